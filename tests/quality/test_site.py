@@ -24,6 +24,7 @@ from tests.optional_packages import import_or_skip
 
 #: Packages whose docstrings describe every parameter in NumPy's format.
 DESCRIBED = [
+    "archimedes.multibody",
     "archimedes",
     "archimedes.viewer",
     "archimedes.viz",

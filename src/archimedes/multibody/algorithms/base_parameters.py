@@ -29,11 +29,22 @@ NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 
 
 class BaseParameters(NamedTuple):
-    """Which columns of the regressor are independent, and what their parameters stand for.
+    """Base parameters of a model.
 
     ``torque_regressor(...)[:, columns] @ (combinations @ inertial_parameters(model))`` are the
-    torques; `names` say what each is the sum of.
+    torques.
 
+    Parameters
+    ----------
+    columns : array of int
+        Independent columns of the regressor.
+    combinations : array
+        Matrix that takes the inertial parameters to the base parameters.
+    names : tuple of str
+        What each base parameter is the sum of.
+
+    Examples
+    --------
     >>> from archimedes import multibody as mb
     >>> b = mb.Builder()
     >>> b.add_body("bob", mass=2.0, com=[0.5, 0, 0], inertia=[0.1, 0.1, 0.1])
@@ -50,11 +61,22 @@ class BaseParameters(NamedTuple):
 
 
 def base_parameters(model: Model, samples: int = 0, seed: int = 0) -> BaseParameters:
-    """Return the base parameters of a model, found by the regressors of random states.
+    """Return the base parameters of a model.
 
-    They depend on the joints, not on masses nor on limits. `samples` states are drawn, three per
-    body and ten more unless given; too few are an error.
+    They are the combinations of inertial parameters that affect its torques, and are found from the
+    regressors of random states. They depend on the joints, not on masses or limits.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    samples : int, optional
+        Number of random states. By default three per body and ten more; too few are an error.
+    seed : int, optional
+        Seed of the random states.
+
+    Examples
+    --------
     >>> from archimedes.multibody import Builder, base_parameters
     >>> b = Builder()
     >>> b.add_body("bob", mass=2.0, com=[0.5, 0, 0], inertia=[0.1, 0.1, 0.1])

@@ -36,8 +36,22 @@ __all__ = ["center_of_mass", "centroidal_matrix", "centroidal_momentum", "first_
 
 
 def center_of_mass(model: Model, q: Any) -> Any:
-    """Return the centre of mass (3,) of the moving bodies in the world at `q` (nq,).
+    """Return the centre of mass of the moving bodies.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array (..., nq)
+        Configuration.
+
+    Returns
+    -------
+    array (..., 3)
+        Position in m, in the world.
+
+    Examples
+    --------
     >>> from archimedes.multibody import Builder, center_of_mass
     >>> b = Builder()
     >>> b.add_body("bob", mass=2.0, com=[0.5, 0, 0], inertia=[0.1, 0.1, 0.1])
@@ -58,10 +72,24 @@ def first_moment(model: Model, q: Any) -> Any:
 
 
 def centroidal_momentum(model: Model, q: Any, v: Any) -> Any:
-    """Return the momentum (6,) of the moving bodies: linear, then angular about their centre.
+    """Return the momentum of the moving bodies, in axes of the world.
 
-    In axes of the world, at `q` (nq,), `v` (nv,).
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array (..., nq)
+        Configuration.
+    v : array (..., nv)
+        Velocity in m/s and rad/s.
 
+    Returns
+    -------
+    array (..., 6)
+        Linear momentum in kg m/s, then angular momentum about the centre of mass in kg m^2/s.
+
+    Examples
+    --------
     >>> from archimedes.multibody import Builder, centroidal_momentum
     >>> b = Builder()
     >>> b.add_body("bob", mass=2.0, com=[0.5, 0, 0], inertia=[0.1, 0.1, 0.1])
@@ -83,8 +111,17 @@ def sum_of(parts: list[Any]) -> Any:
 
 
 def centroidal_matrix(model: Model, q: Any) -> Any:
-    """Return the matrix (6, nv) with ``centroidal_momentum == A @ v`` at `q` (nq,).
+    """Return the centroidal momentum matrix A (6, nv), with ``centroidal_momentum == A @ v``.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array (..., nq)
+        Configuration.
+
+    Examples
+    --------
     >>> from archimedes.multibody import Builder, centroidal_matrix
     >>> b = Builder()
     >>> b.add_body("bob", mass=2.0, com=[0.5, 0, 0], inertia=[0.1, 0.1, 0.1])

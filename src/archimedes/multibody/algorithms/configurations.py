@@ -34,6 +34,13 @@ def own_links(model: Model) -> list[Link]:
 def neutral(model: Model) -> np.ndarray:
     """Return the configuration (nq,) with all joints at zero, quaternions (1, 0, 0, 0).
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+
+    Examples
+    --------
     >>> from archimedes.multibody import Builder, neutral
     >>> b = Builder()
     >>> b.add_body("ball", mass=1.0, inertia=[1, 1, 1])
@@ -44,11 +51,21 @@ def neutral(model: Model) -> np.ndarray:
 
 
 def random_configuration(model: Model, rng: np.random.Generator) -> np.ndarray:
-    """Return a random configuration (nq,): within limits where there are any, all attitudes alike.
+    """Return a random configuration within the limits of the joints.
 
-    A joint without limits gets an angle or length between -pi and pi, a position one in a cube of
-    2 m around the origin; one with a limit beyond those numbers, a range of 2 pi from there on.
+    All attitudes are equally likely. A joint without limits gets an angle or length between -pi and
+    pi, a position one in a cube of 2 m around the origin. A joint with a limit beyond those numbers
+    gets a range of 2 pi from there on.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    rng : np.random.Generator
+        Random number generator.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.multibody import Builder, random_configuration
     >>> b = Builder()
@@ -93,8 +110,24 @@ def range_of(lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def integrate(model: Model, q: Any, v: Any) -> Any:
-    """Return the configuration (nq,) reached from `q` by moving along `v` (nv,) for unit time.
+    """Return the configuration that is reached by moving along a velocity for unit time.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array (..., nq)
+        Configuration.
+    v : array (..., nv)
+        Velocity, times the unit of time.
+
+    Returns
+    -------
+    array (..., nq)
+        Configuration.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.multibody import Builder, integrate, neutral
     >>> b = Builder()
@@ -114,10 +147,26 @@ def integrate(model: Model, q: Any, v: Any) -> Any:
 
 
 def difference(model: Model, q0: Any, q1: Any) -> Any:
-    """Return the velocity (nv,) that leads from `q0` to `q1` in unit time.
+    """Return the velocity that leads from one configuration to another in unit time.
 
     ``integrate(model, q0, difference(model, q0, q1))`` is `q1`, up to the signs of quaternions.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q0 : array (..., nq)
+        First configuration.
+    q1 : array (..., nq)
+        Second configuration.
+
+    Returns
+    -------
+    array (..., nv)
+        The velocity.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.multibody import Builder, difference, neutral
     >>> b = Builder()
@@ -135,8 +184,24 @@ def difference(model: Model, q0: Any, q1: Any) -> Any:
 
 
 def coordinate_rates(model: Model, q: Any, v: Any) -> Any:
-    """Return dq/dt (nq,) for a velocity `v` (nv,) at `q` (nq,).
+    """Return dq/dt for a velocity.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array (..., nq)
+        Configuration.
+    v : array (..., nv)
+        Velocity in m/s and rad/s.
+
+    Returns
+    -------
+    array (..., nq)
+        Rates of the coordinates.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.multibody import Builder, coordinate_rates, neutral
     >>> b = Builder()

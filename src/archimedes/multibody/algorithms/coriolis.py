@@ -41,10 +41,26 @@ __all__ = ["coriolis_matrix"]
 
 
 def coriolis_matrix(model: Model, q: Any, v: Any) -> Any:
-    """Return the matrix C (nv, nv) at `q` (nq,), `v` (nv,): C v are the torques of velocities.
+    """Return the Coriolis matrix C: C v are the torques that velocities need.
 
-    The rate of the mass matrix is C + C', so that its difference to 2 C is skew-symmetric.
+    The rate of the mass matrix M is C + C', so that dM/dt - 2 C is skew-symmetric.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array (..., nq)
+        Configuration.
+    v : array (..., nv)
+        Velocity in m/s and rad/s.
+
+    Returns
+    -------
+    array (nv, nv)
+        The matrix.
+
+    Examples
+    --------
     >>> from archimedes.multibody import Builder, coriolis_matrix
     >>> b = Builder()
     >>> b.add_body("bob", mass=2.0, com=[0.5, 0, 0], inertia=[0.1, 0.1, 0.1])

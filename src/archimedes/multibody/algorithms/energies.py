@@ -21,8 +21,19 @@ __all__ = ["kinetic_energy", "potential_energy"]
 
 
 def kinetic_energy(model: Model, q: Any, v: Any) -> Any:
-    """Return the kinetic energy in J at `q` (nq,), `v` (nv,); armature included.
+    """Return the kinetic energy in J; armature is included.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array (..., nq)
+        Configuration.
+    v : array (..., nv)
+        Velocity in m/s and rad/s.
+
+    Examples
+    --------
     >>> from archimedes.multibody import Builder, kinetic_energy
     >>> b = Builder()
     >>> b.add_body("bob", mass=2.0, com=[0.5, 0, 0], inertia=[0.1, 0.1, 0.1])
@@ -38,8 +49,17 @@ def kinetic_energy(model: Model, q: Any, v: Any) -> Any:
 
 
 def potential_energy(model: Model, q: Any) -> Any:
-    """Return the potential energy in J in the model's gravity, zero at the world's origin.
+    """Return the potential energy in J, zero at the origin of the world.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array (..., nq)
+        Configuration.
+
+    Examples
+    --------
     >>> from archimedes.multibody import Builder, potential_energy
     >>> b = Builder()
     >>> b.add_body("bob", mass=2.0, com=[0.5, 0, 0], inertia=[0.1, 0.1, 0.1])

@@ -121,8 +121,22 @@ def inverse_entries(factors: Factors) -> Entries:
 
 
 def inverse_mass_matrix(model: Model, q: Any) -> Any:
-    """Return the inverse (nv, nv) of `crba` at `q` (nq,), by factors along the tree.
+    """Return the inverse of the mass matrix, by factors along the tree.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array (..., nq)
+        Configuration.
+
+    Returns
+    -------
+    array (..., nv, nv)
+        The inverse.
+
+    Examples
+    --------
     >>> from archimedes.multibody import Builder, inverse_mass_matrix
     >>> b = Builder()
     >>> b.add_body("bob", mass=2.0, com=[0.5, 0, 0], inertia=[0.1, 0.1, 0.1])

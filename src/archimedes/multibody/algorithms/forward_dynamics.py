@@ -70,12 +70,35 @@ class Eliminated(NamedTuple):
 def aba(
     model: Model, q: Any, v: Any, tau: Any, forces: Forces = None, passive: bool = False
 ) -> Any:
-    """Return the accelerations (nv,) that torques `tau` (nv,) give at `q` (nq,), `v` (nv,).
+    """Return the accelerations that torques give, by the articulated-body algorithm.
 
-    `forces` and leading axes are as for `rnea`; `passive=True` adds what damping, friction and
-    springs give. Models with mimic joints are solved by their mass matrix. A joint that moves
-    nothing with inertia is an error; where the model's numbers are traced it gives nan or inf.
+    Leading axes broadcast. Models with mimic joints are solved by their mass matrix. A joint that
+    moves nothing with inertia is an error; if the numbers of the model are traced, it gives nan or
+    inf.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array (..., nq)
+        Configuration.
+    v : array (..., nv)
+        Velocity in m/s and rad/s.
+    tau : array (..., nv)
+        Torques of the joints in N m, or forces in N.
+    forces : mapping or array (..., bodies, 6), optional
+        External forces on bodies: by name, or in the order of `body_names`. Each acts at the origin
+        of the body, in its axes, linear part first. None by default.
+    passive : bool, optional
+        Include damping, friction and springs of the joints. False by default.
+
+    Returns
+    -------
+    array (..., nv)
+        Accelerations in m/s^2 and rad/s^2.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.multibody import Builder, aba
     >>> b = Builder("pendulum")

@@ -48,12 +48,33 @@ __all__ = ["gravity_torque", "rnea"]
 
 
 def rnea(model: Model, q: Any, v: Any, a: Any, forces: Forces = None, passive: bool = False) -> Any:
-    """Return the torques (nv,) that give the accelerations `a` (nv,) at `q` (nq,), `v` (nv,).
+    """Return the torques that accelerations need, by the recursive Newton-Euler algorithm.
 
-    `forces` act on bodies: an array (bodies, 6) in the order of `body_names` or a mapping of names
-    to (6,), at the body's origin in its axes, linear part first. `passive=True` takes off what
-    damping, friction and springs give. All arguments may have leading axes, which broadcast.
+    Leading axes broadcast.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array (..., nq)
+        Configuration.
+    v : array (..., nv)
+        Velocity in m/s and rad/s.
+    a : array (..., nv)
+        Acceleration in m/s^2 and rad/s^2.
+    forces : mapping or array (..., bodies, 6), optional
+        External forces on bodies: by name, or in the order of `body_names`. Each acts at the origin
+        of the body, in its axes, linear part first. None by default.
+    passive : bool, optional
+        Include damping, friction and springs of the joints. False by default.
+
+    Returns
+    -------
+    array (..., nv)
+        Torques in N m, or forces in N.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.multibody import Builder, rnea
     >>> b = Builder("pendulum")
@@ -114,8 +135,22 @@ def link_forces(
 
 
 def gravity_torque(model: Model, q: Any) -> Any:
-    """Return the torques (nv,) that hold the robot at rest at `q` (nq,).
+    """Return the torques that hold the robot at rest.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array (..., nq)
+        Configuration.
+
+    Returns
+    -------
+    array (..., nv)
+        Torques.
+
+    Examples
+    --------
     >>> from archimedes.multibody import Builder, gravity_torque
     >>> b = Builder("pendulum")
     >>> b.add_body("bob", mass=2.0, com=[0.5, 0, 0], inertia=[0.1, 0.1, 0.1])

@@ -36,11 +36,28 @@ __all__ = ["frame_jacobian", "frame_jacobian_rate"]
 
 
 def frame_jacobian(model: Model, q: Any, frame: str, axes: str = "body") -> Any:
-    """Return the matrix (6, nv) with ``frame_twist == J @ v``, linear part first, at `q` (nq,).
+    """Return the Jacobian of a frame, with ``frame_twist == J @ v``.
 
-    "body" axes are the frame's own; in "world" axes the linear part is the velocity of the body's
-    point at the world's origin; in "aligned" axes, parallel to the world's, of the frame's origin.
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array (..., nq)
+        Configuration.
+    frame : str
+        Name of a frame or body.
+    axes : {"body", "world", "aligned"}, optional
+        Axes of the result. ``"body"``: those of the frame. ``"world"``: those of the world, where
+        the linear part belongs to the point of the body at the origin of the world. ``"aligned"``:
+        parallel to the world, at the origin of the frame.
 
+    Returns
+    -------
+    array (..., 6, nv)
+        The Jacobian, linear part first.
+
+    Examples
+    --------
     >>> from archimedes.multibody import Builder, frame_jacobian
     >>> b = Builder()
     >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
@@ -56,10 +73,30 @@ def frame_jacobian(model: Model, q: Any, frame: str, axes: str = "body") -> Any:
 
 
 def frame_jacobian_rate(model: Model, q: Any, v: Any, frame: str, axes: str = "body") -> Any:
-    """Return the rate (6, nv) of `frame_jacobian` at `q` (nq,), `v` (nv,).
+    """Return the time derivative of `frame_jacobian`: ``frame_acceleration == J @ a + J_rate @ v``.
 
-    ``frame_acceleration == J @ a + J_rate @ v``.
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array (..., nq)
+        Configuration.
+    v : array (..., nv)
+        Velocity in m/s and rad/s.
+    frame : str
+        Name of a frame or body.
+    axes : {"body", "world", "aligned"}, optional
+        Axes of the result. ``"body"``: those of the frame. ``"world"``: those of the world, where
+        the linear part belongs to the point of the body at the origin of the world. ``"aligned"``:
+        parallel to the world, at the origin of the frame.
 
+    Returns
+    -------
+    array (..., 6, nv)
+        The rate.
+
+    Examples
+    --------
     >>> from archimedes.multibody import Builder, frame_jacobian_rate
     >>> b = Builder()
     >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])

@@ -44,8 +44,19 @@ AXES = ("body", "world", "aligned")
 
 
 def frame_pose(model: Model, q: Any, frame: str) -> Transformation:
-    """Return the transformation that takes coordinates in a frame to the world's, at `q` (nq,).
+    """Return the transformation from a frame to the world.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array (..., nq)
+        Configuration.
+    frame : str
+        Name of a frame or body.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.multibody import Builder, frame_pose
     >>> b = Builder()
@@ -61,10 +72,30 @@ def frame_pose(model: Model, q: Any, frame: str) -> Transformation:
 
 
 def frame_twist(model: Model, q: Any, v: Any, frame: str, axes: str = "body") -> Any:
-    """Return the velocity (6,) of a frame, linear part first, at `q` (nq,), `v` (nv,).
+    """Return the velocity of a frame.
 
-    `axes` is "body", "world" or "aligned", see `frame_jacobian`.
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array (..., nq)
+        Configuration.
+    v : array (..., nv)
+        Velocity in m/s and rad/s.
+    frame : str
+        Name of a frame or body.
+    axes : {"body", "world", "aligned"}, optional
+        Axes of the result. ``"body"``: those of the frame. ``"world"``: those of the world, where
+        the linear part belongs to the point of the body at the origin of the world. ``"aligned"``:
+        parallel to the world, at the origin of the frame.
 
+    Returns
+    -------
+    array (..., 6)
+        Velocity, linear part first.
+
+    Examples
+    --------
     >>> from archimedes.multibody import Builder, frame_twist
     >>> b = Builder()
     >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
@@ -80,11 +111,35 @@ def frame_twist(model: Model, q: Any, v: Any, frame: str, axes: str = "body") ->
 
 
 def frame_acceleration(model: Model, q: Any, v: Any, a: Any, frame: str, axes: str = "body") -> Any:
-    """Return the acceleration (6,) of a frame, linear part first: the rate of `frame_twist`.
+    """Return the acceleration of a frame, the rate of `frame_twist`.
 
-    In "body" and "world" axes it is the spatial acceleration, in "aligned" axes the linear part is
-    the ordinary acceleration of the frame's origin. Gravity is not in it.
+    In ``"body"`` and ``"world"`` axes it is the spatial acceleration. In ``"aligned"`` axes the
+    linear part is the ordinary acceleration of the origin of the frame. Gravity is not included.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array (..., nq)
+        Configuration.
+    v : array (..., nv)
+        Velocity in m/s and rad/s.
+    a : array (..., nv)
+        Acceleration in m/s^2 and rad/s^2.
+    frame : str
+        Name of a frame or body.
+    axes : {"body", "world", "aligned"}, optional
+        Axes of the result. ``"body"``: those of the frame. ``"world"``: those of the world, where
+        the linear part belongs to the point of the body at the origin of the world. ``"aligned"``:
+        parallel to the world, at the origin of the frame.
+
+    Returns
+    -------
+    array (..., 6)
+        Acceleration, linear part first.
+
+    Examples
+    --------
     >>> from archimedes.multibody import Builder, frame_acceleration
     >>> b = Builder()
     >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])

@@ -32,8 +32,22 @@ __all__ = ["add_pair", "crba", "filled", "mass_entries"]
 
 
 def crba(model: Model, q: Any) -> Any:
-    """Return the mass matrix (nv, nv) at `q` (nq,), armature included.
+    """Return the mass matrix, by the composite-rigid-body algorithm; armature is included.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array (..., nq)
+        Configuration.
+
+    Returns
+    -------
+    array (..., nv, nv)
+        The mass matrix.
+
+    Examples
+    --------
     >>> from archimedes.multibody import Builder, crba
     >>> b = Builder("pendulum")
     >>> b.add_body("bob", mass=2.0, com=[0.5, 0, 0], inertia=[0.1, 0.1, 0.1])

@@ -26,8 +26,24 @@ FRICTION_SPEED = 1e-3
 
 
 def passive_torque(model: Model, q: Any, v: Any) -> Any:
-    """Return the torques (nv,) of damping, friction and springs at `q` (nq,), `v` (nv,).
+    """Return the torques of damping, friction and springs.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array (..., nq)
+        Configuration.
+    v : array (..., nv)
+        Velocity in m/s and rad/s.
+
+    Returns
+    -------
+    array (..., nv)
+        Torques.
+
+    Examples
+    --------
     >>> from archimedes.multibody import Builder, passive_torque
     >>> b = Builder()
     >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])

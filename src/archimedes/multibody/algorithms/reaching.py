@@ -41,11 +41,21 @@ SMALLEST = 1e-300
 
 @struct
 class KinematicsResult:
-    """Where a search for a configuration ended.
+    """How a search for a configuration ended.
 
-    `error` (6,) per target is the twist still missing; `success` says whether all of it, weighted,
-    is below the tolerance.
+    Parameters
+    ----------
+    q : array (nq,)
+        Configuration.
+    error : array (6,) per target
+        Twist that is still missing.
+    success : bool
+        Whether all of it, weighted, is below the tolerance.
+    iterations : int
+        Number of iterations.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes import multibody as mb
     >>> b = mb.Builder()
@@ -75,13 +85,30 @@ def inverse_kinematics(
     tolerance: float = 1e-10,
     max_iterations: int = 100,
 ) -> KinematicsResult:
-    """Return a configuration in which a frame is at `target`, a `Transformation` frame to world.
+    """Find a configuration in which frames are at given poses.
 
-    Several frames take a list of targets. `weights` (6,) scale the parts of the error, linear
-    first: zeros leave the attitude free. `q0` (nq,) is where the search starts, neutral otherwise;
-    the result is within the limits of the joints. Plain loops and arrays: compiled, and mapped with
-    `arc.vmap`, it finds many targets at once.
+    The result is within the limits of the joints. Compiled, and mapped with :func:`vmap`, it finds
+    many targets at once.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    frame : str or sequence of str
+        Name of a frame or body, or several.
+    target : Transformation or list
+        Transformation from the frame to the world, one for each frame.
+    q0 : array (nq,), optional
+        Where the search starts. By default neutral.
+    weights : array (6,), optional
+        Weights of the parts of the error, linear first. Zeros leave them free. 1 by default.
+    tolerance : float, optional
+        Largest weighted error of a solution.
+    max_iterations : int, optional
+        Largest number of iterations.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.multibody import Builder, frame_pose, inverse_kinematics
     >>> b = Builder()

@@ -39,12 +39,30 @@ __all__ = ["inertial_parameters", "torque_regressor"]
 
 
 def torque_regressor(model: Model, q: Any, v: Any, a: Any) -> Any:
-    """Return the matrix (nv, 10 bodies) that gives `rnea` when multiplied by the parameters.
+    """Return the matrix that gives `rnea` when multiplied by the inertial parameters.
 
-    Its ten columns per body, in the order of `body_names`, belong to m, m c and Ixx, Ixy, Iyy,
-    Ixz, Iyz, Izz about the origin of the body's frame; see `inertial_parameters`. Armature is not
-    a body's: its torques are not in it.
+    Its ten columns per body, in the order of `body_names`, belong to m, m c and Ixx, Ixy, Iyy, Ixz,
+    Iyz, Izz about the origin of the frame of the body; see `inertial_parameters`. Torques of
+    armature are not included.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array (..., nq)
+        Configuration.
+    v : array (..., nv)
+        Velocity in m/s and rad/s.
+    a : array (..., nv)
+        Acceleration in m/s^2 and rad/s^2.
+
+    Returns
+    -------
+    array (nv, 10 bodies)
+        The regressor.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.multibody import Builder, inertial_parameters, rnea, torque_regressor
     >>> b = Builder()
@@ -111,8 +129,20 @@ def unit_moment(i: int, j: int, x: Any) -> Any:
 
 
 def inertial_parameters(model: Model) -> Any:
-    """Return the parameters (10 bodies,) that `torque_regressor` is to be multiplied by.
+    """Return the inertial parameters, by which `torque_regressor` is multiplied.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+
+    Returns
+    -------
+    array (10 bodies,)
+        Parameters.
+
+    Examples
+    --------
     >>> from archimedes.multibody import Builder, inertial_parameters
     >>> b = Builder()
     >>> b.add_body("bob", mass=2.0, com=[0.5, 0, 0], inertia=[0.1, 0.1, 0.1])

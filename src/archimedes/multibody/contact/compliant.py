@@ -35,11 +35,32 @@ def contact_forces(
 ) -> dict[str, Any]:
     """Return the compliant contact forces on bodies, for `forces` of `rnea`, `aba`, `dynamics`.
 
-    `contacts` touch the `ground`, and the shapes of each of `pairs` each other. Each place is a
-    spring of its own: a box on a face has four, a capsule along a box three. Smooth in q and v
-    but where shapes first touch, where the first derivative is continuous, and where a box is
-    touched at another of its faces.
+    Each contact point is a spring of its own: a box on a face has four, a capsule along a box
+    three. The forces are smooth in q and v, except where shapes first touch (the first derivative
+    is continuous there) and where a box is touched at another of its faces.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array (..., nq)
+        Configuration.
+    v : array (..., nv)
+        Velocity in m/s and rad/s.
+    contacts : sequence of Contacts, optional
+        Shapes that touch the ground.
+    ground : Ground, optional
+        The ground. None by default.
+    pairs : sequence of Pair, optional
+        Pairs of shapes that touch each other.
+
+    Returns
+    -------
+    dict
+        Forces (6,) by the name of the body.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.multibody import Builder, Ground, contact_forces, neutral, sphere
     >>> b = Builder()

@@ -15,11 +15,20 @@ RIM = 8
 
 
 def contact_shapes(model: Model, *bodies: str) -> list[Contacts]:
-    """Return the collision shapes of a model for `contact_step` and `contact_forces`.
+    """Return the collision shapes of a model, for `contact_step` and `contact_forces`.
 
-    Of the named `bodies`, or of all. A cylinder touches at eight points of each of its rims; shapes
-    of other kinds are an error: name the bodies without them, or give their contacts yourself.
+    A cylinder touches at eight points of each of its rims. Shapes of other kinds are an error: name
+    the bodies without them, or give their contacts yourself.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    *bodies
+        Names of bodies. All by default.
+
+    Examples
+    --------
     >>> from archimedes.multibody import Builder, contact_shapes
     >>> b = Builder()
     >>> b.add_body("ball", mass=1.0, inertia=[0.1, 0.1, 0.1])

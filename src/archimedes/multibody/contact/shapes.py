@@ -27,13 +27,27 @@ KINDS = ("points", "capsule", "box", "half-space")
 
 @struct
 class Ground:
-    """A half-space or a terrain, and what it is made of.
+    """A half-space or a terrain, with its material.
 
-    The surface is the plane through `point` (3,) normal to `normal` (3,), plus ``height(x, y)`` in
-    m above it, a function of plane coordinates, where given. `stiffness` in N/m^1.5 and
-    `dissipation` in s/m are those of the compliant contact, as is `slip_speed`, below which
-    friction is viscous. Friction above 100, infinity too, is 100 for `contact_step`.
+    Parameters
+    ----------
+    normal : array (3,), optional
+        Normal vector, which points out of the solid.
+    point : array (3,), optional
+        Point of the plane in m.
+    friction : float, optional
+        Coefficient of friction. Above 100 it counts as 100 in `contact_step`.
+    stiffness : float, optional
+        Stiffness of the compliant contact in N/m^1.5.
+    dissipation : float, optional
+        Dissipation of the compliant contact in s/m.
+    slip_speed : float, optional
+        Speed in m/s below which the friction of the compliant contact is viscous.
+    height : callable, optional
+        Height ``height(x, y)`` in m of a terrain above the plane. None by default.
 
+    Examples
+    --------
     >>> from archimedes.multibody import Ground
     >>> Ground(friction=0.4).normal
     array([0., 0., 1.])
@@ -54,9 +68,14 @@ class Ground:
         check_material(self, "Ground")
 
     def gap(self, place: Any) -> tuple[Any, Any]:
-        """Return the distance of a place (3,) from the surface, and the normal (3,) below it.
+        """Return the distance of a position from the surface, and the normal (3,) below it.
 
-        On a terrain it is that from its tangent plane below the place.
+        On a terrain it is the distance from the tangent plane below the position.
+
+        Parameters
+        ----------
+        place : array (3,)
+            Position in m.
         """
         above = np.sum((place - self.point) * self.normal)
         if self.height is None:
@@ -72,12 +91,31 @@ class Ground:
 
 @struct
 class Contacts:
-    """Spheres of one radius, fixed to a frame at `centers` (n, 3) in its axes.
+    """Spheres of one radius that are fixed to a frame, as a contact shape.
 
-    `sphere`, `capsule`, `box` and `half_space` make solids of them, of which other shapes touch
-    more than the spheres: `kind` says which, `rotation` (3, 3) and `position` (3,) place the solid
-    in the frame, `size` (3,) are the sides of a box.
+    `sphere`, `capsule`, `box` and `half_space` make solids, of which other shapes touch more than
+    the spheres.
 
+    Parameters
+    ----------
+    frame : str
+        Name of a frame or body.
+    centers : array (n, 3)
+        Centres of the spheres in m, in the axes of the frame.
+    radius : float, optional
+        Radius of the spheres in m, 0 by default.
+    kind : str, optional
+        Solid that other shapes touch: ``"points"``, ``"sphere"``, ``"capsule"``, ``"box"`` or
+        ``"half_space"``.
+    rotation : array (3, 3), optional
+        Rotation matrix from its axes to those of the frame. None, the default, for none.
+    position : array (3,), optional
+        Position in m in the frame. The origin by default.
+    size : array (3,), optional
+        Lengths of the edges of a box in m.
+
+    Examples
+    --------
     >>> from archimedes import multibody as mb
     >>> foot = mb.Contacts("foot", centers=[[0.1, 0.0, 0.0], [-0.1, 0.0, 0.0]], radius=0.02)
     >>> foot.kind, len(foot.centers)
@@ -105,8 +143,25 @@ class Contacts:
 
 @struct
 class Pair:
-    """Two shapes that may touch, and what they are made of; numbers as those of `Ground`.
+    """Two shapes that may touch, with their material.
 
+    Parameters
+    ----------
+    first : Contacts
+        First shape.
+    second : Contacts
+        Second shape.
+    friction : float, optional
+        Coefficient of friction. Above 100 it counts as 100 in `contact_step`.
+    stiffness : float, optional
+        Stiffness of the compliant contact in N/m^1.5.
+    dissipation : float, optional
+        Dissipation of the compliant contact in s/m.
+    slip_speed : float, optional
+        Speed in m/s below which the friction of the compliant contact is viscous.
+
+    Examples
+    --------
     >>> from archimedes.multibody import Pair, sphere
     >>> Pair(sphere("left", 0.1), sphere("right", 0.1), friction=0.2).friction
     0.2
@@ -129,8 +184,17 @@ class Pair:
 
 
 def every_pair(shapes: Sequence[Contacts], **values: Any) -> list[Pair]:
-    """Return all pairs of shapes on different frames; `values` are those of `Pair`.
+    """Return all pairs of shapes on different frames.
 
+    Parameters
+    ----------
+    shapes : sequence of Contacts
+        The shapes.
+    **values
+        Fields of `Pair`.
+
+    Examples
+    --------
     >>> from archimedes.multibody import every_pair, sphere
     >>> len(every_pair([sphere(name, 0.1) for name in ("a", "b", "c")], friction=0.0))
     3
@@ -144,8 +208,19 @@ def every_pair(shapes: Sequence[Contacts], **values: Any) -> list[Pair]:
 
 
 def sphere(frame: str, radius: Any, center: Any = (0.0, 0.0, 0.0)) -> Contacts:
-    """Return a sphere around a point of a frame.
+    """Return a sphere as a contact shape.
 
+    Parameters
+    ----------
+    frame : str
+        Name of a frame or body.
+    radius : float
+        Radius in m.
+    center : array (3,), optional
+        Centre in m, in the axes of the frame.
+
+    Examples
+    --------
     >>> from archimedes.multibody import sphere
     >>> sphere("wheel", 0.3).centers.shape
     (1, 3)
@@ -156,10 +231,23 @@ def sphere(frame: str, radius: Any, center: Any = (0.0, 0.0, 0.0)) -> Contacts:
 def capsule(
     frame: str, radius: Any, length: Any, rotation: Any = None, position: Any = None
 ) -> Contacts:
-    """Return a capsule along z, `length` between its two centres.
+    """Return a capsule along z as a contact shape.
 
-    `rotation` (3, 3), from its axes to the frame's, and `position` (3,) place it in the frame.
+    Parameters
+    ----------
+    frame : str
+        Name of a frame or body.
+    radius : float
+        Radius in m.
+    length : float
+        Distance in m between the centres of its ends.
+    rotation : array (3, 3), optional
+        Rotation matrix from its axes to those of the frame. None, the default, for none.
+    position : array (3,), optional
+        Position in m in the frame. The origin by default.
 
+    Examples
+    --------
     >>> from archimedes.multibody import capsule
     >>> capsule("shin", 0.05, 0.4).centers[:, 2]
     array([-0.2,  0.2])
@@ -171,10 +259,21 @@ def capsule(
 
 
 def box(frame: str, size: Any, rotation: Any = None, position: Any = None) -> Contacts:
-    """Return a box of sides `size` (3,) around the frame's origin, along its axes.
+    """Return a box as a contact shape, with its centre at the origin of the frame.
 
-    `rotation` (3, 3), from its axes to the frame's, and `position` (3,) place it elsewhere.
+    Parameters
+    ----------
+    frame : str
+        Name of a frame or body.
+    size : array (3,)
+        Lengths of the edges in m.
+    rotation : array (3, 3), optional
+        Rotation matrix from its axes to those of the frame. None, the default, for none.
+    position : array (3,), optional
+        Position in m in the frame. The origin by default.
 
+    Examples
+    --------
     >>> from archimedes.multibody import box
     >>> box("crate", [1.0, 1.0, 2.0]).centers.shape
     (8, 3)
@@ -189,10 +288,21 @@ def box(frame: str, size: Any, rotation: Any = None, position: Any = None) -> Co
 
 
 def half_space(frame: str, normal: Any = (0.0, 0.0, 1.0), point: Any = None) -> Contacts:
-    """Return all that is below a plane through `point` (3,), which `normal` (3,) points out of.
+    """Return the half-space below a plane as a contact shape.
 
-    Both are in axes of the frame, which may move: a table that tilts.
+    The frame may move: a table that tilts.
 
+    Parameters
+    ----------
+    frame : str
+        Name of a frame or body.
+    normal : array (3,), optional
+        Normal vector, which points out of the solid.
+    point : array (3,), optional
+        Point of the plane in m.
+
+    Examples
+    --------
     >>> from archimedes.multibody import half_space
     >>> half_space("table").kind
     'half-space'

@@ -60,15 +60,39 @@ def contact_step(
     restitution: Any = 0.0,
     recovery: Any = 0.2,
 ) -> State:
-    """Return the state after a `step` in s with exact Coulomb friction and no penetration.
+    """Return the state after a step with exact Coulomb friction and without penetration.
 
-    `contacts` touch the `ground`, and the shapes of each of `pairs` each other. Semi-implicit
-    Euler: impulses are found so that contacts stick or slide as the friction cone says. A normal
-    speed comes back by `restitution`. Of a penetration the part `recovery` is taken back in a
-    step. Passive forces act, damping and friction of joints with the velocity after the step.
-    Derivatives are those of the equations that the impulses solve: exact for the step, whose
-    contacts stay open, sticking or sliding as they are.
+    The step is semi-implicit Euler. Impulses are found so that contacts stick or slide as the
+    friction cone requires. Passive forces act; damping and friction of joints act with the velocity
+    after the step. Derivatives are those of the equations that the impulses solve: exact for a step
+    whose contacts stay open, sticking or sliding as they are.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    x : State
+        Configuration and velocity.
+    step : float
+        Length of the step in s.
+    contacts : sequence of Contacts, optional
+        Shapes that touch the ground.
+    ground : Ground, optional
+        The ground. None by default.
+    u : array (nv,), optional
+        Torques of the joints, zero by default. With `actuators`, their commands (n,).
+    forces : mapping or array (..., bodies, 6), optional
+        External forces on bodies: by name, or in the order of `body_names`. Each acts at the origin
+        of the body, in its axes, linear part first. None by default.
+    pairs : sequence of Pair, optional
+        Pairs of shapes that touch each other.
+    restitution : float, optional
+        Coefficient of restitution, 0 by default.
+    recovery : float, optional
+        Fraction of a penetration that is removed in a step, 0.2 by default.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.multibody import Builder, Ground, State, contact_step, neutral, sphere
     >>> b = Builder()

@@ -24,8 +24,17 @@ READERS: dict[str, Callable[..., Builder]] = {
 
 
 def read(path: str | os.PathLike[str], packages: Any = None) -> Builder:
-    """Return a `Builder` of a robot file (URDF, SDF, MJCF), to look at its `report` or change it.
+    """Return a `Builder` of a robot file (URDF, SDF, MJCF), to change it or read its `report`.
 
+    Parameters
+    ----------
+    path : path
+        The file.
+    packages : path or sequence of path, optional
+        Folders of the packages that paths in the file name.
+
+    Examples
+    --------
     >>> import pathlib, tempfile
     >>> from archimedes.multibody import read
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -61,16 +70,30 @@ def load(
     physical: bool = True,
     density: float | None = None,
 ) -> Model:
-    """Return the `Model` of a robot file: URDF, SDF, or MJCF with the extra `robots`.
+    """Return the model of a robot file: URDF, SDF, or MJCF with the extra `robots`.
 
-    The root of the tree is fixed to the world (``base="fixed"``) or on a joint "root_joint"
-    (``base="floating"``); unless given, it floats where the file is SDF and neither joins the model
-    to the world nor calls it static, as in Gazebo, and is fixed otherwise.
-    `strict=True` raises where something in the file is not in the model as it stands there;
-    ``read(path).report`` lists that. `physical=False` takes inertias that no body has. A `density`
-    in kg/m^3 gives links without mass that of their shapes, meshes by trimesh. `gravity` (3,) is
-    that of the file (MJCF, worlds of SDF) unless given, else (0, 0, -9.81) m/s^2.
+    Parameters
+    ----------
+    path : path
+        The file.
+    base : {"fixed", "floating"}, optional
+        Whether the root is fixed to the world or floats on a joint ``"root_joint"``. By default as
+        the file says: a model of an SDF file floats unless it is static or joined to the world,
+        others are fixed.
+    gravity : array (3,), optional
+        Gravitational acceleration in m/s^2. By default that of the file, else (0, 0, -9.81).
+    strict : bool, optional
+        Raise if something in the file is not in the model as it stands there; ``read(path).report``
+        lists that. False by default.
+    packages : path or sequence of path, optional
+        Folders of the packages that paths in the file name.
+    physical : bool, optional
+        Refuse bodies whose inertia no distribution of mass has. True by default.
+    density : float, optional
+        Density in kg/m^3 from which links without mass get that of their shapes. None by default.
 
+    Examples
+    --------
     >>> import pathlib, tempfile
     >>> from archimedes.multibody import load
     >>> with tempfile.TemporaryDirectory() as folder:

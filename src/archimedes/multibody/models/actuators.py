@@ -24,11 +24,23 @@ __all__ = ["Drive", "Lagged", "Motor", "Servo"]
 
 @struct
 class Motor:
-    """A motor on a joint of one velocity; its command is the torque of its shaft in N m.
+    """A motor on a joint of one velocity. Its command is the torque of its shaft in N m.
 
-    `stall_torque` in N m and `no_load_speed` in rad/s are the shaft's, unlimited unless given;
-    `rotor_inertia` in kg m^2 counts by the square of `gear`, see `with_rotors`.
+    Parameters
+    ----------
+    joint : str
+        Name of the joint.
+    gear : float, optional
+        Gear ratio, 1 by default.
+    stall_torque : float, optional
+        Stall torque of the shaft in N m. inf by default.
+    no_load_speed : float, optional
+        No-load speed of the shaft in rad/s. inf by default.
+    rotor_inertia : float, optional
+        Inertia of the rotor in kg m^2, which counts with the square of `gear`; see `with_rotors`.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes import multibody as mb
     >>> b = mb.Builder()
@@ -63,11 +75,27 @@ class Motor:
         return (self.joint,)
 
     def renamed(self, prefix: str) -> Any:
-        """Return the same for a joint whose name has a prefix."""
+        """Return the same for a joint whose name has a prefix.
+
+        Parameters
+        ----------
+        prefix : str
+            Prefix of the names.
+        """
         return replace(self, joint=prefix + self.joint)
 
     def torques(self, q: list[Any], v: list[Any], command: Any) -> list[Any]:
-        """Return the torque at the joint."""
+        """Return the torque at the joint.
+
+        Parameters
+        ----------
+        q : list of arrays
+            Coordinates of the joints.
+        v : list of arrays
+            Velocities of the joints.
+        command : float
+            Command.
+        """
         if known_infinite(self.stall_torque):
             return [self.gear * command]
         share = self.gear * v[0] / self.no_load_speed
@@ -79,11 +107,27 @@ class Motor:
 
 @struct
 class Servo:
-    """A servo on a joint of one coordinate; its command is where the joint should be.
+    """A servo on a joint of one coordinate. Its command is the desired coordinate.
 
-    ``stiffness (command - q) - damping v``, between plus and minus `effort_limit`; all of them are
-    the joint's. `gear` is that of the rotor, whose inertia counts by its square.
+    The torque is ``stiffness (command - q) - damping v``, limited.
 
+    Parameters
+    ----------
+    joint : str
+        Name of the joint.
+    stiffness : float
+        Stiffness at the joint in N m/rad or N/m.
+    damping : float, optional
+        Damping at the joint.
+    effort_limit : float, optional
+        Largest torque or force at the joint. inf by default.
+    gear : float, optional
+        Gear ratio, 1 by default.
+    rotor_inertia : float, optional
+        Inertia of the rotor in kg m^2, which counts with the square of `gear`; see `with_rotors`.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes import multibody as mb
     >>> b = mb.Builder()
@@ -114,23 +158,60 @@ class Servo:
         return (self.joint,)
 
     def renamed(self, prefix: str) -> Any:
-        """Return the same for a joint whose name has a prefix."""
+        """Return the same for a joint whose name has a prefix.
+
+        Parameters
+        ----------
+        prefix : str
+            Prefix of the names.
+        """
         return replace(self, joint=prefix + self.joint)
 
     def torques(self, q: list[Any], v: list[Any], command: Any) -> list[Any]:
-        """Return the torque at the joint."""
+        """Return the torque at the joint.
+
+        Parameters
+        ----------
+        q : list of arrays
+            Coordinates of the joints.
+        v : list of arrays
+            Velocities of the joints.
+        command : float
+            Command.
+        """
         wanted = self.stiffness * (command - q[0]) - self.damping * v[0]
         return [np.minimum(np.maximum(wanted, -self.effort_limit), self.effort_limit)]
 
 
 @struct
 class Drive:
-    """A force along a length that is a sum of coordinates, ``length = arms . q``, as MuJoCo has it.
+    """A force along a length that is a sum of coordinates, as in MuJoCo.
 
-    ``force = (gain . s) command + bias . s`` with s = (1, length, speed); `gain` and `bias` are
-    (3,), command and force are kept within their ranges (2,). A position servo has gain (k, 0, 0)
-    and bias (0, -k, -d); its length is a joint's coordinate or that of a tendon.
+    ``force = (gain . s) command + bias . s`` with s = (1, length, speed). A position servo has gain
+    (k, 0, 0) and bias (0, -k, -d); its length is the coordinate of a joint or the length of a
+    tendon.
 
+    Parameters
+    ----------
+    joints : tuple of str
+        Names of the joints.
+    arms : array (n,)
+        Moment arms: the length is ``arms . q``.
+    gain : array (3,), optional
+        Gain of the command: ``gain . s``.
+    bias : array (3,), optional
+        Force without a command: ``bias . s``.
+    command_range : array (2,), optional
+        Limits of the command.
+    force_range : array (2,), optional
+        Limits of the force.
+    gear : float, optional
+        Gear ratio, 1 by default.
+    rotor_inertia : float, optional
+        Inertia of the rotor in kg m^2, which counts with the square of `gear`; see `with_rotors`.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes import multibody as mb
     >>> b = mb.Builder()
@@ -162,7 +243,17 @@ class Drive:
             check_range(getattr(self, name), f"{where}: {name}")
 
     def torques(self, q: list[Any], v: list[Any], command: Any) -> list[Any]:
-        """Return the torques at the joints."""
+        """Return the torques at the joints.
+
+        Parameters
+        ----------
+        q : list of arrays
+            Coordinates of the joints.
+        v : list of arrays
+            Velocities of the joints.
+        command : float
+            Command.
+        """
         length, speed = (sum(self.arms[k] * x[k] for k in range(len(x))) for x in (q, v))
         low, high = self.command_range[0], self.command_range[1]
         command = np.minimum(np.maximum(command, low), high)
@@ -171,7 +262,13 @@ class Drive:
         return [self.arms[k] * force for k in range(len(q))]
 
     def renamed(self, prefix: str) -> Any:
-        """Return the same for joints whose names have a prefix."""
+        """Return the same for joints whose names have a prefix.
+
+        Parameters
+        ----------
+        prefix : str
+            Prefix of the names.
+        """
         return replace(self, joints=tuple(prefix + name for name in self.joints))
 
     @staticmethod
@@ -183,11 +280,22 @@ class Drive:
 class Lagged:
     """An actuator that follows its command with a lag: ``a' = (command - a) / time_constant``.
 
-    Its torques are those of `actuator` with the activation a as its command. Without
-    `time_constant` (in s) it integrates: ``a' = command``. `dynamics` takes it, with states of
-    `driven_state`; commands are kept within `command_range` (2,), activations within
-    `activation_range` (2,): at an end of it they do not move outward.
+    Its torques are those of `actuator` with the activation a as its command. At an end of their
+    range, activations do not move outward. `dynamics` takes it, with states of `driven_state`.
 
+    Parameters
+    ----------
+    actuator : actuator
+        The actuator that gets the activation as its command.
+    time_constant : float, optional
+        Time constant in s. None, the default: the activation is the integral of the command.
+    command_range : array (2,), optional
+        Limits of the command.
+    activation_range : array (2,), optional
+        Limits of the activation.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes import multibody as mb
     >>> b = mb.Builder()
@@ -227,11 +335,25 @@ class Lagged:
         return self.actuator.rotor_inertia
 
     def renamed(self, prefix: str) -> Any:
-        """Return the same for joints whose names have a prefix."""
+        """Return the same for joints whose names have a prefix.
+
+        Parameters
+        ----------
+        prefix : str
+            Prefix of the names.
+        """
         return replace(self, actuator=self.actuator.renamed(prefix))
 
     def activation_rate(self, activation: Any, command: Any) -> Any:
-        """Return the rate of the activation."""
+        """Return the rate of the activation.
+
+        Parameters
+        ----------
+        activation : float
+            Activation.
+        command : float
+            Command.
+        """
         kept = np.minimum(np.maximum(command, self.command_range[0]), self.command_range[1])
         rate = kept if self.time_constant is None else (kept - activation) / self.time_constant
         low, high = self.activation_range[0], self.activation_range[1]
@@ -240,7 +362,17 @@ class Lagged:
         return np.minimum(np.maximum(rate, least), most)
 
     def torques(self, q: list[Any], v: list[Any], command: Any) -> list[Any]:
-        """Return the torques at the joints, of an activation."""
+        """Return the torques at the joints, of an activation.
+
+        Parameters
+        ----------
+        q : list of arrays
+            Coordinates of the joints.
+        v : list of arrays
+            Velocities of the joints.
+        command : float
+            Activation.
+        """
         low, high = self.activation_range[0], self.activation_range[1]
         return self.actuator.torques(q, v, np.minimum(np.maximum(command, low), high))
 

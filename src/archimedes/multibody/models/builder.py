@@ -48,9 +48,17 @@ WORLD = "world"
 class Builder:
     """Collects bodies, joints and frames; `build` makes a `Model` of them.
 
-    Names of bodies and frames are one set, names of joints another. "world" is always there, unless
-    a body is named so: then None is. What no joint carries when the model is built is its base.
+    Names of bodies and frames are one set, names of joints another. ``"world"`` is always there,
+    unless a body has that name: then None stands for the world. What no joint carries when the
+    model is built is its base.
 
+    Parameters
+    ----------
+    name : str, optional
+        Name of the robot.
+
+    Examples
+    --------
     >>> from archimedes.multibody import Builder
     >>> b = Builder("double pendulum")
     >>> for name, parent, height in (("upper", "world", 2.0), ("lower", "upper", -1.0)):
@@ -94,18 +102,48 @@ class Builder:
     # ---- adding --------------------------------------------------------------------------
 
     def add_body(self, name: str, mass: Any = 0.0, com: Any = None, inertia: Any = None) -> None:
-        """Add a body: `mass` in kg, `com` (3,) in m, `inertia` (3, 3) or (3,) about the com."""
+        """Add a body.
+
+        Parameters
+        ----------
+        name : str
+            Name of the body.
+        mass : float, optional
+            Mass in kg.
+        com : array (3,), optional
+            Centre of mass in m, in the axes of the body. The origin by default.
+        inertia : array (3, 3) or (3,), optional
+            Inertia in kg m^2 about the centre of mass: a matrix, or principal moments.
+        """
         self._check_new(name)
         J = np.zeros((3, 3)) if inertia is None else inertia
         self.bodies[name] = checked_body(name, mass, com, J)
 
     def add_massless(self, name: str) -> None:
-        """Add what is between two joints of one body: it is neither a body nor a frame."""
+        """Add what lies between two joints of one body: it is neither a body nor a frame.
+
+        Parameters
+        ----------
+        name : str
+            Name.
+        """
         self._check_new(name)
         self.bodies[name] = Body(name, 0.0, np.zeros(3), np.zeros((3, 3)), link_only=True)
 
     def add_frame(self, name: str, body: str, rotation: Any = None, position: Any = None) -> None:
-        """Add a frame on a body: `rotation` (3, 3) from frame to body, `position` (3,) in it."""
+        """Add a frame to a body.
+
+        Parameters
+        ----------
+        name : str
+            Name of the frame.
+        body : str
+            Name of the body.
+        rotation : array (3, 3), optional
+            Rotation matrix from the frame to the body. None, the default, for none.
+        position : array (3,), optional
+            Position in m of the frame in the body. The origin by default.
+        """
         self._check_new(name)
         owner = self._known(body)
         if owner is not None:
@@ -124,7 +162,27 @@ class Builder:
         file: Any = None,
         surface: Surface | None = None,
     ) -> None:
-        """Add a shape to look at or to collide with: see `Shape` for kinds and sizes."""
+        """Add a shape to look at or to collide with.
+
+        Parameters
+        ----------
+        body : str
+            Name of the body.
+        kind : str
+            Kind of the shape, as in `Shape`.
+        size : sequence of float
+            Size, as in `Shape`.
+        role : {"visual", "collision"}, optional
+            What the shape is for.
+        rotation : array (3, 3), optional
+            Rotation matrix from the shape to the body.
+        position : array (3,), optional
+            Position in m in the body.
+        file : path, optional
+            File of a mesh.
+        surface : Surface, optional
+            Triangles of a mesh.
+        """
         self._check_body(body, "body")
         R, p = placement(rotation, position, f"shape of {body!r}")
         self.geometry = (*self.geometry, shape_at(body, role, kind, size, R, p, file, surface))
@@ -138,10 +196,23 @@ class Builder:
         damping: Any = 0.0,
         rest: Any = 0.0,
     ) -> None:
-        """Add a tendon along joints of one coordinate, whose length is the sum of arm times q.
+        """Add a tendon along joints of one coordinate: a spring and a damper.
 
-        It is a spring of `stiffness` in N/m and a damper; `rest` is the length at which it does not
-        pull, or two between which it is slack. One that does not stretch is a `Coupling`.
+        A tendon that does not stretch is a `Coupling`.
+
+        Parameters
+        ----------
+        name : str
+            Name of the tendon.
+        arms : mapping
+            Moment arms by the name of the joint. The length of the tendon is the sum of arm times
+            q.
+        stiffness : float, optional
+            Stiffness in N/m.
+        damping : float, optional
+            Damping in N s/m.
+        rest : float or (float, float), optional
+            Length in m at which it does not pull, or two lengths between which it is slack.
         """
         if name in self.tendons:
             raise ValueError(f"tendon {name!r} is there already; tendons need names of their own")
@@ -185,12 +256,37 @@ class Builder:
     ) -> None:
         """Attach a body to another, or to the world, by a joint.
 
-        `position` (3,) and `rotation` (3, 3) are those of the child in the parent at zero. `axis`
-        is in the child's axes, as is `second_axis`, which a universal joint turns about second;
-        revolute and spherical joints turn about the point `anchor` (3,) of the child. A joint of
-        one coordinate is at the given place where that is `zero_at`.
-        `values` are numbers or one per coordinate (`lower`, `upper`, `rest`) or velocity
-        (`speed_limit`, `effort_limit`, `damping`, `friction`, `stiffness`, `armature`).
+        Parameters
+        ----------
+        child : str
+            Body to attach.
+        parent : str or None, optional
+            Body that it is attached to, or ``"world"``.
+        joint : str, optional
+            Name of the joint. By default it is made from that of the child.
+        kind : str or JointKind, optional
+            Kind of the joint: ``"revolute"`` (default), ``"prismatic"``, ``"spherical"``, ... or a
+            `user_joint`.
+        axis : array (3,), optional
+            Axis in the axes of the child.
+        second_axis : array (3,), optional
+            Second axis of a universal joint.
+        pitch : float, optional
+            Translation in m per rad of a helical joint.
+        anchor : array (3,), optional
+            Point of the child in m about which revolute and spherical joints rotate.
+        zero_at : float, optional
+            Coordinate at which a joint of one coordinate is at the given position and rotation.
+        rotation : array (3, 3), optional
+            Rotation matrix of the child in the parent at zero.
+        position : array (3,), optional
+            Position in m of the child in the parent at zero.
+        mimic : Mimic, optional
+            Joint that this one follows.
+        **values
+            Numbers, or one per coordinate (``lower``, ``upper``, ``rest``) or velocity
+            (``speed_limit``, ``effort_limit``, ``damping``, ``friction``, ``stiffness``,
+            ``armature``).
         """
         name = f"{parent or WORLD}_{child}" if joint is None else joint
         where = f"joint {name!r}"
@@ -233,15 +329,32 @@ class Builder:
     def weld(
         self, child: str, parent: str | None = WORLD, rotation: Any = None, position: Any = None
     ) -> None:
-        """Fix a body to another; it becomes a part of it, and a frame of its name stays."""
+        """Fix a body to another. It becomes a part of it, and a frame of its name stays.
+
+        Parameters
+        ----------
+        child : str
+            Body to attach.
+        parent : str or None, optional
+            Body that it is attached to, or ``"world"``.
+        rotation : array (3, 3), optional
+            Rotation matrix of the child in the parent.
+        position : array (3,), optional
+            Position in m of the child in the parent.
+        """
         self.attach(child, parent, kind="fixed", rotation=rotation, position=position)
 
     # ---- changing ------------------------------------------------------------------------
 
     def fill_inertias(self, density: float) -> None:
-        """Give bodies without mass that of their shapes, of a `density` in kg/m^3.
+        """Give bodies without mass that of their shapes.
 
-        Of the collision shapes of each, or of those to look at where it has no others.
+        Collision shapes are used, or visual ones if a body has no others.
+
+        Parameters
+        ----------
+        density : float
+            Density in kg/m^3.
         """
         for name, body in self.bodies.items():
             shapes = [s for s in self.geometry if s.body == name]
@@ -259,16 +372,25 @@ class Builder:
 
         Tendons, actuators and closures that need any of these go too; the report names those that
         also act on what stays.
+
+        Parameters
+        ----------
+        body : str
+            Name of the body.
         """
         self._check_body(body, "body")
         remove(self, body)
 
     def lock(self, joints: Mapping[str, Any]) -> None:
-        """Fix joints where they are: a mapping of names to coordinates (a number or (nq,)).
+        """Fix joints at given coordinates.
 
-        Those that follow a joint are locked with it, at what follows for them. Tendons and
-        couplings along a locked joint keep its part of their lengths; its actuators are taken off,
-        which the report says.
+        Joints that follow a locked one are locked with it. Tendons and couplings along a locked
+        joint keep its part of their lengths. Its actuators are removed, which the report says.
+
+        Parameters
+        ----------
+        joints : mapping
+            Coordinates, a number or (nq,), by the name of the joint.
         """
         if not isinstance(joints, Mapping):
             raise TypeError(f"lock takes coordinates by joint, {{'elbow': 0.5}}, got {joints!r}")
@@ -295,9 +417,22 @@ class Builder:
         rotation: Any = None,
         position: Any = None,
     ) -> None:
-        """Take over all of another builder, its base fixed to `parent`; names get the prefix.
+        """Take over all of another builder, with its base fixed to a body.
 
-        Where a name is there already nothing is taken over.
+        If a name is already in use, nothing is taken over.
+
+        Parameters
+        ----------
+        other : Builder
+            The other builder.
+        parent : str or None, optional
+            Body that it is attached to, or ``"world"``.
+        prefix : str, optional
+            Prefix of the names.
+        rotation : array (3, 3), optional
+            Rotation matrix of its base in the parent.
+        position : array (3,), optional
+            Position in m of its base in the parent.
         """
         if not isinstance(other, Builder):
             raise TypeError(
@@ -314,12 +449,18 @@ class Builder:
     # ---- finishing -----------------------------------------------------------------------
 
     def build(self, base: str | None = None, gravity: Any = None, physical: bool = True) -> Model:
-        """Return the model; what is attached to nothing is welded to the world or floats in it.
+        """Return the model.
 
-        `base` says which: "fixed" or "floating". Without it, it is as the file says that was read:
-        a model of an SDF file floats unless it is static, others are fixed.
-
-        Bodies whose inertia no distribution of mass has are an error; `physical=False` takes them.
+        Parameters
+        ----------
+        base : {"fixed", "floating"}, optional
+            Whether the root is fixed to the world or floats on a joint ``"root_joint"``. By default
+            as the file says: a model of an SDF file floats unless it is static or joined to the
+            world, others are fixed.
+        gravity : array (3,), optional
+            Gravitational acceleration in m/s^2. By default that of the file, else (0, 0, -9.81).
+        physical : bool, optional
+            Refuse bodies whose inertia no distribution of mass has. True by default.
         """
         base = self.base if base is None else base
         return assemble(self, base, self.gravity if gravity is None else gravity, physical)

@@ -22,13 +22,28 @@ CUTS = (
 
 @dataclass(frozen=True)
 class Closure:
-    """Frame `second` is held to frame `first` as by a joint of this kind, `axis` in axes of both.
+    """A constraint that holds one frame to another as a joint would, to close a kinematic loop.
 
-    "world" for `first` holds it to the world, at `place` (3,) with axes parallel to the world's:
-    kind "spherical" holds a point, "fixed" all of the frame. A helical one slides by `pitch` in m
-    per rad. A universal one turns about `axis` in axes of the first frame and `second_axis` in
-    those of the second.
+    Parameters
+    ----------
+    first : str
+        First frame, or ``"world"``.
+    second : str
+        Second frame.
+    kind : str, optional
+        Kind of joint that holds it: ``"fixed"``, ``"spherical"`` (a point), ``"revolute"``, ...
+    axis : (float, float, float), optional
+        Axis in the axes of both frames.
+    place : (float, float, float), optional
+        Position in m in the world, for ``"world"``.
+    pitch : float, optional
+        Translation in m per rad of a helical joint.
+    second_axis : (float, float, float), optional
+        Axis of a universal joint in the axes of the second frame; `axis` is then in those of the
+        first.
 
+    Examples
+    --------
     >>> from archimedes.multibody import Closure
     >>> Closure("coupler_end", "rocker_end", "revolute", axis=(0, 1, 0)).rows.shape
     (5, 6)
@@ -84,7 +99,13 @@ class Closure:
         return {self.first, self.second}
 
     def renamed(self, prefix: str) -> Closure:
-        """Return the same for frames whose names have a prefix."""
+        """Return the same for frames whose names have a prefix.
+
+        Parameters
+        ----------
+        prefix : str
+            Prefix of the names.
+        """
         first = self.first if self.first == "world" else prefix + self.first
         return replace(self, first=first, second=prefix + self.second)
 
@@ -102,11 +123,20 @@ class Closure:
 
 @dataclass(frozen=True)
 class Coupling:
-    """A sum of coordinates that is held, ``sum of arm * q == offset``, of joints that have one.
+    """A constraint on a sum of coordinates, ``sum of arm * q == offset``.
 
-    A gear between two joints, a differential, an inextensible tendon. A mimic joint is the same
-    with one coordinate less; a coupling is for joints whose torque in the gear is asked for.
+    It can be a gear between two joints, a differential, or an inextensible tendon. A mimic joint is
+    the same with one coordinate less; use a coupling if the torque in the gear is of interest.
 
+    Parameters
+    ----------
+    arms : mapping
+        Factors by the name of the joint.
+    offset : float, optional
+        Value of the sum.
+
+    Examples
+    --------
     >>> from archimedes.multibody import Coupling
     >>> Coupling({"motor": 1.0, "wheel": -3.0}).arms
     (('motor', 1.0), ('wheel', -3.0))
@@ -133,5 +163,11 @@ class Coupling:
         return {name for name, _ in self.arms}
 
     def renamed(self, prefix: str) -> Coupling:
-        """Return the same for joints whose names have a prefix."""
+        """Return the same for joints whose names have a prefix.
+
+        Parameters
+        ----------
+        prefix : str
+            Prefix of the names.
+        """
         return replace(self, arms=tuple((prefix + name, arm) for name, arm in self.arms))

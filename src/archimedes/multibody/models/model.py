@@ -60,16 +60,64 @@ PARTS[Link] = PARTS[Frame] = fields_of
 
 @struct
 class Model:
-    """A robot: made by `load` or by a `Builder`, and then only read.
+    """A robot, made by `load` or by a `Builder`.
 
-    Arrays have a row per link (`masses` (n,), `centers` (n, 3) and `inertias` (n, 3, 3) about the
-    centres, in the axes of the body; `rotations` and `positions` of the joints in their parents),
-    per velocity (`armature`, `damping`, `friction`, `stiffness`, `speed_limits`, `effort_limits`),
-    per coordinate (`rest`, `lower`, `upper`) or per frame; `tendons` is None or a struct.
-    `actuators`, `closures` and `geometry` (shapes to look at or to collide with) are what a file
-    brings along, for functions that take them. ``model.replace(masses=...)`` gives
-    another model; inside a recorded function the new values may be traced.
+    ``model.replace(masses=...)`` returns another model. Inside a compiled function the new values
+    may be traced.
 
+    Parameters
+    ----------
+    name : str
+        Name of the robot.
+    links : tuple of Link
+        Bodies with their joints.
+    frames : tuple of Frame
+        Frames.
+    rotations : array (n, 3, 3)
+        Rotation matrices of the joints in their parents.
+    positions : array (n, 3)
+        Positions in m of the joints in their parents.
+    masses : array (n,)
+        Masses in kg.
+    centers : array (n, 3)
+        Centres of mass in m, in the axes of the bodies.
+    inertias : array (n, 3, 3)
+        Inertias in kg m^2 about the centres of mass, in the axes of the bodies.
+    frame_rotations : array (k, 3, 3)
+        Rotation matrices of the frames in their bodies.
+    frame_positions : array (k, 3)
+        Positions in m of the frames in their bodies.
+    armature : array (nv,)
+        Rotor inertia of each velocity.
+    damping : array (nv,)
+        Viscous damping.
+    friction : array (nv,)
+        Coulomb friction.
+    stiffness : array (nv,)
+        Stiffness of the springs.
+    rest : array (nq,)
+        Coordinates at which the springs are at rest.
+    lower : array (nq,)
+        Lower limits.
+    upper : array (nq,)
+        Upper limits.
+    speed_limits : array (nv,)
+        Limits of the velocities.
+    effort_limits : array (nv,)
+        Limits of the torques.
+    gravity : array (3,), optional
+        Gravitational acceleration in m/s^2.
+    tendons : Tendons, optional
+        Tendons, if there are any.
+    actuators : tuple, optional
+        Actuators of the file.
+    closures : tuple, optional
+        Closures of the file.
+    geometry : tuple of Shape, optional
+        Shapes to look at or to collide with.
+
+    Examples
+    --------
     >>> from archimedes.multibody import Builder
     >>> arm = Builder("pendulum")
     >>> arm.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
@@ -161,20 +209,44 @@ class Model:
     # ---- looking up ----------------------------------------------------------------------
 
     def body(self, name: str) -> int:
-        """Return the link of a body."""
+        """Return the link of a body.
+
+        Parameters
+        ----------
+        name : str
+            Name of the body.
+        """
         return self._find("body", name, {k.body: i for i, k in enumerate(self.links) if k.body})
 
     def frame(self, name: str) -> int:
-        """Return the index of a frame in `frame_names`."""
+        """Return the index of a frame in `frame_names`.
+
+        Parameters
+        ----------
+        name : str
+            Name of the frame.
+        """
         return self._find("frame", name, {f.name: i for i, f in enumerate(self.frames)})
 
     def q_slice(self, joint: str) -> slice:
-        """Return where the coordinates of a joint are in q."""
+        """Return where the coordinates of a joint are in q.
+
+        Parameters
+        ----------
+        joint : str
+            Name of the joint.
+        """
         links = self._links_of(joint)
         return slice(links[0].q, links[-1].q + links[-1].kind.nq)
 
     def v_slice(self, joint: str) -> slice:
-        """Return where the velocities of a joint are in v."""
+        """Return where the velocities of a joint are in v.
+
+        Parameters
+        ----------
+        joint : str
+            Name of the joint.
+        """
         links = self._links_of(joint)
         return slice(links[0].v, links[-1].v + links[-1].kind.nv)
 

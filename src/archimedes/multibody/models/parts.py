@@ -64,8 +64,19 @@ class Body:
 
 @dataclass(frozen=True)
 class Mimic:
-    """A joint follows another: ``q = multiplier * q_other + offset``.
+    """A joint that follows another: ``q = multiplier * q_other + offset``.
 
+    Parameters
+    ----------
+    joint : str
+        Joint to follow.
+    multiplier : float, optional
+        Factor.
+    offset : float, optional
+        Offset in rad or m.
+
+    Examples
+    --------
     >>> from archimedes import multibody as mb
     >>> b = mb.Builder()
     >>> for name in ("left", "right"):

@@ -9,11 +9,21 @@ __all__ = ["Report"]
 
 @dataclass
 class Report:
-    """Elements of a file by what became of them; each entry says where and why.
+    """What became of the elements of a file.
 
-    `used` counts elements by name. `approximated` and `ignored` are texts "file:line: ...";
-    ``load(..., strict=True)`` raises where there are any.
+    ``load(..., strict=True)`` raises if anything is approximated or ignored.
 
+    Parameters
+    ----------
+    used : dict, optional
+        Number of elements of each name that are in the model.
+    approximated : list of str, optional
+        Elements that are approximated: "file:line: ...".
+    ignored : list of str, optional
+        Elements that are ignored: "file:line: ...".
+
+    Examples
+    --------
     >>> from archimedes import multibody as mb
     >>> mb.Report(used={"joint": 2}, ignored=["arm.urdf:7: <gazebo>: for a simulator"]).ignored
     ['arm.urdf:7: <gazebo>: for a simulator']
@@ -27,11 +37,23 @@ class Report:
         return Report(dict(self.used), list(self.approximated), list(self.ignored))
 
     def use(self, tag: str) -> None:
-        """Count an element that is in the model."""
+        """Count an element that is in the model.
+
+        Parameters
+        ----------
+        tag : str
+            Name of the element.
+        """
         self.used[tag] = self.used.get(tag, 0) + 1
 
     def add(self, other: Report) -> None:
-        """Take over what another one says."""
+        """Take over what another report says.
+
+        Parameters
+        ----------
+        other : Report
+            Another report.
+        """
         for tag, count in other.used.items():
             self.used[tag] = self.used.get(tag, 0) + count
         self.approximated += other.approximated

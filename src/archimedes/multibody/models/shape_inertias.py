@@ -18,11 +18,25 @@ __all__ = ["inertia_of_shapes"]
 
 
 def inertia_of_shapes(shapes: Iterable[Shape], density: float) -> tuple[float, Any, Any]:
-    """Return mass, centre (3,) and inertia (3, 3) about it of shapes of a `density` in kg/m^3.
+    """Return mass, centre and inertia of shapes of uniform density.
 
-    In axes of the body; where shapes overlap they count twice. Meshes are read by the package
-    trimesh (the extra ``robots``) and must be closed surfaces.
+    Where shapes overlap they count twice. Meshes are read by the package trimesh (the extra
+    ``robots``), and must be closed surfaces.
 
+    Parameters
+    ----------
+    shapes : iterable of Shape
+        The shapes.
+    density : float
+        Density in kg/m^3.
+
+    Returns
+    -------
+    (float, array (3,), array (3, 3))
+        Mass in kg, centre of mass in m, and inertia in kg m^2 about it, in axes of the body.
+
+    Examples
+    --------
     >>> from archimedes.multibody import Builder, inertia_of_shapes
     >>> b = Builder()
     >>> b.add_body("crate")

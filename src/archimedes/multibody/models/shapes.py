@@ -14,11 +14,19 @@ __all__ = ["Shape", "Surface", "shape_at"]
 
 
 class Surface:
-    """Triangles of a mesh that comes with a model, not from a file of its own; never changed.
+    """Triangles of a mesh that comes with a model, not from a file of its own.
 
-    `vertices` (n, 3) are in m in the axes of the shape, `triangles` (m, 3) their numbers. Two are
-    equal where these are.
+    It is never changed. Two surfaces are equal if their vertices and triangles are.
 
+    Parameters
+    ----------
+    vertices : array (n, 3)
+        Vertices in m, in the axes of the shape.
+    triangles : array of int (m, 3)
+        Vertices of each triangle.
+
+    Examples
+    --------
     >>> from archimedes.multibody import Surface
     >>> plate = Surface([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
     >>> plate, plate == Surface(plate.vertices, plate.triangles)
@@ -63,15 +71,34 @@ ROLES = ("visual", "collision")
 
 
 class Shape(NamedTuple):
-    """One shape on a body: `role` is "visual" or "collision", `kind` box, sphere, ..., mesh.
+    """A shape on a body.
 
-    `size` is (x, y, z) of a box, (radius,) of a sphere, (radius, length) of a cylinder or capsule
-    along z (a capsule's length is between the centres of its ends), half axes of an ellipsoid,
-    (x, y) of a plane, 0 for no end, or the scale of a mesh. A mesh is a `file`, a path, or a
-    `surface` (a `Surface`, of MJCF files); both are None where it was not found. `rotation`
-    (3, 3), from the shape to the body, and `position` (3,) are in the body.
-    ``frame_pose(model, q, shape.body)`` says where that is.
+    ``frame_pose(model, q, shape.body)`` says where the body is.
 
+    Parameters
+    ----------
+    body : str
+        Name of the body.
+    role : {"visual", "collision"}
+        What the shape is for.
+    kind : str
+        ``"box"``, ``"sphere"``, ``"cylinder"``, ``"capsule"``, ``"ellipsoid"``, ``"plane"`` or
+        ``"mesh"``.
+    size : tuple of float
+        Edges (x, y, z) of a box; (radius,) of a sphere; (radius, length) of a cylinder or capsule
+        along z, where the length of a capsule is between the centres of its ends; half axes of an
+        ellipsoid; (x, y) of a plane, 0 for infinite; or the scale of a mesh. All in m.
+    rotation : matrix (3, 3)
+        Rotation matrix from the shape to the body.
+    position : (float, float, float)
+        Position in m in the body.
+    file : str, optional
+        File of a mesh. None if it was not found.
+    surface : Surface, optional
+        Triangles of a mesh.
+
+    Examples
+    --------
     >>> from archimedes import multibody as mb
     >>> b = mb.Builder()
     >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])

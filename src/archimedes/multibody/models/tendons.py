@@ -14,11 +14,25 @@ __all__ = ["Tendons"]
 
 @struct
 class Tendons:
-    """Tendons over joints of one coordinate: ``length = arms @ q``, of those `joints`.
+    """Tendons over joints of one coordinate.
 
-    `arms` (t, n), `stiffness` and `damping` (t,); within `rest` (t, 2), from and to, a tendon is
-    slack.
+    Parameters
+    ----------
+    names : tuple of str
+        Names of the tendons.
+    joints : tuple of str
+        Names of the joints.
+    arms : array (t, n)
+        Moment arms: ``length = arms @ q``.
+    stiffness : array (t,)
+        Stiffness in N/m.
+    damping : array (t,)
+        Damping in N s/m.
+    rest : array (t, 2)
+        Lengths in m between which each tendon is slack.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes import multibody as mb
     >>> b = mb.Builder()
@@ -50,16 +64,36 @@ class Tendons:
             self.__dict__[name] = array
 
     def stretched(self, q: Any) -> Any:
-        """Return by how much (..., t) tendons are longer or shorter than where they are slack."""
+        """Return by how much (..., t) tendons are longer or shorter than where they are slack.
+
+        Parameters
+        ----------
+        q : array (..., n)
+            Coordinates of the joints.
+        """
         length = np.matmul(q, self.arms.T)
         over = np.maximum(length - self.rest[:, 1], 0.0)
         return over + np.minimum(length - self.rest[:, 0], 0.0)
 
     def torques(self, q: Any, v: Any) -> Any:
-        """Return what tendons do at the joints (..., n), for their q and v."""
+        """Return what tendons do at the joints (..., n), for their q and v.
+
+        Parameters
+        ----------
+        q : array (..., n)
+            Coordinates of the joints.
+        v : array (..., n)
+            Velocities of the joints.
+        """
         pull = self.stiffness * self.stretched(q) + self.damping * np.matmul(v, self.arms.T)
         return -np.matmul(pull, self.arms)
 
     def stiff(self, q: Any) -> Any:
-        """Return the stiffness (..., t) of tendons where they are: none where slack."""
+        """Return the stiffness (..., t) of tendons where they are: none where slack.
+
+        Parameters
+        ----------
+        q : array (..., n)
+            Coordinates of the joints.
+        """
         return np.where(self.stretched(q) == 0.0, 0.0, self.stiffness)

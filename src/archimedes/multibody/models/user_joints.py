@@ -27,14 +27,26 @@ STEP = 1e-5
 def user_joint(
     name: str, size: int, transform: Callable[[Any], Any], subspace: Callable[[Any], Any]
 ) -> JointKind:
-    """Return a kind of joint with `size` coordinates q, whose rates are its velocities.
+    """Return a kind of joint that is defined by two functions.
 
-    ``transform(q)`` is the `Transformation` that takes coordinates of the child to the parent's,
-    ``subspace(q)`` the matrix (6, size) that gives the child's velocity in its own axes, linear
-    part first, for dq/dt. Both are plain NumPy; the derivative of the second is taken where needed.
-    That they belong together is checked at one q, where they are known numbers.
-    Such a joint takes one configuration at a time: use `arc.vmap` for many.
+    Both are plain NumPy; the derivative of the second is taken where needed. That they belong
+    together is checked at one q. Such a joint takes one configuration at a time: use :func:`vmap`
+    for many.
 
+    Parameters
+    ----------
+    name : str
+        Name of the kind.
+    size : int
+        Number of coordinates q, whose rates are the velocities.
+    transform : callable
+        ``transform(q)`` returns the `Transformation` from the child to the parent.
+    subspace : callable
+        ``subspace(q)`` returns the matrix (6, size) that gives the velocity of the child in its own
+        axes, linear part first, for dq/dt.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.multibody import user_joint
     >>> from archimedes.spatial import Quaternion, Transformation

@@ -17,11 +17,31 @@ __all__ = ["activated", "actuator_torque", "stateful", "with_rotors"]
 
 
 def actuator_torque(model: Model, actuators: Sequence[Any], q: Any, v: Any, u: Any) -> Any:
-    """Return the torques (nv,) of actuators with commands `u` (n,), for `u` of `dynamics`.
+    """Return the torques of actuators, for `u` of `dynamics`.
 
-    An MJCF file's are ``model.actuators``. One of your own is a struct with `joints`, a tuple of
-    names, and ``torques(q, v, command)``, which returns a torque for each.
+    An actuator of your own is a struct with `joints`, a tuple of names, and ``torques(q, v,
+    command)``, which returns a torque for each.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    actuators : sequence
+        Actuators, such as those of an MJCF file, ``model.actuators``.
+    q : array (..., nq)
+        Configuration.
+    v : array (..., nv)
+        Velocity in m/s and rad/s.
+    u : array (n,)
+        Commands of the actuators.
+
+    Returns
+    -------
+    array (nv,)
+        Torques of the joints.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.multibody import Builder, Motor, actuator_torque
     >>> b = Builder()
@@ -48,9 +68,18 @@ def actuator_torque(model: Model, actuators: Sequence[Any], q: Any, v: Any, u: A
 def with_rotors(model: Model, actuators: Sequence[Any]) -> Model:
     """Return the model with the inertia of the rotors in its armature.
 
-    A rotor turns ``gear`` times as fast as the length that its actuator acts on. One that acts on
-    several joints couples them, which armature cannot: its rotor is an error.
+    A rotor rotates ``gear`` times as fast as the length that its actuator acts on. One that acts on
+    several joints couples them, which armature cannot represent: its rotor is an error.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    actuators : sequence
+        Actuators, such as those of an MJCF file, ``model.actuators``.
+
+    Examples
+    --------
     >>> from archimedes.multibody import Builder, Motor, with_rotors
     >>> b = Builder()
     >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])

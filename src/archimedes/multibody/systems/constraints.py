@@ -62,8 +62,24 @@ LEAST = 1e-16
 
 
 def constraint_error(model: Model, closures: Sequence[Holds], q: Any) -> Any:
-    """Return by how much (m,) closures are violated at `q` (nq,), in m and rad.
+    """Return by how much constraints are violated.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    closures : sequence of Closure or Coupling
+        Constraints that hold, such as ``model.closures``.
+    q : array (..., nq)
+        Configuration.
+
+    Returns
+    -------
+    array (m,)
+        Violations in m and rad.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.multibody import Builder, Closure, constraint_error
     >>> b = Builder()
@@ -78,8 +94,19 @@ def constraint_error(model: Model, closures: Sequence[Holds], q: Any) -> Any:
 
 
 def constraint_jacobian(model: Model, closures: Sequence[Holds], q: Any) -> Any:
-    """Return the matrix (m, nv) of the rates that closures forbid, at `q` (nq,).
+    """Return the Jacobian (m, nv) of constraints.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    closures : sequence of Closure or Coupling
+        Constraints that hold, such as ``model.closures``.
+    q : array (..., nq)
+        Configuration.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.multibody import Builder, Closure, constraint_jacobian
     >>> b = Builder()
@@ -208,13 +235,41 @@ def constrained_acceleration(
     frequency: float = 0.0,
     damping_ratio: float = 1.0,
 ) -> tuple[Any, Any]:
-    """Return the accelerations (nv,) under closures, and the forces (m,) that hold them.
+    """Return the accelerations under constraints, and the forces that enforce them.
 
-    A violation dies out like a spring of `frequency` in rad/s with this `damping_ratio`; 0 leaves
-    it. Rows may be redundant, as those of a plane mechanism closed in space. What holds a point
-    (kinds "spherical" and "universal") has the force on the second frame first, (3,) in axes of the
-    first.
+    Rows may be redundant, as those of a planar mechanism that is closed in space. A closure that
+    holds a point (``"spherical"``, ``"universal"``) has the force on the second frame first, (3,)
+    in axes of the first.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    closures : sequence of Closure or Coupling
+        Constraints that hold, such as ``model.closures``.
+    q : array (..., nq)
+        Configuration.
+    v : array (..., nv)
+        Velocity in m/s and rad/s.
+    tau : array (..., nv)
+        Torques of the joints in N m, or forces in N.
+    forces : mapping or array (..., bodies, 6), optional
+        External forces on bodies: by name, or in the order of `body_names`. Each acts at the origin
+        of the body, in its axes, linear part first. None by default.
+    passive : bool, optional
+        Include damping, friction and springs of the joints. False by default.
+    frequency : float, optional
+        Frequency in rad/s with which violations decay. 0 does not correct them.
+    damping_ratio : float, optional
+        Damping ratio of that decay, 1 (critical) by default.
+
+    Returns
+    -------
+    (array (nv,), array (m,))
+        Accelerations and constraint forces.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.multibody import Builder, Closure, constrained_acceleration
     >>> b = Builder()
@@ -300,8 +355,26 @@ def held(closures: Sequence[Holds]) -> Sequence[Holds]:
 
 
 def project_velocity(model: Model, closures: Sequence[Holds], q: Any, v: Any) -> Any:
-    """Return the velocity (nv,) after the impulse that makes closures hold: the nearest in energy.
+    """Return the velocity after the impulse that makes constraints hold: the nearest one in energy.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    closures : sequence of Closure or Coupling
+        Constraints that hold, such as ``model.closures``.
+    q : array (..., nq)
+        Configuration.
+    v : array (..., nv)
+        Velocity in m/s and rad/s.
+
+    Returns
+    -------
+    array (nv,)
+        Velocity.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.multibody import Builder, Closure, project_velocity
     >>> b = Builder()
@@ -318,12 +391,29 @@ def project_velocity(model: Model, closures: Sequence[Holds], q: Any, v: Any) ->
 
 
 def project_configuration(model: Model, closures: Sequence[Holds], q: Any, steps: int = 3) -> Any:
-    """Return the configuration (nq,) nearest to `q` at which closures hold, by Newton's method.
+    """Return the nearest configuration at which constraints hold, by Newton's method.
 
-    The way is the shortest as the mass matrix measures it. `steps` of them suffice from nearby:
-    each squares the error. Whether they did is in `constraint_error`: where closures cannot hold,
-    or from far away, it does not vanish.
+    Distances are measured by the mass matrix. Check `constraint_error` afterwards: if the
+    constraints cannot hold, or the start is far away, it does not vanish.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    closures : sequence of Closure or Coupling
+        Constraints that hold, such as ``model.closures``.
+    q : array (..., nq)
+        Configuration.
+    steps : int, optional
+        Number of Newton steps, each of which squares the error. 3 by default.
+
+    Returns
+    -------
+    array (nq,)
+        Configuration.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.multibody import Builder, Closure, project_configuration
     >>> b = Builder()
@@ -355,12 +445,33 @@ def constrained_dynamics(
     actuators: Sequence[Any] | None = None,
     frequency: float = 20.0,
 ) -> State:
-    """Return the rates of a state under closures, for `arc.solve_ode`; passive forces act.
+    """Return the rates of a state under constraints, for `arc.solve_ode`.
 
-    `u`, `forces` and `actuators` are those of `dynamics`. Violations die out at `frequency` in
-    rad/s, critically damped. For none at all make fixed steps and follow each by
-    `project_configuration` and `project_velocity`.
+    Passive forces of the joints act. Violations decay with critical damping. For none at all, make
+    fixed steps, and follow each by `project_configuration` and `project_velocity`.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    closures : sequence of Closure or Coupling
+        Constraints that hold, such as ``model.closures``.
+    t : float
+        Time in s. The equations do not depend on it.
+    x : State
+        Configuration and velocity.
+    u : array (nv,), optional
+        Torques of the joints, zero by default. With `actuators`, their commands (n,).
+    forces : mapping or array (..., bodies, 6), optional
+        External forces on bodies: by name, or in the order of `body_names`. Each acts at the origin
+        of the body, in its axes, linear part first. None by default.
+    actuators : sequence, optional
+        Actuators, such as ``model.actuators``. None by default.
+    frequency : float, optional
+        Frequency in rad/s with which violations decay. 0 does not correct them.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.multibody import Builder, Closure, constrained_dynamics, rest_state
     >>> b = Builder()

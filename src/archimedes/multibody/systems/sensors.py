@@ -20,11 +20,23 @@ __all__ = ["encoder", "imu", "joint_wrench"]
 
 
 def encoder(model: Model, q: Any, joint: str, counts: Any = None, zero: Any = 0.0) -> Any:
-    """Return what an encoder on a joint of one coordinate reads, in rad or m.
+    """Return the reading of an encoder on a joint of one coordinate, in rad or m.
 
-    It counts from where the joint is at `zero`, `counts` steps per rad or m, downwards; without
-    them it reads exactly. A velocity is read from v itself, or as a difference of readings.
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array (..., nq)
+        Configuration.
+    joint : str
+        Name of the joint.
+    counts : float, optional
+        Counts per rad or m, rounded down. By default the reading is exact.
+    zero : float, optional
+        Coordinate at which the encoder reads zero.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.multibody import Builder, encoder
     >>> b = Builder()
@@ -45,10 +57,30 @@ def encoder(model: Model, q: Any, joint: str, counts: Any = None, zero: Any = 0.
 
 
 def imu(model: Model, q: Any, v: Any, a: Any, frame: str) -> tuple[Any, Any]:
-    """Return the specific force (3,) in m/s^2 and the rate (3,) in rad/s that a frame measures.
+    """Return what an inertial measurement unit at a frame measures.
 
-    Both in the frame's axes; at rest the specific force is minus gravity: it points up.
+    At rest the specific force is minus gravity: it points up.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array (..., nq)
+        Configuration.
+    v : array (..., nv)
+        Velocity in m/s and rad/s.
+    a : array (..., nv)
+        Acceleration in m/s^2 and rad/s^2.
+    frame : str
+        Name of a frame or body.
+
+    Returns
+    -------
+    (array (3,), array (3,))
+        Specific force in m/s^2 and angular velocity in rad/s, in the axes of the frame.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.multibody import Builder, imu
     >>> b = Builder()
@@ -66,11 +98,34 @@ def imu(model: Model, q: Any, v: Any, a: Any, frame: str) -> tuple[Any, Any]:
 
 
 def joint_wrench(model: Model, q: Any, v: Any, a: Any, joint: str, forces: Forces = None) -> Any:
-    """Return the force and moment (6,) that a joint passes on to what it carries.
+    """Return the force and moment that a joint passes on to what it carries.
 
-    At the origin of the carried body, in its axes, linear part first: what a sensor in the joint
-    measures. Its part along the joint's motion is the torque of `rnea` (without armature).
+    This is what a sensor in the joint measures. Its part along the motion of the joint is the
+    torque of `rnea` (without armature).
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array (..., nq)
+        Configuration.
+    v : array (..., nv)
+        Velocity in m/s and rad/s.
+    a : array (..., nv)
+        Acceleration in m/s^2 and rad/s^2.
+    joint : str
+        Name of the joint.
+    forces : mapping or array (..., bodies, 6), optional
+        External forces on bodies: by name, or in the order of `body_names`. Each acts at the origin
+        of the body, in its axes, linear part first. None by default.
+
+    Returns
+    -------
+    array (6,)
+        Force and moment at the origin of the carried body, in its axes, linear part first.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.multibody import Builder, joint_wrench
     >>> b = Builder()

@@ -23,8 +23,17 @@ __all__ = [
 
 @struct
 class State:
-    """Configuration q (nq,) and velocity v (nv,), or their rates.
+    """Configuration and velocity, or their rates.
 
+    Parameters
+    ----------
+    q : array (..., nq)
+        Configuration.
+    v : array (..., nv)
+        Velocity in m/s and rad/s.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.multibody import State
     >>> State(q=np.zeros(2), v=np.ones(2)).v
@@ -36,8 +45,17 @@ class State:
 
 
 def rest_state(model: Model, q: Any = None) -> State:
-    """Return the state at rest at `q` (nq,), neutral unless given.
+    """Return the state at rest.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array (..., nq), optional
+        Configuration. By default neutral.
+
+    Examples
+    --------
     >>> from archimedes.multibody import Builder, rest_state
     >>> b = Builder()
     >>> b.add_body("bob", mass=2.0, com=[0.5, 0, 0], inertia=[0.1, 0.1, 0.1])
@@ -51,8 +69,19 @@ def rest_state(model: Model, q: Any = None) -> State:
 
 @struct
 class DrivenState(State):
-    """A state with the activations (k,) of actuators that have one, or their rates.
+    """A state with the activations of actuators, or their rates.
 
+    Parameters
+    ----------
+    q : array (..., nq)
+        Configuration.
+    v : array (..., nv)
+        Velocity in m/s and rad/s.
+    activations : array (..., k)
+        Activations, or their rates.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.multibody import DrivenState
     >>> DrivenState(np.zeros(2), np.zeros(2), activations=np.ones(1)).activations
@@ -65,11 +94,23 @@ class DrivenState(State):
 def driven_state(
     model: Model, actuators: Sequence[Any], q: Any = None, activations: Any = None
 ) -> DrivenState:
-    """Return the state at rest at `q` (nq,) with `activations` (k,), zero unless given.
+    """Return the state at rest, with activations of the actuators.
 
-    There is one for each actuator with a state of its own, in their order. Leading axes of `q` and
-    `activations` broadcast.
+    Leading axes of `q` and `activations` broadcast.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    actuators : sequence
+        Actuators, such as those of an MJCF file, ``model.actuators``.
+    q : array (..., nq), optional
+        Configuration. By default neutral.
+    activations : array (..., k), optional
+        Activations of the actuators that have a state, in their order. Zero by default.
+
+    Examples
+    --------
     >>> from archimedes import multibody as mb
     >>> b = mb.Builder()
     >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
@@ -113,11 +154,26 @@ def dynamics(
 ) -> State:
     """Return the rates of a state, for `arc.solve_ode` and its like.
 
-    `u` (nv,) are torques of the joints, zero unless given; damping, friction, springs and armature
-    always act, and `forces` as in `rnea`. With `actuators` (``model.actuators``, or others) `u` are
-    their commands (n,), and where some have a state of their own (`Lagged`) x is a `driven_state`.
-    Quaternions need no care: their length has no effect.
+    Damping, friction, springs and armature always act. The length of quaternions has no effect.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    t : float
+        Time in s. The equations do not depend on it.
+    x : State or DrivenState
+        State. If actuators have states of their own (`Lagged`), it is a `driven_state`.
+    u : array (nv,), optional
+        Torques of the joints, zero by default. With `actuators`, their commands (n,).
+    forces : mapping or array (..., bodies, 6), optional
+        External forces on bodies: by name, or in the order of `body_names`. Each acts at the origin
+        of the body, in its axes, linear part first. None by default.
+    actuators : sequence, optional
+        Actuators, such as ``model.actuators``. None by default.
+
+    Examples
+    --------
     >>> import archimedes as arc
     >>> from archimedes.multibody import Builder, dynamics, rest_state
     >>> b = Builder()

@@ -46,11 +46,34 @@ __all__ = ["aba_derivatives"]
 def aba_derivatives(
     model: Model, q: Any, v: Any, tau: Any, forces: Forces = None, passive: bool = False
 ) -> tuple[Any, Any, Any]:
-    """Return the derivatives of `aba` in q, v and tau, each (nv, nv).
+    """Return the derivatives of `aba` with respect to q, v and tau.
 
-    That in q is along the tangent space: of ``aba(integrate(model, q, e), v, tau)`` in e (nv,). The
-    last, in tau, is the inverse of the mass matrix.
+    The derivative in q is taken along the tangent space: that of ``aba(integrate(model, q, e), v,
+    tau)`` in e (nv,). The one in tau is the inverse of the mass matrix.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array (..., nq)
+        Configuration.
+    v : array (..., nv)
+        Velocity in m/s and rad/s.
+    tau : array (..., nv)
+        Torques of the joints in N m, or forces in N.
+    forces : mapping or array (..., bodies, 6), optional
+        External forces on bodies: by name, or in the order of `body_names`. Each acts at the origin
+        of the body, in its axes, linear part first. None by default.
+    passive : bool, optional
+        Include damping, friction and springs of the joints. False by default.
+
+    Returns
+    -------
+    (array, array, array)
+        Matrices (nv, nv).
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.multibody import Builder, aba_derivatives
     >>> b = Builder()

@@ -66,11 +66,35 @@ Entries = dict[tuple[int, int], Any]
 def rnea_derivatives(
     model: Model, q: Any, v: Any, a: Any, forces: Forces = None, passive: bool = False
 ) -> tuple[Any, Any, Any]:
-    """Return the derivatives of `rnea` in q, v and a, each (nv, nv).
+    """Return the derivatives of `rnea` with respect to q, v and a.
 
-    That in q is along the tangent space: of ``rnea(integrate(model, q, e), v, a)`` in e (nv,). The
-    last is the mass matrix. `forces` stay as they are in the axes of their bodies.
+    The derivative in q is taken along the tangent space: that of ``rnea(integrate(model, q, e), v,
+    a)`` in e (nv,). The one in a is the mass matrix. The forces stay constant in the axes of their
+    bodies.
 
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array (..., nq)
+        Configuration.
+    v : array (..., nv)
+        Velocity in m/s and rad/s.
+    a : array (..., nv)
+        Acceleration in m/s^2 and rad/s^2.
+    forces : mapping or array (..., bodies, 6), optional
+        External forces on bodies: by name, or in the order of `body_names`. Each acts at the origin
+        of the body, in its axes, linear part first. None by default.
+    passive : bool, optional
+        Include damping, friction and springs of the joints. False by default.
+
+    Returns
+    -------
+    (array, array, array)
+        Matrices (nv, nv).
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.multibody import Builder, rnea_derivatives
     >>> b = Builder()
