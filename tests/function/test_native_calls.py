@@ -292,7 +292,7 @@ def often(f, *args, calls=40):
 
 
 def test_native_calls_take_what_others_take():
-    f = arc.compile(lambda x, k=2.0: k * np.sin(x), backend="llvm")
+    f = arc.compile(lambda x, k=2.0: k * np.sin(np.asarray(x)), backend="llvm")
     x = np.linspace(0.0, 1.0, 5)
     expected = often(f, x)
     assert np.array_equal(f(x, k=2.0), expected) and np.array_equal(f(k=2.0, x=x), expected)

@@ -30,6 +30,11 @@ def the_sine_of_a_list(run):
     return run(lambda x: np.sin([x, 1.0]))(0.5)
 
 
+@entry("lists", error=TraceError, says=["np.sin(np.array(x))"])
+def the_sine_of_an_argument_that_is_a_list(run):
+    return run(lambda x: np.sin(x))([0.5, 1.0])
+
+
 @entry("lists")
 def the_sine_of_an_array_of_a_list(run):
     return run(lambda x: np.sin(np.array([x, 1.0])))(0.5)

@@ -169,7 +169,7 @@ def _calling(frame: FrameType, call: ast.Call) -> tuple[str, str] | None:
     function = call.func
     owner = _value(frame, function.value) if isinstance(function, ast.Attribute) else None
     if not isinstance(function, ast.Attribute) or isinstance(owner, (ModuleType, np.ufunc)):
-        return _calling_with_lists(call)
+        return _calling_with_lists(frame, call)
     name, array = function.attr, ast.unparse(function.value)
     if not hasattr(np.ndarray, name) or not (
         owner is _UNKNOWN or isinstance(owner, (np.ndarray, np.flatiter))
@@ -193,15 +193,17 @@ def _calling(frame: FrameType, call: ast.Call) -> tuple[str, str] | None:
     )
 
 
-def _calling_with_lists(call: ast.Call) -> tuple[str, str] | None:
+def _calling_with_lists(frame: FrameType, call: ast.Call) -> tuple[str, str] | None:
     """Explain ``np.sin([x, y])``: NumPy looks at arrays, not at the items of a list."""
-    lists = (ast.List, ast.Tuple, ast.ListComp)
-    if not any(isinstance(a, lists) for a in call.args):
+    literal = (ast.List, ast.Tuple, ast.ListComp)
+    lists = [
+        isinstance(a, literal) or isinstance(_value(frame, a), (list, tuple)) for a in call.args
+    ]
+    if not any(lists):
         return None
     text = ast.unparse(call)
-    call.args = [
-        ast.Call(_name("np.array"), [a], []) if isinstance(a, lists) else a for a in call.args
-    ]
+    make = _name("np.array")
+    call.args = [ast.Call(make, [a], []) if is_list else a for a, is_list in zip(call.args, lists)]
     return (
         f"a list that holds traced values was given to a NumPy function ({text})",
         f"Make an array of it: {ast.unparse(call)}.",
