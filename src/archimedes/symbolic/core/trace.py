@@ -257,7 +257,7 @@ def is_user_code(frame: FrameType) -> bool:
 _INTERNAL = (
     "numpy",
     "scipy",
-    *(f"archimedes.{p}" for p in ("graph", "symbolic", "backends", "function", "tree")),
+    *(f"archimedes.{p}" for p in ("graph", "symbolic", "backends", "function", "tree", "system")),
 )
 
 
