@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -14,6 +15,7 @@ import pytest
 from archimedes.cli import examinations as look
 from archimedes.cli import main
 from archimedes.installation import install_command
+from archimedes.system.programs import install_hint
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -77,11 +79,12 @@ def test_a_numpy_so_old_that_nothing_can_be_imported(tmp_path):
 
 
 def test_without_compilers_and_emulators(monkeypatch):
-    monkeypatch.setattr(look.shutil, "which", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
     for title in look.PROGRAMS:
-        for name, package in look.PROGRAMS[title]:
+        for name in look.PROGRAMS[title]:
             found = findings(title)[name]
-            assert found.state == "missing" and found.advice == f"apt install {package}"
+            assert found.state == "missing" and found.advice == install_hint(name)
+    assert install_hint("riscv64-unknown-elf-gcc", "linux") == "apt install gcc-riscv64-unknown-elf"
     assert findings("Compiling")["native code"].state == "ok"
     assert "everything runs on the processor" in findings("GPU")["device"].value
 

@@ -7,13 +7,14 @@ import hashlib
 import html
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
 from archimedes.simulate.trajectory.exports import MissingExtra
-from archimedes.viewer import browser, pictures, view
+from archimedes.viewer import browser, view
 from archimedes.viewer.packing import Block, pack
 from tests.viewer.scenes import HOSTILE, falling
 
@@ -105,7 +106,7 @@ def test_without_a_browser_ffmpeg_or_viser_it_says_what_to_install(monkeypatch, 
     monkeypatch.setattr(browser, "find_browser", lambda: None)
     with pytest.raises(browser.BrowserError, match="apt install chromium"):
         shown.screenshot(tmp_path / "a.png")
-    monkeypatch.setattr(pictures.shutil, "which", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(browser.BrowserError, match="apt install ffmpeg"):
         shown.video(tmp_path / "a.mp4")
     monkeypatch.setitem(__import__("sys").modules, "viser", None)
