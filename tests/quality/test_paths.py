@@ -12,7 +12,7 @@ import pytest
 
 from tests.checkout import ROOT, tracked_files, untracked_files
 
-PAGES = ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md")
+PAGES = ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "docs/installation.md")
 #: Endings of files that pages name without a folder.
 ENDINGS = (".py", ".pyi", ".md", ".toml", ".yaml", ".json")
 #: What commands write, and names that stand for any.
