@@ -23,6 +23,8 @@ class System:
 
     name: str
     targets: tuple[Target, ...]
+    #: The target of object files that become programs, where it is not the first of those.
+    executable: Target | None = None
     compiler: str = ""
     runner: str = ""
 
@@ -46,13 +48,13 @@ def _wine(folder: Path) -> dict[str, str]:
     return {"WINEPREFIX": str(prefix), "WINEBOOTSTRAPMODE": "1", "WINEDEBUG": "-all"}
 
 
-def _windows(cpu: str, features: str) -> Target:
-    return Target(cpu, features, triple="x86_64-pc-windows-msvc")
+def _windows(cpu: str, features: str, files: str = "-elf") -> Target:
+    return Target(cpu, features, triple=f"x86_64-pc-windows-msvc{files}")
 
 
 _AVX2 = "+avx2,+avx,+fma,+sse4.1"
 #: Any 64-bit processor, those of the last ten years, and those with vectors of 512 bits. Programs
-#: are of the first kind, and run anywhere.
+#: are of the first kind, and run anywhere; they are made of Windows' own object files.
 WINDOWS = System(
     "windows",
     (
@@ -60,6 +62,7 @@ WINDOWS = System(
         _windows("x86-64-v3", _AVX2),
         _windows("x86-64-v4", f"{_AVX2},+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl"),
     ),
+    _windows("x86-64", "", files=""),
     "x86_64-w64-mingw32-gcc",
     "wine",
 )
@@ -67,8 +70,8 @@ MACOS = System("macos", (Target("apple-m1", "", triple="arm64-apple-macosx"),))
 LINUX_ARM = System(
     "linux_arm",
     (Target("generic", "", triple="aarch64-linux-gnu"),),
-    "aarch64-linux-gnu-gcc",
-    "qemu-aarch64-static",
+    compiler="aarch64-linux-gnu-gcc",
+    runner="qemu-aarch64-static",
 )
 SYSTEMS = (WINDOWS, MACOS, LINUX_ARM)
 #: Those whose programs run here.

@@ -146,7 +146,7 @@ def run_kernels(
 
     ``compiled``: by program what ``compile_kernels`` returns.
     """
-    target = system.targets[0]
+    target = system.executable or system.targets[0]
     files, lines, given, wanted = [], [_RUNTIME], [], []
     body = ['FILE *from = fopen("in.bin", "rb"), *to = fopen("out.bin", "wb");']
     for made in cases:

@@ -19,6 +19,7 @@ from archimedes.backends.llvm.calling_convention import BATCH, PART, SCALAR
 from archimedes.backends.llvm.calling_convention import Leaf as KernelLeaf
 from archimedes.backends.llvm.python_api.buffers import READER_TEXT
 from archimedes.backends.llvm.python_api.entry_text import Batch, entry_text
+from archimedes.backends.llvm.python_api.thread_dispatch import _TEXT as DISPATCH_TEXT
 from archimedes.backends.llvm.python_api.turns import turn_text
 from archimedes.backends.llvm.runtime import block_factors, loop_threads, repeats, runs, safepoints
 from archimedes.backends.llvm.runtime.array_text import array_text
@@ -39,11 +40,11 @@ from .emulated_kernels import compile_kernels, run_kernels
 from .object_files import missing_symbols, section_names
 from .windows_calls import run_windows_kernels
 
-#: What kernels read of the process besides; Microsoft's linker looks for the last one, ours does
-#: not, whose value nobody reads.
+#: What kernels read of the process besides; for the last one Microsoft's linker looks, and nobody
+#: reads it.
 OF_KERNELS = {loop_threads.NAME, safepoints.NAME, "arc_host", "_fltused"}
-#: Tables for those who walk along the stack: nobody does through native code, and the linker would
-#: want what is in them within 2 GB of it.
+#: Tables for those who walk along the stack: nobody does through native code, and what they would
+#: be registered with differs from system to system.
 UNWINDING = {".pdata", ".xdata", ".eh_frame", "__eh_frame", "__compact_unwind"}
 #: Far from where code is loaded.
 FAR = 0x1000
@@ -65,6 +66,11 @@ def smallest() -> list[Program]:
     return list({made.name: made for made in found.values()}.values())
 
 
+def alone(cases: list[Program]) -> list[Program]:
+    """Those that do not call Python."""
+    return [made for made in cases if made not in callback_programs()]
+
+
 def check_object(code: bytes, target: Target, names: set[str], symbol: str) -> None:
     """Assert that code needs no more than is there, and link it where our linker can."""
     missing = missing_symbols(code)
@@ -72,8 +78,8 @@ def check_object(code: bytes, target: Target, names: set[str], symbol: str) -> N
     provided = {*imported_functions(target.triple), *names, *of_python}
     assert missing <= provided, symbol
     assert not section_names(code) & UNWINDING, symbol
-    if target.triple == MACOS.targets[0].triple:
-        return  # LLVM's linker for its format needs functions of macOS
+    if llvm.get_object_format(target.triple) != "ELF":
+        return  # linkers for Windows' files abort, and those for macOS need functions of macOS
     assert NativeCode(code, symbol, dict.fromkeys(provided, FAR), target.triple).address
 
 
@@ -96,25 +102,34 @@ def run_here(cases: list[Program], compiled: dict[str, dict[str, bytes]], target
             run_windows_kernels(made, compiled[made.name], target)
 
 
-def check_system(cases: list[Program], system: System, folder: Path) -> None:
-    """Check programs compiled for a system; run them, where that can be done here."""
+def check_system(
+    cases: list[Program], system: System, folder: Path, sample: list[Program] | None = None
+) -> None:
+    """Check programs compiled for a system; run them, where that can be done here.
+
+    ``sample``: those to compile anew where executables need object files of another kind.
+    """
     compiled = check_kernels(cases, system.targets[0])
-    alone = [made for made in cases if made not in callback_programs()]
-    run_here(alone, compiled, system.targets[0])
+    run_here(alone(cases), compiled, system.targets[0])
+    if system.executable:
+        cases = sample or cases
+        compiled = check_kernels(cases, system.executable)
     if system in EMULATED:
-        run_kernels(alone, compiled, system, folder)
+        run_kernels(alone(cases), compiled, system, folder)
 
 
 @pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.name)
 def test_kernels(system: System, tmp_path: Path):
     """They need only what the runtime provides, and give the bits of the interpreter."""
-    check_system(smallest(), system, tmp_path)
+    check_system(smallest(), system, tmp_path, smallest()[:3])
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.name)
 def test_all_kernels(system: System, tmp_path: Path):
-    check_system([*programs(), *callback_programs(), *models(), every_op()], system, tmp_path)
+    long = [*models(), every_op()]
+    every = [*programs(), *callback_programs(), *long]
+    check_system(every, system, tmp_path, [*programs()[::4], *long])
 
 
 @pytest.mark.long
@@ -126,8 +141,7 @@ def test_kernels_compiled_in_a_hurry(target: Target):
 @pytest.mark.long
 @pytest.mark.parametrize("target", WINDOWS.targets[1:], ids=named)
 def test_kernels_for_newer_processors(target: Target):
-    cases = [made for made in smallest() if made not in callback_programs()]
-    cases += [*models(), every_op()]
+    cases = [*alone(smallest()), *models(), every_op()]
     run_here(cases, check_kernels(cases, target), target)
 
 
@@ -150,6 +164,7 @@ def runtime_modules(target: Target) -> dict[str, tuple[str, str, set[str]]]:
         "loop_threads.py": ("arc_loop_entries", loop_threads_text(), set()),
         "array_functions.py": ("arc_entries", array_text(FUNCTIONS, target), set()),
         "buffers.py": ("arc_data_pointer", READER_TEXT, set()),
+        "thread_dispatch.py": ("arc_fill", DISPATCH_TEXT, {"arc.key"}),
         "entry.py": ("arc_python", entry_text(SINGLE, 4096, None, True), set()),
         "entry.py of a batch": ("arc_python", entry_text(MANY, 4096, Batch(9, 8192, (64,))), set()),
     }

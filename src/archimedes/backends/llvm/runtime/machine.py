@@ -28,16 +28,27 @@ def _initialise() -> None:
     llvm.initialize_native_asmprinter()
 
 
+@lru_cache(maxsize=1)
+def _host_triple() -> str:
+    """Return the triple of this process, with object files that can be linked into it.
+
+    On Windows those are ELF files: llvmlite's linker in memory aborts at Windows' own.
+    """
+    triple = llvm.get_process_triple()
+    return f"{triple}-elf" if llvm.get_object_format(triple) == "COFF" else triple
+
+
 def _make_machine(triple: str, **options: Any) -> Any:
     """Return LLVM's machine for an architecture and system."""
     _initialise()
-    if triple != llvm.get_process_triple():
+    if triple != _host_triple():
         llvm.initialize_all_targets()
         llvm.initialize_all_asmprinters()
-    # Objects of Windows have no tables of far addresses: code holds them itself.
-    model = "large" if "windows" in triple else "small"
+    # For Windows LLVM takes all that code refers to for near: there it holds full addresses.
+    windows = "windows" in triple
+    reloc, model = ("static", "large") if windows else ("pic", "small")
     return llvm.Target.from_triple(triple).create_target_machine(
-        reloc="pic", codemodel=model, jit=True, **options
+        reloc=reloc, codemodel=model, jit=True, **options
     )
 
 
@@ -63,7 +74,7 @@ class Target:
     #: to three times slower, with the same bits.
     effort: int = 2
     #: Architecture and system, as LLVM writes them.
-    triple: str = field(default_factory=llvm.get_process_triple)
+    triple: str = field(default_factory=_host_triple)
 
     # Found once: the lowering asks for each operand.
 
@@ -173,7 +184,7 @@ def host_target(features: str | None = None) -> Target:
 @lru_cache(maxsize=1)
 def import_addresses() -> dict[str, int]:
     """Return the addresses of what all code may call."""
-    sources = imported_functions(llvm.get_process_triple())
+    sources = imported_functions(_host_triple())
     return {name: function_address(*source) for name, source in sources.items()}
 
 
@@ -222,10 +233,9 @@ class NativeCode:
         self, code: bytes, symbol: str, imports: dict[str, int] | None = None, triple: str = ""
     ) -> None:
         _unload()
-        machine = _linking(triple or llvm.get_process_triple())
-        # On Windows llvmlite has the older linker only. Elsewhere that one aborts at the names that
-        # object files of Windows give to constants.
-        newer = "windows" not in llvm.get_process_triple()
+        machine = _linking(triple or _host_triple())
+        # On Windows llvmlite has LLVM's older linker only.
+        newer = "windows" not in machine.triple
         linker = llvm.create_lljit_compiler(machine, use_jit_link=newer)
         builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(symbol)
         for name, address in {**import_addresses(), **(imports or {})}.items():
