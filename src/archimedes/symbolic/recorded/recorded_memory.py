@@ -60,7 +60,10 @@ class RecordedMemory(ndarray):
             if root is not self:
                 if root._views is None:
                     root._views = []
-                root._views.append(weakref.ref(self))
+                views, count = root._views, len(root._views)
+                if count >= 64 and count & (count - 1) == 0:  # most of them are gone
+                    views[:] = [ref for ref in views if ref() is not None]
+                views.append(weakref.ref(self))
 
     @property
     def dtype(self) -> np.dtype:
