@@ -105,7 +105,7 @@ class Contacts:
     radius : float, optional
         Radius of the spheres in m, 0 by default.
     kind : str, optional
-        Solid that other shapes touch: ``"points"``, ``"sphere"``, ``"capsule"``, ``"box"`` or
+        Solid that other shapes touch: ``"points"``, ``"capsule"``, ``"box"`` or
         ``"half_space"``.
     rotation : array (3, 3), optional
         Rotation matrix from its axes to those of the frame. None, the default, for none.
