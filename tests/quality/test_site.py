@@ -22,26 +22,6 @@ import archimedes as arc
 from archimedes.demos import DEMOS
 from tests.optional_packages import import_or_skip
 
-#: Packages whose docstrings describe every parameter in NumPy's format.
-DESCRIBED = [
-    "archimedes.multibody",
-    "archimedes",
-    "archimedes.viewer",
-    "archimedes.viz",
-    "archimedes.embedded",
-    "archimedes.optimize",
-    "archimedes.simulate",
-    "archimedes.observers",
-    "archimedes.sysid",
-    "archimedes.control",
-    "archimedes.environment",
-    "archimedes.errors",
-    "archimedes.function",
-    "archimedes.random",
-    "archimedes.spatial",
-    "archimedes.special",
-    "archimedes.tree",
-]
 STUBS = sorted((ROOT / "src" / "archimedes").rglob("__init__.pyi"))
 
 
@@ -88,7 +68,7 @@ def test_public_names_say_what_they_are():
     assert without == []
 
 
-@pytest.mark.parametrize("package", DESCRIBED)
+@pytest.mark.parametrize("package", present())
 def test_docstrings_describe_every_parameter(package):
     names = [n for n in names_of(package) if n.same_as is None]
     ours = [n for n in names if getattr(n.value, "__module__", "").startswith("archimedes")]

@@ -26,10 +26,21 @@ __all__ = ["Car", "Tyre"]
 
 @struct
 class Tyre:
-    """Side force by slip angle: ``D sin(C atan(B alpha))`` with D = friction times load.
+    """Lateral force of a tyre: ``D sin(C atan(B alpha))`` with D = friction times load.
 
-    `stiffness` is B, `shape` is C; small slips give a cornering stiffness of ``B C D`` per rad.
+    Small slip angles give a cornering stiffness of ``B C D`` per rad.
 
+    Parameters
+    ----------
+    friction : float, optional
+        Coefficient of friction.
+    stiffness : float, optional
+        Stiffness factor B.
+    shape : float, optional
+        Shape factor C.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.vehicles import Tyre
     >>> Tyre().friction
@@ -46,18 +57,51 @@ class Tyre:
             check_not_negative(getattr(self, name), f"Tyre.{name}", "1 or 1/rad")
 
     def side_force(self, slip: Any, load: Any) -> Any:
-        """Return the force in N to the right for a slip angle in rad (positive: sliding left)."""
+        """Return the force in N to the right.
+
+        Parameters
+        ----------
+        slip : float
+            Slip angle in rad, positive if the wheel slides to the left.
+        load : float
+            Load of the wheel in N.
+        """
         return self.friction * load * np.sin(self.shape * np.arctan(self.stiffness * slip))
 
 
 @struct
 class Car:
-    """Four wheels: front left, front right, rear left, rear right.
+    """A car with four wheels: front left, front right, rear left, rear right.
 
-    `front` and `rear` in m are the distances of the axles from the centre of mass, `track` the
-    width, `height` that of the centre of mass over the ground at rest; `spring` in N/m and `damper`
-    in N s/m per wheel; `front_drive` is the part of the drive that goes to the front axle.
+    Parameters
+    ----------
+    mass : float, optional
+        Mass in kg.
+    inertia : array (3, 3), optional
+        Inertia in kg m^2 about the centre of mass, in body axes.
+    front : float, optional
+        Distance in m of the front axle from the centre of mass.
+    rear : float, optional
+        Distance in m of the rear axle from the centre of mass.
+    track : float, optional
+        Distance in m between left and right wheels.
+    height : float, optional
+        Height in m of the centre of mass above the ground at rest.
+    spring : float, optional
+        Stiffness in N/m of the spring of each wheel.
+    damper : float, optional
+        Damping in N s/m of each wheel.
+    tyre : Tyre, optional
+        The tyres.
+    front_drive : float, optional
+        Fraction of the drive force that acts at the front axle.
+    drag : float, optional
+        Drag in N per squared speed.
+    world : FlatEarth or RotatingEarth, optional
+        World with gravity, air and wind.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.vehicles import Car
     >>> Car.Input(steer=0.02, drive=300.0)
@@ -79,14 +123,34 @@ class Car:
 
     @struct
     class Input:
-        """Steering angle of the front wheels (positive right), and drive (negative: brake)."""
+        """Steering angle and drive force.
+
+        Parameters
+        ----------
+        steer : float, optional
+            Steering angle of the front wheels in rad, positive to the right.
+        drive : float, optional
+            Drive force in N, negative to brake.
+        """
 
         steer: Any = field(units="rad", default=0.0)
         drive: Any = field(units="N", default=0.0)
 
     @struct
     class Output:
-        """Speed, side acceleration, loads of the wheels."""
+        """Speed, side acceleration, loads of the wheels.
+
+        Parameters
+        ----------
+        flight : FlightState
+            Position, velocity and attitude.
+        speed : float
+            Speed in m/s.
+        side_acceleration : float
+            Lateral acceleration in m/s^2.
+        loads : array (4,)
+            Loads of the wheels in N: front left, front right, rear left, rear right.
+        """
 
         flight: FlightState = field()
         speed: Any = field(units="m/s")
@@ -107,7 +171,13 @@ class Car:
         check_not_negative(1.0 - self.front_drive, "1 - Car.front_drive", "parts of the drive")
 
     def state(self, flight: FlightState) -> Any:
-        """Return the state of motion, its attitude as roll, pitch and yaw."""
+        """Return the state of motion, its attitude as roll, pitch and yaw.
+
+        Parameters
+        ----------
+        flight : FlightState
+            Position, velocity and attitude.
+        """
         x = self.world.state(flight)
         return replace(x, att=EulerAngles(as_array(flight.rpy, "rpy"), "xyz"))
 
@@ -123,14 +193,35 @@ class Car:
         return np.stack([np.stack([as_array(x) for x in row]) for row in rows])
 
     def static_loads(self, gravity: float = 9.80665) -> Any:
-        """Return the loads (4,) in N at rest on level ground."""
+        """Return the loads (4,) in N at rest on level ground.
+
+        Parameters
+        ----------
+        gravity : float, optional
+            Gravitational acceleration in m/s^2.
+        """
         base = self.front + self.rear
         weight = 0.5 * self.mass * gravity
         axles = [weight * self.rear / base, weight * self.front / base]
         return np.stack([as_array(axles[k // 2]) for k in range(4)])
 
     def forces(self, t: Any, x: Any, u: Any) -> tuple[Any, Any]:
-        """Return force (3,) without gravity and moment (3,) in body axes."""
+        """Return force and moment on the vehicle.
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        x : State
+            State of the vehicle.
+        u : Input
+            Inputs of the vehicle.
+
+        Returns
+        -------
+        (array (3,), array (3,))
+            Force in N without gravity, and moment in N m about the centre of mass, in body axes.
+        """
         F, M, _ = self._wheels(x, u)
         v = self.world.surroundings(t, x).v_air_B
         return F - self.drag * np.abs(v[0]) * v * np.array([1.0, 0.0, 0.0]), M
@@ -175,12 +266,32 @@ class Car:
         return np.maximum(u.drive, 0.0) * split + braking
 
     def dynamics(self, t: Any, x: Any, u: Any) -> Any:
-        """Return the derivative of the state."""
+        """Return the derivative of the state.
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        x : State
+            State of the vehicle.
+        u : Input
+            Inputs of the vehicle.
+        """
         F_B, M_B = self.forces(t, x, u)
         return self.world.rates(t, x, F_B, M_B, self.mass, as_array(self.inertia))
 
     def outputs(self, t: Any, x: Any, u: Any) -> Any:
-        """Return speed, side acceleration and wheel loads."""
+        """Return speed, side acceleration and wheel loads.
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        x : State
+            State of the vehicle.
+        u : Input
+            Inputs of the vehicle.
+        """
         F_B, _, load = self._wheels(x, u)
         speed = np.sqrt(np.sum(x.v_B * x.v_B))
         return Car.Output(self.world.flight(t, x), speed, F_B[1] / self.mass, load)

@@ -16,13 +16,26 @@ __all__ = ["FlightCase", "FlightRecord", "fly"]
 
 @struct
 class FlightCase:
-    """What is flown: Earth, air and wind are those of the vehicle's `world`.
+    """A flight to be flown. Earth, air and wind are those of the world of the vehicle.
 
-    `vehicle` has `world`, `state(flight, ...)` and `dynamics(t, x, u)`; `start` is where it begins,
-    `inner` the other fields of its state; `controls` an `Input`, or a function of time
-    that returns one (of time, the memory of sampled parts and further arguments, where there are).
-    The flight ends where it falls below `ground`, an altitude in m; None flies on below it.
+    Parameters
+    ----------
+    vehicle : vehicle
+        Vehicle with ``world``, ``state(flight, ...)`` and ``dynamics(t, x, u)``.
+    start : FlightState
+        Where the flight begins.
+    duration : float
+        Duration in s.
+    controls : Input or callable, optional
+        Inputs of the vehicle, or a function of time that returns them; with sampled parts, a
+        function of time, their memory and further arguments.
+    inner : dict, optional
+        Other fields of the state, by name.
+    ground : float or None, optional
+        Altitude in m at which the flight ends. None flies on below it. 0 by default.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.vehicles import FlightCase, FlightState, Projectile, fly
     >>> ball = Projectile(mass=1.0, inertia=np.eye(3), area=0.01, drag=0.5)
@@ -40,8 +53,19 @@ class FlightCase:
 
 
 class FlightRecord(NamedTuple):
-    """A flight that was flown: times, states in the terms of flight, and the trajectory.
+    """A flight that was flown.
 
+    Parameters
+    ----------
+    t : array (m,)
+        Times in s.
+    flight : FlightState
+        Flight states over time.
+    trajectory : Trajectory
+        The trajectory.
+
+    Examples
+    --------
     >>> from archimedes.vehicles import FlightRecord
     >>> FlightRecord._fields  # as `fly` returns them
     ('t', 'flight', 'trajectory')
@@ -53,11 +77,23 @@ class FlightRecord(NamedTuple):
 
 
 def fly(case: FlightCase, t_eval: Any = None, **options: Any) -> FlightRecord:
-    """Fly a case; `options` go to `solve_ode` (method, rtol, atol, events, sampled, args, ...).
+    """Fly a case.
 
-    With `sampled` parts, such as an autopilot, ``controls(t, memory)`` makes the vehicle's input of
-    their memory. A flight that reaches the ground ends there, and ``trajectory.message`` says so.
+    A flight that reaches the ground ends there, and ``trajectory.message`` says so.
 
+    Parameters
+    ----------
+    case : FlightCase
+        What is flown.
+    t_eval : array (m,), optional
+        Times at which the state is wanted. By default the times of the steps.
+    **options
+        Options of :func:`solve_ode`: method, rtol, atol, events, sampled, args, ... With sampled
+        parts, such as an autopilot, ``controls(t, memory)`` makes the inputs of the vehicle from
+        their memory.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.vehicles import FlightCase, FlightState, Projectile, fly
     >>> ball = Projectile(mass=1.0, inertia=np.eye(3))

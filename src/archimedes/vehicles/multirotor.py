@@ -23,8 +23,19 @@ __all__ = ["GeometricController", "Multirotor", "ring"]
 
 
 def ring(count: int, arm: float, **rotor: Any) -> Rotors:
-    """Return `count` rotors evenly around a circle of radius `arm` in m, spinning alternately.
+    """Return rotors evenly around a circle, which spin alternately.
 
+    Parameters
+    ----------
+    count : int
+        Number of rotors.
+    arm : float
+        Radius of the circle in m.
+    **rotor
+        Fields of `Rotors` that all have in common.
+
+    Examples
+    --------
     >>> from archimedes.vehicles import ring
     >>> ring(4, 0.2).positions.round(3)[0]
     array([0.141, 0.141, 0.   ])
@@ -39,10 +50,25 @@ def ring(count: int, arm: float, **rotor: Any) -> Rotors:
 
 @struct
 class Multirotor:
-    """A rigid frame with rotors, drag, and (optionally) feet.
+    """A multirotor: a rigid frame with rotors, drag, and optionally feet.
 
-    `drag` in N s^2/m^2 is that of the frame, per squared speed along each body axis.
+    Parameters
+    ----------
+    mass : float, optional
+        Mass in kg.
+    inertia : array (3, 3), optional
+        Inertia in kg m^2 about the centre of mass, in body axes.
+    rotors : Rotors, optional
+        The rotors.
+    drag : array (3,), optional
+        Drag of the frame in N per squared speed along each body axis.
+    ground : GroundContact, optional
+        Feet, if there are any.
+    world : FlatEarth or RotatingEarth, optional
+        World with gravity, air and wind.
 
+    Examples
+    --------
     >>> from archimedes.vehicles import Multirotor, ring
     >>> drone = Multirotor(mass=1.2, rotors=ring(4, 0.23))
     >>> float(drone.mass)
@@ -58,20 +84,42 @@ class Multirotor:
 
     @struct
     class State:
-        """Motion in the world, and the speeds of the rotors."""
+        """Motion in the world, and the speeds of the rotors.
+
+        Parameters
+        ----------
+        motion : State
+            Motion in the world.
+        speeds : array (n,)
+            Speeds of the rotors in rad/s.
+        """
 
         motion: Any = field()
         speeds: Any = field(units="rad/s")
 
     @struct
     class Input:
-        """Commanded speeds of the rotors."""
+        """Commanded speeds of the rotors.
+
+        Parameters
+        ----------
+        speeds : array (n,)
+            Commanded speeds of the rotors in rad/s.
+        """
 
         speeds: Any = field(units="rad/s")
 
     @struct
     class Output:
-        """Flight state, and the thrust of all rotors along -z."""
+        """Flight state, and the thrust of all rotors along -z.
+
+        Parameters
+        ----------
+        flight : FlightState
+            Position, velocity and attitude.
+        thrust : float
+            Thrust of all rotors along -z in N.
+        """
 
         flight: FlightState = field()
         thrust: Any = field(units="N")
@@ -92,17 +140,46 @@ class Multirotor:
         return Multirotor.Input(0.0), Multirotor.Input(self.rotors.max_speed)
 
     def state(self, flight: FlightState, speeds: Any = None) -> Any:
-        """Return the state for a place, a velocity and an attitude; rotors hover by default."""
+        """Return the state for a position, a velocity and an attitude.
+
+        Parameters
+        ----------
+        flight : FlightState
+            Position, velocity and attitude.
+        speeds : array (n,), optional
+            Speeds of the rotors in rad/s. By default those of hover.
+        """
         return Multirotor.State(
             self.world.state(flight), self.hover_speeds() if speeds is None else as_array(speeds)
         )
 
     def hover_speeds(self, gravity: float = 9.80665) -> Any:
-        """Return the speeds (n,) that carry the weight in air of the rotors' density."""
+        """Return the speeds (n,) in rad/s that carry the weight in air of the rotors' density.
+
+        Parameters
+        ----------
+        gravity : float, optional
+            Gravitational acceleration in m/s^2.
+        """
         return self.rotors.distribute(self.mass * gravity, np.zeros(3))
 
     def forces(self, t: Any, x: Any, u: Any) -> tuple[Any, Any]:
-        """Return force (3,) without gravity and moment (3,) in body axes."""
+        """Return force and moment on the vehicle.
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        x : State
+            State of the vehicle.
+        u : Input
+            Inputs of the vehicle.
+
+        Returns
+        -------
+        (array (3,), array (3,))
+            Force in N without gravity, and moment in N m about the centre of mass, in body axes.
+        """
         around = self.world.surroundings(t, x.motion)
         v, rates = around.v_air_B, self.rotors.rates(x.speeds, u.speeds)
         F_B, M_B = self.rotors.wrench(x.speeds, rates, v, around.w_air_B, around.air.density)
@@ -114,27 +191,63 @@ class Multirotor:
         return F_B, M_B
 
     def dynamics(self, t: Any, x: Any, u: Any) -> Any:
-        """Return the derivative of the state."""
+        """Return the derivative of the state.
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        x : State
+            State of the vehicle.
+        u : Input
+            Inputs of the vehicle.
+        """
         F_B, M_B = self.forces(t, x, u)
         motion = self.world.rates(t, x.motion, F_B, M_B, self.mass, as_array(self.inertia))
         return Multirotor.State(motion, self.rotors.rates(x.speeds, u.speeds))
 
     def outputs(self, t: Any, x: Any, u: Any = None) -> Any:
-        """Return flight state and thrust."""
+        """Return flight state and thrust.
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        x : State
+            State of the vehicle.
+        u : Input, optional
+            Inputs of the vehicle.
+        """
         thrust = self.rotors.allocation()[0] @ x.speeds**2
         return Multirotor.Output(self.world.flight(t, x.motion), thrust)
 
 
 @struct
 class GeometricController:
-    """Thrust and moment that follow a path, without angles that could lock.
+    """A controller of thrust and moment that follows a path, without angles that could lock.
 
-    Gains per mass and inertia: `position` in 1/s^2, `velocity` in 1/s, `attitude` in 1/s^2, `rate`
-    in 1/s. `least_thrust`, in parts of the weight, is kept up, so that there is thrust to turn with
-    even where none is wanted. Source: Lee, Leok and McClamroch, Geometric Tracking Control of a
-    Quadrotor UAV on SE(3), IEEE CDC 2010, equations 10 to 16 (the feed-forward of angular
-    acceleration left out).
+    Source: Lee, Leok and McClamroch, Geometric Tracking Control of a Quadrotor UAV on SE(3), IEEE
+    CDC 2010, equations 10 to 16, without the feedforward of the angular acceleration. Gains are per
+    mass and inertia.
 
+    Parameters
+    ----------
+    position : float, optional
+        Gain of the position in 1/s^2.
+    velocity : float, optional
+        Gain of the velocity in 1/s.
+    attitude : float, optional
+        Gain of the attitude in 1/s^2.
+    rate : float, optional
+        Gain of the angular velocity in 1/s.
+    gravity : float, optional
+        Gravitational acceleration in m/s^2.
+    least_thrust : float, optional
+        Smallest thrust in fractions of the weight, so that there is thrust to turn with even where
+        none is wanted.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.vehicles import FlatEarth, FlightState, GeometricController, load
     >>> drone = load("multirotor", world=FlatEarth())
@@ -155,10 +268,22 @@ class GeometricController:
     def wrench(
         self, vehicle: Multirotor, x: Any, p: Any, v: Any, a: Any, yaw: Any
     ) -> tuple[Any, Any]:
-        """Return thrust in N and moment (3,) in N m towards a place, velocity and acceleration.
+        """Return thrust in N and moment (3,) in N m that follow a desired motion.
 
-        `p`, `v`, `a` (3,) are in NED axes, `yaw` in rad; `x` is the state of motion of a vehicle on
-        a `FlatEarth`.
+        Parameters
+        ----------
+        vehicle : Multirotor
+            The vehicle.
+        x : RigidBody.State
+            Motion of the vehicle on a `FlatEarth`.
+        p : array (3,)
+            Desired position in m, in NED axes.
+        v : array (3,)
+            Desired velocity in m/s, in NED axes.
+        a : array (3,)
+            Desired acceleration in m/s^2, in NED axes.
+        yaw : float
+            Desired yaw angle in rad.
         """
         check_flat(vehicle.world, "GeometricController")
         R = x.att.as_matrix().T  # body to NED
@@ -182,6 +307,24 @@ class GeometricController:
     def command(
         self, vehicle: Multirotor, x: Any, p: Any, v: Any, a: Any, yaw: Any, working: Any = None
     ) -> Any:
-        """Return the vehicle's `Input` for a state `x`; `working` marks rotors that failed."""
+        """Return the inputs of the vehicle that follow a desired motion.
+
+        Parameters
+        ----------
+        vehicle : Multirotor
+            The vehicle.
+        x : State
+            State of the vehicle.
+        p : array (3,)
+            Desired position in m, in NED axes.
+        v : array (3,)
+            Desired velocity in m/s, in NED axes.
+        a : array (3,)
+            Desired acceleration in m/s^2, in NED axes.
+        yaw : float
+            Desired yaw angle in rad.
+        working : array (n,), optional
+            1 for rotors that work, 0 for rotors that failed. All work by default.
+        """
         thrust, moment = self.wrench(vehicle, x.motion, p, v, a, yaw)
         return Multirotor.Input(vehicle.rotors.distribute(thrust, moment, working))

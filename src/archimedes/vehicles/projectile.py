@@ -19,11 +19,28 @@ __all__ = ["Projectile"]
 class Projectile:
     """A body of constant mass whose drag acts along its velocity through the air.
 
-    `area` in m^2 and `drag` (a coefficient) give the drag; `damping` (3, 3) holds the derivatives
-    of the moment coefficients in ``w * lengths / (2 V)``, with `lengths` (3,) in m for roll, pitch
-    and yaw (NASA/TM-2015-218675, check case 3). The state is that of the `world`; there are no
-    controls, `u` is ignored.
+    The state is that of the world. There are no controls.
 
+    Parameters
+    ----------
+    mass : float
+        Mass in kg.
+    inertia : array (3, 3)
+        Inertia in kg m^2 about the centre of mass, in body axes.
+    area : float, optional
+        Reference area in m^2, 0 by default.
+    drag : float, optional
+        Drag coefficient, 0 by default.
+    lengths : array (3,), optional
+        Reference lengths in m for roll, pitch and yaw.
+    damping : array (3, 3), optional
+        Derivatives of the moment coefficients with respect to ``w * lengths / (2 V)``
+        (NASA/TM-2015-218675, check case 3).
+    world : FlatEarth or RotatingEarth, optional
+        World with gravity, air and wind.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.vehicles import Projectile
     >>> ball = Projectile(mass=0.4, inertia=1e-3 * np.eye(3), area=0.04, drag=0.47)
@@ -41,7 +58,19 @@ class Projectile:
 
     @struct
     class Output:
-        """Speed through the air, dynamic pressure and altitude."""
+        """Speed through the air, dynamic pressure and altitude.
+
+        Parameters
+        ----------
+        airspeed : float
+            Airspeed in m/s.
+        mach : float
+            Mach number.
+        dynamic_pressure : float
+            Dynamic pressure in Pa.
+        alt : float
+            Altitude in m.
+        """
 
         airspeed: Any = field(units="m/s")
         mach: Any = field()
@@ -54,11 +83,27 @@ class Projectile:
         check_inertia(self.inertia, "Projectile.inertia")
 
     def state(self, flight: FlightState) -> Any:
-        """Return the state for a place, a velocity and an attitude."""
+        """Return the state for a position, a velocity and an attitude.
+
+        Parameters
+        ----------
+        flight : FlightState
+            Position, velocity and attitude.
+        """
         return self.world.state(flight)
 
     def dynamics(self, t: Any, x: Any, u: Any = None) -> Any:
-        """Return the derivative of the world's state."""
+        """Return the derivative of the world's state.
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        x : State
+            State of the vehicle.
+        u
+            Not used: there are no controls.
+        """
         around = self.world.surroundings(t, x)
         speed = around.airspeed
         half = 0.5 * around.air.density * self.area * speed
@@ -70,6 +115,16 @@ class Projectile:
         return self.world.rates(t, x, F_B, M_B, self.mass, as_array(self.inertia))
 
     def outputs(self, t: Any, x: Any, u: Any = None) -> Any:
-        """Return what an observer would note."""
+        """Return what an observer would note.
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        x : State
+            State of the vehicle.
+        u
+            Not used.
+        """
         around = self.world.surroundings(t, x)
         return Projectile.Output(around.airspeed, around.mach, around.dynamic_pressure, around.alt)

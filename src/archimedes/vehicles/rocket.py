@@ -29,11 +29,27 @@ SEA_LEVEL_PRESSURE = 101325.0
 
 @struct
 class Stage:
-    """A stage: structure, tank, and one engine on a gimbal at `engine` m from the rocket's tail.
+    """A stage of a rocket: structure, tank, and one engine on a gimbal.
 
-    `thrust` in N and `specific_impulse` in s are those in a vacuum, `exit_area` in m^2 takes the
-    pressure of the air off; `max_gimbal` in rad.
+    Parameters
+    ----------
+    structure : MassProperties
+        Structure.
+    tank : Tank
+        Propellant tank.
+    thrust : float
+        Thrust in vacuum in N.
+    specific_impulse : float
+        Specific impulse in vacuum in s.
+    exit_area : float, optional
+        Exit area of the nozzle in m^2, by which the pressure of the air reduces the thrust.
+    engine : float, optional
+        Position of the engine in m from the tail of the rocket.
+    max_gimbal : float, optional
+        Largest gimbal angle in rad.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.vehicles import Stage
     >>> from archimedes.vehicles.parts import MassProperties, Tank
@@ -60,18 +76,39 @@ class Stage:
         check_not_negative(self.max_gimbal, "Stage.max_gimbal", "rad")
 
     def flow(self, throttle: Any) -> Any:
-        """Return the propellant burnt, in kg/s."""
+        """Return the propellant flow in kg/s.
+
+        Parameters
+        ----------
+        throttle : float
+            Throttle from 0 to 1.
+        """
         return throttle * self.thrust / (STANDARD_GRAVITY * self.specific_impulse)
 
 
 @struct
 class Rocket:
-    """Stages, first to last, and a payload.
+    """A rocket of several stages and a payload.
 
-    `area` in m^2 is that of the cross-section; `axial` and `normal` are the coefficients of the
-    forces along x and across it (the latter per rad), which act at `pressure_point` m from the
-    tail.
+    Parameters
+    ----------
+    stages : tuple of Stage
+        Stages, first to last.
+    payload : MassProperties
+        Payload.
+    area : float, optional
+        Area of the cross-section in m^2.
+    axial : float, optional
+        Coefficient of the aerodynamic force along x.
+    normal : float, optional
+        Coefficient of the aerodynamic force across x, per rad.
+    pressure_point : float, optional
+        Distance in m from the tail at which these forces act.
+    world : FlatEarth or RotatingEarth, optional
+        World with gravity, air and wind.
 
+    Examples
+    --------
     >>> from archimedes.vehicles import load
     >>> rocket = load("rocket")
     >>> len(rocket.stages)
@@ -88,7 +125,17 @@ class Rocket:
 
     @struct
     class State:
-        """Motion of the centre of mass, propellant of each stage, and which stages are attached."""
+        """Motion of the centre of mass, propellant of each stage, and which stages are attached.
+
+        Parameters
+        ----------
+        motion : State
+            Motion in the world.
+        propellant : array (n,)
+            Propellant of each stage in kg.
+        attached : array (n,)
+            1 for stages that are attached, else 0.
+        """
 
         motion: Any = field()
         propellant: Any = field(units="kg")
@@ -96,14 +143,34 @@ class Rocket:
 
     @struct
     class Input:
-        """Throttle from 0 to 1, and the engine's angles: nose up, and to the right."""
+        """Throttle from 0 to 1, and the engine's angles: nose up, and to the right.
+
+        Parameters
+        ----------
+        throttle : float
+            Throttle from 0 to 1.
+        gimbal : array (2,), optional
+            Angles of the engine in rad: nose up, and to the right.
+        """
 
         throttle: Any = field()
         gimbal: Any = field(units="rad", default_factory=lambda: np.zeros(2))
 
     @struct
     class Output:
-        """Flight state, mass, load along x, dynamic pressure."""
+        """Flight state, mass, load along x, dynamic pressure.
+
+        Parameters
+        ----------
+        flight : FlightState
+            Position, velocity and attitude.
+        mass : float
+            Mass in kg.
+        load : float
+            Acceleration along x in m/s^2, without gravity.
+        dynamic_pressure : float
+            Dynamic pressure in Pa.
+        """
 
         flight: FlightState = field()
         mass: Any = field(units="kg")
@@ -119,12 +186,24 @@ class Rocket:
         check_part(self.world, "Rocket.world", (*WORLD, "shifted"))
 
     def state(self, flight: FlightState) -> Any:
-        """Return the state with full tanks and all stages."""
+        """Return the state with full tanks and all stages.
+
+        Parameters
+        ----------
+        flight : FlightState
+            Position, velocity and attitude.
+        """
         full = np.array([as_array(stage.tank.capacity) for stage in self.stages])
         return Rocket.State(self.world.state(flight), full, np.ones(len(self.stages)))
 
     def mass_properties(self, x: Any) -> MassProperties:
-        """Return mass, centre of mass and inertia of what is still there."""
+        """Return mass, centre of mass and inertia of what is still attached.
+
+        Parameters
+        ----------
+        x : State
+            State of the vehicle.
+        """
         parts = [self.payload]
         for k, stage in enumerate(self.stages):
             for part in (stage.structure, stage.tank.contents(x.propellant[k])):
@@ -135,7 +214,15 @@ class Rocket:
         return combined(parts)
 
     def firing(self, x: Any, throttle: Any) -> Any:
-        """Return the throttle (n,) of each stage: the lowest one attached fires, while it can."""
+        """Return the throttle (n,) of each stage: the lowest one attached fires while it can.
+
+        Parameters
+        ----------
+        x : State
+            State of the vehicle.
+        throttle : float
+            Throttle from 0 to 1.
+        """
         fires, taken = [], 0.0 * x.attached[0]
         for k in range(len(self.stages)):
             mine = np.where(taken > 0.0, 0.0, x.attached[k])
@@ -144,7 +231,22 @@ class Rocket:
         return np.stack(fires)
 
     def forces(self, t: Any, x: Any, u: Any) -> tuple[Any, Any]:
-        """Return force (3,) without gravity and moment (3,) about the centre of mass."""
+        """Return force and moment on the vehicle.
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        x : State
+            State of the vehicle.
+        u : Input
+            Inputs of the vehicle.
+
+        Returns
+        -------
+        (array (3,), array (3,))
+            Force in N without gravity, and moment in N m about the centre of mass, in body axes.
+        """
         around = self.world.surroundings(t, x.motion)
         com = self.mass_properties(x).com
         F_B, M_B = self._air(around, com)
@@ -170,7 +272,17 @@ class Rocket:
         return F_B, cross(arm, F_B)
 
     def dynamics(self, t: Any, x: Any, u: Any) -> Any:
-        """Return the derivative of the state."""
+        """Return the derivative of the state.
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        x : State
+            State of the vehicle.
+        u : Input
+            Inputs of the vehicle.
+        """
         whole = self.mass_properties(x)
         F_B, M_B = self.forces(t, x, u)
         throttles = self.firing(x, np.clip(u.throttle, 0.0, 1.0))
@@ -179,7 +291,17 @@ class Rocket:
         return Rocket.State(motion, -burnt, 0.0 * x.attached)
 
     def outputs(self, t: Any, x: Any, u: Any) -> Any:
-        """Return flight state, mass, load and dynamic pressure."""
+        """Return flight state, mass, load and dynamic pressure.
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        x : State
+            State of the vehicle.
+        u : Input
+            Inputs of the vehicle.
+        """
         around, mass = self.world.surroundings(t, x.motion), self.mass_properties(x).mass
         F_B, _ = self.forces(t, x, u)
         return Rocket.Output(
@@ -189,7 +311,14 @@ class Rocket:
     def separate(self, x: Any, stage: int) -> Any:
         """Return the state without a stage: the reset of a staging event.
 
-        The rest goes on with the velocity that its own centre of mass had.
+        The rest continues with the velocity that its own centre of mass had.
+
+        Parameters
+        ----------
+        x : State
+            State of the vehicle.
+        stage : int
+            Number of the stage.
         """
         gone = np.arange(len(self.stages)) == stage
         after = Rocket.State(x.motion, x.propellant, np.where(gone, 0.0, x.attached))
@@ -224,10 +353,20 @@ def cylindrical_stage(
 
 
 def two_stage_rocket(payload: float = 500.0, world: Any = None) -> Rocket:
-    """Return a rocket of 30 t that carries `payload` kg to a low orbit: made up, of usual figures.
+    """Return a rocket of 30 t with two stages that reaches a low orbit.
 
-    Kerosene and liquid oxygen; structural ratios of 7 % and 9 %.
+    It is made up, with typical figures: kerosene and liquid oxygen, structural ratios of 7 % and 9
+    %.
 
+    Parameters
+    ----------
+    payload : float, optional
+        Mass of the payload in kg.
+    world : FlatEarth or RotatingEarth, optional
+        World with gravity, air and wind.
+
+    Examples
+    --------
     >>> from archimedes.vehicles import two_stage_rocket
     >>> len(two_stage_rocket().stages)
     2

@@ -24,13 +24,32 @@ __all__ = ["OrbitGuidance"]
 
 @struct
 class OrbitGuidance:
-    """Commands that take a rocket on a `RotatingEarth` to an orbit, to the east.
+    """Guidance of a rocket on a `RotatingEarth` into an orbit, to the east.
 
-    `kick` in rad is reached between `kick_start` and `kick_end` in s, when the path is followed;
-    the tangent of the pitch of later stages is ``tangent - tangent_rate * (t - 150)``. `radius` in
-    m is the semi-major axis at which the engine stops. `stiffness` in 1/s^2 and `damping` in 1/s
-    are the gains of the attitude.
+    After the pitch-over the path is followed. The tangent of the pitch angle of later stages is
+    ``tangent - tangent_rate * (t - 150)``.
 
+    Parameters
+    ----------
+    kick : float, optional
+        Pitch-over angle in rad.
+    kick_start : float, optional
+        Time in s at which the pitch-over begins.
+    kick_end : float, optional
+        Time in s at which it ends, and the path is followed.
+    tangent : float, optional
+        Tangent of the pitch angle of later stages at 150 s.
+    tangent_rate : float, optional
+        Decrease of that tangent in 1/s.
+    radius : float, optional
+        Semi-major axis in m at which the engine stops.
+    stiffness : float, optional
+        Attitude gain in 1/s^2.
+    damping : float, optional
+        Rate gain in 1/s.
+
+    Examples
+    --------
     >>> from archimedes.vehicles import OrbitGuidance
     >>> guidance = OrbitGuidance()  # guidance.command(rocket, t, x) is the rocket's input
     """
@@ -45,7 +64,17 @@ class OrbitGuidance:
     damping: Any = field(units="1/s", default=3.5)
 
     def command(self, rocket: Rocket, t: Any, x: Any) -> Any:
-        """Return the rocket's `Input` for its state."""
+        """Return the inputs of the rocket.
+
+        Parameters
+        ----------
+        rocket : Rocket
+            The rocket.
+        t : float
+            Time in s.
+        x : State
+            State of the vehicle.
+        """
         check_part(rocket.world, "OrbitGuidance.command: rocket.world", ("ellipsoid",))
         lat, lon, _ = ecef_to_geodetic(x.motion.pos, rocket.world.ellipsoid)
         local = ned(lat, lon)
@@ -56,7 +85,17 @@ class OrbitGuidance:
         return Rocket.Input(np.where(self.energy(rocket, x) < self._goal(rocket), 1.0, 0.0), gimbal)
 
     def pitch(self, t: Any, x: Any, v_NED: Any) -> Any:
-        """Return the angle above the horizon that the nose should have."""
+        """Return the desired pitch angle in rad above the horizon.
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        x : State
+            State of the vehicle.
+        v_NED : array (3,)
+            Velocity in m/s relative to the ground: north, east, down.
+        """
         level = np.maximum(np.hypot(v_NED[0], v_NED[1]), 1e-3)
         path = np.arctan2(-v_NED[2], level)
         tip = np.clip((t - self.kick_start) / (0.5 * (self.kick_end - self.kick_start)), 0.0, 1.0)
@@ -65,7 +104,15 @@ class OrbitGuidance:
         return np.where(x.attached[0] > 0.0, rising, later)
 
     def energy(self, rocket: Rocket, x: Any) -> Any:
-        """Return the orbital energy in J/kg, of the inertial motion."""
+        """Return the orbital energy in J/kg, of the inertial motion.
+
+        Parameters
+        ----------
+        rocket : Rocket
+            The rocket.
+        x : State
+            State of the vehicle.
+        """
         motion, planet = x.motion, rocket.world.ellipsoid
         v = motion.v_E + cross(planet.omega * np.array([0.0, 0.0, 1.0]), motion.pos)
         return 0.5 * np.sum(v * v) - planet.mu / np.sqrt(np.sum(motion.pos * motion.pos))

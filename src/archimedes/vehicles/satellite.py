@@ -35,12 +35,40 @@ __all__ = ["Satellite"]
 class Satellite:
     """A rigid satellite with reaction wheels, magnetorquers and thrusters.
 
-    `gravity` is a model of `archimedes.environment` in Earth-fixed axes, `gravity_gradient` adds
-    the moment of a round field, `magnetic_field` is a model in those axes too; `angle` is the Earth
-    rotation angle at t = 0. `thrusters` and `atmosphere` (with `area` and `drag`) are optional.
-    `baumgarte` is the rate at which a quaternion's norm is drawn to one: solvers keep the norm
-    anyway, and a rate far above the body's own makes steps short.
+    Parameters
+    ----------
+    mass : float
+        Mass in kg.
+    inertia : array (3, 3)
+        Inertia in kg m^2 about the centre of mass, in body axes.
+    wheels : ReactionWheels, optional
+        Reaction wheels.
+    coils : Magnetorquers, optional
+        Magnetorquers.
+    thrusters : Thrusters, optional
+        Thrusters, if there are any.
+    gravity : callable, optional
+        Gravity model of `archimedes.environment`, in Earth-fixed axes.
+    gravity_gradient : bool, optional
+        Add the gravity-gradient moment of a round field. True by default.
+    magnetic_field : callable, optional
+        Model of the magnetic field, in Earth-fixed axes.
+    atmosphere : callable, optional
+        Atmosphere model, for drag. None by default.
+    area : float, optional
+        Reference area in m^2.
+    drag : float, optional
+        Drag coefficient.
+    angle : float, optional
+        Rotation angle of the Earth in rad at t = 0.
+    omega : float, optional
+        Angular velocity of the Earth in rad/s.
+    baumgarte : float, optional
+        Gain in 1/s with which the norm of the quaternion is driven to one. 0 by default, since
+        solvers keep the norm; a gain far above the rates of the body makes steps short.
 
+    Examples
+    --------
     >>> from archimedes.vehicles import load
     >>> satellite = load("satellite")
     >>> satellite.idle().dipole
@@ -64,7 +92,21 @@ class Satellite:
 
     @struct
     class State:
-        """Orbit and attitude in inertial axes, wheel momenta."""
+        """Orbit and attitude in inertial axes, wheel momenta.
+
+        Parameters
+        ----------
+        pos : array (3,)
+            Position in m, in inertial axes.
+        vel : array (3,)
+            Velocity in m/s, in inertial axes.
+        att : attitude
+            Attitude in inertial axes.
+        w_B : array (3,)
+            Angular velocity in rad/s relative to inertial axes, in body axes.
+        h : array (n,)
+            Angular momenta of the wheels in N m s.
+        """
 
         pos: Any = field(units="m")
         vel: Any = field(units="m/s")
@@ -74,7 +116,17 @@ class Satellite:
 
     @struct
     class Input:
-        """Torques of the wheels' motors, dipoles of the coils, throttles of the thrusters."""
+        """Torques of the wheels' motors, dipoles of the coils, throttles of the thrusters.
+
+        Parameters
+        ----------
+        torque : array (n,)
+            Torques of the motors of the wheels in N m.
+        dipole : array (n,), optional
+            Dipoles of the coils in A m^2.
+        throttle : array (k,), optional
+            Throttles of the thrusters, 0 to 1.
+        """
 
         torque: Any = field(units="N m")
         dipole: Any = field(units="A m^2", default_factory=lambda: np.zeros(3))
@@ -82,7 +134,17 @@ class Satellite:
 
     @struct
     class Output:
-        """Magnetic field in body axes, angular momentum in inertial axes, geodetic altitude."""
+        """Magnetic field in body axes, angular momentum in inertial axes, geodetic altitude.
+
+        Parameters
+        ----------
+        B_B : array (3,)
+            Magnetic field in T, in body axes.
+        momentum : array (3,)
+            Angular momentum in N m s, in inertial axes.
+        altitude : float
+            Geodetic altitude in m.
+        """
 
         B_B: Any = field(units="T")
         momentum: Any = field(units="N m s")
@@ -104,7 +166,17 @@ class Satellite:
         return Satellite.Input(wheels, coils, throttle)
 
     def dynamics(self, t: Any, x: Any, u: Any) -> Any:
-        """Return the derivative of the state."""
+        """Return the derivative of the state.
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        x : State
+            State of the vehicle.
+        u : Input
+            Inputs of the vehicle.
+        """
         earth = earth_attitude(self.angle + self.omega * t)
         J_B = as_array(self.inertia)
         F_B, M_B = self._push(u)
@@ -120,7 +192,17 @@ class Satellite:
         return Satellite.State(x.vel, acceleration, turning, dw_B, dh)
 
     def outputs(self, t: Any, x: Any, u: Any = None) -> Any:
-        """Return field, momentum and altitude."""
+        """Return field, momentum and altitude.
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        x : State
+            State of the vehicle.
+        u : Input, optional
+            Inputs of the vehicle.
+        """
         earth = earth_attitude(self.angle + self.omega * t)
         turning = matvec(as_array(self.inertia), x.w_B) + x.h @ as_array(self.wheels.axes)
         return Satellite.Output(

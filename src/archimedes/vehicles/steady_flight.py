@@ -30,8 +30,25 @@ TIGHTENING = 6
 
 @struct
 class Trim:
-    """A steady condition: state, controls, and how well they hold it.
+    """A steady condition, and how well it is held.
 
+    Parameters
+    ----------
+    state : State
+        State.
+    input : Input
+        Inputs.
+    flight : FlightState
+        Position, velocity and attitude.
+    residual : array
+        What is left of the rates, in the order of `steady`: in m/s^2, rad/s and rad/s^2.
+    success : bool
+        Whether the condition is held.
+    message : str
+        What is not.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.vehicles import F16, FlightState, load, trim
     >>> v_NED, rpy = np.array([170.0, 0.0, 0.0]), np.array([0, 0.05, 0])
@@ -76,17 +93,34 @@ def trim(
     bounds: Any = None,
     tol: float = 1e-9,
 ) -> Trim:
-    """Find attitude, body rates, controls and inner states that hold the velocity of `flight`.
+    """Find attitude, angular velocity, controls and inner states that hold a velocity.
 
-    `flight` gives place and velocity, and where to start the search for `rpy` and `w_B`; `u` is the
-    vehicle's `Input` to start from, `rest` the other fields of its state. `free` names the unknowns
-    ("roll", "pitch", "yaw", "p", "q", "r", controls and fields of `rest` by name), by default all;
-    `steady` the rates that shall vanish ("speed", "course", "climb", "roll", "pitch", "yaw", "p",
-    "q", "r", "side_force", fields of `rest`), by default all. A turn of `turn_rate` in rad/s is
-    coordinated: no side force. `bounds` is a pair of `Input` (lower, upper), by default the stops
-    of the vehicle's controls where it has some (`vehicle.stops`). The `residual` of the
-    result is in m/s^2, rad/s and rad/s^2, in the order of `steady`.
+    Parameters
+    ----------
+    vehicle : vehicle
+        A vehicle of this package, or one like it.
+    flight : FlightState
+        Position and velocity to hold, and where the search for `rpy` and `w_B` starts.
+    u : Input
+        Inputs to start from.
+    rest : dict, optional
+        Other fields of the state of the vehicle, by name.
+    free : sequence of str, optional
+        Unknowns: "roll", "pitch", "yaw", "p", "q", "r", and inputs and fields of `rest` by name.
+        All by default.
+    steady : sequence of str, optional
+        Rates that vanish: "speed", "course", "climb", "roll", "pitch", "yaw", "p", "q", "r",
+        "side_force", and fields of `rest`. All by default.
+    turn_rate : float, optional
+        Rate of turn in rad/s. The turn is coordinated: without side force.
+    bounds : (Input, Input), optional
+        Lower and upper limits of the inputs. By default the stops of the vehicle
+        (``vehicle.stops``), if it has any.
+    tol : float, optional
+        Largest residual.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.vehicles import F16, FlightState, load, trim
     >>> v_NED, rpy = np.array([170.0, 0.0, 0.0]), np.array([0, 0.05, 0])
@@ -223,10 +257,24 @@ def _unsteadiness(vehicle: Any, at: FlightState, rest: Any, u: Any, turn_rate: A
 
 
 def linearize(vehicle: Any, flight: FlightState, u: Any, rest: Any = None) -> StateSpace:
-    """Return the linear system of the flight state and inner states about a condition.
+    """Return the linear system of flight state and inner states about a condition.
 
-    Latitude and longitude are left out: nothing depends on them over the times modes take.
+    Latitude and longitude are left out, since nothing depends on them over the times that modes
+    take.
 
+    Parameters
+    ----------
+    vehicle : vehicle
+        A vehicle of this package, or one like it.
+    flight : FlightState
+        Flight state of the condition.
+    u : Input
+        Inputs of the condition.
+    rest : dict, optional
+        Other fields of the state of the vehicle, by name.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.vehicles import F16, FlightState, linearize, load
     >>> v_NED, rpy = np.array([170.0, 0.0, 0.0]), np.array([0, 0.05, 0])

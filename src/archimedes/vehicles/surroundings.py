@@ -14,11 +14,25 @@ __all__ = ["FlightState", "Surroundings"]
 
 @struct
 class FlightState:
-    """Where a vehicle is and how it moves, in the terms of flight; angles in rad.
+    """Position and motion of a vehicle in the terms of flight.
 
-    `rpy` are roll, pitch and yaw relative to north-east-down, `v_NED` is the velocity relative to
-    the ground, `w_B` the angular velocity relative to inertial axes, in body axes.
+    Parameters
+    ----------
+    lat : float
+        Geodetic latitude in rad.
+    lon : float
+        Longitude in rad.
+    alt : float
+        Altitude in m.
+    v_NED : array (3,)
+        Velocity in m/s relative to the ground: north, east, down.
+    rpy : array (3,)
+        Roll, pitch and yaw in rad relative to north-east-down.
+    w_B : array (3,)
+        Angular velocity in rad/s relative to inertial axes, in body axes.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.vehicles import FlightState
     >>> v_NED, rpy = np.array([170.0, 0.0, 0.0]), np.zeros(3)
@@ -37,11 +51,23 @@ class FlightState:
 
 @struct
 class Surroundings:
-    """Air and gravity at the vehicle, and its motion relative to the air, in body axes.
+    """Air and gravity at the vehicle, and its motion relative to the air.
 
-    `v_air_B` is the velocity of the vehicle through the air (wind taken off), `w_air_B` its angular
-    velocity relative to the Earth, `g_B` the attraction of the Earth.
+    Parameters
+    ----------
+    air : Air
+        State of the air.
+    alt : float
+        Altitude in m.
+    v_air_B : array (3,)
+        Velocity through the air in m/s, in body axes.
+    w_air_B : array (3,)
+        Angular velocity relative to the Earth in rad/s, in body axes.
+    g_B : array (3,)
+        Gravitational attraction in m/s^2, in body axes.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.vehicles import FlatEarth, FlightState
     >>> level = FlightState(0, 0, 0.0, np.array([100.0, 0, 0]), np.zeros(3), np.zeros(3))

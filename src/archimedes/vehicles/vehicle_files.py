@@ -27,8 +27,15 @@ AnyVehicle = UnionConfig[F16Config, MultirotorConfig, SatelliteConfig, RocketCon
 
 
 def parameter_file(name: str) -> Path:
-    """Return the file of parameters that comes with a vehicle, to read or to copy.
+    """Return the parameter file that comes with a vehicle, to read or to copy.
 
+    Parameters
+    ----------
+    name : str
+        Name of the vehicle.
+
+    Examples
+    --------
     >>> from archimedes.vehicles import parameter_file
     >>> parameter_file("f16").name
     'f16.yaml'
@@ -48,12 +55,21 @@ def parameter_file(name: str) -> Path:
 
 
 def load(source: str | os.PathLike[str], **parts: Any) -> Any:
-    """Return the vehicle of a file of parameters, or of a name: "f16", "car", and so on.
+    """Return the vehicle of a parameter file.
 
-    The file's key ``type`` says which vehicle it describes; copy the one of `parameter_file` and
-    change its numbers. Unknown and missing keys, wrong types and values that cannot be are errors
-    that name file and key. `parts` replace fields: ``load("f16", world=FlatEarth())``.
+    Copy the file that `parameter_file` returns and change its numbers. Unknown and missing keys,
+    wrong types and impossible values are errors that name file and key.
 
+    Parameters
+    ----------
+    source : str or path
+        Name of a vehicle ("f16", "car", ...), or path of a parameter file. Its key ``type`` says
+        which vehicle it describes.
+    **parts
+        Fields that replace those of the file: ``load("f16", world=FlatEarth())``.
+
+    Examples
+    --------
     >>> from archimedes.vehicles import load
     >>> load("car").mass
     1500.0

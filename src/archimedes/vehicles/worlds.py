@@ -32,12 +32,22 @@ __all__ = ["FlatEarth", "RotatingEarth"]
 
 @struct
 class FlatEarth:
-    """A plane with uniform gravity: axes north, east and down from a site at altitude zero.
+    """A flat Earth with uniform gravity: axes north, east and down from a site at altitude zero.
 
-    The state is `RigidBody.State`: `pos` in NED axes (altitude is ``-pos[2]``), the attitude of the
-    body in them, velocity and angular velocity in body axes. Gravity may be any callable of the
-    position.
+    The state is `RigidBody.State`: ``pos`` in NED axes (altitude is ``-pos[2]``), the attitude of
+    the body in them, velocity and angular velocity in body axes.
 
+    Parameters
+    ----------
+    gravity : callable, optional
+        Gravity model of the position.
+    atmosphere : callable, optional
+        Atmosphere model of the altitude.
+    wind : callable, optional
+        Wind model. No wind by default.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.environment import ConstantWind
     >>> from archimedes.vehicles import FlatEarth, load
@@ -53,9 +63,15 @@ class FlatEarth:
     State = RigidBody.State
 
     def state(self, flight: FlightState) -> RigidBody.State:
-        """Return the state of motion for latitude and longitude in rad as places on the plane.
+        """Return the motion for a flight state.
 
-        North is ``lat`` and east ``lon`` times the Earth's radius; give zeros for the site itself.
+        North is ``lat`` and east ``lon`` times the radius of the Earth; give zeros for the site
+        itself.
+
+        Parameters
+        ----------
+        flight : FlightState
+            Position, velocity and attitude.
         """
         att = EulerAngles(as_array(flight.rpy, "rpy"), "xyz")
         place = [flight.lat * WGS84.a, flight.lon * WGS84.a, -1.0 * flight.alt]
@@ -68,7 +84,15 @@ class FlatEarth:
         )
 
     def flight(self, t: Any, x: RigidBody.State) -> FlightState:
-        """Return the state in the terms of flight: the way back from `state`."""
+        """Return the flight state of a motion, the inverse of `state`.
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        x : RigidBody.State
+            Motion.
+        """
         return FlightState(
             lat=x.pos[..., 0] / WGS84.a,
             lon=x.pos[..., 1] / WGS84.a,
@@ -79,7 +103,15 @@ class FlatEarth:
         )
 
     def surroundings(self, t: Any, x: RigidBody.State) -> Surroundings:
-        """Return what the vehicle meets."""
+        """Return air and gravity at the vehicle.
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        x : State
+            Motion in the world.
+        """
         alt = -x.pos[..., 2]
         return Surroundings(
             air=self.atmosphere(alt),
@@ -90,23 +122,60 @@ class FlatEarth:
         )
 
     def rates(self, t: Any, x: RigidBody.State, F_B: Any, M_B: Any, m: Any, J_B: Any) -> Any:
-        """Return the derivative of the state under a force and a moment; gravity is added."""
+        """Return the derivative of the motion under a force and a moment.
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        x : RigidBody.State
+            Motion.
+        F_B : array (3,)
+            Force in N, in body axes, without gravity, which is added.
+        M_B : array (3,)
+            Moment in N m about the centre of mass, in body axes.
+        m : float
+            Mass in kg.
+        J_B : array (3, 3)
+            Inertia in kg m^2 about the centre of mass, in body axes.
+        """
         weight = as_array(m)[..., None] * x.att.rotate(self.gravity(x.pos))
         return RigidBody.dynamics(t, x, RigidBody.Input(F_B + weight, M_B, m, J_B))
 
     def shifted(self, x: RigidBody.State, shift_B: Any) -> RigidBody.State:
-        """Return the state of motion of another point of the body, `shift_B` (3,) away."""
+        """Return the motion of another point of the body.
+
+        Parameters
+        ----------
+        x : State
+            Motion in the world.
+        shift_B : array (3,)
+            Position of the other point in m, in body axes.
+        """
         pos = x.pos + x.att.rotate(shift_B, inverse=True)
         return replace(x, pos=pos, v_B=x.v_B + cross(x.w_B, shift_B))
 
 
 @struct
 class RotatingEarth:
-    """An ellipsoid that turns, with any gravity model: positions in Earth-fixed axes.
+    """A rotating ellipsoid with any gravity model.
 
     The state is `EarthReferencedBody.State`: position and velocity relative to the Earth in its
-    axes, the attitude of the body in them, the inertial angular velocity in body axes.
+    axes, the attitude of the body in them, and the inertial angular velocity in body axes.
 
+    Parameters
+    ----------
+    ellipsoid : Ellipsoid, optional
+        Shape and rotation of the Earth. `WGS84` by default.
+    gravity : callable, optional
+        Gravity model of the position, in Earth-fixed axes.
+    atmosphere : callable, optional
+        Atmosphere model of the altitude.
+    wind : callable, optional
+        Wind model. No wind by default.
+
+    Examples
+    --------
     >>> from archimedes.environment import PointMassGravity
     >>> from archimedes.vehicles import RotatingEarth, load
     >>> plane = load("f16", world=RotatingEarth(gravity=PointMassGravity()))
@@ -122,7 +191,13 @@ class RotatingEarth:
     State = EarthReferencedBody.State
 
     def state(self, flight: FlightState) -> EarthReferencedBody.State:
-        """Return the state of motion for a place, a velocity and an attitude."""
+        """Return the motion for a flight state.
+
+        Parameters
+        ----------
+        flight : FlightState
+            Position, velocity and attitude.
+        """
         local = ned(flight.lat, flight.lon)
         att = EulerAngles(as_array(flight.rpy, "rpy"), "xyz")
         return EarthReferencedBody.State(
@@ -133,7 +208,15 @@ class RotatingEarth:
         )
 
     def flight(self, t: Any, x: EarthReferencedBody.State) -> FlightState:
-        """Return the state in the terms of flight: the way back from `state`."""
+        """Return the flight state of a motion, the inverse of `state`.
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        x : EarthReferencedBody.State
+            Motion.
+        """
         lat, lon, alt = ecef_to_geodetic(x.pos, self.ellipsoid)
         local = ned(lat, lon)
         R_BN = x.att.as_matrix() @ np.swapaxes(local.as_matrix(), -1, -2)
@@ -141,7 +224,15 @@ class RotatingEarth:
         return FlightState(lat, lon, alt, local.rotate(x.v_E), rpy, x.w_B)
 
     def surroundings(self, t: Any, x: EarthReferencedBody.State) -> Surroundings:
-        """Return what the vehicle meets."""
+        """Return air and gravity at the vehicle.
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        x : State
+            Motion in the world.
+        """
         lat, lon, alt = ecef_to_geodetic(x.pos, self.ellipsoid)
         wind_E = ned(lat, lon).rotate(self.wind(t, alt), inverse=True)
         return Surroundings(
@@ -155,13 +246,37 @@ class RotatingEarth:
     def rates(
         self, t: Any, x: EarthReferencedBody.State, F_B: Any, M_B: Any, m: Any, J_B: Any
     ) -> Any:
-        """Return the derivative of the state under a force and a moment; gravity is added."""
+        """Return the derivative of the motion under a force and a moment.
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        x : EarthReferencedBody.State
+            Motion.
+        F_B : array (3,)
+            Force in N, in body axes, without gravity, which is added.
+        M_B : array (3,)
+            Moment in N m about the centre of mass, in body axes.
+        m : float
+            Mass in kg.
+        J_B : array (3, 3)
+            Inertia in kg m^2 about the centre of mass, in body axes.
+        """
         F_E = x.att.rotate(F_B, inverse=True) + as_array(m)[..., None] * self.gravity(x.pos)
         body = EarthReferencedBody(rot_earth=self.ellipsoid.omega)
         return body.dynamics(t, x, EarthReferencedBody.Input(F_E, M_B, m, J_B))
 
     def shifted(self, x: EarthReferencedBody.State, shift_B: Any) -> EarthReferencedBody.State:
-        """Return the state of motion of another point of the body, `shift_B` (3,) away."""
+        """Return the motion of another point of the body.
+
+        Parameters
+        ----------
+        x : State
+            Motion in the world.
+        shift_B : array (3,)
+            Position of the other point in m, in body axes.
+        """
         turning = cross(x.w_B - x.att.rotate(self._spin()), shift_B)  # relative to the Earth
         pos = x.pos + x.att.rotate(shift_B, inverse=True)
         return replace(x, pos=pos, v_E=x.v_E + x.att.rotate(turning, inverse=True))

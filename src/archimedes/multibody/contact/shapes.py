@@ -106,7 +106,7 @@ class Contacts:
         Radius of the spheres in m, 0 by default.
     kind : str, optional
         Solid that other shapes touch: ``"points"``, ``"capsule"``, ``"box"`` or
-        ``"half_space"``.
+        ``"half-space"``.
     rotation : array (3, 3), optional
         Rotation matrix from its axes to those of the frame. None, the default, for none.
     position : array (3,), optional

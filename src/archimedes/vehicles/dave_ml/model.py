@@ -31,6 +31,13 @@ def read(path: str | os.PathLike[str]) -> DaveModel:
     Nothing that the file names is fetched; files that declare entities, are larger than 64 MiB or
     nested deeper than 100 elements are refused. Errors are ValueErrors with file and line.
 
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Examples
+    --------
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = pathlib.Path(folder, "twice.dml")
@@ -48,15 +55,22 @@ def read(path: str | os.PathLike[str]) -> DaveModel:
 
 
 class DaveModel:
-    """Variables, tables and calculations of a DAVE-ML file; made by :func:`read`.
+    """A model of a DAVE-ML file, made by :func:`read`.
 
     ``model(alpha=5.0, el=-2.0)`` returns the outputs, a dict by varID in the order of the file.
     Inputs are given by varID or by name, as keywords or in a dict, in the units of the file
     (`model.variables[id].units`): numbers, arrays (elementwise, with NumPy's broadcasting) or
     traced values. `inputs` must be given unless they have an initial value; constants may be
-    replaced in the same way. Tables hold their outermost values or go on, minValue and maxValue
-    limit a variable, as the file says.
+    replaced in the same way. As the file says, tables hold their outermost values or continue, and
+    minValue and maxValue limit a variable.
 
+    Parameters
+    ----------
+    definitions : Definitions
+        Variables, tables and calculations.
+
+    Examples
+    --------
     >>> import pathlib, tempfile
     >>> from archimedes.vehicles import dave_ml
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -98,14 +112,27 @@ class DaveModel:
         return {key: values[key] for key in self.outputs}
 
     def signals(self, inputs: Mapping[str, Any] | None = None, /, **named: Any) -> dict[str, Any]:
-        """Return all variables by varID, inputs and constants included."""
+        """Return all variables by varID, inputs and constants included.
+
+        Parameters
+        ----------
+        inputs : mapping, optional
+            Inputs by varID or name, in the units of the file.
+        **named
+            The same as keywords.
+        """
         return self._run(self._order, inputs, named)
 
     def check(self, internal_rtol: float = 1e-6) -> CheckReport:
         """Run the check data of the file.
 
-        Outputs must agree to the tolerances of the file. Values in between have none there: they
-        are compared to `internal_rtol` times their size (at least 1) and do not decide.
+        Outputs must agree within the tolerances of the file. Intermediate values have none there:
+        they are compared with `internal_rtol` times their size (at least 1), and do not decide.
+
+        Parameters
+        ----------
+        internal_rtol : float, optional
+            Relative tolerance of intermediate values.
         """
         return run_shots(self, self._definitions.shots, internal_rtol)
 
@@ -114,10 +141,16 @@ class DaveModel:
         return import_report(self, self._definitions)
 
     def id_of(self, name: str, among: Container[str] = (), by_name: bool = False) -> str:
-        """Return the varID of a variable, given by varID or name.
+        """Return the varID of a variable.
 
-        `by_name` tries names first; of several variables of one name, the one `among` these is
-        meant.
+        Parameters
+        ----------
+        name : str
+            varID or name.
+        among : container of str, optional
+            Variables that are meant if several have the name.
+        by_name : bool, optional
+            Try names first. False by default.
         """
         ids = self._ids.get(name, [])
         if name in self.variables and not (by_name and ids):
@@ -135,7 +168,15 @@ class DaveModel:
         return ids[0]
 
     def id_of_signal(self, signal: Signal, among: Container[str] = ()) -> str:
-        """Return the varID of a signal in check data."""
+        """Return the varID of a signal in check data.
+
+        Parameters
+        ----------
+        signal : Signal
+            Signal in check data.
+        among : container of str, optional
+            Variables that are meant if several have the name.
+        """
         return self.id_of(signal.name, among, signal.by_name)
 
     def _names(self) -> dict[str, list[str]]:

@@ -16,6 +16,27 @@ __all__ = ["CheckReport", "CheckRow", "ImportReport", "import_report", "run_shot
 class CheckRow:
     """One value of one check case; `note` says what else is to be known.
 
+    Parameters
+    ----------
+    shot : str
+        Name of the check case.
+    signal : str
+        Name of the signal.
+    expected : float
+        Value in the file.
+    got : float
+        Computed value.
+    tolerance : float
+        Tolerance.
+    ok : bool
+        Whether they agree.
+    internal : bool
+        Whether it is an intermediate value, which does not decide.
+    note : str, optional
+        Further remarks.
+
+    Examples
+    --------
     >>> from archimedes.vehicles.dave_ml import CheckRow
     >>> print(CheckRow("cruise", "lift", 1.0, 1.5, 1e-6, ok=False, internal=False))
     cruise: lift: expected 1.0, got 1.5, tolerance 1e-06: FAILED
@@ -43,6 +64,15 @@ class CheckRow:
 class CheckReport:
     """All values of all check cases; `ok` if every output is within its tolerance.
 
+    Parameters
+    ----------
+    rows : tuple of CheckRow
+        All values.
+    shots : int
+        Number of check cases.
+
+    Examples
+    --------
     >>> from archimedes.vehicles.dave_ml import CheckReport, CheckRow
     >>> row = CheckRow("cruise", "lift", 1.0, 1.0, 1e-6, ok=True, internal=False)
     >>> report = CheckReport((row,), shots=1)
@@ -112,8 +142,19 @@ def _row(
 
 @dataclass(frozen=True)
 class ImportReport:
-    """What of a file is used, what is approximated, and what is ignored, one line each.
+    """What of a file is used, approximated and ignored, one line each.
 
+    Parameters
+    ----------
+    used : tuple of str
+        What is used.
+    approximated : tuple of str
+        What is approximated.
+    ignored : tuple of str
+        What is ignored.
+
+    Examples
+    --------
     >>> from archimedes.vehicles.dave_ml import ImportReport
     >>> ImportReport(used=("2 tables",), approximated=(), ignored=("provenance",)).ignored
     ('provenance',)

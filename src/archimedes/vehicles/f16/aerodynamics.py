@@ -44,9 +44,21 @@ CY_P, CL_P, CN_P = _of_alpha(T.CY_P), _of_alpha(T.CL_P), _of_alpha(T.CN_P)
 class F16Aerodynamics:
     """Tables of the F-16 below Mach 1: -10 to 45 degrees of attack, 30 degrees of sideslip.
 
-    Beyond the tables their outermost slopes are carried on. `area` in m^2, `span` and `chord` in m;
-    `reference` is the place of the moment reference point in parts of the chord.
+    Beyond the tables their outermost slopes are continued.
 
+    Parameters
+    ----------
+    area : float, optional
+        Reference area in m^2.
+    span : float, optional
+        Wing span in m.
+    chord : float, optional
+        Mean aerodynamic chord in m.
+    reference : float, optional
+        Position of the moment reference point in fractions of the chord.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.vehicles import F16Aerodynamics, FlatEarth, FlightState
     >>> level = FlightState(0, 0, 0.0, np.array([100.0, 0, 0]), np.array([0, 0.1, 0]), np.zeros(3))
@@ -71,9 +83,21 @@ class F16Aerodynamics:
     def coefficients(
         self, around: Surroundings, elevator: Any, aileron: Any, rudder: Any, xcg: Any
     ) -> tuple[Any, Any]:
-        """Return force and moment coefficients (3,) about the centre of mass at `xcg` chords.
+        """Return force and moment coefficients (3,) about the centre of mass.
 
-        Surfaces are in rad.
+        Parameters
+        ----------
+        around : Surroundings
+            Air, and motion relative to it.
+        elevator : float
+            Elevator angle in rad.
+        aileron : float
+            Aileron angle in rad.
+        rudder : float
+            Rudder angle in rad.
+        xcg : float
+            Position of the centre of mass in fractions of the chord. 0.35 is the reference point;
+            in front of it (smaller values) the aircraft is more stable.
         """
         alpha, beta = (np.rad2deg(angle) for angle in around.angles)
         de, da, dr = (np.rad2deg(angle) for angle in (elevator, aileron, rudder))
@@ -98,7 +122,22 @@ class F16Aerodynamics:
     def wrench(
         self, around: Surroundings, elevator: Any, aileron: Any, rudder: Any, xcg: Any
     ) -> tuple[Any, Any]:
-        """Return force in N and moment about the centre of mass in N m, in body axes."""
+        """Return force in N and moment about the centre of mass in N m, in body axes.
+
+        Parameters
+        ----------
+        around : Surroundings
+            Air, and motion relative to it.
+        elevator : float
+            Elevator angle in rad.
+        aileron : float
+            Aileron angle in rad.
+        rudder : float
+            Rudder angle in rad.
+        xcg : float
+            Position of the centre of mass in fractions of the chord. 0.35 is the reference point;
+            in front of it (smaller values) the aircraft is more stable.
+        """
         c_F, c_M = self.coefficients(around, elevator, aileron, rudder, xcg)
         push = (around.dynamic_pressure * self.area)[..., None]
         return push * c_F, push * c_M * np.array([self.span, self.chord, self.span])

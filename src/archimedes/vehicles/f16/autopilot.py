@@ -67,14 +67,34 @@ def _check_condition(trimmed: Trim) -> None:
 
 @struct
 class F16Autopilot:
-    """Gains and the condition they belong to; made by `design`.
+    """An autopilot that holds altitude, course and airspeed; made by `design`.
 
-    `along` (2, 8) turns errors of altitude, sink rate, airspeed, pitch, q, power and two integrals
-    into throttle and elevator; `aside` (2, 6) those of sideslip, roll, p, r, course and one
-    integral into aileron and rudder. `per_load` in rad is the angle of attack that carries one more
-    weight. Errors of altitude beyond `max_altitude_error` in m and banks beyond `max_bank` in rad
-    are not asked for.
+    Parameters
+    ----------
+    along : array (2, 8)
+        Gains from errors of altitude, sink rate, airspeed, pitch, q, power and two integrals to
+        throttle and elevator.
+    aside : array (2, 6)
+        Gains from errors of sideslip, roll, p, r, course and one integral to aileron and rudder.
+    input : F16.Input
+        Inputs of the design condition.
+    pitch : float
+        Pitch angle of the design condition in rad.
+    alpha : float
+        Angle of attack of the design condition in rad.
+    power : float
+        Power of the design condition in percent.
+    per_load : float
+        Angle of attack in rad that carries one more weight.
+    max_altitude_error : float, optional
+        Largest error of altitude in m that is acted on.
+    max_speed_error : float, optional
+        Largest error of airspeed in m/s that is acted on.
+    max_bank : float, optional
+        Largest bank angle in rad.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.vehicles import F16Autopilot
     >>> F16Autopilot.Target(alt=1500.0, course=np.deg2rad(90.0), airspeed=170.0).bank
@@ -94,7 +114,19 @@ class F16Autopilot:
 
     @struct
     class Target:
-        """What is to be held; `bank` is that of the turn wanted, zero for a straight path."""
+        """What is to be held.
+
+        Parameters
+        ----------
+        alt : float
+            Altitude in m.
+        course : float
+            Course in rad.
+        airspeed : float
+            Airspeed in m/s.
+        bank : float, optional
+            Bank angle in rad of the desired turn, 0 for a straight path.
+        """
 
         alt: Any = field(units="m")
         course: Any = field(units="rad")
@@ -103,14 +135,32 @@ class F16Autopilot:
 
     @struct
     class Memory:
-        """The controls in force, and the integrals of the errors."""
+        """The inputs in force, and the integrals of the errors.
+
+        Parameters
+        ----------
+        input : F16.Input
+            Inputs in force.
+        integrals : array (3,)
+            Integrals of the errors.
+        """
 
         input: Any = field()
         integrals: Any = field()
 
     @staticmethod
     def design(plane: F16, trimmed: Trim, small: StateSpace) -> F16Autopilot:
-        """Return the autopilot for a level condition with course north and its linearization."""
+        """Return the autopilot for a level condition with course north and its linearization.
+
+        Parameters
+        ----------
+        plane : F16
+            The aircraft.
+        trimmed : Trim
+            A level condition with course north.
+        small : StateSpace
+            Its linearization.
+        """
         _check_condition(trimmed)
         names, V = list(small.states), float(np.linalg.norm(trimmed.flight.v_NED))
         pitch = float(trimmed.flight.rpy[1])
@@ -137,7 +187,23 @@ class F16Autopilot:
         return F16Autopilot.Memory(self.input, np.zeros(3))
 
     def step(self, memory: Any, plane: F16, t: Any, x: Any, target: Any, dt: Any) -> Any:
-        """Return the memory after a sample at the state `x`, its controls to be held for `dt` s."""
+        """Return the memory after a sample, with the inputs to be held until the next.
+
+        Parameters
+        ----------
+        memory : F16Autopilot.Memory
+            Memory of the autopilot.
+        plane : F16
+            The aircraft.
+        t : float
+            Time in s.
+        x : State
+            State of the vehicle.
+        target : F16Autopilot.Target
+            What is to be held.
+        dt : float
+            Time in s until the next sample.
+        """
         around, flight = plane.world.surroundings(t, x.motion), plane.world.flight(t, x.motion)
         roll, pitch = flight.rpy[0], flight.rpy[1]
         turn, nose_up = self._coordinated(roll, pitch, around.airspeed)
@@ -176,12 +242,20 @@ def _cut(error: Any, limit: Any) -> tuple[Any, Any]:
 
 @struct
 class CircleGuidance:
-    """Guidance around a circle on the Earth: pole, date line and equator are places like any.
+    """Guidance around a circle on the Earth, also across a pole, the date line and the equator.
 
-    `centre` (3,) in m is the place of the centre in Earth-fixed axes, `radius` in m is measured
-    along the plane that touches the Earth there; turns are to the right. `lead` in rad is the
-    change of course per part of the radius off the circle.
+    Parameters
+    ----------
+    centre : array (3,)
+        Centre of the circle in m, in Earth-fixed axes.
+    radius : float
+        Radius in m, measured along the plane that touches the Earth at the centre. Turns are to the
+        right.
+    lead : float, optional
+        Change of course in rad for a distance of one radius from the circle.
 
+    Examples
+    --------
     >>> from archimedes.environment import geodetic_to_ecef
     >>> from archimedes.vehicles import CircleGuidance
     >>> circle = CircleGuidance(geodetic_to_ecef(0.6, -1.3, 0.0), 5000.0)
@@ -198,7 +272,21 @@ class CircleGuidance:
         check_positive(self.radius, "CircleGuidance.radius", "m")
 
     def target(self, plane: F16, t: Any, x: Any, alt: Any, airspeed: Any) -> Any:
-        """Return the autopilot's target for a state on a `RotatingEarth`."""
+        """Return the autopilot's target for a state on a `RotatingEarth`.
+
+        Parameters
+        ----------
+        plane : F16
+            The aircraft.
+        t : float
+            Time in s.
+        x : State
+            State of the vehicle.
+        alt : float
+            Altitude in m.
+        airspeed : float
+            Airspeed in m/s.
+        """
         check_part(plane.world, "CircleGuidance.target: plane.world", ("ellipsoid",))
         lat, lon, _ = ecef_to_geodetic(x.motion.pos, plane.world.ellipsoid)
         inward = ned(lat, lon).rotate(as_array(self.centre) - x.motion.pos)

@@ -30,11 +30,18 @@ IDLE, MILITARY, MAXIMUM = _of(T.IDLE), _of(T.MILITARY), _of(T.MAXIMUM)
 
 @struct
 class F16Engine:
-    """Thrust along the body's x-axis through the centre of mass.
+    """A jet engine with thrust along the x axis of the body, through the centre of mass.
 
-    `angular_momentum` in kg m^2/s is that of the rotor about the x-axis (160 slug ft^2/s in the
-    source; zero in NASA's check cases). With ``lag=False`` the power follows the throttle at once.
+    Parameters
+    ----------
+    angular_momentum : float, optional
+        Angular momentum of the rotor about the x axis in kg m^2/s: 160 slug ft^2/s in the source,
+        zero in NASA's check cases.
+    lag : bool, optional
+        Whether the power lags behind the throttle. True by default.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.vehicles import F16Engine
     >>> engine = F16Engine()
@@ -46,11 +53,25 @@ class F16Engine:
     lag: bool = field(static=True, default=True)
 
     def commanded(self, throttle: Any) -> Any:
-        """Return the power in percent that a throttle from 0 to 1 asks for."""
+        """Return the power in percent that a throttle setting asks for.
+
+        Parameters
+        ----------
+        throttle : float
+            Throttle from 0 to 1.
+        """
         return np.where(throttle <= 0.77, 64.94 * throttle, 217.38 * throttle - 117.38)
 
     def power_rate(self, power: Any, throttle: Any) -> Any:
-        """Return the rate of power in percent per second: a lag that depends on the way to go."""
+        """Return the rate of the power in percent per second: a lag that depends on the difference.
+
+        Parameters
+        ----------
+        power : float
+            Power of the engine in percent.
+        throttle : float
+            Throttle from 0 to 1.
+        """
         command = self.commanded(throttle)
         high = command >= 50.0
         burning = power >= 50.0
@@ -60,7 +81,15 @@ class F16Engine:
         return np.where(burning, 5.0, slow) * gap
 
     def thrust(self, power: Any, around: Surroundings) -> Any:
-        """Return the thrust in N at a power in percent."""
+        """Return the thrust in N.
+
+        Parameters
+        ----------
+        power : float
+            Power of the engine in percent.
+        around : Surroundings
+            Air, and motion relative to it.
+        """
         mach, alt = around.mach, around.alt
         military = MILITARY(mach, alt)
         below = IDLE(mach, alt) + (military - IDLE(mach, alt)) * power / 50.0

@@ -36,11 +36,25 @@ def _inertia() -> np.ndarray:
 class F16:
     """An F-16 whose parts can be exchanged: ``F16(engine=MyEngine(), world=FlatEarth())``.
 
-    `xcg` is the place of the centre of mass in parts of the chord (0.35 is the reference point; in
-    front of it the aircraft is stable). `aero` gives `wrench(around, elevator, aileron, rudder,
-    xcg)`; `engine` gives `commanded(throttle)`, `power_rate(power, throttle)`, `thrust(power,
-    around)`, `angular_momentum` and `lag`.
+    Parameters
+    ----------
+    mass : float, optional
+        Mass in kg.
+    inertia : array (3, 3), optional
+        Inertia in kg m^2 about the centre of mass, in body axes.
+    xcg : float, optional
+        Position of the centre of mass in fractions of the chord. 0.35 is the reference point; in
+        front of it (smaller values) the aircraft is more stable.
+    aero : F16Aerodynamics, optional
+        Aerodynamics: an object with ``wrench(around, elevator, aileron, rudder, xcg)``.
+    engine : F16Engine, optional
+        Engine: an object with ``commanded(throttle)``, ``power_rate(power, throttle)``,
+        ``thrust(power, around)``, ``angular_momentum`` and ``lag``.
+    world : FlatEarth or RotatingEarth, optional
+        World with gravity, air and wind.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.vehicles import F16, FlightState
     >>> plane = F16()
@@ -60,14 +74,34 @@ class F16:
 
     @struct
     class State:
-        """Motion in the world, and the engine's power in percent."""
+        """Motion in the world, and the engine's power in percent.
+
+        Parameters
+        ----------
+        motion : State
+            Motion in the world.
+        power : float
+            Power of the engine in percent.
+        """
 
         motion: Any = field()
         power: Any = field(units="%")
 
     @struct
     class Input:
-        """Throttle from 0 to 1 and the angles of the surfaces."""
+        """Throttle from 0 to 1 and the angles of the surfaces.
+
+        Parameters
+        ----------
+        throttle : float
+            Throttle from 0 to 1.
+        elevator : float, optional
+            Elevator angle in rad.
+        aileron : float, optional
+            Aileron angle in rad.
+        rudder : float, optional
+            Rudder angle in rad.
+        """
 
         throttle: Any = field()
         elevator: Any = field(units="rad", default=0.0)
@@ -76,7 +110,25 @@ class F16:
 
     @struct
     class Output:
-        """What a pilot and an engineer look at."""
+        """What a pilot and an engineer look at.
+
+        Parameters
+        ----------
+        flight : FlightState
+            Position, velocity and attitude.
+        airspeed : float
+            Airspeed in m/s.
+        mach : float
+            Mach number.
+        alpha : float
+            Angle of attack in rad.
+        beta : float
+            Angle of sideslip in rad.
+        load_factor : float
+            Load factor along -z.
+        thrust : float
+            Thrust in N.
+        """
 
         flight: FlightState = field()
         airspeed: Any = field(units="m/s")
@@ -101,15 +153,46 @@ class F16:
         return F16.Input(0.0, *(-reach for reach in SURFACES)), F16.Input(1.0, *SURFACES)
 
     def state(self, flight: FlightState, power: Any = 0.0) -> Any:
-        """Return the state for a place, a velocity and an attitude."""
+        """Return the state for a position, a velocity and an attitude.
+
+        Parameters
+        ----------
+        flight : FlightState
+            Position, velocity and attitude.
+        power : float, optional
+            Power of the engine in percent, 0 by default.
+        """
         return F16.State(self.world.state(flight), as_array(power, "power"))
 
     def power(self, x: Any, u: Any) -> Any:
-        """Return the power that makes thrust: that of the lag, or what the throttle asks for."""
+        """Return the power that makes thrust: the lagged one, or what the throttle asks for.
+
+        Parameters
+        ----------
+        x : State
+            State of the vehicle.
+        u : Input
+            Inputs of the vehicle.
+        """
         return x.power if self.engine.lag else self.engine.commanded(u.throttle)
 
     def forces(self, t: Any, x: Any, u: Any) -> tuple[Any, Any]:
-        """Return force (3,) without gravity and moment (3,) in body axes."""
+        """Return force and moment on the vehicle.
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        x : State
+            State of the vehicle.
+        u : Input
+            Inputs of the vehicle.
+
+        Returns
+        -------
+        (array (3,), array (3,))
+            Force in N without gravity, and moment in N m about the centre of mass, in body axes.
+        """
         around = self.world.surroundings(t, x.motion)
         F_B, M_B = self.aero.wrench(around, u.elevator, u.aileron, u.rudder, self.xcg)
         thrust = as_array(self.engine.thrust(self.power(x, u), around))  # a number will do
@@ -118,14 +201,34 @@ class F16:
         return F_B + thrust[..., None] * along, M_B - cross(x.motion.w_B, spin + 0.0 * M_B)
 
     def dynamics(self, t: Any, x: Any, u: Any) -> Any:
-        """Return the derivative of the state."""
+        """Return the derivative of the state.
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        x : State
+            State of the vehicle.
+        u : Input
+            Inputs of the vehicle.
+        """
         F_B, M_B = self.forces(t, x, u)
         rate = self.engine.power_rate(x.power, u.throttle) if self.engine.lag else 0.0 * x.power
         motion = self.world.rates(t, x.motion, F_B, M_B, self.mass, as_array(self.inertia))
         return F16.State(motion, rate)
 
     def outputs(self, t: Any, x: Any, u: Any) -> Any:
-        """Return flight state, air data, load factor (along -z) and thrust."""
+        """Return flight state, air data, load factor (along -z) and thrust.
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        x : State
+            State of the vehicle.
+        u : Input
+            Inputs of the vehicle.
+        """
         around = self.world.surroundings(t, x.motion)
         F_B, _ = self.forces(t, x, u)
         alpha, beta = around.angles

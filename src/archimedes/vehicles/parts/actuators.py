@@ -27,8 +27,21 @@ def _check_range(lower: Any, upper: Any, name: str) -> None:
 
 @struct
 class FirstOrderActuator:
-    """A lag of `time_constant` seconds; its state is the position.
+    """A first-order lag. Its state is the position.
 
+    Parameters
+    ----------
+    time_constant : float
+        Time constant in s.
+    rate_limit : float, optional
+        Largest rate. inf by default.
+    lower : float, optional
+        Lower limit of the position.
+    upper : float, optional
+        Upper limit of the position.
+
+    Examples
+    --------
     >>> from archimedes.vehicles.parts import FirstOrderActuator
     >>> servo = FirstOrderActuator(time_constant=0.5, rate_limit=1.0, lower=-1.0, upper=1.0)
     >>> float(servo.rates(0.0, 5.0)), float(servo.rates(0.75, 5.0))
@@ -47,23 +60,58 @@ class FirstOrderActuator:
         _check_range(self.lower, self.upper, "FirstOrderActuator")
 
     def initial(self, position: Any) -> Any:
-        """Return the state at rest at a position."""
+        """Return the state at rest at a position.
+
+        Parameters
+        ----------
+        position : float
+            Position.
+        """
         return np.clip(as_array(position), self.lower, self.upper)
 
     def position(self, x: Any) -> Any:
-        """Return the position."""
+        """Return the position.
+
+        Parameters
+        ----------
+        x : float
+            State.
+        """
         return x
 
     def rates(self, x: Any, command: Any) -> Any:
-        """Return the rate of the position for a command."""
+        """Return the rate of the position for a command.
+
+        Parameters
+        ----------
+        x : float
+            State.
+        command : float
+            Commanded position.
+        """
         goal = np.clip(command, self.lower, self.upper)
         return limited((goal - x) / self.time_constant, self.rate_limit)
 
 
 @struct
 class SecondOrderActuator:
-    """A spring and damper towards the command; its state is position and rate.
+    """A second-order lag. Its state is position and rate.
 
+    Parameters
+    ----------
+    frequency : float
+        Natural frequency in rad/s.
+    damping : float, optional
+        Damping ratio.
+    rate_limit : float, optional
+        Largest rate. inf by default.
+    lower : float, optional
+        Lower limit of the position.
+    upper : float, optional
+        Upper limit of the position.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.vehicles.parts import SecondOrderActuator
     >>> fin = SecondOrderActuator(frequency=30.0, lower=-0.4, upper=0.4)
@@ -86,22 +134,50 @@ class SecondOrderActuator:
 
     @struct
     class State:
-        """Position and rate."""
+        """Position and rate.
+
+        Parameters
+        ----------
+        position : float
+            Position.
+        rate : float
+            Rate.
+        """
 
         position: Any = field()
         rate: Any = field()
 
     def initial(self, position: Any) -> Any:
-        """Return the state at rest at a position."""
+        """Return the state at rest at a position.
+
+        Parameters
+        ----------
+        position : float
+            Position.
+        """
         position = np.clip(as_array(position), self.lower, self.upper)
         return SecondOrderActuator.State(position, 0.0 * position)
 
     def position(self, x: Any) -> Any:
-        """Return the position, within its limits."""
+        """Return the position, within its limits.
+
+        Parameters
+        ----------
+        x : SecondOrderActuator.State
+            State.
+        """
         return np.clip(x.position, self.lower, self.upper)
 
     def rates(self, x: Any, command: Any) -> Any:
-        """Return the rates of position and rate for a command."""
+        """Return the rates of position and rate for a command.
+
+        Parameters
+        ----------
+        x : SecondOrderActuator.State
+            State.
+        command : float
+            Commanded position.
+        """
         position, rate = x.position, x.rate
         goal = np.clip(command, self.lower, self.upper)
         push = self.frequency**2 * (goal - position) - 2.0 * self.damping * self.frequency * rate

@@ -20,10 +20,23 @@ __all__ = ["GroundContact"]
 
 @struct
 class GroundContact:
-    """Points (n, 3) in body axes that touch a plane: feet, wheels, skids.
+    """Points of a body that touch a plane: feet, wheels, skids.
 
-    `stiffness` in N/m, `damping` in N s/m; `friction` is Coulomb's coefficient.
+    Parameters
+    ----------
+    points : array (n, 3)
+        Points in m, in body axes.
+    stiffness : float, optional
+        Stiffness in N/m.
+    damping : float, optional
+        Damping in N s/m.
+    friction : float, optional
+        Coefficient of friction.
+    slip : float, optional
+        Speed in m/s below which friction is viscous.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.vehicles.parts import GroundContact
     >>> skids = GroundContact(np.array([[0.2, 0.1, 0.1], [0.2, -0.1, 0.1], [-0.2, 0.0, 0.1]]))
@@ -48,10 +61,23 @@ class GroundContact:
         check_not_negative(self.friction, "GroundContact.friction", "1")
 
     def wrench(self, alt: Any, att: Any, v_B: Any, w_B: Any) -> tuple[Any, Any]:
-        """Return force (3,) and moment (3,) in body axes for a body over ground at altitude zero.
+        """Return force and moment on a body above ground at altitude zero.
 
-        `alt` in m is that of the body's origin, `att` its attitude in NED axes, `v_B` and `w_B` its
-        velocities over the ground in body axes.
+        Parameters
+        ----------
+        alt : float
+            Altitude of the origin of the body in m.
+        att : attitude
+            Attitude in NED axes.
+        v_B : array (3,)
+            Velocity over the ground in m/s, in body axes.
+        w_B : array (3,)
+            Angular velocity in rad/s, in body axes.
+
+        Returns
+        -------
+        (array (3,), array (3,))
+            Force in N and moment in N m, in body axes.
         """
         points = as_array(self.points)
         R = att.as_matrix()  # NED to body

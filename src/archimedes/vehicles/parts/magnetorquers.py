@@ -15,8 +15,17 @@ __all__ = ["Magnetorquers"]
 
 @struct
 class Magnetorquers:
-    """Coils along `axes` (n, 3) with dipoles up to `max_dipole` in A m^2.
+    """Magnetic coils.
 
+    Parameters
+    ----------
+    axes : array (n, 3), optional
+        Unit vectors of the axes, in body axes.
+    max_dipole : float, optional
+        Largest dipole in A m^2. inf by default.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.vehicles.parts import Magnetorquers
     >>> coils = Magnetorquers(max_dipole=0.2)
@@ -33,5 +42,13 @@ class Magnetorquers:
         check_not_negative(self.max_dipole, "Magnetorquers.max_dipole", "A m^2")
 
     def moment(self, dipole: Any, B_B: Any) -> Any:
-        """Return the moment (3,) in N m of dipoles (n,) in A m^2 in a field B_B (3,) in T."""
+        """Return the moment (3,) in N m of dipoles in a magnetic field.
+
+        Parameters
+        ----------
+        dipole : array (n,)
+            Dipoles of the coils in A m^2.
+        B_B : array (3,)
+            Magnetic field in T, in body axes.
+        """
         return cross(limited(dipole, self.max_dipole) @ as_array(self.axes), B_B)

@@ -21,8 +21,19 @@ __all__ = ["MassProperties", "Tank", "combined", "cylinder"]
 
 @struct
 class MassProperties:
-    """Mass, centre of mass in the vehicle's axes, inertia (3, 3) about that centre.
+    """Mass, centre of mass and inertia.
 
+    Parameters
+    ----------
+    mass : float
+        Mass in kg.
+    com : array (3,), optional
+        Centre of mass in m, in the axes of the vehicle.
+    inertia : array (3, 3), optional
+        Inertia in kg m^2 about the centre of mass, in body axes.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.vehicles.parts import MassProperties
     >>> MassProperties(mass=2.0, inertia=np.eye(3)).com
@@ -43,6 +54,13 @@ class MassProperties:
 def combined(parts: Sequence[MassProperties]) -> MassProperties:
     """Return the mass properties of parts that are fixed to each other.
 
+    Parameters
+    ----------
+    parts : sequence of MassProperties
+        The parts.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.vehicles.parts import MassProperties, combined
     >>> ends = [MassProperties(1.0, np.array([x, 0.0, 0.0])) for x in (-1.0, 3.0)]
@@ -61,8 +79,21 @@ def combined(parts: Sequence[MassProperties]) -> MassProperties:
 
 
 def cylinder(mass: Any, radius: Any, length: Any, axis: Any = (1.0, 0.0, 0.0)) -> Any:
-    """Return the inertia (3, 3) of a solid cylinder about its centre, its axis a unit vector.
+    """Return the inertia (3, 3) in kg m^2 of a solid cylinder about its centre.
 
+    Parameters
+    ----------
+    mass : float
+        Mass in kg.
+    radius : float
+        Radius in m.
+    length : float
+        Length in m.
+    axis : array (3,), optional
+        Unit vector along its axis. x by default.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.vehicles.parts import cylinder
     >>> cylinder(mass=2.0, radius=0.5, length=1.0).diagonal().round(4)
@@ -78,9 +109,21 @@ def cylinder(mass: Any, radius: Any, length: Any, axis: Any = (1.0, 0.0, 0.0)) -
 class Tank:
     """A cylindrical tank that empties from the top: its contents sink to the bottom.
 
-    `bottom` (3,) is the centre of its floor, `axis` (3,) points from floor to roof, `length` and
-    `radius` in m; `capacity` in kg fills it. A negative content counts as none.
+    Parameters
+    ----------
+    capacity : float
+        Mass in kg of a full tank.
+    bottom : array (3,)
+        Centre of the floor in m.
+    length : float
+        Length in m.
+    radius : float
+        Radius in m.
+    axis : array (3,), optional
+        Unit vector from floor to roof.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.vehicles.parts import Tank
     >>> tank = Tank(capacity=1000.0, bottom=np.zeros(3), length=4.0, radius=0.5)
@@ -102,7 +145,13 @@ class Tank:
         check_positive(self.radius, "Tank.radius", "m")
 
     def contents(self, mass: Any) -> MassProperties:
-        """Return the mass properties of `mass` kg in the tank, taken as solid."""
+        """Return the mass properties of the contents, taken as solid.
+
+        Parameters
+        ----------
+        mass : float
+            Mass in kg. A negative one counts as none.
+        """
         mass = np.maximum(mass, 0.0)
         height = self.length * mass / self.capacity
         com = as_array(self.bottom) + 0.5 * height * as_array(self.axis)

@@ -23,11 +23,21 @@ __all__ = ["ReactionWheels"]
 
 @struct
 class ReactionWheels:
-    """Wheels with `axes` (n, 3) and a spin `inertia` each; their state is the momentum h (n,).
+    """Reaction wheels. Their state is the angular momentum h (n,).
 
-    A motor's torque is held within `max_torque`, and is zero where it would drive a wheel beyond
-    `max_momentum`.
+    Parameters
+    ----------
+    axes : array (n, 3), optional
+        Unit vectors of the axes, in body axes.
+    inertia : float, optional
+        Spin inertia of each wheel in kg m^2.
+    max_torque : float, optional
+        Largest torque of a motor in N m.
+    max_momentum : float, optional
+        Angular momentum in N m s beyond which the torque does not accelerate a wheel.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.vehicles.parts import ReactionWheels
     >>> wheels = ReactionWheels(axes=np.eye(3), inertia=0.01, max_torque=0.1)
@@ -48,7 +58,15 @@ class ReactionWheels:
         check_not_negative(self.max_momentum, "ReactionWheels.max_momentum", "N m s")
 
     def torque(self, h: Any, command: Any) -> Any:
-        """Return the torques (n,) of the motors for commands in N m, within the limits."""
+        """Return the torques (n,) of the motors in N m, within the limits.
+
+        Parameters
+        ----------
+        h : array (n,)
+            Angular momenta of the wheels in N m s.
+        command : array (n,)
+            Commanded torques in N m.
+        """
         count = as_array(self.axes).shape[0]
         h, command = check_vector(h, count, "h"), check_vector(command, count, "command")
         tau = limited(command, self.max_torque)
@@ -56,13 +74,33 @@ class ReactionWheels:
         return np.where(driven_out, 0.0, tau)
 
     def rates(self, J_B: Any, w_B: Any, h: Any, M_B: Any, command: Any) -> tuple[Any, Any]:
-        """Return the angular acceleration (3,) of the body and the rate of momenta (n,)."""
+        """Return the angular acceleration (3,) of the body and the rate of momenta (n,).
+
+        Parameters
+        ----------
+        J_B : array (3, 3)
+            Inertia in kg m^2 about the centre of mass, in body axes.
+        w_B : array (3,)
+            Angular velocity in rad/s relative to inertial axes, in body axes.
+        h : array (n,)
+            Angular momenta of the wheels in N m s.
+        M_B : array (3,)
+            External moment in N m, in body axes.
+        command : array (n,)
+            Commanded torques in N m.
+        """
         A, tau = as_array(self.axes), self.torque(h, command)
         moment = M_B - cross(w_B, J_B @ w_B + h @ A) - tau @ A
         dw_B = np.linalg.solve(J_B - self.inertia * (A.T @ A), moment)
         return dw_B, tau - self.inertia * (A @ dw_B)
 
     def distribute(self, M_B: Any) -> Any:
-        """Return motor torques (n,) of least size that turn the body with a moment M_B (3,)."""
+        """Return the smallest motor torques (n,) in N m that turn the body with a given moment.
+
+        Parameters
+        ----------
+        M_B : array (3,)
+            Moment on the body in N m, in body axes.
+        """
         A = as_array(self.axes)
         return -A @ np.linalg.solve(A.T @ A, M_B)

@@ -22,13 +22,35 @@ __all__ = ["Rotors"]
 
 @struct
 class Rotors:
-    """A set of rotors; its state is the speeds (n,) in rad/s.
+    """A set of rotors. Its state is the speeds (n,) in rad/s.
 
-    `thrust` in N s^2 and `torque` in N m s^2 are per squared speed, at the air density `density`
-    in kg/m^3 for which they were measured; `inertia` in kg m^2 is that of rotor and motor;
-    `inflow` in N s^2/m takes thrust off per speed of the rotor and speed of the air against it,
-    `drag` in N s^2/m is the force across the axis in the same way.
+    Parameters
+    ----------
+    positions : array (n, 3)
+        Positions in m from the centre of mass, in body axes.
+    spins : array (n,)
+        1 or -1: sense of rotation.
+    directions : array (n, 3), optional
+        Unit vectors of the thrust, in body axes. By default -z.
+    thrust : float, optional
+        Thrust in N per squared speed of the rotor.
+    torque : float, optional
+        Torque in N m per squared speed of the rotor.
+    inertia : float, optional
+        Inertia of rotor and motor in kg m^2.
+    time_constant : float, optional
+        Time constant in s.
+    max_speed : float, optional
+        Largest speed in rad/s.
+    inflow : float, optional
+        Loss of thrust in N s^2/m per speed of the rotor and speed of the air against it.
+    drag : float, optional
+        Force across the axis in N s^2/m, likewise.
+    density : float, optional
+        Density of the air in kg/m^3 for which thrust and torque were measured.
 
+    Examples
+    --------
     >>> from archimedes.vehicles import ring
     >>> rotors = ring(4, 0.23)
     >>> rotors.positions.shape
@@ -72,12 +94,34 @@ class Rotors:
         return np.zeros_like(as_array(self.positions)) - np.array([0.0, 0.0, 1.0])
 
     def rates(self, speeds: Any, commands: Any) -> Any:
-        """Return the rates (n,) of the speeds for commanded speeds in rad/s."""
+        """Return the rates (n,) of the speeds in rad/s^2.
+
+        Parameters
+        ----------
+        speeds : array (n,)
+            Speeds of the rotors in rad/s.
+        commands : array (n,)
+            Commanded speeds in rad/s.
+        """
         goal = np.clip(commands, 0.0, as_array(self.max_speed))
         return (goal - speeds) / self.time_constant
 
     def wrench(self, speeds: Any, rates: Any, v_air_B: Any, w_B: Any, density: Any) -> Any:
-        """Return force (3,) and moment (3,) about the centre of mass, in body axes."""
+        """Return force (3,) and moment (3,) about the centre of mass, in body axes.
+
+        Parameters
+        ----------
+        speeds : array (n,)
+            Speeds of the rotors in rad/s.
+        rates : array (n,)
+            Rates of the speeds in rad/s^2.
+        v_air_B : array (3,)
+            Velocity through the air in m/s, in body axes.
+        w_B : array (3,)
+            Angular velocity in rad/s relative to inertial axes, in body axes.
+        density : float
+            Density of the air in kg/m^3.
+        """
         axes, spins = self.axes(), as_array(self.spins)
         positions = as_array(self.positions)
         ratio = density / self.density
@@ -99,10 +143,18 @@ class Rotors:
         return np.concatenate([-(self.thrust * axes[:, 2])[None], turning.T])
 
     def distribute(self, thrust: Any, moment: Any, working: Any = None) -> Any:
-        """Return speeds (n,) that give a thrust in N and a moment (3,), of least squared size.
+        """Return the smallest speeds (n,) in rad/s that give a thrust and a moment.
 
-        `working` (n,) of 0 and 1 marks rotors that failed. What would need a negative thrust is
-        cut off at zero.
+        What would need a negative thrust is cut off at zero.
+
+        Parameters
+        ----------
+        thrust : float
+            Thrust in N.
+        moment : array (3,)
+            Moment in N m, in body axes.
+        working : array (n,), optional
+            1 for rotors that work, 0 for rotors that failed. All work by default.
         """
         A = self.allocation()
         if working is not None:

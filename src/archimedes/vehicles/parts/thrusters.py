@@ -17,11 +17,21 @@ STANDARD_GRAVITY = 9.80665
 
 @struct
 class Thrusters:
-    """Thrusters at `positions` (n, 3) that push the body along `directions` (n, 3).
+    """Thrusters that push the body along given directions.
 
-    `thrust` in N is that at full throttle, `specific_impulse` in s; throttles are held within 0
-    and 1.
+    Parameters
+    ----------
+    positions : array (n, 3)
+        Positions in m, in body axes.
+    directions : array (n, 3)
+        Unit vectors of the forces on the body.
+    thrust : array (n,)
+        Thrust at full throttle in N.
+    specific_impulse : float, optional
+        Specific impulse in vacuum in s.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.vehicles.parts import Thrusters
     >>> jets = Thrusters(np.zeros((1, 3)), np.array([[0.0, 0.0, -1.0]]), thrust=5.0)
@@ -43,9 +53,20 @@ class Thrusters:
         check_not_negative(self.specific_impulse, "Thrusters.specific_impulse", "s")
 
     def wrench(self, throttle: Any, p_B: Any = None) -> tuple[Any, Any, Any]:
-        """Return force (3,), moment (3,) about the centre of mass at `p_B`, and mass flow in kg/s.
+        """Return force, moment and mass flow.
 
-        The mass flow is positive: it is what leaves.
+        Parameters
+        ----------
+        throttle : array (n,)
+            Throttles, limited to 0 to 1.
+        p_B : array (3,), optional
+            Centre of mass in m, in body axes. The origin by default.
+
+        Returns
+        -------
+        (array (3,), array (3,), float)
+            Force in N, moment in N m about the centre of mass, and mass flow in kg/s, positive for
+            what leaves.
         """
         size = as_array(self.thrust) * np.clip(as_array(throttle, "throttle"), 0.0, 1.0)
         forces = size[:, None] * as_array(self.directions)

@@ -20,8 +20,23 @@ __all__ = ["AirData"]
 
 @struct
 class AirData:
-    """Errors are standard deviations of each reading, new every time, and constant biases.
+    """Air data sensors, with constant biases and noise that is new in each reading.
 
+    Parameters
+    ----------
+    pressure_noise : float, optional
+        Standard deviation of the pressures in Pa, new in each reading.
+    pressure_bias : float, optional
+        Bias of the pressures in Pa.
+    angle_noise : float, optional
+        Standard deviation of the flow angles in rad.
+    angle_bias : float, optional
+        Bias of the flow angles in rad.
+    temperature_noise : float, optional
+        Standard deviation of the temperature in K.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.vehicles.sensors import AirData
     >>> AirData(pressure_noise=2.0).pressure_noise
@@ -36,7 +51,21 @@ class AirData:
 
     @struct
     class Reading:
-        """Pressures, temperature of the air at rest, flow angles."""
+        """Pressures, temperature of the air at rest, flow angles.
+
+        Parameters
+        ----------
+        static_pressure : float
+            Static pressure in Pa.
+        impact_pressure : float
+            Impact pressure in Pa.
+        temperature : float
+            Total temperature in K.
+        alpha : float
+            Angle of attack in rad.
+        beta : float
+            Angle of sideslip in rad.
+        """
 
         static_pressure: Any = field(units="Pa")
         impact_pressure: Any = field(units="Pa")
@@ -50,7 +79,15 @@ class AirData:
             check_not_negative(getattr(self, name), f"AirData.{name}", "the reading's unit")
 
     def measure(self, around: Surroundings, key: Any) -> Any:
-        """Return a reading of the surroundings of a vehicle."""
+        """Return a reading of the surroundings of a vehicle.
+
+        Parameters
+        ----------
+        around : Surroundings
+            Air, and motion relative to it.
+        key : array (2,)
+            Random key of `arc.random`.
+        """
         n = random.normal(key, (5,))
         p, mach = around.air.pressure, around.mach
         impact = p * ((1.0 + 0.2 * mach**2) ** 3.5 - 1.0)
@@ -65,6 +102,12 @@ class AirData:
 
     @staticmethod
     def mach(reading: Any) -> Any:
-        """Return the Mach number that a reading means."""
+        """Return the Mach number of a reading.
+
+        Parameters
+        ----------
+        reading : AirData.Reading
+            The reading.
+        """
         ratio = np.maximum(reading.impact_pressure / reading.static_pressure, 0.0)
         return np.sqrt(5.0 * ((ratio + 1.0) ** (2.0 / 7.0) - 1.0))

@@ -18,12 +18,21 @@ __all__ = ["Gnss"]
 
 @struct
 class Gnss:
-    """Position and velocity in Earth-fixed axes.
+    """A satellite navigation receiver: position and velocity in Earth-fixed axes.
 
-    `wander` (3,) in m is the standard deviation of the slow error of the position, north, east and
-    down, which forgets itself with `time_constant` in s; `noise` (3,) in m and `velocity_noise`
-    (3,) in m/s are new with each reading.
+    Parameters
+    ----------
+    wander : array (3,), optional
+        Standard deviation in m of the slow error of the position: north, east, down.
+    time_constant : float, optional
+        Correlation time of the slow error in s.
+    noise : array (3,), optional
+        Standard deviation in m of the position, new in each reading.
+    velocity_noise : array (3,), optional
+        Standard deviation in m/s of the velocity, new in each reading.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.vehicles.sensors import Gnss
     >>> Gnss(noise=np.array([1.0, 1.0, 2.0])).noise
@@ -37,7 +46,15 @@ class Gnss:
 
     @struct
     class Reading:
-        """Position and velocity relative to the Earth, in its axes."""
+        """Position and velocity relative to the Earth, in its axes.
+
+        Parameters
+        ----------
+        p_E : array (3,)
+            Position in m, in Earth-fixed axes.
+        v_E : array (3,)
+            Velocity in m/s relative to the Earth, in Earth-fixed axes.
+        """
 
         p_E: Any = field(units="m")
         v_E: Any = field(units="m/s")
@@ -49,11 +66,31 @@ class Gnss:
             check_not_negative(getattr(self, name), f"Gnss.{name}", "m or m/s")
 
     def initial(self, key: Any) -> Any:
-        """Return the slow error (3,), north, east and down, drawn as it would be after long."""
+        """Return a slow error (3,), drawn from its stationary distribution.
+
+        Parameters
+        ----------
+        key : array (2,)
+            Random key of `arc.random`.
+        """
         return as_array(self.wander) * random.normal(key, (3,))
 
     def step(self, error: Any, p_E: Any, v_E: Any, key: Any, dt: Any) -> tuple[Any, Any]:
-        """Return the next slow error and a reading of position and velocity in Earth-fixed axes."""
+        """Return the next slow error and a reading.
+
+        Parameters
+        ----------
+        error : array (3,)
+            Slow error in m: north, east, down.
+        p_E : array (3,)
+            Position in m, in Earth-fixed axes.
+        v_E : array (3,)
+            Velocity in m/s relative to the Earth, in Earth-fixed axes.
+        key : array (2,)
+            Random key of `arc.random`.
+        dt : float
+            Time in s since the last reading.
+        """
         n = random.normal(key, (3, 3))
         keep = np.exp(-dt / self.time_constant)
         error = keep * error + np.sqrt(1.0 - keep * keep) * as_array(self.wander) * n[0]

@@ -16,8 +16,19 @@ __all__ = ["Imu"]
 
 @struct
 class Imu:
-    """Specific force and angular velocity in body axes, read at `position` (3,) from the origin.
+    """An inertial measurement unit: specific force and angular velocity in body axes.
 
+    Parameters
+    ----------
+    accelerometer : TriadErrors, optional
+        Errors of the accelerometers.
+    gyroscope : TriadErrors, optional
+        Errors of the gyroscopes.
+    position : array (3,), optional
+        Position in m from the origin of the body.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> import archimedes as arc
     >>> from archimedes.vehicles.sensors import Imu
@@ -34,14 +45,30 @@ class Imu:
 
     @struct
     class State:
-        """Drifts of both."""
+        """Drifts of both.
+
+        Parameters
+        ----------
+        force : array (3,)
+            Drift of the accelerometers in m/s^2.
+        rate : array (3,)
+            Drift of the gyroscopes in rad/s.
+        """
 
         force: Any = field(units="m/s^2")
         rate: Any = field(units="rad/s")
 
     @struct
     class Reading:
-        """Specific force (what an accelerometer feels, gravity not included) and rate."""
+        """Specific force (what an accelerometer feels, gravity not included) and rate.
+
+        Parameters
+        ----------
+        force : array (3,)
+            Specific force in m/s^2, in body axes.
+        rate : array (3,)
+            Angular velocity in rad/s, in body axes.
+        """
 
         force: Any = field(units="m/s^2")
         rate: Any = field(units="rad/s")
@@ -53,8 +80,20 @@ class Imu:
     def step(self, x: Any, f_B: Any, w_B: Any, dw_B: Any, key: Any, dt: Any) -> tuple[Any, Any]:
         """Return the next state and a reading.
 
-        `f_B` (3,) is the force without gravity over the mass, at the origin; `w_B` and `dw_B` the
-        angular velocity and acceleration. All in body axes.
+        Parameters
+        ----------
+        x : Imu.State
+            State.
+        f_B : array (3,)
+            Force without gravity divided by mass, at the origin, in m/s^2, in body axes.
+        w_B : array (3,)
+            Angular velocity in rad/s, in body axes.
+        dw_B : array (3,)
+            Angular acceleration in rad/s^2, in body axes.
+        key : array (2,)
+            Random key of `arc.random`.
+        dt : float
+            Time in s since the last reading.
         """
         keys, r = random.split(key, 2), as_array(self.position)
         f_B = f_B + cross(dw_B, r) + cross(w_B, cross(w_B, r))

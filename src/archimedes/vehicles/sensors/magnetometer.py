@@ -12,8 +12,15 @@ __all__ = ["Magnetometer"]
 
 @struct
 class Magnetometer:
-    """The field B_B (3,) in T with errors: hard iron is `errors.bias`, soft iron the matrix.
+    """A magnetometer, which reads the magnetic field in body axes.
 
+    Parameters
+    ----------
+    errors : TriadErrors, optional
+        Errors: hard iron is ``errors.bias``, soft iron the matrix.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.vehicles.sensors import Magnetometer, TriadErrors
     >>> Magnetometer(TriadErrors(bias=np.array([1e-7, 0.0, 0.0]))).errors.bias
@@ -27,5 +34,17 @@ class Magnetometer:
         return self.errors.initial()
 
     def step(self, drift: Any, B_B: Any, key: Any, dt: Any) -> tuple[Any, Any]:
-        """Return the next drift and a reading in T."""
+        """Return the next drift and a reading in T.
+
+        Parameters
+        ----------
+        drift : array (3,)
+            Drift.
+        B_B : array (3,)
+            Magnetic field in T, in body axes.
+        key : array (2,)
+            Random key of `arc.random`.
+        dt : float
+            Time in s since the last reading.
+        """
         return self.errors.step(drift, B_B, key, dt)

@@ -17,10 +17,18 @@ __all__ = ["StarTracker"]
 
 @struct
 class StarTracker:
-    """`noise` (3,) in rad is the standard deviation of the error about each body axis.
+    """A star tracker, which reads the attitude.
 
-    It is largest about the line of sight. `misalignment` (3,) in rad is a constant turn.
+    Parameters
+    ----------
+    noise : array (3,), optional
+        Standard deviation in rad of the error about each body axis, largest about the line of
+        sight.
+    misalignment : array (3,), optional
+        Constant rotation in rad.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.vehicles.sensors import StarTracker
     >>> StarTracker(noise=np.array([1e-5, 1e-5, 8e-5])).noise
@@ -35,7 +43,15 @@ class StarTracker:
         check_not_negative(self.noise, "StarTracker.noise", "rad")
 
     def measure(self, att: Any, key: Any) -> Any:
-        """Return the attitude that is read, as a `Quaternion`."""
+        """Return the attitude that is read, as a `Quaternion`.
+
+        Parameters
+        ----------
+        att : attitude
+            True attitude.
+        key : array (2,)
+            Random key of `arc.random`.
+        """
         error = as_array(self.misalignment) + as_array(self.noise) * random.normal(key, (3,))
         true = att.as_quat().array
         return Quaternion(quaternion_multiply(true, quaternion_exp(error)))

@@ -21,11 +21,26 @@ __all__ = ["TriadErrors"]
 
 @struct
 class TriadErrors:
-    """`bias` (3,), `scale` (3,), `misalignment` (3, 3), `noise` per root hertz, `walk` per root s.
+    """Errors of three sensors along the body axes.
 
-    `noise` is a density: its standard deviation is ``noise / sqrt(dt)`` for readings every dt
-    seconds. `walk` lets the drift grow by ``walk * sqrt(dt)``. Readings end at `limit`.
+    Parameters
+    ----------
+    bias : array (3,), optional
+        Constant bias.
+    scale : array (3,), optional
+        Errors of scale.
+    misalignment : array (3, 3), optional
+        Cross-coupling of the axes.
+    noise : float, optional
+        Noise density per root hertz: the standard deviation is ``noise / sqrt(dt)`` for readings
+        every dt seconds.
+    walk : float, optional
+        Random walk per root second: the drift grows by ``walk * sqrt(dt)``.
+    limit : float, optional
+        Largest reading. inf by default.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.vehicles.sensors import TriadErrors
     >>> TriadErrors(bias=np.array([0.01, 0.0, 0.0]), noise=1e-3).bias
@@ -49,7 +64,19 @@ class TriadErrors:
         return np.zeros(3)
 
     def step(self, drift: Any, vector: Any, key: Any, dt: Any) -> tuple[Any, Any]:
-        """Return the next drift and the reading of a true vector (3,), with noise from `key`."""
+        """Return the next drift and the reading of a true vector.
+
+        Parameters
+        ----------
+        drift : array (3,)
+            Drift.
+        vector : array (3,)
+            True vector.
+        key : array (2,)
+            Random key of `arc.random`.
+        dt : float
+            Time in s since the last reading.
+        """
         n = random.normal(key, (2, 3))
         drift = drift + self.walk * np.sqrt(dt) * n[0]
         turned = vector + as_array(self.scale) * vector + as_array(self.misalignment) @ vector
