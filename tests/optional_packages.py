@@ -45,7 +45,7 @@ def import_or_skip(module: str) -> ModuleType:
         skip_without(PACKAGES.get(top, top), error)
 
 
-def skip_without(package: str, error: ImportError, what: str = "") -> NoReturn:
+def skip_without(package: str, error: Exception, what: str = "") -> NoReturn:
     """Skip for want of ``what`` a package brings, or raise ``error`` where it should be here."""
     if REQUIRED and package in tested_packages():
         raise error
