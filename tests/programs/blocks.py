@@ -10,7 +10,7 @@ from archimedes.graph.dtypes import block_type
 from archimedes.graph.regions import Accumulate, Affine, Gather, Move, Nest, Pack
 
 from .program import Program, emit, graph_of, program
-from .values import samples
+from .values import normal, samples
 
 #: Instances of these programs: each has many elements.
 FEW = 3
@@ -62,7 +62,7 @@ def zeros(combine: str) -> Program:
 def product(rows: int, inner: int, columns: int, partials: int) -> Program:
     """A matrix product, the first factor a constant."""
     body = graph_of([F64, F64], lambda g, a, b: emit(g, "mul", a, b))
-    a = np.random.default_rng(2).normal(size=rows * inner)
+    a = normal(np.random.default_rng(2), rows * inner)
     g = Graph()
     b = g.input(block_type(F64, inner * columns))
     reads = (Affine(0, (inner, 0, 1)), Affine(0, (0, 1, columns)))

@@ -7,7 +7,7 @@ import numpy as np
 from archimedes.graph import CODES, DTYPES, F32, F64, I64, Graph, Solve
 
 from .program import Program, program
-from .values import SPECIAL_FLOATS
+from .values import SPECIAL_FLOATS, normal
 
 SIZES = [(1, 1, F64), (2, 1, F32), (3, 1, F64), (3, 2, F64), (4, 2, F32), (6, 6, F64), (9, 4, F64)]
 
@@ -21,7 +21,7 @@ def solve(n: int, m: int, dtype: int) -> Program:
         singular = [*ids[:n], *ids[: n * n - n], *ids[n * n :]]
         g.outputs += g.region(Solve(singular, n, m, dtype)).tolist()
     rng = np.random.default_rng(n)
-    columns = [rng.normal(size=45).astype(DTYPES[dtype]) for _ in g.inputs]
+    columns = [normal(rng, 45).astype(DTYPES[dtype]) for _ in g.inputs]
     for k, value in enumerate((0.0, 1.0, -1.0, np.nan, np.inf)):
         for column in columns:
             column[rng.integers(0, 45, 6)] = value
@@ -55,8 +55,8 @@ def quotients() -> Program:
     divisors = [10.0, -7.158800752782445, 3.25, 1e-3, 4.0, -0.5, 1e300, 1e-300, 5e-324, np.inf]
     g.outputs = [g.emit(CODES["div"], x, g.const(c, F64)) for c in divisors]
     tiny = [s * 2.0**k for k in range(-1074, -960, 5) for s in (1.0, -1.0)]
-    usual = rng.normal(size=40) * 10.0 ** rng.integers(-310, 300, 40)
-    columns = np.concatenate([SPECIAL_FLOATS, tiny, usual, rng.normal(size=200)])
+    usual = np.ldexp(normal(rng, 40), rng.integers(-1030, 1000, 40))
+    columns = np.concatenate([SPECIAL_FLOATS, tiny, usual, normal(rng, 200)])
     return program("quotients", g, lambda v: [_quotient(v, c) for c in divisors], [columns])
 
 

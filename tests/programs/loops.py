@@ -8,6 +8,7 @@ from archimedes.graph import B8, F32, F64, I64, Call, Graph, Map, Scan, Switch
 from archimedes.graph import While as Repeat
 
 from .program import Program, emit, graph_of, program
+from .values import normal
 
 
 def step_body() -> Graph:
@@ -209,7 +210,7 @@ def whiles() -> Program:
         region = Repeat([start, g.const(0, I64), top], condition, body, 2, steps)
         g.outputs += g.region(region).tolist()
     rng = np.random.default_rng(0)
-    return program("whiles", g, None, [rng.normal(size=41), rng.uniform(0, 1e9, 41)])
+    return program("whiles", g, None, [normal(rng, 41), 1e9 * rng.random(41)])
 
 
 def plain_while(limit: int) -> Program:

@@ -11,7 +11,7 @@ import numpy as np
 from archimedes.graph import CODES, F64, I64, Graph
 from archimedes.graph.spec import validate
 
-from .values import samples
+from .values import normal, samples
 
 #: Instances of a batch: whole tiles of every width, and an incomplete one.
 COUNT = 37
@@ -40,7 +40,7 @@ def program(
     """A program on ordinary values, or on the given ones."""
     validate(g)
     rng = np.random.default_rng(0)
-    kinds = {F64: lambda: rng.normal(size=COUNT), I64: lambda: rng.integers(-2, 5, COUNT)}
+    kinds = {F64: lambda: normal(rng, COUNT), I64: lambda: rng.integers(-2, 5, COUNT)}
     if columns is None:
         columns = [kinds.get(d, lambda d=d: samples(d, COUNT, rng))() for d in g.input_dtypes]
     return Program(name, g, list(columns), plain)

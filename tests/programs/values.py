@@ -23,6 +23,14 @@ SPECIAL_INTS = np.array(
 )
 
 
+def normal(rng: np.random.Generator, size: int) -> np.ndarray:
+    """Draw numbers that are nearly normal, with the same bits on every processor.
+
+    NumPy's own are not: they take logarithms of the C library.
+    """
+    return rng.random((12, size)).sum(axis=0) - 6.0
+
+
 def samples(dtype: int, n: int, rng: np.random.Generator) -> np.ndarray:
     """Draw values of a type: special ones, ordinary ones, and all magnitudes."""
     if length_of(dtype):
@@ -34,8 +42,8 @@ def samples(dtype: int, n: int, rng: np.random.Generator) -> np.ndarray:
         wide = rng.integers(-(2**63), 2**63 - 1, n)
         return np.choose(kind, [rng.choice(SPECIAL_INTS, n), rng.integers(-9, 70, n), wide])
     with np.errstate(all="ignore"):
-        scaled = rng.normal(size=n) * 10.0 ** rng.integers(-40, 40, n)
-        values = np.choose(kind, [rng.choice(SPECIAL_FLOATS, n), rng.normal(size=n), scaled])
+        scaled = np.ldexp(normal(rng, n), rng.integers(-133, 133, n))
+        values = np.choose(kind, [rng.choice(SPECIAL_FLOATS, n), normal(rng, n), scaled])
         return values.astype(DTYPES[dtype])
 
 
