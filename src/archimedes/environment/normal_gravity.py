@@ -14,6 +14,7 @@ import numpy as np
 
 from archimedes.environment.ellipsoid import WGS84, Ellipsoid
 from archimedes.environment.gravity import check_away_from_centre
+from archimedes.function.reproducible import arctan
 from archimedes.tree import field, struct
 
 __all__ = ["NormalGravity"]
@@ -37,7 +38,7 @@ def _q(x2: Any) -> Any:
     """Return ``q / x^3`` with q = ((1 + 3 / x^2) atan(x) - 3 / x) / 2, for x^2."""
     large = np.where(x2 > _SMALL, x2, 1.0)
     x = np.sqrt(large)
-    closed = 0.5 * ((1.0 + 3.0 / large) * np.arctan(x) - 3.0 / x) / (x * large)
+    closed = 0.5 * ((1.0 + 3.0 / large) * arctan(x) - 3.0 / x) / (x * large)
     return np.where(x2 > _SMALL, closed, _series(_Q, np.minimum(x2, _SMALL)))
 
 
@@ -45,7 +46,7 @@ def _dq(x2: Any) -> Any:
     """Return ``q' / x^2`` with q' = 3 (1 + 1 / x^2) (1 - atan(x) / x) - 1, for x^2."""
     large = np.where(x2 > _SMALL, x2, 1.0)
     x = np.sqrt(large)
-    closed = (3.0 * (1.0 + 1.0 / large) * (1.0 - np.arctan(x) / x) - 1.0) / large
+    closed = (3.0 * (1.0 + 1.0 / large) * (1.0 - arctan(x) / x) - 1.0) / large
     return np.where(x2 > _SMALL, closed, _series(_DQ, np.minimum(x2, _SMALL)))
 
 

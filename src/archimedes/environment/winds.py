@@ -14,6 +14,7 @@ import numpy as np
 
 from archimedes.environment.geodesy import ecef_to_geodetic
 from archimedes.environment.gravity import check_positive
+from archimedes.function.reproducible import log
 from archimedes.spatial.components import as_array
 from archimedes.spatial.validation import check_vector, concrete
 from archimedes.tree import field, struct
@@ -196,9 +197,8 @@ class LogarithmicShear:
         """Return the wind (..., 3) at time `t` and place `where`, altitudes over the ground."""
         height = altitude_of(where)
         low = 2.0 * self.roughness
-        shape = np.log(np.maximum(height, low) / self.roughness) / np.log(
-            self.reference / self.roughness
-        )
+        whole = log(self.reference / self.roughness)
+        shape = np.log(np.maximum(height, low) / self.roughness) / whole
         ramp = np.clip(height / low, 0.0, 1.0)
         return _blow(self.speed * shape * ramp, self.direction)
 

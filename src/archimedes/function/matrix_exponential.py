@@ -20,6 +20,7 @@ from archimedes.function.batching.vmap_calls import vmap
 from archimedes.function.control_flow.loops import fori_loop
 from archimedes.function.derivatives.custom_rules import stop_gradient
 from archimedes.function.matrix_balancing import balancing_units, repeat_while
+from archimedes.graph.elementary import evaluate
 from archimedes.symbolic.core.traced_content import holds_traced
 
 __all__ = ["expm"]
@@ -143,7 +144,7 @@ def _squarings(a: Any, a4: Any, a6: Any) -> Any:
     unit = 0.5 * np.finfo(a.dtype).eps
     # In logarithms: ERROR |a|^27 / |a| / unit, scaled by 2^-26 s.
     largest = np.maximum(np.max(sums, axis=(-2, -1)), np.finfo(a.dtype).tiny)
-    excess = np.log2(largest) + 26.0 * (np.log2(norm) - least) + math.log2(ERROR / unit)
+    excess = np.log2(largest) + 26.0 * (np.log2(norm) - least) + evaluate("log2", ERROR / unit)
     return least + np.maximum(np.ceil(excess / 26.0), 0.0)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from archimedes.control.matrix_checks import matrix
 from archimedes.function import holds_traced
+from archimedes.function.reproducible import call
 
 __all__ = ["check_root", "covariance", "joined", "root_of"]
 
@@ -35,10 +36,8 @@ def root_of(P: Any) -> Any:
     array([[2., 0.],
            [0., 3.]])
     """
-    if holds_traced(P):
-        return np.linalg.cholesky(P)
     try:
-        return np.linalg.cholesky(P)
+        return call(np.linalg.cholesky, P)
     except np.linalg.LinAlgError:
         values, vectors = np.linalg.eigh(P)
         return joined(vectors * np.sqrt(np.maximum(values, 0.0)))

@@ -207,6 +207,10 @@ def matvec(matrix: Any, vector: Any) -> Any:
     Batches are multiplied out by components: NumPy's product of many small matrices is slow.
     """
     if matrix.ndim == 2 and vector.ndim == 1:
+        if matrix.dtype is vector.dtype is FLOAT and type(matrix) is type(vector) is ndarray:
+            # BLAS adds in another order on every processor.
+            x, y, z = vector.tolist()
+            return join([a * x + b * y + c * z for a, b, c in matrix.tolist()])
         return matrix @ vector
     x, y, z = (vector[..., k] for k in range(3))
     return join(

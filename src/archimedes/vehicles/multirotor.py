@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.environment.gravity import check_positive
+from archimedes.function.reproducible import cos, sin
 from archimedes.spatial.components import as_array, cross
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
@@ -44,7 +45,7 @@ def ring(count: int, arm: float, **rotor: Any) -> Rotors:
         raise ValueError(f"ring: count={count} must be even and at least 4 to turn both ways")
     check_positive(arm, "ring: arm", "m")
     angle = 2.0 * np.pi * (np.arange(count) + 0.5) / count
-    places = np.stack([arm * np.cos(angle), arm * np.sin(angle), 0.0 * angle], axis=1)
+    places = np.stack([arm * cos(angle), arm * sin(angle), 0.0 * angle], axis=1)
     return Rotors(places, np.where(np.arange(count) % 2 == 0, 1.0, -1.0), **rotor)
 
 

@@ -15,6 +15,7 @@ from archimedes.control.blocks.limits import check_limits
 from archimedes.control.linear.riccati import solve_dare
 from archimedes.control.matrix_checks import matrix, symmetric_matrix, vector
 from archimedes.function import holds_traced
+from archimedes.function.reproducible import matmul
 from archimedes.optimize import QPSolution, solve_qp
 from archimedes.tree import field, struct
 
@@ -176,7 +177,7 @@ class LinearMPC:
         T, S = self._ahead()
         QS = self._weighted(S)
         R = np.kron(np.eye(N), self.R)
-        H = S.T @ QS + R
+        H = matmul(S.T, QS) + R
         q = QS.T @ (T @ x - np.tile(x_ref, N)) - R @ np.tile(u_ref, N)
         rows, low, high = self._limited(x, state.u)
         lower, upper = (np.tile(edge + np.zeros(m), N) for edge in (self.lower, self.upper))
@@ -212,8 +213,8 @@ class LinearMPC:
         """Return T (N n, n) and S (N n, N m)."""
         powers = [np.eye(self.A.shape[0])]
         for _ in range(self.horizon):
-            powers.append(self.A @ powers[-1])
-        moved = [power @ self.B for power in powers]
+            powers.append(matmul(self.A, powers[-1]))
+        moved = [matmul(power, self.B) for power in powers]
         none = np.zeros(self.B.shape)
         columns = [
             np.concatenate([none] * j + moved[: self.horizon - j]) for j in range(self.horizon)
@@ -222,8 +223,8 @@ class LinearMPC:
 
     def _weighted(self, S: Any) -> Any:
         n, N = self.A.shape[0], self.horizon
-        blocks = [self.Q @ S[k * n : (k + 1) * n] for k in range(N - 1)]
-        return np.concatenate([*blocks, self.P @ S[(N - 1) * n :]])
+        blocks = [matmul(self.Q, S[k * n : (k + 1) * n]) for k in range(N - 1)]
+        return np.concatenate([*blocks, matmul(self.P, S[(N - 1) * n :])])
 
     def _limited(self, x: Any, last: Any) -> tuple[Any, Any, Any]:
         """Return rows with their limits: states that have any, then changes of inputs."""

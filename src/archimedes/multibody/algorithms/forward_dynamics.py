@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from archimedes.function.reproducible import matmul
 from archimedes.multibody.algorithms.derivatives.forward_dynamics_derivatives import aba_derivatives
 from archimedes.multibody.algorithms.derivatives.own_derivatives import recorded
 from archimedes.multibody.algorithms.inverse_dynamics import rnea
@@ -222,8 +223,8 @@ def articulated_to_parent(X: Pose, I: Articulated) -> Articulated:
     """Return an articulated inertia given in the child in the coordinates of the parent."""
     P = skew(X.p)
     A, H = rotated_symmetric(X, I.A), rotated(X, I.H)
-    shifted = H - np.matmul(A, P)
-    J = rotated_symmetric(X, I.J) + np.matmul(P, shifted) - np.matmul(transpose(H), P)
+    shifted = H - matmul(A, P)
+    J = rotated_symmetric(X, I.J) + matmul(P, shifted) - matmul(transpose(H), P)
     return Articulated(A, shifted, symmetric(J))
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from archimedes.function.reproducible import matmul
 from archimedes.multibody.algorithms.links import Forces, external_forces
 from archimedes.multibody.models.assembly import cleaned
 from archimedes.multibody.models.model import Link, Model
@@ -46,10 +47,10 @@ def in_joint_frames(model: Model, forces: Forces = None) -> tuple[Model, Forces]
     for i, (link, own) in enumerate(zip(model.links, frames, strict=True)):
         up = frames[link.parent] if link.parent >= 0 else world
         R, p = model.rotations[i], model.positions[i]
-        rotations.append(cleaned(turned_into(up, np.matmul(R, own.axes))))
+        rotations.append(cleaned(turned_into(up, matmul(R, own.axes))))
         positions.append(turned_into(up, p + matvec(R, own.origin) - up.origin))
         centers.append(turned_into(own, model.centers[i] - own.origin))
-        inertias.append(turned_into(own, np.matmul(model.inertias[i], own.axes)))
+        inertias.append(turned_into(own, matmul(model.inertias[i], own.axes)))
     values = {
         "links": tuple(map(on_axis, model.links)),
         "rotations": np.stack(rotations),
@@ -79,7 +80,7 @@ def frame_of(link: Link) -> Inside:
 def axes_along(axis: Sequence[float]) -> np.ndarray:
     """Return a rotation whose third column is a unit axis."""
     x, y, z = axis
-    side = math.hypot(x, y)
+    side = math.sqrt(x * x + y * y)
     return np.array(
         [[z * x / side, -y / side, x], [z * y / side, x / side, y], [-side, 0.0, z]]
     )  # by its angles about z and y
@@ -97,4 +98,4 @@ def on_axis(link: Link) -> Link:
 
 def turned_into(frame: Inside, x: Any) -> Any:
     """Return a vector (3,) or the columns of a matrix in the axes of a frame."""
-    return x if np.array_equal(frame.axes, np.eye(3)) else np.matmul(frame.axes.T, x)
+    return x if np.array_equal(frame.axes, np.eye(3)) else matmul(frame.axes.T, x)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.function.reproducible import matmul
 from archimedes.multibody.algorithms.configurations import difference
 from archimedes.multibody.algorithms.links import check_coordinates
 from archimedes.multibody.models.model import Model
@@ -61,7 +62,7 @@ def passive_torque(model: Model, q: Any, v: Any) -> Any:
         at_q, at_v = tendon_places(model)
         q = check_coordinates(model, q, "q")
         own = model.tendons.torques(q[..., at_q], v[..., at_v])
-        total = total + np.matmul(own, np.eye(model.nv)[at_v])
+        total = total + matmul(own, np.eye(model.nv)[at_v])
     return total
 
 
@@ -84,10 +85,10 @@ def passive_derivatives(model: Model, q: Any, v: Any) -> tuple[Any, Any]:
         by_q = -model.stiffness[:, None] * difference_slope(model, apart)
     if model.tendons is not None:
         at_q, at_v = tendon_places(model)
-        arms = np.matmul(model.tendons.arms, np.eye(model.nv)[at_v])
+        arms = matmul(model.tendons.arms, np.eye(model.nv)[at_v])
         stiff = model.tendons.stiff(check_coordinates(model, q, "q")[..., at_q])
-        by_q = by_q - np.matmul(arms.T * stiff[..., None, :], arms)
-        by_v = by_v - np.matmul(arms.T * model.tendons.damping, arms)
+        by_q = by_q - matmul(arms.T * stiff[..., None, :], arms)
+        by_v = by_v - matmul(arms.T * model.tendons.damping, arms)
     return by_q, by_v
 
 

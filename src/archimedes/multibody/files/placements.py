@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.multibody.models.joints import turn
+from archimedes.function.reproducible import cos, matmul, norm, sin
+from archimedes.multibody.models.turns import Turn, rotation_of
 from archimedes.numbers_in_text import number
 from archimedes.spatial.attitudes.quaternions import quaternion_to_dcm
 from archimedes.xml_elements import Element
@@ -31,14 +32,15 @@ def origin(element: Element) -> tuple[np.ndarray, np.ndarray]:
 
 def by_angles(angles: Sequence[float]) -> np.ndarray:
     """Return the rotation (3, 3), child to parent, of roll, pitch and yaw about fixed axes."""
-    X, Y, Z = (turn(a, x) for a, x in zip(np.eye(3).tolist(), angles, strict=True))
-    return Z @ Y @ X
+    c, s = cos(np.array(angles)).tolist(), sin(np.array(angles)).tolist()
+    X, Y, Z = (rotation_of(Turn(k, c[k], s[k])) for k in range(3))
+    return matmul(Z, Y, X)
 
 
 def by_quaternion(words: list[str], element: Element, what: str) -> np.ndarray:
     """Return the rotation (3, 3), child to parent, of a quaternion written x y z w."""
     x, y, z, w = ([number(word, element, what) for word in words] + [np.nan] * 4)[:4]
-    size = np.linalg.norm([w, x, y, z])
+    size = norm([w, x, y, z])
     if len(words) != 4 or abs(size - 1.0) > 1e-3:
         raise element.error(f"{what} {' '.join(words)!r} must be four numbers x y z w of length 1")
     return quaternion_to_dcm(np.array([w, x, y, z]) / size).T
@@ -46,7 +48,7 @@ def by_quaternion(words: list[str], element: Element, what: str) -> np.ndarray:
 
 def inertia_in_body(R: np.ndarray, J: np.ndarray) -> np.ndarray:
     """Return an inertia (3, 3) given in axes that R turns into the body's, exactly symmetric."""
-    turned = J if np.all(np.eye(3) == R) else R @ J @ R.T
+    turned = J if np.all(np.eye(3) == R) else matmul(R, J, R.T)
     return 0.5 * turned + 0.5 * turned.T
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.function.reproducible import matmul
 from archimedes.multibody.files.geometry import GEOMETRY, mesh_path
 from archimedes.multibody.files.placements import guarded, inertia_in_body
 from archimedes.multibody.files.sdf_places import MODEL, Places, is_identity
@@ -234,7 +235,7 @@ def read_joint(builder: Builder, element: Element, places: Places, old: bool) ->
     for key, axis in found.items():
         values[key] = direction(axis, own, below, places, old)
     if kind not in ("fixed", "ball") and "axis" not in values:
-        values["axis"] = own.R @ np.array([0.0, 0.0, 1.0])
+        values["axis"] = matmul(own.R, np.array([0.0, 0.0, 1.0]))
     if kind == "screw":
         values["pitch"] = value_of(element, "screw_thread_pitch", None) / (2.0 * np.pi)
     values |= numbers(found, builder, name, kind)
@@ -259,8 +260,8 @@ def direction(axis: Element, own: Pose, below: Pose, places: Places, old: bool) 
     in_model = old if flag is None else flag.text in ("true", "1")
     if not named and in_model:
         named = MODEL
-    R = own.R if not named else below.R.T @ places.of(named, axis).R
-    return R @ xyz
+    R = own.R if not named else matmul(below.R.T, places.of(named, axis).R)
+    return matmul(R, xyz)
 
 
 def numbers(axes: dict[str, Element], builder: Builder, name: str, kind: str) -> dict[str, Any]:

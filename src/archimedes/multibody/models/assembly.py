@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from archimedes.function.reproducible import matmul
 from archimedes.multibody.models.joints import KINDS, JointKind, Screw
 from archimedes.multibody.models.model import Frame, Link, Model
 from archimedes.multibody.models.parts import Body, Joint, inertia_fault
@@ -305,7 +306,7 @@ def merged(parts: list[tuple[Body, Pose]]) -> tuple[Any, Any, Any]:
     J: Any = np.zeros((3, 3))
     for (body, at), c in zip(solid, places, strict=True):
         shift = skew(c - center)
-        J = J + at.R @ as_array(body.inertia) @ at.R.T - body.mass * (shift @ shift)
+        J = J + matmul(at.R, as_array(body.inertia), at.R.T) - body.mass * matmul(shift, shift)
     return mass, center, J
 
 

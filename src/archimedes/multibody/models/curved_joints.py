@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.function.reproducible import matmul, norm
 from archimedes.multibody.models.joint_motions import ZERO, Numbers, Screw, about, turn, turning
 from archimedes.multibody.models.spatial_algebra import Pose, Spatial
 from archimedes.spatial.attitudes.quaternions import (
@@ -66,8 +67,8 @@ def plane_axes(axis: Sequence[float]) -> Any:
     """
     n = np.array(axis)
     start = np.eye(3)[int(np.argmin(np.abs(n)))] if abs(n[2]) != 1.0 else np.array([1.0, 0, 0])
-    x = start - (start @ n) * n
-    x = x / np.sqrt(x @ x)
+    x = start - matmul(start, n) * n
+    x = x / norm(x)
     return np.stack([x, np.cross(n, x), n])
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.function.reproducible import norm
 from archimedes.multibody.models.joints import KINDS, JointKind, Screw
 from archimedes.multibody.models.ranges import (
     check_not_negative,
@@ -157,7 +158,7 @@ def checked_axis(axis: Any, name: str) -> tuple[float, float, float]:
         values = values / largest  # whose squares are numbers
     if np.count_nonzero(values) == 1:
         values = np.sign(values)
-    size = float(np.sqrt(values @ values))
+    size = float(norm(values))
     if abs(size - 1.0) > 1e-15:
         values = values / size
     x, y, z = (float(c) for c in values)

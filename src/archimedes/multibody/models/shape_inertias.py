@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.function.reproducible import matmul
 from archimedes.installation import install_command
 from archimedes.multibody.models.shapes import Shape
 
@@ -51,7 +52,7 @@ def inertia_of_shapes(shapes: Iterable[Shape], density: float) -> tuple[float, A
     for shape in shapes:
         R, p = np.array(shape.rotation), np.array(shape.position)
         volume, center, J = volume_of(shape)
-        parts.append((density * volume, p + R @ center, density * (R @ J @ R.T)))
+        parts.append((density * volume, p + matmul(R, center), density * matmul(R, J, R.T)))
     mass = sum(m for m, _, _ in parts)
     if not parts or mass == 0.0:
         raise ValueError("inertia_of_shapes: no shape has a volume")
@@ -59,7 +60,7 @@ def inertia_of_shapes(shapes: Iterable[Shape], density: float) -> tuple[float, A
     total = np.zeros((3, 3))
     for m, c, J in parts:
         d = c - center
-        total += J + m * ((d @ d) * np.eye(3) - np.outer(d, d))
+        total += J + m * (matmul(d, d) * np.eye(3) - np.outer(d, d))
     return float(mass), center, total
 
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from archimedes.function.reproducible import matmul
 from archimedes.multibody.models.turns import (
     Turn,
     turned,
@@ -115,7 +116,7 @@ class Articulated(NamedTuple):
 def compose(outer_pose: Pose, inner: Pose) -> Pose:
     """Return the pose in the outermost frame of what is at `inner` in the frame between."""
     R, p, _ = outer_pose
-    return Pose(np.matmul(R, inner.R), p + matvec(R, inner.p))
+    return Pose(matmul(R, inner.R), p + matvec(R, inner.p))
 
 
 def inverse(X: Pose) -> Pose:
@@ -194,14 +195,14 @@ def rotated(X: Pose, M: Any) -> Any:
     """Return ``R M R'``."""
     if X.turns is not None:
         return turned_matrix(X.turns, M)
-    return np.matmul(np.matmul(X.R, M), transpose(X.R))
+    return matmul(X.R, M, transpose(X.R))
 
 
 def rotated_symmetric(X: Pose, M: Any) -> Any:
     """Return ``R M R'`` of a symmetric matrix."""
     if X.turns is not None:
         return turned_symmetric(X.turns, M)
-    return symmetric(np.matmul(np.matmul(X.R, M), transpose(X.R)))
+    return symmetric(matmul(X.R, M, transpose(X.R)))
 
 
 def rigid(mass: Any, com: Any, inertia: Any) -> Rigid:

@@ -17,12 +17,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from archimedes.function.reproducible import matmul
 from archimedes.spatial.components import components, cos, join, join_matrix, matrix_components, sin
 
 __all__ = [
     "Turn",
     "about_axis",
     "merged",
+    "rotation_of",
     "turned",
     "turned_back",
     "turned_matrix",
@@ -81,14 +83,15 @@ def turns_of(R: np.ndarray, last: int | None = None) -> tuple[Turn, ...] | None:
     for turns in sorted(ways, key=price):
         product = np.eye(3)
         for turn in turns:
-            product = product @ _matrix(turn)
+            product = matmul(product, rotation_of(turn))
         exact = all(abs(t.c * t.c + t.s * t.s - 1.0) <= TOLERANCE for t in turns)
         if exact and np.abs(product - R).max() <= TOLERANCE:
             return turns
     return None
 
 
-def _matrix(turn: Turn) -> np.ndarray:
+def rotation_of(turn: Turn) -> np.ndarray:
+    """Return the rotation (3, 3) of a turn by known numbers."""
     k, c, s = turn
     i, j = (k + 1) % 3, (k + 2) % 3
     R = np.zeros((3, 3))
@@ -104,16 +107,16 @@ def _euler(R: np.ndarray, k: int, m: int) -> tuple[Turn, ...]:
     if entry[i][k] == entry[j][k] == 0.0:
         # The axis k stays or is turned over: half a turn about m, and one about k.
         over = Turn(m, 1.0 if entry[k][k] > 0 else -1.0, 0.0)
-        rest = (_matrix(over).T @ R).tolist()
+        rest = matmul(rotation_of(over).T, R).tolist()
         return merged([over, Turn(k, rest[i][i], rest[j][i])])
     # The middle turn by alpha tips k: its column has sin(alpha) times the first turn's cosine and
     # sine, its row those of the last one.
     x, y = (-entry[j][k], entry[i][k]) if m == i else (entry[i][k], entry[j][k])
     u, w = (entry[k][j], entry[k][i]) if m == i else (-entry[k][i], entry[k][j])
-    sine = x if y == 0.0 else y if x == 0.0 else math.hypot(x, y)
+    sine = x if y == 0.0 else y if x == 0.0 else math.sqrt(x * x + y * y)
     # Of a small sine few digits are left in these: each is made a turn, and `turns_of` looks
     # whether the product is still the matrix.
-    other = math.copysign(math.hypot(u, w), sine)
+    other = math.copysign(math.sqrt(u * u + w * w), sine)
     middle = Turn(m, entry[k][k], sine)
     if other == 0.0:
         return ()

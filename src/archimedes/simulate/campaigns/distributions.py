@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.function import array
+from archimedes.function.reproducible import call
 from archimedes.random.normal_quantiles import normal_quantile
 from archimedes.simulate.campaigns.random_streams import uniform_numbers
 
@@ -389,6 +390,12 @@ class Choice(Distribution):
         return array(self.values)[np.sum(u[0] >= steps)]  # which takes traced places
 
 
+def _square_root(cov: Any) -> Any:
+    """Return the symmetric root of a covariance."""
+    values, vectors = np.linalg.eigh(cov)
+    return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+
+
 @dataclass(frozen=True, eq=False)
 class MultivariateNormal(Distribution):
     """Correlated normal numbers.
@@ -416,13 +423,12 @@ class MultivariateNormal(Distribution):
         numbers(self, cov=self.cov)
         n = self.mean.size
         check(self, self.mean.ndim == 1 and self.cov.shape == (n, n), "cov must be (n, n)")
-        values, vectors = np.linalg.eigh(self.cov)
+        values = np.linalg.eigvalsh(self.cov)
         size = np.max(np.abs(values), initial=0.0)
         check(self, np.abs(self.cov - self.cov.T) <= 1e-12 * size, "cov must be symmetric")
         check(self, values >= -1e-12 * size, "cov must not have negative eigenvalues")
         object.__setattr__(self, "shape", (n,))
-        root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-        object.__setattr__(self, "root", root)
+        object.__setattr__(self, "root", call(_square_root, self.cov))
 
     def quantile(self, p: Any) -> Any:
         """Return mean + cov^(1/2) z(p), with the quantile z of the standard normal distribution.

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.graph.elementary import evaluate
 from archimedes.symbolic.core.dispatch import floats
 from archimedes.symbolic.core.registry import FUNCTIONS, implements
 from archimedes.symbolic.core.trace import trace_error
@@ -23,20 +24,17 @@ __all__: list[str] = []
 _MAX_WORK = 100_000
 
 
-def _unit(k: int, n: int) -> tuple[float, float]:
-    """cos and sin of 2 pi k / n, exact at multiples of an eighth of a turn where they can be."""
-    k %= n
-    quarter, rest = divmod(4 * k, n)
-    if 2 * rest > n:  # nearer to the next quarter: mirror
-        c, s = math.sin(math.pi / 2 * (n - rest) / n), math.cos(math.pi / 2 * (n - rest) / n)
-    else:
-        c, s = math.cos(math.pi / 2 * rest / n), math.sin(math.pi / 2 * rest / n)
-    return ((c, s), (-s, c), (-c, -s), (s, -c))[quarter]
-
-
 def _units(powers: np.ndarray, n: int, sign: int) -> tuple[np.ndarray, np.ndarray]:
-    values = np.array([_unit(int(k), n) for k in powers.ravel()]).reshape(*powers.shape, 2)
-    return values[..., 0], sign * values[..., 1]
+    """cos and sin of 2 pi powers / n, exact at multiples of an eighth of a turn where they can be.
+
+    By functions of our own: those of the C library have other bits on other machines.
+    """
+    quarter, rest = np.divmod(4 * (powers % n), n)
+    mirrored = 2 * rest > n  # nearer to the next quarter
+    angle = math.pi / 2 * np.where(mirrored, n - rest, rest) / n
+    near, far = evaluate("cos", angle), evaluate("sin", angle)
+    c, s = np.where(mirrored, far, near), np.where(mirrored, near, far)
+    return np.choose(quarter, [c, -s, -c, s]), sign * np.choose(quarter, [s, c, -s, -c])
 
 
 def _factor(n: int) -> int:
@@ -67,8 +65,8 @@ def _transform(z: ComplexPair, sign: int) -> ComplexPair:
     for q in range(p):
         total = parts[0]
         for r in range(1, p):
-            cosine, sine = _unit(r * q, p)
-            total = total + _rotated(parts[r], cosine, sign * sine)
+            cosine, sine = _units(np.array(r * q), p, sign)
+            total = total + _rotated(parts[r], cosine, sine)
         found.append(total)
     return ComplexPair(*(np.concatenate([getattr(f, w) for f in found], -1) for w in _BOTH))
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.function.reproducible import matmul
 from archimedes.spatial.components import as_array, cross
 from archimedes.spatial.validation import check_vector
 from archimedes.tree import field, struct
@@ -91,7 +92,7 @@ class ReactionWheels:
         """
         A, tau = as_array(self.axes), self.torque(h, command)
         moment = M_B - cross(w_B, J_B @ w_B + h @ A) - tau @ A
-        dw_B = np.linalg.solve(J_B - self.inertia * (A.T @ A), moment)
+        dw_B = np.linalg.solve(J_B - self.inertia * matmul(A.T, A), moment)
         return dw_B, tau - self.inertia * (A @ dw_B)
 
     def distribute(self, M_B: Any) -> Any:
@@ -103,4 +104,4 @@ class ReactionWheels:
             Moment on the body in N m, in body axes.
         """
         A = as_array(self.axes)
-        return -A @ np.linalg.solve(A.T @ A, M_B)
+        return -A @ np.linalg.solve(matmul(A.T, A), M_B)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.environment.gravity import check_positive
+from archimedes.function.reproducible import matmul
 from archimedes.spatial.components import as_array, cross
 from archimedes.tree import field, struct
 from archimedes.vehicles.parts.limits import check_axes, check_not_negative
@@ -161,7 +162,7 @@ class Rotors:
             A = A * working
         wanted = np.concatenate([np.reshape(thrust, (1,)), moment])
         # A little is added to the diagonal: with rotors missing, some moments cannot be made.
-        square = A @ A.T
+        square = matmul(A, A.T)
         squares = A.T @ np.linalg.solve(square + 1e-12 * np.trace(square) * np.eye(4), wanted)
         squares = np.clip(squares, 0.0, as_array(self.max_speed) ** 2)
         positive = squares > 0.0

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from archimedes.function.reproducible import matmul
 from archimedes.multibody.algorithms.links import (
     Column,
     columns_of,
@@ -99,7 +100,7 @@ def bias_of(I: Rigid, v: Spatial) -> Bias:
     P = momentum(I, v).linear
     half = 0.5 * (I.J[..., 0, 0] + I.J[..., 1, 1] + I.J[..., 2, 2])
     E = half[..., None, None] * np.eye(3) - I.J
-    W = -np.matmul(skew(v.angular), E) - np.matmul(skew(I.h), skew(v.linear))
+    W = -matmul(skew(v.angular), E) - matmul(skew(I.h), skew(v.linear))
     return Bias(P, W)
 
 
@@ -111,7 +112,7 @@ def bias_sum(a: Bias, b: Bias) -> Bias:
 def bias_to_parent(X: Pose, B: Bias) -> Bias:
     """Return B given in the child in the coordinates of the parent."""
     P = to_parent(X, B.P)
-    return Bias(P, rotated(X, B.W) - np.matmul(skew(X.p), skew(P)))
+    return Bias(P, rotated(X, B.W) - matmul(skew(X.p), skew(P)))
 
 
 def bias_times(B: Bias, m: Spatial) -> Spatial:
