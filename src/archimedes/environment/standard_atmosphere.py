@@ -8,12 +8,11 @@ Source: U.S. Standard Atmosphere, 1976, NOAA-S/T 76-1562.
 
 from __future__ import annotations
 
-import itertools
-import math
 from typing import Any
 
 import numpy as np
 
+from archimedes.environment import smooth_atmosphere_table as smooth
 from archimedes.environment import upper_atmosphere_table as table
 from archimedes.environment.air import GAS_CONSTANT, Air
 from archimedes.function import interpolant
@@ -38,7 +37,6 @@ LAYERS = (
     (51000.0, -2.8e-3),
     (71000.0, -2e-3),
 )
-SEA_LEVEL = (288.15, 101325.0)
 
 #: Ratio of the molar mass to that at sea level between 80 and 86 km, every 500 m (table 8).
 MASS_RATIO_HEIGHTS = np.arange(80000.0, 86001.0, 500.0)
@@ -50,21 +48,16 @@ MASS_RATIOS = np.array(
 )
 
 
-def _bases() -> tuple[np.ndarray, np.ndarray]:
-    """Temperature and pressure at the base of each layer, from sea level up."""
-    T, p = [SEA_LEVEL[0]], [SEA_LEVEL[1]]
-    for (low, slope), (high, _) in itertools.pairwise(LAYERS):
-        T.append(T[-1] + slope * (high - low))
-        if slope == 0.0:
-            p.append(p[-1] * math.exp(-HYDROSTATIC * (high - low) / T[-2]))
-        else:
-            p.append(p[-1] * (T[-2] / T[-1]) ** (HYDROSTATIC / slope))
-    return np.array(T), np.array(p)
-
-
 BASE_HEIGHT = np.array([base for base, _ in LAYERS])
 GRADIENT = np.array([slope for _, slope in LAYERS])
-BASE_TEMPERATURE, BASE_PRESSURE = _bases()
+#: In K and Pa at the base of each layer, from sea level up (equations 23, 33a and 33b).
+BASE_TEMPERATURE = np.array([288.15, 216.65, 216.65, 228.65, 270.65, 270.65, 214.65])
+BASE_PRESSURE = np.array(
+    [
+        *(101325.0, 22632.06397346293, 5474.88866967778, 868.0186847552274),
+        *(110.90630555496588, 66.93887311868727, 3.9564204280407287),
+    ]
+)
 
 _log_pressure = interpolant(table.HEIGHT, table.LOG_PRESSURE, method="cubic")
 _molar_mass = interpolant(table.HEIGHT, table.MOLAR_MASS, method="cubic")
@@ -110,7 +103,7 @@ def upper_temperature(z: Any) -> Any:
 
 
 #: Pressure at the top of the layers, where the upper part takes over.
-TOP_PRESSURE = float(layered(np.array(TOP_OF_LAYERS))[1])
+TOP_PRESSURE = 0.3733804618310577
 
 
 def diffusive(z: Any) -> tuple[Any, Any, Any]:
@@ -189,18 +182,9 @@ class StandardAtmosphere1976:
         return warmed(T, p, rho, self.temperature_offset)
 
 
-class _Splines:
-    """Cubic splines through the standard atmosphere, every kilometre up to 100 km."""
-
-    def __init__(self) -> None:
-        z = np.arange(-5000.0, 100001.0, 1000.0)
-        air = StandardAtmosphere1976()(z)
-        self.temperature = interpolant(z, air.temperature, method="cubic")
-        self.log_pressure = interpolant(z, np.log(air.pressure), method="cubic")
-        self.log_density = interpolant(z, np.log(air.density), method="cubic")
-
-
-_splines = _Splines()
+_temperature = interpolant(smooth.HEIGHT, smooth.TEMPERATURE, method="cubic")
+_smooth_log_pressure = interpolant(smooth.HEIGHT, smooth.LOG_PRESSURE, method="cubic")
+_smooth_log_density = interpolant(smooth.HEIGHT, smooth.LOG_DENSITY, method="cubic")
 
 
 @struct
@@ -233,5 +217,5 @@ class SmoothAtmosphere:
         """Return the air at altitudes `alt` in m."""
         z = as_array(alt, "alt")
         check_finite(z, "alt")
-        T, p = _splines.temperature(z), np.exp(_splines.log_pressure(z))
-        return warmed(T, p, np.exp(_splines.log_density(z)), self.temperature_offset)
+        T, p = _temperature(z), np.exp(_smooth_log_pressure(z))
+        return warmed(T, p, np.exp(_smooth_log_density(z)), self.temperature_offset)

@@ -148,7 +148,8 @@ def _next_polygamma(e: Emit, out: int, n: int, x: int) -> int:
     return e("polygamma", e.add(n, e.c(1.0)), x)
 
 
-_LN2, _LN10 = math.log(2.0), math.log(10.0)
+#: Logarithms of 2 and 10.
+_LN2, _LN10 = 0.6931471805599453, 2.302585092994046
 
 PARTIALS: dict[str, tuple[Partial, ...]] = {
     "add": (_one, _one),

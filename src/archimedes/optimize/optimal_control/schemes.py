@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.optimize.optimal_control.radau_points import POINTS, WEIGHTS
+
 __all__ = ["NAMES", "Scheme", "scheme_of"]
 
 Rate = Callable[[Any, Any, Any], Any]
@@ -119,12 +121,10 @@ class Radau(Scheme):
         """Slopes at the collocation points of the polynomial through the states: (K, K + 1)."""
         return lagrange(np.array(self.state_points), np.array(self.state_points[1:]))[1]
 
-    @cached_property
-    def weights(self) -> np.ndarray:
+    @property
+    def weights(self) -> tuple[float, ...]:
         """Weights of the quadrature at the collocation points."""
-        c = np.array(self.control_points)
-        powers = np.arange(len(c))
-        return np.linalg.solve(c[None, :] ** powers[:, None], 1.0 / (powers + 1.0))
+        return WEIGHTS[len(self.control_points)]
 
     def defects(self, rate: Rate, h: Any, X: Any, U: Any) -> Any:
         points = zip(self.control_points, X[1:], U)
@@ -198,21 +198,9 @@ def _product(factors: list[Any], like: Any) -> Any:
     return total
 
 
-def radau_points(k: int) -> np.ndarray:
-    """Return the k points in (0, 1], the last of which is 1: zeros of P_k - P_(k-1).
-
-    >>> radau_points(2).round(6)
-    array([0.333333, 1.      ])
-    """
-    series = np.polynomial.legendre.Legendre([0.0] * (k - 1) + [-1.0, 1.0])
-    return np.sort((np.real(series.roots()) + 1.0) / 2.0).clip(max=1.0)
-
-
 def radau(k: int) -> Radau:
     """Return the scheme with k collocation points for each interval."""
-    c = radau_points(k)
-    c[-1] = 1.0
-    return Radau(f"radau{k}", (0.0, *c), tuple(c), 2 * k - 1)
+    return Radau(f"radau{k}", (0.0, *POINTS[k]), POINTS[k], 2 * k - 1)
 
 
 _PLAIN: dict[str, Scheme] = {

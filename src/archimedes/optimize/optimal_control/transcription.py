@@ -214,7 +214,7 @@ class Transcription:
         )
         whole[:2] = max(size[0], size[1])
         whole = np.where(whole > 0, whole, 1.0)
-        return 2.0 ** np.round(np.log2(whole)).clip(-40, 40)
+        return np.ldexp(1.0, np.round(np.log2(whole)).clip(-40, 40).astype(int))
 
     def task(
         self,

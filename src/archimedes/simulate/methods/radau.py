@@ -10,6 +10,7 @@ Symbols: Z_i = X_i - x, the changes of the state up to stage i, stacked (3 n,).
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from archimedes.simulate.methods.newton import FAILED, simplified_newton
 __all__ = ["RADAU5"]
 
 NEWTON_STEPS = 20
-_ROOT = 6**0.5
+_ROOT = math.sqrt(6.0)
 _C = np.array([(4 - _ROOT) / 10, (4 + _ROOT) / 10, 1.0])
 _A = np.array(
     [
@@ -32,7 +33,13 @@ _A = np.array(
     ]
 )
 #: From the stages to the coefficients of the polynomial through them and x.
-_TO_COEFFICIENTS = np.linalg.inv(_C[:, None] ** np.arange(1, 4))
+_TO_COEFFICIENTS = np.array(
+    [
+        [10.048809399827416, -1.382142733160749, 1 / 3],
+        [-25.62959144707664, 10.296258113743306, -8 / 3],
+        [15.580782047249224, -8.914115380582556, 10 / 3],
+    ]
+)
 
 
 def _start(f: Derivative, t: Any, x: Any) -> Any:

@@ -15,11 +15,12 @@ from archimedes.simulate.methods.pieces import piece
 
 __all__ = ["SMALLEST_LOG", "error_log", "initial_step", "next_factor", "smallest_step"]
 
-SAFETY = 0.9
+#: The logarithm of 0.9.
+LOG_SAFETY = -0.10536051565782628
 #: A step grows and shrinks by at most these factors.
 GROW, SHRINK = 10.0, 0.2
-#: Errors below this (relative to the tolerance) do not make the next step larger.
-SMALLEST_LOG = float(np.log(1e-4))
+#: The logarithm of 1e-4: errors below that part of the tolerance do not make steps longer still.
+SMALLEST_LOG = -9.210340371976182
 
 
 def initial_step(
@@ -60,7 +61,7 @@ def next_factor(log_error: Any, log_before: Any, accepted: Any, again: Any, orde
     q = order + 1
     beta = 0.2 / q
     alpha = 1.0 / q - 0.75 * beta
-    integral = np.log(SAFETY) - alpha * log_error
+    integral = LOG_SAFETY - alpha * log_error
     wish = np.exp(np.where(accepted, integral + beta * log_before, integral))
     most = np.where(accepted & ~again, GROW, 1.0)
     return np.minimum(most, np.maximum(SHRINK, wish))

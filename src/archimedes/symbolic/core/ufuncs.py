@@ -73,6 +73,9 @@ def _scaled(factor: float) -> Row:
     return _always(lambda e, x: e("mul", x, e.c(factor)))
 
 
+#: The logarithm of e to the base 2.
+_LOG2_E = 1.4426950408889634
+
 _FLOAT_OPS = (
     "sqrt sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh arcsinh arccosh arctanh "
     "exp exp2 expm1 log log2 log10 log1p cbrt hypot copysign"
@@ -126,9 +129,7 @@ UFUNCS: dict[np.ufunc, Row] = {
     np.rad2deg: _scaled(180 / math.pi),
     np.degrees: _scaled(180 / math.pi),
     np.logaddexp: _always(logaddexp("exp", lambda e, x: e("log1p", x))),
-    np.logaddexp2: _always(
-        logaddexp("exp2", lambda e, x: e("mul", e("log1p", x), e.c(1 / math.log(2))))
-    ),
+    np.logaddexp2: _always(logaddexp("exp2", lambda e, x: e("mul", e("log1p", x), e.c(_LOG2_E)))),
     np.heaviside: _always(heaviside),
     np.modf: _always(modf),
     np.isnan: _by_kind(is_nan, lambda e, x: e.g.const(False, B8), lambda e, x: e.c(False)),
