@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from archimedes.function.reproducible import call
 from archimedes.simulate import Trajectory
 from archimedes.tree import field, struct
 from archimedes.vehicles.ground import simulate_flight
@@ -105,7 +106,7 @@ def fly(case: FlightCase, t_eval: Any = None, **options: Any) -> FlightRecord:
     'the flight ended at the ground after 14.302 s, at 139.8 m/s'
     """
     vehicle, controls = case.vehicle, case.controls
-    x0 = vehicle.state(case.start, **case.inner)
+    x0 = call(lambda start, inner: vehicle.state(start, **inner), case.start, case.inner)
 
     def dynamics(t: Any, x: Any, *given: Any) -> Any:
         return vehicle.dynamics(t, x, controls(t, *given) if callable(controls) else controls)

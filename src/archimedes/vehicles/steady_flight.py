@@ -17,6 +17,7 @@ from archimedes.control import OperatingPoint, StateSpace
 from archimedes.control import linearize as control_linearize
 from archimedes.control import trim as control_trim
 from archimedes.function import jvp
+from archimedes.function.reproducible import call
 from archimedes.spatial.components import cross
 from archimedes.spatial.validation import check_vector
 from archimedes.tree import field, struct
@@ -180,7 +181,7 @@ def trim(
         found = loose if loose.success and not beyond else found
         beyond = beyond if loose.success else {}
     at, rest = place(found.x, flight)
-    state = vehicle.State(motion=vehicle.world.state(at), **rest)
+    state = vehicle.State(motion=call(vehicle.world.state, at), **rest)
     error = np.array(list(found.residuals.values()))
     if found.success:
         # Bounds of the user, or a control that is held, may lie beyond what the vehicle can do.

@@ -68,7 +68,8 @@ class Balance:
         if not np.all(np.isfinite(values)) or not np.all(np.isfinite(rows)) or not np.any(open_):
             return z
         size = np.linalg.norm(rows * np.maximum(np.abs(z), 1.0), axis=1)
-        weights = 2.0 ** -np.round(np.log2(np.where(size > 0.0, size, 1.0)))
+        power = -np.round(np.log2(np.where(size > 0.0, size, 1.0)))
+        weights = np.ldexp(1.0, power.astype(int))
 
         def whole(v: Any) -> np.ndarray:
             full = np.array(held)

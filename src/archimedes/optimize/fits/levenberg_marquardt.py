@@ -28,6 +28,7 @@ from archimedes.function import is_traced
 from archimedes.function import jac as jacobian
 from archimedes.function.identity.store import Current, form_of, prepared
 from archimedes.function.prepared_functions import prepared_function
+from archimedes.function.reproducible import matmul, norm, solve_least_squares
 from archimedes.optimize.fits.losses import LOSSES, Loss, scaled
 from archimedes.optimize.fits.results import LMResult, LMStatus
 from archimedes.optimize.problems.limits import limits, name_of
@@ -136,7 +137,7 @@ def lm_solve(
         cost=search.cost,
         fun=search.raw[0],
         jac=search.raw[1],
-        grad=search.J.T @ search.r,
+        grad=matmul(search.J.T, search.r),
         status=status,
         nfev=problem.nfev,
         njev=problem.njev,
@@ -237,7 +238,7 @@ class _Problem:
 
 def _half_square(r: np.ndarray) -> float:
     with np.errstate(over="ignore", invalid="ignore"):
-        return 0.5 * float(r @ r)
+        return 0.5 * float(matmul(r, r))
 
 
 @dataclass(frozen=True)
@@ -324,10 +325,10 @@ class _Search:
 
     def _whole_step(self) -> np.ndarray:
         """Return the step of the linear model without damping."""
-        free = self._free(self.J.T @ self.r)
+        free = self._free(matmul(self.J.T, self.r))
         sizes = np.linalg.norm(self.J[:, free], axis=0)
         step = np.zeros_like(self.x)
-        whole = np.linalg.lstsq(self._unit_columns(free), self.r, rcond=None)[0]
+        whole = solve_least_squares(self._unit_columns(free), self.r)
         step[free] = -whole / np.where(sizes > 0, sizes, 1.0)
         return step
 
@@ -339,7 +340,7 @@ class _Search:
                 return LMStatus.GTOL_REACHED
             if self._is_rounding(1.0):
                 return LMStatus.ROUNDING_REACHED
-            status = self._descend(self._free(self.J.T @ self.r))
+            status = self._descend(self._free(matmul(self.J.T, self.r)))
             if status is not None:
                 return status
         return LMStatus.NON_FINITE
@@ -388,13 +389,13 @@ class _Search:
         rows = np.concatenate([self.J[:, free] / scale, np.sqrt(self.mu) * np.eye(scale.size)])
         right = np.concatenate([-self.r, np.zeros(scale.size)])
         step = np.zeros_like(self.x)
-        step[free] = np.linalg.lstsq(rows, right, rcond=None)[0] / scale
+        step[free] = solve_least_squares(rows, right) / scale
         return np.clip(self.x + step, self.problem.lower, self.problem.upper) - self.x
 
     def _descend(self, free: np.ndarray) -> LMStatus | None:
         """Raise the damping until a step lowers the cost; take it, and tell if it was the last."""
         ftol, xtol, _ = self.tolerances
-        gradient = self.J.T @ self.r
+        gradient = matmul(self.J.T, self.r)
         while (limit := self._limit()) is None:
             step = self._step(free)
             # Rounding must not carry x beyond a bound.
@@ -403,13 +404,13 @@ class _Search:
                 return self._without_progress(1e-8)
             r = self.problem.value(x)
             cost = self.loss.of(r)
-            predicted = -float(gradient @ step) - _half_square(self.J @ step)
+            predicted = -float(matmul(gradient, step)) - _half_square(matmul(self.J, step))
             gained = self.cost - cost
             short = self._is_short(step, free)
             if np.isfinite(cost) and gained > 0 and predicted > 0:
                 small_f = max(gained, predicted) <= ftol * self.cost
-                size = float(np.linalg.norm(self.scale * step))
-                small_x = size <= xtol * float(np.linalg.norm(self.scale * x))
+                size = float(norm(self.scale * step))
+                small_x = size <= xtol * float(norm(self.scale * x))
                 small_x = small_x and self.mu <= 1.0
                 self._arrive(x, r)
                 self.history.append(cost)
@@ -454,7 +455,7 @@ class _Search:
         at a minimum. Here the curvature comes from differences of gradients: one Jacobian for each
         unknown, and only where no step lowers the cost.
         """
-        gradient = self.J.T @ self.r
+        gradient = matmul(self.J.T, self.r)
         free = np.flatnonzero(self._free(gradient))
         H = np.zeros((free.size, free.size))
         for row, k in enumerate(free):
@@ -463,7 +464,7 @@ class _Search:
             x = np.array(self.x)
             x[k] += _EPS ** (1 / 3) * (self.reach[k] or 1.0)
             r, J = self.loss.model(self.problem.value(x), self.problem.slope(x))
-            H[row] = (J.T @ r - gradient)[free] / (x[k] - self.x[k])
+            H[row] = (matmul(J.T, r) - gradient)[free] / (x[k] - self.x[k])
         if not np.all(np.isfinite(H)):
             return False
         scale = np.sqrt(np.maximum(np.abs(np.diag(H)), np.finfo(float).tiny))
@@ -481,14 +482,14 @@ class _Search:
         It is the cosine that is small (More 1978, eq. 8.3): a gradient alone is small wherever the
         residuals are flat, such as exp(x) - 1 at x = -30.
         """
-        gradient = self.J.T @ self.r
-        sizes = np.linalg.norm(self.J, axis=0) * np.linalg.norm(self.r)
+        gradient = matmul(self.J.T, self.r)
+        sizes = np.linalg.norm(self.J, axis=0) * norm(self.r)
         free = self._free(gradient)
         return bool(np.all(np.abs(gradient[free]) <= self.tolerances[2] * sizes[free]))
 
     def _is_rounding(self, count: float) -> bool:
         """Return whether rounding x this often changes each residual by more than is left of it."""
-        reach = count * _EPS * (np.abs(self.raw[1]) @ np.abs(self.x))
+        reach = count * _EPS * (matmul(np.abs(self.raw[1]), np.abs(self.x)))
         return bool(np.all(np.abs(self.raw[0]) <= reach))
 
     def _is_short(self, step: np.ndarray, free: np.ndarray) -> bool:
@@ -497,11 +498,11 @@ class _Search:
         What is left of the residuals is rounding then, also that of terms that do not depend on x.
         """
         sizes = np.linalg.norm(self.J, axis=0)
-        rounding = 4.0 * _EPS * float(np.linalg.norm(sizes * self.x))
-        if np.linalg.norm(sizes * step) > rounding:
+        rounding = 4.0 * _EPS * float(norm(sizes * self.x))
+        if norm(sizes * step) > rounding:
             return False
-        undamped = np.linalg.lstsq(self._unit_columns(free), self.r, rcond=None)[0]
-        return float(np.linalg.norm(undamped)) <= rounding
+        undamped = solve_least_squares(self._unit_columns(free), self.r)
+        return float(norm(undamped)) <= rounding
 
     def _unit_columns(self, free: np.ndarray) -> np.ndarray:
         """Return columns of J by what they are here: elsewhere they may have been much larger."""
@@ -510,9 +511,9 @@ class _Search:
 
     def _is_minimum(self, tolerance: float) -> bool:
         """Return whether the linear model, without damping, has no more to gain than this."""
-        free = self._free(self.J.T @ self.r)
+        free = self._free(matmul(self.J.T, self.r))
         if not np.all(np.isfinite(self.J)) or not np.any(free):
             return bool(np.all(np.isfinite(self.J)))
         part = self._unit_columns(free)
-        gain = _half_square(part @ np.linalg.lstsq(part, self.r, rcond=None)[0])
+        gain = _half_square(matmul(part, solve_least_squares(part, self.r)))
         return gain <= max(tolerance, 1e3 * _EPS) * self.cost

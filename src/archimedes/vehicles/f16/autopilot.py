@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.control import StateSpace
+from archimedes.control import StateSpace, lqr
 from archimedes.environment import ecef_to_geodetic, ned
 from archimedes.environment.gravity import check_positive
+from archimedes.function.reproducible import call, matmul, norm
 from archimedes.spatial.components import as_array
 from archimedes.tree import field, struct
 from archimedes.vehicles.f16.f16 import F16
@@ -38,11 +39,8 @@ INTEGRATED = 0.1
 
 def regulator(A: Any, B: Any, x_scale: Any, u_scale: Any) -> Any:
     """Return the gains K of ``u = -K x`` that make errors and controls of the given sizes least."""
-    from scipy.linalg import solve_continuous_are
-
-    R = np.diag(1.0 / np.square(u_scale))
-    P = solve_continuous_are(A, B, np.diag(1.0 / np.square(x_scale)), R)
-    return np.linalg.solve(R, B.T @ P)
+    Q, R = (np.diag(1.0 / np.square(scale)) for scale in (x_scale, u_scale))
+    return call(lqr, A, B, Q, R)[0]
 
 
 def _with_integrals(A: Any, B: Any, rows: list[int]) -> tuple[Any, Any]:
@@ -162,9 +160,9 @@ class F16Autopilot:
             Its linearization.
         """
         _check_condition(trimmed)
-        names, V = list(small.states), float(np.linalg.norm(trimmed.flight.v_NED))
+        names, V = list(small.states), float(norm(trimmed.flight.v_NED))
         pitch = float(trimmed.flight.rpy[1])
-        alpha = float(plane.outputs(0.0, trimmed.state, trimmed.input).alpha)
+        alpha = float(call(plane.outputs, 0.0, trimmed.state, trimmed.input).alpha)
         A, B = np.asarray(small.A), np.asarray(small.B)
         at = [names.index(n) for n in ("alt", "v_D", "v_N", "pitch", "q", "power")]
         along = _with_integrals(A[np.ix_(at, at)], B[at][:, :2], [0, 2])
@@ -175,7 +173,7 @@ class F16Autopilot:
         T[0, :3] = 1.0 / V, pitch, -1.0
         T[1, 1] = T[2, 3] = T[3, 4] = 1.0
         T[4, 0] = 1.0 / V
-        inner = T @ A[np.ix_(at, at)] @ np.linalg.inv(T), T @ B[at][:, 2:]
+        inner = matmul(T, A[np.ix_(at, at)], np.linalg.inv(T)), matmul(T, B[at][:, 2:])
         aside = _with_integrals(*inner, [4])
         side = regulator(*aside, [*ASIDE.values(), *ASIDE_INTEGRALS], ASIDE_CONTROLS)
         lift = -A[names.index("v_D"), names.index("pitch")] / STANDARD_GRAVITY
