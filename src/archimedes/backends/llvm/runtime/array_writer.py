@@ -9,7 +9,8 @@ and its parameters; what it does with them is written down:
 
 Nothing depends on the arrays' lengths: one native function serves all. What is written with
 operators is rounded one by one, in the order in which it is written; ``Writer.plus`` and ``minus``
-round a product and its sum once where the CPU does.
+round a product and its sum once. Vectors have the same number of lanes for every CPU, which takes
+as many registers as it needs: so sums by lanes have the same order, and results the same bits.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from archimedes.backends.llvm.lowering.assembler import Function, Module
 
 __all__ = ["Writer"]
 
+#: Numbers in a vector: what the widest registers hold.
+LANES = 8
 _ITEMS = {"f": "double", "i": "i64"}
 #: Operations of integers, and of floating-point numbers.
 _WORDS = {
@@ -178,7 +181,7 @@ class Writer:
         types = ["ptr" if kind.isupper() else _ITEMS[kind] for kind in kinds]
         self.parameters = ", ".join(f"{t} {n}" for t, n in zip(types, names))
         self.f = Function(module, f"define internal i32 @{name}({self.parameters}) noinline")
-        self.lanes = module.target.lanes
+        self.lanes = LANES
         self.wide = f"<{self.lanes} x double>"
         self.arguments = [
             Array(self, n, _ITEMS[kind.lower()]) if kind.isupper() else Value(self, n, _ITEMS[kind])
@@ -225,18 +228,16 @@ class Writer:
         return Value(self, self.f.value(call), value.kind)
 
     def plus(self, total: Value, a: Any, b: Any) -> Value:
-        """Return total + a * b, rounded once where the CPU can do that at once."""
+        """Return total + a * b, rounded once (by the C library, where the CPU cannot)."""
         kind = self.wide if self.wide in (total.kind, getattr(a, "kind", "")) else "double"
         first, second, third = (self.like(v, kind) for v in (a, b, total))
-        if not self.f.module.target.fuses:
-            return third + first * second
         suffix = "f64" if kind == "double" else f"v{self.lanes}f64"
         self.f.module.declare(f"@llvm.fma.{suffix}", kind, f"{kind}, {kind}, {kind}")
         given = ", ".join(f"{kind} {v.text}" for v in (first, second, third))
         return Value(self, self.f.value(f"call {kind} @llvm.fma.{suffix}({given})"), kind)
 
     def minus(self, total: Value, a: Any, b: Any) -> Value:
-        """Return total - a * b, rounded once where the CPU can do that at once."""
+        """Return total - a * b, rounded once."""
         return self.plus(total, -a, b)
 
     def sqrt(self, value: Value) -> Value:
