@@ -1,0 +1,1 @@
+"""Results whose bits are the same on every processor: ``python -m tests.bits``."""
