@@ -1,6 +1,6 @@
 """All that native code needs of Python: public functions of CPython's and NumPy's C API.
 
-Nothing else in the package calls them, and nothing reads the memory of Python's objects. Where
-``support.supported`` says no, nothing here is imported, and the same calls go through plain Python,
-with the same results.
+Nothing outside calls them. Nothing reads the memory of an object whose type is CPython's or
+NumPy's: ``thread_dispatch.py`` reads the fields of a type that it makes itself. Where
+``support.supported`` says no, the same calls go through plain Python, with the same results.
 """
