@@ -14,7 +14,7 @@ HOME = Path.home()
 ME = "S-1-5-21-1-2-3-1001"
 FULL, MODIFY, READ = 0x1F01FF, 0x1301BF, 0x1200A9
 ADD = 0x4
-#: Lists as Windows makes them: %LOCALAPPDATA%, C:\\Users, C:\\, a folder made in C:\\, and others.
+#: Lists as Windows makes them: of a folder of the user, of all users, of the disk, of a shared one.
 OWN = [(ME, FULL), ("S-1-5-18", FULL), ("S-1-5-32-544", FULL)]
 USERS = [("S-1-5-18", FULL), ("S-1-5-32-544", FULL), ("S-1-5-32-545", READ), ("S-1-1-0", READ)]
 ROOT = [("S-1-5-32-544", FULL), ("S-1-5-32-545", READ), ("S-1-5-11", ADD)]
