@@ -48,10 +48,14 @@ class Rarely:
             self._inside -= 1
             # A pace that was set meanwhile is somebody's wish.
             if not self._inside and gc.get_threshold() == (PACE, *self._before[1:]):
-                if self._young and gc.get_count()[0] > self._before[0]:
+                many = gc.get_count()[0] > self._before[0]
+                if many and self._young:
                     self._young -= 1
                     _grow_old()
                 gc.set_threshold(*self._before)
+                if many and not self._young and gc.isenabled():
+                    # Python 3.14 would wait for more objects, which may be made inside again.
+                    gc.collect(0)
 
 
 def _grow_old() -> None:
