@@ -8,7 +8,6 @@ rotation is one turn. Torques, accelerations and mass matrices are the same.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ from archimedes.function.reproducible import matmul
 from archimedes.multibody.algorithms.links import Forces, external_forces
 from archimedes.multibody.models.assembly import cleaned
 from archimedes.multibody.models.model import Link, Model
-from archimedes.multibody.models.turns import about_axis
+from archimedes.multibody.models.turns import about_axis, length
 from archimedes.spatial.components import cross, matvec
 
 __all__ = ["in_joint_frames"]
@@ -80,7 +79,7 @@ def frame_of(link: Link) -> Inside:
 def axes_along(axis: Sequence[float]) -> np.ndarray:
     """Return a rotation whose third column is a unit axis."""
     x, y, z = axis
-    side = math.sqrt(x * x + y * y)
+    side = length(x, y)
     return np.array(
         [[z * x / side, -y / side, x], [z * y / side, x / side, y], [-side, 0.0, z]]
     )  # by its angles about z and y

@@ -23,6 +23,7 @@ from archimedes.spatial.components import components, cos, join, join_matrix, ma
 __all__ = [
     "Turn",
     "about_axis",
+    "length",
     "merged",
     "rotation_of",
     "turned",
@@ -90,6 +91,13 @@ def turns_of(R: np.ndarray, last: int | None = None) -> tuple[Turn, ...] | None:
     return None
 
 
+def length(x: float, y: float) -> float:
+    """Return the length of a vector, however short: ``math.hypot`` rounds as the C library does."""
+    _, power = math.frexp(max(abs(x), abs(y)))
+    x, y = math.ldexp(x, -power), math.ldexp(y, -power)
+    return math.ldexp(math.sqrt(x * x + y * y), power)
+
+
 def rotation_of(turn: Turn) -> np.ndarray:
     """Return the rotation (3, 3) of a turn by known numbers."""
     k, c, s = turn
@@ -113,10 +121,10 @@ def _euler(R: np.ndarray, k: int, m: int) -> tuple[Turn, ...]:
     # sine, its row those of the last one.
     x, y = (-entry[j][k], entry[i][k]) if m == i else (entry[i][k], entry[j][k])
     u, w = (entry[k][j], entry[k][i]) if m == i else (-entry[k][i], entry[k][j])
-    sine = x if y == 0.0 else y if x == 0.0 else math.sqrt(x * x + y * y)
+    sine = x if y == 0.0 else y if x == 0.0 else length(x, y)
     # Of a small sine few digits are left in these: each is made a turn, and `turns_of` looks
     # whether the product is still the matrix.
-    other = math.copysign(math.sqrt(u * u + w * w), sine)
+    other = math.copysign(length(u, w), sine)
     middle = Turn(m, entry[k][k], sine)
     if other == 0.0:
         return ()
