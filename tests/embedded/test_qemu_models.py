@@ -126,5 +126,5 @@ def test_misuse_is_explained():
 def test_missing_tools_are_named(monkeypatch):
     project = codegen(lift, lift_inputs(5)[0])
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(ToolError, match=r"arm-none-eabi-gcc.*apt-get install .*gcc-arm-none-eabi"):
+    with pytest.raises(ToolError, match=r"arm-none-eabi-gcc.*apt install .*gcc-arm-none-eabi"):
         run_in_qemu(project, lift_inputs(5))

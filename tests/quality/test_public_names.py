@@ -91,6 +91,8 @@ def test_names_are_found_in_an_archive(tmp_path):
             "errors.py",
         ):
             archive.write(SOURCE / name, f"archimedes/{name}")
+        for path in (SOURCE / "system").glob("*.py"):
+            archive.write(path, f"archimedes/system/{path.name}")
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); import archimedes as arc; "
         "print(arc.TraceError.__name__, arc.__file__)"

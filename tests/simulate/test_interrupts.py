@@ -58,13 +58,19 @@ def test_ctrl_c_returns_what_a_campaign_has():
 
 
 def test_ctrl_c_ends_solves_that_are_driven_from_python():
-    arc.solve_ode(swing, (0.0, NEAR), START)
-    options = {"rtol": 1e-9, "max_steps": ENOUGH, "t_eval": [FAR]}
-    found = interrupted(lambda: arc.solve_ode(swing, (0.0, FAR), START, **options))
+    def solve(end, x0, **batch):
+        return arc.solve_ode(swing, (0.0, end), x0, t_eval=[end], **options, **batch)
+
+    options = {"rtol": 1e-9, "max_steps": ENOUGH}
+    # What is compiled is compiled before: Ctrl-C that comes while LLVM's objects are freed is lost.
+    solve(NEAR, START)
+    solve(NEAR, STARTS, in_axes=0)
+    arc.odeint(swing, (0.0, NEAR), START, **options)
+    found = interrupted(lambda: solve(FAR, START))
     assert found.status == -4 and "interrupted at t = " in found.message
-    found = interrupted(lambda: arc.solve_ode(swing, (0.0, FAR), STARTS, in_axes=0, **options))
+    found = interrupted(lambda: solve(FAR, STARTS, in_axes=0))
     assert (found.status == -4).all()
-    raised = interrupted(lambda: arc.odeint(swing, (0.0, FAR), START, rtol=1e-9, max_steps=ENOUGH))
+    raised = interrupted(lambda: arc.odeint(swing, (0.0, FAR), START, **options))
     assert isinstance(raised, KeyboardInterrupt) and "odeint: interrupted at t" in str(raised)
 
 

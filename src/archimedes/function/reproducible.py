@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.backends.registry import reference_backend
 from archimedes.function.identity.store import Current, form_of, prepared
 from archimedes.function.prepared_functions import prepared_function
 from archimedes.graph.elementary import evaluate
@@ -106,8 +107,8 @@ def call(function: Callable[..., Any], *args: Any) -> Any:
 
     The function is called as it is, too, so that it can look at known numbers and refuse them.
 
-    >>> call(np.tanh, 0.5)
-    np.float64(0.46211715726000973)
+    >>> call(lambda x: np.sqrt(x) + 1.0, 4.0)
+    np.float64(3.0)
     """
     plain = function(*args)
     if any(map(holds_traced, tree.leaves((args, plain)))):
@@ -116,7 +117,10 @@ def call(function: Callable[..., Any], *args: Any) -> Any:
 
     def make(current: Current) -> Any:
         return prepared_function(
-            lambda *args: current.functions[0](*args), (current,), name, backend="interpreter"
+            lambda *args: current.functions[0](*args),
+            (current,),
+            name,
+            backend=reference_backend().name,
         )
 
     return prepared("call", (function,), form_of(args), make)(*args)

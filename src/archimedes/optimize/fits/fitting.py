@@ -55,8 +55,8 @@ def least_squares(
     >>> t = np.array([0.0, 1.0, 2.0, 3.0])
     >>> misfit = lambda p, y: p["a"] + p["b"] * t - y
     >>> fit = least_squares(misfit, {"a": 0.0, "b": 0.0}, (1 + 2 * t,))
-    >>> round(float(fit.x["b"]), 6), fit.status.name
-    (2.0, 'ROUNDING_REACHED')
+    >>> round(float(fit.x["b"]), 6), fit.success
+    (2.0, True)
     """
     if method not in METHODS:
         raise ValueError(
