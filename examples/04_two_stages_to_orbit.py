@@ -22,10 +22,10 @@ def ascent(t, x):
     return rocket.dynamics(t, x, guidance.command(rocket, t, x))
 
 
-staging = arc.Event(
-    lambda t, x: x.propellant[0], direction=-1, reset=lambda t, x: rocket.separate(x, 0)
+# The first stage falls away when it is empty: an event with a reset, `rocket.separate`.
+run = arc.solve_ode(
+    ascent, (0.0, 700.0), rocket.state(pad), events=rocket.staging(), rtol=1e-8, atol=1e-6
 )
-run = arc.solve_ode(ascent, (0.0, 700.0), rocket.state(pad), events=staging, rtol=1e-8, atol=1e-6)
 x = arc.tree.map(lambda a: a[-1], run.x)
 v = x.motion.v_E + np.cross([0.0, 0.0, WGS84.omega], x.motion.pos)
 energy = 0.5 * v @ v - WGS84.mu / np.linalg.norm(x.motion.pos)

@@ -249,7 +249,7 @@ def cpu_seconds(browser):
             fields = path.read_text().rpartition(")")[2].split()
             of.setdefault(int(fields[1]), []).append(int(path.parent.name))
             ticks[int(path.parent.name)] = int(fields[11]) + int(fields[12])
-    found = [browser._process.pid]
+    found = [browser._process._process.pid]
     for pid in found:
         found += of.get(pid, [])
     return sum(ticks[pid] for pid in found) / os.sysconf("SC_CLK_TCK")
