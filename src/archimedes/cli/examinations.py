@@ -278,7 +278,7 @@ def optional() -> list[Finding]:
 
 
 def is_importable(module: str) -> bool:
-    """Whether a module is there, without importing it."""
+    """Return whether a module is installed, without importing it."""
     try:
         return importlib.util.find_spec(module) is not None
     except (ImportError, ValueError):

@@ -25,13 +25,13 @@ os.execv(sys.argv[3], sys.argv[3:])
 
 
 def call_in_forked_children(function: Callable[[], object]) -> None:
-    """Have every child that is forked from this process call a function first."""
+    """Call a function first in every child that is forked from this process."""
     if sys.platform != "win32":  # Windows forks no process
         os.register_at_fork(after_in_child=function)
 
 
 def is_root() -> bool:
-    """Return whether this process may do everything; Windows has no such user."""
+    """Return whether this process runs as root; False on Windows, which has no such user."""
     return sys.platform != "win32" and os.geteuid() == 0
 
 
@@ -89,7 +89,7 @@ class PipedProcess:
         threading.Thread(target=self._collect, name="archimedes-pipe", daemon=True).start()
 
     def _collect(self) -> None:
-        """Read until the program closes its end, which is told by an empty text."""
+        """Read until the program closes its end; an empty text in the queue marks the end."""
         data = b"..."
         while data:
             try:
@@ -114,7 +114,7 @@ class PipedProcess:
             return None
 
     def end(self, patience: float = 10.0) -> None:
-        """Close the pipes and end the program, by force if it does not end in some seconds."""
+        """Close the pipes, and kill the program if it does not end within a few seconds."""
         from subprocess import TimeoutExpired
 
         os.close(self._write)

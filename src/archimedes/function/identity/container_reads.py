@@ -106,7 +106,7 @@ def open_live(walk: Traversal, value: np.ndarray, path: str) -> None:
 
 
 def open_content(walk: Traversal, value: np.ndarray, path: str) -> None:
-    """An array by its content: dtype, shape and bytes, or the objects that it holds."""
+    """Identify an array by its content: dtype, shape and bytes, or the objects that it holds."""
     plain = value if type(value) is np.ndarray else np.ndarray.view(value, np.ndarray)
     if plain.dtype.hasobject:
         walk.add(value, *[walk.token(v, path) for v in plain.ravel().tolist()])

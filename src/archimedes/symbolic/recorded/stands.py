@@ -86,16 +86,16 @@ def original_of(value: Any) -> Any:
 
 
 class Dispatch(Protocol):
-    """What makes stands, and knows which threads record."""
+    """Makes stands, and keeps track of the threads that are recording."""
 
     def make(self, original: Any, version: Any) -> Any:
-        """Return what leads to ``version`` in threads that record, to ``original`` in others."""
+        """Return a callable: ``version`` in threads that are recording, ``original`` in others."""
 
     def begin(self) -> None:
-        """Take note that this thread records."""
+        """Mark this thread as recording."""
 
     def end(self) -> None:
-        """Take note that it no longer does."""
+        """Mark this thread as no longer recording."""
 
 
 class _Stand(StandBase):

@@ -118,11 +118,11 @@ class ThreadDispatch:
         return self._fill(self.type(), original, version)
 
     def begin(self) -> None:
-        """Let this thread be led to the versions."""
+        """Make such callables call their ``version`` in this thread."""
         self._mark(self._key, 1)
 
     def end(self) -> None:
-        """Let this thread be led to the originals again."""
+        """Make such callables call their ``original`` again in this thread."""
         self._mark(self._key, None)
 
 

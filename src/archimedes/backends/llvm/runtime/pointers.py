@@ -35,7 +35,7 @@ def check_leaves(name: str, leaves: Sequence[Leaf], dtypes: Sequence[int]) -> No
 
 @cache
 def pointer_reader() -> Callable[[np.ndarray], int]:
-    """Return what reads the address of an array's first item."""
+    """Return a function that reads the address of an array's data."""
     if supported():
         from archimedes.backends.llvm.python_api.buffers import make_pointer_reader
 
