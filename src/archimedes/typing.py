@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+import numpy as np
 import numpy.typing as npt
 
-__all__ = ["ArrayLike", "NDArray", "Tree"]
+__all__ = ["Array", "ArrayLike", "Matrix", "NDArray", "Quat", "Scalar", "Tree", "Vec3", "Vector"]
 
 #: Structs, containers, arrays and numbers, nested in any way.
 Tree: TypeAlias = Any
@@ -14,3 +15,13 @@ Tree: TypeAlias = Any
 ArrayLike = npt.ArrayLike
 #: An array of a dtype: ``NDArray[np.float64]``.
 NDArray = npt.NDArray
+#: An array of numbers of any shape, or a traced array.
+Array: TypeAlias = npt.NDArray[Any]
+#: A number, or an array of numbers where many are computed at once: shape ``(...)``.
+Scalar: TypeAlias = float | npt.NDArray[Any]
+#: A vector ``(..., n)``, a vector ``(..., 3)``, a quaternion ``(..., 4)`` (scalar first), a matrix
+#: ``(..., m, n)``.
+Vector: TypeAlias = npt.NDArray[np.float64]
+Vec3: TypeAlias = npt.NDArray[np.float64]
+Quat: TypeAlias = npt.NDArray[np.float64]
+Matrix: TypeAlias = npt.NDArray[np.float64]
