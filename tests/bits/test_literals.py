@@ -14,7 +14,7 @@ from archimedes.environment import StandardAtmosphere1976
 from archimedes.environment import smooth_atmosphere_table as smooth
 from archimedes.environment import standard_atmosphere as standard
 from archimedes.graph.derivatives import rules
-from archimedes.optimize.optimal_control.radau_points import POINTS, WEIGHTS
+from archimedes.optimize.optimal_control.schemes import POINTS, WEIGHTS
 from archimedes.simulate.methods import radau
 from archimedes.simulate.stepping import step_size
 from archimedes.symbolic.core import ufuncs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from archimedes.optimize.solvers import ipopt as ipopt_solver
-from archimedes.optimize.solvers.ipopt_library import library
+from archimedes.optimize.solvers.ipopt import library
 from tests.optional_packages import skip_without
 
 

@@ -7,8 +7,7 @@ import pytest
 
 import archimedes as arc
 from archimedes.optimize import solve_qp
-from archimedes.optimize.small.definite import pivots, solver_of
-from archimedes.optimize.small.products import LimitedRows
+from archimedes.optimize.small.linear_algebra import LimitedRows, pivots, solver_of
 
 
 def definite(n, spread, seed=0):

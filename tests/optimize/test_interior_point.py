@@ -9,8 +9,7 @@ from archimedes.optimize import AtPlaces, OptimalControl, Status, minimize
 from archimedes.optimize.problems.blocks import Block
 from archimedes.optimize.problems.evaluation import Evaluator, Structure
 from archimedes.optimize.solvers import ipopt
-from archimedes.optimize.solvers.interior_point.banded_system import BandedSystem, Care
-from archimedes.optimize.solvers.interior_point.chains import chain_of
+from archimedes.optimize.solvers.interior_point.banded_system import BandedSystem, Care, chain_of
 from archimedes.optimize.solvers.interior_point.native_loops import native_loops
 
 

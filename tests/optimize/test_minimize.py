@@ -306,7 +306,7 @@ def test_either_wheel_brings_ipopt(without):
         "import importlib.util as u; real = u.find_spec\n"
         f"u.find_spec = lambda n, p=None: None if n == {without!r} else real(n, p)\n"
         "import ctypes.util; ctypes.util.find_library = lambda name: None\n"
-        "from archimedes.optimize.solvers.ipopt_library import library; print(library()._name)\n"
+        "from archimedes.optimize.solvers.ipopt import library; print(library()._name)\n"
         "from archimedes.optimize import minimize\n"
         "print(minimize(lambda x: (x - 1) ** 4 + x**2, 3.0).success)\n"
     )

@@ -12,8 +12,7 @@ from scipy.linalg import cho_solve_banded, cholesky_banded
 from archimedes.optimize.problems.blocks import Block
 from archimedes.optimize.problems.evaluation import Evaluator, Structure
 from archimedes.optimize.solvers.interior_point.band_loops import PANEL
-from archimedes.optimize.solvers.interior_point.banded_system import BandedSystem, Care
-from archimedes.optimize.solvers.interior_point.chains import chain_of
+from archimedes.optimize.solvers.interior_point.banded_system import BandedSystem, Care, chain_of
 from archimedes.optimize.solvers.interior_point.native_loops import native_loops
 
 

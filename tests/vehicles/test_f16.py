@@ -295,16 +295,16 @@ def ahead(speed, alt):
 
 def test_trims_end_when_only_rounding_is_left(monkeypatch):
     """Residuals of 1e-17 are terms that cancel: more steps would only shuffle their rounding."""
-    from archimedes.control.operation import balance
+    from archimedes.control.operation import trim as operation
 
-    counts, search = [], balance.least_squares
+    counts, search = [], operation.least_squares
 
     def counted(*args, **options):
         found = search(*args, **options)
         counts.append(found.nfev)
         return found
 
-    monkeypatch.setattr(balance, "least_squares", counted)
+    monkeypatch.setattr(operation, "least_squares", counted)
     plane = load("f16")
     for speed in (150.0, 200.0, 300.0):
         start = ahead(speed, 3000.0)

@@ -11,7 +11,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.control.operation.named_numbers import named_numbers
 from archimedes.function import holds_traced
-from archimedes.optimize.problems.limits import limits
+from archimedes.optimize.problems.unknowns import limits
 from archimedes.sysid.fit_results import Fit
 from archimedes.sysid.timeseries import Timeseries
 from archimedes.sysid.weighted_fits import Problem, Solved, variances

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.control.blocks.limits import check_limits
+from archimedes.control.blocks.compensators import check_limits
 from archimedes.control.matrix_checks import check_positive, matrix, vector
 from archimedes.function import holds_traced
 from archimedes.optimize.small.quadratic import solve_qp

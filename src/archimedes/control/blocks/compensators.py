@@ -1,4 +1,9 @@
-"""Lead-lag compensators in steps."""
+"""Saturation and rate limits.
+
+Lead-lag compensators in steps.
+
+Digital filters that step.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +11,71 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.control.matrix_checks import check_positive
+from archimedes.control.matrix_checks import check_positive, vector
+from archimedes.function import holds_traced
 from archimedes.tree import field, struct
 
-__all__ = ["LeadLag"]
+__all__ = ["IIRFilter", "LeadLag", "Limiter", "check_limits", "limit"]
+
+
+def check_limits(lower: Any, upper: Any, rate: Any) -> None:
+    """Raise where known limits are crossed or a rate is negative."""
+    if not holds_traced((lower, upper)) and not np.all(np.less_equal(lower, upper)):
+        raise ValueError(f"lower must not be above upper, got {lower} and {upper}")
+    if not holds_traced(rate) and not np.all(np.greater_equal(rate, 0.0)):
+        raise ValueError(f"rate must not be negative (inf for no limit), got {rate}")
+
+
+def limit(value: Any, last: Any, lower: Any, upper: Any, change: Any) -> Any:
+    """Hold a value within limits, and within ``change`` of the last one, which has priority."""
+    held = np.minimum(np.maximum(value, lower), upper)
+    return np.minimum(np.maximum(held, last - change), last + change)
+
+
+@struct
+class Limiter:
+    """Saturation and rate limit, for numbers or arrays of several channels.
+
+    Parameters
+    ----------
+    dt : float
+        Length of a step in s.
+    lower : float or array, optional
+        Lower limit. -inf by default.
+    upper : float or array, optional
+        Upper limit. inf by default.
+    rate : float or array, optional
+        Largest change per second. inf by default.
+
+    Examples
+    --------
+    >>> limiter = Limiter(dt=0.1, lower=-1.0, upper=1.0, rate=5.0)
+    >>> state, output = limiter.step(0.0, 3.0)
+    >>> output
+    np.float64(0.5)
+    """
+
+    dt: Any = field(units="s")
+    lower: Any = -np.inf
+    upper: Any = np.inf
+    rate: Any = np.inf
+
+    def __post_init__(self) -> None:
+        check_positive(self.dt, "dt")
+        check_limits(self.lower, self.upper, self.rate)
+
+    def step(self, state: Any, input: Any) -> tuple[Any, Any]:
+        """Return the output, as state and as output.
+
+        Parameters
+        ----------
+        state : float or array
+            Output of the last step. Start with the first output.
+        input : float or array
+            Input.
+        """
+        output = limit(input, state, self.lower, self.upper, self.rate * self.dt)
+        return output, output
 
 
 @struct
@@ -87,3 +153,58 @@ class LeadLag:
             2 * self.lag + self.dt
         )
         return self.State(np.zeros(np.shape(output)) + input, output), output
+
+
+@struct
+class IIRFilter:
+    """The digital filter b/a, as `scipy.signal.lfilter` computes it (direct form II, transposed).
+
+    The coefficients are those of `scipy.signal.butter` and its relatives.
+
+    Parameters
+    ----------
+    b : array
+        Coefficients of the numerator in powers of 1/z.
+    a : array
+        Coefficients of the denominator in powers of 1/z.
+
+    Examples
+    --------
+    >>> smooth = IIRFilter(b=[0.5, 0.5], a=[1.0])
+    >>> state, output = smooth.step(smooth.start(), 1.0)
+    >>> output
+    np.float64(0.5)
+    """
+
+    b: Any
+    a: Any
+
+    def __post_init__(self) -> None:
+        a, b = vector(self.a, "a"), vector(self.b, "b")
+        size = max(a.shape[0], b.shape[0])
+        if min(a.shape[0], b.shape[0]) == 0:
+            raise ValueError("a and b must have at least one coefficient each")
+        if not holds_traced(a) and not (np.all(np.isfinite(a)) and a[0] != 0.0):
+            raise ValueError(f"a must hold finite numbers, the first of them not zero, got {a}")
+        pad = [np.concatenate([c, np.zeros(size - c.shape[0])]) / a[0] for c in (b, a)]
+        object.__setattr__(self, "b", pad[0])
+        object.__setattr__(self, "a", pad[1])
+
+    def start(self) -> Any:
+        """Return the state at rest."""
+        return np.zeros(self.a.shape[0] - 1)
+
+    def step(self, state: Any, input: Any) -> tuple[Any, Any]:
+        """Return the next state and the output, of one number.
+
+        Parameters
+        ----------
+        state : array
+            State: max(len(a), len(b)) - 1 numbers.
+        input : float
+            Input.
+        """
+        size = self.a.shape[0] - 1
+        later = np.concatenate([vector(state, "state", size), np.zeros(1)])
+        output = self.b[0] * input + later[0]
+        return later[1:] + self.b[1:] * input - self.a[1:] * output, output

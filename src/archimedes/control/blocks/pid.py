@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.control.blocks.limits import check_limits, limit
+from archimedes.control.blocks.compensators import check_limits, limit
 from archimedes.control.matrix_checks import check_positive
 from archimedes.function import holds_traced
 from archimedes.tree import field, struct

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.control.linear.riccati import care, dare, solve_definite
-from archimedes.control.linear.unreached_modes import ESTIMATOR
+from archimedes.control.linear.unstabilizable_modes import ESTIMATOR
 from archimedes.control.matrix_checks import matrix, symmetric_matrix
 from archimedes.function import holds_traced
 

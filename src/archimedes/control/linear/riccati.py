@@ -22,7 +22,7 @@ from archimedes.control.linear.lyapunov import (
     continuous_correction,
     discrete_correction,
 )
-from archimedes.control.linear.unreached_modes import REGULATOR, Words, no_solution
+from archimedes.control.linear.unstabilizable_modes import REGULATOR, Words, no_solution
 from archimedes.control.matrix_checks import matrix, symmetric_matrix
 from archimedes.function import holds_traced, stop_gradient
 from archimedes.function.matrix_balancing import (

@@ -1,4 +1,7 @@
-"""The linear system of small motions about a point."""
+"""The linear system of small motions about a point.
+
+Regulators of nonlinear models about an operating point.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,16 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.control.linear.regulators import dlqr, lqr
 from archimedes.control.linear.state_space import StateSpace
 from archimedes.control.operation.named_numbers import named_numbers
 from archimedes.errors import ShapeDtypeError
 from archimedes.function import jac
 from archimedes.function.identity.store import Current, form_of, prepared
 from archimedes.function.prepared_functions import prepared_function
+from archimedes.tree import struct
 
-__all__ = ["linearize"]
+__all__ = ["LQRDesign", "linearize", "lqr_design"]
 
 
 def linearize(
@@ -104,3 +109,107 @@ def linearize(
         outputs=seen[0],
         output_units=seen[1],
     )
+
+
+@struct
+class LQRDesign:
+    """A regulator about an operating point: u = u0 - K (x - x0).
+
+    Parameters
+    ----------
+    K : array (m, n)
+        Gain.
+    X : array (n, n)
+        Cost matrix: the cost from x is x'Xx.
+    x : tree
+        State of the operating point.
+    u : tree
+        Inputs of the operating point.
+    system : StateSpace
+        The linear system that it was designed for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from archimedes import control
+    >>> swing = lambda t, x, u: np.array([x[1], u[0] - np.sin(x[0])])
+    >>> design = control.lqr_design(swing, np.zeros(2), np.zeros(1), Q=np.eye(2), R=np.eye(1))
+    >>> design.K.round(4), design.system.A.round(4).tolist()
+    (array([[0.4142, 1.3522]]), [[0.0, 1.0], [-1.0, 0.0]])
+    """
+
+    K: Any
+    X: Any
+    x: Any
+    u: Any
+    system: StateSpace
+
+    def step(self, state: Any, input: Any) -> tuple[Any, Any]:
+        """Return the state, which is not used, and u with the structure of ``self.u``.
+
+        Parameters
+        ----------
+        state : tree
+            State of the block. It has none, so that any value will do, and is returned.
+        input : tree
+            State of the plant, with the structure of ``self.x``.
+        """
+        u, back = tree.ravel(self.u)
+        away = tree.ravel(input)[0] - tree.ravel(self.x)[0]
+        return state, back(u - self.K @ away)
+
+
+def lqr_design(
+    dynamics: Any,
+    x: Any,
+    u: Any,
+    Q: Any,
+    R: Any,
+    N: Any = None,
+    *,
+    dt: Any = None,
+    t: Any = 0.0,
+    args: tuple[Any, ...] = (),
+) -> LQRDesign:
+    """Linearize a model about an operating point and design a regulator for it.
+
+    It works inside compiled functions, so that :func:`vmap` designs for many operating points at
+    once.
+
+    Parameters
+    ----------
+    dynamics : callable
+        Function ``dynamics(t, x, u, *args)`` that returns dx/dt with the structure of x.
+    x : tree
+        State of the operating point.
+    u : tree
+        Inputs of the operating point.
+    Q : array (n, n) or (n,)
+        Weights of the states: a matrix, or its diagonal.
+    R : array (m, m) or (m,)
+        Weights of the inputs: a matrix, or its diagonal.
+    N : array (n, m), optional
+        Weights of the products of states and inputs. None by default.
+    dt : float, optional
+        Length of a step in s, for a regulator whose inputs are held over the steps. None, the
+        default, for continuous time.
+    t : float, optional
+        Time in s, 0 by default.
+    args : tuple, optional
+        Further arguments of the functions.
+
+    Examples
+    --------
+    >>> design = lqr_design(lambda t, x, u: np.array([x[1], u[0] + np.sin(x[0])]),
+    ...                     np.zeros(2), np.zeros(1), [1.0, 1.0], [1.0])
+    >>> design.K.round(4)
+    array([[2.4142, 2.4142]])
+    """
+    system = linearize(dynamics, x, u, t=t, args=args)
+    Q, R = (np.diag(M) if np.ndim(M) == 1 else M for M in (Q, R))
+    if dt is None:
+        K, X = lqr(system.A, system.B, Q, R, N)
+    else:
+        system = system.discretize(dt)
+        K, X = dlqr(system.A, system.B, Q, R, N)
+    return LQRDesign(K, X, x, u, system)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.control.blocks.limits import check_limits
+from archimedes.control.blocks.compensators import check_limits
 from archimedes.control.linear.riccati import solve_dare
 from archimedes.control.matrix_checks import matrix, symmetric_matrix, vector
 from archimedes.function import holds_traced

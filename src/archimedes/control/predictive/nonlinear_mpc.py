@@ -20,11 +20,10 @@ from archimedes import tree
 from archimedes.function import grad, hess, jac, scan, vmap, while_loop
 from archimedes.function.identity.store import Current
 from archimedes.optimize import OptimalControl, solve_qp
-from archimedes.optimize.optimal_control.equations import Equations
-from archimedes.optimize.optimal_control.guesses import Guess
+from archimedes.optimize.optimal_control.equations import Equations, Guess
 from archimedes.optimize.optimal_control.schemes import scheme_of
-from archimedes.optimize.problems.limits import limits, vector_like
-from archimedes.optimize.small.definite import UNROLLED, pivots
+from archimedes.optimize.problems.unknowns import limits, vector_like
+from archimedes.optimize.small.linear_algebra import UNROLLED, pivots
 from archimedes.tree import field, struct
 
 __all__ = ["NonlinearMPC"]

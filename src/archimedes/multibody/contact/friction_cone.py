@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archimedes.function import compile, custom_jvp, fori_loop, scan, vmap, while_loop
-from archimedes.optimize.small.products import times
+from archimedes.optimize.small.linear_algebra import times
 
 __all__ = ["cone_impulses", "normal_impulses"]
 

@@ -31,7 +31,7 @@ from archimedes.function.prepared_functions import prepared_function
 from archimedes.function.reproducible import matmul, norm, solve_least_squares
 from archimedes.optimize.fits.losses import LOSSES, Loss, scaled
 from archimedes.optimize.fits.results import LMResult, LMStatus
-from archimedes.optimize.problems.limits import limits, name_of
+from archimedes.optimize.problems.unknowns import limits, name_of
 
 __all__ = ["lm_solve"]
 

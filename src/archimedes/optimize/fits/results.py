@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.optimize.problems.solutions import Multipliers
-from archimedes.optimize.problems.statuses import Ended
+from archimedes.optimize.problems.results import Ended, Multipliers
 
 __all__ = ["LMResult", "LMStatus"]
 

@@ -12,17 +12,15 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import Compiled
-from archimedes.optimize.optimal_control.guesses import Guess
-from archimedes.optimize.optimal_control.layouts import Layout
+from archimedes.optimize.optimal_control.equations import Guess
 from archimedes.optimize.optimal_control.problem import OptimalControl, mesh_of
 from archimedes.optimize.optimal_control.solution import Answered, ControlSolution
-from archimedes.optimize.optimal_control.transcription import Transcription
+from archimedes.optimize.optimal_control.transcription import Layout, Transcription
 from archimedes.optimize.problems.blocks import Block
 from archimedes.optimize.problems.evaluation import Evaluator, Structure
-from archimedes.optimize.problems.limits import limits
 from archimedes.optimize.problems.tasks import Answer, Monitor, Settings, Task
-from archimedes.optimize.problems.unknowns import numbers_of
-from archimedes.optimize.solvers.by_name import CHAINED, check_method, solve_task
+from archimedes.optimize.problems.unknowns import limits, numbers_of
+from archimedes.optimize.solvers.solve_task import CHAINED, check_method, solve_task
 
 __all__ = ["Phases", "PhasesSolution"]
 

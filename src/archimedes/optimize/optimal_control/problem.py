@@ -11,8 +11,8 @@ import numpy as np
 from archimedes.errors import TraceError
 from archimedes.function.identity.store import form_of, prepared
 from archimedes.function.region_bodies import any_traced
-from archimedes.optimize.optimal_control.guesses import Guess
-from archimedes.optimize.optimal_control.refinement import refined
+from archimedes.optimize.optimal_control.equations import Guess
+from archimedes.optimize.optimal_control.mesh import refined
 from archimedes.optimize.optimal_control.schemes import scheme_of
 from archimedes.optimize.optimal_control.solution import ControlSolution
 from archimedes.optimize.optimal_control.transcription import Recordings, Transcription

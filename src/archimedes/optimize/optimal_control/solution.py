@@ -9,14 +9,13 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import vmap
-from archimedes.optimize.optimal_control.mesh_errors import mesh_errors
-from archimedes.optimize.problems.limits import limits
-from archimedes.optimize.problems.statuses import Ended, Status
+from archimedes.optimize.optimal_control.mesh import mesh_errors
+from archimedes.optimize.problems.results import Ended, Status
 from archimedes.optimize.problems.tasks import Answer, Task
+from archimedes.optimize.problems.unknowns import limits
 
 if TYPE_CHECKING:
-    from archimedes.optimize.optimal_control.layouts import Layout
-    from archimedes.optimize.optimal_control.transcription import Transcription
+    from archimedes.optimize.optimal_control.transcription import Layout, Transcription
 
 __all__ = ["Answered", "ControlSolution"]
 
@@ -221,7 +220,7 @@ class ControlSolution(Answered):
         """Estimated error of the states in each interval, relative to their size: (intervals,).
 
         Each interval is flown again, by small steps and with the control within its bounds; see
-        ``mesh_errors.py``.
+        ``mesh.py``.
         """
         return mesh_errors(self)
 
@@ -280,7 +279,7 @@ class ControlSolution(Answered):
 
     def as_guess(self) -> Any:
         """Return the trajectory as a start for another mesh."""
-        from archimedes.optimize.optimal_control.guesses import Guess
+        from archimedes.optimize.optimal_control.equations import Guess
 
         made = self._made.equations
 

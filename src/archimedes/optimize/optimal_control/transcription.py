@@ -1,4 +1,8 @@
-"""From a problem and a scheme to blocks of equations: nodes are a map, not an unrolled list.
+"""Where the unknowns of a mesh are.
+
+They are [t0, tf, p, states in order of time, controls in order of time], each divided by its size.
+
+From a problem and a scheme to blocks of equations: nodes are a map, not an unrolled list.
 
 The unknowns are [t0, tf, p, states in order of time, controls in order of time], each divided by
 its size (``scale``). Blocks: one for all intervals (running cost, defects, path constraints), one
@@ -9,6 +13,7 @@ index tables and data, not code.
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,22 +22,89 @@ from archimedes import tree
 from archimedes.function import vmap
 from archimedes.function.identity.store import Current
 from archimedes.function.prepared_functions import prepared_function
-from archimedes.optimize.optimal_control.equations import Equations
-from archimedes.optimize.optimal_control.guesses import Guess
-from archimedes.optimize.optimal_control.layouts import Layout
+from archimedes.optimize.optimal_control.equations import Equations, Guess
 from archimedes.optimize.optimal_control.schemes import Scheme
 from archimedes.optimize.optimal_control.solution import ControlSolution
 from archimedes.optimize.problems.blocks import Block, with_arguments
 from archimedes.optimize.problems.evaluation import Evaluator, Structure
-from archimedes.optimize.problems.limits import limits, vector_like
 from archimedes.optimize.problems.tasks import Monitor, Settings, Task
-from archimedes.optimize.problems.unknowns import numbers_of
-from archimedes.optimize.solvers.by_name import CHAINED, check_method, solve_task
+from archimedes.optimize.problems.unknowns import limits, numbers_of, vector_like
+from archimedes.optimize.solvers.solve_task import CHAINED, check_method, solve_task
 
 if TYPE_CHECKING:
     from archimedes.optimize.optimal_control.problem import OptimalControl
 
-__all__ = ["Recordings", "Transcription"]
+__all__ = ["Layout", "Recordings", "Transcription"]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the unknowns of a mesh are; see the module's text."""
+
+    scheme: Scheme
+    count: int  # intervals
+    np_: int
+    nx: int
+    nu: int
+
+    @property
+    def head(self) -> int:
+        """Numbers before the states."""
+        return 2 + self.np_
+
+    @property
+    def state_count(self) -> int:
+        """Points with states."""
+        return self.count * (len(self.scheme.state_points) - 1) + 1
+
+    @property
+    def control_count(self) -> int:
+        """Points with controls."""
+        b = len(self.scheme.control_points)
+        return self.count * (b - 1) + 1 if self.scheme.shares_controls else self.count * b
+
+    @property
+    def size(self) -> int:
+        """All unknowns."""
+        return self.head + self.state_count * self.nx + self.control_count * self.nu
+
+    def state_index(self) -> np.ndarray:
+        """Where the states of each interval are, (count, points, nx)."""
+        a = len(self.scheme.state_points)
+        points = np.arange(self.count)[:, None] * (a - 1) + np.arange(a)
+        return self.head + points[:, :, None] * self.nx + np.arange(self.nx)
+
+    def control_index(self) -> np.ndarray:
+        """Where the controls of each interval are, (count, points, nu)."""
+        b = len(self.scheme.control_points)
+        stride = b - 1 if self.scheme.shares_controls else b
+        points = np.arange(self.count)[:, None] * stride + np.arange(b)
+        start = self.head + self.state_count * self.nx
+        return start + points[:, :, None] * self.nu + np.arange(self.nu)
+
+    def state_times(self, mesh: np.ndarray) -> np.ndarray:
+        """Return s of all states."""
+        return self._times(mesh, self.scheme.state_points[:-1], [1.0])
+
+    def control_times(self, mesh: np.ndarray) -> np.ndarray:
+        """Return s of all controls."""
+        points = self.scheme.control_points
+        return self._times(
+            mesh,
+            points[:-1] if self.scheme.shares_controls else points,
+            [1.0] if self.scheme.shares_controls else [],
+        )
+
+    def order(self, mesh: np.ndarray) -> np.ndarray:
+        """Return the time of each unknown, nan for those that touch every interval."""
+        states = np.repeat(self.state_times(mesh), self.nx)
+        controls = np.repeat(self.control_times(mesh), self.nu)
+        return np.concatenate([np.full(self.head, np.nan), states, controls])
+
+    def _times(self, mesh: np.ndarray, points: Any, last: list[float]) -> np.ndarray:
+        h = np.diff(mesh)
+        return np.append((mesh[:-1, None] + h[:, None] * np.array(points)).ravel(), last)
+
 
 #: With this many intervals solving takes longer than compiling.
 OFTEN = 20

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from archimedes.optimize.problems.statuses import Status
+from archimedes.optimize.problems.results import Status
 from archimedes.optimize.problems.tasks import Task
 
 __all__ = ["Optimality", "check_optimality"]

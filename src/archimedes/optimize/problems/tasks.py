@@ -1,19 +1,24 @@
-"""What a solver is given and what it gives back, as plain vectors."""
+"""What a solver is given and what it gives back, as plain vectors.
+
+Ctrl-C while foreign code calls back: noted, never raised where nobody could catch it.
+"""
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from archimedes.optimize.problems.evaluation import Evaluator
-from archimedes.optimize.problems.solutions import Iteration
-from archimedes.optimize.problems.statuses import Status
+from archimedes.optimize.problems.results import Iteration, Status
 
-__all__ = ["Answer", "Monitor", "Settings", "Task", "violation"]
+__all__ = ["Answer", "Monitor", "Settings", "Task", "noting_interrupts", "violation"]
 
 
 @dataclass(frozen=True)
@@ -151,3 +156,26 @@ class Monitor:
         except KeyboardInterrupt as stop:
             self.failed(stop)
             return True
+
+
+@contextmanager
+def noting_interrupts(monitor: Monitor) -> Iterator[None]:
+    """Have Ctrl-C tell the monitor to stop; pressed again, it raises as ever.
+
+    Python raises KeyboardInterrupt wherever the main thread happens to be, which may be in a
+    callback before anything there can catch it. A handler that the user has set stays.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+
+    def note(*_: Any) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        monitor.failed(KeyboardInterrupt())
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

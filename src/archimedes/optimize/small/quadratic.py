@@ -9,7 +9,7 @@ the proximal terms that make P semidefinite and dependent rows harmless. A Newto
     (P + rho I + C^T D C) dx = right,   D = y1/s1 + y2/s2,  or 1/delta where l = u
 
 Unknowns, rows and cost are given units first, in which their numbers have size 1
-(`equilibration.py`); whether a point is a solution does not depend on units.
+(`quadratic_steps.py`); whether a point is a solution does not depend on units.
 
 Sources: S. Mehrotra, SIAM J. Optim. 2(4), 1992 (predictor and corrector); R. Schwan et al.,
 "PIQP: a proximal interior-point quadratic programming solver", CDC 2023 (proximal terms);
@@ -28,14 +28,12 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import Compiled, is_traced, stop_gradient, while_loop
-from archimedes.optimize.problems.recorded_solutions import attached
-from archimedes.optimize.problems.solutions import Multipliers
-from archimedes.optimize.problems.statuses import Status
-from archimedes.optimize.small.definite import pivots
-from archimedes.optimize.small.equilibration import equilibrate
-from archimedes.optimize.small.products import (
+from archimedes.optimize.problems.results import Multipliers, Status
+from archimedes.optimize.problems.sensitivity import attached
+from archimedes.optimize.small.linear_algebra import (
     LimitedRows,
     in_loops,
+    pivots,
     records_loops,
     row_maxima,
     scale,
@@ -48,6 +46,7 @@ from archimedes.optimize.small.quadratic_steps import (
     NOT_FINITE,
     SOLVED,
     STALLED,
+    equilibrate,
 )
 from archimedes.tree import struct
 

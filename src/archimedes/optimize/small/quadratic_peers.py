@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.installation import install_command
-from archimedes.optimize.problems.statuses import Status
+from archimedes.optimize.problems.results import Status
 from archimedes.optimize.small.quadratic import QPSolution
 
 __all__ = ["PEERS", "solve_by_peer"]

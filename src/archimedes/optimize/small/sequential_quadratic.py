@@ -23,8 +23,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.function import cond, grad, hess, jac, while_loop
-from archimedes.optimize.small.definite import pivots
-from archimedes.optimize.small.products import gram, times, transposed_times
+from archimedes.optimize.small.linear_algebra import gram, pivots, times, transposed_times
 from archimedes.optimize.small.quadratic import solve_rows
 from archimedes.optimize.small.quadratic_steps import (
     INFEASIBLE,

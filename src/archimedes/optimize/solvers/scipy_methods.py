@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.optimize.problems.statuses import Status
+from archimedes.optimize.problems.results import Status
 from archimedes.optimize.problems.tasks import Answer, Task
 
 __all__ = ["METHODS", "solve"]

@@ -1,4 +1,16 @@
-"""Newton steps of the barrier problem, and how far a point is from its solution.
+"""Points between bounds: distances, multipliers of the bounds, barrier terms, longest steps.
+
+Symbols: w (N,) the unknowns x and the slacks s of inequalities, low <= w <= high. The *sides* are
+the bounds that exist, the lower ones first: d > 0 are the distances of w to them, z >= 0 their
+multipliers, mu the barrier's weight.
+
+A task in the form the method works on: free unknowns in the order of a chain, slacks, scales.
+
+Symbols: w = [x, s] the free unknowns and the slacks of inequalities; the constraints are
+c(w) = 0 with c = g - low for equations and g - s for inequalities, f and c scaled so that no slope
+at the start is above 100.
+
+Newton steps of the barrier problem, and how far a point is from its solution.
 
 Equation and section numbers: Waechter, Biegler, Math. Program. 106, 2006. The loops over
 unknowns and sides are native (``point_loops.py``).
@@ -6,16 +18,171 @@ unknowns and sides are native (``point_loops.py``).
 
 from __future__ import annotations
 
+from math import inf, log
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from archimedes.optimize.problems.tasks import Task
-from archimedes.optimize.solvers.interior_point.banded_system import Care
-from archimedes.optimize.solvers.interior_point.barrier import barrier
-from archimedes.optimize.solvers.interior_point.scaled_problem import ScaledProblem
+from archimedes.optimize.problems.evaluation import summed
+from archimedes.optimize.problems.results import Status
+from archimedes.optimize.problems.tasks import Answer, Task
+from archimedes.optimize.solvers.interior_point.banded_system import BandedSystem, Care, chain_of
 
-__all__ = ["LineSearchFailed", "NewtonSteps", "Point", "Step", "Trial"]
+__all__ = [
+    "Bounds",
+    "LineSearchFailed",
+    "NewtonSteps",
+    "Point",
+    "ScaledProblem",
+    "Step",
+    "Trial",
+    "barrier",
+    "fastest",
+    "longest",
+]
+
+#: How far from a bound a start is moved: this much, or this part of the way to the other bound.
+PUSH, PART = 1e-2, 1e-2
+
+
+class Bounds:
+    """The bounds of w, of which any may be missing."""
+
+    def __init__(self, low: np.ndarray, high: np.ndarray) -> None:
+        self.size = low.size
+        at_low, at_high = np.flatnonzero(low > -np.inf), np.flatnonzero(high < np.inf)
+        #: Whose side it is, where it lies, and in which direction w moves away from it.
+        self.at = np.concatenate([at_low, at_high])
+        self.edge = np.concatenate([low[at_low], high[at_high]])
+        self.away = np.repeat([1.0, -1.0], [at_low.size, at_high.size])
+        self._low, self._high = low, high
+        self.count = self.at.size
+
+    def inside(self, w: np.ndarray, push: float = PUSH, part: float = PART) -> np.ndarray:
+        """Return w moved off its bounds (Waechter, Biegler 2006, section 3.6)."""
+        low, high = self._low, self._high
+        with np.errstate(invalid="ignore"):
+            across = high - low
+            off = np.minimum(push * np.maximum(1.0, np.abs(low)), part * across)
+            w = np.where(np.isfinite(low), np.maximum(w, low + off), w)
+            off = np.minimum(push * np.maximum(1.0, np.abs(high)), part * across)
+            return np.where(np.isfinite(high), np.minimum(w, high - off), w)
+
+    def distances(self, w: np.ndarray) -> np.ndarray:
+        """Return the distances to the sides."""
+        d = w.take(self.at)
+        d -= self.edge
+        d *= self.away
+        return d
+
+    def towards(self, dw: np.ndarray) -> np.ndarray:
+        """Return how fast the distances grow along dw."""
+        d = dw.take(self.at)
+        d *= self.away
+        return d
+
+    def spread(self, values: np.ndarray) -> np.ndarray:
+        """Return (N,): for each of w the sum over its sides."""
+        return summed(self.at, values, self.size)
+
+    def pull(self, values: np.ndarray) -> np.ndarray:
+        """Return (N,): -values at lower bounds, values at upper ones, as multipliers pull."""
+        return summed(self.at, -self.away * values, self.size)
+
+
+def barrier(product: float, power: float, outside: float) -> float:
+    """Return -(sum of the logarithms of the distances), whose product is product * 2**power."""
+    return inf if outside else -(log(product) + power * log(2.0))
+
+
+def longest(falls: float, part: float) -> float:
+    """Return the longest step, at most 1, after which 1 - part of each value is left.
+
+    ``falls`` is the largest part of a value that a whole step takes away.
+    """
+    return part / falls if falls > part else 1.0
+
+
+def fastest(values: np.ndarray, steps: np.ndarray) -> float:
+    """Return the largest part of a value that a whole step takes away."""
+    return -float((steps / values).min()) if values.size else 0.0
+
+
+MOST_SLOPE, LEAST_SCALE = 100.0, 1e-8
+#: Bounds are relaxed by this much, so that there is room between them.
+RELAXED = 1e-10
+
+
+class ScaledProblem:
+    """Functions of w, and answers in the task's terms."""
+
+    def __init__(self, task: Task, loops: Any) -> None:
+        self.task, self.evaluator = task, task.evaluator
+        structure = self.structure = task.evaluator.structure
+        free = task.lower < task.upper
+        self.key = (free.tobytes(), None if task.order is None else task.order.tobytes())
+        found = structure.prepared.pop(self.key, None)
+        if found is None:
+            chain = chain_of(structure.patterns, free, task.order)
+            found = BandedSystem(structure, chain, loops)
+        self.system: BandedSystem = found
+        self.loops = loops
+        self.chain = found.chain
+        self.kept = np.concatenate([self.chain.band, self.chain.border])
+        self.n = self.kept.size
+        self.equal = task.low == task.high
+        self.inequalities = np.flatnonzero(~self.equal)
+        self.slacks = self.inequalities.size
+        self.fixed = np.where(free, 0.0, task.lower)
+        self.iterations = 0
+        self._scale(task.start)
+
+    def _scale(self, x: np.ndarray) -> None:
+        """Choose scales of objective and rows (3.8)."""
+        gradient, parts = self.evaluator.slope_parts(x)
+        self.system.take_jacobian(parts)
+        rows = self.system.largest_of_rows()
+        slope = np.max(np.abs(gradient[self.kept]), initial=0.0)
+        self.f_scale = max(LEAST_SCALE, min(1.0, MOST_SLOPE / max(slope, 1e-300)))
+        self.row_scale = np.maximum(
+            LEAST_SCALE, np.minimum(1.0, MOST_SLOPE / np.maximum(rows, 1e-300))
+        )
+        low, high = self.task.low * self.row_scale, self.task.high * self.row_scale
+        self.target = np.where(self.equal, low, 0.0)
+        low_w = np.concatenate([self.task.lower[self.kept], low[self.inequalities]])
+        high_w = np.concatenate([self.task.upper[self.kept], high[self.inequalities]])
+        low_w -= np.where(np.isfinite(low_w), RELAXED * np.maximum(1.0, np.abs(low_w)), 0.0)
+        high_w += np.where(np.isfinite(high_w), RELAXED * np.maximum(1.0, np.abs(high_w)), 0.0)
+        self.bounds = Bounds(low_w, high_w)
+
+    def transposed(self, lam: np.ndarray) -> np.ndarray:
+        """Return the product of the Jacobian's transpose and lam, slacks included."""
+        own = self.system.transposed(lam)
+        return np.concatenate([own, -lam[self.inequalities]]) if self.slacks else own
+
+    def multipliers(
+        self, x: np.ndarray, lam: np.ndarray, z: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the multipliers of the task's constraints and bounds."""
+        lam_g = lam * self.row_scale / self.f_scale
+        both = self.bounds.pull(z) / self.f_scale
+        lam_x = np.zeros(x.size)
+        lam_x[self.kept] = both[: self.n]
+        held = ~(self.task.lower < self.task.upper)
+        if np.any(held):
+            gradient, parts = self.evaluator.slope_parts(x)
+            lam_x[held] = -(gradient + self.system.held(parts, lam_g))[held]
+        return lam_g, lam_x
+
+    def answer_at(self, x: np.ndarray, lam: np.ndarray, z: np.ndarray, status: Status) -> Answer:
+        """Return a point in the task's terms; where it was interrupted, the best one."""
+        best = self.task.monitor.best
+        lam_g, lam_x = self.multipliers(x, lam, z)
+        if status in (Status.INTERRUPTED, Status.TIME_LIMIT) and best is not None:
+            x = best
+        x = np.clip(x, self.task.lower, self.task.upper)
+        return Answer(x, lam_g, lam_x, status, self.iterations)
+
 
 S_MAX, LARGEST_SHIFT, DAMPED = 100.0, 1e20, 1e-2
 SMALL_MULTIPLIER, MOST_MULTIPLIER = 10.0, 1e3

@@ -14,8 +14,7 @@ from archimedes.function import grad, hess, is_traced, jac
 from archimedes.function.derivatives.linearity import is_linear, is_quadratic
 from archimedes.function.identity.store import Current, form_of, prepared
 from archimedes.function.prepared_functions import prepared_function
-from archimedes.optimize.problems.limits import check_order, limits, vector_like
-from archimedes.optimize.problems.unknowns import as_unknowns
+from archimedes.optimize.problems.unknowns import as_unknowns, check_order, limits, vector_like
 from archimedes.optimize.small.quadratic import QPSolution, solve_qp
 from archimedes.optimize.small.quadratic_peers import solve_by_peer
 

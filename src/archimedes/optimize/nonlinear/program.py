@@ -1,9 +1,15 @@
-"""A problem as users write it, for one structure of unknowns and arguments: blocks and layouts."""
+"""Constraints as users give them: a function, or several by name, with limits for each.
+
+``AtPlaces``: a function of few unknowns, used at many places of a large problem.
+
+A problem as users write it, for one structure of unknowns and arguments: blocks and layouts.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,16 +17,16 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.errors import explained
-from archimedes.function import Compiled
+from archimedes.function import Compiled, vmap
 from archimedes.function.derivatives.map_places import taken_apart
+from archimedes.function.identity.object_parts import PARTS
 from archimedes.function.identity.store import Current
 from archimedes.function.implicit_functions import Fixed
 from archimedes.function.prepared_functions import prepared_function
-from archimedes.optimize.nonlinear.places import AtPlaces
 from archimedes.optimize.problems.blocks import Block, with_arguments
 from archimedes.optimize.problems.evaluation import Structure
-from archimedes.optimize.problems.unknowns import shapes_of
-from archimedes.optimize.small.products import UNROLLED
+from archimedes.optimize.problems.unknowns import limits, shapes_of
+from archimedes.optimize.small.linear_algebra import UNROLLED
 from archimedes.optimize.small.sequential_quadratic import (
     first_state,
     last_state,
@@ -28,7 +34,166 @@ from archimedes.optimize.small.sequential_quadratic import (
     solve_nlp,
 )
 
-__all__ = ["Program", "unfixed"]
+__all__ = [
+    "AtPlaces",
+    "Program",
+    "check_objective",
+    "constraint_limits",
+    "is_list",
+    "list_names",
+    "named_constraints",
+    "residuals_by_name",
+    "unfixed",
+]
+
+#: Without limits a constraint is an equation.
+EQUATION = (0.0, 0.0)
+
+
+def named_constraints(constr: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return the names of constraints and their functions.
+
+    ``constr`` is None, a function, whose name is None here, a dict of functions, or a list of
+    them, which are named by their ``__name__`` (or constr0, constr1, ...).
+    """
+    if constr is None:
+        return (), ()
+    if callable(constr):
+        return (None,), (constr,)
+    if isinstance(constr, Mapping):
+        named = dict(constr)
+    elif is_list(constr):
+        named = dict(zip(list_names(constr), constr))
+    else:
+        raise TypeError(
+            f"constr must be a function, a dict of functions or a list of them, got "
+            f"{type(constr).__name__}: write constr=c, not constr=c(x)"
+        )
+    for name, function in named.items():
+        if not callable(function):
+            raise TypeError(f"constr[{name!r}] must be a function, got {type(function).__name__}")
+    return tuple(named), tuple(named.values())
+
+
+def is_list(constr: Any) -> bool:
+    """Whether constraints are given as a list."""
+    return isinstance(constr, Sequence) and not isinstance(constr, str)
+
+
+def list_names(constr: Sequence[Any]) -> list[str]:
+    """Return names of functions in a list: their own where those tell them apart."""
+    own = [getattr(function, "__name__", "<lambda>") for function in constr]
+    count = Counter(own)
+    unique = [name != "<lambda>" and count[name] == 1 for name in own]
+    return [name if good else f"constr{k}" for k, (name, good) in enumerate(zip(own, unique))]
+
+
+def constraint_limits(given: Any, like: Any, constr: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return low and high (m,) of constraints whose values are like ``like``."""
+    if is_list(constr) and given is not None and not isinstance(given, Mapping):
+        if len(given) != len(constr):
+            raise ValueError(
+                f"constr_bounds lists {len(given)} pairs (lower, upper) for {len(constr)} "
+                "constraints"
+            )
+        given = dict(zip(list_names(constr), given))
+    return limits(given, like, "constr_bounds", EQUATION)
+
+
+def residuals_by_name(
+    g: np.ndarray, low: np.ndarray, high: np.ndarray, like: Any
+) -> dict[str, float]:
+    """Return by how much each leaf of the constraints is violated at most."""
+    off = np.maximum(np.maximum(low - g, g - high), 0.0)
+    leaves, treedef = tree.flatten(like)
+    found, at = {}, 0
+    for leaf, path in zip(leaves, treedef.paths("constr")):
+        size = int(np.size(leaf))
+        found[path] = float(np.max(off[at : at + size], initial=0.0))
+        at += size
+    return found
+
+
+class AtPlaces:
+    """A function that is evaluated at many places: many terms or constraints.
+
+    For all k it is ``func(z, *data[k], *args)`` with z = x[index[k]]. As the objective of
+    :func:`minimize` it is the sum of the terms, as a constraint their array (places, ...). Only
+    `func` is recorded, differentiated and compiled, so that the time to set up does not depend on
+    the number of places. They are evaluated together on SIMD lanes. Called with unknowns, it
+    evaluates all places as a plain function.
+
+    Parameters
+    ----------
+    func : callable
+        Function ``func(z, *data[k], *args)`` of the unknowns z at one place.
+    index : array of int (places, nz)
+        Numbers of the ravelled unknowns that each place takes.
+    *data
+        Arrays with a row for each place.
+
+    Examples
+    --------
+    >>> pairs = np.stack([np.arange(4), np.arange(1, 5)], axis=1)
+    >>> AtPlaces(lambda z: z[1] - z[0], pairs)(np.arange(5.0) ** 2)
+    array([1., 3., 5., 7.])
+    """
+
+    def __init__(self, func: Callable[..., Any], index: Any, *data: Any) -> None:
+        if not callable(func):
+            raise TypeError("AtPlaces: func must be a function of z, the unknowns of one place")
+        self.func = func
+        self.index = np.array(index)
+        if self.index.ndim != 2 or not np.issubdtype(self.index.dtype, np.integer):
+            raise ValueError(
+                f"AtPlaces: index must be an array of integers (places, unknowns of each), it is "
+                f"{self.index.dtype} of shape {self.index.shape}"
+            )
+        self.data = tuple(np.asarray(rows) * 1.0 for rows in data)
+        for k, rows in enumerate(self.data):
+            if len(rows) != len(self.index):
+                raise ValueError(
+                    f"AtPlaces: data {k} has {len(rows)} rows for {len(self.index)} places"
+                )
+        for rows in (self.index, *self.data):
+            rows.flags.writeable = False  # so that nobody need compare them
+        self.__name__ = getattr(func, "__name__", "places")
+
+    def __call__(self, x: Any, *args: Any) -> Any:
+        """Return the values at all places, (places, ...)."""
+        flat = tree.ravel(x)[0]
+        axes = (0,) * (1 + len(self.data)) + (None,) * len(args)
+        return vmap(self.func, in_axes=axes)(flat[self.index], *self.data, *args)
+
+    def check(self, size: int, what: str) -> None:
+        """Raise if a place takes an unknown that is not there.
+
+        Parameters
+        ----------
+        size : int
+            Number of unknowns.
+        what : str
+            Name in the error message.
+        """
+        if self.index.size and not 0 <= self.index.min() <= self.index.max() < size:
+            raise ValueError(
+                f"{what}: index goes from {self.index.min()} to {self.index.max()}, but there are "
+                f"{size} unknowns"
+            )
+
+
+PARTS[AtPlaces] = lambda places: (places.func, places.index, *places.data)
+
+
+def check_objective(parts: Sequence[Any]) -> Any:
+    """Return the part that names an objective; raise if one is no function."""
+    if not parts or not all(callable(part) for part in parts):
+        bad = [type(part).__name__ for part in parts if not callable(part)]
+        raise TypeError(
+            f"obj must be a function (or a list of functions to add), got "
+            f"{bad[0] if bad else 'an empty list'}: write minimize(f, x0), not minimize(f(x0), x0)"
+        )
+    return parts[0]
 
 
 class Program:

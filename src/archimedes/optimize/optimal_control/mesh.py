@@ -9,6 +9,8 @@ equations hold, and still the states are off, because the switch is somewhere el
 interval is flown a second time, with a step that has the same mean.
 
 Symbols: s in [0, 1] along an interval, m mean controls of intervals.
+
+Meshes made finer where the error is largest.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import numpy as np
 if TYPE_CHECKING:
     from archimedes.optimize.optimal_control.solution import ControlSolution
 
-__all__ = ["mesh_errors"]
+__all__ = ["mesh_errors", "refined"]
 
 #: States count as at least this part of the size that guess and bounds give them.
 LEAST_SIZE = 1e-5
@@ -107,3 +109,24 @@ def _flown(
         doubt = (np.abs(fine - coarse) / size).max(axis=(1, 2))
         known = np.isfinite(off) & (doubt <= TRUSTED * off + 1e-12)
     return np.where(known, off, np.nan)
+
+
+#: An interval is cut into at most this many at a time.
+MOST = 4
+
+
+def refined(solution: Any, tol: float, order: int) -> np.ndarray | None:
+    """Return a mesh on which errors should be below ``tol``, or None if they are.
+
+    An interval whose error is e is cut into (e / tol)^(1/(order + 1)) parts, at most ``MOST``.
+    """
+    if not tol > 0:
+        raise ValueError(f"mesh_tol = {tol} must be positive")
+    errors, mesh = solution.errors, solution.mesh
+    if np.all(errors <= tol):
+        return None
+    wanted = np.ceil((np.maximum(errors, 1e-300) / tol) ** (1.0 / (order + 1)))
+    parts = np.clip(wanted, 1, MOST).astype(int)
+    parts = np.where((errors > tol) & (parts < 2), 2, parts)
+    pieces = [np.linspace(a, b, n, endpoint=False) for a, b, n in zip(mesh[:-1], mesh[1:], parts)]
+    return np.append(np.concatenate(pieces), 1.0)

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from archimedes.optimize.problems.optimality import LEAST, Optimality, check_optimality
-from archimedes.optimize.problems.runaways import Runaway
-from archimedes.optimize.problems.statuses import Status
-from archimedes.optimize.problems.tasks import Answer, Task, violation
-from archimedes.optimize.solvers.interrupts import noting_interrupts
+from archimedes.optimize.problems.results import Status
+from archimedes.optimize.problems.tasks import Answer, Task, noting_interrupts, violation
+from archimedes.optimize.problems.unboundedness import Runaway
 
 __all__ = ["CHAINED", "check_method", "solve_task"]
 
@@ -100,7 +99,7 @@ def _answered(task: Task, method: str) -> Answer:
         answer.details = answer.details or "by method='ipm': more equations than free unknowns"
     if answer.status.success or not task.low.size:
         return answer
-    from archimedes.optimize.solvers.interior_point.feasibility import judged
+    from archimedes.optimize.solvers.interior_point.restoration import judged
 
     answer, feasible = judged(task, answer)
     if feasible is None or answer.status is Status.ITERATION_LIMIT:
@@ -178,7 +177,7 @@ def _beside(task: Task, x: np.ndarray, descent: np.ndarray) -> np.ndarray:
 
 
 def _by_interior_point(task: Task) -> Answer:
-    from archimedes.optimize.solvers.interior_point.solve import solve
+    from archimedes.optimize.solvers.interior_point.method import solve
 
     return solve(task)
 
