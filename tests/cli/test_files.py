@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 
 from archimedes.cli import main
-from archimedes.cli.flight_templates import TEMPLATES
+from archimedes.cli.run_file import flight_templates
 from archimedes.simulate import Trajectory
 from archimedes.spatial import Quaternion
 from archimedes.vehicles import FlightState, load
 from tests.marking import long_after
 from tests.viewer.scenes import HOSTILE, tumbling
 
+TEMPLATES = {name: path.read_text("utf-8") for name, path in flight_templates().items()}
 FLIGHT = TEMPLATES["multirotor"].replace("duration: 8.0", "duration: 0.5")
 #: Rotors that stop: 10 m to fall.
 FALL = """\

@@ -10,6 +10,8 @@ import pytest
 
 import archimedes as arc
 from archimedes.errors import StructError
+from archimedes.simulate import Trajectory
+from archimedes.spatial import Quaternion, RigidBody
 from archimedes.vehicles import (
     F16,
     Car,
@@ -21,6 +23,8 @@ from archimedes.vehicles import (
     parameter_file,
     two_stage_rocket,
 )
+from archimedes.vehicles.configurations import VehicleConfig
+from archimedes.viewer import box, view
 
 NAMES = ["car", "f16", "multirotor", "rocket", "satellite"]
 
@@ -118,8 +122,8 @@ def test_parts_are_exchanged_by_keyword():
         ("f16", "[0.0, 756", "[5.0, 756", "F16.inertia must be symmetric"),
         ("f16", "[0.0, 756", "[756", "inertia: the rows of an array must have equal lengths"),
         ("f16", "rotating_earth", "mars", "world: expected one of 'flat_earth', 'rotating"),
-        ("f16", "type: f16", "type: f15", "type: expected one of 'f16', 'multirotor'"),
-        ("f16", "type: f16", "", r"type: expected a 'type' \(one of 'f16', "),
+        ("f16", "type: f16", "type: f15", "type: expected one of 'car', 'f16', 'multirotor'"),
+        ("f16", "type: f16", "", r"type: expected a 'type' \(one of 'car', 'f16', "),
         ("multirotor", "count: 4", "count: 3", "rotors: ring: count=3 must be even"),
         ("multirotor", "count: 4", "count: 4.0", "rotors.count: expected an integer, got 4.0"),
         ("multirotor", "arm: 0.23", "arm: 0", "rotors: ring: arm must be positive"),
@@ -174,3 +178,28 @@ def test_import_stays_cheap():
         "import archimedes.vehicles; assert 'yaml' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_vehicle_of_ones_own_loads_and_shows_itself(tmp_path):
+    """A configuration with a type and a method `add_to_scene` are all it takes."""
+
+    @arc.struct
+    class Glider:
+        mass: float
+
+        def add_to_scene(self, scene, flight):
+            flight.place(None, scene)
+            scene.bodies.append(flight.body([box([1.0, 6.0, 0.2])]))
+
+    class GliderConfig(VehicleConfig, type="glider"):
+        makes = Glider
+        mass: float
+
+    path = tmp_path / "mine.yaml"
+    path.write_text("type: glider\nmass: 300.0\n", "utf-8")
+    glider = load(path)
+    assert isinstance(glider, Glider) and glider.mass == 300.0
+    zeros = np.zeros((2, 3))
+    x = RigidBody.State(zeros, Quaternion(np.eye(4)[[0, 0]]), zeros, zeros)
+    (body,) = view(glider, Trajectory(np.arange(2.0), x)).scene.bodies
+    assert body.radius > 3.0

@@ -6,15 +6,20 @@ import numpy as np
 import pytest
 
 from archimedes import multibody as mb
+from archimedes.demos.t_handle import handle_meshes
 from archimedes.environment import WGS84, geodetic_to_ecef, ned
 from archimedes.simulate import Trajectory
 from archimedes.spatial import Quaternion, RigidBody
 from archimedes.vehicles import FlatEarth, Projectile, RotatingEarth
+from archimedes.vehicles.car.car_scene import car_meshes
+from archimedes.vehicles.f16.f16_scene import fighter, fighter_surfaces
+from archimedes.vehicles.multirotor.multirotor_scene import multirotor_meshes
+from archimedes.vehicles.rocket.rocket_scene import rocket_nose, rocket_stage
+from archimedes.vehicles.satellite.satellite_scene import satellite_meshes
 from archimedes.viewer import Body, Chart, Ghosts, Mesh, Scene, box, panel, revolve, sphere, view
+from archimedes.viewer.actors import placing_of
 from archimedes.viewer.meshes import capsule, cylinder, moved
 from archimedes.viewer.packing import corner_normals
-from archimedes.viewer.placing import placing_of
-from archimedes.viewer.shapes import aircraft, small_vehicles, spacecraft
 from tests.viewer.scenes import falling, tumbling
 
 
@@ -42,14 +47,14 @@ def test_solids_are_closed_and_look_outwards(mesh, exact):
 @pytest.mark.parametrize(
     "meshes",
     [
-        aircraft.fighter(),
-        [m for part in aircraft.fighter_surfaces().values() for m in part],
-        spacecraft.satellite(),
-        spacecraft.rocket_stage(0.0, 10.0, 1.0, "#ff0000"),
-        spacecraft.rocket_nose(10.0, 3.0, 1.0),
-        small_vehicles.multirotor([[0.2, 0.2, 0], [-0.2, 0.2, 0], [-0.2, -0.2, 0], [0.2, -0.2, 0]]),
-        small_vehicles.car(1.2, 1.4, 1.5, 0.5),
-        small_vehicles.t_handle(),
+        fighter(),
+        [m for part in fighter_surfaces().values() for m in part],
+        satellite_meshes(),
+        rocket_stage(0.0, 10.0, 1.0, "#ff0000"),
+        rocket_nose(10.0, 3.0, 1.0),
+        multirotor_meshes([[0.2, 0.2, 0], [-0.2, 0.2, 0], [-0.2, -0.2, 0], [0.2, -0.2, 0]]),
+        car_meshes(1.2, 1.4, 1.5, 0.5),
+        handle_meshes(),
     ],
 )
 def test_parts_of_vehicles_look_outwards(meshes):
@@ -58,7 +63,7 @@ def test_parts_of_vehicles_look_outwards(meshes):
 
 
 def test_the_fighter_is_as_large_as_an_f16_and_symmetric():
-    points = np.concatenate([m.vertices for m in aircraft.fighter()])
+    points = np.concatenate([m.vertices for m in fighter()])
     length, span = np.ptp(points[:, 0]), np.ptp(points[:, 1])
     assert 14.0 < length < 17.0 and 9.0 < span < 10.2
     assert points[:, 1].max() == pytest.approx(-points[:, 1].min())

@@ -8,20 +8,27 @@ from pathlib import Path
 from typing import Any
 
 from archimedes.cli.answers import CommandError, print_json
-from archimedes.cli.flight_templates import TEMPLATES
 from archimedes.cli.folders import input_file, output_file, output_folder
 
-__all__ = ["declare", "run"]
+__all__ = ["declare", "flight_templates", "run"]
 
 FOLDER = "archimedes_run"
 #: A description is short; what is longer is no description.
 MOST = 16 * 2**20
 
 
+def flight_templates() -> dict[str, Path]:
+    """Return the files to start from, by vehicle: each lies in the folder of its vehicle."""
+    vehicles = Path(__file__).parents[1] / "vehicles"
+    return {path.parent.name: path for path in sorted(vehicles.glob("*/*_flight.yaml"))}
+
+
 def declare(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("file", type=Path, nargs="?", help="the flight, YAML or JSON")
-    parser.add_argument("--template", choices=sorted(TEMPLATES), help="print a file to start from")
+    parser.add_argument(
+        "--template", choices=list(flight_templates()), help="print a file to start from"
+    )
     parser.add_argument(
         "--output", type=Path, default=Path(FOLDER), help=f"folder for results (default: {FOLDER})"
     )
@@ -31,7 +38,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Fly it and write trajectory, table and page."""
     if options.template:
-        print(TEMPLATES[options.template], end="")
+        print(flight_templates()[options.template].read_text("utf-8"), end="")
         return 0
     if options.file is None:
         raise CommandError("name a file, or --template f16 for one to start from")

@@ -127,8 +127,8 @@ def disperse(report: Report) -> arc.Trajectory:
 
 def write(report: Report, once: Any, many: Any) -> None:
     """Write plots and the page."""
+    from archimedes.vehicles.rocket.rocket_scene import landing_legs
     from archimedes.viewer import view
-    from archimedes.viewer.shapes.spacecraft import landing_legs
     from archimedes.viz import plot
 
     names = ["motion.pos", "motion.v_B", "motion.att", "propellant"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,6 +10,9 @@ import archimedes as arc
 from archimedes import tree
 from archimedes.demos import tumbling
 from archimedes.demos.reporting import Report, duration, timed
+
+if TYPE_CHECKING:
+    from archimedes.viewer import Mesh
 
 COPIES = 10_000
 #: Largest relative drift of what is conserved, and difference from SciPy at tight tolerances.
@@ -97,7 +100,6 @@ def show_batch(report: Report) -> None:
 def write(report: Report, once: arc.Trajectory) -> None:
     """Write the table, the plot and the page."""
     from archimedes.viewer import Camera, view
-    from archimedes.viewer.shapes.small_vehicles import t_handle
     from archimedes.viz import plot
 
     table = report.folder / "tumbling.csv"
@@ -110,16 +112,19 @@ def write(report: Report, once: arc.Trajectory) -> None:
     page.scene.ground = None
     page.scene.camera = Camera("follow", "handle", azimuth=-50.0, elevation=30.0)
     body = page.scene.body("handle")
-    # Of the moments 1, 2 and 3, that about the bar is the least, that across both the largest.
-    turned = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
-    body.meshes = [moved_to(mesh, turned) for mesh in t_handle()]
+    body.meshes = handle_meshes()
     body.trail, body.least_pixels = False, 0.0
     page.scene.charts = [c for c in page.scene.charts if c.title == "angular velocity"]
     report.page(page, "t-handle")
 
 
-def moved_to(mesh: Any, rotation: Any) -> Any:
-    """Return a mesh turned by a matrix."""
-    from archimedes.viewer import moved
+def handle_meshes() -> list[Mesh]:
+    """Return the handle that flips: a bar on a stem, in the axes of its moments of inertia."""
+    from archimedes.viewer import cylinder, moved
 
-    return moved(mesh, rotation=rotation)
+    bar = cylinder(0.16, 1.5, axis=[0, 1, 0], color="#c9973c")
+    stem = moved(cylinder(0.12, 0.9, axis=[1, 0, 0], color="#aab2bd"), [0.45, 0, 0])
+    tip = moved(cylinder(0.17, 0.12, axis=[1, 0, 0], color="#e8743b"), [0.92, 0, 0])
+    # Of the moments 1, 2 and 3, that about the bar is the least, that across both the largest.
+    rotation = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
+    return [moved(mesh, rotation=rotation) for mesh in (bar, stem, tip)]

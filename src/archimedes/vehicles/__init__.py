@@ -9,8 +9,7 @@ from archimedes.vehicles.flight_case import FlightCase, FlightRecord, fly
 from archimedes.vehicles.ground import ground_event
 from archimedes.vehicles.multirotor import GeometricController, Multirotor, ring
 from archimedes.vehicles.projectile import Projectile
-from archimedes.vehicles.rocket import Rocket, Stage, two_stage_rocket
-from archimedes.vehicles.rocket_guidance import OrbitGuidance
+from archimedes.vehicles.rocket import OrbitGuidance, Rocket, Stage, two_stage_rocket
 from archimedes.vehicles.satellite import Satellite
 from archimedes.vehicles.steady_flight import Trim, linearize, trim
 from archimedes.vehicles.surroundings import FlightState, Surroundings

@@ -1,27 +1,22 @@
-"""What a file of parameters may hold: one typed configuration per vehicle, and its parts.
+"""The base of configurations: typed fields of a parameter file, and the part they are made into.
 
 Every key is needed, so that a file says all there is to say. Values are in SI units and radians;
-the files in the folder ``parameters`` name the unit of each. A configuration makes its part once
+the parameter file beside each vehicle names the unit of each. A configuration makes its part once
 when it is read: what the part refuses is reported with the file and the key it stands under.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import dataclasses
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from archimedes.tree import StructConfig
-from archimedes.vehicles.car import Car, Tyre
-from archimedes.vehicles.f16 import F16, F16Aerodynamics, F16Engine
-from archimedes.vehicles.multirotor import Multirotor, ring
-from archimedes.vehicles.parts import MassProperties, ReactionWheels, Rotors, Thrusters
-from archimedes.vehicles.parts.magnetorquers import Magnetorquers
-from archimedes.vehicles.rocket import Rocket, Stage, cylindrical_stage
-from archimedes.vehicles.satellite import Satellite
 from archimedes.vehicles.worlds import FlatEarth, RotatingEarth
 
-__all__ = ["CarConfig", "F16Config", "MultirotorConfig", "RocketConfig", "SatelliteConfig"]
+__all__ = ["PartConfig", "Vector", "VehicleConfig", "World"]
 
 Vector = tuple[float, float, float]
 World = Literal["flat_earth", "rotating_earth"]
@@ -29,223 +24,37 @@ WORLDS = {"flat_earth": FlatEarth, "rotating_earth": RotatingEarth}
 
 
 class PartConfig(StructConfig):
-    """A configuration whose part is made when it is read, to check it under its own key."""
+    """A configuration whose fields are the arguments of `makes`, the class of the part.
+
+    It makes the part when it is read, so that an error appears under the part's own key.
+    """
+
+    makes: ClassVar[Callable[..., Any]]
 
     def __post_init__(self) -> None:
         """Make the part; what it refuses becomes an error of this key."""
-        if type(self) is not PartConfig:
+        if hasattr(type(self), "makes"):
             self.build()
 
-    def values(self, *names: str) -> dict[str, Any]:
-        """Return fields for the constructor of the part, all but `names`; parts are made."""
-        fields = {n: getattr(self, n) for n in self.__dataclass_fields__ if n not in names}
-        return {n: v.build() if isinstance(v, StructConfig) else v for n, v in fields.items()}
+    def build(self) -> Any:
+        """Return the part."""
+        names = [field.name for field in dataclasses.fields(self)]
+        return type(self).makes(**{name: _argument(getattr(self, name)) for name in names})
 
 
-class F16AerodynamicsConfig(PartConfig):
-    """Sizes that belong to the tables."""
+class VehicleConfig(PartConfig):
+    """The configuration of a whole vehicle: `load` finds it by its type.
 
-    area: float
-    span: float
-    chord: float
-    reference: float
-
-    def build(self) -> F16Aerodynamics:
-        """Return the aerodynamics."""
-        return F16Aerodynamics(**self.values())
+    ``class GliderConfig(VehicleConfig, type="glider")`` reads files that say ``type: glider``.
+    """
 
 
-class F16EngineConfig(PartConfig):
-    """The engine of the F-16."""
-
-    angular_momentum: float
-    lag: bool
-
-    def build(self) -> F16Engine:
-        """Return the engine."""
-        return F16Engine(**self.values())
-
-
-class F16Config(PartConfig, type="f16"):
-    """A file of type f16."""
-
-    mass: float
-    inertia: np.ndarray
-    xcg: float
-    aero: F16AerodynamicsConfig
-    engine: F16EngineConfig
-    world: World
-
-    def build(self) -> F16:
-        """Return the aircraft."""
-        return F16(**self.values("world"), world=WORLDS[self.world]())
-
-
-class RotorsConfig(PartConfig):
-    """Rotors around a circle."""
-
-    count: int
-    arm: float
-    thrust: float
-    torque: float
-    inertia: float
-    time_constant: float
-    max_speed: float
-    inflow: float
-    drag: float
-    density: float
-
-    def build(self) -> Rotors:
-        """Return the rotors."""
-        return ring(**self.values())
-
-
-class MultirotorConfig(PartConfig, type="multirotor"):
-    """A file of type multirotor."""
-
-    mass: float
-    inertia: np.ndarray
-    drag: Vector
-    rotors: RotorsConfig
-    world: World
-
-    def build(self) -> Multirotor:
-        """Return the multirotor."""
-        drag = np.array(self.drag)
-        return Multirotor(**self.values("world", "drag"), drag=drag, world=WORLDS[self.world]())
-
-
-class WheelsConfig(PartConfig):
-    """Reaction wheels."""
-
-    axes: np.ndarray
-    inertia: float
-    max_torque: float
-    max_momentum: float
-
-    def build(self) -> ReactionWheels:
-        """Return the wheels."""
-        return ReactionWheels(**self.values())
-
-
-class CoilsConfig(PartConfig):
-    """Magnetorquers."""
-
-    axes: np.ndarray
-    max_dipole: float
-
-    def build(self) -> Magnetorquers:
-        """Return the coils."""
-        return Magnetorquers(**self.values())
-
-
-class ThrustersConfig(PartConfig):
-    """Thrusters fixed to the body."""
-
-    positions: np.ndarray
-    directions: np.ndarray
-    thrust: float
-    specific_impulse: float
-
-    def build(self) -> Thrusters:
-        """Return the thrusters."""
-        return Thrusters(**self.values())
-
-
-class SatelliteConfig(PartConfig, type="satellite"):
-    """A file of type satellite."""
-
-    mass: float
-    inertia: np.ndarray
-    wheels: WheelsConfig
-    coils: CoilsConfig
-    thrusters: ThrustersConfig | None
-    gravity_gradient: bool
-    area: float
-    drag: float
-    angle: float
-    omega: float
-
-    def build(self) -> Satellite:
-        """Return the satellite."""
-        return Satellite(**self.values())
-
-
-class StageConfig(PartConfig):
-    """A cylindrical stage with its tank and engine."""
-
-    bottom: float
-    length: float
-    radius: float
-    dry_mass: float
-    propellant: float
-    thrust: float
-    specific_impulse: float
-    exit_area: float
-    max_gimbal: float
-
-    def build(self) -> Stage:
-        """Return the stage."""
-        return cylindrical_stage(**self.values())
-
-
-class PayloadConfig(PartConfig):
-    """What the rocket carries."""
-
-    mass: float
-    com: Vector
-    inertia: np.ndarray
-
-    def build(self) -> MassProperties:
-        """Return the mass properties."""
-        return MassProperties(self.mass, np.array(self.com), self.inertia)
-
-
-class RocketConfig(PartConfig, type="rocket"):
-    """A file of type rocket."""
-
-    stages: list[StageConfig]
-    payload: PayloadConfig
-    area: float
-    axial: float
-    normal: float
-    pressure_point: float
-    world: World
-
-    def build(self) -> Rocket:
-        """Return the rocket."""
-        stages = tuple(stage.build() for stage in self.stages)
-        world = WORLDS[self.world]()
-        return Rocket(stages, **self.values("stages", "world"), world=world)
-
-
-class TyreConfig(PartConfig):
-    """A tyre."""
-
-    friction: float
-    stiffness: float
-    shape: float
-
-    def build(self) -> Tyre:
-        """Return the tyre."""
-        return Tyre(**self.values())
-
-
-class CarConfig(PartConfig, type="car"):
-    """A file of type car."""
-
-    mass: float
-    inertia: np.ndarray
-    front: float
-    rear: float
-    track: float
-    height: float
-    spring: float
-    damper: float
-    tyre: TyreConfig
-    front_drive: float
-    drag: float
-
-    def build(self) -> Car:
-        """Return the car."""
-        return Car(**self.values())
+def _argument(value: Any) -> Any:
+    """Return a field of a configuration as the argument of its part."""
+    if isinstance(value, StructConfig):
+        return value.build()
+    if isinstance(value, list):
+        return tuple(map(_argument, value))
+    if isinstance(value, tuple):
+        return np.array(value)
+    return WORLDS[value]() if isinstance(value, str) else value

@@ -11,19 +11,12 @@ from archimedes.tree import UnionConfig
 from archimedes.tree.config_files import read_data
 from archimedes.tree.config_types import read
 from archimedes.tree.struct_methods import nearest, replace
-from archimedes.vehicles.configurations import (
-    CarConfig,
-    F16Config,
-    MultirotorConfig,
-    RocketConfig,
-    SatelliteConfig,
-)
+from archimedes.vehicles.configurations import VehicleConfig
 
 __all__ = ["load", "parameter_file"]
 
-FOLDER = Path(__file__).parent / "parameters"
+FOLDER = Path(__file__).parent
 SUFFIXES = (".yaml", ".yml", ".json")
-AnyVehicle = UnionConfig[F16Config, MultirotorConfig, SatelliteConfig, RocketConfig, CarConfig]
 
 
 def parameter_file(name: str) -> Path:
@@ -40,18 +33,16 @@ def parameter_file(name: str) -> Path:
     >>> parameter_file("f16").name
     'f16.yaml'
     """
-    path = FOLDER / f"{name}.yaml"
-    known = sorted(p.stem for p in FOLDER.glob("*.yaml"))
+    known = sorted(p.stem for p in FOLDER.glob("*/*.yaml") if p.stem == p.parent.name)
     if name not in known:
         raise StructError(
             explained(
                 "vehicle",
                 f"no vehicle {name!r} ({nearest(name, known)}); the name of a file of your own "
-                "ends "
-                f"in one of {', '.join(SUFFIXES)}",
+                f"ends in one of {', '.join(SUFFIXES)}",
             )
         )
-    return path
+    return FOLDER / name / f"{name}.yaml"
 
 
 def load(source: str | os.PathLike[str], **parts: Any) -> Any:
@@ -77,8 +68,9 @@ def load(source: str | os.PathLike[str], **parts: Any) -> Any:
     named = isinstance(source, str) and not source.lower().endswith(SUFFIXES)
     path = parameter_file(str(source)) if named else Path(source)
     data = read_data(path)
+    configurations = {c.config_type: c for c in VehicleConfig.__subclasses__()}
     try:
-        vehicle = read(data, AnyVehicle, "").build()
+        vehicle = read(data, UnionConfig[tuple(configurations.values())], "").build()
     except StructError as error:
         raise StructError(f"{path}: {error}") from error
     return replace(vehicle, **parts) if parts else vehicle

@@ -1,3 +1,5 @@
+from archimedes.viewer.actors import Flight as Flight
+from archimedes.viewer.actors import add_actor as add_actor
 from archimedes.viewer.meshes import arrow as arrow
 from archimedes.viewer.meshes import box as box
 from archimedes.viewer.meshes import capsule as capsule
@@ -18,7 +20,5 @@ from archimedes.viewer.scene import Mark as Mark
 from archimedes.viewer.scene import Mesh as Mesh
 from archimedes.viewer.scene import Path as Path
 from archimedes.viewer.scene import Scene as Scene
-from archimedes.viewer.vehicles import Flight as Flight
-from archimedes.viewer.vehicles import add_actor as add_actor
 from archimedes.viewer.viewing import View as View
 from archimedes.viewer.viewing import view as view

@@ -287,3 +287,23 @@ def panel(root: Any, tip: Any, thickness: Any = (0.05, 0.03), **look: Any) -> Me
         back = np.array([x, y, z]) - loop[:, :1] * chord * X
         sections.append(back + loop[:, 1:] * 0.5 * part * chord * up)
     return loft(sections, **{"crease": 0.5, **look})
+
+
+def dart(length: float = 1.0) -> Mesh:
+    """Return a folded dart along x: what a ghost looks like, six triangles."""
+    points = [[0.6, 0, 0], [-0.4, 0.33, 0], [-0.4, -0.33, 0], [-0.3, 0, 0.06], [-0.3, 0, -0.12]]
+    faces = [[0, 1, 4], [0, 4, 2], [0, 3, 1], [0, 2, 3], [1, 3, 4], [2, 4, 3]]
+    return Mesh(length * np.array(points), np.array(faces), crease=0.1)
+
+
+def rod(start: Any, end: Any, radius: float, **look: Any) -> Mesh:
+    """Return a rod between two points."""
+    a, b = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
+    length = float(np.linalg.norm(b - a))
+    return moved(cylinder(radius, length, axis=b - a, n=12, **look), 0.5 * (a + b))
+
+
+def squared_edges(inertia: Any, mass: Any) -> Any:
+    """Return the squares (3,) of the edges of the block that has this inertia and mass."""
+    J = np.linalg.eigvalsh(np.asarray(inertia, dtype=float))
+    return 6.0 / float(mass) * (J.sum() - 2.0 * J)  # of a block: J1 = m (b^2 + c^2) / 12

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.viewer.meshes import arrow
+from archimedes.viewer.meshes import arrow, dart
 from archimedes.viewer.scene import COLORS, Body, Ghosts, Mesh, Scene
-from archimedes.viewer.shapes.aircraft import dart
 
 __all__ = ["pack"]
 

@@ -1,7 +1,11 @@
-"""Robots in a scene: a body per link, placed by forward kinematics."""
+"""Robots in a scene: a body per link, placed by forward kinematics.
+
+A link has the shapes of the robot's file, or rods from joint to joint where there are none.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,14 +13,17 @@ import numpy as np
 from archimedes.function import vmap
 from archimedes.multibody.algorithms.links import coordinates_of, poses_of
 from archimedes.multibody.models.model import Model
+from archimedes.multibody.models.shapes import Shape
 from archimedes.multibody.models.spatial_algebra import Pose, compose
 from archimedes.spatial import Quaternion
-from archimedes.viewer.placing import R_UP_NED, Placing
-from archimedes.viewer.scene import Body, Camera, Chart, Ground, Scene
-from archimedes.viewer.shapes.robots import link_meshes
-from archimedes.viewer.vehicles import Flight, add_actor, degrees
+from archimedes.viewer.actors import R_UP_NED, Flight, Placing, add_actor, degrees
+from archimedes.viewer.mesh_files import MeshFileError, read_mesh, surface_mesh
+from archimedes.viewer.meshes import box, capsule, cylinder, moved, rod, sphere, squared_edges
+from archimedes.viewer.scene import COLORS, Body, Camera, Chart, Ground, Mesh, Scene
 
-__all__ = ["link_poses"]
+__all__ = ["link_meshes", "link_poses"]
+
+JOINT = "#2f353d"
 
 
 def link_poses(model: Model, q: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -80,3 +87,109 @@ def add_joint_charts(model: Model, scene: Scene, flight: Flight, x: Any) -> None
         speeds = np.stack([np.asarray(x.v)[:, model.v_slice(n).start] for n in shown])
         scene.charts.append(Chart("joints", flight.t, degrees(angles), shown, "deg"))
         scene.charts.append(Chart("joint speeds", flight.t, np.rad2deg(speeds), shown, "deg/s"))
+
+
+def link_meshes(model: Model, left_out: list[str]) -> list[list[Mesh]]:
+    """Return the meshes of each link, in its axes: of the file, or rods to what it carries.
+
+    `left_out` gets a line for each mesh whose file cannot be shown.
+    """
+    shapes = shape_meshes(model, left_out)
+    if any(link >= 0 for link in shapes):
+        return [shapes.get(k, []) for k in range(len(model.links))]
+    positions, centers = np.asarray(model.positions), np.asarray(model.centers)
+    reach = _reach(model)
+    ends: list[list[Any]] = [[] for _ in model.links]
+    for k, link in enumerate(model.links):
+        if link.parent >= 0:
+            ends[link.parent].append(positions[k])
+    for frame, place in zip(model.frames, np.asarray(model.frame_positions)):
+        if frame.link >= 0 and np.linalg.norm(place) > 1e-9:
+            ends[frame.link].append(place)
+    found = []
+    for k, link in enumerate(model.links):
+        points = [p for p in ends[k] if np.linalg.norm(p) > 1e-9]
+        if not points and np.linalg.norm(centers[k]) > 1e-9:
+            points = [2.0 * centers[k]]  # a rod whose middle is its centre of mass
+        floating = link.parent < 0 and link.kind.nv == 6
+        thick = 0.08 * reach
+        meshes = [] if floating else [sphere(1.25 * thick, 16, color=JOINT)]
+        color = COLORS[k % len(COLORS)]
+        if floating:
+            meshes += _trunk(points, model, k, thick)
+        elif link.body:
+            meshes += [rod(np.zeros(3), p, thick, color=color) for p in points]
+        if link.body and not floating and not ends[k]:
+            meshes.append(moved(sphere(0.9 * thick, 14, color=color), 2.0 * centers[k]))
+        found.append(meshes)
+    return found
+
+
+def _trunk(points: list[Any], model: Model, k: int, thick: float) -> list[Mesh]:
+    """Return the block that a floating base is: over the joints it carries, or by its inertia."""
+    if len(points) >= 3:
+        spread = np.abs(np.stack(points)).max(axis=0)
+        size = 2.0 * np.maximum(spread, 0.9 * thick) + [1.6 * thick, 0.2 * thick, 0.8 * thick]
+    else:
+        squares = squared_edges(np.asarray(model.inertias)[k], np.asarray(model.masses)[k])
+        size = np.sqrt(np.maximum(squares, 1e-4))
+    front = [0.5 * size[0], 0.0, 0.0]
+    return [
+        box(size, color="#d7dde5"),
+        moved(box([0.12 * size[0], 0.5 * size[1], 0.5 * size[2]], color=JOINT), front),
+    ]
+
+
+def _reach(model: Model) -> float:
+    """Return a length that is usual for this robot, in m."""
+    lengths = np.linalg.norm(np.concatenate([model.positions, model.frame_positions]), axis=1)
+    some = lengths[lengths > 1e-6]
+    return float(np.median(some)) if some.size else 0.5
+
+
+def shape_meshes(model: Model, left_out: list[str]) -> dict[int, list[Mesh]]:
+    """Return the shapes to look at that the robot's file has, by link, in the link's axes.
+
+    Bodies that are welded to others are frames of these. Meshes whose file cannot be shown are
+    left out, and named in `left_out`.
+    """
+    places = {frame.name: k for k, frame in enumerate(model.frames)}
+    found: dict[int, list[Mesh]] = {}
+    for shape in model.geometry:
+        if shape.role != "visual" or shape.body not in places:
+            continue
+        try:
+            made = solid_of(shape)
+        except MeshFileError as error:
+            left_out.append(str(error))
+            continue
+        if made is None:
+            continue
+        k = places[shape.body]
+        solid = moved(made, shape.position, shape.rotation)
+        R, p = np.asarray(model.frame_rotations)[k], np.asarray(model.frame_positions)[k]
+        found.setdefault(model.frames[k].link, []).append(moved(solid, p, R))
+    return found
+
+
+def solid_of(shape: Shape) -> Mesh | None:
+    """Return a shape as a mesh about its own origin; None for what has no solid, as a plane."""
+    if shape.kind == "mesh":
+        if shape.surface is not None:
+            return surface_mesh(shape.surface, shape.size)
+        return read_mesh(shape.file, shape.size) if shape.file else None
+    make = SOLIDS.get(shape.kind)
+    return make(shape.size) if make else None
+
+
+def stretched(mesh: Mesh, factors: Any) -> Mesh:
+    return replace(mesh, vertices=mesh.vertices * np.asarray(factors, dtype=float))
+
+
+SOLIDS: dict[str, Any] = {
+    "box": lambda size: box(size),
+    "sphere": lambda size: sphere(size[0]),
+    "cylinder": lambda size: cylinder(size[0], size[1]),
+    "capsule": lambda size: capsule(size[0], size[1]),
+    "ellipsoid": lambda size: stretched(sphere(1.0), size),
+}

@@ -219,7 +219,7 @@ def _add(
 ) -> None:
     """Add one model along its trajectory."""
     import archimedes.viewer.robots  # noqa: F401  (registers robots)
-    from archimedes.viewer.vehicles import Flight, add_actor
+    from archimedes.viewer.actors import Flight, add_actor
 
     if not isinstance(trajectory, Trajectory):
         raise TypeError(

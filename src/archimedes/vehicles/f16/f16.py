@@ -7,18 +7,22 @@ brake, the supersonic range, structural modes, fuel burn.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.spatial.components import as_array, cross
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
+from archimedes.vehicles.configurations import PartConfig, VehicleConfig, World
 from archimedes.vehicles.f16.aerodynamics import F16Aerodynamics
 from archimedes.vehicles.f16.engine import F16Engine
 from archimedes.vehicles.parts.limits import WORLD, check_part
 from archimedes.vehicles.surroundings import FlightState
 from archimedes.vehicles.worlds import RotatingEarth
+
+if TYPE_CHECKING:
+    from archimedes.viewer import Flight, Scene
 
 __all__ = ["F16"]
 
@@ -241,3 +245,47 @@ class F16:
             load_factor=-F_B[..., 2] / (self.mass * 9.80665),
             thrust=self.engine.thrust(self.power(x, u), around),
         )
+
+    def add_to_scene(self, scene: Scene, flight: Flight) -> None:
+        """Add shape, motion, arrows and charts to a scene of `archimedes.viewer`.
+
+        Parameters
+        ----------
+        scene : Scene
+            The scene to add to.
+        flight : Flight
+            The flight to show.
+        """
+        from archimedes.vehicles.f16.f16_scene import add_f16
+
+        add_f16(self, scene, flight)
+
+
+class F16AerodynamicsConfig(PartConfig):
+    """Sizes that belong to the tables."""
+
+    makes = F16Aerodynamics
+    area: float
+    span: float
+    chord: float
+    reference: float
+
+
+class F16EngineConfig(PartConfig):
+    """The engine in a parameter file."""
+
+    makes = F16Engine
+    angular_momentum: float
+    lag: bool
+
+
+class F16Config(VehicleConfig, type="f16"):
+    """A parameter file of type f16."""
+
+    makes = F16
+    mass: float
+    inertia: np.ndarray
+    xcg: float
+    aero: F16AerodynamicsConfig
+    engine: F16EngineConfig
+    world: World

@@ -17,7 +17,7 @@ from archimedes.environment.geodesy import ecef_to_geodetic
 from archimedes.spatial.components import cross
 from archimedes.tree import field, struct
 from archimedes.vehicles.parts.limits import check_part
-from archimedes.vehicles.rocket import Rocket
+from archimedes.vehicles.rocket.rocket import Rocket
 
 __all__ = ["OrbitGuidance"]
 

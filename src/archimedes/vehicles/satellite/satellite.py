@@ -8,7 +8,7 @@ air that turns with the planet, whose density is that at the height over the WGS
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,9 +24,14 @@ from archimedes.spatial.components import as_array, cross, matvec
 from archimedes.spatial.rigid_body import attitude_rate
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
+from archimedes.vehicles.configurations import PartConfig, VehicleConfig
 from archimedes.vehicles.parts.limits import check_not_negative, check_part
 from archimedes.vehicles.parts.magnetorquers import Magnetorquers
 from archimedes.vehicles.parts.reaction_wheels import ReactionWheels
+from archimedes.vehicles.parts.thrusters import Thrusters
+
+if TYPE_CHECKING:
+    from archimedes.viewer import Flight, Scene
 
 __all__ = ["Satellite"]
 
@@ -227,7 +232,65 @@ class Satellite:
         rho = self.atmosphere(_altitude(x)).density
         return -0.5 * rho * self.area * self.drag / self.mass * np.sqrt(np.sum(v * v)) * v
 
+    def add_to_scene(self, scene: Scene, flight: Flight) -> None:
+        """Add shape, motion, arrows and charts to a scene of `archimedes.viewer`.
+
+        Parameters
+        ----------
+        scene : Scene
+            The scene to add to.
+        flight : Flight
+            The flight to show.
+        """
+        from archimedes.vehicles.satellite.satellite_scene import add_satellite
+
+        add_satellite(self, scene, flight)
+
 
 def _altitude(x: Any) -> Any:
     """Return the height over the ellipsoid, which turning about its axis does not change."""
     return ecef_to_geodetic(x.pos)[2]
+
+
+class WheelsConfig(PartConfig):
+    """Reaction wheels in a parameter file."""
+
+    makes = ReactionWheels
+    axes: np.ndarray
+    inertia: float
+    max_torque: float
+    max_momentum: float
+
+
+class CoilsConfig(PartConfig):
+    """Magnetorquers in a parameter file."""
+
+    makes = Magnetorquers
+    axes: np.ndarray
+    max_dipole: float
+
+
+class ThrustersConfig(PartConfig):
+    """Thrusters fixed to the body."""
+
+    makes = Thrusters
+    positions: np.ndarray
+    directions: np.ndarray
+    thrust: float
+    specific_impulse: float
+
+
+class SatelliteConfig(VehicleConfig, type="satellite"):
+    """A parameter file of type satellite."""
+
+    makes = Satellite
+    mass: float
+    inertia: np.ndarray
+    wheels: WheelsConfig
+    coils: CoilsConfig
+    thrusters: ThrustersConfig | None
+    gravity_gradient: bool
+    area: float
+    drag: float
+    angle: float
+    omega: float

@@ -8,7 +8,7 @@ aerodynamic lift. Source: Pacejka, Tire and Vehicle Dynamics, 3rd edition, chapt
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,9 +17,13 @@ from archimedes.spatial import EulerAngles
 from archimedes.spatial.components import as_array, cross
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, replace, struct
+from archimedes.vehicles.configurations import PartConfig, VehicleConfig
 from archimedes.vehicles.parts.limits import WORLD, check_flat, check_not_negative, check_part
 from archimedes.vehicles.surroundings import FlightState
 from archimedes.vehicles.worlds import FlatEarth
+
+if TYPE_CHECKING:
+    from archimedes.viewer import Flight, Scene
 
 __all__ = ["Car", "Tyre"]
 
@@ -295,3 +299,43 @@ class Car:
         F_B, _, load = self._wheels(x, u)
         speed = np.sqrt(np.sum(x.v_B * x.v_B))
         return Car.Output(self.world.flight(t, x), speed, F_B[1] / self.mass, load)
+
+    def add_to_scene(self, scene: Scene, flight: Flight) -> None:
+        """Add shape, motion, arrows and charts to a scene of `archimedes.viewer`.
+
+        Parameters
+        ----------
+        scene : Scene
+            The scene to add to.
+        flight : Flight
+            The flight to show.
+        """
+        from archimedes.vehicles.car.car_scene import add_car
+
+        add_car(self, scene, flight)
+
+
+class TyreConfig(PartConfig):
+    """A tyre in a parameter file."""
+
+    makes = Tyre
+    friction: float
+    stiffness: float
+    shape: float
+
+
+class CarConfig(VehicleConfig, type="car"):
+    """A parameter file of type car."""
+
+    makes = Car
+    mass: float
+    inertia: np.ndarray
+    front: float
+    rear: float
+    track: float
+    height: float
+    spring: float
+    damper: float
+    tyre: TyreConfig
+    front_drive: float
+    drag: float

@@ -1,4 +1,4 @@
-"""A fighter with a cropped delta wing, after the F-16's proportions.
+"""The F-16 in a scene: a fighter with a cropped delta wing, after its proportions.
 
 Axes: x forward, y right, z down, origin at the centre of mass. Length 15 m, span 9.4 m; sections
 read off three-view drawings by eye, fit for looking at and for nothing else.
@@ -6,12 +6,26 @@ read off three-view drawings by eye, fit for looking at and for nothing else.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
+from archimedes.function import vmap
+from archimedes.viewer.actors import (
+    STANDARD_GRAVITY,
+    Flight,
+    add_vehicle,
+    band,
+    degrees,
+    motion_of,
+)
 from archimedes.viewer.meshes import box, ellipse, loft, mirrored, moved, panel, revolve
-from archimedes.viewer.scene import Mesh
+from archimedes.viewer.scene import Body, Camera, Chart, Mesh, Scene
 
-__all__ = ["HINGES", "dart", "fighter", "fighter_surfaces"]
+if TYPE_CHECKING:
+    from archimedes.vehicles.f16.f16 import F16
+
+__all__ = ["HINGES", "add_f16", "fighter", "fighter_surfaces"]
 
 GREY, DARK, PALE = "#98a2b0", "#6f7a89", "#b4bcc8"
 GLASS, METAL, BLACK = "#2c3a4a", "#545a63", "#23272e"
@@ -51,6 +65,62 @@ HINGES = {
     "aileron_left": ((-2.05, -2.3, -0.02), (0.0, 1.0, 0.0)),
     "rudder": ((-5.9, 0.0, -2.0), (0.42, 0.0, 1.0)),
 }
+
+
+def add_f16(plane: F16, scene: Scene, flight: Flight) -> None:
+    """Add an F-16: its surfaces move and forces are drawn where the inputs are known."""
+    placing = flight.place(plane.world, scene)
+    camera = Camera("chase", flight.name, azimuth=160.0, elevation=14.0, distance=34.0)
+    add_vehicle(scene, flight, fighter(), camera, ghosts=12.0)
+    u, x, batch = flight.inputs, flight.trajectory.x, flight.batch
+    state = plane.world.flight(flight.t, flight.motion)
+    others = None if batch is None else plane.world.flight(batch.t, motion_of(batch.x))
+
+    def spread(values: Any) -> dict[str, Any]:
+        return {} if others is None else band(scene.ghosts[-1].t, values(others))
+
+    altitude = spread(lambda f: f.alt)
+    scene.charts.append(Chart("altitude", flight.t, state.alt, units="m", **altitude))
+    if u is not None:
+        add_surfaces(scene, flight, u)
+        out = vmap(plane.outputs)(flight.t, x, u)
+        force = vmap(plane.forces)(flight.t, x, u)[0]
+        thrust = np.asarray(out.thrust)[:, None] * np.array([1.0, 0.0, 0.0])
+        weight = float(plane.mass) * STANDARD_GRAVITY
+        scale = 9.0 / weight
+        down_B = np.asarray(flight.motion.att.as_matrix()) @ np.asarray(
+            placing.R.T @ np.array([0.0, 0.0, -weight])
+        )
+        scene.arrows += [
+            flight.arrow("aerodynamic force", force - thrust, "#3d8bd4", scale),
+            flight.arrow("thrust", thrust, "#f5a623", scale),
+            flight.arrow("weight", down_B, "#8e63ce", scale),
+        ]
+        scene.charts += [
+            Chart("airspeed", flight.t, out.airspeed, units="m/s"),
+            Chart("load factor", flight.t, out.load_factor, units="g"),
+            Chart("angle of attack", flight.t, np.rad2deg(out.alpha), units="deg"),
+        ]
+    bank = spread(lambda f: np.rad2deg(np.unwrap(f.rpy[..., 0], axis=1)))
+    scene.charts.append(Chart("bank", flight.t, degrees(state.rpy)[:1], units="deg", **bank))
+    scene.charts.append(Chart("heading", flight.t, degrees(state.rpy)[2:], units="deg"))
+
+
+def add_surfaces(scene: Scene, flight: Flight, u: Any) -> None:
+    """Add elevator, ailerons and rudder, turned as the inputs say: trailing edge down, left."""
+    angles = {
+        "elevator": -np.asarray(u.elevator),
+        "aileron_right": -np.asarray(u.aileron),
+        "aileron_left": np.asarray(u.aileron),
+        "rudder": -np.asarray(u.rudder),
+    }
+    for name, meshes in fighter_surfaces().items():
+        point, axis = HINGES[name]
+        unit = np.asarray(axis) / np.linalg.norm(axis)
+        half = 0.5 * np.broadcast_to(angles[name], flight.t.shape)
+        q = np.concatenate([np.cos(half)[:, None], np.sin(half)[:, None] * unit], axis=1)
+        label = f"{flight.name}: {name.replace('_', ', ')}"
+        scene.bodies.append(Body(label, meshes, flight.t, point, q, parent=flight.name))
 
 
 def fighter(color: str = GREY) -> list[Mesh]:
@@ -95,10 +165,3 @@ def fighter_surfaces() -> dict[str, list[Mesh]]:
         name: [moved(m, -np.asarray(HINGES[name][0])) for m in parts]
         for name, parts in meshes.items()
     }
-
-
-def dart(length: float = 1.0) -> Mesh:
-    """Return a folded dart along x: what a ghost looks like, eight triangles."""
-    points = [[0.6, 0, 0], [-0.4, 0.33, 0], [-0.4, -0.33, 0], [-0.3, 0, 0.06], [-0.3, 0, -0.12]]
-    faces = [[0, 1, 4], [0, 4, 2], [0, 3, 1], [0, 2, 3], [1, 3, 4], [2, 4, 3]]
-    return Mesh(length * np.array(points), np.array(faces), crease=0.1)

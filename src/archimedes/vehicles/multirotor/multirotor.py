@@ -6,7 +6,7 @@ flapping beyond a force across the rotor, ground effect, interference between ro
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,10 +15,14 @@ from archimedes.function.reproducible import cos, sin
 from archimedes.spatial.components import as_array, cross
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
+from archimedes.vehicles.configurations import PartConfig, Vector, VehicleConfig, World
 from archimedes.vehicles.parts.limits import WORLD, check_flat, check_not_negative, check_part
 from archimedes.vehicles.parts.rotors import Rotors
 from archimedes.vehicles.surroundings import FlightState
 from archimedes.vehicles.worlds import FlatEarth
+
+if TYPE_CHECKING:
+    from archimedes.viewer import Flight, Scene
 
 __all__ = ["GeometricController", "Multirotor", "ring"]
 
@@ -222,6 +226,20 @@ class Multirotor:
         thrust = self.rotors.allocation()[0] @ x.speeds**2
         return Multirotor.Output(self.world.flight(t, x.motion), thrust)
 
+    def add_to_scene(self, scene: Scene, flight: Flight) -> None:
+        """Add shape, motion, arrows and charts to a scene of `archimedes.viewer`.
+
+        Parameters
+        ----------
+        scene : Scene
+            The scene to add to.
+        flight : Flight
+            The flight to show.
+        """
+        from archimedes.vehicles.multirotor.multirotor_scene import add_multirotor
+
+        add_multirotor(self, scene, flight)
+
 
 @struct
 class GeometricController:
@@ -329,3 +347,30 @@ class GeometricController:
         """
         thrust, moment = self.wrench(vehicle, x.motion, p, v, a, yaw)
         return Multirotor.Input(vehicle.rotors.distribute(thrust, moment, working))
+
+
+class RotorsConfig(PartConfig):
+    """Rotors around a circle."""
+
+    makes = staticmethod(ring)
+    count: int
+    arm: float
+    thrust: float
+    torque: float
+    inertia: float
+    time_constant: float
+    max_speed: float
+    inflow: float
+    drag: float
+    density: float
+
+
+class MultirotorConfig(VehicleConfig, type="multirotor"):
+    """A parameter file of type multirotor."""
+
+    makes = Multirotor
+    mass: float
+    inertia: np.ndarray
+    drag: Vector
+    rotors: RotorsConfig
+    world: World

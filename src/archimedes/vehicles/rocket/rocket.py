@@ -8,7 +8,7 @@ within the body and the damping of the exhaust's turning are left out, as are sl
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,10 +16,14 @@ from archimedes.environment.gravity import check_positive
 from archimedes.simulate import Event
 from archimedes.spatial.components import as_array, cross
 from archimedes.tree import field, replace, struct
+from archimedes.vehicles.configurations import PartConfig, Vector, VehicleConfig, World
 from archimedes.vehicles.parts.limits import WORLD, check_not_negative, check_part, limited
 from archimedes.vehicles.parts.mass_properties import MassProperties, Tank, combined
 from archimedes.vehicles.surroundings import FlightState
 from archimedes.vehicles.worlds import RotatingEarth
+
+if TYPE_CHECKING:
+    from archimedes.viewer import Flight, Scene
 
 __all__ = ["Rocket", "Stage", "cylindrical_stage", "two_stage_rocket"]
 
@@ -337,6 +341,20 @@ class Rocket:
             for k in range(len(self.stages) - 1)
         )
 
+    def add_to_scene(self, scene: Scene, flight: Flight) -> None:
+        """Add shape, motion, arrows and charts to a scene of `archimedes.viewer`.
+
+        Parameters
+        ----------
+        scene : Scene
+            The scene to add to.
+        flight : Flight
+            The flight to show.
+        """
+        from archimedes.vehicles.rocket.rocket_scene import add_rocket
+
+        add_rocket(self, scene, flight)
+
 
 def cylindrical_stage(
     bottom: Any, length: Any, radius: Any, dry_mass: Any, propellant: Any, **engine: Any
@@ -382,3 +400,40 @@ def two_stage_rocket(payload: float = 500.0, world: Any = None) -> Rocket:
         area=np.pi * 0.9**2,
         world=RotatingEarth() if world is None else world,
     )
+
+
+class StageConfig(PartConfig):
+    """A cylindrical stage with its tank and engine."""
+
+    makes = staticmethod(cylindrical_stage)
+    bottom: float
+    length: float
+    radius: float
+    dry_mass: float
+    propellant: float
+    thrust: float
+    specific_impulse: float
+    exit_area: float
+    max_gimbal: float
+
+
+class PayloadConfig(PartConfig):
+    """What the rocket carries."""
+
+    makes = MassProperties
+    mass: float
+    com: Vector
+    inertia: np.ndarray
+
+
+class RocketConfig(VehicleConfig, type="rocket"):
+    """A parameter file of type rocket."""
+
+    makes = Rocket
+    stages: list[StageConfig]
+    payload: PayloadConfig
+    area: float
+    axial: float
+    normal: float
+    pressure_point: float
+    world: World

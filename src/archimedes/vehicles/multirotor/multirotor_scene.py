@@ -1,0 +1,69 @@
+"""The multirotor in a scene."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from archimedes.viewer.actors import STANDARD_GRAVITY, Flight, add_vehicle, attitude_chart
+from archimedes.viewer.meshes import X, Z, box, capsule, cylinder, moved, rod, sphere
+from archimedes.viewer.scene import Camera, Chart, Mesh, Scene
+
+if TYPE_CHECKING:
+    from archimedes.vehicles.multirotor.multirotor import Multirotor
+
+__all__ = ["add_multirotor", "multirotor_meshes"]
+
+CARBON, ORANGE, LIGHT = "#343a43", "#e8743b", "#c9d0d9"
+
+
+def add_multirotor(drone: Multirotor, scene: Scene, flight: Flight) -> None:
+    """Add a multirotor, with an arrow for the thrust of each rotor."""
+    flight.place(drone.world, scene)
+    positions = np.asarray(drone.rotors.positions)
+    camera = Camera("follow", flight.name, azimuth=-120.0, elevation=22.0)
+    # Its path crosses itself close to the camera: a curtain below it would hide the vehicle.
+    body = add_vehicle(scene, flight, multirotor_meshes(positions), camera, curtain=False)
+    scene.ghosts += flight.ghosts(1.6 * body.radius)
+    speeds = np.asarray(flight.trajectory.x.speeds)
+    thrusts = np.asarray(drone.rotors.thrust) * speeds**2
+    share = float(drone.mass) * STANDARD_GRAVITY / speeds.shape[1]
+    for k, position in enumerate(positions):
+        up = -thrusts[:, k, None] * np.array([0.0, 0.0, 1.0])
+        scale = 5e-4 * body.radius / share
+        thrust = flight.arrow(f"rotor {k + 1}", 1e3 * up, ORANGE, scale, "N")
+        thrust.origin = position
+        scene.arrows.append(thrust)
+    labels = [str(k + 1) for k in range(speeds.shape[1])]
+    scene.charts += [
+        Chart("altitude", flight.t, body.position[:, 2], units="m"),
+        attitude_chart(flight),
+        Chart("rotor speeds", flight.t, speeds.T, labels, "rad/s"),
+    ]
+
+
+def multirotor_meshes(positions: Any) -> list[Mesh]:
+    """Return a frame with an arm, a motor and a disc for each rotor at `positions` (n, 3)."""
+    hubs = np.asarray(positions, dtype=float)
+    reach = float(np.linalg.norm(hubs, axis=1).max())
+    parts = [
+        moved(capsule(0.16 * reach, 0.34 * reach, axis=X, color=LIGHT), [0, 0, -0.03 * reach]),
+        moved(box([0.4 * reach, 0.22 * reach, 0.12 * reach], color=CARBON), [0, 0, 0.12 * reach]),
+        moved(sphere(0.07 * reach, 14, color="#1d2127"), [0.34 * reach, 0, 0.08 * reach]),
+    ]
+    gap = float(np.linalg.norm(hubs - np.roll(hubs, 1, axis=0), axis=1).min())
+    for hub in hubs:
+        color = ORANGE if hub[0] > 0.0 else CARBON
+        parts.append(rod([0, 0, 0], hub, 0.045 * reach, color=color))
+        motor = cylinder(0.09 * reach, 0.16 * reach, n=16, color=CARBON)
+        parts.append(moved(motor, hub - 0.06 * reach * Z))
+        disc = cylinder(0.44 * gap, 0.012 * reach, n=36, color="#9fb4cc", opacity=0.35)
+        parts.append(moved(disc, hub - 0.16 * reach * Z))
+    for side in (-1.0, 1.0):
+        y = 0.28 * reach * side
+        z = 0.42 * reach
+        parts.append(rod([-0.4 * reach, y, z], [0.4 * reach, y, z], 0.025 * reach))
+        for x in (-0.22 * reach, 0.22 * reach):
+            parts.append(rod([x, 0.4 * y, 0.1 * reach], [x, y, z], 0.02 * reach))
+    return parts
