@@ -15,8 +15,8 @@ from archimedes.environment import smooth_atmosphere_table as smooth
 from archimedes.environment import standard_atmosphere as standard
 from archimedes.graph.derivatives import rules
 from archimedes.optimize.optimal_control.schemes import POINTS, WEIGHTS
-from archimedes.simulate.methods import radau
-from archimedes.simulate.stepping import step_size
+from archimedes.simulate.methods import implicit
+from archimedes.simulate.stepping import trial_step
 from archimedes.symbolic.core import ufuncs
 
 
@@ -27,8 +27,8 @@ def digits():
 
 
 def test_logarithms():
-    assert float(mpmath.log(mpf(0.9))) == step_size.LOG_SAFETY
-    assert float(mpmath.log(mpf(1e-4))) == step_size.SMALLEST_LOG
+    assert float(mpmath.log(mpf(0.9))) == trial_step.LOG_SAFETY
+    assert float(mpmath.log(mpf(1e-4))) == trial_step.SMALLEST_LOG
     assert (float(mpmath.log(2)), float(mpmath.log(10))) == (rules._LN2, rules._LN10)
     assert float(1 / mpmath.log(2)) == ufuncs._LOG2_E
 
@@ -86,6 +86,6 @@ def test_coefficients_of_radau():
     root = mpmath.sqrt(6)
     nodes = [(4 - root) / 10, (4 + root) / 10, mpf(1)]
     inverse = mpmath.matrix([[c**j for j in (1, 2, 3)] for c in nodes]) ** -1
-    assert radau._TO_COEFFICIENTS.tolist() == [
+    assert implicit._TO_COEFFICIENTS.tolist() == [
         [float(inverse[i, j]) for j in range(3)] for i in range(3)
     ]

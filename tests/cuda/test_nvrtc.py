@@ -119,8 +119,8 @@ def test_steps_of_a_solve_have_all_registers():
     from benchmarks.gpu_simulation import PROBLEM, dispersed
 
     from archimedes.backends.cuda.repeated_source import RepeatedProgram, repeated_text
-    from archimedes.simulate.solves.initial_values import Options, prepare
-    from archimedes.simulate.stepping.step_rows import END
+    from archimedes.simulate.solves.initial_value_problem import Options, prepare
+    from archimedes.simulate.stepping.dense_output import END
 
     x0 = dispersed(1)
     problem = prepare(PROBLEM.function, (0.0, 1.0), x0, "dop853", (), None, Options(), in_axes=0)

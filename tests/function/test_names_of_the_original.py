@@ -128,6 +128,6 @@ def test_symbols_are_refused_with_a_way_out() -> None:
 
 
 def test_names_of_methods() -> None:
-    from archimedes.simulate.solves.method_lookup import find_method
+    from archimedes.simulate.solves.initial_value_problem import find_method
 
     assert find_method("cvodes") is find_method("cvode")

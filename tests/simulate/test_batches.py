@@ -160,7 +160,7 @@ def test_empty_batch():
 def test_what_a_chunk_is_given_is_made_once(monkeypatch):
     """Python between chunks holds up all threads: it is made anew only when an instance ends."""
     from archimedes.simulate.solves.collectors import OutputTimes
-    from archimedes.simulate.solves.one_or_many import ManyRuns
+    from archimedes.simulate.solves.kernel_runs import ManyRuns
 
     parts, chunks = [], []
     make, call = ManyRuns._choose, OutputTimes.call

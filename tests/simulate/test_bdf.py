@@ -8,8 +8,8 @@ from scipy.integrate import solve_ivp
 
 import archimedes as arc
 from archimedes.errors import ArchimedesError
-from archimedes.simulate.solves.method_lookup import find_method
-from archimedes.simulate.solves.outside_kernels import MOST_STEPS
+from archimedes.simulate.methods.method_table import MOST_STEPS
+from archimedes.simulate.solves.initial_value_problem import find_method
 
 from ..optional_packages import import_or_skip
 

@@ -21,8 +21,8 @@ from archimedes.simulate import (
     Truncated,
     Uniform,
 )
+from archimedes.simulate.campaigns.distributions import run_keys, uniform_numbers
 from archimedes.simulate.campaigns.parameter_draws import Sampler
-from archimedes.simulate.campaigns.random_streams import run_keys, uniform_numbers
 from archimedes.spatial import EulerAngles, Quaternion
 
 N = 4000

@@ -10,7 +10,7 @@ import pytest
 
 import archimedes as arc
 from archimedes.simulate import CampaignError, Integers, Normal, Uniform, monte_carlo, summarize
-from archimedes.simulate.campaigns.failed_runs import RAISED
+from archimedes.simulate.campaigns.chunk_store import RAISED
 from tests.optional_packages import import_or_skip
 
 from .campaign_models import DISPERSED, failing

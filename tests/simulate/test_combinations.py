@@ -8,7 +8,7 @@ import pytest
 import archimedes as arc
 from archimedes.function.linear_combinations import weighted, weighted_rows
 from archimedes.graph.regions import Scan
-from archimedes.simulate.methods.combinations import WRITTEN_OUT, product
+from archimedes.simulate.methods.implicit import WRITTEN_OUT, product
 
 
 @pytest.mark.parametrize("n", [1, WRITTEN_OUT, WRITTEN_OUT + 1, 40])

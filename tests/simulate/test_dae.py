@@ -12,19 +12,17 @@ import archimedes as arc
 from archimedes.errors import ArchimedesError
 from archimedes.function.identity.store import store
 from archimedes.installation import install_command
-from archimedes.simulate.dae import SMALL, InconsistentStart, solve_dae
-from archimedes.simulate.dae_residuals import residual_of
+from archimedes.simulate.dae import SMALL, InconsistentStart, residual_of, solve_dae
 from archimedes.simulate.problem.state_layout import layout_of
-from archimedes.simulate.solves.initial_values import Problem
-from archimedes.simulate.solves.instances import one_instance
+from archimedes.simulate.solves.initial_value_problem import Problem, one_instance
 from archimedes.simulate.statuses import (
     INTERRUPTED,
     NON_FINITE,
     STEP_UNDERFLOW,
     TOO_MANY_STEPS,
 )
-from archimedes.simulate.stepping.run_state import Setup
 from archimedes.simulate.stepping.solve_kernels import Kernels
+from archimedes.simulate.stepping.trial_step import Setup
 
 from ..optional_packages import import_or_skip
 from .conftest import robertson

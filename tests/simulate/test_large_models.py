@@ -12,9 +12,8 @@ import archimedes as arc
 from archimedes import Event
 from archimedes.backends.registry import get_backend
 from archimedes.function.identity.store import store
-from archimedes.simulate.sparse.block_factors import SparseSystem
-from archimedes.simulate.sparse.compressed import CompressedJacobian, grouped
-from archimedes.simulate.sparse.elimination import eliminated
+from archimedes.simulate.sparse.sparse_jacobians import CompressedJacobian, grouped
+from archimedes.simulate.sparse.sparse_systems import SparseSystem, eliminated
 from archimedes.simulate.stepping import solve_kernels
 from tests.optional_packages import import_or_skip
 

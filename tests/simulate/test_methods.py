@@ -7,9 +7,9 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from archimedes.simulate import solve_ode
+from archimedes.simulate.methods.explicit import TABLEAUS
 from archimedes.simulate.methods.method_table import evaluate_dense
-from archimedes.simulate.methods.tableaus import TABLEAUS
-from archimedes.simulate.solves.method_lookup import find_method
+from archimedes.simulate.solves.initial_value_problem import find_method
 from tests.optional_packages import import_or_skip
 
 NAMES = [tableau.name for tableau in TABLEAUS]

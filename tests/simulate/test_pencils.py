@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from archimedes.simulate.dae_residuals import residual_of
+from archimedes.simulate.dae import residual_of
 from archimedes.simulate.problem.state_layout import layout_of
 
 

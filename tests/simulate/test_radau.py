@@ -8,7 +8,7 @@ import pytest
 
 import archimedes as arc
 from archimedes.simulate import discretize, solve_ode
-from archimedes.simulate.methods import radau
+from archimedes.simulate.methods import implicit
 
 
 def pendulum(t, x):
@@ -17,7 +17,7 @@ def pendulum(t, x):
 
 def test_the_table_satisfies_the_simplifying_conditions():
     # C(3), B(5) and D(2) give order 5 (Hairer & Wanner II, theorem IV.5.1).
-    a, c, b = radau._A, radau._C, radau._A[-1]
+    a, c, b = implicit._A, implicit._C, implicit._A[-1]
     for k in range(1, 4):
         assert a @ c ** (k - 1) == pytest.approx(c**k / k, abs=1e-15)
     for k in range(1, 6):

@@ -12,11 +12,11 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import archimedes as arc
-from archimedes.simulate.methods import esdirk, rosenbrock
+from archimedes.simulate.methods import implicit, rosenbrock
 from archimedes.simulate.methods.method_table import evaluate_dense
 from archimedes.simulate.ode import solve_ode
 from archimedes.simulate.ode_arrays import odeint
-from archimedes.simulate.solves.method_lookup import find_method
+from archimedes.simulate.solves.initial_value_problem import find_method
 
 STIFF = ("rodas5p", "esdirk4")
 
@@ -91,7 +91,7 @@ def test_rodas5p_satisfies_the_order_conditions():
 
 
 def test_esdirk4_satisfies_the_order_conditions():
-    table = esdirk._ARK4
+    table = implicit._ARK4
     s = len(table.c)
     a = np.zeros((s, s))
     for i, row in enumerate(table.a):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.control.matrix_checks import symmetric_matrix
-from archimedes.observers.checks import check_function, measured, slopes, vector_of
+from archimedes.observers.charts import check_function, measured, slopes, vector_of
 from archimedes.observers.corrections import (
     Estimate,
     Filter,

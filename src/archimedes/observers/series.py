@@ -1,4 +1,9 @@
-"""A filter along a series of measurements."""
+"""A filter along a series of measurements.
+
+The Rauch-Tung-Striebel smoother: estimates from all measurements, also later ones.
+
+Whether errors are as large as a filter says.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +16,9 @@ from archimedes.control.matrix_checks import matrix, symmetric_matrix, vector
 from archimedes.errors import ShapeDtypeError
 from archimedes.function import scan
 from archimedes.observers.charts import chart_of
-from archimedes.observers.corrections import Estimate, Filter, Prediction
+from archimedes.observers.corrections import Estimate, Filter, Prediction, symmetric
 
-__all__ = ["along", "filter_series", "times_last"]
+__all__ = ["along", "consistency_bounds", "filter_series", "nees", "rts_smoother", "times_last"]
 
 
 def times_last(rows: Any) -> Any:
@@ -96,3 +101,125 @@ def filter_series(
     array([[0.5  , 0.5  , 1.667]])
     """
     return times_last(along(observer, ts, ys, x0, P0, args, us)[1])
+
+
+#: What is added to variances so that singular covariances can be divided by.
+ROUNDING = float(np.finfo(float).eps)
+
+
+def rts_smoother(
+    observer: Filter, ts: Any, ys: Any, x0: Any, P0: Any, args: Any = None, *, us: Any = None
+) -> tuple[Any, Any]:
+    """Smooth a series of measurements: estimate each state from the measurements of all times.
+
+    Any filter can be used (Rauch-Tung-Striebel smoother; Saerkkae, "Bayesian filtering and
+    smoothing", 2013, 8.2 and 9.2).
+
+    Parameters
+    ----------
+    observer : filter
+        A filter of this package.
+    ts : array (N,)
+        Times in s.
+    ys : array (m, N) or (N,)
+        Measurements, nan where missing.
+    x0 : array (n,) or tree
+        State one step before the first sample.
+    P0 : array (n, n)
+        Its covariance.
+    args : tuple, optional
+        Further arguments of the functions of the model.
+    us : array (k, N), optional
+        Inputs, which the functions of the model get before `args`. None by default.
+
+    Returns
+    -------
+    (array, array)
+        States (n, N) and covariances (n, n, N). A tree of states has the samples as its leading
+        axis.
+
+    Examples
+    --------
+    >>> from archimedes.observers import KalmanFilter
+    >>> kf = KalmanFilter(A=[[1.0]], C=[[1.0]], Q=[[0.0]], R=[[1.0]])
+    >>> x, P = rts_smoother(kf, [0.0, 1.0, 2.0], [[1.0, np.nan, 4.0]], [0.0], [[1.0]])
+    >>> x.round(3)
+    array([[1.667, 1.667, 1.667]])
+    """
+    before, after = along(observer, ts, ys, x0, P0, args, us)
+    last = tree.map(lambda leaf: leaf[-1], (after.x, after.P))
+    chart, _ = chart_of(last[0])
+
+    def back(later: Any, sample: Any) -> Any:
+        x, P, ahead = sample
+        # States that are known exactly have no variance: nothing later corrects them.
+        known = np.diagonal(ahead.P) * ROUNDING + 1e-300
+        G = np.linalg.solve(ahead.P + np.diag(known), ahead.cross.T).T
+        x = chart.plus(x, G @ chart.minus(later[0], ahead.x))
+        P = symmetric(P + G @ (later[1] - ahead.P) @ G.T)
+        return (x, P), (x, P)
+
+    xs, Ps = tree.map(lambda leaf: leaf[-1:], (after.x, after.P))
+    if Ps.shape[0] < after.P.shape[0]:
+        backwards = tree.map(lambda leaf: leaf[-2::-1], (after.x, after.P))
+        ahead = tree.map(lambda leaf: leaf[:0:-1], before)
+        earlier = scan(back, last, (*backwards, ahead))[1]
+        xs, Ps = tree.map(lambda a, b: np.concatenate([a, b])[::-1], (xs, Ps), earlier)
+    return times_last(xs), times_last(Ps)
+
+
+def nees(x_true: Any, x: Any, P: Any) -> Any:
+    """Return the normalized estimation error squared, ``e^T P^-1 e`` with e = x_true - x.
+
+    Errors of attitudes are rotations, as in the filters. It is chi-square distributed with n
+    degrees of freedom if the filter is consistent (Bar-Shalom et al., "Estimation with applications
+    to tracking and navigation", 5.4.2). For many at once: ``arc.vmap(nees)``.
+
+    Parameters
+    ----------
+    x_true : array (n,) or tree
+        True state.
+    x : array (n,) or tree
+        Estimate.
+    P : array (n, n)
+        Its covariance.
+
+    Examples
+    --------
+    >>> nees([1.0, 2.0], [0.0, 0.0], np.diag([1.0, 4.0]))
+    np.float64(2.0)
+    """
+    chart, x = chart_of(x)
+    if chart.plain:
+        x_true = vector(x_true, "x_true", chart.size)
+    e = chart.minus(x_true, x)
+    return e @ np.linalg.solve(symmetric_matrix(P, "P", chart.size, eigenvalues="positive"), e)
+
+
+def consistency_bounds(size: int, count: int, level: float = 0.95) -> tuple[float, float]:
+    """Return the limits within which the mean of independent NEES or NIS values should lie.
+
+    A consistent filter is within them with the given probability.
+
+    Parameters
+    ----------
+    size : int
+        Number of states, or of measurements.
+    count : int
+        Number of values that are averaged.
+    level : float, optional
+        Probability, 0.95 by default.
+
+    Examples
+    --------
+    >>> low, high = consistency_bounds(6, 1000)
+    >>> round(low, 3), round(high, 3)
+    (5.787, 6.217)
+    """
+    from scipy.stats import chi2
+
+    if size < 1 or count < 1 or not 0.0 < level < 1.0:
+        raise ValueError(f"size={size}, count={count} must be positive, level={level} below one")
+    tail = 0.5 * (1.0 - level)
+    low, high = (float(chi2.ppf(p, size * count)) / count for p in (tail, 1.0 - tail))
+    return low, high

@@ -13,8 +13,7 @@ import numpy as np
 
 from archimedes.control.matrix_checks import symmetric_matrix
 from archimedes.function import holds_traced
-from archimedes.observers.charts import Chart
-from archimedes.observers.checks import check_function, measured, vector_of
+from archimedes.observers.charts import Chart, check_function, measured, vector_of
 from archimedes.observers.corrections import (
     Estimate,
     Filter,
@@ -25,11 +24,12 @@ from archimedes.observers.corrections import (
     correct_roots,
     finished,
     given_measurement,
+    joined,
     present,
+    root_of,
     symmetric,
     without,
 )
-from archimedes.observers.roots import joined, root_of
 from archimedes.tree import field, struct
 
 __all__ = ["UnscentedKalmanFilter"]

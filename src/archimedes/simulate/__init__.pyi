@@ -22,8 +22,8 @@ from archimedes.simulate.methods.method_table import Method as Method
 from archimedes.simulate.ode import solve_ode as solve_ode
 from archimedes.simulate.ode_arrays import integrator as integrator
 from archimedes.simulate.ode_arrays import odeint as odeint
-from archimedes.simulate.problem.input_series import InputSeries as InputSeries
-from archimedes.simulate.problem.sampled_parts import Sampled as Sampled
+from archimedes.simulate.problem.inputs import InputSeries as InputSeries
+from archimedes.simulate.problem.inputs import Sampled as Sampled
 from archimedes.simulate.statuses import SimulationError as SimulationError
 from archimedes.simulate.statuses import SolveInfo as SolveInfo
 from archimedes.simulate.trajectory.exports import MissingExtra as MissingExtra

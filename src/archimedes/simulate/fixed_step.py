@@ -10,10 +10,14 @@ from typing import Any
 from archimedes.function import Compiled, fori_loop
 from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.problem import argument_checks
-from archimedes.simulate.problem.state_layout import as_state, check_time_first, layout_of
-from archimedes.simulate.solves.method_lookup import find_method
-from archimedes.simulate.stepping.manifold import projection
-from archimedes.simulate.stepping.run_state import Plan
+from archimedes.simulate.problem.state_layout import (
+    as_state,
+    check_time_first,
+    layout_of,
+    projection,
+)
+from archimedes.simulate.solves.initial_value_problem import find_method
+from archimedes.simulate.stepping.trial_step import Plan
 
 __all__ = ["discretize"]
 

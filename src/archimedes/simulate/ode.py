@@ -12,14 +12,13 @@ from archimedes.collecting import rarely
 from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.problem import argument_checks
 from archimedes.simulate.progress import monitor_of
-from archimedes.simulate.solves.initial_values import Problem, prepare
-from archimedes.simulate.solves.prepared_model import ATOL, RTOL, Options
+from archimedes.simulate.solves.initial_value_problem import ATOL, RTOL, Options, Problem, prepare
 from archimedes.simulate.solves.prepared_solves import request_of
 from archimedes.simulate.trajectory.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from archimedes.simulate.events.event import EventLike
-    from archimedes.simulate.problem.sampled_parts import Sampled
+    from archimedes.simulate.problem.inputs import Sampled
     from archimedes.simulate.solves.hybrid import Hybrid
 
 __all__ = ["solve_ode"]

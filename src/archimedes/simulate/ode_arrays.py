@@ -17,20 +17,21 @@ from archimedes.function.region_bodies import any_traced
 from archimedes.simulate.events.event import EventLike
 from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.problem import argument_checks
-from archimedes.simulate.problem.sampled_parts import Sampled
+from archimedes.simulate.problem.inputs import Sampled
 from archimedes.simulate.problem.state_layout import Layout, as_state, layout_of
 from archimedes.simulate.progress import monitor_of
 from archimedes.simulate.solves.bound_solves import Solved
 from archimedes.simulate.solves.hybrid import Hybrid, hybrid_of
-from archimedes.simulate.solves.initial_values import prepare, step_limit
-from archimedes.simulate.solves.method_lookup import find_method
-from archimedes.simulate.solves.prepared_model import (
+from archimedes.simulate.solves.initial_value_problem import (
     ATOL,
     DEFAULT_METHOD,
     RTOL,
     Options,
+    find_method,
     model_of,
+    prepare,
     setup_of,
+    step_limit,
 )
 from archimedes.simulate.solves.prepared_solves import Prepared, Request, request_of
 from archimedes.simulate.statuses import (
@@ -43,9 +44,9 @@ from archimedes.simulate.statuses import (
     SimulationError,
     SolveInfo,
 )
-from archimedes.simulate.stepping.run_state import Plan, Run, Setup, begin_run, direction_of
+from archimedes.simulate.stepping.dense_output import known
 from archimedes.simulate.stepping.solve_loops import FOREVER, go_to_end, go_to_times
-from archimedes.simulate.stepping.step_rows import known
+from archimedes.simulate.stepping.trial_step import Plan, Run, Setup, begin_run, direction_of
 from archimedes.symbolic import is_traced
 
 __all__ = ["integrator", "odeint"]

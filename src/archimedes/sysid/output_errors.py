@@ -16,9 +16,8 @@ from archimedes.control.matrix_checks import matrix, real_numbers
 from archimedes.errors import ShapeDtypeError
 from archimedes.function import compile, scan, vmap
 from archimedes.sysid.fit_results import Fit
-from archimedes.sysid.parameters import Unknowns, check_given, finished
 from archimedes.sysid.timeseries import Timeseries
-from archimedes.sysid.weighted_fits import Problem, solve
+from archimedes.sysid.weighted_fits import Problem, Unknowns, check_given, finished, solve
 
 __all__ = ["multiple_shooting", "output_error"]
 

@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archimedes.errors import ArchimedesError
-from archimedes.simulate.campaigns.failed_runs import RAISED
-from archimedes.simulate.trajectory.archives import read_archive
+from archimedes.simulate.trajectory.exports import read_archive
 from archimedes.system.files import lock_file, open_new, rename, write_name_to_disk
 
 __all__ = [
@@ -36,6 +35,8 @@ __all__ = [
 NAME = re.compile(r"runs-(\d+)-(\d+)\.npz")
 LEFTOVER = re.compile(r"(runs-\d+-\d+|manifest)\.part")
 UNFINISHED = ".part"
+#: Status of a run whose model raised an error; other values are those of a solve.
+RAISED = -100
 #: Names in a chunk besides those of parameters and results.
 STATUS, MESSAGES = "status", "messages"
 

@@ -17,8 +17,7 @@ from archimedes import tree
 from archimedes.errors import StructError
 from archimedes.function import vmap
 from archimedes.random import fold_in
-from archimedes.simulate.campaigns.distributions import Distribution
-from archimedes.simulate.campaigns.random_streams import GENERATOR, place_key, run_keys
+from archimedes.simulate.campaigns.distributions import GENERATOR, Distribution, place_key, run_keys
 from archimedes.simulate.trajectory.columns import label_leaves
 
 __all__ = ["Sampler", "disperse"]

@@ -6,6 +6,7 @@ A task travels to workers of any kind; each keeps the programs it has recorded f
 from __future__ import annotations
 
 import hashlib
+import inspect
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,13 +17,12 @@ import numpy as np
 from archimedes import tree
 from archimedes.backends.array_kinds import HOST
 from archimedes.backends.registry import AUTO, get_backend
-from archimedes.errors import TraceError
+from archimedes.errors import TraceError, explained
 from archimedes.function import Compiled, vmap
 from archimedes.function.identity.lasting import lasting_digest
 from archimedes.function.identity.states import whole_fingerprint
-from archimedes.simulate.campaigns.campaign_checks import check_result
-from archimedes.simulate.campaigns.chunk_store import CampaignError
-from archimedes.simulate.campaigns.failed_runs import NUMERICAL, RAISED, fill_in, statuses_of
+from archimedes.simulate.campaigns.campaign import NUMERICAL, fill_in, statuses_of
+from archimedes.simulate.campaigns.chunk_store import RAISED, CampaignError
 from archimedes.simulate.campaigns.parameter_draws import Sampler
 from archimedes.system.floating_point import in_default_environment
 
@@ -182,6 +182,21 @@ class Worker:
             return stack(rows), messages
         good = np.array([run in rows for run in range(start, stop)])
         return tree.map(lambda leaf: fill_in(leaf, good), stack(rows)) if rows else None, messages
+
+
+def check_result(model: Callable[[Any], Any], results: Any) -> Any:
+    """Return the results, if there are any."""
+    if not tree.leaves(results):
+        code = getattr(inspect.unwrap(model), "__code__", None)
+        where = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
+        raise CampaignError(
+            explained(
+                "campaign",
+                f"monte_carlo: the model{where} returned nothing ({results!r}): is a return "
+                "missing?",
+            )
+        )
+    return results
 
 
 def recorded(work: Callable[[], Any]) -> Any:

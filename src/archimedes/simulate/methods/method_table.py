@@ -1,4 +1,10 @@
-"""What a one-step method is, and the table of all of them.
+"""Parts of a solve that have the bits of a recording also where the loops around them have not.
+
+NumPy adds up in an order of its own, and its elementary functions are others than ours. The loops
+of a solve may run in Python (``stepping/stepwise.py``) or be recorded: what sums up or calls an
+elementary function is a piece, compiled on its own in the former case.
+
+What a one-step method is, and the table of all of them.
 
 A method works on flat vectors: the state is ``x`` of shape (n,), its derivative ``f(t, x)`` too.
 Everything in it is plain NumPy plus ``archimedes.function`` (loops, ``jac``), written once for
@@ -6,19 +12,78 @@ one instance: recorded, it becomes part of one native kernel, and mapped over a 
 lane kernel. Nothing in a method may depend on whether it is being recorded.
 
 Symbols: t time, x state at t, h step (negative when going back in time), theta = (time - t) / h.
+
+How an explicit method notices that a system is stiff.
+
+Two stages of a step are taken at (nearly) the same time; how much their slopes differ, over how
+much their states do, estimates the largest eigenvalue lambda of the Jacobian. Where h lambda lies
+at the border of the method's stability region step after step, it is stability that bounds the
+steps and not accuracy.
+
+Source: E. Hairer, G. Wanner, "Solving Ordinary Differential Equations II", section IV.2,
+"Automatic stiffness detection", and the codes DOPRI5 and DOP853, for the rule of 15 and 6 steps.
+
+Methods with a loop of their own, beside the kernels: what they are, what they refuse.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from archimedes.simulate.methods.pieces import piece
+from archimedes.errors import ArchimedesError
+from archimedes.function import Compiled
+from archimedes.symbolic.core.trace import is_tracing
+from archimedes.tree import struct
 
-__all__ = ["METHODS", "Method", "Step", "evaluate_dense", "register", "rms_norm"]
+__all__ = [
+    "METHODS",
+    "MOST_STEPS",
+    "Method",
+    "Step",
+    "Suspicion",
+    "estimate",
+    "evaluate_dense",
+    "is_stiff",
+    "method_outside",
+    "piece",
+    "refuse_events",
+    "register",
+    "rms_norm",
+    "suspected",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def piece(*static: str, often: bool = False) -> Callable[[F], F]:
+    """Decorate a function of arrays: on numbers it is compiled; ``static`` names are fixed.
+
+    One that is called ``often`` is compiled at the first call, others when that is worth it.
+
+    >>> import numpy as np
+    >>> float(piece()(lambda x: np.sum(x))(np.ones(3)))
+    3.0
+    """
+
+    def decorate(function: F) -> F:
+        @functools.cache
+        def compiled() -> Compiled:
+            made = Compiled(function, static_argnames=static or None, freeze=True)
+            return made.compile_at_once() if often else made
+
+        @functools.wraps(function)
+        def call(*args: Any) -> Any:
+            return function(*args) if is_tracing() else compiled()(*args)
+
+        return call  # type: ignore[return-value]
+
+    return decorate
+
 
 #: f(t, x) -> derivative, shape (n,)
 Derivative = Callable[[Any, Any], Any]
@@ -150,3 +215,89 @@ def evaluate_dense(coefficients: Any, theta: Any) -> Any:
     for row in coefficients[-2::-1]:
         total = (total + row) * theta
     return total
+
+
+#: A system is stiff after HITS steps at the border, unless MISSES steps in a row are not there.
+HITS, MISSES = 15, 6
+#: The part of the stability region's extent from which on a step is at the border.
+BORDER = 0.9
+
+
+@struct
+class Suspicion:
+    """Steps at the border of stability so far, and those that were not since the last one."""
+
+    hits: Any
+    misses: Any
+
+
+@piece()
+def estimate(h: Any, slopes: Any, states: Any, x: Any, slope: Any) -> Any:
+    """Return h |lambda| from the differences of two slopes and of the states they belong to.
+
+    Numbers count relative to their size (x, or what the slope moves it by in a step): the fast
+    ones are often small.
+    """
+    scale = np.abs(x) + np.abs(h * slope) + 1e-300
+    weight = 1.0 / scale
+    slopes, states = slopes * weight, states * weight
+    much, little = np.sum(slopes * slopes), np.sum(states * states)
+    known = little > 0.0
+    return np.abs(h) * np.sqrt(np.where(known, much, 0.0) / np.where(known, little, 1.0))
+
+
+def suspected(before: Suspicion, stiffness: Any, extent: float) -> Suspicion:
+    """Return what is suspected after one more step; once certain it stays."""
+    hit = stiffness > BORDER * extent
+    misses = np.where(hit, 0, before.misses + 1)
+    forgotten = (misses >= MISSES) & (before.hits < HITS)
+    hits = np.where(hit, before.hits + 1, np.where(forgotten, 0, before.hits))
+    return Suspicion(hits, misses)
+
+
+def is_stiff(suspicion: Suspicion) -> Any:
+    """Tell whether the steps so far make the system stiff."""
+    return suspicion.hits >= HITS
+
+
+#: Steps of a solve, unless ``max_steps`` says more: made in Python they take some 0.2 ms each, and
+#: one that chatters at a switch should end within the patience of whoever waits for it.
+MOST_STEPS = 100_000
+
+
+def refuse_events(kernels: Any, name: str) -> None:
+    """Raise where a solve is to watch for events."""
+    if kernels.plan.events is not None:
+        raise ArchimedesError(
+            f"method={name!r} has no events: use a built-in method, for stiff systems "
+            "method='rodas5p'"
+        )
+
+
+def _outside(name: str) -> Callable[..., Any]:
+    def refuse(*_: Any) -> Any:
+        raise ArchimedesError(
+            f"method={name!r} runs outside the kernels, in solve_ode on numbers only: inside "
+            "recorded functions, derivatives and batches use method='rodas5p'"
+        )
+
+    return refuse
+
+
+def method_outside(name: str, drive: Callable[..., Any]) -> Method:
+    """Return the description of a method whose ``drive`` makes all its steps."""
+    refuse: Callable[..., Any] = _outside(name)
+    step: Callable[..., Step] = refuse
+    return Method(
+        name=name,
+        order=5,
+        error_order=5,
+        dense_order=0,
+        dense_degree=0,
+        start=refuse,
+        step=step,
+        dense=refuse,
+        stiff=True,
+        drive=drive,
+        most_steps=MOST_STEPS,
+    )

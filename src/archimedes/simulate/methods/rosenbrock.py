@@ -26,8 +26,7 @@ import numpy as np
 
 from archimedes.function import stop_gradient
 from archimedes.function.linear_combinations import weighted
-from archimedes.simulate.methods.combinations import product
-from archimedes.simulate.methods.linear_systems import linearised
+from archimedes.simulate.methods.implicit import linearised, product
 from archimedes.simulate.methods.method_table import Derivative, Method, Step, register
 
 __all__ = ["RODAS5P", "WithMass"]

@@ -17,11 +17,17 @@ from typing import Any
 import numpy as np
 
 from archimedes.function import cond, stop_gradient
-from archimedes.simulate.methods.explicit import method_of
-from archimedes.simulate.methods.method_table import Derivative, Method, Step, register
+from archimedes.simulate.methods.explicit import TSIT5, method_of
+from archimedes.simulate.methods.method_table import (
+    Derivative,
+    Method,
+    Step,
+    Suspicion,
+    is_stiff,
+    register,
+    suspected,
+)
 from archimedes.simulate.methods.rosenbrock import RODAS5P
-from archimedes.simulate.methods.stiffness import Suspicion, is_stiff, suspected
-from archimedes.simulate.methods.tableaus import TSIT5
 from archimedes.tree import struct
 
 __all__ = ["AUTO"]

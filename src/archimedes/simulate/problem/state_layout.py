@@ -1,4 +1,13 @@
-"""States as flat vectors: any tree of numbers becomes x of shape (n,) and comes back."""
+"""How far times that are computed from others may be off.
+
+States as flat vectors: any tree of numbers becomes x of shape (n,) and comes back.
+
+Keeping attitudes on their manifold.
+
+A struct in the state whose class has a ``normalize()`` method (quaternions, rotation matrices,
+Rodrigues parameters, a user's own) is replaced by its normalised self after each accepted step
+and at each output. Between these points a step is an ordinary one in coordinates.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +15,7 @@ import functools
 import inspect
 import linecache
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +26,28 @@ from archimedes.lazy_dataclasses import lazy_dataclass
 from archimedes.tree import TreeDef
 from archimedes.tree.treedef import LEAF
 
-__all__ = ["DerivativeError", "Layout", "as_state", "check_time_first", "layout_of", "place_of"]
+__all__ = [
+    "DerivativeError",
+    "Layout",
+    "as_state",
+    "check_time_first",
+    "layout_of",
+    "place_of",
+    "projection",
+    "rounding",
+]
+
+
+def rounding(*times: Any) -> Any:
+    """Return a bound of the error of a time that is computed from these by a few operations.
+
+    >>> round(float(rounding(1.0, 1.7e9)), 8)  # seconds of Unix time
+    1.51e-06
+    """
+    largest = np.abs(times[0])
+    for t in times[1:]:
+        largest = np.maximum(largest, np.abs(t))
+    return 4.0 * float(np.finfo(np.float64).eps) * largest
 
 
 def as_state(x: Any) -> Any:
@@ -214,3 +244,44 @@ def layout_of(state: Any) -> Layout:
 def _layout(treedef: TreeDef, shapes: tuple[tuple[int, ...], ...]) -> Layout:
     """One object for equal layouts, so that they are compared by identity."""
     return Layout(treedef, shapes)
+
+
+Projection = Callable[[Any], Any]
+
+
+def _places(node: TreeDef, first: int) -> list[tuple[TreeDef, int]]:
+    """Outermost nodes below ``node`` that can normalise themselves, with their first leaf."""
+    if callable(getattr(node.kind.cls, "normalize", None)):
+        return [(node, first)]
+    found = []
+    for child in node.children:
+        found += _places(child, first)
+        first += child.num_leaves
+    return found
+
+
+def projection(layout: Layout) -> Projection | None:
+    """Return the function x (n,) -> x (n,) that normalises, or None if nothing in x can.
+
+    >>> import numpy as np
+    >>> from archimedes.simulate.problem.state_layout import layout_of
+    >>> projection(layout_of(np.zeros(3))) is None
+    True
+    """
+    places = _places(layout.treedef, 0)
+    if not places:
+        return None
+    sizes = [math.prod(shape) for shape in layout.shapes]
+    starts = np.concatenate([[0], np.cumsum(sizes)]).tolist()
+
+    def project(x: Any) -> Any:
+        parts, at = [], 0
+        for node, first in places:
+            last = first + node.num_leaves
+            start, stop = starts[first], starts[last]
+            own = Layout(node, layout.shapes[first:last])
+            parts += [x[at:start], own.pack(own.unpack(x[start:stop]).normalize())]
+            at = stop
+        return np.concatenate([*parts, x[at:]])
+
+    return project

@@ -24,13 +24,16 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.simulate.methods.method_table import register, rms_norm
-from archimedes.simulate.methods.pieces import piece
+from archimedes.simulate.methods.method_table import (
+    method_outside,
+    piece,
+    refuse_events,
+    register,
+    rms_norm,
+)
 from archimedes.simulate.progress import Monitor
 from archimedes.simulate.solves.collectors import Result
-from archimedes.simulate.solves.outside_kernels import method_outside, refuse_events
-from archimedes.simulate.sparse.compressed import SparseJacobian
-from archimedes.simulate.sparse.pencils import SparsePencil
+from archimedes.simulate.sparse.sparse_jacobians import SparseJacobian, SparsePencil
 from archimedes.simulate.statuses import (
     FINISHED,
     INTERRUPTED,
@@ -39,10 +42,9 @@ from archimedes.simulate.statuses import (
     STEP_UNDERFLOW,
     TOO_MANY_STEPS,
 )
-from archimedes.simulate.stepping.run_state import Setup
 from archimedes.simulate.stepping.solve_kernels import Kernels
-from archimedes.simulate.stepping.step_size import initial_step, smallest_step
 from archimedes.simulate.stepping.stepwise import Stepwise
+from archimedes.simulate.stepping.trial_step import Setup, initial_step, smallest_step
 
 __all__ = ["BDF", "ImplicitEquations", "solve_equations"]
 

@@ -23,10 +23,9 @@ from archimedes import tree
 from archimedes.function.batching.repeats import Draft, Room, Rooms
 from archimedes.function.execution.tiers import Tiers
 from archimedes.simulate.solves.collectors import chunk_of, steps_in_call
-from archimedes.simulate.solves.dense_output import DenseOutput
 from archimedes.simulate.solves.driver import FIRST_CALL, SECONDS
-from archimedes.simulate.solves.initial_values import Problem
-from archimedes.simulate.solves.one_or_many import FIRST_ROWS, OneRun
+from archimedes.simulate.solves.initial_value_problem import Problem
+from archimedes.simulate.solves.kernel_runs import FIRST_ROWS, OneRun
 from archimedes.simulate.statuses import (
     FINISHED,
     INTERRUPTED,
@@ -34,8 +33,8 @@ from archimedes.simulate.statuses import (
     RUNNING,
     TOO_MANY_STEPS,
 )
-from archimedes.simulate.stepping.run_state import Setup
-from archimedes.simulate.stepping.step_rows import END
+from archimedes.simulate.stepping.dense_output import END, DenseOutput
+from archimedes.simulate.stepping.trial_step import Setup
 
 __all__ = [
     "AtTimes",

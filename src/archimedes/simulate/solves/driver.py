@@ -3,6 +3,16 @@
 A single solve is a batch of one. The kernels of a batch are those of a single solve, mapped, so
 each instance has the bits that it has alone. Instances that are done or have failed drop out of
 later calls.
+
+Batches of solves on a device: where their arrays lie already, or moved there and back in groups.
+
+A group that is moved has a thread with a stream of its own: while one group is computed, the
+results of another are copied.
+
+Batches in groups, each in a thread.
+
+As many instances go together as the backend wants: enough that the Python between kernel calls,
+which holds up other threads, is little; fewer where their steps are kept, which takes memory.
 """
 
 from __future__ import annotations
@@ -19,12 +29,17 @@ from archimedes.backends.interrupts import Stopped
 from archimedes.graph.dtypes import F64
 from archimedes.lazy_dataclasses import lazy_dataclass
 from archimedes.simulate.progress import Monitor
-from archimedes.simulate.solves.collectors import Collector, FinalStates, OutputTimes, Result
-from archimedes.simulate.solves.every_step import EveryStep
-from archimedes.simulate.solves.instances import Instances
-from archimedes.simulate.solves.one_or_many import ManyRuns, OneRun, Runs
-from archimedes.simulate.stepping.run_state import Setup
+from archimedes.simulate.solves.collectors import (
+    Collector,
+    EveryStep,
+    FinalStates,
+    OutputsThere,
+    OutputTimes,
+    Result,
+)
+from archimedes.simulate.solves.kernel_runs import Instances, ManyRuns, OneRun, Runs
 from archimedes.simulate.stepping.solve_kernels import Kernels
+from archimedes.simulate.stepping.trial_step import Setup
 
 __all__ = ["FIRST_CALL", "Task", "drive"]
 
@@ -97,8 +112,6 @@ class Task:
             keep = self.dense or self.kernels.plan.events is not None
             return EveryStep(runs, keep, self.times)
         if runs.arrays is not HOST:
-            from archimedes.simulate.solves.device_outputs import OutputsThere
-
             return OutputsThere(runs, self.times, None if self.place is None else self.place[1])
         return OutputTimes(runs, self.times, *(self.place or self.outputs()))
 

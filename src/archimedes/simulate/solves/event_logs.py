@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archimedes.simulate.problem.state_layout import Layout
-from archimedes.simulate.solves.one_or_many import Runs
+from archimedes.simulate.solves.kernel_runs import Runs
 from archimedes.simulate.statuses import RUNNING, SETTLED
 
 __all__ = ["EventLog", "Events", "batch_table", "one_table"]

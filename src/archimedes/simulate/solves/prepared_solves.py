@@ -25,7 +25,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.backends.registry import default_backend
 from archimedes.function.identity.states import State, changing_statics, state_of
-from archimedes.simulate.methods.stiffness import HITS
+from archimedes.simulate.methods.method_table import HITS
 from archimedes.simulate.solves.bound_solves import (
     AtTimes,
     InRows,
@@ -37,7 +37,7 @@ from archimedes.simulate.solves.bound_solves import (
     outputs_at,
 )
 from archimedes.simulate.solves.collectors import FEW
-from archimedes.simulate.solves.initial_values import Problem
+from archimedes.simulate.solves.initial_value_problem import Problem
 from archimedes.simulate.statuses import MANY_STEPS, message_of
 from archimedes.simulate.trajectory.trajectory import Trajectory, assembled
 from archimedes.symbolic import is_tracing

@@ -17,10 +17,9 @@ import numpy as np
 
 from archimedes.errors import ArchimedesError
 from archimedes.installation import install_command
-from archimedes.simulate.methods.method_table import register
+from archimedes.simulate.methods.method_table import method_outside, refuse_events, register
 from archimedes.simulate.progress import Monitor
 from archimedes.simulate.solves.collectors import Result
-from archimedes.simulate.solves.outside_kernels import method_outside, refuse_events
 from archimedes.simulate.statuses import (
     FINISHED,
     INTERRUPTED,
@@ -29,9 +28,9 @@ from archimedes.simulate.statuses import (
     STEP_UNDERFLOW,
     TOO_MANY_STEPS,
 )
-from archimedes.simulate.stepping.run_state import Setup
 from archimedes.simulate.stepping.solve_kernels import Kernels
 from archimedes.simulate.stepping.stepwise import Stepwise
+from archimedes.simulate.stepping.trial_step import Setup
 
 __all__ = ["CVODE", "IDA", "drive_residual"]
 

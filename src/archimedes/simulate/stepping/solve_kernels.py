@@ -18,7 +18,7 @@ from archimedes.function.batching.repeats import Repeated
 from archimedes.function.identity.object_parts import PARTS
 from archimedes.function.identity.store import PerThread, store
 from archimedes.function.prepared_functions import prepared_function
-from archimedes.simulate.stepping.run_state import Plan, Run, Setup, begin_run
+from archimedes.simulate.stepping.dense_output import END, RowLayout, state_in
 from archimedes.simulate.stepping.solve_loops import (
     go_to_end,
     go_to_times,
@@ -27,7 +27,7 @@ from archimedes.simulate.stepping.solve_loops import (
     one_try,
     try_steps,
 )
-from archimedes.simulate.stepping.step_rows import END, RowLayout, state_in
+from archimedes.simulate.stepping.trial_step import Plan, Run, Setup, begin_run
 
 if TYPE_CHECKING:
     from archimedes.function.batching.repeated_batches import RepeatedBatch

@@ -14,9 +14,8 @@ import numpy as np
 
 from archimedes.function import cond, scan, while_loop
 from archimedes.simulate.statuses import RUNNING
-from archimedes.simulate.stepping.run_state import Plan, Run, Setup, direction_of
-from archimedes.simulate.stepping.step_rows import interpolated, known, row_of
-from archimedes.simulate.stepping.trial_step import attempt
+from archimedes.simulate.stepping.dense_output import interpolated, known, row_of
+from archimedes.simulate.stepping.trial_step import Plan, Run, Setup, attempt, direction_of
 
 __all__ = [
     "FOREVER",

@@ -1,4 +1,6 @@
-"""Single runs of large models: the loops run in Python, all that takes time in compiled functions.
+"""What users wrote besides the right-hand side, compiled for loops that are not recorded.
+
+Single runs of large models: the loops run in Python, all that takes time in compiled functions.
 
 The loops of a solve are plain NumPy. Recorded, they are one kernel, whose code holds the state's
 numbers one by one: the right thing for a body, hopeless for thousands of cells. Here the same
@@ -9,23 +11,98 @@ numbers up are compiled functions, so that results have the same bits.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes import tree
 from archimedes.function.batching.sorted_runs import RunByRun
-from archimedes.simulate.sparse.compressed import CompressedJacobian
-from archimedes.simulate.stepping.compiled_parts import compiled_clock, compiled_watch
-from archimedes.simulate.stepping.run_state import Plan, Run, Setup, begin_run
+from archimedes.simulate.events.event import Watch
+from archimedes.simulate.problem.inputs import Clock
+from archimedes.simulate.problem.state_layout import Layout
+from archimedes.simulate.sparse.sparse_jacobians import CompressedJacobian
+from archimedes.simulate.stepping.dense_output import END, state_in
 from archimedes.simulate.stepping.solve_loops import go_to_end, go_to_times, one_attempt, one_try
-from archimedes.simulate.stepping.step_rows import END, state_in
+from archimedes.simulate.stepping.trial_step import Plan, Run, Setup, begin_run
 
 if TYPE_CHECKING:
     from archimedes.simulate.stepping.solve_kernels import Kernels
 
-__all__ = ["Stepwise"]
+__all__ = ["Stepwise", "compiled_clock", "compiled_watch"]
+
+#: (function, name, what it calls of the user's) -> what is called in its place.
+Compile = Callable[[Callable[..., Any], str, tuple[Any, ...]], Callable[..., Any]]
+
+
+@dataclass(frozen=True)
+class _CompiledWatch(Watch):
+    """Events whose functions are compiled, one by one; ``plain`` are these events as they are."""
+
+    plain: Any = None
+    compiled: Any = None
+    made: dict[Any, Callable[..., Any]] = field(default_factory=dict)
+
+    def _call(self, what: str, k: int, *args: Any) -> Any:
+        function = self.made.get((what, k))
+        if function is None:
+            plain = getattr(self.plain, what)
+            event = self.events[k]
+
+            def call(*args: Any) -> Any:
+                return plain(k, *args)
+
+            function = self.compiled(call, f"events[{k}].{what}", (event.fn, event.reset))
+            self.made[what, k] = function
+        return function(*args)
+
+    def value(self, k: int, t: Any, x: Any, args: tuple[Any, ...]) -> Any:
+        """Return g of event k."""
+        return self._call("value", k, float(t), x, args)
+
+    def rate(self, k: int, t: Any, x: Any, xdot: Any, args: tuple[Any, ...]) -> Any:
+        """Return dg/dt of event k."""
+        return self._call("rate", k, float(t), x, xdot, args)
+
+    def reset(self, k: int, t: Any, x: Any, args: tuple[Any, ...]) -> Any:
+        """Return the state after event k."""
+        return self._call("reset", k, float(t), x, args)
+
+
+def compiled_watch(watch: Watch | None, compiled: Compile) -> Watch | None:
+    """Return the same events with compiled functions."""
+    if watch is None:
+        return None
+    return _CompiledWatch(**_own(watch), plain=watch, compiled=compiled)
+
+
+@dataclass(frozen=True)
+class _CompiledClock(Clock):
+    """Sampled parts that act by one compiled function."""
+
+    plain: Any = None
+    compiled: Any = None
+    made: dict[Any, Callable[..., Any]] = field(default_factory=dict)
+
+    def flat_tick(self, layout: Layout, t: Any, x: Any, args: tuple[Any, ...]) -> Any:
+        """Return the state after the parts that are due at t have acted."""
+        if layout not in self.made:
+
+            def tick(t: Any, x: Any, args: tuple[Any, ...]) -> Any:
+                return self.plain.flat_tick(layout, t, x, args)
+
+            updates = tuple(part.update for part in self.parts)
+            self.made[layout] = self.compiled(tick, "sampled", updates)
+        return self.made[layout](float(t), x, args)
+
+
+def compiled_clock(clock: Clock | None, compiled: Compile) -> Clock | None:
+    """Return the same sampled parts, compiled."""
+    return clock and _CompiledClock(**_own(clock), plain=clock, compiled=compiled)
+
+
+def _own(given: Any) -> dict[str, Any]:
+    return {one.name: getattr(given, one.name) for one in fields(given)}
 
 
 class _Bound:

@@ -1,4 +1,15 @@
-"""One trial step of a run, in plain NumPy; the loops around it are in ``solve_loops.py``.
+"""Step size control: the first step, and the PI controller of the others.
+
+HNW: Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I, 2nd edition, 1993.
+HW: Hairer, Wanner, Solving Ordinary Differential Equations II, 2nd edition, 1996.
+
+A run: where a solve stands, and what it is made of; how it begins.
+
+A run is a struct, so it travels through kernels, lanes and recordings, and can be stopped and
+taken up again anywhere. Its ``status`` is RUNNING until the end of the span is reached or
+something failed. ``trial_step.py`` moves it on.
+
+One trial step of a run, in plain NumPy; the loops around it are in ``solve_loops.py``.
 
 Events: ``signals`` hold the event functions at both ends of a step. Where there is an event in it
 ``settle`` finds the time, resets the state and begins again from there; with
@@ -8,25 +19,220 @@ Events: ``signals`` hold the event functions at both ends of a step. Where there
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from archimedes import tree
 from archimedes.function import cond, stop_gradient
-from archimedes.simulate.methods.method_table import Derivative, Step
-from archimedes.simulate.methods.stiffness import suspected
-from archimedes.simulate.problem.time_rounding import rounding
-from archimedes.simulate.statuses import EVENT, FINISHED, NON_FINITE, RUNNING, STEP_UNDERFLOW
-from archimedes.simulate.stepping.run_state import Plan, Run, Setup, begin_run, direction_of
-from archimedes.simulate.stepping.step_size import (
-    SMALLEST_LOG,
-    error_log,
-    next_factor,
-    smallest_step,
+from archimedes.lazy_dataclasses import lazy_dataclass
+from archimedes.simulate.methods.method_table import (
+    Derivative,
+    Method,
+    Step,
+    Suspicion,
+    piece,
+    rms_norm,
+    suspected,
 )
+from archimedes.simulate.problem.state_layout import Layout, Projection, rounding
+from archimedes.simulate.statuses import EVENT, FINISHED, NON_FINITE, RUNNING, STEP_UNDERFLOW
+from archimedes.tree import struct
 
-__all__ = ["Attempt", "attempt"]
+if TYPE_CHECKING:
+    from archimedes.simulate.events.event import Watch
+    from archimedes.simulate.problem.inputs import Clock
+
+__all__ = [
+    "SMALLEST_LOG",
+    "Attempt",
+    "Plan",
+    "Run",
+    "Setup",
+    "attempt",
+    "begin_run",
+    "direction_of",
+    "error_log",
+    "initial_step",
+    "next_factor",
+    "smallest_step",
+]
+
+#: The logarithm of 0.9.
+LOG_SAFETY = -0.10536051565782628
+#: A step grows and shrinks by at most these factors.
+GROW, SHRINK = 10.0, 0.2
+#: The logarithm of 1e-4: errors below that part of the tolerance do not make steps longer still.
+SMALLEST_LOG = -9.210340371976182
+
+
+def initial_step(
+    f: Derivative, t: Any, x: Any, f0: Any, direction: Any, atol: Any, rtol: Any, order: int
+) -> Any:
+    """Return the size (> 0) of a first step (HNW, II.4, "Starting step size")."""
+    scale = atol + np.abs(x) * rtol
+    d0, d1 = rms_norm(x, scale), rms_norm(f0, scale)
+    tiny = (d0 < 1e-5) | (d1 < 1e-5)
+    h0 = np.where(tiny, 1e-6, 0.01 * d0 / np.where(tiny, 1.0, d1))
+    f1 = f(t + direction * h0, x + direction * h0 * f0)
+    d2 = rms_norm(f1 - f0, scale) / h0
+    steepest = np.maximum(d1, d2)
+    flat = ~(steepest > 1e-15)  # also where a trial point gave nan
+    power = _root(0.01 / np.where(flat, 1.0, steepest), order)
+    return np.minimum(100.0 * h0, np.where(flat, np.maximum(1e-6, h0 * 1e-3), power))
+
+
+@piece("order")
+def _root(x: Any, order: int) -> Any:
+    return np.power(x, 1.0 / (order + 1))
+
+
+@piece()
+def error_log(norm: Any, finite: Any) -> Any:
+    """Return the log of an error's norm; where that is not finite, the largest there is."""
+    return np.log(np.maximum(np.where(finite, norm, 1e300), 1e-10))
+
+
+@piece("order")
+def next_factor(log_error: Any, log_before: Any, accepted: Any, again: Any, order: int) -> Any:
+    """Return by how much to change the step after one of this error (log of its norm).
+
+    The PI controller of HW IV.2 eq. (2.43), with beta = 0.2 / (order + 1) as in DOPRI5; a
+    rejected step is judged by its own error alone, and the step after it does not grow
+    (``again``).
+    """
+    q = order + 1
+    beta = 0.2 / q
+    alpha = 1.0 / q - 0.75 * beta
+    integral = LOG_SAFETY - alpha * log_error
+    wish = np.exp(np.where(accepted, integral + beta * log_before, integral))
+    most = np.where(accepted & ~again, GROW, 1.0)
+    return np.minimum(most, np.maximum(SHRINK, wish))
+
+
+def smallest_step(t: Any, span: Any) -> Any:
+    """Return the size below which a step from t is not worth trying.
+
+    It is near the spacing of numbers at t, except where all of the span is: there steps may be
+    as small as they can.
+    """
+    return np.minimum(16.0 * float(np.finfo(np.float64).eps) * np.abs(t), 1e-9 * span) + 1e-300
+
+
+@lazy_dataclass(frozen=True)
+class Plan:
+    """All that is fixed when a solve is recorded."""
+
+    func: Callable[..., Any]
+    layout: Layout
+    method: Method
+    project: Projection | None = None
+    adaptive: bool = True
+    events: Watch | None = None
+    clock: Clock | None = None
+
+    arguments: Callable[[tuple[Any, ...]], tuple[Any, ...]] = tuple
+    #: What ``derivative`` returns, where that is something else than the function as it is.
+    bound: Callable[[tuple[Any, ...]], Derivative] | None = None
+
+    def derivative(self, args: tuple[Any, ...]) -> Derivative:
+        """Return f(t, x) on flat vectors for these arguments."""
+        if self.bound is not None:
+            return self.bound(args)
+
+        def f(t: Any, x: Any) -> Any:
+            found = self.func(t, self.layout.unpack(x), *args)
+            return self.layout.pack_derivative(found, self.func)
+
+        return f
+
+
+@struct
+class Setup:
+    """Numbers that a solve is given: they may differ between calls and between lanes.
+
+    ``h`` is the fixed step, or a wish for the first one (0: to be chosen); ``pause`` the number of
+    trial steps at which the loops return.
+    """
+
+    t_start: Any
+    t_end: Any
+    h: Any
+    max_step: Any
+    rtol: Any
+    atol: Any
+    pause: Any
+
+
+@struct
+class Run:
+    """Where a solve stands: at time t with state x; the step before began at t_old, x_old."""
+
+    t: Any
+    x: Any
+    h: Any
+    memory: Any
+    log_error: Any
+    again: Any
+    status: Any
+    accepted: Any
+    rejected: Any
+    t_old: Any
+    x_old: Any
+    dense: Any
+    signals: Any
+    #: What speaks for a stiff system; None for methods that do not look out for it.
+    suspicion: Any
+
+
+def direction_of(setup: Setup) -> Any:
+    """Return 1 where time goes forward, -1 where it goes back."""
+    return np.where(setup.t_end >= setup.t_start, 1.0, -1.0)
+
+
+def begin_run(plan: Plan, setup: Setup, t: Any, x: Any, args: tuple[Any, ...], dense: bool) -> Run:
+    """Return the run that stands at t with state x; used at the start and after resets."""
+    f, method = plan.derivative(args), plan.method
+    memory = method.start(f, t, x)
+    f0 = f(t, x)
+    if plan.adaptive:
+        assert method.error_order is not None
+        guess = initial_step(
+            f, t, x, f0, direction_of(setup), setup.atol, setup.rtol, method.error_order
+        )
+        # A guess that is lost in the rounding of t is too careful: the step's error will tell.
+        guess = np.maximum(guess, float(np.finfo(np.float64).eps) * np.abs(t))
+        size = np.where(setup.h > 0.0, setup.h, guess)
+        size = np.minimum(np.minimum(size, setup.max_step), np.abs(setup.t_end - t))
+    else:
+        size = setup.h
+    fine = np.all(np.isfinite(f0)) & np.all(np.isfinite(x))
+    degree = method.dense_degree
+    return Run(
+        t=t * 1.0,
+        x=x,
+        h=stop_gradient(direction_of(setup) * size),
+        memory=memory,
+        log_error=SMALLEST_LOG + 0.0 * stop_gradient(size),
+        again=fine & False,
+        status=np.where(fine, np.where(t == setup.t_end, FINISHED, RUNNING), NON_FINITE),
+        accepted=np.where(fine, 0, 0),
+        rejected=np.where(fine, 0, 0),
+        t_old=t * 1.0,
+        x_old=x,
+        dense=np.zeros((degree, plan.layout.size)) if dense else None,
+        signals=(
+            None
+            if plan.events is None
+            else stop_gradient(plan.events.start(t, x, f0, direction_of(setup), args))
+        ),
+        suspicion=_unsuspected(fine) if plan.adaptive and method.stability else None,
+    )
+
+
+def _unsuspected(fine: Any) -> Suspicion:
+    return Suspicion(np.where(fine, 0, 0), np.where(fine, 0, 0))
+
 
 #: A step that would leave less than this part of itself to the end is stretched to the end.
 STRETCH = 1.01

@@ -1,4 +1,6 @@
-"""Trajectories as tables and files: pandas, xarray, CSV and NumPy archives.
+"""NumPy archives (``.npz``) read with care: no pickles, and one error for every kind of damage.
+
+Trajectories as tables and files: pandas, xarray, CSV and NumPy archives.
 
 Numbers are written so that reading them back gives the same bits. A batch becomes one long table
 with a column ``run``. Dense output is a program, not data, and stays behind.
@@ -10,6 +12,8 @@ import csv
 import importlib
 import io
 import json
+import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,7 +33,38 @@ from archimedes.simulate.trajectory.columns import (
     tree_columns,
 )
 
-__all__ = ["FORMAT", "MissingExtra", "require", "to_csv", "to_npz", "to_pandas", "to_xarray"]
+__all__ = [
+    "FORMAT",
+    "MissingExtra",
+    "read_archive",
+    "require",
+    "to_csv",
+    "to_npz",
+    "to_pandas",
+    "to_xarray",
+]
+
+#: What unpacking a damaged or hostile archive may raise.
+_DAMAGE = (
+    *(EOFError, KeyError, OSError, NotImplementedError, MemoryError, AttributeError, TypeError),
+    *(SyntaxError, RecursionError, OverflowError, zipfile.BadZipFile, zlib.error),
+)
+
+
+def read_archive(file: Any) -> dict[str, np.ndarray]:
+    """Return the arrays of an open archive by name; damage of any kind is a ValueError."""
+    try:
+        archive = np.load(file, allow_pickle=False)
+        if isinstance(archive, np.ndarray):
+            raise ValueError("it is a single array, not an archive")
+        with archive:
+            arrays = {name: archive[name] for name in archive.files}
+    except _DAMAGE as error:
+        raise ValueError(f"{type(error).__name__}: {error}") from error
+    if wrong := [name for name, array in arrays.items() if not isinstance(array, np.ndarray)]:
+        raise ValueError(f"{wrong[0]} is not an array")
+    return arrays
+
 
 #: What the header of an archive says about itself.
 FORMAT = {"format": "archimedes-trajectory", "version": 1}

@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.simulate.trajectory.archives import read_archive
 from archimedes.simulate.trajectory.columns import component_names, label_leaves, split_names
-from archimedes.simulate.trajectory.exports import FORMAT, opened
+from archimedes.simulate.trajectory.exports import FORMAT, opened, read_archive
 
 __all__ = ["read_csv", "read_npz", "read_pandas", "read_xarray"]
 

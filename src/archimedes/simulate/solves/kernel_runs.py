@@ -8,7 +8,7 @@ numbers: what is done between kernel calls costs as much as a short solve.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,20 +16,58 @@ import numpy as np
 from archimedes import tree
 from archimedes.backends.array_kinds import HOST
 from archimedes.function import Compiled
+from archimedes.lazy_dataclasses import lazy_dataclass
 from archimedes.simulate.problem import argument_checks
-from archimedes.simulate.solves.instances import Instances
 from archimedes.simulate.statuses import FINISHED, INTERRUPTED, RUNNING, TOO_MANY_STEPS
-from archimedes.simulate.stepping.run_state import Run, Setup
+from archimedes.simulate.stepping.dense_output import END, START
 from archimedes.simulate.stepping.solve_kernels import Kernels
-from archimedes.simulate.stepping.step_rows import END, START
+from archimedes.simulate.stepping.trial_step import Run, Setup
 
-__all__ = ["ManyRuns", "OneRun", "Runs"]
+__all__ = ["Instances", "ManyRuns", "OneRun", "Runs", "one_instance"]
 
 #: Rows in the first call of a kernel, and trial steps in a call where they are made in Python.
 FIRST_ROWS, FEW_STEPS = 32, 16
 HERE = np.zeros(1, dtype=np.int64)
 _SETUP_AXES = Setup(None, None, None, None, None, None, 0)
 _SETUP_MANY = [False] * 6 + [True]
+
+
+@lazy_dataclass
+class Instances:
+    """Initial states x0 (N, n) and arguments: leaves that differ have instances along axis 0.
+
+    ``alone``: a single solve, whose arguments have no batch axis.
+    """
+
+    count: int
+    x0: np.ndarray
+    args: tuple[Any, ...]
+    many: Sequence[bool] = ()
+    alone: bool = False
+
+    def _taken(self, chosen: Any) -> tuple[Any, ...]:
+        leaves, treedef = tree.flatten(self.args)
+        return treedef.unflatten(
+            [leaf[chosen] if many else leaf for leaf, many in zip(leaves, self.many)]
+        )
+
+    def args_of(self, chosen: np.ndarray) -> tuple[Any, ...]:
+        """Return the arguments of the chosen instances."""
+        return self.args if len(chosen) == self.count else self._taken(chosen)
+
+    def part(self, chosen: slice) -> Instances:
+        """Return some of the instances."""
+        x0 = self.x0[chosen]
+        return Instances(len(x0), x0, self._taken(chosen), self.many)
+
+    def axes(self) -> Any:
+        """Return the axes of the arguments, as ``vmap`` takes them."""
+        return tree.structure(self.args).unflatten([0 if many else None for many in self.many])
+
+
+def one_instance(x0: np.ndarray, args: tuple[Any, ...]) -> Instances:
+    """Return a single solve from x0 (n,)."""
+    return Instances(1, x0[None], args, alone=True)
 
 
 class OneRun:
