@@ -15,14 +15,14 @@ from archimedes.backends.protocol import ArrayType
 from archimedes.backends.protocol import Program as KernelProgram
 from archimedes.backends.registry import get_backend
 from archimedes.graph import F64, Graph
+from archimedes.graph.dead_code import remove_dead_code
 from archimedes.graph.dtypes import block_type
 from archimedes.graph.expand import expand
 from archimedes.graph.fast import fast
 from archimedes.graph.passes import prune
 from archimedes.graph.regions import Affine, Nest
-from archimedes.graph.retyping import retype
+from archimedes.graph.retype import retype
 from archimedes.graph.spec import validate
-from archimedes.graph.trimming import trim
 
 from ..c.checking import Bundle, needs
 from ..llvm.checking import check, check_shared
@@ -82,7 +82,7 @@ def test_passes_keep_blocks(seed: int):
     made = case(seed, count=1)
     row = [x[0] for x in made.columns]
     want = run(made.graph, row)
-    for changed in (expand(made.graph), prune(made.graph), trim(made.graph).graph):
+    for changed in (expand(made.graph), prune(made.graph), remove_dead_code(made.graph).graph):
         validate(changed)
         for got, wanted in zip(run(changed, row), want):
             assert_bits(np.asarray(got), np.asarray(wanted), f"seed {seed}")

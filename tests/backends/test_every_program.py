@@ -9,7 +9,7 @@ from archimedes.backends.interpreter import run
 from archimedes.backends.lowering.regions import REGIONS
 from archimedes.graph import DTYPES
 from archimedes.graph.dtypes import item_type
-from archimedes.graph.regions.blocks import has_blocks
+from archimedes.graph.regions.base import has_blocks
 
 from ..llvm.checking import check
 from ..programs.catalogue import callback_programs, programs, regions_of

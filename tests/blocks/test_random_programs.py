@@ -11,7 +11,7 @@ from archimedes.backends.interpreter import run
 from archimedes.graph import CODES as C
 from archimedes.graph import Graph
 from archimedes.graph.blocks.building import loops, pack
-from archimedes.graph.derivatives.jacobians import forward_graph, reverse_graph
+from archimedes.graph.derivatives.jacobian_graphs import forward_graph, reverse_graph
 from archimedes.graph.derivatives.sparsity import dependence
 from archimedes.graph.dtypes import F64, I64, block_type, length_of
 from archimedes.graph.regions import Accumulate, Affine, Gather, Move

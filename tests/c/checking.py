@@ -17,7 +17,7 @@ import pytest
 from archimedes.backends.c import FLAGS, Argument, CSource, assemble, render
 from archimedes.graph import DTYPES, F32, F64
 from archimedes.graph.dtypes import item_type
-from archimedes.graph.retyping import retype
+from archimedes.graph.retype import retype
 
 from ..programs.program import Program
 from ..programs.values import assert_bits, leaves_of, packed, reference

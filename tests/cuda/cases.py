@@ -12,7 +12,7 @@ from archimedes.backends.protocol import ArrayType
 from archimedes.backends.protocol import Program as KernelProgram
 from archimedes.graph import DTYPES
 from archimedes.graph.dtypes import item_type
-from archimedes.graph.retyping import retype
+from archimedes.graph.retype import retype
 
 from ..programs.program import Program
 from ..programs.values import leaves_of, packed, reference

@@ -12,7 +12,7 @@ import numpy as np
 
 import archimedes
 from archimedes.graph import CODES, Graph
-from archimedes.graph.regions.blocks import has_blocks
+from archimedes.graph.regions.base import has_blocks
 from archimedes.symbolic.core.wide import wide_from
 
 from ..fuzz.programs import generate

@@ -6,7 +6,7 @@ from scipy.linalg import expm
 
 import archimedes as arc
 from archimedes.backends.interpreter import evaluate
-from archimedes.graph.derivatives import jacobians
+from archimedes.graph.derivatives import jacobian_graphs
 from archimedes.graph.regions import Scan
 
 from ..c.checking import needs
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("compiled_once")
 @pytest.fixture(autouse=True)
 def shorter(monkeypatch):
     """Loops that are compiled in no time count as long ones."""
-    monkeypatch.setattr(jacobians, "LONG_LOOPS", 4_000)
+    monkeypatch.setattr(jacobian_graphs, "LONG_LOOPS", 4_000)
 
 
 def looped(x):
@@ -43,8 +43,8 @@ def over_directions(graph):
 def as_code(function, *args, monkeypatch):
     """Return a Jacobian all of whose directions are written out."""
     with monkeypatch.context() as patched:
-        patched.setattr(jacobians, "LONG_LOOPS", 10**12)
-        patched.setattr(jacobians, "LONG", 10**12)
+        patched.setattr(jacobian_graphs, "LONG_LOOPS", 10**12)
+        patched.setattr(jacobian_graphs, "LONG", 10**12)
         return arc.jac(function)(*args)
 
 
@@ -136,7 +136,7 @@ def test_long_programs_without_loops(sparse, monkeypatch):
     x = np.linspace(0.2, 1.0, 20)
     code = arc.hess(rounds)
     assert not over_directions(code.graph(x))
-    monkeypatch.setattr(jacobians, "LONG", 2_000)
+    monkeypatch.setattr(jacobian_graphs, "LONG", 2_000)
     hess = arc.hess(rounds, sparse=sparse)
     graph = (hess.values if sparse else hess).graph(x)
     assert over_directions(graph)

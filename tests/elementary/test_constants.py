@@ -8,18 +8,13 @@ import mpmath
 import numpy as np
 import pytest
 
-from archimedes.graph.elementary import (
-    coefficients,
-    exponential,
-    hyperbolic,
-    log_table,
-    logarithm,
-    reduction,
-)
-from archimedes.graph.elementary import inverse_trigonometric as inverse
+from archimedes.graph.elementary import coefficients, exponential, hyperbolic, trigonometric
+from archimedes.graph.elementary.coefficients import Minimax
+
+POLYNOMIALS = [n for n in coefficients.__all__ if isinstance(getattr(coefficients, n), Minimax)]
 
 
-@pytest.mark.parametrize("name", [n for n in coefficients.__all__ if n != "Minimax"])
+@pytest.mark.parametrize("name", POLYNOMIALS)
 def test_polynomial_keeps_its_bound(name):
     row = getattr(coefficients, name)
     formula = compile(f"(({row.weight}), ({row.target}))", name, "eval")
@@ -50,13 +45,13 @@ def close(parts: tuple[float, ...], value: str, bits: int) -> bool:
         ((exponential.LOG2_E,), "1/log(2)", 53),
         ((hyperbolic.HALF_LN2_HIGH, hyperbolic.HALF_LN2_LOW), "log(2)/2", 96),
         ((hyperbolic.TWO_LOG2_E,), "2/log(2)", 53),
-        ((logarithm.LOG2_E_UPPER, logarithm.LOG2_E_REST), "1/log(2)", 79),
-        ((logarithm.LOG10_E_UPPER, logarithm.LOG10_E_REST), "1/log(10)", 79),
-        ((logarithm.LOG10_2_HIGH, logarithm.LOG10_2_LOW), "log(2)/log(10)", 95),
-        ((reduction.PIECE_1, reduction.PIECE_2, reduction.PIECE_3), "pi/2", 127),
-        ((reduction.HALF_PI_HIGH, reduction.HALF_PI_LOW), "pi/2", 106),
-        ((reduction.TWO_OVER_PI,), "2/pi", 53),
-        ((inverse.QUARTER_PI_HIGH, inverse.QUARTER_PI_LOW), "pi/4", 100),
+        ((exponential.LOG2_E_UPPER, exponential.LOG2_E_REST), "1/log(2)", 79),
+        ((exponential.LOG10_E_UPPER, exponential.LOG10_E_REST), "1/log(10)", 79),
+        ((exponential.LOG10_2_HIGH, exponential.LOG10_2_LOW), "log(2)/log(10)", 95),
+        ((trigonometric.PIECE_1, trigonometric.PIECE_2, trigonometric.PIECE_3), "pi/2", 127),
+        ((trigonometric.HALF_PI_HIGH, trigonometric.HALF_PI_LOW), "pi/2", 106),
+        ((trigonometric.TWO_OVER_PI,), "2/pi", 53),
+        ((trigonometric.QUARTER_PI_HIGH, trigonometric.QUARTER_PI_LOW), "pi/4", 100),
     ],
 )
 def test_constant(parts, value, bits):
@@ -73,12 +68,12 @@ def significant_bits(x: float) -> int:
         (exponential.LN2_HIGH, 42),
         (exponential.LN2_UPPER, 26),
         (hyperbolic.HALF_LN2_HIGH, 46),
-        (reduction.PIECE_1, 37),
-        (reduction.PIECE_2, 37),
-        (inverse.QUARTER_PI_HIGH, 50),
-        (logarithm.LOG2_E_UPPER, 26),
-        (logarithm.LOG10_E_UPPER, 26),
-        (logarithm.LOG10_2_HIGH, 42),
+        (trigonometric.PIECE_1, 37),
+        (trigonometric.PIECE_2, 37),
+        (trigonometric.QUARTER_PI_HIGH, 50),
+        (exponential.LOG2_E_UPPER, 26),
+        (exponential.LOG10_E_UPPER, 26),
+        (exponential.LOG10_2_HIGH, 42),
     ],
 )
 def test_leading_parts_leave_room_for_exact_products(x, bits):
@@ -88,27 +83,28 @@ def test_leading_parts_leave_room_for_exact_products(x, bits):
 def test_digits_of_two_over_pi():
     with mpmath.workprec(1400):
         assert (
-            int(mpmath.floor(2 / mpmath.pi * mpmath.mpf(2) ** 1248)) == reduction.TWO_OVER_PI_BITS
+            int(mpmath.floor(2 / mpmath.pi * mpmath.mpf(2) ** 1248))
+            == trigonometric.TWO_OVER_PI_BITS
         )
-    limbs = reduction.LIMBS[reduction.LEADING_ZEROS :]
-    assert sum(d << (26 * (47 - j)) for j, d in enumerate(limbs)) == reduction.TWO_OVER_PI_BITS
+    limbs = trigonometric.LIMBS[trigonometric.LEADING_ZEROS :]
+    assert sum(d << (26 * (47 - j)) for j, d in enumerate(limbs)) == trigonometric.TWO_OVER_PI_BITS
 
 
 def test_exponent_division_by_limb_size():
-    e = np.arange(0, 2046 - 1075 + reduction.EXPONENT_SHIFT + 1)
-    assert ((e * 2521) >> 16 == e // reduction.LIMB).all()
+    e = np.arange(0, 2046 - 1075 + trigonometric.EXPONENT_SHIFT + 1)
+    assert ((e * 2521) >> 16 == e // trigonometric.LIMB).all()
 
 
 def test_logarithm_table():
     with mpmath.workprec(200):
         for i, (r, high, low) in enumerate(
-            zip(log_table.RECIPROCALS, log_table.LOG_HIGH, log_table.LOG_LOW, strict=True)
+            zip(coefficients.RECIPROCALS, coefficients.LOG_HIGH, coefficients.LOG_LOW, strict=True)
         ):
-            ends = np.array([i, i + 1], np.int64) << log_table.INDEX_SHIFT
-            ends = (ends + log_table.START).view(np.float64)
+            ends = np.array([i, i + 1], np.int64) << coefficients.INDEX_SHIFT
+            ends = (ends + coefficients.START).view(np.float64)
             assert np.abs(ends * r - 1).max() <= 0.0079
             assert significant_bits(r) <= 10
             assert (high * 2**42).is_integer()
             exact = -mpmath.log(mpmath.mpf(r))
             assert abs(exact - high - low) <= mpmath.mpf(2) ** -96
-    assert log_table.RECIPROCALS[79:81] == (1.0, 1.0)
+    assert coefficients.RECIPROCALS[79:81] == (1.0, 1.0)

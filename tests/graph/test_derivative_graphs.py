@@ -12,7 +12,7 @@ import pytest
 import archimedes as arc
 from archimedes.function import recorded_calls
 from archimedes.function.batching import recorded_maps
-from archimedes.graph.derivatives.jacobians import (
+from archimedes.graph.derivatives.jacobian_graphs import (
     forward_graph,
     jacobian_graph,
     reverse_graph,

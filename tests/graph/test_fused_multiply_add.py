@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from archimedes.graph import CODES, F32, F64, Graph
-from archimedes.graph.derivatives.jacobians import forward_graph, reverse_graph
+from archimedes.graph.derivatives.jacobian_graphs import forward_graph, reverse_graph
 from archimedes.graph.fused_multiply_add import fused_multiply_add
 
 from .building import SPECIAL_FLOATS, graph_of, op, run, same

@@ -6,10 +6,10 @@ import numpy as np
 
 from archimedes.backends.interpreter import run
 from archimedes.graph import F64, Graph
-from archimedes.graph.blocks.fusion import fused
+from archimedes.graph.blocks.fusion import fuse_loops
 from archimedes.graph.dtypes import block_type
 from archimedes.graph.regions import Affine, Nest
-from archimedes.graph.regions.reads import row_major
+from archimedes.graph.regions.nest import row_major
 
 from ..programs.program import emit, graph_of
 from ..programs.values import assert_bits
@@ -32,9 +32,9 @@ def product_and_sum(n: int, m: int, p: int) -> Graph:
 
 def test_a_sum_of_products_stores_no_products():
     g = product_and_sum(7, 11, 5)
-    one = fused(g)
+    one = fuse_loops(g)
     (loop,) = (one.regions[i] for i in one.live() if i in one.regions)
     assert loop.shape == (7, 5, 11) and loop.combine == "add"
     rng = np.random.default_rng(0)
     values = [rng.normal(size=77), rng.normal(size=55)]
-    assert_bits(run(fused(g), values)[0], run(g, values)[0])
+    assert_bits(run(fuse_loops(g), values)[0], run(g, values)[0])

@@ -12,14 +12,18 @@ from archimedes.backends.interpreter import run
 from archimedes.backends.lowering.regions import REGIONS
 from archimedes.errors import GraphError
 from archimedes.graph import B8, CODES, F32, F64, Call, Graph, inline, prune, statistics
-from archimedes.graph.derivatives.jacobians import forward_graph, jacobian_graph, reverse_graph
+from archimedes.graph.dead_code import remove_dead_code
+from archimedes.graph.derivatives.jacobian_graphs import (
+    forward_graph,
+    jacobian_graph,
+    reverse_graph,
+)
 from archimedes.graph.derivatives.sparsity import dependence
 from archimedes.graph.expand import expand
 from archimedes.graph.fast import fast
 from archimedes.graph.regions import OneBody, Region
-from archimedes.graph.retyping import retype
+from archimedes.graph.retype import retype
 from archimedes.graph.spec import validate
-from archimedes.graph.trimming import trim
 from archimedes.lazy_dataclasses import lazy_dataclass
 
 from ..backends.toy import build
@@ -123,8 +127,8 @@ def test_equal_regions_are_one_node():
         prune,
         expand,
         fast,
-        lambda g: trim(g).graph,
-        lambda g: expand(trim(g).graph, calls=True),
+        lambda g: remove_dead_code(g).graph,
+        lambda g: expand(remove_dead_code(g).graph, calls=True),
     ],
     ids=["prune", "expand", "fast", "trim", "trim and expand"],
 )

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import archimedes as arc
-from archimedes.graph.regions.solve import eliminate
+from archimedes.graph.regions.linear_solve import eliminate
 
 from .matrices import SQUARE, backward_error, check_like_numpy, random, traced
 

@@ -9,7 +9,7 @@ import numpy as np
 from archimedes.backends.interpreter import run
 from archimedes.graph import B8, DTYPES, I64, Graph
 from archimedes.graph.dtypes import item_type, length_of
-from archimedes.graph.regions.blocks import has_blocks
+from archimedes.graph.regions.base import has_blocks
 
 SPECIAL_FLOATS = np.array(
     [

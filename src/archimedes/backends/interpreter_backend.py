@@ -11,7 +11,7 @@ import numpy as np
 from archimedes.backends.interpreter import run
 from archimedes.backends.leaves import put_values, values_in
 from archimedes.backends.protocol import Backend, Figures, Kernel, Program
-from archimedes.graph.regions.blocks import has_blocks
+from archimedes.graph.regions.base import has_blocks
 from archimedes.graph.text import statistics
 
 __all__ = ["InterpretedProgram", "Interpreter"]

@@ -27,7 +27,7 @@ from archimedes.embedded.state_carrying import carry_statements, state_pairs
 from archimedes.embedded.traceability import LineNotes
 from archimedes.errors import CodegenError
 from archimedes.graph.dtypes import B8, F64, I64
-from archimedes.graph.retyping import retype
+from archimedes.graph.retype import retype
 from archimedes.version import __version__
 
 __all__ = ["make_model"]

@@ -25,7 +25,7 @@ from archimedes.graph.dtypes import I64, code_of
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Host, Region, While
-from archimedes.graph.regions.while_loop import UNBOUNDED
+from archimedes.graph.regions.loop_regions import UNBOUNDED
 from archimedes.symbolic.core.wide import sparse_loops, wide_from
 from archimedes.symbolic.source_lines import recording_lines
 

@@ -1,6 +1,6 @@
 """The program that every backend runs: ops, nodes, regions, passes and derivatives."""
 
-from archimedes.graph import simplify, simplify_arithmetic  # which register the identities
+from archimedes.graph import simplify  # which registers the identities
 from archimedes.graph.dtypes import B8, DTYPES, F32, F64, I64, code_of, is_float
 from archimedes.graph.ops import BY_NAME, CODES, TABLE, Op
 from archimedes.graph.passes import inline, prune
@@ -35,4 +35,4 @@ __all__ = [
     "statistics",
 ]
 
-_ = simplify, simplify_arithmetic
+_ = simplify

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.graph.blocks.fusion import fused
+from archimedes.graph.blocks.fusion import fuse_loops
 from archimedes.graph.dtypes import B8, F32, F64, I64
 from archimedes.graph.elementary.table import PROGRAMS, in_float32
 from archimedes.graph.ops import CODES, TABLE
@@ -21,7 +21,7 @@ from archimedes.graph.passes import Emit, inline, rewrite
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call, Switch, While
 
-__all__ = ["GraphPrimitives", "GraphValue", "expand", "program", "traced"]
+__all__ = ["GraphPrimitives", "GraphValue", "expand", "program", "trace_program"]
 
 _IS_ELEMENTARY = tuple(op.elementary for op in TABLE)
 
@@ -153,7 +153,7 @@ class GraphPrimitives:
         graph = cond.graph
         ids = [_id_of(graph, x, None) for x in args]
         dtypes = [graph.dtype[i] for i in ids]
-        branches = tuple(traced(side, dtypes) for side in (f_false, f_true))
+        branches = tuple(trace_program(side, dtypes) for side in (f_false, f_true))
         index = graph.emit(CODES["i64"], cond.id)
         return _values(graph, graph.region(Switch(np.array([index, *ids]), branches)))
 
@@ -168,8 +168,8 @@ class GraphPrimitives:
         graph = next(x.graph for x in state if isinstance(x, GraphValue))
         ids = [_id_of(graph, x, None) for x in state]
         dtypes = [graph.dtype[i] for i in ids]
-        condition = traced(lambda *values: (cond(*values),), dtypes)
-        region = While(np.array(ids), condition, traced(body, dtypes), len(ids), limit)
+        condition = trace_program(lambda *values: (cond(*values),), dtypes)
+        region = While(np.array(ids), condition, trace_program(body, dtypes), len(ids), limit)
         return _values(graph, graph.region(region))
 
 
@@ -177,7 +177,7 @@ def _values(graph: Graph, ids: np.ndarray) -> tuple[GraphValue, ...]:
     return tuple(GraphValue(graph, i) for i in ids.tolist())
 
 
-def traced(function: Callable[..., tuple[Operand, ...]], dtypes: Sequence[int]) -> Graph:
+def trace_program(function: Callable[..., tuple[Operand, ...]], dtypes: Sequence[int]) -> Graph:
     """Run a function on the inputs of a new graph."""
     graph = Graph()
     values = [GraphValue(graph, graph.input(d)) for d in dtypes]
@@ -194,7 +194,7 @@ def program(name: str, dtype: int) -> Graph:
     row = PROGRAMS[name]
     text = in_float32(row.program) if dtype == F32 else row.program
     primitives = GraphPrimitives()
-    return traced(lambda *values: (text(primitives, *values),), [dtype] * row.arity)
+    return trace_program(lambda *values: (text(primitives, *values),), [dtype] * row.arity)
 
 
 def expand(
@@ -215,7 +215,7 @@ def expand(
 
         return emit
 
-    return rewrite(fused(graph), emitter, own=_IS_ELEMENTARY)
+    return rewrite(fuse_loops(graph), emitter, own=_IS_ELEMENTARY)
 
 
 def _place_call(dst: Graph, body: Graph, operands: Sequence[int]) -> list[int]:

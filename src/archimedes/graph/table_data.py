@@ -13,7 +13,8 @@ from functools import lru_cache
 import numpy as np
 
 from archimedes.graph.digests import LONG_TABLE, table_digest
-from archimedes.graph.elementary import power, reduction
+from archimedes.graph.elementary.coefficients import LOG_HIGH, LOG_LOW, RECIPROCALS
+from archimedes.graph.elementary.trigonometric import LIMBS
 from archimedes.graph.program import Graph
 
 __all__ = ["data_form", "data_tables", "table_key"]
@@ -55,7 +56,7 @@ def data_form(tables: list[np.ndarray]) -> tuple[object, ...]:
 @lru_cache(maxsize=1)
 def _elementary() -> set[str]:
     """Tables that elementary functions bring along when they are expanded."""
-    own = (reduction.LIMBS, power.RECIPROCALS, power.LOG_HIGH, power.LOG_LOW)
+    own = (LIMBS, RECIPROCALS, LOG_HIGH, LOG_LOW)
     arrays = [np.asarray(table) for table in own]
     arrays += [a.astype(np.float32) for a in arrays if a.dtype == np.float64]
     return {table_key(a) for a in arrays}

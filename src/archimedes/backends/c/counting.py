@@ -12,7 +12,7 @@ from archimedes.graph.elementary.table import PROGRAMS
 from archimedes.graph.expand import program
 from archimedes.graph.ops import BLOCK, CONST, INPUT, OUT, REGION, TABLE
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.scan import times
+from archimedes.graph.regions.loop_regions import times
 
 __all__ = ["operations", "primitives"]
 

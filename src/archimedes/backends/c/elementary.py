@@ -18,14 +18,14 @@ from archimedes.backends.c.support import HELPERS
 from archimedes.backends.c.writer import Function
 from archimedes.backends.lowering.graph_lowering import Lowering
 from archimedes.backends.lowering.values import Binding, Place
+from archimedes.graph.dead_code import remove_dead_code
 from archimedes.graph.dtypes import F64, I64
-from archimedes.graph.elementary.reduction import ORDINARY, angle_of_turns
 from archimedes.graph.elementary.table import PROGRAMS
-from archimedes.graph.expand import GraphPrimitives, program, traced
+from archimedes.graph.elementary.trigonometric import ORDINARY, angle_of_turns
+from archimedes.graph.expand import GraphPrimitives, program, trace_program
 from archimedes.graph.passes import inline
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Switch
-from archimedes.graph.trimming import trim
 
 __all__ = ["library"]
 
@@ -36,7 +36,7 @@ def _programs() -> dict[str, Graph]:
     both = Graph()
     x = both.input(F64)
     both.outputs = [inline(both, made[name], [x])[0] for name in ("sin", "cos")]
-    return {name: trim(g).graph for name, g in {**made, "sincos": both}.items()}
+    return {name: remove_dead_code(g).graph for name, g in {**made, "sincos": both}.items()}
 
 
 def _huge_branch(g: Graph) -> Graph | None:
@@ -102,7 +102,7 @@ def _angle_of_turns(steps: bool) -> dict[str, str]:
     c = C99(name, steps=steps)
     f = Function(name, c.frame(name, large=False))
     primitives = GraphPrimitives()
-    g = traced(lambda *given: angle_of_turns(primitives, *given), [F64] * 3)
+    g = trace_program(lambda *given: angle_of_turns(primitives, *given), [F64] * 3)
     stores = [(k, Place(Array("angle"), k, F64)) for k in range(2)]
     low = Lowering(c, [g], PART)
     low.lower(f, g, [Binding(operand=x) for x in names], stores=stores)

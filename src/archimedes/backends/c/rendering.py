@@ -18,12 +18,12 @@ from archimedes.backends.leaves import leaf_values, listed_kinds
 from archimedes.backends.lowering.graph_lowering import Lowering
 from archimedes.backends.lowering.values import Binding, Place, Store
 from archimedes.errors import CodegenError
-from archimedes.graph.blocks.equal_loops import equal_loops_shared
-from archimedes.graph.blocks.fusion import fused
+from archimedes.graph.blocks.fusion import fuse_loops
+from archimedes.graph.blocks.loop_dedup import dedup_loops
+from archimedes.graph.dead_code import Origin, remove_dead_code
 from archimedes.graph.dtypes import F32, F64, I64, length_of
 from archimedes.graph.program import Graph
-from archimedes.graph.retyping import retype
-from archimedes.graph.trimming import Origin, trim
+from archimedes.graph.retype import retype
 
 __all__ = ["render"]
 
@@ -56,7 +56,7 @@ def render(
 
     ``inputs`` and ``outputs`` cut the graph's inputs and outputs, in order, into row-major arrays;
     inputs of shape ``()`` are passed by value. Outputs must not overlap inputs.
-    ``float_type="float"`` computes in float throughout (see ``graph/retyping.py``).
+    ``float_type="float"`` computes in float throughout (see ``graph/retype.py``).
     ``int_type="int32_t"`` is the type of integer arguments and results; inside they are int64_t,
     so that results are those of the interpreter, wrapped to 32 bits. ``scratch="workspace"``
     takes all arrays from a struct that the caller passes last (none where none is needed),
@@ -87,10 +87,10 @@ def render(
     if float_type == "float":
         graph = retype(graph, origin)
     if optimize != "speed":
-        graph = equal_loops_shared(fused(graph, origin, again=0), origin)
+        graph = dedup_loops(fuse_loops(graph, origin, again=0), origin)
     else:
-        graph = fused(graph, origin)
-    trimmed = trim(graph)
+        graph = fuse_loops(graph, origin)
+    trimmed = remove_dead_code(graph)
     origin |= trimmed.origin
     narrow = int_type == "int32_t"
     options = {"steps": True} if optimize == "smallest" else {}

@@ -27,7 +27,7 @@ from archimedes.backends.lowering.walks import Walk, along
 from archimedes.graph.dtypes import F64
 from archimedes.graph.ops import CONST, ELEMENT, INPUT
 from archimedes.graph.regions import Nest
-from archimedes.graph.regions.reads import Affine, Gather, row_major
+from archimedes.graph.regions.nest import Affine, Gather, row_major
 
 if TYPE_CHECKING:
     from archimedes.backends.c.c99 import C99

@@ -32,9 +32,9 @@ from archimedes.backends.cuda.kernel_source import (
 )
 from archimedes.backends.lowering.values import Place
 from archimedes.backends.protocol import Program
+from archimedes.graph.dead_code import remove_dead_code
 from archimedes.graph.ops import CONST, INPUT
 from archimedes.graph.program import Graph
-from archimedes.graph.trimming import trim
 
 __all__ = ["program_text"]
 
@@ -113,7 +113,7 @@ def _parted(program: Program, plan: Layout, name: str) -> KernelText:
         whole,
         inputs=arguments[:count],
         outputs=arguments[count:],
-        part=-(-_statements(trim(program.graph).graph) // plan.parts),
+        part=-(-_statements(remove_dead_code(program.graph).graph) // plan.parts),
         dialect=dialect,
     )
     (c,) = made

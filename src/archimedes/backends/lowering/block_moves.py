@@ -18,7 +18,7 @@ from archimedes.backends.lowering.walks import Walk, along, merged
 from archimedes.graph.dtypes import item_type, length_of
 from archimedes.graph.ops import OPERANDS, REGION
 from archimedes.graph.regions import Accumulate, Move, Pack
-from archimedes.graph.regions.reads import positions
+from archimedes.graph.regions.nest import positions
 
 if TYPE_CHECKING:
     from archimedes.backends.lowering.graph_lowering import Lowering

@@ -12,7 +12,7 @@ from archimedes.graph.dtypes import length_of
 from archimedes.graph.ops import OUT, REGION
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Nest, Pack
-from archimedes.graph.regions.reads import Affine, positions
+from archimedes.graph.regions.nest import Affine, positions
 
 __all__ = ["Home", "homes"]
 

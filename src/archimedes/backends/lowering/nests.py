@@ -12,7 +12,7 @@ from archimedes.backends.lowering.values import Binding, Place
 from archimedes.backends.lowering.walks import Walk, along, merged_nest, moved_along
 from archimedes.graph.dtypes import I64
 from archimedes.graph.regions import Gather, Nest
-from archimedes.graph.regions.reads import row_major
+from archimedes.graph.regions.nest import row_major
 
 if TYPE_CHECKING:
     from archimedes.backends.lowering.graph_lowering import Lowering

@@ -34,7 +34,7 @@ from archimedes.graph.regions import (
     Switch,
     While,
 )
-from archimedes.graph.regions.reads import Affine
+from archimedes.graph.regions.nest import Affine
 
 if TYPE_CHECKING:
     from archimedes.backends.lowering.graph_lowering import Lowering

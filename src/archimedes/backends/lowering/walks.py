@@ -11,7 +11,7 @@ from archimedes.backends.lowering.copies import moved_together
 from archimedes.backends.lowering.dialect import Dialect
 from archimedes.backends.lowering.values import Place
 from archimedes.graph.regions import Affine, Nest
-from archimedes.graph.regions.reads import Read, row_major
+from archimedes.graph.regions.nest import Read, row_major
 
 __all__ = ["Walk", "along", "merged", "merged_nest", "moved_along"]
 

@@ -14,7 +14,7 @@ from archimedes.embedded.model import Model
 from archimedes.errors import CodegenError
 from archimedes.graph.dtypes import B8, I64
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.blocks import has_blocks
+from archimedes.graph.regions.base import has_blocks
 
 __all__ = ["Verification", "same_bits", "sample_leaf", "verify_model"]
 

@@ -17,7 +17,7 @@ from archimedes.graph.blocks.building import loops
 from archimedes.graph.blocks.references import as_block, references
 from archimedes.graph.derivatives.bodies import reordered
 from archimedes.graph.regions import Affine, Scan
-from archimedes.graph.regions.reads import Read
+from archimedes.graph.regions.nest import Read
 from archimedes.symbolic import current_trace, wrap
 from archimedes.symbolic.core.wide import ANYWAY, threshold
 

@@ -30,7 +30,7 @@ from archimedes.function.region_bodies import (
 from archimedes.graph.blocks.references import as_block, references
 from archimedes.graph.dtypes import B8, item_type
 from archimedes.graph.regions import Scan, While
-from archimedes.graph.regions.while_loop import UNBOUNDED
+from archimedes.graph.regions.loop_regions import UNBOUNDED
 from archimedes.symbolic import current_trace, is_traced, wrap
 from archimedes.symbolic.core.trace import trace_error, user_line
 from archimedes.symbolic.core.wide import ANYWAY, threshold

@@ -19,7 +19,7 @@ from archimedes.function.derivatives.recorded_point import (
 from archimedes.function.leaf_specs import LeafSpec
 from archimedes.function.signatures import Bound, Signature
 from archimedes.graph.blocks.references import as_block, references
-from archimedes.graph.derivatives.jacobians import forward_graph, reverse_graph
+from archimedes.graph.derivatives.jacobian_graphs import forward_graph, reverse_graph
 from archimedes.graph.dtypes import DTYPES, is_float
 from archimedes.graph.passes import inline
 from archimedes.symbolic import SymbolicArray, current_trace, lift, wrap

@@ -1,7 +1,7 @@
 """States and event times on the solution of a differential equation, for derivatives in time.
 
 Both functions return what they are given; their derivatives, of any order, are those of the
-solution. The mathematics is in ``graph/derivatives/flows.py``.
+solution. The mathematics is in ``graph/derivatives/time_derivatives.py``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from archimedes.function.recording import Recording
 from archimedes.function.region_bodies import flatten_traced, record_body
-from archimedes.graph.derivatives import flows
+from archimedes.graph.derivatives import time_derivatives
 from archimedes.graph.dtypes import F64
 from archimedes.symbolic import current_trace, is_tracing, wrap
 
@@ -31,7 +31,7 @@ def moved(f: Callable[[Any, Any], Any], a: Any, b: Any, x: Any) -> Any:
     time, end, state = _floats(a), _floats(b), _floats(x)
     field = _recorded(f, time, state, x)
     g, ids = current_trace().graph, current_trace().ids_of
-    found = flows.move(
+    found = time_derivatives.move(
         g, field.graph, int(ids(time)), int(ids(end)), ids(state).tolist(), field.captured
     )
     return wrap(np.array(found, dtype=np.int64), F64).astype(x.dtype)
@@ -50,7 +50,7 @@ def event_time(
     time, state = _floats(t), _floats(x)
     field, guard = _recorded(f, time, state, x), _recorded(event, time, state, x)
     g, ids = current_trace().graph, current_trace().ids_of
-    found = flows.cross(
+    found = time_derivatives.cross(
         g,
         field.graph,
         guard.graph,

@@ -12,14 +12,14 @@ from archimedes.function.derivatives.recorded_point import Point
 from archimedes.function.recording import OutLeaf
 from archimedes.graph.blocks.building import loops
 from archimedes.graph.blocks.references import any_reference, block_of, references
-from archimedes.graph.derivatives.jacobians import Entries, jacobian_graph, reverse_graph
+from archimedes.graph.derivatives.jacobian_graphs import Entries, jacobian_graph, reverse_graph
 from archimedes.graph.dtypes import B8, DTYPES, F64, is_float, item_type
 from archimedes.graph.ops import CODES
 from archimedes.graph.passes import inline, with_outputs
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Affine, Gather
-from archimedes.graph.regions.blocks import has_blocks
-from archimedes.graph.regions.reads import Read
+from archimedes.graph.regions.base import has_blocks
+from archimedes.graph.regions.nest import Read
 from archimedes.symbolic import SymbolicArray, current_trace, wrap
 from archimedes.symbolic.core.casting import cast, cast_ids
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from archimedes.function.derivatives.recorded_point import Derivative
 from archimedes.function.derivatives.transforms import hess, jac
+from archimedes.graph.dead_code import inputs_read
 from archimedes.graph.derivatives.sparsity import has_kinks
-from archimedes.graph.trimming import inputs_read
 from archimedes.symbolic import Trace
 
 __all__ = ["is_linear", "is_quadratic"]

@@ -18,7 +18,7 @@ from archimedes.graph.dtypes import F64
 from archimedes.graph.ops import TABLE
 from archimedes.graph.passes import inline, with_outputs
 from archimedes.graph.program import OUT, Graph
-from archimedes.graph.regions.map import Map
+from archimedes.graph.regions.loop_regions import Map
 from archimedes.symbolic import current_trace, lift, wrap
 
 __all__ = ["MapPlaces", "Rest", "taken_apart"]

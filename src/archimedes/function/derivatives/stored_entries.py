@@ -15,7 +15,7 @@ import numpy as np
 
 from archimedes.backends import code_cache as cache
 from archimedes.function.derivatives.jacobian_blocks import gradient_of
-from archimedes.graph.derivatives.jacobians import Entries, jacobian_graph
+from archimedes.graph.derivatives.jacobian_graphs import Entries, jacobian_graph
 from archimedes.graph.program import Graph
 
 __all__ = ["stored_entries"]

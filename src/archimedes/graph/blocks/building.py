@@ -11,9 +11,8 @@ from archimedes.graph.dtypes import DTYPES, I64, block_type, item_type, length_o
 from archimedes.graph.ops import CODES
 from archimedes.graph.passes import inline
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.nest import PARTIALS, Nest
-from archimedes.graph.regions.pack import Move, Pack
-from archimedes.graph.regions.reads import Affine, Read, positions, row_major
+from archimedes.graph.regions.block_regions import Move, Pack
+from archimedes.graph.regions.nest import PARTIALS, Affine, Nest, Read, positions, row_major
 
 __all__ = [
     "LONG_SUM",

@@ -17,14 +17,12 @@ import numpy as np
 from archimedes.graph.blocks.building import loops
 from archimedes.graph.dtypes import length_of
 from archimedes.graph.ops import ARITY, CONST, INPUT, OUT, REGION, TABLE
-from archimedes.graph.passes import copy_into
+from archimedes.graph.passes import Origin, Outputs, Walk, copy_into
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Region
-from archimedes.graph.regions.nest import Nest
-from archimedes.graph.regions.reads import Affine, Gather, Read, row_major
-from archimedes.graph.walk import Origin, Outputs, Walk
+from archimedes.graph.regions.nest import Affine, Gather, Nest, Read, row_major
 
-__all__ = ["collapsed", "fused"]
+__all__ = ["collapsed", "fuse_loops"]
 
 #: What is read more than once is computed again only if that takes so few operations.
 FEW = 3
@@ -32,7 +30,7 @@ FEW = 3
 LARGEST_BODY = 300
 
 
-def fused(graph: Graph, origin: dict[int, Origin] | None = None, again: int = FEW) -> Graph:
+def fuse_loops(graph: Graph, origin: dict[int, Origin] | None = None, again: int = FEW) -> Graph:
     """Return an equal graph in which loops over blocks that can be one are one.
 
     What several loops read is computed in each of them if that takes up to ``again`` operations.

@@ -17,8 +17,8 @@ from archimedes.graph.blocks.building import loops, pack
 from archimedes.graph.dtypes import DTYPES, item_type, length_of
 from archimedes.graph.program import FIRST_REFERENCE as FIRST
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.pack import Move
-from archimedes.graph.regions.reads import Affine, Gather
+from archimedes.graph.regions.block_regions import Move
+from archimedes.graph.regions.nest import Affine, Gather
 
 __all__ = [
     "FIRST",
@@ -31,7 +31,7 @@ __all__ = [
     "literal_zeros",
     "references",
     "scalar_ids",
-    "strided",
+    "strided_part",
 ]
 
 #: A block made of more boxes than this is gathered through a table.
@@ -76,7 +76,7 @@ def block_of(g: Graph, ids: np.ndarray) -> int | None:
     return block if inside else None
 
 
-def strided(g: Graph, ids: np.ndarray) -> Part | None:
+def strided_part(g: Graph, ids: np.ndarray) -> Part | None:
     """Return which affine part of a block some references are, if they are one."""
     block = block_of(g, ids)
     if block is None:
@@ -182,14 +182,14 @@ def as_block(g: Graph, ids: np.ndarray, dtype: int) -> int:
     gathered through a table.
     """
     flat = np.ascontiguousarray(ids).reshape(-1)
-    part = strided(g, flat) if flat[0] >= FIRST else None
+    part = strided_part(g, flat) if flat[0] >= FIRST else None
     whole = part is not None and length_of(g.dtype[part.block]) == flat.size
     if part is not None and whole and part.read == Affine(0, (1,)):
         return part.block
     known = constant_values(g, flat, DTYPES[dtype])
     if known is not None:
         return g.block(known)
-    if part is None and ids.ndim > 1 and (box := strided(g, ids)) is not None:
+    if part is None and ids.ndim > 1 and (box := strided_part(g, ids)) is not None:
         body = Graph()
         body.outputs = [body.input(item_type(g.dtype[box.block]))]
         return loops(g, [box.block], [box.read], body, ids.shape)[0]

@@ -3,28 +3,8 @@
 Whatever is imported from here, the derivatives of all regions are registered.
 """
 
-from archimedes.graph.derivatives import own_rules
-from archimedes.graph.derivatives.region_rules import (
-    call_derivative,
-    map_derivative,
-    nest_derivative,
-    pack_derivative,
-    scan_derivative,
-    solve_derivative,
-    switch_derivative,
-    while_derivative,
-)
+from archimedes.graph.derivatives import block_rules, call_rules, loop_rules, solve_rules
 
 __all__: list[str] = []
 
-_ = (
-    call_derivative,
-    map_derivative,
-    nest_derivative,
-    own_rules,
-    pack_derivative,
-    scan_derivative,
-    solve_derivative,
-    switch_derivative,
-    while_derivative,
-)
+_ = block_rules, call_rules, loop_rules, solve_rules

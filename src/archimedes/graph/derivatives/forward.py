@@ -24,10 +24,9 @@ from archimedes.graph.derivatives.whole import (
 from archimedes.graph.dtypes import I64, is_float, item_type, length_of
 from archimedes.graph.formulas import Emit
 from archimedes.graph.ops import OUT
-from archimedes.graph.passes import with_outputs
+from archimedes.graph.passes import Outputs, Walk, with_outputs
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Directions, Region
-from archimedes.graph.walk import Outputs, Walk
 
 __all__ = ["forward_sweep"]
 

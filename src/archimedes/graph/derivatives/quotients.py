@@ -11,16 +11,31 @@ values, at u = 0 too. Gauss's rule with three points gives the mean to the sixth
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from archimedes.graph.dtypes import F32
+from archimedes.graph.blocks.building import each
+from archimedes.graph.derivatives.forward import forward_sweep
+from archimedes.graph.derivatives.sparsity import region_size
+from archimedes.graph.dtypes import B8, DTYPES, F32, I64, is_float
 from archimedes.graph.formulas import Emit
+from archimedes.graph.ops import CODES, CONST
+from archimedes.graph.passes import Walk, inline, prune
 from archimedes.graph.program import Graph
+from archimedes.graph.regions import Map, Scan, Switch
+from archimedes.graph.regions.base import Directions
 
-__all__ = ["GAUSS", "Limit", "Quotients", "Turn"]
+__all__ = [
+    "GAUSS",
+    "Limit",
+    "Part",
+    "Quotients",
+    "Turn",
+    "Values",
+    "between",
+]
 
 #: Points of (0, 1) and their weights: the mean of a polynomial of degree 5 is exact.
 GAUSS = [(0.5 - np.sqrt(0.15), 5 / 18), (0.5, 8 / 18), (0.5 + np.sqrt(0.15), 5 / 18)]
@@ -129,3 +144,300 @@ class Quotients:
         e = self.e
         factor = e.where(test, e.c(1.0), e.c(float("nan")))
         return e.where(test, value, e.mul(e.where(test, e.c(0.0), m), factor))
+
+
+#: (graph, number of a turn, values, vectors) -> how fast the vectors change along it
+Rates = Callable[[Graph, int, list[int], list[int]], list[int]]
+#: (graph, number of a turn, values, their speeds, what is shared) -> derivatives along the values
+Slopes = Callable[[Graph, int, list[int], list[int], list[int]], list[int]]
+#: (graph, number of a turn, values, what is shared) -> m of each row, sizes of their terms
+Trial = Callable[[Graph, int, list[int], list[int]], tuple[list[int], list[int]]]
+
+#: Longest program for which limits are recorded, its bodies included.
+_LONGEST = 100_000
+
+
+class Part:
+    """The program from some nodes of a graph to others.
+
+    ``reads`` are the nodes of the graph that its inputs stand for: the sources first, then the
+    vectors.
+    """
+
+    def __init__(self, program: Graph, reads: list[int], sources: int, vectors: int) -> None:
+        self.program, self.reads, self.sources, self.vectors = program, reads, sources, vectors
+
+    @property
+    def shared(self) -> list[int]:
+        """The nodes it reads beside the sources."""
+        return self.reads[self.sources :]
+
+    def size(self) -> int:
+        """Count the nodes, those of bodies included."""
+        regions = self.program.regions.values()
+        return len(self.program) + sum(region_size(region) for region in regions)
+
+
+def between(
+    g: Graph, sources: Sequence[int], targets: Sequence[int], vectors: Sequence[int] = ()
+) -> Part | None:
+    """Return the program from some nodes to others, None if no target depends on the former.
+
+    A target that depends on none of them is zero in it.
+    """
+    first = [*sources, *vectors]
+    moving = set(first)
+    for i in g.live(targets):
+        if i not in moving and any(j in moving for j in g.operands(i)):
+            moving.add(i)
+    if moving.isdisjoint(targets):
+        return None
+    part = Graph()
+    walk, reads = Walk(part, g, ()), list(first)
+    for i in first:
+        walk.to[i] = part.input(g.dtype[i])
+    for i in sorted(moving.difference(first)):
+        for j in g.operands(i):
+            if walk.to[j] >= 0 or j in moving:
+                continue
+            if g.op[j] == CONST:
+                walk.to[j] = walk.constant(j)
+            else:
+                walk.to[j] = part.input(g.dtype[j])
+                reads.append(j)
+        walk.run((i,))
+    part.outputs = [walk.to[i] if i in moving else part.const(0.0, g.dtype[i]) for i in targets]
+    return Part(part, reads, len(sources), len(vectors))
+
+
+class Values:
+    """The values of one matrix, and all nodes that are one of them: they move together.
+
+    ``places`` maps such a node to the position of its value; ``rates(g, number, values, vectors)``
+    emits how fast the vectors change along a turn.
+    """
+
+    def __init__(
+        self, quotients: Quotients, places: dict[int, int], vectors: list[int], rates: Rates
+    ) -> None:
+        self.quotients, self.places = quotients, places
+        self.vectors, self.rates = vectors, rates
+
+    def limits_of_numerators(
+        self, turns: Sequence[Turn], numerators: list[list[tuple[int, int]]]
+    ) -> list[list[Limit]] | None:
+        """Return the limits of m / u for each turn and row, None where they are too long.
+
+        ``numerators[turn][row]`` are the m and the sizes of their terms.
+        """
+        g, places, rows = self.quotients.g, list(self.places), len(numerators[0])
+        pairs = [pair for row in numerators for pair in row]
+        part = between(g, places, [m for m, _ in pairs])
+        whole = between(g, places, [i for pair in zip(*pairs) for i in pair], self.vectors)
+        if whole is None or whole.size() > _LONGEST:
+            return None
+        n, read = len(self.vectors), [] if part is None else part.shared
+
+        def slopes(g: Graph, number: int, moved: list[int], speeds: list[int], shared: list[int]):
+            if part is None:
+                return [g.const(0.0, self.quotients.e.dtype)] * rows
+            tangents = self._tangents(g, part.program, moved, speeds, shared[n : n + len(read)])
+            return [_chosen(g, number, tangents[row::rows]) for row in range(rows)]
+
+        def trial(g: Graph, number: int, values: list[int], shared: list[int]):
+            values = [values[k] for k in self.places.values()]
+            given = [*values, *shared[:n], *shared[n + len(read) :]]
+            outs = inline(g, whole.program, given)
+            found = [_chosen(g, number, outs[row::rows][:half]) for row in range(rows)]
+            sizes = [_chosen(g, number, outs[row::rows][half:]) for row in range(rows)]
+            return found, sizes
+
+        half = len(numerators)
+        shared = [*self.vectors, *read, *whole.shared[n:]]
+        return self._limits(turns, shared, slopes, trial)
+
+    def limits_of_targets(self, turns: Sequence[Turn], part: Part) -> list[list[Limit]] | None:
+        """Return the limits for each turn and target of a part, None where they are too long.
+
+        The part is one from the nodes of ``places`` and the vectors.
+        """
+        if part.size() > _LONGEST:
+            return None
+        turned, n = _along_vectors(part, self.quotients.e.dtype), len(self.vectors)
+
+        def slopes(g: Graph, number: int, moved: list[int], speeds: list[int], shared: list[int]):
+            more = self.rates(g, number, moved, shared[:n])
+            return self._tangents(g, turned, moved, speeds, [*shared, *more])
+
+        def trial(g: Graph, number: int, values: list[int], shared: list[int]):
+            more = self.rates(g, number, values, shared[:n])
+            given = [*(values[k] for k in self.places.values()), *shared]
+            return _one_by_one(g, turned, given, more)
+
+        return self._limits(turns, part.shared, slopes, trial)
+
+    def _tangents(
+        self, g: Graph, program: Graph, moved: list[int], speeds: list[int], rest: list[int]
+    ) -> list[int]:
+        """Emit the derivatives of a program's outputs along its first inputs, the values."""
+        places = list(self.places.values())
+        seeds: list[Directions] = [{0: speeds[k]} for k in places]
+        inputs = [moved[k] for k in places] + rest
+        _, tangents = forward_sweep(g, program, inputs, [*seeds, *({} for _ in rest)])
+        zero = g.const(0.0, self.quotients.e.dtype)
+        return [tangent.get(0, zero) for tangent in tangents]
+
+    def _limits(
+        self, turns: Sequence[Turn], shared: list[int], slopes: Slopes, trial: Trial
+    ) -> list[list[Limit]]:
+        """Return half the means of slopes between no gap and the gap of each turn.
+
+        One body serves all turns. It runs only for those with a small gap. What is shared begins
+        with the vectors.
+        """
+        quotients, g = self.quotients, self.quotients.g
+        body = Graph()
+        near, number = body.input(B8), body.input(I64)
+        rest = [g.dtype[i] for i in [turns[0].gap, *quotients.values, *shared]]
+        ids = [number, *(body.input(dtype) for dtype in rest)]
+        dtypes = [body.dtype[i] for i in ids]
+        program = _mean_over_points(self._at_point(turns, dtypes, slopes), dtypes)
+        program.outputs += self._trials(turns, program, trial)
+        body.outputs = _guarded(body, near, prune(program), ids)
+        rows = [[quotients.near(turn), g.const(k, I64), turn.gap] for k, turn in enumerate(turns)]
+        inputs = [*(i for row in rows for i in row), *quotients.values, *shared]
+        made = g.region(Map(inputs, prune(body), len(turns), 3)).reshape(len(turns), 2, -1)
+        return [[Limit(*pair) for pair in zip(*found)] for found in made.tolist()]
+
+    def _at_point(self, turns: Sequence[Turn], dtypes: Sequence[int], slopes: Slopes) -> Graph:
+        """Return (point - 1, number, gap, values, shared) -> slopes at a point of the gap."""
+        dtype, n = self.quotients.e.dtype, len(self.quotients.values)
+        g = Graph()
+        point, number, gap, *rest = [g.input(code) for code in [dtype, *dtypes]]
+        back = Emit(g, dtype).mul(point, gap)
+        speeds, moved = self._moved(g, turns, number, back, rest[:n])
+        g.outputs = slopes(g, number, moved, speeds, rest[n:])
+        return prune(g)
+
+    def _moved(
+        self, g: Graph, turns: Sequence[Turn], number: int, change: int, values: list[int]
+    ) -> tuple[list[int], list[int]]:
+        """Emit the speeds of the values along a turn, and the values for a changed gap."""
+        e = Emit(g, self.quotients.e.dtype)
+        half = e.mul(e.c(0.5), change)
+        speeds = [
+            _entry(g, number, [turn.speeds.get(k, 0.0) for turn in turns], e.dtype)
+            for k in range(len(values))
+        ]
+        return speeds, [e.add(i, e.mul(speed, half)) for i, speed in zip(values, speeds)]
+
+    def _trials(self, turns: Sequence[Turn], g: Graph, trial: Trial) -> list[int]:
+        """Emit whether each m vanishes without the gap, for vectors turned by a finite angle.
+
+        At some vectors m may be zero by chance, as the derivative of a component is where the
+        component is 1.
+        """
+        e, n = Emit(g, self.quotients.e.dtype), len(self.quotients.values)
+        number, *rest = g.inputs
+        gap, *rest = [each(g, CODES["stop"], i) if is_float(g.dtype[i]) else i for i in rest]
+        _, values = self._moved(g, turns, number, e.neg(gap), rest[:n])
+        vectors, others = rest[n : n + len(self.vectors)], rest[n + len(self.vectors) :]
+        first = self.rates(g, number, values, vectors)
+        second = self.rates(g, number, values, first)
+        sine = _entry(g, number, [np.sin(turn.angle) for turn in turns], e.dtype)
+        less = _entry(g, number, [1.0 - np.cos(turn.angle) for turn in turns], e.dtype)
+        turned = [
+            e.add(v, e.add(e.mul(sine, a), e.mul(less, b)))
+            for v, a, b in zip(vectors, first, second)
+        ]
+        # Terms that cancel for vectors do not for these: their sizes are what m is rounded to.
+        skewed = [e.mul(e.c(1.0 + 0.5 * np.cos(k)), v) for k, v in enumerate(turned)]
+        shared = [number, *values, *others]
+        body = Graph()
+        mine = [body.input(g.dtype[i]) for i in turned]
+        ids = [body.input(g.dtype[i]) for i in shared]
+        found, sizes = trial(body, ids[0], ids[1 : n + 1], [*mine, *ids[n + 1 :]])
+        body.outputs = [*found, *sizes]
+        made = g.region(Map([*turned, *skewed, *shared], prune(body), 2, len(turned)))
+        made = made.reshape(2, 2, -1)
+        return [
+            self.quotients.vanishes(e, *row) for row in zip(*made[0].tolist(), made[1, 1].tolist())
+        ]
+
+
+def _entry(g: Graph, number: int, column: Sequence[float], dtype: int) -> int:
+    """Emit the entry of a constant column whose number is computed."""
+    return g.lookup(np.array(column, dtype=DTYPES[dtype]), number)
+
+
+def _one_by_one(
+    g: Graph, turned: Graph, given: list[int], rates: list[int]
+) -> tuple[list[int], list[int]]:
+    """Emit the sums of a program's outputs over the vectors' elements, and those of their sizes.
+
+    ``turned`` takes ``given`` and the rates; it is run for one rate after the other.
+    """
+    dtype, count = g.dtype[rates[0]], len(turned.outputs)
+    body = Graph()
+    e = Emit(body, dtype)
+    sums = [body.input(dtype) for _ in range(2 * count)]
+    number, rate = body.input(I64), body.input(dtype)
+    shared = [body.input(g.dtype[i]) for i in given]
+    zero = e.c(0.0)
+    units = [e.where(e("eq", number, body.const(k, I64)), rate, zero) for k in range(len(rates))]
+    moves = e("ne", rate, zero)
+    terms = _guarded(body, moves, turned, [*shared, *units])
+    both = [*terms, *(e("abs", i) for i in terms)]
+    body.outputs = [e.add(total, i) for total, i in zip(sums, both)]
+    slices = [i for k, rate in enumerate(rates) for i in (g.const(k, I64), rate)]
+    zeros = [g.const(0.0, dtype)] * (2 * count)
+    made = g.region(Scan([*zeros, *slices, *given], prune(body), len(rates), 2 * count, 2))
+    return made[:count].tolist(), made[count:].tolist()
+
+
+def _along_vectors(part: Part, dtype: int) -> Graph:
+    """Return the derivatives of a part's outputs along what it reads after its sources."""
+    g = Graph()
+    inputs = [g.input(code) for code in part.program.input_dtypes]
+    seeds: list[Directions] = [{} for _ in inputs]
+    for k in range(part.sources, part.sources + part.vectors):
+        seeds[k] = {0: g.input(dtype)}
+    _, tangents = forward_sweep(g, part.program, inputs, seeds)
+    zero = g.const(0.0, dtype)
+    g.outputs = [tangent.get(0, zero) for tangent in tangents]
+    return prune(g)
+
+
+def _chosen(g: Graph, number: int, ids: Sequence[int]) -> int:
+    """Emit the id of that number, whatever the others are."""
+    e = Emit(g, g.dtype[ids[0]])
+    found = ids[0]
+    for k in range(1, len(ids)):
+        found = e.where(e("eq", number, g.const(k, I64)), ids[k], found)
+    return found
+
+
+def _mean_over_points(at_point: Graph, dtypes: Sequence[int]) -> Graph:
+    """Return half the mean of a program whose first input is a point of (0, 1), less one."""
+    g = Graph()
+    ids = [g.input(dtype) for dtype in dtypes]
+    dtype = at_point.input_dtypes[0]
+    e = Emit(g, dtype)
+    points = [e.c(point - 1.0) for point, _ in GAUSS]
+    found = g.region(Map([*points, *ids], at_point, len(GAUSS), 1)).reshape(len(GAUSS), -1)
+    for column in found.T.tolist():
+        total = e.c(0.0)
+        for i, (_, weight) in zip(column, GAUSS):
+            total = e.add(total, e.mul(e.c(0.5 * weight), i))
+        g.outputs.append(total)
+    return g
+
+
+def _guarded(g: Graph, test: int, program: Graph, ids: Sequence[int]) -> list[int]:
+    """Emit a program behind a test; where that fails all outputs are zero."""
+    nothing = Graph()
+    for dtype in program.input_dtypes:
+        nothing.input(dtype)
+    nothing.outputs = [nothing.const(0, dtype) for dtype in program.output_dtypes]
+    index = g.emit(CODES["i64"], test)
+    return g.region(Switch([index, *ids], (nothing, program))).tolist()

@@ -18,8 +18,8 @@ from archimedes.graph.ops import ARITY, ELEMENT, INPUT, LOOKUP, OUT, REGION, TAB
 from archimedes.graph.passes import copy_into
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Directions, Region
-from archimedes.graph.regions.pack import Move
-from archimedes.graph.regions.reads import Affine
+from archimedes.graph.regions.block_regions import Move
+from archimedes.graph.regions.nest import Affine
 
 __all__ = ["LINEAR_RULES", "PARTIAL_RULES", "add_term", "reverse_by_rows", "reverse_sweep"]
 

@@ -14,10 +14,10 @@ from archimedes.graph.elementary.exponential import (
     BIAS,
     ROUNDER,
     inverse_power,
+    log_of_pair,
     reduce_exponent,
     scale,
 )
-from archimedes.graph.elementary.logarithm import log_of_pair
 from archimedes.graph.elementary.pairs import (
     fast_two_sum,
     halves,

@@ -8,14 +8,10 @@ from typing import Any
 import numpy as np
 
 from archimedes.graph.elementary import (
-    error_function,
     exponential,
-    gamma_function,
     hyperbolic,
-    inverse_trigonometric,
-    logarithm,
     power,
-    remainder,
+    special_functions,
     trigonometric,
 )
 from archimedes.graph.elementary.primitives import NUMPY, Primitives, Value
@@ -57,10 +53,10 @@ ELEMENTARY: dict[str, Elementary] = {
         _row(trigonometric.sin, np.sin),
         _row(trigonometric.cos, np.cos),
         _row(trigonometric.tan, np.tan),
-        _row(inverse_trigonometric.arcsin, np.arcsin),
-        _row(inverse_trigonometric.arccos, np.arccos),
-        _row(inverse_trigonometric.arctan, np.arctan),
-        _row(inverse_trigonometric.arctan2, np.arctan2, 2),
+        _row(trigonometric.arcsin, np.arcsin),
+        _row(trigonometric.arccos, np.arccos),
+        _row(trigonometric.arctan, np.arctan),
+        _row(trigonometric.arctan2, np.arctan2, 2),
         _row(hyperbolic.sinh, np.sinh),
         _row(hyperbolic.cosh, np.cosh),
         _row(hyperbolic.tanh, np.tanh),
@@ -70,14 +66,14 @@ ELEMENTARY: dict[str, Elementary] = {
         _row(exponential.exp, np.exp),
         _row(exponential.exp2, np.exp2),
         _row(exponential.expm1, np.expm1),
-        _row(logarithm.log, np.log),
-        _row(logarithm.log2, np.log2),
-        _row(logarithm.log10, np.log10),
-        _row(logarithm.log1p, np.log1p),
+        _row(exponential.log, np.log),
+        _row(exponential.log2, np.log2),
+        _row(exponential.log10, np.log10),
+        _row(exponential.log1p, np.log1p),
         _row(power.pow, np.power, 2),
         _row(power.cbrt, np.cbrt),
         _row(power.hypot, np.hypot, 2),
-        _row(remainder.fmod, np.fmod, 2),
+        _row(power.fmod, np.fmod, 2),
     )
 }
 """Every elementary function, in the order of the documentation."""
@@ -85,12 +81,12 @@ ELEMENTARY: dict[str, Elementary] = {
 SPECIAL: dict[str, Elementary] = {
     row.name: row
     for row in (
-        _row(error_function.erf, None),
-        _row(error_function.erfc, None),
-        _row(gamma_function.gamma, None),
-        _row(gamma_function.gammaln, None),
-        _row(gamma_function.digamma, None),
-        _row(gamma_function.polygamma, None, 2),
+        _row(special_functions.erf, None),
+        _row(special_functions.erfc, None),
+        _row(special_functions.gamma, None),
+        _row(special_functions.gammaln, None),
+        _row(special_functions.digamma, None),
+        _row(special_functions.polygamma, None, 2),
     )
 }
 """Functions that NumPy has not; their names are SciPy's."""

@@ -1,19 +1,153 @@
-"""sin, cos and tan of one shared reduction and two shared polynomials.
+"""sin, cos, tan and their inverses.
 
-A model that uses both sin and cos of an angle pays once for both: their programs make the same
-subexpressions, which the graph shares.
+sin, cos and tan share one reduction and two polynomials: ``x = k pi/2 + hi - lo`` with
+``|hi - lo| <= pi/4``. A model that uses both sin and cos of an angle pays once for both: their
+programs make the same subexpressions, which the graph shares.
 
-Legend: ``hi, lo`` reduced angle ``hi - lo``; ``z = hi**2``.
+Ordinary arguments (below 1e5): Cody and Waite's method with pi/2 in three pieces. ``k`` has at
+most 16 bits and the first two pieces 37, so their products with ``k`` are exact, and 127 bits of
+pi/2 in all are enough for every float64 in that range (the tests try all 65,536 multiples).
+
+Larger ones: Payne and Hanek, "Radian reduction for trigonometric functions", SIGNUM 18 (1983).
+Of ``x * 2/pi`` only the digits around the point matter: limbs of 26 bits of 2/pi are picked by
+the exponent of x and multiplied by its significand in int64. 130 bits behind the point are kept;
+the float64 nearest to a multiple of pi/2 (6381956970095103 * 2^797) needs 61 of them to cancel.
+
+arcsin and arccos share one polynomial on [0, 1/4]: in ``x**2`` for ``|x| <= 1/2``, otherwise in
+``(1 - |x|)/2`` through ``arcsin(x) = pi/2 - 2 arcsin(sqrt((1 - x)/2))`` (Abramowitz and Stegun
+4.4.32), the rounding error of the root being added back.
+
+The arctangents reduce the smaller over the larger side, ``t = a/b``, to ``(a - b)/(a + b)`` at
+``pi/4`` where ``t > 1/2`` (so that ``a - b`` is exact), and correct the quotient by its remainder.
+
+Legend: ``quadrant`` int64 whose low two bits are ``k mod 4``; ``limb`` 26-bit digit; ``hi, lo``
+reduced angle ``hi - lo``; ``z = hi**2``; ``turns`` multiples of pi/4 that an angle starts from;
+``q, ql`` reduced tangent.
 """
 
 from __future__ import annotations
 
-from archimedes.graph.elementary.coefficients import COS, SIN
-from archimedes.graph.elementary.pairs import divide_pairs, fast_two_sum, halves, polynomial
+from archimedes.graph.elementary.coefficients import ARCSIN, ARCTAN, COS, SIN
+from archimedes.graph.elementary.exponential import ROUNDER
+from archimedes.graph.elementary.pairs import (
+    divide_pairs,
+    fast_two_sum,
+    halves,
+    polynomial,
+    two_product,
+)
 from archimedes.graph.elementary.primitives import Primitives, Value
-from archimedes.graph.elementary.reduction import reduce_angle
 
-__all__ = ["cos", "sin", "tan"]
+__all__ = [
+    "HALF_PI_HIGH",
+    "HALF_PI_LOW",
+    "angle_of_turns",
+    "arccos",
+    "arcsin",
+    "arctan",
+    "arctan2",
+    "cos",
+    "reduce_angle",
+    "sin",
+    "tan",
+]
+
+ORDINARY = 102900.0
+"""Below this magnitude ``k`` is less than 2^16 = 65536."""
+TWO_OVER_PI = 0.6366197723675814
+PIECE_1 = float.fromhex("0x1.921fb5444p+0")
+PIECE_2 = float.fromhex("0x1.68c234c4cp-39")
+PIECE_3 = float.fromhex("0x1.98a2e03707345p-77")
+"""pi/2 = PIECE_1 + PIECE_2 + PIECE_3 to 2^-130; the first two have 37 significant bits."""
+HALF_PI_HIGH = 1.5707963267948966
+HALF_PI_LOW = 6.123233995736766e-17
+"""pi/2 = HALF_PI_HIGH + HALF_PI_LOW to 2^-109."""
+
+LIMB = 26
+LIMB_MASK = (1 << LIMB) - 1
+LEADING_ZEROS = 4
+"""Zero limbs in front of 2/pi, so that the smallest exponents need no special case."""
+EXPONENT_SHIFT = 3 * LIMB
+"""Added to the exponent of x before it is divided by LIMB, so that it is positive."""
+COLUMNS = 7
+"""One limb before the point, five behind it, and a guard limb."""
+
+# floor(2/pi * 2^1248): 48 limbs. One number is easier to check than 48.
+TWO_OVER_PI_BITS = int(
+    "a2f9836e4e441529fc2757d1f534ddc0db6295993c439041fe5163abdebbc561b7246e3a424dd2e0"
+    "06492eea09d1921cfe1deb1cb129a73ee88235f52ebb4484e99c7026b45f7e413991d639835339f4"
+    "9c845f8bbdf9283b1ff897ffde05980fef2f118b5a0a6d1f6d367ecf27cb09b74f463f669e5fea2d"
+    "7527bac7ebe5f17b3d0739f78a5292ea6bfb5fb11f8d5d0856033046fc7b6babf0cfbc20",
+    16,
+)
+LIMBS: tuple[int, ...] = (0,) * LEADING_ZEROS + tuple(
+    (TWO_OVER_PI_BITS >> (LIMB * (47 - j))) & LIMB_MASK for j in range(48)
+)
+
+
+def reduce_angle(p: Primitives, x: Value) -> tuple[Value, Value, Value]:
+    """``(hi, lo, quadrant)``: 13 primitives and a branch that ordinary arguments do not take."""
+    shifted = x * TWO_OVER_PI + ROUNDER
+    k = shifted - ROUNDER
+    high = x - k * PIECE_1
+    middle = k * PIECE_2
+    hi = high - middle
+    lo = k * PIECE_3 - ((high - hi) - middle)
+    huge = ~(p.abs(x) < ORDINARY)
+
+    def reduce_huge(x: Value, hi: Value, lo: Value, quadrant: Value) -> tuple[Value, ...]:
+        return _payne_hanek(p, x)
+
+    return p.branch(huge, reduce_huge, _as_is, x, hi, lo, p.bits(shifted))
+
+
+def _as_is(x: Value, hi: Value, lo: Value, quadrant: Value) -> tuple[Value, ...]:
+    return hi, lo, quadrant
+
+
+def _payne_hanek(p: Primitives, x: Value) -> tuple[Value, Value, Value]:
+    """``(hi, lo, quadrant)`` for any finite ``|x| >= 1e5``; nan for infinities and nan."""
+    bits = p.bits(p.abs(x))
+    significand = (bits & ((1 << 52) - 1)) | (1 << 52)
+    # |x| = significand * 2^(exponent - EXPONENT_SHIFT), and exponent = 26 q + s.
+    exponent = p.shift_right_logical(bits, 52) - (1075 - EXPONENT_SHIFT)
+    q = p.shift_right_logical(exponent * 2521, 16)
+    s = exponent - q * LIMB
+    # significand << s, cut into three limbs.
+    low = (significand & LIMB_MASK) << s
+    high = (p.shift_right_logical(significand, LIMB) << s) + p.shift_right_logical(low, LIMB)
+    m0, m1, m2 = low & LIMB_MASK, high & LIMB_MASK, p.shift_right_logical(high, LIMB)
+    start = q + (LEADING_ZEROS - 1 - EXPONENT_SHIFT // LIMB)
+    digits = [p.lookup(LIMBS, start + j) for j in range(COLUMNS + 2)]
+    carry: Value = 0
+    columns: list[Value] = []
+    for n in reversed(range(COLUMNS)):
+        total = m0 * digits[n] + m1 * digits[n + 1] + m2 * digits[n + 2] + carry
+        columns.append(total & LIMB_MASK)
+        carry = p.shift_right_logical(total, LIMB)
+    whole, f1, f2, f3, f4, f5 = columns[:0:-1]
+    # Round to the nearest multiple: the fraction becomes signed.
+    up = p.shift_right_logical(f1, LIMB - 1)
+    quadrant = whole + up
+    top = p.to_float(((f1 - (up << LIMB)) << LIMB) + f2) * 2.0**-52
+    mid = p.to_float((f3 << LIMB) + f4) * 2.0**-104
+    hi, low = angle_of_turns(p, top, mid, p.to_float(f5) * 2.0**-130)
+    lo = -low
+    hi = p.where(p.abs(x) < float("inf"), hi, float("nan"))
+    negative = x < 0.0
+    return (
+        p.where(negative, -hi, hi),
+        p.where(negative, -lo, lo),
+        p.where(negative, 0 - quadrant, quadrant),
+    )
+
+
+def angle_of_turns(p: Primitives, top: Value, mid: Value, last: Value) -> tuple[Value, Value]:
+    """``(top + mid + last) pi/2`` as a pair."""
+    fraction, rest = fast_two_sum(top, mid)
+    rest = rest + last
+    product, error = two_product(p, fraction, HALF_PI_HIGH)
+    return fast_two_sum(product, error + (fraction * HALF_PI_LOW + rest * HALF_PI_HIGH))
 
 
 def _sin_tail(hi: Value, lo: Value, z: Value, zz: Value) -> Value:
@@ -77,3 +211,104 @@ def tan(p: Primitives, x: Value) -> Value:
         p.where(even, cl, -sl),
     )
     return p.where(x == 0.0, x, quotient)
+
+
+INF = float("inf")
+QUARTER_PI_HIGH = float.fromhex("0x1.921fb54442d10p-1")
+"""Upper 49 bits of pi/4: its product with 0 to 4 is exact."""
+QUARTER_PI_LOW = float.fromhex("0x1.08d313198a2e0p-50")
+
+
+def _arcsin_parts(p: Primitives, x: Value) -> tuple[Value, Value, Value]:
+    """``(small, s, tail)``.
+
+    ``arcsin(x) = s + tail`` where ``small`` (|x| <= 1/2); otherwise
+    ``arcsin(sqrt((1 - |x|)/2)) = s + tail``.
+    """
+    size = p.abs(x)
+    small = size <= 0.5
+    z = p.where(small, x * x, 0.5 - 0.5 * size)
+    root = p.sqrt(z)
+    high, _ = halves(p, root)
+    # z - root**2 over twice the root; the tiny term keeps |x| = 1 from dividing by zero.
+    lost = (z - high * high) / (root + high + 1e-300) - (root - high)
+    s = p.where(small, x, root)
+    tail = s * (z * polynomial(z, z * z, ARCSIN.c))
+    return small, s, p.where(small, tail, tail + lost)
+
+
+def arcsin(p: Primitives, x: Value) -> Value:
+    """Inverse sine, in radians."""
+    small, s, tail = _arcsin_parts(p, x)
+    h, e = fast_two_sum(HALF_PI_HIGH, -2.0 * s)
+    large = h + (e + (HALF_PI_LOW - 2.0 * tail))
+    return p.copysign(p.where(small, s + tail, large), x)
+
+
+def arccos(p: Primitives, x: Value) -> Value:
+    """Inverse cosine, in radians."""
+    small, s, tail = _arcsin_parts(p, x)
+    negative = x < 0.0
+    factor = p.where(small, -1.0, p.where(negative, -2.0, 2.0))
+    start = p.where(small, 1.0, p.where(negative, 2.0, 0.0))
+    h, e = fast_two_sum(start * HALF_PI_HIGH, factor * s)
+    return h + (e + (start * HALF_PI_LOW + factor * tail))
+
+
+def _angle(p: Primitives, a: Value, b: Value, swapped: Value, obtuse: Value | None = None) -> Value:
+    """Angle between 0 and pi whose reference triangle has the sides ``a <= b``.
+
+    ``arctan(a/b)``, taken from pi/2 where ``swapped``, then from pi where ``obtuse``. Neither
+    ``b`` nor ``a/b`` may leave the range in which reciprocals and remainders are exact.
+    """
+    reduced = a + a > b
+    a_part = p.where(reduced, a, 0.0)
+    numerator = a - p.where(reduced, b, 0.0)
+    d = b + a_part
+    d_error = a_part - (d - b)
+    inverse = 1.0 / d
+    q = numerator * inverse
+    qh, ql = halves(p, q)
+    dh, dl = halves(p, d)
+    remainder = ((numerator - qh * dh) - qh * dl) - ql * d
+    low = (remainder - q * d_error) * inverse
+    z = q * q
+    tail = q * z * polynomial(z, z * z, ARCTAN.c) + low
+
+    turns = p.where(reduced, 1.0, 0.0)
+    turns = p.where(swapped, 2.0 - turns, turns)
+    sign = p.where(swapped, -1.0, 1.0)
+    if obtuse is not None:
+        turns = p.where(obtuse, 4.0 - turns, turns)
+        sign = p.where(obtuse, -sign, sign)
+    h, e = fast_two_sum(turns * QUARTER_PI_HIGH, sign * q)
+    return h + (e + (turns * QUARTER_PI_LOW + sign * tail))
+
+
+def arctan(p: Primitives, x: Value) -> Value:
+    """Inverse tangent, in radians."""
+    size = p.abs(x)
+    # Beyond 2^60 the result is pi/2 to the last bit; below 2^-30 it is x.
+    inner = p.where(size > 2.0**60, 2.0**60, size)
+    swapped = inner > 1.0
+    a = p.where(swapped, 1.0, inner)
+    b = p.where(swapped, inner, 1.0)
+    angle = _angle(p, a, b, swapped)
+    return p.where(size < 2.0**-30, x, p.copysign(angle, x))
+
+
+def arctan2(p: Primitives, y: Value, x: Value) -> Value:
+    """Angle of the point (x, y), in radians, between -pi and pi."""
+    size_x, size_y = p.abs(x), p.abs(y)
+    swapped = size_y > size_x
+    a = p.where(swapped, size_x, size_y)
+    b = p.where(swapped, size_y, size_x)
+    # An infinite side: the other one is zero beside it, unless both are.
+    infinite = b == INF
+    a = p.where(infinite, p.where(a == INF, 1.0, p.where(a < INF, 0.0, a)), a)
+    b = p.where(infinite, 1.0, b)
+    # Keep products and reciprocals away from overflow and from subnormals; 0/0 becomes 0.
+    factor = p.where(b > 2.0**500, 2.0**-400, 2.0**500)
+    b = b * factor + 2.0**-1000
+    angle = _angle(p, a * factor, b, swapped, p.bits(x) < 0)
+    return p.copysign(angle, y)

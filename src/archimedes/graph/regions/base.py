@@ -20,18 +20,105 @@ import numpy as np
 from archimedes.errors import GraphError
 from archimedes.graph.dtypes import length_of
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.cutting import Cut, Cutter, same_number
 from archimedes.graph.regions.interval_sets import filled, union_of
 from archimedes.lazy_dataclasses import lazy_dataclass
 
 __all__ = [
+    "Cut",
+    "Cutter",
     "DerivativeRule",
     "Directions",
+    "Numbers",
     "OneBody",
     "Region",
     "RegionDerivative",
+    "carried",
+    "carry_faults",
+    "has_blocks",
+    "input_faults",
+    "longest_block",
+    "new_numbers",
     "register_derivative",
+    "same_number",
+    "slice_faults",
 ]
+
+Numbers = tuple[int, ...]
+
+
+class Cutter(Protocol):
+    """What a region asks about its bodies (``graph/dead_code.py`` answers)."""
+
+    def reads(self, g: Graph, outputs: Sequence[int]) -> set[int]:
+        """Return the numbers of the inputs that some outputs of a body depend on."""
+        ...
+
+    def part(self, src: Graph, inputs: Numbers, outputs: Numbers) -> Graph:
+        """Return the part of a body that computes some outputs, with some inputs only."""
+        ...
+
+    def once(self, body: Graph) -> bool:
+        """Tell whether the program has one call of a body only."""
+        ...
+
+
+class Cut(NamedTuple):
+    """How a region is cut: positions of the inputs it keeps, and how it is made of their ids.
+
+    ``outputs`` gives the new number of an output. ``region`` is None for loops of no step, and for
+    calls that only hand values on: ``outputs`` then gives the number of an input.
+    """
+
+    inputs: Numbers
+    region: Callable[[np.ndarray], Region] | None
+    outputs: Callable[[int], int]
+
+
+def same_number(number: int) -> int:
+    """Return the number of an output that keeps its place."""
+    return number
+
+
+def new_numbers(numbers: Sequence[int]) -> Callable[[int], int]:
+    """Return what gives the new number of those that stay, in this order."""
+    return {old: new for new, old in enumerate(numbers)}.__getitem__
+
+
+def carried(
+    cutter: Cutter, body: Graph, count: int, wanted: set[int], also: Sequence[int]
+) -> tuple[Numbers, set[int]]:
+    """Return which carried values matter over any number of steps, and the inputs they read.
+
+    Of ``count`` values carried those ``wanted`` do, and all that ``also``, other outputs, read.
+    """
+    alive = set(wanted)
+    while True:
+        reads = cutter.reads(body, [*sorted(alive), *also])
+        more = {k for k in reads if k < count} - alive
+        if not more:
+            return tuple(sorted(alive)), reads
+        alive |= more
+
+
+def input_faults(g: Graph, ids: Sequence[int], body: Graph, what: str) -> Iterator[str]:
+    """A body gets inputs in number and dtypes as it takes them."""
+    if [g.dtype[j] for j in ids] != body.input_dtypes:
+        yield f"gives its {what} other inputs than it takes"
+
+
+def carry_faults(body: Graph, carry: int) -> Iterator[str]:
+    """The body of a loop returns a carry of the dtypes it takes."""
+    if len(body.outputs) < carry or body.output_dtypes[:carry] != body.input_dtypes[:carry]:
+        yield "has a body that changes the dtypes of the carry"
+
+
+def slice_faults(inputs: int, first: int, length: int, slices: int) -> Iterator[str]:
+    """There are inputs for all steps, after the ``first`` ones."""
+    if length < 0 or slices < 0 or first < 0:
+        yield "has a negative count"
+    if inputs < first + length * slices:
+        yield f"has too few operands for {length} x {slices} slices"
+
 
 #: (graph, ids of inputs, ids of outputs, rows of tangents or adjoints) -> rows
 Pass = Callable[[Graph, np.ndarray, np.ndarray, list[list[int | None]]], Any]
@@ -96,6 +183,9 @@ class Region:
 
     inputs: Any
     line: str = field(default="", kw_only=True)
+
+    #: Whether it runs its body at the points of an index space.
+    over_index_space = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", _ids(self.inputs))
@@ -267,3 +357,22 @@ class OneBody(Region):
     def with_bodies(self, bodies: Sequence[Graph]) -> Region:
         (body,) = bodies
         return replace(self, body=body)
+
+
+def has_blocks(graph: Graph) -> bool:
+    """Tell whether a program has blocks, or loops over index spaces, in bodies too."""
+    if any(map(length_of, graph.dtype)):
+        return True
+    regions = graph.regions.values()
+    return any(r.over_index_space or any(map(has_blocks, r.bodies)) for r in regions)
+
+
+def longest_block(graph: Graph) -> int:
+    """Return the number of elements of the longest block of a program, in bodies too.
+
+    >>> longest_block(Graph())
+    0
+    """
+    own = max(map(length_of, graph.dtype), default=0)
+    bodies = (body for region in graph.regions.values() for body in region.bodies)
+    return max([own, *map(longest_block, bodies)])

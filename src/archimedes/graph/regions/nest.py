@@ -2,6 +2,10 @@
 
 Elementwise programs, reductions, matrix products and gathers of arrays that are blocks are such
 loops: one node and one short body, however long the arrays are.
+
+A value is read as it is (``WHOLE``: a scalar, or a block that the body reads ``element`` by
+``element``), or one element of a block for each point of the index space: at an affine position,
+or at positions listed in a table.
 """
 
 from __future__ import annotations
@@ -10,22 +14,88 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from archimedes.graph.digests import LONG_TABLE
+from archimedes.graph.digests import LONG_TABLE, frozen, table_digest
 from archimedes.graph.dtypes import I64, block_type, item_type, length_of
 from archimedes.graph.ops import BY_NAME
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.base import OneBody, Region, Run, Through
-from archimedes.graph.regions.cutting import Cut, Cutter, new_numbers
+from archimedes.graph.regions.base import Cut, Cutter, OneBody, Region, Run, Through, new_numbers
 from archimedes.graph.regions.interval_sets import Rows, filled, merged, union_of, united
-from archimedes.graph.regions.reads import Affine, Gather, Read, positions, row_major
-from archimedes.graph.regions.scan import times
+from archimedes.graph.regions.loop_regions import times
 from archimedes.lazy_dataclasses import lazy_dataclass
 
-__all__ = ["COMBINE", "PARTIALS", "Nest"]
+__all__ = [
+    "COMBINE",
+    "PARTIALS",
+    "WHOLE",
+    "Affine",
+    "Gather",
+    "Nest",
+    "Read",
+    "positions",
+    "row_major",
+]
+
+
+class Affine(NamedTuple):
+    """Element ``offset + sum(strides[k] * index[k])``.
+
+    >>> positions(Affine(1, (3, 1)), (2, 2)).tolist()
+    [[1, 2], [4, 5]]
+    """
+
+    offset: int
+    strides: tuple[int, ...]
+
+    def last(self, shape: Sequence[int]) -> tuple[int, int]:
+        """Return the least and the greatest position."""
+        ends = [s * (n - 1) for s, n in zip(self.strides, shape)]
+        return self.offset + sum(e for e in ends if e < 0), self.offset + sum(
+            e for e in ends if e > 0
+        )
+
+
+class Gather:
+    """Elements at listed positions, one for each point of the index space in C order."""
+
+    __slots__ = ("digest", "table")
+
+    def __init__(self, table: np.ndarray) -> None:
+        flat = table if np.ndim(table) == 1 else np.reshape(table, -1)
+        self.table = frozen(flat, np.dtype(np.int64))
+        self.digest = table_digest(self.table)
+
+    def __repr__(self) -> str:
+        return f"Gather({self.digest})"
+
+
+#: The value itself.
+WHOLE = None
+Read = Affine | Gather | None
+
+
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the strides of an array in C order, in elements.
+
+    >>> row_major((2, 3, 4))
+    (12, 4, 1)
+    """
+    return tuple(math.prod(shape[k + 1 :]) for k in range(len(shape)))
+
+
+def positions(read: Affine | Gather, shape: Sequence[int]) -> np.ndarray:
+    """Return the positions that are read, as an array over the index space."""
+    if isinstance(read, Gather):
+        return read.table.reshape(tuple(shape))
+    found = np.full(tuple(shape), read.offset, dtype=np.int64)
+    for axis, (n, stride) in enumerate(zip(shape, read.strides)):
+        line = np.arange(n, dtype=np.int64) * stride
+        found += line.reshape((-1,) + (1,) * (len(shape) - axis - 1))
+    return found
+
 
 #: Operations that may combine the values along reduced axes.
 COMBINE = ("add", "mul", "min", "max", "and", "or", "xor")
@@ -41,7 +111,7 @@ class Nest(OneBody):
 
     ``shape`` is the index space; the first ``kept`` of its axes are those of the results, along
     the others values are combined by the op ``combine`` (one of ``COMBINE``; empty where there
-    are none). ``reads`` says for each input what the body gets of it (``reads.py``). Body:
+    are none). ``reads`` says for each input what the body gets of it. Body:
     (inputs, then the int64 index along each axis if it takes them) -> outs, all scalars. Outputs:
     a block for each out, in C order over the kept axes; a scalar where no axis is kept.
 
@@ -57,6 +127,8 @@ class Nest(OneBody):
     kept: int
     combine: str = ""
     partials: int = 1
+
+    over_index_space = True
 
     @property
     def out_dtypes(self) -> list[int]:

@@ -15,11 +15,17 @@ from typing import NamedTuple
 import numpy as np
 
 from archimedes.graph.blocks.building import loops
-from archimedes.graph.blocks.references import FIRST, as_block, is_block_like, references, strided
+from archimedes.graph.blocks.references import (
+    FIRST,
+    as_block,
+    is_block_like,
+    references,
+    strided_part,
+)
 from archimedes.graph.dtypes import B8, I64, item_type
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.reads import Affine, Read, row_major
+from archimedes.graph.regions.nest import Affine, Read, row_major
 
 __all__ = [
     "Column",
@@ -152,7 +158,7 @@ class Reads:
         low, high = int(ids.min()), int(ids.max())
         if low == high:
             return self.scalar(g.node_of(low))
-        part = strided(g, ids) if low >= FIRST else None
+        part = strided_part(g, ids) if low >= FIRST else None
         if part is None:
             block, read = as_block(g, ids, dtype), Affine(0, row_major(ids.shape))
         else:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.graph.derivatives.quotients import Turn
-from archimedes.graph.derivatives.spectral import spectral_forward, spectral_reverse
+from archimedes.graph.derivatives.spectral_derivatives import spectral_forward, spectral_reverse
 from archimedes.graph.dtypes import DTYPES, block_type
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
@@ -50,7 +50,7 @@ _ADD = CODES["add"]
 
 @dataclass(frozen=True)
 class Turns:
-    """How the vectors of a matrix turn, on arrays; see ``graph/derivatives/spectral.py``.
+    """How the vectors of a matrix turn, on arrays; see ``spectral_derivatives.py``.
 
     ``gaps(results)`` are the gaps of all turns and the speeds of the values along each of them.
     ``rates(results, row)`` is the change of each result along a turn, for which ``row`` reads

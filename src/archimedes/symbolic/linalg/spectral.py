@@ -3,8 +3,9 @@
 Legend: A = V diag(w) V^T with w ascending; A = U diag(s) V^T with s descending. Derivatives are
 in closed form. Where two values are equal their vectors are arbitrary and jump with the matrix.
 A function that does not depend on their choice (the root of a matrix, a sum over all values) has
-derivatives there all the same, which ``graph/derivatives/spectral.py`` finds; one that does gets
-nan. Each of the equal values by itself has the slope of its own vector, one of its subgradients.
+derivatives there all the same, which ``graph/derivatives/spectral_derivatives.py`` finds; one
+that does gets nan. Each of the equal values by itself has the slope of its own vector, one of its
+subgradients.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How eigenvectors and singular vectors turn with a matrix: the formulas of their derivatives.
 
 Legend: A = V diag(w) V^T, or A = U diag(s) V^T; dX and Xbar are the tangent and the adjoint of X.
-``graph/derivatives/spectral.py`` says what a turn is, its gap, its m.
+``graph/derivatives/spectral_derivatives.py`` says what a turn is, its gap, its m.
 """
 
 from __future__ import annotations

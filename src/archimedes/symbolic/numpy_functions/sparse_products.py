@@ -16,7 +16,7 @@ from archimedes.graph.dtypes import B8
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Move
-from archimedes.graph.regions.reads import Affine
+from archimedes.graph.regions.nest import Affine
 from archimedes.symbolic.core.wide import Reads
 
 __all__ = ["sparse_product"]

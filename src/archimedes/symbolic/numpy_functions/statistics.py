@@ -12,7 +12,7 @@ import numpy as np
 from archimedes.graph.dtypes import B8, I64, is_float
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.reads import row_major
+from archimedes.graph.regions.nest import row_major
 from archimedes.symbolic.core.dispatch import as_float, lift, lift_many, wrap
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import current_trace, trace_error

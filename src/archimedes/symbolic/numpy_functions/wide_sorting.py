@@ -19,7 +19,7 @@ from archimedes.graph.dtypes import F32, F64, I64, is_float, item_type
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Scan, Sort
-from archimedes.graph.regions.reads import Affine, row_major
+from archimedes.graph.regions.nest import Affine, row_major
 from archimedes.symbolic.core.wide import elementwise
 
 __all__ = ["sorted_positions"]

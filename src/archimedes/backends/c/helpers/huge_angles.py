@@ -1,5 +1,5 @@
-"""The reduction of huge angles in C: the graph's program (``graph/elementary/reduction.py``) as a
-loop.
+"""The reduction of huge angles in C: the graph's program (``elementary/trigonometric.py``)
+as a loop.
 
 What is written from the graph has its 21 products of limbs one by one, in 64 bits, which takes
 twice the flash; few programs ever reduce such an angle, all that have a sine carry it.
@@ -7,7 +7,7 @@ twice the flash; few programs ever reduce such an angle, all that have a sine ca
 
 from __future__ import annotations
 
-from archimedes.graph.elementary.reduction import LIMBS
+from archimedes.graph.elementary.trigonometric import LIMBS
 
 __all__ = ["HUGE_ANGLES"]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 
-from archimedes.graph.elementary.reduction import TWO_OVER_PI_BITS
+from archimedes.graph.elementary.trigonometric import TWO_OVER_PI_BITS
 
 __all__ = ["SINGLE_ANGLES"]
 

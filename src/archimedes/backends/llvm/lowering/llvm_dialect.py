@@ -47,7 +47,7 @@ from archimedes.graph.dtypes import B8, I64, length_of
 from archimedes.graph.ops import ARITY, LOOKUP, TABLE
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Host, Map, Nest, Solve
-from archimedes.graph.regions.blocks import longest_block
+from archimedes.graph.regions.base import longest_block
 from archimedes.lazy_dataclasses import lazy_dataclass
 
 __all__ = ["Llvm"]

@@ -30,7 +30,7 @@ from archimedes.backends.lowering.nests import Index, NestWriter
 from archimedes.backends.lowering.values import Binding, Place
 from archimedes.backends.lowering.walks import Walk, along
 from archimedes.graph.regions import Affine, Nest
-from archimedes.graph.regions.reads import row_major
+from archimedes.graph.regions.nest import row_major
 
 __all__ = ["instance_nest"]
 

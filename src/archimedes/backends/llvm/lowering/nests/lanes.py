@@ -33,7 +33,7 @@ from archimedes.backends.lowering.values import Binding, Place
 from archimedes.backends.lowering.walks import Walk, along, moved_along
 from archimedes.graph.dtypes import I64, item_type, length_of
 from archimedes.graph.regions import Nest
-from archimedes.graph.regions.reads import row_major
+from archimedes.graph.regions.nest import row_major
 
 __all__ = ["nest_in_lanes"]
 

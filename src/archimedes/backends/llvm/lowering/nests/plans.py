@@ -10,8 +10,7 @@ from archimedes.backends.llvm.runtime.machine import Target
 from archimedes.graph.dtypes import B8, I64
 from archimedes.graph.ops import CONST, INPUT, OPERANDS
 from archimedes.graph.regions import Affine, Gather, Nest
-from archimedes.graph.regions.nest import PARTIALS
-from archimedes.graph.regions.reads import row_major
+from archimedes.graph.regions.nest import PARTIALS, row_major
 
 __all__ = ["CHUNK", "Plan", "in_any_order", "in_stages", "plan_of", "registers_of"]
 

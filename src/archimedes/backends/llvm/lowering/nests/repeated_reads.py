@@ -10,7 +10,7 @@ from archimedes.backends.llvm.runtime.loop_threads_text import OWN
 from archimedes.backends.lowering.values import Place
 from archimedes.backends.lowering.walks import Walk, moved_along
 from archimedes.graph.regions import Gather, Nest
-from archimedes.graph.regions.reads import Read
+from archimedes.graph.regions.nest import Read
 
 __all__ = ["RepeatedReads", "in_lanes"]
 

@@ -14,7 +14,10 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Region, Run
 from archimedes.lazy_dataclasses import lazy_dataclass
 
-__all__ = ["Solve", "eliminate"]
+__all__ = [
+    "Solve",
+    "eliminate",
+]
 
 
 @lazy_dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 A region with a ``SpectralRule`` gives values and vectors of a matrix. The derivative of a target
 has, for each turn of the vectors, the quotient of m (the derivative of the target along the turn)
 by the gap of the turn, and near equal values its limit, for which the target must be known as a
-program (``zero_quotients.py``). In reverse the m come from the adjoints of the vectors, and are
+program (``quotients.py``). In reverse the m come from the adjoints of the vectors, and are
 themselves nodes of the graph. Forward, the region is cut out of the sweep: ``spectral_forward``
 differentiates all that follows in the values and vectors, and then does as in reverse.
 """
@@ -14,9 +14,8 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from archimedes.graph.derivatives.forward import forward_sweep
-from archimedes.graph.derivatives.quotients import Limit, Quotients, Turn
+from archimedes.graph.derivatives.quotients import Limit, Part, Quotients, Turn, Values, between
 from archimedes.graph.derivatives.reverse import add_term, reverse_sweep
-from archimedes.graph.derivatives.zero_quotients import Part, Values, between
 from archimedes.graph.dtypes import B8
 from archimedes.graph.formulas import Emit
 from archimedes.graph.passes import prune
@@ -24,7 +23,11 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call, DerivativeRule, Map
 from archimedes.graph.regions.base import Directions
 
-__all__ = ["SpectralRule", "spectral_forward", "spectral_reverse"]
+__all__ = [
+    "SpectralRule",
+    "spectral_forward",
+    "spectral_reverse",
+]
 
 Ids = Sequence[int]
 Rows = list[list[int | None]]

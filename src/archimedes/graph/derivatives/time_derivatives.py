@@ -50,7 +50,10 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call
 from archimedes.graph.regions.base import Directions
 
-__all__ = ["cross", "move"]
+__all__ = [
+    "cross",
+    "move",
+]
 
 #: One tangent or adjoint id per value, None for zero.
 Row = list[int | None]

@@ -1,4 +1,8 @@
-"""Derivatives of scans: a scan that carries its tangents along, or runs back over its adjoints.
+"""Derivatives of loops.
+
+A scan becomes a scan that carries its tangents along, or one that runs back over its adjoints; a
+map becomes a map with tangents or adjoints beside each instance; a while loop carries tangents
+along, and backwards is a scan.
 
 Legend. In a body n values are carried, s come from the slice of the step, h are shared.
 """
@@ -10,12 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.errors import TraceError
 from archimedes.graph.blocks.building import add_values
 from archimedes.graph.derivatives.bodies import (
     Pair,
     adjoint_body,
     beside,
     copy_inputs,
+    ids_of_pairs,
     pairs_of,
     reordered,
     settled,
@@ -25,12 +31,17 @@ from archimedes.graph.derivatives.bodies import (
     tangent_body,
 )
 from archimedes.graph.dtypes import is_float
+from archimedes.graph.ops import CODES
 from archimedes.graph.passes import inline, prune
 from archimedes.graph.program import Graph
-from archimedes.graph.regions import Scan
+from archimedes.graph.regions import Map, Scan, Switch, While
 from archimedes.graph.regions.base import Directions, RegionDerivative, register_derivative
+from archimedes.graph.regions.loop_regions import UNBOUNDED
 
-__all__ = ["scan_record", "scan_reverse"]
+__all__ = [
+    "scan_record",
+    "scan_reverse",
+]
 
 
 def _input_pairs(region: Scan, given: list[Directions]) -> tuple[list[Pair], ...]:
@@ -42,7 +53,7 @@ def _input_pairs(region: Scan, given: list[Directions]) -> tuple[list[Pair], ...
     return carry, slices, shared
 
 
-def _forward(
+def _scan_forward(
     dst: Graph, region: Scan, given: list[Directions]
 ) -> tuple[list[int], list[Directions]]:
     init, stacked, shared_ids = region.parts()
@@ -168,4 +179,113 @@ def scan_reverse(
     return results
 
 
-register_derivative(Scan, RegionDerivative(_forward, scan_reverse, scan_record))
+register_derivative(Scan, RegionDerivative(_scan_forward, scan_reverse, scan_record))
+
+
+def _map_forward(dst: Graph, region: Map, given: list[Directions]):
+    stacked, shared_ids = region.parts()
+    s, m = region.slices, region.length * region.slices
+    slices = sorted({(k % s, d) for k in range(m) for d in given[k]})
+    shared = [(k + s, d) for k, d in pairs_of(given[m:])]
+    extended = tangent_body(region.body, [*slices, *shared])
+    body, found = extended.with_pairs(), extended.found
+    h, ns, no = len(shared_ids), len(slices), len(region.body.outputs)
+    order = beside([s, h], [ns, len(shared)])
+    wide = stacked_with(dst, stacked, given[:m], slices, 0)
+    shared_tangents = [given[k - s + m][d] for k, d in shared]
+    outs = dst.region(
+        Map(
+            [*wide.reshape(-1), *shared_ids, *shared_tangents],
+            reordered(body, order, range(len(body.outputs))),
+            region.length,
+            s + ns,
+        )
+    ).reshape(region.length, no + len(found))
+    tangents: list[Directions] = []
+    for row in outs:
+        tangents.extend(split(row[no:], no, found))
+    return outs[:, :no].reshape(-1), tangents
+
+
+def _map_reverse(dst: Graph, region: Map, adjoints, saved, wanted):
+    stacked, shared_ids = region.parts()
+    s, m, h = region.slices, region.length * region.slices, len(shared_ids)
+    no = len(region.body.outputs)
+    pairs = sorted({(k % no, d) for k in range(region.length * no) for d in adjoints[k]})
+    slice_wanted = [any(wanted[i * s + k] for i in range(region.length)) for k in range(s)]
+    back = adjoint_body(region.body, pairs, [*slice_wanted, *wanted[m:]])
+    body, found = back.with_pairs(), back.found
+    np_ = len(pairs)
+    order = beside([s, h], [np_, 0])
+    rows = np.concatenate([stacked, stacked_outs(dst, region, adjoints, pairs)], axis=1)
+    outs = dst.region(
+        Map(
+            [*rows.reshape(-1), *shared_ids],
+            reordered(body, order, range(len(found))),
+            region.length,
+            s + np_,
+        )
+    ).reshape(region.length, len(found))
+    inputs: list[Directions] = []
+    columns = [c for c, (k, _) in enumerate(found) if k < s]
+    for row in outs:
+        inputs.extend(split(row[columns], s, [found[c] for c in columns]))
+    totals: list[Directions] = [{} for _ in range(h)]
+    for c, (k, d) in enumerate(found):
+        if k >= s:
+            total = int(outs[0, c])
+            for i in outs[1:, c].tolist():
+                total = add_values(dst, total, i)
+            totals[k - s][d] = total
+    return inputs + totals
+
+
+register_derivative(Map, RegionDerivative(_map_forward, _map_reverse))
+
+
+def _as_scan(region: While) -> Scan:
+    """Return the scan of ``limit`` steps that does the same: finished steps pass the carry on."""
+    if region.limit == UNBOUNDED:
+        place = f" at\n  {region.line}\n" if region.line else ": "
+        raise TraceError(
+            f"a derivative in reverse mode goes through a while_loop without max_steps{place}it "
+            "keeps the state of every step, so it must know how many there can be. Write "
+            "while_loop(..., max_steps=...) with a number of steps that is never exceeded, or "
+            "differentiate in forward mode (arc.jvp)."
+        )
+    g, inputs = copy_inputs(region.body)
+    (test,) = inline(g, region.condition, inputs)
+    keep, carry_in = copy_inputs(region.body)
+    keep.outputs = carry_in[: region.carry]
+    index = g.emit(CODES["i64"], test)
+    g.outputs = g.region(Switch([index, *inputs], (keep, region.body))).tolist()
+    return Scan(region.inputs, prune(g), region.limit, region.carry, 0)
+
+
+def _while_forward(dst: Graph, region: While, given: list[Directions]):
+    n = region.carry
+    carry, shared = pairs_of(given[:n]), [(k + n, d) for k, d in pairs_of(given[n:])]
+    carry, wide = settled(lambda pairs: tangent_body(region.body, [*pairs, *shared]), carry, n)
+    h, nc = len(region.inputs) - n, len(carry)
+    order = beside([n, h], [nc, len(shared)])
+    step = reordered(wide.with_pairs(carry), order, range(n + nc))
+    test = Graph()
+    ids = [test.input(dtype) for dtype in step.input_dtypes]
+    test.outputs = inline(test, region.condition, [*ids[:n], *ids[n + nc : n + nc + h]])
+    zeros = {k: dst.const(0.0, region.body.output_dtypes[k]) for k, _ in carry}
+    bars = [given[k].get(d, zeros[k]) for k, d in carry]
+    inputs = [*region.inputs[:n], *bars, *region.inputs[n:], *ids_of_pairs(given, shared)]
+    limit, adaptive, line = region.limit, region.adaptive, region.line
+    outs = dst.region(While(inputs, test, step, n + nc, limit, adaptive=adaptive, line=line))
+    return outs[:n], split(outs[n:], n, carry)
+
+
+def _while_record(dst: Graph, region: While):
+    return scan_record(dst, _as_scan(region))
+
+
+def _while_reverse(dst: Graph, region: While, adjoints, carries, wanted):
+    return scan_reverse(dst, _as_scan(region), adjoints, carries, wanted)
+
+
+register_derivative(While, RegionDerivative(_while_forward, _while_reverse, _while_record))

@@ -1,25 +1,38 @@
-"""``Scan``: a body run a fixed number of times, each step going on from the one before."""
+"""Loops: ``Scan`` (a fixed number of steps), ``Map`` (independent instances) and ``While``."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from archimedes.graph.dtypes import block_type, item_type, length_of
+from archimedes.graph.dtypes import B8, block_type, item_type, length_of
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.base import OneBody, Region, Run, Through
-from archimedes.graph.regions.body_checks import carry_faults, slice_faults
-from archimedes.graph.regions.cutting import Cut, Cutter, carried, new_numbers, same_number
+from archimedes.graph.regions.base import (
+    Cut,
+    Cutter,
+    OneBody,
+    Region,
+    Run,
+    Through,
+    carried,
+    carry_faults,
+    has_blocks,
+    input_faults,
+    new_numbers,
+    same_number,
+    slice_faults,
+)
 from archimedes.graph.regions.interval_sets import (
     GROWING,
     Rows,
     composed,
     each_bit,
+    either,
     joined,
     merged,
     union_of,
@@ -28,7 +41,13 @@ from archimedes.graph.regions.interval_sets import (
 )
 from archimedes.lazy_dataclasses import lazy_dataclass
 
-__all__ = ["Scan", "times"]
+__all__ = [
+    "UNBOUNDED",
+    "Map",
+    "Scan",
+    "While",
+    "times",
+]
 
 #: A loop with so many carried values in all keeps them in blocks: they would be so many nodes.
 MANY = 1 << 13
@@ -177,7 +196,9 @@ class Scan(OneBody):
     @cached_property
     def _side_by_side(self) -> bool:
         """Whether all steps can be computed at once: numbers, of which none is carried."""
-        return self.stacked and not self.carry and not self.has_effects and _of_numbers(self.body)
+        return (
+            self.stacked and not self.carry and not self.has_effects and not has_blocks(self.body)
+        )
 
     def _slices(self, values: list[Any], step: int) -> list[Any]:
         """Return what a step gets of the slices."""
@@ -296,14 +317,6 @@ class Scan(OneBody):
         return [sets and self._part(sets, kind, step) for sets, kind in zip(slices, kinds)]
 
 
-def _of_numbers(g: Graph) -> bool:
-    """Tell whether a program has no blocks, nor loops over index spaces, in bodies neither."""
-    if any(map(length_of, g.dtype)):
-        return False
-    regions = g.regions.values()
-    return all(r.kind != "nest" and all(map(_of_numbers, r.bodies)) for r in regions)
-
-
 def _over_steps(sets: Any, width: int, steps: int) -> Any:
     """Return what a slice depends on in any step."""
     if not sets or not width:
@@ -315,3 +328,198 @@ def _over_steps(sets: Any, width: int, steps: int) -> Any:
 def _joined(column: tuple[Any, ...]) -> np.ndarray:
     """Return the values of all steps in one."""
     return np.concatenate([np.atleast_1d(x) for x in column])
+
+
+@lazy_dataclass(frozen=True, eq=False)
+class Map(OneBody):
+    """Run a body for each of ``length`` instances.
+
+    Inputs: ``length * slices`` values (instance after instance), then shared ones. Body:
+    (slice, shared) -> out. Outputs: all outs, instance after instance.
+    """
+
+    length: int
+    slices: int
+
+    @property
+    def out_dtypes(self) -> list[int]:
+        return self.body.output_dtypes * self.length
+
+    def settings(self) -> tuple[Any, ...]:
+        return (self.length, self.slices)
+
+    def summary(self) -> str:
+        return f"{self.length} instances, {self.slices} each"
+
+    def parts(self) -> tuple[np.ndarray, np.ndarray]:
+        """Split the inputs into slices of shape (length, slices) and shared."""
+        m = self.length * self.slices
+        return self.inputs[:m].reshape(self.length, self.slices), self.inputs[m:]
+
+    def faults(self, g: Graph) -> Iterator[str]:
+        yield from slice_faults(len(self.inputs), 0, self.length, self.slices)
+        stacked, shared = (part.tolist() for part in self.parts())
+        for row in stacked:
+            yield from input_faults(g, [*row, *shared], self.body, "body")
+
+    def cut(self, cutter: Cutter, used: list[int]) -> Cut:
+        loop = Scan(self.inputs, self.body, self.length, 0, self.slices, line=self.line)
+        cut = loop.cut(cutter, used)
+        scan = cut.region
+        if scan is None:
+            return cut
+
+        def make(ids: np.ndarray) -> Region:
+            made: Any = scan(ids)
+            return Map(ids, made.body, made.length, made.slices, line=self.line)
+
+        return Cut(cut.inputs, make, cut.outputs)
+
+    def evaluate(self, values: list[Any], run: Run) -> list[Any]:
+        s, length = self.slices, self.length
+        if length == 0:
+            return []
+        if has_blocks(self.body):
+            shared = values[length * s :]
+            rows = [values[k * s : (k + 1) * s] for k in range(length)]
+            return [x for row in rows for x in run(self.body, [*row, *shared])]
+        stacked = [
+            np.stack(np.broadcast_arrays(*(values[k * s + j] for k in range(length))), axis=-1)
+            for j in range(s)
+        ]
+        shared = [x[..., None] if np.ndim(x) else x for x in values[length * s :]]
+        outs = run(self.body, [*stacked, *shared])
+        wide = [out if np.ndim(out) else np.broadcast_to(out, (length,)) for out in outs]
+        wide = [np.broadcast_to(o, (*o.shape[:-1], length)) for o in wide]
+        return [o[..., k] for k in range(length) for o in wide]
+
+    def count(
+        self, operations: Callable[[Graph], Counter[str]], weight: Callable[[Counter[str]], int]
+    ) -> Counter[str]:
+        return times(operations(self.body), self.length)
+
+    def work(self, body: Callable[[Graph], int], rounds: int) -> int:
+        return self.length * body(self.body)
+
+    def dependence(self, given: list[int], through: Through) -> list[int]:
+        s, m = self.slices, self.length * self.slices
+        shared = given[m:]
+        result: list[int] = []
+        for k in range(self.length):
+            result.extend(through(self.body, [*given[k * s : (k + 1) * s], *shared]))
+        return result
+
+
+#: The limit of loops without one: more steps than any machine makes.
+UNBOUNDED = 1 << 62
+
+
+@lazy_dataclass(frozen=True, eq=False)
+class While(Region):
+    """Repeat a body while a condition holds, at most ``limit`` times.
+
+    With ``limit`` UNBOUNDED, there is no such bound. Inputs: ``carry`` values, then shared ones.
+    Condition: (carry, shared) -> bool; body: (carry, shared) -> carry. Outputs: the last carry.
+    ``adaptive`` marks the loop of a solver that chooses its own steps, which has no place on a
+    target with a clock.
+    """
+
+    condition: Graph
+    body: Graph
+    carry: int
+    limit: int
+    adaptive: bool = field(default=False, kw_only=True)
+
+    @property
+    def bodies(self) -> tuple[Graph, ...]:
+        return (self.condition, self.body)
+
+    @property
+    def out_dtypes(self) -> list[int]:
+        return self.body.output_dtypes
+
+    def settings(self) -> tuple[Any, ...]:
+        return (self.carry, self.limit)
+
+    def summary(self) -> str:
+        bound = "any number of" if self.limit == UNBOUNDED else f"at most {self.limit}"
+        return f"{bound} steps, {self.carry} carried"
+
+    def faults(self, g: Graph) -> Iterator[str]:
+        for body, what in ((self.condition, "condition"), (self.body, "body")):
+            yield from input_faults(g, self.inputs.tolist(), body, what)
+        yield from carry_faults(self.body, self.carry)
+        if len(self.body.outputs) != self.carry:
+            yield "has a body that returns more than the carry"
+        if self.condition.output_dtypes != [B8]:
+            yield "has a condition that does not return one bool"
+        if self.limit < 0:
+            yield "has a negative limit"
+
+    def with_bodies(self, bodies: Sequence[Graph]) -> Region:
+        condition, body = bodies
+        return replace(self, condition=condition, body=body)
+
+    def cut(self, cutter: Cutter, used: list[int]) -> Cut:
+        n = self.carry
+        if self.limit == 0:
+            return Cut(tuple(used), None, same_number)
+        tested = cutter.reads(self.condition, [0])
+        wanted = set(used) | {k for k in tested if k < n}
+        alive, reads = carried(cutter, self.body, n, wanted, ())
+        shared = [k for k in range(n, len(self.inputs)) if k in reads | tested]
+        inputs = (*alive, *shared)
+        condition = cutter.part(self.condition, inputs, (0,))
+        body = cutter.part(self.body, inputs, alive)
+
+        def make(ids: np.ndarray) -> Region:
+            return While(
+                ids,
+                condition,
+                body,
+                len(alive),
+                self.limit,
+                adaptive=self.adaptive,
+                line=self.line,
+            )
+
+        return Cut(inputs, make, new_numbers(alive))
+
+    def evaluate(self, values: list[Any], run: Run) -> list[Any]:
+        n = self.carry
+        carry, shared = values[:n], values[n:]
+        running: Any = True
+        for _ in range(self.limit):
+            (test,) = run(self.condition, [*carry, *shared])
+            running = running & test
+            if not np.any(running):
+                break
+            new = run(self.body, [*carry, *shared])
+            if np.all(running):
+                carry = new
+            else:
+                carry = [np.where(running, y, x) for x, y in zip(carry, new)]
+        return carry
+
+    def count(
+        self, operations: Callable[[Graph], Counter[str]], weight: Callable[[Counter[str]], int]
+    ) -> Counter[str]:
+        # Of a loop without a bound, one round is all that is known.
+        rounds = 1 if self.limit == UNBOUNDED else self.limit
+        return times(operations(self.condition) + operations(self.body), rounds)
+
+    def work(self, body: Callable[[Graph], int], rounds: int) -> int:
+        return min(self.limit, rounds) * (body(self.condition) + body(self.body))
+
+    def dependence(self, given: list[int], through: Through) -> list[int]:
+        # A loop that may stop at any step passes the union of what each step gives.
+        n, rounds = self.carry, 0
+        carry, shared = given[:n], given[n:]
+        while True:
+            out = through(self.body, [*carry, *shared])
+            grown = [either(a, b) for a, b in zip(carry, out)]
+            if grown == carry:
+                return carry
+            rounds += 1
+            # A band that grows from step to step is all of its block in the end.
+            carry = grown if rounds < GROWING else [whole(sets) for sets in grown]

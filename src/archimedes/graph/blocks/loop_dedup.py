@@ -14,15 +14,16 @@ from typing import NamedTuple
 from archimedes.graph.blocks.building import pack
 from archimedes.graph.dtypes import I64, length_of
 from archimedes.graph.ops import CONST, INPUT, OUT, REGION
+from archimedes.graph.passes import Origin, Outputs, Walk
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Region
-from archimedes.graph.regions.call import Call
-from archimedes.graph.regions.nest import Nest
-from archimedes.graph.regions.pack import Move, Pack
-from archimedes.graph.regions.reads import Affine
-from archimedes.graph.walk import Origin, Outputs, Walk
+from archimedes.graph.regions.block_regions import Move, Pack
+from archimedes.graph.regions.call_regions import Call
+from archimedes.graph.regions.nest import Affine, Nest
 
-__all__ = ["equal_loops_shared"]
+__all__ = [
+    "dedup_loops",
+]
 
 #: Bodies of fewer operations stay where they are: a call takes as much.
 FEWEST = 6
@@ -30,7 +31,7 @@ FEWEST = 6
 BY_VALUE = 8
 
 
-def equal_loops_shared(graph: Graph, origin: dict[int, Origin] | None = None) -> Graph:
+def dedup_loops(graph: Graph, origin: dict[int, Origin] | None = None) -> Graph:
     """Return an equal graph in which loops of one form are calls, where there are several.
 
     ``origin`` gets an entry for each new graph: where its nodes come from.

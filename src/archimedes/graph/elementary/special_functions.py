@@ -1,7 +1,10 @@
-"""gamma, the logarithm of its size, digamma and polygamma.
+"""erf, erfc, gamma, the logarithm of its size, digamma and polygamma.
 
-Up to 5 the argument is moved to ``2 + s`` with ``|s| <= 1/2``, where ``log gamma = s P(s)``; the
-factors passed on the way are multiplied. Beyond, Stirling's formula with its exponent as a pair
+Near zero ``erf(x) = x + x P(x**2)``; elsewhere ``erfc(x) = exp(-x**2) R(x)`` with the square as a
+pair, and R a polynomial in ``t = (x - 3)/(x + 3)`` over ``1 + 2 x``.
+
+gamma: up to 5 the argument is moved to ``2 + s`` with ``|s| <= 1/2``, where ``log gamma = s P(s)``;
+the factors passed on the way are multiplied. Beyond, Stirling's formula with its exponent as a pair
 (Abramowitz and Stegun 6.1.40, 6.1.15, 6.1.17, 6.3.5, 6.3.7, 6.3.18, 6.4.6, 6.4.7, 6.4.11).
 
 Legend: ``k`` how far the argument is moved, ``s`` what is left, ``up`` and ``down`` the factors
@@ -10,20 +13,68 @@ that multiply and divide; ``r`` distance from the nearest integer.
 
 from __future__ import annotations
 
-from archimedes.graph.elementary.exponential import exp, exp_of_pair
-from archimedes.graph.elementary.logarithm import log
-from archimedes.graph.elementary.pairs import fast_two_sum, polynomial, two_product, two_sum
-from archimedes.graph.elementary.power import log_pair, pow
-from archimedes.graph.elementary.primitives import Primitives, Value
-from archimedes.graph.elementary.special_coefficients import (
+from archimedes.graph.elementary.coefficients import (
     DIGAMMA_LARGE,
     DIGAMMA_ROOT,
+    ERF,
+    ERFCX,
     LOG_GAMMA,
     STIRLING,
 )
+from archimedes.graph.elementary.exponential import exp, exp_of_pair, log
+from archimedes.graph.elementary.pairs import fast_two_sum, polynomial, two_product, two_sum
+from archimedes.graph.elementary.power import log_pair, pow
+from archimedes.graph.elementary.primitives import Primitives, Value
 from archimedes.graph.elementary.trigonometric import cos, sin
 
-__all__ = ["digamma", "gamma", "gammaln", "polygamma"]
+__all__ = [
+    "digamma",
+    "erf",
+    "erfc",
+    "gamma",
+    "gammaln",
+    "polygamma",
+]
+
+NEAR = 0.848
+"""erf by its own polynomial up to here: x**2 < 0.72."""
+NEAR_TAIL = 0.46
+"""erfc by its own formula from here, where 1 - erf would lose digits."""
+LARGEST = 28.0
+"""erfc is zero before this."""
+
+
+def _near(p: Primitives, x: Value) -> Value:
+    """erf(x) for |x| up to NEAR."""
+    z = x * x
+    return x + x * polynomial(z, z * z, ERF.c)
+
+
+def _tail(p: Primitives, size: Value) -> Value:
+    """erfc(size) for sizes from NEAR_TAIL."""
+    u = p.where(size < LARGEST, p.where(size < NEAR_TAIL, 1.0, size), LARGEST)
+    high, low = two_product(p, u, u)
+    t = (u - 3.0) / (u + 3.0)
+    return exp_of_pair(p, -high, -low) * (polynomial(t, t * t, ERFCX.c) / (1.0 + 2.0 * u))
+
+
+def erf(p: Primitives, x: Value) -> Value:
+    """Error function."""
+    size = p.abs(x)
+    far = size > NEAR
+    y = p.where(far, p.copysign(1.0 - _tail(p, size), x), _near(p, p.where(far, 0.0, x)))
+    return p.where(x == 0.0, x, y)
+
+
+def erfc(p: Primitives, x: Value) -> Value:
+    """Complement of the error function: 1 - erf(x), accurate where that is small."""
+    size = p.abs(x)
+    tail = _tail(p, size)
+    far = size > NEAR
+    near = 1.0 - _near(p, p.where(far, 0.0, x))
+    y = p.where(far, 2.0 - tail, near)
+    return p.where(x > NEAR_TAIL, tail, y)
+
 
 INF = float("inf")
 NAN = float("nan")

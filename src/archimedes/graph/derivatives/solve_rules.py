@@ -12,7 +12,7 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions import Solve
 from archimedes.graph.regions.base import Directions, RegionDerivative, register_derivative
 
-__all__: list[str] = []
+__all__ = []
 
 
 def _columns(dst: Graph, blocks: list[np.ndarray]) -> np.ndarray:
@@ -50,7 +50,7 @@ def _refuse_blocks(region: Solve) -> None:
         )
 
 
-def _forward(dst: Graph, region: Solve, given: list[Directions]):
+def _solve_forward(dst: Graph, region: Solve, given: list[Directions]):
     """A dX = dB - dA X."""
     _refuse_blocks(region)
     n, m, dtype = region.size, region.columns, region.dtype
@@ -72,7 +72,7 @@ def _forward(dst: Graph, region: Solve, given: list[Directions]):
     return outs, tangents
 
 
-def _reverse(dst: Graph, region: Solve, adjoints, outs, wanted):
+def _solve_reverse(dst: Graph, region: Solve, adjoints, outs, wanted):
     """A^T L = Xbar; Bbar = L, Abar = -L X^T."""
     _refuse_blocks(region)
     n, m, dtype = region.size, region.columns, region.dtype
@@ -93,4 +93,4 @@ def _reverse(dst: Graph, region: Solve, adjoints, outs, wanted):
     return inputs
 
 
-register_derivative(Solve, RegionDerivative(_forward, _reverse))
+register_derivative(Solve, RegionDerivative(_solve_forward, _solve_reverse))

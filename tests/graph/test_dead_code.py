@@ -7,9 +7,9 @@ import pytest
 
 from archimedes.backends.interpreter import run
 from archimedes.graph import B8, CODES, F32, F64, I64, Call, Graph, Scan, Switch, While
-from archimedes.graph.retyping import retype
+from archimedes.graph.dead_code import remove_dead_code
+from archimedes.graph.retype import retype
 from archimedes.graph.spec import validate
-from archimedes.graph.trimming import trim
 
 from ..programs.random_graphs import random_graph
 from ..programs.values import assert_bits, reference, samples
@@ -21,7 +21,7 @@ def test_trimmed_programs_give_the_same_bits(block: int):
         g = random_graph(seed)
         rng = np.random.default_rng(seed)
         columns = [samples(d, 9, rng) for d in g.input_dtypes]
-        made = trim(g).graph
+        made = remove_dead_code(g).graph
         validate(made)
         assert made.input_dtypes == g.input_dtypes
         for got, want in zip(reference(made, columns, 9), reference(g, columns, 9)):
@@ -72,7 +72,7 @@ def test_loops_lose_what_nobody_reads():
     ids = g.add_inputs(F64, 12).tolist()
     scan = g.region(Scan(ids, body, 4, 2, 2))
     g.outputs = [int(scan[0])]
-    (region,) = trim(g).graph.regions.values()
+    (region,) = remove_dead_code(g).graph.regions.values()
     assert (region.carry, region.slices, region.outs, len(region.inputs)) == (1, 1, 0, 5)
 
     condition = Graph()
@@ -84,7 +84,7 @@ def test_loops_lose_what_nobody_reads():
     h = Graph()
     ids = h.add_inputs(F64, 3).tolist()
     h.outputs = [int(h.region(While(ids, condition, step, 2, 9))[0])]
-    (region,) = trim(h).graph.regions.values()
+    (region,) = remove_dead_code(h).graph.regions.values()
     assert (region.carry, len(region.inputs)) == (1, 2)
 
 
@@ -96,7 +96,7 @@ def test_loops_without_a_step_and_switches_without_a_choice_disappear():
     a, k = g.input(F64), g.input(I64)
     switched = int(g.region(Switch([k, a], (body,)))[0])
     g.outputs = [int(g.region(Scan([a], body, 0, 1, 0))[0]), switched]
-    made = trim(g).graph
+    made = remove_dead_code(g).graph
     assert made.outputs[0] == made.inputs[0]
     (region,) = made.regions.values()
     assert isinstance(region, Call)
@@ -112,5 +112,5 @@ def test_branches_that_a_condition_cannot_take_disappear():
     a, test = g.input(F64), g.input(B8)
     index = g.emit(CODES["i64"], test)
     g.outputs = g.region(Switch([index, a], tuple(branches))).tolist()
-    (region,) = trim(g).graph.regions.values()
+    (region,) = remove_dead_code(g).graph.regions.values()
     assert len(region.branches) == 2

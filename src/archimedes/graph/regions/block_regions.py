@@ -1,9 +1,9 @@
-"""``Pack``: a block put together from scalars and from parts of blocks."""
+"""Regions that make one block: ``Pack`` (of pieces), ``Accumulate`` (scatter-add) and ``Sort``."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -12,12 +12,17 @@ import numpy as np
 
 from archimedes.graph.dtypes import DTYPES, I64, block_type, item_type, length_of
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.base import Region, Run, Through
-from archimedes.graph.regions.interval_sets import Rows, joined
-from archimedes.graph.regions.reads import Affine, positions
+from archimedes.graph.regions.base import Directions, OneBody, Region, Run, Through, input_faults
+from archimedes.graph.regions.interval_sets import Rows, filled, joined, union_of
+from archimedes.graph.regions.nest import Affine, positions
 from archimedes.lazy_dataclasses import lazy_dataclass
 
-__all__ = ["Move", "Pack"]
+__all__ = [
+    "Accumulate",
+    "Move",
+    "Pack",
+    "Sort",
+]
 
 
 class Move(NamedTuple):
@@ -135,3 +140,97 @@ class Pack(Region):
         from_box = begins[[move.source for move in self.moves]]
         begin = np.where(boxes < 0, -1, from_box[boxes])
         return [sets.take(np.where(begin < 0, len(sets) - 1, begin + places))]
+
+
+@lazy_dataclass(frozen=True, eq=False)
+class Accumulate(Region):
+    """Add values to the elements of a block of ``length`` zeros, in order.
+
+    Inputs: a block of values, a block of as many int64 indices (clamped to the block).
+    Output: the block.
+    """
+
+    length: int
+    dtype: int
+
+    @property
+    def out_dtypes(self) -> list[int]:
+        return [block_type(self.dtype, self.length)]
+
+    def settings(self) -> tuple[Any, ...]:
+        return (self.length, self.dtype)
+
+    def faults(self, g: Graph) -> Iterator[str]:
+        kinds = [g.dtype[i] for i in self.inputs.tolist()]
+        count = length_of(kinds[0]) if kinds else 0
+        if self.length < 1 or kinds != [block_type(self.dtype, count), block_type(I64, count)]:
+            yield "does not take a block of values and one of as many indices"
+
+    def retyped(self, body: Callable[[Graph], Graph], dtype: Callable[[int], int]) -> Region:
+        return replace(self, dtype=dtype(self.dtype))
+
+    def evaluate(self, values: list[Any], run: Run) -> list[Any]:
+        made = np.zeros(self.length, dtype=DTYPES[item_type(self.dtype)])
+        np.add.at(made, np.clip(values[1], 0, self.length - 1), values[0])
+        return [made]
+
+    def count(self, operations: Any, weight: Any) -> Counter[str]:
+        return Counter()
+
+    def work(self, body: Callable[[Graph], int], rounds: int) -> int:
+        return self.length
+
+    def dependence(self, given: list[Any], through: Through) -> list[Any]:
+        return [filled(union_of(given[0]), self.length)]
+
+
+@lazy_dataclass(frozen=True, eq=False)
+class Sort(OneBody):
+    """Find the positions that sort each of ``rows`` rows of ``length`` records, ascending.
+
+    Inputs: the keys of all records, a block for each, the first one foremost; nan is greater than
+    all numbers. Output: a block of positions in the row; equal records keep their order.
+
+    The body says how it is done by code. NumPy's own sort gives the same positions: there is only
+    one answer.
+    """
+
+    rows: int
+    length: int
+
+    @property
+    def out_dtypes(self) -> list[int]:
+        return [block_type(I64, self.rows * self.length)]
+
+    def settings(self) -> tuple[Any, ...]:
+        return (self.rows, self.length)
+
+    def summary(self) -> str:
+        return f"{self.rows} rows of {self.length}"
+
+    def faults(self, g: Graph) -> Iterator[str]:
+        yield from input_faults(g, self.inputs.tolist(), self.body, "body")
+        if self.body.output_dtypes != self.out_dtypes:
+            yield "has a body that does not return the positions"
+
+    def evaluate(self, values: list[Any], run: Run) -> list[Any]:
+        keys = [np.asarray(value).reshape(self.rows, self.length) for value in values]
+        found = np.lexsort(keys[::-1], axis=-1)
+        return [found.astype(np.int64, copy=False).reshape(-1)]
+
+    def dependence(self, given: list[Any], through: Through) -> list[Any]:
+        return [0]
+
+    # Positions have no derivatives.
+
+    def push_forward(self, dst: Graph, given: list[Directions]) -> tuple[Any, list[Directions]]:
+        return dst.region(self), [{}]
+
+    def record(self, dst: Graph) -> tuple[np.ndarray, Any]:
+        outs = dst.region(self)
+        return outs, outs
+
+    def pull_back(
+        self, dst: Graph, adjoints: list[Directions], saved: Any, wanted: Sequence[bool]
+    ) -> list[Directions]:
+        return [{} for _ in self.inputs]

@@ -22,10 +22,14 @@ from archimedes.graph.dtypes import DTYPES, item_type, length_of
 from archimedes.graph.passes import prune, with_outputs
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Scan, While
-from archimedes.graph.regions.base import Directions
-from archimedes.graph.regions.blocks import has_blocks
+from archimedes.graph.regions.base import Directions, has_blocks
 
-__all__ = ["Entries", "forward_graph", "jacobian_graph", "reverse_graph"]
+__all__ = [
+    "Entries",
+    "forward_graph",
+    "jacobian_graph",
+    "reverse_graph",
+]
 
 #: So many directions through wide arrays are swept at once; fewer than ``MANY`` always.
 TOGETHER, MANY = 8, 4

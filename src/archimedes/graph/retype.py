@@ -12,11 +12,13 @@ import numpy as np
 
 from archimedes.graph.dtypes import F32, F64
 from archimedes.graph.ops import CODES
+from archimedes.graph.passes import Origin, Outputs, Walk
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Region
-from archimedes.graph.walk import Origin, Outputs, Walk
 
-__all__ = ["retype"]
+__all__ = [
+    "retype",
+]
 
 
 def retype(graph: Graph, origin: dict[int, Origin] | None = None) -> Graph:

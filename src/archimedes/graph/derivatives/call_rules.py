@@ -1,4 +1,4 @@
-"""Regions that bring their own derivative: calls with a rule, and host functions."""
+"""Derivatives of bodies run once, and of regions that bring a rule of their own."""
 
 from __future__ import annotations
 
@@ -8,14 +8,25 @@ from typing import Any
 import numpy as np
 
 from archimedes.errors import TraceError
+from archimedes.graph.derivatives.bodies import (
+    adjoint_body,
+    ids_of_pairs,
+    pairs_of,
+    split,
+    tangent_body,
+    union,
+)
 from archimedes.graph.derivatives.reverse import reverse_sweep
 from archimedes.graph.dtypes import is_float
 from archimedes.graph.passes import prune
 from archimedes.graph.program import Graph
-from archimedes.graph.regions import Call, DerivativeRule, Host
+from archimedes.graph.regions import Call, DerivativeRule, Host, Switch
 from archimedes.graph.regions.base import Directions, RegionDerivative, register_derivative
 
-__all__ = ["rule_forward", "rule_reverse"]
+__all__ = [
+    "rule_forward",
+    "rule_reverse",
+]
 
 
 def _missing_rule(region: Any) -> TraceError:
@@ -112,3 +123,47 @@ def _transposed(dst, rule: DerivativeRule, region, outs, rows, *, forward: bool)
 
 
 register_derivative(Host, RegionDerivative(rule_forward, rule_reverse))
+
+
+def _call_forward(dst: Graph, region: Call, given: list[Directions]):
+    if region.derivative is not None:
+        return rule_forward(dst, region, given)
+    pairs = pairs_of(given)
+    wide = tangent_body(region.body, pairs)
+    outs = dst.region(Call([*region.inputs, *ids_of_pairs(given, pairs)], wide.with_pairs()))
+    n = len(region.body.outputs)
+    return outs[:n], split(outs[n:], n, wide.found)
+
+
+def _call_reverse(dst: Graph, region: Call, adjoints, saved, wanted):
+    if region.derivative is not None:
+        return rule_reverse(dst, region, adjoints, saved, wanted)
+    pairs = pairs_of(adjoints)
+    back = adjoint_body(region.body, pairs, wanted)
+    outs = dst.region(Call([*region.inputs, *ids_of_pairs(adjoints, pairs)], back.with_pairs()))
+    return split(outs, len(region.inputs), back.found)
+
+
+register_derivative(Call, RegionDerivative(_call_forward, _call_reverse))
+
+
+def _switch_forward(dst: Graph, region: Switch, given: list[Directions]):
+    pairs = pairs_of(given[1:])
+    wide = [tangent_body(body, pairs) for body in region.branches]
+    found = union(*(branch.found for branch in wide))
+    bodies = tuple(branch.with_pairs(found) for branch in wide)
+    outs = dst.region(Switch([*region.inputs, *ids_of_pairs(given[1:], pairs)], bodies))
+    n = len(region.out_dtypes)
+    return outs[:n], split(outs[n:], n, found)
+
+
+def _switch_reverse(dst: Graph, region: Switch, adjoints, saved, wanted):
+    pairs = pairs_of(adjoints)
+    back = [adjoint_body(body, pairs, wanted[1:]) for body in region.branches]
+    found = union(*(branch.found for branch in back))
+    bodies = tuple(branch.with_pairs(found) for branch in back)
+    outs = dst.region(Switch([*region.inputs, *ids_of_pairs(adjoints, pairs)], bodies))
+    return [{}, *split(outs, len(region.inputs) - 1, found)]
+
+
+register_derivative(Switch, RegionDerivative(_switch_forward, _switch_reverse))

@@ -15,13 +15,17 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from archimedes.graph.ops import OUT, REGION
+from archimedes.graph.passes import Origin, Outputs, Walk
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.base import Region
-from archimedes.graph.regions.call import Call
-from archimedes.graph.regions.cutting import Cut, Numbers
-from archimedes.graph.walk import Origin, Outputs, Walk
+from archimedes.graph.regions.base import Cut, Numbers, Region
+from archimedes.graph.regions.call_regions import Call
 
-__all__ = ["Origin", "Trimmed", "inputs_read", "trim"]
+__all__ = [
+    "Origin",
+    "Trimmed",
+    "inputs_read",
+    "remove_dead_code",
+]
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class Trimmed:
     origin: Mapping[int, Origin] = field(repr=False)
 
 
-def trim(graph: Graph) -> Trimmed:
+def remove_dead_code(graph: Graph) -> Trimmed:
     """Return the program without what its outputs do not need; all its inputs stay.
 
     Derivative rules of calls are left out too: bodies that compute the same then have the same
@@ -44,7 +48,7 @@ def trim(graph: Graph) -> Trimmed:
     >>> body = Graph()
     >>> body.outputs = [body.input(0), body.input(0)]
     >>> g.outputs = [int(g.region(Switch([g.const(1, 2), x, y], (body, body)))[0])]
-    >>> [len(r.inputs) for r in trim(g).graph.regions.values()]
+    >>> [len(r.inputs) for r in remove_dead_code(g).graph.regions.values()]
     [2]
     """
     work = _Trimming(graph)

@@ -1,1 +1,0 @@
-"""Derivatives of regions: one file for each kind of region."""

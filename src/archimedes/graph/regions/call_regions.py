@@ -1,0 +1,214 @@
+"""Bodies run once: ``Call``, ``Switch`` (one of several), and ``Host`` (a call into Python)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import field, replace
+from typing import Any
+
+import numpy as np
+
+from archimedes.graph.dtypes import B8, DTYPES, I64
+from archimedes.graph.ops import CODES, INPUT
+from archimedes.graph.program import Graph
+from archimedes.graph.regions.base import (
+    Cut,
+    Cutter,
+    DerivativeRule,
+    OneBody,
+    Region,
+    Run,
+    Through,
+    input_faults,
+    new_numbers,
+    same_number,
+)
+from archimedes.graph.regions.interval_sets import either
+from archimedes.lazy_dataclasses import lazy_dataclass
+
+__all__ = [
+    "Call",
+    "Host",
+    "Switch",
+]
+
+
+@lazy_dataclass(frozen=True, eq=False)
+class Call(OneBody):
+    """Run a body once: reuse without inlining, optionally with a derivative of its own.
+
+    The last ``closure`` inputs are values the body closes over, of which that derivative knows
+    nothing. One that is ``copied`` is a call for its derivative's sake alone: in programs that are
+    run its body stands where it was called.
+    """
+
+    derivative: DerivativeRule | None = None
+    closure: int = 0
+    copied: bool = False
+
+    @property
+    def out_dtypes(self) -> list[int]:
+        return self.body.output_dtypes
+
+    def settings(self) -> tuple[Any, ...]:
+        return (None if self.derivative is None else id(self.derivative), self.copied)
+
+    def computed(self) -> tuple[Any, ...]:
+        return ()
+
+    def summary(self) -> str:
+        return "" if self.derivative is None else f"with the derivative of {self.derivative.name}"
+
+    def faults(self, g: Graph) -> Iterator[str]:
+        yield from input_faults(g, self.inputs.tolist(), self.body, "body")
+
+    def with_bodies(self, bodies: Sequence[Graph]) -> Region:
+        (body,) = bodies
+        return replace(self, body=body, derivative=None)
+
+    def cut(self, cutter: Cutter, used: list[int]) -> Cut:
+        """Keep all outputs, so that calls of one function stay calls of one function.
+
+        Of a body that is called once, those that nobody reads are left out.
+        """
+        body = self.body
+        if all(body.op[i] == INPUT for i in body.outputs) and not body.effects():
+            passed = [body.a[i] for i in body.outputs]
+            return Cut(tuple(sorted({passed[k] for k in used})), None, passed.__getitem__)
+        once = cutter.once(body)
+        outs = tuple(used) if once else tuple(range(len(body.outputs)))
+        keep = tuple(sorted(cutter.reads(body, outs)))
+        part = cutter.part(body, keep, outs)
+        numbers = new_numbers(outs) if once else same_number
+        return Cut(keep, lambda ids: Call(ids, part, copied=self.copied, line=self.line), numbers)
+
+    def evaluate(self, values: list[Any], run: Run) -> list[Any]:
+        return run(self.body, values)
+
+    def dependence(self, given: list[int], through: Through) -> list[int]:
+        if self.derivative is None:
+            return through(self.body, given)
+        own = self.derivative.pattern
+        return super().dependence(given, through) if own is None else own(given)
+
+
+@lazy_dataclass(frozen=True, eq=False)
+class Host(Region):
+    """Call back into Python with the input values (as one flat list), get a flat list of values.
+
+    ``derivative`` is as in ``Call``. ``label`` names the function in text and errors.
+    """
+
+    function: Callable[[list[Any]], list[Any]]
+    dtypes: tuple[int, ...]
+    label: str
+    derivative: DerivativeRule | None = None
+    #: Calls are kept apart even when equal: a host function may have effects.
+    serial: object = field(default_factory=object)
+
+    has_effects = True
+
+    @property
+    def out_dtypes(self) -> list[int]:
+        return list(self.dtypes)
+
+    def settings(self) -> tuple[Any, ...]:
+        return (id(self.function), id(self.serial))
+
+    def summary(self) -> str:
+        return self.label
+
+    def faults(self, g: Graph) -> Iterator[str]:
+        if not callable(self.function):
+            yield "has no function to call"
+
+    def retyped(self, body: Callable[[Graph], Graph], dtype: Callable[[int], int]) -> Region:
+        return replace(self, dtypes=tuple(dtype(d) for d in self.dtypes))
+
+    def evaluate(self, values: list[Any], run: Run) -> list[Any]:
+        shape = np.broadcast_shapes(*(np.shape(x) for x in values)) if values else ()
+        if shape == ():
+            return self.function(values)
+        wide = [np.broadcast_to(x, shape) for x in values]
+        results = [np.empty(shape, dtype=DTYPES[d]) for d in self.dtypes]
+        for at in np.ndindex(*shape):
+            for result, out in zip(results, self.function([x[at] for x in wide])):
+                result[at] = out
+        return results
+
+
+@lazy_dataclass(frozen=True, eq=False)
+class Switch(Region):
+    """Run one of several bodies, chosen by the first input (int64, clamped to the range)."""
+
+    branches: tuple[Graph, ...]
+
+    @property
+    def bodies(self) -> tuple[Graph, ...]:
+        return self.branches
+
+    @property
+    def out_dtypes(self) -> list[int]:
+        return self.branches[0].output_dtypes
+
+    def faults(self, g: Graph) -> Iterator[str]:
+        if not self.branches:
+            yield "has no branches"
+        if not len(self.inputs) or g.dtype[self.inputs[0]] != I64:
+            yield "has an index that is not int64"
+        for k, body in enumerate(self.branches):
+            yield from input_faults(g, self.inputs[1:].tolist(), body, f"branch {k}")
+            if body.output_dtypes != self.out_dtypes:
+                yield f"has a branch {k} that returns other dtypes than the first"
+
+    def with_bodies(self, bodies: Sequence[Graph]) -> Region:
+        return replace(self, branches=tuple(bodies))
+
+    def within(self, g: Graph) -> Region:
+        """Leave out the branches that a condition, which is 0 or 1, cannot take."""
+        if len(self.branches) < 3:
+            return self
+        index = int(self.inputs[0])
+        chosen_by_bool = g.op[index] == CODES["i64"] and g.dtype[g.a[index]] == B8
+        return replace(self, branches=self.branches[:2]) if chosen_by_bool else self
+
+    def cut(self, cutter: Cutter, used: list[int]) -> Cut:
+        outs = tuple(used)
+        keep = tuple(sorted(set().union(*(cutter.reads(b, outs) for b in self.branches))))
+        bodies = tuple(cutter.part(b, keep, outs) for b in self.branches)
+        numbers, line = new_numbers(outs), self.line
+        inputs = tuple(k + 1 for k in keep)
+        if len(bodies) == 1:  # nothing to choose
+            return Cut(inputs, lambda ids: Call(ids, bodies[0], line=line), numbers)
+        return Cut((0, *inputs), lambda ids: Switch(ids, bodies, line=line), numbers)
+
+    def evaluate(self, values: list[Any], run: Run) -> list[Any]:
+        index = np.clip(values[0], 0, len(self.branches) - 1)
+        if np.ndim(index) == 0:
+            return run(self.branches[int(index)], values[1:])
+        shape = np.broadcast_shapes(*(np.shape(x) for x in values))
+        index = np.broadcast_to(index, shape)
+        results = [np.zeros(shape, dtype=DTYPES[d]) for d in self.out_dtypes]
+        for k, body in enumerate(self.branches):
+            mine = index == k
+            if mine.any():
+                chosen = [
+                    x if np.ndim(x) == 0 else np.broadcast_to(x, shape)[mine] for x in values[1:]
+                ]
+                for result, out in zip(results, run(body, chosen)):
+                    result[mine] = out
+        return results
+
+    def count(
+        self, operations: Callable[[Graph], Counter[str]], weight: Callable[[Counter[str]], int]
+    ) -> Counter[str]:
+        """Count the longest branch."""
+        return max((operations(b) for b in self.branches), key=weight)
+
+    def dependence(self, given: list[int], through: Through) -> list[int]:
+        rows = [through(body, given[1:]) for body in self.branches]
+        merged = rows[0]
+        for row in rows[1:]:
+            merged = [either(a, b) for a, b in zip(merged, row)]
+        return merged
