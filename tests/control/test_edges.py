@@ -70,7 +70,7 @@ HIDDEN = StateSpace(np.diag([-1.0, -2.0]), [[1.0], [0.0]], [[1.0, 0.0]], NONE)
 MESSAGES = [
     (lambda: discretize_linear(20.0 * ONE, ONE, ONE, NONE, 0.1, "tustin"), r"eigenvalue at 2 / dt"),
     (lambda: discretize_linear(1e5 * ONE, ONE, ONE, NONE, 1.0), "dt=1.0 s is so long"),
-    (lambda: discretize_linear(ONE, ONE, ONE, NONE, np.inf), "dt must be finite"),
+    (lambda: discretize_linear(ONE, ONE, ONE, NONE, np.inf), "dt must be positive and finite"),
     (lambda: discretize_linear(np.nan * ONE, ONE, ONE, NONE, 0.1), "A must hold finite numbers"),
     (lambda: frequency_response(OSCILLATOR, [np.nan]), "omega must hold finite frequencies"),
     (lambda: tf2ss([1.0], [0.0, 1.0, 2.0]), "den must hold finite numbers, the first"),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
+from archimedes.checks import is_traced
 from archimedes.function import reproducible
 from archimedes.function.reproducible import call, matmul, norm, solve_least_squares
 
@@ -73,7 +74,7 @@ def test_least_squares_without_one_solution():
 
 def test_calls_as_recorded_code():
     def f(x):
-        if not arc.function.is_traced(x) and x < 0.0:
+        if not is_traced(x) and x < 0.0:
             raise ValueError("x must not be negative")
         return {"a": np.exp(x) * np.sin(x), "b": norm(np.stack([x, 2.0]))}
 

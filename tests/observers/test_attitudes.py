@@ -186,7 +186,7 @@ def test_as_c(tmp_path):
 
 LEVEL = AttitudeFilter.State(Quaternion.identity(), np.zeros(3))
 MESSAGES = [
-    (lambda: AttitudeFilter(STARS, dt=0.0, sight=0.1), "dt must be above zero"),
+    (lambda: AttitudeFilter(STARS, dt=0.0, sight=0.1), "dt must be positive and finite"),
     (lambda: AttitudeFilter(STARS, dt=0.1, sight=0.0), "sight must be a positive standard"),
     (lambda: AttitudeFilter(STARS.T[:, :2], dt=0.1, sight=0.1), r"references must be a matrix"),
     (

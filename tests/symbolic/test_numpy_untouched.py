@@ -17,7 +17,8 @@ from numpy import zeros as bound_zeros
 from scipy.spatial.transform import Rotation
 
 import archimedes as arc
-from archimedes.symbolic import RecordedArray, is_traced
+from archimedes.checks import is_traced
+from archimedes.symbolic import RecordedArray
 from archimedes.symbolic.recorded import stands
 
 NAMES_TEXT = (

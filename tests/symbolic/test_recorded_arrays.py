@@ -13,7 +13,7 @@ from numpy import array as make_array
 from numpy import eye, zeros
 
 import archimedes as arc
-from archimedes.symbolic import is_traced
+from archimedes.checks import is_traced
 from archimedes.symbolic.recorded.recorded_array import RecordedArray
 from tests.optional_packages import import_or_skip
 

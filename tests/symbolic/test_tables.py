@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.symbolic import Trace, holds_traced, is_traced, lift
+from archimedes.checks import is_traced
+from archimedes.symbolic import Trace, lift
 from archimedes.symbolic.core import registry, trace
 from archimedes.symbolic.core.traced_content import HOLDERS, Holder, traced_or_same
 from archimedes.symbolic.core.ufuncs import UFUNCS
@@ -84,10 +85,13 @@ class Box:
     def __init__(self, value):
         self.value = value
 
+    @property
+    def holds_traced_values(self):
+        return is_traced(self.value)
+
 
 def test_a_class_that_holds_traced_values_says_how_it_is_treated(monkeypatch):
     rule = Holder(
-        holds=lambda box: is_traced(box.value),
         traced=lambda box: box.value if is_traced(box.value) else None,
         plain=lambda box: np.asarray(box.value),
         writable=lambda box: box.value,
@@ -95,7 +99,7 @@ def test_a_class_that_holds_traced_values_says_how_it_is_treated(monkeypatch):
     monkeypatch.setitem(HOLDERS, Box, rule)
 
     def model(x):
-        assert holds_traced(Box(x)) and not holds_traced([Box(1.0), 2.0])
+        assert is_traced(Box(x)) and not is_traced([Box(1.0), 2.0])
         assert traced_or_same([Box(x)])[0] is x
         assert lift(Box(3.0)).constant() == 3.0
         return lift(Box(x)) + lift(Box(3.0))

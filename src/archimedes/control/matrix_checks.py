@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import is_traced
 from archimedes.errors import ShapeDtypeError, explained
-from archimedes.function import array, holds_traced
+from archimedes.function import array
 from archimedes.function.matrix_balancing import diagonal_units, in_units
 
-__all__ = ["check_positive", "matrix", "real_numbers", "symmetric_matrix", "vector"]
+__all__ = ["matrix", "real_numbers", "symmetric_matrix", "vector"]
 
 #: How far from symmetric, and below zero, matrices may be, relative to their largest entry.
 ROUNDING = 1e-9
@@ -18,7 +19,7 @@ ROUNDING = 1e-9
 
 def real_numbers(value: Any, name: str) -> Any:
     """Return real numbers as an array of floats, traced or not."""
-    if holds_traced(value):
+    if is_traced(value):
         is_array = hasattr(value, "dtype") and not isinstance(value, np.ndarray)
         found = value if is_array else array(value)
     else:
@@ -55,7 +56,7 @@ def matrix(
     if len(shape) != 2 or any(w not in (None, s) for w, s in zip((rows, columns), shape)):
         wanted = ", ".join("n" if w is None else str(w) for w in (rows, columns))
         raise ShapeDtypeError(f"{name} must be a matrix of shape ({wanted}), got {shape}")
-    if finite and not holds_traced(found) and not np.all(np.isfinite(found)):
+    if finite and not is_traced(found) and not np.all(np.isfinite(found)):
         raise ValueError(f"{name} must hold finite numbers, got {found}")
     return found
 
@@ -70,7 +71,7 @@ def symmetric_matrix(
     found = matrix(value, name, size, size, finite=True)
     if found.shape[0] != found.shape[1]:
         raise ShapeDtypeError(f"{name} must be a square matrix, got shape {found.shape}")
-    if holds_traced(found):
+    if is_traced(found):
         return found
     slack = ROUNDING * np.max(np.abs(found), initial=0.0)
     if np.any(np.abs(found - found.T) > slack):
@@ -107,13 +108,3 @@ def _is_definite(M: np.ndarray) -> bool:
         return False
     units = 1.0 / diagonal_units(M)
     return bool(np.min(np.linalg.eigvalsh(in_units(M, units, units)), initial=np.inf) > 0.0)
-
-
-def check_positive(value: Any, name: str) -> None:
-    """Raise where a known number is not above zero, or infinite."""
-    if holds_traced(value):
-        return
-    if not np.all(np.greater(value, 0.0)):
-        raise ValueError(f"{name} must be above zero, in seconds, got {value}")
-    if not np.all(np.isfinite(value)):
-        raise ValueError(f"{name} must be finite, in seconds, got {value}")

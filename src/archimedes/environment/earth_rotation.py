@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import as_array, check_vector
 from archimedes.environment.ellipsoid import WGS84, Ellipsoid
 from archimedes.spatial import EulerAngles
-from archimedes.spatial.components import as_array
-from archimedes.spatial.validation import check_vector
 
 __all__ = ["earth_attitude", "earth_rotation_angle", "ecef_to_eci", "eci_to_ecef"]
 

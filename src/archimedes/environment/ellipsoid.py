@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.spatial.validation import concrete
+from archimedes.checks import concrete
 from archimedes.tree import field, struct
 
 __all__ = ["SPHERICAL_EARTH", "WGS84", "Ellipsoid"]

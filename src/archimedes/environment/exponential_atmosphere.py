@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import as_array, check_finite, check_positive
 from archimedes.environment.air import GAS_CONSTANT, Air
-from archimedes.environment.gravity import check_positive
-from archimedes.spatial.components import as_array
-from archimedes.spatial.validation import check_finite
 from archimedes.tree import field, struct
 
 __all__ = ["ExponentialAtmosphere"]

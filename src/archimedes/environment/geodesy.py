@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import as_array, check_finite, check_vector, concrete
 from archimedes.environment.ellipsoid import WGS84, Ellipsoid
 from archimedes.function import stop_gradient
-from archimedes.spatial.components import as_array
-from archimedes.spatial.validation import check_finite, check_vector, concrete
 
 __all__ = ["ecef_to_geodetic", "geodetic_rates", "geodetic_to_ecef"]
 

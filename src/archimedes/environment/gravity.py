@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import as_array, check_positive, check_vector, concrete
 from archimedes.environment.ellipsoid import WGS84
-from archimedes.spatial.components import as_array, cross, matvec
-from archimedes.spatial.validation import check_vector, concrete
+from archimedes.spatial.components import cross, matvec
 from archimedes.tree import field, struct
 
 __all__ = [
@@ -33,13 +33,6 @@ def check_away_from_centre(p: Any, name: str = "p_E") -> Any:
     if values is not None and np.any(np.all(values == 0.0, axis=-1)):
         raise ValueError(f"{name} is the centre of the planet, where the attraction is not defined")
     return p
-
-
-def check_positive(value: Any, name: str, units: str) -> None:
-    """Raise where a known parameter is not positive and finite."""
-    values = concrete(value)
-    if values is not None and not np.all((values > 0.0) & np.isfinite(values)):
-        raise ValueError(f"{name} must be positive and finite, in {units}, got {value}")
 
 
 def squared_length(p: Any) -> Any:

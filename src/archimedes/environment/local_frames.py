@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import as_array
 from archimedes.environment.ellipsoid import WGS84, Ellipsoid
 from archimedes.environment.geodesy import check_latitude, geodetic_to_ecef
 from archimedes.spatial import RotationMatrix, Transformation
-from archimedes.spatial.components import as_array, join_matrix
+from archimedes.spatial.components import join_matrix
 
 __all__ = ["enu", "local_tangent_plane", "ned"]
 

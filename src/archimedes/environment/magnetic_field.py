@@ -11,13 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.environment.gravity import (
-    check_away_from_centre,
-    check_positive,
-    squared_length,
-)
+from archimedes.checks import as_array, check_positive
+from archimedes.environment.gravity import check_away_from_centre, squared_length
 from archimedes.environment.spherical_harmonics import harmonic_gradient
-from archimedes.spatial.components import as_array
 from archimedes.tree import field, struct
 
 __all__ = ["MagneticDipole", "MagneticField", "read_magnetic_coefficients"]

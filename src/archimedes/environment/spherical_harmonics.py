@@ -15,15 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import as_array, check_finite, check_positive
 from archimedes.environment.ellipsoid import WGS84
-from archimedes.environment.gravity import (
-    check_away_from_centre,
-    check_positive,
-    squared_length,
-)
+from archimedes.environment.gravity import check_away_from_centre, squared_length
 from archimedes.function import scan
-from archimedes.spatial.components import as_array
-from archimedes.spatial.validation import check_finite
 from archimedes.tree import field, struct
 
 __all__ = ["SphericalHarmonicGravity", "harmonic_gradient"]

@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import as_array, check_finite, concrete
 from archimedes.environment import smooth_atmosphere_table as smooth
 from archimedes.environment import upper_atmosphere_table as table
 from archimedes.environment.air import GAS_CONSTANT, Air
 from archimedes.function import interpolant
-from archimedes.spatial.components import as_array
-from archimedes.spatial.validation import check_finite, concrete
 from archimedes.tree import field, struct
 
 __all__ = ["SmoothAtmosphere", "StandardAtmosphere1976"]

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import as_array, check_vector
 from archimedes.environment.ellipsoid import WGS84
-from archimedes.spatial.components import as_array, scaled_norm
-from archimedes.spatial.validation import check_vector
+from archimedes.spatial.components import scaled_norm
 
 __all__ = ["ASTRONOMICAL_UNIT", "SUN_RADIUS", "sun_position", "sunlit_fraction"]
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from archimedes.environment.gravity import check_positive
+from archimedes.checks import as_array, check_positive, check_vector
 from archimedes.environment.turbulence_scales import (
     CROSS_FACTOR,
     EXCEEDANCE,
@@ -21,8 +21,6 @@ from archimedes.environment.turbulence_scales import (
     intensities,
     lengths,
 )
-from archimedes.spatial.components import as_array
-from archimedes.spatial.validation import check_vector
 from archimedes.tree import field, struct
 
 __all__ = ["DrydenTurbulence", "Gust", "VonKarmanTurbulence"]

@@ -12,11 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import as_array, check_positive, check_vector, concrete
 from archimedes.environment.geodesy import ecef_to_geodetic
-from archimedes.environment.gravity import check_positive
 from archimedes.function.reproducible import log
-from archimedes.spatial.components import as_array
-from archimedes.spatial.validation import check_vector, concrete
 from archimedes.tree import field, struct
 
 __all__ = [

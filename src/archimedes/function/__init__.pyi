@@ -34,5 +34,3 @@ from archimedes.function.implicit_functions import root as root
 from archimedes.function.interpolation import Interpolant as Interpolant
 from archimedes.function.interpolation import interpolant as interpolant
 from archimedes.function.matrix_exponential import expm as expm
-from archimedes.symbolic.core.traced_content import holds_traced as holds_traced
-from archimedes.symbolic.core.traced_content import is_traced as is_traced

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import is_traced
 from archimedes.errors import TraceError
 from archimedes.symbolic import is_tracing, lift
-from archimedes.symbolic.core.traced_content import holds_traced
 from archimedes.symbolic.recorded.recorded_memory import as_recorded
 
 __all__ = ["array", "eye", "ones", "ones_like", "sym", "sym_like", "zeros", "zeros_like"]
@@ -29,7 +29,7 @@ def array(x: Any, dtype: Any = None) -> Any:
     >>> array([1.0, 2.0])
     array([1., 2.])
     """
-    if not is_tracing() or not holds_traced(x):
+    if not is_tracing() or not is_traced(x):
         return as_recorded(np.array(x, dtype=dtype))
     made = lift(x)
     return made.copy() if dtype is None else made.astype(dtype)

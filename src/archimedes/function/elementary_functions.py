@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import is_traced
 from archimedes.graph.elementary import evaluate
-from archimedes.symbolic import holds_traced, trace_error
+from archimedes.symbolic import trace_error
 from archimedes.symbolic.numpy_functions.special_functions import record
 
 __all__ = ["apply_elementary", "require_fixed"]
@@ -19,7 +20,7 @@ def apply_elementary(name: str, *operands: Any) -> Any:
     >>> apply_elementary("erf", np.array([0.0, 1.0])).round(4)
     array([0.    , 0.8427])
     """
-    if any(holds_traced(x) for x in operands):
+    if is_traced(*operands):
         return record(name, *operands)
     arrays = [np.asarray(x) for x in operands]
     for x in arrays:
@@ -31,7 +32,7 @@ def apply_elementary(name: str, *operands: Any) -> Any:
 
 def require_fixed(value: Any, what: str) -> None:
     """Raise, at the user's line, for a traced value where a recording needs a fixed one."""
-    if holds_traced(value):
+    if is_traced(value):
         raise trace_error(
             f"{what} is fixed when a function is recorded",
             "Declare the argument static (static_argnames).",

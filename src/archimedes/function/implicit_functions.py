@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.checks import is_traced
 from archimedes.errors import ArchimedesError, ShapeDtypeError, explained
 from archimedes.function.arrays import array
 from archimedes.function.compiled import Compiled
@@ -32,7 +33,7 @@ from archimedes.function.root_iterations import ITERATIONS, Equations
 from archimedes.function.signatures import Signature
 from archimedes.graph.blocks.references import references
 from archimedes.graph.dtypes import item_type, length_of
-from archimedes.symbolic import current_trace, holds_traced, is_traced, wrap
+from archimedes.symbolic import current_trace, wrap
 from archimedes.tree import struct
 from archimedes.tree.content import content_key
 
@@ -465,7 +466,7 @@ def root(
     def make(current: Current | None) -> Implicit:
         return Implicit(func, static_argnames, method, None, tol, steps, bounds, current)
 
-    if not callable(func) or holds_traced(tree.leaves(bounds)):
+    if not callable(func) or is_traced(bounds):
         solver = make(None)  # which says what is wrong, or belongs to a recording under way
     else:
         settings = (names, method, tol, steps, content_of(bounds))

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from archimedes.backends.registry import backend_of
+from archimedes.checks import is_traced
 from archimedes.errors import IntegerRangeError, ShapeDtypeError, TraceError, explained
 from archimedes.graph.dtypes import DTYPES, F64, I64, STATIC, code_of
 from archimedes.lazy_dataclasses import lazy_dataclass
 from archimedes.symbolic import SymbolicArray, is_tracing, lift
 from archimedes.symbolic.core.subclasses import refuse_subclass
 from archimedes.symbolic.core.trace import trace_error
-from archimedes.symbolic.core.traced_content import holds_traced
 from archimedes.symbolic.memory_order import axis_order
 from archimedes.symbolic.recorded.recorded_memory import as_plain
 from archimedes.tree.content import content_key
@@ -69,7 +69,7 @@ _INT = LeafSpec(I64, weak=True)
 def _array_spec(x: np.ndarray | np.generic, path: Callable[[], str]) -> LeafSpec:
     code = code_of(x.dtype)
     if code is None:
-        if holds_traced(x):
+        if is_traced(x):
             traced = lift(x)
             return LeafSpec(traced.code, traced.shape)
         raise _untraceable(x.dtype, path)

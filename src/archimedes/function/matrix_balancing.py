@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import is_traced
 from archimedes.function.control_flow.loops import while_loop
 from archimedes.function.derivatives.custom_rules import stop_gradient
-from archimedes.symbolic.core.traced_content import holds_traced
 
 __all__ = ["balancing_units", "diagonal_units", "in_units", "repeat_while"]
 
@@ -100,7 +100,7 @@ def repeat_while(
 
     Known numbers are computed, also while a function is being recorded: they leave no loop.
     """
-    if holds_traced(carry):
+    if is_traced(carry):
         return while_loop(test, step, carry, limit)
     for _ in range(limit):
         if not test(carry):

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import is_traced
 from archimedes.errors import ShapeDtypeError
 from archimedes.function.arrays import array
 from archimedes.function.batching.vmap_calls import vmap
@@ -21,7 +22,6 @@ from archimedes.function.control_flow.loops import fori_loop
 from archimedes.function.derivatives.custom_rules import stop_gradient
 from archimedes.function.matrix_balancing import balancing_units, repeat_while
 from archimedes.graph.elementary import evaluate
-from archimedes.symbolic.core.traced_content import holds_traced
 
 __all__ = ["expm"]
 
@@ -74,7 +74,7 @@ def expm(a: Any) -> Any:
     array([[1., 1.],
            [0., 1.]])
     """
-    a = array(a) if holds_traced(a) else np.asarray(a)
+    a = array(a) if is_traced(a) else np.asarray(a)
     if a.dtype not in (np.float64, np.float32):
         if a.dtype.kind not in "biu":
             raise ShapeDtypeError(f"expm takes real numbers, got an array of {a.dtype}")
@@ -89,7 +89,7 @@ def expm(a: Any) -> Any:
     if n == 1:
         return np.exp(a)
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-        if a.ndim == 2 or not holds_traced(a):
+        if a.ndim == 2 or not is_traced(a):
             return _exponential(a)
         return vmap(_exponential)(a.reshape(-1, n, n)).reshape(a.shape)
 
@@ -135,7 +135,7 @@ def _squarings(a: Any, a4: Any, a6: Any) -> Any:
     # Rounding errors in powers are relative to those of |a|: the first term of the backward error,
     # made of |a|, must be below the rounding unit too.
     norm = _size(a)
-    if not holds_traced(a) and np.all(norm <= THETA * 2.0**least):
+    if not is_traced(a) and np.all(norm <= THETA * 2.0**least):
         return least  # which it is, by the definition of THETA
     norm = np.where(norm > 0.0, norm, 1.0)
     sizes = np.abs(a) / norm[..., None, None]

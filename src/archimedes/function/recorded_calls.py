@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import is_traced
 from archimedes.function.recording import Recording
 from archimedes.graph import Call, inline
 from archimedes.graph.blocks.references import is_block_like
 from archimedes.symbolic import current_trace, is_tracing, lift
-from archimedes.symbolic.core.traced_content import holds_traced
 from archimedes.symbolic.core.wide import is_wide
 from archimedes.symbolic.recorded.recorded_array import RecordedArray
 
@@ -26,7 +26,7 @@ def has_traced(leaves: Sequence[Any]) -> bool:
     """Tell whether a call with these leaves is part of a recording."""
     if not is_tracing():
         return False
-    return any(type(x) is RecordedArray or holds_traced(x) for x in leaves)
+    return any(type(x) is RecordedArray or is_traced(x) for x in leaves)
 
 
 def apply_recording(recording: Recording, leaves: Sequence[Any], limit: int = INLINE_LIMIT) -> Any:

@@ -12,13 +12,9 @@ from typing import Any, Self
 import numpy as np
 
 from archimedes import tree
-from archimedes.backends.registry import (
-    check_backend,
-    default_backend,
-    resolved,
-    runs_in_place,
-)
+from archimedes.backends.registry import check_backend, default_backend, resolved, runs_in_place
 from archimedes.backends.work import operations
+from archimedes.checks import is_traced
 from archimedes.errors import ShapeDtypeError, TraceError
 from archimedes.function.execution.shortcut_holder import ShortcutHolder
 from archimedes.function.execution.tiers import NUMERICS, Tiers, in_mode
@@ -46,7 +42,7 @@ from archimedes.function.recording_reasons import loops_text, reason_to_record
 from archimedes.function.signatures import Signature
 from archimedes.graph.dtypes import DTYPES
 from archimedes.graph.program import origins
-from archimedes.symbolic import is_traced, is_tracing
+from archimedes.symbolic import is_tracing
 from archimedes.symbolic.core.trace import attempt
 from archimedes.symbolic.core.wide import loop_rules, wide_from
 from archimedes.symbolic.recorded.stands import Dispatch, use_native
@@ -88,7 +84,7 @@ def _agree(plain: Tiers, live: Tiers, leaves: Sequence[Any]) -> bool:
     Leaves that are known are moved a little as well: at zero many functions agree.
     """
     specs = plain.recording.leaves
-    if any(map(is_traced, leaves)):
+    if is_traced(*leaves):
         tried = [[_sample(spec) for spec in specs]]
     else:
         tried = [list(leaves), [_near(leaf, spec) for leaf, spec in zip(leaves, specs)]]

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archimedes import tree
+from archimedes.checks import is_traced
 from archimedes.collecting import rarely
 from archimedes.errors import TraceError
 from archimedes.function.leaf_specs import LeafSpec
@@ -28,7 +29,6 @@ from archimedes.graph.program import Graph
 from archimedes.lazy_dataclasses import lazy_dataclass
 from archimedes.symbolic import SymbolicArray, Trace, current_trace, lift, wrap
 from archimedes.symbolic.core.subclasses import refuse_subclass
-from archimedes.symbolic.core.traced_content import holds_traced
 from archimedes.symbolic.core.wide import ANYWAY, is_wide, threshold
 from archimedes.symbolic.memory_order import in_order
 from archimedes.symbolic.numpy_functions.complex_pairs import ComplexPair
@@ -228,7 +228,7 @@ def _record_out(trace: Trace, leaf: Any, ids: list[int], path: str, start: int) 
         refuse_subclass(leaf, lambda: path)
     # An array made while recording is a result like any other, also where it holds numbers only.
     traced = isinstance(leaf, RecordedArray) and code_of(leaf.dtype) is not None
-    if traced or holds_traced(leaf):
+    if traced or is_traced(leaf):
         array = lift(leaf)
         elements = trace.elements_of(array)
         # A result made number by number, such as a robot's Jacobian, stays so: as a block it would
@@ -245,7 +245,7 @@ def _record_out(trace: Trace, leaf: Any, ids: list[int], path: str, start: int) 
             ".imag"
         )
     held = [x for value in getattr(leaf, "__dict__", {}).values() for x in tree.leaves(value)]
-    if any(holds_traced(x) for x in held):
+    if is_traced(*held):
         name = type(leaf).__name__
         raise TraceError(
             f"{path} is a {name}, which holds traced values but is not a struct, so they cannot "

@@ -14,34 +14,33 @@ from typing import Any
 
 import numpy as np
 
-from archimedes import tree
 from archimedes.backends.registry import reference_backend
+from archimedes.checks import is_traced
 from archimedes.function.identity.store import Current, form_of, prepared
 from archimedes.function.prepared_functions import prepared_function
 from archimedes.graph.elementary import evaluate
-from archimedes.symbolic import holds_traced
 
 __all__ = ["arctan", "call", "cos", "log", "matmul", "norm", "sin", "solve_least_squares"]
 
 
 def sin(x: Any) -> Any:
     """Return the sine."""
-    return np.sin(x) if holds_traced(x) else evaluate("sin", np.asarray(x, float))
+    return np.sin(x) if is_traced(x) else evaluate("sin", np.asarray(x, float))
 
 
 def cos(x: Any) -> Any:
     """Return the cosine."""
-    return np.cos(x) if holds_traced(x) else evaluate("cos", np.asarray(x, float))
+    return np.cos(x) if is_traced(x) else evaluate("cos", np.asarray(x, float))
 
 
 def arctan(x: Any) -> Any:
     """Return the arc tangent."""
-    return np.arctan(x) if holds_traced(x) else evaluate("arctan", np.asarray(x, float))
+    return np.arctan(x) if is_traced(x) else evaluate("arctan", np.asarray(x, float))
 
 
 def log(x: Any) -> Any:
     """Return the natural logarithm."""
-    return np.log(x) if holds_traced(x) else evaluate("log", np.asarray(x, float))
+    return np.log(x) if is_traced(x) else evaluate("log", np.asarray(x, float))
 
 
 def matmul(a: Any, b: Any, *more: Any) -> Any:
@@ -54,7 +53,7 @@ def matmul(a: Any, b: Any, *more: Any) -> Any:
     """
     if more:
         return matmul(matmul(a, b), *more)
-    if holds_traced((a, b)):
+    if is_traced(a, b):
         return np.matmul(a, b)
     left, right = np.asarray(a), np.asarray(b)
     row, column = left.ndim == 1, right.ndim == 1
@@ -111,7 +110,7 @@ def call(function: Callable[..., Any], *args: Any) -> Any:
     np.float64(3.0)
     """
     plain = function(*args)
-    if any(map(holds_traced, tree.leaves((args, plain)))):
+    if is_traced(args, plain):
         return plain
     name = getattr(function, "__name__", "function")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.symbolic import is_traced
+from archimedes.checks import is_traced
 from archimedes.symbolic.core.indexing import read_table
 
 __all__ = ["look_up", "read_at"]

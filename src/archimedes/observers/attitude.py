@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.control.matrix_checks import check_positive, matrix, real_numbers
-from archimedes.function import holds_traced
+from archimedes.checks import check_positive, is_traced
+from archimedes.control.matrix_checks import matrix, real_numbers
 from archimedes.observers.corrections import Estimate, Filter, Prediction, check_iterations
 from archimedes.observers.extended import ExtendedKalmanFilter
 from archimedes.spatial import Quaternion
@@ -93,12 +93,12 @@ class AttitudeFilter(Filter):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "references", matrix(self.references, "references", None, 3))
-        check_positive(self.dt, "dt")
+        check_positive(self.dt, "dt", "s")
         check_iterations(self.iterations)
         for name in ("sight", "gyro_noise", "bias_noise"):
             value = real_numbers(getattr(self, name), name)
             least = 0.0 if name == "sight" else -1e-300
-            if not holds_traced(value) and not np.all(value > least):
+            if not is_traced(value) and not np.all(value > least):
                 raise ValueError(f"{name} must be a positive standard deviation, got {value}")
 
     def noise(self) -> Any:

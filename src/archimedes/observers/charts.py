@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.checks import is_traced
 from archimedes.control.matrix_checks import real_numbers
 from archimedes.errors import ShapeDtypeError
-from archimedes.function import holds_traced, jac
+from archimedes.function import jac
 from archimedes.spatial import Quaternion, so3_right_jacobian
 from archimedes.spatial.attitudes.attitude_base import AttitudeBase
 
@@ -159,7 +160,7 @@ def chart_of(x: Any, size: int | None = None) -> tuple[Chart, Any]:
         if np.ndim(x) != 1 or (size is not None and x.shape != (size,)):
             wanted = "(n,)" if size is None else f"({size},), the size of Q"
             raise ShapeDtypeError(f"x must be a vector of shape {wanted}, got {np.shape(x)}")
-        if not holds_traced(x) and not np.all(np.isfinite(x)):
+        if not is_traced(x) and not np.all(np.isfinite(x)):
             raise ValueError(f"x must hold finite numbers, got {x}: did the model diverge before?")
         return Chart(x), x
     leaves, treedef = tree.flatten(x)

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.checks import is_traced
 from archimedes.control.matrix_checks import matrix, symmetric_matrix, vector
-from archimedes.function import holds_traced
 from archimedes.function.reproducible import call
 from archimedes.observers.charts import Chart, chart_of
 from archimedes.tree import struct
@@ -81,7 +81,7 @@ def covariance(L: Any) -> Any:
 def check_root(L: Any, n: int) -> Any:
     """Return a factor (n, n), lower triangular where it is known."""
     found = matrix(L, "P", n, n)
-    if not holds_traced(found):
+    if not is_traced(found):
         if not np.all(np.isfinite(found)):
             raise ValueError(f"P must hold finite numbers, got {found}")
         if np.any(np.triu(found, 1) != 0.0):
@@ -216,7 +216,7 @@ def present(y: Any, missing: Any) -> Any:
 def given_measurement(y: Any, size: int, missing: Any) -> Any:
     """Return a measurement (size,), which is finite, or missing, where it is known."""
     y = vector(y, "y", size)
-    if not holds_traced(y):
+    if not is_traced(y):
         there = present(y, missing)
         good = np.isfinite(y) if there is None else np.isfinite(y) | ~there
         if not np.all(good):

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import is_traced
 from archimedes.control.matrix_checks import symmetric_matrix
-from archimedes.function import holds_traced
 from archimedes.observers.charts import Chart, check_function, measured, vector_of
 from archimedes.observers.corrections import (
     Estimate,
@@ -103,7 +103,7 @@ class UnscentedKalmanFilter(Filter):
         if self.square_root:
             away = np.sqrt(n + self.kappa) * P.T
         else:
-            if not holds_traced(P):
+            if not is_traced(P):
                 symmetric_matrix(P, "P", n, eigenvalues="positive")
             away = np.linalg.cholesky((n + self.kappa) * P).T
         w = np.full(2 * n + 1, 0.5 / (n + self.kappa))

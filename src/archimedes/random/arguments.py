@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import is_traced
 from archimedes.errors import explained
-from archimedes.function import array, holds_traced
+from archimedes.function import array
 
 __all__ = [
     "all_true",
@@ -17,16 +18,10 @@ __all__ = [
     "check_dtype",
     "check_key",
     "check_shape",
-    "is_traced",
     "result_shape",
     "sound",
     "whole",
 ]
-
-
-def is_traced(*values: Any) -> bool:
-    """Tell whether any of the values, or a part of it, is one whose number is not known yet."""
-    return holds_traced(values)
 
 
 def as_array(x: Any, dtype: Any = None) -> Any:

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import is_traced
 from archimedes.function import array, vmap
 from archimedes.random.arguments import (
     all_true,
     as_array,
     check_key,
     check_shape,
-    is_traced,
     result_shape,
     whole,
 )

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import is_traced
 from archimedes.function import vmap
-from archimedes.random.arguments import check_key, check_shape, is_traced, whole
+from archimedes.random.arguments import check_key, check_shape, whole
 from archimedes.random.threefry import threefry
 
 __all__ = ["block", "fold_in", "in_pairs", "key", "random_words", "split"]

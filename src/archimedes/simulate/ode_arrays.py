@@ -10,6 +10,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.backends.registry import asked_for, check_backend
+from archimedes.checks import is_traced
 from archimedes.function import Compiled, stop_gradient, vmap
 from archimedes.function.derivatives.flows import moved
 from archimedes.function.former_options import former_options
@@ -47,7 +48,6 @@ from archimedes.simulate.statuses import (
 from archimedes.simulate.stepping.dense_output import known
 from archimedes.simulate.stepping.solve_loops import FOREVER, go_to_end, go_to_times
 from archimedes.simulate.stepping.trial_step import Plan, Run, Setup, begin_run, direction_of
-from archimedes.symbolic import is_traced
 
 __all__ = ["integrator", "odeint"]
 
@@ -273,7 +273,7 @@ def _recorded(
     times = np.zeros(0) if t_eval is None else t_eval
     if np.ndim(times) != 1:
         raise ValueError(f"t_eval must have shape (m,), got {np.shape(times)}")
-    if not any_symbolic((start, end, times)) and t_eval is not None:
+    if not is_traced(start, end, times) and t_eval is not None:
         times = argument_checks.check_times(t_eval, start, end)
     state = as_state(x0)
     layout = layout_of(state)
@@ -283,7 +283,7 @@ def _recorded(
     count = 1 if t_eval is None else np.shape(times)[0]
     t0 = stop_gradient(start)
     x = layout.pack(state)
-    if any_symbolic(start):
+    if is_traced(start):
         x = moved(plan.derivative(model.args), start, t0, x)
     setup = setup_of(layout, options, t0, stop_gradient(end), FOREVER)
     keep = t_eval is not None or plan.events is not None
@@ -300,7 +300,7 @@ def _recorded_steps(plan: Plan, options: Options, start: Any, end: Any, times: A
 
     Fixed steps between times that are known can be counted; events and sampled parts add some.
     """
-    if plan.adaptive or options.dt is None or any_symbolic((start, end, times, options.dt)):
+    if plan.adaptive or options.dt is None or is_traced(start, end, times, options.dt):
         return RECORDED
     ends = np.array([start, *times] if len(times) else [start, end], dtype=np.float64)
     longest = np.abs(np.diff(ends)).max(initial=0.0)
@@ -326,7 +326,7 @@ class _Recorded:
         """Go on to the end."""
         run = go_to_end(self.plan, self.setup, self.args, run, self.limit)
         x = run.x
-        if any_symbolic(end):
+        if is_traced(end):
             # A run that ended by an event does not depend on the end of the span.
             last = np.where(run.status == EVENT, stop_gradient(run.t), end)
             x = moved(self.plan.derivative(self.args), stop_gradient(last), last, x)
@@ -340,18 +340,13 @@ class _Recorded:
         left = direction_of(setup) * (fixed[-1:] - run.t) > 0.0
         short = np.where(np.any(left), TOO_MANY_STEPS, FINISHED)
         status = np.where(run.status == RUNNING, short, run.status)
-        if any_symbolic(times):
+        if is_traced(times):
             f = self.plan.derivative(self.args)
             good = argument_checks.in_order(fixed, setup.t_start, stop_gradient(end))
             status = np.where(np.all(good), status, UNORDERED)
             rows = known(good[:, None], rows)
             rows = vmap(lambda a, b, x: moved(f, a, b, x))(fixed, times, rows)
         return run, rows, status
-
-
-def any_symbolic(value: Any) -> bool:
-    """Tell whether a leaf is a traced value that is not a constant."""
-    return any(map(is_traced, tree.leaves(value)))
 
 
 def integrator(

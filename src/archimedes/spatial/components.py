@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from archimedes.checks import FLOAT
+
 __all__ = [
-    "as_array",
-    "as_scalar",
     "atan2",
     "choose",
     "components",
@@ -39,48 +39,7 @@ __all__ = [
     "transpose",
 ]
 
-FLOAT = np.dtype(np.float64)
 nine_doubles = Struct("9d").pack
-NUMBERS = (float, int, np.float64, np.int64, bool)
-
-
-def as_array(x: Any, name: str = "array") -> Any:
-    """Return `x` as an array of floats; traced arrays pass, lists may hold traced scalars."""
-    if type(x) is np.ndarray and x.dtype is FLOAT:
-        return x
-    if isinstance(x, (list, tuple)):
-        if all(type(item) in NUMBERS for item in x):
-            return np.array(x, dtype=float)
-        parts = [as_array(item, name) for item in x]
-        if len({tuple(p.shape) for p in parts}) > 1:
-            raise ValueError(f"{name} has rows of different lengths: {x!r}")
-        return np.stack(parts)
-    if isinstance(x, (int, float, np.ndarray, np.generic)):
-        if hasattr(x, "filled"):
-            raise TypeError(
-                f"{name} is a masked array, whose gaps would count as numbers; fill them first: "
-                "x.filled(np.nan), or pass x.data"
-            )
-        array = np.asarray(x)
-        if array.dtype.kind == "f":
-            return array
-        if array.dtype.kind in "iub":
-            return array.astype(float)
-        if array.dtype == object:  # NumPy's way of storing traced scalars
-            items = array.ravel().tolist()
-            return np.reshape(np.stack([as_array(item, name) for item in items]), array.shape)
-    elif hasattr(x, "__array_function__"):
-        return x if np.dtype(x.dtype).kind == "f" else x.astype(float)
-    raise TypeError(
-        f"{name} must be an array of real numbers, got {type(x).__qualname__}"
-        + ("; pass its .array" if hasattr(x, "array") else "")
-    )
-
-
-def as_scalar(x: Any, name: str) -> Any:
-    """Return `x` as a Python float where it is a plain number, else as an array."""
-    # By its own type: traced values are instances of what they stand for.
-    return float(x) if issubclass(type(x), (int, float, np.floating)) else as_array(x, name)
 
 
 def components(x: Any, n: int) -> Sequence[Any]:

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import as_array, as_scalar, check_vector
 from archimedes.spatial.class_methods import on_class_too
-from archimedes.spatial.components import as_array, as_scalar, expand, join
+from archimedes.spatial.components import expand, join
 from archimedes.spatial.pseudo_forces import rotating_frame_acceleration
 from archimedes.spatial.rigid_body import as_attitude, attitude_rate, euler_equation
-from archimedes.spatial.validation import check_inertia, check_mass, check_vector
+from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
 
 __all__ = ["EarthReferencedBody"]

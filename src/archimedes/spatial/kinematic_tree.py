@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from archimedes.checks import check_vector
 from archimedes.spatial.frame_edges import FrameEdge
 from archimedes.spatial.spatial_vectors import Motion
 from archimedes.spatial.transformation import Transformation
-from archimedes.spatial.validation import check_vector
 from archimedes.tree.struct_methods import nearest
 
 __all__ = ["KinematicTree"]

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.spatial.components import as_array, as_scalar, cross, expand, matvec
+from archimedes.checks import as_array, as_scalar
+from archimedes.spatial.components import cross, expand, matvec
 
 __all__ = [
     "cm_velocity",

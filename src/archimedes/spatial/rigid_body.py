@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import as_array, as_scalar, check_vector
 from archimedes.spatial.attitudes.attitude import Attitude
 from archimedes.spatial.attitudes.euler_angles import EulerAngles
 from archimedes.spatial.attitudes.quaternion import Quaternion
 from archimedes.spatial.class_methods import on_class_too
-from archimedes.spatial.components import as_array, as_scalar, cross, expand, matvec
-from archimedes.spatial.validation import check_inertia, check_mass, check_vector
+from archimedes.spatial.components import cross, expand, matvec
+from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
 
 __all__ = ["RigidBody", "as_attitude", "attitude_rate", "euler_equation"]

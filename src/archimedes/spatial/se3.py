@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import check_matrix, check_vector
 from archimedes.spatial.attitudes.quaternions import dcm_to_quaternion, quaternion_log
 from archimedes.spatial.attitudes.rotvec import rotvec_to_dcm, so3_left_jacobian
 from archimedes.spatial.components import matvec, skew, transpose
 from archimedes.spatial.stumpff import stumpff
-from archimedes.spatial.validation import check_matrix, check_vector
 
 __all__ = [
     "homogeneous",

@@ -13,8 +13,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from archimedes.spatial.components import as_array, as_scalar, cross, expand, matvec, skew
-from archimedes.spatial.validation import check_inertia, check_mass, check_vector
+from archimedes.checks import as_array, as_scalar, check_vector
+from archimedes.spatial.components import cross, expand, matvec, skew
+from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
 
 __all__ = ["Force", "Motion", "SpatialInertia"]

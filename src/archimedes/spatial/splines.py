@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import as_array, check_vector, concrete
 from archimedes.spatial.attitudes.interpolation import quaternion_array
 from archimedes.spatial.attitudes.quaternion import Quaternion
 from archimedes.spatial.attitudes.quaternions import (
@@ -26,11 +27,10 @@ from archimedes.spatial.attitudes.quaternions import (
     quaternion_normalize,
 )
 from archimedes.spatial.attitudes.rotvec import so3_right_jacobian
-from archimedes.spatial.components import as_array, components, cross, dot, expand, matvec
+from archimedes.spatial.components import components, cross, dot, expand, matvec
 from archimedes.spatial.spatial_vectors import Motion
 from archimedes.spatial.stumpff import stumpff
 from archimedes.spatial.transformation import Transformation
-from archimedes.spatial.validation import check_vector, concrete
 from archimedes.tree import field, struct
 
 __all__ = ["PoseSpline", "QuaternionSpline"]

@@ -10,16 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import as_array, as_scalar, check_matrix, check_vector, concrete
 from archimedes.spatial.attitudes.composition import compose
 from archimedes.spatial.attitudes.quaternion import Quaternion
 from archimedes.spatial.attitudes.quaternions import quaternion_exp, quaternion_log
 from archimedes.spatial.attitudes.representation import quaternion_of
 from archimedes.spatial.attitudes.rotation_matrix import RotationMatrix
 from archimedes.spatial.attitudes.rotvec import so3_left_jacobian
-from archimedes.spatial.components import as_array, as_scalar, cross, matvec
+from archimedes.spatial.components import cross, matvec
 from archimedes.spatial.se3 import homogeneous, se3_adjoint
 from archimedes.spatial.spatial_vectors import Force, Motion
-from archimedes.spatial.validation import check_matrix, check_rotation, check_vector, concrete
+from archimedes.spatial.validation import check_rotation
 from archimedes.tree import field, struct
 
 __all__ = ["Transformation"]

@@ -13,19 +13,24 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import (
+    FLOAT,
+    as_array,
+    as_scalar,
+    check_finite,
+    check_last,
+    check_matrix,
+    concrete,
+)
 from archimedes.errors import explained
-from archimedes.spatial.components import FLOAT, as_array, as_scalar, components
+from archimedes.spatial.components import components
 
 __all__ = [
     "INFINITY",
-    "check_finite",
     "check_inertia",
     "check_mass",
-    "check_matrix",
     "check_norm",
     "check_rotation",
-    "check_vector",
-    "concrete",
     "vector_components",
 ]
 
@@ -34,47 +39,6 @@ ndarray = np.ndarray
 
 #: How far from orthonormal a matrix may be and still be taken for a rotation.
 ROTATION_TOLERANCE = 1e-6
-
-
-def concrete(x: Any) -> np.ndarray | None:
-    """Return `x` as an array where its values are known numbers, else None.
-
-    >>> concrete(2.0)
-    array(2.)
-    >>> concrete(np.array([object()])) is None
-    True
-    """
-    # By its own type: traced values are instances of what they stand for.
-    if not issubclass(type(x), (np.ndarray, float, int, np.generic)):
-        return None
-    if getattr(x, "holds_traced_values", False):
-        return None
-    array = np.asarray(x)
-    return None if array.dtype == object else array
-
-
-def check_finite(x: Any, name: str) -> None:
-    """Raise where a known value is nan or infinite."""
-    values = concrete(x)
-    if values is not None and not np.isfinite(values).all():
-        raise ValueError(f"{name} must be finite, got {values}")
-
-
-def check_vector(x: Any, n: int, name: str) -> Any:
-    """Return `x` as a finite array (..., n)."""
-    single = type(x) is np.ndarray and x.dtype is FLOAT and x.shape == (n,)
-    if single and isfinite(sum(x.tolist())):
-        return x
-    array = as_array(x, name)
-    check_last(array, n, name)
-    check_finite(array, name)
-    return array
-
-
-def check_last(array: Any, n: int, name: str) -> None:
-    """Raise where the last axis is not of length `n`."""
-    if tuple(array.shape[-1:]) != (n,):
-        raise ValueError(f"{name} must have shape ({n},) or (..., {n}), got {tuple(array.shape)}")
 
 
 def vector_components(x: Any, n: int, name: str, finite: bool = True) -> Sequence[Any]:
@@ -91,17 +55,6 @@ def vector_components(x: Any, n: int, name: str, finite: bool = True) -> Sequenc
     if finite:
         check_finite(array, name)
     return components(array, n)
-
-
-def check_matrix(x: Any, n: int, name: str) -> Any:
-    """Return `x` as a finite array (..., n, n)."""
-    array = as_array(x, name)
-    if tuple(array.shape[-2:]) != (n, n):
-        raise ValueError(
-            f"{name} must have shape ({n}, {n}) or (..., {n}, {n}), got {tuple(array.shape)}"
-        )
-    check_finite(array, name)
-    return array
 
 
 def check_norm(squared: Any, name: str) -> None:

@@ -10,7 +10,7 @@ from archimedes.symbolic.core.trace import (
     trace_error,
     while_recording,
 )
-from archimedes.symbolic.core.traced_content import holds_traced, is_traced, traced_or_same
+from archimedes.symbolic.core.traced_content import traced_or_same
 from archimedes.symbolic.recorded.recorded_array import RecordedArray
 
 __all__ = [
@@ -20,8 +20,6 @@ __all__ = [
     "SymbolicScalar",
     "Trace",
     "current_trace",
-    "holds_traced",
-    "is_traced",
     "is_tracing",
     "lift",
     "trace_error",

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from archimedes import tree
+from archimedes.checks import is_traced
 from archimedes.control.operation.named_numbers import named_numbers
-from archimedes.function import compile, holds_traced, jac
+from archimedes.function import compile, jac
 from archimedes.optimize import least_squares
 from archimedes.optimize.problems.unknowns import limits
 from archimedes.sysid.fit_results import Fit
@@ -170,7 +170,7 @@ def variances(solved: Solved, free: np.ndarray, scale: float) -> tuple[np.ndarra
 
 def check_given(data: Any, p_guess: Any, x0: Any) -> None:
     """Raise where data or guesses cannot be fitted."""
-    if holds_traced(tree.leaves((p_guess, x0))):
+    if is_traced(p_guess, x0):
         raise TypeError(
             "fits run on numbers, and were given a value of a function that is being recorded: "
             "call them outside"

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.spatial.components import as_array, matvec
+from archimedes.checks import as_array
+from archimedes.spatial.components import matvec
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
 from archimedes.vehicles.surroundings import FlightState

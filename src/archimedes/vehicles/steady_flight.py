@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.checks import check_vector
 from archimedes.control import OperatingPoint, StateSpace
 from archimedes.control import linearize as control_linearize
 from archimedes.control import trim as control_trim
 from archimedes.function import jvp
 from archimedes.function.reproducible import call
 from archimedes.spatial.components import cross
-from archimedes.spatial.validation import check_vector
 from archimedes.tree import field, struct
 from archimedes.vehicles.surroundings import FlightState
 

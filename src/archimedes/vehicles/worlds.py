@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import as_array, check_vector
 from archimedes.environment import (
     WGS84,
     ConstantWind,
@@ -22,8 +23,7 @@ from archimedes.environment import (
     ned,
 )
 from archimedes.spatial import EarthReferencedBody, EulerAngles, Quaternion, RigidBody
-from archimedes.spatial.components import as_array, cross
-from archimedes.spatial.validation import check_vector
+from archimedes.spatial.components import cross
 from archimedes.tree import field, replace, struct
 from archimedes.vehicles.surroundings import FlightState, Surroundings
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import concrete
 from archimedes.errors import TraceError
-from archimedes.spatial.validation import concrete
 
 __all__ = ["check_color", "known", "numbers", "rows", "times"]
 

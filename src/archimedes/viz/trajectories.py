@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archimedes import tree
+from archimedes.checks import concrete
 from archimedes.errors import TraceError
 from archimedes.simulate.trajectory.columns import PARTS, component_names, label_leaves
 from archimedes.simulate.trajectory.trajectory import Trajectory
 from archimedes.spatial.attitudes.attitude_base import AttitudeBase
-from archimedes.spatial.validation import concrete
 from archimedes.viz.sheets import sheet
 
 __all__ = ["plot_trajectory"]

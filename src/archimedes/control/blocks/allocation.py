@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import check_positive, is_traced
 from archimedes.control.blocks.compensators import check_limits
-from archimedes.control.matrix_checks import check_positive, matrix, vector
-from archimedes.function import holds_traced
+from archimedes.control.matrix_checks import matrix, vector
 from archimedes.optimize.small.quadratic import solve_qp
 from archimedes.tree import field, struct
 
@@ -53,7 +53,7 @@ class Mixer:
         object.__setattr__(self, "mix", matrix(self.mix, "mix"))
         check_limits(self.lower, self.upper, 0.0)
         known = (self.lower, self.upper, self.neutral)
-        if not holds_traced(known) and not np.all(
+        if not is_traced(known) and not np.all(
             (self.lower <= np.asarray(self.neutral)) & (np.asarray(self.neutral) <= self.upper)
         ):
             raise ValueError(f"neutral must lie between lower and upper, got {self.neutral}")
@@ -143,7 +143,7 @@ class Allocator:
         effects = matrix(self.effects, "effects")
         object.__setattr__(self, "effects", effects)
         check_limits(self.lower, self.upper, self.rate)
-        check_positive(self.dt, "dt")
+        check_positive(self.dt, "dt", "s")
         if not self.ease > 0.0:
             raise ValueError(f"ease must be above zero, got {self.ease}")
         k, m = effects.shape

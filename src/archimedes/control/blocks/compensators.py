@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.control.matrix_checks import check_positive, vector
-from archimedes.function import holds_traced
+from archimedes.checks import check_positive, is_traced
+from archimedes.control.matrix_checks import vector
 from archimedes.tree import field, struct
 
 __all__ = ["IIRFilter", "LeadLag", "Limiter", "check_limits", "limit"]
@@ -20,9 +20,9 @@ __all__ = ["IIRFilter", "LeadLag", "Limiter", "check_limits", "limit"]
 
 def check_limits(lower: Any, upper: Any, rate: Any) -> None:
     """Raise where known limits are crossed or a rate is negative."""
-    if not holds_traced((lower, upper)) and not np.all(np.less_equal(lower, upper)):
+    if not is_traced(lower, upper) and not np.all(np.less_equal(lower, upper)):
         raise ValueError(f"lower must not be above upper, got {lower} and {upper}")
-    if not holds_traced(rate) and not np.all(np.greater_equal(rate, 0.0)):
+    if not is_traced(rate) and not np.all(np.greater_equal(rate, 0.0)):
         raise ValueError(f"rate must not be negative (inf for no limit), got {rate}")
 
 
@@ -61,7 +61,7 @@ class Limiter:
     rate: Any = np.inf
 
     def __post_init__(self) -> None:
-        check_positive(self.dt, "dt")
+        check_positive(self.dt, "dt", "s")
         check_limits(self.lower, self.upper, self.rate)
 
     def step(self, state: Any, input: Any) -> tuple[Any, Any]:
@@ -124,8 +124,8 @@ class LeadLag:
     gain: Any = 1.0
 
     def __post_init__(self) -> None:
-        check_positive(self.dt, "dt")
-        check_positive(self.lag, "lag")
+        check_positive(self.dt, "dt", "s")
+        check_positive(self.lag, "lag", "s")
 
     def start(self, input: Any = 0.0) -> State:
         """Return the state at rest with a constant input.
@@ -184,7 +184,7 @@ class IIRFilter:
         size = max(a.shape[0], b.shape[0])
         if min(a.shape[0], b.shape[0]) == 0:
             raise ValueError("a and b must have at least one coefficient each")
-        if not holds_traced(a) and not (np.all(np.isfinite(a)) and a[0] != 0.0):
+        if not is_traced(a) and not (np.all(np.isfinite(a)) and a[0] != 0.0):
             raise ValueError(f"a must hold finite numbers, the first of them not zero, got {a}")
         pad = [np.concatenate([c, np.zeros(size - c.shape[0])]) / a[0] for c in (b, a)]
         object.__setattr__(self, "b", pad[0])

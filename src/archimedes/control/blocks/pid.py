@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import check_positive, is_traced
 from archimedes.control.blocks.compensators import check_limits, limit
-from archimedes.control.matrix_checks import check_positive
-from archimedes.function import holds_traced
 from archimedes.tree import field, struct
 
 __all__ = ["PID"]
@@ -88,17 +87,17 @@ class PID:
     tracking: Any = field(default=None, units="s")
 
     def __post_init__(self) -> None:
-        check_positive(self.dt, "dt")
+        check_positive(self.dt, "dt", "s")
         check_limits(self.lower, self.upper, self.rate)
         for name in ("kp", "ki", "kd"):
             gain = getattr(self, name)
-            if not holds_traced(gain) and not np.all(np.isfinite(gain)):
+            if not is_traced(gain) and not np.all(np.isfinite(gain)):
                 raise ValueError(f"{name} must be finite, got {gain}")
         for name in ("filter_time", "tracking"):
             value = getattr(self, name)
             if (
                 value is not None
-                and not holds_traced(value)
+                and not is_traced(value)
                 and not np.all(np.greater_equal(value, 0.0))
             ):
                 raise ValueError(f"{name} must not be negative, in seconds, got {value}")

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.checks import is_traced
 from archimedes.control.matrix_checks import real_numbers, vector
 from archimedes.errors import ShapeDtypeError
-from archimedes.function import holds_traced, vmap
+from archimedes.function import vmap
 from archimedes.tree import struct
 
 __all__ = ["GainSchedule", "schedule_gains"]
@@ -51,7 +52,7 @@ class GainSchedule:
         for k, axis in enumerate(points):
             if axis.shape[0] < 2:
                 raise ShapeDtypeError(f"points[{k}] must hold two numbers at least, got {axis}")
-            if not holds_traced(axis) and not np.all(np.diff(axis) > 0.0):
+            if not is_traced(axis) and not np.all(np.diff(axis) > 0.0):
                 raise ValueError(f"points[{k}] must rise, got {axis}; sort points and gains")
         shape = tuple(axis.shape[0] for axis in points)
         leaves, treedef = tree.flatten(self.gains)
@@ -149,7 +150,7 @@ def schedule_gains(design: Callable[..., Any], *points: Any) -> GainSchedule:
     shape = tuple(axis.shape[0] for axis in axes)
     gains = tree.map(lambda leaf: np.reshape(leaf, (*shape, *leaf.shape[1:])), made)
     for leaf in tree.leaves(gains):
-        if not holds_traced(leaf) and not np.all(np.isfinite(leaf)):
+        if not is_traced(leaf) and not np.all(np.isfinite(leaf)):
             bad = np.argwhere(~np.isfinite(leaf))[0][: len(axes)]
             where = [float(axis[k]) for axis, k in zip(axes, bad)]
             raise ValueError(f"design gives gains that are not finite at {where}")

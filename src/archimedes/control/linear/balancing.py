@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from archimedes.checks import is_traced
 from archimedes.control.linear.lyapunov import solve_dlyap, solve_lyap
 from archimedes.control.linear.state_space import StateSpace
-from archimedes.function import holds_traced
 from archimedes.function.matrix_balancing import diagonal_units, in_units
 
 __all__ = ["Reduced", "balanced_truncation", "gramians"]
@@ -102,7 +102,7 @@ def balanced_truncation(system: StateSpace, order: int) -> Reduced:
     reach, sight = (_root(M) for M in gramians(system))
     U, hankel, Vt = np.linalg.svd(sight.T @ reach)
     k = int(order)
-    if not holds_traced(hankel) and not hankel[k - 1] > 1e-14 * hankel[0]:
+    if not is_traced(hankel) and not hankel[k - 1] > 1e-14 * hankel[0]:
         able = int(np.sum(hankel > 1e-14 * hankel[0]))
         raise ValueError(
             f"order={order} is more than the {able} states that inputs reach and outputs show: "

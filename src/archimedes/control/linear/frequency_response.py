@@ -21,10 +21,11 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import is_traced
 from archimedes.control.linear.state_space import StateSpace
 from archimedes.control.matrix_checks import vector
 from archimedes.errors import ShapeDtypeError
-from archimedes.function import holds_traced, vmap
+from archimedes.function import vmap
 from archimedes.function.matrix_balancing import balancing_units
 from archimedes.tree import field, struct
 
@@ -80,7 +81,7 @@ class FrequencyResponse:
     def phase(self) -> Any:
         """Phases in rad (p, m, N); of numbers without jumps along the frequencies."""
         angle = np.arctan2(self.imag, self.real)
-        return angle if holds_traced(angle) else np.apply_along_axis(_unwrapped, -1, angle)
+        return angle if is_traced(angle) else np.apply_along_axis(_unwrapped, -1, angle)
 
     @property
     def values(self) -> np.ndarray:
@@ -129,7 +130,7 @@ def frequency_response(system: StateSpace, omega: Any) -> FrequencyResponse:
     omega = vector(omega, "omega")
     if omega.shape[0] == 0:
         raise ShapeDtypeError("omega must hold at least one frequency")
-    if not holds_traced(omega) and not np.all(np.isfinite(omega)):
+    if not is_traced(omega) and not np.all(np.isfinite(omega)):
         raise ValueError(f"omega must hold finite frequencies, got {omega}")
     real, imag = _responses(omega, system.A, system.B, system.C, system.D, system.dt)
     real, imag = (np.moveaxis(part, 0, -1) for part in (real, imag))
@@ -235,7 +236,7 @@ def margins(loop: StateSpace) -> Margins:
             f"loop must have one output and one input, got {loop.D.shape}; choose them with "
             "loop.part(output, input)"
         )
-    if holds_traced((loop.A, loop.B, loop.C, loop.D)):
+    if is_traced(loop.A, loop.B, loop.C, loop.D):
         raise TypeError("margins runs on numbers; frequency_response can be recorded")
     system, frequency = _on_the_axis(loop)
     crossings = _unit_crossings(system)

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import is_traced
 from archimedes.control.matrix_checks import matrix, symmetric_matrix
-from archimedes.function import fori_loop, holds_traced, stop_gradient
+from archimedes.function import fori_loop, stop_gradient
 from archimedes.function.matrix_balancing import balancing_units, in_units, repeat_while
 
 __all__ = [
@@ -108,7 +109,7 @@ def _double(F: Any, X: Any) -> Any:
 def _solve(A: Any, Q: Any, correction: Any, terms: Any, *, discrete: bool) -> Any:
     n = matrix(A, "A").shape[0]
     A, Q = matrix(A, "A", n, n, finite=True), symmetric_matrix(Q, "Q", n)
-    traced = holds_traced((A, Q))
+    traced = is_traced(A, Q)
     units = balancing_units(A)
     M = in_units(A, 1.0 / units, units)
     balanced_Q = in_units(Q, 1.0 / units, 1.0 / units)

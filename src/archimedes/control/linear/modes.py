@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import is_traced
 from archimedes.control.linear.state_space import StateSpace
 from archimedes.control.matrix_checks import matrix
-from archimedes.function import holds_traced
 
 __all__ = ["Mode", "ModeTable", "modes"]
 
@@ -148,7 +148,7 @@ def modes(system: StateSpace | Any, dt: float | None = None) -> ModeTable:
         A = matrix(system, "system")
         n = A.shape[0]
         system = StateSpace(A, np.zeros((n, 0)), np.zeros((0, n)), np.zeros((0, 0)), dt)
-    if holds_traced(system.A):
+    if is_traced(system.A):
         raise TypeError("modes runs on numbers; in recorded code use system.poles()")
     if not np.all(np.isfinite(system.A)):
         raise ValueError("modes: A must hold finite numbers")

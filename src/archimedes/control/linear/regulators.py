@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import is_traced
 from archimedes.control.linear.riccati import care, dare, solve_definite
 from archimedes.control.linear.unstabilizable_modes import ESTIMATOR
 from archimedes.control.matrix_checks import matrix, symmetric_matrix
-from archimedes.function import holds_traced
 
 __all__ = ["dlqe", "dlqr", "lqe", "lqr"]
 
@@ -161,7 +161,7 @@ def _check_cost(Q: Any, R: Any, N: Any) -> None:
         symmetric_matrix(Q, "Q", eigenvalues="not negative")
         return
     Q, R, N = symmetric_matrix(Q, "Q"), symmetric_matrix(R, "R"), matrix(N, "N", finite=True)
-    if holds_traced((Q, R, N)) or N.shape != (len(Q), len(R)):
+    if is_traced(Q, R, N) or N.shape != (len(Q), len(R)):
         return  # shapes are judged with those of A and B
     both = np.concatenate([np.concatenate([Q, N], axis=1), np.concatenate([N.T, R], axis=1)])
     symmetric_matrix(both, "[[Q, N], [N.T, R]]", eigenvalues="not negative")

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import is_traced
 from archimedes.control.linear.lyapunov import (
     DOUBLINGS,
     LEFT,
@@ -24,7 +25,7 @@ from archimedes.control.linear.lyapunov import (
 )
 from archimedes.control.linear.unstabilizable_modes import REGULATOR, Words, no_solution
 from archimedes.control.matrix_checks import matrix, symmetric_matrix
-from archimedes.function import holds_traced, stop_gradient
+from archimedes.function import stop_gradient
 from archimedes.function.matrix_balancing import (
     balancing_units,
     diagonal_units,
@@ -123,7 +124,7 @@ def _answer(solve: Any, discrete: bool, words: Words, *given: Any) -> Any:
     units = _hamiltonian_units(A, G, Q)
     inverse = 1.0 / units
     balanced = in_units(A, inverse, units), in_units(G, inverse, inverse), in_units(Q, units, units)
-    traced = holds_traced(given)
+    traced = is_traced(given)
     try:
         with np.errstate(all="ignore"):
             X = solve(*balanced)

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.control.matrix_checks import check_positive, matrix, vector
-from archimedes.function import expm, holds_traced
+from archimedes.checks import check_positive, is_traced
+from archimedes.control.matrix_checks import matrix, vector
+from archimedes.function import expm
 from archimedes.tree import field, struct
 
 __all__ = ["StateSpace", "discretize_linear", "tf2ss"]
@@ -59,7 +60,7 @@ def discretize_linear(A: Any, B: Any, C: Any, D: Any, dt: Any, method: str = "zo
     A, B = matrix(A, "A", n, n, finite=True), matrix(B, "B", n, finite=True)
     C = matrix(C, "C", None, n, finite=True)
     D = matrix(D, "D", C.shape[0], B.shape[1], finite=True)
-    check_positive(dt, "dt")
+    check_positive(dt, "dt", "s")
     try:
         with np.errstate(all="ignore"):
             found = METHODS[method](A, B, C, D, dt)
@@ -69,7 +70,7 @@ def discretize_linear(A: Any, B: Any, C: Any, D: Any, dt: Any, method: str = "zo
             f"method={method!r} has no steps of dt={dt} s for an A with an eigenvalue at {pole}: "
             "take shorter steps, or method='zoh'"
         ) from None
-    if not holds_traced(found) and not all(np.all(np.isfinite(part)) for part in found):
+    if not is_traced(found) and not all(np.all(np.isfinite(part)) for part in found):
         raise ValueError(
             f"dt={dt} s is so long that states of this unstable system grow beyond all numbers in "
             "one step: take shorter steps"
@@ -174,7 +175,7 @@ class StateSpace:
         put(self, "C", matrix(self.C, "C", None, n))
         put(self, "D", matrix(self.D, "D", self.C.shape[0], self.B.shape[1]))
         if self.dt is not None:
-            check_positive(self.dt, "dt")
+            check_positive(self.dt, "dt", "s")
         sizes = {"state": n, "input": self.B.shape[1], "output": self.C.shape[0]}
         for (kind, size), letter in zip(sizes.items(), "xuy"):
             names = _texts(getattr(self, f"{kind}s"), f"{kind}s", size)
@@ -318,7 +319,7 @@ class StateSpace:
             names, units = getattr(self, f"{what}s"), getattr(self, f"{what}_units")
             listed = [f"{n} [{u}]" if u else n for n, u in zip(names, units)]
             lines.append(f"  {what}s: {', '.join(listed) or 'none'}")
-        if not holds_traced((self.A, self.B, self.C, self.D)):
+        if not is_traced(self.A, self.B, self.C, self.D):
             lines += [f"{k} =\n{getattr(self, k)}" for k in "ABCD"]
         return "\n".join(lines)
 
@@ -371,7 +372,7 @@ def tf2ss(num: Any, den: Any, dt: Any = None) -> StateSpace:
         raise ValueError("den must have a power of s or z: two coefficients or more")
     if num.shape[0] > n + 1:
         raise ValueError(f"num must have at most the {n + 1} coefficients of den (proper)")
-    if not holds_traced(den) and not (np.all(np.isfinite(den)) and den[0] != 0.0):
+    if not is_traced(den) and not (np.all(np.isfinite(den)) and den[0] != 0.0):
         raise ValueError(
             f"den must hold finite numbers, the first of them not zero (highest power), got {den}"
         )

@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.checks import is_traced
 from archimedes.control.linear.state_space import StateSpace
 from archimedes.control.operation.linearization import linearize
 from archimedes.control.operation.named_numbers import NamedNumbers, entries_of, named_numbers
-from archimedes.function import holds_traced, jac
+from archimedes.function import jac
 from archimedes.function.identity.store import Current, form_of, prepared
 from archimedes.function.prepared_functions import prepared_function
 from archimedes.optimize import least_squares
@@ -450,7 +451,7 @@ def trim(
     >>> round(float(point.u["thrust"]), 9)
     10.0
     """
-    if holds_traced(tree.leaves((x, u, args))):
+    if is_traced(x, u, args):
         raise TypeError(
             "trim runs on numbers, and was given a value of a function that is being recorded: "
             "call it outside, or solve the rates with arc.root, which can be recorded"

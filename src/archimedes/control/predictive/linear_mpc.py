@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import is_traced
 from archimedes.control.blocks.compensators import check_limits
 from archimedes.control.linear.riccati import solve_dare
 from archimedes.control.matrix_checks import matrix, symmetric_matrix, vector
-from archimedes.function import holds_traced
 from archimedes.function.reproducible import matmul
 from archimedes.optimize import QPSolution, solve_qp
 from archimedes.tree import field, struct
@@ -232,7 +232,7 @@ class LinearMPC:
         T, S = self._ahead()
         edges = [edge + np.zeros(n) for edge in (self.x_lower, self.x_upper)]
         kept = np.arange(n)
-        if not holds_traced(edges):
+        if not is_traced(edges):
             kept = np.flatnonzero(np.isfinite(edges[0]) | np.isfinite(edges[1]))
         places = (np.arange(N)[:, None] * n + kept).ravel()
         free = (T @ x)[places]
@@ -245,7 +245,7 @@ class LinearMPC:
             low, high = np.concatenate([low, -inf]), np.concatenate([inf, high])
         elif self.soft is not None:
             G = np.concatenate([G, np.zeros((0, 1))], axis=1)
-        if not holds_traced(self.change) and not np.any(np.isfinite(self.change)):
+        if not is_traced(self.change) and not np.any(np.isfinite(self.change)):
             return G, low, high
         D = np.eye(N * m) - np.eye(N * m, k=-m)
         if self.soft is not None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.checks import is_traced
 from archimedes.errors import ShapeDtypeError, TraceError, explained
 from archimedes.function.compiled import Compiled
 from archimedes.function.leaf_specs import LeafSpec
@@ -31,7 +32,7 @@ from archimedes.graph.blocks.references import as_block, references
 from archimedes.graph.dtypes import B8, item_type
 from archimedes.graph.regions import Scan, While
 from archimedes.graph.regions.loop_regions import UNBOUNDED
-from archimedes.symbolic import current_trace, is_traced, wrap
+from archimedes.symbolic import current_trace, wrap
 from archimedes.symbolic.core.trace import trace_error, user_line
 from archimedes.symbolic.core.wide import ANYWAY, threshold
 
@@ -355,7 +356,7 @@ def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any
     >>> float(fori_loop(0, 4, lambda i, x: x + i, 0.0))
     6.0
     """
-    if is_traced(lower) or is_traced(upper):
+    if is_traced(lower, upper):
         raise trace_error(
             "fori_loop needs bounds that are known while recording, but one is a traced value",
             "Use a loop with a condition: arc.while_loop(lambda c: c[0] < upper, lambda c: "

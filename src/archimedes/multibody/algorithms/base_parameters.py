@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from archimedes.checks import check_positive
 from archimedes.multibody.algorithms.configurations import random_configuration
 from archimedes.multibody.algorithms.regressor import torque_regressor
 from archimedes.multibody.models.model import Model
-from archimedes.multibody.models.ranges import check_positive
 
 __all__ = ["BaseParameters", "base_parameters"]
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import concrete
 from archimedes.multibody.algorithms.links import (
     check_coordinates,
     check_state,
@@ -21,7 +22,6 @@ from archimedes.multibody.algorithms.links import (
 )
 from archimedes.multibody.models.model import Link, Model
 from archimedes.spatial.components import components
-from archimedes.spatial.validation import concrete
 
 __all__ = ["coordinate_rates", "difference", "integrate", "neutral", "random_configuration"]
 

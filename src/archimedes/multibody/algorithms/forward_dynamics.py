@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from archimedes.checks import concrete
 from archimedes.function.reproducible import matmul
 from archimedes.multibody.algorithms.derivatives.forward_dynamics_derivatives import aba_derivatives
 from archimedes.multibody.algorithms.derivatives.own_derivatives import recorded
@@ -54,7 +55,6 @@ from archimedes.multibody.models.spatial_algebra import (
     to_child,
 )
 from archimedes.spatial.components import cross, matvec, skew, transpose
-from archimedes.spatial.validation import concrete
 
 __all__ = ["aba"]
 

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from archimedes.checks import as_array, check_last, concrete
 from archimedes.errors import explained
 from archimedes.multibody.models.model import Model
 from archimedes.multibody.models.spatial_algebra import Pose, Rigid, Spatial, compose, rigid
 from archimedes.multibody.models.turns import Turn, merged, turns_of
-from archimedes.spatial.components import as_array, components, join
-from archimedes.spatial.validation import check_last, concrete
+from archimedes.spatial.components import components, join
 
 __all__ = [
     "Column",

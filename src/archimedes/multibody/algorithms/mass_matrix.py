@@ -11,12 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import concrete
 from archimedes.multibody.algorithms.joint_frames import in_joint_frames
-from archimedes.multibody.algorithms.links import (
-    columns_of,
-    coordinates_of,
-    poses_of,
-)
+from archimedes.multibody.algorithms.links import columns_of, coordinates_of, poses_of
 from archimedes.multibody.algorithms.moved_inertias import moved_inertias_of
 from archimedes.multibody.models.model import Model
 from archimedes.multibody.models.spatial_algebra import (
@@ -26,7 +23,6 @@ from archimedes.multibody.models.spatial_algebra import (
     rigid_sum,
     rigid_to_parent,
 )
-from archimedes.spatial.validation import concrete
 
 __all__ = ["add_pair", "crba", "filled", "mass_entries"]
 

@@ -18,17 +18,15 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import as_array, check_finite, check_not_negative
 from archimedes.function import fori_loop, while_loop
 from archimedes.multibody.algorithms.configurations import integrate, neutral
 from archimedes.multibody.algorithms.jacobians import frame_jacobian
 from archimedes.multibody.algorithms.kinematics import world_pose
 from archimedes.multibody.algorithms.links import check_coordinates
 from archimedes.multibody.models.model import Model
-from archimedes.multibody.models.ranges import check_not_negative
-from archimedes.spatial.components import as_array
 from archimedes.spatial.se3 import homogeneous, se3_left_jacobian, se3_log
 from archimedes.spatial.transformation import Transformation
-from archimedes.spatial.validation import check_finite
 from archimedes.tree import field, struct
 
 __all__ = ["KinematicsResult", "inverse_kinematics"]

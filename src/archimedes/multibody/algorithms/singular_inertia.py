@@ -13,12 +13,12 @@ from functools import lru_cache
 
 import numpy as np
 
+from archimedes.checks import concrete
 from archimedes.multibody.algorithms.configurations import integrate, neutral
 from archimedes.multibody.algorithms.derivatives.own_derivatives import Same
 from archimedes.multibody.algorithms.links import not_a_model
 from archimedes.multibody.algorithms.mass_matrix import crba
 from archimedes.multibody.models.model import Link, Model
-from archimedes.spatial.validation import concrete
 
 __all__ = ["check_inertia_of_joints"]
 

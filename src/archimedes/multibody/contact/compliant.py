@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import as_array, concrete
 from archimedes.multibody.algorithms.kinematics import frame_twist, world_pose
 from archimedes.multibody.contact.shapes import Contacts, Ground, Pair
 from archimedes.multibody.contact.touching import is_fixed, touches
 from archimedes.multibody.models.model import Model
 from archimedes.multibody.systems.constraints import single
-from archimedes.spatial.components import as_array, cross
-from archimedes.spatial.validation import concrete
+from archimedes.spatial.components import cross
 
 __all__ = ["contact_forces"]
 

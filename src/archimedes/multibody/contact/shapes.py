@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.multibody.models.ranges import check_not_negative, check_positive
-from archimedes.spatial.components import as_array
-from archimedes.spatial.validation import check_rotation, check_vector, concrete
+from archimedes.checks import as_array, check_not_negative, check_positive, check_vector, concrete
+from archimedes.spatial.validation import check_rotation
 from archimedes.tree import field, struct
 
 __all__ = [

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import as_array, check_positive, concrete
 from archimedes.function import compile
 from archimedes.multibody.algorithms.configurations import integrate
 from archimedes.multibody.algorithms.inverse_dynamics import rnea
@@ -31,11 +32,10 @@ from archimedes.multibody.contact.impacts import impacts, knocks, spread
 from archimedes.multibody.contact.shapes import Contacts, Ground, Pair, tangents
 from archimedes.multibody.contact.touching import Touch, is_fixed, touches
 from archimedes.multibody.models.model import Model
-from archimedes.multibody.models.ranges import check_positive, known_zero
+from archimedes.multibody.models.ranges import known_zero
 from archimedes.multibody.systems.constraints import divided, mass_factors, single
 from archimedes.multibody.systems.system import DrivenState, State, check_is_state
-from archimedes.spatial.components import as_array, skew
-from archimedes.spatial.validation import concrete
+from archimedes.spatial.components import skew
 
 __all__ = ["contact_step"]
 

@@ -14,9 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.multibody.models.ranges import check_not_negative, check_positive
-from archimedes.spatial.components import as_array
-from archimedes.spatial.validation import concrete
+from archimedes.checks import as_array, check_not_negative, check_positive, concrete
 from archimedes.tree import field, replace, struct
 
 __all__ = ["Drive", "Lagged", "Motor", "Servo"]

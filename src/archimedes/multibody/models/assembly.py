@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from archimedes.checks import as_array, concrete
 from archimedes.function.reproducible import matmul
 from archimedes.multibody.models.joints import KINDS, JointKind, Screw
 from archimedes.multibody.models.model import Frame, Link, Model
 from archimedes.multibody.models.parts import Body, Joint, inertia_fault
 from archimedes.multibody.models.spatial_algebra import Pose, compose
 from archimedes.multibody.models.tendons import Tendons
-from archimedes.spatial.components import as_array, matvec, skew
-from archimedes.spatial.validation import concrete
+from archimedes.spatial.components import matvec, skew
 
 if TYPE_CHECKING:
     from archimedes.multibody.models.builder import Builder

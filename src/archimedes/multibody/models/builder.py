@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import as_array, check_finite, check_not_negative, check_vector, concrete
 from archimedes.multibody.models.assembly import assemble
 from archimedes.multibody.models.changing import check_follows, lock, merge, remove
 from archimedes.multibody.models.closures import Closure, Coupling
@@ -25,19 +26,11 @@ from archimedes.multibody.models.parts import (
     kind_named,
     placement,
 )
-from archimedes.multibody.models.ranges import (
-    check_not_negative,
-    check_numbers,
-    kept,
-    known_numbers,
-    near,
-)
+from archimedes.multibody.models.ranges import check_numbers, kept, known_numbers, near
 from archimedes.multibody.models.reports import Report
 from archimedes.multibody.models.shape_inertias import inertia_of_shapes
 from archimedes.multibody.models.shapes import Shape, Surface, shape_at
 from archimedes.multibody.models.spatial_algebra import Pose, compose
-from archimedes.spatial.components import as_array
-from archimedes.spatial.validation import check_finite, check_vector, concrete
 
 __all__ = ["Builder"]
 

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from archimedes.checks import as_array, check_finite, concrete
 from archimedes.multibody.models.closures import Closure, Coupling
 from archimedes.multibody.models.joints import KINDS, JointKind, Screw
 from archimedes.multibody.models.parts import Joint, placement, within
 from archimedes.multibody.models.ranges import known_numbers
 from archimedes.multibody.models.spatial_algebra import Pose, compose
-from archimedes.spatial.components import as_array
-from archimedes.spatial.validation import check_finite, concrete
 
 if TYPE_CHECKING:
     from archimedes.multibody.models.builder import Builder

@@ -8,16 +8,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from archimedes.checks import as_array, check_not_negative, check_vector
 from archimedes.errors import explained
 from archimedes.function.identity.data_places import is_fixed
 from archimedes.function.identity.object_parts import PARTS
 from archimedes.multibody.models.joint_motions import fields_of
 from archimedes.multibody.models.joints import JointKind, Screw
 from archimedes.multibody.models.printing import one_each, tree_text
-from archimedes.multibody.models.ranges import check_not_negative, kept, near
+from archimedes.multibody.models.ranges import kept, near
 from archimedes.multibody.models.shapes import Shape
-from archimedes.spatial.components import as_array
-from archimedes.spatial.validation import check_vector
 from archimedes.tree import field, struct
 
 __all__ = ["GRAVITY", "Frame", "Link", "Model"]

@@ -8,16 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import as_array, check_finite, check_not_negative, check_vector, concrete
 from archimedes.function.reproducible import norm
 from archimedes.multibody.models.joints import KINDS, JointKind, Screw
-from archimedes.multibody.models.ranges import (
-    check_not_negative,
-    check_numbers,
-    kept,
-    known_numbers,
-)
-from archimedes.spatial.components import as_array
-from archimedes.spatial.validation import check_finite, check_rotation, check_vector, concrete
+from archimedes.multibody.models.ranges import check_numbers, kept, known_numbers
+from archimedes.spatial.validation import check_rotation
 
 __all__ = [
     "SLACK",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.spatial.validation import concrete
+from archimedes.checks import concrete
 
 if TYPE_CHECKING:
     from archimedes.multibody.models.model import Link, Model

@@ -7,14 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import as_array, concrete
 from archimedes.function.identity.data_places import is_fixed
-from archimedes.spatial.components import as_array
-from archimedes.spatial.validation import concrete
 
 __all__ = [
-    "check_not_negative",
     "check_numbers",
-    "check_positive",
     "kept",
     "known_numbers",
     "known_zero",
@@ -27,28 +24,6 @@ def check_numbers(value: Any, name: str) -> None:
     known = concrete(as_array(value, name))
     if known is not None and np.isnan(known).any():
         raise ValueError(f"{name} must be a number, got {shown(known)}")
-
-
-def check_not_negative(value: Any, name: str) -> None:
-    """Raise where a known number is negative or nan.
-
-    >>> check_not_negative(0.0, "friction")
-    >>> check_not_negative(-1.0, "friction")
-    Traceback (most recent call last):
-        ...
-    ValueError: friction must not be negative, got -1.0
-    """
-    check_numbers(value, name)
-    known = concrete(as_array(value, name))
-    if known is not None and (known < 0.0).any():
-        raise ValueError(f"{name} must not be negative, got {shown(known)}")
-
-
-def check_positive(value: Any, name: str) -> None:
-    """Raise where a known number is not positive and finite."""
-    known = concrete(as_array(value, name))
-    if known is not None and not ((known > 0.0) & np.isfinite(known)).all():
-        raise ValueError(f"{name} must be positive and finite, got {shown(known)}")
 
 
 def known_numbers(value: Any, name: str, remedy: str) -> np.ndarray:

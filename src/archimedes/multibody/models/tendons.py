@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.spatial.components import as_array
+from archimedes.checks import as_array
 from archimedes.tree import field, struct
 
 __all__ = ["Tendons"]

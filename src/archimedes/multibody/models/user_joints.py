@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import as_array, concrete
 from archimedes.function import jac
 from archimedes.function.identity.object_parts import PARTS
 from archimedes.multibody.models.joint_motions import fields_of
@@ -15,8 +16,7 @@ from archimedes.multibody.models.joints import JointKind, Screw, straight
 from archimedes.multibody.models.model import Link
 from archimedes.multibody.models.spatial_algebra import Pose, Spatial
 from archimedes.spatial import Transformation
-from archimedes.spatial.components import as_array, join
-from archimedes.spatial.validation import concrete
+from archimedes.spatial.components import join
 
 __all__ = ["column_rates", "user_joint"]
 

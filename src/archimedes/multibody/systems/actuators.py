@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import as_array, concrete
 from archimedes.multibody.algorithms.links import check_coordinates
 from archimedes.multibody.models.model import Model
-from archimedes.spatial.components import as_array
-from archimedes.spatial.validation import concrete
 from archimedes.tree import replace
 
 __all__ = ["activated", "actuator_torque", "stateful", "with_rotors"]

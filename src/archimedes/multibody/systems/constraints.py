@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import check_finite, check_not_negative
 from archimedes.multibody.algorithms.configurations import integrate
 from archimedes.multibody.algorithms.factorization import factorized, solved
 from archimedes.multibody.algorithms.inverse_dynamics import rnea
@@ -25,23 +26,12 @@ from archimedes.multibody.algorithms.mass_matrix import mass_entries
 from archimedes.multibody.algorithms.passive_forces import passive_torque
 from archimedes.multibody.models.closures import Closure, Coupling
 from archimedes.multibody.models.model import Model
-from archimedes.multibody.models.ranges import check_not_negative, known_zero
-from archimedes.multibody.models.spatial_algebra import (
-    Pose,
-    Spatial,
-    cross_motion,
-    motion_to_child,
-)
+from archimedes.multibody.models.ranges import known_zero
+from archimedes.multibody.models.spatial_algebra import Pose, Spatial, cross_motion, motion_to_child
 from archimedes.multibody.systems.group_closures import group_error, group_slope
-from archimedes.multibody.systems.point_closures import (
-    POINTS,
-    point_bias,
-    point_error,
-    point_rows,
-)
+from archimedes.multibody.systems.point_closures import POINTS, point_bias, point_error, point_rows
 from archimedes.multibody.systems.system import State, check_is_state, driven, rates_of
 from archimedes.spatial.se3 import homogeneous, se3_adjoint
-from archimedes.spatial.validation import check_finite
 
 __all__ = [
     "constrained_acceleration",

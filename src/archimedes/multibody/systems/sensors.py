@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import check_positive
 from archimedes.multibody.algorithms.inverse_dynamics import link_forces, torques_of
 from archimedes.multibody.algorithms.kinematics import motions, world_pose
 from archimedes.multibody.algorithms.links import Forces, check_coordinates, inertias_of
 from archimedes.multibody.models.model import Model
-from archimedes.multibody.models.ranges import check_positive
 from archimedes.spatial.components import cross, matvec, transpose
 
 __all__ = ["encoder", "imu", "joint_wrench"]

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import as_array
 from archimedes.multibody.algorithms.configurations import coordinate_rates, neutral
 from archimedes.multibody.algorithms.forward_dynamics import aba
 from archimedes.multibody.algorithms.links import Forces, check_coordinates
 from archimedes.multibody.models.model import Model
 from archimedes.multibody.systems.actuators import activated, actuator_torque, stateful
-from archimedes.spatial.components import as_array
 from archimedes.tree import field, struct
 
 __all__ = [

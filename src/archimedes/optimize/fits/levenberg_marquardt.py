@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.checks import is_traced
 from archimedes.errors import ShapeDtypeError
-from archimedes.function import is_traced
 from archimedes.function import jac as jacobian
 from archimedes.function.identity.store import Current, form_of, prepared
 from archimedes.function.prepared_functions import prepared_function
@@ -162,7 +162,7 @@ def _recorded(func: Callable[..., Any], start: Any, unravel: Any) -> tuple[Any, 
 
 
 def _check_plain(given: Any) -> None:
-    if any(is_traced(leaf) for leaf in tree.leaves(given)):
+    if is_traced(given):
         raise TypeError(
             "lm_solve and least_squares run on numbers, and were given a value of a function that "
             "is being recorded: call them outside, or write the conditions of the minimum as "

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.checks import is_traced
 from archimedes.errors import TraceError
-from archimedes.function import Compiled, is_traced
+from archimedes.function import Compiled
 
 __all__ = ["as_unknowns", "check_order", "limits", "numbers_of", "shapes_of", "vector_like"]
 
@@ -47,7 +48,7 @@ def limits(
         )
     lower = vector_like(pair[0], like, -np.inf, f"{what}[0]")
     upper = vector_like(pair[1], like, np.inf, f"{what}[1]")
-    if not (is_traced(lower) or is_traced(upper)):
+    if not is_traced(lower, upper):
         check_order(lower, upper, like, what)
     return lower, upper
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.checks import is_traced
 from archimedes.errors import TraceError
-from archimedes.function import grad, hess, is_traced, jac
+from archimedes.function import grad, hess, jac
 from archimedes.function.derivatives.linearity import is_linear, is_quadratic
 from archimedes.function.identity.store import Current, form_of, prepared
 from archimedes.function.prepared_functions import prepared_function
@@ -88,7 +89,7 @@ def qpsol(
     if not callable(obj) or not (constr is None or callable(constr)):
         raise TypeError("qpsol: obj and constr must be functions (constr may be None)")
     given = args if isinstance(args, tuple) else (args,)
-    if not any(map(is_traced, tree.leaves(x0))):
+    if not is_traced(x0):
         x0 = as_unknowns(x0)  # raises where it is no tree of finite numbers
     origin, unravel = tree.ravel(tree.map(lambda leaf: np.zeros(np.shape(leaf)), x0))
     n = origin.size
@@ -109,7 +110,7 @@ def qpsol(
             at = tree.ravel(x0)[0] * 1.0, tree.ravel(lam_a0)[0] * 1.0
             guess = QPSolution(at[0], at[1], np.zeros(n), 0.0, 0, 0, 0.0)
         found = solve_qp(P, q, A, low, high, *box, tol=tol, max_iter=max_iter, guess=guess)
-    elif any(map(is_traced, tree.leaves((P, q, A, low, high, lower, upper)))):
+    elif is_traced(P, q, A, low, high, lower, upper):
         raise TraceError(
             f"qpsol: solver={solver!r} takes numbers, it cannot be part of recorded code: leave "
             "solver= out"
@@ -119,7 +120,7 @@ def qpsol(
         edges = (free, free, lower, upper) if constr is None else (low, high, lower, upper)
         found = solve_by_peer(solver, P, q, A, edges, tol, max_iter)
     fixed = cost.value(origin, *given)
-    if not any(map(is_traced, tree.leaves((x0, given, found)))) and found.status == 0:
+    if not is_traced(x0, given, found) and found.status == 0:
         _check_model("obj", "quadratic", cost.value(found.x, *given), found.fun + fixed)
         if constr is not None:
             model = A @ found.x + values(origin, *given)
@@ -193,7 +194,7 @@ def _rows(
         )
     low = vector_like(lba, example, -np.inf, "lba") - constant
     high = vector_like(uba, example, np.inf, "uba") - constant
-    if not (is_traced(low) or is_traced(high)):
+    if not is_traced(low, high):
         check_order(low, high, example, "lba and uba")
     return made.slope(origin, *args), low, high, back, made.rows
 

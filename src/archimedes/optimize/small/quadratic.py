@@ -27,7 +27,8 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.function import Compiled, is_traced, stop_gradient, while_loop
+from archimedes.checks import is_traced
+from archimedes.function import Compiled, stop_gradient, while_loop
 from archimedes.optimize.problems.results import Multipliers, Status
 from archimedes.optimize.problems.sensitivity import attached
 from archimedes.optimize.small.linear_algebra import (
@@ -183,7 +184,7 @@ def solve_qp(
         _edge(upper, n, np.inf, "upper"),
     ]
     for below, above, names in ((0, 1, "low and high"), (2, 3, "lower and upper")):
-        if not (is_traced(edges[below]) or is_traced(edges[above])):
+        if not is_traced(edges[below], edges[above]):
             _check_edges(edges[below], edges[above], names)
     # Bounds that are not there cost nothing.
     bounded = lower is not None or upper is not None
@@ -196,7 +197,7 @@ def solve_qp(
             raise ValueError(f"solve_qp: guess.{name} has shape {np.shape(value)}, not ({size},)")
     data = (P, q, A, *edges, *given)
     # Of plain numbers nobody wants derivatives, whose rule takes matrices apart.
-    slopes, check = any(map(is_traced, data)), is_traced(P)
+    slopes, check = is_traced(*data), is_traced(P)
     loops = records_loops(n, m + n if bounded else m)
     settings = (bounded, int(max_iter), float(tol), loops, slopes, check)
     return _kernel(*settings)(*data)

@@ -12,9 +12,9 @@ import numpy as np
 from archimedes import tree
 from archimedes.backends.protocol import Backend
 from archimedes.backends.registry import AUTO, backend_of, home_of
+from archimedes.checks import is_traced
 from archimedes.errors import ShapeDtypeError, explained
 from archimedes.simulate.problem.state_layout import Layout
-from archimedes.symbolic import is_traced
 from archimedes.symbolic.core.trace import is_tracing, trace_error
 
 __all__ = [
@@ -37,7 +37,7 @@ _PLAIN = (int, float, str, np.ndarray, np.generic)
 
 def refuse_traced(*values: Any) -> None:
     """Raise where a solve is driven from Python but its values are being recorded."""
-    if is_tracing() and any(map(is_traced, tree.leaves(values))):
+    if is_tracing() and is_traced(values):
         raise trace_error(
             "solve_ode and solve_dae return a Trajectory, which has as many entries as the values "
             "ask for, and here the values are traced",
@@ -93,7 +93,7 @@ def check_span(t_span: Any, x0: Any) -> tuple[Any, Any]:
     """Return the ends of a time span, floats or traced; ``x0`` tells if the two were swapped."""
     if type(t_span) is not tuple or list(map(type, t_span)) != [float, float]:
         check_pair(t_span, x0)
-        if any(map(is_traced, t_span)):
+        if is_traced(*t_span):
             first, last = (e if is_traced(e) else _finite(e, t_span) for e in t_span)
             return first, last
     start, end = (_finite(e, t_span) for e in t_span)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.checks import is_traced
 from archimedes.errors import TraceError
 from archimedes.function import cond
 from archimedes.function.identity.states import fingerprint
@@ -25,7 +26,6 @@ from archimedes.function.table_lookup import look_up
 from archimedes.random.arguments import check_key
 from archimedes.random.keys import fold_in
 from archimedes.simulate.problem.state_layout import Layout, rounding
-from archimedes.symbolic import is_traced
 
 __all__ = ["Clock", "InputSeries", "Sampled", "check_sampled"]
 

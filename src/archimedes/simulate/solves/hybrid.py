@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.checks import is_traced
 from archimedes.errors import TraceError, explained
 from archimedes.function import vmap
 from archimedes.simulate.events.event import Event, EventLike, check_events
 from archimedes.simulate.problem.inputs import Clock, InputSeries, Sampled, check_sampled
 from archimedes.simulate.problem.state_layout import as_state, check_time_first, layout_of
 from archimedes.simulate.trajectory.trajectory import Trajectory
-from archimedes.symbolic import is_traced
 
 __all__ = ["Hybrid", "hybrid_of"]
 

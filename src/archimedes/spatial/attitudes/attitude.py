@@ -10,7 +10,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from archimedes.spatial.components import as_array, matvec, transpose
+from archimedes.checks import as_array
+from archimedes.spatial.components import matvec, transpose
 
 __all__ = ["Attitude", "rotate_vectors"]
 

@@ -11,12 +11,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from archimedes.checks import as_scalar, check_vector
 from archimedes.spatial.attitudes.attitude import Attitude, rotate_vectors
 from archimedes.spatial.attitudes.quaternions import quaternion_conjugate, quaternion_multiply
 from archimedes.spatial.attitudes.representation import Representation, array_of, quaternion_of
 from archimedes.spatial.attitudes.rotvec import so3_left_jacobian, so3_right_jacobian
-from archimedes.spatial.components import as_scalar, components, scaled_norm, select
-from archimedes.spatial.validation import check_vector
+from archimedes.spatial.components import components, scaled_norm, select
 
 __all__ = ["AttitudeBase"]
 

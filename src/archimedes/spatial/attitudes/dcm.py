@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import check_matrix, check_vector
 from archimedes.spatial.components import join, skew, transpose
-from archimedes.spatial.validation import check_matrix, check_vector
 
 __all__ = ["dcm_angular_velocity", "dcm_kinematics", "dcm_normalize"]
 

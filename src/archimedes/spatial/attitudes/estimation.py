@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from archimedes.checks import as_array, check_vector, concrete
 from archimedes.spatial.attitudes.quaternion import Quaternion
 from archimedes.spatial.attitudes.quaternions import quaternion_normalize, quaternion_to_dcm
 from archimedes.spatial.attitudes.representation import quaternion_of
-from archimedes.spatial.components import as_array, choose, components, join, transpose
-from archimedes.spatial.validation import check_vector, concrete
+from archimedes.spatial.components import choose, components, join, transpose
 
 __all__ = ["Alignment", "align_vectors", "mean"]
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import check_vector, concrete
 from archimedes.spatial.attitudes.quaternions import dcm_to_quaternion
 from archimedes.spatial.attitudes.sequences import parse_sequence
 from archimedes.spatial.components import (
@@ -26,13 +27,7 @@ from archimedes.spatial.components import (
     sin,
     sqrt,
 )
-from archimedes.spatial.validation import (
-    INFINITY,
-    check_norm,
-    check_vector,
-    concrete,
-    vector_components,
-)
+from archimedes.spatial.validation import INFINITY, check_norm, vector_components
 
 __all__ = [
     "check_angles",

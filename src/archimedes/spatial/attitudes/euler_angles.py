@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from archimedes.checks import as_array, check_vector
 from archimedes.spatial.attitudes.attitude_base import AttitudeBase
 from archimedes.spatial.attitudes.euler import (
     check_angles,
@@ -15,8 +16,7 @@ from archimedes.spatial.attitudes.euler import (
     quaternion_to_euler,
 )
 from archimedes.spatial.attitudes.sequences import parse_sequence
-from archimedes.spatial.components import as_array, matvec
-from archimedes.spatial.validation import check_vector
+from archimedes.spatial.components import matvec
 from archimedes.tree import field, struct
 
 __all__ = ["EulerAngles"]

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import as_scalar, check_vector
 from archimedes.spatial.attitudes.attitude_base import AttitudeBase
 from archimedes.spatial.attitudes.quaternions import (
     quaternion_exp,
@@ -21,8 +22,7 @@ from archimedes.spatial.attitudes.quaternions import (
     quaternion_normalize,
 )
 from archimedes.spatial.attitudes.representation import quaternion_of
-from archimedes.spatial.components import as_scalar, expand
-from archimedes.spatial.validation import check_vector
+from archimedes.spatial.components import expand
 
 __all__ = ["slerp", "squad", "squad_controls"]
 

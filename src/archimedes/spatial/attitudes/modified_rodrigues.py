@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from archimedes.checks import check_vector
 from archimedes.spatial.attitudes.attitude_base import AttitudeBase
 from archimedes.spatial.attitudes.mrp import (
     mrp_kinematics,
@@ -13,7 +14,6 @@ from archimedes.spatial.attitudes.mrp import (
     quaternion_to_mrp,
 )
 from archimedes.spatial.components import matvec
-from archimedes.spatial.validation import check_vector
 from archimedes.tree import field, struct
 
 __all__ = ["ModifiedRodrigues"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from archimedes.checks import check_vector
 from archimedes.spatial.attitudes.attitude_base import AttitudeBase
 from archimedes.spatial.attitudes.quaternions import (
     quaternion_inverse,
@@ -13,7 +14,6 @@ from archimedes.spatial.attitudes.quaternions import (
     quaternion_to_dcm,
 )
 from archimedes.spatial.attitudes.representation import quaternion_of
-from archimedes.spatial.validation import check_vector
 from archimedes.tree import field, struct
 
 __all__ = ["Quaternion"]

@@ -12,9 +12,8 @@ from typing import Any
 
 from numpy import ndarray
 
+from archimedes.checks import FLOAT, as_scalar
 from archimedes.spatial.components import (
-    FLOAT,
-    as_scalar,
     choose,
     dot,
     join,

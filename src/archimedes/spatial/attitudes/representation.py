@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from archimedes.checks import as_array
 from archimedes.spatial.attitudes.attitude import Attitude
 from archimedes.spatial.attitudes.euler import euler_to_quaternion
 from archimedes.spatial.attitudes.mrp import mrp_to_quaternion
@@ -22,7 +23,6 @@ from archimedes.spatial.attitudes.quaternions import (
     quaternion_normalize,
     quaternion_to_dcm,
 )
-from archimedes.spatial.components import as_array
 
 __all__ = ["Representation", "array_of", "quaternion_of"]
 

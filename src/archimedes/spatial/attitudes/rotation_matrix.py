@@ -6,12 +6,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from archimedes.checks import check_matrix
 from archimedes.spatial.attitudes.attitude_base import AttitudeBase
 from archimedes.spatial.attitudes.dcm import dcm_angular_velocity, dcm_kinematics, dcm_normalize
 from archimedes.spatial.attitudes.quaternions import dcm_to_quaternion, quaternion_to_dcm
 from archimedes.spatial.attitudes.representation import array_of
 from archimedes.spatial.components import transpose
-from archimedes.spatial.validation import check_matrix
 from archimedes.tree import field, struct
 
 __all__ = ["RotationMatrix"]

@@ -6,11 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from archimedes.checks import check_vector
 from archimedes.spatial.attitudes.attitude_base import AttitudeBase
 from archimedes.spatial.attitudes.quaternions import quaternion_exp, quaternion_log
 from archimedes.spatial.attitudes.rotvec import rotvec_kinematics
 from archimedes.spatial.components import matvec
-from archimedes.spatial.validation import check_vector
 from archimedes.tree import field, struct
 
 __all__ = ["RotationVector"]

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import is_traced
 from archimedes.graph.blocks.references import scalar_ids
 from archimedes.graph.dtypes import B8, DTYPES, F64, I64, code_of, is_float
 from archimedes.graph.elementary.table import PROGRAMS
@@ -23,7 +24,7 @@ from archimedes.graph.program import Graph
 from archimedes.symbolic.core.casting import cast_ids, laid_out
 from archimedes.symbolic.core.subclasses import refuse_subclass
 from archimedes.symbolic.core.trace import Trace, current_trace, range_error, trace_error, user_line
-from archimedes.symbolic.core.traced_content import HOLDERS, holds_traced
+from archimedes.symbolic.core.traced_content import HOLDERS
 from archimedes.symbolic.core.traced_value import TracedValue
 from archimedes.symbolic.core.ufunc_formulas import Loop, int_power
 from archimedes.symbolic.core.ufuncs import UFUNCS
@@ -101,7 +102,7 @@ def lift(x: Any) -> Any:
 def _from_sequence(x: Sequence[Any]) -> Any:
     """Build an array from a nested list; traced parts make it traced."""
     parts = [_from_sequence(item) if isinstance(item, (list, tuple)) else item for item in x]
-    if holds_traced(parts):
+    if is_traced(parts):
         lifted = lift_many(parts)
         shapes = {a.shape for a in lifted}
         if len(shapes) > 1:

@@ -1,7 +1,8 @@
-"""Which values are traced, hold traced values, or have values that are known.
+"""The traced array that a value stands for, and the numbers of a traced array that are known.
 
 Arrays of another class may hold traced values without being traced arrays (those of ``recorded/``
-do). Their class enters how it is to be treated into ``HOLDERS``.
+do). Such a class has an attribute ``holds_traced_values``, which ``checks.is_traced`` asks, and
+enters how it is to be treated into ``HOLDERS``.
 """
 
 from __future__ import annotations
@@ -13,20 +14,12 @@ import numpy as np
 
 from archimedes.symbolic.core.traced_value import TracedValue
 
-__all__ = ["HOLDERS", "UNTRACED", "Holder", "holds_traced", "is_traced", "known", "traced_or_same"]
-
-_ndarray = np.ndarray
-#: Types that need no closer look.
-UNTRACED = frozenset(
-    {float, int, bool, str, slice, type(None), type(...), np.float64, np.int64, np.bool_}
-)
+__all__ = ["HOLDERS", "Holder", "known", "traced_or_same"]
 
 
 class Holder(NamedTuple):
-    """What can be asked of an array that may hold traced values."""
+    """What can be asked of an array that may hold traced values, besides whether it does."""
 
-    #: Whether it holds any.
-    holds: Callable[[Any], bool]
     #: The traced array that it stands for, or None while it holds numbers.
     traced: Callable[[Any], Any]
     #: Its numbers, as NumPy's own array.
@@ -37,56 +30,6 @@ class Holder(NamedTuple):
 
 #: Classes of such arrays.
 HOLDERS: dict[type, Holder] = {}
-
-
-def holds_traced(x: Any) -> bool:
-    """Return whether a value, or a part of a list or tuple, is traced.
-
-    Parameters
-    ----------
-    x : object
-        Any value.
-
-    Examples
-    --------
-    >>> import archimedes as arc
-    >>> from archimedes.function import holds_traced
-    >>> arc.compile(lambda x: holds_traced([x, 1.0]))(1.0)
-    True
-    """
-    kind = type(x)
-    if kind in UNTRACED:
-        return False
-    holder = HOLDERS.get(kind)
-    if holder is not None:
-        return holder.holds(x)
-    if isinstance(x, TracedValue):
-        return True
-    if isinstance(x, (list, tuple)):
-        for item in x:  # noqa: SIM110 - keys and lists of numbers are looked at all the time
-            if type(item) not in UNTRACED and holds_traced(item):
-                return True
-        return False
-    return kind is _ndarray and x.dtype == object and holds_traced(x.ravel().tolist())
-
-
-def is_traced(x: Any) -> bool:
-    """Return whether a value is a traced array, or an array that holds traced values.
-
-    Parameters
-    ----------
-    x : object
-        Any value.
-
-    Examples
-    --------
-    >>> import archimedes as arc
-    >>> from archimedes.function import is_traced
-    >>> is_traced(1.0), arc.compile(lambda x: is_traced(x))(1.0)
-    (False, True)
-    """
-    holder = HOLDERS.get(type(x))
-    return isinstance(x, TracedValue) if holder is None else holder.holds(x)
 
 
 def traced_or_same(x: Any) -> Any:

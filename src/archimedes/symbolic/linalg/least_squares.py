@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import is_traced
 from archimedes.graph.program import Graph
 from archimedes.symbolic.core.dispatch import floats, lift, wrap
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.steps import array_of, array_value, stepped
 from archimedes.symbolic.core.trace import current_trace
-from archimedes.symbolic.core.traced_content import is_traced, known
+from archimedes.symbolic.core.traced_content import known
 from archimedes.symbolic.core.wide import wide_from
 from archimedes.symbolic.linalg.checks import (
     MAX_SPECTRAL,

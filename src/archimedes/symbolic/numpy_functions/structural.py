@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import is_traced
 from archimedes.graph.dtypes import code_of
 from archimedes.symbolic.core.array import SymbolicArray
 from archimedes.symbolic.core.casting import cast_ids
 from archimedes.symbolic.core.dispatch import lift, lift_many, wrap
 from archimedes.symbolic.core.registry import FUNCTIONS, implements
 from archimedes.symbolic.core.trace import current_trace, trace_error
-from archimedes.symbolic.core.traced_content import holds_traced, known
+from archimedes.symbolic.core.traced_content import known
 from archimedes.symbolic.core.ufunc_methods import finish, target
 
 __all__: list[str] = []
@@ -172,7 +173,7 @@ def _take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "
     if axis is None:
         a, axis = a.reshape(-1), 0
     indices = known(indices)
-    if holds_traced(indices):
+    if is_traced(indices):
         indices = lift(indices)
         if mode == "wrap":
             indices = indices % a.shape[axis]

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import is_traced
 from archimedes.symbolic.core.array import SymbolicArray
 from archimedes.symbolic.core.dispatch import lift
 from archimedes.symbolic.core.trace import (
@@ -26,7 +27,7 @@ from archimedes.symbolic.core.trace import (
     is_tracing,
     trace_error,
 )
-from archimedes.symbolic.core.traced_content import holds_traced, known
+from archimedes.symbolic.core.traced_content import known
 from archimedes.symbolic.recorded import bound_names, python_classes
 from archimedes.symbolic.recorded.list_arguments import array_functions, take_lists, with_arrays
 from archimedes.symbolic.recorded.recorded_array import RecordedArray
@@ -45,7 +46,7 @@ def _recording() -> bool:
 def _size(name: str, x: Any) -> Any:
     """Return a size or shape with known traced numbers made concrete."""
     x = known(x)
-    if holds_traced(x):
+    if is_traced(x):
         raise trace_error(
             f"np.{name} was given a traced size",
             "Sizes are fixed when a function is recorded: take them from x.shape or len(x), or "
@@ -77,7 +78,7 @@ def _full(original: Any) -> Callable[..., Any]:
         if not _recording():
             return original(shape, fill_value, dtype, order, **kw)
         shape = _size("full", shape)
-        if not holds_traced(fill_value):
+        if not is_traced(fill_value):
             return as_recorded(original(shape, fill_value, dtype, order))
         value = lift(fill_value)
         if dtype is not None:
@@ -99,7 +100,7 @@ def _array(original: Any) -> Callable[..., Any]:
             if type(a) is RecordedArray and is_tracing():
                 _refuse_library(a, name)
             return original(a, dtype, *args, **kwargs)
-        if holds_traced(a):
+        if is_traced(a):
             if type(a) is list and dtype is None and not args and not kwargs:
                 return lift(a)
             kwargs.pop("like", None)
@@ -113,7 +114,7 @@ def _array(original: Any) -> Callable[..., Any]:
 
 def _refuse_library(a: Any, name: str) -> None:
     """Say that a library, which would read memory, was given an array that holds traced values."""
-    if holds_traced(a):
+    if is_traced(a):
         raise trace_error(
             f"np.{name} in library code needs the values of an array that holds traced ones",
             "Use NumPy's functions, or call the library through arc.callback.",
@@ -159,7 +160,7 @@ def _take(original: Any) -> Callable[..., Any]:
 
     @functools.wraps(original)
     def take(a: Any, indices: Any, *args: Any, **kwargs: Any) -> Any:
-        if is_tracing() and (holds_traced(indices) or (_is_list(a) and holds_traced(a))):
+        if is_tracing() and (is_traced(indices) or (_is_list(a) and is_traced(a))):
             a = lift(a)
         return original(a, indices, *args, **kwargs)
 

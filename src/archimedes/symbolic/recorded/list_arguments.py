@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import is_traced
 from archimedes.symbolic.core.dispatch import lift
 from archimedes.symbolic.core.trace import is_tracing, stands_for_numpy
-from archimedes.symbolic.core.traced_content import holds_traced
 from archimedes.symbolic.recorded.stands import is_called_by_user
 
 __all__ = ["array_functions", "take_lists", "with_arrays"]
@@ -55,11 +55,11 @@ _LISTS = frozenset({list, tuple})
 
 
 def _as_array(x: Any) -> Any:
-    return lift(x) if isinstance(x, (list, tuple)) and holds_traced(x) else x
+    return lift(x) if isinstance(x, (list, tuple)) and is_traced(x) else x
 
 
 def _argument(name: str, key: Any, x: Any) -> Any:
-    if not isinstance(x, (list, tuple)) or key in _ALWAYS_ASIDE or not holds_traced(x):
+    if not isinstance(x, (list, tuple)) or key in _ALWAYS_ASIDE or not is_traced(x):
         return x
     if key in _ASIDE.get(name, ()):
         return x

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import is_traced
 from archimedes.symbolic.core.dispatch import lift
 from archimedes.symbolic.core.trace import is_tracing
-from archimedes.symbolic.core.traced_content import holds_traced
 from archimedes.symbolic.recorded.recorded_memory import as_recorded
 from archimedes.symbolic.recorded.stands import DERIVED
 
@@ -22,7 +22,7 @@ __all__ = ["VERSIONS"]
 
 def _objects(x: Any) -> Any:
     """Return a traced array as an array of its elements; anything else unchanged."""
-    if not holds_traced(x) or isinstance(x, (list, tuple)):
+    if not is_traced(x) or isinstance(x, (list, tuple)):
         return x
     traced = lift(x)
     made = np.empty(traced.shape, dtype=object)
@@ -34,7 +34,7 @@ def _objects(x: Any) -> Any:
 def _lifted(result: Any) -> Any:
     if isinstance(result, tuple):
         return tuple(_lifted(part) for part in result)
-    return lift(result) if holds_traced(result) else as_recorded(result)
+    return lift(result) if is_traced(result) else as_recorded(result)
 
 
 class _LikeBase(type):
@@ -51,7 +51,7 @@ class _Vectorize(np.vectorize, metaclass=_LikeBase):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not is_tracing():
             return super().__call__(*args, **kwargs)
-        if holds_traced(args) or holds_traced(tuple(kwargs.values())):
+        if is_traced(args) or is_traced(tuple(kwargs.values())):
             args = tuple(_objects(a) for a in args)
             kwargs = {key: _objects(value) for key, value in kwargs.items()}
         return _lifted(super().__call__(*args, **kwargs))
@@ -69,7 +69,7 @@ def _taking_keys(concatenator: Any) -> Any:
         def __getitem__(self, key: Any) -> Any:
             if not is_tracing():
                 return concatenator[key]
-            if holds_traced(key):
+            if is_traced(key):
                 key = tuple(map(_objects, key)) if isinstance(key, tuple) else _objects(key)
             return _lifted(concatenator[key])
 

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import is_traced
 from archimedes.symbolic.core.array import SymbolicArray
 from archimedes.symbolic.core.dispatch import apply_ufunc, lift
 from archimedes.symbolic.core.function_calls import call_function
 from archimedes.symbolic.core.operators import DIRECT
 from archimedes.symbolic.core.registry import GUFUNCS
-from archimedes.symbolic.core.traced_content import HOLDERS, Holder, holds_traced, traced_or_same
+from archimedes.symbolic.core.traced_content import HOLDERS, Holder, traced_or_same
 from archimedes.symbolic.core.ufunc_methods import call_ufunc
 from archimedes.symbolic.recorded.recorded_flat import RecordedFlat
 from archimedes.symbolic.recorded.recorded_memory import (
@@ -58,7 +59,7 @@ class RecordedArray(RecordedMemory):
     def __getitem__(self, key: Any) -> Any:
         found = traced_form(self)
         if found is None:
-            if not holds_traced(key):
+            if not is_traced(key):
                 return _get(self, key)
             found = lift(self)
         return found[traced_or_same(key)]
@@ -66,7 +67,7 @@ class RecordedArray(RecordedMemory):
     def __setitem__(self, key: Any, value: Any) -> None:
         found = traced_form(self)
         if found is None:
-            if not holds_traced(value) and not holds_traced(key):
+            if not is_traced(value) and not is_traced(key):
                 check_maker(root_of(self))
                 _set(self, key, value)
                 return
@@ -102,7 +103,7 @@ class RecordedArray(RecordedMemory):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         out = kwargs.get("out", ())
-        if holds_traced(inputs) or holds_traced(out) or holds_traced(kwargs.get("where")):
+        if is_traced(inputs, out) or is_traced(kwargs.get("where")):
             return call_ufunc(ufunc, method, inputs, kwargs)
         if out:
             kwargs["out"] = tuple(as_plain(x) for x in out)
@@ -119,7 +120,7 @@ class RecordedArray(RecordedMemory):
         return as_recorded(result)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if holds_traced(args) or holds_traced(tuple(kwargs.values())):
+        if is_traced(args) or is_traced(tuple(kwargs.values())):
             return call_function(func, args, kwargs)
         return call_plainly(func, args, kwargs)
 
@@ -154,7 +155,7 @@ class RecordedArray(RecordedMemory):
 
 RecordedMemory.form = RecordedArray
 DIRECT.add(RecordedArray)
-HOLDERS[RecordedArray] = Holder(holds_nodes, traced_form, as_plain, writable)
+HOLDERS[RecordedArray] = Holder(traced_form, as_plain, writable)
 
 
 # ---- methods -----------------------------------------------------------------------------------
@@ -166,7 +167,7 @@ def _method(name: str, *, writes: bool = False) -> Any:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         found = traced_form(self)
         if found is None:
-            if not holds_traced(args) and not (kwargs and holds_traced(tuple(kwargs.values()))):
+            if not is_traced(args) and not (kwargs and is_traced(tuple(kwargs.values()))):
                 if writes:
                     check_maker(root_of(self))
                 return as_recorded(plain(self, *args, **kwargs))

@@ -7,14 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import is_traced
 from archimedes.symbolic.core.flat_view import FlatView
-from archimedes.symbolic.core.traced_content import holds_traced
-from archimedes.symbolic.recorded.recorded_memory import (
-    check_maker,
-    root_of,
-    traced_form,
-    writable,
-)
+from archimedes.symbolic.recorded.recorded_memory import check_maker, root_of, traced_form, writable
 
 __all__ = ["RecordedFlat"]
 
@@ -36,7 +31,7 @@ class RecordedFlat(FlatView):
         return self._numbers_of()[key] if found is None else found.flat[key]
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if traced_form(self.base) is None and not holds_traced(value):
+        if traced_form(self.base) is None and not is_traced(value):
             check_maker(root_of(self.base))
             self._numbers_of()[key] = value
         else:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.environment.gravity import check_positive
+from archimedes.checks import as_array, check_positive
 from archimedes.spatial import EulerAngles
-from archimedes.spatial.components import as_array, cross
+from archimedes.spatial.components import cross
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, replace, struct
 from archimedes.vehicles.configurations import PartConfig, VehicleConfig

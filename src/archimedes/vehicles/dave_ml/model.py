@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.function import is_traced
+from archimedes.checks import is_traced
 from archimedes.vehicles.dave_ml.definitions import Definitions, Signal, Variable
 from archimedes.vehicles.dave_ml.expressions import Expression
 from archimedes.vehicles.dave_ml.ordering import in_order

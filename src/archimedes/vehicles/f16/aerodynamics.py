@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.environment.gravity import check_positive
+from archimedes.checks import check_positive
 from archimedes.function import interpolant
 from archimedes.tree import field, struct
 from archimedes.vehicles.f16 import tables as T

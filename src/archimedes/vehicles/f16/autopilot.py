@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.checks import as_array, check_positive
 from archimedes.control import StateSpace, lqr
 from archimedes.environment import ecef_to_geodetic, ned
-from archimedes.environment.gravity import check_positive
 from archimedes.function.reproducible import call, matmul, norm
-from archimedes.spatial.components import as_array
 from archimedes.tree import field, struct
 from archimedes.vehicles.f16.f16 import F16
 from archimedes.vehicles.parts.limits import check_part

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.spatial.components import as_array, cross
+from archimedes.checks import as_array
+from archimedes.spatial.components import cross
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
 from archimedes.vehicles.configurations import PartConfig, VehicleConfig, World

@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.environment.gravity import check_positive
-from archimedes.spatial.components import as_array
-from archimedes.spatial.validation import concrete
+from archimedes.checks import as_array, check_positive, concrete
 from archimedes.tree import field, struct
 from archimedes.vehicles.parts.limits import check_not_negative, limited
 

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import as_array, concrete
 from archimedes.errors import StructError
 from archimedes.spatial import RigidBody
-from archimedes.spatial.components import as_array
-from archimedes.spatial.validation import concrete
 
 __all__ = ["check_axes", "check_flat", "check_not_negative", "check_part", "limited"]
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.spatial.components import as_array, cross
+from archimedes.checks import as_array
+from archimedes.spatial.components import cross
 from archimedes.tree import field, struct
 from archimedes.vehicles.parts.limits import check_axes, check_not_negative, limited
 

@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.environment.gravity import check_positive
-from archimedes.spatial.components import as_array
-from archimedes.spatial.validation import check_matrix, check_vector
+from archimedes.checks import as_array, check_matrix, check_positive, check_vector
 from archimedes.tree import field, struct
 from archimedes.vehicles.parts.limits import check_axes, check_not_negative
 

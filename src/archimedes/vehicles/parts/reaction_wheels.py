@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import as_array, check_vector
 from archimedes.function.reproducible import matmul
-from archimedes.spatial.components import as_array, cross
-from archimedes.spatial.validation import check_vector
+from archimedes.spatial.components import cross
 from archimedes.tree import field, struct
 from archimedes.vehicles.parts.limits import check_axes, check_not_negative, limited
 

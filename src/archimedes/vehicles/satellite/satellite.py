@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from archimedes.checks import as_array
 from archimedes.environment import (
     WGS84,
     MagneticDipole,
@@ -20,7 +21,7 @@ from archimedes.environment import (
     ecef_to_geodetic,
     gravity_gradient_torque,
 )
-from archimedes.spatial.components import as_array, cross, matvec
+from archimedes.spatial.components import cross, matvec
 from archimedes.spatial.rigid_body import attitude_rate
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from archimedes import random
+from archimedes.checks import as_array, check_positive
 from archimedes.environment import WGS84, ecef_to_geodetic, ned
-from archimedes.environment.gravity import check_positive
-from archimedes.spatial.components import as_array
 from archimedes.tree import field, struct
 from archimedes.vehicles.parts.limits import check_not_negative
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from archimedes import random
-from archimedes.spatial.components import as_array, cross
+from archimedes.checks import as_array
+from archimedes.spatial.components import cross
 from archimedes.tree import field, struct
 from archimedes.vehicles.sensors.triad_errors import TriadErrors
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from archimedes import random
+from archimedes.checks import as_array
 from archimedes.spatial import Quaternion, quaternion_exp, quaternion_multiply
-from archimedes.spatial.components import as_array
 from archimedes.tree import field, struct
 from archimedes.vehicles.parts.limits import check_not_negative
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import random
-from archimedes.spatial.components import as_array
+from archimedes.checks import as_array
 from archimedes.tree import field, struct
 from archimedes.vehicles.parts.limits import check_not_negative, limited
 

@@ -14,15 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import concrete
 from archimedes.function import vmap
-from archimedes.multibody.algorithms.factorization import (
-    Entries,
-    Factors,
-    inverse_entries,
-    solved,
-)
+from archimedes.multibody.algorithms.factorization import Entries, Factors, inverse_entries, solved
 from archimedes.multibody.algorithms.mass_matrix import filled
-from archimedes.spatial.validation import concrete
 
 __all__ = ["inverse_matrix", "limbs_of", "solved_columns"]
 

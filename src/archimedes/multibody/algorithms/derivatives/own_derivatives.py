@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import concrete
 from archimedes.function import custom_jac
 from archimedes.multibody.algorithms.links import Forces, coordinates_of, external_forces
 from archimedes.multibody.models.model import Model
-from archimedes.spatial.validation import concrete
 
 __all__ = ["recorded"]
 

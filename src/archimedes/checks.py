@@ -1,0 +1,197 @@
+"""Checks of arguments for all packages, in plain NumPy that knows nothing of recording.
+
+Every check names the argument and says what to give instead. Values are checked where they are
+known. A traced value has no number yet, so it passes without adding to the recorded program; its
+shape is always known, and is always checked.
+"""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from archimedes import tree
+
+if TYPE_CHECKING:
+    from archimedes.typing import Array, ArrayLike, Scalar
+
+__all__ = [
+    "FLOAT",
+    "as_array",
+    "as_scalar",
+    "check_finite",
+    "check_last",
+    "check_matrix",
+    "check_not_negative",
+    "check_positive",
+    "check_vector",
+    "concrete",
+    "is_traced",
+]
+
+FLOAT = np.dtype(np.float64)
+ndarray = np.ndarray
+_NUMBERS = (float, int, np.float64, np.int64, bool)
+#: Types whose values need no closer look: they are never traced.
+_UNTRACED = frozenset(
+    {float, int, bool, str, slice, type(None), type(...), np.float64, np.int64, np.bool_}
+)
+
+
+def is_traced(*values: object) -> bool:
+    """Return whether any of the values, or anything inside them, is traced.
+
+    A traced value stands for a number that is not known while a function is being recorded. Lists,
+    tuples, dicts, structs and arrays of objects are searched.
+
+    Examples
+    --------
+    >>> import archimedes as arc
+    >>> arc.compile(lambda x: is_traced([x, 1.0]))(1.0), is_traced([1.0, 2.0])
+    (True, False)
+    """
+    value: Any
+    for value in values:
+        kind = type(value)
+        if kind in _UNTRACED:
+            continue
+        if kind is tuple or kind is list:
+            parts = value
+        elif kind is ndarray:
+            parts = value.ravel().tolist() if value.dtype.hasobject else ()
+        elif hasattr(kind, "holds_traced_values"):  # of its class: it may refuse to be asked
+            if value.holds_traced_values:
+                return True
+            continue
+        elif isinstance(value, (list, tuple)):
+            parts = value
+        else:
+            parts = tree.leaves(value)
+            if len(parts) == 1 and parts[0] is value:
+                continue
+        if parts and is_traced(*parts):
+            return True
+    return False
+
+
+def concrete(x: object) -> Array | None:
+    """Return `x` as an array where its values are known numbers, else None.
+
+    >>> concrete(2.0)
+    array(2.)
+    >>> concrete(np.array([object()])) is None
+    True
+    """
+    # By its own type: traced values are instances of what they stand for.
+    if not issubclass(type(x), (np.ndarray, float, int, np.generic)):
+        return None
+    if getattr(x, "holds_traced_values", False):
+        return None
+    array = np.asarray(x)
+    return None if array.dtype == object else array
+
+
+def as_array(x: ArrayLike, name: str = "array") -> Array:
+    """Return `x` as an array of floats; traced arrays pass, lists may hold traced scalars."""
+    if type(x) is np.ndarray and x.dtype is FLOAT:
+        return x
+    if isinstance(x, (list, tuple)):
+        if all(type(item) in _NUMBERS for item in x):
+            return np.array(x, dtype=float)
+        parts = [as_array(item, name) for item in x]
+        if len({tuple(p.shape) for p in parts}) > 1:
+            raise ValueError(f"{name} has rows of different lengths: {x!r}")
+        return np.stack(parts)
+    if isinstance(x, (int, float, np.ndarray, np.generic)):
+        if hasattr(x, "filled"):
+            raise TypeError(
+                f"{name} is a masked array, whose gaps would count as numbers; fill them first: "
+                "x.filled(np.nan), or pass x.data"
+            )
+        array = np.asarray(x)
+        if array.dtype.kind == "f":
+            return array
+        if array.dtype.kind in "iub":
+            return array.astype(float)
+        if array.dtype == object:  # NumPy's way of storing traced scalars
+            items = array.ravel().tolist()
+            return np.reshape(np.stack([as_array(item, name) for item in items]), array.shape)
+    elif hasattr(x, "__array_function__"):
+        traced: Any = x
+        return traced if np.dtype(traced.dtype).kind == "f" else traced.astype(float)
+    raise TypeError(
+        f"{name} must be an array of real numbers, got {type(x).__qualname__}"
+        + ("; pass its .array" if hasattr(x, "array") else "")
+    )
+
+
+def as_scalar(x: ArrayLike, name: str) -> Scalar:
+    """Return `x` as a Python float where it is a plain number, else as an array."""
+    # By its own type: traced values are instances of what they stand for.
+    number: Any = x
+    return float(number) if issubclass(type(x), (int, float, np.floating)) else as_array(x, name)
+
+
+def check_finite(x: object, name: str) -> None:
+    """Raise where a known value is nan or infinite."""
+    values = concrete(x)
+    if values is not None and not np.isfinite(values).all():
+        raise ValueError(f"{name} must be finite, got {values}")
+
+
+def check_positive(value: ArrayLike, name: str, units: str = "") -> None:
+    """Raise where a known number is not positive and finite.
+
+    >>> check_positive(-1.0, "dt", "s")
+    Traceback (most recent call last):
+        ...
+    ValueError: dt must be positive and finite, in s, got -1.0
+    """
+    values = concrete(as_array(value, name))
+    if values is not None and not ((values > 0.0) & np.isfinite(values)).all():
+        unit = f", in {units}" if units else ""
+        raise ValueError(f"{name} must be positive and finite{unit}, got {values.tolist()}")
+
+
+def check_not_negative(value: ArrayLike, name: str) -> None:
+    """Raise where a known number is negative or nan; infinity passes.
+
+    >>> check_not_negative(0.0, "friction")
+    >>> check_not_negative(-1.0, "friction")
+    Traceback (most recent call last):
+        ...
+    ValueError: friction must not be negative, got -1.0
+    """
+    values = concrete(as_array(value, name))
+    if values is not None and not (values >= 0.0).all():
+        fault = "must be a number" if np.isnan(values).any() else "must not be negative"
+        raise ValueError(f"{name} {fault}, got {values.tolist()}")
+
+
+def check_last(array: Array, n: int, name: str) -> None:
+    """Raise where the last axis is not of length `n`."""
+    if tuple(array.shape[-1:]) != (n,):
+        raise ValueError(f"{name} must have shape ({n},) or (..., {n}), got {tuple(array.shape)}")
+
+
+def check_vector(x: ArrayLike, n: int, name: str) -> Array:
+    """Return `x` as a finite array (..., n)."""
+    if type(x) is ndarray and x.dtype is FLOAT and x.shape == (n,) and isfinite(sum(x.tolist())):
+        return x
+    array = as_array(x, name)
+    check_last(array, n, name)
+    check_finite(array, name)
+    return array
+
+
+def check_matrix(x: ArrayLike, n: int, name: str) -> Array:
+    """Return `x` as a finite array (..., n, n)."""
+    array = as_array(x, name)
+    if tuple(array.shape[-2:]) != (n, n):
+        raise ValueError(
+            f"{name} must have shape ({n}, {n}) or (..., {n}, {n}), got {tuple(array.shape)}"
+        )
+    check_finite(array, name)
+    return array
