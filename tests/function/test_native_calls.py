@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import threading
+import weakref
 from typing import Any
 
 import numpy as np
@@ -250,7 +251,7 @@ def test_slots_and_properties_use_the_ordinary_path():
     for _ in range(3):
         assert f(Slotted(np.ones(2))).a.tolist() == [2.0, 2.0]
     leaves, treedef = arc.tree.flatten((Slotted(np.ones(2)),))
-    assert leaves and shortcuts.shortcut(None, treedef) is None
+    assert leaves and shortcuts.Shortcut.make(None, treedef) is None
 
 
 def test_callbacks_run_once_and_raise_through_native_code():
@@ -332,3 +333,46 @@ def test_classes_may_have_a_call_of_their_own():
 
     f = Counted(lambda x: 2.0 * x, backend="llvm")
     assert often(f, 3.0) == 6.0 and Counted.count == 40
+
+
+GAIN = np.array([2.0, 3.0])
+
+
+@needs_entries
+def test_an_equal_value_elsewhere_gets_a_path_of_its_own(monkeypatch):
+    """A path compares objects: it is written anew for another one of equal content."""
+    f = native(lambda x: GAIN * x)
+    x = np.ones(2)
+    often(f, x)
+    first = f.__call__
+    monkeypatch.setitem(globals(), "GAIN", GAIN.copy())
+    assert first.__globals__["native"](x) is not NotImplemented, "the entry itself takes the call"
+    assert f._shortcuts[0](x) is NotImplemented, "but what the function reads is another object"
+    assert f(x).tolist() == [2.0, 3.0] and len(f._cache) == 1
+    assert f._shortcuts[0](x).tolist() == [2.0, 3.0] and len(f._shortcuts) == 1
+    assert f.__call__ is not first and f(x).tolist() == [2.0, 3.0]
+
+
+@needs_entries
+def test_kinds_of_calls_in_turns():
+    f = native(lambda x, k=2.0: k * x)
+    kinds = [(np.ones(2),), (np.ones(3),), (np.ones(2), 3.0), (1.0,), (1.0, np.ones(2))]
+    for _ in range(8):
+        for args in kinds:
+            expected = (args[1] if len(args) > 1 else 2.0) * args[0]
+            np.testing.assert_array_equal(f(*args), expected)
+            np.testing.assert_array_equal(f(x=args[0], **dict(zip(["k"], args[1:]))), expected)
+
+
+def test_a_function_is_freed_at_once():
+    f = native(lambda x: 2.0 * x)
+    often(f, np.ones(2))
+    ref, call = weakref.ref(f), f.__call__
+    gc.disable()
+    try:
+        del f
+        assert ref() is None, "nothing that it made refers back to it"
+    finally:
+        gc.enable()
+    with pytest.raises(ReferenceError, match="keep the function"):
+        call("of another kind")

@@ -35,8 +35,11 @@ S = TypeVar("S")
 class Compiled(RecordedFunction, Generic[P, R]):
     """A function that is recorded once for each structure, shape and dtype of its arguments.
 
-    It is made by :func:`compile` and by the derivative functions. Call it like the original. Called
-    with traced values, it becomes part of the function that is being recorded.
+    It is made by :func:`compile` and by the derivative functions. Call it like the original; the
+    first call with a new kind of arguments records the function. Called with traced values, it
+    becomes part of the function that is being recorded. ``out=`` takes what an earlier call
+    returned and has the results written into its arrays, unless the function has a parameter of
+    that name.
 
     Parameters
     ----------
@@ -131,22 +134,22 @@ class Compiled(RecordedFunction, Generic[P, R]):
 
     # ---- calling ---------------------------------------------------------------------------
 
-    @overload
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
-    @overload
-    def __call__(self, *args: Any, out: Any, **kwargs: Any) -> R: ...
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Evaluate; the first call with a new kind of arguments records the function.
+    if TYPE_CHECKING:
 
-        ``out=`` takes what an earlier call returned and has the results written into its arrays
-        (unless the function has a parameter of that name).
-        """
+        @overload
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+        @overload
+        def __call__(self, *args: Any, out: Any, **kwargs: Any) -> R: ...
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            """Call it like the original function."""
+
+    def _call_slowly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Evaluate; the first call with a new kind of arguments records the function."""
         if kwargs:
             if "out" in kwargs and "out" not in self.signature.names:
                 return self._into(kwargs.pop("out"), args, kwargs)
         else:
-            # Generated paths check their arguments: try them before anything is looked at.
-            for fast in self._shortcuts:
+            for fast in self._shortcuts[1:]:  # the first is what was called
                 result = fast(*args)
                 if result is not NotImplemented:
                     return result

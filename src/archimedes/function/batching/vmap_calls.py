@@ -72,11 +72,16 @@ class Batched(ShortcutHolder, Generic[P, R]):
     def __repr__(self) -> str:
         return f"<{self.name}: {self.compiled!r} over axes {self.in_axes}>"
 
-    @overload
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
-    @overload
-    def __call__(self, *args: Any, out: Any, **kwargs: Any) -> R: ...
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    if TYPE_CHECKING:
+
+        @overload
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+        @overload
+        def __call__(self, *args: Any, out: Any, **kwargs: Any) -> R: ...
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            """Call it like the original function."""
+
+    def _call_slowly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Evaluate all instances; keyword arguments are shared by all of them.
 
         ``out=`` takes what an earlier call returned and has the results written into its arrays

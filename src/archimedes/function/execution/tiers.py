@@ -45,6 +45,7 @@ from archimedes.tree.treedef import TreeDef
 
 if TYPE_CHECKING:
     from archimedes.backends.entry_forms import EntryRequest
+    from archimedes.function.execution.shortcuts import Shortcut
     from archimedes.function.identity.states import State
 
 __all__ = ["NUMERICS", "SINGLE", "CallForm", "Tiers", "in_mode"]
@@ -224,17 +225,17 @@ class Tiers:
             form.into,
         )
 
-    def shortcut(self, form: CallForm, treedef: TreeDef) -> Callable[..., Any] | None:
+    def shortcut(self, form: CallForm, treedef: TreeDef) -> Shortcut | None:
         """Return generated Python from a tuple of arguments to the entry, None where none can."""
         if any(spec.array or spec.order for spec in self.recording.leaves):
             return None  # entries take scalars and arrays in C order: other recordings
-        from archimedes.function.execution.shortcuts import shortcut
+        from archimedes.function.execution.shortcuts import Shortcut
 
         entry = self.entry(form)
         if entry is None or not self.finished:
             return None
         out_tree = self.recording.out_tree if form.into else None
-        return shortcut(entry, treedef, out_tree, self.state)
+        return Shortcut.make(entry, treedef, out_tree, self.state)
 
     # ---- single calls --------------------------------------------------------------------
 

@@ -71,7 +71,7 @@ class State:
 
     __slots__ = (
         *("check", "clocks", "draws", "has_large", "holders", "key", "live", "objects", "places"),
-        *("positions", "reason", "statics", "tables"),
+        *("positions", "reason", "statics", "tables", "test"),
     )
 
     def __init__(self, key: Fingerprint, reason: str = "") -> None:
@@ -90,7 +90,9 @@ class State:
         self.live: list[np.ndarray] = []
         self.holders: list[Any] = []
         self.tables: dict[int, np.ndarray] = {}
-        #: The generated test that all places hold what they held, once it is worth its making.
+        #: The generated test that all places hold what they held, once it is worth its making:
+        #: its terms, and as a function.
+        self.test: CheckWriter | None = None
         self.check: Callable[[], bool] | None = None
 
     def renew(self, walk: Walk, statics: tuple[Any, ...]) -> None:
@@ -103,12 +105,13 @@ class State:
         if self.check is not None:
             self.watch()
 
-    def watch(self) -> None:
-        """Generate ``check``, for calls that are to ask nothing else."""
-        writer = CheckWriter()
+    def watch(self) -> CheckWriter:
+        """Generate ``test`` and ``check``, for calls that are to ask nothing else."""
+        test = CheckWriter()
         for place in self.places:
-            place.check(writer)
-        self.check = writer.function()
+            place.check(test)
+        self.test, self.check = test, test.function()
+        return test
 
     def unchanged(self) -> bool:
         """Return whether all places hold what they held."""
