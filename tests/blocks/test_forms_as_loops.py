@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from archimedes.symbolic.core.wide import wide_from
+from archimedes.symbolic.core.loop_nests import loops_from
 from tests.conformance.compare import AGREE, outcome
 from tests.conformance.table import EXPECTED_TRACE_ERRORS, FORMS
 
@@ -13,6 +13,6 @@ TRACED = [form for form in FORMS if form.name not in EXPECTED_TRACE_ERRORS]
 
 @pytest.mark.parametrize("form", [pytest.param(form, id=form.name) for form in TRACED])
 def test_agrees_with_numpy(form):
-    with wide_from(2, 1):
+    with loops_from(2, 1):
         kind, detail = outcome(form)
     assert kind == AGREE, detail

@@ -9,8 +9,8 @@ import archimedes as arc
 from archimedes.backends.interpreter import evaluate as run_graph
 from archimedes.graph.dtypes import DTYPES, item_type
 from archimedes.graph.regions import Sort
-from archimedes.symbolic.numpy_functions import wide_sorting
-from archimedes.symbolic.numpy_functions.wide_sorting import MERGED
+from archimedes.symbolic.core import ordering
+from archimedes.symbolic.core.ordering import MERGED
 
 from ..c.checking import needs
 
@@ -67,7 +67,7 @@ def test_derivatives_go_to_where_elements_were():
 @pytest.mark.parametrize("shape", [(1, 64), (3, 70), (2, 129)])
 def test_what_the_code_does_is_numpy_s_sort(monkeypatch, shape, merged):
     """The interpreter asks NumPy; code merges, or exchanges: the same positions."""
-    monkeypatch.setattr(wide_sorting, "MERGED", merged)
+    monkeypatch.setattr(ordering, "MERGED", merged)
     x = with_ties(shape)
     graph = arc.compile(lambda x: np.argsort(x, axis=1, kind="stable")).recording(x).blocks
     (region,) = (r for r in graph.regions.values() if isinstance(r, Sort))
@@ -89,7 +89,7 @@ def test_the_interpreter_sorts_a_hundred_thousand():
 def test_as_c(monkeypatch, tmp_path):
     """With the interpreter's bits; short rows, of which many are tried."""
     needs("gcc")
-    monkeypatch.setattr(wide_sorting, "MERGED", 64)
+    monkeypatch.setattr(ordering, "MERGED", 64)
     x = np.random.default_rng(3).standard_normal((2, 70))
     arc.codegen(lambda x: np.sort(x), (x,), name="sorted_rows", output_dir=tmp_path, verify=True)
 

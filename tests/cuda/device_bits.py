@@ -13,7 +13,7 @@ import numpy as np
 import archimedes
 from archimedes.graph import CODES, Graph
 from archimedes.graph.regions.base import has_blocks
-from archimedes.symbolic.core.wide import wide_from
+from archimedes.symbolic.core.loop_nests import loops_from
 
 from ..fuzz.programs import generate
 from ..fuzz.runner import copies, load
@@ -58,7 +58,7 @@ def written(seed: int) -> Graph:
     """
     while True:
         made = generate(seed)
-        with wide_from(2, 1):
+        with loops_from(2, 1):
             found = archimedes.compile(load(made.source, archimedes))
             graph = found.recording(*copies(made.inputs)).graph
         if not _ops_of(graph) & {CODES[name] for name in READS_SIGN}:

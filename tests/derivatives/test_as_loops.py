@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from archimedes.symbolic.core.wide import wide_from
+from archimedes.symbolic.core.loop_nests import loops_from
 
 from . import test_first, test_second
 
@@ -20,5 +20,5 @@ CHECKS += [(test_second.test_hess, name) for name in test_second.NAMES]
     ("check", "name"), [pytest.param(c, n, id=f"{c.__name__[5:]}-{n}") for c, n in CHECKS]
 )
 def test_as_loops(check: Callable[[str], None], name: str) -> None:
-    with wide_from(2, 1):
+    with loops_from(2, 1):
         check(name)

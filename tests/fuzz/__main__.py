@@ -16,7 +16,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
 from archimedes.function.execution.tiers import NUMERICS
-from archimedes.symbolic.core.wide import ANYWAY, WIDE, wide_from
+from archimedes.symbolic.core.loop_nests import ALWAYS_FACTOR, LOOP_SIZE
 
 from .bundles import BUNDLE, check_bundle
 from .runner import EXECUTORS, check
@@ -29,7 +29,7 @@ def run_chunk(
     first: int, count: int, executor: str, numerics: str, loops_from: int, every: int = 1
 ) -> tuple[int, list[str]]:
     warnings.simplefilter("error")
-    with wide_from(loops_from, 1 if loops_from < WIDE else ANYWAY):
+    with loops_from(loops_from, 1 if loops_from < LOOP_SIZE else ALWAYS_FACTOR):
         return _run_chunk(first, count, executor, numerics, every)
 
 
@@ -56,7 +56,7 @@ def main() -> int:
         "--executor", choices=sorted([*EXECUTORS, "native", "wide"]), default="compiled"
     )
     parser.add_argument("--numerics", choices=NUMERICS, default="strict", help="of native only")
-    parser.add_argument("--loops-from", type=int, default=WIDE, help="elements")
+    parser.add_argument("--loops-from", type=int, default=LOOP_SIZE, help="elements")
     parser.add_argument("--native-every", type=int, default=1, help="bundle of wide programs")
     parser.add_argument("--stop-after", type=int, default=10, help="mismatches to show")
     options = parser.parse_args()

@@ -265,7 +265,7 @@ def test_tensor_functions(function) -> None:
 
 
 def test_every_function_of_the_module_is_covered() -> None:
-    from archimedes.symbolic.core.function_calls import FUNCTIONS
+    from archimedes.symbolic.core.registry import FUNCTIONS
 
     arc.compile(np.linalg.det)(np.eye(2))  # the rows are imported when the first is needed
     names = set(np.linalg.__all__) - {"LinAlgError"}

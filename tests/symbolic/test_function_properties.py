@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import archimedes as arc
-from archimedes.symbolic.numpy_functions.sorting import exchanges
+from archimedes.symbolic.core.ordering import exchanges
 
 FEW = settings(max_examples=60, deadline=None)
 

@@ -19,7 +19,7 @@ from scipy.spatial.transform import Rotation
 import archimedes as arc
 from archimedes.checks import is_traced
 from archimedes.symbolic import RecordedArray
-from archimedes.symbolic.recorded import stands
+from archimedes.symbolic.recorded import numpy_patching
 
 NAMES_TEXT = (
     "zeros ones empty eye identity full array asarray asanyarray asfortranarray ascontiguousarray "
@@ -296,7 +296,7 @@ def test_recordings_begin_and_end_in_any_order():
 
 
 def test_the_same_without_native_code(monkeypatch):
-    monkeypatch.setattr(stands, "_native", None)
+    monkeypatch.setattr(numpy_patching, "_native", None)
     kept = np.zeros
 
     def f(x):

@@ -11,7 +11,7 @@ import pytest
 
 import archimedes as arc
 from archimedes.symbolic import is_tracing
-from archimedes.symbolic.recorded import creation
+from archimedes.symbolic.recorded import numpy_overrides
 
 
 def test_a_module_of_numpy_is_first_imported_while_recording():
@@ -45,7 +45,7 @@ def test_an_error_at_the_start_leaves_nothing_behind(monkeypatch):
     def fails():
         raise MemoryError("no room")
 
-    monkeypatch.setattr(creation, "install", fails)
+    monkeypatch.setattr(numpy_overrides, "install", fails)
     with pytest.raises(MemoryError, match="no room"):
         arc.compile(lambda x: x + 1.0)(1.0)
     assert not is_tracing()

@@ -12,13 +12,13 @@ import archimedes as arc
 from archimedes.checks import is_traced
 from archimedes.symbolic import Trace, lift
 from archimedes.symbolic.core import registry, trace
-from archimedes.symbolic.core.traced_content import HOLDERS, Holder, traced_or_same
+from archimedes.symbolic.core.traced_value import HOLDERS, Holder, as_traced
 from archimedes.symbolic.core.ufuncs import UFUNCS
 
 LOADED = """
 import sys
 import archimedes.symbolic.core.array
-above = ("numpy_functions", "linalg", "recording_context", "recorded.creation")
+above = ("numpy_functions", "linalg", "recording_context", "recorded.numpy_overrides")
 def loaded():
     return [n for n in above if f"archimedes.symbolic.{n}" in sys.modules]
 print(loaded())
@@ -29,8 +29,8 @@ with archimedes.symbolic.Trace() as trace:
     np.linalg.solve(x, x)
     print(loaded())
 from archimedes.symbolic.core.registry import FUNCTIONS
-from archimedes.symbolic.recorded.stands import is_stand
-print(not any(map(is_stand, FUNCTIONS)))
+from archimedes.symbolic.recorded.numpy_patching import is_proxy
+print(not any(map(is_proxy, FUNCTIONS)))
 """
 
 
@@ -38,8 +38,8 @@ def test_what_records_is_imported_when_the_first_recording_begins():
     run = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
     before, during, after, own = run.stdout.splitlines()
     assert before == "[]"
-    assert during == "['numpy_functions', 'recording_context', 'recorded.creation']"
-    assert after == "['numpy_functions', 'linalg', 'recording_context', 'recorded.creation']"
+    assert during == "['numpy_functions', 'recording_context', 'recorded.numpy_overrides']"
+    assert after == "['numpy_functions', 'linalg', 'recording_context', 'recorded.numpy_overrides']"
     assert own == "True"
 
 
@@ -100,7 +100,7 @@ def test_a_class_that_holds_traced_values_says_how_it_is_treated(monkeypatch):
 
     def model(x):
         assert is_traced(Box(x)) and not is_traced([Box(1.0), 2.0])
-        assert traced_or_same([Box(x)])[0] is x
+        assert as_traced([Box(x)])[0] is x
         assert lift(Box(3.0)).constant() == 3.0
         return lift(Box(x)) + lift(Box(3.0))
 

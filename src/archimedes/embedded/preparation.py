@@ -26,8 +26,8 @@ from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Host, Region, While
 from archimedes.graph.regions.loop_regions import UNBOUNDED
-from archimedes.symbolic.core.wide import sparse_loops, wide_from
-from archimedes.symbolic.source_lines import recording_lines
+from archimedes.symbolic.core.loop_nests import loops_from, sparse_loops
+from archimedes.symbolic.core.user_frames import recording_lines
 
 __all__ = ["LOOPS_FROM", "Prepared", "prepare"]
 
@@ -127,7 +127,7 @@ def _short_loops(optimize: str) -> Iterator[None]:
             "(flags of the compiler are the build's: CFLAGS)"
         )
     wide = LOOPS_FROM[optimize]
-    with sparse_loops(), nullcontext() if wide is None else wide_from(wide):
+    with sparse_loops(), nullcontext() if wide is None else loops_from(wide):
         yield
 
 

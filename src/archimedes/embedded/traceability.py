@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from archimedes.graph.program import Graph
-from archimedes.symbolic.source_lines import SourceLine
+from archimedes.symbolic.core.user_frames import SourceLine
 
 if TYPE_CHECKING:
     from archimedes.embedded.project import CProject

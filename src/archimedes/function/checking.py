@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.symbolic.core.trace import user_line
+from archimedes.symbolic.core.user_frames import user_line
 
 __all__ = ["Check", "Finding", "check"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from archimedes.checks import is_traced
 from archimedes.graph.elementary import evaluate
 from archimedes.symbolic import trace_error
-from archimedes.symbolic.numpy_functions.special_functions import record
+from archimedes.symbolic.numpy_functions.elementwise_functions import record
 
 __all__ = ["apply_elementary", "require_fixed"]
 

@@ -15,9 +15,8 @@ from archimedes.errors import IntegerRangeError, ShapeDtypeError, TraceError, ex
 from archimedes.graph.dtypes import DTYPES, F64, I64, STATIC, code_of
 from archimedes.lazy_dataclasses import lazy_dataclass
 from archimedes.symbolic import SymbolicArray, is_tracing, lift
-from archimedes.symbolic.core.subclasses import refuse_subclass
+from archimedes.symbolic.core.conversion import axis_order, refuse_subclass
 from archimedes.symbolic.core.trace import trace_error
-from archimedes.symbolic.memory_order import axis_order
 from archimedes.symbolic.recorded.recorded_memory import as_plain
 from archimedes.tree.content import content_key
 from archimedes.tree.treedef import TreeDef

@@ -13,7 +13,7 @@ from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Scan
 from archimedes.symbolic import SymbolicArray, current_trace, lift, wrap
-from archimedes.symbolic.core.wide import elementwise, in_loops
+from archimedes.symbolic.core.loop_nests import elementwise, uses_loops
 
 __all__ = ["weighted", "weighted_rows"]
 
@@ -62,7 +62,7 @@ def weighted_rows(rows: Sequence[Sequence[float]], vectors: Sequence[Any], scale
     products = len(rows) * sum(a.size for a in arrays[:-1])
     if len(rows) >= ROWS and products >= PRODUCTS and all(a.code == F64 for a in arrays):
         trace = current_trace()
-        if not in_loops(trace.graph, arrays[0].size, *map(trace.elements_of, arrays)):
+        if not uses_loops(trace.graph, arrays[0].size, *map(trace.elements_of, arrays)):
             return wrap(_looped(rows, arrays), F64)
     return np.stack([weighted(row, vectors, None, scale) for row in rows])
 
@@ -131,7 +131,7 @@ def _emitted(arrays: Sequence[SymbolicArray], make: _Combination) -> np.ndarray:
     trace = current_trace()
     g, operands = trace.graph, [trace.elements_of(a) for a in arrays]
     shape = np.broadcast(*operands).shape
-    if in_loops(g, int(np.prod(shape)), *operands):
+    if uses_loops(g, int(np.prod(shape)), *operands):
         dtypes = [F64] * len(operands)
         one = elementwise(
             g, operands, dtypes, shape, lambda body, *ids: make.written(body, [ids])[0]

@@ -13,7 +13,7 @@ from archimedes.function.recording import Recording
 from archimedes.graph import Call, inline
 from archimedes.graph.blocks.references import is_block_like
 from archimedes.symbolic import current_trace, is_tracing, lift
-from archimedes.symbolic.core.wide import is_wide
+from archimedes.symbolic.core.loop_nests import is_long
 from archimedes.symbolic.recorded.recorded_array import RecordedArray
 
 __all__ = ["INLINE_LIMIT", "apply_recording", "has_traced"]
@@ -49,12 +49,12 @@ def _in_blocks(recording: Recording, leaves: Sequence[Any]) -> Recording:
     forms, out_forms = recording.forms(), recording.out_forms()
     blocks = tuple(
         form.block
-        or (is_wide(form.size) and is_block_like(trace.graph, trace.elements_of(lift(leaf))))
+        or (is_long(form.size) and is_block_like(trace.graph, trace.elements_of(lift(leaf))))
         for leaf, form in zip(leaves, forms)
     )
     if not any(blocks):
         return recording
-    outs = tuple(form.block or is_wide(form.size) for form in out_forms)
+    outs = tuple(form.block or is_long(form.size) for form in out_forms)
     if all(form.block == block for form, block in zip((*forms, *out_forms), blocks + outs)):
         return recording
     key = ("in blocks", blocks, outs)

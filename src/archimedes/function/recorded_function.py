@@ -43,10 +43,10 @@ from archimedes.function.signatures import Signature
 from archimedes.graph.dtypes import DTYPES
 from archimedes.graph.program import origins
 from archimedes.symbolic import is_tracing
+from archimedes.symbolic.core.loop_nests import loop_rules, loops_from
 from archimedes.symbolic.core.trace import attempt
-from archimedes.symbolic.core.wide import loop_rules, wide_from
-from archimedes.symbolic.recorded.stands import Dispatch, use_native
-from archimedes.symbolic.recorded.watching import refuse_outside_sources
+from archimedes.symbolic.recorded.nondeterminism import refuse_outside_sources
+from archimedes.symbolic.recorded.numpy_patching import Dispatch, use_native
 from archimedes.tree.content import content_key
 
 __all__ = ["RecordedFunction"]
@@ -340,7 +340,7 @@ class RecordedFunction(ShortcutHolder):
             return self.signature.rebind(values, dict(zip(dynamic, treedef.unflatten(symbols))))
 
         names = [p for name, sub in zip(dynamic, treedef.children) for p in sub.paths(name)]
-        with nullcontext() if self.loops_from is None else wide_from(self.loops_from):
+        with nullcontext() if self.loops_from is None else loops_from(self.loops_from):
             recording = record(to_record(self.identity, self.function), specs, build, names)
         if self.return_names is not None:
             self._check_names(recording)

@@ -28,9 +28,8 @@ from archimedes.graph.passes import prune
 from archimedes.graph.program import Graph
 from archimedes.lazy_dataclasses import lazy_dataclass
 from archimedes.symbolic import SymbolicArray, Trace, current_trace, lift, wrap
-from archimedes.symbolic.core.subclasses import refuse_subclass
-from archimedes.symbolic.core.wide import ANYWAY, is_wide, threshold
-from archimedes.symbolic.memory_order import in_order
+from archimedes.symbolic.core.conversion import copy_in_order, refuse_subclass
+from archimedes.symbolic.core.loop_nests import ALWAYS_FACTOR, is_long, loop_threshold
 from archimedes.symbolic.numpy_functions.complex_pairs import ComplexPair
 from archimedes.symbolic.recorded.recorded_array import RecordedArray
 from archimedes.system.floating_point import in_default_environment
@@ -44,13 +43,13 @@ def sym_leaf(trace: Trace, spec: LeafSpec) -> Any:
     """Append a leaf's inputs to a trace and return what stands for it in the function."""
     if not spec.traced:
         return spec.value
-    if is_wide(spec.size):
+    if is_long(spec.size):
         block = trace.graph.input(block_type(spec.code, spec.size))
         ids = references(trace.graph, block).reshape(spec.shape)
     else:
         ids = trace.graph.add_inputs(spec.code, spec.size).reshape(spec.shape)
     if spec.shape:
-        ids = in_order(ids, spec.order)
+        ids = copy_in_order(ids, spec.order)
     if spec.array:
         return SymbolicArray(ids, spec.code, trace)
     return wrap(ids, spec.code, trace, spec.weak)
@@ -210,7 +209,7 @@ def _in_numbers(graph: Graph, captured: int) -> Graph:
     apart = [
         k
         for k, i in enumerate(inputs)
-        if i not in whole and 0 < length_of(graph.dtype[i]) < threshold() * ANYWAY
+        if i not in whole and 0 < length_of(graph.dtype[i]) < loop_threshold() * ALWAYS_FACTOR
     ]
     for i in range(len(graph)) if apart else ():
         if graph.op[i] == ELEMENT and graph.b[i] not in graph.value:
@@ -233,7 +232,7 @@ def _record_out(trace: Trace, leaf: Any, ids: list[int], path: str, start: int) 
         elements = trace.elements_of(array)
         # A result made number by number, such as a robot's Jacobian, stays so: as a block it would
         # keep instances of a batch out of lanes.
-        if is_wide(array.size) and lies_in_blocks(trace.graph, elements):
+        if is_long(array.size) and lies_in_blocks(trace.graph, elements):
             ids.append(as_block(trace.graph, elements, array.code))
         else:
             ids.extend(trace.ids_of(array).ravel().tolist())

@@ -17,7 +17,7 @@ from archimedes.graph.passes import inline, prune
 from archimedes.graph.program import Graph
 from archimedes.lazy_dataclasses import lazy_dataclass
 from archimedes.symbolic import SymbolicArray, current_trace, is_tracing, lift, wrap
-from archimedes.symbolic.core.casting import cast, cast_ids
+from archimedes.symbolic.core.conversion import cast, cast_ids
 from archimedes.tree.treedef import TreeDef
 
 __all__ = [

@@ -1,7 +1,7 @@
 """NumPy-shaped arrays of graph nodes: what a function sees while it is being recorded."""
 
 from archimedes.symbolic.core.array import SymbolicArray
-from archimedes.symbolic.core.dispatch import lift, wrap
+from archimedes.symbolic.core.conversion import lift, wrap
 from archimedes.symbolic.core.scalars import SymbolicNumber, SymbolicScalar
 from archimedes.symbolic.core.trace import (
     Trace,
@@ -10,7 +10,7 @@ from archimedes.symbolic.core.trace import (
     trace_error,
     while_recording,
 )
-from archimedes.symbolic.core.traced_content import traced_or_same
+from archimedes.symbolic.core.traced_value import as_traced
 from archimedes.symbolic.recorded.recorded_array import RecordedArray
 
 __all__ = [
@@ -19,11 +19,11 @@ __all__ = [
     "SymbolicNumber",
     "SymbolicScalar",
     "Trace",
+    "as_traced",
     "current_trace",
     "is_tracing",
     "lift",
     "trace_error",
-    "traced_or_same",
     "wrap",
 ]
 

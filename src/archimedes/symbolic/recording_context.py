@@ -12,20 +12,14 @@ from archimedes.symbolic.core.registry import FUNCTION_ADOPTERS
 from archimedes.symbolic.numpy_functions import (  # noqa: F401
     calculus,
     construction,
-    inspection,
-    polynomials,
+    elementwise_functions,
     products,
-    quantiles,
     reductions,
-    rounding,
-    selection,
     sorting,
-    special_functions,
     statistics,
     structural,
-    summation,
 )
-from archimedes.symbolic.recorded import creation
+from archimedes.symbolic.recorded import numpy_overrides
 
 __all__ = ["begin", "end"]
 
@@ -34,11 +28,11 @@ def _linear_algebra(function: Any) -> bool:
     if getattr(function, "__module__", "") != "numpy.linalg":
         return False
     from archimedes.symbolic.linalg import (  # noqa: F401
-        factors,
-        functions,
+        factorizations,
         general_eigenvalues,
         least_squares,
         norms,
+        solving,
         spectral,
     )
 
@@ -58,9 +52,9 @@ FUNCTION_ADOPTERS += [_linear_algebra, _transforms]
 
 def begin() -> None:
     """Let NumPy take traced values from now on (counted)."""
-    creation.install()
+    numpy_overrides.install()
 
 
 def end() -> None:
     """Undo one ``begin``."""
-    creation.uninstall()
+    numpy_overrides.uninstall()

@@ -12,8 +12,8 @@ from archimedes.backends.array_kinds import HOST
 from archimedes.backends.registry import backend_of
 from archimedes.errors import explained
 from archimedes.symbolic import SymbolicArray, wrap
-from archimedes.symbolic.core.subclasses import refuse_subclass
-from archimedes.symbolic.core.traced_content import traced_or_same
+from archimedes.symbolic.core.conversion import refuse_subclass
+from archimedes.symbolic.core.traced_value import as_traced
 from archimedes.tree.treedef import TreeDef
 
 __all__ = ["check_axes", "count_instances", "instance", "leaf_axes", "spread_axes", "to_front"]
@@ -96,7 +96,7 @@ def to_front(leaf: Any, axis: int | None) -> Any:
     """Return a leaf with its batch axis first (None: it has none)."""
     if axis is None:
         return leaf
-    leaf = traced_or_same(leaf)
+    leaf = as_traced(leaf)
     if not isinstance(leaf, (SymbolicArray, np.ndarray)):
         home = backend_of(leaf)
         if home is not None:

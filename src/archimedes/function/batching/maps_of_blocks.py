@@ -19,7 +19,7 @@ from archimedes.graph.derivatives.bodies import reordered
 from archimedes.graph.regions import Affine, Scan
 from archimedes.graph.regions.nest import Read
 from archimedes.symbolic import current_trace, wrap
-from archimedes.symbolic.core.wide import ANYWAY, threshold
+from archimedes.symbolic.core.loop_nests import ALWAYS_FACTOR, loop_threshold
 
 __all__ = ["map_of_blocks"]
 
@@ -33,7 +33,7 @@ def map_of_blocks(
     """
     taken = sum(spec.size for spec, many in zip(recording.leaves, batched) if spec.traced and many)
     given = sum(out.spec.size for out in recording.outs if out.spec.traced)
-    few = count * max(taken, given) < threshold() * ANYWAY
+    few = count * max(taken, given) < loop_threshold() * ALWAYS_FACTOR
     wide = recording.blocks is not recording.graph
     if not taken or not count or (few and not wide):
         return None

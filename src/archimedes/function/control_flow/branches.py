@@ -23,7 +23,7 @@ from archimedes.graph.blocks.references import references
 from archimedes.graph.dtypes import I64
 from archimedes.graph.regions import Switch
 from archimedes.symbolic import SymbolicArray, current_trace, lift, wrap
-from archimedes.symbolic.core.traced_content import traced_or_same
+from archimedes.symbolic.core.traced_value import as_traced
 
 __all__ = ["cond", "switch"]
 
@@ -56,7 +56,7 @@ def switch(
         raise ValueError("switch: give at least one branch")
     if np.ndim(index) != 0:
         raise ValueError(f"switch: index must be one integer, got shape {np.shape(index)}")
-    index = traced_or_same(index)
+    index = as_traced(index)
     known = index.constant() if isinstance(index, SymbolicArray) else index
     if known is not None:
         if np.asarray(known).dtype.kind not in "biu":
@@ -156,7 +156,7 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *
             f"cond: the predicate must be one bool, got shape {np.shape(pred)}; use np.where to "
             "choose elementwise"
         )
-    pred = traced_or_same(pred)
+    pred = as_traced(pred)
     if isinstance(pred, SymbolicArray):
         return switch(pred.astype(bool), [false_fn, true_fn], *args)
     return (true_fn if pred else false_fn)(*own_copy(args))

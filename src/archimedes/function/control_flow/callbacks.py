@@ -18,7 +18,7 @@ from archimedes.graph.dtypes import DTYPES, code_of
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Host
 from archimedes.symbolic import current_trace, wrap
-from archimedes.symbolic.core.trace import user_line
+from archimedes.symbolic.core.user_frames import user_line
 
 __all__ = ["callback"]
 

@@ -33,8 +33,9 @@ from archimedes.graph.dtypes import B8, item_type
 from archimedes.graph.regions import Scan, While
 from archimedes.graph.regions.loop_regions import UNBOUNDED
 from archimedes.symbolic import current_trace, wrap
-from archimedes.symbolic.core.trace import trace_error, user_line
-from archimedes.symbolic.core.wide import ANYWAY, threshold
+from archimedes.symbolic.core.loop_nests import ALWAYS_FACTOR, loop_threshold
+from archimedes.symbolic.core.trace import trace_error
+from archimedes.symbolic.core.user_frames import user_line
 
 __all__ = ["fori_loop", "scan", "while_loop"]
 
@@ -154,7 +155,7 @@ def _in_blocks(body: Recording, carry: int, stacked: Flat, steps: int) -> bool:
         return True
     given = sum(a.size for a in stacked.arrays)
     made = steps * sum(out.spec.size for out in _second(body))
-    least = threshold() * ANYWAY
+    least = loop_threshold() * ALWAYS_FACTOR
     return given >= least or given + made >= least * _MANY
 
 

@@ -19,8 +19,8 @@ from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call, DerivativeRule
 from archimedes.symbolic import SymbolicArray, Trace, current_trace, lift, wrap
-from archimedes.symbolic.core.casting import applied
-from archimedes.symbolic.core.traced_content import traced_or_same
+from archimedes.symbolic.core.conversion import applied
+from archimedes.symbolic.core.traced_value import as_traced
 
 __all__ = ["CustomFunction", "custom_jvp", "custom_vjp", "stop_gradient"]
 
@@ -44,7 +44,7 @@ def stop_gradient(x: Any) -> Any:
     """
 
     def stop(leaf: Any) -> Any:
-        leaf = traced_or_same(leaf)
+        leaf = as_traced(leaf)
         if not isinstance(leaf, SymbolicArray) or not is_float(leaf.code):
             return leaf
         trace = current_trace()

@@ -21,7 +21,7 @@ from archimedes.graph.regions import Affine, Gather
 from archimedes.graph.regions.base import has_blocks
 from archimedes.graph.regions.nest import Read
 from archimedes.symbolic import SymbolicArray, current_trace, wrap
-from archimedes.symbolic.core.casting import cast, cast_ids
+from archimedes.symbolic.core.conversion import cast, cast_ids
 
 __all__ = [
     "blocks_of",

@@ -18,7 +18,7 @@ import numpy as np
 
 from archimedes.function.identity.checks import CheckWriter
 from archimedes.function.identity.places import MISSING, Change, Place
-from archimedes.symbolic.recorded.randomness import generator_state, set_generator_state
+from archimedes.symbolic.recorded.nondeterminism import generator_state, set_generator_state
 
 __all__ = [
     "ArrayPlace",

@@ -16,8 +16,9 @@ from typing import Any
 from archimedes.errors import TraceError
 from archimedes.function.identity.data_places import GeneratorPlace
 from archimedes.function.identity.places import Place
-from archimedes.symbolic.core.trace import attempt, frame_line, is_user_code
-from archimedes.symbolic.recorded.randomness import REMEDY, module_generators, refusal
+from archimedes.symbolic.core.trace import attempt
+from archimedes.symbolic.core.user_frames import frame_line, is_user_code
+from archimedes.symbolic.recorded.nondeterminism import REMEDY, module_generators, refusal
 
 __all__ = ["refuse_draws", "shared_generators"]
 

@@ -12,10 +12,10 @@ from archimedes.function.identity.installed import is_installed
 from archimedes.function.identity.places import MISSING, CellPlace, FunctionPlace
 from archimedes.function.identity.spaces import IMPORTING, NameSpace
 from archimedes.function.identity.traversal import Same, Traversal
-from archimedes.symbolic.recorded.clocks import names_clock
-from archimedes.symbolic.recorded.randomness import (
+from archimedes.symbolic.recorded.nondeterminism import (
     cached_generators,
     is_generator,
+    names_clock,
     names_random_source,
 )
 

@@ -22,7 +22,7 @@ from archimedes.function.identity.draws import refuse_draws
 from archimedes.function.identity.places import MISSING, Change, Place
 from archimedes.function.identity.reads import Walk
 from archimedes.symbolic.core.trace import is_active
-from archimedes.symbolic.recorded.randomness import REMEDY
+from archimedes.symbolic.recorded.nondeterminism import REMEDY
 
 __all__ = ["check_memo", "leftover", "no_hidden_state", "refuse_kept_generators"]
 

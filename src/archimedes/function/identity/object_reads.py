@@ -26,7 +26,7 @@ from archimedes.function.identity.object_parts import (
 from archimedes.function.identity.places import BasesPlace, ObjectPlace
 from archimedes.function.identity.spaces import IMPORTING, NameSpace, SlotSpace
 from archimedes.function.identity.traversal import Same, Traversal
-from archimedes.symbolic.recorded.randomness import is_generator
+from archimedes.symbolic.recorded.nondeterminism import is_generator
 
 __all__ = ["open_class", "open_fixed", "open_instance", "open_module", "open_reference"]
 

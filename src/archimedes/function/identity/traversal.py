@@ -7,13 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable
-from types import (
-    BuiltinFunctionType,
-    CodeType,
-    FunctionType,
-    MethodType,
-    ModuleType,
-)
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,9 +18,8 @@ from archimedes.function.identity.installed import is_transparent
 from archimedes.function.identity.places import Place
 from archimedes.function.identity.spaces import NameSpace, Space
 from archimedes.symbolic import SymbolicArray
-from archimedes.symbolic.recorded.clocks import is_clock
-from archimedes.symbolic.recorded.randomness import is_random_source
-from archimedes.symbolic.recorded.stands import original_of
+from archimedes.symbolic.recorded.nondeterminism import is_clock, is_random_source
+from archimedes.symbolic.recorded.numpy_patching import original_of
 from archimedes.tree.content import content_key
 
 __all__ = ["Same", "Traversal", "is_atom"]

@@ -20,12 +20,19 @@ from archimedes.graph.dtypes import B8, I64, code_of
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.nest import row_major
-from archimedes.symbolic.core.dispatch import lift, wrap
+from archimedes.symbolic.core.conversion import lift, wrap
+from archimedes.symbolic.core.loop_nests import (
+    TracedAxis,
+    each,
+    flat_positions,
+    gather,
+    scatter,
+    uses_loops,
+)
 from archimedes.symbolic.core.trace import Trace, current_trace, trace_error
 from archimedes.symbolic.core.traced_value import TracedValue
-from archimedes.symbolic.core.wide import Column, each, in_loops, positions_in, put_in, taken
 
-__all__ = ["put", "read_table", "static_key", "take"]
+__all__ = ["FlatView", "put", "read_table", "static_key", "take"]
 
 _SELECT, _EQ, _ADD, _LT, _LE, _AND = (CODES[n] for n in ("select", "eq", "add", "lt", "le", "and"))
 
@@ -130,19 +137,19 @@ class _Places:
     def __iter__(self) -> Iterator[tuple[int, ...]]:
         return zip(*(column.tolist() for column in self.columns))
 
-    def in_loops(self, g: Graph, ids: np.ndarray) -> bool:
+    def uses_loops(self, g: Graph, ids: np.ndarray) -> bool:
         """Tell whether so many elements are read, or of so many, that it is done by a loop."""
         traced = [self.columns[axis] for axis in self.traced_axes]
-        return in_loops(g, ids.size, ids) or in_loops(g, math.prod(self.shape), *traced)
+        return uses_loops(g, ids.size, ids) or uses_loops(g, math.prod(self.shape), *traced)
 
-    def flat(self, sizes: Sequence[int]) -> tuple[np.ndarray, list[Column]]:
+    def flat(self, sizes: Sequence[int]) -> tuple[np.ndarray, list[TracedAxis]]:
         """Return static positions in C order, and what traced coordinates add to them."""
         strides = row_major(sizes)
         static = np.zeros(math.prod(self.shape), dtype=np.int64)
         moving = []
         for axis, (column, stride) in enumerate(zip(self.columns, strides)):
             if axis in self.traced_axes:
-                moving.append(Column(column, stride, sizes[axis]))
+                moving.append(TracedAxis(column, stride, sizes[axis]))
             else:
                 static += stride * column
         return static, moving
@@ -163,9 +170,9 @@ def take(x: TracedValue, key: Any) -> Any:
     """Read at traced integer positions; positions outside the array are clamped to its ends."""
     trace = current_trace()
     places = _Places(x, key, trace)
-    if places.in_loops(trace.graph, trace.elements_of(x)):
+    if places.uses_loops(trace.graph, trace.elements_of(x)):
         static, moving = places.flat(x.shape)
-        made = taken(trace.graph, trace.elements_of(x), x.code, static, moving)
+        made = gather(trace.graph, trace.elements_of(x), x.code, static, moving)
         return wrap(made.reshape(places.shape), x.code, trace)
     ids = trace.ids_of(x)
     flat = []
@@ -212,12 +219,12 @@ def put(x: TracedValue, key: Any, ids: np.ndarray) -> None:
             f"shape mismatch: value array of shape {ids.shape} could not be broadcast to indexing "
             f"result of shape {places.shape}"
         ) from None
-    if in_loops(g, len(values), *(places.columns[axis] for axis in places.traced_axes)):
+    if uses_loops(g, len(values), *(places.columns[axis] for axis in places.traced_axes)):
         _put_many(trace, x, places, values)
         return
-    if in_loops(g, x.size, x.ids) and len(values) < x.size:
+    if uses_loops(g, x.size, x.ids) and len(values) < x.size:
         static, moving = places.flat(x.shape)
-        x.ids[...] = put_in(g, x.ids, x.code, static, moving, values)
+        x.ids[...] = scatter(g, x.ids, x.code, static, moving, values)
         return
     ranges = [range(x.shape[axis]) for axis in places.traced_axes]
     for at, value in zip(places, values):
@@ -236,7 +243,7 @@ def _put_many(trace: Trace, x: TracedValue, places: _Places, values: list[int]) 
     Positions are sorted, values with the same one in their order.
     """
     static, moving = places.flat(x.shape)
-    at = wrap(positions_in(trace.graph, static, moving), I64, trace)
+    at = wrap(flat_positions(trace.graph, static, moving), I64, trace)
     given = wrap(np.array(values, dtype=np.int64), x.code, trace)
     order: Any = np.argsort(at, kind="stable")
     ordered, targets = at[order], np.arange(x.size)
@@ -270,3 +277,39 @@ def read_table(table: np.ndarray, index: TracedValue) -> TracedValue:
     ids = trace.elements_of(index)
     read = each(trace.graph, [ids], [I64], ids.shape, lambda g, i: g.lookup(table, i))
     return wrap(read, code, trace)
+
+
+# ---- x.flat -------------------------------------------------------------------------------------
+
+
+class FlatView:
+    """The elements of a traced array as one dimension: what ``x.flat`` gives."""
+
+    __slots__ = ("base",)
+
+    def __init__(self, base: Any) -> None:
+        self.base = base
+
+    def _numbers(self, key: Any) -> np.ndarray:
+        static = static_key(key)
+        if static is None:
+            raise trace_error(
+                "x.flat with a traced index cannot be recorded", "Use x.reshape(-1)[k] to read."
+            )
+        return np.arange(self.base.size)[static[0]]
+
+    def __len__(self) -> int:
+        return self.base.size
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.base.flatten())
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.base.flatten()[self._numbers(key)]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        numbers = self._numbers(key)
+        # Too few values are repeated, as in NumPy.
+        values = np.resize(lift(value), numbers.size)
+        for number, one in zip(numbers.ravel().tolist(), values):
+            self.base[np.unravel_index(number, self.base.shape)] = one

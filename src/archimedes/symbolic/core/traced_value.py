@@ -7,23 +7,25 @@ is built on it; ``array.py`` puts the whole together.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from types import FrameType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from archimedes.errors import explained
 from archimedes.graph.blocks.references import constant_values
 from archimedes.graph.dtypes import DTYPES, I64
-from archimedes.symbolic.core.trace import (
-    Trace,
-    current_trace,
-    is_user_code,
-    outside_numpy,
-    trace_error,
-)
+from archimedes.symbolic.core.trace import Trace, current_trace, trace_error
+from archimedes.symbolic.core.user_frames import is_user_code, outside_numpy
 
-__all__ = ["TracedValue"]
+__all__ = [
+    "HOLDERS",
+    "Holder",
+    "TracedValue",
+    "as_constant",
+    "as_traced",
+]
 
 # NumPy's own, also while names in its module are replaced (``creation.py``).
 _asarray = np.asarray
@@ -278,3 +280,44 @@ class TracedValue:
     def form(self) -> Any:
         """Return the class of what NumPy's methods make of it: of an array, an array."""
         return TracedValue.array
+
+
+# ---- what is traced, or holds traced values -----------------------------------------------------
+
+
+class Holder(NamedTuple):
+    """What can be asked of an array that may hold traced values, besides whether it does."""
+
+    #: The traced array that it stands for, or None while it holds numbers.
+    traced: Callable[[Any], Any]
+    #: Its numbers, as NumPy's own array.
+    plain: Callable[[Any], np.ndarray]
+    #: The traced array that it stands for from now on, to write traced values to.
+    writable: Callable[[Any], Any]
+
+
+#: Classes of such arrays.
+HOLDERS: dict[type, Holder] = {}
+
+
+def as_traced(x: Any) -> Any:
+    """Return an array that holds traced values as the traced array; lists and tuples likewise."""
+    kind = type(x)
+    holder = HOLDERS.get(kind)
+    if holder is not None:
+        found = holder.traced(x)
+        return x if found is None else found
+    if (kind is list or kind is tuple) and not HOLDERS.keys().isdisjoint(map(type, x)):
+        return kind([as_traced(item) for item in x])
+    return x
+
+
+def as_constant(x: Any) -> Any:
+    """Return traced arrays whose values are known as NumPy arrays; anything else unchanged."""
+    if isinstance(x, TracedValue):
+        value = x.constant()
+        return x if value is None else value
+    if isinstance(x, (list, tuple)) and any(isinstance(i, (TracedValue, list, tuple)) for i in x):
+        items = [as_constant(i) for i in x]
+        return type(x)(items) if type(x) in (list, tuple) else x
+    return x

@@ -1,35 +1,248 @@
-"""What each NumPy ufunc becomes: an opcode, or a short formula in ops (``ufunc_formulas.py``).
+"""Ufuncs that no single op computes, as short formulas in ops.
 
-Adding a ufunc means adding a row.
+A formula is ``f(e, *ids) -> id`` (or a tuple of ids, for a ufunc with several results) with ``e``
+a ``Loop``: the graph, the dtype of NumPy's loop, and short names for emitting.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from archimedes.graph.dtypes import B8, is_float
-from archimedes.graph.ops import CODES
-from archimedes.symbolic.core.ufunc_formulas import (
-    Loop,
-    float_divmod,
-    gcd,
-    heaviside,
-    ignoring_nan,
-    int_divmod,
-    int_power,
-    is_nan,
-    lcm,
-    ldexp,
-    logaddexp,
-    modf,
-    sign_of,
-    unchanged,
-)
+from archimedes.graph.dtypes import B8, F32, I64, is_float
+from archimedes.graph.ops import CODES, ELEMENT, OUT
+from archimedes.graph.program import Graph
+from archimedes.graph.regions import Nest
+from archimedes.symbolic.core.trace import trace_error
 
-__all__ = ["UFUNCS"]
+__all__ = [
+    "UFUNCS",
+    "Loop",
+    "float_divmod",
+    "gcd",
+    "heaviside",
+    "ignoring_nan",
+    "int_divmod",
+    "int_power",
+    "is_nan",
+    "lcm",
+    "ldexp",
+    "logaddexp",
+    "modf",
+    "sign_of",
+    "unchanged",
+]
+
+
+class Loop:
+    """Emits nodes for one element of a ufunc's loop."""
+
+    __slots__ = ("dtype", "g")
+
+    def __init__(self, g: Graph, dtype: int) -> None:
+        self.g = g
+        self.dtype = dtype
+
+    def __call__(self, name: str, *ids: int) -> int:
+        """Emit an op by name."""
+        return self.g.emit(CODES[name], *ids)
+
+    def c(self, value: float) -> int:
+        """Emit a constant of the loop's dtype."""
+        return self.g.const(value, self.dtype)
+
+    def where(self, test: int, a: int, b: int) -> int:
+        """Emit a select."""
+        return self.g.emit(CODES["select"], test, a, b)
+
+
+def unchanged(e: Loop, x: int) -> int:
+    """The value itself."""
+    return x
+
+
+def is_nan(e: Loop, x: int) -> int:
+    """Whether a float is nan: it differs from itself."""
+    return e("ne", x, x)
+
+
+def sign_of(e: Loop, x: int) -> int:
+    """The sign, -1, 0 or 1, of any number."""
+    # The last choice is |x|: nan stays nan, and both zeros give 0.
+    zero = e.c(0)
+    return e.where(e("lt", zero, x), e.c(1), e.where(e("lt", x, zero), e.c(-1), e("abs", x)))
+
+
+def _zero_with_sign(e: Loop, zero: int, like: int) -> int:
+    """A zero with the sign bit of ``like``, but the derivative of ``zero``.
+
+    1 - (0 + 1) is +0, its negative -0; both pass the derivative on, which copysign would turn.
+    """
+    one = e.c(1.0)
+    moved = e("add", zero, one)
+    negative = e("lt", e("copysign", one, like), e.c(0.0))
+    return e.where(negative, e("neg", e("sub", one, moved)), e("sub", moved, one))
+
+
+def float_divmod(e: Loop, a: int, b: int) -> tuple[int, int]:
+    """Floor division as NumPy defines it: exact remainder first, then a rounded quotient."""
+    zero, one = e.c(0.0), e.c(1.0)
+    rest = e("fmod", a, b)
+    quotient = e("div", e("sub", a, rest), b)
+    has_rest = e("ne", rest, zero)
+    opposite = e("ne", e("lt", b, zero), e("lt", rest, zero))
+    adjust = e("and", has_rest, opposite)
+    modulus = e.where(
+        adjust, e("add", rest, b), e.where(has_rest, rest, _zero_with_sign(e, rest, b))
+    )
+    quotient = e.where(adjust, e("sub", quotient, one), quotient)
+    whole = e("floor", quotient)
+    nearest = e.where(e("lt", e.c(0.5), e("sub", quotient, whole)), e("add", whole, one), whole)
+    ratio = e("div", a, b)
+    floored = e.where(e("ne", quotient, zero), nearest, e("copysign", zero, ratio))
+    by_zero = e("eq", b, zero)
+    return e.where(by_zero, ratio, floored), e.where(by_zero, rest, modulus)
+
+
+def int_divmod(e: Loop, a: int, b: int) -> tuple[int, int]:
+    """Floor division of integers; the remainder has the sign of the divisor."""
+    zero, one = e.c(0), e.c(1)
+    quotient, rest = e("quotient", a, b), e("modulo", a, b)
+    opposite = e("ne", e("lt", b, zero), e("lt", rest, zero))
+    adjust = e("and", e("ne", rest, zero), opposite)
+    return (
+        e.where(adjust, e("sub", quotient, one), quotient),
+        e.where(adjust, e("add", rest, b), rest),
+    )
+
+
+def int_power(e: Loop, base: int, exponent: int) -> int:
+    """Square and multiply over the exponent's bits; a literal exponent needs only its own."""
+    literal = e.g.value.get(exponent)
+    if literal is not None and literal < 0:
+        raise ValueError("Integers to negative integer powers are not allowed.")
+    if literal is None and not _never_negative(e.g, exponent):
+        raise trace_error(
+            "an integer to the power of a traced integer, which must not be negative (NumPy raises "
+            "ValueError for negative ones)",
+            "Write a float as the base (x.astype(float)**n, 2.0**n), np.maximum(n, 0) or np.abs(n) "
+            "as the exponent, or declare the exponent static (static_argnames).",
+        )
+    width = 63 if literal is None else literal.bit_length()
+    result, square = e.c(1), base
+    for bit in range(width):
+        odd = e("ne", e("and", exponent, e.c(1 << bit)), e.c(0))
+        result = e.where(odd, e("mul", result, square), result)
+        square = e("mul", square, square)
+    return result
+
+
+#: Ops of integers that are not negative if both, or one, of their operands are not.
+_BOTH, _EITHER = {CODES["min"], CODES["or"]}, {CODES["max"], CODES["and"]}
+
+
+def _never_negative(g: Graph, i: int, depth: int = 8) -> bool:
+    """Tell whether an integer is shown not to be negative by the way it is made."""
+    if i in g.value:
+        return g.value[i] >= 0
+    op, depth = g.op[i], depth - 1
+    if op == ELEMENT and g.op[g.a[i]] == OUT:
+        region = g.regions[g.a[g.a[i]]]
+        if not isinstance(region, Nest) or region.combine:
+            return False
+        return _never_negative(region.body, region.body.outputs[g.b[g.a[i]]], depth)
+    if op == CODES["abs"] or (op == CODES["i64"] and g.dtype[g.a[i]] == B8):
+        return True
+    if depth and (op in _BOTH or op in _EITHER):
+        shown = (_never_negative(g, k, depth) for k in (g.a[i], g.b[i]))
+        return all(shown) if op in _BOTH else any(shown)
+    if depth and op == CODES["select"]:
+        return all(_never_negative(g, k, depth) for k in (g.b[i], g.c[i]))
+    return False
+
+
+def gcd(e: Loop, a: int, b: int) -> int:
+    """Euclid's algorithm, as many steps as the operands can need (Lame: 4.785 a decimal digit)."""
+    a, b, zero = e("abs", a), e("abs", b), e.c(0)
+    known = [e.g.value[i] for i in (a, b) if i in e.g.value]
+    for _ in range(min([92, *(2 + math.ceil(4.785 * len(str(v))) for v in known)])):
+        done = e("eq", b, zero)
+        a, b = e.where(done, a, b), e.where(done, zero, e("modulo", a, b))
+    return a
+
+
+def lcm(e: Loop, a: int, b: int) -> int:
+    """The least common multiple."""
+    divisor = gcd(e, a, b)
+    # A divisor of zero gives a quotient of zero, which is the multiple NumPy gives too.
+    return e("abs", e("mul", e("quotient", a, divisor), b))
+
+
+def ldexp(e: Loop, x: int, n: int) -> int:
+    """Return x * 2**n, rounded once: what float64 cannot hold in one factor is split over three.
+
+    After musl's scalbn: the first two factors are at most 2**1023, and at least 2**-969, which
+    keeps the 53 bits of a value that only the last factor makes subnormal.
+    """
+    g, narrow = e.g, e.dtype == F32
+    result = g.emit(CODES["f64"], x)
+    for _ in range(2):
+        high, low = (e("lt", g.const(1023, I64), n), e("lt", n, g.const(-1022, I64)))
+        step = e.where(high, g.const(1023, I64), e.where(low, g.const(-969, I64), g.const(0, I64)))
+        result, n = e("mul", result, _power_of_two(e, step)), e("sub", n, step)
+    n = e("min", e("max", n, g.const(-1022, I64)), g.const(1023, I64))
+    result = e("mul", result, _power_of_two(e, n))
+    return e("f32", result) if narrow else result
+
+
+def _power_of_two(e: Loop, n: int) -> int:
+    biased = e("add", n, e.g.const(1023, I64))
+    return e("from_bits", e("shl", biased, e.g.const(52, I64)))
+
+
+def ignoring_nan(name: str) -> Callable[[Loop, int, int], int]:
+    """The larger or smaller of two floats ("max", "min"), the other one where one is nan."""
+
+    def build(e: Loop, a: int, b: int) -> int:
+        return e.where(is_nan(e, b), a, e.where(is_nan(e, a), b, e(name, a, b)))
+
+    return build
+
+
+def logaddexp(exp: str, log1p: Callable[[Loop, int], int]):
+    """The logarithm of a sum of powers, without overflow."""
+
+    def build(e: Loop, a: int, b: int) -> int:
+        # Not max and min: at a tie both would give a, and b have no part in the derivative.
+        less = e("lt", a, b)
+        big, small = e.where(less, b, a), e.where(less, a, b)
+        infinite = e("and", e("eq", a, b), e("eq", e("abs", a), e.c(math.inf)))
+        gap = e.where(infinite, e.c(0.0), e("sub", small, big))
+        return e("add", big, log1p(e, e(exp, gap)))
+
+    return build
+
+
+def modf(e: Loop, x: int) -> tuple[int, int]:
+    """The fraction and the whole part of a float, both with its sign."""
+    whole = e("trunc", x)
+    infinite = e("eq", e("abs", x), e.c(math.inf))
+    rest = e.where(infinite, e.c(0.0), e("sub", x, whole))
+    zero = e("eq", rest, e.c(0.0))
+    return e.where(zero, _zero_with_sign(e, rest, x), rest), whole
+
+
+def heaviside(e: Loop, x: int, at_zero: int) -> int:
+    """The step function, with its value at zero."""
+    zero = e.c(0.0)
+    below = e.where(e("lt", x, zero), zero, x)  # nan stays nan
+    return e.where(e("eq", x, zero), at_zero, e.where(e("lt", zero, x), e.c(1.0), below))
+
+
+# ---- the table ----------------------------------------------------------------------------------
 
 #: What one ufunc does to an element, by the dtype code of NumPy's loop.
 Row = tuple[Any, Any, Any, Any]

@@ -12,17 +12,20 @@ import numpy as np
 
 from archimedes.graph.dtypes import B8, F32, F64
 from archimedes.graph.program import Graph
-from archimedes.symbolic.core.dispatch import lift, wrap
-from archimedes.symbolic.core.steps import stepped
+from archimedes.symbolic.core.array_scans import scan_rows
+from archimedes.symbolic.core.conversion import lift, wrap
 from archimedes.symbolic.core.trace import current_trace
-from archimedes.symbolic.linalg.checks import MAX_SPECTRAL, is_wide_matrix
 from archimedes.symbolic.linalg.elimination import INVERSE, UNROLLED, eliminate, rows_of
+from archimedes.symbolic.linalg.factorizations import wide_triangle
 from archimedes.symbolic.linalg.jacobi import singular
-from archimedes.symbolic.linalg.matrix_calls import call, choose
-from archimedes.symbolic.linalg.matrix_rules import MatrixFunction, emitting
-from archimedes.symbolic.linalg.scaling import scaled_product, split_exponent
+from archimedes.symbolic.linalg.matrices import (
+    MAX_SPECTRAL,
+    is_wide_matrix,
+    scaled_product,
+    split_exponent,
+)
+from archimedes.symbolic.linalg.matrix_functions import MatrixFunction, call, choose, emitting
 from archimedes.symbolic.linalg.spectral import singular_function
-from archimedes.symbolic.linalg.wide_factors import wide_triangle
 
 __all__ = ["DETERMINANT", "LOG_DETERMINANT"]
 
@@ -178,7 +181,7 @@ def _wide_determinant(a: Any) -> tuple[Any]:
         return [mantissa, exponent + e + shift], []
 
     start = [lift(np.float64(1.0)), lift(np.int64(0))]
-    mantissa, exponent = stepped(step, start, [pivots])[0]
+    mantissa, exponent = scan_rows(step, start, [pivots])[0]
     product = np.ldexp(mantissa, exponent).astype(a.dtype)
     return (np.where(odd, -product, product),)
 

@@ -18,13 +18,12 @@ from archimedes.graph.formulas import Emit
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Solve
-from archimedes.symbolic.core.dispatch import lift, wrap
-from archimedes.symbolic.core.steps import array_of, array_value
+from archimedes.symbolic.core.array_scans import array_of, array_value
+from archimedes.symbolic.core.conversion import lift, wrap
+from archimedes.symbolic.core.loop_nests import loop_rules
 from archimedes.symbolic.core.trace import current_trace
-from archimedes.symbolic.core.wide import loop_rules
-from archimedes.symbolic.linalg.checks import CONSTANT, is_wide_matrix, values_of
-from archimedes.symbolic.linalg.matrix_calls import call
-from archimedes.symbolic.linalg.matrix_rules import MatrixFunction
+from archimedes.symbolic.linalg.matrices import CONSTANT, is_wide_matrix, values_of
+from archimedes.symbolic.linalg.matrix_functions import MatrixFunction, call
 
 _DIV = CODES["div"]
 

@@ -19,15 +19,13 @@ import numpy as np
 
 from archimedes.graph.formulas import Emit
 from archimedes.graph.program import Graph
-from archimedes.symbolic.core.dispatch import floats, wrap
+from archimedes.symbolic.core.conversion import floats, wrap
+from archimedes.symbolic.core.ordering import exchanges
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import current_trace, trace_error
-from archimedes.symbolic.linalg.checks import check_square, over_stack
-from archimedes.symbolic.linalg.matrix_calls import call, repeat_while
-from archimedes.symbolic.linalg.matrix_rules import MatrixFunction
-from archimedes.symbolic.linalg.scaling import power_of_two
+from archimedes.symbolic.linalg.matrices import check_square, over_stack, power_of_two
+from archimedes.symbolic.linalg.matrix_functions import MatrixFunction, call, repeat_while
 from archimedes.symbolic.numpy_functions.complex_pairs import ComplexPair
-from archimedes.symbolic.numpy_functions.sorting import exchanges
 
 __all__: list[str] = []
 

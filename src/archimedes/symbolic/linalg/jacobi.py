@@ -16,12 +16,12 @@ import numpy as np
 
 from archimedes.graph.formulas import Emit
 from archimedes.graph.program import Graph
-from archimedes.symbolic.core.dispatch import wrap
+from archimedes.symbolic.core.conversion import wrap
+from archimedes.symbolic.core.ordering import exchanges
 from archimedes.symbolic.core.trace import current_trace
-from archimedes.symbolic.linalg.factors import householder
-from archimedes.symbolic.linalg.matrix_calls import repeat_while
-from archimedes.symbolic.linalg.scaling import power_of_two
-from archimedes.symbolic.numpy_functions.sorting import exchanges
+from archimedes.symbolic.linalg.factorizations import householder
+from archimedes.symbolic.linalg.matrices import power_of_two
+from archimedes.symbolic.linalg.matrix_functions import repeat_while
 
 __all__ = ["singular", "symmetric_eigen"]
 

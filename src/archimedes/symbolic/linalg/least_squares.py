@@ -16,24 +16,29 @@ import numpy as np
 
 from archimedes.checks import is_traced
 from archimedes.graph.program import Graph
-from archimedes.symbolic.core.dispatch import floats, lift, wrap
+from archimedes.symbolic.core.array_scans import array_of, array_value, scan_rows
+from archimedes.symbolic.core.conversion import floats, lift, wrap
+from archimedes.symbolic.core.loop_nests import loops_from
 from archimedes.symbolic.core.registry import implements
-from archimedes.symbolic.core.steps import array_of, array_value, stepped
 from archimedes.symbolic.core.trace import current_trace
-from archimedes.symbolic.core.traced_content import known
-from archimedes.symbolic.core.wide import wide_from
-from archimedes.symbolic.linalg.checks import (
+from archimedes.symbolic.core.traced_value import as_constant
+from archimedes.symbolic.linalg.factorizations import scaled_householder
+from archimedes.symbolic.linalg.jacobi import singular
+from archimedes.symbolic.linalg.matrices import (
     MAX_SPECTRAL,
     LinAlgError,
     check_stacked,
     is_wide_matrix,
     over_stack,
+    power_of_two,
 )
-from archimedes.symbolic.linalg.factors import scaled_householder
-from archimedes.symbolic.linalg.jacobi import singular
-from archimedes.symbolic.linalg.matrix_calls import call, choose, repeat_while
-from archimedes.symbolic.linalg.matrix_rules import MatrixFunction, emitting
-from archimedes.symbolic.linalg.scaling import power_of_two
+from archimedes.symbolic.linalg.matrix_functions import (
+    MatrixFunction,
+    call,
+    choose,
+    emitting,
+    repeat_while,
+)
 from archimedes.symbolic.linalg.spectral import SINGULAR, symmetric
 from archimedes.symbolic.numpy_functions.structural import full_like
 
@@ -97,11 +102,11 @@ def _wide_columns(a: Any) -> tuple[Any, Any]:
         return [*blocks, *(wrap(np.array(i), code, body) for i in ids[2:])]
 
     def sweep(g: Graph, carry: list[int], shared: list[int]) -> list[int]:
-        with emitting(g) as body, wide_from(2, 1):
+        with emitting(g) as body, loops_from(2, 1):
             w, v, _, short = arrays(body, [*carry, *shared])
             zero = full_like(w, 0.0, shape=())
             table = [lift(rounds), lift(first)]
-            w, v, left, _ = stepped(turn, [w, v, zero, short], table)[0]
+            w, v, left, _ = scan_rows(turn, [w, v, zero, short], table)[0]
             return [array_value(body, x, code) for x in (w, v, left)]
 
     def unfinished(g: Graph, carry: list[int], shared: list[int]) -> int:
@@ -155,7 +160,7 @@ def _branch(test: Any, arrays: Sequence[Any], sides: Sequence[Callable[..., Any]
 
     def record(side: Callable[..., Any]) -> Callable[[Graph, list[int]], list[int]]:
         def emit(g: Graph, ids: list[int]) -> list[int]:
-            with emitting(g) as body, wide_from(2, 1) if wide else nullcontext():
+            with emitting(g) as body, loops_from(2, 1) if wide else nullcontext():
                 made = side(*apart(body, ids, [x.shape for x in arrays]))
                 shapes[:] = [x.shape for x in made]
                 return flat(body, made)
@@ -285,7 +290,7 @@ _TRUNCATED = _functions(_truncated)
 
 def _functions_for(a: Any, rcond: Any) -> tuple[MatrixFunction, MatrixFunction]:
     """Return those whose derivative is right for what ``rcond`` cuts."""
-    value = known(rcond)
+    value = as_constant(rcond)
     noise = _NOISE * max(a.shape[-2:]) * np.finfo(a.dtype).eps
     is_noise = not is_traced(value) and bool(np.all(value <= noise))
     return _AT_CONSTANT_RANK if is_noise else _TRUNCATED
@@ -356,7 +361,9 @@ def _lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     if 0 in (m, n):
         x, rank = np.zeros_like(a, shape=(n, right.shape[1])), 0
         values = full_like(a, 0.0, shape=(0,))
-    elif not is_traced(matrix := known(a)) and not is_traced(cut := known(_cut(rcond, a))):
+    elif not is_traced(matrix := as_constant(a)) and not is_traced(
+        cut := as_constant(_cut(rcond, a))
+    ):
         x, rank, values = _solve_constant(matrix, right, float(cut))
     else:
         cut = _cut(rcond, a)

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.symbolic.core.dispatch import floats
+from archimedes.symbolic.core.conversion import floats
 from archimedes.symbolic.core.registry import implements
-from archimedes.symbolic.linalg.checks import LinAlgError, check_stacked
+from archimedes.symbolic.linalg.matrices import LinAlgError, check_stacked
 from archimedes.symbolic.numpy_functions.structural import full_like
 
 __all__: list[str] = []

@@ -1,11 +1,7 @@
-"""Eigenvalues of symmetric matrices, singular values, and what is made from them.
+"""How eigenvectors and singular vectors turn with a matrix: the formulas of their derivatives.
 
-Legend: A = V diag(w) V^T with w ascending; A = U diag(s) V^T with s descending. Derivatives are
-in closed form. Where two values are equal their vectors are arbitrary and jump with the matrix.
-A function that does not depend on their choice (the root of a matrix, a sum over all values) has
-derivatives there all the same, which ``graph/derivatives/spectral_derivatives.py`` finds; one
-that does gets nan. Each of the equal values by itself has the slope of its own vector, one of its
-subgradients.
+Legend: A = V diag(w) V^T, or A = U diag(s) V^T; dX and Xbar are the tangent and the adjoint of X.
+``graph/derivatives/spectral_derivatives.py`` says what a turn is, its gap, its m.
 """
 
 from __future__ import annotations
@@ -17,26 +13,232 @@ from typing import Any
 import numpy as np
 
 from archimedes.errors import explained
-from archimedes.symbolic.core.dispatch import floats
+from archimedes.graph.derivatives.quotients import Quotients
+from archimedes.symbolic.core.conversion import floats, wrap
 from archimedes.symbolic.core.registry import implements
-from archimedes.symbolic.core.trace import trace_error
-from archimedes.symbolic.linalg.checks import (
+from archimedes.symbolic.core.trace import current_trace, trace_error
+from archimedes.symbolic.linalg.jacobi import singular, symmetric_eigen
+from archimedes.symbolic.linalg.matrices import (
     MAX_SPECTRAL,
     check_square,
     check_stacked,
     over_stack,
 )
-from archimedes.symbolic.linalg.jacobi import singular, symmetric_eigen
-from archimedes.symbolic.linalg.matrix_calls import call
-from archimedes.symbolic.linalg.matrix_rules import MatrixFunction, Spectrum
-from archimedes.symbolic.linalg.vector_turns import (
-    EIGEN_TURNS,
-    SINGULAR_TURNS,
-    eigen_push,
-    singular_push,
-)
+from archimedes.symbolic.linalg.matrix_functions import MatrixFunction, Spectrum, Turns, call
 
-__all__ = ["SINGULAR", "check_size", "singular_function", "symmetric"]
+__all__ = [
+    "EIGEN_TURNS",
+    "SINGULAR",
+    "SINGULAR_TURNS",
+    "check_size",
+    "eigen_push",
+    "singular_function",
+    "singular_push",
+    "symmetric",
+]
+
+
+def _sum_of_sizes(x: Any, y: Any) -> Any:
+    """|x|^T |y|: the sizes of the terms of x^T y."""
+    return np.abs(x).T @ np.abs(y)
+
+
+def _pairs(n: int) -> list[tuple[int, int]]:
+    return [(i, j) for i in range(n) for j in range(i + 1, n)]
+
+
+def _pair_arrays(x: Any) -> tuple[Any, Any]:
+    """Return x_i and x_j for all pairs i < j."""
+    pairs = np.array(_pairs(len(x)), dtype=np.int64).reshape(-1, 2)
+    return x[pairs[:, 0]], x[pairs[:, 1]]
+
+
+def _upper(x: Any) -> Any:
+    """Return x_ij for all pairs i < j."""
+    pairs = np.array(_pairs(len(x)), dtype=np.int64).reshape(-1, 2)
+    return x[pairs[:, 0], pairs[:, 1]]
+
+
+def _laid_out(n: int, upper: Any, lower: Any) -> Any:
+    """Return the (n, n) array with given entries above and below a diagonal of zeros."""
+    ids_of = current_trace().ids_of
+    ids = np.full((n, n), current_trace().graph.const(0.0, upper.code), dtype=np.int64)
+    for (i, j), above, below in zip(_pairs(n), ids_of(upper).tolist(), ids_of(lower).tolist()):
+        ids[i, j], ids[j, i] = above, below
+    return wrap(ids, upper.code)
+
+
+def _planes(n: int) -> np.ndarray:
+    """Return K for each pair i < j: X K is how columns X turn in the plane of x_i and x_j."""
+    planes = np.zeros((n * (n - 1) // 2, n, n))
+    for plane, (i, j) in zip(planes, _pairs(n)):
+        plane[i, j], plane[j, i] = 1.0, -1.0
+    return planes
+
+
+def _reciprocals(values: Any, gaps: Any) -> Any:
+    """Return 1 / gap, nan where it is as small as rounding errors of the values."""
+    trace = current_trace()
+    quotients = Quotients(trace.graph, trace.ids_of(values).tolist())
+    made = [quotients.reciprocal(i) for i in trace.ids_of(gaps).tolist()]
+    return wrap(np.array(made, dtype=np.int64), values.code)
+
+
+# ---- symmetric eigenvalues -----------------------------------------------------------------------
+
+
+def _eigen_gaps(results: Sequence[Any]) -> tuple[Any, list[dict[int, float]]]:
+    low, high = _pair_arrays(results[0])
+    return high - low, [{i: -1.0, j: 1.0} for i, j in _pairs(len(results[0]))]
+
+
+def _eigen_rates(results: Sequence[Any], row: Callable[[np.ndarray], Any]) -> list[Any]:
+    w, v = results
+    return [np.zeros_like(w), v @ row(_planes(len(w)))]
+
+
+def eigen_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
+    """P = V^T dA V: dw = diag(P), dV = V (F o P), F_ij = 1 / (w_j - w_i); nan at a tie.
+
+    (Magnus, Econometric Theory 1(2), 1985.)
+    """
+    w, v = results
+    upper = _reciprocals(w, _eigen_gaps(results)[0])
+    f = _laid_out(len(w), upper, -upper)
+    found = []
+    for (da,) in rows:
+        p = v.T @ (da @ v)
+        found.append([np.diagonal(p), v @ (f * p)])
+    return found
+
+
+def _eigen_numerators(results: Sequence[Any], bars: Sequence[Any]) -> tuple[Any, Any]:
+    """With M = V^T Vbar, m_ij = M_ij - M_ji."""
+    v, v_bar = results[1], bars[1]
+    m, sizes = v.T @ v_bar, _sum_of_sizes(v, v_bar)
+    return _upper(m - m.T), _upper(sizes + sizes.T)
+
+
+def _eigen_gathered(results: Sequence[Any], bars: Sequence[Any], turned: Any) -> Any:
+    """Pbar_ij = Pbar_ji is half of m_ij / (w_j - w_i)."""
+    v, half = results[1], 0.5 * turned
+    return (v @ (_laid_out(len(v), half, half) + np.diag(bars[0]))) @ v.T
+
+
+EIGEN_TURNS = Turns(_eigen_gaps, _eigen_rates, _eigen_numerators, _eigen_gathered)
+
+
+# ---- singular values -----------------------------------------------------------------------------
+
+
+def _is_tall(results: Sequence[Any]) -> bool:
+    return len(results[0]) > len(results[1])
+
+
+def _singular_gaps(results: Sequence[Any]) -> tuple[Any, list[dict[int, float]]]:
+    """The vectors turn together, against each other, and those of U out of their space."""
+    s = results[1]
+    pairs = _pairs(len(s))
+    first, second = _pair_arrays(s)
+    gaps = [second - first, second + first]
+    speeds = [{i: -1.0, j: 1.0} for i, j in pairs] + [{i: 1.0, j: 1.0} for i, j in pairs]
+    if _is_tall(results):
+        gaps += [s] * len(results[0])
+        speeds += [{i: 2.0} for _ in range(len(results[0])) for i in range(len(s))]
+    return np.concatenate(gaps), speeds
+
+
+def _singular_rates(results: Sequence[Any], row: Callable[[np.ndarray], Any]) -> list[Any]:
+    u, s, vt = results
+    n = len(s)
+    u1, u2, planes = u[:, :n], u[:, n:], _planes(n)
+    out = np.zeros((len(u) * n if _is_tall(results) else 0, n, n))
+    du = u1 @ row(np.concatenate([planes, planes, out]))
+    dv = vt.T @ row(np.concatenate([planes, -planes, out]))
+    if _is_tall(results):
+        # column i of U moves towards axis k, as far as that is outside
+        still = 2 * len(planes)
+        axis = row(_units(len(u), still, np.repeat(np.arange(len(u)), n)))
+        column = row(_units(n, still, np.tile(np.arange(n), len(u))))
+        outward = axis - u1 @ (u1.T @ axis)
+        du = du + np.outer(outward, column)
+        if u2.shape[1]:
+            du = np.concatenate([du, -np.outer(u1 @ column, u2.T @ axis)], axis=1)
+    return [du, np.zeros_like(s), dv.T]
+
+
+def _units(n: int, still: int, places: np.ndarray) -> np.ndarray:
+    """Return ``still`` rows of zeros, and then unit vectors."""
+    return np.concatenate([np.zeros((still, n)), np.eye(n)[places]])
+
+
+def singular_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
+    """P = U^T dA V = W_U S + dS - S W_V with W_U, W_V antisymmetric; nan at a tie.
+
+    The symmetric part of P turns both sides by 1 / (s_j - s_i), the antisymmetric part against
+    each other by 1 / (s_j + s_i). Columns of U beyond those of V (U2) only turn as U1 makes
+    them. (Townsend, Differentiating the Singular Value Decomposition, 2016.)
+    """
+    u, s, vt = results
+    n = len(s)
+    u1, u2, v = u[:, :n], u[:, n:], vt.T
+    first, second = _pair_arrays(s)
+    difference, total = _reciprocals(s, second - first), _reciprocals(s, second + first)
+    together, against = _laid_out(n, difference, -difference), _laid_out(n, total, total)
+    inverse = _reciprocals(s, s)
+    found = []
+    for (da,) in rows:
+        dav = da @ v
+        p = u1.T @ dav
+        even, odd = together * (0.5 * (p + p.T)), against * (0.5 * (p - p.T))
+        du = u1 @ (even + odd)
+        if len(u) > n:
+            out = (dav - u1 @ p) * inverse
+            du = du + out
+            if u2.shape[1]:
+                du = np.concatenate([du, -(u1 @ (out.T @ u2))], axis=1)
+        found.append([du, np.diagonal(p), (v @ (even - odd)).T])
+    return found
+
+
+def _singular_numerators(results: Sequence[Any], bars: Sequence[Any]) -> tuple[Any, Any]:
+    """With m_U, m_V the antisymmetric parts of U^T Ubar and V^T Vbar: their sum, their difference.
+
+    What U gains outside of its own columns comes last.
+    """
+    u, s, vt = results
+    n = len(s)
+    u1, u2 = u[:, :n], u[:, n:]
+    left, right = (u1, bars[0][:, :n]), (vt.T, bars[2].T)
+    m_u, m_v = (m - m.T for m in (x.T @ bar for x, bar in (left, right)))
+    sizes = sum(_sum_of_sizes(x, bar) for x, bar in (left, right))
+    size = _upper(sizes + sizes.T)
+    found, terms = [_upper(m_u + m_v), _upper(m_u - m_v)], [size, size]
+    if _is_tall(results):
+        outward = bars[0][:, :n]
+        if u2.shape[1]:
+            outward = outward - u2 @ (bars[0][:, n:].T @ u1)
+        found.append((outward - u1 @ (u1.T @ outward)).ravel())
+        terms.append((np.abs(outward) + np.abs(u1) @ _sum_of_sizes(u1, outward)).ravel())
+    return np.concatenate(found), np.concatenate(terms)
+
+
+def _singular_gathered(results: Sequence[Any], bars: Sequence[Any], turned: Any) -> Any:
+    u, s, vt = results
+    n = len(s)
+    u1, count = u[:, :n], n * (n - 1) // 2
+    plus, minus = turned[:count], turned[count : 2 * count]
+    p_bar = _laid_out(n, 0.5 * (plus + minus), 0.5 * (plus - minus))
+    a_bar = (u1 @ (p_bar + np.diag(bars[1]))) @ vt
+    if _is_tall(results):
+        a_bar = a_bar + turned[2 * count :].reshape(len(u), n) @ vt
+    return a_bar
+
+
+SINGULAR_TURNS = Turns(_singular_gaps, _singular_rates, _singular_numerators, _singular_gathered)
+
+
+# ---- NumPy's functions --------------------------------------------------------------------------
 
 EighResult = type(np.linalg.eigh(np.eye(1)))
 SVDResult = type(np.linalg.svd(np.eye(1)))

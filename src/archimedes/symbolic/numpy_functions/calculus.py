@@ -9,13 +9,14 @@ import numpy as np
 
 from archimedes.graph.dtypes import is_float
 from archimedes.symbolic.core.array import SymbolicArray
-from archimedes.symbolic.core.dispatch import as_float, laid_like, lift, lift_many, wrap
+from archimedes.symbolic.core.array_scans import scan_rows
+from archimedes.symbolic.core.conversion import as_float, copy_layout, lift, lift_many, wrap
 from archimedes.symbolic.core.indexing import read_table
+from archimedes.symbolic.core.loop_nests import is_long, uses_loops
+from archimedes.symbolic.core.ordering import count_below
 from archimedes.symbolic.core.registry import implements
-from archimedes.symbolic.core.trace import current_trace
-from archimedes.symbolic.core.traced_content import known
-from archimedes.symbolic.core.wide import in_loops, is_wide
-from archimedes.symbolic.numpy_functions.sorting import count_below
+from archimedes.symbolic.core.trace import current_trace, trace_error
+from archimedes.symbolic.core.traced_value import as_constant
 
 __all__: list[str] = []
 
@@ -78,7 +79,7 @@ def _spacing(given: Any, length: int) -> Any:
     if len(given) != length:
         raise ValueError("when 1d, distances must match the length of the corresponding dimension")
     steps = diff(as_float(given))
-    static = known(steps)
+    static = as_constant(steps)
     if not isinstance(static, SymbolicArray) and np.all(static == static[0]):
         return static[0]
     return steps
@@ -128,7 +129,7 @@ def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> A
             )
         moved = np.moveaxis(f, k, 0)
         made = _gradient_along(moved, _spacing(spacing, f.shape[k]), edge_order)
-        results.append(laid_like(np.moveaxis(made.astype(f.dtype), 0, k), f))
+        results.append(copy_layout(np.moveaxis(made.astype(f.dtype), 0, k), f))
     return results[0] if len(axes) == 1 else tuple(results)
 
 
@@ -146,7 +147,7 @@ def _unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * ma
     correction = np.where(np.abs(steps) < discont, 0, wrapped - steps)
     rest = p[..., 1:] + np.cumsum(correction, axis=-1)
     made = np.concatenate([p[..., :1].astype(rest.dtype), rest], axis=-1)
-    return laid_like(np.moveaxis(made, -1, axis), given)
+    return copy_layout(np.moveaxis(made, -1, axis), given)
 
 
 # ---- interpolation -----------------------------------------------------------------------------
@@ -186,7 +187,7 @@ def _interp(
 
 
 def _periodic(xp: Any, fp: Any, x: Any, period: Any) -> tuple[Any, Any, Any]:
-    static = known(period)
+    static = as_constant(period)
     if not isinstance(static, SymbolicArray) and np.all(np.equal(static, 0)):
         raise ValueError("period must be a non-zero value")
     period = abs(period)
@@ -198,7 +199,7 @@ def _periodic(xp: Any, fp: Any, x: Any, period: Any) -> tuple[Any, Any, Any]:
 
 
 def _segment(x: Any, xp: Any, fp: Any) -> Any:
-    points, values = known(xp), known(fp)
+    points, values = as_constant(xp), as_constant(fp)
     if not isinstance(points, SymbolicArray) and not isinstance(values, SymbolicArray):
         with np.errstate(all="ignore"):
             slopes = np.diff(values) / np.diff(points)
@@ -218,7 +219,7 @@ def _segment(x: Any, xp: Any, fp: Any) -> Any:
 
 def _ends_of_segment(x: Any, xp: Any, fp: Any) -> tuple[Any, Any, Any, Any]:
     """Return the two points, and the values there, between which each x lies."""
-    if is_wide(xp.size):
+    if is_long(xp.size):
         at = np.searchsorted(xp[1:-1], x, side="right")
         return xp[at], xp[at + 1], fp[at], fp[at + 1]
     x0, x1, f0, f1 = (np.broadcast_to(v, x.shape) for v in (xp[0], xp[1], fp[0], fp[1]))
@@ -246,7 +247,7 @@ def _slide(a: Any, v: Any, mode: Any) -> Any:
     if mode not in starts:
         raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
     trace, count = current_trace(), len(range(*starts[mode]))
-    if in_loops(trace.graph, count, trace.elements_of(a), trace.elements_of(v)):
+    if uses_loops(trace.graph, count, trace.elements_of(a), trace.elements_of(v)):
         return _slide_in_loops(a, v, starts[mode][0], count)
     sums = []
     for k in range(*starts[mode]):
@@ -287,3 +288,108 @@ def _correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
     if v.size > a.size:
         return _slide(v, a, mode)[::-1]
     return _slide(a, v, mode)
+
+
+# ---- polynomials --------------------------------------------------------------------------------
+
+
+@implements(np.polyval)
+def _polyval(p: Any, x: Any) -> Any:
+    """Evaluate by Horner's rule."""
+    p, x = lift(p), lift(x)
+    y = np.zeros_like(x)
+    trace = current_trace()
+    if uses_loops(trace.graph, p.size, trace.elements_of(p)):
+        y = y.astype(np.result_type(p.dtype, x.dtype))
+        return scan_rows(lambda y, c: ([y[0] * x + c[0]], []), [y], [p])[0][0]
+    for coefficient in p:
+        y = y * x + coefficient
+    return y
+
+
+def _aligned(a1: Any, a2: Any) -> tuple[Any, Any]:
+    """Fill the shorter coefficient list with leading zeros."""
+    a, b = lift_many([np.atleast_1d(a1), np.atleast_1d(a2)])
+    n = max(a.size, b.size)
+    a, b = (np.concatenate([np.zeros_like(x, shape=n - x.size), x]) for x in (a, b))
+    return a, b
+
+
+@implements(np.polyadd)
+def _polyadd(a1: Any, a2: Any) -> Any:
+    a, b = _aligned(a1, a2)
+    return a + b
+
+
+@implements(np.polysub)
+def _polysub(a1: Any, a2: Any) -> Any:
+    a, b = _aligned(a1, a2)
+    return a - b
+
+
+@implements(np.polymul)
+def _polymul(a1: Any, a2: Any) -> Any:
+    return np.convolve(lift(a1), lift(a2))
+
+
+def _powers(n: int) -> np.ndarray:
+    return np.arange(n, 0, -1)
+
+
+@implements(np.polyder)
+def _polyder(p: Any, m: int = 1) -> Any:
+    if m < 0:
+        raise ValueError("Order of derivative must be positive (see polyint)")
+    p = lift(p)
+    for _ in range(m):
+        p = p[:-1] * _powers(len(p) - 1)
+    return p
+
+
+@implements(np.polyint)
+def _polyint(p: Any, m: int = 1, k: Any = None) -> Any:
+    if m < 0:
+        raise ValueError("Order of integral must be positive (see polyder)")
+    constants = np.atleast_1d(lift(0.0 if k is None else k))
+    if constants.size not in (1, m):
+        raise ValueError("k must be a scalar or a rank-1 array of length 1 or >m.")
+    p = lift(p)
+    for step in range(m):
+        constant = constants[step if constants.size > 1 else 0]
+        p = np.concatenate([p / _powers(len(p)), constant[None]])
+    return p
+
+
+@implements(np.poly)
+def _poly(seq_of_zeros: Any) -> Any:
+    zeros = lift(seq_of_zeros)
+    if zeros.ndim != 1:
+        raise trace_error(
+            "np.poly of a matrix needs its eigenvalues", "Give the roots as a 1-D array."
+        )
+    coefficients = np.ones_like(zeros, shape=1)
+    for zero in zeros:
+        coefficients = np.convolve(coefficients, np.stack([np.ones_like(zero), -zero]))
+    return coefficients
+
+
+@implements(np.polyfit)
+def _polyfit(
+    x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False
+) -> Any:
+    """Fit by least squares with scaled columns, as NumPy does; only the coefficients."""
+    if full or cov:
+        raise trace_error(
+            "np.polyfit with full= or cov= cannot be traced", "Ask for the coefficients only."
+        )
+    x, y = as_float(x), as_float(y)
+    if rcond is None:
+        rcond = len(x) * np.finfo(x.dtype).eps
+    columns = np.vander(x, deg + 1)
+    if w is not None:
+        weights = lift(w)
+        columns = columns * weights[:, None]
+        y = y * (weights if y.ndim == 1 else weights[:, None])
+    scale = np.sqrt(np.sum(columns * columns, axis=0))
+    solution = np.linalg.lstsq(columns / scale, y, rcond)[0]
+    return (solution.T / scale).T

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from archimedes.symbolic.core.array import SymbolicArray
-from archimedes.symbolic.core.dispatch import as_float, lift, lift_many, wrap
+from archimedes.symbolic.core.conversion import as_float, lift, lift_many, wrap
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import trace_error
-from archimedes.symbolic.core.traced_content import known
-from archimedes.symbolic.core.ufunc_methods import target
+from archimedes.symbolic.core.traced_value import as_constant
+from archimedes.symbolic.core.ufunc_calls import target
 
 __all__: list[str] = []
 
@@ -156,7 +156,7 @@ def _pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> A
     if isinstance(pad_width, dict):
         pad_width = [pad_width.get(k, pad_width.get(k - x.ndim, 0)) for k in range(x.ndim)]
         pad_width = [(w, w) if np.ndim(w) == 0 else w for w in pad_width]
-    widths = known(_pairs(pad_width, x.ndim))
+    widths = as_constant(_pairs(pad_width, x.ndim))
     if isinstance(widths, SymbolicArray):
         raise trace_error("np.pad was given a traced width", "Sizes must be static.")
     given = _pairs(kwargs.get(keyword, default), x.ndim)
@@ -181,7 +181,7 @@ def _scatter(function: Any, a: Any, values: Any, *args: Any, **kwargs: Any) -> N
 
 
 def _no_traced_positions(name: str, *positions: Any) -> list[Any]:
-    static = [known(p) for p in positions]
+    static = [as_constant(p) for p in positions]
     if any(isinstance(p, SymbolicArray) for p in static):
         raise trace_error(
             f"np.{name} at traced positions cannot be recorded",
@@ -220,7 +220,7 @@ def _putmask(a: Any, mask: Any, values: Any) -> None:
 
 @implements(np.place)
 def _place(arr: Any, mask: Any, vals: Any) -> None:
-    mask = known(mask)
+    mask = as_constant(mask)
     if not isinstance(mask, SymbolicArray):
         _scatter(np.place, arr, vals, mask)
     elif lift(vals).size == 1:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.graph.elementary import evaluate
-from archimedes.symbolic.core.dispatch import floats
+from archimedes.symbolic.core.conversion import floats
 from archimedes.symbolic.core.registry import FUNCTIONS, implements
 from archimedes.symbolic.core.trace import trace_error
 from archimedes.symbolic.numpy_functions.complex_pairs import PAIR_FUNCTIONS, ComplexPair

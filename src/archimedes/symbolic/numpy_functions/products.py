@@ -7,25 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.graph.blocks.references import constant_values, literal_zeros, scalar_ids
-from archimedes.graph.dtypes import B8, DTYPES
-from archimedes.graph.ops import CODES
-from archimedes.graph.program import Graph
-from archimedes.symbolic.core.dispatch import lift, lift_many, wrap
+from archimedes.graph.dtypes import B8
+from archimedes.symbolic.core.contraction import contract, multiply_matrices, spread_axes
+from archimedes.symbolic.core.conversion import lift, lift_many, wrap
 from archimedes.symbolic.core.registry import GUFUNCS, implements
 from archimedes.symbolic.core.trace import current_trace, trace_error
-from archimedes.symbolic.core.ufunc_methods import finish
-from archimedes.symbolic.core.wide import (
-    in_loops,
-    loop_rules,
-    reduction,
-    threshold,
-)
-from archimedes.symbolic.numpy_functions.sparse_products import sparse_product
+from archimedes.symbolic.core.ufunc_calls import finish
 
-__all__ = ["SHORTEST", "fewest_products", "matmul"]
-
-_ADD, _MUL, _AND, _OR = (CODES[n] for n in ("add", "mul", "and", "or"))
+__all__ = ["einsum", "matmul"]
 
 
 def _pair(a: Any, b: Any) -> tuple[Any, Any]:
@@ -33,43 +22,8 @@ def _pair(a: Any, b: Any) -> tuple[Any, Any]:
     return a, b
 
 
-def _inner_products(g: Graph, code: int, rows: list[list[int]], columns: list[list[int]]):
-    """Emit every row-by-column product, skipping literal zeros."""
-    emit, value = g.emit, g.value
-    add, mul = (_OR, _AND) if code == B8 else (_ADD, _MUL)
-    zero = g.const(0, code)
-    out = []
-    for row in rows:
-        # Literal zeros of the row drop out of all its products.
-        terms = [(k, i) for k, i in enumerate(row) if value.get(i) != 0]
-        for column in columns:
-            total = zero
-            for k, i in terms:
-                j = column[k]
-                if value.get(j) != 0:
-                    total = emit(add, total, emit(mul, i, j))
-            out.append(total)
-    return out
-
-
-#: Products of matrices with so many multiplications (times the elements from which arrays are
-#: loops) are loops, unless most are by literal zeros.
-PRODUCTS = 16
-#: Who wants loops for so few elements wants short code: sparse products are loops too, and
-#: products from this many multiplications (times that number of elements) on.
-SHORTEST = 16
-SHORT_PRODUCTS = 2
-#: In C code, so many multiplications by a matrix of constants are a loop: a line each is long.
-CONSTANT_PRODUCTS = 96
-#: From here on, also then: the code would be too long.
-MANY_PRODUCTS = 20_000
 #: What ``x @= y`` of a NumPy array says: the axes that would be used anyway.
 _OWN_AXES = ([(-2, -1)] * 3, [(-1,), (-2, -1), (-1,)])
-
-
-def fewest_products() -> int:
-    """Return the number of multiplications from which a product with several results is a loop."""
-    return threshold() * (PRODUCTS if threshold() > SHORTEST else SHORT_PRODUCTS)
 
 
 def matmul(a: Any, b: Any, **kwargs: Any) -> Any:
@@ -97,88 +51,13 @@ def matmul(a: Any, b: Any, **kwargs: Any) -> Any:
         batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
         left = np.broadcast_to(left, (*batch, n, k))
         right = np.broadcast_to(right, (*batch, k, m))
-    ids = _in_loops(trace.graph, left, right, a.code)
-    if ids is None:
-        ids = _in_nodes(trace.graph, left, right, a.code)
+    ids = multiply_matrices(trace.graph, left, right, a.code)
     if a.ndim == 1:
         ids = ids[..., 0, :]
     if b.ndim == 1:
         ids = ids[..., 0]
     result = wrap(ids, a.code, trace)
     return result if dtype is None else result.astype(dtype)
-
-
-def _in_loops(g: Graph, left: np.ndarray, right: np.ndarray, code: int) -> np.ndarray | None:
-    """Multiply matrices in loops; None where the product is too small for that, or too sparse."""
-    *batch, n, k = left.shape
-    m, count = right.shape[-1], math.prod(batch)
-    dense = count * n * k * m
-    # One sum of products is a reduction like others.
-    least = threshold() if n * m == 1 else fewest_products()
-    short = threshold() <= SHORTEST
-    if loop_rules().sparse and not short and _by_constants(g, left, right, dense, code):
-        short, least = True, CONSTANT_PRODUCTS
-    if dense < least:
-        return None
-    used = float(_nonzero(g, left, -2) @ _nonzero(g, right, -1)) * count
-    # Where short code is wanted, nodes are put together to blocks: that takes a store for each.
-    wide = in_loops(g, max(left.size, right.size, dense // 16), left, right)
-    if not wide and not (short and used == dense):
-        return None
-    if loop_rules().sparse or short:
-        made = sparse_product(g, left, right, code) if left.ndim == right.ndim == 2 else None
-        if made is not None:
-            return made
-    if short:
-        used = dense
-    if used < least or (2 * used <= dense and used < MANY_PRODUCTS):
-        return None
-    axes = len(batch)
-    rows, columns, inner = axes, axes + 1, axes + 2
-    shape = (*batch, n, m, k)
-    # Axes of length 1 are left out: a matrix times a vector has one.
-    kept = [axis for axis in range(axes + 2) if shape[axis] > 1]
-    place = {axis: at for at, axis in enumerate([*kept, inner])}
-    operands = []
-    for ids, last in ((left, (rows, inner)), (right, (inner, columns))):
-        named = [(axis, size) for axis, size in zip((*range(axes), *last), ids.shape)]
-        stays = [(axis, size) for axis, size in named if axis in place]
-        part = ids.reshape([size for _, size in stays])
-        operands.append((part, code, [place[axis] for axis, _ in stays]))
-    space = tuple(shape[axis] for axis in (*kept, inner))
-    add, mul = ("or", _AND) if code == B8 else ("add", _MUL)
-    made = reduction(g, operands, space, len(kept), lambda body, x, y: body.emit(mul, x, y), add)
-    return made.reshape((*batch, n, m))
-
-
-def _by_constants(g: Graph, left: np.ndarray, right: np.ndarray, dense: int, code: int) -> bool:
-    """Return whether one operand is a matrix of known numbers, and the other much smaller.
-
-    The other one is put into memory first, which takes a store for each of its elements.
-    """
-    for known, other in ((left, right), (right, left)):
-        if dense >= CONSTANT_PRODUCTS and 4 * other.size <= dense:
-            ids = known.reshape(-1)
-            if constant_values(g, ids, DTYPES[code]) is not None:
-                return True
-    return False
-
-
-def _nonzero(g: Graph, ids: np.ndarray, axis: int) -> np.ndarray:
-    """Count along an axis what is not a literal zero, in the first matrix of a stack."""
-    return (1.0 - literal_zeros(g, ids.reshape(-1, *ids.shape[-2:])[0])).sum(axis=axis)
-
-
-def _in_nodes(g: Graph, left: np.ndarray, right: np.ndarray, code: int) -> np.ndarray:
-    """Multiply matrices element by element, without literal zeros."""
-    left, right = scalar_ids(g, left), scalar_ids(g, right)
-    *batch, n, k = left.shape
-    m = right.shape[-1]
-    count = math.prod(batch)  # not -1: empty arrays have no size to infer it from
-    flat: list[int] = []
-    for x, y in zip(left.reshape(count, n, k), right.reshape(count, k, m)):
-        flat += _inner_products(g, code, x.tolist(), y.T.tolist())
-    return np.array(flat, dtype=np.int64).reshape(*batch, n, m)
 
 
 def _vecdot(a: Any, b: Any, axis: int = -1, **kwargs: Any) -> Any:
@@ -309,3 +188,96 @@ def _trace(
 @implements(np.linalg.matmul)
 def _linalg_matmul(x1: Any, x2: Any) -> Any:
     return matmul(x1, x2)
+
+
+# ---- Einstein's summation convention ------------------------------------------------------------
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def _parse(subscripts: str, shapes: list[tuple[int, ...]]) -> tuple[list[list[Any]], list[Any]]:
+    """Split einsum subscripts into labels; axes under an ellipsis get numbered labels."""
+    text = subscripts.replace(" ", "")
+    left, arrow, right = text.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(shapes):
+        raise ValueError(
+            f"einsum: {subscripts!r} names {len(terms)} operands, {len(shapes)} were given"
+        )
+    labels: list[list[Any]] = []
+    most = 0
+    for term, shape in zip(terms, shapes):
+        named = len(term.replace("...", ""))
+        extra = len(shape) - named
+        if extra < 0 or (extra > 0 and "..." not in term):
+            raise ValueError(f"einsum: operand of shape {shape} does not fit {term!r}")
+        most = max(most, extra)
+        before, _, after = term.partition("...")
+        hidden = list(range(-extra, 0)) if "..." in term else []
+        labels.append([*before, *hidden, *after])
+    if arrow:
+        before, dots, after = right.partition("...")
+        output: list[Any] = [*before, *(range(-most, 0) if dots else []), *after]
+    else:
+        flat = [x for row in labels for x in row]
+        once = sorted(x for x in set(flat) if isinstance(x, str) and flat.count(x) == 1)
+        output = [*range(-most, 0), *once]
+    return labels, output
+
+
+@implements(np.einsum)
+def einsum(
+    subscripts: Any,
+    *operands: Any,
+    out: Any = None,
+    dtype: Any = None,
+    casting: Any = "safe",
+    optimize: Any = False,
+    **kwargs: Any,
+) -> Any:
+    """Evaluate the Einstein summation convention, any number of operands, with ellipsis.
+
+    Of booleans the products are "and" and the sums "or", as NumPy's are, unless ``dtype`` is that
+    of numbers.
+    """
+    if not isinstance(subscripts, str):
+        return einsum(*_from_lists(subscripts, *operands), out=out, dtype=dtype, casting=casting)
+    arrays = lift_many(list(operands))
+    if dtype is not None:
+        arrays = [a.astype(dtype, casting=casting) for a in arrays]
+    labels, output = _parse(subscripts, [a.shape for a in arrays])
+    sizes: dict[Any, int] = {}
+    for row, array in zip(labels, arrays):
+        for label, size in zip(row, array.shape):
+            if sizes.get(label, 1) not in (1, size) and size != 1:
+                raise ValueError(f"einsum: axes labelled {label!r} have sizes that differ")
+            sizes[label] = max(size, sizes.get(label, size)) if size != 1 else sizes.get(label, 1)
+    summed = [x for x in dict.fromkeys(x for row in labels for x in row) if x not in output]
+    order = output + summed
+    if summed and (made := contract(arrays, labels, output, sizes)) is not None:
+        return finish(out, made)
+    product: Any = None
+    for row, array in zip(labels, arrays):
+        spread = spread_axes(array, row, order)
+        product = spread if product is None else product * spread
+    assert product is not None
+    product = np.broadcast_to(product, [sizes[x] for x in order])
+    if not summed and len(arrays) == 1 and out is None:
+        # NumPy gives a view: of the diagonal, or with the axes in another order.
+        return arrays[0]._like(np.einsum(subscripts, arrays[0].ids))
+    if not summed:
+        return finish(out, product.copy())
+    add = np.any if product.code == B8 else np.sum
+    return finish(out, add(product, axis=tuple(range(len(output), len(order)))))
+
+
+def _from_lists(*given: Any) -> tuple[Any, ...]:
+    """Turn NumPy's other form, einsum(a, [0, 1], b, [1], [0]), into subscripts and operands."""
+
+    def text(labels: Any) -> str:
+        return "".join("..." if k is Ellipsis else _LETTERS[k] for k in labels)
+
+    pairs = len(given) // 2 * 2
+    terms = ",".join(text(labels) for labels in given[1:pairs:2])
+    output = f"->{text(given[-1])}" if len(given) > pairs else ""
+    return terms + output, *given[:pairs:2]

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from archimedes.graph.dtypes import B8
-from archimedes.symbolic.core.dispatch import as_float, lift
+from archimedes.symbolic.core.conversion import as_float, lift
 from archimedes.symbolic.core.registry import implements, ufunc_method
-from archimedes.symbolic.core.ufunc_methods import finish, fold_axis
+from archimedes.symbolic.core.ufunc_calls import finish, fold_axis
 
 __all__ = ["reduce_ufunc"]
 

@@ -14,12 +14,11 @@ import numpy as np
 from archimedes.checks import is_traced
 from archimedes.graph.dtypes import code_of
 from archimedes.symbolic.core.array import SymbolicArray
-from archimedes.symbolic.core.casting import cast_ids
-from archimedes.symbolic.core.dispatch import lift, lift_many, wrap
+from archimedes.symbolic.core.conversion import cast_ids, lift, lift_many, wrap
 from archimedes.symbolic.core.registry import FUNCTIONS, implements
 from archimedes.symbolic.core.trace import current_trace, trace_error
-from archimedes.symbolic.core.traced_content import known
-from archimedes.symbolic.core.ufunc_methods import finish, target
+from archimedes.symbolic.core.traced_value import as_constant
+from archimedes.symbolic.core.ufunc_calls import finish, target
 
 __all__: list[str] = []
 
@@ -32,7 +31,7 @@ def _wrap_all(result: Any, x: SymbolicArray) -> Any:
 
 def _static(name: str, x: Any) -> Any:
     """Return an argument that decides a result's shape, which must be known."""
-    x = known(x)
+    x = as_constant(x)
     if isinstance(x, SymbolicArray):
         raise trace_error(
             f"np.{name} was given a traced count or position, so that the shape of its result "
@@ -122,7 +121,7 @@ def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     a = lift(arr)
     if axis is None:
         a, axis = a.reshape(-1), 0
-    index = known(lift(indices))
+    index = as_constant(lift(indices))
     if not isinstance(index, SymbolicArray):
         return wrap(np.take_along_axis(a.ids, index, axis), a.code, a.owner)
     axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
@@ -132,7 +131,7 @@ def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
 
 
 def _static_condition(name: str, condition: Any) -> np.ndarray:
-    test = known(lift(condition))
+    test = as_constant(lift(condition))
     if isinstance(test, SymbolicArray):
         raise trace_error(
             f"np.{name} with a traced condition has a shape that depends on values",
@@ -172,7 +171,7 @@ def _take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "
     a = lift(a)
     if axis is None:
         a, axis = a.reshape(-1), 0
-    indices = known(indices)
+    indices = as_constant(indices)
     if is_traced(indices):
         indices = lift(indices)
         if mode == "wrap":
@@ -215,7 +214,7 @@ def _insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     trace = current_trace()
     v = lift(values)
     ids = cast_ids(trace.graph, trace.elements_of(v), v.code, a.code)
-    return wrap(np.insert(trace.elements_of(a), known(obj), ids, axis=axis), a.code, trace)
+    return wrap(np.insert(trace.elements_of(a), as_constant(obj), ids, axis=axis), a.code, trace)
 
 
 def _filled(value: float) -> Callable[..., Any]:
@@ -275,3 +274,103 @@ def _imag(val: Any) -> Any:
 def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     into = target(dst, "np.copyto")
     into[...] = src if where is True else np.where(where, src, into)
+
+
+# ---- questions about an array -------------------------------------------------------------------
+
+
+@implements(np.shape)
+def _shape(a: Any) -> tuple[int, ...]:
+    return lift(a).shape
+
+
+@implements(np.ndim)
+def _ndim(a: Any) -> int:
+    return lift(a).ndim
+
+
+@implements(np.size)
+def _size(a: Any, axis: Any = None) -> int:
+    a = lift(a)
+    return a.size if axis is None else a.shape[axis]
+
+
+@implements(np.common_type)
+def _common_type(*arrays: Any) -> type:
+    return np.common_type(*(np.empty(0, lift(a).dtype) for a in arrays))
+
+
+@implements(np.min_scalar_type)
+def _min_scalar_type(a: Any, /) -> np.dtype:
+    return lift(a).dtype
+
+
+def _by_shape(function: Any) -> Callable[..., Any]:
+    """Functions that look at an array's shape only."""
+
+    def run(arr: Any, *args: Any, **kwargs: Any) -> Any:
+        return function(np.broadcast_to(0, lift(arr).shape), *args, **kwargs)
+
+    return run
+
+
+def _by_memory(function: Any) -> Callable[..., Any]:
+    def run(a: Any, b: Any, **kwargs: Any) -> bool:
+        ids = [x.ids if isinstance(x, SymbolicArray) else x for x in (a, b)]
+        return function(*ids, **kwargs)
+
+    return run
+
+
+for _name in ("diag_indices_from", "tril_indices_from", "triu_indices_from"):
+    FUNCTIONS[getattr(np, _name)] = _by_shape(getattr(np, _name))
+for _name in ("shares_memory", "may_share_memory"):
+    FUNCTIONS[getattr(np, _name)] = _by_memory(getattr(np, _name))
+
+
+@implements(np.ravel_multi_index)
+def _ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
+    """Combine traced coordinates, which are taken to lie inside ``dims``."""
+    strides = np.array([np.prod(dims[k + 1 :], dtype=int) for k in range(len(dims))])
+    if order == "F":
+        strides = np.array([np.prod(dims[:k], dtype=int) for k in range(len(dims))])
+    return sum(lift(index) * int(stride) for index, stride in zip(multi_index, strides))
+
+
+@implements(np.unravel_index)
+def _unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Any, ...]:
+    """Split traced positions, which are taken to lie inside ``shape``."""
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    rest, found = lift(indices), []
+    for n in reversed(shape) if order == "C" else shape:
+        rest, at = np.divmod(rest, n)
+        found.append(at)
+    return tuple(reversed(found) if order == "C" else found)
+
+
+@implements(np.result_type)
+def _result_type(*args: Any) -> np.dtype:
+    return np.result_type(*(_promoting(a) for a in args))
+
+
+def _promoting(x: Any) -> Any:
+    """What stands for a value in NumPy's promotion: its dtype, or a number that is weak too."""
+    if not isinstance(x, SymbolicArray):
+        return x
+    return x.dtype.type(0).item() if x.weak else x.dtype
+
+
+@implements(np.can_cast)
+def _can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
+    source = from_.dtype if isinstance(from_, SymbolicArray) else from_
+    return np.can_cast(source, to, casting)
+
+
+@implements(np.iscomplexobj)
+def _iscomplexobj(x: Any) -> bool:
+    return False
+
+
+@implements(np.isrealobj)
+def _isrealobj(x: Any) -> bool:
+    return True

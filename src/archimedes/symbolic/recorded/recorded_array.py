@@ -1,4 +1,4 @@
-"""The class of arrays made while recording: NumPy's interface to ``recorded_memory.py``."""
+"""What NumPy's functions of numbers return inside a recording: arrays that take traced values."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 
 from archimedes.checks import is_traced
-from archimedes.symbolic.core.array import SymbolicArray
-from archimedes.symbolic.core.dispatch import apply_ufunc, lift
-from archimedes.symbolic.core.function_calls import call_function
-from archimedes.symbolic.core.operators import DIRECT
-from archimedes.symbolic.core.registry import GUFUNCS
-from archimedes.symbolic.core.traced_content import HOLDERS, Holder, traced_or_same
-from archimedes.symbolic.core.ufunc_methods import call_ufunc
-from archimedes.symbolic.recorded.recorded_flat import RecordedFlat
+from archimedes.symbolic.core.array import DIRECT, SymbolicArray
+from archimedes.symbolic.core.conversion import lift
+from archimedes.symbolic.core.indexing import FlatView
+from archimedes.symbolic.core.registry import GUFUNCS, call_function
+from archimedes.symbolic.core.traced_value import HOLDERS, Holder, as_traced
+from archimedes.symbolic.core.ufunc_calls import apply_ufunc, call_ufunc
 from archimedes.symbolic.recorded.recorded_memory import (
     RecordedMemory,
     as_plain,
@@ -27,9 +25,94 @@ from archimedes.symbolic.recorded.recorded_memory import (
     traced_form,
     writable,
 )
-from archimedes.symbolic.recorded.recorded_results import call_plainly
 
-__all__ = ["RecordedArray"]
+__all__ = ["RecordedArray", "RecordedFlat", "call_plainly", "claimed"]
+
+ndarray = np.ndarray
+
+
+def call_plainly(function: Any, args: Any, kwargs: Any) -> Any:
+    """Call a NumPy function on the numbers of arrays made while recording."""
+    given: list[tuple[Any, Any]] = []
+    result = function(*_plain_tree(args, given), **_plain_tree(kwargs, given))
+    return _result(result, given)
+
+
+def _plain_tree(x: Any, seen: list[tuple[Any, Any]]) -> Any:
+    """Replace arrays made while recording by plain ones; note every array and what it was."""
+    kind = type(x)
+    if kind is tuple or kind is list:
+        return kind([_plain_tree(item, seen) for item in x])
+    if kind is dict:
+        return {key: _plain_tree(item, seen) for key, item in x.items()}
+    if isinstance(x, ndarray):
+        seen.append((as_plain(x), x))
+        return seen[-1][0]
+    return x
+
+
+def _owner(x: np.ndarray) -> Any:
+    base: Any = x
+    while base is not None:
+        x, base = base, getattr(base, "base", None)
+    return x
+
+
+def _result(result: Any, given: list[tuple[Any, Any]]) -> Any:
+    """Let arrays in a result take traced values, unless they are or view an outside array."""
+    if isinstance(result, (tuple, list)):
+        parts = [_result(r, given) for r in result]
+        make = getattr(type(result), "_make", type(result))
+        return make(parts)
+    if type(result) is not ndarray:
+        return result
+    for plain, original in given:
+        if result is plain:
+            return original
+    owner = _owner(result)
+    for plain, original in given:
+        if _owner(plain) is owner and not isinstance(original, RecordedMemory):
+            return result
+    return as_recorded(result)
+
+
+def claimed(result: Any, *given: Any) -> Any:
+    """Return what a NumPy function made of its arguments as what user code gets to see."""
+    if isinstance(result, SymbolicArray):
+        return result
+    seen: list[tuple[Any, Any]] = []
+    _plain_tree(given, seen)
+    return _result(result, seen)
+
+
+# ---- x.flat -------------------------------------------------------------------------------------
+
+
+class RecordedFlat(FlatView):
+    """``x.flat`` of an array made while recording."""
+
+    __slots__ = ()
+
+    def _numbers_of(self) -> Any:
+        return np.ndarray.flat.__get__(self.base)
+
+    def __iter__(self) -> Iterator[Any]:
+        found = traced_form(self.base)
+        return iter(self._numbers_of() if found is None else found.flat)
+
+    def __getitem__(self, key: Any) -> Any:
+        found = traced_form(self.base)
+        return self._numbers_of()[key] if found is None else found.flat[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if traced_form(self.base) is None and not is_traced(value):
+            check_maker(root_of(self.base))
+            self._numbers_of()[key] = value
+        else:
+            writable(self.base).flat[key] = value
+
+
+# ---- the array ----------------------------------------------------------------------------------
 
 ndarray = np.ndarray
 _view = ndarray.view
@@ -62,7 +145,7 @@ class RecordedArray(RecordedMemory):
             if not is_traced(key):
                 return _get(self, key)
             found = lift(self)
-        return found[traced_or_same(key)]
+        return found[as_traced(key)]
 
     def __setitem__(self, key: Any, value: Any) -> None:
         found = traced_form(self)
@@ -72,7 +155,7 @@ class RecordedArray(RecordedMemory):
                 _set(self, key, value)
                 return
             found = writable(self)
-        found[traced_or_same(key)] = value
+        found[as_traced(key)] = value
 
     def __iter__(self) -> Iterator[Any]:
         found = traced_form(self)
@@ -103,7 +186,7 @@ class RecordedArray(RecordedMemory):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         out = kwargs.get("out", ())
-        if is_traced(inputs, out) or is_traced(kwargs.get("where")):
+        if is_traced(inputs) or is_traced(out) or is_traced(kwargs.get("where")):
             return call_ufunc(ufunc, method, inputs, kwargs)
         if out:
             kwargs["out"] = tuple(as_plain(x) for x in out)

@@ -28,48 +28,48 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions.nest import Affine, Read, row_major
 
 __all__ = [
-    "Column",
     "LoopRules",
     "Reads",
+    "TracedAxis",
     "constant_ids",
     "each",
     "each_with",
     "elementwise",
     "elementwise_along",
-    "in_loops",
-    "is_wide",
+    "flat_positions",
+    "gather",
+    "gather_along",
+    "is_long",
+    "loop_reduce",
     "loop_rules",
-    "positions_in",
-    "put_in",
-    "reduction",
+    "loop_threshold",
+    "loops_from",
+    "scatter",
     "sparse_loops",
-    "taken",
-    "taken_along",
-    "threshold",
-    "wide_from",
+    "uses_loops",
 ]
 
 _MIN, _MAX, _ADD, _MUL, _EQ, _LE, _LT, _AND, _SELECT = (
     CODES[name] for name in ("min", "max", "add", "mul", "eq", "le", "lt", "and", "select")
 )
 #: Arrays of so many elements may be blocks: what is computed of a block is a loop.
-WIDE = 64
+LOOP_SIZE = 64
 #: From so many times that on, loops are made of any array; nodes of its own elements are put
 #: together to a block. Below, an array that was made element by element stays so: its literal
 #: zeros and its simplifications count, and its code is short.
-ANYWAY = 64
+ALWAYS_FACTOR = 64
 
 
 class _Threshold(threading.local):
-    elements = WIDE
-    anyway = ANYWAY
+    elements = LOOP_SIZE
+    anyway = ALWAYS_FACTOR
     sparse = False
 
 
 _threshold = _Threshold()
 
 
-def threshold() -> int:
+def loop_threshold() -> int:
     """Return the number of elements from which arrays are recorded as loops."""
     return _threshold.elements
 
@@ -89,12 +89,12 @@ def loop_rules() -> LoopRules:
     return LoopRules(_threshold.elements, _threshold.anyway, _threshold.sparse)
 
 
-def is_wide(size: int) -> bool:
+def is_long(size: int) -> bool:
     """Tell whether an array of so many elements is recorded as a loop."""
     return size >= _threshold.elements
 
 
-def in_loops(g: Graph, size: int, *arrays: np.ndarray, weight: int = 1) -> bool:
+def uses_loops(g: Graph, size: int, *arrays: np.ndarray, weight: int = 1) -> bool:
     """Tell whether what has so many elements, made of arrays of ids, is computed by a loop.
 
     It is where that many are wide, and where half of the elements of an array lie in a block.
@@ -118,7 +118,7 @@ def sparse_loops() -> Iterator[None]:
 
 
 @contextmanager
-def wide_from(elements: int, anyway: int = ANYWAY) -> Iterator[None]:
+def loops_from(elements: int, anyway: int = ALWAYS_FACTOR) -> Iterator[None]:
     """Record arrays as loops from another number of elements on, in this thread."""
     before = _threshold.elements, _threshold.anyway
     _threshold.elements, _threshold.anyway = elements, anyway
@@ -130,7 +130,7 @@ def wide_from(elements: int, anyway: int = ANYWAY) -> Iterator[None]:
 
 def constant_ids(g: Graph, array: np.ndarray) -> np.ndarray:
     """Return ids, in the array's shape, of the numbers in an array: a wide one is a table."""
-    if not is_wide(array.size):
+    if not is_long(array.size):
         return g.constants(array)
     return references(g, g.block(np.ascontiguousarray(array).reshape(-1))).reshape(array.shape)
 
@@ -249,7 +249,7 @@ def each_with(
 ) -> np.ndarray:
     """Return the same where ``make`` also gets blocks, whose elements it reads itself."""
     size = math.prod(shape)
-    if not (in_loops(g, size, *operands) or (blocks and is_wide(size))):
+    if not (uses_loops(g, size, *operands) or (blocks and is_long(size))):
         columns = [_nodes(g, np.broadcast_to(ids, shape)) for ids in operands]
         flat = [make(g, *row, *blocks) for row in zip(*columns)]
         return np.array(flat, dtype=np.int64).reshape(shape)
@@ -260,7 +260,7 @@ def each_with(
     return references(g, loops(g, reads.ids, reads.reads, reads.body, shape)[0]).reshape(shape)
 
 
-def reduction(
+def loop_reduce(
     g: Graph,
     operands: Sequence[tuple[np.ndarray, int, Sequence[int]]],
     shape: tuple[int, ...],
@@ -284,7 +284,7 @@ def reduction(
     return references(g, made).reshape(shape[:kept]) if kept else np.array(made, dtype=np.int64)
 
 
-class Column(NamedTuple):
+class TracedAxis(NamedTuple):
     """Ids of coordinates along one axis, which has so many places, so many elements apart."""
 
     ids: np.ndarray
@@ -292,7 +292,9 @@ class Column(NamedTuple):
     size: int
 
 
-def _position(g: Graph, start: int, columns: Sequence[Column], coordinates: Sequence[int]) -> int:
+def _position(
+    g: Graph, start: int, columns: Sequence[TracedAxis], coordinates: Sequence[int]
+) -> int:
     """Emit where an element is; coordinates outside their axis are clamped to its ends."""
     total = start
     for column, i in zip(columns, coordinates):
@@ -301,12 +303,12 @@ def _position(g: Graph, start: int, columns: Sequence[Column], coordinates: Sequ
     return total
 
 
-def taken(
-    g: Graph, ids: np.ndarray, code: int, static: np.ndarray, columns: Sequence[Column]
+def gather(
+    g: Graph, ids: np.ndarray, code: int, static: np.ndarray, columns: Sequence[TracedAxis]
 ) -> np.ndarray:
     """Return ids of elements of a wide array: at static positions plus what columns add."""
     block = as_block(g, ids, code)
-    if not is_wide(static.size):
+    if not is_long(static.size):
         flat = [
             g.element(block, _position(g, g.const(start, I64), columns, row))
             for start, *row in zip(static.tolist(), *(_nodes(g, c.ids) for c in columns))
@@ -321,12 +323,12 @@ def taken(
     return references(g, loops(g, reads.ids, reads.reads, reads.body, static.shape)[0])
 
 
-def taken_along(g: Graph, ids: np.ndarray, code: int, positions: np.ndarray) -> np.ndarray:
+def gather_along(g: Graph, ids: np.ndarray, code: int, positions: np.ndarray) -> np.ndarray:
     """Return ids of elements of each row of ids (rows, n), at positions (rows, k)."""
     rows, n = ids.shape
     starts = np.broadcast_to(np.arange(rows)[:, None] * n, positions.shape).reshape(-1)
-    column = Column(positions.reshape(-1), 1, n)
-    return taken(g, ids, code, starts, [column]).reshape(positions.shape)
+    column = TracedAxis(positions.reshape(-1), 1, n)
+    return gather(g, ids, code, starts, [column]).reshape(positions.shape)
 
 
 def _nodes(g: Graph, ids: np.ndarray) -> list[int]:
@@ -334,12 +336,12 @@ def _nodes(g: Graph, ids: np.ndarray) -> list[int]:
     return [g.node_of(i) for i in ids.ravel().tolist()]
 
 
-def put_in(
+def scatter(
     g: Graph,
     ids: np.ndarray,
     code: int,
     static: np.ndarray,
-    columns: Sequence[Column],
+    columns: Sequence[TracedAxis],
     values: Sequence[int],
 ) -> np.ndarray:
     """Return ids of a wide array with values written to some of its elements, one after the other.
@@ -354,7 +356,7 @@ def put_in(
     return flat.reshape(ids.shape)
 
 
-def _place_or_none(g: Graph, columns: Sequence[Column], at: int, row: Sequence[int]) -> int:
+def _place_or_none(g: Graph, columns: Sequence[TracedAxis], at: int, row: Sequence[int]) -> int:
     """Emit where an element is, -1 where a coordinate is outside its axis."""
     inside = g.const(True, B8)
     for column, i in zip(columns, row):
@@ -365,7 +367,7 @@ def _place_or_none(g: Graph, columns: Sequence[Column], at: int, row: Sequence[i
     return g.emit(_SELECT, inside, at, g.const(-1, I64))
 
 
-def positions_in(g: Graph, static: np.ndarray, columns: Sequence[Column]) -> np.ndarray:
+def flat_positions(g: Graph, static: np.ndarray, columns: Sequence[TracedAxis]) -> np.ndarray:
     """Return ids of positions, static ones plus what columns add; -1 outside an axis."""
 
     def place(body: Graph, start: int, *row: int) -> int:

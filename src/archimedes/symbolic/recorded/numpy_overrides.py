@@ -1,11 +1,16 @@
-"""Arrays made inside a traced function can hold traced values.
+"""What NumPy's functions do inside a recorded function: their arrays can hold traced values.
 
 ``y = np.zeros(3); y[0] = x[1]`` must work in a function that is being recorded, but nothing in
 NumPy's protocols lets an array library take part in ``np.zeros(3)``. So, while at least one
-trace is active, the names of NumPy's creation functions, in the ``numpy`` module and where
-``from numpy import zeros`` bound them, lead to *stands* (``stands.py``): in a thread that is
-tracing to versions whose arrays can take traced values (``recorded_array.py``), in any other to the
-original. When the last trace ends, all is as it was. See docs/decisions/004-numpy-creation.md.
+recording is under way, the names of NumPy's creation functions, in the ``numpy`` module and where
+``from numpy import zeros`` bound them, lead to proxies (``numpy_patching.py``). In a thread that
+records, a proxy calls the version of this file, whose arrays can take traced values
+(``recorded_array.py``); in any other thread it calls the original. When the last recording ends,
+all names are as they were. See docs/decisions/004-numpy-creation.md.
+
+Some classes NumPy writes in Python and offers no protocol for (``np.r_``, ``np.vectorize``). Their
+names lead to classes derived from them, which give them traced arrays as arrays of objects, and
+make a traced array of what they return.
 """
 
 from __future__ import annotations
@@ -20,22 +25,98 @@ import numpy as np
 
 from archimedes.checks import is_traced
 from archimedes.symbolic.core.array import SymbolicArray
-from archimedes.symbolic.core.dispatch import lift
-from archimedes.symbolic.core.trace import (
-    current_trace,
-    is_internal_module,
-    is_tracing,
-    trace_error,
+from archimedes.symbolic.core.conversion import lift
+from archimedes.symbolic.core.trace import current_trace, is_tracing, trace_error
+from archimedes.symbolic.core.traced_value import as_constant
+from archimedes.symbolic.core.user_frames import is_internal_module
+from archimedes.symbolic.recorded.numpy_patching import (
+    DERIVED,
+    Dispatch,
+    array_functions,
+    find_dispatch,
+    is_called_by_user,
+    replace_bound_names,
+    restore_bound_names,
+    take_lists,
+    with_arrays,
 )
-from archimedes.symbolic.core.traced_content import known
-from archimedes.symbolic.recorded import bound_names, python_classes
-from archimedes.symbolic.recorded.list_arguments import array_functions, take_lists, with_arrays
-from archimedes.symbolic.recorded.recorded_array import RecordedArray
+from archimedes.symbolic.recorded.recorded_array import RecordedArray, claimed
 from archimedes.symbolic.recorded.recorded_memory import as_recorded
-from archimedes.symbolic.recorded.recorded_results import claimed
-from archimedes.symbolic.recorded.stands import Dispatch, find_dispatch, is_called_by_user
 
 __all__ = ["install", "uninstall"]
+
+# ---- classes that NumPy writes in Python --------------------------------------------------------
+
+
+def _objects(x: Any) -> Any:
+    """Return a traced array as an array of its elements; anything else unchanged."""
+    if not is_traced(x) or isinstance(x, (list, tuple)):
+        return x
+    traced = lift(x)
+    made = np.empty(traced.shape, dtype=object)
+    for at in np.ndindex(*traced.shape):
+        made[at] = traced[at]
+    return made
+
+
+def _lifted(result: Any) -> Any:
+    if isinstance(result, tuple):
+        return tuple(_lifted(part) for part in result)
+    return lift(result) if is_traced(result) else as_recorded(result)
+
+
+class _LikeBase(type):
+    """The class of classes that take the place of others: instances of those count as theirs."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, cls.__bases__[0])
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, cls.__bases__[0])
+
+
+class _Vectorize(np.vectorize, metaclass=_LikeBase):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not is_tracing():
+            return super().__call__(*args, **kwargs)
+        if is_traced(args) or is_traced(tuple(kwargs.values())):
+            args = tuple(_objects(a) for a in args)
+            kwargs = {key: _objects(value) for key, value in kwargs.items()}
+        return _lifted(super().__call__(*args, **kwargs))
+
+
+class _Ndenumerate(np.ndenumerate, metaclass=_LikeBase):
+    def __init__(self, arr: Any) -> None:
+        super().__init__(_objects(arr) if is_tracing() else arr)
+
+
+def _taking_keys(concatenator: Any) -> Any:
+    """Return what ``np.r_`` or ``np.c_`` is, with a key that may hold traced arrays."""
+
+    class Concatenator(type(concatenator)):  # type: ignore[misc]
+        def __getitem__(self, key: Any) -> Any:
+            if not is_tracing():
+                return concatenator[key]
+            if is_traced(key):
+                key = tuple(map(_objects, key)) if isinstance(key, tuple) else _objects(key)
+            return _lifted(concatenator[key])
+
+    return Concatenator()
+
+
+#: Names in NumPy, and what takes their place while something is recorded.
+VERSIONS: dict[str, Any] = {
+    "r_": _taking_keys(np.r_),
+    "c_": _taking_keys(np.c_),
+    "vectorize": _Vectorize,
+    "ndenumerate": _Ndenumerate,
+}
+DERIVED.update((id(version), (version, getattr(np, n))) for n, version in VERSIONS.items())
+for _name in ("vectorize", "ndenumerate"):
+    VERSIONS[_name].__name__ = VERSIONS[_name].__qualname__ = _name
+
+
+# ---- creation functions -------------------------------------------------------------------------
 
 
 def _recording() -> bool:
@@ -45,7 +126,7 @@ def _recording() -> bool:
 
 def _size(name: str, x: Any) -> Any:
     """Return a size or shape with known traced numbers made concrete."""
-    x = known(x)
+    x = as_constant(x)
     if is_traced(x):
         raise trace_error(
             f"np.{name} was given a traced size",
@@ -215,7 +296,7 @@ class _Replacements:
             if id(original) not in self.stands:
                 self.stands[id(original)] = dispatch.make(original, version)
             self._add(module, name, original, self.stands[id(original)])
-        for name, version in python_classes.VERSIONS.items():
+        for name, version in VERSIONS.items():
             self._add(np, name, getattr(np, name), version)
 
     def _add(self, module: Any, name: str, original: Any, stand: Any) -> None:
@@ -227,14 +308,14 @@ class _Replacements:
         for names, name, original, stand in self.names:
             if names.get(name) is original:
                 names[name] = stand
-        bound_names.replace(is_internal_module, self.stands)
+        replace_bound_names(is_internal_module, self.stands)
 
     def uninstall(self) -> None:
         """Put the functions back."""
         for names, name, original, stand in self.names:
             if names.get(name) is stand:
                 names[name] = original
-        bound_names.restore(self.originals)
+        restore_bound_names(self.originals)
 
 
 _lock = threading.Lock()

@@ -1,39 +1,157 @@
-"""Elementwise application of NumPy ufuncs to traced arrays.
-
-NumPy decides everything but the arithmetic: shapes by its broadcasting of the id arrays, dtypes
-by ``ufunc.resolve_dtypes``. The arithmetic is a row in ``ufuncs.py``.
-"""
+"""Traced arrays made of anything array-like: lifting, dtypes, and the order of memory."""
 
 from __future__ import annotations
 
-import math
-import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import repeat
 from typing import Any
 
 import numpy as np
 
 from archimedes.checks import is_traced
+from archimedes.errors import ShapeDtypeError
 from archimedes.graph.blocks.references import scalar_ids
-from archimedes.graph.dtypes import B8, DTYPES, F64, I64, code_of, is_float
-from archimedes.graph.elementary.table import PROGRAMS
+from archimedes.graph.dtypes import B8, DTYPES, F32, F64, I64, code_of, is_float
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
-from archimedes.symbolic.core.casting import cast_ids, laid_out
-from archimedes.symbolic.core.subclasses import refuse_subclass
-from archimedes.symbolic.core.trace import Trace, current_trace, range_error, trace_error, user_line
-from archimedes.symbolic.core.traced_content import HOLDERS
-from archimedes.symbolic.core.traced_value import TracedValue
-from archimedes.symbolic.core.ufunc_formulas import Loop, int_power
-from archimedes.symbolic.core.ufuncs import UFUNCS
-from archimedes.symbolic.core.wide import constant_ids, elementwise, in_loops, is_wide
+from archimedes.symbolic.core.loop_nests import constant_ids, elementwise, uses_loops
+from archimedes.symbolic.core.trace import Trace, current_trace, range_error, trace_error
+from archimedes.symbolic.core.traced_value import HOLDERS, TracedValue
+from archimedes.symbolic.core.user_frames import user_line
 
-__all__ = ["apply_ufunc", "as_float", "floats", "laid_like", "lift", "lift_many", "wrap"]
+__all__ = [
+    "INT64_LIMIT",
+    "applied",
+    "as_float",
+    "as_operand",
+    "axis_order",
+    "cast",
+    "cast_ids",
+    "copy_in_order",
+    "copy_layout",
+    "floats",
+    "kind_of",
+    "lift",
+    "lift_many",
+    "match_layout",
+    "operand_ids",
+    "refuse_subclass",
+    "resolve_dtypes",
+    "wrap",
+]
+
+
+def axis_order(x: np.ndarray) -> tuple[int, ...] | None:
+    """Return the axes of an array from the slowest to the fastest in memory, None for C order.
+
+    Gaps and reversed axes do not count: it is the order of ``x.copy("K")``.
+
+    >>> axis_order(np.zeros((2, 3))), axis_order(np.zeros((2, 3)).T)
+    (None, (1, 0))
+    """
+    if x.ndim < 2 or x.flags.c_contiguous:
+        return None
+    template = np.empty_like(x, subok=False)
+    if template.flags.c_contiguous:
+        return None
+    return tuple(sorted(range(x.ndim), key=lambda axis: -template.strides[axis]))
+
+
+def copy_in_order(values: np.ndarray, order: tuple[int, ...] | None) -> np.ndarray:
+    """Return a copy with its axes in another order in memory, which owns that memory.
+
+    >>> in_order(np.zeros((2, 3)), (1, 0)).strides
+    (8, 16)
+    """
+    if order is None:
+        return values.copy()
+    shuffled = np.empty([values.shape[axis] for axis in order], values.dtype)
+    made = np.empty_like(shuffled.transpose(np.argsort(order)))
+    made[...] = values
+    return made
+
+
+# ---- arrays of other classes --------------------------------------------------------------------
+
+_PLAIN = frozenset({np.ndarray, np.memmap})
+_OWN = "archimedes."
+#: What to write instead, by the name of the class: importing ``numpy.ma`` takes a while.
+_REMEDIES = {
+    "MaskedArray": "fill its gaps first: x.filled(np.nan), or pass x.data and x.mask",
+    "matrix": "its * and ** are those of matrices: pass np.asarray(x), and write @",
+    "recarray": "pass its columns as arrays, or a struct of them (@arc.struct)",
+}
+
+
+def refuse_subclass(x: Any, name: Callable[[], str], line: Callable[[], str] | None = None) -> None:
+    """Raise for arrays of a class that has rules of its own; ``name`` says what it is.
+
+    Arrays in files (``np.memmap``) are arrays; so are those of this package.
+    """
+    kind = type(x)
+    if kind in _PLAIN or not isinstance(x, np.ndarray) or kind.__module__.startswith(_OWN):
+        return
+    names = [c.__name__ for c in kind.__mro__ if c.__module__.partition(".")[0] == "numpy"]
+    remedy = next((_REMEDIES[n] for n in names if n in _REMEDIES), "pass np.asarray(x)")
+    where = f", at\n  {line()}\n" if line is not None else ", "
+    raise ShapeDtypeError(
+        f"{name()} is a {kind.__module__}.{kind.__qualname__}, whose rules a recorded function "
+        f"would not keep{where}{remedy}."
+    )
+
+
+# ---- dtypes -------------------------------------------------------------------------------------
+
+_TO = {F64: CODES["f64"], F32: CODES["f32"], I64: CODES["i64"]}
+_TRUNCATE, _NE = CODES["truncate"], CODES["ne"]
+
+
+def cast(g: Graph, i: int, target: int) -> int:
+    """Emit the conversion of one node to a dtype, with NumPy's ``astype`` meaning."""
+    source = g.dtype[i]
+    if source == target:
+        return i
+    if target == B8:
+        return g.emit(_NE, i, g.const(0, source))
+    if target == I64 and source in (F64, F32):
+        return g.emit(_TRUNCATE, i)
+    return g.emit(_TO[target], i)
+
+
+def cast_ids(g: Graph, ids: np.ndarray, source: int, target: int) -> np.ndarray:
+    """Convert an array of ids from one dtype to another."""
+    if source == target:
+        return ids
+    return applied(g, ids, source, lambda body, x: cast(body, x, target))
+
+
+def applied(g: Graph, ids: np.ndarray, code: int, make: Callable[[Graph, int], int]) -> np.ndarray:
+    """Append ``make(graph, id)`` for each of an array of ids: one by one, or in a loop if wide."""
+    if uses_loops(g, ids.size, ids):
+        (made,) = elementwise(g, [ids], [code], ids.shape, make)
+        return match_layout(made, ids)
+    ids = scalar_ids(g, ids)
+    flat = [make(g, i) for i in ids.ravel().tolist()]
+    return match_layout(_array(flat, dtype=_ID).reshape(ids.shape), ids)
+
+
+def match_layout(ids: np.ndarray, *sources: np.ndarray) -> np.ndarray:
+    """Give fresh ids the memory order that NumPy's elementwise functions would choose.
+
+    The order decides whether a later ``reshape`` or ``ravel`` is a view, which shows when it is
+    written to. ``sources`` are the ids (one or two arrays) that the new ones were made from.
+    """
+    if ids.ndim < 2 or all(s.flags.c_contiguous for s in sources):
+        return ids
+    template = np.add(*sources) if len(sources) == 2 else np.positive(sources[0])
+    template[...] = ids
+    return template
+
+
+# ---- lifting ------------------------------------------------------------------------------------
 
 # NumPy's own, also while names in its module are replaced (``creation.py``).
-_array, _asarray, _empty, _stack = np.array, np.asarray, np.empty, np.stack
+_array, _asarray, _stack = np.array, np.asarray, np.stack
 _ID = np.dtype(np.int64)
 #: What NumPy's promotion sees: a dtype, or the type of a weak Python number. An operand's *kind*
 #: is its place here.
@@ -42,13 +160,10 @@ _WEAK_FLOAT, _WEAK_INT = len(DTYPES), len(DTYPES) + 1
 #: Kinds of Python numbers by dtype code: a bool counts as NumPy's.
 _WEAK_KINDS = {F64: _WEAK_FLOAT, I64: _WEAK_INT, B8: B8}
 #: Integers of a recording are int64.
-_LIMIT = 2**63
-_COMPARISONS = frozenset(
-    {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal}
-)
+INT64_LIMIT = 2**63
 
 
-def laid_like(x: Any, like: Any) -> Any:
+def copy_layout(x: Any, like: Any) -> Any:
     """Return a traced array as a fresh one in the memory order of another of its shape."""
     ids = np.empty_like(like.ids)
     ids[...] = x.ids
@@ -130,7 +245,7 @@ def _from_objects(array: np.ndarray, trace: Trace) -> Any:
     return wrap(_array([p.ids[()] for p in parts]).reshape(array.shape), parts[0].code, trace)
 
 
-def _kind(x: Any) -> int:
+def kind_of(x: Any) -> int:
     """The kind of a traced array or of a Python number."""
     if isinstance(x, TracedValue):
         return _WEAK_KINDS[x.code] if x.weak else x.code
@@ -158,12 +273,12 @@ def lift_many(items: Sequence[Any], weak: bool = False) -> list[Any]:
 
     With ``weak``, Python numbers adapt to the arrays, as they do in operators and ``np.where``.
     """
-    ready = [_operand(x) for x in items]
+    ready = [as_operand(x) for x in items]
     if not ready:
         return []
-    code = _common_dtype(frozenset([_kind(x) for x in ready]), weak)
+    code = _common_dtype(frozenset([kind_of(x) for x in ready]), weak)
     trace = current_trace()
-    return [TracedValue.array(_ids(trace, x, code), code, trace) for x in ready]
+    return [TracedValue.array(operand_ids(trace, x, code), code, trace) for x in ready]
 
 
 def as_float(x: Any) -> Any:
@@ -180,29 +295,27 @@ def floats(*arrays: Any) -> list[Any]:
     return lift_many([as_float(a) for a in arrays])
 
 
-def _operand(x: Any) -> Any:
+def as_operand(x: Any) -> Any:
     """Return Python numbers as they are and anything else as a traced array."""
     if isinstance(x, TracedValue) or type(x) is float or type(x) is int:
         return x
     return lift(x)
 
 
-def _ids(trace: Trace, x: Any, code: int) -> np.ndarray:
+def operand_ids(trace: Trace, x: Any, code: int) -> np.ndarray:
     """Return the ids of an operand, converted to a dtype."""
     if isinstance(x, TracedValue):
         ids = x.ids if x.owner is trace else trace.elements_of(x)
         return ids if x.code == code else cast_ids(trace.graph, ids, x.code, code)
-    if code == I64 and not -_LIMIT <= x < _LIMIT:
+    if code == I64 and not -INT64_LIMIT <= x < INT64_LIMIT:
         raise range_error(x)
     return _array(trace.graph.const(x, code), dtype=_ID)
 
 
-def _is_wide(x: Any) -> bool:
-    return type(x) is int and not -_LIMIT <= x < _LIMIT
-
-
 @cache
-def _resolved(ufunc: np.ufunc, kinds: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def resolve_dtypes(
+    ufunc: np.ufunc, kinds: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the dtype codes that NumPy's loop takes and gives."""
     tokens = [_TOKENS[k] for k in kinds]
     if min(kinds) >= _WEAK_FLOAT:
@@ -219,120 +332,3 @@ def _resolved(ufunc: np.ufunc, kinds: tuple[int, ...]) -> tuple[tuple[int, ...],
             "Convert the operands first, for example with x.astype(float).",
         )
     return tuple(takes), tuple(gives)  # type: ignore[arg-type]
-
-
-def _columns(operands: Sequence[np.ndarray]) -> tuple[tuple[int, ...], list[list[int]]]:
-    """Return the shape that one or two operands broadcast to, and the ids of each in C order."""
-    shape = operands[0].shape
-    if len(operands) == 2 and operands[1].shape != shape:
-        shape = np.broadcast(*operands).shape
-    return shape, [_spread(ids, shape) for ids in operands]
-
-
-def _spread(ids: np.ndarray, shape: tuple[int, ...]) -> list[int]:
-    if ids.shape != shape:
-        wide = _empty(shape, _ID)
-        wide[...] = ids
-        ids = wide
-    return ids.ravel().tolist()
-
-
-def apply_ufunc(
-    ufunc: np.ufunc, inputs: Sequence[Any], dtype: Any = None, number: bool = False
-) -> Any:
-    """Apply a row of the ufunc table elementwise; ``number`` makes results Python numbers."""
-    trace = current_trace()
-    ready = [_operand(x) for x in inputs]
-    takes, gives = _resolved(ufunc, tuple([_kind(x) for x in ready]))
-    if dtype is not None:
-        wanted = code_of(np.dtype(dtype))
-        if wanted is None:
-            raise trace_error(f"dtype {dtype} cannot be traced", "Use float64 or float32.")
-        takes = tuple(wanted for _ in takes)
-        gives = tuple(wanted for _ in gives)
-    if takes[0] == I64 and ufunc in _COMPARISONS and any(map(_is_wide, ready)):
-        # NumPy compares with an integer of any size: beyond int64, infinity does as well.
-        ready = [math.copysign(math.inf, x) if _is_wide(x) else x for x in ready]
-        takes = (F64, F64)
-    operands = [_ids(trace, x, code) for x, code in zip(ready, takes)]
-    what = UFUNCS[ufunc][takes[0]]
-    # Operands that broadcast against each other may give more than any of them has.
-    if operands[0].size >= _ANY or operands[-1].size >= _ANY:
-        wide = _in_loops(what, operands, takes, gives, trace, number)
-        if wide is not None:
-            return wide
-    if trace.graph.referenced:
-        operands = [scalar_ids(trace.graph, ids) for ids in operands]
-    shape, columns = _columns(operands)
-    if isinstance(what, int):
-        flat = list(map(trace.graph.emit, repeat(what), *columns))
-    else:
-        flat = list(map(what, repeat(Loop(trace.graph, takes[0])), *columns))
-    if len(gives) == 1:
-        return _result(flat, shape, operands, gives[0], trace, number)
-    several = zip(*flat) if flat else ((),) * len(gives)
-    return tuple(
-        _result(ids, shape, operands, code, trace, number) for ids, code in zip(several, gives)
-    )
-
-
-#: Two arrays, each of fewer elements than this, give none that is a loop.
-_ANY = 8
-#: What an elementary function costs, which is a program, and what a formula does, in operations.
-_HEAVY, _FORMULA = 16, 4
-_ELEMENTARY = frozenset(CODES[name] for name in PROGRAMS)
-
-
-def _in_loops(
-    what: Any,
-    operands: Sequence[np.ndarray],
-    takes: Sequence[int],
-    gives: Sequence[int],
-    trace: Trace,
-    number: bool,
-) -> Any:
-    """Apply a row of the ufunc table to wide arrays; None where they are not."""
-    if len(operands) == 1 and not is_wide(operands[0].size):
-        return None
-    shape = np.broadcast(*operands).shape
-    if what is int_power and operands[1].size > 1:
-        return None
-    size = math.prod(shape)
-    weight = (_HEAVY if what in _ELEMENTARY else 1) if isinstance(what, int) else _FORMULA
-    # An outer product has many more elements than what it is made of: no literals among them.
-    spread = size // max(1, sum(map(_size, operands)))
-    if not in_loops(trace.graph, size, *operands, weight=max(weight, min(spread, _HEAVY))):
-        return None
-
-    def make(body: Graph, *inputs: int) -> Any:
-        if isinstance(what, int):
-            return body.emit(what, *inputs)
-        return what(Loop(body, takes[0]), *inputs)
-
-    made = elementwise(trace.graph, operands, takes, shape, make)
-    results = [_wrapped(ids, operands, code, trace) for ids, code in zip(made, gives)]
-    return results[0] if len(gives) == 1 else tuple(results)
-
-
-def _wrapped(ids: np.ndarray, operands: Sequence[np.ndarray], code: int, trace: Trace) -> Any:
-    return TracedValue.array(laid_out(ids, *operands) if ids.ndim > 1 else ids, code, trace)
-
-
-_size = operator.attrgetter("size")
-
-
-def _result(
-    flat: Sequence[int],
-    shape: tuple[int, ...],
-    operands: Sequence[np.ndarray],
-    code: int,
-    trace: Trace,
-    number: bool,
-) -> Any:
-    ids = _array(flat, dtype=_ID).reshape(shape)
-    if len(shape) > 1:
-        ids = laid_out(ids, *operands)
-    if shape:
-        return TracedValue.array(ids, code, trace)
-    form = TracedValue.number if number else TracedValue.scalar
-    return form(ids, code, trace)

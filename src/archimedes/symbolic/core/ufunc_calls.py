@@ -1,24 +1,175 @@
-"""The ways NumPy calls a ufunc: plain, reduce, accumulate, outer, and with out/where/dtype."""
+"""Elementwise application of NumPy ufuncs to traced arrays.
+
+NumPy decides everything but the arithmetic: shapes by its broadcasting of the id arrays, dtypes
+by ``ufunc.resolve_dtypes``. The arithmetic is a row in ``ufuncs.py``.
+"""
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 
-from archimedes.graph.dtypes import B8
-from archimedes.symbolic.core.dispatch import apply_ufunc, laid_like, lift, wrap
+from archimedes.graph.blocks.references import scalar_ids
+from archimedes.graph.dtypes import B8, F64, I64, code_of
+from archimedes.graph.elementary.table import PROGRAMS
+from archimedes.graph.ops import CODES
+from archimedes.graph.program import Graph
+from archimedes.symbolic.core.array_scans import accumulate_rows, fold_rows
+from archimedes.symbolic.core.conversion import (
+    INT64_LIMIT,
+    as_operand,
+    copy_layout,
+    kind_of,
+    lift,
+    match_layout,
+    operand_ids,
+    resolve_dtypes,
+    wrap,
+)
 from archimedes.symbolic.core.indexing import static_key
+from archimedes.symbolic.core.loop_nests import elementwise, is_long, loop_reduce, uses_loops
 from archimedes.symbolic.core.registry import ADOPTERS, GUFUNCS, UFUNC_METHODS, ufunc_method
-from archimedes.symbolic.core.steps import accumulated, folded
-from archimedes.symbolic.core.trace import current_trace, trace_error
-from archimedes.symbolic.core.traced_content import HOLDERS
-from archimedes.symbolic.core.traced_value import TracedValue
-from archimedes.symbolic.core.ufuncs import UFUNCS
-from archimedes.symbolic.core.wide import in_loops, reduction
+from archimedes.symbolic.core.trace import Trace, current_trace, trace_error
+from archimedes.symbolic.core.traced_value import HOLDERS, TracedValue
+from archimedes.symbolic.core.ufuncs import UFUNCS, Loop, int_power
 
-__all__ = ["call_ufunc", "finish", "fold_axis", "target"]
+# NumPy's own, also while names in its module are replaced.
+_array, _empty = np.array, np.empty
+_ID = np.dtype(np.int64)
+
+__all__ = ["apply_ufunc", "call_ufunc", "finish", "fold_axis", "target"]
+_COMPARISONS = frozenset(
+    {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal}
+)
+
+
+def _exceeds_int64(x: Any) -> bool:
+    return type(x) is int and not -INT64_LIMIT <= x < INT64_LIMIT
+
+
+def _columns(operands: Sequence[np.ndarray]) -> tuple[tuple[int, ...], list[list[int]]]:
+    """Return the shape that one or two operands broadcast to, and the ids of each in C order."""
+    shape = operands[0].shape
+    if len(operands) == 2 and operands[1].shape != shape:
+        shape = np.broadcast(*operands).shape
+    return shape, [_spread(ids, shape) for ids in operands]
+
+
+def _spread(ids: np.ndarray, shape: tuple[int, ...]) -> list[int]:
+    if ids.shape != shape:
+        wide = _empty(shape, _ID)
+        wide[...] = ids
+        ids = wide
+    return ids.ravel().tolist()
+
+
+def apply_ufunc(
+    ufunc: np.ufunc, inputs: Sequence[Any], dtype: Any = None, number: bool = False
+) -> Any:
+    """Apply a row of the ufunc table elementwise; ``number`` makes results Python numbers."""
+    trace = current_trace()
+    ready = [as_operand(x) for x in inputs]
+    takes, gives = resolve_dtypes(ufunc, tuple([kind_of(x) for x in ready]))
+    if dtype is not None:
+        wanted = code_of(np.dtype(dtype))
+        if wanted is None:
+            raise trace_error(f"dtype {dtype} cannot be traced", "Use float64 or float32.")
+        takes = tuple(wanted for _ in takes)
+        gives = tuple(wanted for _ in gives)
+    if takes[0] == I64 and ufunc in _COMPARISONS and any(map(_exceeds_int64, ready)):
+        # NumPy compares with an integer of any size: beyond int64, infinity does as well.
+        ready = [math.copysign(math.inf, x) if _exceeds_int64(x) else x for x in ready]
+        takes = (F64, F64)
+    operands = [operand_ids(trace, x, code) for x, code in zip(ready, takes)]
+    what = UFUNCS[ufunc][takes[0]]
+    # Operands that broadcast against each other may give more than any of them has.
+    if operands[0].size >= _ANY or operands[-1].size >= _ANY:
+        wide = _in_loops(what, operands, takes, gives, trace, number)
+        if wide is not None:
+            return wide
+    if trace.graph.referenced:
+        operands = [scalar_ids(trace.graph, ids) for ids in operands]
+    shape, columns = _columns(operands)
+    if isinstance(what, int):
+        flat = list(map(trace.graph.emit, repeat(what), *columns))
+    else:
+        flat = list(map(what, repeat(Loop(trace.graph, takes[0])), *columns))
+    if len(gives) == 1:
+        return _result(flat, shape, operands, gives[0], trace, number)
+    several = zip(*flat) if flat else ((),) * len(gives)
+    return tuple(
+        _result(ids, shape, operands, code, trace, number) for ids, code in zip(several, gives)
+    )
+
+
+#: Two arrays, each of fewer elements than this, give none that is a loop.
+_ANY = 8
+#: What an elementary function costs, which is a program, and what a formula does, in operations.
+_HEAVY, _FORMULA = 16, 4
+_ELEMENTARY = frozenset(CODES[name] for name in PROGRAMS)
+
+
+def _in_loops(
+    what: Any,
+    operands: Sequence[np.ndarray],
+    takes: Sequence[int],
+    gives: Sequence[int],
+    trace: Trace,
+    number: bool,
+) -> Any:
+    """Apply a row of the ufunc table to wide arrays; None where they are not."""
+    if len(operands) == 1 and not is_long(operands[0].size):
+        return None
+    shape = np.broadcast(*operands).shape
+    if what is int_power and operands[1].size > 1:
+        return None
+    size = math.prod(shape)
+    weight = (_HEAVY if what in _ELEMENTARY else 1) if isinstance(what, int) else _FORMULA
+    # An outer product has many more elements than what it is made of: no literals among them.
+    spread = size // max(1, sum(map(_size, operands)))
+    if not uses_loops(trace.graph, size, *operands, weight=max(weight, min(spread, _HEAVY))):
+        return None
+
+    def make(body: Graph, *inputs: int) -> Any:
+        if isinstance(what, int):
+            return body.emit(what, *inputs)
+        return what(Loop(body, takes[0]), *inputs)
+
+    made = elementwise(trace.graph, operands, takes, shape, make)
+    results = [_wrapped(ids, operands, code, trace) for ids, code in zip(made, gives)]
+    return results[0] if len(gives) == 1 else tuple(results)
+
+
+def _wrapped(ids: np.ndarray, operands: Sequence[np.ndarray], code: int, trace: Trace) -> Any:
+    return TracedValue.array(match_layout(ids, *operands) if ids.ndim > 1 else ids, code, trace)
+
+
+_size = operator.attrgetter("size")
+
+
+def _result(
+    flat: Sequence[int],
+    shape: tuple[int, ...],
+    operands: Sequence[np.ndarray],
+    code: int,
+    trace: Trace,
+    number: bool,
+) -> Any:
+    ids = _array(flat, dtype=_ID).reshape(shape)
+    if len(shape) > 1:
+        ids = match_layout(ids, *operands)
+    if shape:
+        return TracedValue.array(ids, code, trace)
+    form = TracedValue.number if number else TracedValue.scalar
+    return form(ids, code, trace)
+
+
+# ---- methods of ufuncs --------------------------------------------------------------------------
 
 
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -139,7 +290,7 @@ def fold_axis(
     rest = moved.shape[len(axes) :]
     count = int(np.prod(moved.shape[: len(axes)], dtype=int))
     rows = moved.reshape(count, *rest)
-    wide = folded(combine, TracedValue.array(rows, x.code, x.owner))
+    wide = fold_rows(combine, TracedValue.array(rows, x.code, x.owner))
     if wide is not None:
         wide = wide if start is None else combine(lift(start), wide)
         return np.expand_dims(wide, axes) if keepdims else wide
@@ -173,14 +324,14 @@ def _fold_in_loops(x: Any, axes: Sequence[int], combine: Any, start: Any) -> Any
     """Reduce a wide array; None where it is not, or where there is no such loop."""
     name = _COMBINE[combine][x.code] if combine in _COMBINE else ""
     trace = current_trace()
-    if not name or not axes or not in_loops(trace.graph, x.size, trace.elements_of(x)):
+    if not name or not axes or not uses_loops(trace.graph, x.size, trace.elements_of(x)):
         return None
     kept = [axis for axis in range(x.ndim) if axis not in axes]
     order = [*kept, *sorted(axes)]
     places = [order.index(axis) for axis in range(x.ndim)]
     shape = tuple(x.shape[axis] for axis in order)
     operand = (trace.elements_of(x), x.code, places)
-    made = reduction(trace.graph, [operand], shape, len(kept), lambda body, i: i, name)
+    made = loop_reduce(trace.graph, [operand], shape, len(kept), lambda body, i: i, name)
     if len(kept) > 1 and not x.ids.flags.c_contiguous:
         made, ids = np.add.reduce(x.ids, axis=tuple(axes)), made  # for its order in memory
         made[...] = ids
@@ -205,9 +356,9 @@ def _accumulate(ufunc: np.ufunc, x: Any, axis: int = 0, dtype: Any = None, out: 
     if dtype is None and x.code == B8 and ufunc in (np.add, np.multiply):
         x = x.astype(np.int64)  # NumPy counts bools
     moved = np.moveaxis(x, axis, 0)
-    wide = accumulated(ufunc, moved)
+    wide = accumulate_rows(ufunc, moved)
     if wide is not None:
-        return laid_like(np.moveaxis(wide, 0, axis), x)
+        return copy_layout(np.moveaxis(wide, 0, axis), x)
     rows = [wrap(row, x.code, x.owner) for row in moved.ids]
     totals = rows[:1]
     for row in rows[1:]:

@@ -1,15 +1,9 @@
-"""Sorting of wide arrays in loops: a network where they are short, else merging.
-
-The network is Batcher's (``sorting.py``), its stages loops over the array; pairs of one stage have
-no element in common, so each element finds its partner by itself. Longer arrays are merged: of
-sorted runs twice as long ones are made, element after element, n steps for each doubling. Loops
-find the positions that sort an array, which are integers and have no derivatives (``Sort``, of
-which these loops are the code); the sorted array is then read at these positions.
-"""
+"""Sorting and searching, scalarized or in loops."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,12 +14,21 @@ from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Scan, Sort
 from archimedes.graph.regions.nest import Affine, row_major
-from archimedes.symbolic.core.wide import elementwise
+from archimedes.symbolic.core.conversion import wrap
+from archimedes.symbolic.core.loop_nests import (
+    each,
+    each_with,
+    elementwise,
+    gather_along,
+    uses_loops,
+)
+from archimedes.symbolic.core.trace import current_trace
 
-__all__ = ["sorted_positions"]
+__all__ = ["count_below", "count_traced", "exchanges", "sort_in_loops", "sort_in_nodes"]
 
-_ADD, _SUB, _MUL, _AND, _OR, _LT, _LE, _EQ, _SELECT, _STOP = (
-    CODES[name] for name in ("add", "sub", "mul", "and", "or", "lt", "le", "eq", "select", "stop")
+_ADD, _SUB, _MUL, _AND, _OR, _NOT, _LT, _LE, _EQ, _SELECT, _STOP = (
+    CODES[name]
+    for name in ("add", "sub", "mul", "and", "or", "not", "lt", "le", "eq", "select", "stop")
 )
 #: Rows from this length on are merged: n log2(n) steps, one after the other, not half the square
 #: of the logarithm, which lanes take many at a time.
@@ -186,3 +189,144 @@ def _exchanged(
 
 def _is_first(g: Graph, i: int, p: int, r: int) -> int:
     return g.emit(_EQ, g.emit(_AND, i, p), r)
+
+
+# ---- networks and search ------------------------------------------------------------------------
+
+
+def exchanges(n: int) -> Iterator[tuple[int, int]]:
+    """Yield the pairs (low, high) of Batcher's network for n elements, in order.
+
+    >>> list(exchanges(3))
+    [(0, 2), (0, 1), (1, 2)]
+    """
+    if n < 2:
+        return
+    p = top = 1 << ((n - 1).bit_length() - 1)
+    while p:
+        q, r, d = top, 0, p
+        while d:
+            yield from ((i, i + d) for i in range(n - d) if i & p == r)
+            d, q, r = q - p, q >> 1, p
+        p >>= 1
+
+
+def _precedes(g: Graph, a: int, b: int) -> int:
+    """Emit whether a sorts strictly before b: nan comes last, as in NumPy."""
+    if not is_float(g.dtype[a]):
+        return g.emit(_LT, a, b)
+    return g.emit(_AND, g.emit(_NOT, g.emit(_LE, b, a)), g.emit(_EQ, a, a))
+
+
+def _before(g: Graph, a: tuple[int, ...], b: tuple[int, ...]) -> int:
+    """Emit whether one record precedes another in the order of its keys, the first foremost."""
+    result = _precedes(g, a[-1], b[-1])
+    for x, y in zip(a[-2::-1], b[-2::-1]):
+        # Where the later keys say yes it is enough that y is not smaller.
+        not_after = g.emit(_NOT, _precedes(g, y, x))
+        result = g.emit(_SELECT, result, not_after, _precedes(g, x, y))
+    return result
+
+
+def sort_keys(g: Graph, columns: list[list[int]]) -> list[list[int]]:
+    """Sort records given as columns of ids (first column foremost); returns sorted columns."""
+    records = list(zip(*columns))
+    for low, high in exchanges(len(records)):
+        a, b = records[low], records[high]
+        swap = _before(g, b, a)
+        records[low] = tuple(g.emit(_SELECT, swap, y, x) for x, y in zip(a, b))
+        records[high] = tuple(g.emit(_SELECT, swap, x, y) for x, y in zip(a, b))
+    return [list(column) for column in zip(*records)]
+
+
+def sort_in_nodes(flat: list[np.ndarray], by_position: bool, column: int) -> np.ndarray:
+    """Sort rows of ids, exchange by exchange."""
+    g = current_trace().graph
+    numbers = [g.const(k, I64) for k in range(flat[0].shape[-1])]
+    rows = [
+        sort_keys(g, [*(f[r].tolist() for f in flat), *[numbers] * by_position])[column]
+        for r in range(len(flat[0]))
+    ]
+    return np.array(rows, dtype=np.int64)
+
+
+def sort_in_loops(flat: list[np.ndarray], keys: list[Any], column: int | None) -> np.ndarray:
+    """Sort rows of ids in loops: positions, or the sorted elements of a column."""
+    g = current_trace().graph
+    places = sorted_positions(g, flat, [k.code for k in keys], _before)
+    return places if column is None else gather_along(g, flat[column], keys[column].code, places)
+
+
+# ---- search ------------------------------------------------------------------------------------
+
+
+def count_below(table: np.ndarray, v: Any, side: str) -> Any:
+    """Count the entries of a static sorted table below (``left``) or up to (``right``) each v.
+
+    Binary search with one table lookup per level, so that the cost grows with log2 of the length.
+    A nan counts as larger than every entry; the table itself must hold none.
+    """
+    trace = current_trace()
+    n = len(table)
+    levels = n.bit_length()
+    top = np.inf if table.dtype.kind == "f" else np.iinfo(np.int64).max
+    # Entry 0 stands before the table: a search position p says that p entries are below.
+    padded = np.concatenate([table[:1], table, np.full(2**levels - 1 - n, top, table.dtype)])
+
+    def search(g: Graph, x: int) -> int:
+        at = g.const(0, I64)
+        for level in reversed(range(levels)):
+            further = g.emit(_ADD, at, g.const(1 << level, I64))
+            entry = g.lookup(padded, further)
+            stop = g.emit(_LE, x, entry) if side == "left" else g.emit(_LT, x, entry)
+            at = g.emit(_SELECT, stop, at, further)
+        # Only x beyond every entry (inf, nan) can run into the padding.
+        return g.emit(CODES["min"], at, g.const(n, I64))
+
+    ids = trace.elements_of(v)
+    return wrap(each(trace.graph, [ids], [v.code], v.shape, search), I64, trace)
+
+
+def _is_below(g: Graph, entry: int, x: int, side: str) -> int:
+    """Emit whether an entry of a sorted table is to be counted."""
+    if side == "left":
+        return _precedes(g, entry, x)
+    return g.emit(_NOT, _precedes(g, x, entry))
+
+
+def count_traced(a: Any, v: Any, side: str) -> Any:
+    """Count as ``count_below`` does, in a traced table, one comparison per entry."""
+    trace = current_trace()
+    if uses_loops(trace.graph, a.size, trace.elements_of(a)):
+        return _count_in_block(a, v, side)
+    table = trace.ids_of(a).tolist()
+
+    def count(g: Graph, x: int, *entries: int) -> int:
+        at = g.const(0, I64)
+        for k, entry in enumerate(entries):
+            at = g.emit(_SELECT, _is_below(g, entry, x, side), g.const(k + 1, I64), at)
+        return at
+
+    given = [trace.elements_of(v), *(np.array(i) for i in table)]
+    made = each(trace.graph, given, [v.code] * len(given), v.shape, count)
+    return wrap(made, I64, trace)
+
+
+def _count_in_block(a: Any, v: Any, side: str) -> Any:
+    """Count by binary search in a wide traced table."""
+    trace = current_trace()
+    g, n = trace.graph, a.size
+    block = as_block(g, trace.elements_of(a), a.code)
+
+    def search(body: Graph, x: int, table: int) -> int:
+        at, least = body.const(0, I64), body.const(n, I64)
+        for level in reversed(range(n.bit_length())):
+            further = body.emit(_ADD, at, body.const(1 << level, I64))
+            entry = body.element(table, body.emit(_ADD, further, body.const(-1, I64)))
+            inside = body.emit(_LE, further, least)
+            ahead = body.emit(_AND, inside, _is_below(body, entry, x, side))
+            at = body.emit(_SELECT, ahead, further, at)
+        return at
+
+    ids = trace.elements_of(v)
+    return wrap(each_with(g, [ids], [v.code], [block], v.shape, search), I64, trace)

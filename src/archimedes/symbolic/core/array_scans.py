@@ -11,12 +11,11 @@ from archimedes.graph.blocks.references import as_block, references
 from archimedes.graph.dtypes import DTYPES, block_type
 from archimedes.graph.passes import prune
 from archimedes.graph.regions import Scan
-from archimedes.symbolic.core.casting import cast_ids
-from archimedes.symbolic.core.dispatch import lift, wrap
+from archimedes.symbolic.core.conversion import cast_ids, lift, wrap
+from archimedes.symbolic.core.loop_nests import loops_from, uses_loops
 from archimedes.symbolic.core.trace import Trace, current_trace
-from archimedes.symbolic.core.wide import in_loops, wide_from
 
-__all__ = ["accumulated", "array_input", "array_of", "array_value", "folded", "stepped"]
+__all__ = ["accumulate_rows", "array_input", "array_of", "array_value", "fold_rows", "scan_rows"]
 
 #: (carried arrays, rows of this step) -> (carried arrays, rows to keep)
 Step = Callable[[list[Any], list[Any]], tuple[Sequence[Any], Sequence[Any]]]
@@ -46,7 +45,7 @@ def array_of(trace: Trace, node: int, shape: tuple[int, ...], code: int) -> Any:
     return wrap(ids, code, trace)
 
 
-def stepped(step: Step, carry: Sequence[Any], rows: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+def scan_rows(step: Step, carry: Sequence[Any], rows: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """Take ``carry, out = step(carry, row)`` along the first axis of rows, as one loop.
 
     All are traced arrays; steps may use others. In a step every array is computed by loops.
@@ -54,7 +53,7 @@ def stepped(step: Step, carry: Sequence[Any], rows: Sequence[Any]) -> tuple[list
     """
     trace, count = current_trace(), len(rows[0])
     codes = [a.code for a in carry]
-    with Trace() as inner, wide_from(2, 1):
+    with Trace() as inner, loops_from(2, 1):
         start = [array_input(inner, a.shape, a.code) for a in carry]
         taken = [array_input(inner, a.shape[1:], a.code) for a in rows]
         new, outs = step(start, taken)
@@ -73,14 +72,14 @@ def stepped(step: Step, carry: Sequence[Any], rows: Sequence[Any]) -> tuple[list
 def _in_steps(ufunc: Any, x: Any) -> bool:
     """Tell whether a ufunc combines the rows of an array in a loop."""
     trace, kind = current_trace(), DTYPES[x.code]
-    if len(x) < 2 or not x.size or not in_loops(trace.graph, x.size, trace.elements_of(x)):
+    if len(x) < 2 or not x.size or not uses_loops(trace.graph, x.size, trace.elements_of(x)):
         return False
     if not isinstance(ufunc, np.ufunc) or (ufunc.nin, ufunc.nout) != (2, 1):
         return False
     return ufunc.resolve_dtypes((kind, kind, None))[-1] == kind
 
 
-def accumulated(ufunc: Any, x: Any) -> Any:
+def accumulate_rows(ufunc: Any, x: Any) -> Any:
     """Combine each row of a wide array with all before, in order; None where it is not wide."""
     if not _in_steps(ufunc, x):
         return None
@@ -89,11 +88,11 @@ def accumulated(ufunc: Any, x: Any) -> Any:
         total = ufunc(*carry, *row)
         return [total], [total]
 
-    return np.concatenate([x[:1], stepped(step, [x[0]], [x[1:]])[1][0]])
+    return np.concatenate([x[:1], scan_rows(step, [x[0]], [x[1:]])[1][0]])
 
 
-def folded(ufunc: Any, x: Any) -> Any:
+def fold_rows(ufunc: Any, x: Any) -> Any:
     """Combine all rows of a wide array, in order; None where it is not wide."""
     if not _in_steps(ufunc, x):
         return None
-    return stepped(lambda carry, row: ([ufunc(*carry, *row)], []), [x[0]], [x[1:]])[0][0]
+    return scan_rows(lambda carry, row: ([ufunc(*carry, *row)], []), [x[0]], [x[1:]])[0][0]

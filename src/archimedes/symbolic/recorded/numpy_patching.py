@@ -1,0 +1,310 @@
+"""What stands for a function of NumPy while something is recorded.
+
+A *stand* leads to a version of the function that knows traced values in threads that record, and
+to the original in all others. It equals the original, and has its class, name, text and hash.
+Native code does this in a few nanoseconds (``Backend.thread_dispatch``), so that other threads are
+not slowed; where there is none, Python does. See docs/decisions/004-numpy-creation.md.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from types import FrameType, ModuleType
+from typing import Any, Protocol
+
+import numpy as np
+
+from archimedes.checks import is_traced
+from archimedes.symbolic.core.conversion import lift
+from archimedes.symbolic.core.trace import is_tracing
+from archimedes.symbolic.core.user_frames import is_internal, treat_as_numpy
+
+__all__ = [
+    "DERIVED",
+    "Dispatch",
+    "ProxyBase",
+    "array_functions",
+    "find_dispatch",
+    "is_called_by_user",
+    "is_proxy",
+    "original_of",
+    "replace_bound_names",
+    "restore_bound_names",
+    "take_lists",
+    "use_native",
+    "with_arrays",
+]
+
+treat_as_numpy(__name__)
+
+
+class _Text:
+    """The text of a stand is that of its function: ``numpy.ma`` reads it when it is imported."""
+
+    def __get__(self, stand: Any, owner: type) -> str:
+        own = "What stands for a NumPy function while a recording is under way."
+        return own if stand is None else stand.original.__doc__
+
+
+class ProxyBase:  # noqa: D101  see _Text
+    __slots__ = ()
+    original: Any
+
+    __class__ = property(lambda self: type(self.original))
+    __doc__ = _Text()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.original, name)
+
+    def __eq__(self, other: object) -> bool:
+        return self.original is (getattr(other, "original", None) if is_proxy(other) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.original)
+
+    def __repr__(self) -> str:
+        return repr(self.original)
+
+    def __reduce__(self) -> Any:
+        module = getattr(self.original, "__module__", None) or "numpy"
+        return _function_named, (module, self.original.__name__)
+
+
+def _function_named(module: str, name: str) -> Any:
+    return getattr(import_module(module), name)
+
+
+def is_proxy(value: Any) -> bool:
+    """Return whether a value stands for a function of NumPy."""
+    return issubclass(type(value), ProxyBase)
+
+
+#: Other things that stand for something of NumPy's, by id: both.
+DERIVED: dict[int, tuple[Any, Any]] = {}
+
+
+def original_of(value: Any) -> Any:
+    """Return what a value stands for, or the value itself.
+
+    A module that has bound ``np.zeros`` reads the same, whether or not another thread records.
+    """
+    if is_proxy(value):
+        return value.original
+    return DERIVED.get(id(value), (value, value))[1]
+
+
+class Dispatch(Protocol):
+    """Makes stands, and keeps track of the threads that are recording."""
+
+    def make(self, original: Any, version: Any) -> Any:
+        """Return a callable: ``version`` in threads that are recording, ``original`` in others."""
+
+    def begin(self) -> None:
+        """Mark this thread as recording."""
+
+    def end(self) -> None:
+        """Mark this thread as no longer recording."""
+
+
+class _Proxy(ProxyBase):
+    __slots__ = ("original", "version")
+    __doc__ = _Text()
+
+    def __init__(self, original: Any, version: Any) -> None:
+        self.original, self.version = original, version
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return (self.version if is_tracing() else self.original)(*args, **kwargs)
+
+
+class _PythonDispatch:
+    make = staticmethod(_Proxy)
+
+    def begin(self) -> None:
+        pass
+
+    end = begin
+
+
+_python = _PythonDispatch()
+_native: Callable[[type, bool], Dispatch | None] | None = None
+
+
+def use_native(source: Callable[[type, bool], Dispatch | None]) -> None:
+    """Have stands made by native code.
+
+    ``source(base, needed)`` returns what makes them, of a class derived from ``base``, or None:
+    where there is none, and unless it is ``needed`` also where it would have to be loaded.
+    """
+    global _native
+    _native = source
+
+
+def find_dispatch() -> Dispatch:
+    """Return what makes stands now: native code is loaded if there are threads to be slowed."""
+    native = None if _native is None else _native(ProxyBase, threading.active_count() > 1)
+    return _python if native is None else native
+
+
+def is_called_by_user(frame: FrameType | None) -> bool:
+    """Return whether a function was called, from a frame, by neither NumPy nor our machinery."""
+    if frame is not None and frame.f_code is _Proxy.__call__.__code__:
+        frame = frame.f_back
+    return frame is not None and not is_internal(frame)
+
+
+# ---- names bound by `from numpy import` ---------------------------------------------------------
+
+#: Modules of users that were looked at -> how many names they had then.
+_seen: dict[str, int] = {}
+#: Modules that are none of a user's.
+_others: set[str] = set()
+#: How many modules there were when all were looked at.
+_count = 0
+#: Where functions are bound: the globals, the name there, the function.
+_places: list[tuple[dict[str, Any], str, Any]] = []
+
+
+def _names_of(module: Any) -> dict[str, Any]:
+    """Return the names of a module as they are: one that loads when it is looked at does not."""
+    try:
+        names = object.__getattribute__(module, "__dict__")
+    except AttributeError:
+        return {}
+    return names if isinstance(names, dict) else {}
+
+
+def _look(module: str, names: dict[str, Any], stands: Mapping[int, Any]) -> None:
+    if _seen.get(module) == len(names):
+        return
+    known = {place[1] for place in _places if place[0] is names}
+    for name, value in list(names.items()):
+        if id(value) in stands and name not in known:
+            _places.append((names, name, value))
+    _seen[module] = len(names)
+
+
+def _find(internal: Callable[[str], bool], stands: Mapping[int, Any]) -> None:
+    """Look through new modules; the main one (a notebook) grows, and is looked at again."""
+    global _count
+    grew = len(sys.modules) != _count
+    _count = len(sys.modules)
+    for module in list(sys.modules) if grew else ["__main__"]:
+        if module in _others or (module in _seen and module != "__main__"):
+            continue
+        if internal(module) or module.partition(".")[0] in sys.stdlib_module_names:
+            _others.add(module)
+        else:
+            _look(module, _names_of(sys.modules.get(module)), stands)
+
+
+def replace_bound_names(internal: Callable[[str], bool], stands: Mapping[int, Any]) -> None:
+    """Replace functions where modules of users have bound them; ``stands`` are by their ids."""
+    _find(internal, stands)
+    for names, name, original in _places:
+        if names.get(name) is original:
+            names[name] = stands[id(original)]
+
+
+def restore_bound_names(originals: Mapping[int, Any]) -> None:
+    """Undo ``replace``; ``originals`` are by the ids of what stands for them.
+
+    A name that was bound anew meanwhile stays. Modules that were imported meanwhile, by any
+    thread, get the originals too.
+    """
+    for names, name, original in _places:
+        if originals.get(id(names.get(name))) is original:
+            names[name] = original
+    main = _names_of(sys.modules.get("__main__"))
+    fresh = [main] if len(main) != _seen.get("__main__") else []
+    if len(sys.modules) != _count:
+        new = [name for name in list(sys.modules) if name not in _others and name not in _seen]
+        fresh += [_names_of(sys.modules.get(name)) for name in new]
+    for names in fresh:
+        for name, value in list(names.items()):
+            if id(value) in originals:
+                names[name] = originals[id(value)]
+
+
+# ---- lists of traced numbers --------------------------------------------------------------------
+
+#: Arguments that are sequences of arrays: each of their items is one, or a list that makes one.
+_SEQUENCES: dict[str, frozenset[Any]] = {
+    **dict.fromkeys(
+        [
+            "concatenate",
+            "concat",
+            "stack",
+            "vstack",
+            "hstack",
+            "dstack",
+            "column_stack",
+            "row_stack",
+        ],
+        frozenset({0, "arrays", "tup"}),
+    ),
+    "select": frozenset({0, 1, "condlist", "choicelist"}),
+    "choose": frozenset({1, "choices"}),
+    "piecewise": frozenset({1, 2, "condlist", "funclist"}),
+    "lexsort": frozenset({0, "keys"}),
+    "multi_dot": frozenset({0, "arrays"}),
+    "ravel_multi_index": frozenset({0, "multi_index"}),
+}
+#: Arguments that are not arrays, though they may be tuples; for ``np.block`` the nesting counts.
+_ASIDE: dict[str, frozenset[Any]] = {"block": frozenset({0, "arrays"})}
+_ALWAYS_ASIDE = frozenset({"out", "shape", "axis", "axes"})
+_LISTS = frozenset({list, tuple})
+
+
+def _as_array(x: Any) -> Any:
+    return lift(x) if isinstance(x, (list, tuple)) and is_traced(x) else x
+
+
+def _argument(name: str, key: Any, x: Any) -> Any:
+    if not isinstance(x, (list, tuple)) or key in _ALWAYS_ASIDE or not is_traced(x):
+        return x
+    if key in _ASIDE.get(name, ()):
+        return x
+    if key in _SEQUENCES.get(name, ()):
+        items = [_as_array(item) for item in x]
+        return tuple(items) if isinstance(x, tuple) else items
+    return lift(x)
+
+
+def with_arrays(
+    name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return arguments of a NumPy function with arrays in place of lists of traced numbers."""
+    return (
+        tuple([_argument(name, k, a) for k, a in enumerate(args)]),
+        {key: _argument(name, key, value) for key, value in kwargs.items()},
+    )
+
+
+def take_lists(original: Any) -> Callable[..., Any]:
+    """Return a version of a NumPy function that takes lists of traced numbers."""
+    name = original.__name__
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for a in args:
+            if type(a) in _LISTS:
+                break
+        else:
+            if not kwargs:
+                return original(*args)
+        if is_tracing() and is_called_by_user(sys._getframe(1)):
+            args, kwargs = with_arrays(name, args, kwargs)
+        return original(*args, **kwargs)
+
+    return call
+
+
+def array_functions(module: ModuleType) -> dict[str, Any]:
+    """Return the functions of a module of NumPy that offer its protocol to arrays."""
+    kind = type(np.sum)
+    return {name: f for name, f in vars(module).items() if isinstance(f, kind) and name[0] != "_"}
