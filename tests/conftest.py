@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import gc
 import os
-from functools import lru_cache
+from fnmatch import fnmatchcase
+from functools import cache, lru_cache
 
 import pytest
 from hypothesis import settings
 
 from tests.checkout import untracked_files
-from tests.marking import is_long
 
 UNTRACKED = pytest.StashKey[frozenset[str]]()
 
@@ -31,10 +31,18 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Mark the tests that are listed as long, before the default leaves them out."""
+    """Mark the cases that a test names as long, before the default leaves them out."""
     for item in items:
-        if is_long(item.nodeid):
+        patterns = [p for mark in item.iter_markers("long_cases") for p in mark.args]
+        case = getattr(getattr(item, "callspec", None), "id", "")
+        if patterns and is_any_of(case, tuple(patterns)):
             item.add_marker(pytest.mark.long)
+
+
+@cache
+def is_any_of(case, patterns):
+    """Return whether the name of a case matches one of the patterns, in which [ is a character."""
+    return any(fnmatchcase(case, pattern.replace("[", "[[]")) for pattern in patterns)
 
 
 def pytest_sessionstart(session):

@@ -26,7 +26,7 @@ from archimedes.graph.spec import validate
 
 from ..c.checking import Bundle, needs
 from ..llvm.checking import check, check_shared
-from ..marking import long_but
+from ..long_parameters import long_but
 from ..programs.program import Program, emit, graph_of
 from ..programs.random_blocks import random_blocks
 from ..programs.values import assert_bits, leaves_of, packed, reference, samples

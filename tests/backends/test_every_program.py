@@ -64,6 +64,7 @@ def test_plain_python(made: Program):
         compare(made, [made.plain(*row) for row in rows_of(made, 99)], "plain")
 
 
+@pytest.mark.long_cases("map_19", "map_7")
 @pytest.mark.parametrize("made", EVERY, ids=named)
 def test_llvm(made: Program):
     """Scalar and in lanes of every width."""
@@ -71,6 +72,7 @@ def test_llvm(made: Program):
     check(made.graph, made.columns, lanes=lanes, note=made.name, scalars=45)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("made", programs(), ids=named)
 def test_llvm_in_parts(made: Program):
     check(made.graph, made.columns, lanes=(4,), note=made.name, part=5)

@@ -25,6 +25,7 @@ CHOSEN = (
 )
 
 
+@pytest.mark.long_cases("f16*", "minima*", "ops*", "programs*", "robot*", "solves*")
 @pytest.mark.parametrize("name", CHOSEN)
 def test_this_machine(name):
     found = list(results([name]))
@@ -34,6 +35,7 @@ def test_this_machine(name):
         assert not wrong, f"{result.name}: {wrong}, see python -m tests.bits --help"
 
 
+@pytest.mark.long_cases("names1")
 @pytest.mark.parametrize(
     "names",
     [

@@ -34,6 +34,7 @@ def reason(name):
     return next((why for pattern, why in GROWING.items() if _matches(name, pattern)), None)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", [pytest.param(f, id=f.name) for f in FORMS if _is_wide(f)])
 def test_programs_do_not_grow_with_arrays(form):
     if reason(form.name) is not None:

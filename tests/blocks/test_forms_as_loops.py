@@ -8,6 +8,8 @@ from archimedes.symbolic.core.loop_nests import loops_from
 from tests.conformance.compare import AGREE, outcome
 from tests.conformance.table import EXPECTED_TRACE_ERRORS, FORMS
 
+pytestmark = pytest.mark.long
+
 TRACED = [form for form in FORMS if form.name not in EXPECTED_TRACE_ERRORS]
 
 

@@ -30,6 +30,7 @@ FORMS = {
 }
 
 
+@pytest.mark.long_cases("*2")
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
 @pytest.mark.parametrize("form", FORMS)
 def test_the_order_is_numpy_s(form, dtype):
@@ -45,6 +46,7 @@ def test_the_order_is_numpy_s(form, dtype):
         assert got.dtype == want.dtype and np.array_equal(got, want, equal_nan=dtype != np.int64)
 
 
+@pytest.mark.long
 def test_all_ways_give_the_same_bits():
     x = with_ties((MERGED + 5,))
     f = FORMS["one row"][1]

@@ -67,6 +67,7 @@ CASES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_values_and_derivatives(name):
     f, n, _ = CASES[name]

@@ -138,6 +138,7 @@ SMOOTH = [
 ]
 
 
+@pytest.mark.long_cases("products", "interp", "p*", "search")
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_equals_numpy_on_every_backend(name):
     for n in (64, 100):
@@ -151,6 +152,7 @@ def test_equals_numpy_on_every_backend(name):
         assert np.asarray(native).tobytes() == np.asarray(interpreted).tobytes()
 
 
+@pytest.mark.long_cases("products", "*e*")
 @pytest.mark.parametrize("name", SMOOTH)
 def test_gradients_equal_those_of_elements(name):
     x = RNG.standard_normal(80)
@@ -174,6 +176,7 @@ def test_jacobians_are_as_sparse_as_those_of_elements(name):
     np.testing.assert_allclose(blocks.toarray(), elements.toarray(), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.long
 def test_hessians():
     x = RNG.standard_normal(70)
 

@@ -39,6 +39,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.long_cases("*e*", "*t*")
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_equals_numpy_on_every_backend(name):
     a, b = system(18)
@@ -53,6 +54,7 @@ def test_equals_numpy_on_every_backend(name):
     assert native.tobytes() == interpreted.tobytes()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "float32"])
 def test_derivatives(name):
     """Reverse against forward, and forward against differences."""
@@ -83,6 +85,7 @@ def test_programs_do_not_grow(name):
         assert large <= small + 20
 
 
+@pytest.mark.long
 def test_second_derivatives():
     a, b = system(17)
 

@@ -57,6 +57,7 @@ def test_sanitizers_have_nothing_to_say(float_type: str, compiler: str, tmp_path
 LONG = 150
 
 
+@pytest.mark.long
 def test_cppcheck_has_nothing_to_say(tmp_path: Path):
     program = needs("cppcheck")
     made = [*cases(True), *programs(), *(fuzz_case(seed) for seed in range(12))]
@@ -74,6 +75,7 @@ def test_cppcheck_has_nothing_to_say(tmp_path: Path):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.long
 def test_another_compilers_branches_compile(tmp_path: Path):
     """What a compiler without GNU extensions would see: bits by integers, square roots too."""
     made = bundle("double")

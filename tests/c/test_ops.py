@@ -25,6 +25,7 @@ def bundles(request) -> tuple[Bundle, Bundle]:
     return Bundle(cases(False), request.param), Bundle(cases(True), request.param)
 
 
+@pytest.mark.long_cases("float*")
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_every_op(bundles: tuple[Bundle, Bundle], compiler: str, level: str, tmp_path: Path):
@@ -32,6 +33,7 @@ def test_every_op(bundles: tuple[Bundle, Bundle], compiler: str, level: str, tmp
     bundles[0].check(tmp_path, compiler, level)
 
 
+@pytest.mark.long_cases("double-gcc--O3", "float*")
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_every_elementary_function(bundles, compiler: str, level: str, tmp_path: Path):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ..marking import long_but
+from ..long_parameters import long_but
 from ..other_systems import EMULATED, LINUX_ARM, WINDOWS, System
 from ..programs.catalogue import programs
 from ..programs.models import models

@@ -28,6 +28,7 @@ OPTIONS = [
 ]
 
 
+@pytest.mark.long_cases("double-{'*", "float*")
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("float_type", FLOATS)
 def test_regions(float_type: str, options: dict, tmp_path: Path):

@@ -117,6 +117,7 @@ def test_narrow_integers_and_floats(tmp_path: Path):
     assert list(out) == [(5000 * 2**20 + 2**31) % 2**32 - 2**31, 5000, -8]
 
 
+@pytest.mark.long
 def test_the_same_bytes_in_every_process():
     code = (
         "from tests.programs.catalogue import programs\n"

@@ -13,7 +13,7 @@ import archimedes as arc
 from archimedes import spatial
 from archimedes.graph import DTYPES
 
-from ..marking import long_but
+from ..long_parameters import long_but
 from ..programs.program import Program
 from ..spatial.test_traced import ANGLES, ARRAYS, ONE, V, W
 from .checking import COMPILERS, FLOATS, LEVELS, Bundle, needs
@@ -54,6 +54,7 @@ def bundle(float_type: str) -> Bundle:
     return Bundle(cases(), float_type)
 
 
+@pytest.mark.long_cases("double--O2-clang", "float*")
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("level", long_but(["-O2"], LEVELS))
 @pytest.mark.parametrize("float_type", FLOATS)

@@ -32,6 +32,7 @@ def shown(tmp_path_factory):
     return status, text.getvalue(), folder
 
 
+@pytest.mark.long
 def test_the_demonstration_passes_its_own_checks(shown):
     status, text, folder = shown
     assert status == 0 and "All checks passed" in text.splitlines()[-1]
@@ -41,6 +42,7 @@ def test_the_demonstration_passes_its_own_checks(shown):
     assert f"Written to {folder}" in text
 
 
+@pytest.mark.long
 def test_it_writes_table_plot_page_and_figures(shown):
     _, _, folder = shown
     assert (folder / "tumbling.png").read_bytes().startswith(b"\x89PNG")
@@ -149,6 +151,7 @@ def test_without_a_command_it_is_the_demonstration(monkeypatch, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["archimedes_demo"]
 
 
+@pytest.mark.long
 def test_ctrl_c_and_a_reader_that_leaves(monkeypatch, tmp_path, capsys):
     def interrupted(report):
         raise KeyboardInterrupt

@@ -16,7 +16,7 @@ from archimedes.cli.run_file import flight_templates
 from archimedes.simulate import Trajectory
 from archimedes.spatial import Quaternion
 from archimedes.vehicles import FlightState, load
-from tests.marking import long_after
+from tests.long_parameters import long_after
 from tests.viewer.scenes import HOSTILE, tumbling
 
 TEMPLATES = {name: path.read_text("utf-8") for name, path in flight_templates().items()}
@@ -42,6 +42,7 @@ def everything(folder):
     return {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
 
 
+@pytest.mark.long
 def test_run_writes_trajectory_table_and_page(folder, capsys):
     (folder / "flight.yaml").write_text(FLIGHT)
     assert main(["run", "flight.yaml", "--output", "out", "--json"]) == 0

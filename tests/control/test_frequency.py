@@ -40,6 +40,7 @@ def random_system(seed, dt=None, n=None):
     return StateSpace(A, *[rng.normal(size=shape) for shape in shapes], dt)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dt", [None, 0.03])
 def test_responses_against_a_formula_and_python_control(dt):
     control = import_or_skip("control")
@@ -129,6 +130,7 @@ def test_lyapunov_equations(ours, theirs, dt):
     assert slope == pytest.approx(2.0 if dt is None else -1.0 / 0.75**2, rel=1e-10)
 
 
+@pytest.mark.long_cases("0.1")
 @pytest.mark.parametrize("dt", [None, 0.1])
 def test_reduction_keeps_within_its_bound(dt):
     for seed in range(5):
@@ -159,6 +161,7 @@ def test_reduction_keeps_within_its_bound(dt):
     np.testing.assert_allclose(Wo, np.diag(whole.hankel), atol=1e-8)
 
 
+@pytest.mark.long
 def test_regulators_and_discretisations_against_python_control():
     control = import_or_skip("control")
     for seed in range(15):

@@ -66,6 +66,7 @@ def sparse_solution(mpc, x, last):
     return solver.result.x[:N]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mpc", [LIMITED, SMOOTH], ids=["states", "changes"])
 def test_plans_against_another_solver(mpc):
     for x in ([2.0, 0.0], [-1.0, 0.5], [0.1, 0.0]):
@@ -84,6 +85,7 @@ def closed_loop(mpc, x0, steps=60):
     return arc.scan(sample, (x0, mpc.start()), length=steps)[1]
 
 
+@pytest.mark.long
 def test_limits_hold_and_plans_are_resumed():
     run = arc.compile(lambda x0: closed_loop(LIMITED.replace(horizon=8), x0))
     x, u, status, warm = run(np.array([2.0, 0.0]))
@@ -98,6 +100,7 @@ def test_limits_hold_and_plans_are_resumed():
     assert warm[1:].max() <= iterations[1:].max()
 
 
+@pytest.mark.long
 def test_limits_that_cannot_hold():
     """At three times the speed limit: a hard limit has no plan, a soft one brakes."""
     state, u = LIMITED.step(LIMITED.start(0.25), np.array([0.0, 3.0]))
@@ -109,6 +112,7 @@ def test_limits_that_cannot_hold():
     np.testing.assert_allclose(x, hard, atol=1e-4)  # an exact penalty: the same where it can
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mpc", [SMOOTH, SOFT], ids=["changes", "soft"])
 def test_the_same_bits_and_derivatives(mpc):
     x = np.array([0.7, -0.3])

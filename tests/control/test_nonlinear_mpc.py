@@ -46,6 +46,7 @@ PROBLEMS = {
 X0 = Swing(0.8, 0.0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["bounds", "paths and ends"])
 def test_iterations_converge_to_the_solution(name):
     """Against IPOPT on the same description by multiple shooting."""
@@ -84,6 +85,7 @@ def fly(mpc, x0, steps):
     return arc.scan(sample, (x0, mpc.start(x0)), length=steps)[1]
 
 
+@pytest.mark.long
 def test_control_on_the_way():
     """One iteration per step balances the pendulum, within limits."""
     mpc = NonlinearMPC(PROBLEMS["states"], Swing(0.0, 0.0), {"torque": 0.0}, intervals=8)
@@ -122,6 +124,7 @@ def test_many_intervals():
     np.testing.assert_allclose(u["torque"], wanted.u["torque"][:-1], atol=1e-4)
 
 
+@pytest.mark.long
 def test_times_and_arguments():
     """A reference that moves with time, and a load that is given at each step."""
     tracking = OptimalControl(
@@ -139,6 +142,7 @@ def test_times_and_arguments():
     assert abs(x - np.sin(60 * mpc.dt)) < 0.02
 
 
+@pytest.mark.long
 def test_the_same_bits_and_c(tmp_path):
     mpc = NonlinearMPC(PROBLEMS["bounds"], Swing(0.0, 0.0), {"torque": 0.0}, intervals=4)
     state = mpc.start(X0)

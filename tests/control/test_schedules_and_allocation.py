@@ -133,6 +133,7 @@ BLOCKS = {
 }
 
 
+@pytest.mark.long_cases("allocator")
 @pytest.mark.parametrize("name", BLOCKS)
 def test_the_same_bits_in_batches_and_derivatives(name):
     block, state, input = BLOCKS[name]

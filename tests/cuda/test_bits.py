@@ -8,7 +8,7 @@ import pytest
 from archimedes.backends.cuda.kernel_source import file_of
 from archimedes.graph import CODES, F64, Graph
 
-from ..marking import long_after
+from ..long_parameters import long_after
 from ..programs.catalogue import programs
 from ..programs.ops import OPS, op_program
 from ..programs.program import program

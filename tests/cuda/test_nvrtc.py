@@ -17,7 +17,7 @@ from archimedes.backends.interpreter_backend import InterpretedProgram, Interpre
 from archimedes.errors import DeviceError
 from archimedes.graph import CODES, F64, Graph
 
-from ..marking import long_but
+from ..long_parameters import long_but
 from ..programs.catalogue import programs
 from ..programs.ops import OPS, op_program
 from ..programs.program import program
@@ -49,16 +49,19 @@ def compiled(found: list[Case], architecture: str, part: int = 2000) -> None:
 ARCHITECTURES = long_but(["sm_90"], architectures())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_every_op(architecture: str):
     compiled(cases([op_program(*op) for op in OPS]), architecture)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_every_region(architecture: str):
     compiled(cases(programs(), shared=True), architecture)
 
 
+@pytest.mark.long
 def test_every_region_in_float():
     compiled(cases(programs(), single=True), "sm_90")
 

@@ -87,6 +87,7 @@ def test_named_it_moves_numpy_arrays_in_groups(cupy, launches, monkeypatch):
     same(got, arc.solve_ode(pendulum, SPAN, X0, **options))
 
 
+@pytest.mark.long
 def test_runs_are_resumed_and_those_done_drop_out(cupy, launches, monkeypatch):
     monkeypatch.setattr(driver, "FIRST_THERE", 5)
     monkeypatch.setattr(driver, "SECONDS", 1e-9)
@@ -96,6 +97,7 @@ def test_runs_are_resumed_and_those_done_drop_out(cupy, launches, monkeypatch):
     same(got, arc.solve_ode(pendulum, SPAN, X0, **options))
 
 
+@pytest.mark.long
 def test_back_in_time_fixed_steps_and_one_output(cupy):
     for options in (
         {"t_eval": TIMES[::-1], "t_span": (3.0, 0.0)},
@@ -107,6 +109,7 @@ def test_back_in_time_fixed_steps_and_one_output(cupy):
         same(got, arc.solve_ode(pendulum, x0=X0, **more))
 
 
+@pytest.mark.long
 def test_failures_are_a_status_each(cupy):
     f = lambda t, x: x**2
     x0 = np.array([0.1, 2.0, 0.2])[:, None]
@@ -128,6 +131,7 @@ def bounce():
     )
 
 
+@pytest.mark.long
 def test_events_and_resets(cupy, launches):
     fall = lambda t, x: np.array([x[1], -9.81])
     x0 = np.array([[1.0, 0.0], [2.0, 1.0], [5.0, 0.0]])
@@ -142,6 +146,7 @@ def test_events_and_resets(cupy, launches):
     assert want.events["count"].sum() > 3 and min(launches) < 3
 
 
+@pytest.mark.long
 def test_sampled_controllers(cupy):
     part = arc.Sampled(lambda t, x, u: -2.0 * x[0] - x[1], 0.0, dt=0.1)
     f = lambda t, x, u: np.stack([x[1], u])
@@ -154,6 +159,7 @@ def test_sampled_controllers(cupy):
     same(there, want)
 
 
+@pytest.mark.long
 def test_every_step_and_dense_output(cupy):
     options = {"in_axes": 0, "args": (K,), "rtol": 1e-4}
     want = arc.solve_ode(pendulum, SPAN, X0, **options)
@@ -169,6 +175,7 @@ def test_every_step_and_dense_output(cupy):
     assert np.array_equal(a(1.5), b(1.5))
 
 
+@pytest.mark.long
 def test_trees_and_projections(cupy):
     from archimedes.spatial import Quaternion
 

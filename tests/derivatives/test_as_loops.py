@@ -10,6 +10,8 @@ from archimedes.symbolic.core.loop_nests import loops_from
 
 from . import test_first, test_second
 
+pytestmark = pytest.mark.long
+
 CHECKS = [(test_first.test_jac, name) for name in test_first.NAMES]
 CHECKS += [(test_first.test_jvp, name) for name in test_first.NAMES[::3]]
 CHECKS += [(test_first.test_vjp, name) for name in test_first.NAMES[1::3]]

@@ -149,12 +149,14 @@ def test_second_derivatives_of_matrix_functions(at: str, name: str) -> None:
     second(f"{name} at {at}", by_vectors(SCALARS[name]), MATRICES[at], 1e-11)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SCALARS)
 @pytest.mark.parametrize("at", MATRICES)
 def test_second_derivatives_of_sums_over_values(at: str, name: str) -> None:
     second(f"sum of {name} at {at}", by_values(SCALARS[name]), MATRICES[at], 1e-12)
 
 
+@pytest.mark.long_cases("gap*")
 @pytest.mark.parametrize("at", NEAR)
 def test_nearly_equal_values(at: str) -> None:
     first(f"root at {at}", by_vectors(SCALARS["root"]), NEAR[at], 1e-10)

@@ -73,6 +73,7 @@ def test_grad_of_weighted_sum(name: str) -> None:
 
 
 # JAX compiles for about 0.1 s a case: every fourth one keeps the second oracle honest
+@pytest.mark.long_cases("*a*")
 @pytest.mark.parametrize("name", [case.name for case in CASES if case.jax][::4])
 def test_two_oracles_agree(name: str, jax_float64) -> None:
     jax, case = jax_float64, BY_NAME[name]

@@ -123,12 +123,14 @@ def test_three_by_three(name: str, at: str) -> None:
     check(name, 3, at)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("at", ["I", "one pair", "two groups turned", "gap 1e-06"])
 @pytest.mark.parametrize("name", SCALARS)
 def test_four_by_four(name: str, at: str) -> None:
     check(name, 4, at)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("at", ["I", "two groups", "two groups turned"])
 def test_five_by_five(at: str) -> None:
     check("root", 5, at)
@@ -239,6 +241,7 @@ SINGULAR_POINTS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("at", SINGULAR_POINTS)
 @pytest.mark.parametrize("name", FACTORS)
 def test_functions_of_singular_vectors(name: str, at: str) -> None:

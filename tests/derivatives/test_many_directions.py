@@ -75,6 +75,7 @@ def test_few_directions_and_short_loops_are_written_out():
         assert not over_directions(arc.jac(function).graph(x))
 
 
+@pytest.mark.long
 def test_second_derivatives_and_other_arguments():
     x, p = np.linspace(-1.0, 1.0, 6), np.array([0.5, 2.0])
 
@@ -89,6 +90,7 @@ def test_second_derivatives_and_other_arguments():
     np.testing.assert_allclose(hess, by_hand, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.long_cases("*64")
 @pytest.mark.parametrize("n", [6, 64])
 def test_whole_initial_state_of_a_solve(n):
     A = -2.0 * np.eye(n) + np.eye(n, k=1) + 0.5 * np.eye(n, k=-1)
@@ -102,6 +104,7 @@ def test_whole_initial_state_of_a_solve(n):
     np.testing.assert_allclose(jac(x), expm(A), rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.long
 def test_float32_and_mixed_arguments():
     x = np.linspace(-1.0, 1.0, 6).astype(np.float32)
     found = arc.jac(looped)(x)
@@ -112,6 +115,7 @@ def test_float32_and_mixed_arguments():
     np.testing.assert_allclose(mixed(x.astype(float)), found, rtol=2e-4, atol=2e-5)
 
 
+@pytest.mark.long
 def test_batches_of_such_jacobians():
     xs = np.linspace(-1.0, 1.0, 30).reshape(5, 6)
     found = arc.vmap(arc.jac(looped))(xs)
@@ -130,6 +134,7 @@ def rounds(x):
     return np.sum(x**2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sparse", [False, True])
 def test_long_programs_without_loops(sparse, monkeypatch):
     """The code of a Hessian is a few times that of the gradient, however many unknowns."""
@@ -152,6 +157,7 @@ def test_long_programs_with_few_directions_for_each_node_are_written_out():
     assert nodes(graph) < 5 * nodes(arc.grad(written).graph(x))
 
 
+@pytest.mark.long_cases("*200")
 @pytest.mark.parametrize("n", [90, 200])
 def test_hessians_of_scans_over_the_unknowns(n):
     def steps(u):
@@ -186,6 +192,7 @@ def test_the_interpreter_takes_directions_side_by_side():
         assert [out[k] for out in found] == one
 
 
+@pytest.mark.long
 def test_as_c(tmp_path):
     """With the interpreter's bits."""
     needs("gcc")

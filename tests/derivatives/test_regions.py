@@ -13,6 +13,9 @@ from .nested_programs import PROGRAMS, JaxArc
 X = np.array([0.7, -0.4, 1.2])
 
 
+@pytest.mark.long_cases(
+    "*_in_*", "hess*", "jac_argnums_one", "jac_contains_jac", "scan_of_newton", "vmap_of_hess"
+)
 @pytest.mark.parametrize("program", [pytest.param(p, id=p.__name__) for p in PROGRAMS])
 def test_nested_program(program, jax_float64) -> None:
     jax = jax_float64

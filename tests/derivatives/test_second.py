@@ -30,6 +30,7 @@ def weighted(name: str):
     return lambda x: np.sum(w * np.ravel(fn(x)))
 
 
+@pytest.mark.long_cases("expm*")
 @pytest.mark.parametrize("name", NAMES)
 def test_hess(name: str) -> None:
     case, want = BY_NAME[name], hessian(name)
@@ -38,6 +39,7 @@ def test_hess(name: str) -> None:
     agree(got.reshape(want.shape), want, name)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_forward_over_reverse(name: str) -> None:
     case, want = BY_NAME[name], hessian(name)
@@ -56,6 +58,7 @@ def test_reverse_over_forward(name: str) -> None:
     agree(np.ravel(got), want @ v, name)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES[1::3])
 def test_reverse_over_reverse(name: str) -> None:
     case, want = BY_NAME[name], hessian(name)

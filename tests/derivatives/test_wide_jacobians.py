@@ -41,6 +41,7 @@ def flat(result):
     return np.concatenate([np.ravel(leaf) for leaf in tree.leaves(result)])
 
 
+@pytest.mark.long_cases("*s*")
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_jacobians(name):
     f, x, h = FUNCTIONS[name], X[:N], 1e-6
@@ -56,6 +57,7 @@ def test_jacobians(name):
         np.testing.assert_allclose(arc.vjp(f)(x, weights), weights @ found, rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["stencil", "dense", "sums"])
 def test_hessians(name):
     def f(u):
@@ -104,6 +106,7 @@ def test_cotangents_of_many_numbers():
     assert code_size(arc.vjp(np.sin).recording(x, x).blocks) < 40
 
 
+@pytest.mark.long
 def test_a_long_program_of_numbers_is_swept_in_a_loop():
     small = A[:50, :50].copy()
 

@@ -59,6 +59,7 @@ PROGRAMS = {
 MORE = {"cond", "each row"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_patterns_are_those_of_the_derivatives(name):
     f = PROGRAMS[name]
@@ -92,6 +93,7 @@ def test_memory_grows_with_the_entries(name):
     tracemalloc.stop()
 
 
+@pytest.mark.long
 def test_sparse_derivatives_of_very_wide_arrays():
     x = 0.5 + np.random.default_rng(1).random(150_000)
     found = arc.jac(stencil, sparse=True)

@@ -31,6 +31,7 @@ def test_mpfr_agrees_with_mpmath(name):
     assert mpmath_gap(name, operands, 60) < 1e-38
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["sin", "cos", "tan"])
 def test_every_multiple_of_half_pi_in_the_ordinary_range(name):
     with gmpy2.context(precision=120):

@@ -114,6 +114,7 @@ def test_derivatives_to_second_order(name: str, x: float) -> None:
 NAMES = ["erf", "erfc", "gamma", "gammaln", "digamma"]
 
 
+@pytest.mark.long_cases("llvm*")
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("backend", ["interpreter", "llvm"])
 def test_same_bits(backend: str, dtype) -> None:

@@ -237,6 +237,7 @@ def test_literals_of_integers():
         types.literal(2**31, I64)
 
 
+@pytest.mark.long
 @given(st.text())
 def test_comments_end_where_they_should(text):
     comment = block_comment([text])

@@ -141,6 +141,7 @@ COMPILERS = {
 }
 
 
+@pytest.mark.long_cases("*clang c++17", "*clang c11", "*gcc c11", "double stack-clang c99")
 @pytest.mark.parametrize(
     "compiler", [pytest.param(c, marks=needs(c[0]), id=name) for name, c in COMPILERS.items()]
 )

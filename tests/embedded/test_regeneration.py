@@ -46,6 +46,7 @@ def test_same_bytes_again(name):
     assert generate(name).files == generate(name).files
 
 
+@pytest.mark.long
 def test_same_bytes_in_other_processes():
     """Hashes of strings and addresses differ from process to process; the text does not."""
     found = set()

@@ -20,6 +20,7 @@ M4 = needs(*BOARDS["cortex-m4"].programs)
 HOST = needs("gcc")
 
 
+@pytest.mark.long_cases("speed")
 @HOST
 @pytest.mark.parametrize("optimize", ["size", "speed", "smallest"])
 def test_filter_has_the_bits_of_python(optimize):
@@ -28,6 +29,7 @@ def test_filter_has_the_bits_of_python(optimize):
     assert text.count("\n") < 1500, "loops, not one line for each product"
 
 
+@pytest.mark.long
 @M4
 def test_filter_is_short_and_quick_on_the_board():
     """At least 4 times shorter than written out, and no slower than 1.2 times, the same bits."""

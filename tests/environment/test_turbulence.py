@@ -41,6 +41,7 @@ def spectrum(model, axis, length, sigma, w):
     return sigma**2 * T / np.pi * (1 + 8 / 3 * y) / (1 + y) ** (11 / 6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", MODELS)
 def test_variance_of_a_million_samples(model):
     air = model(wingspan=10.0)

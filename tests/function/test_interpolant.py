@@ -43,6 +43,7 @@ def oracle(grid, data, method):
     return lambda *xs: f(np.stack(xs, axis=-1))
 
 
+@pytest.mark.long_cases("cubic-4*")
 @pytest.mark.parametrize("even", [True, False])
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 @pytest.mark.parametrize("method", ["linear", "cubic"])

@@ -315,6 +315,7 @@ def test_values_that_leave_a_recording():
             use()
 
 
+@pytest.mark.long
 def test_native_code_goes_with_its_function():
     """Also where the function is part of a cycle, which Python takes apart in any order."""
 

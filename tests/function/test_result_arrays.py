@@ -81,6 +81,7 @@ def test_resized_in_place(size):
     np.testing.assert_array_equal(got, np.arange(70.0))
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:Setting the:DeprecationWarning")
 def test_memory_is_never_shared():
     """Arrays made, resized, reshaped and dropped in any order keep their own numbers."""
@@ -206,6 +207,7 @@ except MemoryError:
 """
 
 
+@pytest.mark.long_cases("no memory")
 @pytest.mark.parametrize("program", [PLACES, NO_MEMORY], ids=["end of the process", "no memory"])
 def test_to_the_end(program):
     if program is NO_MEMORY and not sys.platform.startswith("linux"):

@@ -65,6 +65,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.long_cases("numbers-interpreter", "structs*")
 @pytest.mark.parametrize("backend", ["interpreter", "auto"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_the_same_function(name, backend):
@@ -88,6 +89,7 @@ def test_the_same_function(name, backend):
     assert len(shared.explain().splitlines()) == 1, "recorded once, kept once"
 
 
+@pytest.mark.long
 def test_different_functions_of_each_other():
     """Each thread has its own function; all of them call one that is shared."""
     inner = arc.compile(lambda x: np.sin(x) * x)
@@ -205,6 +207,7 @@ def test_callbacks_from_many_threads():
     in_threads(work)
 
 
+@pytest.mark.long_cases("*200")
 @pytest.mark.parametrize(("backend", "clears"), [("interpreter", 200), ("llvm", 10)])
 def test_clearing_while_calling(backend, clears):
     """Native code that another thread is running must not go away."""

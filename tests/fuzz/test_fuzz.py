@@ -9,7 +9,7 @@ import pytest
 
 from archimedes.graph import F64
 from tests.llvm import bundling
-from tests.marking import long_after, long_but
+from tests.long_parameters import long_after, long_but
 
 from . import bundles
 from .__main__ import run_chunk
@@ -32,6 +32,7 @@ def failures(executor: str, first: int, count: int) -> str:
 
 
 # The first bundle compiles long programs too.
+@pytest.mark.long_cases("???*")
 @pytest.mark.parametrize(
     "first", long_but(range(BUNDLE, 6 * BUNDLE, BUNDLE), range(0, SEEDS, BUNDLE))
 )
@@ -43,6 +44,7 @@ def test_scalar_lanes_and_threads_give_the_bits_of_the_interpreter(first: int) -
     assert compiled >= LEAST
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", long_after(1, range(SEEDS, SEEDS + 250, 125)))
 def test_so_they_do_in_fast_numerics(first: int) -> None:
     assert not "\n".join(check_bundle(range(first, first + 125), "fast")[1])
@@ -160,6 +162,7 @@ def test_report_is_a_readable_repro(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "NumPy" in report
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("executor", ["compiled", "native"])
 def test_programs_as_loops(executor: str) -> None:
     """Arrays of two elements and more are recorded as loops."""

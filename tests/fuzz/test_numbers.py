@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.marking import long_after
+from tests.long_parameters import long_after
 
 from .numbers import ARGUMENTS, BINARY, UNARY, check_numbers, expressions
 

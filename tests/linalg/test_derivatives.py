@@ -76,6 +76,20 @@ CASES: dict[str, tuple[Function, list[tuple[int, ...]]]] = {
 POINTS = [(name, shape) for name, (_, shapes) in CASES.items() for shape in shapes]
 
 
+@pytest.mark.long_cases(
+    "det-(2, 2)",
+    "det-(4, 4)",
+    "det-(5, 5)",
+    "e*",
+    "inv of a*",
+    "inv-*",
+    "lstsq*",
+    "m*",
+    "norm 2-(2, 4)",
+    "p*",
+    "qr-(5, 3)",
+    "s*",
+)
 @pytest.mark.parametrize(("name", "shape"), POINTS, ids=str)
 def test_both_modes_against_jax(name: str, shape: tuple[int, ...], jax: Any) -> None:
     function = CASES[name][0]
@@ -96,6 +110,7 @@ SECOND = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "shape"), SECOND, ids=str)
 def test_second_derivatives_against_jax(name: str, shape: tuple[int, ...], jax: Any) -> None:
     function = CASES[name][0]
@@ -132,6 +147,7 @@ def whole(n: int, rank: int) -> np.ndarray:
     return 1.0 * rng.integers(-2, 3, (n, rank)) @ rng.integers(-2, 3, (rank, n))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lost", [0, 1, 2, 3])
 @pytest.mark.parametrize("n", [5, 6, 7])
 def test_cofactors_of_larger_matrices(n: int, lost: int) -> None:

@@ -96,6 +96,7 @@ def test_polynomials_through_too_few_points() -> None:
     np.testing.assert_allclose(got, cut, rtol=1e-10)
 
 
+@pytest.mark.long_cases("*(6, 4)")
 @pytest.mark.parametrize("shape", [(5, 3), (3, 5), (6, 4), (4, 4)], ids=str)
 @pytest.mark.parametrize("rcond", [0.02, 0.15, 0.3])
 def test_derivatives_where_singular_values_are_cut(shape: tuple[int, int], rcond: float) -> None:
@@ -177,6 +178,7 @@ def test_beyond_the_size_of_singular_values() -> None:
     np.testing.assert_allclose(residuals, want[1], rtol=1e-12)
 
 
+@pytest.mark.long_cases("(1*")
 @pytest.mark.parametrize("shape", [(20, 18), (18, 20), (17, 17)], ids=str)
 def test_large_pseudo_inverses(shape: tuple[int, int]) -> None:
     check_like_numpy(lambda a: np.linalg.pinv(a, 1e-10), of_rank(9, *shape))

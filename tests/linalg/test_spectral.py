@@ -48,6 +48,7 @@ def test_eigenvalues_and_vectors(name: str, n: int) -> None:
     check_eigh(SYMMETRIC[name](n))
 
 
+@pytest.mark.long
 def test_eigh_at_full_size_in_stacks_and_in_float32() -> None:
     check_eigh(symmetric(5, 12))
     check_eigh(np.stack([symmetric(6, 3), symmetric(7, 3)])[None])
@@ -98,6 +99,7 @@ def check_svd(a: np.ndarray, scale: float = 30.0) -> None:
         np.testing.assert_allclose(traced(values, a), want, atol=limit, rtol=0)
 
 
+@pytest.mark.long_cases("(7*")
 @pytest.mark.parametrize("shape", [(1, 1), (1, 4), (3, 1), (4, 2), (2, 5), (6, 3), (7, 7)], ids=str)
 def test_singular_values_and_vectors(shape) -> None:
     check_svd(random(0, *shape))
@@ -116,6 +118,7 @@ def test_svd_without_full_rank() -> None:
     check_svd(np.diag([1.0, 0.0, 2.0]))
 
 
+@pytest.mark.long
 def test_svd_at_full_size_in_stacks_and_in_float32() -> None:
     check_svd(random(0, 9, 8))
     check_svd(random(1, 2, 1, 3, 2))

@@ -226,6 +226,7 @@ def long_scan(length: int, width: int) -> Graph:
     return g
 
 
+@pytest.mark.long
 def test_long_operands_are_walked_by_loops():
     g = long_scan(1000, 13)
     rng = np.random.default_rng(5)
@@ -262,6 +263,7 @@ def test_large_programs_are_cut_into_functions():
     assert kernel.llvm_ir.count("define internal void @part") >= 8
 
 
+@pytest.mark.long
 def test_frames_too_large_for_the_stack():
     g = long_scan(3000, 4)
     # Backwards, results cannot go straight to where they are wanted.
@@ -270,6 +272,7 @@ def test_frames_too_large_for_the_stack():
     assert "arc_malloc" in kernel.llvm_ir
 
 
+@pytest.mark.long
 def test_threads_of_the_pool_are_used_again_and_nothing_large_is_imported():
     code = (
         "import sys, threading\n"

@@ -39,6 +39,7 @@ def called(kernel, x):
     return out
 
 
+@pytest.mark.long_cases("100")
 @pytest.mark.parametrize("n", [5, 100])
 def test_drafts_have_the_same_bits(n, folder):
     x = np.linspace(-2.0, 2.0, n)

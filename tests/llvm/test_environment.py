@@ -153,6 +153,7 @@ def test_recorded_and_compiled_under_the_setting(name, backend):
     assert found.tobytes() == expected.tobytes()
 
 
+@pytest.mark.long_cases("1*", "2*", "5*")
 @needs_register
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_rows_of_a_batch_are_alike_in_all_threads(threads):

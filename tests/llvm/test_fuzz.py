@@ -7,7 +7,7 @@ import os
 import numpy as np
 import pytest
 
-from ..marking import long_after
+from ..long_parameters import long_after
 from ..programs.random_graphs import random_graph
 from ..programs.values import samples
 from .bundling import case_of, instances, run_bundle

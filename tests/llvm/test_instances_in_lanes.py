@@ -100,6 +100,7 @@ def test_long_arrays_have_lanes_of_their_own():
     assert build(graph, [(n, 0)], [(n, 0)]).lanes == 1
 
 
+@pytest.mark.long
 def test_mapped_functions_are_called_so():
     """The batch of a user is the loop over single calls, to the bit."""
     rng = np.random.default_rng(2)

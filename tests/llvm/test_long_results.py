@@ -33,6 +33,7 @@ def streamed(monkeypatch, tmp_path):
     return found
 
 
+@pytest.mark.long_cases("4096", "512")
 @pytest.mark.skipif(not host_target().is_x86, reason="stores of x86")
 @pytest.mark.parametrize("n", [512, 4096, N])
 def test_results_that_begin_anywhere(n, streamed):

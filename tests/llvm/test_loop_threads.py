@@ -70,6 +70,7 @@ LOOPS = {
 }
 
 
+@pytest.mark.long_cases("*s")
 @pytest.mark.parametrize("name", LOOPS)
 def test_rows_are_cut(name, cuts):
     """Where axes are kept: results are put together as one thread does."""
@@ -86,6 +87,7 @@ def test_short_loops_and_whole_sums_are_not_cut(cuts):
     assert cuts() == 0
 
 
+@pytest.mark.long
 def test_a_batch_has_its_threads_already(cuts):
     x = np.random.default_rng(2).normal(size=(3, N))
     for threads in (1, 2):
@@ -94,6 +96,7 @@ def test_a_batch_has_its_threads_already(cuts):
     assert rows[1].tobytes() == arc.compile(wave, backend="llvm")(x[1]).tobytes()
 
 
+@pytest.mark.long
 def test_many_threads_of_the_caller_at_once(cuts):
     """One of them has the helpers, the others do without."""
     x = np.random.default_rng(3).normal(size=(6, N // 4))
@@ -122,6 +125,7 @@ def test_a_forked_child_has_helpers_of_its_own(cuts):
     assert f(x).tobytes() == expected
 
 
+@pytest.mark.long
 def test_kernels_do_without_threads(cuts, monkeypatch):
     x = np.random.default_rng(3).normal(size=N)
     f = arc.compile(wave, backend="llvm")
@@ -137,6 +141,7 @@ def test_kernels_do_without_threads(cuts, monkeypatch):
     assert cuts() == 0
 
 
+@pytest.mark.long
 def test_interrupts_arrive(cuts, monkeypatch):
     x = np.ones(N)
     f = arc.compile(wave, backend="llvm")

@@ -30,7 +30,7 @@ from archimedes.graph import CODES, F64, I64, Graph
 from archimedes.optimize.solvers.interior_point.native_loops import FUNCTIONS
 from archimedes.system.c_library import clock_function, imported_functions
 
-from ..marking import long_but
+from ..long_parameters import long_but
 from ..other_systems import EMULATED, MACOS, SYSTEMS, WINDOWS, System
 from ..programs.catalogue import callback_programs, programs, regions_of
 from ..programs.models import models

@@ -62,6 +62,7 @@ def check(kernel, n, count, threads=1):
         assert_bits(out[k], one, f"instance {k} of {count}")
 
 
+@pytest.mark.long_cases("*-8", "*s-4")
 @pytest.mark.parametrize("lanes", [4, 8])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_same_bits_as_one_by_one(name, lanes, packed):
@@ -91,6 +92,7 @@ def test_arguments_that_all_instances_share(shared, packed):
     assert bool(packed) == shared
 
 
+@pytest.mark.long
 def test_over_threads_and_as_users_call_it(packed):
     f, n = PROGRAMS["layers"]
     check(kernel_of(f, n, 8), n, 8 * packing.INSTANCES, threads=2)
@@ -108,6 +110,7 @@ def bell(x):
     return np.tanh(x), np.where(y > 0.1, np.exp(-x * x), y) + y
 
 
+@pytest.mark.long_cases("8")
 @pytest.mark.parametrize("lanes", [4, 8])
 def test_long_bodies_in_stages(lanes, monkeypatch, tmp_path):
     """Chunks that end with the block, and before it."""
@@ -155,6 +158,7 @@ def test_instances_that_share_a_matrix_go_in_lanes():
     assert build(added, leaves[2:], leaves[2:]).lanes == 1
 
 
+@pytest.mark.long
 def test_weights_as_an_argument():
     """As users map a policy over states: the bits of single calls."""
     rng = np.random.default_rng(5)

@@ -44,6 +44,7 @@ def maps_of(graph):
     return [r for r in graph.regions.values() if isinstance(r, Map)]
 
 
+@pytest.mark.long_cases("2*", "70*")
 @pytest.mark.parametrize("features", FEATURES)
 @pytest.mark.parametrize("count", [2, 3, 7, 70])
 def test_sines_and_cosines(count, features):
@@ -51,6 +52,7 @@ def test_sines_and_cosines(count, features):
     check(g, columns(count), scalars=40, target_features=features)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", [F64, F32])
 @pytest.mark.parametrize("name", ["exp", "log", "tan", "arctan", "cbrt", "tanh", "gamma"])
 def test_other_functions(name, dtype):
@@ -117,6 +119,7 @@ def mapped(x):
     return arc.vmap(lambda v: np.sum(step(v + np.arange(5.0))))(x)
 
 
+@pytest.mark.long_cases("-1.0*")
 @pytest.mark.parametrize("function", [in_loop, until, branched, mapped])
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_in_bodies_of_regions(function, sign):

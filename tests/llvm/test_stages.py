@@ -72,6 +72,7 @@ def check(f, args, **options) -> None:
             assert (np.signbit(a) == np.signbit(b))[kept].all()
 
 
+@pytest.mark.long_cases("*-1024", "*-2063", "grid-1151")
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)

@@ -31,6 +31,7 @@ def test_a_double_pendulum():
     assert len(base.columns) == 6
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [1, 2])
 def test_they_give_the_torques_and_no_fewer_do(seed):
     kinds = ("revolute", "prismatic", "universal", "spherical", "helical")

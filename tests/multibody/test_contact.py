@@ -8,7 +8,7 @@ import pytest
 import archimedes as arc
 from archimedes import multibody as mb
 
-from ..marking import long_after
+from ..long_parameters import long_after
 
 MU, G = 0.5, 9.81
 
@@ -41,6 +41,7 @@ def energy(model, x):
     return mb.kinetic_energy(model, x.q, x.v) + mb.potential_energy(model, x.q)
 
 
+@pytest.mark.long_cases("0.01")
 @pytest.mark.parametrize("beyond", [-1e-2, 1e-2, *long_after(0, [-1e-4, 1e-4])])
 def test_a_block_slides_exactly_beyond_the_angle_of_friction(beyond):
     angle = np.arctan(MU) + beyond
@@ -94,6 +95,7 @@ def test_a_ball_comes_back_by_the_restitution():
     assert after.v[2] == pytest.approx(1.2 - 1e-4 * G, rel=1e-12)
 
 
+@pytest.mark.long
 def test_energy_never_grows_in_steps():
     model = body(1.0, [0.02, 0.03, 0.04])
     q = np.array([0, 0, 0.5, 0.9, 0.3, 0.2, 0.1])

@@ -8,7 +8,7 @@ import pytest
 import archimedes as arc
 from archimedes import multibody as mb
 
-from ..marking import long_after
+from ..long_parameters import long_after
 
 
 @pytest.mark.parametrize("friction", [0.5, *long_after(0, [0.2, 1.0, 2.0])])

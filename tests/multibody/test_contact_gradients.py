@@ -51,6 +51,7 @@ def closed_form(p, e, seconds):
 START = np.array([0.5, 2.0, -0.3, 0.3])
 
 
+@pytest.mark.long_cases("0.0")
 @pytest.mark.parametrize("restitution", [0.0, 0.7])
 def test_gradients_through_a_bounce(restitution):
     """In height, speeds and friction: exact for the steps, first order in the step for the motion.
@@ -71,6 +72,7 @@ def test_gradients_through_a_bounce(restitution):
     assert errors[1] == pytest.approx(errors[0] / 2, rel=0.1)
 
 
+@pytest.mark.long
 def test_the_same_backwards():
     """Reverse mode through the steps gives the same numbers."""
     run = lambda p: flight(p, 0.7, 0.45, 5e-3)
@@ -88,6 +90,7 @@ def test_gradients_in_the_restitution():
     assert slope[3] == pytest.approx(w, rel=0.01)
 
 
+@pytest.mark.long
 def test_gradients_of_a_bounce_as_an_event():
     """A bounce can be an event of the solver too; its derivatives are exact to its tolerance."""
     model = slider()
@@ -115,6 +118,7 @@ def crate(mu=0.5):
     return b.build(base="floating"), mb.Ground(friction=mu)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("motion", ["rests", "slides", "lands on an edge"])
 def test_a_step_against_differences(motion):
     """A crate on four corners, which are redundant: derivatives in velocity, mass and friction."""

@@ -150,6 +150,7 @@ def cradle(count):
     return b.build(), pairs
 
 
+@pytest.mark.long_cases("3")
 @pytest.mark.parametrize("moving", [1, 2, 3])
 def test_newtons_cradle(moving):
     """As many balls fly off as came in, at their speed; the others stay: to rounding."""
@@ -172,6 +173,7 @@ def test_balls_from_both_sides_are_treated_alike():
     np.testing.assert_allclose(after.v, -x.v, atol=1e-12)
 
 
+@pytest.mark.long
 def test_a_cradle_swings():
     """Ten seconds: the energy stays, and it is the outer balls that swing."""
     model, pairs = cradle(3)
@@ -211,6 +213,7 @@ def rest(model, q, boxes, pairs, seconds, step=5e-3):
     return run(mb.rest_state(model, q))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("count", "seconds"), [(2, 0.25), pytest.param(3, 10.0, marks=pytest.mark.long)]
 )

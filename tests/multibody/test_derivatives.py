@@ -123,6 +123,7 @@ def floating():
     return b.build()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("limbs, maps", [(100_000, 4), (0, 1)], ids=["limbs", "one"])
 def test_columns_in_loops(limbs, maps, monkeypatch):
     """Large robots solve the columns of a limb in a loop: the same numbers, bit for bit."""

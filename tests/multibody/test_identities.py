@@ -204,6 +204,7 @@ def test_user_defined_joints():
         np.testing.assert_allclose(ours, theirs, atol=1e-12, err_msg=function.__name__)
 
 
+@pytest.mark.long
 @quick
 @given(seeds)
 def test_identities_with_joints_of_your_own(seed):

@@ -154,6 +154,7 @@ def test_derivatives_are_those_of_the_solution():
     np.testing.assert_allclose(arc.jac(reached)(PLACE), arc.jac(closed)(PLACE), atol=1e-10)
 
 
+@pytest.mark.long
 def test_second_derivatives_are_those_of_the_solution():
     ours, exact = (arc.jac(arc.jac(f))(PLACE) for f in (reached, closed))
     np.testing.assert_allclose(ours, exact, atol=1e-10)

@@ -54,6 +54,7 @@ def arguments(model):
     return {"q": q, "v": v, "a": a, "f": rng.normal(size=(2, len(model.body_names), 6))}
 
 
+@pytest.mark.long_cases("*-tree")
 @pytest.mark.parametrize("robot", MODELS)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_whichever_arguments_have_them(name, robot):

@@ -13,7 +13,7 @@ from archimedes import multibody as mb
 from archimedes.multibody.models.joints import KINDS
 from archimedes.multibody.systems.actuators import activated
 
-from ..marking import long_but
+from ..long_parameters import long_but
 from .mujoco_peer import mujoco
 
 

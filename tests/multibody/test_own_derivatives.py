@@ -51,6 +51,7 @@ def test_derivatives_are_those_of_the_operations(function, monkeypatch):
         np.testing.assert_allclose(one, other, atol=1e-10 * max(1.0, np.abs(other).max()))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("function", [mb.rnea, mb.aba])
 def test_second_derivatives_batches_and_native_code(function, monkeypatch):
     model = arm(3, "floating")
@@ -90,6 +91,7 @@ def test_forces_passive_torques_and_parameters(monkeypatch):
         np.testing.assert_allclose(one, other, atol=1e-11 * max(1.0, np.abs(other).max()))
 
 
+@pytest.mark.long
 def test_jac_takes_less_work_and_few_directions_none(monkeypatch):
     model = arm(5)
     x = random_state(model, 0)
@@ -105,6 +107,7 @@ def test_jac_takes_less_work_and_few_directions_none(monkeypatch):
     assert ours_one == one()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("base", ["fixed", "floating"])
 def test_singular_configurations(base):
     """Stretched, folded, turned over: against complex steps and 60 digits."""

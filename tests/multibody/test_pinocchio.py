@@ -8,7 +8,7 @@ import pytest
 from archimedes import multibody as mb
 from tests.optional_packages import import_or_skip
 
-from ..marking import long_but
+from ..long_parameters import long_but
 from .robots import FILES, Peer
 
 import_or_skip("pinocchio")

@@ -28,6 +28,7 @@ def shapes_of(kind, size, file=None):
     return b.geometry
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", MADE)
 def test_closed_forms_against_meshes(kind, tmp_path):
     size, make = MADE[kind]

@@ -31,6 +31,7 @@ def test_energy_is_kept():
     assert np.abs(found - found[0]).max() < 1e-7
 
 
+@pytest.mark.long
 def test_a_floating_robot_keeps_its_momentum():
     b = mb.Builder()
     b.add_body("hull", 3.0, [0.1, 0, 0], [0.2, 0.3, 0.4])

@@ -103,6 +103,7 @@ def one_run(key, observer, count):
     return arc.scan(sample, start, (np.arange(float(count)), w, v))[1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("root", [False, True])
 def test_the_attitude_filter_is_consistent(root):
     """NEES and NIS of 1,000 seeded runs, as one native batch, within bounds of 99.9 %."""
@@ -118,6 +119,7 @@ def test_the_attitude_filter_is_consistent(root):
     assert low < innovations.mean() < high
 
 
+@pytest.mark.long
 def test_the_unscented_filter_on_attitudes_agrees():
     noise, sight = FILTER.noise(), SIGHT**2 * np.eye(9)
     ukf = UnscentedKalmanFilter(FILTER.dyn, FILTER.obs, noise, sight, kappa=1.0)
@@ -143,6 +145,7 @@ def test_a_quaternion_is_not_changed_by_its_sign_and_stars_may_be_missing():
     assert lost.x.att.angle_to(x.att) < 1e-12 and lost.nis == 0.0
 
 
+@pytest.mark.long
 def test_smoothed_attitudes_are_nearer_to_the_truth():
     rng = np.random.default_rng(0)
     truth, ys = Quaternion.from_euler([0.3, -0.2, 0.5]), []
@@ -166,6 +169,7 @@ def test_smoothed_attitudes_are_nearer_to_the_truth():
     assert abs(smooth.bias[0, 0] - 0.01) < 0.02
 
 
+@pytest.mark.long
 def test_as_c(tmp_path):
     x = AttitudeFilter.State(Quaternion.from_euler([0.3, -0.2, 0.5]), np.zeros(3))
     y = np.reshape((x.att.as_matrix() @ STARS.T).T, (-1,)) + 0.01

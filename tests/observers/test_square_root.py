@@ -60,6 +60,7 @@ def test_series_and_smoothers(name):
         np.testing.assert_allclose(b, a, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.long_cases("pendulum*")
 @pytest.mark.parametrize("name", ROOTS)
 def test_compiled_mapped_and_gated(name):
     x, P, y = start(ROOTS[name])
@@ -95,6 +96,7 @@ def test_where_the_covariance_loses_its_sign():
     np.testing.assert_allclose(P, wanted, rtol=1e-6)
 
 
+@pytest.mark.long
 def test_derivatives_and_c(tmp_path):
     root = PENDULUM_EKF.replace(square_root=True)
     x, P, y = start(root)

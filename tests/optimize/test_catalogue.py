@@ -7,7 +7,7 @@ import pytest
 
 from archimedes.optimize import nlp_solver
 from archimedes.optimize.solvers.scipy_methods import METHODS as SCIPY
-from tests.marking import long_but
+from tests.long_parameters import long_but
 from tests.optimize.catalogue import PROBLEMS
 
 #: One of each kind (bounds, a square system, equations, inequalities, a sum of squares), and those

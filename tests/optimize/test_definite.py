@@ -16,6 +16,7 @@ def definite(n, spread, seed=0):
     return turned * np.geomspace(1.0, spread, n) @ turned.T
 
 
+@pytest.mark.long_cases("*1*")
 @pytest.mark.parametrize("n", [5, 17, 41])
 def test_solutions_and_pivots(n):
     """Against NumPy, to what the condition of the matrix allows; D has the signs of eigenvalues."""

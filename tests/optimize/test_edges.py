@@ -100,6 +100,7 @@ def transport(n):
     return np.zeros((n, n)), -np.ones(n), np.ones((1, n)), -np.inf, 1.0, 0.0, np.inf
 
 
+@pytest.mark.long_cases("20")
 @pytest.mark.parametrize("n", [2, 5, 20])
 def test_costs_without_curvature(n):
     """Pivots that rounding has taken are no reason to give up."""
@@ -163,6 +164,7 @@ def test_where_a_function_is_not_defined():
 # ---- derivatives of solutions ----------------------------------------------------------------
 
 
+@pytest.mark.long_cases("None")
 @pytest.mark.parametrize("limit", [None, 0.9])
 def test_second_derivatives_of_solutions(limit):
     """They go through the solution, not past it: against differences of first derivatives."""

@@ -171,6 +171,7 @@ def test_equations_that_depend_on_each_other():
     assert found.violation < 1e-7
 
 
+@pytest.mark.long_cases("mult*", "radau3")
 @pytest.mark.usefixtures("ipopt")
 @pytest.mark.parametrize("method", ["hermite-simpson", "radau3", "multiple-shooting"])
 def test_the_optimum_of_ipopt_in_optimal_control(method):

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from archimedes.optimize import AtPlaces, Status, minimize
-from tests.marking import long_but
+from tests.long_parameters import long_but
 
 
 def neighbours(n, width=2, step=1):

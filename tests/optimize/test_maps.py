@@ -52,6 +52,7 @@ def bounds():
     return {"T": 0.1, "u": None, "x": low}, {"T": 5.0, "u": None, "x": high}
 
 
+@pytest.mark.long
 def test_maps_give_the_solution_of_plain_code():
     given = {"args": (0.5,), "bounds": bounds()}
     one = minimize(obj, START, constr=constr, **given)

@@ -38,6 +38,7 @@ HS71 = {
 HS71_START = [1.0, 5.0, 5.0, 1.0]
 
 
+@pytest.mark.long_cases("COBYQA", "trust*")
 @pytest.mark.parametrize("method", ["ipopt", "SLSQP", "trust-constr", "COBYQA"])
 def test_one_result_whatever_the_solver(method):
     found = minimize(hs71, HS71_START, method=method, **HS71)
@@ -57,6 +58,7 @@ def test_one_result_whatever_the_solver(method):
         np.testing.assert_allclose(rest, 0.0, atol=1e-4)
 
 
+@pytest.mark.long_cases("BFGS", "C*", "N*", "T*", "t*")
 @pytest.mark.parametrize(
     "method", ["ipopt", "L-BFGS-B", "BFGS", "Newton-CG", "trust-exact", "TNC", "CG", "Nelder-Mead"]
 )

@@ -11,7 +11,7 @@ import pytest
 import scipy.optimize as scipy_optimize
 
 from archimedes.optimize import LMStatus, least_squares
-from tests.marking import long_but
+from tests.long_parameters import long_but
 from tests.optimize.more_garbow_hillstrom import PROBLEMS
 
 #: Some that were called solved where they were not, a singular one, and one of deficient rank.

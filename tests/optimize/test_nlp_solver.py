@@ -49,6 +49,7 @@ def test_recorded_equals_eager(solver):
     np.testing.assert_array_equal(recorded(X0, P), 2.0 * solver(X0, P, constr_bounds=LIMITS))
 
 
+@pytest.mark.long_cases("interior")
 @pytest.mark.parametrize("limit", [1.0, 9.0], ids=["constraint holds", "interior"])
 def test_derivatives_in_parameters_against_differences(solver, limit):
     def solution(p):

@@ -30,6 +30,7 @@ MINIMUM_EFFORT = OptimalControl(
 START = {"x": np.zeros(2), "u": 0.0, "tf": 1.5}
 
 
+@pytest.mark.long_cases("multiple*", "radau*", "trapez*")
 @pytest.mark.parametrize(("method", "tol"), list(zip(ALL, [2e-3, 1e-5, 1e-5, 1e-5])))
 def test_minimum_time_is_two_seconds(method, tol):
     found = MINIMUM_TIME.solve(START, intervals=40, method=method)
@@ -38,6 +39,7 @@ def test_minimum_time_is_two_seconds(method, tol):
     assert np.all(np.abs(found.u) < 1 + 1e-6)
 
 
+@pytest.mark.long_cases("radau*")
 @pytest.mark.parametrize("method", ["hermite-simpson", "radau3", "radau5"])
 def test_minimum_effort_is_exact_for_schemes_of_its_degree(method):
     # u = 6 - 12 t, x = 3 t^2 - 2 t^3, costates (-24, -12 + 24 t), cost 12.
@@ -65,6 +67,7 @@ def test_errors_fall_with_the_order_of_the_scheme():
         assert np.log2(off[0] / off[1]) > order - 0.3, (method, off)
 
 
+@pytest.mark.long
 def test_brachistochrone():
     # Betts 2010, example 4.10: from rest to x = 1; tf = sqrt(pi / g) for g = 32.174.
     g = 32.174
@@ -90,6 +93,7 @@ def test_brachistochrone():
     np.testing.assert_allclose(H[1:], -1.0, atol=1e-4)
 
 
+@pytest.mark.long_cases("True*")
 @pytest.mark.parametrize(("bounded", "cost"), [(False, 1.433508), (True, 1.6857)])
 def test_van_der_pol(bounded, cost):
     # Vlassenbroeck, Van Dooren, IEEE Trans. Autom. Control 33(4), 1988: without and with
@@ -120,6 +124,7 @@ def goddard(t, x, thrust):
     return Rocket(x.speed, (thrust - drag) / x.mass - g, -thrust / c)
 
 
+@pytest.mark.long
 def test_goddard_rocket_with_structs():
     problem = OptimalControl(
         goddard,
@@ -162,6 +167,7 @@ def test_meshes_are_refined_where_the_error_is():
     assert len(kernels["value 3"]._cache) == 1
 
 
+@pytest.mark.long
 def test_path_and_boundary_constraints_parameters_and_arguments():
     problem = OptimalControl(
         lambda t, x, u, p, k: np.array([x[1], u - k * x[1]]),

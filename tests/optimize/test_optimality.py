@@ -9,7 +9,7 @@ from archimedes.optimize import Status, minimize, nlp_solver
 from archimedes.optimize.problems.optimality import check_optimality
 from archimedes.optimize.problems.tasks import Settings
 from archimedes.optimize.solvers.scipy_methods import METHODS as SCIPY
-from tests.marking import long_but
+from tests.long_parameters import long_but
 
 METHODS = ("ipopt", "ipm", "sqp", *(method.name for method in SCIPY.values()))
 QUICK = ("ipopt", "ipm", "sqp", "SLSQP", "BFGS", "Nelder-Mead")

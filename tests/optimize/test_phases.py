@@ -79,6 +79,7 @@ def singular_thrust(x):
     return drag + x.mass * G * (1 + more)
 
 
+@pytest.mark.long
 def test_goddard_reaches_the_published_height():
     # Boost, singular arc, coast: J. T. Betts 2010, table 4.6: height 18550.872 ft.
     box = {"state_bounds": (Rocket(0.0, 0.0, 1.0), Rocket(3e4, 2e3, 3.0)), "control_bounds": (0, 1)}

@@ -38,6 +38,7 @@ def conditions(data, found):
     )
 
 
+@pytest.mark.long_cases("18*", "5*")
 @pytest.mark.parametrize(("n", "m", "rank"), [(3, 2, 3), (5, 6, 3), (18, 10, 18)])
 def test_conditions_of_a_minimum_on_random_programs(n, m, rank):
     rng = np.random.default_rng(n)
@@ -132,6 +133,7 @@ def test_dozens_of_unknowns(n):
     assert found.success and max(*rest, gap) < 1e-6 * scale
 
 
+@pytest.mark.long
 def test_against_another_solver():
     import piqp
 
@@ -145,6 +147,7 @@ def test_against_another_solver():
     assert solve_qp(*data).fun == pytest.approx(theirs, rel=1e-7)
 
 
+@pytest.mark.long
 def test_resumed_from_a_program_nearby():
     """The same solution, in fewer iterations; a guess of another size is refused by name."""
     rng, saved = np.random.default_rng(2), []
@@ -228,6 +231,7 @@ def test_a_batch_is_a_loop_to_the_bit_in_all_backends():
     assert np.all(batch.status == 0)
 
 
+@pytest.mark.long
 def test_as_c(tmp_path):
     def effectors(v):
         return allocation(v).x
@@ -236,6 +240,7 @@ def test_as_c(tmp_path):
     assert project.verify(samples=8).outputs == 5
 
 
+@pytest.mark.long
 def test_derivatives_against_differences():
     P, q, A, low, high, lower, upper = random_program(np.random.default_rng(8), 4, 3, 4)
 
@@ -318,6 +323,7 @@ def test_costs_that_are_no_convex_functions_are_refused():
     np.testing.assert_allclose(solve_qp([[1, 0], [0, 1]], [1, 2]).x, [-1.0, -2.0], rtol=1e-9)
 
 
+@pytest.mark.long
 def test_nonlinear_programs_hardly_grow_with_their_unknowns():
     """Larger ones are loops over whole arrays: first solves take no longer."""
     solver = arc.nlp_solver(lambda x, p: np.sum((x - p) ** 4), lambda x, p: x[:2], method="sqp")

@@ -7,7 +7,7 @@ import pytest
 
 import archimedes as arc
 from archimedes.optimize import Status, minimize, nlp_solver
-from tests.marking import long_but
+from tests.long_parameters import long_but
 from tests.optimize.catalogue import PROBLEMS
 
 #: Problems that need more than 200 iterations of this method, or stop short of the optimum.
@@ -48,6 +48,7 @@ def arm(target):
 TARGETS = np.array([[1.5, 0.7], [0.9, 1.1], [2.0, 0.2], [1.0, -1.2], [1.6, 0.9]])
 
 
+@pytest.mark.long
 def test_inverse_kinematics_against_ipopt():
     for target in TARGETS:
         q = arm(target)
@@ -65,6 +66,7 @@ def test_a_batch_is_a_loop_to_the_bit():
     np.testing.assert_array_equal(batch[0], arc.compile(arm, backend="interpreter")(TARGETS[0]))
 
 
+@pytest.mark.long
 def test_derivatives_against_differences():
     slope = arc.jac(arm)(TARGETS[0])
     for k, e in enumerate(np.eye(2) * 1e-5):
@@ -72,6 +74,7 @@ def test_derivatives_against_differences():
         np.testing.assert_allclose(slope[:, k], numeric, atol=1e-6)
 
 
+@pytest.mark.long
 def test_as_c(tmp_path):
     project = arc.codegen(arm, (TARGETS[0],), output_dir=tmp_path, return_names=["q"])
     assert project.verify(samples=4).outputs == 3

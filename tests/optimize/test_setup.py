@@ -6,12 +6,16 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 from archimedes.optimize import OptimalControl
+
+pytestmark = pytest.mark.long
 
 CAR = """
 import sys
 import numpy as np
+import pytest
 from archimedes.optimize import OptimalControl
 
 car = OptimalControl(

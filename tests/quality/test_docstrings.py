@@ -13,6 +13,7 @@ from .test_source import MODULES
 WITH_EXAMPLES = [name for name, p in MODULES.items() if ">>> " in p.read_text(encoding="utf-8")]
 
 
+@pytest.mark.long_cases("archimedes.vehicles.flight_case", "archimedes.vehicles.steady_flight")
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
 def test_examples(name):
     module = importlib.import_module(name)

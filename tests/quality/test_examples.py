@@ -23,6 +23,7 @@ def test_there_are_examples():
     assert len(FILES) >= 8
 
 
+@pytest.mark.long_cases("01*", "02*", "03*", "04*", "05*", "06*", "07*", "08*", "10*", "11*", "12*")
 @pytest.mark.parametrize("path", [marked(p) for p in FILES], ids=[p.stem for p in FILES])
 def test_example(path, tmp_path, monkeypatch, capsys):
     if has_run(path):

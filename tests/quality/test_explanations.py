@@ -44,6 +44,7 @@ def mistakes(tmp_path, monkeypatch):
     return found
 
 
+@pytest.mark.long
 def test_forty_mistakes_lead_to_sections_that_explain(mistakes):
     assert len(mistakes) >= 40
     known = anchors()

@@ -22,6 +22,24 @@ def has_run(path) -> bool:
     return os.environ.get("ARCHIMEDES_KEPT_OUTPUTS") == "1" and kept(path) is not None
 
 
+@pytest.mark.long_cases(
+    "archimedes",
+    "casadi",
+    "control",
+    "f16_autopilot",
+    "filter_to_cortex_m",
+    "getting_started",
+    "jax",
+    "matlab",
+    "noise_and_campaigns",
+    "numpy_scipy",
+    "optimal_landing",
+    "pendulum_to_flight_computer",
+    "robot_arm",
+    "simulation",
+    "six_degrees_of_freedom",
+    "vehicles",
+)
 @pytest.mark.parametrize("page", OTHERS, ids=lambda p: p.stem)
 def test_blocks_run(page, tmp_path, monkeypatch):
     if has_run(page):

@@ -45,6 +45,7 @@ def test_packages_for_users_are_in_the_reference():
     assert {"archimedes.vehicles.parts", "archimedes.vehicles.sensors"} <= below & set(PACKAGES)
 
 
+@pytest.mark.long
 def test_every_public_name_has_a_page():
     pages = dict(reference_pages())
     places = {place.removesuffix("-class") for place in pages}
@@ -91,6 +92,7 @@ def test_notebooks_have_the_blocks_of_their_pages():
         assert code == [b.code.rstrip() for b in blocks]
 
 
+@pytest.mark.long
 def test_it_builds_and_is_whole():
     """Build it, with warnings as errors; nothing is left out, no link is broken."""
     import_or_skip("sphinx")

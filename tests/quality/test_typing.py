@@ -27,6 +27,7 @@ def _short(text: str) -> str:
     return re.sub(r"\b[\w.]+\.(?=\w)", "", text)
 
 
+@pytest.mark.long
 def test_what_a_type_checker_sees():
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "-p", "archimedes", "-m", "tests.quality.typed_model"],
@@ -54,6 +55,7 @@ def test_what_a_type_checker_sees():
             assert found == [wanted], (number, wanted, found)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("platform", ["darwin", "win32"])
 def test_other_systems_have_what_is_used_on_them(platform):
     """The types of Python's library say which system has which function."""

@@ -70,6 +70,7 @@ def test_interpreted_batches():
     same(interpreted, np.stack([DRAWS["normal"](key) for key in KEYS]))
 
 
+@pytest.mark.long_cases("float")
 @pytest.mark.parametrize("float_type", ["double", "float"])
 def test_c(tmp_path, float_type):
     columns = [np.ascontiguousarray(KEYS[:, 0]), np.ascontiguousarray(KEYS[:, 1])]

@@ -39,6 +39,7 @@ def same(batch, k, alone):
     return all(np.array_equal(a[k], b) for a, b in zip(tree.leaves(batch.x), tree.leaves(alone.x)))
 
 
+@pytest.mark.long_cases("100")
 @pytest.mark.parametrize("times", [5, 100, 700])
 def test_same_bits_as_alone(times):
     t = np.linspace(0.0, 4.0, times)
@@ -157,6 +158,7 @@ def test_empty_batch():
         solve_ode(lambda t, x: -x, (0.0, 1.0), np.ones((0, 2)), in_axes=(0,))
 
 
+@pytest.mark.long
 def test_what_a_chunk_is_given_is_made_once(monkeypatch):
     """Python between chunks holds up all threads: it is made anew only when an instance ends."""
     from archimedes.simulate.solves.collectors import OutputTimes
@@ -188,6 +190,7 @@ def falling(t, x):
 BOUNCE = arc.Event(lambda t, x: x[0], direction=-1, reset=lambda t, x: x * np.array([1.0, -0.7]))
 
 
+@pytest.mark.long_cases("1.5*")
 @pytest.mark.parametrize("events", [None, BOUNCE])
 @pytest.mark.parametrize("outputs", ["few", "many", "steps", "dense", "sparse"])
 @pytest.mark.parametrize("end", [1.5, -0.4])
@@ -215,6 +218,7 @@ def test_a_single_solve_is_a_batch_of_one(events, outputs, end):
         assert np.array_equal(alone(between), batch(between))
 
 
+@pytest.mark.long
 def test_a_batch_keeps_steps_of_different_counts():
     """Instances make different numbers of steps, in several kernel calls, and end apart."""
     x0 = np.array([[1.0, 0.5], [40.0, -3.0], [0.2, 9.0]])

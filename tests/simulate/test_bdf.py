@@ -34,6 +34,7 @@ def errors(f, end, start, expected, tolerance, **options):
     return found, *(np.max(np.abs(end - expected) / scale) for end in ends)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rtol", [1e-4, 1e-6])
 def test_robertson_beside_scipys(rtol):
     start, end = [1.0, 0.0, 0.0], 4e3
@@ -46,6 +47,7 @@ def test_robertson_beside_scipys(rtol):
     assert found.stats["jacobians"] < 20
 
 
+@pytest.mark.long_cases("10000.0-1e-09")
 @pytest.mark.parametrize("rtol", [1e-3, 1e-6, 1e-9])
 @pytest.mark.parametrize("k", [1.0, 1e4])
 def test_closed_form_beside_scipys(rtol, k):
@@ -55,6 +57,7 @@ def test_closed_form_beside_scipys(rtol, k):
     assert np.abs(found.x - np.cos(found.t)[:, None]).max() < 100.0 * rtol
 
 
+@pytest.mark.long
 def test_outputs_lie_on_the_steps_and_between_them():
     options = {"method": "bdf", "rtol": 1e-8, "atol": 1e-8, "args": (50.0,)}
     steps = arc.solve_ode(forced, (0.0, 2.0), np.ones(2), **options)
@@ -128,6 +131,7 @@ def test_an_interrupt_keeps_what_there_is():
     assert 2.0 < found.t[-1] < 5.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", ["interpreter", "llvm"])
 def test_backends_have_the_same_bits(backend):
     found = arc.solve_ode(

@@ -106,6 +106,7 @@ def test_an_object_that_other_processes_do_not_know(tmp_path):
             monte_carlo(model, SPEED, 4, folder=tmp_path / "runs", vectorize=False)
 
 
+@pytest.mark.long
 def test_the_digest_is_the_same_in_every_process():
     code = "from tests.simulate import test_campaign_identity as t\nprint(t.all_digests())"
     runs = [

@@ -39,6 +39,7 @@ GUARDED = PROGRAM + 'if __name__ == "__main__":\n    main()\n'
 FROM_NOTHING = [m for m in multiprocessing.get_all_start_methods() if m != "fork"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", FROM_NOTHING)
 def test_programs_with_a_guard_have_the_same_bits(tmp_path, method):
     (tmp_path / "program.py").write_text(GUARDED)
@@ -46,6 +47,7 @@ def test_programs_with_a_guard_have_the_same_bits(tmp_path, method):
     assert done.stdout.strip() == "the same bits", done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", FROM_NOTHING)
 def test_programs_without_a_guard_are_told(tmp_path, method):
     (tmp_path / "program.py").write_text(PROGRAM + "main()\n")
@@ -55,6 +57,7 @@ def test_programs_without_a_guard_are_told(tmp_path, method):
     assert 'under if __name__ == "__main__":' in done.stderr
 
 
+@pytest.mark.long
 def test_programs_without_a_file_are_told():
     done = run_program([sys.executable, "-c", GUARDED, "spawn"])
     assert done.returncode == 1

@@ -94,6 +94,7 @@ def test_thread_pool(whole):
     assert_same(monte_carlo(shoot, DISPERSED, N, seed=5, threads=1), whole)
 
 
+@pytest.mark.long
 def test_process_pool(whole, tmp_path):
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         found = monte_carlo(shoot, DISPERSED, N, 5, executor=pool, chunk=50, folder=tmp_path)
@@ -113,6 +114,7 @@ def dask_client():
         yield client
 
 
+@pytest.mark.long
 def test_dask_cluster_of_two_workers(whole, tmp_path, dask_client):
     options = {"executor": dask_client, "chunk": 30, "folder": tmp_path}
     part = monte_carlo(shoot, DISPERSED, 120, 5, **options)
@@ -145,6 +147,7 @@ def test_ten_thousand_six_dof_runs_killed_and_resumed(tmp_path, dask_client):
     assert_same(spread, unbroken)
 
 
+@pytest.mark.long_cases("after:150", "rename*")
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
 @pytest.mark.parametrize("when", ["after:150", "rename:1", "rename:2", "rename:4"])
 def test_killed_and_resumed(whole, tmp_path, when, monkeypatch):
@@ -164,6 +167,7 @@ def test_killed_and_resumed(whole, tmp_path, when, monkeypatch):
     assert_same(found, unbroken)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
 def test_native_campaign_killed_and_resumed(whole, tmp_path):
     folder = tmp_path / "campaign"

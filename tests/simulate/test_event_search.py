@@ -28,6 +28,7 @@ def test_an_event_faster_than_the_state(method):
     assert found.success and found.events["t"] == pytest.approx(exact, abs=1e-9)
 
 
+@pytest.mark.long
 def test_waves_of_any_frequency():
     for frequency in (0.01, 0.3, 7.3, 31.0, 203.7):
         found = solve_ode(
@@ -48,6 +49,7 @@ def test_a_long_first_step_and_fixed_steps():
     assert back.events["t"] == pytest.approx(exact[::-1], abs=1e-9)
 
 
+@pytest.mark.long
 def test_sums_of_waves_against_a_fine_grid():
     rng = np.random.default_rng(3)
     event = Event(lambda t, x, a, w, p: np.sum(a * np.sin(w * t + p)) + 0.1)
@@ -103,6 +105,7 @@ def test_a_direction_among_many_crossings():
     assert third.status == EVENT and third.t[-1] == pytest.approx(0.6, abs=1e-9)
 
 
+@pytest.mark.long
 def test_the_same_events_in_a_batch_and_recorded():
     rates = np.array([1.0, 2.0, 3.0])
 

@@ -165,6 +165,7 @@ def test_structs_and_arguments():
     assert isinstance(found.events["x_after"], State)
 
 
+@pytest.mark.long
 def test_batches_fire_each_on_its_own():
     heights = np.array([0.9, 1.1, 1.6, 2.0])
     start = np.stack([heights, 0.0 * heights], axis=1)
@@ -185,6 +186,7 @@ def test_batches_fire_each_on_its_own():
     assert (zeno.status == CHATTERING).all()
 
 
+@pytest.mark.long
 def test_batches_keep_all_events():
     # More instances than a group has, of which some have no event; steps, and structs.
     starts = np.linspace(0.2, 3.0, 150)

@@ -100,6 +100,7 @@ one(FAR, START)
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of other processes are POSIX's")
 def test_a_process_that_is_interrupted_from_outside():
     command = [sys.executable, "-c", SCRIPT]

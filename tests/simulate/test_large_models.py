@@ -41,6 +41,7 @@ WAYS = {
 }
 
 
+@pytest.mark.long_cases("events", "every step", "few outputs", "many outputs")
 @pytest.mark.parametrize("way", WAYS)
 def test_steps_in_python_have_the_bits_of_kernels(monkeypatch, way):
     kernel, python = (solved(monkeypatch, where, **WAYS[way]) for where in (False, True))
@@ -49,6 +50,7 @@ def test_steps_in_python_have_the_bits_of_kernels(monkeypatch, way):
     assert kernel.stats == python.stats
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["rodas5p", "esdirk4", "radau5", "auto"])
 def test_stiff_methods_agree_with_dense_systems(monkeypatch, method):
     options = {"method": method, **({"dt": 0.1} if method == "radau5" else {})}
@@ -242,6 +244,7 @@ def brusselator(n, alpha=2e-3):
     return f, start
 
 
+@pytest.mark.long_cases("auto", "esdirk4")
 @pytest.mark.parametrize("method", ["rodas5p", "esdirk4", "auto", "cvode", "bdf"])
 def test_brusselator_in_two_dimensions(method):
     if method == "cvode":

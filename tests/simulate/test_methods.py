@@ -93,6 +93,7 @@ def test_coefficients_are_those_of_scipy(name, theirs):
             assert abs(row.get(j, 0.0) - cls.A[i][j]) < 1e-14
 
 
+@pytest.mark.long
 def test_tsit5_against_diffrax():
     tsit5 = import_or_skip("diffrax").Tsit5
     import warnings

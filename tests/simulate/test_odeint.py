@@ -153,6 +153,7 @@ def test_derivatives_against_the_variational_equations(variational):
         assert np.abs(by_x0[:, k] - phi).max() < 1e-9
 
 
+@pytest.mark.long
 def test_adjoint_equals_forward(variational):
     weights = np.array([1.0, -2.0])
 

@@ -53,6 +53,7 @@ def test_stiff_problems(method, problem):
     check(problem, method, (1e-4, 1e-6, 1e-8))
 
 
+@pytest.mark.long_cases("*-Pleiades", "a*", "d*", "h*", "r*", "t*")
 @pytest.mark.parametrize("problem", [p for p in PROBLEMS if not p.stiff], ids=lambda p: p.name)
 @pytest.mark.parametrize("method", list(LIMITS))
 def test_non_stiff_problems(method, problem):

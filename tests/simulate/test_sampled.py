@@ -127,6 +127,7 @@ def test_input_function_and_sampled_part_together():
     assert memory["sum"] == pytest.approx([1.0, 1.0, 2.0 + 2.0 * np.sin(1.0), 1.0 + one + two])
 
 
+@pytest.mark.long
 def test_batches_and_events():
     start = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
     times = H * np.arange(31)

@@ -50,6 +50,7 @@ def test_examples_of_the_issue():
     assert abs(speed(5.0) - 0.25 * np.sqrt(2 * 9.81) * 5.0**-1.5) < 1e-9  # 0.0990
 
 
+@pytest.mark.long
 def test_backends_give_the_same_bits():
     def both(p):
         ball = arc.hess(lambda h: drop(h, (0.0, 1.0), hits(reset=bounce), "heun", dt=0.25)[0])
@@ -61,6 +62,7 @@ def test_backends_give_the_same_bits():
     assert first.tobytes() == second.tobytes()
 
 
+@pytest.mark.long
 def test_batches():
     ends = np.array([0.5, 1.0, 1.5])
     assert np.allclose(arc.vmap(arc.grad(arc.grad(final)))(ends), np.exp(-ends), rtol=1e-8)
@@ -71,6 +73,7 @@ def test_batches():
     assert np.allclose(speed(heights), 0.25 * np.sqrt(2 * 9.81) * heights**-1.5, rtol=1e-9)
 
 
+@pytest.mark.long
 def test_hessian_of_all_that_a_bounce_depends_on():
     def height(p):
         h, e, g, T = p
@@ -99,6 +102,7 @@ def test_hessian_of_all_that_a_bounce_depends_on():
     assert np.allclose(arc.jac(arc.jac(height))(point), wanted, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["dopri5", "rodas5p", "esdirk4"])
 def test_hessian_of_a_nonlinear_solution(method):
     """Logistic growth in rate, state, end and start: Newton's iteration is differentiated too."""
@@ -191,6 +195,7 @@ def test_sampled_parts_take_a_traced_end():
 # ---- where there is no derivative ----------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     "event", [lambda t, x, p: x < p, lambda t, x, p: np.sign(x - p)], ids=["comparison", "sign"]
@@ -204,6 +209,7 @@ def test_times_of_events_without_slope_are_unknown(way, event):
     assert np.isnan(WAYS[way](after)(0.5))
 
 
+@pytest.mark.long
 def test_a_truth_value_of_time_alone_does_not_move():
     def after(p):
         changed = arc.Event(lambda t, x, p: t > 0.5, reset=lambda t, x, p: x + p * p)

@@ -26,6 +26,7 @@ def close(found, wanted) -> bool:
     return np.allclose(found, wanted, rtol=2e-7, atol=2e-8 * np.max(np.abs(wanted)))
 
 
+@pytest.mark.long_cases("*t*", "a bounce by*")
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 def test_orders_forward(case):
     """Value and derivatives to third order (cases like others: to second)."""
@@ -40,6 +41,7 @@ def test_orders_forward(case):
 BACK = [case for case in CASES if case.name not in REPEATED]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", BACK, ids=[case.name for case in BACK])
 def test_second_order_through_reverse(case):
     found, wanted = arc.hess(case.fn)(np.float64(case.at)), exact(case, 3)

@@ -123,6 +123,7 @@ def test_solve_ode_of_numbers_in_recorded_code_is_a_constant():
 # ---- inputs, outputs and states of unusual form ------------------------------------------
 
 
+@pytest.mark.long
 def test_inputs_as_a_plain_function():
     def held(t):
         return np.sin(t)

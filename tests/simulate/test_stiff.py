@@ -172,6 +172,7 @@ def exact_van_der_pol():
     ).y[:, -1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", STIFF)
 def test_van_der_pol(name, exact_van_der_pol):
     found = odeint(van_der_pol, (0.0, 2000.0), [2.0, 0.0], method=name, args=(1e3,))

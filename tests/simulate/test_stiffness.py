@@ -102,6 +102,7 @@ def test_auto_goes_there_and_back():
     assert at.x == pytest.approx(exact(times), abs=1e-3)
 
 
+@pytest.mark.long
 def test_auto_in_batches_recordings_and_derivatives():
     rates = np.array([1.0, 1e4])
     many = solve_ode(

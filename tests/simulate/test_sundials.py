@@ -18,6 +18,7 @@ from .conftest import robertson
 import_or_skip("sksundae")
 
 
+@pytest.mark.long_cases("cvode")
 @pytest.mark.parametrize("method", ["cvode", "ida"])
 def test_stiff_system(method, robertson_end):
     span, times = (0.0, 1e5), [0.0, 0.0, 10.0, 1e5]

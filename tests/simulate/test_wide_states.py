@@ -28,6 +28,9 @@ WAYS = {
 }
 
 
+@pytest.mark.long_cases(
+    "back in time", "every step", "few outputs", "fixed steps", "interpolants", "many outputs"
+)
 @pytest.mark.parametrize("way", WAYS)
 def test_kernels_have_the_bits_of_steps_in_python(monkeypatch, way):
     span = (2.0, 0.0) if way == "back in time" else (0.0, 2.0)
@@ -65,6 +68,7 @@ def test_against_scipy():
     np.testing.assert_allclose(found.x[-1], expected.y[:, -1], rtol=1e-7, atol=1e-8)
 
 
+@pytest.mark.long
 def test_functions_written_element_by_element():
     def heat(t, u):
         du = np.zeros_like(u)

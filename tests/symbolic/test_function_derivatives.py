@@ -71,6 +71,19 @@ MATRIX: dict[str, Any] = {
 CASES = [(name, f, X) for name, f in VECTOR.items()] + [(n, f, M) for n, f in MATRIX.items()]
 
 
+@pytest.mark.long_cases(
+    "average*",
+    "c*",
+    "gradient, 2*",
+    "interp v*",
+    "interp x*",
+    "linspace*",
+    "m*",
+    "p*",
+    "quantile,*",
+    "s*",
+    "traced*",
+)
 @pytest.mark.parametrize(
     ("name", "function", "x"), CASES, ids=[f"{c[0]}, {c[2].ndim}-D" for c in CASES]
 )

@@ -61,6 +61,7 @@ def test_output_error_is_least_squares_of_the_closed_form():
     assert found.validate(other)[0] > 85.0 and found.predict(other).shape == (1, 60)
 
 
+@pytest.mark.long
 def test_bounds_fixed_numbers_and_first_states():
     data = step_response(2)
     held = output_error(lag, seen, data, GUESS | {"gain": 2.0}, [0.0], bounds={"gain": (2.0, 2.0)})
@@ -72,6 +73,7 @@ def test_bounds_fixed_numbers_and_first_states():
     assert moved.std["gain"] > output_error(lag, seen, data, GUESS, [0.0]).std["gain"]
 
 
+@pytest.mark.long
 def test_what_data_cannot_tell_is_named():
     def twice(t, x, u, p):
         return p["rate"] * (p["gain"] * p["scale"] * u - x)
@@ -81,6 +83,7 @@ def test_what_data_cannot_tell_is_named():
     assert "do not determine gain, scale: fix some of them with equal bounds" in found.message
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("hold", ["zero", "linear"])
 def test_inputs_between_samples(hold):
     """A lag driven by a ramp: closed form for an input that is linear, or held, in between."""
@@ -101,6 +104,7 @@ def test_inputs_between_samples(hold):
     assert found.p["rate"] == pytest.approx(3.0, rel=1e-5)
 
 
+@pytest.mark.long
 def test_discrete_models_of_structs():
     @arc.struct
     class State:
@@ -138,6 +142,7 @@ def test_discrete_models_of_structs():
     assert isinstance(found.x0, State)
 
 
+@pytest.mark.long
 def test_multiple_shooting_where_one_run_is_lost():
     """A pendulum that falls: errors of the first guess grow by e^8 in one run."""
 
@@ -194,6 +199,7 @@ def first_order(t, x, u, p):
 EKF = ExtendedKalmanFilter(first_order, seen, Q=[[0.02**2]], R=[[0.05**2]])
 
 
+@pytest.mark.long
 def test_without_noise_of_measurement_it_is_a_regression():
     """With R next to nothing the prediction is that from the last sample: least squares."""
     data = simulate(0, r=0.0)
@@ -207,6 +213,7 @@ def test_without_noise_of_measurement_it_is_a_regression():
     np.testing.assert_allclose(found.covariance, covariance, rtol=1e-4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["ekf", "ukf", "kf", "root"])
 def test_known_parameters_within_their_confidence(kind):
     observer = {
@@ -240,6 +247,7 @@ def test_confidence_is_what_it_says():
     assert sum(hits) >= 12
 
 
+@pytest.mark.long
 def test_residuals_of_a_wrong_model_are_not_white():
     """A second-order system fitted by one of first order."""
     rng = np.random.default_rng(0)
@@ -254,6 +262,7 @@ def test_residuals_of_a_wrong_model_are_not_white():
     assert "NOT white" in str(tests)
 
 
+@pytest.mark.long
 def test_figures(tmp_path):
     import matplotlib
 

@@ -366,6 +366,7 @@ def test_unreadable_files(tmp_path):
 numbers = st.floats(allow_nan=False)
 
 
+@pytest.mark.long
 @given(numbers, st.integers(), st.lists(numbers), st.text())
 def test_random_values_survive_yaml(tmp_path_factory, power, cells, table, name):
     v = Vehicle(

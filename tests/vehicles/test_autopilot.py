@@ -110,6 +110,7 @@ def circling(made):
     ), lambda t, memory, circle: memory.input
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", PLACES)
 def test_circles_around_a_pole_and_across_the_date_line(made, circling, place):
     """Once around and a bit: a circle of the right size at the right speed, nothing singular."""
@@ -140,6 +141,7 @@ def test_circles_around_a_pole_and_across_the_date_line(made, circling, place):
     np.testing.assert_allclose(record.flight.rpy[:, 0], bank, atol=0.03)
 
 
+@pytest.mark.long
 def test_straight_over_the_pole(made):
     """Controls fixed, without wind: the way in Earth-fixed axes bends only with the Earth."""
     plane = F16(world=RotatingEarth(SPHERICAL_EARTH))

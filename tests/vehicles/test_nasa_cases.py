@@ -182,6 +182,7 @@ def check_rows(case, rows, states):
     assert np.abs(wrapped(angles - rows[:, 2:5])).max() < TOLERANCES[case][1]
 
 
+@pytest.mark.long_cases("04", "06", "09")
 @pytest.mark.parametrize("case", TOLERANCES)
 def test_cases_as_c(case):
     """Generated C flies the cases within the tolerances, with the bits of the native code."""

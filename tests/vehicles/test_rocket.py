@@ -54,6 +54,7 @@ def burn(rocket, command, stage, t, x, end=1500.0):
     )
 
 
+@pytest.mark.long
 def test_the_rocket_equation():
     """In empty space each stage adds its exhaust speed times the logarithm of its mass ratio."""
     rocket = two_stage_rocket(world=EMPTY)
@@ -144,6 +145,7 @@ def test_gimbal_turns_the_nose():
     np.testing.assert_allclose(most, limit)
 
 
+@pytest.mark.long
 def test_two_stages_to_orbit():
     rocket, guidance = two_stage_rocket(), OrbitGuidance()
 

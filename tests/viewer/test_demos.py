@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from archimedes.demos import DEMOS, run_demo
-from tests.marking import long_but
+from tests.long_parameters import long_but
 
 #: The first run is flown by test_browser.py, the tumbling body by tests/cli.
 OTHERS = [name for name in DEMOS if name not in ("f16", "t-handle")]
 
 
+@pytest.mark.long_cases("arm")
 @pytest.mark.parametrize("name", long_but(["arm"], OTHERS))
 def test_demonstration(name, tmp_path):
     report = run_demo(name, tmp_path, 20, quiet=True)

@@ -223,6 +223,7 @@ def test_work_precision():
     assert axes.get_xscale() == axes.get_yscale() == "log"
 
 
+@pytest.mark.long
 def test_every_kind_in_the_dark(campaign, tmp_path):
     viz.set_theme("dark")
     for k, figure in enumerate((viz.plot(campaign), viz.plot_modes(A), viz.plot_sparsity(A))):

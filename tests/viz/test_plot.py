@@ -96,6 +96,7 @@ def test_small_batches_are_lines_and_large_ones_bands():
     np.testing.assert_allclose(edges.max(), np.quantile(traj.x.pos[..., 0], 0.95, axis=0).max())
 
 
+@pytest.mark.long
 def test_files(tmp_path):
     for ending, start in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):
         path = tmp_path / f"plot.{ending}"
@@ -166,6 +167,7 @@ def test_lines_jump_at_events():
     assert np.abs(np.diff(np.delete(speed[1], jump))).max() < 8.0
 
 
+@pytest.mark.long
 def test_dense_output_of_batches_and_inputs():
     starts = np.array([[1.0, 0.0], [2.0, 0.0]])
     batch = arc.solve_ode(swing, (0.0, 20.0), starts, in_axes=0, dense=True)
