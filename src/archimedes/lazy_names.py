@@ -42,10 +42,7 @@ def lazy_names(
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         if home[name] == package:  # a package or module inside it
             return import_module(f"{package}.{name}")
-        from archimedes.collecting import rarely
-
-        with rarely:
-            value = getattr(import_module(home[name]), name)
+        value = getattr(import_module(home[name]), name)
         # Found without this function from now on.
         setattr(sys.modules[package], name, value)
         return value

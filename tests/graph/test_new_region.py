@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -24,7 +25,6 @@ from archimedes.graph.fast import fast
 from archimedes.graph.regions import OneBody, Region
 from archimedes.graph.retype import retype
 from archimedes.graph.spec import validate
-from archimedes.lazy_dataclasses import lazy_dataclass
 
 from ..backends.toy import build
 from ..c import checking as c_code
@@ -33,7 +33,7 @@ from ..programs.program import Program
 from ..programs.values import assert_bits
 
 
-@lazy_dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Twice(OneBody):
     """Run a body on its own results: body(body(x))."""
 
@@ -209,7 +209,7 @@ def test_second_derivatives_by_both_modes():
 
 
 def test_without_a_derivative_the_error_says_what_is_missing():
-    @lazy_dataclass(frozen=True, eq=False)
+    @dataclass(frozen=True, eq=False)
     class Opaque(Region):
         @property
         def out_dtypes(self):

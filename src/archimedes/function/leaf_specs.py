@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from archimedes.backends.registry import backend_of
 from archimedes.checks import is_traced
 from archimedes.errors import IntegerRangeError, ShapeDtypeError, TraceError, explained
 from archimedes.graph.dtypes import DTYPES, F64, I64, STATIC, code_of
-from archimedes.lazy_dataclasses import lazy_dataclass
 from archimedes.symbolic import SymbolicArray, is_tracing, lift
 from archimedes.symbolic.core.conversion import axis_order, refuse_subclass
 from archimedes.symbolic.core.trace import trace_error
@@ -24,7 +23,7 @@ from archimedes.tree.treedef import TreeDef
 __all__ = ["LeafSpec", "describe_leaves", "leaf_spec"]
 
 
-@lazy_dataclass(frozen=True)
+@dataclass(frozen=True)
 class LeafSpec:
     """What a recording needs to know of one argument leaf.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -17,7 +17,6 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.checks import is_traced
-from archimedes.collecting import rarely
 from archimedes.errors import TraceError
 from archimedes.function.leaf_specs import LeafSpec
 from archimedes.graph.blocks.interfaces import Form, forms_of, with_forms
@@ -26,7 +25,7 @@ from archimedes.graph.dtypes import DTYPES, F64, STATIC, block_type, code_of, le
 from archimedes.graph.ops import ELEMENT
 from archimedes.graph.passes import prune
 from archimedes.graph.program import Graph
-from archimedes.lazy_dataclasses import lazy_dataclass
+from archimedes.slow_notice import notify_if_slow
 from archimedes.symbolic import SymbolicArray, Trace, current_trace, lift, wrap
 from archimedes.symbolic.core.conversion import copy_in_order, refuse_subclass
 from archimedes.symbolic.core.loop_nests import ALWAYS_FACTOR, is_long, loop_threshold
@@ -34,7 +33,6 @@ from archimedes.symbolic.numpy_functions.complex_pairs import ComplexPair
 from archimedes.symbolic.recorded.recorded_array import RecordedArray
 from archimedes.system.floating_point import in_default_environment
 from archimedes.tree.treedef import TreeDef
-from archimedes.waiting import reported
 
 __all__ = ["Recording", "leaf_elements", "record", "sym_leaf"]
 
@@ -67,7 +65,7 @@ class OutLeaf(NamedTuple):
         return self.start + (self.spec.size if self.spec.traced else 0)
 
 
-@lazy_dataclass
+@dataclass
 class Recording:
     """A recorded function: graph, argument leaves, result leaves, values of enclosing traces.
 
@@ -172,7 +170,7 @@ def record(
 ) -> Recording:
     """Call ``function`` with traced leaves; ``build`` makes its arguments from them."""
     what = f"recording {_named(function)}"
-    with rarely, Trace() as trace, reported(what, lambda: _slow(trace.graph)):
+    with Trace() as trace, notify_if_slow(what, lambda: _slow(trace.graph)):
         args, kwargs = build([sym_leaf(trace, spec) for spec in leaves])
         result = function(*args, **kwargs)
         out_leaves, out_tree = tree.flatten(result)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from archimedes.graph.blocks.references import as_block, references
 from archimedes.graph.dtypes import DTYPES, code_of, item_type, length_of
 from archimedes.graph.passes import inline, prune
 from archimedes.graph.program import Graph
-from archimedes.lazy_dataclasses import lazy_dataclass
 from archimedes.symbolic import SymbolicArray, current_trace, is_tracing, lift, wrap
 from archimedes.symbolic.core.conversion import cast, cast_ids
 from archimedes.tree.treedef import TreeDef
@@ -52,7 +52,7 @@ def _own(leaf: Any) -> Any:
     return leaf.copy() if isinstance(leaf, (np.ndarray, SymbolicArray.array)) else leaf
 
 
-@lazy_dataclass
+@dataclass
 class Flat:
     """A tree lifted into the current trace: traced arrays for its leaves."""
 

@@ -13,13 +13,13 @@ integers (an input's position, a region's output number, a table's number) after
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from archimedes.graph.dtypes import B8, F32, F64, I64
 from archimedes.graph.fused_multiply_add import fused_multiply_add
-from archimedes.lazy_dataclasses import lazy_dataclass
 
 __all__ = [
     "ARITY",
@@ -44,7 +44,7 @@ INTS = (I64,)
 BITS = (I64, B8)
 
 
-@lazy_dataclass(frozen=True)
+@dataclass(frozen=True)
 class Op:
     """A row of the table.
 

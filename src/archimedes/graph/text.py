@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from archimedes.graph.dtypes import type_name
 from archimedes.graph.ops import BLOCK, CONST, INPUT, LOOKUP, OUT, REGION, TABLE
-from archimedes.lazy_dataclasses import lazy_dataclass
 
 if TYPE_CHECKING:
     from archimedes.graph.program import Graph
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Statistics", "render", "statistics"]
 
 
-@lazy_dataclass(frozen=True)
+@dataclass(frozen=True)
 class Statistics:
     """Figures about the live part of a graph.
 

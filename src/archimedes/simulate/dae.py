@@ -14,6 +14,7 @@ equations; derivatives that are not given are computed from them.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -29,7 +30,6 @@ from archimedes.function.leaf_specs import describe_leaves
 from archimedes.graph.derivatives.rules import LINEAR, PARTIALS
 from archimedes.graph.ops import TABLE
 from archimedes.graph.program import Graph
-from archimedes.lazy_dataclasses import lazy_dataclass
 from archimedes.simulate.methods.method_table import MOST_STEPS, Derivative
 from archimedes.simulate.methods.rosenbrock import RODAS5P, WithMass
 from archimedes.simulate.problem import argument_checks
@@ -68,7 +68,7 @@ class Form(NamedTuple):
     linear: bool
 
 
-@lazy_dataclass(frozen=True)
+@dataclass(frozen=True)
 class MassPlan(Plan):
     """A plan for M xdot = f(t, x)."""
 

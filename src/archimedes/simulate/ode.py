@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.backends.registry import asked_for, check_backend
-from archimedes.collecting import rarely
 from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.problem import argument_checks
 from archimedes.simulate.progress import monitor_of
@@ -176,5 +175,5 @@ def _solved(
     """Solve for what a user asked for."""
     times = None if t_eval is None else problem.times(t_eval)
     # One rest of the collector for all that a first solve makes.
-    with rarely, monitor_of(progress) as monitor:
+    with monitor_of(progress) as monitor:
         return problem.solve(times, bool(dense), monitor, threads=threads)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from archimedes.errors import StructError
-from archimedes.lazy_dataclasses import lazy_dataclass
 from archimedes.tree.content import content_key, is_mutable, snapshot
 
 __all__ = ["LEAF", "NodeKind", "TreeDef", "intern"]
@@ -20,7 +20,7 @@ __all__ = ["LEAF", "NodeKind", "TreeDef", "intern"]
 Take = Callable[[], Any]
 
 
-@lazy_dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class NodeKind:
     """What the library knows of one type of inner node.
 

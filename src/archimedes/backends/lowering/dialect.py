@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from archimedes.backends.lowering.scope import Scope
 from archimedes.backends.lowering.values import Binding, Instances, Place
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call, Host, Map, Nest, Region, Solve, Switch
-from archimedes.lazy_dataclasses import lazy_dataclass
 
 if TYPE_CHECKING:
     from archimedes.backends.lowering.graph_lowering import Lowering
@@ -31,7 +30,7 @@ __all__ = ["FEW", "Dialect", "Join", "Loop", "Reach"]
 FEW = 64
 
 
-@lazy_dataclass
+@dataclass
 class Loop:
     """A loop being written: its counter, the operands it carries, and those of the next step.
 

@@ -35,7 +35,6 @@ from archimedes.backends.array_kinds import HOST
 from archimedes.backends.protocol import ArrayType, Kernel, Program
 from archimedes.backends.registry import AUTO, get_backend, home_of, reference_backend
 from archimedes.backends.work import operations
-from archimedes.collecting import rarely
 from archimedes.errors import ShapeDtypeError
 from archimedes.function.execution.kernel_calls import KernelCalls, canonical
 from archimedes.function.recording import Recording
@@ -183,8 +182,7 @@ class Tiers:
                 if self._kernel is None:
                     backend = self.backend
                     make = backend.draft if self._drafts else backend.build
-                    with rarely:
-                        self._kernel = make(self.program)
+                    self._kernel = make(self.program)
         return self._kernel
 
     @property

@@ -16,7 +16,7 @@ it with mpmath.
 
 from __future__ import annotations
 
-from archimedes.lazy_dataclasses import lazy_dataclass
+from dataclasses import dataclass
 
 __all__ = [
     "ARCSIN",
@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 
-@lazy_dataclass(frozen=True)
+@dataclass(frozen=True)
 class Minimax:
     """A polynomial ``sum(c[i] x**i)`` close to ``target(x)`` on ``interval``, or a quotient.
 

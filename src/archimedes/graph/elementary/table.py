@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from archimedes.graph.elementary import (
     trigonometric,
 )
 from archimedes.graph.elementary.primitives import NUMPY, Primitives, Value
-from archimedes.lazy_dataclasses import lazy_dataclass
 
 __all__ = ["ELEMENTARY", "PROGRAMS", "SPECIAL", "Elementary", "evaluate", "in_float32"]
 
@@ -25,7 +25,7 @@ BLOCK = 8192
 """Elements evaluated at a time, so that intermediate results stay in the cache."""
 
 
-@lazy_dataclass(frozen=True)
+@dataclass(frozen=True)
 class Elementary:
     """A row of the table.
 

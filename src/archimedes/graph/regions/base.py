@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -21,7 +21,6 @@ from archimedes.errors import GraphError
 from archimedes.graph.dtypes import length_of
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.interval_sets import filled, union_of
-from archimedes.lazy_dataclasses import lazy_dataclass
 
 __all__ = [
     "Cut",
@@ -174,7 +173,7 @@ def _ids(values: Sequence[int] | np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(values, dtype=np.int64).reshape(-1)
 
 
-@lazy_dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Region:
     """Base of all regions; ``inputs`` may be any sequence of ids, kept as an array.
 
@@ -344,7 +343,7 @@ class Region:
         return found
 
 
-@lazy_dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class OneBody(Region):
     """A region that runs one body."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -15,7 +15,6 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Directions, OneBody, Region, Run, Through, input_faults
 from archimedes.graph.regions.interval_sets import Rows, filled, joined, union_of
 from archimedes.graph.regions.nest import Affine, positions
-from archimedes.lazy_dataclasses import lazy_dataclass
 
 __all__ = [
     "Accumulate",
@@ -37,7 +36,7 @@ class Move(NamedTuple):
     start: Affine | None
 
 
-@lazy_dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Pack(Region):
     """Make a block of ``length`` elements of dtype ``dtype`` by copying boxes, in order.
 
@@ -142,7 +141,7 @@ class Pack(Region):
         return [sets.take(np.where(begin < 0, len(sets) - 1, begin + places))]
 
 
-@lazy_dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Accumulate(Region):
     """Add values to the elements of a block of ``length`` zeros, in order.
 
@@ -184,7 +183,7 @@ class Accumulate(Region):
         return [filled(union_of(given[0]), self.length)]
 
 
-@lazy_dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Sort(OneBody):
     """Find the positions that sort each of ``rows`` rows of ``length`` records, ascending.
 

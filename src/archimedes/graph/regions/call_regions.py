@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,6 @@ from archimedes.graph.regions.base import (
     same_number,
 )
 from archimedes.graph.regions.interval_sets import either
-from archimedes.lazy_dataclasses import lazy_dataclass
 
 __all__ = [
     "Call",
@@ -34,7 +33,7 @@ __all__ = [
 ]
 
 
-@lazy_dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Call(OneBody):
     """Run a body once: reuse without inlining, optionally with a derivative of its own.
 
@@ -93,7 +92,7 @@ class Call(OneBody):
         return super().dependence(given, through) if own is None else own(given)
 
 
-@lazy_dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Host(Region):
     """Call back into Python with the input values (as one flat list), get a flat list of values.
 
@@ -138,7 +137,7 @@ class Host(Region):
         return results
 
 
-@lazy_dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Switch(Region):
     """Run one of several bodies, chosen by the first input (int64, clamped to the range)."""
 

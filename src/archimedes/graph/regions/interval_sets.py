@@ -8,11 +8,10 @@ row are a few intervals each, whatever the number of columns.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-from archimedes.lazy_dataclasses import lazy_dataclass
 
 __all__ = [
     "GROWING",
@@ -35,7 +34,7 @@ GROWING = 64
 _LONG_MASK = 256
 
 
-@lazy_dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Rows:
     """A set of columns for each element: intervals ``low`` to ``high`` (not included).
 

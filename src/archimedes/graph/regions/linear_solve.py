@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ import numpy as np
 from archimedes.graph.dtypes import F32, F64, block_type
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Region, Run
-from archimedes.lazy_dataclasses import lazy_dataclass
 
 __all__ = [
     "Solve",
@@ -20,7 +19,7 @@ __all__ = [
 ]
 
 
-@lazy_dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Solve(Region):
     """Solve ``A X = B`` by elimination with partial pivoting: n*n values of A, then n*columns of B.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -39,7 +39,6 @@ from archimedes.graph.regions.interval_sets import (
     united,
     whole,
 )
-from archimedes.lazy_dataclasses import lazy_dataclass
 
 __all__ = [
     "UNBOUNDED",
@@ -58,7 +57,7 @@ def times(counts: Counter[str], factor: int) -> Counter[str]:
     return Counter({name: factor * count for name, count in counts.items()})
 
 
-@lazy_dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Scan(OneBody):
     """Run a body a fixed number of times.
 
@@ -330,7 +329,7 @@ def _joined(column: tuple[Any, ...]) -> np.ndarray:
     return np.concatenate([np.atleast_1d(x) for x in column])
 
 
-@lazy_dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Map(OneBody):
     """Run a body for each of ``length`` instances.
 
@@ -414,7 +413,7 @@ class Map(OneBody):
 UNBOUNDED = 1 << 62
 
 
-@lazy_dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class While(Region):
     """Repeat a body while a condition holds, at most ``limit`` times.
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +25,6 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Cut, Cutter, OneBody, Region, Run, Through, new_numbers
 from archimedes.graph.regions.interval_sets import Rows, filled, merged, union_of, united
 from archimedes.graph.regions.loop_regions import times
-from archimedes.lazy_dataclasses import lazy_dataclass
 
 __all__ = [
     "COMBINE",
@@ -105,7 +104,7 @@ PARTIALS = 16
 _AT_ONCE = 1 << 20
 
 
-@lazy_dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Nest(OneBody):
     """Run a body at every point of an index space, and combine what it gives along some axes.
 

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from archimedes.function import stop_gradient
 from archimedes.function.linear_combinations import weighted, weighted_rows
-from archimedes.lazy_dataclasses import lazy_dataclass
 from archimedes.simulate.methods import dop853_table
 from archimedes.simulate.methods.method_table import (
     Derivative,
@@ -39,7 +39,7 @@ __all__ = ["TABLEAUS", "Tableau", "method_of"]
 Row = dict[int, float]
 
 
-@lazy_dataclass(frozen=True)
+@dataclass(frozen=True)
 class Tableau:
     """An explicit method as data; ``more`` are stages that only the interpolant needs.
 

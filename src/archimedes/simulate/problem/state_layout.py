@@ -16,13 +16,13 @@ import inspect
 import linecache
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from archimedes import tree
 from archimedes.errors import ShapeDtypeError, explained
-from archimedes.lazy_dataclasses import lazy_dataclass
 from archimedes.tree import TreeDef
 from archimedes.tree.treedef import LEAF
 
@@ -111,7 +111,7 @@ def check_time_first(func: Any, call: str = "func(t, x, ...)") -> None:
         )
 
 
-@lazy_dataclass(frozen=True)
+@dataclass(frozen=True)
 class Layout:
     """Where each leaf of a state tree lies in the flat vector."""
 

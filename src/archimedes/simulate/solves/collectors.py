@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.lazy_dataclasses import lazy_dataclass
 from archimedes.simulate.solves.kernel_runs import ManyRuns, Runs
 from archimedes.simulate.stepping.dense_output import END, START, DenseOutput
 from archimedes.simulate.stepping.trial_step import Run
@@ -42,7 +42,7 @@ FEW = 32
 SPARSE = 0.25
 
 
-@lazy_dataclass
+@dataclass
 class Result:
     """What the solves gave: t (N, m) and flat x (N, m, n), of which each has ``lengths`` samples.
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,6 @@ import numpy as np
 from archimedes.backends.array_kinds import HOST
 from archimedes.backends.interrupts import Stopped
 from archimedes.graph.dtypes import F64
-from archimedes.lazy_dataclasses import lazy_dataclass
 from archimedes.simulate.progress import Monitor
 from archimedes.simulate.solves.collectors import (
     Collector,
@@ -49,7 +48,7 @@ FIRST_CALL, SECONDS = 10_000, 0.1
 FIRST_THERE = 512
 
 
-@lazy_dataclass
+@dataclass
 class Pace:
     """How many trial steps the next kernel call may take: enough for about ``SECONDS``."""
 
@@ -68,7 +67,7 @@ class Pace:
             self.budget = max(100, int(steps * min(10.0, SECONDS / seconds)))
 
 
-@lazy_dataclass
+@dataclass
 class Task:
     """Instances to solve, and what is wanted of them.
 

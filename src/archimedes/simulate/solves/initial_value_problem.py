@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from types import MethodType
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,6 @@ from archimedes.function import Compiled
 from archimedes.function.batching.batch_axes import instance, to_front
 from archimedes.function.identity.states import content_of, fingerprint
 from archimedes.function.identity.traversal import Same
-from archimedes.lazy_dataclasses import lazy_dataclass
 from archimedes.simulate.methods.method_table import METHODS, Method, is_stiff
 from archimedes.simulate.problem import argument_checks
 from archimedes.simulate.problem.state_layout import (
@@ -177,7 +177,7 @@ MAX_STEPS = 10_000_000
 COPIED = 100
 
 
-@lazy_dataclass
+@dataclass
 class Options:
     """How to solve: the arguments that all solvers share.
 
@@ -198,7 +198,7 @@ class Options:
     backend: str | None = None
 
 
-@lazy_dataclass
+@dataclass
 class Model:
     """A derivative function made ready: ``plan`` for recording, ``args`` to go with it."""
 
@@ -366,7 +366,7 @@ def setup_of(layout: Layout, options: Options, start: Any, end: Any, pause: int 
     )
 
 
-@lazy_dataclass
+@dataclass
 class Problem:
     """Initial value problems on flat vectors, checked, with their kernels."""
 

@@ -9,6 +9,7 @@ numbers: what is done between kernel calls costs as much as a short solve.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ import numpy as np
 from archimedes import tree
 from archimedes.backends.array_kinds import HOST
 from archimedes.function import Compiled
-from archimedes.lazy_dataclasses import lazy_dataclass
 from archimedes.simulate.problem import argument_checks
 from archimedes.simulate.statuses import FINISHED, INTERRUPTED, RUNNING, TOO_MANY_STEPS
 from archimedes.simulate.stepping.dense_output import END, START
@@ -32,7 +32,7 @@ _SETUP_AXES = Setup(None, None, None, None, None, None, 0)
 _SETUP_MANY = [False] * 6 + [True]
 
 
-@lazy_dataclass
+@dataclass
 class Instances:
     """Initial states x0 (N, n) and arguments: leaves that differ have instances along axis 0.
 

@@ -24,7 +24,7 @@ import numpy as np
 from archimedes.function import jvp
 from archimedes.function.derivatives.sparse import structure
 from archimedes.simulate.sparse.sparse_systems import Factors, SparseSystem
-from archimedes.waiting import reported
+from archimedes.slow_notice import notify_if_slow
 
 __all__ = [
     "CompressedJacobian",
@@ -108,7 +108,9 @@ class CompressedJacobian:
         factors: Any,
     ) -> None:
         self.size = x.size
-        with reported("finding the pattern of a Jacobian and the order of elimination", self._slow):
+        with notify_if_slow(
+            "finding the pattern of a Jacobian and the order of elimination", self._slow
+        ):
             rows, columns, _ = structure(f, argnums=1)(t, x, args)
             self.pattern = Compression(rows, columns, x.size)
             self.rows, self.columns = self.pattern.rows, self.pattern.columns

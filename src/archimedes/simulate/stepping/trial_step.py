@@ -19,13 +19,13 @@ Events: ``signals`` hold the event functions at both ends of a step. Where there
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from archimedes import tree
 from archimedes.function import cond, stop_gradient
-from archimedes.lazy_dataclasses import lazy_dataclass
 from archimedes.simulate.methods.method_table import (
     Derivative,
     Method,
@@ -119,7 +119,7 @@ def smallest_step(t: Any, span: Any) -> Any:
     return np.minimum(16.0 * float(np.finfo(np.float64).eps) * np.abs(t), 1e-9 * span) + 1e-300
 
 
-@lazy_dataclass(frozen=True)
+@dataclass(frozen=True)
 class Plan:
     """All that is fixed when a solve is recorded."""
 

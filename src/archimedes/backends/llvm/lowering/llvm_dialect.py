@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,6 @@ from archimedes.graph.ops import ARITY, LOOKUP, TABLE
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Host, Map, Nest, Solve
 from archimedes.graph.regions.base import longest_block
-from archimedes.lazy_dataclasses import lazy_dataclass
 
 __all__ = ["Llvm"]
 
@@ -58,7 +58,7 @@ LONGEST_ROW = 1024
 _LOWER = tuple(LOWERING.get(op.name) for op in TABLE)
 
 
-@lazy_dataclass
+@dataclass
 class _Repeat(Loop):
     """A loop that is left on a condition; ``mask`` are the lanes that are still in it."""
 

@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from archimedes.backends.lowering.dialect import Loop
 from archimedes.backends.lowering.safepoints import BUDGET, Safepoint
-from archimedes.lazy_dataclasses import lazy_dataclass
 
 if TYPE_CHECKING:
     from archimedes.backends.llvm.lowering.assembler import Function
@@ -45,7 +45,7 @@ _LAST, _STATUS, _SIZE = 8, 16, 24
 _LINE = f"@{NAME} = external global ptr"
 
 
-@lazy_dataclass
+@dataclass
 class Run(Loop):
     """A loop between safepoints.
 

@@ -6,7 +6,7 @@ import ctypes
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,9 +43,8 @@ from archimedes.graph.dtypes import DTYPES
 from archimedes.graph.passes import with_outputs
 from archimedes.graph.program import Graph
 from archimedes.graph.table_data import data_form, data_tables, table_key
-from archimedes.lazy_dataclasses import lazy_dataclass
+from archimedes.slow_notice import notify_if_slow
 from archimedes.system.floating_point import in_default_environment
-from archimedes.waiting import reported
 
 if TYPE_CHECKING:
     from archimedes.backends.llvm.lowering.entries import Program
@@ -260,7 +259,7 @@ class Kernel:
             self._cached += 1
         else:
             name = self.name or "a program"
-            with reported(f"compiling {name}", lambda: why_slow(self.source)):
+            with notify_if_slow(f"compiling {name}", lambda: why_slow(self.source)):
                 program = self.program(entry, batched, target)
                 code = target.compile(program.text, program.fused)
             if hosted:
@@ -411,7 +410,7 @@ class Kernel:
         over_chunks(run, n, threads, batch.lanes)
 
 
-@lazy_dataclass(frozen=True)
+@dataclass(frozen=True)
 class _Batch:
     """The native batch function, the kernel of what its instances share, instances at once."""
 

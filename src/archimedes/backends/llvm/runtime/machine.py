@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
 import llvmlite.binding as llvm  # type: ignore[import-untyped]
 
-from archimedes.lazy_dataclasses import lazy_dataclass
 from archimedes.system.c_library import function_address, imported_functions
 
 __all__ = ["NativeCode", "Target", "host_target", "import_addresses"]
@@ -58,7 +57,7 @@ def _linking(triple: str) -> Any:
     return _make_machine(triple)
 
 
-@lazy_dataclass(frozen=True)
+@dataclass(frozen=True)
 class Target:
     """A CPU by LLVM's name and features, and the system on it: this machine's, or any other.
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from archimedes.backends.lowering.schedule import cost
 from archimedes.graph.program import Graph
-from archimedes.lazy_dataclasses import lazy_dataclass
 
 __all__ = ["Statistics", "why_slow"]
 
 
-@lazy_dataclass(frozen=True)
+@dataclass(frozen=True)
 class Statistics:
     """Figures about a kernel.
 

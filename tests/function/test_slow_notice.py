@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes import waiting
+from archimedes import slow_notice
 
 
 @pytest.fixture
 def soon(monkeypatch):
-    monkeypatch.setattr(waiting, "TIMES", (0.05, 0.2))
-    monkeypatch.setattr(waiting, "EVERY", 0.02)
-    monkeypatch.setattr(waiting, "_watcher", waiting._Watcher())
+    monkeypatch.setattr(slow_notice, "TIMES", (0.05, 0.2))
+    monkeypatch.setattr(slow_notice, "EVERY", 0.02)
+    monkeypatch.setattr(slow_notice, "_watcher", slow_notice._Watcher())
     monkeypatch.setenv("ARCHIMEDES_PROGRESS", "1")
 
 
@@ -93,9 +93,9 @@ def test_quick_cases_say_nothing(capfd, monkeypatch):
 
 
 def test_the_thread_ends_when_there_is_nothing_to_look_at(soon, monkeypatch):
-    monkeypatch.setattr(waiting, "PATIENCE", 0.05)
+    monkeypatch.setattr(slow_notice, "PATIENCE", 0.05)
     arc.compile(lambda x: np.cos(x))(np.ones(2))
-    watcher = waiting._watcher
+    watcher = slow_notice._watcher
     deadline = time.monotonic() + 5.0
     while watcher.alive and time.monotonic() < deadline:
         time.sleep(0.02)

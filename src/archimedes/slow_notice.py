@@ -1,9 +1,9 @@
-"""Saying what takes so long: recording and compiling that lasts for seconds reports itself.
+"""Notices about recording and compiling that takes several seconds.
 
-After 2 s, and then ever more rarely, one line says what is being done, why it takes long, and how
-to make it shorter: on stderr where that is a terminal or a notebook, and always to the logger
-"archimedes" (level INFO). ``ARCHIMEDES_PROGRESS=0`` turns lines on stderr off, ``=1`` prints them
-wherever stderr leads.
+After 2 s, and then at growing intervals, one line says what is being done, why it takes long and
+what would make it shorter. The line goes to the logger "archimedes" (level INFO), and to stderr if
+that is a terminal or a notebook. ``ARCHIMEDES_PROGRESS=0`` turns the lines on stderr off, ``=1``
+prints them wherever stderr leads.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from typing import NamedTuple
 
 from archimedes.system.processes import call_in_forked_children
 
-__all__ = ["reported"]
+__all__ = ["notify_if_slow"]
 
 VARIABLE = "ARCHIMEDES_PROGRESS"
-#: Seconds after which there is a line.
+#: Seconds after which a line is printed.
 TIMES = (2.0, 10.0, 30.0, 120.0, 600.0)
-#: Seconds between two looks, and how long to look where there is nothing to see.
+#: The watching thread looks this often, and ends after so many seconds without a task.
 EVERY, PATIENCE = 0.25, 5.0
 
 
 class _Task(NamedTuple):
-    """``what`` is being done; ``why`` says, when asked, why it takes long and what helps."""
+    """What is being done, and a function that says why it takes long and what helps."""
 
     what: str
     why: Callable[[], str]
 
 
 class _Tasks(threading.local):
-    """What a thread is doing, the innermost task last."""
+    """The tasks of a thread, the innermost last."""
 
     def __init__(self) -> None:
         self.stack: list[_Task] = []
@@ -44,13 +44,11 @@ class _Tasks(threading.local):
 _tasks = _Tasks()
 
 
-def _shows() -> bool:
-    """Tell whether stderr is where somebody sees it now."""
-    said = os.environ.get(VARIABLE, "").lower()
-    if said in ("0", "off", "false", "no"):
-        return False
-    if said:
-        return True
+def _is_stderr_visible() -> bool:
+    """Return whether somebody sees what is printed on stderr."""
+    setting = os.environ.get(VARIABLE, "").lower()
+    if setting:
+        return setting not in ("0", "off", "false", "no")
     stream = sys.stderr
     if stream is None:
         return False
@@ -58,7 +56,7 @@ def _shows() -> bool:
     return notebook or (hasattr(stream, "isatty") and stream.isatty())
 
 
-def _say(stack: list[_Task], seconds: float) -> None:
+def _print_notice(stack: list[_Task], seconds: float) -> None:
     """Report the innermost task."""
     try:
         task, outer = stack[-1], stack[0]
@@ -69,37 +67,37 @@ def _say(stack: list[_Task], seconds: float) -> None:
     during = "" if outer is task else f" (part of {outer.what})"
     line = f"{task.what}{during}, {seconds:.0f} s so far: {task.why()}"
     logging.getLogger("archimedes").info(line)
-    if _shows():
+    if _is_stderr_visible():
         print(f"archimedes: {line} [{VARIABLE}=0 hides this]", file=sys.stderr, flush=True)
 
 
 class _Watcher:
-    """A thread that looks at what other threads are doing, while there is something to look at.
+    """A thread that watches the tasks of other threads, for as long as there are any.
 
     Starting it takes as long as recording a small function, so it stays for a while.
     """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        #: By outermost task: the tasks, when it began, and how many lines there were.
+        #: By the id of a thread's stack: the stack, when its first task began, lines printed.
         self.active: dict[int, tuple[list[_Task], float, int]] = {}
         self.alive = False
 
     def add(self, stack: list[_Task]) -> None:
-        """Look at a thread from now on."""
+        """Watch the tasks of a thread from now on."""
         with self.lock:
             self.active[id(stack)] = (stack, time.monotonic(), 0)
             start, self.alive = not self.alive, True
         if start:
-            threading.Thread(target=self.watch, name="archimedes-waiting", daemon=True).start()
+            threading.Thread(target=self.watch, name="archimedes-slow-notice", daemon=True).start()
 
     def drop(self, stack: list[_Task]) -> None:
-        """Look at a thread no more."""
+        """Stop watching a thread."""
         with self.lock:
             self.active.pop(id(stack), None)
 
     def watch(self) -> None:
-        """Report what takes long; end after a while with nothing to look at."""
+        """Report tasks that take long; end after a while without tasks."""
         idle = 0
         while True:
             time.sleep(EVERY)
@@ -108,35 +106,43 @@ class _Watcher:
                 if idle * EVERY > PATIENCE:
                     self.alive = False
                     return
-                due = [(key, *seen) for key, seen in self.active.items()]
-            for key, stack, begin, lines in due:
+                tasks = list(self.active.items())
+            for key, (stack, begin, lines) in tasks:
                 seconds = time.monotonic() - begin
                 if lines < len(TIMES) and seconds >= TIMES[lines]:
                     with self.lock:
                         if key in self.active:
                             self.active[key] = (stack, begin, lines + 1)
-                    _say(stack, seconds)
+                    _print_notice(stack, seconds)
 
 
 _watcher = _Watcher()
 
 
-def _renew() -> None:
-    """Begin anew in a forked process, where the thread is not."""
+def _restart() -> None:
+    """Begin anew in a forked process, which has no such thread."""
     global _watcher
     _watcher = _Watcher()
 
 
-call_in_forked_children(_renew)
+call_in_forked_children(_restart)
 
 
 @contextmanager
-def reported(what: str, why: Callable[[], str]) -> Iterator[None]:
-    """Report what is done in the context if it takes long; ``why`` is called only then.
+def notify_if_slow(what: str, why: Callable[[], str]) -> Iterator[None]:
+    """Print a notice if the code in this context takes long.
 
-    ``why`` runs in another thread: it may count, and should do no more.
+    Parameters
+    ----------
+    what
+        What is being done, such as ``"recording f()"``.
+    why
+        Returns why it takes long and what would help. It is called only if it does, by another
+        thread: it should count and do no more.
 
-    >>> with reported("adding", lambda: "the numbers are large"):
+    Examples
+    --------
+    >>> with notify_if_slow("adding", lambda: "the numbers are large"):
     ...     1 + 1
     2
     """
