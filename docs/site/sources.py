@@ -54,7 +54,6 @@ def write_sources(folder: Path, outputs: dict[Path, list[dict[str, Any]]]) -> bo
         texts[_place(page)] = _linked(page, page.read_text("utf-8"))
     results = ROOT / "benchmarks" / "RESULTS.md"
     texts["performance.md"] = _linked(results, performance_page(results.read_text("utf-8")))
-    texts["decisions/index.md"] = _decisions()
     texts.update({f"{name}.md": text for name, text in example_pages(outputs)})
     texts.update({f"{name}.rst": text for name, text in reference_pages()})
     texts["index.md"] = _with_other_pages(texts)
@@ -131,15 +130,6 @@ def _shown(output: dict[str, Any], up: str, style: str) -> str:
             f"\n\n*(Not run where this page was made: no {', '.join(output['skipped'])} there.)*\n"
         )
     return shown
-
-
-def _decisions() -> str:
-    names = sorted(p.stem for p in (DOCS / "decisions").glob("*.md"))
-    tree = "\n".join(names)
-    return (
-        "# Decisions\n\nWhy things are as they are: one page for each choice that a newcomer "
-        f"would question.\n\n```{{toctree}}\n:maxdepth: 1\n\n{tree}\n```\n"
-    )
 
 
 def _with_other_pages(texts: dict[str, str]) -> str:
