@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from archimedes.backends.llvm.python_api.support import supported
+from archimedes.backends.llvm.python_api.c_api import supported
 
 __all__ = ["needs_entries", "supported"]
 

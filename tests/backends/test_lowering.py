@@ -16,11 +16,11 @@ from archimedes.backends.c.c99 import C99
 from archimedes.backends.llvm.lowering.llvm_dialect import Llvm
 from archimedes.backends.llvm.runtime.kernel import build as build_native
 from archimedes.backends.lowering.dialect import Dialect
-from archimedes.backends.lowering.parts import AROUND, Sizes, crossing_nodes
+from archimedes.backends.lowering.outlining import AROUND, Sizes, crossing_nodes
 from archimedes.backends.lowering.regions import REGIONS
 from archimedes.backends.lowering.schedule import nearer, schedule
+from archimedes.backends.lowering.scope import Binding, Location
 from archimedes.backends.lowering.statements import StatementDialect
-from archimedes.backends.lowering.values import Binding, Place
 from archimedes.graph import CODES, F64, I64, Call, Graph, Switch
 from archimedes.graph.ops import OUT, REGION
 
@@ -168,7 +168,9 @@ def test_values_are_told_apart_by_their_bits():
     assert not zero.is_like(minus)
     assert Binding(constant=(nan, F64)).is_like(Binding(constant=(float("nan"), F64)))
     assert not Binding(constant=(1, I64)).is_like(Binding(constant=(1.0, F64)))
-    assert Binding(place=Place("s", 1, F64)).is_like(Binding(place=Place("s", 0, F64).at(1)))
+    assert Binding(location=Location("s", 1, F64)).is_like(
+        Binding(location=Location("s", 0, F64).at(1))
+    )
 
 
 def test_columns_go_straight_to_where_they_are_wanted():

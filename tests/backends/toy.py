@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from archimedes.backends.lowering.graph_lowering import Lowering
-from archimedes.backends.lowering.scope import Scope
+from archimedes.backends.lowering.scope import Binding, Location, Scope
 from archimedes.backends.lowering.statements import FunctionText, StatementDialect
-from archimedes.backends.lowering.values import Binding, Place
 from archimedes.graph import DTYPES, TABLE, Graph
 from archimedes.graph.dtypes import length_of
 from archimedes.graph.ops import LOOKUP
@@ -76,21 +75,23 @@ class Toy(StatementDialect):
     def declaration(self, dtype: int, name: str, start: str, constant: bool) -> str:
         return f"{name} = {start or None}"
 
-    def array(self, f: PythonText, dtype: int, count: int) -> Place:
+    def array(self, f: PythonText, dtype: int, count: int) -> Location:
         name = f.fresh("s")
         f.arrays.append(f"    {name} = [None] * {count}")
-        return Place((name, ""), 0, dtype)
+        return Location((name, ""), 0, dtype)
 
-    def table(self, f: PythonText, values: Sequence[Any], dtype: int) -> Place:
-        return Place((self.known_as("table", list(np.array(values, DTYPES[dtype]))), ""), 0, dtype)
+    def table(self, f: PythonText, values: Sequence[Any], dtype: int) -> Location:
+        return Location(
+            (self.known_as("table", list(np.array(values, DTYPES[dtype]))), ""), 0, dtype
+        )
 
-    def load(self, f: PythonText, place: Place) -> str:
+    def load(self, f: PythonText, place: Location) -> str:
         return f"{place.array[0]}[{place.array[1]}{place.offset}]"
 
-    def store(self, f: PythonText, place: Place, operand: str) -> None:
+    def store(self, f: PythonText, place: Location, operand: str) -> None:
         f.line(f"{self.load(f, place)} = {operand}")
 
-    def moving(self, f: PythonText, place: Place, counter: str, stride: int) -> Place:
+    def moving(self, f: PythonText, place: Location, counter: str, stride: int) -> Location:
         name, steps = place.array
         return place._replace(array=(name, f"{steps}{stride} * {counter} + "))
 
@@ -113,7 +114,7 @@ class Toy(StatementDialect):
     def function(self, low: Lowering, f: Any, region: Any, body: Graph, given: Any) -> tuple:
         f = PythonText(f"{region.kind}{len(self.lines)}" if region else "main")
         names = [f"a{k}" for k in range(len(body.inputs))]
-        places = [Place((x, ""), 0, d & 3) for x, d in zip(names, body.input_dtypes)]
+        places = [Location((x, ""), 0, d & 3) for x, d in zip(names, body.input_dtypes)]
         blocks = [length_of(d) > 0 for d in body.input_dtypes]
         inputs = [Binding(None, p) if b else Binding(p.array[0]) for p, b in zip(places, blocks)]
         values = low.lower(f, body, inputs, range(len(body.outputs)))
@@ -130,9 +131,9 @@ class Toy(StatementDialect):
         name = self.value(f, 0, f"{name}({self.arguments(f, given, kinds)})")
         for k, place in to.items():
             f.line(f"{place.array[0]}[:] = {name}[{k}]")
-        return [Binding(place=to[k]) if k in to else Binding(f"{name}[{k}]") for k in wanted]
+        return [Binding(location=to[k]) if k in to else Binding(f"{name}[{k}]") for k in wanted]
 
-    def solve(self, f: PythonText, region: Solve, work: Place) -> None:
+    def solve(self, f: PythonText, region: Solve, work: Location) -> None:
         f.line(f"solve({work.array[0]}, {region.size}, {region.columns})")
 
     def host(self, low: Lowering, scope: Scope, region: Host, outs: Sequence[int]) -> None:

@@ -15,8 +15,8 @@ from archimedes.backends.lowering.schedule import (
     in_one_piece,
     loads,
     schedule,
+    statements,
 )
-from archimedes.backends.lowering.statement_order import statements
 from archimedes.graph import Graph
 from archimedes.graph.expand import expand
 from archimedes.graph.program import CONST, INPUT, OUT

@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.backends.llvm.runtime.common_code import common_code
-from archimedes.backends.llvm.runtime.machine import Target
+from archimedes.backends.llvm.runtime.machine import Target, common_code
 from archimedes.function.execution import tiers
 from tests.entries import needs_entries
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from archimedes.backends.llvm.runtime.kernel import build
-from archimedes.backends.llvm.runtime.threads import over_chunks
+from archimedes.backends.llvm.runtime.thread_pool import over_chunks
 from archimedes.graph import B8, CODES, DTYPES, F32, F64, I64, Graph, Scan
 
 from ..programs.values import assert_bits, reference, samples
@@ -67,7 +67,7 @@ def crossing_graph(inputs: int, depth: int) -> Graph:
 
 @pytest.mark.parametrize("lanes", [1, 2, 4, 8])
 def test_tiles_that_go_through_parts_together(lanes):
-    from archimedes.backends.llvm.lowering.batches.batch_loop import TOGETHER
+    from archimedes.backends.llvm.lowering.batch_loop import TOGETHER
 
     g = crossing_graph(5, 300)
     kernel = build(g, [(5, F64)], [(9, F64)], lanes=lanes, part=40)
@@ -84,7 +84,7 @@ def test_tiles_that_go_through_parts_together(lanes):
 
 
 def test_places_between_parts_are_used_again():
-    from archimedes.backends.lowering.parts import Sizes, crossing_nodes, shared_slots
+    from archimedes.backends.lowering.outlining import Sizes, crossing_nodes, shared_slots
 
     g = crossing_graph(5, 300)
     order = [i for i in g.live() if i not in g.inputs]

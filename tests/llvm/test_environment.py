@@ -16,7 +16,7 @@ import archimedes as arc
 from archimedes.backends.llvm.calling_convention import Leaf
 from archimedes.backends.llvm.lowering.assembler import Module
 from archimedes.backends.llvm.lowering.entries import scalar_program
-from archimedes.backends.llvm.lowering.spelling import Spelling
+from archimedes.backends.llvm.lowering.memory import Spelling
 from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target
 from archimedes.graph import CODES, F64, Graph
 from archimedes.system.floating_point import DefaultEnvironment, is_default
@@ -239,7 +239,7 @@ def test_arm_code_sets_and_restores_its_register():
 
 
 def test_other_machines_run_in_the_environment_of_the_caller():
-    from archimedes.backends.llvm.lowering.guards import add_guarded
+    from archimedes.backends.llvm.lowering.prologue import add_guarded
 
     module = Module(Spelling(1), Target("", "", triple="riscv64-unknown-linux-gnu"))
     add_guarded(module, "arc_scalar", "ptr %in", "run")

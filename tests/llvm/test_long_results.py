@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.backends.llvm.lowering.nests import lanes, plans, ranges, streaming
+from archimedes.backends.llvm.lowering import nontemporal_stores
+from archimedes.backends.llvm.lowering.nests import loop_vectorize, threaded_loops, vector_plans
 from archimedes.backends.llvm.runtime import loop_threads
 from archimedes.backends.llvm.runtime.machine import host_target
 from tests.entries import supported
@@ -25,11 +26,11 @@ def streamed(monkeypatch, tmp_path):
 
     def write(nest, *args):
         found.append(nest)
-        streaming.write_streamed(nest, *args)
+        nontemporal_stores.write_streamed(nest, *args)
 
     monkeypatch.setenv("ARCHIMEDES_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(streaming, "LARGE", 4096)
-    monkeypatch.setattr(lanes, "write_streamed", write)
+    monkeypatch.setattr(nontemporal_stores, "LARGE", 4096)
+    monkeypatch.setattr(loop_vectorize, "write_streamed", write)
     return found
 
 
@@ -49,8 +50,8 @@ def test_results_that_begin_anywhere(n, streamed):
 
 @pytest.mark.skipif(not host_target().is_x86, reason="stores of x86")
 def test_over_threads(streamed, monkeypatch):
-    monkeypatch.setattr(ranges, "OPERATIONS", 1000)
-    monkeypatch.setattr(ranges, "PIECE", 100)
+    monkeypatch.setattr(threaded_loops, "OPERATIONS", 1000)
+    monkeypatch.setattr(threaded_loops, "PIECE", 100)
     monkeypatch.setenv("ARCHIMEDES_THREADS", "3")
     loop_threads.forget()
     x, y = np.random.default_rng(0).normal(size=(2, N))
@@ -66,7 +67,7 @@ def test_over_threads(streamed, monkeypatch):
 
 def test_others_are_stored_as_ever(streamed, monkeypatch):
     """Bools, sums of rows, bodies in stages, short ones."""
-    monkeypatch.setattr(plans.Target, "registers", property(lambda _: 16))
+    monkeypatch.setattr(vector_plans.Target, "registers", property(lambda _: 16))
     x = np.random.default_rng(1).normal(size=N)
     for f in (
         lambda x: x > 0.5,

@@ -15,16 +15,16 @@ import pytest
 
 from archimedes.backends import llvm as llvm_backend
 from archimedes.backends.entry_forms import Argument, EntryRequest, Leaf, Result, Tuple
-from archimedes.backends.llvm.calling_convention import BATCH, PART, SCALAR
+from archimedes.backends.llvm.calling_convention import BATCH, LOOP_THREADS, PART, SAFEPOINT, SCALAR
 from archimedes.backends.llvm.calling_convention import Leaf as KernelLeaf
 from archimedes.backends.llvm.python_api.buffers import READER_TEXT
-from archimedes.backends.llvm.python_api.entry_text import Batch, entry_text
+from archimedes.backends.llvm.python_api.entry import Batch, entry_text
 from archimedes.backends.llvm.python_api.thread_dispatch import _TEXT as DISPATCH_TEXT
 from archimedes.backends.llvm.python_api.turns import turn_text
-from archimedes.backends.llvm.runtime import block_factors, loop_threads, repeats, runs, safepoints
-from archimedes.backends.llvm.runtime.array_text import array_text
+from archimedes.backends.llvm.runtime import block_lu, calls_to_python, native_loops
+from archimedes.backends.llvm.runtime.array_functions import array_text
 from archimedes.backends.llvm.runtime.kernel import Kernel
-from archimedes.backends.llvm.runtime.loop_threads_text import text as loop_threads_text
+from archimedes.backends.llvm.runtime.loop_threads import module_text
 from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target
 from archimedes.graph import CODES, F64, I64, Graph
 from archimedes.optimize.solvers.interior_point.native_loops import FUNCTIONS
@@ -42,7 +42,7 @@ from .windows_calls import run_windows_kernels
 
 #: What kernels read of the process besides; for the last one Microsoft's linker looks, and nobody
 #: reads it.
-OF_KERNELS = {loop_threads.NAME, safepoints.NAME, "arc_host", "_fltused"}
+OF_KERNELS = {LOOP_THREADS, SAFEPOINT, "arc_host", "_fltused"}
 #: Tables for those who walk along the stack: nobody does through native code, and what they would
 #: be registered with differs from system to system.
 UNWINDING = {".pdata", ".xdata", ".eh_frame", "__eh_frame", "__compact_unwind"}
@@ -159,9 +159,13 @@ MANY = EntryRequest(
 def runtime_modules(target: Target) -> dict[str, tuple[str, str, set[str]]]:
     """Return every module besides kernels, by file: symbol, text, and names it may refer to."""
     found = {
-        "runs.py": (runs.NAME, runs.loop_text(target), set()),
-        "repeats.py": (repeats.NAME, repeats.loop_text(target), set()),
-        "loop_threads.py": ("arc_loop_entries", loop_threads_text(), set()),
+        "native_loops.py of runs": (native_loops.RUNS, native_loops.runs_text(target), set()),
+        "native_loops.py of repeats": (
+            native_loops.REPEAT,
+            native_loops.repeat_text(target),
+            set(),
+        ),
+        "loop_threads.py": ("arc_loop_entries", module_text(), set()),
         "array_functions.py": ("arc_entries", array_text(FUNCTIONS, target), set()),
         "buffers.py": ("arc_data_pointer", READER_TEXT, set()),
         "thread_dispatch.py": ("arc_fill", DISPATCH_TEXT, {"arc.key"}),
@@ -170,16 +174,16 @@ def runtime_modules(target: Target) -> dict[str, tuple[str, str, set[str]]]:
     }
     clock = clock_function(target.triple)[1]
     turns = {
-        "through ctypes": (safepoints.CALLBACK_TURN, {"arc_callback"}),
+        "through ctypes": (calls_to_python.CALLBACK_TURN, {"arc_callback"}),
         "by Python's functions": (turn_text(target), {"arc.turn", "arc.kept"}),
     }
     for way, (turn, names) in turns.items():
-        text = safepoints.look_text(target, turn)
-        found[f"safepoints.py {way}"] = ("arc_look", text, {clock, *names})
+        text = calls_to_python.look_text(target, turn)
+        found[f"calls_to_python.py {way}"] = ("arc_look", text, {clock, *names})
     for name in ("factorise", "solve"):
         for item in ("double", "float"):
-            text = block_factors.function_text(name, item, target)
-            found[f"block_factors.py {name} {item}"] = (f"arc_{name}", text, set())
+            text = block_lu.function_text(name, item, target)
+            found[f"block_lu.py {name} {item}"] = (f"arc_{name}", text, set())
     return found
 
 
@@ -199,7 +203,7 @@ def test_every_module_of_the_runtime_is_tested():
     ]
     tested = {name.split()[0] for name in runtime_modules(TARGETS[0])}
     # These load what they are given, and the kernels above.
-    assert set(files) - {"machine.py", "common_code.py", "kernel.py"} == tested
+    assert set(files) - {"machine.py", "kernel.py"} == tested
 
 
 def product_and_sum(fused: bool) -> Graph:

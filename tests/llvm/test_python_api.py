@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.backends.llvm.python_api.support import NEWEST, supported
+from archimedes.backends.llvm.python_api.c_api import NEWEST, supported
 
 #: What says no, each by itself.
 REASONS = {

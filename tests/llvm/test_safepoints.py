@@ -15,9 +15,9 @@ import pytest
 
 import archimedes as arc
 from archimedes.backends import interrupts
-from archimedes.backends.llvm.runtime.hosting import HostCall, Hosting
+from archimedes.backends.llvm.runtime.calls_to_python import HostCall, Hosting
 from archimedes.backends.llvm.runtime.machine import NativeCode, host_target
-from archimedes.backends.lowering.safepoints import BUDGET, safepoint_of
+from archimedes.backends.lowering.analysis import BUDGET, safepoint_of
 from archimedes.graph.dtypes import F64
 from archimedes.system.c_library import function_address
 from tests.interrupting import handled_by, interrupted

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.backends.llvm.lowering.nests import instances, packing, plans, stages
+from archimedes.backends.llvm.lowering.nests import batch_nests, loop_fission, packing, vector_plans
 from archimedes.backends.llvm.runtime.kernel import build
 from archimedes.backends.llvm.runtime.machine import host_target
 from archimedes.graph import F64
@@ -41,8 +41,8 @@ def packed(monkeypatch, tmp_path):
         return packing.packed(*args)
 
     monkeypatch.setenv("ARCHIMEDES_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(instances, "LEAST", 64)
-    monkeypatch.setattr(instances, "packed", note)
+    monkeypatch.setattr(batch_nests, "LEAST", 64)
+    monkeypatch.setattr(batch_nests, "packed", note)
     return found
 
 
@@ -118,12 +118,12 @@ def test_long_bodies_in_stages(lanes, monkeypatch, tmp_path):
 
     def write(nest, *args):
         written.append(nest)
-        stages.write_stages(nest, *args)
+        loop_fission.write_stages(nest, *args)
 
     monkeypatch.setenv("ARCHIMEDES_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(instances, "write_stages", write)
-    monkeypatch.setattr(plans.Target, "registers", property(lambda _: 16))
-    monkeypatch.setattr(plans, "MANY", 1000)
+    monkeypatch.setattr(batch_nests, "write_stages", write)
+    monkeypatch.setattr(vector_plans.Target, "registers", property(lambda _: 16))
+    monkeypatch.setattr(vector_plans, "MANY", 1000)
     n = 277
     graph = arc.compile(bell).recording(np.zeros(n)).blocks
     kernel = build(graph, [(n, F64)], [(n, F64)] * 2, lanes=lanes)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.backends.llvm.lowering.maps.side_by_side import side_by_side
 from archimedes.backends.llvm.runtime.kernel import build
+from archimedes.backends.llvm.slp_vectorize import side_by_side
 from archimedes.graph import CODES, F32, F64, Graph
 from archimedes.graph.regions import Map
 

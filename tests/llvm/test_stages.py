@@ -7,7 +7,7 @@ import pytest
 
 import archimedes as arc
 from archimedes.backends.interpreter import evaluate
-from archimedes.backends.llvm.lowering.nests import lanes, plans, stages
+from archimedes.backends.llvm.lowering.nests import loop_fission, loop_vectorize, vector_plans
 from archimedes.graph import F64, Graph
 from archimedes.graph.expand import expand
 from archimedes.graph.ops import CODES
@@ -49,13 +49,13 @@ def written(monkeypatch):
     found = []
 
     def write(nest, *args):
-        found.append(len(stages.stages_of(nest.region.body, nest.wanted)))
-        stages.write_stages(nest, *args)
+        found.append(len(loop_fission.stages_of(nest.region.body, nest.wanted)))
+        loop_fission.write_stages(nest, *args)
 
-    monkeypatch.setattr(lanes, "write_stages", write)
+    monkeypatch.setattr(loop_vectorize, "write_stages", write)
     # Also on a CPU that looks further ahead.
-    monkeypatch.setattr(plans.Target, "registers", property(lambda _: 16))
-    monkeypatch.setattr(plans, "MANY", 1000)
+    monkeypatch.setattr(vector_plans.Target, "registers", property(lambda _: 16))
+    monkeypatch.setattr(vector_plans, "MANY", 1000)
     return found
 
 
@@ -98,7 +98,7 @@ def test_stages_of_a_body_compute_what_it_does():
     up = g.emit(CODES["tanh"], g.emit(CODES["add"], x, y))
     g.outputs = [g.emit(CODES["exp"], up), up, g.emit(CODES["lt"], x, up), x]
     body = expand(g)
-    parts = stages.stages_of(body, [0, 1, 2, 3])
+    parts = loop_fission.stages_of(body, [0, 1, 2, 3])
     assert len(parts) > 2
     assert max(len(part.takes) for part in parts) <= 8
     rng = np.random.default_rng(0)
@@ -120,7 +120,7 @@ def test_short_bodies_few_points_and_sums_stay_whole(written):
 
 
 def test_long_bodies_over_few_points_stay_whole(written, monkeypatch):
-    monkeypatch.setattr(plans, "MANY", 10_000)
+    monkeypatch.setattr(vector_plans, "MANY", 10_000)
     x = np.linspace(0.0, 2.0, 2000)
     check(bell, [x, x])
     assert not written

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.backends.llvm.lowering.batches import batch_loop, streams
+from archimedes.backends.llvm.lowering import batch_loop, nontemporal_stores
 from archimedes.backends.llvm.runtime.kernel import build
 from archimedes.backends.llvm.runtime.machine import host_target
 from archimedes.graph import CODES, F64, Graph
@@ -19,8 +19,8 @@ def outer(x):
 @pytest.mark.parametrize("offset", range(8))
 def test_results_do_not_depend_on_where_they_go(monkeypatch, offset):
     monkeypatch.setenv("ARCHIMEDES_CACHE", "0")
-    monkeypatch.setattr(streams, "TILE", 0)
-    monkeypatch.setattr(streams, "BATCH", -1)
+    monkeypatch.setattr(nontemporal_stores, "TILE", 0)
+    monkeypatch.setattr(nontemporal_stores, "BATCH", -1)
     function = arc.vmap(arc.compile(outer, backend="llvm"), threads=1)
     for count in (1, 2, 3, 8, 37):
         x = np.random.default_rng(count).normal(size=(count, 3))
@@ -36,7 +36,7 @@ def test_results_do_not_depend_on_where_they_go(monkeypatch, offset):
 def test_small_batches_stay_in_the_caches():
     kernel = arc.vmap(arc.compile(lambda x: np.sin(x), backend="llvm"))
     assert kernel(np.ones((5, 2))).shape == (5, 2)
-    assert streams.BATCH >= 16 << 20
+    assert nontemporal_stores.BATCH >= 16 << 20
 
 
 def sums(count):
@@ -65,6 +65,6 @@ def test_lines_that_pass_by_the_caches_are_not_fetched(monkeypatch):
     """They would be read for nothing: half the speed of 100,000 Jacobians of 13 x 13."""
     monkeypatch.setenv("ARCHIMEDES_CACHE", "0")
     source = build(sums(169), [(1, F64)], [(169, F64)], lanes=4).batch_source()
-    streamed = re.search(r"(%\S+) = icmp sgt i64 %\S+, " + str(streams.BATCH), source)[1]
+    streamed = re.search(r"(%\S+) = icmp sgt i64 %\S+, " + str(nontemporal_stores.BATCH), source)[1]
     fetched = re.search(rf"(%\S+) = select i1 {streamed}, i1 false, i1 %\S+", source)[1]
     assert f"br i1 {fetched}," in source

@@ -12,8 +12,7 @@ from functools import cache
 
 import numpy as np
 
-from archimedes.backends.llvm.calling_convention import BATCH, SCALAR
-from archimedes.backends.llvm.runtime import loop_threads, safepoints
+from archimedes.backends.llvm.calling_convention import BATCH, LOOP_THREADS, SAFEPOINT, SCALAR
 from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target
 
 from ..programs.program import Program
@@ -68,7 +67,7 @@ define ptr @entries() nounwind {
   ret ptr @table
 }
 """
-_NAMES = ("arc_malloc", "arc_free", "fma", "fmaf", "__chkstk", loop_threads.NAME, safepoints.NAME)
+_NAMES = ("arc_malloc", "arc_free", "fma", "fmaf", "__chkstk", LOOP_THREADS, SAFEPOINT)
 _POINTER = ctypes.c_void_p
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.backends.lowering.schedule import cost
+from archimedes.backends.lowering.analysis import cost
 from archimedes.graph.regions import While
 from archimedes.optimize import QPSolution, Status, qpsol, solve_qp
 

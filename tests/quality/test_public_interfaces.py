@@ -13,7 +13,7 @@ import archimedes
 SOURCE = Path(archimedes.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 #: The package through which native code calls Python, and where objects become pointers.
-PACKAGE, POINTERS = "backends/llvm/python_api/", "backends/llvm/python_api/functions.py"
+PACKAGE, POINTERS = "backends/llvm/python_api/", "backends/llvm/python_api/c_api.py"
 #: Memory at a number, caches of classes.
 NOWHERE = {"from_address", "PyType_Modified"}
 #: What calls CPython, and what makes objects of pointers.

@@ -29,8 +29,8 @@ def test_a_plain_solve_imports_neither_events_nor_derivatives():
         "archimedes.simulate.sparse",
         "archimedes.simulate.solves.hybrid",
         "archimedes.random",
-        "archimedes.backends.llvm.lowering.batches",
-        "archimedes.backends.llvm.lowering.maps",
+        "archimedes.backends.llvm.lowering.batch_loop",
+        "archimedes.backends.llvm.lowering.lane_maps",
         "archimedes.backends.llvm.lowering.nests",
         *("decimal", "fractions", "hashlib", "sysconfig", "traceback"),
     )

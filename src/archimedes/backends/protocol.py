@@ -232,7 +232,7 @@ class Backend(ABC):
 
         ``functions`` has, by name, the kinds of the parameters (F and I for arrays of float64 and
         int64, f and i for numbers) and a description, which is called with something that writes
-        loops down (``llvm/runtime/array_writer.py``) and with the parameters. The functions take
+        loops down (``llvm/runtime/array_functions.py``) and with the parameters. The functions take
         contiguous arrays and numbers, and return a code; ``bind(*first)`` gives the function of the
         other parameters, for arrays that are the same in many calls.
         ``sources`` is the folder of the descriptions, by which code on disk is known.

@@ -3,8 +3,9 @@
 IEEE arithmetic has settings, one set per thread: the rounding mode, and on most CPUs a mode that
 takes numbers below 2.2e-308 for zero. Any library may change them (``-ffast-math`` in one shared
 object is enough), and threads inherit them from the thread that started them. Programs here mean
-the default settings. Native kernels see to that themselves (``backends/llvm/lowering/guards.py``);
-:class:`DefaultEnvironment` does it for what is computed in Python.
+the default settings. Native kernels see to that themselves
+(``backends/llvm/lowering/prologue.py``); :class:`DefaultEnvironment` does it for what is computed
+in Python.
 """
 
 from __future__ import annotations

@@ -19,9 +19,8 @@ from archimedes.backends.c.tables import Tables
 from archimedes.backends.c.writer import Function, names_used
 from archimedes.backends.lowering.graph_lowering import Lowering
 from archimedes.backends.lowering.schedule import Schedule
-from archimedes.backends.lowering.scope import Scope
+from archimedes.backends.lowering.scope import Binding, Location, Scope
 from archimedes.backends.lowering.statements import StatementDialect
-from archimedes.backends.lowering.values import Binding, Place
 from archimedes.errors import CodegenError
 from archimedes.graph.dtypes import F64
 from archimedes.graph.program import Graph
@@ -112,39 +111,39 @@ class C99(StatementDialect):
 
     # ---- memory --------------------------------------------------------------------------
 
-    def array(self, f: Function, dtype: int, count: int) -> Place:
+    def array(self, f: Function, dtype: int, count: int) -> Location:
         """Declare an array."""
         return f.frame.array(dtype, count)
 
-    def block(self, f: Function, dtype: int, count: int) -> Place:
+    def block(self, f: Function, dtype: int, count: int) -> Location:
         """Declare an array, or take one that is not in use any more."""
         return f.frame.block(dtype, count)
 
-    def release(self, f: Function, place: Place, count: int) -> None:
+    def release(self, f: Function, place: Location, count: int) -> None:
         """Let others have an array."""
         f.frame.release(place)
 
-    def constant_block(self, f: Function, table: np.ndarray, dtype: int) -> Place:
+    def constant_block(self, f: Function, table: np.ndarray, dtype: int) -> Location:
         """Return a constant array of the full type, which functions may get by a pointer."""
         return self.tables.place(table, dtype, whole=True)
 
-    def scratch(self, f: Function, owner: str, dtype: int, count: int) -> Place:
+    def scratch(self, f: Function, owner: str, dtype: int, count: int) -> Location:
         """Return the array of an owner."""
         return f.frame.buffer(owner, dtype, count)
 
-    def table(self, f: Function, values: Sequence[Any] | np.ndarray, dtype: int) -> Place:
+    def table(self, f: Function, values: Sequence[Any] | np.ndarray, dtype: int) -> Location:
         """Return a constant array of the file."""
         return self.tables.place(values, dtype)
 
-    def load(self, f: Function, place: Place) -> str:
+    def load(self, f: Function, place: Location) -> str:
         """Write an element as an operand."""
         return read(place)
 
-    def store(self, f: Function, place: Place, operand: str) -> None:
+    def store(self, f: Function, place: Location, operand: str) -> None:
         """Write an assignment to an element."""
         f.line(assignment(place, operand))
 
-    def moving(self, f: Function, place: Place, counter: str, stride: int) -> Place:
+    def moving(self, f: Function, place: Location, counter: str, stride: int) -> Location:
         """Return a place that follows a counter."""
         return moving(place, counter, stride)
 
@@ -158,7 +157,7 @@ class C99(StatementDialect):
         """Write a counter as a value."""
         return f"((int64_t){counter})"
 
-    def takes_columns(self, places: Sequence[Place]) -> bool:
+    def takes_columns(self, places: Sequence[Location]) -> bool:
         """Refuse places of another type."""
         return not places[0].array.narrow
 
@@ -209,7 +208,7 @@ class C99(StatementDialect):
         routine: Routine,
         given: Sequence[Binding],
         wanted: Sequence[int],
-        to: Mapping[int, Place],
+        to: Mapping[int, Location],
     ) -> list[Binding]:
         """Call a static function."""
         return write_call(self, f, routine, given, wanted, to)
@@ -239,7 +238,7 @@ class C99(StatementDialect):
 
     # ---- regions -------------------------------------------------------------------------
 
-    def solve(self, f: Function, region: Solve, work: Place) -> None:
+    def solve(self, f: Function, region: Solve, work: Location) -> None:
         """Call the helper."""
         suffix = "" if region.dtype == F64 else "f"
         f.line(f"arc_solve{suffix}({address(work)}, {region.size}, {region.columns});")

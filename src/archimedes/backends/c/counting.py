@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from functools import cache
 
-from archimedes.backends.lowering.lifetimes import stays_in_place
+from archimedes.backends.lowering.scope import stays_in_place
 from archimedes.graph.dtypes import F64
 from archimedes.graph.elementary.table import PROGRAMS
 from archimedes.graph.expand import program

@@ -17,7 +17,7 @@ from archimedes.backends.c.steps import STEPS
 from archimedes.backends.c.support import HELPERS
 from archimedes.backends.c.writer import Function
 from archimedes.backends.lowering.graph_lowering import Lowering
-from archimedes.backends.lowering.values import Binding, Place
+from archimedes.backends.lowering.scope import Binding, Location
 from archimedes.graph.dead_code import remove_dead_code
 from archimedes.graph.dtypes import F64, I64
 from archimedes.graph.elementary.table import PROGRAMS
@@ -103,7 +103,7 @@ def _angle_of_turns(steps: bool) -> dict[str, str]:
     f = Function(name, c.frame(name, large=False))
     primitives = GraphPrimitives()
     g = trace_program(lambda *given: angle_of_turns(primitives, *given), [F64] * 3)
-    stores = [(k, Place(Array("angle"), k, F64)) for k in range(2)]
+    stores = [(k, Location(Array("angle"), k, F64)) for k in range(2)]
     low = Lowering(c, [g], PART)
     low.lower(f, g, [Binding(operand=x) for x in names], stores=stores)
     f.head = f"static void {name}({', '.join(f'double {x}' for x in names)}, double *angle)"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from archimedes.backends.c.spelling import BYTES, CTYPES
-from archimedes.backends.lowering.values import Binding, Place
+from archimedes.backends.lowering.scope import Binding, Location
 
 __all__ = ["Array", "Frame", "address", "are_neighbours", "assignment", "moving", "read"]
 
@@ -23,7 +23,7 @@ class Array(NamedTuple):
     narrow: bool = False
 
 
-def _position(place: Place) -> str:
+def _position(place: Location) -> str:
     """Write the index of an element."""
     steps, offset = place.array.steps, place.offset
     if not steps:
@@ -33,29 +33,29 @@ def _position(place: Place) -> str:
     return f"{steps} {'+' if offset > 0 else '-'} {abs(offset)}"
 
 
-def _element(place: Place) -> str:
+def _element(place: Location) -> str:
     return f"{place.array.base}[{_position(place)}]"
 
 
-def address(place: Place) -> str:
+def address(place: Location) -> str:
     """Write a pointer to an element."""
     return place.array.base if _position(place) == "0" else f"&{_element(place)}"
 
 
-def read(place: Place) -> str:
+def read(place: Location) -> str:
     """Write an element as an operand."""
     return f"((int64_t){_element(place)})" if place.array.narrow else _element(place)
 
 
-def assignment(place: Place, value: str) -> str:
+def assignment(place: Location, value: str) -> str:
     """Write an assignment to an element."""
     return f"{_element(place)} = {'(int32_t)' if place.array.narrow else ''}{value};"
 
 
-def moving(place: Place, counter: str, stride: int) -> Place:
+def moving(place: Location, counter: str, stride: int) -> Location:
     """Return the place ``counter * stride`` elements further.
 
-    >>> read(moving(Place(Array("s1"), 3, 0), "i1", 2))
+    >>> read(moving(Location(Array("s1"), 3, 0), "i1", 2))
     's1[2 * i1 + 3]'
     """
     term, steps = counter if stride == 1 else f"{stride} * {counter}", place.array.steps
@@ -64,10 +64,10 @@ def moving(place: Place, counter: str, stride: int) -> Place:
 
 def are_neighbours(bindings: Sequence[Binding]) -> bool:
     """Tell whether values lie one after the other in an array of their own type."""
-    first = bindings[0].place
+    first = bindings[0].location
     if first is None or first.array.narrow:
         return False
-    return all(b.place == first.at(k) for k, b in enumerate(bindings))
+    return all(b.location == first.at(k) for k, b in enumerate(bindings))
 
 
 class Frame:
@@ -87,15 +87,15 @@ class Frame:
         #: Arrays of blocks by name, and those that are not in use: numbers of members.
         self._blocks: dict[str, int] = {}
         self._free: list[int] = []
-        self._buffers: dict[tuple[str, int], Place] = {}
+        self._buffers: dict[tuple[str, int], Location] = {}
 
-    def array(self, dtype: int, count: int) -> Place:
+    def array(self, dtype: int, count: int) -> Location:
         """Reserve an array and return its first element."""
         name = f"s{self._gap}{len(self._members) + 1}"
         self._members.append((dtype, name, count))
-        return Place(Array(f"{self.pointer}->{name}" if self.in_struct else name), 0, dtype)
+        return Location(Array(f"{self.pointer}->{name}" if self.in_struct else name), 0, dtype)
 
-    def block(self, dtype: int, count: int) -> Place:
+    def block(self, dtype: int, count: int) -> Location:
         """Return the array of a block: one that was released, made longer if need be, or a new one.
 
         Of those there are, it is the shortest that is long enough, or else the longest.
@@ -112,15 +112,15 @@ class Frame:
         self._free.remove(chosen)
         name = self._members[chosen][1]
         self._members[chosen] = (dtype, name, max(lengths[chosen], count))
-        return Place(Array(f"{self.pointer}->{name}" if self.in_struct else name), 0, dtype)
+        return Location(Array(f"{self.pointer}->{name}" if self.in_struct else name), 0, dtype)
 
-    def release(self, place: Place) -> None:
+    def release(self, place: Location) -> None:
         """Take back the array of a block; others stay as they are."""
         number = self._blocks.get(place.array.base)
         if number is not None and number not in self._free and not place.array.steps:
             self._free.append(number)
 
-    def buffer(self, owner: str, dtype: int, count: int) -> Place:
+    def buffer(self, owner: str, dtype: int, count: int) -> Location:
         """Return an array for the arguments or results of a function, the same for all calls."""
         key = (owner, dtype)
         if key not in self._buffers:

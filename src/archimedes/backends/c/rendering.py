@@ -16,7 +16,7 @@ from archimedes.backends.c.support import with_dependencies
 from archimedes.backends.c.writer import Function, names_used
 from archimedes.backends.leaves import leaf_values, listed_kinds
 from archimedes.backends.lowering.graph_lowering import Lowering
-from archimedes.backends.lowering.values import Binding, Place, Store
+from archimedes.backends.lowering.scope import Binding, Location, Store
 from archimedes.errors import CodegenError
 from archimedes.graph.blocks.fusion import fuse_loops
 from archimedes.graph.blocks.loop_dedup import dedup_loops
@@ -126,9 +126,9 @@ class _Entry:
     def _dtype(self, argument: Argument) -> int:
         return F32 if self.single and argument.dtype == F64 else argument.dtype
 
-    def _place(self, argument: Argument) -> Place:
+    def _place(self, argument: Argument) -> Location:
         d = self._dtype(argument)
-        return Place(Array(argument.name, narrow=self.narrow and d == I64), 0, d)
+        return Location(Array(argument.name, narrow=self.narrow and d == I64), 0, d)
 
     def _ctype(self, argument: Argument) -> str:
         return "int32_t" if self._place(argument).array.narrow else CTYPES[self._dtype(argument)]
@@ -148,7 +148,7 @@ class _Entry:
                 f.parameters[argument.name] = f"const {self._ctype(argument)} *{argument.name}"
                 if length_of(kinds[len(given)]) and start.array.narrow:
                     start = self._widened(start, argument.size)
-                given += [Binding(place=start.at(k)) for k in range(count)]
+                given += [Binding(location=start.at(k)) for k in range(count)]
         stores: list[Store] = []
         counts = leaf_values(self.graph.output_dtypes, [a.size for a in outputs])
         for argument, count in zip(outputs, counts):
@@ -167,7 +167,7 @@ class _Entry:
         used = names_used(f.lines)
         c.add(f, [f"(void){x};" for x in own if x not in used])
 
-    def _widened(self, start: Place, count: int) -> Place:
+    def _widened(self, start: Location, count: int) -> Location:
         """Copy integers of an argument into an array of the type they have inside."""
         wide = self.c.array(self.f, start.dtype, count)
         self.c.copy_run(self.f, wide, start, count)

@@ -17,7 +17,7 @@ from archimedes.backends.c.writer import Function
 from archimedes.backends.lowering.copies import copy_all
 from archimedes.backends.lowering.dialect import FEW
 from archimedes.backends.lowering.graph_lowering import Lowering
-from archimedes.backends.lowering.values import Binding, Place, Store
+from archimedes.backends.lowering.scope import Binding, Location, Store
 from archimedes.graph.dtypes import item_type, length_of
 from archimedes.graph.program import Graph
 
@@ -104,21 +104,21 @@ def write_routine(
             else:
                 base = f"in{number + 1}"
                 f.parameters[base] = f"const {CTYPES[d]} *{base}"
-                inside[k] = Binding(place=Place(Array(base), at, d))
+                inside[k] = Binding(location=Location(Array(base), at, d))
     for k in routine.given:
         base, d = f"block{k + 1}", item_type(kinds[k])
         f.parameters[base] = f"const {CTYPES[d]} *{base}"
-        inside[k] = Binding(place=Place(Array(base), 0, d))
+        inside[k] = Binding(location=Location(Array(base), 0, d))
     stores: list[Store] = []
     if not returns:
         for d, numbers in outputs.items():
             base = f"out_{LETTERS[d]}"
             f.parameters[base] = f"{CTYPES[d]} *{base}"
-            stores += [(k, Place(Array(base), at, d)) for at, k in enumerate(numbers)]
+            stores += [(k, Location(Array(base), at, d)) for at, k in enumerate(numbers)]
     for k in routine.made:
         base, d = f"made{k + 1}", item_type(results[k])
         f.parameters[base] = f"{CTYPES[d]} *{base}"
-        stores.append((k, Place(Array(base), 0, d)))
+        stores.append((k, Location(Array(base), 0, d)))
     if routine.frame.in_struct:
         f.parameters[routine.frame.pointer] = f"{routine.frame.type} *{routine.frame.pointer}"
     if returns:
@@ -144,7 +144,7 @@ def write_call(
     routine: Routine,
     given: Sequence[Binding],
     wanted: Sequence[int],
-    to: Mapping[int, Place],
+    to: Mapping[int, Location],
 ) -> list[Binding]:
     """Call the function of a body and return outputs by number; blocks are put into ``to``."""
     name, arguments = routine.name, list[str]()
@@ -152,8 +152,8 @@ def write_call(
         values = [given[k] for k in numbers]
         if routine.by_value:
             arguments += [c.operand(f, b) for b in values]
-        elif are_neighbours(values) and values[0].place is not None:
-            arguments.append(address(values[0].place))
+        elif are_neighbours(values) and values[0].location is not None:
+            arguments.append(address(values[0].location))
         else:
             start = f.frame.buffer(f"{name} in{number}", d, len(values))
             copy_all(c, f, [(start.at(k), b) for k, b in enumerate(values)])
@@ -172,7 +172,7 @@ def write_call(
         else:
             start = f.frame.array(d, len(numbers))
         arguments.append(address(start))
-        results |= {k: Binding(place=start.at(at)) for at, k in enumerate(numbers)}
+        results |= {k: Binding(location=start.at(at)) for at, k in enumerate(numbers)}
     arguments += [address(to[k]) for k in routine.made]
     if _gets_frame(c, routine):
         f.frame.calls[name] = routine.frame
@@ -181,10 +181,10 @@ def write_call(
     if few:
         dtypes = {k: d for d, numbers in routine.outputs.items() for k in numbers}
         results |= {k: c.taken(f, results[k], dtypes[k]) for k in sorted(scalars)}
-    results |= {k: Binding(place=place) for k, place in to.items()}
+    results |= {k: Binding(location=place) for k, place in to.items()}
     return [results[k] for k in wanted]
 
 
-def _place(binding: Binding) -> Place:
-    assert binding.place is not None
-    return binding.place
+def _place(binding: Binding) -> Location:
+    assert binding.location is not None
+    return binding.location

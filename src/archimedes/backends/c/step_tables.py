@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from archimedes.backends.lowering.lifetimes import stays_in_place
 from archimedes.backends.lowering.schedule import Schedule
-from archimedes.backends.lowering.values import Binding, Place
+from archimedes.backends.lowering.scope import Binding, Location, stays_in_place
 from archimedes.graph.dtypes import F64
 from archimedes.graph.ops import BLOCK, CODES, ELEMENT, OUT, REGION
 from archimedes.graph.program import Graph
@@ -154,7 +153,7 @@ class Layout:
         run: Sequence[int],
         uses: Counter[int],
         binding: Callable[[int], Binding],
-        goals: Mapping[int, Sequence[Place]],
+        goals: Mapping[int, Sequence[Location]],
     ) -> None:
         mine = set(run)
         inner = Counter(j for i in run for j in g.operands(i) if j in mine)
@@ -170,7 +169,7 @@ class Layout:
         self.rows: list[tuple[int, int, int, int]] = []
         self._place(_fused(g, run, set(kept), inner), held)
 
-    def call(self, c: C99, f: Any, w: Place) -> None:
+    def call(self, c: C99, f: Any, w: Location) -> None:
         """Write the call that carries out the steps."""
         table = c.tables.bytes_of([x for row in self.rows for x in row])
         f.line(f"arc_steps({w.array.base}, {table}, {len(self.rows)});")
@@ -205,11 +204,11 @@ def _position(binding: Binding) -> tuple[int, str, int]:
     """Order what is given: numbers, neighbours in memory one after the other, names."""
     if binding.constant is not None:
         return 0, "", 0
-    if binding.place is not None:
-        return 1, repr(binding.place.array), binding.place.offset
+    if binding.location is not None:
+        return 1, repr(binding.location.array), binding.location.offset
     return 2, "", 0
 
 
-def place_order(places: Sequence[Place]) -> tuple[str, int]:
+def place_order(places: Sequence[Location]) -> tuple[str, int]:
     """Return a key by which neighbours in memory follow each other."""
     return (repr(places[0].array), places[0].offset) if places else ("", 0)

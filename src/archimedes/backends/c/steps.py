@@ -21,9 +21,8 @@ from archimedes.backends.c.step_tables import (
     runs_of,
 )
 from archimedes.backends.lowering.copies import copy_all
-from archimedes.backends.lowering.scope import Scope
-from archimedes.backends.lowering.values import Binding, Place
-from archimedes.backends.lowering.walks import Walk, along
+from archimedes.backends.lowering.nests import Walk, along
+from archimedes.backends.lowering.scope import Binding, Location, Scope
 from archimedes.graph.dtypes import F64
 from archimedes.graph.ops import CONST, ELEMENT, INPUT
 from archimedes.graph.regions import Nest
@@ -105,7 +104,7 @@ class Steps:
                 continue
             here = w.at(layout.results[i])
             scope.names[i] = c.load(f, here)
-            copies += [(to, Binding(place=here)) for to in scope.waiting.pop(i, ())]
+            copies += [(to, Binding(location=here)) for to in scope.waiting.pop(i, ())]
         copies.sort(key=lambda pair: (repr(pair[0].array), pair[0].offset))
         _copy(c, f, copies)
 
@@ -114,7 +113,7 @@ class Steps:
         return Layout(scope.graph, run, self.uses, lambda j: _binding(scope, j), scope.waiting)
 
 
-def _copy(c: C99, f: Any, copies: Sequence[tuple[Place, Binding]]) -> None:
+def _copy(c: C99, f: Any, copies: Sequence[tuple[Location, Binding]]) -> None:
     """Copy values; those that lie so far apart where they are, and where they go to, by a loop."""
     k = 0
     while k < len(copies):
@@ -125,24 +124,24 @@ def _copy(c: C99, f: Any, copies: Sequence[tuple[Place, Binding]]) -> None:
                 break
             end, apart = end + 1, found
         (to, source), count = copies[k], end - k
-        if count < c.run or source.place is None or apart == (1, 1):
+        if count < c.run or source.location is None or apart == (1, 1):
             end = end if count >= c.run else k + 1
             copy_all(c, f, copies[k:end])
         else:
             with c.counted(f, count, ()) as loop:
-                start = c.moving(f, source.place, loop.counter, apart[1])
+                start = c.moving(f, source.location, loop.counter, apart[1])
                 c.store(f, c.moving(f, to, loop.counter, apart[0]), c.load(f, start))
         k = end
 
 
-def _apart(copy: tuple[Place, Binding], other: tuple[Place, Binding]) -> tuple[int, int]:
+def _apart(copy: tuple[Location, Binding], other: tuple[Location, Binding]) -> tuple[int, int]:
     """Return how far behind one copy another one writes and reads; 0 where that is no number."""
     (to, source), (to2, source2) = copy, other
     if to.array != to2.array:
         return 0, 0
     if source.constant is not None and source2.constant is not None:
         return to2.offset - to.offset, 1
-    first, second = source.place, source2.place
+    first, second = source.location, source2.location
     if first is None or second is None or first.array != second.array:
         return 0, 0
     return to2.offset - to.offset, second.offset - first.offset
@@ -183,7 +182,7 @@ class _Nest:
         for i in run:
             self.uses.update(body.operands(i))
 
-    def layout(self, goals: Mapping[int, Sequence[Place]]) -> Layout:
+    def layout(self, goals: Mapping[int, Sequence[Location]]) -> Layout:
         """Return the places of the steps."""
         return Layout(self.region.body, self.run, self.uses, self._binding, goals)
 
@@ -193,14 +192,14 @@ class _Nest:
         if j not in self.given:
             return Binding(constant=(body.value[j], body.dtype[j]))
         walk = self._walk(j)
-        return self.given[j] if walk is None else Binding(place=walk.place)
+        return self.given[j] if walk is None else Binding(location=walk.location)
 
     def _walk(self, j: int) -> Walk | None:
         """Return how an input of the body moves along the axes; None if it is always the same."""
         read = self.reads.get(j)
         if not isinstance(read, Affine):
             return None
-        place = self.given[j].place
+        place = self.given[j].location
         assert place is not None
         return Walk(place.at(read.offset), read.strides)
 
@@ -220,12 +219,12 @@ class _Nest:
         with ExitStack() as loops:
             for axis, length in enumerate(shape):
                 _, walks = loops.enter_context(along(c, f, length, walks, axis))
-            here = {j: Binding(place=walk.place) for j, walk in zip(inputs, walks)}
+            here = {j: Binding(location=walk.location) for j, walk in zip(inputs, walks)}
             _copy(c, f, [(at, here[j]) for at, j in places if j in inputs])
             layout.call(c, f, w)
-            here |= {i: Binding(place=w.at(k)) for i, k in layout.results.items()}
+            here |= {i: Binding(location=w.at(k)) for i, k in layout.results.items()}
             copies = [
-                (walk.place, here.get(i) or self._binding(i))
+                (walk.location, here.get(i) or self._binding(i))
                 for i, walk in zip(self.wanted, walks[len(inputs) :])
             ]
             copies.sort(key=lambda pair: place_order([pair[0]]))
@@ -235,5 +234,5 @@ class _Nest:
 def _binding(scope: Scope, j: int) -> Binding:
     g = scope.graph
     if g.op[j] == ELEMENT and j not in scope.bound and j not in scope.names:
-        return Binding(place=scope.block(g.a[j]).at(g.value[g.b[j]]))
+        return Binding(location=scope.block(g.a[j]).at(g.value[g.b[j]]))
     return scope.binding(j)

@@ -9,7 +9,7 @@ import numpy as np
 
 from archimedes.backends.c.memory import Array
 from archimedes.backends.c.spelling import BYTES, CTYPES, table_item
-from archimedes.backends.lowering.values import Place
+from archimedes.backends.lowering.scope import Location
 from archimedes.graph.dtypes import DTYPES, I64
 
 __all__ = ["Tables"]
@@ -26,7 +26,9 @@ class Tables:
         self.bytes = 0
         self._known: dict[tuple[int, bool, bytes], str] = {}
 
-    def place(self, values: Sequence[Any] | np.ndarray, dtype: int, whole: bool = False) -> Place:
+    def place(
+        self, values: Sequence[Any] | np.ndarray, dtype: int, whole: bool = False
+    ) -> Location:
         """Return the first element of the table with these values.
 
         ``whole``: in the type of the dtype, also where a narrower one would do.
@@ -43,7 +45,7 @@ class Tables:
             )
             self.pieces[name] = "\n".join([head, *_wrapped(items), "};\n"])
             self.bytes += (4 if narrow else BYTES[dtype]) * len(items)
-        return Place(Array(name, narrow=narrow), 0, dtype)
+        return Location(Array(name, narrow=narrow), 0, dtype)
 
     def bytes_of(self, values: Sequence[int]) -> str:
         """Return the name of a table of bytes."""

@@ -30,7 +30,7 @@ from archimedes.backends.cuda.kernel_source import (
     kernel_text,
     written_kernel,
 )
-from archimedes.backends.lowering.values import Place
+from archimedes.backends.lowering.scope import Location
 from archimedes.backends.protocol import Program
 from archimedes.graph.dead_code import remove_dead_code
 from archimedes.graph.ops import CONST, INPUT
@@ -65,19 +65,19 @@ class _PartedC(CudaC):
         self.far: dict[int, int] = {}
         #: The names of the arguments of each part, and what is left to do behind all of them.
         self.parts: list[tuple[str, list[str]]] = []
-        self._loaded: dict[tuple[str, Place], str] = {}
+        self._loaded: dict[tuple[str, Location], str] = {}
 
     def frame(self, name: str, large: bool, pointer: str = "work", gap: str = "") -> Frame:
         """Return an empty frame: there are no loops that would need arrays."""
         return Frame(name, False, pointer, gap)
 
-    def array(self, f: Function, dtype: int, count: int) -> Place:
+    def array(self, f: Function, dtype: int, count: int) -> Location:
         """Reserve numbers between kernels."""
         self.far[dtype] = count
         f.parameters[f"far{dtype}"] = f"arc_far{dtype} far{dtype}"
-        return Place(Array(f"far{dtype}"), 0, dtype)
+        return Location(Array(f"far{dtype}"), 0, dtype)
 
-    def load(self, f: Function, place: Place) -> str:
+    def load(self, f: Function, place: Location) -> str:
         """Load a number from between kernels once, in time; others are read where they are."""
         text = super().load(f, place)
         if not place.array.base.startswith("far"):

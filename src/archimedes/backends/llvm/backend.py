@@ -77,12 +77,12 @@ class NativeProgram(Kernel):
 
     def direct_entry(self, request: EntryRequest) -> Callable[..., Any] | None:
         """Return a builtin that CPython calls directly."""
-        from archimedes.backends.llvm.python_api.support import supported
+        from archimedes.backends.llvm.python_api.c_api import supported
 
         # Callbacks may have effects: a kernel that has them is never run twice to find an error.
         if not supported() or self.kernel.has_host:
             return None
-        from archimedes.backends.llvm.python_api import entry as calling
+        from archimedes.backends.llvm.python_api.entry import Batch, make_entry
 
         batch = None
         if not request.batch:
@@ -95,13 +95,13 @@ class NativeProgram(Kernel):
             address, shared, sizes = self.kernel.batch_addresses(flags)
             if sum(sizes) > SHARED_BYTES:
                 return None
-            batch = calling.Batch(limit, shared, sizes)
+            batch = Batch(limit, shared, sizes)
         brief = batch is None and operations(self.program.graph, EVERYTHING) < BRIEF
-        return calling.make_entry(request, address, self.kernel, batch, brief)
+        return make_entry(request, address, self.kernel, batch, brief)
 
     def sorted_runs(self) -> Any:
         """Return the kernel over sorted items, each with the row it belongs to."""
-        from archimedes.backends.llvm.runtime.runs import Runs
+        from archimedes.backends.llvm.runtime.native_loops import Runs
 
         return Runs(self.kernel)
 
@@ -109,7 +109,7 @@ class NativeProgram(Kernel):
         self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], carry: int
     ) -> Callable[[np.ndarray], tuple[int, int]]:
         """Return the kernel called again and again without going back to Python."""
-        from archimedes.backends.llvm.runtime.repeats import repeating
+        from archimedes.backends.llvm.runtime.native_loops import repeating
 
         return repeating(self.kernel, inputs, outputs, carry)
 
@@ -151,7 +151,7 @@ class LLVM(Backend):
 
     def thread_dispatch(self, base: type, needed: bool) -> Any:
         """Return what makes native stands."""
-        from archimedes.backends.llvm.python_api.support import supported
+        from archimedes.backends.llvm.python_api.c_api import supported
 
         if not supported() or not (needed or "llvmlite" in sys.modules):
             return None
@@ -161,9 +161,9 @@ class LLVM(Backend):
 
     def block_factors(self) -> Any:
         """Return the native factorisation."""
-        from archimedes.backends.llvm.runtime import block_factors
+        from archimedes.backends.llvm.runtime import block_lu
 
-        return block_factors
+        return block_lu
 
     def array_functions(
         self, functions: Mapping[str, tuple[str, Callable[..., None]]], sources: Path

@@ -13,10 +13,22 @@ from typing import NamedTuple
 from archimedes.graph.dtypes import item_type, length_of
 from archimedes.graph.program import Graph
 
-__all__ = ["BATCH", "NO_MEMORY", "PART", "RAISED", "SCALAR", "Leaf", "fixed_leaves"]
+__all__ = [
+    "BATCH",
+    "LOOP_THREADS",
+    "NO_MEMORY",
+    "PART",
+    "RAISED",
+    "SAFEPOINT",
+    "SCALAR",
+    "Leaf",
+    "fixed_leaves",
+]
 
 #: The function for one instance, and the one for many (``lowering/entries.py``).
 SCALAR, BATCH = "arc_scalar", "arc_batch"
+#: What a kernel calls at its safepoints, and for loops over threads: words that hold an address.
+SAFEPOINT, LOOP_THREADS = "arc_safepoint", "arc_loop_threads"
 #: What a kernel returns where there is no memory for its frame.
 NO_MEMORY = 1
 #: Status of a kernel in which something was raised (``backends/interrupts.py`` has it).

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.backends.lowering.safepoints import Safepoint
+from archimedes.backends.lowering.analysis import Safepoint
 from archimedes.backends.lowering.schedule import Schedule
-from archimedes.backends.lowering.scope import Scope
-from archimedes.backends.lowering.values import Binding, Instances, Place
+from archimedes.backends.lowering.scope import Binding, Instances, Location, Scope
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call, Host, Map, Nest, Region, Solve, Switch
 
@@ -76,9 +75,9 @@ class Reach:
         """Return the binding of a value as parts get at it."""
         return binding
 
-    def place(self, place: Place) -> Place:
+    def location(self, location: Location) -> Location:
         """Return a place as parts get at it."""
-        return place
+        return location
 
 
 class Dialect:
@@ -143,38 +142,38 @@ class Dialect:
 
     # ---- memory --------------------------------------------------------------------------
 
-    def array(self, f: Any, dtype: int, count: int) -> Place:
+    def array(self, f: Any, dtype: int, count: int) -> Location:
         """Reserve an array and return its first element."""
         raise NotImplementedError
 
-    def block(self, f: Any, dtype: int, count: int) -> Place:
+    def block(self, f: Any, dtype: int, count: int) -> Location:
         """Reserve the array of a block, until ``release``."""
         return self.array(f, dtype, count)
 
-    def release(self, f: Any, place: Place, count: int) -> None:
+    def release(self, f: Any, location: Location, count: int) -> None:
         """Take back the array of a block that nobody reads any more."""
 
-    def constant_block(self, f: Any, table: np.ndarray, dtype: int) -> Place:
+    def constant_block(self, f: Any, table: np.ndarray, dtype: int) -> Location:
         """Return the first element of a table that is a block."""
         return self.table(f, table, dtype)
 
-    def scratch(self, f: Any, owner: str, dtype: int, count: int) -> Place:
+    def scratch(self, f: Any, owner: str, dtype: int, count: int) -> Location:
         """Reserve an array, the same at each call with the same owner if there is reuse."""
         return self.array(f, dtype, count)
 
-    def table(self, f: Any, values: Sequence[Any] | np.ndarray, dtype: int) -> Place:
+    def table(self, f: Any, values: Sequence[Any] | np.ndarray, dtype: int) -> Location:
         """Return the first element of a constant array."""
         raise NotImplementedError
 
-    def load(self, f: Any, place: Place) -> str:
+    def load(self, f: Any, location: Location) -> str:
         """Return an operand with the value at a place."""
         raise NotImplementedError
 
-    def store(self, f: Any, place: Place, operand: str) -> None:
+    def store(self, f: Any, location: Location, operand: str) -> None:
         """Put a value at a place."""
         raise NotImplementedError
 
-    def moving(self, f: Any, place: Place, counter: str, stride: int) -> Place:
+    def moving(self, f: Any, location: Location, counter: str, stride: int) -> Location:
         """Return the place ``counter * stride`` elements further."""
         raise NotImplementedError
 
@@ -182,9 +181,9 @@ class Dialect:
         """Return an int64 as a counter, clamped to a length (0: it is known to fit)."""
         raise NotImplementedError
 
-    def gathered(self, f: Any, block: Place, table: Place) -> Binding:
+    def gather(self, f: Any, block: Location, table: Location) -> Binding:
         """Return the element of a block that a table of positions names."""
-        return Binding(place=self.moving(f, block, self.index(f, self.load(f, table), 0), 1))
+        return Binding(location=self.moving(f, block, self.index(f, self.load(f, table), 0), 1))
 
     def number(self, f: Any, counter: str) -> str:
         """Return a counter as an int64."""
@@ -194,15 +193,15 @@ class Dialect:
         """Return the counter ``sum(counter * stride) % divisor``."""
         raise NotImplementedError
 
-    def element(self, f: Any, place: Place, length: int, index: str) -> str:
+    def element(self, f: Any, location: Location, length: int, index: str) -> str:
         """Return an operand with an element of a block, at an index clamped to it."""
-        return self.load(f, self.moving(f, place, self.index(f, index, length), 1))
+        return self.load(f, self.moving(f, location, self.index(f, index, length), 1))
 
-    def put(self, f: Any, place: Place, length: int, index: str, operand: str) -> None:
+    def put(self, f: Any, location: Location, length: int, index: str, operand: str) -> None:
         """Put a value into an element of a block, at an index clamped to it."""
-        self.store(f, self.moving(f, place, self.index(f, index, length), 1), operand)
+        self.store(f, self.moving(f, location, self.index(f, index, length), 1), operand)
 
-    def takes_columns(self, places: Sequence[Place]) -> bool:
+    def takes_columns(self, locations: Sequence[Location]) -> bool:
         """Tell whether steps of a loop may write straight to places that wait for values."""
         return True
 
@@ -212,20 +211,20 @@ class Dialect:
             return binding.operand
         if binding.constant is not None:
             return self.literal(*binding.constant)
-        assert binding.place is not None
-        return self.load(f, binding.place)
+        assert binding.location is not None
+        return self.load(f, binding.location)
 
     def taken(self, f: Any, binding: Binding, dtype: int) -> Binding:
         """Take a value out of memory that will be overwritten."""
-        if binding.place is None:
+        if binding.location is None:
             return binding
-        return Binding(operand=self.load(f, binding.place))
+        return Binding(operand=self.load(f, binding.location))
 
-    def copy_run(self, f: Any, to: Place, start: Place, count: int) -> None:
+    def copy_run(self, f: Any, to: Location, start: Location, count: int) -> None:
         """Copy a run of values from array to array."""
         raise NotImplementedError
 
-    def fill_run(self, f: Any, to: Place, operand: str, count: int) -> None:
+    def fill_run(self, f: Any, to: Location, operand: str, count: int) -> None:
         """Put one value into a run of places."""
         raise NotImplementedError
 
@@ -262,7 +261,7 @@ class Dialect:
         """Leave a loop of ``repeated`` unless a test holds."""
         raise NotImplementedError
 
-    def renew(self, f: Any, mask: str, copies: Sequence[tuple[Place, Place, int]]) -> bool:
+    def renew(self, f: Any, mask: str, copies: Sequence[tuple[Location, Location, int]]) -> bool:
         """Put values in memory into their places where a mask holds, if plain copies do not do.
 
         Each goes to a place from another; the number is the length of a block, 0 for a scalar.
@@ -270,8 +269,8 @@ class Dialect:
         return False
 
     def in_turn(
-        self, f: Any, counter: str, first: Place, second: Place
-    ) -> tuple[Place, Place] | None:
+        self, f: Any, counter: str, first: Location, second: Location
+    ) -> tuple[Location, Location] | None:
         """Return two places in this order at even counts, else in the other, if there is a way."""
         return None
 
@@ -285,11 +284,11 @@ class Dialect:
         index: str,
         costs: Sequence[int],
         dtypes: Sequence[int],
-        places: Sequence[Place],
+        locations: Sequence[Location],
     ) -> Join:
         """Begin branches of these costs, chosen by a clamped index.
 
-        Their values, of these dtypes, go to ``places`` where there are any.
+        Their values, of these dtypes, go to ``locations`` where there are any.
         """
         raise NotImplementedError
 
@@ -320,7 +319,7 @@ class Dialect:
         routine: Any,
         given: Sequence[Binding],
         wanted: Sequence[int],
-        to: Mapping[int, Place],
+        to: Mapping[int, Location],
     ) -> list[Binding]:
         """Call what ``function`` returned and return outputs by number.
 
@@ -330,7 +329,7 @@ class Dialect:
 
     # ---- regions -------------------------------------------------------------------------
 
-    def solve(self, f: Any, region: Solve, work: Place) -> None:
+    def solve(self, f: Any, region: Solve, work: Location) -> None:
         """Solve linear equations: rows of matrix and right-hand sides, which solutions replace."""
         raise NotImplementedError
 

@@ -10,16 +10,21 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from archimedes.backends.lowering.block_moves import await_numbers
 from archimedes.backends.lowering.copies import arrays, copy_all
+from archimedes.backends.lowering.copy_elision import await_numbers, homes
 from archimedes.backends.lowering.dialect import Dialect
-from archimedes.backends.lowering.homes import homes
-from archimedes.backends.lowering.lifetimes import Lifetimes, stays_in_place
-from archimedes.backends.lowering.parts import Sizes, crossing_nodes, inputs_read, shared_slots
+from archimedes.backends.lowering.outlining import Sizes, crossing_nodes, inputs_read, shared_slots
 from archimedes.backends.lowering.regions import lower_region
 from archimedes.backends.lowering.schedule import Schedule
-from archimedes.backends.lowering.scope import Scope
-from archimedes.backends.lowering.values import Binding, Place, Store, places_by_id
+from archimedes.backends.lowering.scope import (
+    Binding,
+    Lifetimes,
+    Location,
+    Scope,
+    Store,
+    places_by_id,
+    stays_in_place,
+)
 from archimedes.graph.dtypes import item_type, length_of
 from archimedes.graph.ops import BLOCK, ELEMENT, OUT, REGION
 from archimedes.graph.program import Graph
@@ -77,16 +82,16 @@ class Lowering:
             if k not in wanted:
                 d.release(f, blocks[k], length_of(kinds[k]))
         pairs = [(k, to, b) for (k, to), b in zip(stores, values[len(wanted) :])]
-        self._copy(f, [(to, b, kinds[k]) for k, to, b in pairs if b.place != to])
+        self._copy(f, [(to, b, kinds[k]) for k, to, b in pairs if b.location != to])
         return values[: len(wanted)]
 
-    def _copy(self, f: Any, copies: Sequence[tuple[Place, Binding, int]]) -> None:
+    def _copy(self, f: Any, copies: Sequence[tuple[Location, Binding, int]]) -> None:
         """Store values of some types at their places."""
         d = self.dialect
         copy_all(d, f, [(to, b) for to, b, kind in copies if not length_of(kind)])
         for to, b, kind in copies:
-            if length_of(kind) and b.place is not None and b.place != to:
-                d.copy_run(f, to, b.place, length_of(kind))
+            if length_of(kind) and b.location is not None and b.location != to:
+                d.copy_run(f, to, b.location, length_of(kind))
 
     def lower(
         self,
@@ -136,13 +141,13 @@ class Lowering:
         crossing = crossing_nodes(g, chunks, wanted)
         slots = shared_slots(g, chunks, crossing, wanted)
         dtypes = dict(sorted((slot, g.dtype[i]) for i, slot in zip(crossing, slots)))
-        places = arrays(d, f, list(dtypes.values()))
-        keep = {i: places[slot] for i, slot in zip(crossing, slots)}
+        locations = arrays(d, f, list(dtypes.values()))
+        keep = {i: locations[slot] for i, slot in zip(crossing, slots)}
         reach = d.reach(f)
         inputs = list(given)
         for k in inputs_read(g, plan.order):
             inputs[k] = reach.binding(given[k], g.dtype[g.inputs[k]])
-        waiting = places_by_id(g, [(k, reach.place(to)) for k, to in stores])
+        waiting = places_by_id(g, [(k, reach.location(to)) for k, to in stores])
         bound, lifetimes = dict(known), _lifetimes(g, plan, [*wanted, *waiting], inputs)
         for number, chunk in enumerate(chunks):
             with d.part(f, number + 1) as part:
@@ -154,7 +159,7 @@ class Lowering:
         self,
         scope: Scope,
         order: Sequence[int],
-        keep: Mapping[int, Place],
+        keep: Mapping[int, Location],
         wanted: Sequence[int] = (),
     ) -> None:
         """Write nodes in order.
@@ -188,12 +193,12 @@ class Lowering:
                     d.store(f, to, name)
             if i in keep:
                 d.store(f, keep[i], name)
-                scope.bound[i] = Binding(place=keep[i])
+                scope.bound[i] = Binding(location=keep[i])
 
     def _pass(self, scope: Scope, i: int) -> None:
         """Take back the arrays of blocks that a node was the last to read."""
-        for place, length in scope.lifetimes.passed(i):
-            self.dialect.release(scope.f, place, length)
+        for location, length in scope.lifetimes.passed(i):
+            self.dialect.release(scope.f, location, length)
 
     def _block_node(self, scope: Scope, i: int) -> str | None:
         """Bind a block that is a table, or an element of a block; return its operand if it has one.
@@ -203,10 +208,10 @@ class Lowering:
         d, f, g = self.dialect, scope.f, scope.graph
         name = None
         if g.op[i] == BLOCK:
-            place = d.constant_block(f, g.tables[g.b[i]], item_type(g.dtype[i]))
-            scope.bound[i] = Binding(place=place)
+            location = d.constant_block(f, g.tables[g.b[i]], item_type(g.dtype[i]))
+            scope.bound[i] = Binding(location=location)
         elif stays_in_place(g, i):
-            scope.bound[i] = Binding(place=scope.block(g.a[i]).at(g.value[g.b[i]]))
+            scope.bound[i] = Binding(location=scope.block(g.a[i]).at(g.value[g.b[i]]))
         else:
             block, length = scope.block(g.a[i]), length_of(g.dtype[g.a[i]])
             name = d.element(f, block, length, scope.operand(g.b[i]))
@@ -216,4 +221,4 @@ class Lowering:
 def _lifetimes(
     g: Graph, plan: Schedule, kept: Sequence[int], given: Sequence[Binding]
 ) -> Lifetimes:
-    return Lifetimes(g, plan.order, kept, [b.place for b in given if b.place is not None])
+    return Lifetimes(g, plan.order, kept, [b.location for b in given if b.location is not None])

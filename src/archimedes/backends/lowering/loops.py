@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from archimedes.backends.lowering.analysis import has_host, safepoint_of
 from archimedes.backends.lowering.copies import (
     Column,
     arrays,
@@ -20,10 +21,7 @@ from archimedes.backends.lowering.copies import (
     stacked_outputs,
 )
 from archimedes.backends.lowering.dialect import FEW, Dialect, Loop
-from archimedes.backends.lowering.safepoints import safepoint_of
-from archimedes.backends.lowering.schedule import has_host
-from archimedes.backends.lowering.scope import Scope
-from archimedes.backends.lowering.values import Binding, Instances, Place, Store
+from archimedes.backends.lowering.scope import Binding, Instances, Location, Scope, Store
 from archimedes.graph.dtypes import item_type, length_of
 from archimedes.graph.regions import Map, Scan, While
 
@@ -51,13 +49,13 @@ class _Carry:
         old, new = (dict(zip(stored, arrays(d, f, dtypes))) for _ in range(2))
         copy_all(d, f, [(old[k], start[k]) for k in stored])
         for k, kind in enumerate(kinds):
-            source = start[k].place
+            source = start[k].location
             if length_of(kind) and source is not None:
                 old[k], new[k] = (d.block(f, item_type(kind), length_of(kind)) for _ in range(2))
                 d.copy_run(f, old[k], source, length_of(kind))
-        self.places, self._new = old, new
+        self.locations, self._new = old, new
         #: Blocks that are not copied from step to step: where this step has and puts them.
-        self._turned: dict[int, tuple[Place, Place]] = {}
+        self._turned: dict[int, tuple[Location, Location]] = {}
 
     @property
     def stores(self) -> list[Store]:
@@ -68,7 +66,7 @@ class _Carry:
     def turn(self, counter: str) -> None:
         """Begin a step of a counted loop: blocks are in one array and go to the other, in turn."""
         for k, new in self._new.items():
-            pair = (self.places[k], new) if length_of(self.kinds[k]) else None
+            pair = (self.locations[k], new) if length_of(self.kinds[k]) else None
             turned = pair and self.d.in_turn(self.f, counter, *pair)
             if turned:
                 self._turned[k] = turned
@@ -76,14 +74,14 @@ class _Carry:
     def settle(self, length: int) -> None:
         """End a counted loop of so many steps: say where blocks are now."""
         for k in self._turned if length % 2 else ():
-            self.places[k], self._new[k] = self._new[k], self.places[k]
+            self.locations[k], self._new[k] = self._new[k], self.locations[k]
         self._turned = {}
 
     def values(self, loop: Loop) -> list[Binding]:
         """Return the values of this step; behind the loop, the last ones."""
         held = {k: Binding(operand=x) for k, x in zip(self.wanted, loop.carried)}
-        held |= {k: Binding(place=place) for k, place in self.places.items()}
-        held |= {k: Binding(place=place) for k, (place, _) in self._turned.items()}
+        held |= {k: Binding(location=location) for k, location in self.locations.items()}
+        held |= {k: Binding(location=location) for k, (location, _) in self._turned.items()}
         return [held[k] for k in range(len(self.kinds))]
 
     def update(self, loop: Loop, values: Sequence[Binding]) -> None:
@@ -91,13 +89,13 @@ class _Carry:
         d, f = self.d, self.f
         loop.next = [d.operand(f, b) for b in values]
         copies = [
-            (self.places[k], new, length_of(self.kinds[k]))
+            (self.locations[k], new, length_of(self.kinds[k]))
             for k, new in self._new.items()
             if k not in self._turned
         ]
         if d.renew(f, loop.mask, copies):
             return
-        copy_all(d, f, [(to, Binding(place=new)) for to, new, length in copies if not length])
+        copy_all(d, f, [(to, Binding(location=new)) for to, new, length in copies if not length])
         for to, new, length in copies:
             if length:
                 d.copy_run(f, to, new, length)
@@ -143,7 +141,7 @@ def lower_scan(
         carry.turn(loop.counter)
         given = [*carry.values(loop), *slices_at(d, f, columns, at), *fixed]
         here = moved_together(d, f, to, at)
-        stores = [*carry.stores, *((n + k, place) for k, place in zip(kept, here))]
+        stores = [*carry.stores, *((n + k, location) for k, location in zip(kept, here))]
         carry.update(loop, low.block(f, region, body, given, carry.wanted, stores))
     carry.settle(region.length)
     carry.finish()
@@ -153,8 +151,8 @@ def lower_scan(
             scope.bind(i, last[number])
         elif not region.stacked:
             t, k = divmod(number - n, region.outs)
-            place, stride = column[k]
-            scope.bind(i, Binding(place=place.at(t * stride)))
+            location, stride = column[k]
+            scope.bind(i, Binding(location=location.at(t * stride)))
 
 
 def _columns(scope: Scope, region: Scan) -> list[Column]:
@@ -168,7 +166,7 @@ def _columns(scope: Scope, region: Scan) -> list[Column]:
 
 def _destinations(
     scope: Scope, region: Scan, nodes: dict[int, int], kept: Sequence[int]
-) -> list[tuple[Place, int]]:
+) -> list[tuple[Location, int]]:
     """Return where the first step puts the outputs that are kept, and strides to the next."""
     n, kinds = region.carry, region.body.output_dtypes
     if region.stacked:
@@ -202,9 +200,9 @@ def _breaks(scope: Scope, region: Map, outs: Sequence[int]) -> list[int]:
     """
     width, found = len(region.body.outputs), set()
     to = {scope.graph.b[i]: scope.waiting.get(i, []) for i in outs}
-    for number, places in to.items():
+    for number, locations in to.items():
         after = to.get(number + width, [])
-        if len(places) == len(after) == 1 and places[0].array != after[0].array:
+        if len(locations) == len(after) == 1 and locations[0].array != after[0].array:
             found.add(number // width + 1)
     return sorted(found)
 

@@ -2,22 +2,157 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from archimedes.backends.lowering.combining import combining, identity
-from archimedes.backends.lowering.scope import Scope
-from archimedes.backends.lowering.values import Binding, Place
-from archimedes.backends.lowering.walks import Walk, along, merged_nest, moved_along
-from archimedes.graph.dtypes import I64
-from archimedes.graph.regions import Gather, Nest
-from archimedes.graph.regions.nest import row_major
+from archimedes.backends.lowering.copies import moved_together
+from archimedes.backends.lowering.dialect import Dialect
+from archimedes.backends.lowering.scope import Binding, Location, Scope
+from archimedes.graph.dtypes import B8, I64
+from archimedes.graph.ops import CODES
+from archimedes.graph.program import Graph
+from archimedes.graph.regions import Affine, Gather, Nest
+from archimedes.graph.regions.nest import Read, row_major
 
 if TYPE_CHECKING:
     from archimedes.backends.lowering.graph_lowering import Lowering
 
-__all__ = ["NestWriter", "lower_nest"]
+__all__ = [
+    "NestWriter",
+    "Walk",
+    "along",
+    "combining",
+    "identity",
+    "lower_nest",
+    "merged",
+    "merged_nest",
+    "moved_along",
+]
+
+
+@cache
+def combining(name: str, dtype: int) -> Graph:
+    """Return the graph of an operation on two values of a dtype."""
+    g = Graph()
+    a, b = g.input(dtype), g.input(dtype)
+    g.outputs = [g.emit(CODES[name], a, b)]
+    return g
+
+
+def identity(name: str, dtype: int) -> Any:
+    """Return the number that leaves every other as it is, to the bit, where they are combined.
+
+    >>> identity("add", 0), identity("min", 0)
+    (-0.0, inf)
+    """
+    if dtype == I64:
+        top = 2**63 - 1
+        return {"mul": 1, "min": top, "max": -top - 1, "and": -1}.get(name, 0)
+    if dtype == B8:
+        return name == "and"
+    return {"add": -0.0, "mul": 1.0, "min": math.inf, "max": -math.inf}[name]
+
+
+class Walk(NamedTuple):
+    """A place, and by how many elements it moves along each axis.
+
+    A dialect that has laid an array out anew says in ``layout`` what else it knows of that.
+    """
+
+    location: Location
+    strides: tuple[int, ...]
+    layout: Any = None
+
+
+@contextmanager
+def along(
+    d: Dialect, f: Any, length: int, walks: Sequence[Walk], axis: int
+) -> Iterator[tuple[str, list[Walk]]]:
+    """Write a loop along an axis; places move with it. The counter is empty where there is none."""
+    if length == 1:
+        yield "", list(walks)
+        return
+    with d.counted(f, length, ()) as loop:
+        yield loop.counter, moved_along(d, f, length, walks, axis, loop.counter)
+
+
+def moved_along(
+    d: Dialect, f: Any, length: int, walks: Sequence[Walk], axis: int, counter: str
+) -> list[Walk]:
+    """Return walks at a point of an axis."""
+    steps = []
+    back = ""
+    for location, strides, _ in walks:
+        stride = strides[axis]
+        if stride < 0 and not d.walks_back:
+            back = back or d.from_end(f, counter, length)
+            steps.append((location.at(stride * (length - 1)), -stride, back))
+        else:
+            steps.append((location, stride, counter))
+    moved: dict[int, Location] = {}
+    for at in dict.fromkeys(at for *_, at in steps):
+        mine = [k for k, (_, stride, c) in enumerate(steps) if c == at and stride]
+        found = moved_together(d, f, [steps[k][:2] for k in mine], at)
+        moved |= dict(zip(mine, found))
+    return [
+        walk._replace(location=moved.get(k, location))
+        for k, ((location, _, _), walk) in enumerate(zip(steps, walks))
+    ]
+
+
+def merged(
+    shape: Sequence[int], strides: Sequence[Sequence[int]], apart: int = 0
+) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+    """Make one axis of neighbours that are walked as one; leave out axes of length 1.
+
+    Axes in front of number ``apart`` are not merged with those behind it.
+
+    >>> merged((2, 3, 4), [(12, 4, 1), (0, 0, 1)])
+    ((6, 4), [(4, 1), (0, 1)])
+    """
+    axes: list[tuple[int, tuple[int, ...], bool]] = []
+    for k, n in enumerate(shape):
+        mine = tuple(s[k] for s in strides)
+        if n == 1:
+            continue
+        if axes:
+            m, before, front = axes[-1]
+            if front == (k < apart) and all(b == s * n for b, s in zip(before, mine)):
+                axes[-1] = (m * n, mine, front)
+                continue
+        axes.append((n, mine, k < apart))
+    return tuple(n for n, *_ in axes), [tuple(x[1][j] for x in axes) for j in range(len(strides))]
+
+
+def merged_nest(region: Nest) -> Nest:
+    """Return the same nest over as few axes as its reads allow, at least one.
+
+    Kept axes and reduced ones stay apart; a body that takes the indices needs all axes.
+    """
+    if region.indexed:
+        return region
+    every = row_major(region.shape)
+    strides = [r.strides if isinstance(r, Affine) else every for r in region.reads if r is not None]
+    # Results lie in C order, and so are the points of a reduction counted.
+    shape, [*found, _] = merged(region.shape, [*strides, every], region.kept)
+    kept = len(
+        merged(region.shape[: region.kept], [x[: region.kept] for x in [*strides, every]])[0]
+    )
+    if region.kept and not kept:
+        shape, found, kept = (1, *shape), [(0, *x) for x in found], 1
+    if len(shape) == kept < len(region.shape) and region.combine:
+        shape, found = (*shape, 1), [(*x, 0) for x in found]
+    walked = iter(found)
+    reads: list[Read] = []
+    for read in region.reads:
+        mine = () if read is None else next(walked)
+        reads.append(Affine(read.offset, mine) if isinstance(read, Affine) else read)
+    return replace(region, shape=shape, reads=tuple(reads), kept=kept)
+
 
 #: The index along an axis: what the body gets, where it takes it; and its counter ("": it is 0).
 Index = tuple[Binding | None, str]
@@ -43,24 +178,24 @@ class NestWriter:
         """Whether values are combined one after the other, not as partial results."""
         return self.region.partials == 1 or self.region.reduced <= self.region.partials
 
-    def write(self, to: Sequence[Place]) -> list[str]:
+    def write(self, to: Sequence[Location]) -> list[str]:
         """Write the loops: results go to these blocks, or are returned where no axis is kept."""
         region, d, f = self.region, self.d, self.f
         walks = self.reads()
         count = len(walks)
         strides = row_major(region.shape[: region.kept])
-        for place, distance in zip(to, self.apart or [1] * len(to)):
-            walks.append(Walk(place, tuple(distance * s for s in strides)))
+        for location, distance in zip(to, self.apart or [1] * len(to)):
+            walks.append(Walk(location, tuple(distance * s for s in strides)))
         indices: list[Index] = []
         with ExitStack() as loops:
             for axis in range(region.kept):
                 loop = along(d, f, region.shape[axis], walks, axis)
                 counter, walks = loops.enter_context(loop)
                 indices.append(self.index(counter))
-            return self.point(walks[:count], indices, [walk.place for walk in walks[count:]])
+            return self.point(walks[:count], indices, [walk.location for walk in walks[count:]])
 
     def point(
-        self, reads: Sequence[Walk], indices: Sequence[Index], to: Sequence[Place]
+        self, reads: Sequence[Walk], indices: Sequence[Index], to: Sequence[Location]
     ) -> list[str]:
         """Write what is computed at a point of the kept axes."""
         region, d, f = self.region, self.d, self.f
@@ -69,8 +204,8 @@ class NestWriter:
             self.low.block(f, region, region.body, given, (), stores)
             return []
         values = self._reduced(reads, indices)
-        for place, value in zip(to, values):
-            d.store(f, place, value)
+        for location, value in zip(to, values):
+            d.store(f, location, value)
         return values
 
     def index(self, counter: str, known: int = 0) -> Index:
@@ -90,24 +225,24 @@ class NestWriter:
                 table = self.d.constant_block(self.f, read.table, I64)
                 walks.append(Walk(table, row_major(region.shape)))
             elif read is not None:
-                assert binding.place is not None
-                walks.append(Walk(binding.place.at(read.offset), read.strides))
+                assert binding.location is not None
+                walks.append(Walk(binding.location.at(read.offset), read.strides))
         return walks
 
     def arguments(self, reads: Sequence[Walk], indices: Sequence[Index]) -> list[Binding]:
         """Return what the body gets at a point."""
         found = []
-        places = iter(reads)
+        locations = iter(reads)
         for binding, read in zip(self.given, self.region.reads):
             if read is None:
                 found.append(binding)
                 continue
-            place = next(places).place
+            location = next(locations).location
             if isinstance(read, Gather):
-                assert binding.place is not None
-                found.append(self.d.gathered(self.f, binding.place, place))
+                assert binding.location is not None
+                found.append(self.d.gather(self.f, binding.location, location))
             else:
-                found.append(Binding(place=place))
+                found.append(Binding(location=location))
         return found + [index for index, _ in indices if index is not None]
 
     def _combined(self, first: str, second: Binding, dtype: int) -> str:
@@ -126,18 +261,18 @@ class NestWriter:
         if self.in_order:
             return self._chain(reads, indices, start)
         partials = [d.array(f, x, region.partials) for x in self.dtypes]
-        for place, value in zip(partials, start):
-            d.fill_run(f, place, value, region.partials)
+        for location, value in zip(partials, start):
+            d.fill_run(f, location, value, region.partials)
         self._into_partials(reads, indices, partials)
         half = region.partials // 2
         while half > 1:
             with d.counted(f, half, ()) as loop:
-                for place, dtype in zip(partials, self.dtypes):
-                    first = d.moving(f, place, loop.counter, 1)
-                    second = Binding(place=first.at(half))
+                for location, dtype in zip(partials, self.dtypes):
+                    first = d.moving(f, location, loop.counter, 1)
+                    second = Binding(location=first.at(half))
                     d.store(f, first, self._combined(d.load(f, first), second, dtype))
             half //= 2
-        return [self._combined(d.load(f, p), Binding(place=p.at(1)), p.dtype) for p in partials]
+        return [self._combined(d.load(f, p), Binding(location=p.at(1)), p.dtype) for p in partials]
 
     def _chain(
         self, reads: Sequence[Walk], indices: Sequence[Index], carried: list[str]
@@ -152,7 +287,8 @@ class NestWriter:
         if length == 1 or (axis + 1 == len(region.shape) and length <= d.written_out):
             for k in range(length):
                 here = [
-                    walk._replace(place=walk.place.at(k * walk.strides[axis])) for walk in reads
+                    walk._replace(location=walk.location.at(k * walk.strides[axis]))
+                    for walk in reads
                 ]
                 carried = self._chain(here, [*indices, self.index("", k)], carried)
             return carried
@@ -162,7 +298,7 @@ class NestWriter:
         return loop.carried
 
     def _into_partials(
-        self, reads: Sequence[Walk], indices: Sequence[Index], partials: Sequence[Place]
+        self, reads: Sequence[Walk], indices: Sequence[Index], partials: Sequence[Location]
     ) -> None:
         """Combine each value with the partial result that it belongs to."""
         d, f, region = self.d, self.f, self.region
@@ -176,8 +312,8 @@ class NestWriter:
         strides = row_major(region.shape)
         terms = [(counters[k], strides[k]) for k in range(region.kept, rank) if counters[k]]
         at = d.modulo(f, terms, region.partials)
-        for place, value, dtype in zip(partials, values, self.dtypes):
-            here = d.moving(f, place, at, 1)
+        for location, value, dtype in zip(partials, values, self.dtypes):
+            here = d.moving(f, location, at, 1)
             d.store(f, here, self._combined(d.load(f, here), value, dtype))
 
 

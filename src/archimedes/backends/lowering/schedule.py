@@ -17,10 +17,11 @@ program was written where operands are nearer to their uses in that.
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import accumulate
 from typing import NamedTuple
 
+from archimedes.backends.lowering.analysis import has_host
 from archimedes.graph.dtypes import length_of
 from archimedes.graph.ops import ARITY, CONST, INPUT, OUT, REGION
 from archimedes.graph.program import Graph
@@ -31,12 +32,11 @@ __all__ = [
     "alive",
     "along_chains",
     "as_written",
-    "cost",
-    "has_host",
     "in_one_piece",
     "loads",
     "nearer",
     "schedule",
+    "statements",
     "used_outputs",
 ]
 
@@ -55,22 +55,6 @@ class Schedule(NamedTuple):
 
     order: list[int]
     outs: dict[int, list[int]]
-
-
-def has_host(g: Graph) -> bool:
-    """Tell whether a graph calls back into Python, in bodies too."""
-    return bool(g.effects())
-
-
-def cost(g: Graph, known: dict[int, int]) -> int:
-    """Count the operations of a graph and of the bodies in it. ``known`` caches by identity."""
-    found = known.get(id(g))
-    if found is None:
-        live = g.live()
-        plain = sum(g.op[i] not in (CONST, INPUT, OUT) for i in live)
-        inner = sum(cost(b, known) for i in live if i in g.regions for b in g.regions[i].bodies)
-        found = known[id(g)] = plain + inner
-    return found
 
 
 def used_outputs(g: Graph, live: Sequence[int]) -> dict[int, list[int]]:
@@ -259,12 +243,12 @@ def loads(g: Graph, order: Sequence[int], registers: int) -> int:
 
 def alive(g: Graph, order: Sequence[int], wanted: Sequence[int] = ()) -> list[int]:
     """Return how many values are still to be used after each node; ``wanted`` are to the end."""
-    place = {i: k for k, i in enumerate(order)}
-    last = {j: k for k, i in enumerate(order) for j in g.operands(i) if j in place}
-    last.update((i, len(order)) for i in wanted if i in place)
+    location = {i: k for k, i in enumerate(order)}
+    last = {j: k for k, i in enumerate(order) for j in g.operands(i) if j in location}
+    last.update((i, len(order)) for i in wanted if i in location)
     change = [0] * (len(order) + 1)
     for i, k in last.items():
-        change[place[i]] += 1
+        change[location[i]] += 1
         change[k] -= 1
     return list(accumulate(change[:-1]))
 
@@ -276,11 +260,11 @@ def _spread(g: Graph, order: Sequence[int]) -> list[int]:
     sum by which nodes are sorted.
     """
     depth = [0] * len(g.op)
-    place = {}
+    location = {}
     for k, i in enumerate(order):
         depth[i] = 1 + max((depth[j] for j in g.operands(i)), default=0)
-        place[i] = k + SPREAD * depth[i]
-    return sorted(order, key=place.__getitem__)
+        location[i] = k + SPREAD * depth[i]
+    return sorted(order, key=location.__getitem__)
 
 
 def _needs(g: Graph, live: Sequence[int]) -> list[int]:
@@ -304,3 +288,69 @@ def _needs(g: Graph, live: Sequence[int]) -> list[int]:
             ranked = sorted({need[j] for j in g.operands(i)}, reverse=True)
             need[i] = max((n + k for k, n in enumerate(ranked)), default=0)
     return need
+
+
+#: How far the longest chain moves forward, as a part of the program.
+LEAD = 0.1
+
+
+def statements(g: Graph, outputs: Sequence[int], wanted: Sequence[int] = ()) -> Schedule:
+    """Order the live nodes of a graph; each region is followed at once by its used outputs.
+
+    Values of ``outputs`` are stored as they come, those in ``wanted`` stay alive to the end.
+
+    >>> from archimedes.graph.ops import CODES
+    >>> g = Graph()
+    >>> x, y = g.input(0), g.input(0)
+    >>> sums = [g.emit(CODES["add"], x, y), g.emit(CODES["sub"], x, y)]
+    >>> g.outputs = [g.emit(CODES["sqrt"], s) for s in sums]
+    >>> statements(g, g.outputs).order == [sums[0], g.outputs[0], sums[1], g.outputs[1]]
+    True
+    """
+    live = [i for i in g.live([*outputs, *wanted]) if g.op[i] not in (CONST, INPUT)]
+    outs = used_outputs(g, live)
+    nodes = [i for i in live if g.op[i] != OUT]
+    values = {i: outs.get(i, [i]) for i in nodes}
+    readers: dict[int, list[int]] = {j: [] for j in live}
+    sources = {i: [j for j in dict.fromkeys(g.operands(i)) if j in readers] for i in nodes}
+    for i in nodes:
+        for j in sources[i]:
+            readers[j].append(i)
+    to_come = {j: len(found) for j, found in readers.items()}
+    for j in set(wanted) & to_come.keys():
+        to_come[j] += 1
+    missing = {i: len(sources[i]) for i in nodes}
+    born = {i: sum(to_come[j] > 0 for j in values[i]) for i in nodes}
+
+    chains: dict[int, int] = {}
+    for i in reversed(nodes):
+        chains[i] = 1 + max((chains[k] for j in values[i] for k in readers[j]), default=0)
+    lead = LEAD * len(nodes) / max(chains.values(), default=1)
+    location = {i: k - lead * chains[i] for k, i in enumerate(nodes)}
+
+    def entry(i: int) -> tuple[int, float, int]:
+        return born[i] - sum(to_come[j] == 1 for j in sources[i]), location[i], i
+
+    heap = [entry(i) for i in nodes if not missing[i]]
+    heapify(heap)
+    order: list[int] = []
+    done: set[int] = set()
+    while heap:
+        *_, i = heappop(heap)
+        if i in done:
+            continue
+        done.add(i)
+        order += [i, *outs.get(i, ())]
+        for j in sources[i]:
+            to_come[j] -= 1
+            if to_come[j] == 1:
+                # The last reader frees a value: it is worth more than when it was entered.
+                for k in readers[j]:
+                    if k not in done and not missing[k]:
+                        heappush(heap, entry(k))
+        for j in values[i]:
+            for k in readers[j]:
+                missing[k] -= 1
+                if not missing[k]:
+                    heappush(heap, entry(k))
+    return Schedule(order, outs)

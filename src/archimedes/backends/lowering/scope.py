@@ -1,22 +1,157 @@
-"""What is known of a graph's nodes while it is being written."""
+"""What is known of a graph's nodes while it is being written: locations, bindings, lifetimes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from archimedes.backends.lowering.homes import Home
-from archimedes.backends.lowering.lifetimes import Lifetimes
-from archimedes.backends.lowering.values import Binding, Place
+from archimedes.backends.lowering.copy_elision import Home
 from archimedes.graph.dtypes import item_type, length_of
-from archimedes.graph.ops import CONST, INPUT
+from archimedes.graph.ops import CONST, ELEMENT, INPUT, OUT
 from archimedes.graph.program import Graph
 
 if TYPE_CHECKING:
     from archimedes.backends.lowering.dialect import Dialect
 
-__all__ = ["Scope"]
+__all__ = [
+    "Binding",
+    "Instances",
+    "Lifetimes",
+    "Location",
+    "Scope",
+    "Store",
+    "places_by_id",
+    "stays_in_place",
+]
+
+
+class Location(NamedTuple):
+    """Element ``offset`` of an array of values of one dtype.
+
+    ``array`` is what the dialect calls the array: something that can be compared and hashed.
+
+    >>> Location("s1", 2, 0).at(3)
+    Location(array='s1', offset=5, dtype=0)
+    """
+
+    array: Any
+    offset: int
+    dtype: int
+
+    def at(self, k: int) -> Location:
+        """Return the place ``k`` elements further."""
+        return self._replace(offset=self.offset + k)
+
+
+class Binding(NamedTuple):
+    """What is known of a value: an operand, its place in memory, its constant; one of them.
+
+    A constant is a Python number and its dtype.
+    """
+
+    operand: str | None = None
+    location: Location | None = None
+    constant: tuple[Any, int] | None = None
+
+    def is_like(self, other: Binding) -> bool:
+        """Tell whether two bindings are of one value; as text, since 0.0 and -0.0 are equal."""
+        if self.constant is not None:
+            return repr(self.constant) == repr(other.constant)
+        return self == other
+
+
+class Instances(NamedTuple):
+    """A body run for each of ``length`` instances: rows of the blocks ``rows``, then ``shared``.
+
+    Both are ids of nodes; what instances give are rows of blocks too.
+    """
+
+    body: Graph
+    length: int
+    rows: Sequence[int]
+    shared: Sequence[int]
+
+
+#: An output of a graph by number, and where it goes.
+Store = tuple[int, Location]
+
+
+def places_by_id(g: Graph, stores: Sequence[Store]) -> dict[int, list[Location]]:
+    """Return the places that want the value of each node."""
+    waiting: dict[int, list[Location]] = {}
+    for k, to in stores:
+        waiting.setdefault(g.outputs[k], []).append(to)
+    return waiting
+
+
+def stays_in_place(g: Graph, i: int) -> bool:
+    """Tell whether a node is read where its block is: a block, or an element at a known index."""
+    return bool(length_of(g.dtype[i])) or (g.op[i] == ELEMENT and g.b[i] in g.value)
+
+
+class Lifetimes:
+    """The blocks of a graph being written, in order.
+
+    ``kept`` are nodes that are needed to the end. Places that the graph is given are not its own.
+    """
+
+    def __init__(
+        self, g: Graph, order: Sequence[int], kept: Iterable[int], given: Iterable[Location]
+    ) -> None:
+        self.graph = g
+        self._left: Counter[int] = Counter()
+        self._kept = {self._root(i) for i in kept}
+        self._foreign = {location.array for location in given}
+        self._holders: dict[Location, set[int]] = {}
+        #: Whether there are any blocks.
+        self.active = any(map(length_of, g.dtype))
+        if self.active:
+            for i in order:
+                self._left.update(self._roots(i))
+
+    def _root(self, i: int) -> int | None:
+        """Return the block whose array a node is read from."""
+        g = self.graph
+        if length_of(g.dtype[i]):
+            return i
+        return g.a[i] if g.op[i] == ELEMENT and g.b[i] in g.value else None
+
+    def _roots(self, i: int) -> set[int]:
+        if self.graph.op[i] == OUT:
+            return set()
+        roots = {self._root(j) for j in self.graph.operands(i)}
+        return {root for root in roots if root is not None}
+
+    def hold(self, i: int, location: Location) -> None:
+        """Note that a node's block lies at a place."""
+        if location.array not in self._foreign:
+            self._holders.setdefault(location, set()).add(i)
+
+    def pin(self, location: Location) -> None:
+        """Keep the block that a value lies in to the end: it has readers of another name."""
+        self._foreign.add(location.array)
+        for held in [held for held in self._holders if held.array == location.array]:
+            del self._holders[held]
+
+    def passed(self, i: int) -> list[tuple[Location, int]]:
+        """Note that a node is written: return places, and lengths, that nobody reads any more."""
+        free: list[tuple[Location, int]] = []
+        if not self._left:
+            return free
+        for root in self._roots(i):
+            self._left[root] -= 1
+            if self._left[root] or root in self._kept:
+                continue
+            for location, holders in list(self._holders.items()):
+                if root in holders:
+                    holders.discard(root)
+                    if not holders:
+                        del self._holders[location]
+                        free.append((location, length_of(self.graph.dtype[root])))
+        return free
+
 
 NOWHERE: Mapping[int, Home] = MappingProxyType({})
 
@@ -39,7 +174,7 @@ class Scope:
         given: Sequence[Binding],
         outs: dict[int, list[int]],
         bound: dict[int, Binding],
-        waiting: dict[int, list[Place]],
+        waiting: dict[int, list[Location]],
         lifetimes: Lifetimes,
         homes: Mapping[int, Home] = NOWHERE,
     ) -> None:
@@ -85,46 +220,46 @@ class Scope:
             self.names[i] = binding.operand
         else:
             self.bound[i] = binding
-            if binding.place is not None:
+            if binding.location is not None:
                 if length_of(self.graph.dtype[i]):
-                    self.lifetimes.hold(i, binding.place)
+                    self.lifetimes.hold(i, binding.location)
                 else:
-                    self.lifetimes.pin(binding.place)
+                    self.lifetimes.pin(binding.location)
 
-    def block(self, i: int) -> Place:
+    def block(self, i: int) -> Location:
         """Return where a node is that is a block."""
-        place = self.binding(i).place
-        assert place is not None
-        return place
+        location = self.binding(i).location
+        assert location is not None
+        return location
 
     def stride(self, i: int) -> int:
         """Return how far apart the elements of a block are that is being made."""
         home = self.homes.get(i)
         return 1 if home is None else home.stride
 
-    def destination(self, i: int) -> Place | None:
+    def destination(self, i: int) -> Location | None:
         """Return a place that waits for a block, which then waits no more."""
-        places = self.waiting.get(i, []) if length_of(self.graph.dtype[i]) else []
-        for place in places:
-            if self.dialect.takes_columns([place]):
-                places.remove(place)
-                if not places:
+        locations = self.waiting.get(i, []) if length_of(self.graph.dtype[i]) else []
+        for location in locations:
+            if self.dialect.takes_columns([location]):
+                locations.remove(location)
+                if not locations:
                     del self.waiting[i]
-                return place
+                return location
         return None
 
-    def new_block(self, i: int) -> Place:
+    def new_block(self, i: int) -> Location:
         """Bind a node that is a block to an array: where it is wanted, or its own."""
         home = self.homes.get(i)
         if home is not None:
             known = home.whole in self.bound
             whole = self.block(home.whole) if known else self.new_block(home.whole)
-            self.bound[i] = Binding(place=whole.at(home.offset))
+            self.bound[i] = Binding(location=whole.at(home.offset))
             return whole.at(home.offset)
-        kind, place = self.graph.dtype[i], self.destination(i)
-        if place is None:
-            place = self.dialect.block(self.f, item_type(kind), length_of(kind))
-            self.bind(i, Binding(place=place))
+        kind, location = self.graph.dtype[i], self.destination(i)
+        if location is None:
+            location = self.dialect.block(self.f, item_type(kind), length_of(kind))
+            self.bind(i, Binding(location=location))
         else:
-            self.bound[i] = Binding(place=place)
-        return place
+            self.bound[i] = Binding(location=location)
+        return location

@@ -12,12 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+from archimedes.backends.lowering.analysis import Safepoint
 from archimedes.backends.lowering.copies import copy_all
 from archimedes.backends.lowering.dialect import Dialect, Join, Loop
-from archimedes.backends.lowering.safepoints import Safepoint
-from archimedes.backends.lowering.schedule import Schedule
-from archimedes.backends.lowering.statement_order import statements
-from archimedes.backends.lowering.values import Binding, Place
+from archimedes.backends.lowering.schedule import Schedule, statements
+from archimedes.backends.lowering.scope import Binding, Location
 from archimedes.graph.program import Graph
 
 __all__ = ["FunctionText", "StatementDialect", "names_in"]
@@ -121,13 +120,13 @@ class StatementDialect(Dialect):
 
     def taken(self, f: Any, binding: Binding, dtype: int) -> Binding:
         """Name a value in memory that will be overwritten."""
-        if binding.place is None:
+        if binding.location is None:
             return binding
-        return Binding(operand=self.value(f, dtype, self.load(f, binding.place)))
+        return Binding(operand=self.value(f, dtype, self.load(f, binding.location)))
 
-    def element(self, f: Any, place: Place, length: int, index: str) -> str:
+    def element(self, f: Any, location: Location, length: int, index: str) -> str:
         """Name an element of a block."""
-        return self.value(f, place.dtype, super().element(f, place, length, index))
+        return self.value(f, location.dtype, super().element(f, location, length, index))
 
     def modulo(self, f: Any, terms: Sequence[tuple[str, int]], divisor: int) -> str:
         """Write a remainder."""
@@ -135,13 +134,13 @@ class StatementDialect(Dialect):
         text = " + ".join(words)
         return f"{text} % {divisor}" if len(words) == 1 else f"({text}) % {divisor}"
 
-    def copy_run(self, f: Any, to: Place, start: Place, count: int) -> None:
+    def copy_run(self, f: Any, to: Location, start: Location, count: int) -> None:
         """Write a loop of assignments."""
         with self.loop(f, count) as loop:
             source = self.load(f, self.moving(f, start, loop.counter, 1))
             self.store(f, self.moving(f, to, loop.counter, 1), source)
 
-    def fill_run(self, f: Any, to: Place, operand: str, count: int) -> None:
+    def fill_run(self, f: Any, to: Location, operand: str, count: int) -> None:
         """Write a loop of equal assignments."""
         with self.loop(f, count) as loop:
             self.store(f, self.moving(f, to, loop.counter, 1), operand)
@@ -203,10 +202,10 @@ class StatementDialect(Dialect):
         index: str,
         costs: Sequence[int],
         dtypes: Sequence[int],
-        places: Sequence[Place],
+        locations: Sequence[Location],
     ) -> Join:
         """Begin an if."""
-        return _If(self, f, index, len(costs), dtypes, places)
+        return _If(self, f, index, len(costs), dtypes, locations)
 
     def test(self, f: Any, index: str, k: int, count: int) -> str:
         """Write that branch ``k`` of ``count`` is taken, for an index clamped to them."""
@@ -223,11 +222,11 @@ class _If(Join):
         index: str,
         count: int,
         dtypes: Sequence[int],
-        places: Sequence[Place],
+        locations: Sequence[Location],
     ) -> None:
-        self.dialect, self.f, self.index, self.places = dialect, f, index, places
+        self.dialect, self.f, self.index, self.locations = dialect, f, index, locations
         self.order = range(count)
-        self.names = [] if places else [dialect.variable(f, d) for d in dtypes]
+        self.names = [] if locations else [dialect.variable(f, d) for d in dtypes]
 
     def branch(self, k: int) -> AbstractContextManager[None]:
         """Write a branch as a block."""
@@ -240,7 +239,7 @@ class _If(Join):
     def give(self, values: Sequence[Binding]) -> None:
         """Assign the values."""
         d, f = self.dialect, self.f
-        copy_all(d, f, list(zip(self.places, values)))
+        copy_all(d, f, list(zip(self.locations, values)))
         for name, value in zip(self.names, values):
             f.line(f"{name} = {d.operand(f, value)}{d.end}")
 

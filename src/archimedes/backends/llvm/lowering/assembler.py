@@ -9,11 +9,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from archimedes.backends.llvm.lowering.memory import ALIGNMENT, Frame, Pointer
-from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES, ITEM_MEMORY, Spelling
+from archimedes.backends.llvm.lowering.memory import (
+    ALIGNMENT,
+    ITEM_BYTES,
+    ITEM_MEMORY,
+    Frame,
+    Pointer,
+    Spelling,
+)
 from archimedes.backends.llvm.runtime.machine import Target
 from archimedes.backends.lowering.dialect import Loop
-from archimedes.backends.lowering.values import Binding, Place
+from archimedes.backends.lowering.scope import Binding, Location
 from archimedes.graph.dtypes import B8
 from archimedes.graph.table_data import table_key
 
@@ -73,7 +79,7 @@ class Module:
         """Return a new global name."""
         return f"@{stem}{next(self.serial)}"
 
-    def table(self, values: Sequence[object] | np.ndarray, dtype: int) -> Place:
+    def table(self, values: Sequence[object] | np.ndarray, dtype: int) -> Location:
         """Return the place of a constant array, shared with an equal one."""
         array = np.asarray(values)
         key = (dtype, array.tobytes())
@@ -85,9 +91,9 @@ class Module:
             self.global_lines.append(
                 f"{name} = private unnamed_addr constant [{array.size} x {kind}] [{text}], align 64"
             )
-        return Place(Pointer("global", name, uniform=True), 0, dtype)
+        return Location(Pointer("global", name, uniform=True), 0, dtype)
 
-    def looked_up(self, table: np.ndarray, dtype: int) -> Place:
+    def lookup_table(self, table: np.ndarray, dtype: int) -> Location:
         """Return the place of a table that a lookup reads: outside, or a constant of its own."""
         name = self.data.get(table_key(table))
         if name is None:
@@ -95,7 +101,7 @@ class Module:
         line = f"@{name} = external constant [{table.size} x {ITEM_MEMORY[dtype]}], align 8"
         if line not in self.global_lines:
             self.global_lines.append(line)
-        return Place(Pointer("global", f"@{name}", uniform=True), 0, dtype)
+        return Location(Pointer("global", f"@{name}", uniform=True), 0, dtype)
 
     def declare(self, name: str, result: str, parameters: str, attributes: str = "") -> None:
         """Declare an intrinsic or an imported function."""
@@ -108,8 +114,8 @@ class Module:
         return "\n".join([*head, *self.declarations.values(), *self.functions, *tail, ""])
 
 
-def _lane_address(f: Function, place: Place, lane: int) -> str:
-    return f.address(place.at(lane * place.array.lane))
+def _lane_address(f: Function, location: Location, lane: int) -> str:
+    return f.address(location.at(lane * location.array.lane))
 
 
 def _reversed(f: Function, kind: str, vector: str) -> str:
@@ -118,34 +124,34 @@ def _reversed(f: Function, kind: str, vector: str) -> str:
     return f.value(f"shufflevector {kind} {vector}, {kind} poison, {mask}")
 
 
-def lanes_at(f: Function, place: Place) -> str:
+def lanes_at(f: Function, location: Location) -> str:
     """Load a value that each lane has at its own place."""
-    dtype, lanes, step = place.dtype, f.spelling.lanes, place.array.lane
+    dtype, lanes, step = location.dtype, f.spelling.lanes, location.array.lane
     wide, item, size = f.spelling.memory[dtype], ITEM_MEMORY[dtype], ITEM_BYTES[dtype]
     if abs(step) == 1:
-        first = _lane_address(f, place, 0 if step == 1 else lanes - 1)
+        first = _lane_address(f, location, 0 if step == 1 else lanes - 1)
         found = f.value(f"load {wide}, ptr {first}, align {size}")
         found = found if step == 1 else _reversed(f, wide, found)
     else:
         found = "poison"
         for lane in range(lanes):
-            at = _lane_address(f, place, lane)
+            at = _lane_address(f, location, lane)
             one = f.value(f"load {item}, ptr {at}, align {size}")
             found = f.value(f"insertelement {wide} {found}, {item} {one}, i64 {lane}")
     return f.to_bool(found) if dtype == B8 else found
 
 
-def put_lanes(f: Function, place: Place, operand: str) -> None:
+def put_lanes(f: Function, location: Location, operand: str) -> None:
     """Store a value, in its memory form, that each lane has at its own place."""
-    dtype, lanes, step = place.dtype, f.spelling.lanes, place.array.lane
+    dtype, lanes, step = location.dtype, f.spelling.lanes, location.array.lane
     wide, item, size = f.spelling.memory[dtype], ITEM_MEMORY[dtype], ITEM_BYTES[dtype]
     if abs(step) == 1:
-        first = _lane_address(f, place, 0 if step == 1 else lanes - 1)
+        first = _lane_address(f, location, 0 if step == 1 else lanes - 1)
         operand = operand if step == 1 else _reversed(f, wide, operand)
         f.line(f"store {wide} {operand}, ptr {first}, align {size}")
         return
     for lane in range(lanes):
-        at = _lane_address(f, place, lane)
+        at = _lane_address(f, location, lane)
         one = f.value(f"extractelement {wide} {operand}, i64 {lane}")
         f.line(f"store {item} {one}, ptr {at}, align {size}")
 
@@ -280,35 +286,35 @@ class Function:
             self.entry.append(f"  {name} = load ptr, ptr {name}.at, align 8")
         return name, 0
 
-    def element_bytes(self, place: Place) -> int:
+    def element_bytes(self, location: Location) -> int:
         """Return the distance in bytes between neighbours in the place's array."""
-        item = ITEM_BYTES[place.dtype]
-        return item if place.array.uniform else item * self.spelling.lanes
+        item = ITEM_BYTES[location.dtype]
+        return item if location.array.uniform else item * self.spelling.lanes
 
-    def address(self, place: Place) -> str:
+    def address(self, location: Location) -> str:
         """Return the address of a value in memory."""
-        base, offset = self._base(place.array)
-        offset += place.offset * self.element_bytes(place)
+        base, offset = self._base(location.array)
+        offset += location.offset * self.element_bytes(location)
         return self.value(f"getelementptr i8, ptr {base}, i64 {offset}") if offset else base
 
-    def moving(self, place: Place, index: str, stride: int) -> Place:
+    def moving(self, location: Location, index: str, stride: int) -> Location:
         """Return the place ``index * stride`` elements further, for a computed index."""
-        step = self.value(f"mul i64 {index}, {stride * self.element_bytes(place)}")
-        base, offset = self._base(place.array)
+        step = self.value(f"mul i64 {index}, {stride * self.element_bytes(location)}")
+        base, offset = self._base(location.array)
         if offset:
             base = self.value(f"getelementptr i8, ptr {base}, i64 {offset}")
         name = self.value(f"getelementptr i8, ptr {base}, i64 {step}")
-        return place._replace(array=place.array._replace(kind="local", value=name))
+        return location._replace(array=location.array._replace(kind="local", value=name))
 
-    def load(self, place: Place) -> str:
+    def load(self, location: Location) -> str:
         """Load a value; one that all lanes share is copied to each."""
-        dtype, spelling = place.dtype, self.spelling
-        if place.array.lane and spelling.lanes > 1:
-            return lanes_at(self, place)
-        address = self.address(place)
+        dtype, spelling = location.dtype, self.spelling
+        if location.array.lane and spelling.lanes > 1:
+            return lanes_at(self, location)
+        address = self.address(location)
         item = ITEM_BYTES[dtype]
-        if not place.array.uniform or spelling.lanes == 1:
-            align = item if place.array.uniform else spelling.sizes[dtype]
+        if not location.array.uniform or spelling.lanes == 1:
+            align = item if location.array.uniform else spelling.sizes[dtype]
             kind = spelling.memory[dtype]
             loaded = self.value(f"load {kind}, ptr {address}, align {align}")
             return self.to_bool(loaded) if dtype == B8 else loaded
@@ -329,17 +335,17 @@ class Function:
         zeros = f"<{self.spelling.lanes} x i32> zeroinitializer"
         return self.value(f"shufflevector {wide} {first}, {wide} poison, {zeros}")
 
-    def store(self, place: Place, operand: str) -> None:
+    def store(self, location: Location, operand: str) -> None:
         """Store a value."""
-        dtype, spelling = place.dtype, self.spelling
+        dtype, spelling = location.dtype, self.spelling
         if dtype == B8:
             operand = self.value(f"zext {spelling.types[B8]} {operand} to {spelling.memory[B8]}")
-        if place.array.lane and spelling.lanes > 1:
-            put_lanes(self, place, operand)
+        if location.array.lane and spelling.lanes > 1:
+            put_lanes(self, location, operand)
             return
-        uniform = place.array.uniform
+        uniform = location.array.uniform
         align = ITEM_BYTES[dtype] if uniform else spelling.sizes[dtype]
-        address = self.address(place)
+        address = self.address(location)
         self.line(f"store {spelling.memory[dtype]} {operand}, ptr {address}, align {align}")
 
     def operand(self, binding: Binding) -> str:
@@ -348,5 +354,5 @@ class Function:
             return binding.operand
         if binding.constant is not None:
             return self.spelling.literal(*binding.constant)
-        assert binding.place is not None
-        return self.load(binding.place)
+        assert binding.location is not None
+        return self.load(binding.location)

@@ -18,20 +18,18 @@ from typing import TYPE_CHECKING, NamedTuple
 from archimedes.backends.leaves import leaf_values
 from archimedes.backends.llvm.calling_convention import PART, SCALAR, Leaf, fixed_leaves
 from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function, Module
-from archimedes.backends.llvm.lowering.frames import STACK, close_frame, open_frame
-from archimedes.backends.llvm.lowering.guards import add_guarded
 from archimedes.backends.llvm.lowering.llvm_dialect import Llvm
-from archimedes.backends.llvm.lowering.memory import Pointer
-from archimedes.backends.llvm.lowering.spelling import Spelling
-from archimedes.backends.llvm.runtime.hosting import HostCall
+from archimedes.backends.llvm.lowering.memory import Pointer, Spelling
+from archimedes.backends.llvm.lowering.prologue import STACK, add_guarded, close_frame, open_frame
+from archimedes.backends.llvm.runtime.calls_to_python import HostCall
 from archimedes.backends.llvm.runtime.machine import Target
+from archimedes.backends.lowering.analysis import cost
 from archimedes.backends.lowering.graph_lowering import Lowering
-from archimedes.backends.lowering.schedule import cost
-from archimedes.backends.lowering.values import Binding, Place
+from archimedes.backends.lowering.scope import Binding, Location
 from archimedes.graph.program import Graph
 
 if TYPE_CHECKING:
-    from archimedes.backends.llvm.lowering.batches.batch_loop import TileIn
+    from archimedes.backends.llvm.lowering.batch_loop import TileIn
 
 __all__ = ["Program", "batch_program", "scalar_program"]
 
@@ -51,42 +49,42 @@ class Program(NamedTuple):
 
 def _leaf_locations(
     kind: str, kinds: Sequence[int], leaves: Sequence[Leaf], first: int = 0
-) -> list[list[Place]]:
+) -> list[list[Location]]:
     """Return the places of values of these types in the arrays of a call."""
     pointers = [Pointer(kind, first + k, uniform=True) for k in range(len(leaves))]
     counts = leaf_values(kinds, [leaf.size for leaf in leaves])
     return [
-        [Place(p, k, leaf.dtype) for k in range(count)]
+        [Location(p, k, leaf.dtype) for k in range(count)]
         for p, leaf, count in zip(pointers, leaves, counts)
     ]
 
 
 def _interface(
     g: Graph, inputs: Sequence[Leaf], outputs: Sequence[Leaf]
-) -> tuple[list[Place], list[Place]]:
+) -> tuple[list[Location], list[Location]]:
     """Return the places of a graph's inputs and outputs in the arrays of a call."""
     given = _leaf_locations("in", g.input_dtypes, inputs)
     return _flat(given), _flat(_leaf_locations("out", g.output_dtypes, outputs))
 
 
-def _flat(nested: Sequence[Sequence[Place]]) -> list[Place]:
+def _flat(nested: Sequence[Sequence[Location]]) -> list[Location]:
     return [x for row in nested for x in row]
 
 
 def _write_body(
     module: Module,
     g: Graph,
-    given: Sequence[Place],
-    to: Sequence[Place],
+    given: Sequence[Location],
+    to: Sequence[Location],
     part: int,
-    known: dict[int, Place],
+    known: dict[int, Location],
 ) -> tuple[list[HostCall], list[str]]:
     """Write the computation itself: return the functions of (frame, in, out) that make it up."""
     llvm = Llvm(module)
     f = Function(module, f"define internal void @body({PARAMETERS})")
     llvm.outermost = f
-    bound = {i: Binding(place=x) for i, x in known.items()}
-    given_bound = [Binding(place=x) for x in given]
+    bound = {i: Binding(location=x) for i, x in known.items()}
+    given_bound = [Binding(location=x) for x in given]
     low = Lowering(llvm, [g], part)
     low.lower(f, g, given_bound, stores=list(enumerate(to)), known=bound)
     rest = ["@body"] if f.lines or not llvm.steps else []
@@ -118,7 +116,7 @@ def scalar_program(
 
 def _tiles_in(
     module: Module, g: Graph, inputs: Sequence[Leaf], batched: Sequence[bool]
-) -> tuple[dict[int, TileIn], list[list[Place]]]:
+) -> tuple[dict[int, TileIn], list[list[Location]]]:
     """Return the tiles of batched arrays that are used, and where all inputs are."""
     live = set(g.live())
     used = [i in live for i in g.inputs]
@@ -155,7 +153,7 @@ def batch_program(
     1 the scalar computation runs for one instance after the other, where their arrays are.
     """
     # What single calls do without.
-    from archimedes.backends.llvm.lowering.batches.batch_loop import (
+    from archimedes.backends.llvm.lowering.batch_loop import (
         write_batch_loop,
         write_instance_loop,
     )

@@ -8,14 +8,142 @@ range) the lowering spells out what the reference gives.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 
+from archimedes.backends.exact_division import factors_of
 from archimedes.backends.llvm.lowering.assembler import Function
-from archimedes.backends.llvm.lowering.division import divide
-from archimedes.backends.llvm.lowering.vectors import choose, intrinsic, wide_operand
 from archimedes.graph.dtypes import B8, F32, F64, I64, is_float
 
-__all__ = ["LOWERING"]
+__all__ = ["LOWERING", "any_lane", "blend", "choose", "divide", "intrinsic", "wide_operand"]
+
+
+def _signs(f: Function, dtype: int) -> tuple[str, str, int]:
+    """Return the type of a float, that of an integer as long, and the mask of its sign."""
+    bits = 64 if dtype == F64 else 32
+    return f.spelling.types[dtype], f"i{bits}", 1 << bits - 1
+
+
+def _magnitude(f: Function, dtype: int, a: str) -> str:
+    kind, whole, sign = _signs(f, dtype)
+    word = f.value(f"bitcast {kind} {a} to {whole}")
+    return f.value(f"bitcast {whole} {f.value(f'and {whole} {word}, {sign - 1}')} to {kind}")
+
+
+def _with_sign(f: Function, dtype: int, a: str, b: str) -> str:
+    kind, whole, sign = _signs(f, dtype)
+    words = [f.value(f"bitcast {kind} {x} to {whole}") for x in (a, b)]
+    parts = [f.value(f"and {whole} {x}, {m}") for x, m in zip(words, (sign - 1, -sign))]
+    return f.value(f"bitcast {whole} {f.value(f'or {whole} {parts[0]}, {parts[1]}')} to {kind}")
+
+
+def _greater(compare: str) -> Callable[[Function, int, str, str], str]:
+    def lower(f: Function, dtype: int, a: str, b: str) -> str:
+        return choose(f, dtype, f.value(f"icmp {compare} i64 {a}, {b}"), a, b)
+
+    return lower
+
+
+#: Intrinsics as instructions, for drafts: LLVM's quick way of making code knows no intrinsics, and
+#: one of them takes as long as fifty instructions.
+_PLAIN: dict[str, Callable[..., str]] = {
+    "fabs": _magnitude,
+    "copysign": _with_sign,
+    "smax": _greater("sgt"),
+    "smin": _greater("slt"),
+}
+
+
+def intrinsic(f: Function, name: str, dtype: int, *operands: str, extra: str = "") -> str:
+    """Call an LLVM intrinsic whose operands and result share one type."""
+    if name in _PLAIN and not f.module.target.effort and f.spelling.lanes == 1:
+        return _PLAIN[name](f, dtype, *operands)
+    kind = f.spelling.types[dtype]
+    full = f"@llvm.{name}.{f.spelling.suffix[dtype]}"
+    parameters = ", ".join([kind] * len(operands)) + (", i1" if extra else "")
+    f.module.declare(full, kind, parameters)
+    arguments = ", ".join(f"{kind} {x}" for x in operands) + (f", {extra}" if extra else "")
+    return f.value(f"call {kind} {full}({arguments})")
+
+
+def choose(f: Function, dtype: int, condition: str, a: str, b: str) -> str:
+    """Append a select between two values of a dtype."""
+    kind, mask = f.spelling.types[dtype], f.spelling.types[B8]
+    return f.value(f"select {mask} {condition}, {kind} {a}, {kind} {b}")
+
+
+def any_lane(f: Function, mask: str) -> str:
+    """Return an i1 that tells whether a bool holds in any lane."""
+    lanes = f.spelling.lanes
+    if lanes == 1:
+        return mask
+    bits = f.value(f"bitcast {f.spelling.types[B8]} {mask} to i{lanes}")
+    return f.value(f"icmp ne i{lanes} {bits}, 0")
+
+
+def blend(
+    f: Function, mask: str, dtypes: Sequence[int], new: Sequence[str], old: Sequence[str]
+) -> list[str]:
+    """Take new values in the lanes of the mask. A scalar kernel gets here only if it holds."""
+    if f.spelling.lanes == 1:
+        return list(new)
+    return [choose(f, d, mask, x, y) for d, x, y in zip(dtypes, new, old)]
+
+
+def wide_operand(f: Function, dtype: int, operand: str) -> str:
+    """Return an operand of float arithmetic; constants of all lanes are loaded where that is best.
+
+    With AVX a constant in memory is part of the instruction that uses it if it is there for every
+    lane; LLVM keeps it once and spends an instruction on copying it. (It would undo this for what
+    it knows to be constant, so the memory is not called so.)
+    """
+    if not operand.startswith("splat") or f.module.target.constants_in_lanes != f.spelling.lanes:
+        return operand
+    if not f.spelling.value(operand):
+        return operand  # zeros come from nowhere
+    known = f.module.globals
+    kind, size = f.spelling.types[dtype], f.spelling.sizes[dtype]
+    key = (f.spelling.lanes << 8 | dtype, operand.encode())
+    if key not in known:
+        known[key] = f.module.fresh("wide")
+        f.module.global_lines.append(
+            f"{known[key]} = private global {kind} {operand}, align {size}"
+        )
+    return f.value(f"load {kind}, ptr {known[key]}, align {size}")
+
+
+def divide(f: Function, dtype: int, a: str, b: str) -> str:
+    """Return a / b, correctly rounded."""
+    kind = f.spelling.types[dtype]
+    constant = f.spelling.value(b) if dtype == F64 else None
+    plain = f.spelling.lanes == 1 or not f.module.target.fuses
+    if constant is None or (plain and math.frexp(abs(constant))[0] != 0.5):
+        return f.value(f"fdiv {kind} {a}, {b}")
+    factors = factors_of(constant)
+    if factors is None:
+        return f.value(f"fdiv {kind} {a}, {b}")
+    if factors.low == 0.0:  # a power of two
+        return f.value(f"fmul {kind} {a}, {f.spelling.literal(factors.high, dtype)}")
+    high, low = (f.spelling.literal(x, dtype) for x in (factors.high, factors.low))
+    product = intrinsic(f, "fma", dtype, a, high, f.value(f"fmul {kind} {a}, {low}"))
+    before, dividing, end = f.block, f.label(), f.label()
+    f.fork(any_lane(f, _tiny(f, a, factors.least)), dividing, end, rare=True)
+    f.start(dividing)
+    quotient = f.value(f"fdiv {kind} {a}, {b}")
+    f.jump(end)
+    return f.phi(kind, (product, before), (quotient, dividing))
+
+
+def _tiny(f: Function, a: str, exponent: int) -> str:
+    """Return the bool 0 < abs(a) < 2**exponent, from the bits of a."""
+    kind, literal = f.spelling.types[I64], f.spelling.literal
+    bits = f.value(f"bitcast {f.spelling.types[F64]} {a} to {kind}")
+    # Without the sign; a zero becomes the largest of all.
+    size = f.value(f"add {kind} {bits}, {bits}")
+    less = f.value(f"sub {kind} {size}, {literal(1, I64)}")
+    limit = ((exponent + 1023) << 53) - 1
+    return f.value(f"icmp ult {kind} {less}, {literal(limit, I64)}")
+
 
 #: ``lower(function, dtype of the last operand, operands)`` returns the result's name.
 Lower = Callable[..., str]

@@ -9,42 +9,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
+from archimedes.backends.llvm.calling_convention import RAISED
 from archimedes.backends.llvm.lowering.assembler import Function, Module
-from archimedes.backends.llvm.lowering.callbacks import call_host, still_fine
-from archimedes.backends.llvm.lowering.elements import (
-    clamped,
-    element,
-    lookup,
-    modulo,
-    position,
-    put,
-)
-from archimedes.backends.llvm.lowering.framed_functions import FramedFunctions
-from archimedes.backends.llvm.lowering.instructions import LOWERING
-from archimedes.backends.llvm.lowering.joins import LaneJoin, ScalarJoin
-from archimedes.backends.llvm.lowering.runs import copy_run, fill_run
+from archimedes.backends.llvm.lowering.branches import LaneJoin, ScalarJoin
+from archimedes.backends.llvm.lowering.function_dialect import FunctionDialect
+from archimedes.backends.llvm.lowering.instructions import LOWERING, any_lane, blend, choose
+from archimedes.backends.llvm.lowering.memory import Pointer
 from archimedes.backends.llvm.lowering.safepoints import Run, with_safepoints
-from archimedes.backends.llvm.lowering.scope import LoadingScope
-from archimedes.backends.llvm.lowering.vectors import any_lane, blend, choose
-from archimedes.backends.llvm.runtime.hosting import HostCall
+from archimedes.backends.llvm.runtime.calls_to_python import HostCall
+from archimedes.backends.lowering.analysis import Safepoint, has_host
 from archimedes.backends.lowering.dialect import Join, Loop
 from archimedes.backends.lowering.graph_lowering import Lowering
-from archimedes.backends.lowering.safepoints import Safepoint
 from archimedes.backends.lowering.schedule import (
     Schedule,
     as_written,
-    has_host,
     in_one_piece,
     nearer,
     schedule,
 )
-from archimedes.backends.lowering.scope import Scope
-from archimedes.backends.lowering.values import Binding, Instances, Place
-from archimedes.graph.dtypes import B8, I64, length_of
+from archimedes.backends.lowering.scope import Binding, Instances, Location, Scope
+from archimedes.graph.dtypes import B8, length_of
 from archimedes.graph.ops import ARITY, LOOKUP, TABLE
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Host, Map, Nest, Solve
@@ -58,6 +43,12 @@ LONGEST_ROW = 1024
 _LOWER = tuple(LOWERING.get(op.name) for op in TABLE)
 
 
+def still_fine(f: Function) -> str:
+    """Return an i1 that tells whether no callback has failed so far."""
+    failed = f.value("load i32, ptr %frame, align 4")
+    return f.value(f"icmp eq i32 {failed}, 0")
+
+
 @dataclass
 class _Repeat(Loop):
     """A loop that is left on a condition; ``mask`` are the lanes that are still in it."""
@@ -68,15 +59,11 @@ class _Repeat(Loop):
     run: Run | None = None
 
 
-class Llvm(FramedFunctions):
+class Llvm(FunctionDialect):
     """The functions of a module."""
 
     large_bodies_are_functions = False
-    run = 16
-    # LLVM takes longer than linear in a block.
-    longest_block = 256
     splits_maps = True
-    scope = LoadingScope
 
     def __init__(self, module: Module) -> None:
         super().__init__(module)
@@ -115,7 +102,9 @@ class Llvm(FramedFunctions):
         def write(i: int) -> str:
             code = op[i]
             if code == LOOKUP:
-                return lookup(f, g.tables[b[i]], dtype[i], operand(a[i]))
+                table = g.tables[b[i]]
+                at = f.module.lookup_table(table, dtype[i])
+                return self.element(f, at, len(table), operand(a[i]))
             lower, arity = _LOWER[code], ARITY[code]
             assert lower is not None
             if arity == 2:
@@ -125,82 +114,6 @@ class Llvm(FramedFunctions):
             return lower(f, dtype[c[i]], operand(a[i]), operand(b[i]), operand(c[i]))
 
         return write
-
-    def literal(self, value: Any, dtype: int) -> str:
-        """Write a constant, the same in all lanes."""
-        return self.module.spelling.literal(value, dtype)
-
-    # ---- memory --------------------------------------------------------------------------
-
-    def array(self, f: Function, dtype: int, count: int) -> Place:
-        """Reserve an array in the frame, which is laid out as it is written."""
-        return self.module.frame.array(dtype, count)
-
-    def block(self, f: Function, dtype: int, count: int) -> Place:
-        """Reserve an array in the frame that others may have had before."""
-        return self.module.frame.block(dtype, count)
-
-    def release(self, f: Function, place: Place, count: int) -> None:
-        """Take back memory of the frame."""
-        self.module.frame.release(place)
-
-    def constant_block(self, f: Function, table: np.ndarray, dtype: int) -> Place:
-        """Return a table outside the module, or a constant of its own."""
-        return self.module.looked_up(table, dtype)
-
-    def table(self, f: Function, values: Sequence[Any] | np.ndarray, dtype: int) -> Place:
-        """Return a constant array of the module."""
-        return self.module.table(values, dtype)
-
-    def load(self, f: Function, place: Place) -> str:
-        """Load a value."""
-        return f.load(place)
-
-    def store(self, f: Function, place: Place, operand: str) -> None:
-        """Store a value."""
-        f.store(place, operand)
-
-    def moving(self, f: Function, place: Place, counter: str, stride: int) -> Place:
-        """Compute an address."""
-        return f.moving(place, counter, stride)
-
-    def index(self, f: Function, operand: str, length: int) -> str:
-        """Clamp an index."""
-        return clamped(f, operand, length)
-
-    def gathered(self, f: Function, block: Place, table: Place) -> Binding:
-        """Load an index; each lane its own, where they differ."""
-        if table.array.lane:
-            return Binding(operand=element(f, block, 0, f.load(table)))
-        return Binding(place=f.moving(block, position(f, table), 1))
-
-    def number(self, f: Function, counter: str) -> str:
-        """Copy a counter to all lanes."""
-        return counter if f.spelling.lanes == 1 else f.spread(counter, I64)
-
-    def modulo(self, f: Function, terms: Sequence[tuple[str, int]], divisor: int) -> str:
-        """Compute a remainder."""
-        return modulo(f, terms, divisor)
-
-    def element(self, f: Function, place: Place, length: int, index: str) -> str:
-        """Load one element per lane."""
-        return element(f, place, length, index)
-
-    def put(self, f: Function, place: Place, length: int, index: str, operand: str) -> None:
-        """Store one element per lane."""
-        put(f, place, length, index, operand)
-
-    def copy_run(self, f: Function, to: Place, start: Place, count: int) -> None:
-        """Write a loop of loads and stores."""
-        copy_run(f, to, start, count)
-
-    def fill_run(self, f: Function, to: Place, operand: str, count: int) -> None:
-        """Write a loop of stores."""
-        fill_run(f, to, operand, count)
-
-    def interrupt(self, f: Function) -> None:
-        """Begin a block."""
-        f.jump(f.label())
 
     # ---- control flow --------------------------------------------------------------------
 
@@ -264,7 +177,9 @@ class Llvm(FramedFunctions):
         f.start(going)
         loop.mask = running
 
-    def renew(self, f: Function, mask: str, copies: Sequence[tuple[Place, Place, int]]) -> bool:
+    def renew(
+        self, f: Function, mask: str, copies: Sequence[tuple[Location, Location, int]]
+    ) -> bool:
         """Copy in active lanes only."""
         if not mask or f.spelling.lanes == 1:
             return False
@@ -278,14 +193,15 @@ class Llvm(FramedFunctions):
         return True
 
     def in_turn(
-        self, f: Function, counter: str, first: Place, second: Place
-    ) -> tuple[Place, Place]:
+        self, f: Function, counter: str, first: Location, second: Location
+    ) -> tuple[Location, Location]:
         """Choose addresses by the last bit of the counter."""
         odd = f.value(f"trunc i64 {counter} to i1")
-        at = [f.address(place) for place in (first, second)]
+        at = [f.address(location) for location in (first, second)]
         names = [f.value(f"select i1 {odd}, ptr {b}, ptr {a}") for a, b in (at, at[::-1])]
         old, new = (
-            Place(first.array._replace(kind="local", value=name), 0, first.dtype) for name in names
+            Location(first.array._replace(kind="local", value=name), 0, first.dtype)
+            for name in names
         )
         return old, new
 
@@ -299,15 +215,15 @@ class Llvm(FramedFunctions):
         index: str,
         costs: Sequence[int],
         dtypes: Sequence[int],
-        places: Sequence[Place],
+        locations: Sequence[Location],
     ) -> Join:
         """Begin branches."""
         kind = LaneJoin if f.spelling.lanes > 1 else ScalarJoin
-        return kind(self, f, index, costs, dtypes, places)
+        return kind(self, f, index, costs, dtypes, locations)
 
     # ---- regions: each imports what writes it, of which most programs have few --------------
 
-    def solve(self, f: Function, region: Solve, work: Place) -> None:
+    def solve(self, f: Function, region: Solve, work: Location) -> None:
         """Call the elimination for this size."""
         from archimedes.backends.llvm.lowering.solving import solver
 
@@ -316,8 +232,11 @@ class Llvm(FramedFunctions):
 
     def map(self, low: Lowering, scope: Scope, region: Map, outs: Sequence[int]) -> bool:
         """Compute instances in lanes if the kernel is scalar."""
-        from archimedes.backends.llvm.lowering.maps.mapping import map_in_lanes
-        from archimedes.backends.llvm.lowering.maps.short_maps import is_short, map_in_registers
+        from archimedes.backends.llvm.lowering.lane_maps import (
+            is_short,
+            map_in_lanes,
+            map_in_registers,
+        )
 
         mapped = [*region.body.input_dtypes[: region.slices], *region.body.output_dtypes]
         lanes = self.module.target.lanes
@@ -333,7 +252,7 @@ class Llvm(FramedFunctions):
 
     def rows(self, low: Lowering, scope: Scope, given: Instances, outs: Sequence[int]) -> bool:
         """Compute rows of blocks in lanes, where they are short."""
-        from archimedes.backends.llvm.lowering.maps.mapping import rows_in_lanes
+        from archimedes.backends.llvm.lowering.lane_maps import rows_in_lanes
 
         long = longest_block(given.body) > LONGEST_ROW
         if long or not self._lanes_free(given.body, given.length):
@@ -354,7 +273,7 @@ class Llvm(FramedFunctions):
         if has_host(region.body):
             return False
         if lanes > 1:
-            from archimedes.backends.llvm.lowering.nests.instances import instance_nest
+            from archimedes.backends.llvm.lowering.nests.batch_nests import instance_nest
 
             given, wanted = scope.bindings(region.inputs.tolist()), scope.numbers(outs)
             writer = instance_nest(low, scope.f, region, given, wanted, cost)
@@ -364,7 +283,7 @@ class Llvm(FramedFunctions):
             for i, value in zip([] if region.kept else outs, writer.write(to)):
                 scope.bind(i, Binding(operand=value))
             return True
-        from archimedes.backends.llvm.lowering.nests.scalar_kernels import vector_nest
+        from archimedes.backends.llvm.lowering.nests.loop_vectorize import vector_nest
 
         return vector_nest(self, low, scope, region, outs, cost)
 
@@ -377,5 +296,36 @@ class Llvm(FramedFunctions):
         return found
 
     def host(self, low: Lowering, scope: Scope, region: Host, outs: Sequence[int]) -> None:
-        """Call Python."""
-        self.hosts.append(call_host(scope, region, outs, len(self.hosts)))
+        """Call a function of Python, with one slot of 8 bytes per value, and bind its used outputs.
+
+        Once a callback has failed (the status word is not zero) no other is called.
+        """
+        f: Function = scope.f
+        dtypes = [scope.graph.dtype[i] for i in region.inputs.tolist()]
+        frame = f.module.frame
+        arguments = frame.bytes(8 * len(region.inputs) + 8)
+        results = frame.bytes(8 * len(region.dtypes) + 8)
+
+        def slot(base: int, k: int, dtype: int) -> Location:
+            return Location(Pointer("frame", base + 8 * k, uniform=True), 0, dtype)
+
+        for k, i in enumerate(region.inputs.tolist()):
+            f.store(slot(arguments, k, dtypes[k]), scope.operand(i))
+        fine = still_fine(f)
+        this, end = f.label(), f.label()
+        f.fork(fine, this, end)
+        f.start(this)
+        f.module.declare("@arc_host", "void", "i64, ptr, ptr")
+        at = f.value(f"getelementptr i8, ptr %frame, i64 {arguments}")
+        to = f.value(f"getelementptr i8, ptr %frame, i64 {results}")
+        done = f.value(f"getelementptr i8, ptr {to}, i64 {8 * len(region.dtypes)}")
+        f.line(f"store i64 0, ptr {done}, align 8")
+        f.line(f"call void @arc_host(i64 {len(self.hosts)}, ptr {at}, ptr {to})")
+        raised = f.value(f"icmp eq i64 {f.value(f'load i64, ptr {done}, align 8')}, 0")
+        status = f.value(f"select i1 {raised}, i32 {RAISED}, i32 0")
+        f.line(f"store i32 {status}, ptr %frame, align 4")
+        f.jump(end)
+        for i in outs:
+            k = scope.graph.b[i]
+            scope.bind(i, Binding(operand=f.load(slot(results, k, region.dtypes[k]))))
+        self.hosts.append(HostCall(region, dtypes))

@@ -10,9 +10,10 @@ bytes  what
 16-19  the status: not zero from when the kernel is to end
 =====  ==========================================================================
 
-Loops take what they did off the budget, and where nothing is left call what the word
-``@arc_safepoint`` points to (``runtime/safepoints.py``). If that says so they end, with whatever
-values they have; what comes behind them still runs, and the kernel returns the status.
+Loops take what they did off the budget. Where nothing is left, they call the function that the word
+``@arc_safepoint`` points to (``runtime/calls_to_python.py``). If that returns a status other than
+zero, the loop ends with whatever values it has. The code behind it still runs, and the kernel
+returns the status.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from archimedes.backends.llvm.calling_convention import SAFEPOINT
+from archimedes.backends.lowering.analysis import BUDGET, Safepoint
 from archimedes.backends.lowering.dialect import Loop
-from archimedes.backends.lowering.safepoints import BUDGET, Safepoint
 
 if TYPE_CHECKING:
     from archimedes.backends.llvm.lowering.assembler import Function
 
 __all__ = [
-    "NAME",
     "Run",
     "declare_safepoints",
     "has_safepoints",
@@ -38,11 +39,10 @@ __all__ = [
     "with_safepoints",
 ]
 
-NAME = "arc_safepoint"
 #: Where a frame has the pointer, in bytes, and where a budget has its words.
 AT_FRAME = 8
 _LAST, _STATUS, _SIZE = 8, 16, 24
-_LINE = f"@{NAME} = external global ptr"
+_LINE = f"@{SAFEPOINT} = external global ptr"
 
 
 @dataclass
@@ -82,18 +82,18 @@ def open_budget(f: Function, frames: Sequence[str]) -> None:
     f.line(f"%budget = alloca [{_SIZE} x i8], align 8")
     f.line(f"store i64 {BUDGET}, ptr %budget, align 8")
     for at, kind in ((_LAST, "i64"), (_STATUS, "i32")):
-        place = f.value(f"getelementptr i8, ptr %budget, i64 {at}")
-        f.line(f"store {kind} 0, ptr {place}, align 8")
+        location = f.value(f"getelementptr i8, ptr %budget, i64 {at}")
+        f.line(f"store {kind} 0, ptr {location}, align 8")
     for frame in frames:
-        place = f.value(f"getelementptr i8, ptr {frame}, i64 {AT_FRAME}")
-        f.line(f"store ptr %budget, ptr {place}, align 8")
+        location = f.value(f"getelementptr i8, ptr {frame}, i64 {AT_FRAME}")
+        f.line(f"store ptr %budget, ptr {location}, align 8")
     f.budget = "%budget"
 
 
 def status_of(f: Function) -> str:
     """Return the status of the budget of a call, an i32."""
-    place = f.value(f"getelementptr i8, ptr {f.budget}, i64 {_STATUS}")
-    return f.value(f"load i32, ptr {place}, align 8")
+    location = f.value(f"getelementptr i8, ptr {f.budget}, i64 {_STATUS}")
+    return f.value(f"load i32, ptr {location}, align 8")
 
 
 def _budget(f: Function) -> str:
@@ -124,7 +124,7 @@ def _charge(f: Function, work: int | str, leave: str) -> str:
     ask, go_on = f.label(), f.label()
     f.fork(f.value(f"icmp slt i64 {left}, 0"), ask, go_on, rare=True)
     f.start(ask)
-    function = f.value(f"load ptr, ptr @{NAME}, align 8")
+    function = f.value(f"load ptr, ptr @{SAFEPOINT}, align 8")
     status = f.value(f"call i32 {function}(ptr {f.budget})")
     f.fork(f.value(f"icmp ne i32 {status}, 0"), leave, go_on, rare=True)
     f.start(go_on)

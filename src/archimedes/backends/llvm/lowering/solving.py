@@ -8,10 +8,9 @@ own pivot, so rows are swapped lane by lane.
 from __future__ import annotations
 
 from archimedes.backends.llvm.lowering.assembler import Function, Module
-from archimedes.backends.llvm.lowering.memory import Pointer
-from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES, ITEM_MEMORY
-from archimedes.backends.llvm.lowering.vectors import choose, intrinsic
-from archimedes.backends.lowering.values import Place
+from archimedes.backends.llvm.lowering.instructions import choose, intrinsic
+from archimedes.backends.llvm.lowering.memory import ITEM_BYTES, ITEM_MEMORY, Pointer
+from archimedes.backends.lowering.scope import Location
 from archimedes.graph.dtypes import I64
 
 __all__ = ["solver"]
@@ -34,9 +33,9 @@ class _Matrix:
         self.f, self.n, self.m, self.dtype = f, n, m, dtype
         self.width = n + m
         self.kind = f.spelling.types[dtype]
-        self.start = Place(Pointer("local", "%matrix", uniform=False), 0, dtype)
+        self.start = Location(Pointer("local", "%matrix", uniform=False), 0, dtype)
 
-    def at(self, row: str, column: str) -> Place:
+    def at(self, row: str, column: str) -> Location:
         """Return the place of an entry at computed indices."""
         base = self.f.value(f"mul i64 {row}, {self.width}")
         return self.f.moving(self.start, self.f.value(f"add i64 {base}, {column}"), 1)
@@ -63,8 +62,8 @@ class _Matrix:
                 self._subtract_row(k, str(n), factor, known.counter)
             diagonal = self.get(k, k)
             with f.loop(n, self.width) as columns:
-                place = self.at(k, columns.counter)
-                f.store(place, f.value(f"fdiv {self.kind} {f.load(place)}, {diagonal}"))
+                location = self.at(k, columns.counter)
+                f.store(location, f.value(f"fdiv {self.kind} {f.load(location)}, {diagonal}"))
 
     def _subtract_row(self, row: str, start: str, factor: str, source: str) -> None:
         """Subtract factor * (source, column) from (row, column) for all columns from a start."""
@@ -94,9 +93,9 @@ class _Matrix:
 
     def _subtract(self, row: str, column: str, factor: str, source: str) -> None:
         """Subtract factor * (source, column) from (row, column)."""
-        f, place = self.f, self.at(row, column)
+        f, location = self.f, self.at(row, column)
         product = f.value(f"fmul {self.kind} {factor}, {self.get(source, column)}")
-        f.store(place, f.value(f"fsub {self.kind} {f.load(place)}, {product}"))
+        f.store(location, f.value(f"fsub {self.kind} {f.load(location)}, {product}"))
 
     def _pivot(self, k: str, below: str) -> str:
         """Return, in each lane, the first row with the largest magnitude in column k."""
@@ -122,11 +121,11 @@ class _Matrix:
             if lanes > 1:
                 other = f.value(f"extractelement {f.spelling.types[I64]} {pivot}, i64 {lane}")
             with f.loop(0, self.width) as columns:
-                places = [f.address(self.at(row, columns.counter)) for row in (k, other)]
+                locations = [f.address(self.at(row, columns.counter)) for row in (k, other)]
                 if lane:
-                    places = [
-                        f.value(f"getelementptr i8, ptr {p}, i64 {lane * size}") for p in places
+                    locations = [
+                        f.value(f"getelementptr i8, ptr {p}, i64 {lane * size}") for p in locations
                     ]
-                values = [f.value(f"load {item}, ptr {p}, align {size}") for p in places]
-                for p, x in zip(places, reversed(values)):
+                values = [f.value(f"load {item}, ptr {p}, align {size}") for p in locations]
+                for p, x in zip(locations, reversed(values)):
                     f.line(f"store {item} {x}, ptr {p}, align {size}")

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.backends.llvm.python_api.functions import address, make_builtin
-from archimedes.backends.llvm.runtime.common_code import common_code
+from archimedes.backends.llvm.python_api.c_api import address, make_builtin
+from archimedes.backends.llvm.runtime.machine import common_code
 
 __all__ = [
     "BUFFER",

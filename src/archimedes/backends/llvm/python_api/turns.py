@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from archimedes.backends.interrupts import KEPT, take_turn
-from archimedes.backends.llvm.python_api.functions import address, object_pointer
+from archimedes.backends.llvm.python_api.c_api import address, object_pointer
 from archimedes.backends.llvm.runtime.machine import Target
 
 __all__ = ["turn_imports", "turn_text"]

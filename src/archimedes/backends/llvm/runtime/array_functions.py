@@ -3,19 +3,364 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import llvmlite  # type: ignore[import-untyped]
 import numpy as np
 
 from archimedes.backends import code_cache as cache
-from archimedes.backends.llvm.runtime.machine import NativeCode, host_target
+from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target
 from archimedes.backends.llvm.runtime.pointers import pointer_reader
 
-__all__ = ["ArrayFunction", "array_functions"]
+if TYPE_CHECKING:
+    from archimedes.backends.llvm.lowering.assembler import Function
+
+__all__ = ["ArrayFunction", "Writer", "array_functions", "array_text"]
+
+#: Numbers in a vector: what the widest registers hold.
+LANES = 8
+_ITEMS = {"f": "double", "i": "i64"}
+#: Operations of integers, and of floating-point numbers.
+_WORDS = {
+    "+": ("add", "fadd"),
+    "-": ("sub", "fsub"),
+    "*": ("mul", "fmul"),
+    "/": ("sdiv", "fdiv"),
+    "<": ("icmp slt", "fcmp olt"),
+    ">": ("icmp sgt", "fcmp ogt"),
+    "==": ("icmp eq", "fcmp oeq"),
+}
+_COMPARISONS = "<>=="
+
+
+class Value:
+    """A number, a truth or a vector of numbers in the function that is being written."""
+
+    def __init__(self, w: Writer, text: str, kind: str) -> None:
+        self.w, self.text, self.kind = w, text, kind
+
+    def _with(self, op: str, other: Any, swapped: bool = False) -> Value:
+        w = self.w
+        mate = w.like(other, self)
+        one = w.spread(self) if mate.kind == w.wide and self.kind == "double" else self
+        a, b = (mate, one) if swapped else (one, mate)
+        word = _WORDS[op][one.kind != "i64"]
+        kind = "i1" if op in _COMPARISONS else one.kind
+        return Value(w, w.f.value(f"{word} {one.kind} {a.text}, {b.text}"), kind)
+
+    def __add__(self, other: Any) -> Value:
+        return self._with("+", other)
+
+    def __radd__(self, other: Any) -> Value:
+        return self._with("+", other, True)
+
+    def __sub__(self, other: Any) -> Value:
+        return self._with("-", other)
+
+    def __rsub__(self, other: Any) -> Value:
+        return self._with("-", other, True)
+
+    def __mul__(self, other: Any) -> Value:
+        return self._with("*", other)
+
+    def __rmul__(self, other: Any) -> Value:
+        return self._with("*", other, True)
+
+    def __truediv__(self, other: Any) -> Value:
+        return self._with("/", other)
+
+    def __rtruediv__(self, other: Any) -> Value:
+        return self._with("/", other, True)
+
+    def __floordiv__(self, other: Any) -> Value:
+        return self._with("/", other)
+
+    def __lt__(self, other: Any) -> Value:
+        return self._with("<", other)
+
+    def __gt__(self, other: Any) -> Value:
+        return self._with(">", other)
+
+    def equals(self, other: Any) -> Value:
+        """Whether both are the same."""
+        return self._with("==", other)
+
+    def __neg__(self) -> Value:
+        if self.kind == "i64":
+            return 0 - self
+        return Value(self.w, self.w.f.value(f"fneg {self.kind} {self.text}"), self.kind)
+
+    def __abs__(self) -> Value:
+        return self.w.intrinsic("fabs", self)
+
+
+class Array:
+    """An array of the function's caller, or a part of one."""
+
+    def __init__(self, w: Writer, base: str, kind: str) -> None:
+        self.w, self.base, self.kind = w, base, kind
+
+    def _at(self, index: Any) -> str:
+        at = self.w.like(index, "i64").text
+        return self.w.f.value(f"getelementptr {self.kind}, ptr {self.base}, i64 {at}")
+
+    def __getitem__(self, index: Any) -> Value:
+        text = self.w.f.value(f"load {self.kind}, ptr {self._at(index)}, align 8")
+        return Value(self.w, text, self.kind)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        given = self.w.like(value, self.kind)
+        self.w.f.line(f"store {self.kind} {given.text}, ptr {self._at(index)}, align 8")
+
+    def from_(self, index: Any) -> Array:
+        """Return the array from an element on."""
+        return Array(self.w, self._at(index), self.kind)
+
+    def vector(self, index: Any) -> Value:
+        """Return ``Writer.lanes`` neighbours."""
+        wide = self.w.wide
+        return Value(self.w, self.w.f.value(f"load {wide}, ptr {self._at(index)}, align 8"), wide)
+
+    def put(self, index: Any, value: Value) -> None:
+        """Store a vector."""
+        self.w.f.line(f"store {self.w.wide} {value.text}, ptr {self._at(index)}, align 8")
+
+
+class Variable:
+    """A number that changes as the function runs."""
+
+    def __init__(self, w: Writer, value: Value) -> None:
+        self.w, self.kind = w, value.kind
+        self.location = w.f.memory(value.kind)
+        self.set(value)
+
+    def get(self) -> Value:
+        """Return the number it has now."""
+        return Value(self.w, self.w.f.value(f"load {self.kind}, ptr {self.location}"), self.kind)
+
+    def set(self, value: Any) -> None:
+        """Give it another number."""
+        given = self.w.like(value, self.kind)
+        self.w.f.line(f"store {self.kind} {given.text}, ptr {self.location}")
+
+    def add(self, value: Any) -> None:
+        """Add to it."""
+        self.set(self.get() + value)
+
+    def add_product(self, a: Any, b: Any) -> None:
+        """Add a * b to it."""
+        self.set(self.w.plus(self.get(), a, b))
+
+    def most(self, value: Value) -> None:
+        """Make it the larger of both; nan is not larger."""
+        now = self.get()
+        self.set(self.w.select(value > now, value, now))
+
+    def least(self, value: Value) -> None:
+        """Make it the smaller of both; nan is not smaller."""
+        now = self.get()
+        self.set(self.w.select(value < now, value, now))
+
+
+class Writer:
+    """A function being written; see the module's text. ``lanes`` numbers are a vector."""
+
+    def __init__(self, f: Function, kinds: str) -> None:
+        """``kinds`` has a letter for each parameter, as ``Backend.array_functions`` says."""
+        self.f, self.lanes, self.wide = f, LANES, f"<{LANES} x double>"
+        self.arguments = [
+            (Array if kind.isupper() else Value)(self, f"%a{k}", _ITEMS[kind.lower()])
+            for k, kind in enumerate(kinds)
+        ]
+
+    def like(self, value: Any, other: Value | str) -> Value:
+        """Return a value of the kind of another; a number beside a vector is in all lanes."""
+        kind = other if isinstance(other, str) else other.kind
+        if isinstance(value, Variable):
+            value = value.get()
+        if isinstance(value, Value):
+            return self.spread(value) if kind == self.wide and value.kind == "double" else value
+        if kind == "i64":
+            return Value(self, str(int(value)), kind)
+        one = Value(self, _literal(float(value)), "double")
+        return self.spread(one) if kind == self.wide else one
+
+    def spread(self, one: Value) -> Value:
+        """Return a vector with a number in all lanes."""
+        first = self.f.value(f"insertelement {self.wide} poison, double {one.text}, i64 0")
+        zeros = f"<{self.lanes} x i32> zeroinitializer"
+        text = self.f.value(f"shufflevector {self.wide} {first}, {self.wide} poison, {zeros}")
+        return Value(self, text, self.wide)
+
+    def total(self, vector: Value) -> Value:
+        """Return the sum of a vector's numbers, by halves."""
+        parts = [
+            Value(
+                self, self.f.value(f"extractelement {self.wide} {vector.text}, i64 {k}"), "double"
+            )
+            for k in range(self.lanes)
+        ]
+        while len(parts) > 1:
+            half = len(parts) // 2
+            parts = [a + b for a, b in zip(parts[:half], parts[half:])]
+        return parts[0]
+
+    def intrinsic(self, name: str, value: Value) -> Value:
+        """Apply one of LLVM's exactly rounded functions (fabs, sqrt)."""
+        suffix = "f64" if value.kind == "double" else f"v{self.lanes}f64"
+        self.f.module.declare(f"@llvm.{name}.{suffix}", value.kind, value.kind)
+        call = f"call {value.kind} @llvm.{name}.{suffix}({value.kind} {value.text})"
+        return Value(self, self.f.value(call), value.kind)
+
+    def plus(self, total: Value, a: Any, b: Any) -> Value:
+        """Return total + a * b, rounded once (by the C library, where the CPU cannot)."""
+        kind = self.wide if self.wide in (total.kind, getattr(a, "kind", "")) else "double"
+        first, second, third = (self.like(v, kind) for v in (a, b, total))
+        suffix = "f64" if kind == "double" else f"v{self.lanes}f64"
+        self.f.module.declare(f"@llvm.fma.{suffix}", kind, f"{kind}, {kind}, {kind}")
+        given = ", ".join(f"{kind} {v.text}" for v in (first, second, third))
+        return Value(self, self.f.value(f"call {kind} @llvm.fma.{suffix}({given})"), kind)
+
+    def minus(self, total: Value, a: Any, b: Any) -> Value:
+        """Return total - a * b, rounded once."""
+        return self.plus(total, -a, b)
+
+    def sqrt(self, value: Value) -> Value:
+        """Return the square root."""
+        return self.intrinsic("sqrt", value)
+
+    def select(self, condition: Value, a: Any, b: Any) -> Value:
+        """Return a where the condition holds, else b."""
+        first, second = self._alike(a, b)
+        text = f"select i1 {condition.text}, {first.kind} {first.text}, {first.kind} {second.text}"
+        return Value(self, self.f.value(text), first.kind)
+
+    def _alike(self, a: Any, b: Any) -> tuple[Value, Value]:
+        known = next((v for v in (a, b) if isinstance(v, Value)), None)
+        kind = known.kind if known is not None else "i64" if isinstance(a, int) else "double"
+        return self.like(a, kind), self.like(b, kind)
+
+    def smaller(self, a: Any, b: Any) -> Value:
+        """Return the smaller of both."""
+        first, second = self._alike(a, b)
+        return self.select(first < second, first, second)
+
+    def larger(self, a: Any, b: Any) -> Value:
+        """Return the larger of both."""
+        first, second = self._alike(a, b)
+        return self.select(first > second, first, second)
+
+    def split(self, value: Value) -> tuple[Value, Value]:
+        """Return a positive number as a factor in [1, 2) and the exponent of a power of two."""
+        bits = Value(self, self.f.value(f"bitcast double {value.text} to i64"), "i64")
+        exponent = Value(self, self.f.value(f"lshr i64 {bits.text}, 52"), "i64") - 1023
+        low = self.f.value(f"and i64 {bits.text}, {(1 << 52) - 1}")
+        one = self.f.value(f"or i64 {low}, {1023 << 52}")
+        return Value(self, self.f.value(f"bitcast i64 {one} to double"), "double"), exponent
+
+    def as_number(self, value: Value) -> Value:
+        """Return an integer as a floating-point number."""
+        return Value(self, self.f.value(f"sitofp i64 {value.text} to double"), "double")
+
+    def variable(self, value: Any, kind: str = "double") -> Variable:
+        """Return a variable with this first value."""
+        return Variable(self, self.like(value, kind))
+
+    def vector_variable(self) -> Variable:
+        """Return a variable vector of zeros."""
+        return Variable(self, self.like(0.0, self.wide))
+
+    @contextmanager
+    def loop(self, start: Any, stop: Any, step: int = 1) -> Iterator[Value]:
+        """Write ``for k in range(start, stop, step)``."""
+        begin, end = self.like(start, "i64"), self.like(stop, "i64")
+        with self.f.loop(begin.text, end.text, step=step) as loop:
+            yield Value(self, loop.counter, "i64")
+
+    @contextmanager
+    def down(self, start: Any, stop: Any) -> Iterator[Value]:
+        """Write ``for k in reversed(range(start, stop))``."""
+        begin, last = self.like(start, "i64"), self.like(stop, "i64") - 1
+        with self.loop(begin, last + 1) as k:
+            yield last - (k - begin)
+
+    @contextmanager
+    def when(self, condition: Value) -> Iterator[None]:
+        """Write what runs only where the condition holds."""
+        then, after = self.f.label(), self.f.label()
+        self.f.fork(condition.text, then, after)
+        self.f.start(then)
+        yield
+        self.f.jump(after)
+
+    def leave_unless(self, condition: Value, code: Value) -> None:
+        """End the function with this code, unless the condition holds."""
+        out, on = self.f.label(), self.f.label()
+        self.f.fork(condition.text, on, out)
+        self.f.start(out)
+        short = self.f.value(f"trunc i64 {code.text} to i32")
+        self.f.line(f"ret i32 {short}")
+        self.f.start(on)
+
+    def zero(self, array: Array, count: Any) -> None:
+        """Set the first numbers to zero, and up to ``lanes - 1`` behind them."""
+        nothing = self.like(0.0, self.wide)
+        with self.loop(0, count, self.lanes) as k:
+            array.put(k, nothing)
+
+    def copy(self, source: Array, to: Array, count: Any) -> None:
+        """Copy the first numbers, and up to ``lanes - 1`` behind them."""
+        with self.loop(0, count, self.lanes) as k:
+            to.put(k, source.vector(k))
+
+    def check(self, name: str, *arguments: Any) -> None:
+        """Call another function of the module, and end with its code unless that is 0."""
+        code = Value(self, self.f.value(f"sext i32 {self.call(name, *arguments)} to i64"), "i64")
+        self.leave_unless(code.equals(0), code)
+
+    def call(self, name: str, *arguments: Any) -> str:
+        """Call another function of the module."""
+        given = []
+        for a in arguments:
+            kind, text = ("ptr", a.base) if isinstance(a, Array) else (a.kind, a.text)
+            given.append(f"{kind} {text}")
+        return self.f.value(f"call i32 @{name}({', '.join(given)})")
+
+
+def _literal(value: float) -> str:
+    """Spell a number exactly, as LLVM reads it."""
+    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+
+
+def array_text(functions: Mapping[str, tuple[str, Callable[..., None]]], target: Target) -> str:
+    """Write the module of functions, given by the kinds of their arguments and what they do."""
+    # Code from the disk does without.
+    from archimedes.backends.llvm.lowering.assembler import Function, Module
+    from archimedes.backends.llvm.lowering.memory import Spelling
+    from archimedes.backends.llvm.lowering.prologue import add_guarded
+
+    module = Module(Spelling(1), target)
+    entries = []
+    for name, (kinds, describe) in functions.items():
+        types = ["ptr" if kind.isupper() else _ITEMS[kind] for kind in kinds]
+        parameters = ", ".join(f"{kind} %a{k}" for k, kind in enumerate(types))
+        f = Function(module, f"define internal i32 @{name}({parameters}) noinline")
+        writer = Writer(f, kinds)
+        describe(writer, *writer.arguments)
+        f.finish("ret i32 0")
+        add_guarded(module, f"arc_{name}", parameters, name)
+        entries.append(f"ptr @arc_{name}")
+    # One address leads to all of them.
+    table = f"@entries = internal constant [{len(entries)} x ptr] [{', '.join(entries)}]"
+    module.global_lines.append(table)
+    module.functions.append("define ptr @arc_entries() nounwind {\n  ret ptr @entries\n}")
+    return module.text()
+
 
 _KINDS: dict[str, Any] = {"f": ctypes.c_double, "i": ctypes.c_int64}
 _DTYPES = {"F": np.dtype(np.float64), "I": np.dtype(np.int64)}
@@ -63,9 +408,6 @@ def array_functions(
     key = cache.cache_key("arrays", kinds, text, target, version)
     code = cache.read(key)
     if code is None:
-        # Takes a while, and code from the disk does without.
-        from archimedes.backends.llvm.runtime.array_text import array_text
-
         # Variables become registers.
         code = target.compile(array_text(functions, target), fused=True)
         cache.write(key, code)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,16 +19,17 @@ from archimedes.backends import code_cache as cache
 from archimedes.backends.interrupts import raise_kept
 from archimedes.backends.llvm.calling_convention import (
     BATCH,
+    LOOP_THREADS,
     NO_MEMORY,
     PART,
+    SAFEPOINT,
     SCALAR,
     Leaf,
     fixed_leaves,
 )
-from archimedes.backends.llvm.runtime import loop_threads, safepoints
-from archimedes.backends.llvm.runtime import recent_code as recent
-from archimedes.backends.llvm.runtime.hosting import Hosting
-from archimedes.backends.llvm.runtime.lane_counts import LaneCounts
+from archimedes.backends.llvm.runtime import loop_threads
+from archimedes.backends.llvm.runtime.calls_to_python import SAFEPOINT_ADDRESS, Hosting
+from archimedes.backends.llvm.runtime.cost_model import LaneCounts
 from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target
 from archimedes.backends.llvm.runtime.pointers import (
     check_leaves,
@@ -35,10 +37,8 @@ from archimedes.backends.llvm.runtime.pointers import (
     data_pointer,
     pointer_table,
 )
-from archimedes.backends.llvm.runtime.statistics import Statistics, why_slow
-from archimedes.backends.llvm.runtime.threads import over_chunks
-from archimedes.backends.lowering.schedule import cost, has_host
-from archimedes.backends.lowering.sharing import fixed_nodes
+from archimedes.backends.llvm.runtime.thread_pool import over_chunks
+from archimedes.backends.lowering.analysis import cost, fixed_nodes, has_host
 from archimedes.graph.dtypes import DTYPES
 from archimedes.graph.passes import with_outputs
 from archimedes.graph.program import Graph
@@ -49,7 +49,54 @@ from archimedes.system.floating_point import in_default_environment
 if TYPE_CHECKING:
     from archimedes.backends.llvm.lowering.entries import Program
 
-__all__ = ["Kernel", "build"]
+__all__ = ["RECENT", "Kernel", "build", "forget_recent_code"]
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Figures about a kernel.
+
+    ``nodes``: operations after expansion; ``code_bytes``: object code of all entries made so
+    far; ``compile_seconds``: time to make them, cache or not; ``lanes``: instances computed at
+    once in a batch; ``cached``: entries that came from disk.
+    """
+
+    nodes: int
+    code_bytes: int
+    compile_seconds: float
+    lanes: int
+    cached: int
+
+
+def _why_slow(graph: Graph) -> str:
+    """Say why it takes long to compile a program."""
+    return (
+        f"it has {cost(graph, {}):,} operations, of which LLVM compiles some 20,000 per "
+        "second. Shorter with operations on whole arrays, arc.vmap or arc.scan; code is kept "
+        "on disk for the next time; backend='interpreter' starts at once"
+    )
+
+
+#: Code of so many programs with longer tables is kept in memory, for the same with other data.
+RECENT = 64
+_recent_code: OrderedDict[str, bytes] = OrderedDict()
+_recent_lock = threading.Lock()
+
+
+def _remember_code(key: str, code: bytes) -> None:
+    """Keep code in memory under a key, and drop the oldest."""
+    with _recent_lock:
+        _recent_code[key] = code
+        _recent_code.move_to_end(key)
+        while len(_recent_code) > RECENT:
+            _recent_code.popitem(last=False)
+
+
+def forget_recent_code() -> None:
+    """Forget all of it."""
+    with _recent_lock:
+        _recent_code.clear()
+
 
 #: Functions of a draft are cut from so many operations on: all their values lie on the stack.
 UNCUT = 16_000
@@ -179,7 +226,7 @@ class Kernel:
 
     def _one_instance(self) -> Graph:
         """Return the graph for a call of its own, whose lanes are free for equal functions."""
-        from archimedes.backends.llvm.lowering.maps.side_by_side import side_by_side
+        from archimedes.backends.llvm.slp_vectorize import side_by_side
         from archimedes.graph.expand import expand
 
         together = side_by_side(self.source, self.target.lanes)
@@ -253,13 +300,13 @@ class Kernel:
         hosted = self.has_host
         target, key, code = (self.target, "", None) if hosted else self._found(entry, batched)
         imports = {self._names[table_key(t)]: data_pointer(t) for t in self._tables}
-        imports[loop_threads.NAME] = loop_threads.ADDRESS
-        imports[safepoints.NAME] = safepoints.ADDRESS
+        imports[LOOP_THREADS] = loop_threads.ADDRESS
+        imports[SAFEPOINT] = SAFEPOINT_ADDRESS
         if code is not None:
             self._cached += 1
         else:
             name = self.name or "a program"
-            with notify_if_slow(f"compiling {name}", lambda: why_slow(self.source)):
+            with notify_if_slow(f"compiling {name}", lambda: _why_slow(self.source)):
                 program = self.program(entry, batched, target)
                 code = target.compile(program.text, program.fused)
             if hosted:
@@ -269,7 +316,7 @@ class Kernel:
             else:
                 cache.write(key, code)
         if self._tables and not hosted:
-            recent.remember(key, code)
+            _remember_code(key, code)
         native = NativeCode(code, entry, imports)
         self._codes.append(native)
         self._seconds += time.perf_counter() - begin
@@ -277,7 +324,7 @@ class Kernel:
 
     def _recent(self, key: str) -> bytes | None:
         """Return code made lately for the same program with other data."""
-        return recent.code(key) if self._tables else None
+        return _recent_code.get(key) if self._tables else None
 
     @property
     def stats(self) -> Statistics:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import weakref
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
+import llvmlite  # type: ignore[import-untyped]
 import llvmlite.binding as llvm  # type: ignore[import-untyped]
 
+from archimedes.backends import code_cache as cache
 from archimedes.system.c_library import function_address, imported_functions
 
-__all__ = ["NativeCode", "Target", "host_target", "import_addresses"]
-
+__all__ = ["NativeCode", "Target", "common_code", "host_target", "import_addresses"]
 
 #: LLVM orders runs of loads and stores in quadratic time below this many of them. The default
 #: of 1000 takes most of the compilation of wide outputs; 50 is as fast in what it compiles.
@@ -255,3 +257,14 @@ class NativeCode:
         made: Any = ctypes.CFUNCTYPE(ctypes.c_int, *kinds)(self.address)
         made.code = self
         return made
+
+
+def common_code(text: str, symbol: str, imports: Mapping[str, int]) -> NativeCode:
+    """Return a module that names what it needs of the process: functions and objects by address."""
+    target = host_target(None)
+    key = cache.cache_key("common", text, target, llvmlite.__version__)
+    code = cache.read(key)
+    if code is None:
+        code = target.compile(text)
+        cache.write(key, code)
+    return NativeCode(code, symbol, dict(imports))

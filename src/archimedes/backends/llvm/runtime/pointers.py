@@ -10,7 +10,7 @@ import numpy as np
 
 from archimedes.backends.leaves import listed_kinds
 from archimedes.backends.llvm.calling_convention import Leaf
-from archimedes.backends.llvm.python_api.support import supported
+from archimedes.backends.llvm.python_api.c_api import supported
 from archimedes.errors import GraphError
 from archimedes.graph.dtypes import type_name
 

@@ -13,10 +13,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from archimedes.backends.llvm.lowering.assembler import Function, Module
-from archimedes.backends.llvm.lowering.memory import Pointer
-from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES, ITEM_MEMORY
-from archimedes.backends.lowering.values import Place
-from archimedes.backends.lowering.walks import Walk
+from archimedes.backends.llvm.lowering.memory import ITEM_BYTES, ITEM_MEMORY, Pointer
+from archimedes.backends.lowering.nests import Walk
+from archimedes.backends.lowering.scope import Location
 from archimedes.graph.regions import Nest
 
 __all__ = ["LEAST", "Copies", "Layout", "Packing", "packed", "write_copies"]
@@ -52,7 +51,7 @@ class Packing(NamedTuple):
     An index beyond its end is taken for the end.
     """
 
-    source: Place
+    source: Location
     parts: tuple[_Part, ...]
     indices: tuple[tuple[int, int], ...]
 
@@ -70,12 +69,12 @@ class Copies:
         self.arrays = arrays
         self.made: list[Packing] = []
 
-    def place(self, packing: Packing) -> Place:
+    def location(self, packing: Packing) -> Location:
         """Return where a copy is."""
         if packing not in self.made:
             self.made.append(packing)
         number = self.arrays + self.made.index(packing)
-        return Place(Pointer("in", number, uniform=True), 0, packing.source.dtype)
+        return Location(Pointer("in", number, uniform=True), 0, packing.source.dtype)
 
 
 def packed(region: Nest, walk: Walk, tile: Mapping[int, int], group: int) -> tuple[Packing, Walk]:
@@ -116,8 +115,8 @@ def packed(region: Nest, walk: Walk, tile: Mapping[int, int], group: int) -> tup
     if "begin" in parts:
         strides[region.kept] = far["begin"] // group
         layout = Layout(near, far["turn"], far["each"])
-    packing = Packing(walk.place, tuple(parts.values()), tuple(indices))
-    return packing, Walk(walk.place, tuple(strides), layout)
+    packing = Packing(walk.location, tuple(parts.values()), tuple(indices))
+    return packing, Walk(walk.location, tuple(strides), layout)
 
 
 def write_copies(f: Function, copies: Copies, offsets: Sequence[int]) -> str:
@@ -191,5 +190,5 @@ def _write_row(f: Function, packing: Packing, item: str, found: Mapping[int, str
     for k in range(row.length):
         at = f.value(f"getelementptr i8, ptr {source}, i64 {k * stride * size}")
         one = f.value(f"load {kind}, ptr {at}, align {size}")
-        place = f.value(f"getelementptr i8, ptr {to}, i64 {k * size}")
-        f.line(f"store {kind} {one}, ptr {place}, align {size}")
+        location = f.value(f"getelementptr i8, ptr {to}, i64 {k * size}")
+        f.line(f"store {kind} {one}, ptr {location}, align {size}")

@@ -1,0 +1,320 @@
+"""Native loops that call a kernel many times: over runs of sorted items, and step after step."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from archimedes.backends.llvm.lowering.assembler import Function, Module
+from archimedes.backends.llvm.lowering.memory import ALIGNMENT, Spelling
+from archimedes.backends.llvm.lowering.prologue import add_guarded
+from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target
+from archimedes.backends.llvm.runtime.pointers import checked_pointers, data_pointer
+
+if TYPE_CHECKING:
+    from archimedes.backends.llvm.runtime.kernel import Kernel
+
+__all__ = ["Runs", "repeat_text", "repeating", "runs_text"]
+
+RUNS = "arc_runs"
+#: Parameters of the native function: pointers and numbers, in this order.
+POINTERS = "kernel shared offsets rows keys items results places done"
+NUMBERS = "sequences steps row_bytes total result_bytes inputs room lanes"
+
+#: Of rows, items, results, places and done; and of those that change from call to call.
+_DTYPES = (*[np.dtype(np.float64)] * 3, *[np.dtype(np.int64)] * 2)
+_MOVING = (_DTYPES[0], *_DTYPES[3:])
+
+
+def _item(f: Function, kind: str, base: str, index: str) -> str:
+    """Load an item of an array."""
+    at = f.value(f"getelementptr {kind}, ptr {base}, i64 {index}")
+    return f.value(f"load {kind}, ptr {at}, align 8")
+
+
+def _further(f: Function, base: str, index: str, size: str) -> str:
+    """Return the address of item ``index`` of items of a size in bytes."""
+    offset = f.value(f"mul i64 {index}, {size}")
+    return f.value(f"getelementptr i8, ptr {base}, i64 {offset}")
+
+
+def _tables(f: Function) -> None:
+    """Make the tables of pointers; what a run's instances share lies behind row and items."""
+    f.line("%in = alloca ptr, i64 %inputs, align 8")
+    f.line("%out = alloca ptr, align 8")
+    f.line(f"%values = alloca i8, i64 %room, align {ALIGNMENT}")
+    f.line("%following = getelementptr i8, ptr %in, i64 16")
+    f.line("%most = sub i64 %lanes, 1")
+    f.line("%whole = sub i64 0, %lanes")
+    with f.loop(2, "%inputs") as loop:
+        number = f.value(f"sub i64 {loop.counter}, 2")
+        offset = _item(f, "i64", "%offsets", number)
+        at = f.value(f"getelementptr i8, ptr %values, i64 {offset}")
+        f.line(f"store ptr {at}, ptr {_further(f, '%in', loop.counter, '8')}, align 8")
+
+
+def _search(f: Function, row: str, done: str) -> str:
+    """Return how many items lie up to the key of a row, ``done`` of which are known to."""
+    key = f.value(f"load double, ptr {_further(f, '%keys', row, '%row_bytes')}, align 8")
+    limit, end = f.value(f"fmul double {key}, %sign"), f.label()
+    with f.loop(done, "%total") as search:
+        item = _item(f, "double", "%items", search.counter)
+        signed, more = f.value(f"fmul double {item}, %sign"), f.label()
+        f.fork(f.value(f"fcmp ole double {signed}, {limit}"), more, end)
+        f.start(more)
+    f.jump(end)
+    return search.counter
+
+
+def _compute(f: Function, row: str, results: str, done: str, stop: str) -> str:
+    """Call the kernel for the items from done to stop, all of one row; return its status."""
+    second = f.value("getelementptr i8, ptr %in, i64 8")
+    f.line(f"store ptr {_further(f, '%rows', row, '%row_bytes')}, ptr %in, align 8")
+    f.line(f"store ptr {_further(f, '%items', done, '8')}, ptr {second}, align 8")
+    f.line(f"store ptr {_further(f, results, done, '%result_bytes')}, ptr %out, align 8")
+    before, share, run = f.block, f.label(), f.label()
+    f.fork(f.value("icmp eq ptr %shared, null"), run, share)
+    f.start(share)
+    shared = f.value("call i32 %shared(ptr %in, ptr %following)")
+    f.jump(run)
+    failed = f.phi("i32", ("0", before), (shared, share))
+    # Whole tiles are quicker: what is behind the run is overwritten by the next one.
+    more = f.value(f"sub i64 {stop}, {done}")
+    grown = f.value(f"add i64 {more}, %most")
+    tiles = f.value(f"and i64 {grown}, %whole")
+    left = f.value(f"sub i64 %total, {done}")
+    fits = f.value(f"icmp sle i64 {tiles}, {left}")
+    count = f.value(f"select i1 {fits}, i64 {tiles}, i64 {more}")
+    found = f.value(f"call i32 %kernel(ptr %in, ptr %out, i64 0, i64 {count})")
+    return f.value(f"or i32 {failed}, {found}")
+
+
+def _rows(f: Function, sequence: str, status: str) -> str:
+    """Go along the rows of a sequence; return the status."""
+    location = _item(f, "i64", "%places", sequence)
+    results = _further(f, "%results", f.value(f"mul i64 {location}, %total"), "%result_bytes")
+    first = f.value(f"mul i64 {sequence}, %steps")
+    state = [("i64", _item(f, "i64", "%done", sequence)), ("i32", status)]
+    with f.loop(0, "%steps", state) as step:
+        done, status = step.carried
+        row = f.value(f"add i64 {first}, {step.counter}")
+        stop = _search(f, row, done)
+        before, some, after = f.block, f.label(), f.label()
+        f.fork(f.value(f"icmp sgt i64 {stop}, {done}"), some, after)
+        f.start(some)
+        both = f.value(f"or i32 {_compute(f, row, results, done, stop)}, {status}")
+        made = f.block
+        f.jump(after)
+        step.next = [stop, f.phi("i32", (status, before), (both, made))]
+    done, status = step.carried
+    f.line(f"store i64 {done}, ptr {_further(f, '%done', sequence, '8')}, align 8")
+    return status
+
+
+def runs_text(target: Target) -> str:
+    """Write the loop over sequences and rows, for all kernels."""
+    module = Module(Spelling(1), target)
+    parameters = [f"ptr %{x}" for x in POINTERS.split()] + [f"i64 %{x}" for x in NUMBERS.split()]
+    signature = f"{', '.join(parameters)}, double %sign"
+    f = Function(module, f"define internal i32 @run({signature}) noinline")
+    _tables(f)
+    with f.loop(0, "%sequences", [("i32", "0")]) as sequence:
+        sequence.next = [_rows(f, sequence.counter, sequence.carried[0])]
+    f.finish(f"ret i32 {sequence.carried[0]}")
+    add_guarded(module, RUNS, signature, "run")
+    return module.text()
+
+
+@lru_cache(maxsize=1)
+def _native_runs() -> Any:
+    target = host_target(None)
+    code = NativeCode(target.compile(runs_text(target)), RUNS)
+    numbers = [ctypes.c_int64] * len(NUMBERS.split())
+    pointers = [ctypes.c_void_p] * len(POINTERS.split())
+    return code.function(*pointers, *numbers, ctypes.c_double)
+
+
+class Runs:
+    """``kernel(row, item) -> result`` over sequences: see ``function.batching.sorted_runs``."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        batched = (False, True)
+        self.address, self.shared, sizes = kernel.batch_addresses(batched)
+        self.lanes = kernel.lanes_of(batched)
+        self.kernel = kernel  # holds the code
+        rounded = [-(-size // ALIGNMENT) * ALIGNMENT for size in sizes]
+        self.offsets = np.cumsum([0, *rounded], dtype=np.int64)
+
+    def along(
+        self, key: int, rows: np.ndarray, done: np.ndarray
+    ) -> Callable[[int, np.ndarray, float, np.ndarray], None]:
+        """Return ``f(steps, items, sign, results)`` for one sequence, in memory that stays.
+
+        Its rows are the first ``steps`` of ``rows`` (s, width); ``done`` (1,) is moved on, and
+        results (m, n) of items (m,) are filled in.
+        """
+        width, size = self.kernel.inputs[0].size, self.kernel.outputs[0].size
+        locations = np.zeros(1, np.int64)
+        given, where, behind = checked_pointers(
+            "run", (rows, locations, done), _MOVING, (rows.size, 1, 1)
+        )
+        row_bytes, result_bytes = width * rows.itemsize, size * rows.itemsize
+        first = (self.address, self.shared or None, data_pointer(self.offsets), given)
+        keys = given + key * rows.itemsize
+        tables, room = 1 + len(self.offsets), int(self.offsets[-1]) + 1
+        function, lanes, kinds = _native_runs(), self.lanes, _DTYPES[1:3]
+        held = (rows, locations, done)
+
+        def run(
+            steps: int, items: np.ndarray, sign: float, results: np.ndarray, _: object = held
+        ) -> None:
+            total = len(items)
+            of_items, to = checked_pointers("run", (items, results), kinds, (total, total * size))
+            status = function(
+                *(*first, keys, of_items, to, where, behind, 1, steps, row_bytes, total),
+                *(result_bytes, tables, room, lanes, sign),
+            )
+            if status:
+                self.kernel._finish(status)
+
+        return run
+
+    def bound(
+        self, key: int, items: np.ndarray, sign: float, results: np.ndarray
+    ) -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
+        """Return ``f(rows, places, done)``, which computes the results of items that have a row.
+
+        What stays the same from call to call is checked here, once.
+        """
+        width, size = self.kernel.inputs[0].size, self.kernel.outputs[0].size
+        instances, total, _ = results.shape
+        to = checked_pointers(
+            "run", (items, results), _DTYPES[1:3], (total, instances * total * size)
+        )
+        shift = key * items.itemsize
+        first = (self.address, self.shared or None, data_pointer(self.offsets))
+        last = (
+            width * items.itemsize,
+            total,
+            size * results.itemsize,
+            1 + len(self.offsets),
+            int(self.offsets[-1]) + 1,
+            self.lanes,
+            sign,
+        )
+        function = _native_runs()
+
+        def run(rows: np.ndarray, locations: np.ndarray, done: np.ndarray) -> None:
+            sequences, steps, _ = rows.shape
+            sizes = (sequences * steps * width, sequences, sequences)
+            given, *where = checked_pointers("run", (rows, locations, done), _MOVING, sizes)
+            status = function(*first, given, given + shift, *to, *where, sequences, steps, *last)
+            if status:
+                self.kernel._finish(status)
+
+        return run
+
+
+REPEAT = "arc_repeat"
+PARAMETERS = "ptr %kernel, ptr %in, ptr %out, ptr %counts, i64 %carry, i64 %most, i64 %row_bytes"
+
+
+def _slot(f: Function, table: str, number: str) -> str:
+    """Return the address of an entry in a table of pointers."""
+    return f.value(f"getelementptr ptr, ptr {table}, i64 {number}")
+
+
+def _flag(f: Function, behind: int) -> str:
+    """Read the truth value whose address lies so far behind the state's in the outputs."""
+    number = f.value(f"add i64 %carry, {behind}")
+    where = f.value(f"load ptr, ptr {_slot(f, '%out', number)}, align 8")
+    return f.value(f"load i8, ptr {where}, align 1")
+
+
+def _swap(f: Function) -> None:
+    """Make the state that was put out the one that is read."""
+    with f.loop(0, "%carry") as loop:
+        a, b = _slot(f, "%in", loop.counter), _slot(f, "%out", loop.counter)
+        x, y = (f.value(f"load ptr, ptr {at}, align 8") for at in (a, b))
+        f.line(f"store ptr {y}, ptr {a}, align 8")
+        f.line(f"store ptr {x}, ptr {b}, align 8")
+
+
+def _written(f: Function) -> None:
+    """Write the loop; it ends where the kernel fails, does not go on, or has filled all rows."""
+    head, fine, more, fail = (f.label() for _ in range(4))
+    before = f.block
+    f.jump(head)
+    at = len(f.lines)
+    calls, filled = f.value(""), f.value("")
+    status = f.value("call i32 %kernel(ptr %in, ptr %out)")
+    f.fork(f.value(f"icmp eq i32 {status}, 0"), fine, fail)
+    f.start(fine)
+    _swap(f)
+    made = f.value(f"zext i8 {_flag(f, 1)} to i64")
+    row = _slot(f, "%out", "%carry")
+    location = f.value(f"load ptr, ptr {row}, align 8")
+    moved = f.value(f"mul i64 {made}, %row_bytes")
+    further = f.value(f"getelementptr i8, ptr {location}, i64 {moved}")
+    f.line(f"store ptr {further}, ptr {row}, align 8")
+    called, full = f.value(f"add i64 {calls}, 1"), f.value(f"add i64 {filled}, {made}")
+    going = f.value(f"icmp ne i8 {_flag(f, 2)}, 0")
+    room = f.value(f"icmp slt i64 {full}, %most")
+    last = f.block
+    f.fork(f.value(f"and i1 {going}, {room}"), head, more)
+    for k, (name, new) in enumerate(((calls, called), (filled, full))):
+        f.lines[at + k] = f"  {name} = phi i64 [0, %{before}], [{new}, %{last}]"
+    f.start(more)
+    second = f.value("getelementptr i64, ptr %counts, i64 1")
+    f.line(f"store i64 {called}, ptr %counts, align 8")
+    f.line(f"store i64 {full}, ptr {second}, align 8")
+    f.line("ret i32 0")
+    f.start(fail)
+    f.finish(f"ret i32 {status}")
+
+
+def repeat_text(target: Target) -> str:
+    """Write the loop, for all kernels."""
+    module = Module(Spelling(1), target)
+    f = Function(module, f"define internal i32 @run({PARAMETERS}) noinline")
+    _written(f)
+    add_guarded(module, REPEAT, PARAMETERS, "run")
+    return module.text()
+
+
+@lru_cache(maxsize=1)
+def _native_repeat() -> Any:
+    target = host_target(None)
+    code = NativeCode(target.compile(repeat_text(target)), REPEAT)
+    kinds = [ctypes.c_void_p] * 4 + [ctypes.c_int64] * 3
+    return code.function(*kinds)
+
+
+def repeating(
+    kernel: Kernel, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], carry: int
+) -> Callable[[np.ndarray], tuple[int, int]]:
+    """Return ``f(rows)``: how often the kernel was called, and how many rows it has filled."""
+    function = _native_repeat()
+    read = np.array([*map(data_pointer, inputs)], np.uint64)
+    state, flags = ([*map(data_pointer, some)] for some in (outputs[:carry], outputs[carry:]))
+    written = np.array([*state, 0, *flags], np.uint64)
+    # Those that native code changes.
+    reads, writes, counts = read.copy(), written.copy(), np.zeros(2, np.int64)
+    tables = [*map(data_pointer, (reads, writes, counts))]
+    # Held: the memory that pointers lead to.
+    held = (kernel, inputs, outputs)
+
+    def run(rows: np.ndarray, _: object = held) -> tuple[int, int]:
+        reads[:], writes[:] = read, written
+        writes[carry] = data_pointer(rows)
+        status = function(kernel.address, *tables, carry, len(rows), rows.strides[0])
+        if status:
+            kernel._finish(status)
+        calls, filled = counts.tolist()
+        return calls, filled
+
+    return run

@@ -1,0 +1,100 @@
+"""What is counted about a graph before code is written: cost, callbacks, what a batch shares.
+
+Nothing else of the lowering is imported here, so that code from the disk runs without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from archimedes.backends.work import EVERYTHING, operations
+from archimedes.graph.ops import ARITY, BLOCK, CONST, INPUT, OUT, REGION
+from archimedes.graph.passes import with_outputs
+from archimedes.graph.program import Graph
+
+__all__ = ["BUDGET", "Safepoint", "cost", "fixed_nodes", "has_host", "safepoint_of"]
+
+
+def has_host(g: Graph) -> bool:
+    """Tell whether a graph calls back into Python, in bodies too."""
+    return bool(g.effects())
+
+
+def cost(g: Graph, known: dict[int, int]) -> int:
+    """Count the operations of a graph and of the bodies in it. ``known`` caches by identity."""
+    found = known.get(id(g))
+    if found is None:
+        live = g.live()
+        plain = sum(g.op[i] not in (CONST, INPUT, OUT) for i in live)
+        inner = sum(cost(b, known) for i in live if i in g.regions for b in g.regions[i].bodies)
+        found = known[id(g)] = plain + inner
+    return found
+
+
+#: Fewer shared operations than this are not worth a call of their own.
+WORTH = 4
+
+
+def fixed_nodes(g: Graph, varies: Sequence[bool]) -> list[int]:
+    """Return the nodes on the border between what varies and what does not, by dtype.
+
+    ``varies`` tells which inputs differ from instance to instance. Empty where next to nothing
+    is shared, and for graphs with callbacks, which are called once per instance.
+    """
+    if has_host(g) or (all(varies) and not g.regions and not _of_constants(g)):
+        return []
+    live = g.live()
+    moving = bytearray(len(g.op))
+    border: set[int] = set()
+    for i in live:
+        code = g.op[i]
+        if code == INPUT:
+            moving[i] = varies[g.a[i]]
+        elif code not in (CONST, BLOCK):
+            operands = list(g.operands(i))
+            if any(moving[j] for j in operands):
+                moving[i] = 1
+                border.update(j for j in operands if not moving[j])
+    border.update(i for i in g.outputs if not moving[i])
+    fixed = [i for i in border if g.op[i] not in (BLOCK, CONST, INPUT, REGION)]
+    if cost(with_outputs(g, fixed), {}) < WORTH and not _has_region(g, fixed):
+        return []
+    return sorted(fixed, key=lambda i: (g.dtype[i], i))
+
+
+def _of_constants(g: Graph) -> bool:
+    """Tell whether some node reads nothing but constants, of a graph without regions."""
+    op = np.array(g.op)
+    arity, fixed = np.array(ARITY)[op], (op == CONST) | (op == BLOCK)
+    still = arity > 0
+    for k, operands in enumerate((g.a, g.b, g.c)):
+        reads = arity > k
+        still[reads] &= fixed[np.array(operands)[reads]]
+    return bool(still.any())
+
+
+def _has_region(g: Graph, ids: Sequence[int]) -> bool:
+    return any(g.op[i] == OUT for i in ids)
+
+
+#: Operations between two safepoints; what makes no more of them has none.
+BUDGET = 1 << 20
+
+
+class Safepoint(NamedTuple):
+    """After how many steps a loop looks up, and how many operations one of them has, at least."""
+
+    steps: int
+    work: int
+
+
+def safepoint_of(length: int, *bodies: Graph) -> Safepoint | None:
+    """Return the safepoint of a loop over these bodies; None where it is over soon anyway."""
+    most = sum(operations(body, EVERYTHING) for body in bodies)
+    if length * most <= BUDGET:
+        return None
+    work = max(1, sum(operations(body, rounds=1) for body in bodies))
+    return Safepoint(1 if most > BUDGET else max(1, BUDGET // work), work)
