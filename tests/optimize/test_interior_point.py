@@ -9,7 +9,7 @@ from archimedes.optimize import AtPlaces, OptimalControl, Status, minimize
 from archimedes.optimize.problems.blocks import Block
 from archimedes.optimize.problems.evaluation import Evaluator, Structure
 from archimedes.optimize.solvers import ipopt
-from archimedes.optimize.solvers.interior_point.banded_system import BandedSystem, Care, chain_of
+from archimedes.optimize.solvers.interior_point.banded_system import BandedSystem, find_chain
 from archimedes.optimize.solvers.interior_point.native_loops import native_loops
 
 
@@ -40,10 +40,10 @@ def test_banded_systems_against_dense_ones(touching):
     structure = evaluator.structure
     free = np.ones(n + touching, dtype=bool)
     free[[4, 11]] = False
-    chain = chain_of(structure.patterns, free, None)
+    chain = find_chain(structure.patterns, free, None)
     assert chain.border.size == touching
     system = BandedSystem(structure, chain, native_loops())
-    assert system.width <= 2
+    assert system.sizes.width <= 2
     rng = np.random.default_rng(0)
     x, lam = rng.normal(size=n + touching), rng.normal(size=structure.m)
     entries, curvature = evaluator.slopes(x)[1], evaluator.curvature(x, 1.0, lam)
@@ -52,14 +52,14 @@ def test_banded_systems_against_dense_ones(touching):
     H = structure.hess_matrix(curvature).toarray()[np.ix_(kept, kept)]
     D = np.where(np.arange(structure.m) % 3 == 0, 0.5, 0.0)
     system.take_jacobian(evaluator.slope_parts(x)[1])
-    system.load(evaluator.curvature_parts(x, 1.0, lam))
+    system.take_hessian(evaluator.curvature_parts(x, 1.0, lam))
     r, rc = rng.normal(size=kept.size), rng.normal(size=structure.m)
     for shift in (0.0, 0.3, 5.0, 100.0):
         diagonal = np.full(kept.size, shift)
         K = np.block([[H + np.diag(diagonal), A.T], [A, -np.diag(D)]])
         negative = int(np.sum(np.linalg.eigvalsh(K) < 0))
         assert system.factor(diagonal, D) == (negative == structure.m)
-    dx, dlam, left = system.solve(r, rc, Care.REFINED)
+    dx, dlam, left = system.solve(r, rc)
     assert left < 1e-6
     np.testing.assert_allclose(
         np.concatenate([dx, dlam]), np.linalg.solve(K, np.concatenate([r, rc])), atol=1e-7

@@ -11,9 +11,10 @@ from scipy.linalg import cho_solve_banded, cholesky_banded
 
 from archimedes.optimize.problems.blocks import Block
 from archimedes.optimize.problems.evaluation import Evaluator, Structure
-from archimedes.optimize.solvers.interior_point.band_loops import PANEL
-from archimedes.optimize.solvers.interior_point.banded_system import BandedSystem, Care, chain_of
-from archimedes.optimize.solvers.interior_point.native_loops import native_loops
+from archimedes.optimize.solvers.interior_point.band_loops import PANEL, Rows, Sizes
+from archimedes.optimize.solvers.interior_point.banded_system import BandedSystem, find_chain
+from archimedes.optimize.solvers.interior_point.native_loops import flatten, native_loops
+from archimedes.optimize.solvers.interior_point.point_loops import Sides, Variables
 
 
 @pytest.fixture(scope="module")
@@ -33,31 +34,31 @@ def band(n: int, width: int, seed: int = 0) -> np.ndarray:
     return low
 
 
-def stored(low: np.ndarray) -> tuple[np.ndarray, int, int]:
-    """Return it as the loops keep it, with its numbers of columns and rows."""
+def store(low: np.ndarray) -> tuple[np.ndarray, Sizes]:
+    """Return it as the loops store it, with its sizes."""
     width, n = low.shape[0] - 1, low.shape[1]
     ld, kept = -(-(width + PANEL + 8) // 8) * 8, -(-n // PANEL) * PANEL
     K = np.zeros((kept, ld))
     K[:n, : width + 1] = low.T
     K[n:, 0] = 1.0
-    return K, kept, ld
+    return K, Sizes(n, 0, kept, width, ld, kept + ld + 8)
 
 
 @pytest.mark.parametrize(("n", "width"), [(1, 0), (3, 0), (4, 3), (7, 2), (50, 9), (61, 17)])
 def test_factors_and_solutions(loops, n, width):
     low = band(n, width)
-    K, kept, ld = stored(low)
-    inverse, x = np.zeros(kept), np.zeros(kept + ld + 8)
+    K, sizes = store(low)
+    inverse, x = np.zeros(sizes.nc), np.zeros(sizes.nv)
     right = np.random.default_rng(1).normal(size=n)
     x[:n] = right
-    assert loops.band_factor(K, inverse, kept, width, ld) == 0
+    assert loops.factor_band(K, inverse, *sizes) == 0
     expected = cholesky_banded(low, lower=True)
     for t in range(width + 1):
         np.testing.assert_allclose(K[: n - t, t], expected[t, : n - t], rtol=1e-13, atol=1e-14)
     assert not K[:, width + 1 :].any()
-    loops.band_solve(K, inverse, x, kept, width, ld)
+    loops.solve_band(K, inverse, *sizes, x)
     np.testing.assert_allclose(x[:n], cho_solve_banded((expected, True), right), rtol=1e-12)
-    assert not x[kept:].any()
+    assert not x[sizes.nc :].any()
 
 
 @pytest.mark.parametrize("where", [0, 5, 10])
@@ -65,9 +66,8 @@ def test_factors_and_solutions(loops, n, width):
 def test_a_matrix_that_is_not_definite_is_told(loops, where, bad):
     low = band(11, 2)
     low[0, where] = bad
-    K, kept, ld = stored(low)
-    inverse = np.zeros(kept)
-    assert loops.band_factor(K, inverse, kept, 2, ld) == where + 1
+    K, sizes = store(low)
+    assert loops.factor_band(K, np.zeros(sizes.nc), *sizes) == where + 1
 
 
 def test_entries_listed_twice_are_added():
@@ -80,7 +80,7 @@ def test_entries_listed_twice_are_added():
     structure = Structure([b.patterns(()) for b in blocks], 4, 3)
     evaluator = Evaluator(blocks, structure, ())
     free = np.array([True, True, False, True])
-    chain = chain_of(structure.patterns, free, np.arange(4.0))
+    chain = find_chain(structure.patterns, free, np.arange(4.0))
     system = BandedSystem(structure, chain, native_loops())
     x = np.array([0.3, -1.2, 0.7, 2.0])
     entries = evaluator.slopes(x)[1]
@@ -88,19 +88,19 @@ def test_entries_listed_twice_are_added():
     system.take_jacobian(evaluator.slope_parts(x)[1], scale)
     A = scale[:, None] * structure.jac_matrix(entries).toarray()[:, chain.band]
     lam = np.array([0.1, 0.2, -0.4])
-    np.testing.assert_allclose(system.transposed(lam), A.T @ lam, rtol=1e-14, atol=1e-16)
+    np.testing.assert_allclose(system.multiply_transpose(lam), A.T @ lam, rtol=1e-14, atol=1e-16)
     # The unknown that is held has no column in A, but a multiplier.
-    held = system.held(evaluator.slope_parts(x)[1], lam)
+    held = system.multiply_held(evaluator.slope_parts(x)[1], lam)
     expected = np.where(free, 0.0, structure.jac_matrix(entries).T @ lam)
     np.testing.assert_allclose(held, expected, rtol=1e-14)
-    system.load()
+    system.take_hessian()
     D = np.array([0.5, 0.1, 1.0])
     assert system.factor(np.ones(3), D)
     r, rc = np.array([1.0, 2.0, 3.0]), np.array([-1.0, 0.5, 0.2])
     K = np.block([[np.eye(3), A.T], [A, -np.diag(D)]])
     expected = np.linalg.solve(K, np.concatenate([r, rc]))
     np.testing.assert_allclose(
-        np.concatenate(system.solve(r, rc, Care.PLAIN)[:2]), expected, rtol=1e-11
+        np.concatenate(system.solve(r, rc, refined=False)[:2]), expected, rtol=1e-11
     )
 
 
@@ -111,8 +111,9 @@ def test_logarithms_of_distances(loops):
     dw, new, x, d, out = np.zeros(300), np.zeros(300), np.zeros(300), np.zeros(300), np.zeros(5)
 
     def move(w: np.ndarray) -> list[float]:
-        static = (at, dw, at, edge, away, 300, 300, 300, 300)
-        loops.trial(*static, w, dw, 0.0, new, x, d, out)
+        variables = Variables(at, dw, at, 300, 0, 300, 0)
+        point = flatten(variables, Sides(at, edge, away, 300))
+        loops.move_point(*point, w, dw, 0.0, new, x, d, out)
         return out.tolist()
 
     product, power, outside, largest, _ = move(w)
@@ -128,16 +129,19 @@ def test_numbers_that_are_not_finite_are_seen(loops):
     pull, room, out = np.zeros(2), np.zeros(2), np.zeros(5)
     for bad in (math.nan, math.inf, -math.inf):
         gradient = np.array([1.0, bad])
-        static = (none, numbers, starts, numbers, numbers, one)
+        variables, sides = (
+            Variables(numbers, none, numbers, 2, 0, 2, 0),
+            Sides(numbers, one, one, 0),
+        )
         arrays = (gradient, none, none, none, pull, room, out)
-        loops.balance(*static, 0, 2, 0, 0, *arrays)
+        loops.measure_balance(*flatten(variables, sides, Rows(none, numbers, starts, 0)), *arrays)
         assert not math.isfinite(out[0])
 
 
 def test_bound_arrays_are_held_and_checked(loops):
     """A bound function holds its arrays, and refuses those that native code would misread."""
     numbers = np.ones(64)  # whole vectors, as it writes no others
-    clear = loops.zeros.bind(numbers)
+    clear = loops.set_zero.bind(numbers)
     other = sys.getrefcount(numbers)
     assert clear(64) == 0
     np.testing.assert_array_equal(numbers, np.zeros(64))
@@ -145,6 +149,6 @@ def test_bound_arrays_are_held_and_checked(loops):
     assert sys.getrefcount(numbers) == other - 1
     for wrong in (np.ones(3, np.float32), np.ones(6)[::2]):
         with pytest.raises(ValueError, match="must be C-contiguous float64"):
-            loops.zeros.bind(wrong)
+            loops.set_zero.bind(wrong)
     with pytest.raises(ValueError, match="argument"):
-        loops.zeros(numbers)
+        loops.set_zero(numbers)

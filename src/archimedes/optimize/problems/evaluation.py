@@ -17,7 +17,7 @@ import numpy as np
 
 from archimedes.optimize.problems.blocks import Block, BlockPatterns
 
-__all__ = ["Evaluator", "Structure", "all_finite", "summed"]
+__all__ = ["Evaluator", "Structure", "all_finite", "sum_by_index"]
 
 
 _NONE = np.zeros(0)
@@ -119,11 +119,11 @@ class Evaluator:
                 y = self.blocks[0].values(x, self.args)[0]
                 self._values = y.item(0), y[1:]
             else:
-                self._values = self._summed_values(x)
+                self._values = self._sum_values(x)
             self._count("values", start)
         return self._values
 
-    def _summed_values(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+    def _sum_values(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         total, parts = 0.0, []
         for block in self.blocks:
             y = block.values(x, self.args)
@@ -131,7 +131,7 @@ class Evaluator:
             parts.append(block.constraints.of(y))
         flat = _joined(parts)
         if not self._single:
-            flat = summed(self._rows, flat, self.structure.m)
+            flat = sum_by_index(self._rows, flat, self.structure.m)
         return total, flat
 
     def slopes(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -153,7 +153,7 @@ class Evaluator:
             every = zip(self.structure.patterns, parts)
             whole = _joined([p.objective_columns.of(part) for p, part in every])
             if not self.structure.full_gradient:
-                whole = summed(self.structure.gradient_at, whole, self.structure.n)
+                whole = sum_by_index(self.structure.gradient_at, whole, self.structure.n)
             # Without constraints their Jacobian has no entries.
             self._slopes, self._entries = (whole, parts), None if self.structure.m else _NONE
             self._count("slopes", start)
@@ -184,10 +184,10 @@ class Evaluator:
         count.seconds += time.perf_counter() - start
 
 
-def summed(places: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
-    """Return (size,): for each place the sum of the values there."""
+def sum_by_index(index: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
+    """Return (size,): for each index the sum of its values."""
     # Of no values NumPy would count integers.
-    return np.bincount(places, values, minlength=size) if places.size else np.zeros(size)
+    return np.bincount(index, values, minlength=size) if index.size else np.zeros(size)
 
 
 def all_finite(values: np.ndarray) -> bool:

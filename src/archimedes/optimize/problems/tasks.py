@@ -1,7 +1,4 @@
-"""What a solver is given and what it gives back, as plain vectors.
-
-Ctrl-C while foreign code calls back: noted, never raised where nobody could catch it.
-"""
+"""What a solver is given and what it gives back, as plain vectors."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +15,7 @@ import numpy as np
 from archimedes.optimize.problems.evaluation import Evaluator
 from archimedes.optimize.problems.results import Iteration, Status
 
-__all__ = ["Answer", "Monitor", "Settings", "Task", "noting_interrupts", "violation"]
+__all__ = ["Answer", "Monitor", "Settings", "Task", "violation"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +44,13 @@ class Settings:
                 raise ValueError(f"options[{name!r}] = {value!r} must be a positive number")
         return cls(None if maxiter is None else int(maxiter), maxtime, float(tol), given)
 
+    def after(self, iterations: int) -> Settings | None:
+        """Return the settings for going on after so many iterations, None if none are left."""
+        if self.maxiter is None:
+            return self
+        left = self.maxiter - iterations
+        return replace(self, maxiter=left) if left > 0 else None
+
 
 @dataclass
 class Task:
@@ -70,8 +74,9 @@ class Task:
     kernel: Callable[..., Any] | None = None
     order: np.ndarray | None = None
 
-    def violation(self, x: np.ndarray, g: np.ndarray) -> float:
-        """Return the largest violation of a constraint or bound."""
+    def violation(self, x: np.ndarray, g: np.ndarray | None = None) -> float:
+        """Return the largest violation of a constraint or bound at x, where they are ``g``."""
+        g = self.evaluator.values(x)[1] if g is None else g
         return max(violation(g, self.low, self.high), violation(x, self.lower, self.upper))
 
 
@@ -141,6 +146,29 @@ class Monitor:
         if self.best is None or rank <= self._rank:
             self.best, self._rank = x.copy(), rank
 
+    @contextmanager
+    def note_interrupts(self) -> Iterator[None]:
+        """Have Ctrl-C tell the monitor to stop; pressed again, it raises as ever.
+
+        Python raises KeyboardInterrupt wherever the main thread happens to be, which may be in a
+        callback of foreign code, before anything there can catch it. A handler that the user has
+        set stays.
+        """
+        main = threading.current_thread() is threading.main_thread()
+        if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+            yield
+            return
+
+        def note(*_: object) -> None:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            self.failed(KeyboardInterrupt())
+
+        signal.signal(signal.SIGINT, note)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
     def late(self) -> bool:
         """Whether the limit of time has passed."""
         return self.maxtime is not None and time.perf_counter() - self.began > self.maxtime
@@ -156,26 +184,3 @@ class Monitor:
         except KeyboardInterrupt as stop:
             self.failed(stop)
             return True
-
-
-@contextmanager
-def noting_interrupts(monitor: Monitor) -> Iterator[None]:
-    """Have Ctrl-C tell the monitor to stop; pressed again, it raises as ever.
-
-    Python raises KeyboardInterrupt wherever the main thread happens to be, which may be in a
-    callback before anything there can catch it. A handler that the user has set stays.
-    """
-    main = threading.current_thread() is threading.main_thread()
-    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield
-        return
-
-    def note(*_: Any) -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        monitor.failed(KeyboardInterrupt())
-
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)

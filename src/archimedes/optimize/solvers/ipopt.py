@@ -23,7 +23,7 @@ import numpy as np
 from archimedes.installation import install_command
 from archimedes.optimize.problems.evaluation import all_finite
 from archimedes.optimize.problems.results import Status
-from archimedes.optimize.problems.tasks import Answer, Task, noting_interrupts
+from archimedes.optimize.problems.tasks import Answer, Task
 from archimedes.system.c_library import find_library
 
 __all__ = ["Callbacks", "library", "solve", "solving"]
@@ -294,7 +294,7 @@ def solve(task: Task) -> Answer:
             _set_options(lib, problem, _options(task))
             lib.SetIntermediateCallback(problem, calls.entries["intermediate"])
             outs = (x, g, f, lam_g, z_low, z_high)
-            with noting_interrupts(task.monitor):
+            with task.monitor.note_interrupts():
                 code = lib.IpoptSolve(problem, *(_pointer(a) for a in outs), None)
         finally:
             lib.FreeIpoptProblem(problem)

@@ -9,7 +9,7 @@ import numpy as np
 
 from archimedes.optimize.problems.optimality import LEAST, Optimality, check_optimality
 from archimedes.optimize.problems.results import Status
-from archimedes.optimize.problems.tasks import Answer, Task, noting_interrupts, violation
+from archimedes.optimize.problems.tasks import Answer, Task, violation
 from archimedes.optimize.problems.unboundedness import Runaway
 
 __all__ = ["CHAINED", "check_method", "solve_task"]
@@ -99,9 +99,9 @@ def _answered(task: Task, method: str) -> Answer:
         answer.details = answer.details or "by method='ipm': more equations than free unknowns"
     if answer.status.success or not task.low.size:
         return answer
-    from archimedes.optimize.solvers.interior_point.restoration import judged
+    from archimedes.optimize.solvers.interior_point.restoration import check_feasibility
 
-    answer, feasible = judged(task, answer)
+    answer, feasible = check_feasibility(task, answer)
     if feasible is None or answer.status is Status.ITERATION_LIMIT:
         return answer
     again = _solved_elsewhere(replace(task, start=feasible, lam_g=None, lam_x=None), method)
@@ -196,7 +196,7 @@ def _solved_elsewhere(task: Task, method: str) -> Answer:
 
 def _by_kernel(task: Task) -> Answer:
     assert task.kernel is not None
-    with noting_interrupts(task.monitor):
+    with task.monitor.note_interrupts():
         found = task.kernel(task.start, (task.lower, task.upper, task.low, task.high))
     status, count = Status(int(found.status)), int(found.iterations)
     monitor, x = task.monitor, found.x

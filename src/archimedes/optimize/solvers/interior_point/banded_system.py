@@ -1,12 +1,4 @@
-"""Unknowns in the order of a chain, so that matrices of a problem are narrow bands.
-
-Two unknowns are neighbours if some block's function takes both. A few that touch everything (final
-time, parameters) are the *border*: they are kept out of the band. The others are ordered as the
-task says (time), or by reverse Cuthill-McKee.
-
-Where the entries of a block's derivatives are, in tables: nothing is listed entry by entry.
-
-The linear systems of an interior-point method, by banded Cholesky factors.
+"""The linear systems of an interior-point method, by banded Cholesky factors.
 
 Symbols: H (n, n) the Lagrangian's Hessian with the barrier's diagonal, A (m, n) the Jacobian, D
 (m,) >= 0 a diagonal, zero for equations:
@@ -18,7 +10,11 @@ With D raised to at least delta, dlam is eliminated: M dx = r + A^T D^-1 rc, M =
 the order of a chain this is a narrow band, and it is positive definite exactly where H is on the
 null space of A, up to delta: that is what the inertia of the whole matrix is asked for. Steps of
 refinement on the system above take the effect of delta away again. Unknowns of the border are
-found by their Schur complement. The loops are native (``band_loops.py``, ``place_loops.py``).
+found by their Schur complement. The loops are native (``band_loops.py``).
+
+A chain: two unknowns are neighbours if some block's function takes both. A few that touch
+everything (final time, parameters) are the *border*, outside the band. The others are ordered as
+the task says (time), or by reverse Cuthill-McKee.
 
 Sources: J. Nocedal, S. Wright, "Numerical optimization" (2nd ed., Springer 2006), sections 16.1,
 17.4 and 19.3; M. Friedlander, D. Orban, "A primal-dual regularized interior-point method for
@@ -28,33 +24,49 @@ convex quadratic programs", Math. Program. Comput. 4, 2012.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum, auto
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 
+from archimedes.function import SparsePattern
 from archimedes.optimize.problems.blocks import BlockPatterns
-from archimedes.optimize.problems.evaluation import Structure, summed
-from archimedes.optimize.solvers.interior_point.band_loops import PANEL
+from archimedes.optimize.problems.evaluation import Structure, sum_by_index
+from archimedes.optimize.solvers.interior_point.band_loops import (
+    PANEL,
+    Correction,
+    Entries,
+    Factors,
+    Rows,
+    Sizes,
+    Spans,
+    System,
+)
+from archimedes.optimize.solvers.interior_point.native_loops import flatten
 
-__all__ = ["BandedSystem", "Care", "Chain", "EntryTable", "chain_of"]
+__all__ = ["BandedSystem", "Chain", "find_chain"]
 
 #: At most this many unknowns are the border.
 BORDER = 40
+#: Rows of A are scaled to sizes between 1 and 100.
+DELTA = 1e-9
+#: Where the first sweep leaves more than this part, there are more than two: so many pairs at most,
+#: until no more than rounding is left.
+ROUGH, SWEEPS, EXACT = 1e-3, 20, 1e-12
 
 
 class Chain(NamedTuple):
     """Numbers of the free unknowns in the band and of those in the border.
 
-    ``place`` (n,) is where an unknown is: 0..nb-1 in the band, nb.. in the border, -1 if fixed.
+    ``position`` (n,) is 0..nb-1 for unknowns in the band, nb.. in the border, -1 for fixed ones.
     """
 
     band: np.ndarray
     border: np.ndarray
-    place: np.ndarray
+    position: np.ndarray
 
 
-def chain_of(
+def find_chain(
     patterns: Sequence[BlockPatterns], free: np.ndarray, order: np.ndarray | None
 ) -> Chain:
     """Return the chain of the unknowns for which ``free`` (n,) holds.
@@ -63,129 +75,103 @@ def chain_of(
     """
     n = free.size
     if order is None:
-        rows, columns = _all_neighbours(patterns, free)
-        border = _busy(rows, columns, n)
-        band = _cuthill_mckee(rows, columns, np.flatnonzero(free & ~border), n)
+        border, band = _order_by_neighbours(patterns, free)
     else:
         border = np.isnan(order)
         band = np.flatnonzero(free & ~border)
         band = band[np.argsort(order[band], kind="stable")]
     outside = np.flatnonzero(free & border)
-    place = np.full(n, -1)
-    place[band] = np.arange(band.size)
-    place[outside] = band.size + np.arange(outside.size)
-    return Chain(band, outside, place)
+    position = np.full(n, -1)
+    position[band] = np.arange(band.size)
+    position[outside] = band.size + np.arange(outside.size)
+    return Chain(band, outside, position)
 
 
-def _all_neighbours(
+def _order_by_neighbours(
     patterns: Sequence[BlockPatterns], free: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return pairs of free unknowns that meet somewhere."""
-    pairs = [_neighbours(p) for p in patterns]
-    rows = np.concatenate([a for a, _ in pairs]) if pairs else np.zeros(0, dtype=np.int64)
-    columns = np.concatenate([b for _, b in pairs]) if pairs else np.zeros(0, dtype=np.int64)
-    kept = free[rows] & free[columns]
-    return rows[kept], columns[kept]
-
-
-def _neighbours(patterns: BlockPatterns) -> tuple[np.ndarray, np.ndarray]:
-    """Return pairs of unknowns with a curvature, or in one constraint."""
-    block, first = patterns.block, patterns.first
-    above, left = gram_pairs(
-        first.rows[patterns.of_constraints], first.columns[patterns.of_constraints]
-    )
-    index = block.index
-    rows = np.concatenate([patterns.hess_rows, index[:, above].ravel()])
-    columns = np.concatenate([patterns.hess_columns, index[:, left].ravel()])
-    return rows, columns
-
-
-def gram_pairs(rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the entries (row >= column) of A^T A, for A with entries at these places."""
-    from scipy.sparse import coo_array
-
-    if not rows.size:
-        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    A = coo_array((np.ones(rows.size), (rows, columns))).tocsr()
-    product = (A.T @ A).tocoo()
-    lower = product.row >= product.col
-    return product.row[lower].astype(np.int64), product.col[lower].astype(np.int64)
-
-
-def _busy(rows: np.ndarray, columns: np.ndarray, n: int) -> np.ndarray:
-    """Tell which unknowns have far more neighbours than most."""
-    count = np.bincount(rows, minlength=n) + np.bincount(columns, minlength=n)
-    usual = float(np.median(count[count > 0])) if np.any(count > 0) else 0.0
-    busy = count > 10.0 * usual + 20.0
-    return busy if np.count_nonzero(busy) <= BORDER else np.zeros(n, dtype=bool)
-
-
-def _cuthill_mckee(rows: np.ndarray, columns: np.ndarray, kept: np.ndarray, n: int) -> np.ndarray:
+    """Return which unknowns are the border, and the band by reverse Cuthill-McKee."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+    n = free.size
+    pairs = [_find_neighbours(p) for p in patterns]
+    rows, columns = (np.concatenate([p[k] for p in pairs] or [_NONE]) for k in (0, 1))
+    both_free = free[rows] & free[columns]
+    rows, columns = rows[both_free], columns[both_free]
+    # Unknowns with far more neighbours than most are the border.
+    count = np.bincount(rows, minlength=n) + np.bincount(columns, minlength=n)
+    usual = float(np.median(count[count > 0])) if np.any(count > 0) else 0.0
+    border = count > 10.0 * usual + 20.0
+    if np.count_nonzero(border) > BORDER:
+        border[:] = False
+    inner = np.flatnonzero(free & ~border)
     number = np.full(n, -1)
-    number[kept] = np.arange(kept.size)
+    number[inner] = np.arange(inner.size)
     inside = (number[rows] >= 0) & (number[columns] >= 0)
     i, j = number[rows[inside]], number[columns[inside]]
-    every = (np.concatenate([i, j]), np.concatenate([j, i]))
-    shape = (kept.size, kept.size)
-    graph = coo_array((np.ones(every[0].size), every), shape=shape).tocsr()
-    return kept[reverse_cuthill_mckee(graph, symmetric_mode=True)]
+    edges = (np.concatenate([i, j]), np.concatenate([j, i]))
+    graph = coo_array((np.ones(2 * i.size), edges), shape=(inner.size, inner.size)).tocsr()
+    return border, inner[reverse_cuthill_mckee(graph, symmetric_mode=True)]
+
+
+_NONE = np.zeros(0, dtype=np.int64)
+
+
+def _find_neighbours(patterns: BlockPatterns) -> tuple[np.ndarray, np.ndarray]:
+    """Return pairs of unknowns with a curvature, or in one constraint: entries of A^T A."""
+    from scipy.sparse import coo_array
+
+    rows, columns = [patterns.hess_rows], [patterns.hess_columns]
+    local, index = patterns.of_constraints, patterns.block.index
+    if local.size:
+        entries = (patterns.first.rows[local], patterns.first.columns[local])
+        A = coo_array((np.ones(local.size), entries)).tocsr()
+        product = (A.T @ A).tocoo()
+        lower = product.row >= product.col
+        rows.append(index[:, product.row[lower]].ravel())
+        columns.append(index[:, product.col[lower]].ravel())
+    return np.concatenate(rows), np.concatenate(columns)
 
 
 class EntryTable:
-    """The patterns of a block as native functions take them (``place_loops.py``)."""
+    """The patterns of a block as native functions take them (``band_loops.py``)."""
 
     def __init__(self, patterns: BlockPatterns) -> None:
-        first, second, block = patterns.first, patterns.second, patterns.block
-        arrays = (block.rows, block.index, first.rows, first.columns, second.rows, second.columns)
-        self._arrays = [np.ascontiguousarray(a, dtype=np.int64) for a in arrays]
-        rows, index, *local = self._arrays
-        self.first, self.second = (rows, index, *local[:2]), (index, *local[2:])
-        places, ny, nz = block.places, block.rows.shape[1], block.index.shape[1]
-        self.first_sizes, self.second_sizes = (places, ny, nz, first.nnz), (places, nz, second.nnz)
-        # In one piece, so that the system can give memory in large pages.
-        count = places * first.nnz
-        room = np.empty(count + places * second.nnz, dtype=np.int64)
-        #: Where each entry of the slopes is among those of A, and each of the curvatures in H.
-        self.slots, self.places = room[:count], room[count:]
+        block = patterns.block
+        rows, index = (np.ascontiguousarray(a, dtype=np.int64) for a in (block.rows, block.index))
 
-    def _at(self, entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        def entries(pattern: SparsePattern) -> Entries:
+            local = (np.ascontiguousarray(a, np.int64) for a in (pattern.rows, pattern.columns))
+            return Entries(
+                rows, index, *local, len(index), rows.shape[1], index.shape[1], pattern.nnz
+            )
+
+        self.first, self.second = entries(patterns.first), entries(patterns.second)
+        # In one piece, so that the system can give memory in large pages.
+        count = len(index) * self.first.nnz
+        room = np.empty(count + len(index) * self.second.nnz, dtype=np.int64)
+        #: Where each entry of the slopes is among those of A, and each of the curvatures in H.
+        self.slots, self.hessian_slots = room[:count], room[count:]
+
+    def _locate(self, entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return rows and unknowns of entries, -1 being the row of the objective."""
-        rows, index, above, left = self._arrays[:4]
+        rows, index, above, left = self.first[:4]
         k, e = np.divmod(entries, above.size)
         return rows[k, above[e]], index[k, left[e]]
 
-    def places_in_rows(self, place: np.ndarray, n: int) -> np.ndarray:
-        """Return a number for each place in A that an entry belongs to, -1 for none."""
-        rows, unknowns = self._at(np.arange(self.slots.size))
-        columns = place[unknowns]
+    def find_keys(self, position: np.ndarray, n: int) -> np.ndarray:
+        """Return a number for each element of A that an entry belongs to, -1 for none."""
+        rows, unknowns = self._locate(np.arange(self.slots.size))
+        columns = position[unknowns]
         return np.where((rows < 0) | (columns < 0), -1, rows * n + columns)
 
-    def dropped(self, slot: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def find_dropped(self, slot: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return rows, unknowns and numbers of the entries of constraints with this slot."""
-        found = np.flatnonzero(self.slots == slot)
-        rows, unknowns = self._at(found)
-        kept = rows >= 0
-        return rows[kept], unknowns[kept], found[kept]
-
-
-#: Rows of A are scaled to sizes between 1 and 100.
-DELTA = 1e-9
-#: Where the first sweep leaves more than this part, there are more than two: so many pairs at most,
-#: until no more than rounding is left.
-ROUGH, SWEEPS, EXACT = 1e-3, 20, 1e-12
-
-
-class Care(Enum):
-    """How a system is solved: the effect of delta and of rounding is left, or taken away.
-
-    PLAIN leaves them, REFINED takes them away but for equations that are almost dependent.
-    """
-
-    PLAIN = auto()
-    REFINED = auto()
+        entries = np.flatnonzero(self.slots == slot)
+        rows, unknowns = self._locate(entries)
+        of_constraints = rows >= 0
+        return rows[of_constraints], unknowns[of_constraints], entries[of_constraints]
 
 
 class BandedSystem:
@@ -194,201 +180,188 @@ class BandedSystem:
     ``loops`` are the native functions of ``native_loops.py``.
     """
 
-    def __init__(self, structure: Structure, chain: Chain, loops: Any) -> None:
-        self.chain, self.nb, self.nt = chain, chain.band.size, chain.border.size
-        self.n, self.m, self.loops = self.nb + self.nt, structure.m, loops
+    def __init__(self, structure: Structure, chain: Chain, loops: SimpleNamespace) -> None:
+        self.chain, nb, nt = chain, chain.band.size, chain.border.size
+        self.n, self.m, self.loops = nb + nt, structure.m, loops
         self._tables = [EntryTable(patterns) for patterns in structure.patterns]
-        self._take_rows()
-        reach = np.zeros(1, dtype=np.int64)
+        spans = self._sort_rows(nb)
+        reach, lanes = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
         for table in self._tables:
-            loops.reach(*table.second, chain.place, *table.second_sizes, self.nb, reach)
-        self.width = max(self.longest - 1, int(reach[0]), 0)
-        self._take_room()
-        self._take_hessian()
-        self._bind()
-
-    def _take_rows(self) -> None:
-        """Sort the entries of A by rows; where each is, and which columns a row spans."""
-        place, nb = self.chain.place, self.nb
-        starts = np.zeros(2 * self.m + 1, dtype=np.int64)
+            loops.find_width(*flatten(table.second, chain.position, nb, reach))
+        width = max(spans.room.size - 1, int(reach[0]), 0)
+        loops.count_lanes(lanes)
+        ld = _round_up(width + PANEL + int(lanes[0]), int(lanes[0]))
+        nc = _round_up(nb, PANEL)
+        self.sizes = Sizes(nb, nt, nc, width, ld, _round_up(nc + ld, 8) + 8)
         for table in self._tables:
-            self.loops.count_rows(*table.first, place, *table.first_sizes, nb, starts)
-        self.starts = starts.cumsum()
-        self._make_columns(int(self.starts[-1]))
-        nexts = self.starts.copy()
+            slots = table.hessian_slots
+            loops.locate_hessian(*flatten(table.second, chain.position, self.sizes, slots))
+        self._bind(spans._replace(room=np.zeros(spans.room.size + 32)))
+
+    def _sort_rows(self, nb: int) -> Spans:
+        """Sort the entries of A by rows; return which columns a row spans (room: the longest)."""
+        position, m = self.chain.position, self.m
+        starts = np.zeros(2 * m + 1, dtype=np.int64)
         for table in self._tables:
-            given = (*table.first, place, *table.first_sizes, nb, nexts, self.entries)
-            self.loops.fill_rows(*given, table.slots, self.columns)
-        out = np.zeros(2, dtype=np.int64)
-        self.firsts, self.lengths = (np.zeros(self.m, dtype=np.int64) for _ in range(2))
-        self._spans(out)
-        if out[1]:
-            self._share_slots()
-            self._spans(out)
-        self.longest = int(out[0])
-        self.jac = np.zeros(self.entries + 9)
+            self.loops.count_rows(*flatten(table.first, position, nb, starts))
+        self._make_rows(starts.cumsum())
+        nexts = self.A.starts.copy()
+        for table in self._tables:
+            rest = (nexts, self.entries, table.slots, self.A)
+            self.loops.fill_rows(*flatten(table.first, position, nb, *rest))
+        spans = Spans(np.zeros(m, dtype=np.int64), np.zeros(m, dtype=np.int64), np.zeros(0))
+        longest, is_listed_twice = self._find_spans(spans)
+        if is_listed_twice:
+            self._share_slots(nb)
+            longest, _ = self._find_spans(spans)
+        return spans._replace(room=np.zeros(longest))
 
-    def _make_columns(self, entries: int) -> None:
-        """Make room for so many entries; behind them is a slot for what is dropped."""
-        self.entries, self.columns = entries, np.zeros(entries + 1, dtype=np.int64)
+    def _find_spans(self, spans: Spans) -> list[int]:
+        seen, out = np.full(self.n, -1, dtype=np.int64), np.zeros(2, dtype=np.int64)
+        self.loops.find_spans(*flatten(self.A, spans, seen, out))
+        return out.tolist()
 
-    def _share_slots(self) -> None:
+    def _make_rows(self, starts: np.ndarray) -> None:
+        """Make room for the entries of A; behind them is a slot for what is dropped."""
+        self.entries = int(starts[-1])
+        columns = np.zeros(self.entries + 1, dtype=np.int64)
+        self.A = Rows(np.zeros(self.entries + 9), columns, starts, self.m)
+
+    def _share_slots(self, nb: int) -> None:
         """Give entries that are listed more than once one slot."""
-        key = np.concatenate([t.places_in_rows(self.chain.place, self.n) for t in self._tables])
-        every, number = np.unique(key, return_inverse=True)
-        dropped = int(every[0] < 0)
-        once = every[dropped:]
-        self._make_columns(once.size)
-        rows, self.columns[:-1] = np.divmod(once, self.n)
-        parts = np.bincount(2 * rows + (self.columns[:-1] >= self.nb), minlength=2 * self.m)
-        self.starts[1:] = parts.cumsum()
-        slots = np.where(number < dropped, once.size, number - dropped)
+        keys = np.concatenate([t.find_keys(self.chain.position, self.n) for t in self._tables])
+        unique, number = np.unique(keys, return_inverse=True)
+        dropped = int(unique[0] < 0)
+        unique = unique[dropped:]
+        rows, columns = np.divmod(unique, self.n)
+        parts = np.bincount(2 * rows + (columns >= nb), minlength=2 * self.m)
+        self._make_rows(np.append(0, parts.cumsum()))
+        self.A.columns[:-1] = columns
+        slots = np.where(number < dropped, unique.size, number - dropped)
         for table in self._tables:
             table.slots[:], slots = slots[: table.slots.size], slots[table.slots.size :]
 
-    def _spans(self, out: np.ndarray) -> None:
-        seen = np.full(self.n, -1, dtype=np.int64)
-        self.loops.spans(self.columns, self.starts, self.m, self.firsts, self.lengths, seen, out)
-
-    def _take_room(self) -> None:
-        """Make the arrays; ``kept`` columns of ``ld`` numbers are the band (``band_loops.py``)."""
-        nb, nt = self.nb, self.nt
-        lanes = np.zeros(1, dtype=np.int64)
-        self.loops.vectors(lanes)
-        self.ld = _multiple(self.width + PANEL + int(lanes[0]), int(lanes[0]))
-        self.kept = _multiple(nb, PANEL)
-        self.nv = _multiple(self.kept + self.ld, 8) + 8
-        self.size = self.kept * self.ld + nt * self.nv + nt * nt
+    def _bind(self, spans: Spans) -> None:
+        """Make the arrays, and give them to the native functions."""
+        loops, sizes, A, m = self.loops, self.sizes, self.A, self.m
+        _, nt, nc, _, ld, nv = sizes
+        self.size = nc * ld + nt * nv + nt * nt
         # In one piece, so that the system can give memory in large pages.
-        self._H, self._M = _aligned(2, _multiple(self.size + 8, 8))
-        self._inverse, self._y = np.zeros(self.kept), np.zeros(self.nv)
-        self._X, self._S = np.zeros(nt * self.nv + 8), np.zeros((nt, nt))
-        self._span = np.zeros(self.longest + 32)
-        self._diagonal, self._over = np.zeros(self.n), np.zeros(self.m)
-        self._D, self._given_D = np.full(self.m, np.nan), np.zeros(self.m)
+        self._H, M = _aligned_zeros(2, _round_up(self.size + 8, 8))
+        factors = Factors(M, np.zeros(nc), np.zeros(nt * nv + 8), np.zeros((nt, nt)), sizes)
+        self._diagonal, self._over = np.zeros(self.n), np.zeros(m)
+        self._raised_D, self._D = np.full(m, np.nan), np.zeros(m)
         #: The last D, where nobody can have changed it since.
         self._same_D: np.ndarray | None = None
-        self._zeros, self._room = np.zeros(self.n), np.zeros(2 * (self.n + self.m))
-
-    def _take_hessian(self) -> None:
-        """Find where the entries of H are."""
-        sizes = (self.nb, self.nt, self.kept, self.ld, self.nv)
-        for table in self._tables:
-            given = (*table.second, self.chain.place, *table.second_sizes, *sizes)
-            self.loops.hessian_places(*given, table.places)
-
-    def _bind(self) -> None:
-        """Give the native functions what is the same in all calls."""
-        loops = self.loops
-        sizes = (self.nb, self.nt, self.kept, self.width, self.ld, self.nv)
-        A = (self.jac, self.columns, self.starts)
-        factors = (self._M, self._inverse, self._X, self._S)
-        self._gram = loops.gram.bind(
-            *(self._H, self._M, self.size, self._over, *A),
-            *(self.firsts, self.lengths, self._span),
-            *(self.m, self.nb, self.nt, self.ld, self.kept, self.nv),
+        room = np.zeros(2 * (self.n + m))
+        system = System(factors, self._over, A, np.zeros(nv))
+        correction = Correction(self._H, self._diagonal, self._D, self._raised_D, room)
+        self._gram = loops.gram.bind(*flatten(self._H, M, self._over, A, spans, sizes))
+        self._factor = loops.factor.bind(*flatten(factors, self._diagonal))
+        self._solve = loops.solve_factored.bind(*flatten(system))
+        self._refine = loops.solve_refined.bind(*flatten(system, correction))
+        self._multiply_transpose = loops.multiply_transpose.bind(*flatten(A))
+        self._multiply_hessian = loops.multiply_hessian.bind(
+            *flatten(self._H, self._diagonal, sizes)
         )
-        self._factor = loops.factor.bind(*factors, self._diagonal, *sizes)
-        system = (*factors, self._over, *A, self._y, self.m, *sizes)
-        self._solve = loops.by_factors.bind(*system)
-        more = (self._H, self._diagonal, self._given_D, self._D, self._room)
-        self._refine = loops.refined.bind(*system, *more)
-        self._transposed = loops.transposed.bind(*A, self.m)
-        self._times = loops.times.bind(self._H, self._diagonal, *sizes)
 
     def take_jacobian(self, parts: Sequence[np.ndarray], scale: np.ndarray | None = None) -> None:
         """Take the slopes of each block (``Evaluator.slope_parts``), rows times ``scale`` (m,)."""
-        self._add(parts, [table.slots for table in self._tables], self.jac, self.entries + 1)
+        slots = [table.slots for table in self._tables]
+        self._scatter(parts, slots, self.A.entries, self.entries + 1)
         if scale is not None:
-            self.loops.scale_rows(self.jac, self.starts, scale, self.m)
+            self.loops.scale_rows(*self.A, scale)
 
-    def largest_of_rows(self) -> np.ndarray:
+    def find_row_maxima(self) -> np.ndarray:
         """Return the largest entry of each row of A (m,)."""
-        found = np.zeros(self.m)
-        self.loops.largest_of_rows(self.jac, self.starts, self.m, found)
-        return found
+        largest = np.zeros(self.m)
+        self.loops.find_row_maxima(*self.A, largest)
+        return largest
 
-    def held(self, parts: Sequence[np.ndarray], lam: np.ndarray) -> np.ndarray:
+    def multiply_held(self, parts: Sequence[np.ndarray], lam: np.ndarray) -> np.ndarray:
         """Return the product of A^T and lam for all of the problem's unknowns that bounds hold.
 
         ``parts`` are slopes as in ``take_jacobian``; the others' numbers are zero.
         """
-        total = np.zeros(self.chain.place.size)
+        total = np.zeros(self.chain.position.size)
         for table, part in zip(self._tables, parts):
-            rows, columns, at = table.dropped(self.entries)
-            total += summed(columns, part.ravel()[at] * lam[rows], total.size)
+            rows, columns, at = table.find_dropped(self.entries)
+            total += sum_by_index(columns, part.ravel()[at] * lam[rows], total.size)
         return total
 
-    def load(self, parts: Sequence[np.ndarray] = ()) -> None:
+    def take_hessian(self, parts: Sequence[np.ndarray] = ()) -> None:
         """Take the curvatures of each block (``Evaluator.curvature_parts``); none: H is zero."""
-        self._add(parts, [table.places for table in self._tables], self._H, self.size + 1)
-        if self.nt > 1:
-            self.loops.mirror(self._H, self.nt, self.kept, self.ld, self.nv)
+        slots = [table.hessian_slots for table in self._tables]
+        self._scatter(parts, slots, self._H, self.size + 1)
+        if self.sizes.nt > 1:
+            self.loops.mirror_corner(*flatten(self._H, self.sizes))
 
-    def _add(self, parts: Any, places: list[np.ndarray], to: np.ndarray, size: int) -> None:
-        """Set ``size`` numbers to zero, and add each entry of all parts at its place."""
-        self.loops.zeros(to, size)
-        for part, at in zip(parts, places):
+    def _scatter(
+        self, parts: Sequence[np.ndarray], slots: list[np.ndarray], to: np.ndarray, size: int
+    ) -> None:
+        """Set ``size`` numbers to zero, and add each entry of all parts at its slot."""
+        self.loops.set_zero(to, size)
+        for part, at in zip(parts, slots):
             entries = np.ascontiguousarray(part, dtype=np.float64)
-            self.loops.add_at(entries, at, to, entries.size)
+            self.loops.scatter_add(entries, at, to, entries.size)
 
     def factor(self, diagonal: np.ndarray, D: np.ndarray) -> bool:
         """Factor with ``diagonal`` (n,) added to H; returns whether the inertia is right."""
         self._diagonal[:] = diagonal
         if D is not self._same_D:
-            self._given_D[:] = D
-            np.maximum(D, DELTA, out=self._D)
-            np.divide(1.0, self._D, out=self._over)
+            self._D[:] = D
+            np.maximum(D, DELTA, out=self._raised_D)
+            np.divide(1.0, self._raised_D, out=self._over)
             self._same_D = None if D.flags.writeable else D
         self._gram()
         return self._factor() == 0
 
-    def transposed(self, lam: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
-        """Return start + A^T lam."""
-        found = np.empty(self.n)
-        self._transposed(lam, self._zeros if start is None else start, found, self.n)
-        return found
+    def multiply_transpose(self, lam: np.ndarray) -> np.ndarray:
+        """Return A^T lam."""
+        product = np.empty(self.n)
+        self._multiply_transpose(lam, product, self.n)
+        return product
 
     def solve(
-        self, r: np.ndarray, rc: np.ndarray, care: Care = Care.REFINED
+        self, r: np.ndarray, rc: np.ndarray, refined: bool = True
     ) -> tuple[np.ndarray, np.ndarray, float]:
         """Return dx, dlam and what is left of the equations, relative to their size.
 
-        What r has behind its n numbers is of no concern, and zero in dx. With ``Care.PLAIN``
-        nobody looks at what is left: 0 is returned for it.
+        What r has behind its n numbers is of no concern, and zero in dx. Unless it is ``refined``,
+        the effect of delta and of rounding stays, and 0 is returned for what is left.
         """
-        if care is Care.REFINED:
-            x, lam, left = self._refined(r, rc)
-            return (x, lam, left) if left <= ROUGH else self._refined_more(r, rc)
+        if refined:
+            x, lam, left = self._solve_refined(r, rc)
+            return (x, lam, left) if left <= ROUGH else self._refine_more(r, rc)
         x, lam = np.zeros(r.size), np.empty(self.m)
         self._solve(r, rc, x, lam)
         return x, lam, 0.0
 
-    def _refined(self, r: np.ndarray, rc: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    def _solve_refined(self, r: np.ndarray, rc: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         """Return dx and dlam after two sweeps, and what the first one left."""
         x, lam, out = np.zeros(r.size), np.empty(self.m), np.empty(3)
         self._refine(r, rc, x, lam, out)
-        left, given, size = out.tolist()
-        return x, lam, left / (max(given, 1e-300) + size)
+        left, right, size = out.tolist()
+        return x, lam, left / (max(right, 1e-300) + size)
 
-    def _refined_more(self, r: np.ndarray, rc: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    def _refine_more(self, r: np.ndarray, rc: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         """Return dx, dlam and what is left after as many sweeps as gain something.
 
         Long chains whose cost has little curvature are such that rounding in M, of the size of
         A^T D^-1 A, hides much of H: each sweep finds only a part of what is missing.
         """
         n, product = self.n, np.empty(self.n)
-        rows = np.repeat(np.arange(self.m), np.diff(self.starts[::2]))
-        columns, jac = self.columns[: self.entries], self.jac[: self.entries]
+        rows = np.repeat(np.arange(self.m), np.diff(self.A.starts[::2]))
+        columns, jac = self.A.columns[: self.entries], self.A.entries[: self.entries]
         x, lam, rest, rest_c, before = np.zeros(r.size), np.zeros(self.m), r, rc, np.inf
         for _ in range(SWEEPS):
-            dx, dlam, _ = self._refined(rest, rest_c)
+            dx, dlam, _ = self._solve_refined(rest, rest_c)
             x, lam = x + dx, lam + dlam
-            self._times(x, product)
-            rest = r[:n] - product - self.transposed(lam)
-            rest_c = rc - np.bincount(rows, jac * x[columns], self.m) + self._given_D * lam
-            left, given = (max(_largest(a), _largest(b)) for a, b in ((rest, rest_c), (r[:n], rc)))
-            left /= max(given, 1e-300) + _largest(x)
+            self._multiply_hessian(x, product)
+            rest = r[:n] - product - self.multiply_transpose(lam)
+            rest_c = rc - np.bincount(rows, jac * x[columns], self.m) + self._D * lam
+            left, right = (max(_largest(a), _largest(b)) for a, b in ((rest, rest_c), (r[:n], rc)))
+            left /= max(right, 1e-300) + _largest(x)
             if not EXACT < left < 0.5 * before:
                 break
             before = left
@@ -399,12 +372,12 @@ def _largest(numbers: np.ndarray) -> float:
     return float(np.abs(numbers).max(initial=0.0))
 
 
-def _multiple(count: int, of: int) -> int:
+def _round_up(count: int, multiple: int) -> int:
     """Return the least multiple of a number that is not below ``count``."""
-    return -(-count // of) * of
+    return -(-count // multiple) * multiple
 
 
-def _aligned(count: int, size: int) -> np.ndarray:
+def _aligned_zeros(count: int, size: int) -> np.ndarray:
     """Return arrays of zeros that begin where vectors do; ``size`` is a multiple of 8."""
     room = np.zeros(count * size + 8)
     first = -(room.ctypes.data // 8) % 8

@@ -1,18 +1,15 @@
-"""The filter of a line search: pairs (violation, barrier function) that must not be dominated.
+"""The line search by a filter, and steps corrected for curvature.
 
-Symbols and constants: A. Waechter, L. Biegler, "On the implementation of an interior-point filter
-line-search algorithm for large-scale nonlinear programming", Math. Program. 106, 2006, section
-2.3; theta violation, phi barrier function.
-
-The line search by a filter, and steps corrected for curvature.
-
-Section numbers: Waechter, Biegler, Math. Program. 106, 2006.
+The filter holds pairs (violation theta, barrier function phi), which must not dominate a new point.
+Symbols, constants and section numbers: A. Waechter, L. Biegler, "On the implementation of an
+interior-point filter line-search algorithm for large-scale nonlinear programming", Math. Program.
+106, 2006.
 """
 
 from __future__ import annotations
 
 from math import isfinite
-from typing import Any
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -22,8 +19,8 @@ from archimedes.optimize.solvers.interior_point.newton_steps import (
     Point,
     Step,
     Trial,
+    limit_step,
 )
-from archimedes.optimize.solvers.interior_point.newton_steps import longest as longest_step
 from archimedes.optimize.solvers.interior_point.restoration import Restoration
 
 __all__ = ["Filter", "LineSearch"]
@@ -35,10 +32,15 @@ MOST = 4.0
 #: After so many steps that only earlier points shortened they are forgotten, at most so often.
 BLOCKS, RESETS = 5, 5
 _ROUNDING = 10 * 2.2e-16
+CORRECTIONS = 4
+#: Restoration ends when this part of the violation is left.
+ENOUGH = 0.1
+#: Steps this small, relative to the unknowns, are not searched along.
+TINY = 10 * 2.2e-16
 
 
 class Filter:
-    """What trial points are judged by."""
+    """What trial points are judged by (2.3)."""
 
     def __init__(self, theta: float) -> None:
         self.most, self.least = MOST * max(1.0, theta), 1e-4 * max(1.0, theta)
@@ -55,21 +57,21 @@ class Filter:
         """Have later points better than this one in one of both."""
         self.entries.append(((1 - GAMMA_THETA) * theta, phi - GAMMA_PHI * theta))
 
-    def switching(self, theta: float, slope: float, step: float) -> bool:
-        """Whether the objective shall decide, not the violation."""
+    def is_switching(self, theta: float, slope: float, step: float) -> bool:
+        """Return whether the objective shall decide, not the violation."""
         falling = slope < 0 and _power(-slope, S_PHI) * step > theta**S_THETA
         return falling and theta <= self.least
 
     def accepts(
         self, theta: float, phi: float, slope: float, step: float, new: tuple[float, float]
     ) -> bool:
-        """Whether a trial point is acceptable, from the present (theta, phi)."""
+        """Return whether a trial point is acceptable, from the present (theta, phi)."""
         there, value = new
         self.blocked = False
         if not (there <= self.most and value < float("inf")):
             return False
         slack = _ROUNDING * abs(phi)
-        if self.switching(theta, slope, step):
+        if self.is_switching(theta, slope, step):
             good = value - phi - slack <= ETA * step * slope
         else:
             good = there <= (1 - GAMMA_THETA) * theta
@@ -85,17 +87,17 @@ class Filter:
             self.blocks, self.resets = 0, self.resets + 1
 
     def dominates(self, theta: float, phi: float) -> bool:
-        """Whether an earlier point is better in both."""
+        """Return whether an earlier point is better in both."""
         return any(theta >= t and phi >= p for t, p in self.entries)
 
     def shortest(self, theta: float, slope: float) -> float:
         """Return the shortest step worth trying."""
         if slope >= 0:
             return SMALLEST * GAMMA_THETA
-        found = min(GAMMA_THETA, GAMMA_PHI * theta / -slope)
+        part = min(GAMMA_THETA, GAMMA_PHI * theta / -slope)
         if theta <= self.least:
-            found = min(found, theta**S_THETA / _power(-slope, S_PHI))
-        return SMALLEST * found
+            part = min(part, theta**S_THETA / _power(-slope, S_PHI))
+        return SMALLEST * part
 
 
 def _power(base: float, exponent: float) -> float:
@@ -103,17 +105,12 @@ def _power(base: float, exponent: float) -> float:
     return base**exponent if base < 1e100 else float("inf")
 
 
-CORRECTIONS = 4
-#: Restoration ends when this part of the violation is left.
-ENOUGH = 0.1
-#: Steps this small, relative to the unknowns, are not searched along.
-TINY = 10 * 2.2e-16
-
-
 class LineSearch(Restoration):
     """How far to go along a step."""
 
-    def __init__(self, task: Task, loops: Any) -> None:
+    filter: Filter
+
+    def __init__(self, task: Task, loops: SimpleNamespace) -> None:
         super().__init__(task, loops)
         #: A violation below this is as good as none; what is left of the constraints is then
         #: counted with these prices in the barrier function.
@@ -122,6 +119,11 @@ class LineSearch(Restoration):
         #: What part of the step within bounds the last search took.
         self.part_taken = 1.0
 
+    @property
+    def part(self) -> float:
+        """What part of a distance to a side, or of a multiplier, a step may take away."""
+        return max(0.99, 1.0 - self.mu)
+
     def theta(self, trial: Trial) -> float:
         """Return the violation as the filter counts it: zero if it is far below the tolerance.
 
@@ -129,19 +131,6 @@ class LineSearch(Restoration):
         price is counted in the barrier function instead.
         """
         return trial.total if trial.most > self.nothing else 0.0
-
-    def moved(
-        self, at: Point, sigma: np.ndarray, part: float, search: Filter
-    ) -> tuple[Step, Trial, float]:
-        """Return the step, the next trial and how much of the step leads there."""
-        c, none = at.trial.c, self.theta(at.trial) == 0.0
-        if none:
-            c = np.zeros_like(c)
-            # Not to be left again for little.
-            self.nothing = max(self.nothing, 1e-1 * self.task.settings.tol)
-        step = self.direction(at, sigma, self.mu, c)
-        self.prices = at.lam + step.dlam if none else None
-        return step, *self.search(at, sigma, step, part, search)
 
     def phi(self, trial: Trial) -> float:
         """Return the barrier function."""
@@ -154,45 +143,52 @@ class LineSearch(Restoration):
         good = isfinite(trial.total) and isfinite(phi)
         return (theta, phi) if good else (np.inf, np.inf)
 
-    def search(
-        self, at: Point, sigma: np.ndarray, step: Step, part: float, search: Filter
-    ) -> tuple[Trial, float]:
+    def advance(self, at: Point, sigma: np.ndarray) -> tuple[Step, Trial, float]:
+        """Return the step, the next trial and how much of the step leads there."""
+        c, none = at.trial.c, self.theta(at.trial) == 0.0
+        if none:
+            c = np.zeros_like(c)
+            # Not to be left again for little.
+            self.nothing = max(self.nothing, 1e-1 * self.task.settings.tol)
+        step = self.direction(at, sigma, c)
+        self.prices = at.lam + step.dlam if none else None
+        return step, *self.search(at, sigma, step)
+
+    def search(self, at: Point, sigma: np.ndarray, step: Step) -> tuple[Trial, float]:
         """Return the next trial and the step's length (2.3, 2.4)."""
-        here, dw, slope = at.trial, step.dw, step.slope
+        here, dv, slope = at.trial, step.dv, step.slope
         theta, phi = self.theta(here), self.phi(here)
-        longest = alpha = longest_step(step.falls, part)
+        longest = alpha = limit_step(step.falls, self.part)
         if step.size < TINY:
-            return self.trial(here.w, dw, alpha), alpha
-        shortest, blocked = search.shortest(theta, slope), False
+            return self.trial(here.v, dv, alpha), alpha
+        shortest, blocked = self.filter.shortest(theta, slope), False
         while alpha > shortest:
-            trial = self.trial(here.w, dw, alpha)
+            trial = self.trial(here.v, dv, alpha)
             new = self.measure(trial)
-            if search.accepts(theta, phi, slope, alpha, new):
+            if self.filter.accepts(theta, phi, slope, alpha, new):
                 break
-            blocked = search.blocked
+            blocked = self.filter.blocked
             if alpha == longest and new[0] >= theta and np.isfinite(new[0]):
-                found = self.corrected(at, sigma, alpha, trial, part, search, (theta, phi, slope))
-                if found is not None:
-                    trial, new = found
+                corrected = self._correct(at, sigma, alpha, trial, (theta, phi, slope))
+                if corrected is not None:
+                    trial, new = corrected
                     break
             alpha *= 0.5
         else:
             raise LineSearchFailed
-        search.note(blocked)
+        self.filter.note(blocked)
         self.part_taken = alpha / longest
         armijo = new[1] - phi <= 1e-8 * alpha * slope + 2.2e-15 * abs(phi)
-        if not (search.switching(theta, slope, alpha) and armijo):
-            search.add(theta, phi)
+        if not (self.filter.is_switching(theta, slope, alpha) and armijo):
+            self.filter.add(theta, phi)
         return trial, alpha
 
-    def corrected(
+    def _correct(
         self,
         at: Point,
         sigma: np.ndarray,
         alpha: float,
         trial: Trial,
-        part: float,
-        search: Filter,
         now: tuple[float, float, float],
     ) -> tuple[Trial, tuple[float, float]] | None:
         """Try steps corrected for the curvature of the constraints (2.4)."""
@@ -200,27 +196,27 @@ class LineSearch(Restoration):
         here = at.trial
         total, before = alpha * here.c + trial.c, theta
         for _ in range(CORRECTIONS):
-            step = self.direction(at, sigma, self.mu, total)
-            length = longest_step(step.falls, part)
-            trial = self.trial(here.w, step.dw, length)
+            step = self.direction(at, sigma, total)
+            length = limit_step(step.falls, self.part)
+            trial = self.trial(here.v, step.dv, length)
             new = self.measure(trial)
-            if search.accepts(theta, phi, slope, alpha, new):
+            if self.filter.accepts(theta, phi, slope, alpha, new):
                 return trial, new
             if not new[0] <= 0.99 * before:
                 return None
             before, total = new[0], length * total + trial.c
         return None
 
-    def restored(self, at: Point, search: Filter) -> Point:
+    def restore(self, at: Point) -> Point:
         """Go towards feasibility until the filter agrees; raises Infeasible."""
         self.prices = None
         before = self.theta(at.trial)
-        search.add(before, self.phi(at.trial))
+        self.filter.add(before, self.phi(at.trial))
 
-        def good(trial: Trial) -> bool:
+        def is_good(trial: Trial) -> bool:
             theta, phi = self.measure(trial)
-            return theta <= ENOUGH * before and not search.dominates(theta, phi)
+            return theta <= ENOUGH * before and not self.filter.dominates(theta, phi)
 
-        new = self.nearer(at, good)
+        new = self.approach(at, is_good)
         new = new._replace(z=self.mu / new.trial.d)
-        return self.balanced(new.trial, self._least_squares(new), new.z, new.gradient)
+        return self.balance(new.trial, self.estimate(new), new.z, new.gradient)

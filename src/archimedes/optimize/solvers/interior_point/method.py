@@ -2,20 +2,18 @@
 
 The method is that of IPOPT (A. Waechter, L. Biegler, "On the implementation of an interior-point
 filter line-search algorithm for large-scale nonlinear programming", Math. Program. 106, 2006);
-where its line search fails for good, IPOPT itself goes on from there (``solve.py``).
-
-Solving a task: by the method of this package, by IPOPT where it cannot go on.
+where its line search fails for good, IPOPT itself goes on from there.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from archimedes.optimize.problems.results import Status
-from archimedes.optimize.problems.tasks import Answer, Task, noting_interrupts
+from archimedes.optimize.problems.tasks import Answer, Task
+from archimedes.optimize.solvers import ipopt
 from archimedes.optimize.solvers.interior_point.line_search import Filter, LineSearch
 from archimedes.optimize.solvers.interior_point.native_loops import native_loops
 from archimedes.optimize.solvers.interior_point.newton_steps import (
@@ -25,7 +23,7 @@ from archimedes.optimize.solvers.interior_point.newton_steps import (
 )
 from archimedes.optimize.solvers.interior_point.restoration import Infeasible
 
-__all__ = ["InteriorPoint", "LineSearchFailed", "solve"]
+__all__ = ["InteriorPoint", "solve"]
 
 KAPPA_EPS, KAPPA_MU, THETA_MU, KAPPA_SIGMA = 10.0, 0.2, 1.5, 1e10
 #: ``ACCEPTABLE`` is an error with which a point is returned after so many iterations.
@@ -40,110 +38,100 @@ SHORT, LONG, FIRST_DAMPING = 0.1, 0.5, 1e-4
 GROWTH, DECAY = 4.0, 2.0
 #: Constraints are met where this part of the tolerance is left of them.
 MET = 0.5
+#: Options besides those of all solvers: the first weight of the barrier.
+OPTIONS = {"mu_init"}
 
 
 class InteriorPoint(LineSearch):
     """One solve of a task."""
 
-    def __init__(self, task: Task, loops: Any) -> None:
-        super().__init__(task, loops)
-        self.slow = self.stuck = self.crawling = 0
+    at: Point
+    slow = stuck = crawling = 0
 
     def run(self) -> Answer:
         """Iterate to the end."""
         settings, monitor = self.task.settings, self.task.monitor
         at = self.first()
-        search = Filter(at.trial.total)
+        self.filter = Filter(at.trial.total)
         least = min(settings.tol, 1e-4) / (KAPPA_EPS + 1.0)
         limit = settings.maxiter or MAX_ITERATIONS
         self.at, good, level, since = at, 0, at.trial.f, 0
         while True:
-            if self.told(at):
-                return self.answer(at, monitor.stopped or Status.INTERRUPTED)
+            here = at.trial
+            values = (here.f / self.f_scale, here.unscaled)
+            if not monitor.after(self.iterations, here.x, *values):
+                return self.answer(monitor.stopped or Status.INTERRUPTED)
             error = self.error(at, 0.0)
-            if error <= settings.tol and at.trial.unscaled <= max(1e-4, settings.tol):
-                if self.iterations or self.curves_up(at):
-                    return self.answer(at, Status.SOLVED)
+            if error <= settings.tol and here.unscaled <= max(1e-4, settings.tol):
+                if self.iterations or self.curves_up():
+                    return self.answer(Status.SOLVED)
                 # A guess at which all slopes are zero: any way leads down.
-                at = self.at = self.point(self.nudged(at.trial, 1), at.lam, at.z)
+                at = self.at = self.point(self.nudge(here, 1), at.lam, at.z)
             still = abs(at.trial.f - level) <= ACCEPTABLE * max(1.0, abs(at.trial.f))
             good, level = good + 1 if error <= ACCEPTABLE and still else 0, at.trial.f
             if good >= ENOUGH:
-                return self.answer(at, Status.ACCEPTABLE)
+                return self.answer(Status.ACCEPTABLE)
             if self.iterations >= limit:
-                return self.answer(at, Status.ITERATION_LIMIT)
+                return self.answer(Status.ITERATION_LIMIT)
             if at.trial.size > 1e20:
-                return self.answer(at, Status.UNBOUNDED)
+                return self.answer(Status.UNBOUNDED)
             while self.mu > least and self.error(at, self.mu) <= KAPPA_EPS * self.mu:
                 self.mu = max(least, min(KAPPA_MU * self.mu, self.mu**THETA_MU))
-                search.clear()
+                self.filter.clear()
                 since = self.iterations
             if self.task.order is None and self.iterations - since >= PATIENCE:
                 raise LineSearchFailed
             try:
-                at = self.at = self.step(at, search)
-            except Infeasible as found:
-                return self.answer_at(found.trial.x, at.lam, at.z, Status.INFEASIBLE)
+                at = self.at = self.step(at)
+            except Infeasible as proof:
+                return self.answer_at(proof.trial.x, at.lam, at.z, Status.INFEASIBLE)
             self.iterations += 1
 
-    def step(self, at: Point, search: Filter) -> Point:
+    def step(self, at: Point) -> Point:
         """Make one iteration."""
-        mu, here = self.mu, at.trial
-        if max(self.crawling - CRAWLING, self.stuck - STUCK) >= 0 and self.theta(at.trial) > 0.0:
+        here = at.trial
+        if max(self.crawling - CRAWLING, self.stuck - STUCK) >= 0 and self.theta(here) > 0.0:
             # Multipliers only grow meanwhile.
             self.crawling = self.stuck = 0
-            return self.restored(at, search)
-        sigma = self.factored(at)
-        part = max(0.99, 1.0 - mu)
+            return self.restore(at)
+        sigma = self.factor(at)
         try:
-            step, trial, alpha = self.moved(at, sigma, part, search)
+            step, trial, alpha = self.advance(at, sigma)
         except LineSearchFailed:
-            return self.restored(at, search)
+            return self.restore(at)
         z, lam = np.empty(at.z.size), np.empty(at.lam.size)
-        given = (at.z, here.d, step.dw, trial.d, mu, part, KAPPA_SIGMA)
-        self._raise(*given, at.lam, step.dlam, alpha, z, lam)
+        old = (at.z, here.d, step.dv, trial.d, self.mu, self.part, KAPPA_SIGMA)
+        self._update_multipliers(*old, at.lam, step.dlam, alpha, z, lam)
         new = self.point(trial, lam, z)
         self.watch(at, new, alpha)
         return new
 
-    def curves_up(self, at: Point) -> bool:
-        """Whether a point without slopes is a minimum, not a maximum or a saddle."""
-        self.factored(at)
-        found, self.shift = self.shift_now <= FIRST_SHIFT, 0.0
-        return found
+    def curves_up(self) -> bool:
+        """Return whether a point without slopes is a minimum, not a maximum or a saddle."""
+        self.factor(self.at)
+        self.shift = 0.0
+        return self.shift_now <= FIRST_SHIFT
 
     def watch(self, at: Point, new: Point, alpha: float) -> None:
-        """Full steps that gain little are a sign of equations that are almost dependent."""
+        """Look for signs that the steps do not go on, and damp them as a trust region does."""
         before, after = self.theta(at.trial), self.theta(new.trial)
+        # Full steps that gain little are a sign of equations that are almost dependent.
         idle = self.error(new, self.mu) > 0.8 * self.error(at, self.mu) and self.shift_now == 0.0
         idle = alpha == 1.0 and (idle or (before > 0.0 and after > 0.5 * before))
         self.slow = self.slow + 1 if idle else 0
         if self.slow >= SLOW:
             # What is left within the tolerance need not be moved by multipliers.
             self.nothing, self.slow = MET * self.task.settings.tol, 0
-        self.stuck = self.stuck + 1 if after > 0.99 * before and self.hopeless(new.trial) else 0
+        self.stuck = self.stuck + 1 if after > 0.99 * before and self.is_hopeless(new.trial) else 0
         self.crawling = self.crawling + 1 if alpha < CRAWL else 0
-        self.damp()
-
-    def damp(self) -> None:
-        """Have steps shorter where the last one led too far, as a trust region does."""
         if self.part_taken < SHORT:
             self.damping = max(GROWTH * self.damping, FIRST_DAMPING)
         elif self.part_taken >= LONG:
             self.damping = self.damping / DECAY if self.damping > FIRST_DAMPING else 0.0
 
-    def told(self, at: Point) -> bool:
-        """Note the iteration; returns whether to stop."""
-        here, monitor = at.trial, self.task.monitor
-        return not monitor.after(self.iterations, here.x, here.f / self.f_scale, here.unscaled)
-
-    def answer(self, at: Point, status: Status) -> Answer:
-        """Return a point in the task's terms."""
-        return self.answer_at(at.trial.x, at.lam, at.z, status)
-
-
-#: Options besides those of all solvers: the first weight of the barrier.
-OPTIONS = {"mu_init"}
+    def answer(self, status: Status) -> Answer:
+        """Return the present point in the task's terms."""
+        return self.answer_at(self.at.trial.x, self.at.lam, self.at.z, status)
 
 
 def solve(task: Task) -> Answer:
@@ -156,49 +144,37 @@ def solve(task: Task) -> Answer:
             )
     loops = native_loops()
     if loops is None:
-        return _by_ipopt(task)
-    made = InteriorPoint(task, loops)
+        return ipopt.solve(task)
+    method = InteriorPoint(task, loops)
     try:
-        with noting_interrupts(task.monitor), np.errstate(all="ignore"):
-            return made.run()
+        with task.monitor.note_interrupts(), np.errstate(all="ignore"):
+            return method.run()
     except LineSearchFailed:
-        return _handed_over(task, made)
+        return _hand_over(task, method)
     finally:
-        task.evaluator.structure.prepared[made.key] = made.system
+        task.evaluator.structure.prepared[method.key] = method.system
 
 
-def _by_ipopt(task: Task) -> Answer:
-    from archimedes.optimize.solvers import ipopt
-
-    return ipopt.solve(task)
-
-
-def _handed_over(task: Task, made: InteriorPoint) -> Answer:
+def _hand_over(task: Task, method: InteriorPoint) -> Answer:
     """Have IPOPT go on from the best point so far, and where that fails from the user's start."""
-    best, iterations = task.monitor.best, made.iterations
+    best, iterations = task.monitor.best, method.iterations
     starts = [task.start]
-    if best is not None and _is_feasible(task, best):
+    if best is not None and task.violation(best) <= max(1e2 * task.settings.tol, 1e-6):
         starts.insert(0, best)
-    answer, details = made.answer(made.at, Status.STALLED), ""
+    answer, details = method.answer(Status.STALLED), ""
     for start in starts:
-        settings = replace(task.settings, more={})
-        if settings.maxiter is not None:
-            settings = replace(settings, maxiter=settings.maxiter - iterations)
-        if (settings.maxiter is not None and settings.maxiter <= 0) or task.monitor.late():
+        settings = replace(task.settings, more={}).after(iterations)
+        if settings is None or task.monitor.late():
             break
         try:
             attempt = replace(task, start=start, settings=settings, lam_g=None, lam_x=None)
-            answer = _by_ipopt(attempt)
+            answer = ipopt.solve(attempt)
         except ImportError:
             break
         iterations += answer.iterations
-        details = f"IPOPT went on after {made.iterations} iterations"
+        details = f"IPOPT went on after {method.iterations} iterations"
         if answer.status not in (Status.STALLED, Status.ITERATION_LIMIT, Status.INFEASIBLE):
             break
     answer.iterations = iterations
     answer.details = "; ".join(part for part in (answer.details, details) if part)
     return answer
-
-
-def _is_feasible(task: Task, x: np.ndarray) -> bool:
-    return task.violation(x, task.evaluator.values(x)[1]) <= max(1e2 * task.settings.tol, 1e-6)

@@ -1,189 +1,36 @@
-"""Points between bounds: distances, multipliers of the bounds, barrier terms, longest steps.
+"""The barrier problem of a task, its points, and Newton steps from them.
 
-Symbols: w (N,) the unknowns x and the slacks s of inequalities, low <= w <= high. The *sides* are
-the bounds that exist, the lower ones first: d > 0 are the distances of w to them, z >= 0 their
+The method works on the free unknowns x in the order of a chain and the slacks s of inequalities,
+v = [x, s], with low <= v <= high. The constraints are c(v) = 0 with c = g - low for equations and
+g - s for inequalities; f and c are scaled so that no slope at the start is above 100. The *sides*
+are the bounds that exist, the lower ones first: d > 0 are the distances of v to them, z >= 0 their
 multipliers, mu the barrier's weight.
 
-A task in the form the method works on: free unknowns in the order of a chain, slacks, scales.
-
-Symbols: w = [x, s] the free unknowns and the slacks of inequalities; the constraints are
-c(w) = 0 with c = g - low for equations and g - s for inequalities, f and c scaled so that no slope
-at the start is above 100.
-
-Newton steps of the barrier problem, and how far a point is from its solution.
-
-Equation and section numbers: Waechter, Biegler, Math. Program. 106, 2006. The loops over
-unknowns and sides are native (``point_loops.py``).
+Equation and section numbers: Waechter, Biegler, Math. Program. 106, 2006. The loops over unknowns
+and sides are native (``point_loops.py``).
 """
 
 from __future__ import annotations
 
 from math import inf, log
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 
-from archimedes.optimize.problems.evaluation import summed
+from archimedes.optimize.problems.evaluation import sum_by_index
 from archimedes.optimize.problems.results import Status
 from archimedes.optimize.problems.tasks import Answer, Task
-from archimedes.optimize.solvers.interior_point.banded_system import BandedSystem, Care, chain_of
+from archimedes.optimize.solvers.interior_point.banded_system import BandedSystem, find_chain
+from archimedes.optimize.solvers.interior_point.native_loops import flatten
+from archimedes.optimize.solvers.interior_point.point_loops import Sides, Variables
 
-__all__ = [
-    "Bounds",
-    "LineSearchFailed",
-    "NewtonSteps",
-    "Point",
-    "ScaledProblem",
-    "Step",
-    "Trial",
-    "barrier",
-    "fastest",
-    "longest",
-]
+__all__ = ["LineSearchFailed", "NewtonSteps", "Point", "Step", "Trial", "limit_step"]
 
-#: How far from a bound a start is moved: this much, or this part of the way to the other bound.
-PUSH, PART = 1e-2, 1e-2
-
-
-class Bounds:
-    """The bounds of w, of which any may be missing."""
-
-    def __init__(self, low: np.ndarray, high: np.ndarray) -> None:
-        self.size = low.size
-        at_low, at_high = np.flatnonzero(low > -np.inf), np.flatnonzero(high < np.inf)
-        #: Whose side it is, where it lies, and in which direction w moves away from it.
-        self.at = np.concatenate([at_low, at_high])
-        self.edge = np.concatenate([low[at_low], high[at_high]])
-        self.away = np.repeat([1.0, -1.0], [at_low.size, at_high.size])
-        self._low, self._high = low, high
-        self.count = self.at.size
-
-    def inside(self, w: np.ndarray, push: float = PUSH, part: float = PART) -> np.ndarray:
-        """Return w moved off its bounds (Waechter, Biegler 2006, section 3.6)."""
-        low, high = self._low, self._high
-        with np.errstate(invalid="ignore"):
-            across = high - low
-            off = np.minimum(push * np.maximum(1.0, np.abs(low)), part * across)
-            w = np.where(np.isfinite(low), np.maximum(w, low + off), w)
-            off = np.minimum(push * np.maximum(1.0, np.abs(high)), part * across)
-            return np.where(np.isfinite(high), np.minimum(w, high - off), w)
-
-    def distances(self, w: np.ndarray) -> np.ndarray:
-        """Return the distances to the sides."""
-        d = w.take(self.at)
-        d -= self.edge
-        d *= self.away
-        return d
-
-    def towards(self, dw: np.ndarray) -> np.ndarray:
-        """Return how fast the distances grow along dw."""
-        d = dw.take(self.at)
-        d *= self.away
-        return d
-
-    def spread(self, values: np.ndarray) -> np.ndarray:
-        """Return (N,): for each of w the sum over its sides."""
-        return summed(self.at, values, self.size)
-
-    def pull(self, values: np.ndarray) -> np.ndarray:
-        """Return (N,): -values at lower bounds, values at upper ones, as multipliers pull."""
-        return summed(self.at, -self.away * values, self.size)
-
-
-def barrier(product: float, power: float, outside: float) -> float:
-    """Return -(sum of the logarithms of the distances), whose product is product * 2**power."""
-    return inf if outside else -(log(product) + power * log(2.0))
-
-
-def longest(falls: float, part: float) -> float:
-    """Return the longest step, at most 1, after which 1 - part of each value is left.
-
-    ``falls`` is the largest part of a value that a whole step takes away.
-    """
-    return part / falls if falls > part else 1.0
-
-
-def fastest(values: np.ndarray, steps: np.ndarray) -> float:
-    """Return the largest part of a value that a whole step takes away."""
-    return -float((steps / values).min()) if values.size else 0.0
-
-
+#: Slopes at the start are scaled to at most this, by no less than that.
 MOST_SLOPE, LEAST_SCALE = 100.0, 1e-8
 #: Bounds are relaxed by this much, so that there is room between them.
 RELAXED = 1e-10
-
-
-class ScaledProblem:
-    """Functions of w, and answers in the task's terms."""
-
-    def __init__(self, task: Task, loops: Any) -> None:
-        self.task, self.evaluator = task, task.evaluator
-        structure = self.structure = task.evaluator.structure
-        free = task.lower < task.upper
-        self.key = (free.tobytes(), None if task.order is None else task.order.tobytes())
-        found = structure.prepared.pop(self.key, None)
-        if found is None:
-            chain = chain_of(structure.patterns, free, task.order)
-            found = BandedSystem(structure, chain, loops)
-        self.system: BandedSystem = found
-        self.loops = loops
-        self.chain = found.chain
-        self.kept = np.concatenate([self.chain.band, self.chain.border])
-        self.n = self.kept.size
-        self.equal = task.low == task.high
-        self.inequalities = np.flatnonzero(~self.equal)
-        self.slacks = self.inequalities.size
-        self.fixed = np.where(free, 0.0, task.lower)
-        self.iterations = 0
-        self._scale(task.start)
-
-    def _scale(self, x: np.ndarray) -> None:
-        """Choose scales of objective and rows (3.8)."""
-        gradient, parts = self.evaluator.slope_parts(x)
-        self.system.take_jacobian(parts)
-        rows = self.system.largest_of_rows()
-        slope = np.max(np.abs(gradient[self.kept]), initial=0.0)
-        self.f_scale = max(LEAST_SCALE, min(1.0, MOST_SLOPE / max(slope, 1e-300)))
-        self.row_scale = np.maximum(
-            LEAST_SCALE, np.minimum(1.0, MOST_SLOPE / np.maximum(rows, 1e-300))
-        )
-        low, high = self.task.low * self.row_scale, self.task.high * self.row_scale
-        self.target = np.where(self.equal, low, 0.0)
-        low_w = np.concatenate([self.task.lower[self.kept], low[self.inequalities]])
-        high_w = np.concatenate([self.task.upper[self.kept], high[self.inequalities]])
-        low_w -= np.where(np.isfinite(low_w), RELAXED * np.maximum(1.0, np.abs(low_w)), 0.0)
-        high_w += np.where(np.isfinite(high_w), RELAXED * np.maximum(1.0, np.abs(high_w)), 0.0)
-        self.bounds = Bounds(low_w, high_w)
-
-    def transposed(self, lam: np.ndarray) -> np.ndarray:
-        """Return the product of the Jacobian's transpose and lam, slacks included."""
-        own = self.system.transposed(lam)
-        return np.concatenate([own, -lam[self.inequalities]]) if self.slacks else own
-
-    def multipliers(
-        self, x: np.ndarray, lam: np.ndarray, z: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the multipliers of the task's constraints and bounds."""
-        lam_g = lam * self.row_scale / self.f_scale
-        both = self.bounds.pull(z) / self.f_scale
-        lam_x = np.zeros(x.size)
-        lam_x[self.kept] = both[: self.n]
-        held = ~(self.task.lower < self.task.upper)
-        if np.any(held):
-            gradient, parts = self.evaluator.slope_parts(x)
-            lam_x[held] = -(gradient + self.system.held(parts, lam_g))[held]
-        return lam_g, lam_x
-
-    def answer_at(self, x: np.ndarray, lam: np.ndarray, z: np.ndarray, status: Status) -> Answer:
-        """Return a point in the task's terms; where it was interrupted, the best one."""
-        best = self.task.monitor.best
-        lam_g, lam_x = self.multipliers(x, lam, z)
-        if status in (Status.INTERRUPTED, Status.TIME_LIMIT) and best is not None:
-            x = best
-        x = np.clip(x, self.task.lower, self.task.upper)
-        return Answer(x, lam_g, lam_x, status, self.iterations)
-
-
 S_MAX, LARGEST_SHIFT, DAMPED = 100.0, 1e20, 1e-2
 SMALL_MULTIPLIER, MOST_MULTIPLIER = 10.0, 1e3
 #: Errors below this many tolerances want exact steps.
@@ -200,7 +47,7 @@ class LineSearchFailed(Exception):
 class Trial(NamedTuple):
     """A point and its values: ``d`` distances to the sides, ``c`` what is left of constraints."""
 
-    w: np.ndarray
+    v: np.ndarray
     x: np.ndarray
     d: np.ndarray
     f: float
@@ -211,7 +58,7 @@ class Trial(NamedTuple):
     unscaled: float
     #: The barrier function without its weight.
     barrier: float
-    #: The largest of abs(w).
+    #: The largest of abs(v).
     size: float
 
 
@@ -229,9 +76,9 @@ class Point(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A Newton step (dw, dlam) and what a line search wants to know of it."""
+    """A Newton step (dv, dlam) and what a line search wants to know of it."""
 
-    dw: np.ndarray
+    dv: np.ndarray
     dlam: np.ndarray
     #: Slope of the barrier function along it.
     slope: float
@@ -241,139 +88,223 @@ class Step(NamedTuple):
     size: float
 
 
-class NewtonSteps(ScaledProblem):
-    """Points and the steps from them."""
+def limit_step(falls: float, part: float) -> float:
+    """Return the longest step, at most 1, after which 1 - part of each value is left.
 
-    def __init__(self, task: Task, loops: Any) -> None:
-        super().__init__(task, loops)
+    ``falls`` is the largest part of a value that a whole step takes away.
+    """
+    return part / falls if falls > part else 1.0
+
+
+class NewtonSteps:
+    """Points of the barrier problem of a task, and the steps from them."""
+
+    def __init__(self, task: Task, loops: SimpleNamespace) -> None:
+        self.task, self.evaluator = task, task.evaluator
+        structure = self.structure = task.evaluator.structure
+        free = task.lower < task.upper
+        self.key = (free.tobytes(), None if task.order is None else task.order.tobytes())
+        system = structure.prepared.pop(self.key, None)
+        if system is None:
+            system = BandedSystem(
+                structure, find_chain(structure.patterns, free, task.order), loops
+            )
+        self.system: BandedSystem = system
+        self.free = np.concatenate([system.chain.band, system.chain.border])
+        self.is_equation = task.low == task.high
+        self.inequalities = np.flatnonzero(~self.is_equation)
+        self.n, self.slacks, self.m = self.free.size, self.inequalities.size, structure.m
+        self.count = self.n + self.slacks
+        self.iterations = 0
         self.mu = task.settings.more.get("mu_init", FIRST_MU)
         #: The last shift of H that was needed, and the one in use.
         self.shift = self.shift_now = 0.0
         #: The least shift: steps that had to be shortened are made of more convex problems.
         self.damping = 0.0
-        self.count = self.n + self.slacks
-        bounded = np.isin(np.arange(self.count), self.bounds.at)
-        self.unlimited = np.flatnonzero(~bounded & (np.arange(self.count) >= self.n))
-        self._bind()
+        self._scale(task.start)
+        self._bind(loops, np.where(free, 0.0, task.lower))
 
-    def _bind(self) -> None:
-        """Give the native functions what is the same in all calls."""
-        bounds, system, loops = self.bounds, self.system, self.loops
-        self._out, self._room = np.zeros(5), np.zeros(self.count)
-        at, away, rows = bounds.at, bounds.away, self.inequalities
-        m, n, slacks, sides = self.structure.m, self.n, self.slacks, bounds.count
-        self._move = loops.trial.bind(
-            *(self.kept, self.fixed, at, bounds.edge, away),
-            *(n, self.count, self.fixed.size, sides),
+    def _scale(self, x: np.ndarray) -> None:
+        """Choose scales of objective and rows (3.8), and find the sides."""
+        gradient, parts = self.evaluator.slope_parts(x)
+        self.system.take_jacobian(parts)
+        rows = self.system.find_row_maxima()
+        slope = np.max(np.abs(gradient[self.free]), initial=0.0)
+        self.f_scale = max(LEAST_SCALE, min(1.0, MOST_SLOPE / max(slope, 1e-300)))
+        self.row_scale = np.maximum(
+            LEAST_SCALE, np.minimum(1.0, MOST_SLOPE / np.maximum(rows, 1e-300))
         )
-        scales = (self.row_scale, self.target)
-        self._constrain = loops.constraints.bind(*scales, rows, m, n, slacks)
-        A = (system.jac, system.columns, system.starts)
-        self._balance = loops.balance.bind(*A, rows, at, away, m, n, slacks, sides)
-        self._curve = loops.curvature.bind(at, sides, self.count)
-        self._aim = loops.right_side.bind(at, away, rows, m, n, slacks, sides)
-        self._look = loops.along.bind(at, away, rows, n, slacks, sides)
-        self._raise = loops.multipliers.bind(at, away, m, sides)
-        self._slope = loops.scaled_gradient.bind(self.kept, n, slacks)
-        self._no_D = np.zeros(m)
+        low, high = self.task.low * self.row_scale, self.task.high * self.row_scale
+        self.target = np.where(self.is_equation, low, 0.0)
+        low = np.concatenate([self.task.lower[self.free], low[self.inequalities]])
+        high = np.concatenate([self.task.upper[self.free], high[self.inequalities]])
+        low -= np.where(np.isfinite(low), RELAXED * np.maximum(1.0, np.abs(low)), 0.0)
+        high += np.where(np.isfinite(high), RELAXED * np.maximum(1.0, np.abs(high)), 0.0)
+        at_low, at_high = np.flatnonzero(low > -np.inf), np.flatnonzero(high < np.inf)
+        self._low, self._high = low, high
+        self.sides = Sides(
+            np.concatenate([at_low, at_high]),
+            np.concatenate([low[at_low], high[at_high]]),
+            np.repeat([1.0, -1.0], [at_low.size, at_high.size]),
+            at_low.size + at_high.size,
+        )
+        bounded = np.isin(np.arange(self.count), self.sides.at)
+        self.unlimited = np.flatnonzero(~bounded & (np.arange(self.count) >= self.n))
+
+    def _bind(self, loops: SimpleNamespace, fixed: np.ndarray) -> None:
+        """Give the native functions what is the same in all calls."""
+        variables = Variables(
+            self.free, fixed, self.inequalities, self.n, self.slacks, fixed.size, self.m
+        )
+        point = tuple(flatten(variables, self.sides))
+        self._out, self._room = np.zeros(5), np.zeros(self.count)
+        self._move = loops.move_point.bind(*point)
+        self._constrain = loops.measure_constraints.bind(*variables, self.row_scale, self.target)
+        self._balance = loops.measure_balance.bind(*point, *self.system.A)
+        self._sum_curvature = loops.sum_curvature.bind(*point)
+        self._make_right_side = loops.make_right_side.bind(*point)
+        self._complete_step = loops.complete_step.bind(*point)
+        self._update_multipliers = loops.update_multipliers.bind(*point)
+        self._scale_gradient = loops.scale_gradient.bind(*variables)
+        self._no_D = np.zeros(self.m)
         self._no_D.setflags(write=False)
 
-    def trial(self, w: np.ndarray, dw: np.ndarray, alpha: float) -> Trial:
-        """Evaluate what a line search looks at, at w + alpha dw."""
-        new, x = np.empty(self.count), np.empty(self.fixed.size)
-        d, c, out = np.empty(self.bounds.count), np.empty(self.structure.m), self._out
-        self._move(w, dw, alpha, new, x, d, out)
-        phi, size = barrier(*out[:3].tolist()), float(out[3])
+    # Sides.
+
+    def project(self, dv: np.ndarray) -> np.ndarray:
+        """Return how fast the distances to the sides grow along dv."""
+        d = dv.take(self.sides.at)
+        d *= self.sides.away
+        return d
+
+    def spread(self, values: np.ndarray) -> np.ndarray:
+        """Return (N,): for each of v the sum over its sides."""
+        return sum_by_index(self.sides.at, values, self.count)
+
+    def pull_of_bounds(self, z: np.ndarray) -> np.ndarray:
+        """Return (N,): -z at lower bounds, z at upper ones, as multipliers pull."""
+        return self.spread(-self.sides.away * z)
+
+    def limit_by_sides(self, d: np.ndarray, dv: np.ndarray, part: float = 0.99) -> float:
+        """Return the longest step along dv, at most 1, that leaves 1 - part of each distance."""
+        return self.limit_by(d, self.project(dv), part)
+
+    @staticmethod
+    def limit_by(values: np.ndarray, steps: np.ndarray, part: float = 0.99) -> float:
+        """Return the longest step, at most 1, that leaves 1 - part of each value."""
+        return limit_step(-float((steps / values).min()) if values.size else 0.0, part)
+
+    def move_inside(self, v: np.ndarray, push: float) -> np.ndarray:
+        """Return v moved off its bounds by ``push``, or that part of the way across (3.6)."""
+        low, high = self._low, self._high
+        with np.errstate(invalid="ignore"):
+            across = high - low
+            off = np.minimum(push * np.maximum(1.0, np.abs(low)), push * across)
+            v = np.where(np.isfinite(low), np.maximum(v, low + off), v)
+            off = np.minimum(push * np.maximum(1.0, np.abs(high)), push * across)
+            return np.where(np.isfinite(high), np.minimum(v, high - off), v)
+
+    # Points.
+
+    def trial(self, v: np.ndarray, dv: np.ndarray, alpha: float) -> Trial:
+        """Evaluate what a line search looks at, at v + alpha dv."""
+        new, x = np.empty(self.count), np.empty(self.task.start.size)
+        d, c, out = np.empty(self.sides.count), np.empty(self.m), self._out
+        self._move(v, dv, alpha, new, x, d, out)
+        product, power, outside, size, _ = out.tolist()
+        barrier = inf if outside else -(log(product) + power * log(2.0))
         # Nobody may change it, so that nobody copies it.
         x.setflags(write=False)
         f, g = self.evaluator.values(x)
         self._constrain(g, new, c, out)
         total, most, unscaled = out[:3].tolist()
-        return Trial(new, x, d, f * self.f_scale, c, total, most, unscaled, phi, size)
+        return Trial(new, x, d, f * self.f_scale, c, total, most, unscaled, barrier, size)
 
     def point(self, trial: Trial, lam: np.ndarray, z: np.ndarray) -> Point:
         """Evaluate slopes at a point."""
         raw, parts = self.evaluator.slope_parts(trial.x)
         gradient = np.empty(self.count)
-        self._slope(self.f_scale, raw, gradient)
+        self._scale_gradient(self.f_scale, raw, gradient)
         self.system.take_jacobian(parts, self.row_scale)
-        return self.balanced(trial, lam, z, gradient)
+        return self.balance(trial, lam, z, gradient)
 
-    def balanced(self, trial: Trial, lam: np.ndarray, z: np.ndarray, gradient: np.ndarray) -> Point:
+    def balance(self, trial: Trial, lam: np.ndarray, z: np.ndarray, gradient: np.ndarray) -> Point:
         """Return a point with these multipliers; the Jacobian there was taken."""
         pull, out = np.empty(self.count), self._out
         self._balance(gradient, lam, z, trial.d, pull, self._room, out)
         dual, price, total, least, most = out.tolist()
-        sides = z.size
-        s_d = max(S_MAX, (price + total) / max(sides + lam.size, 1))
-        s_c = max(S_MAX, total / max(sides, 1))
+        s_d = max(S_MAX, (price + total) / max(z.size + lam.size, 1))
+        s_c = max(S_MAX, total / max(z.size, 1))
         # A number that is none stays one.
         fixed = max(dual * S_MAX / s_d, trial.most)
         return Point(trial, lam, z, gradient, pull, (fixed, least, most, S_MAX / s_c))
 
+    def error(self, at: Point, mu: float) -> float:
+        """Return how far the conditions of a minimum of the barrier problem are off (eq. 5)."""
+        fixed, least, most, scale = at.parts
+        gap = max(most - mu, mu - least) if self.sides.count else 0.0
+        return max(fixed, gap * scale)
+
+    def multiply_transpose(self, lam: np.ndarray) -> np.ndarray:
+        """Return the product of the Jacobian's transpose and lam, slacks included."""
+        own = self.system.multiply_transpose(lam)
+        return np.concatenate([own, -lam[self.inequalities]]) if self.slacks else own
+
     def first(self) -> Point:
         """Return the start (3.6), with multipliers by least squares unless they are given."""
-        task = self.task
-        start = task.start[self.kept]
-        warm = task.lam_g is not None
-        push = 1e-9 if warm else 1e-2
-        _, g = self.evaluator.values(task.start)
-        slack = (g * self.row_scale)[self.inequalities]
-        w = self.bounds.inside(np.concatenate([start, slack]), push, push)
-        trial = self.trial(w, np.zeros(self.count), 0.0)
+        task, warm = self.task, self.task.lam_g is not None
+        slack = (self.evaluator.values(task.start)[1] * self.row_scale)[self.inequalities]
+        start = np.concatenate([task.start[self.free], slack])
+        v = self.move_inside(start, 1e-9 if warm else 1e-2)
+        trial = self.trial(v, np.zeros(self.count), 0.0)
         if warm:
-            return self._warm(trial)
-        at = self.point(trial, np.zeros(self.structure.m), np.ones(self.bounds.count))
-        if self.structure.m:
-            at = self.balanced(trial, self._least_squares(at), at.z, at.gradient)
-        return at
+            return self._resume(trial)
+        at = self.point(trial, np.zeros(self.m), np.ones(self.sides.count))
+        return self.balance(trial, self.estimate(at), at.z, at.gradient) if self.m else at
 
-    def _warm(self, trial: Trial) -> Point:
+    def _resume(self, trial: Trial) -> Point:
+        """Return the start with the multipliers of the task."""
         task = self.task
         assert task.lam_g is not None
         self.mu = max(task.settings.tol, 1e-9)
         lam = task.lam_g * self.f_scale / self.row_scale
-        lam_x = np.zeros(self.n) if task.lam_x is None else task.lam_x[self.kept] * self.f_scale
+        lam_x = np.zeros(self.n) if task.lam_x is None else task.lam_x[self.free] * self.f_scale
         both = np.concatenate([lam_x, lam[self.inequalities]])
-        z = np.maximum(-self.bounds.towards(both), self.mu / trial.d)
+        z = np.maximum(-self.project(both), self.mu / trial.d)
         return self.point(trial, lam, z)
 
-    def _least_squares(self, at: Point) -> np.ndarray:
+    def estimate(self, at: Point) -> np.ndarray:
         """Return multipliers that balance the gradient best.
 
         Where equations are almost dependent these are large and of no use: then the price of
         large ones is counted too.
         """
-        self.system.load()
-        plain = self._balancing(at, 0.0)
+        self.system.take_hessian()
+        plain = self._fit_multipliers(at, 0.0)
         size = float(np.abs(plain).max(initial=0.0))
         if size <= SMALL_MULTIPLIER:
             return plain
-        damped = self._balancing(at, DAMPED)
+        damped = self._fit_multipliers(at, DAMPED)
         most = min(10.0 * np.abs(damped).max(initial=0.0), MOST_MULTIPLIER)
         return plain if size <= most else damped
 
-    def _balancing(self, at: Point, price: float) -> np.ndarray:
-        D = np.where(self.equal, price, 1.0)
+    def _fit_multipliers(self, at: Point, price: float) -> np.ndarray:
+        """Return multipliers by least squares, with a price on those of equations."""
+        D, rc = np.where(self.is_equation, price, 1.0), np.zeros(self.m)
         if not self.system.factor(np.ones(self.n), D):
-            return np.zeros(self.structure.m)
-        right = -(at.gradient + self.bounds.pull(at.z))
-        rc = np.zeros(self.structure.m)
+            return rc
+        right = -(at.gradient + self.pull_of_bounds(at.z))
         rc[self.inequalities] = right[self.n :]
-        return self.system.solve(right, rc, Care.PLAIN)[1]
+        return self.system.solve(right, rc, refined=False)[1]
 
-    def error(self, at: Point, mu: float) -> float:
-        """Return how far the conditions of a minimum of the barrier problem are off (eq. 5)."""
-        fixed, least, most, scale = at.parts
-        gap = max(most - mu, mu - least) if self.bounds.count else 0.0
-        return max(fixed, gap * scale)
+    # Steps.
 
-    def factored(self, at: Point) -> np.ndarray:
+    def factor(self, at: Point) -> np.ndarray:
         """Factor the system at a point, with H shifted until it is convex enough (3.1)."""
         lam = at.lam * self.row_scale
-        self.system.load(self.evaluator.curvature_parts(at.trial.x, self.f_scale, lam))
+        self.system.take_hessian(self.evaluator.curvature_parts(at.trial.x, self.f_scale, lam))
         sigma = np.empty(self.count)
-        self._curve(at.z, at.trial.d, sigma)
+        self._sum_curvature(at.z, at.trial.d, sigma)
         # A slack without limits follows its constraint for next to nothing.
         sigma[self.unlimited] = UNLIMITED
         shift, first = self.damping, True
@@ -395,22 +326,37 @@ class NewtonSteps(ScaledProblem):
     def _slack_part(self, sigma: np.ndarray, shift: float) -> np.ndarray:
         if not self.slacks:
             return self._no_D
-        D = np.zeros(self.structure.m)
+        D = np.zeros(self.m)
         D[self.inequalities] = 1.0 / (sigma[self.n :] + shift)
         return D
 
-    def care(self, at: Point) -> Care:
-        """Return how exact a step from here need be: far away the next one does better anyway."""
-        near = self.error(at, 0.0) <= NEAR * self.task.settings.tol
-        return Care.REFINED if near else Care.PLAIN
+    def direction(self, at: Point, sigma: np.ndarray, c: np.ndarray) -> Step:
+        """Return the Newton step of the barrier problem, for constraints c.
 
-    def direction(self, at: Point, sigma: np.ndarray, mu: float, c: np.ndarray) -> Step:
-        """Return the Newton step of the barrier problem, for constraints c."""
+        Far from the solution it need not be exact: the next one does better anyway.
+        """
         here, shift, out = at.trial, self.shift_now, self._out
         slope, r, rc = np.empty(self.count), np.empty(self.count), np.empty(c.size)
-        self._aim(at.pull, here.d, c, sigma, shift, mu, slope, r, rc)
-        dw, dlam, left = self.system.solve(r, rc, self.care(at))
+        self._make_right_side(at.pull, here.d, c, sigma, shift, self.mu, slope, r, rc)
+        near = self.error(at, 0.0) <= NEAR * self.task.settings.tol
+        dv, dlam, left = self.system.solve(r, rc, refined=near)
         if not left < 1e-3:
             raise LineSearchFailed
-        self._look(dw, dlam, r, sigma, shift, at.gradient, slope, here.d, here.w, out)
-        return Step(dw, dlam, *out[:3].tolist())
+        self._complete_step(dv, dlam, r, sigma, shift, at.gradient, slope, here.d, here.v, out)
+        return Step(dv, dlam, *out[:3].tolist())
+
+    # Answers.
+
+    def answer_at(self, x: np.ndarray, lam: np.ndarray, z: np.ndarray, status: Status) -> Answer:
+        """Return a point in the task's terms; where it was interrupted, the best one."""
+        task, lam_x = self.task, np.zeros(x.size)
+        lam_g = lam * self.row_scale / self.f_scale
+        lam_x[self.free] = (self.pull_of_bounds(z) / self.f_scale)[: self.n]
+        held = ~(task.lower < task.upper)
+        if np.any(held):
+            gradient, parts = self.evaluator.slope_parts(x)
+            lam_x[held] = -(gradient + self.system.multiply_held(parts, lam_g))[held]
+        if status in (Status.INTERRUPTED, Status.TIME_LIMIT) and task.monitor.best is not None:
+            x = task.monitor.best
+        x = np.clip(x, task.lower, task.upper)
+        return Answer(x, lam_g, lam_x, status, self.iterations)

@@ -3,14 +3,12 @@
 First Gauss-Newton steps, as short as can be. Where these fail, the violation itself is minimised
 within the bounds,
 
-    min 1/2 |c(w)|^2 - mu sum(log d),
+    min 1/2 |c(v)|^2 - mu sum(log d),
 
 by Newton steps of the same banded systems (D = 1: what is left of a row is its own multiplier)
 and a line search on that one function. A minimum at which c is not zero is the answer: no point
 near satisfies the constraints (Waechter, Biegler, Math. Program. 106, 2006, section 3.3, does the
 same with the sum of absolute values). Of linear constraints c is then a certificate of Farkas.
-
-What became of the constraints, where a solver gave up beside them.
 """
 
 from __future__ import annotations
@@ -28,18 +26,20 @@ from archimedes.optimize.solvers.interior_point.newton_steps import (
     NewtonSteps,
     Point,
     Trial,
-    fastest,
-    longest,
 )
 
-__all__ = ["Infeasible", "Restoration", "judged"]
+__all__ = ["Infeasible", "Restoration", "check_feasibility"]
 
-STEPS, NEWTON_STEPS, HALVINGS = 30, 100, 25
+STEPS, NEWTON_STEPS, SHORT_HALVINGS, HALVINGS = 30, 100, 20, 25
 #: A violation that first-order steps of the unknowns' own size reduce by less than this part
 #: will not become nothing.
 HOPELESS = 1e-3
 #: How far, relative to the unknowns, a point is moved that is stationary but no minimum.
 NUDGE, NUDGES = 1e-2, 3
+#: Ends that say nothing of the constraints, or that others are quick to say.
+DOUBTED = (Status.STALLED, Status.ITERATION_LIMIT, Status.FAILED, Status.INFEASIBLE)
+#: With more unknowns, only chains are looked at: other matrices are no narrow bands.
+MOST = 500
 
 
 class Infeasible(Exception):
@@ -53,145 +53,133 @@ class Infeasible(Exception):
 class Restoration(NewtonSteps):
     """How to come nearer to the constraints."""
 
-    def nearer(self, at: Point, good: Callable[[Trial], bool]) -> Point:
-        """Return a point that is ``good``, with the multipliers of ``at``; raises Infeasible."""
+    def approach(self, at: Point, is_good: Callable[[Trial], bool]) -> Point:
+        """Return a point that is good, with the multipliers of ``at``; raises Infeasible."""
         now = at
         try:
             for _ in range(STEPS):
-                now = self._shortest_step(now)
-                if good(now.trial):
+                now = self._make_short_step(now)
+                if is_good(now.trial):
                     return now
         except LineSearchFailed:
             pass
-        return self.point(self.least_violation(now.trial, good), at.lam, at.z)
+        return self.point(self.minimize_violation(now.trial, is_good), at.lam, at.z)
 
-    def _shortest_step(self, at: Point) -> Point:
+    def _make_short_step(self, at: Point) -> Point:
         """Make a step that is short where bounds are near; the violation falls."""
         here = at.trial
-        near = 1.0 + self.bounds.spread(1e-2 / here.d**2)
-        self.system.load()
-        D = np.zeros(self.structure.m)
+        near = 1.0 + self.spread(1e-2 / here.d**2)
+        self.system.take_hessian()
+        D = np.zeros(self.m)
         D[self.inequalities] = 1.0 / near[self.n :]
         if not self.system.factor(near[: self.n], D):
             raise LineSearchFailed
-        dw, dlam, _ = self.system.solve(np.zeros(self.count), -here.c)
-        dw[self.n :] = dlam[self.inequalities] / near[self.n :]
-        alpha = longest(fastest(here.d, self.bounds.towards(dw)), 0.99)
-        for _ in range(20):
-            trial = self.trial(here.w, dw, alpha)
-            if trial.total <= (1.0 - 1e-4 * alpha) * here.total:
-                return self.point(trial, at.lam, at.z)
+        dv, dlam, _ = self.system.solve(np.zeros(self.count), -here.c)
+        dv[self.n :] = dlam[self.inequalities] / near[self.n :]
+
+        def falls(trial: Trial, alpha: float) -> bool:
+            return trial.total <= (1.0 - 1e-4 * alpha) * here.total
+
+        return self.point(self._halve(here, dv, falls, SHORT_HALVINGS)[0], at.lam, at.z)
+
+    def _halve(
+        self, here: Trial, dv: np.ndarray, is_good: Callable[[Trial, float], bool], count: int
+    ) -> tuple[Trial, float]:
+        """Halve a step within the sides until its trial is good; return it and its length."""
+        alpha = self.limit_by_sides(here.d, dv)
+        for _ in range(count):
+            trial = self.trial(here.v, dv, alpha)
+            if is_good(trial, alpha):
+                return trial, alpha
             alpha *= 0.5
         raise LineSearchFailed
 
-    def least_violation(self, here: Trial, good: Callable[[Trial], bool]) -> Trial:
-        """Minimise the violation until it is ``good``; raises Infeasible at a minimum."""
+    def minimize_violation(self, here: Trial, is_good: Callable[[Trial], bool]) -> Trial:
+        """Minimise the violation until it is good; raises Infeasible at a minimum."""
         mu = max(self.mu, 0.1 * min(here.most, here.most**2))
         z, nudges, shift = mu / here.d, 0, 0.0
         for _ in range(NEWTON_STEPS):
-            self._take(here)
-            hopeless = self.hopeless(here)
-            convex, shift, sigma = self._violation_factors(here, z, shift)
+            self.system.take_jacobian(self.evaluator.slope_parts(here.x)[1], self.row_scale)
+            hopeless = self.is_hopeless(here)
+            convex, shift, sigma = self._factor_violation(here, z, shift)
             if hopeless and (convex or nudges == NUDGES):
                 raise Infeasible(here)
             if hopeless:
                 # A maximum or a saddle: any way leads down.
                 nudges += 1
-                here = self.nudged(here, nudges)
+                here = self.nudge(here, nudges)
                 z = mu / here.d
                 continue
-            dw = self._violation_step(here, sigma, mu)
-            old, (here, alpha) = here, self._violation_search(here, dw, mu)
-            if good(here):
+            dv = self._violation_step(here, sigma, mu)
+            old, (here, alpha) = here, self._search_violation(here, dv, mu)
+            if is_good(here):
                 return here
-            z = self._raised(z, old, here, dw, mu)
+            dz = (mu - z * self.project(dv)) / old.d - z
+            z = np.clip(z + self.limit_by(z, dz) * dz, 1e-10 * mu / here.d, 1e10 * mu / here.d)
             if alpha > 0.1:
                 mu = min(mu, 0.1 * float(np.mean(z * here.d))) if z.size else mu
         raise LineSearchFailed
 
-    def hopeless(self, here: Trial) -> bool:
-        """Whether no step of the unknowns' size within bounds reduces the violation much."""
+    def is_hopeless(self, here: Trial) -> bool:
+        """Return whether no step of the unknowns' size within bounds reduces the violation much."""
         if here.unscaled <= 1e2 * self.task.settings.tol:
             return False
-        fall = -self.transposed(here.c)
-        room = 1.0 + np.abs(here.w)
-        towards = self.bounds.towards(fall) < 0.0
-        np.minimum.at(room, self.bounds.at[towards], here.d[towards])
+        fall = -self.multiply_transpose(here.c)
+        room = 1.0 + np.abs(here.v)
+        towards = self.project(fall) < 0.0
+        np.minimum.at(room, self.sides.at[towards], here.d[towards])
         return float(np.abs(fall) @ room) <= HOPELESS * float(here.c @ here.c)
 
-    def _take(self, here: Trial) -> None:
-        self.system.take_jacobian(self.evaluator.slope_parts(here.x)[1], self.row_scale)
-
-    def _violation_factors(
+    def _factor_violation(
         self, here: Trial, z: np.ndarray, last: float
     ) -> tuple[bool, float, np.ndarray]:
         """Factor at a point; returns whether no shift was needed, the shift, and the diagonal."""
         parts = self.evaluator.curvature_parts(here.x, 0.0, here.c * self.row_scale)
-        self.system.load(parts)
-        sigma, n = np.empty(self.count), self.n
-        self._curve(z, here.d, sigma)
+        self.system.take_hessian(parts)
+        sigma = np.empty(self.count)
+        self._sum_curvature(z, here.d, sigma)
         scale = max(*(float(np.abs(p).max(initial=0.0)) for p in parts), here.most, 1e-8)
-        shift = 1e-8 * scale
-        convex = True
-        while not self.system.factor(sigma[:n] + shift, self._row_part(sigma, shift)):
+        shift, convex = 1e-8 * scale, True
+        while not self.system.factor(
+            sigma[: self.n] + shift, np.ones(self.m) + self._slack_part(sigma, shift)
+        ):
             convex = False
             shift = max(1e-4 * scale, last / 3.0) if shift < 1e-5 * scale else 8.0 * shift
             if not shift < 1e20:
                 raise LineSearchFailed
         return convex, 0.0 if convex else shift, sigma + shift
 
-    def _row_part(self, sigma: np.ndarray, shift: float) -> np.ndarray:
-        D = np.ones(self.structure.m)
-        D[self.inequalities] += 1.0 / (sigma[self.n :] + shift)
-        return D
-
     def _violation_step(self, here: Trial, sigma: np.ndarray, mu: float) -> np.ndarray:
-        pushed = self.bounds.spread(self.bounds.away * mu / here.d)
+        push = self.spread(self.sides.away * mu / here.d)
         rows, own = self.inequalities, sigma[self.n :]
         rc = -here.c
-        rc[rows] += pushed[self.n :] / own
-        dw, lam, _ = self.system.solve(pushed, rc)
-        dw[self.n :] = (pushed[self.n :] + lam[rows]) / own
-        return dw
+        rc[rows] += push[self.n :] / own
+        dv, lam, _ = self.system.solve(push, rc)
+        dv[self.n :] = (push[self.n :] + lam[rows]) / own
+        return dv
 
-    def _violation_search(self, here: Trial, dw: np.ndarray, mu: float) -> tuple[Trial, float]:
+    def _search_violation(self, here: Trial, dv: np.ndarray, mu: float) -> tuple[Trial, float]:
         """Halve a step until the violation with its barrier falls."""
-        slope = float(self.transposed(here.c) @ dw)
-        slope -= mu * float(np.sum(self.bounds.towards(dw) / here.d))
-        alpha = longest(fastest(here.d, self.bounds.towards(dw)), 0.99)
+        slope = float(self.multiply_transpose(here.c) @ dv)
+        slope -= mu * float(np.sum(self.project(dv) / here.d))
         before = 0.5 * float(here.c @ here.c) + mu * here.barrier
         slack = 1e-14 * abs(before)
-        for _ in range(HALVINGS):
-            trial = self.trial(here.w, dw, alpha)
+
+        def falls(trial: Trial, alpha: float) -> bool:
             value = 0.5 * float(trial.c @ trial.c) + mu * trial.barrier
-            if np.isfinite(trial.f) and value <= before + 1e-4 * alpha * min(slope, 0.0) + slack:
-                return trial, alpha
-            alpha *= 0.5
-        raise LineSearchFailed
+            enough = before + 1e-4 * alpha * min(slope, 0.0) + slack
+            return bool(np.isfinite(trial.f)) and value <= enough
 
-    def _raised(
-        self, z: np.ndarray, old: Trial, new: Trial, dw: np.ndarray, mu: float
-    ) -> np.ndarray:
-        """Return the multipliers of the bounds after a step."""
-        dz = (mu - z * self.bounds.towards(dw)) / old.d - z
-        alpha = longest(fastest(z, dz), 0.99)
-        return np.clip(z + alpha * dz, 1e-10 * mu / new.d, 1e10 * mu / new.d)
+        return self._halve(here, dv, falls, HALVINGS)
 
-    def nudged(self, here: Trial, number: int) -> Trial:
+    def nudge(self, here: Trial, number: int) -> Trial:
         """Return a point near by, the same in every run."""
         way = np.sin(12.9898 * (np.arange(self.count) + 1.0) * number)
-        dw = NUDGE * way * (1.0 + np.abs(here.w))
-        alpha = longest(fastest(here.d, self.bounds.towards(dw)), 0.5)
-        return self.trial(here.w, dw, alpha)
+        dv = NUDGE * way * (1.0 + np.abs(here.v))
+        return self.trial(here.v, dv, self.limit_by_sides(here.d, dv, 0.5))
 
 
-#: Ends that say nothing of the constraints, or that others are quick to say.
-DOUBTED = (Status.STALLED, Status.ITERATION_LIMIT, Status.FAILED, Status.INFEASIBLE)
-#: With more unknowns, only chains are looked at: other matrices are no narrow bands.
-MOST = 500
-
-
-def judged(task: Task, answer: Answer) -> tuple[Answer, np.ndarray | None]:
+def check_feasibility(task: Task, answer: Answer) -> tuple[Answer, np.ndarray | None]:
     """Return an answer that calls a problem infeasible where no point near satisfies it.
 
     Where one does, it is returned too: to start from again. Only solvers that gave up by
@@ -201,18 +189,17 @@ def judged(task: Task, answer: Answer) -> tuple[Answer, np.ndarray | None]:
     if answer.status not in DOUBTED or settings.maxiter is not None or large or task.monitor.late():
         return answer, None
     least = max(1e2 * settings.tol, 1e-6)
-    off = task.violation(answer.x, task.evaluator.values(answer.x)[1])
+    off = task.violation(answer.x)
     loops = native_loops()
     if not least < off < np.inf or loops is None or not np.any(task.lower < task.upper):
         return answer, None
     # A solver that ran far away without coming nearer leaves numbers too large to reckon with.
-    gained = not task.violation(task.start, task.evaluator.values(task.start)[1]) <= off
-    start = answer.x if gained else task.start
+    start = task.start if task.violation(task.start) <= off else answer.x
     near = Restoration(replace(task, start=start, lam_g=None, lam_x=None), loops)
     try:
         with np.errstate(all="ignore"):
-            found = near.least_violation(near.first().trial, lambda at: at.unscaled <= least)
-        return answer, np.clip(found.x, task.lower, task.upper)
+            trial = near.minimize_violation(near.first().trial, lambda at: at.unscaled <= least)
+        return answer, np.clip(trial.x, task.lower, task.upper)
     except Infeasible as never:
         x = np.clip(never.trial.x, task.lower, task.upper)
         return replace(answer, x=x, status=Status.INFEASIBLE), None
