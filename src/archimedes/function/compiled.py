@@ -12,7 +12,7 @@ from archimedes.function import recorded_calls
 from archimedes.function.compiled_methods import CompiledMethod
 from archimedes.function.execution.tiers import SINGLE, CallForm, Tiers
 from archimedes.function.former_options import former_options
-from archimedes.function.identity.object_parts import PARTS, Frozen
+from archimedes.function.identity.object_parts import Frozen
 from archimedes.function.identity.states import Identity
 from archimedes.function.recorded_calls import apply_recording, has_traced
 from archimedes.function.recorded_function import RecordedFunction
@@ -293,15 +293,10 @@ class Compiled(RecordedFunction, Generic[P, R]):
 
         return check(self.name, self.function, self, args, kwargs)
 
-
-def _parts(compiled: Compiled) -> tuple[Any, ...]:
-    """Return what counts of a recorded function that another one uses."""
-    if compiled.identity.frozen:
-        return (compiled.frozen,)
-    return (*compiled.identity.roots, compiled.numerics)
-
-
-PARTS[Compiled] = _parts
+    def __content__(self) -> tuple[Any, ...]:
+        if self.identity.frozen:
+            return (self.frozen,)
+        return (*self.identity.roots, self.numerics)
 
 
 @overload

@@ -21,7 +21,6 @@ from archimedes.function.compiled import Compiled
 from archimedes.function.derivatives.custom_rules import custom_jvp
 from archimedes.function.derivatives.directional import jvp
 from archimedes.function.derivatives.transforms import jac
-from archimedes.function.identity.object_parts import PARTS
 from archimedes.function.identity.states import content_of
 from archimedes.function.identity.store import Current, prepared
 from archimedes.function.leaf_specs import LeafSpec
@@ -106,6 +105,9 @@ class Fixed:
 
     def __hash__(self) -> int:
         return hash(self.key)
+
+    def __content__(self) -> tuple[Any, ...]:
+        return (self.value,)
 
 
 class Implicit:
@@ -322,6 +324,9 @@ class Implicit:
             )
         return found[0], found[1]
 
+    def __content__(self) -> tuple[Any, ...]:
+        return (self.func, self.tol, self.max_steps, self.solver, self.bounds)
+
 
 def _captured_value(i: int, kind: int) -> Any:
     """Return a value of the recording under way by its id: a number, or an array if a block."""
@@ -338,16 +343,6 @@ def is_row_of_numbers(value: Any) -> bool:
         and len(value) > 0
         and all(isinstance(v, kinds) or (is_traced(v) and np.ndim(v) == 0) for v in value)
     )
-
-
-PARTS[Implicit] = lambda solver: (
-    solver.func,
-    solver.tol,
-    solver.max_steps,
-    solver.solver,
-    solver.bounds,
-)
-PARTS[Fixed] = lambda fixed: (fixed.value,)
 
 
 def implicit(

@@ -17,7 +17,7 @@ import numpy as np
 
 from archimedes.errors import StructError
 
-__all__ = ["content_key", "is_mutable", "snapshot"]
+__all__ = ["content_key", "declared_content", "is_mutable", "is_read_only", "snapshot"]
 
 
 class Rule(NamedTuple):
@@ -59,6 +59,41 @@ def is_mutable(value: Any) -> bool:
     """Tell whether `value` is or holds a list, dict, set or bytearray (arrays are read-only)."""
     cls = type(value)
     return (RULES.get(cls) or make_rule(cls)).mutable(value)
+
+
+def declared_content(value: object) -> Iterable[Any] | None:
+    """Return what an object declares itself to be made of, or None if its class declares nothing.
+
+    A class that keeps caches beside its data, or whose instances never change, has a method
+    ``__content__(self)`` that returns all that tells one instance from another. Where a compiled
+    function reads such an object, these parts are watched instead of its attributes. The method is
+    not inherited: a subclass may hold more.
+
+    >>> class Rotor:
+    ...     def __init__(self, blades):
+    ...         self.blades, self.cache = blades, {}
+    ...     def __content__(self):
+    ...         return (self.blades,)
+    >>> declared_content(Rotor(3)), declared_content(3)
+    ((3,), None)
+    """
+    method = type(value).__dict__.get("__content__")
+    return None if method is None else method(value)
+
+
+def is_read_only(array: Any) -> bool:
+    """Return whether nobody can write to an array: it is read-only, and so is all it views.
+
+    >>> a = np.ones(2)
+    >>> a.flags.writeable = False
+    >>> is_read_only(a), is_read_only(np.ones(2))
+    (True, False)
+    """
+    while isinstance(array, np.ndarray):
+        if array.flags.writeable:
+            return False
+        array = array.base
+    return array is None or isinstance(array, bytes)
 
 
 def typed_key(value: Any) -> Hashable:

@@ -24,7 +24,6 @@ from archimedes.function.compiled import Compiled
 from archimedes.function.execution.outputs import result_arrays
 from archimedes.function.execution.shortcut_holder import ShortcutHolder
 from archimedes.function.execution.tiers import CallForm
-from archimedes.function.identity.object_parts import PARTS
 from archimedes.function.recording import Recording
 from archimedes.function.region_bodies import any_traced, static_out_graph
 from archimedes.system.cpus import check_threads
@@ -176,8 +175,8 @@ class Batched(ShortcutHolder, Generic[P, R]):
             batched.append(mine and axes[mark.position] is not None)
         return every, batched
 
-
-PARTS[Batched] = lambda batched: (batched.compiled, batched.in_axes, batched.out_axes)
+    def __content__(self) -> tuple[Any, ...]:
+        return (self.compiled, self.in_axes, self.out_axes)
 
 
 class _Mark:

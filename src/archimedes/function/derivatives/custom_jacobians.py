@@ -13,7 +13,6 @@ from typing import Any
 
 from archimedes.errors import TraceError
 from archimedes.function.derivatives.custom_rules import CustomFunction
-from archimedes.function.identity.object_parts import PARTS
 from archimedes.function.leaf_specs import LeafSpec
 from archimedes.function.recording import Recording, leaf_ids
 from archimedes.graph.derivatives.forward import forward_sweep
@@ -212,5 +211,5 @@ class custom_jac(CustomFunction):
         assert self.rule is not None
         return JacobianRule(self.compiled.name, recording, self.rule, self.directions)
 
-
-PARTS[custom_jac] = lambda made: (made.compiled, made.rule)
+    def __content__(self) -> tuple[Any, ...]:
+        return (self.compiled, self.rule)

@@ -11,7 +11,6 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.function.compiled import Compiled
-from archimedes.function.identity.object_parts import PARTS
 from archimedes.function.recording import OutLeaf, Recording, leaf_ids
 from archimedes.function.region_bodies import any_traced, static_out_graph
 from archimedes.graph.dtypes import is_float
@@ -242,6 +241,9 @@ class custom_jvp(CustomFunction):
             )
         return answer[1]
 
+    def __content__(self) -> tuple[Any, ...]:
+        return (self.compiled, self.rule)
+
 
 class custom_vjp(CustomFunction):
     """A function with a reverse-mode derivative of its own; usable as a decorator.
@@ -294,6 +296,5 @@ class custom_vjp(CustomFunction):
             )
         return cotangents
 
-
-PARTS[custom_jvp] = lambda made: (made.compiled, made.rule)
-PARTS[custom_vjp] = lambda made: (made.compiled, made.rule, getattr(made, "fwd", None))
+    def __content__(self) -> tuple[Any, ...]:
+        return (self.compiled, self.rule, getattr(self, "fwd", None))

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.function.identity.object_parts import PARTS
 from archimedes.function.recording import Recording, leaf_ids
 from archimedes.graph.dtypes import F64
 from archimedes.graph.ops import TABLE
@@ -47,6 +46,10 @@ class MapPlaces:
     slots: list[int]
     shared_x: list[int]
     weights: list[float]
+
+    def __content__(self) -> tuple[()]:
+        # It is made anew whenever the recording is: nothing in it needs watching.
+        return ()
 
     def __call__(self, z: Any, data: Any, *args: Any) -> Any:
         """Return the results of one instance, recorded where it is called."""
@@ -85,6 +88,10 @@ class Rest:
     rows: np.ndarray
     index: np.ndarray
     weights: np.ndarray
+
+    def __content__(self) -> tuple[()]:
+        # It is made anew whenever the recording is: nothing in it needs watching.
+        return ()
 
     def __call__(self, z: Any, *args: Any) -> Any:
         """Return the results, recorded where it is called."""
@@ -202,8 +209,3 @@ def _used(graph: Graph, n: int) -> list[int]:
     """Return which of the first n inputs the outputs depend on."""
     inside = set(graph.live(graph.outputs))
     return [k for k in range(n) if graph.inputs[k] in inside]
-
-
-# They are made anew whenever the recording is: nothing in them needs watching.
-PARTS[MapPlaces] = lambda made: ()
-PARTS[Rest] = lambda made: ()

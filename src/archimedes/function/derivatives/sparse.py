@@ -22,7 +22,6 @@ from archimedes.function.derivatives.jacobian_blocks import (
 )
 from archimedes.function.derivatives.recorded_point import Derivative, Point
 from archimedes.function.derivatives.stored_entries import stored_entries
-from archimedes.function.identity.object_parts import PARTS
 from archimedes.function.recording import Recording
 from archimedes.graph.derivatives.coloring import Pattern, column_colors, star_colors
 from archimedes.graph.derivatives.sparsity import pattern
@@ -187,8 +186,8 @@ class SparseDerivative:
         """Return the number of directions a sweep needs for these arguments."""
         return int(self._compiled.recording(*args, **kwargs).outs[4].spec.value)
 
-
-PARTS[SparseDerivative] = lambda made: (made.values, made.symmetric, made.triangle)
+    def __content__(self) -> tuple[Any, ...]:
+        return (self.values, self.symmetric, self.triangle)
 
 
 def _places(point: Point) -> np.ndarray:

@@ -19,6 +19,7 @@ import numpy as np
 from archimedes.function.identity.checks import CheckWriter
 from archimedes.function.identity.places import MISSING, Change, Place
 from archimedes.symbolic.recorded.nondeterminism import generator_state, set_generator_state
+from archimedes.tree.content import is_read_only
 
 __all__ = [
     "ArrayPlace",
@@ -30,7 +31,6 @@ __all__ = [
     "LivePlace",
     "MovingPlace",
     "ProxyPlace",
-    "is_fixed",
 ]
 
 #: Lists of so many items are compared item by item in generated code.
@@ -123,13 +123,13 @@ class ArrayPlace(Place):
 
     def __init__(self, path: str, value: np.ndarray, content: bytes) -> None:
         self.path, self.value, self.content = path, value, content
-        self.form, self.fixed = _form(value), is_fixed(value)
+        self.form, self.fixed = _form(value), is_read_only(value)
 
     def same(self) -> bool:
         if _form(self.value) != self.form:
             return False
         if self.fixed:
-            return is_fixed(self.value)
+            return is_read_only(self.value)
         return self.value.tobytes() == self.content
 
     def check(self, writer: CheckWriter) -> None:
@@ -158,15 +158,6 @@ class ArrayPlace(Place):
 
 def _form(value: np.ndarray) -> tuple[np.dtype, tuple[int, ...], tuple[int, ...]]:
     return value.dtype, value.shape, value.strides
-
-
-def is_fixed(value: Any) -> bool:
-    """Tell whether nobody can write to an array: read-only, and so is all it is a view of."""
-    while isinstance(value, np.ndarray):
-        if value.flags.writeable:
-            return False
-        value = value.base
-    return value is None or isinstance(value, bytes)
 
 
 class LivePlace(Place):

@@ -18,7 +18,6 @@ import numpy as np
 
 from archimedes.errors import TraceError
 from archimedes.function.identity.code_names import names_of
-from archimedes.function.identity.data_places import is_fixed
 from archimedes.function.identity.installed import is_installed
 from archimedes.function.identity.object_parts import slots_of
 from archimedes.function.identity.spaces import NameSpace, Space
@@ -26,6 +25,7 @@ from archimedes.graph.blocks.references import references
 from archimedes.graph.digests import live_table
 from archimedes.graph.dtypes import B8, code_of
 from archimedes.symbolic import SymbolicArray, current_trace
+from archimedes.tree.content import is_read_only
 from archimedes.tree.structs import is_struct
 
 __all__ = ["LARGE", "may_be_live", "reachable_by_name", "with_live_arrays"]
@@ -46,7 +46,7 @@ def may_be_live(value: np.ndarray) -> bool:
     code = code_of(value.dtype)
     if code is None or code == B8 or not value.dtype.isnative:
         return False
-    if not value.flags.c_contiguous or not value.flags.aligned or is_fixed(value):
+    if not value.flags.c_contiguous or not value.flags.aligned or is_read_only(value):
         return False
     return bool(np.count_nonzero(value) >= (1.0 - SPARSE) * value.size)
 

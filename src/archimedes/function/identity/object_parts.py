@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable
 from contextvars import ContextVar
 from types import MemberDescriptorType, SimpleNamespace
 from typing import Any
@@ -14,7 +14,6 @@ from archimedes.function.identity.installed import is_installed, module_of
 
 __all__ = [
     "HEAP",
-    "PARTS",
     "Frozen",
     "attribute_dict",
     "buffer_bytes",
@@ -29,8 +28,6 @@ __all__ = [
 
 #: Py_TPFLAGS_HEAPTYPE: the class was made at run time, as those written in Python are.
 HEAP = 1 << 9
-#: What instances of a class of this package are made of, for classes that keep more than that.
-PARTS: dict[type, Callable[[Any], Iterable[Any]]] = {}
 _HARMLESS = {"Generic", "Protocol", "ABC", "object", "NamedTuple"}
 
 
@@ -131,5 +128,5 @@ class Frozen:
     def __hash__(self) -> int:
         return id(self._compiled)
 
-
-PARTS[Frozen] = lambda frozen: ()
+    def __content__(self) -> tuple[()]:
+        return ()

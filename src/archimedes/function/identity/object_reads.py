@@ -13,7 +13,6 @@ from archimedes.function.identity.data_places import ContentPlace, GeneratorPlac
 from archimedes.function.identity.installed import is_installed, module_of
 from archimedes.function.identity.object_parts import (
     HEAP,
-    PARTS,
     attribute_dict,
     buffer_bytes,
     context_value,
@@ -27,6 +26,7 @@ from archimedes.function.identity.places import BasesPlace, ObjectPlace
 from archimedes.function.identity.spaces import IMPORTING, NameSpace, SlotSpace
 from archimedes.function.identity.traversal import Same, Traversal
 from archimedes.symbolic.recorded.nondeterminism import is_generator
+from archimedes.tree.content import declared_content
 
 __all__ = ["open_class", "open_fixed", "open_instance", "open_module", "open_reference"]
 
@@ -82,9 +82,9 @@ def open_instance(walk: Traversal, value: Any, path: str) -> None:
     if module_of(cls).split(".")[0] in _APART or backend_of(value) is not None:
         walk.add(value, Same(value))
         return
-    if cls in PARTS:
-        parts = [walk.token(part, path) for part in PARTS[cls](value)]
-        walk.add(value, "parts", kinds, *parts)
+    declared = declared_content(value)
+    if declared is not None:
+        walk.add(value, "parts", kinds, *[walk.token(part, path) for part in declared])
         return
     held = attribute_dict(value)
     members = slots_of(cls)

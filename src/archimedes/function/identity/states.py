@@ -22,12 +22,12 @@ from archimedes.errors import TraceError
 from archimedes.function.identity.checks import CheckWriter
 from archimedes.function.identity.data_places import MovingPlace
 from archimedes.function.identity.live_arrays import with_live_arrays
-from archimedes.function.identity.object_parts import PARTS
 from archimedes.function.identity.places import Place
 from archimedes.function.identity.reads import Walk
 from archimedes.function.identity.traversal import Same, is_atom
 from archimedes.graph.dtypes import STATIC
 from archimedes.symbolic import is_tracing
+from archimedes.tree.content import declared_content
 
 __all__ = [
     "Fingerprint",
@@ -296,11 +296,13 @@ def changing_statics(
     found += [spec.value for spec in specs if spec.code == STATIC]
     if treedef.num_leaves or treedef.children:
         found += _fields(treedef)
-    for value in found:
-        if type(value) in PARTS:  # made anew for each call, or known by its parts
-            found = [p for v in found for p in (PARTS[type(v)](v) if type(v) in PARTS else (v,))]
-            break
-    return tuple(value for value in found if not is_atom(value))
+    return tuple(part for value in found for part in _parts(value) if not is_atom(part))
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    """Return what an object declares as its content, or the object itself."""
+    declared = declared_content(value)
+    return (value,) if declared is None else declared
 
 
 @functools.lru_cache(maxsize=1024)
@@ -365,9 +367,8 @@ def _is_by_identity(func: Any) -> bool:
 
 def _remember_hosts(roots: Iterable[Any], hosts: set[CodeType]) -> None:
     """Leave out what hosts read of the fingerprints of functions that call them back."""
-    parts = [p for r in roots for p in (PARTS[type(r)](r) if type(r) in PARTS else (r,))]
     with _lock:
-        for func in parts:
+        for func in (part for root in roots for part in _parts(root)):
             if _is_by_identity(func) and func in _remembered:
                 known = _remembered[func] or Identity((func,))
                 known.hosts = known.hosts | hosts

@@ -18,7 +18,6 @@ from collections.abc import Callable, Hashable
 from typing import Any, Generic, TypeVar
 
 from archimedes import tree
-from archimedes.function.identity.object_parts import PARTS
 from archimedes.function.identity.states import (
     changing_statics,
     content_of,
@@ -81,8 +80,8 @@ class Current:
     def functions(self, functions: tuple[Any, ...]) -> None:
         self._own.value = functions
 
-
-PARTS[Current] = lambda current: current.functions
+    def __content__(self) -> tuple[Any, ...]:
+        return self.functions
 
 
 class _Entry(Generic[T]):

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.function.identity.object_parts import PARTS
 from archimedes.multibody.models.spatial_algebra import Pose, Spatial
 from archimedes.multibody.models.turns import Turn
 from archimedes.spatial.components import cos, join, join_matrix, matvec, sin
@@ -41,6 +40,9 @@ class Screw:
     pitch: float = 0.0
     anchor: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
+    def __content__(self) -> tuple[Any, ...]:
+        return fields_of(self)
+
 
 @dataclass(frozen=True)
 class JointKind:
@@ -71,15 +73,15 @@ class JointKind:
     def __repr__(self) -> str:
         return f"<{self.name} joint>"
 
+    def __content__(self) -> tuple[Any, ...]:
+        # Compiled functions check whether what they read has changed: this never does, and a robot
+        # has hundreds of such attributes.
+        return fields_of(self)
+
 
 def fields_of(value: Any) -> tuple[Any, ...]:
     """Return what a frozen dataclass holds."""
     return tuple(getattr(value, f.name) for f in fields(value))
-
-
-# Calls of a recorded function look whether what it reads has changed: these never do, and a robot
-# has hundreds of their attributes.
-PARTS[Screw] = PARTS[JointKind] = fields_of
 
 
 def turn(axis: Sequence[float], angle: Any) -> Any:

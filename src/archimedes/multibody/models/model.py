@@ -10,14 +10,13 @@ import numpy as np
 
 from archimedes.checks import as_array, check_not_negative, check_vector
 from archimedes.errors import explained
-from archimedes.function.identity.data_places import is_fixed
-from archimedes.function.identity.object_parts import PARTS
 from archimedes.multibody.models.joint_motions import fields_of
 from archimedes.multibody.models.joints import JointKind, Screw
 from archimedes.multibody.models.printing import one_each, tree_text
 from archimedes.multibody.models.ranges import kept, near
 from archimedes.multibody.models.shapes import Shape
 from archimedes.tree import field, struct
+from archimedes.tree.content import is_read_only
 
 __all__ = ["GRAVITY", "Frame", "Link", "Model"]
 
@@ -45,6 +44,9 @@ class Link:
     offset: float = 0.0
     mimic: bool = False
 
+    def __content__(self) -> tuple[Any, ...]:
+        return fields_of(self)
+
 
 @dataclass(frozen=True)
 class Frame:
@@ -53,8 +55,8 @@ class Frame:
     name: str
     link: int
 
-
-PARTS[Link] = PARTS[Frame] = fields_of
+    def __content__(self) -> tuple[Any, ...]:
+        return fields_of(self)
 
 
 @struct
@@ -274,20 +276,14 @@ class Model:
     def __str__(self) -> str:
         return tree_text(self)
 
+    def __content__(self) -> tuple[Any, ...]:
+        # Compiled functions check whether what they read has changed. Read-only arrays cannot, so
+        # they are given as bytes: of a robot that is all but what is traced.
+        return tuple(
+            (str(x.dtype), x.shape, x.tobytes()) if type(x) is np.ndarray and is_read_only(x) else x
+            for x in self.__dict__.values()
+        )
 
-def content_of_model(model: Model) -> tuple[Any, ...]:
-    """Return what a model holds, arrays that nobody can write to as bytes.
-
-    Calls of a recorded function look whether what it reads has changed. What is bytes here cannot,
-    and of a robot that is all but what is traced: a thousand words less to look at.
-    """
-    return tuple(
-        (str(x.dtype), x.shape, x.tobytes()) if type(x) is np.ndarray and is_fixed(x) else x
-        for x in model.__dict__.values()
-    )
-
-
-PARTS[Model] = content_of_model
 
 PER_VELOCITY = (
     "armature",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.checks import as_array, concrete
-from archimedes.function.identity.data_places import is_fixed
+from archimedes.tree.content import is_read_only
 
 __all__ = [
     "check_numbers",
@@ -56,7 +56,7 @@ def known_zero(x: Any) -> bool:
 
 def kept(array: Any) -> Any:
     """Return an array that nobody can write to: a copy where somebody could."""
-    if type(array) is np.ndarray and not is_fixed(array):
+    if type(array) is np.ndarray and not is_read_only(array):
         array = array.copy()
         array.flags.writeable = False
     return array

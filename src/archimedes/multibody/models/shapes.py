@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from archimedes.function.identity.object_parts import PARTS
-
 __all__ = ["Shape", "Surface", "shape_at"]
 
 
@@ -61,6 +59,9 @@ class Surface:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Surface, (self.vertices, self.triangles)
+
+    def __content__(self) -> tuple[bytes]:
+        return (self.digest,)
 
 
 #: Kinds of shapes, and how many numbers their sizes are; what they are used for.
@@ -117,10 +118,8 @@ class Shape(NamedTuple):
     file: str | None = None
     surface: Surface | None = None
 
-
-# Known by what they hold; a surface, which may be large, by its digest.
-PARTS[Shape] = tuple
-PARTS[Surface] = lambda surface: (surface.digest,)
+    def __content__(self) -> tuple[Any, ...]:
+        return tuple(self)
 
 
 def shape_at(

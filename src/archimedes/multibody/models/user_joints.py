@@ -10,7 +10,6 @@ import numpy as np
 
 from archimedes.checks import as_array, concrete
 from archimedes.function import jac
-from archimedes.function.identity.object_parts import PARTS
 from archimedes.multibody.models.joint_motions import fields_of
 from archimedes.multibody.models.joints import JointKind, Screw, straight
 from archimedes.multibody.models.model import Link
@@ -102,8 +101,8 @@ class UserKind(JointKind):
         # Pickled where its functions can be: those of a module, not of another function.
         return user_joint, self.source
 
-
-PARTS[UserKind] = lambda kind: kind.source
+    def __content__(self) -> tuple[Any, ...]:
+        return self.source
 
 
 def check_motion(name: str, size: int, transform: Any, subspace: Any) -> None:

@@ -14,7 +14,6 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.function import ConvergenceError
-from archimedes.function.identity.object_parts import PARTS
 from archimedes.function.identity.store import Current, form_of, prepared
 from archimedes.function.implicit_functions import Fixed
 from archimedes.function.region_bodies import any_traced
@@ -318,11 +317,9 @@ class NlpSolver:
             task.kernel = sqp_runner(program, args, settings, monitor, callback is not None)
         return task
 
-
-PARTS[NlpSolver] = lambda solver: (
-    *(solver.obj, solver.constr, solver.method, solver.options),
-    tuple(solver.signature.static),
-)
+    def __content__(self) -> tuple[Any, ...]:
+        static = tuple(self.signature.static)
+        return (self.obj, self.constr, self.method, self.options, static)
 
 
 def is_number(leaf: Any) -> bool:

@@ -19,7 +19,6 @@ from archimedes import tree
 from archimedes.errors import explained
 from archimedes.function import Compiled, vmap
 from archimedes.function.derivatives.map_places import taken_apart
-from archimedes.function.identity.object_parts import PARTS
 from archimedes.function.identity.store import Current
 from archimedes.function.implicit_functions import Fixed
 from archimedes.function.prepared_functions import prepared_function
@@ -181,8 +180,8 @@ class AtPlaces:
                 f"{size} unknowns"
             )
 
-
-PARTS[AtPlaces] = lambda places: (places.func, places.index, *places.data)
+    def __content__(self) -> tuple[Any, ...]:
+        return (self.func, self.index, *self.data)
 
 
 def check_objective(parts: Sequence[Any]) -> Any:

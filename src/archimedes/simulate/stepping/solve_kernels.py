@@ -6,16 +6,9 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from archimedes.backends.array_kinds import HOST
-from archimedes.backends.registry import (
-    AUTO,
-    check_backend,
-    default_backend,
-    get_backend,
-    resolved,
-)
+from archimedes.backends.registry import AUTO, check_backend, default_backend, get_backend, resolved
 from archimedes.function import Compiled
 from archimedes.function.batching.repeats import Repeated
-from archimedes.function.identity.object_parts import PARTS
 from archimedes.function.identity.store import PerThread, store
 from archimedes.function.prepared_functions import prepared_function
 from archimedes.simulate.stepping.dense_output import END, RowLayout, state_in
@@ -273,8 +266,8 @@ class Watched:
         parts = () if plan.clock is None else plan.clock.parts
         return (*((e.fn, e.reset) for e in events), *(part.update for part in parts))
 
-
-PARTS[Watched] = lambda watched: watched.functions
+    def __content__(self) -> tuple[Any, ...]:
+        return self.functions
 
 
 def kernels_for(
