@@ -25,8 +25,6 @@ from archimedes.function import jac
 from archimedes.spatial import Quaternion, so3_right_jacobian
 from archimedes.spatial.attitudes.attitude_base import AttitudeBase
 
-__all__ = ["Chart", "TreeChart", "chart_of", "check_function", "measured", "slopes", "vector_of"]
-
 
 def _is_attitude(node: Any) -> bool:
     return isinstance(node, AttitudeBase)

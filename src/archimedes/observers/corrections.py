@@ -25,27 +25,7 @@ from archimedes.function.reproducible import call
 from archimedes.observers.charts import Chart, chart_of
 from archimedes.tree import struct
 
-__all__ = [
-    "Estimate",
-    "Filter",
-    "Prediction",
-    "check_gate",
-    "check_iterations",
-    "check_root",
-    "checked",
-    "correct_linear",
-    "correct_mean",
-    "correct_roots",
-    "covariance",
-    "finished",
-    "given_measurement",
-    "joined",
-    "predict_linear",
-    "present",
-    "root_of",
-    "symmetric",
-    "without",
-]
+__all__ = ["Estimate", "Prediction"]
 
 
 def joined(*deviations: Any) -> Any:

@@ -18,7 +18,7 @@ from archimedes.function import scan
 from archimedes.observers.charts import chart_of
 from archimedes.observers.corrections import Estimate, Filter, Prediction, symmetric
 
-__all__ = ["along", "consistency_bounds", "filter_series", "nees", "rts_smoother", "times_last"]
+__all__ = ["consistency_bounds", "filter_series", "nees", "rts_smoother"]
 
 
 def times_last(rows: Any) -> Any:

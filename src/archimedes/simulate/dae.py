@@ -34,9 +34,9 @@ from archimedes.simulate.methods.method_table import MOST_STEPS, Derivative
 from archimedes.simulate.methods.rosenbrock import RODAS5P, WithMass
 from archimedes.simulate.problem import argument_checks
 from archimedes.simulate.problem.state_layout import Layout, as_state, layout_of
-from archimedes.simulate.progress import Monitor, monitor_of
+from archimedes.simulate.progress import monitor_of
 from archimedes.simulate.solves.bdf import ImplicitEquations, solve_equations
-from archimedes.simulate.solves.collectors import Result
+from archimedes.simulate.solves.collectors import Result, Samples
 from archimedes.simulate.solves.initial_value_problem import (
     ATOL,
     RTOL,
@@ -47,15 +47,15 @@ from archimedes.simulate.solves.initial_value_problem import (
     shared,
     step_limit,
 )
-from archimedes.simulate.solves.sundials import drive_residual
+from archimedes.simulate.solves.sundials import solve_residual
 from archimedes.simulate.sparse.sparse_jacobians import CompressedPencil, SparsePencil
 from archimedes.simulate.statuses import STEP_UNDERFLOW, message_of
 from archimedes.simulate.stepping.solve_kernels import Kernels, kernels_for, native
-from archimedes.simulate.stepping.trial_step import Plan, Setup
+from archimedes.simulate.stepping.trial_step import Plan
 from archimedes.simulate.trajectory.trajectory import Trajectory
 from archimedes.symbolic.core.trace import is_tracing
 
-__all__ = ["InconsistentStart", "Residual", "residual_of", "solve_dae"]
+__all__ = ["InconsistentStart", "solve_dae"]
 
 #: Operations whose values show in their derivatives, unlike those of a floor, say.
 _SMOOTH = {*PARTIALS, *LINEAR} - {"copysign", "fmod"}
@@ -382,9 +382,8 @@ def solve_dae(
         if method == "rodas5p":
             problem = Problem(equations.kernels(), setup, one_instance(x, given), limit)
             return problem.solve(times, monitor=monitor)
-        drive = _DRIVES[method]
-        found = drive(equations, setup, x, xdot, times, limit, monitor)
-    return _trajectory(found, layout, limit)
+        result = _DRIVES[method](equations, xdot, Samples(setup, x, times, limit, monitor))
+    return _trajectory(result, layout, limit)
 
 
 def _consistent(
@@ -411,38 +410,21 @@ def _differentiate(residual: Residual, t: float, x: Any, xdot: Any) -> tuple[Any
     return np.where(algebraic, found, xdot), np.where(algebraic, 0.0, found)
 
 
-def _by_bdf(
-    equations: Residual,
-    setup: Setup,
-    x: np.ndarray,
-    xdot: np.ndarray,
-    times: np.ndarray | None,
-    limit: int,
-    monitor: Monitor | None,
-) -> Result:
+def _by_bdf(equations: Residual, xdot: np.ndarray, samples: Samples) -> Result:
     """Solve with the multistep formulas of this package."""
-    slopes = _differentiate(equations, float(setup.t_start), x, xdot)
-    implicit = ImplicitEquations(equations, equations.pencil, *slopes)
-    return solve_equations(implicit, setup, x, times, limit, monitor)
+    slopes = _differentiate(equations, float(samples.setup.t_start), samples.x0, xdot)
+    return solve_equations(ImplicitEquations(equations, equations.pencil, *slopes), samples)
 
 
-def _by_ida(
-    equations: Residual,
-    setup: Setup,
-    x: np.ndarray,
-    xdot: np.ndarray,
-    times: np.ndarray | None,
-    limit: int,
-    monitor: Monitor | None,
-) -> Result:
+def _by_ida(equations: Residual, xdot: np.ndarray, samples: Samples) -> Result:
     """Solve with IDA."""
 
     def jacobian(t: float, x: np.ndarray, xdot: np.ndarray, c: float) -> np.ndarray:
         by_x, by_xdot = equations.pencil(t, np.array(x), np.array(xdot)).dense()
         return by_x + c * by_xdot
 
-    algebraic = equations.form(setup.t_start, x).algebraic
-    return drive_residual(equations, jacobian, algebraic, setup, x, xdot, times, limit, monitor)
+    algebraic = equations.form(samples.setup.t_start, samples.x0).algebraic
+    return solve_residual(equations, jacobian, algebraic, xdot, samples)
 
 
 #: Methods with loops of their own, beside Rodas5P.

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
-__all__ = ["Monitor", "monitor_of"]
-
 Monitor = Callable[[float, float], None]
 
 

@@ -8,23 +8,7 @@ from typing import Any
 from archimedes.errors import ArchimedesError
 from archimedes.tree import struct
 
-__all__ = [
-    "CHATTERING",
-    "EVENT",
-    "FINISHED",
-    "INTERRUPTED",
-    "MANY_STEPS",
-    "NON_FINITE",
-    "RESET_NON_FINITE",
-    "RUNNING",
-    "SETTLED",
-    "STEP_UNDERFLOW",
-    "TOO_MANY_STEPS",
-    "UNORDERED",
-    "SimulationError",
-    "SolveInfo",
-    "message_of",
-]
+__all__ = ["SimulationError", "SolveInfo"]
 
 #: As in SciPy, 0 and 1 are good ends and negative numbers failures.
 FINISHED = 0

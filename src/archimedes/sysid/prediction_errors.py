@@ -27,7 +27,7 @@ from archimedes.sysid.fit_results import Fit
 from archimedes.sysid.timeseries import Timeseries
 from archimedes.sysid.weighted_fits import Problem, Solved, Unknowns, check_given, finished, solve
 
-__all__ = ["most_likely", "pem"]
+__all__ = ["pem"]
 
 
 def _surprise(e: Any, S: Any) -> Any:

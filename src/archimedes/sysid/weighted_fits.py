@@ -25,8 +25,6 @@ from archimedes.optimize.problems.unknowns import limits
 from archimedes.sysid.fit_results import Fit
 from archimedes.sysid.timeseries import Timeseries
 
-__all__ = ["Problem", "Solved", "Unknowns", "check_given", "finished", "solve", "variances"]
-
 #: How often multipliers of the jumps are updated, and how small jumps must become.
 UPDATES, JUMP = 12, 1e-9
 #: What one jump costs against one residual, to begin with.

@@ -22,16 +22,7 @@ from archimedes.simulate.statuses import FINISHED, NON_FINITE, SimulationError
 from archimedes.simulate.trajectory.columns import tree_columns
 from archimedes.simulate.trajectory.exports import require
 
-__all__ = [
-    "NUMERICAL",
-    "Campaign",
-    "Statistics",
-    "fill_in",
-    "listed",
-    "reasons",
-    "statuses_of",
-    "summarize",
-]
+__all__ = ["Campaign", "summarize"]
 
 #: Errors that are failures of a run, not of the model.
 NUMERICAL = (ArithmeticError, np.linalg.LinAlgError, SimulationError)

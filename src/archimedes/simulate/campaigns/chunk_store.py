@@ -22,15 +22,7 @@ from archimedes.errors import ArchimedesError
 from archimedes.simulate.trajectory.exports import read_archive
 from archimedes.system.files import lock_file, open_new, rename, write_name_to_disk
 
-__all__ = [
-    "MESSAGES",
-    "STATUS",
-    "CampaignError",
-    "Chunk",
-    "ChunkStore",
-    "missing_ranges",
-    "read_chunk",
-]
+__all__ = ["CampaignError"]
 
 NAME = re.compile(r"runs-(\d+)-(\d+)\.npz")
 LEFTOVER = re.compile(r"(runs-\d+-\d+|manifest)\.part")

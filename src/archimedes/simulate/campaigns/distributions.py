@@ -25,7 +25,6 @@ from archimedes.random.normal_quantiles import normal_quantile
 from archimedes.random.threefry import shift_right, threefry
 
 __all__ = [
-    "GENERATOR",
     "Choice",
     "Distribution",
     "Integers",
@@ -36,9 +35,6 @@ __all__ = [
     "RunKey",
     "Truncated",
     "Uniform",
-    "place_key",
-    "run_keys",
-    "uniform_numbers",
 ]
 
 #: Part of what a campaign is: another generator would draw other runs.

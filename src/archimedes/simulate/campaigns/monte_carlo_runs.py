@@ -54,17 +54,7 @@ from archimedes.simulate.trajectory.columns import label_leaves
 from archimedes.system.cpus import check_threads
 from archimedes.system.floating_point import in_default_environment
 
-__all__ = [
-    "check_count",
-    "check_folder",
-    "check_model",
-    "check_portable",
-    "check_progress",
-    "collect",
-    "explain_broken_pool",
-    "monte_carlo",
-    "named_arrays",
-]
+__all__ = ["monte_carlo"]
 
 
 def check_count(name: str, value: Any, least: int) -> int:

@@ -20,7 +20,7 @@ from archimedes.random import fold_in
 from archimedes.simulate.campaigns.distributions import GENERATOR, Distribution, place_key, run_keys
 from archimedes.simulate.trajectory.columns import label_leaves
 
-__all__ = ["Sampler", "disperse"]
+__all__ = ["disperse"]
 
 
 class Sampler:

@@ -26,8 +26,6 @@ from archimedes.simulate.campaigns.chunk_store import RAISED, CampaignError
 from archimedes.simulate.campaigns.parameter_draws import Sampler
 from archimedes.system.floating_point import in_default_environment
 
-__all__ = ["Outcome", "Task", "run_chunk"]
-
 #: Campaigns whose programs a worker keeps.
 KEPT = 8
 
@@ -150,7 +148,7 @@ class Worker:
         elif drawn:
             results = recorded(lambda: self.many(drawn))
         else:  # every run is the same
-            results = repeat(recorded(lambda: self.many.compiled(drawn)), stop - start)
+            results = _repeat(recorded(lambda: self.many.compiled(drawn)), stop - start)
         return self.outcome(start, stop, drawn, results, messages)
 
     def outcome(
@@ -211,7 +209,7 @@ def recorded(work: Callable[[], Any]) -> Any:
         raise
 
 
-def repeat(result: Any, count: int) -> Any:
+def _repeat(result: Any, count: int) -> Any:
     return tree.map(lambda leaf: np.stack([np.asarray(leaf)] * count), result)
 
 

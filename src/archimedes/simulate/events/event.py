@@ -22,7 +22,7 @@ from archimedes.function.identity.states import fingerprint
 from archimedes.simulate.problem.state_layout import DerivativeError, Layout, check_time_first
 from archimedes.tree import struct
 
-__all__ = ["Event", "EventLike", "Signals", "Watch", "check_events"]
+__all__ = ["Event"]
 
 #: What ``events`` may be or hold.
 EventLike: TypeAlias = "Event | Callable[..., Any]"

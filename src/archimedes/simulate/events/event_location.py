@@ -51,8 +51,6 @@ from archimedes.simulate.statuses import (
     SETTLED,
 )
 
-__all__ = ["Path", "Piece", "bounded", "first_piece", "located", "settle"]
-
 BISECTIONS = 60
 #: Pieces of the span that are looked at in any case.
 LOOKS = 100.0

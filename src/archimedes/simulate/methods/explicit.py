@@ -34,8 +34,6 @@ from archimedes.simulate.methods.method_table import (
     rms_norm,
 )
 
-__all__ = ["TABLEAUS", "Tableau", "method_of"]
-
 Row = dict[int, float]
 
 

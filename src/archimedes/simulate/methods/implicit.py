@@ -42,18 +42,6 @@ from archimedes.function import jac, stop_gradient, vmap, while_loop
 from archimedes.function.linear_combinations import weighted
 from archimedes.simulate.methods.method_table import Derivative, Method, Step, register, rms_norm
 
-__all__ = [
-    "ESDIRK4",
-    "FAILED",
-    "RADAU5",
-    "DenseJacobian",
-    "Esdirk",
-    "linearised",
-    "product",
-    "simplified_newton",
-    "solver_of",
-]
-
 #: Vectors of more numbers than this are multiplied by a matrix in a loop.
 WRITTEN_OUT = 12
 

@@ -40,22 +40,7 @@ from archimedes.function import Compiled
 from archimedes.symbolic.core.trace import is_tracing
 from archimedes.tree import struct
 
-__all__ = [
-    "METHODS",
-    "MOST_STEPS",
-    "Method",
-    "Step",
-    "Suspicion",
-    "estimate",
-    "evaluate_dense",
-    "is_stiff",
-    "method_outside",
-    "piece",
-    "refuse_events",
-    "register",
-    "rms_norm",
-    "suspected",
-]
+__all__ = ["METHODS", "Method"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -158,8 +143,8 @@ class Method:
     counts : callable, optional
         Function of the memory that returns counts for the statistics of a solution.
     drive : callable, optional
-        Loop of a solver that has its own: (kernels, setup, x0, args, times, max_steps, monitor) to
-        `driver.Result`, with every step if times is None.
+        Loop of a solver that has its own: ``drive(kernels, args, samples)`` returns a
+        `collectors.Result` with what the `collectors.Samples` ask for.
     most_steps : int, optional
         Default of `max_steps`. None means the common default.
 
@@ -188,8 +173,7 @@ class Method:
     stability: float | None = None
     #: What the memory of the last step says for the statistics of a solve.
     counts: Callable[[Any], dict[str, Any]] | None = None
-    #: Solvers with a loop of their own: (kernels, setup, x0, args, times, max_steps, monitor) ->
-    #: driver.Result, with every step where times is None.
+    #: Solvers with a loop of their own: ``(kernels, args, samples) -> Result``.
     drive: Callable[..., Any] | None = None
     #: Steps that a solve makes unless ``max_steps`` says more; None: as many as solves in kernels.
     most_steps: int | None = None
@@ -263,15 +247,6 @@ def is_stiff(suspicion: Suspicion) -> Any:
 #: Steps of a solve, unless ``max_steps`` says more: made in Python they take some 0.2 ms each, and
 #: one that chatters at a switch should end within the patience of whoever waits for it.
 MOST_STEPS = 100_000
-
-
-def refuse_events(kernels: Any, name: str) -> None:
-    """Raise where a solve is to watch for events."""
-    if kernels.plan.events is not None:
-        raise ArchimedesError(
-            f"method={name!r} has no events: use a built-in method, for stiff systems "
-            "method='rodas5p'"
-        )
 
 
 def _outside(name: str) -> Callable[..., Any]:

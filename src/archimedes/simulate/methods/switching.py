@@ -30,8 +30,6 @@ from archimedes.simulate.methods.method_table import (
 from archimedes.simulate.methods.rosenbrock import RODAS5P
 from archimedes.tree import struct
 
-__all__ = ["AUTO"]
-
 EXPLICIT = method_of(TSIT5)
 #: Steps of the stiff method in a row that an explicit one could have made, after which it does;
 #: and up to which part of its stability region that is believed.

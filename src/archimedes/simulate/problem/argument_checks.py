@@ -17,20 +17,6 @@ from archimedes.errors import ShapeDtypeError, explained
 from archimedes.simulate.problem.state_layout import Layout
 from archimedes.symbolic.core.trace import is_tracing, trace_error
 
-__all__ = [
-    "check_args",
-    "check_span",
-    "check_state",
-    "check_step",
-    "check_times",
-    "home_of_arrays",
-    "in_order",
-    "refuse_device_arrays",
-    "refuse_traced",
-    "static_places",
-]
-
-
 #: Leaves that no device owns.
 _PLAIN = (int, float, str, np.ndarray, np.generic)
 

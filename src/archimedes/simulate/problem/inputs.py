@@ -27,7 +27,7 @@ from archimedes.random.arguments import check_key
 from archimedes.random.keys import fold_in
 from archimedes.simulate.problem.state_layout import Layout, rounding
 
-__all__ = ["Clock", "InputSeries", "Sampled", "check_sampled"]
+__all__ = ["InputSeries", "Sampled"]
 
 METHODS = ("linear", "zoh")
 

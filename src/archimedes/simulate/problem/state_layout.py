@@ -26,17 +26,6 @@ from archimedes.errors import ShapeDtypeError, explained
 from archimedes.tree import TreeDef
 from archimedes.tree.treedef import LEAF
 
-__all__ = [
-    "DerivativeError",
-    "Layout",
-    "as_state",
-    "check_time_first",
-    "layout_of",
-    "place_of",
-    "projection",
-    "rounding",
-]
-
 
 def rounding(*times: Any) -> Any:
     """Return a bound of the error of a time that is computed from these by a few operations.

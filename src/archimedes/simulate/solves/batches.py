@@ -26,8 +26,6 @@ from archimedes.simulate.solves.kernel_runs import Instances
 from archimedes.simulate.stepping.trial_step import Run, Setup
 from archimedes.system.cpus import check_threads, cpu_count
 
-__all__ = ["drive_groups"]
-
 #: Groups that are moved and computed at the same time.
 AT_ONCE = 4
 #: Instances that go together where they lie on the device.

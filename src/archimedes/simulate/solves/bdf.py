@@ -19,7 +19,6 @@ with the formula's leading coefficient alpha; the formula's derivative is xdot =
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -27,12 +26,10 @@ import numpy as np
 from archimedes.simulate.methods.method_table import (
     method_outside,
     piece,
-    refuse_events,
     register,
     rms_norm,
 )
-from archimedes.simulate.progress import Monitor
-from archimedes.simulate.solves.collectors import Result
+from archimedes.simulate.solves.collectors import Result, Samples
 from archimedes.simulate.sparse.sparse_jacobians import SparseJacobian, SparsePencil
 from archimedes.simulate.statuses import (
     FINISHED,
@@ -45,8 +42,6 @@ from archimedes.simulate.statuses import (
 from archimedes.simulate.stepping.solve_kernels import Kernels
 from archimedes.simulate.stepping.stepwise import Stepwise
 from archimedes.simulate.stepping.trial_step import Setup, initial_step, smallest_step
-
-__all__ = ["BDF", "ImplicitEquations", "solve_equations"]
 
 #: Solves a linear system for a right side (n,).
 Solver = Callable[[np.ndarray], np.ndarray]
@@ -276,12 +271,13 @@ class _Newton:
 class _March:
     """Steps through the span: where it stands, and what it puts out."""
 
-    def __init__(self, equations: Any, setup: Setup, x: np.ndarray, most: int) -> None:
-        self.setup, self.newton, self.most = setup, _Newton(equations, x.size), most
-        self.t, self.sign = float(setup.t_start), 1.0 if setup.t_end >= setup.t_start else -1.0
+    def __init__(self, equations: ExplicitEquations | ImplicitEquations, samples: Samples) -> None:
+        setup, x = samples.setup, samples.x0
+        self.setup, self.newton, self.most = setup, _Newton(equations, x.size), samples.max_steps
+        self.t, self.sign = float(setup.t_start), samples.sign
         self.status, self.accepted, self.rejected = RUNNING, 0, 0
         #: Whether states between steps will be asked for.
-        self.keeps = False
+        self.keeps = samples.times is not None
         slope, size = equations.start(setup, x, self.sign)
         if not np.isfinite(slope).all():
             self.status = NON_FINITE
@@ -306,8 +302,8 @@ class _March:
         self.h *= factor
         self.equal = 0
 
-    def step(self) -> None:
-        """Make a step, or end with a status."""
+    def step(self) -> bool:
+        """Make a step; return False where it could not be made, which the status explains."""
         newton, setup, tried = self.newton, self.setup, False
         newton.age, newton.fresh = newton.age + 1, False
         while self.status == RUNNING:
@@ -328,9 +324,10 @@ class _March:
             error = float(rms_norm(_ERROR[k] * d, scale))
             if error <= 1.0:
                 self._accept(t, d, error, scale)
-                return
+                return True
             factor = SAFETY * float(_root(np.float64(error), np.float64(k)))
             self._refuse(max(SHRINK, min(SAFETY, factor)) if np.isfinite(error) else SHRINK)
+        return False
 
     def _aim(self) -> None:
         """Shorten a step that would go beyond the end; stretch one that nearly reaches it."""
@@ -395,91 +392,33 @@ class _March:
         return found
 
 
-def _drive(
-    kernels: Kernels,
-    setup: Setup,
-    x0: np.ndarray,
-    args: tuple[Any, ...],
-    times: np.ndarray | None,
-    max_steps: int,
-    monitor: Monitor | None,
-) -> Result:
-    refuse_events(kernels, "bdf")
-    equations = ExplicitEquations(kernels, setup, x0, args)
-    return solve_equations(equations, setup, x0, times, max_steps, monitor)
-
-
-def solve_equations(
-    equations: ExplicitEquations | ImplicitEquations,
-    setup: Setup,
-    x0: np.ndarray,
-    times: np.ndarray | None,
-    max_steps: int,
-    monitor: Monitor | None,
-) -> Result:
-    """Solve from ``x0`` over the span, with outputs at ``times`` or, where None, at every step."""
-    march = _March(equations, setup, x0, max_steps)
-    rows = _Rows(march, x0, times)
+def solve_equations(equations: ExplicitEquations | ImplicitEquations, samples: Samples) -> Result:
+    """Solve for the samples that are asked for."""
+    march, start = _March(equations, samples), samples.x0
+    samples.add(march.t, start, lambda times: [start] * len(times))
     try:
         with np.errstate(all="ignore"):
             while march.status == RUNNING:
-                rows.step()
-                if monitor is not None:
-                    part = (march.t - setup.t_start) / (setup.t_end - setup.t_start)
-                    monitor(float(part), march.t)
+                if march.step():
+                    samples.add(march.t, march.D[0], march.at)
+                samples.report(march.t)
     except KeyboardInterrupt:
         march.status = INTERRUPTED
-    return rows.result()
+    newton = march.newton
+    stats = {
+        "method": "bdf",
+        "steps": march.accepted,
+        "rejected": march.rejected,
+        "evaluations": equations.evaluations,
+        "jacobians": newton.jacobians,
+        "factorisations": newton.factorisations,
+    }
+    return samples.result(march.status, march.t, march.rejected, stats)
 
 
-class _Rows:
-    """What a march puts out: all its steps, or its states at given times."""
-
-    def __init__(self, march: _March, x0: np.ndarray, times: np.ndarray | None) -> None:
-        self.march, self.times = march, times
-        self.t: list[float] = []
-        self.x: list[np.ndarray] = []
-        if times is None:
-            self._add(march.t, x0)
-        else:
-            self.along, march.keeps = march.sign * times, True
-            for time in times[: np.searchsorted(self.along, march.sign * march.t, side="right")]:
-                self._add(float(time), x0)
-
-    def _add(self, t: float, x: np.ndarray) -> None:
-        self.t.append(t)
-        self.x.append(np.array(x))
-
-    def step(self) -> None:
-        """Make a step and keep what is wanted of it."""
-        march, made = self.march, self.march.accepted
-        march.step()
-        if march.accepted == made:
-            return
-        if self.times is None:
-            self._add(march.t, march.D[0])
-            return
-        last = np.searchsorted(self.along, march.sign * march.t, side="right")
-        wanted = self.times[len(self.t) : last]
-        if len(wanted):
-            self.t += wanted.tolist()
-            self.x += list(march.at(wanted))
-
-    def result(self) -> Result:
-        """Return what was kept."""
-        march, newton = self.march, self.march.newton
-        t = np.array(self.t)
-        x = np.array(self.x).reshape(len(t), march.D.shape[1])
-        run = SimpleNamespace(t=march.t, accepted=march.accepted, rejected=march.rejected)
-        stats = {
-            "method": "bdf",
-            "steps": march.accepted,
-            "rejected": march.rejected,
-            "evaluations": newton.equations.evaluations,
-            "jacobians": newton.jacobians,
-            "factorisations": newton.factorisations,
-        }
-        return Result(t[None], x[None], [len(t)], run, [march.status], stats=stats)  # type: ignore[arg-type]
+def _drive(kernels: Kernels, args: tuple[Any, ...], samples: Samples) -> Result:
+    equations = ExplicitEquations(kernels, samples.setup, samples.x0, args)
+    return solve_equations(equations, samples)
 
 
 BDF = register(method_outside("bdf", _drive))

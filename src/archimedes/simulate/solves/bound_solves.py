@@ -34,19 +34,8 @@ from archimedes.simulate.statuses import (
     TOO_MANY_STEPS,
 )
 from archimedes.simulate.stepping.dense_output import END, DenseOutput
+from archimedes.simulate.stepping.solve_loops import go_to_end, go_to_times
 from archimedes.simulate.stepping.trial_step import Setup
-
-__all__ = [
-    "AtTimes",
-    "End",
-    "InRows",
-    "LastState",
-    "Outputs",
-    "Solved",
-    "Start",
-    "Way",
-    "outputs_at",
-]
 
 #: Leaves of :class:`Setup`, and where those are that differ from solve to solve.
 SETUP, T_START, T_END, PAUSE = 7, 0, 1, 6
@@ -288,7 +277,7 @@ class LastState(Way[LastMemory]):
 
     def prepare(self, run: Any, setup: Setup, args: Any) -> None:
         """Find the kernels that go on from a run."""
-        self.kernel = self.tiers(self.kernels.final(), setup, args, run)
+        self.kernel = self.tiers(self.kernels.loop(go_to_end), setup, args, run)
         self.draft = Draft(self.kernel)
 
     def memory(self) -> LastMemory:
@@ -330,7 +319,7 @@ class AtTimes(Way[OutputMemory]):
         """Find the kernels that go on from a run."""
         self.chunk = chunk_of(1, self.size, OneRun.most_outputs)
         block = np.zeros(self.chunk)
-        self.kernel = self.tiers(self.kernels.outputs(), setup, args, run, block)
+        self.kernel = self.tiers(self.kernels.loop(go_to_times), setup, args, run, block)
         self.draft = Draft(self.kernel)
 
     def memory(self) -> OutputMemory:
@@ -383,7 +372,7 @@ class InRows(Way[RowMemory]):
 
     def prepare(self, run: Any, setup: Setup, args: Any) -> None:
         """Find the kernels that go on from a run."""
-        repeated = self.kernels.one_after_another(False)
+        repeated = self.kernels.repeated_step(False)
         assert repeated is not None
         self.kind = repeated.kind((run, setup, args))
         self.rows, self.over = self.kernels.rows(), self.kernels.over()

@@ -11,29 +11,21 @@ Outputs of solves on a device: one kernel makes the steps and what is asked for 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from archimedes.simulate.progress import Monitor
 from archimedes.simulate.solves.kernel_runs import ManyRuns, Runs
 from archimedes.simulate.stepping.dense_output import END, START, DenseOutput
-from archimedes.simulate.stepping.trial_step import Run
+from archimedes.simulate.stepping.trial_step import Run, Setup
 
 if TYPE_CHECKING:
     from archimedes.simulate.solves.event_logs import Events
 
-__all__ = [
-    "FEW",
-    "Collector",
-    "EveryStep",
-    "FinalStates",
-    "OutputTimes",
-    "OutputsThere",
-    "Result",
-    "steps_in_call",
-]
 
 #: Numbers that a kernel puts out at most in one call.
 OUTPUTS = 16_384
@@ -59,6 +51,54 @@ class Result:
     events: Sequence[Events] = ()
     starts: Sequence[int] = (0,)
     stats: dict[str, Any] | None = None
+
+
+@dataclass
+class Samples:
+    """What a method with a loop of its own is asked for, and the samples that it has returned.
+
+    It starts with the state ``x0`` (n,), and returns the states at ``times`` (m,), or after every
+    step where these are None.
+    """
+
+    setup: Setup
+    x0: np.ndarray
+    times: np.ndarray | None
+    max_steps: int
+    monitor: Monitor | None = None
+
+    def __post_init__(self) -> None:
+        self.sign = 1.0 if self.setup.t_end >= self.setup.t_start else -1.0
+        self.along = None if self.times is None else self.sign * self.times
+        self.t: list[float] = []
+        self.x: list[np.ndarray] = []
+
+    def add(self, t: float, x: np.ndarray, at: Callable[[np.ndarray], Iterable[Any]]) -> None:
+        """Add a step that ended at time t with state x; ``at`` returns the states within it."""
+        if self.times is None or self.along is None:
+            self.append(t, x)
+            return
+        last = np.searchsorted(self.along, self.sign * t, side="right")
+        wanted = self.times[len(self.t) : last]
+        for time, state in zip(wanted.tolist(), at(wanted)):
+            self.append(time, state)
+
+    def append(self, t: float, x: np.ndarray) -> None:
+        """Add a sample."""
+        self.t.append(float(t))
+        self.x.append(np.array(x))
+
+    def report(self, t: float) -> None:
+        """Report that the solver has reached time t."""
+        if self.monitor is not None:
+            start, end = self.setup.t_start, self.setup.t_end
+            self.monitor(float((t - start) / (end - start)), float(t))
+
+    def result(self, status: int, t: float, rejected: int, stats: dict[str, Any]) -> Result:
+        """Return the samples of a solver that stopped at time t."""
+        run: Any = SimpleNamespace(t=float(t), accepted=stats["steps"], rejected=rejected)
+        x = np.array(self.x).reshape(1, len(self.t), self.x0.size)
+        return Result(np.array([self.t]), x, [len(self.t)], run, [status], stats=stats)
 
 
 def chunk_of(count: int, size: int, most: int) -> int:
@@ -113,7 +153,7 @@ class FinalStates(Collector):
 
     def call(self) -> None:
         """Go on until the kernel returns."""
-        self.runs.final()
+        self.runs.to_end()
 
     def result(self, run: Run, status: Any) -> Result:
         """Return what was collected."""
@@ -182,7 +222,7 @@ class OutputTimes(Collector):
         """Collect the next outputs of a single run."""
         runs, first = self.runs, int(self.done[0])
         chunk = chunk_of(self.total, self.x.shape[2], runs.most_outputs)
-        states = runs.outputs(self._block(first, chunk))
+        states = runs.to_times(self._block(first, chunk))
         reached = int(self.along.searchsorted(self.sign * runs.run.t, side="right"))
         last = self.done[0] = min(reached, first + chunk)
         self.x[0, first:last] = states[0, : last - first]
@@ -196,7 +236,7 @@ class OutputTimes(Collector):
             block = self._block(int(done[0]), chunk)
         else:
             block = self.times[np.minimum(done[:, None] + offsets, self.total - 1)]
-        states = runs.outputs(block)
+        states = runs.to_times(block)
         reached = self.along.searchsorted(self.sign * runs.run.t, side="right")
         count = np.minimum(reached - done, chunk)
         lanes, columns = np.nonzero(offsets < count[:, None])
@@ -209,9 +249,9 @@ class OutputTimes(Collector):
         done = self.done if runs.one else self.done[places]
         before, made = done, runs.run.accepted
         if self.dense:
-            rows, before = runs.steps(self.count), done.copy()
+            rows, before = runs.make_steps(self.count, True), done.copy()
         else:
-            rows = runs.tries(self.count)
+            rows = runs.make_steps(self.count, False)
         # Rows without a step repeat the time of the one before: they have no outputs.
         self.fill(rows, places, done)
         if self.dense:
@@ -255,7 +295,7 @@ class EveryStep(Collector):
     def call(self) -> None:
         """Go on until the kernel returns."""
         runs, before = self.runs, self.runs.run.accepted
-        rows = runs.tries(self.count) if self.tries else runs.steps(self.count)
+        rows = runs.make_steps(self.count, not self.tries)
         made = runs.run.accepted - before
         if runs.one:
             kept = rows[0]

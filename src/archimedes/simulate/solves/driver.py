@@ -40,8 +40,6 @@ from archimedes.simulate.solves.kernel_runs import Instances, ManyRuns, OneRun, 
 from archimedes.simulate.stepping.solve_kernels import Kernels
 from archimedes.simulate.stepping.trial_step import Setup
 
-__all__ = ["FIRST_CALL", "Task", "drive"]
-
 #: Trial steps in the first call of a kernel, and the seconds that later calls should take; on a
 #: device a call is one of very many runs.
 FIRST_CALL, SECONDS = 10_000, 0.1

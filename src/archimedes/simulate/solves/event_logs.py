@@ -12,8 +12,6 @@ from archimedes.simulate.problem.state_layout import Layout
 from archimedes.simulate.solves.kernel_runs import Runs
 from archimedes.simulate.statuses import RUNNING, SETTLED
 
-__all__ = ["EventLog", "Events", "batch_table", "one_table"]
-
 
 class Events(NamedTuple):
     """Events (k,) that fired: in which instance, which one, when, and the states (k, n) around."""

@@ -21,8 +21,6 @@ from archimedes.simulate.problem.inputs import Clock, InputSeries, Sampled, chec
 from archimedes.simulate.problem.state_layout import as_state, check_time_first, layout_of
 from archimedes.simulate.trajectory.trajectory import Trajectory
 
-__all__ = ["Hybrid", "hybrid_of"]
-
 #: (t, memories) -> the arguments between x and the user's own.
 Between = Callable[[Any, Any], tuple[Any, ...]]
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.backends.registry import backend_of
-from archimedes.errors import explained
+from archimedes.errors import ArchimedesError, explained
 from archimedes.function import Compiled
 from archimedes.function.batching.batch_axes import instance, to_front
 from archimedes.function.identity.states import content_of, fingerprint
@@ -35,7 +35,7 @@ from archimedes.simulate.problem.state_layout import (
     projection,
 )
 from archimedes.simulate.progress import Monitor
-from archimedes.simulate.solves.collectors import Result
+from archimedes.simulate.solves.collectors import Result, Samples
 from archimedes.simulate.solves.driver import FIRST_CALL, Task, drive
 from archimedes.simulate.solves.kernel_runs import Instances, one_instance
 from archimedes.simulate.statuses import MANY_STEPS, RESET_NON_FINITE, message_of
@@ -52,23 +52,6 @@ if TYPE_CHECKING:
     from archimedes.simulate.events.event import Event, EventLike
     from archimedes.simulate.problem.inputs import Clock
 
-__all__ = [
-    "ATOL",
-    "DEFAULT_METHOD",
-    "MAX_STEPS",
-    "RTOL",
-    "Instances",
-    "Model",
-    "Options",
-    "Problem",
-    "find_method",
-    "instances_of",
-    "model_of",
-    "one_instance",
-    "prepare",
-    "setup_of",
-    "step_limit",
-]
 
 #: Where methods are defined. A line here and a ``register`` there make a method available.
 _MODULES = {
@@ -409,13 +392,19 @@ class Problem:
         return self._one(found) if instances.alone else self._many(found)
 
     def _outside(self, times: np.ndarray | None, monitor: Monitor | None, final: bool) -> Result:
-        """Solve by a method that brings its own driver."""
-        drive, x0, args = self.kernels.plan.method.drive, self.instances.x0[0], self.instances.args
-        assert drive is not None
+        """Solve by a method that brings its own loop."""
+        method, x0, args = self.kernels.plan.method, self.instances.x0[0], self.instances.args
+        assert method.drive is not None
+        if self.kernels.plan.events is not None:
+            raise ArchimedesError(
+                f"method={method.name!r} has no events: use a built-in method, for stiff systems "
+                "method='rodas5p'"
+            )
         if is_tracing():
             argument_checks.refuse_traced(self.kernels.derivative()(0.0, x0, args))
         ends = np.array([self.setup.t_end]) if final else times
-        return drive(self.kernels, self.setup, x0, args, ends, self.max_steps, monitor)
+        samples = Samples(self.setup, x0, ends, self.max_steps, monitor)
+        return method.drive(self.kernels, args, samples)
 
     def _one(self, found: Result) -> Trajectory:
         """Return the trajectory of a single solve."""

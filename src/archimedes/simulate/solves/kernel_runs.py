@@ -16,14 +16,12 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.backends.array_kinds import HOST
-from archimedes.function import Compiled
 from archimedes.simulate.problem import argument_checks
 from archimedes.simulate.statuses import FINISHED, INTERRUPTED, RUNNING, TOO_MANY_STEPS
 from archimedes.simulate.stepping.dense_output import END, START
 from archimedes.simulate.stepping.solve_kernels import Kernels
+from archimedes.simulate.stepping.solve_loops import go_to_end, go_to_times, make_steps, try_steps
 from archimedes.simulate.stepping.trial_step import Run, Setup
-
-__all__ = ["Instances", "ManyRuns", "OneRun", "Runs", "one_instance"]
 
 #: Rows in the first call of a kernel, and trial steps in a call where they are made in Python.
 FIRST_ROWS, FEW_STEPS = 32, 16
@@ -107,37 +105,36 @@ class OneRun:
         if self.setup.pause != pause:
             self.setup = tree.replace(self.setup, pause=pause)
 
-    def outputs(self, times: np.ndarray) -> np.ndarray:
+    def _call(self, loop: Callable[..., Any], *inputs: Any) -> Any:
+        return self.kernels.single.loop(loop)(self.setup, self.instances.args, self.run, *inputs)
+
+    def to_times(self, times: np.ndarray) -> np.ndarray:
         """Go on to each of the times (m,); return the states there, (1, m, n)."""
-        kernel = self.kernels.single.outputs()
-        self.run, states = kernel(self.setup, self.instances.args, self.run, times)
+        self.run, states = self._call(go_to_times, times)
         return states[None]
 
-    def steps(self, count: int) -> np.ndarray:
-        """Make ``count`` steps; return their rows (1, made, width)."""
-        return self._made(count, True, self.kernels.steps)
+    def to_end(self) -> None:
+        """Go on to the end of the span."""
+        self.run = self._call(go_to_end)
 
-    def tries(self, count: int) -> np.ndarray:
-        """As ``steps``, by trials that do not carry interpolants."""
-        return self._made(count, False, self.kernels.tries)
+    def make_steps(self, count: int, carried: bool) -> np.ndarray:
+        """Make at most ``count`` steps; return their rows (1, steps, width).
 
-    def _made(self, count: int, carried: bool, kernel: Callable[[int], Compiled]) -> np.ndarray:
+        ``carried``: the run carries interpolants. Otherwise the steps are single trials.
+        """
         setup, args, before = self.setup, self.instances.args, self.run.accepted
-        again = self.kernels.single.one_after_another(carried)
-        if again is None:
-            self.run, rows = kernel(count)(setup, args, self.run)
-            made = rows if carried else rows[rows[:, START] != rows[:, END]]
-            return made[None, : self.run.accepted - before]
+        repeat = self.kernels.single.repeated_step(carried)
+        if repeat is None:
+            kernel = self.kernels.loop(make_steps if carried else try_steps, count)
+            self.run, rows = kernel(setup, args, self.run)
+            rows = rows if carried else rows[rows[:, START] != rows[:, END]]
+            return rows[None, : self.run.accepted - before]
         layout = self.kernels.rows(not carried or self.run.dense is not None)
         # Short solves need few rows, and memory for many takes longer to get.
         rows = np.empty((min(count, self.room), layout.width))
         self.room *= 4
-        self.run, made = again(self.run, (setup, args), rows)
-        return rows[None, :made]
-
-    def final(self) -> None:
-        """Go on to the end of the span."""
-        self.run = self.kernels.single.final()(self.setup, self.instances.args, self.run)
+        self.run, steps = repeat(self.run, (setup, args), rows)
+        return rows[None, :steps]
 
     def count_steps(self) -> int:
         """Look at where the run stands now; return how many trial steps it made."""
@@ -198,8 +195,13 @@ class ManyRuns:
 
     def begin(self, dense: bool) -> None:
         """Stand at the start; ``dense``: runs carry interpolants."""
-        setup, in_axes = self.given, (None, None, 0, self.axes)
-        mapped = self._mapped(("begin", dense), lambda: self.kernels.begin(dense), in_axes)
+        from archimedes.function import vmap
+
+        def build() -> Callable[..., Any]:
+            in_axes = (None, None, 0, self.axes)
+            return vmap(self.kernels.begin(dense), in_axes=in_axes, threads=self.threads)
+
+        setup, mapped = self.given, self.kernels.keep(("begin", dense, self.key), build)
         self.run = self.all = mapped(setup, setup.t_start, self.instances.x0, self.args)
         argument_checks.refuse_traced(self.run.status)
         self.status = np.array(self.arrays.glance(self.run.status))
@@ -218,20 +220,31 @@ class ManyRuns:
         pause = self.xp.asarray(np.minimum(made + budget, self.most))
         self.setup = tree.replace(self.given, pause=pause)
 
-    def _mapped(self, kind: Any, kernel: Callable[[], Compiled], in_axes: Any) -> Any:
+    def _call(
+        self, loop: Callable[..., Any], *inputs: Any, axes: tuple[Any, ...] = (), fixed: Any = ()
+    ) -> Any:
         from archimedes.function import vmap
 
-        return self.kernels.keep(
-            (kind, self.key), lambda: vmap(kernel(), in_axes=in_axes, threads=self.threads)
-        )
+        def build() -> Callable[..., Any]:
+            in_axes = (_SETUP_AXES, self.axes, 0, *axes)
+            return vmap(self.kernels.loop(loop, *fixed), in_axes=in_axes, threads=self.threads)
 
-    def outputs(self, times: np.ndarray) -> np.ndarray:
+        mapped = self.kernels.keep((loop, fixed, axes, self.key), build)
+        return mapped(self.setup, self.args, self.run, *inputs)
+
+    def to_times(self, times: np.ndarray) -> np.ndarray:
         """Go on to each of the times (m,), or (N, m): those of each; return the states there."""
-        together = times.ndim == 1
-        in_axes = (_SETUP_AXES, self.axes, 0, None if together else 0)
-        mapped = self._mapped(("outputs", together), self.kernels.outputs, in_axes)
-        self.run, states = mapped(self.setup, self.args, self.run, times)
+        self.run, states = self._call(go_to_times, times, axes=(None if times.ndim == 1 else 0,))
         return states
+
+    def to_end(self) -> None:
+        """Go on to the end of the span."""
+        self.run = self._call(go_to_end)
+
+    def make_steps(self, count: int, carried: bool) -> np.ndarray:
+        """Make ``count`` steps, or single trials; return their rows (N, count, width)."""
+        self.run, rows = self._call(make_steps if carried else try_steps, fixed=(count,))
+        return rows
 
     def to_outputs(self, times: np.ndarray, sign: float, done: Any, x: Any) -> Any:
         """Go on, each run for itself, and put the states at times (m,) into ``x`` (N, m, n).
@@ -245,25 +258,6 @@ class ManyRuns:
         kernel = self.kernels.to_outputs(self.run.dense is not None)
         self.run = kernel(self.run, given, many, items)
         return done
-
-    def steps(self, count: int) -> np.ndarray:
-        """Make ``count`` steps; return their rows (N, count, width)."""
-        in_axes = (_SETUP_AXES, self.axes, 0)
-        mapped = self._mapped(("steps", count), lambda: self.kernels.steps(count), in_axes)
-        self.run, rows = mapped(self.setup, self.args, self.run)
-        return rows
-
-    def tries(self, count: int) -> np.ndarray:
-        """Try ``count`` steps; return their rows (N, count, width)."""
-        in_axes = (_SETUP_AXES, self.axes, 0)
-        mapped = self._mapped(("tries", count), lambda: self.kernels.tries(count), in_axes)
-        self.run, rows = mapped(self.setup, self.args, self.run)
-        return rows
-
-    def final(self) -> None:
-        """Go on to the end of the span."""
-        mapped = self._mapped("final", self.kernels.final, (_SETUP_AXES, self.axes, 0))
-        self.run = mapped(self.setup, self.args, self.run)
 
     def count_steps(self) -> int:
         """Look at where the runs stand now; return how many trial steps they made at most."""

@@ -44,8 +44,6 @@ from archimedes.symbolic import is_tracing
 from archimedes.tree import is_struct
 from archimedes.tree.treedef import LEAF
 
-__all__ = ["Prepared", "Request", "request_of"]
-
 #: How many prepared solves are kept (the oldest is forgotten), and after how many ordinary solves
 #: a request is prepared. NEVER stands for one that cannot be.
 KEPT, ORDINARY, NEVER = 64, 2, -1

@@ -8,18 +8,16 @@ nonlinear and differential/algebraic equation solvers", ACM TOMS 31 (2005) 363-3
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from archimedes.errors import ArchimedesError
 from archimedes.installation import install_command
-from archimedes.simulate.methods.method_table import method_outside, refuse_events, register
-from archimedes.simulate.progress import Monitor
-from archimedes.simulate.solves.collectors import Result
+from archimedes.simulate.methods.method_table import method_outside, register
+from archimedes.simulate.solves.collectors import Result, Samples
 from archimedes.simulate.statuses import (
     FINISHED,
     INTERRUPTED,
@@ -31,8 +29,6 @@ from archimedes.simulate.statuses import (
 from archimedes.simulate.stepping.solve_kernels import Kernels
 from archimedes.simulate.stepping.stepwise import Stepwise
 from archimedes.simulate.stepping.trial_step import Setup
-
-__all__ = ["CVODE", "IDA", "drive_residual"]
 
 #: Steps between two looks at whether the solver still moves.
 PATIENCE = 2000
@@ -58,126 +54,100 @@ class _March:
     """Steps a SUNDIALS solver through the span, staying interruptible."""
 
     solver: Any
-    name: str
-    setup: Setup
-    max_steps: int
-    monitor: Monitor | None
+    samples: Samples
+    status: int = RUNNING
+    steps: int = 0
+    #: What the solver returned last.
+    last: Any = None
 
     def __post_init__(self) -> None:
-        self.status = RUNNING
-        self.made = 0
-        self.t = self.setup.t_start
-        self.last: Any = None
-        self.rows: list[tuple[float, np.ndarray]] = []
-        self.sign = 1.0 if self.setup.t_end > self.setup.t_start else -1.0
+        self.t, self.t_end = (float(t) for t in (self.setup.t_start, self.setup.t_end))
 
-    def to(self, time: float, kind: str) -> Any:
-        """Go to ``time``, or one step towards it; None where the solver failed."""
+    @property
+    def setup(self) -> Setup:
+        """The numbers of the solve."""
+        return self.samples.setup
+
+    def to(self, time: float, kind: str) -> bool:
+        """Go to ``time``, or one step towards it; return whether the solver could."""
         before = self.t
-        found = self.solver.step(float(time), kind, float(self.setup.t_end))
-        self.made += 1 if kind == "onestep" else 0
-        while int(found.status) == _TOO_MUCH_WORK and self.made + PATIENCE < self.max_steps:
+        answer = self.solver.step(time, kind, self.t_end)
+        self.steps += 1 if kind == "onestep" else 0
+        limit = self.samples.max_steps - PATIENCE
+        while int(answer.status) == _TOO_MUCH_WORK and self.steps < limit:
             # It goes on where it is, unless it cannot move: SUNDIALS would try for ever.
-            if found.t == before:
+            if answer.t == before:
                 break
-            before, self.made = found.t, self.made + PATIENCE
-            found = self.solver.step(float(time), kind, float(self.setup.t_end))
-        if found.t == before:
+            before, self.steps = answer.t, self.steps + PATIENCE
+            answer = self.solver.step(time, kind, self.t_end)
+        if answer.t == before:
             self.status = STEP_UNDERFLOW
-            return None
-        if not found.success:
-            self.status = _STATUS.get(int(found.status), STEP_UNDERFLOW)
-            return None
-        if not np.isfinite(found.y).all():
+        elif not answer.success:
+            self.status = _STATUS.get(int(answer.status), STEP_UNDERFLOW)
+        elif not np.isfinite(answer.y).all():
             self.status = NON_FINITE
-            return None
-        self.t, self.last = found.t, found
-        if self.monitor is not None:
-            span = self.setup.t_end - self.setup.t_start
-            self.monitor(float((found.t - self.setup.t_start) / span), float(found.t))
-        return found
+        else:
+            self.t, self.last = answer.t, answer
+            self.samples.report(answer.t)
+            return True
+        return False
 
-    def stats(self) -> dict[str, Any]:
-        """Count what the solve cost."""
-        last = self.last
-        return {
-            "method": self.name,
-            "evaluations": 0 if last is None else int(last.nfev),
-            "jacobians": 0 if last is None else int(last.njev),
-        }
-
-    def every_step(self, first: np.ndarray) -> None:
+    def every_step(self) -> None:
         """Collect all steps."""
-        self.rows.append((float(self.setup.t_start), first))
-        while self.status == RUNNING:
-            found = self.to(self.setup.t_end, "onestep")
-            if found is None:
-                break
-            self.rows.append((float(found.t), found.y))
-            if self.sign * (found.t - self.setup.t_end) >= 0.0:
+        samples = self.samples
+        samples.append(self.t, samples.x0)
+        while self.status == RUNNING and self.to(self.t_end, "onestep"):
+            samples.append(self.t, self.last.y)
+            if samples.sign * (self.t - self.t_end) >= 0.0:
                 self.status = FINISHED
-            elif self.made >= self.max_steps:
+            elif self.steps >= samples.max_steps:
                 self.status = TOO_MANY_STEPS
 
-    def at_times(self, first: np.ndarray, times: np.ndarray) -> None:
+    def at_times(self, times: np.ndarray) -> None:
         """Collect the states at ``times``."""
-        at, x = float(self.setup.t_start), first
+        at, x = self.t, self.samples.x0
         for time in times.tolist():
             if time != at:
-                found = self.to(time, "normal")
-                if found is None:
+                if not self.to(time, "normal"):
                     return
-                at, x = time, found.y
-            self.rows.append((at, x))
+                at, x = time, self.last.y
+            self.samples.append(at, x)
         self.status = FINISHED
 
 
-def _driven(
-    solver: Any,
-    name: str,
-    begun: Any,
-    setup: Setup,
-    times: np.ndarray | None,
-    max_steps: int,
-    monitor: Monitor | None,
-) -> Result:
-    march = _March(solver, name, setup, max_steps, monitor)
-    first = np.array(begun.y)
+def _solve(name: str, solver: Any, samples: Samples, *start: np.ndarray) -> Result:
+    """Run a solver from the state and, of a DAE, the derivatives at the start."""
+    solver.init_step(float(samples.setup.t_start), *start)
+    march = _March(solver, samples)
     try:
-        if times is None:
-            march.every_step(first)
-        else:
-            march.at_times(first, times)
+        march.every_step() if samples.times is None else march.at_times(samples.times)
     except KeyboardInterrupt:
         march.status = INTERRUPTED
-    t = np.array([row[0] for row in march.rows])
-    x = np.array([row[1] for row in march.rows]).reshape(len(t), first.size)
-    run = SimpleNamespace(t=float(march.t), accepted=march.made, rejected=0)
-    return Result(t[None], x[None], [len(t)], run, [march.status], stats=march.stats())  # type: ignore[arg-type]
+    counts = {"evaluations": "nfev", "jacobians": "njev"}
+    last = {key: int(getattr(march.last, name, 0)) for key, name in counts.items()}
+    result = samples.result(march.status, march.t, 0, {"steps": march.steps})
+    return replace(result, stats={"method": name, **last})
 
 
-def _options(setup: Setup, max_steps: int) -> dict[str, Any]:
+def _options(samples: Samples) -> dict[str, Any]:
     """Return the options that CVODE and IDA share; their relative tolerance is one number."""
+    setup = samples.setup
     return {
         "rtol": float(np.min(setup.rtol)),
         "atol": np.array(setup.atol, dtype=np.float64),
         "first_step": float(setup.h),
         "max_step": 0.0 if np.isinf(setup.max_step) else float(setup.max_step),
-        "max_num_steps": min(PATIENCE, int(max_steps)),
+        "max_num_steps": min(PATIENCE, int(samples.max_steps)),
         "max_conv_fails": 50,
     }
 
 
-def drive_residual(
+def solve_residual(
     residual: Callable[..., Any],
     jacobian: Callable[..., Any],
     algebraic: np.ndarray,
-    setup: Setup,
-    x0: np.ndarray,
     xdot0: np.ndarray,
-    times: np.ndarray | None,
-    max_steps: int,
-    monitor: Monitor | None,
+    samples: Samples,
 ) -> Result:
     """Solve ``residual(t, x, xdot) = 0`` with IDA from a consistent start.
 
@@ -185,18 +155,19 @@ def drive_residual(
     does not appear.
     """
 
-    def fill(t: float, x: Any, xdot: Any, out: Any) -> None:
+    def fill(t: float, x: np.ndarray, xdot: np.ndarray, out: np.ndarray) -> None:
         out[:] = residual(t, x, xdot)
 
-    def fill_jacobian(t: float, x: Any, xdot: Any, res: Any, c: float, out: Any) -> None:
+    def fill_jacobian(
+        t: float, x: np.ndarray, xdot: np.ndarray, res: np.ndarray, c: float, out: np.ndarray
+    ) -> None:
         out[:] = jacobian(t, x, xdot, c)
 
-    options = _options(setup, max_steps)
+    options = _options(samples)
     if algebraic.any():
         options["algebraic_idx"] = np.flatnonzero(algebraic).tolist()
     solver = _load("ida").IDA(fill, jacfn=fill_jacobian, **options)
-    begun = solver.init_step(float(setup.t_start), x0, xdot0)
-    return _driven(solver, "ida", begun, setup, times, max_steps, monitor)
+    return _solve("ida", solver, samples, samples.x0, xdot0)
 
 
 def _dense(kernels: Kernels, args: tuple[Any, ...]) -> dict[str, Any]:
@@ -238,49 +209,25 @@ def _sparse(
     return {"linsolver": "gmres", "precond": made}
 
 
-def _drive_cvode(
-    kernels: Kernels,
-    setup: Setup,
-    x0: np.ndarray,
-    args: tuple[Any, ...],
-    times: np.ndarray | None,
-    max_steps: int,
-    monitor: Monitor | None,
-) -> Result:
-    refuse_events(kernels, "cvode")
-    f = kernels.derivative()
+def _drive_cvode(kernels: Kernels, args: tuple[Any, ...], samples: Samples) -> Result:
+    f, x0 = kernels.derivative(), samples.x0
 
-    def fill(t: float, x: Any, out: Any) -> None:
+    def fill(t: float, x: np.ndarray, out: np.ndarray) -> None:
         out[:] = f(t, x, args)
 
-    own = _sparse(kernels, setup, x0, args) or _dense(kernels, args)
-    solver = _load("cvode").CVODE(fill, **own, **_options(setup, max_steps))
-    begun = solver.init_step(float(setup.t_start), x0)
-    return _driven(solver, "cvode", begun, setup, times, max_steps, monitor)
+    systems = _sparse(kernels, samples.setup, x0, args) or _dense(kernels, args)
+    solver = _load("cvode").CVODE(fill, **systems, **_options(samples))
+    return _solve("cvode", solver, samples, x0)
 
 
-def _drive_ida(
-    kernels: Kernels,
-    setup: Setup,
-    x0: np.ndarray,
-    args: tuple[Any, ...],
-    times: np.ndarray | None,
-    max_steps: int,
-    monitor: Monitor | None,
-) -> Result:
-    refuse_events(kernels, "ida")
-    f, jacobian = kernels.derivative(), kernels.jacobian()
-    eye = np.eye(x0.size)
-    return drive_residual(
+def _drive_ida(kernels: Kernels, args: tuple[Any, ...], samples: Samples) -> Result:
+    f, jacobian, x0 = kernels.derivative(), kernels.jacobian(), samples.x0
+    return solve_residual(
         lambda t, x, xdot: xdot - f(t, x, args),
-        lambda t, x, xdot, c: c * eye - jacobian(t, x, args),
+        lambda t, x, xdot, c: c * np.eye(x0.size) - jacobian(t, x, args),
         np.zeros(x0.size, dtype=bool),
-        setup,
-        x0,
-        np.asarray(f(float(setup.t_start), x0, args)),
-        times,
-        max_steps,
-        monitor,
+        np.asarray(f(float(samples.setup.t_start), x0, args)),
+        samples,
     )
 
 

@@ -26,16 +26,6 @@ from archimedes.function.derivatives.sparse import structure
 from archimedes.simulate.sparse.sparse_systems import Factors, SparseSystem
 from archimedes.slow_notice import notify_if_slow
 
-__all__ = [
-    "CompressedJacobian",
-    "CompressedPencil",
-    "Compression",
-    "SparseJacobian",
-    "SparsePencil",
-    "grouped",
-    "match_rows",
-]
-
 
 def grouped(rows: np.ndarray, columns: np.ndarray, n: int) -> np.ndarray:
     """Return a group (n,) for each column, such that columns of one share no row; -1: no entries.

@@ -39,8 +39,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["SIZE", "Elimination", "Factors", "SparseSystem", "eliminated"]
-
 #: Unknowns in a block.
 SIZE = 8
 

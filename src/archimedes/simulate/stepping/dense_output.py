@@ -18,18 +18,6 @@ from archimedes.function import stop_gradient
 from archimedes.simulate.methods.method_table import evaluate_dense
 from archimedes.simulate.problem.state_layout import Layout
 
-__all__ = [
-    "END",
-    "START",
-    "BatchDense",
-    "DenseOutput",
-    "RowLayout",
-    "interpolated",
-    "known",
-    "row_of",
-    "state_in",
-]
-
 #: Columns of the times at which a step begins and ends.
 START, END = 0, 1
 

@@ -13,12 +13,8 @@ from archimedes.function.identity.store import PerThread, store
 from archimedes.function.prepared_functions import prepared_function
 from archimedes.simulate.stepping.dense_output import END, RowLayout, state_in
 from archimedes.simulate.stepping.solve_loops import (
-    go_to_end,
-    go_to_times,
-    make_steps,
     one_attempt,
     one_try,
-    try_steps,
 )
 from archimedes.simulate.stepping.trial_step import Plan, Run, Setup, begin_run
 
@@ -27,7 +23,6 @@ if TYPE_CHECKING:
     from archimedes.function.batching.sorted_runs import Over
     from archimedes.simulate.stepping.stepwise import Stepwise
 
-__all__ = ["Kernels", "kernels_for", "native"]
 
 #: From this many numbers in a state on systems are sparse, where steps are made in Python.
 STEPWISE = 64
@@ -113,29 +108,14 @@ class Kernels:
         # It has no loop of ours, and is called once for each solve.
         return self.keep(("begin", dense), lambda: self._native(begin, (self.watched,), early=True))
 
-    def outputs(self) -> Compiled:
-        """``(setup, args, run, times) -> run, states``."""
+    def loop(self, loop: Callable[..., Any], *fixed: Any) -> Compiled:
+        """Return a loop of ``solve_loops.py`` as a kernel ``(setup, args, run, *inputs)``."""
 
-        def outputs(setup: Setup, args: Any, run: Run, times: Any) -> tuple[Run, Any]:
-            return go_to_times(self.current(), setup, args, run, times)
+        def kernel(setup: Setup, args: Any, run: Run, *inputs: Any) -> Any:
+            return loop(self.current(), setup, args, run, *inputs, *fixed)
 
-        return self.keep("outputs", lambda: self._native(outputs, (self.watched,)))
-
-    def steps(self, count: int) -> Compiled:
-        """``(setup, args, run) -> run, rows`` of up to ``count`` steps."""
-
-        def steps(setup: Setup, args: Any, run: Run) -> tuple[Run, Any]:
-            return make_steps(self.current(), setup, args, run, count)
-
-        return self.keep(("steps", count), lambda: self._native(steps, (self.watched,)))
-
-    def tries(self, count: int) -> Compiled:
-        """``(setup, args, run) -> run, rows`` of ``count`` trial steps; see ``try_steps``."""
-
-        def tries(setup: Setup, args: Any, run: Run) -> tuple[Run, Any]:
-            return try_steps(self.current(), setup, args, run, count)
-
-        return self.keep(("tries", count), lambda: self._native(tries, (self.watched,)))
+        build = lambda: self._native(kernel, (self.watched,), loop.__name__)  # noqa: E731
+        return self.keep((loop, *fixed), build)
 
     @property
     def single(self) -> Kernels | Stepwise:
@@ -152,11 +132,11 @@ class Kernels:
         """Compile a part of the plan that is called on its own."""
         return self._native(function, watch, name, early=True, drafts=False)
 
-    def one_after_another(self, carried: bool) -> Repeated | None:
+    def repeated_step(self, carried: bool) -> Repeated | None:
         """``(run, (setup, args), rows) -> run, count``: steps of a single run into rows.
 
-        ``carried``: the run carries interpolants, as ``steps`` do; otherwise it is ``tries``. None
-        where the backend computes elsewhere.
+        ``carried``: the run carries interpolants, as in ``make_steps``; otherwise these
+        are single trials. None where the backend computes elsewhere.
         """
         if self.backend.arrays is not HOST:
             return None
@@ -213,14 +193,6 @@ class Kernels:
         return self.keep(
             "fill", lambda: over_runs(self._native(self._state, name="state"), self.rows().width)
         )
-
-    def final(self) -> Compiled:
-        """``(setup, args, run) -> run`` at the end of the span."""
-
-        def final(setup: Setup, args: Any, run: Run) -> Run:
-            return go_to_end(self.current(), setup, args, run)
-
-        return self.keep("final", lambda: self._native(final, (self.watched,)))
 
     def derivative(self) -> Compiled:
         """``(t, x, args) -> f``, on flat vectors."""

@@ -17,16 +17,6 @@ from archimedes.simulate.statuses import RUNNING
 from archimedes.simulate.stepping.dense_output import interpolated, known, row_of
 from archimedes.simulate.stepping.trial_step import Plan, Run, Setup, attempt, direction_of
 
-__all__ = [
-    "FOREVER",
-    "go_to_end",
-    "go_to_times",
-    "make_steps",
-    "one_attempt",
-    "one_try",
-    "try_steps",
-]
-
 #: Bound of loops that end by themselves (a bound is needed by reverse mode only).
 FOREVER = 2**40
 

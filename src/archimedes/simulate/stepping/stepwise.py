@@ -23,13 +23,12 @@ from archimedes.simulate.problem.inputs import Clock
 from archimedes.simulate.problem.state_layout import Layout
 from archimedes.simulate.sparse.sparse_jacobians import CompressedJacobian
 from archimedes.simulate.stepping.dense_output import END, state_in
-from archimedes.simulate.stepping.solve_loops import go_to_end, go_to_times, one_attempt, one_try
+from archimedes.simulate.stepping.solve_loops import one_attempt, one_try
 from archimedes.simulate.stepping.trial_step import Plan, Run, Setup, begin_run
 
 if TYPE_CHECKING:
     from archimedes.simulate.stepping.solve_kernels import Kernels
 
-__all__ = ["Stepwise", "compiled_clock", "compiled_watch"]
 
 #: (function, name, what it calls of the user's) -> what is called in its place.
 Compile = Callable[[Callable[..., Any], str, tuple[Any, ...]], Callable[..., Any]]
@@ -160,14 +159,14 @@ class Stepwise:
 
         return begin
 
-    def outputs(self) -> Callable[..., tuple[Run, Any]]:
-        """``(setup, args, run, times) -> run, states``."""
+    def loop(self, loop: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a loop of ``solve_loops.py`` as a function ``(setup, args, run, *inputs)``."""
 
-        def outputs(setup: Setup, args: Any, run: Run, times: Any) -> tuple[Run, Any]:
+        def call(setup: Setup, args: Any, run: Run, *inputs: Any) -> Any:
             with np.errstate(all="ignore"):
-                return go_to_times(self.plan, setup, args, run, times)
+                return loop(self.plan, setup, args, run, *inputs)
 
-        return outputs
+        return call
 
     def fill(self, times: Any, sign: float, x: Any) -> Callable[[Any, Any, Any], None]:
         """``(rows, places, done)``: outputs of steps into x, see ``Kernels.fill``."""
@@ -178,17 +177,8 @@ class Stepwise:
 
         return RunByRun(states).bound(END, times, sign, x)
 
-    def final(self) -> Callable[..., Run]:
-        """``(setup, args, run) -> run`` at the end of the span."""
-
-        def final(setup: Setup, args: Any, run: Run) -> Run:
-            with np.errstate(all="ignore"):
-                return go_to_end(self.plan, setup, args, run)
-
-        return final
-
-    def one_after_another(self, carried: bool) -> Callable[..., tuple[Run, int]]:
-        """``(run, (setup, args), rows) -> run, count``: see ``Kernels.one_after_another``."""
+    def repeated_step(self, carried: bool) -> Callable[..., tuple[Run, int]]:
+        """``(run, (setup, args), rows) -> run, count``: see ``Kernels.repeated_step``."""
         step = one_attempt if carried else one_try
 
         def run_on(run: Run, given: Any, rows: np.ndarray) -> tuple[Run, int]:

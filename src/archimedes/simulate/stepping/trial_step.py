@@ -43,20 +43,6 @@ if TYPE_CHECKING:
     from archimedes.simulate.events.event import Watch
     from archimedes.simulate.problem.inputs import Clock
 
-__all__ = [
-    "SMALLEST_LOG",
-    "Attempt",
-    "Plan",
-    "Run",
-    "Setup",
-    "attempt",
-    "begin_run",
-    "direction_of",
-    "error_log",
-    "initial_step",
-    "next_factor",
-    "smallest_step",
-]
 
 #: The logarithm of 0.9.
 LOG_SAFETY = -0.10536051565782628

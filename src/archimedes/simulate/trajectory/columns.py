@@ -19,17 +19,6 @@ import numpy as np
 from archimedes import tree
 from archimedes.tree.treedef import LEAF, TreeDef
 
-__all__ = [
-    "PARTS",
-    "Column",
-    "LeafLabel",
-    "component_names",
-    "label_leaves",
-    "needs_prefix",
-    "split_names",
-    "tree_columns",
-]
-
 #: Parts of a trajectory that tables hold, by the name that their columns start with.
 PARTS = ("x", "u", "y")
 
@@ -124,10 +113,10 @@ def split_names(names: Iterable[str], rooted: bool = False) -> dict[str, list[st
     {'x': ['pos[0]', 'y'], 'u': ['u[0]'], 'y': []}
     """
     names = list(names)
-    rooted = rooted or any(starts_with("x", name) for name in names)
+    rooted = rooted or any(_starts_with("x", name) for name in names)
     parts: dict[str, list[str]] = {part: [] for part in PARTS}
     for name in names:
-        marked = (p for p in ("u", "y") if starts_with(p, name) and (rooted or name != p))
+        marked = (p for p in ("u", "y") if _starts_with(p, name) and (rooted or name != p))
         parts[next(marked, "x")].append(name)
     return parts
 
@@ -144,5 +133,5 @@ def needs_prefix(names: Mapping[str, list[str]], taken: Iterable[str] = ("t", "r
     return len(set(every)) < len(every) or split_names(every[len(list(taken)) :]) != names
 
 
-def starts_with(part: str, name: str) -> bool:
+def _starts_with(part: str, name: str) -> bool:
     return name == part or name.startswith((f"{part}.", f"{part}["))

@@ -33,16 +33,7 @@ from archimedes.simulate.trajectory.columns import (
     tree_columns,
 )
 
-__all__ = [
-    "FORMAT",
-    "MissingExtra",
-    "read_archive",
-    "require",
-    "to_csv",
-    "to_npz",
-    "to_pandas",
-    "to_xarray",
-]
+__all__ = ["MissingExtra"]
 
 #: What unpacking a damaged or hostile archive may raise.
 _DAMAGE = (

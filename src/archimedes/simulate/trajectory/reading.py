@@ -21,8 +21,6 @@ from archimedes import tree
 from archimedes.simulate.trajectory.columns import component_names, label_leaves, split_names
 from archimedes.simulate.trajectory.exports import FORMAT, opened, read_archive
 
-__all__ = ["read_csv", "read_npz", "read_pandas", "read_xarray"]
-
 UNITS = re.compile(r" \([^()]*\)$")
 COMPONENT = re.compile(r"(.*)\[(\d+(?:,\d+)*)\]")
 #: A field, a number in brackets, or a key in brackets as `repr` writes it.
@@ -101,10 +99,10 @@ def read_npz(source: Any, **likes: Any) -> Parts:
         raise ValueError(f"from_npz: {source} was written by a newer version of this package")
     status, t = arrays.pop("status"), arrays.pop("t")
     aside = {
-        root: nest({n: a for n, a in arrays.items() if root_of(n) == root}, root)
+        root: nest({n: a for n, a in arrays.items() if _root_of(n) == root}, root)
         for root in ("stats", "events")
     }
-    leaves = {n: a for n, a in arrays.items() if root_of(n) not in aside}
+    leaves = {n: a for n, a in arrays.items() if _root_of(n) not in aside}
     stats = aside["stats"] or {}
     return {
         "t": t,
@@ -119,7 +117,7 @@ def read_npz(source: Any, **likes: Any) -> Parts:
 # ---- numbers from text -------------------------------------------------------------------
 
 
-def parse_truth(text: str) -> bool:
+def _parse_truth(text: str) -> bool:
     if text not in ("True", "False"):
         raise ValueError(text)
     return text == "True"
@@ -127,7 +125,7 @@ def parse_truth(text: str) -> bool:
 
 #: Tried in order: to_csv writes whole numbers without a point and all others with one.
 READERS: Sequence[tuple[Callable[[str], Any], type]] = (
-    (parse_truth, np.bool_),
+    (_parse_truth, np.bool_),
     (int, np.int64),
     (lambda text: float(text) if text.strip() else np.nan, np.float64),
     (complex, np.complex128),
@@ -288,7 +286,7 @@ def join(arrays: Sequence[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
     return stacked.reshape(*stacked.shape[:-1], *shape)
 
 
-def root_of(name: str) -> str:
+def _root_of(name: str) -> str:
     return re.split(r"[.\[]", name, maxsplit=1)[0]
 
 
@@ -315,7 +313,7 @@ def nest(leaves: Arrays, root: str) -> Any:
         if steps[-1] in node:
             raise ValueError(f"the name {name!r} stands for two different things")
         node[steps[-1]] = array
-    return with_lists(top)
+    return _with_lists(top)
 
 
 def read_step(name: str, match: re.Match[str]) -> Any:
@@ -329,10 +327,10 @@ def read_step(name: str, match: re.Match[str]) -> Any:
         raise ValueError(f"the name {name!r} has a key that is no text: {key}") from error
 
 
-def with_lists(node: Any) -> Any:
+def _with_lists(node: Any) -> Any:
     if not isinstance(node, OrderedDict):
         return node
-    children = OrderedDict((key, with_lists(child)) for key, child in node.items())
+    children = OrderedDict((key, _with_lists(child)) for key, child in node.items())
     if list(children) == list(range(len(children))):
         return list(children.values())
     return children

@@ -9,17 +9,15 @@ import numpy as np
 from archimedes import tree
 from archimedes.simulate.trajectory.columns import label_leaves
 
-__all__ = ["trajectory_html", "trajectory_text"]
-
 #: Names of leaves shown before the rest is only counted.
 MANY = 12
 
 
-def short_name(value: Any) -> str:
+def _short_name(value: Any) -> str:
     return type(value).__qualname__.rpartition("<locals>.")[2]
 
 
-def number(value: Any) -> str:
+def _number(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float | np.floating) else str(value)
 
 
@@ -54,7 +52,7 @@ def part_lines(value: Any, lead: int) -> list[str]:
         for name, shape, units in rows[:MANY]
     ]
     rest = [f"  ... {len(rows) - MANY} more"] if len(rows) > MANY else []
-    return [short_name(value), *lines, *rest]
+    return [_short_name(value), *lines, *rest]
 
 
 def outcome(status: Any) -> tuple[str, str]:
@@ -68,14 +66,14 @@ def outcome(status: Any) -> tuple[str, str]:
     return f"{good} of {codes.size}", each
 
 
-def show_stats(stats: dict[str, Any]) -> str:
+def _show_stats(stats: dict[str, Any]) -> str:
     shown = []
     for name, value in stats.items():
         array = np.asarray(value)
         if array.ndim and array.size and array.dtype.kind in "iuf":
-            shown.append(f"{name} {number(array.min())} to {number(array.max())}")
+            shown.append(f"{name} {_number(array.min())} to {_number(array.max())}")
         else:
-            shown.append(f"{name} {number(value)}")
+            shown.append(f"{name} {_number(value)}")
     return ", ".join(shown)
 
 
@@ -89,7 +87,7 @@ def show_events(events: Any) -> str:
     if not times.size:
         return "0"
     rest = ", ..." if times.size > 4 else ""
-    return f"{times.size}, at t = {', '.join(map(number, times[:4]))}{rest}"
+    return f"{times.size}, at t = {', '.join(map(_number, times[:4]))}{rest}"
 
 
 def trajectory_text(traj: Any) -> str:
@@ -109,7 +107,7 @@ def trajectory_text(traj: Any) -> str:
     if traj.events is not None:
         fields.append(("events", [show_events(traj.events)]))
     if traj.stats:
-        fields.append(("stats", [show_stats(traj.stats)]))
+        fields.append(("stats", [_show_stats(traj.stats)]))
     width = max(len(name) for name, _ in fields) + 1
     text = []
     for name, lines in fields:
@@ -123,7 +121,7 @@ def trajectory_html(traj: Any) -> str:
     import html  # needed in notebooks only
 
     success, _ = outcome(traj.status)
-    caption = f"{short_name(traj)}: {span(traj.t)}; success {success}. {traj.message}"
+    caption = f"{_short_name(traj)}: {span(traj.t)}; success {success}. {traj.message}"
     cells = ["name", "units", "first", "last", "min", "max"]
     rows = ["<tr>" + "".join(f"<th>{cell}</th>" for cell in cells) + "</tr>"]
     leaves = tree.leaves(traj.x)
@@ -133,6 +131,6 @@ def trajectory_html(traj: Any) -> str:
         inside = values[known]
         ends: list[Any] = [inside[0], inside[-1]] if traj.t.ndim == 1 and inside.size else ["", ""]
         range_ = [inside.min(), inside.max()] if inside.size else ["", ""]
-        texts = [column.name, column.units, *map(number, ends + range_)]
+        texts = [column.name, column.units, *map(_number, ends + range_)]
         rows.append("<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in texts) + "</tr>")
     return f"<table><caption>{html.escape(caption)}</caption>{''.join(rows)}</table>"

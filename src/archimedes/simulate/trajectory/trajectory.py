@@ -11,7 +11,7 @@ from archimedes import tree
 from archimedes.errors import StructError
 from archimedes.simulate.trajectory.columns import Column, label_leaves, tree_columns
 
-__all__ = ["Trajectory", "assembled"]
+__all__ = ["Trajectory"]
 
 
 class Trajectory:
