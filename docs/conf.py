@@ -1,5 +1,8 @@
 """How Sphinx makes the site. Its sources are in ``build/docs/source``: see ``docs/build.py``."""
 
+from docutils import nodes
+from latex2mathml.converter import convert
+
 from archimedes.version import __version__ as release
 
 project = "Archimedes"
@@ -26,7 +29,8 @@ python_maximum_signature_line_length = 80
 
 # Headings have anchors of their own, as where the pages are read in a repository.
 myst_heading_anchors = 3
-myst_enable_extensions = ["deflist", "attrs_block"]
+myst_enable_extensions = ["deflist", "attrs_block", "dollarmath"]
+html_math_renderer = "mathml"
 
 html_theme = "furo"
 html_title = "Archimedes"
@@ -40,3 +44,16 @@ html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#1f5fa8", "color-brand-content": "#1f5fa8"},
     "dark_css_variables": {"color-brand-primary": "#8ab8f0", "color-brand-content": "#8ab8f0"},
 }
+
+
+def _write_equation(writer, node):
+    """Write an equation as MathML, which browsers draw by themselves: pages work offline."""
+    display = "block" if isinstance(node, nodes.math_block) else "inline"
+    writer.body.append(convert(node.astext(), display=display))
+    raise nodes.SkipNode
+
+
+def setup(app):
+    """Register the renderer of equations."""
+    app.add_html_math_renderer("mathml", (_write_equation, None), (_write_equation, None))
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
