@@ -112,18 +112,18 @@ def copies(count: int = 130_000_000) -> float:
     """Bytes per second of a copy, read and written."""
     import cupy
 
-    from archimedes.backends.cuda.kernel_figures import seconds_there
+    from archimedes.backends.cuda.cuda_kernel import device_seconds
 
     a = cupy.ones((count,), np.float64)
     b = cupy.empty_like(a)
-    return 2 * a.nbytes / seconds_there(lambda: cupy.copyto(b, a))
+    return 2 * a.nbytes / device_seconds(lambda: cupy.copyto(b, a))
 
 
 def measure(case: Case, copy: float, count: int | None = None) -> tuple[str, ...]:
     """Return the row of a program."""
     import cupy
 
-    from archimedes.backends.cuda.kernel_figures import seconds_there
+    from archimedes.backends.cuda.cuda_kernel import device_seconds
 
     number = count or case.count
     f = arc.compile(case.function, numerics=case.numerics)
@@ -136,7 +136,7 @@ def measure(case: Case, copy: float, count: int | None = None) -> tuple[str, ...
     parts, wanted = arc.tree.leaves(out), arc.tree.leaves(want)
     few = min(number, len(case.batched[0]))
     same = all(a[:few].get().tobytes() == b[:few].tobytes() for a, b in zip(parts, wanted))
-    took = seconds_there(lambda: run(*rows, *shared, out=out))
+    took = device_seconds(lambda: run(*rows, *shared, out=out))
     rate = sum(x.nbytes for x in (*rows, *parts)) / took
     speed = number * case.steps / took
     return (

@@ -270,7 +270,7 @@ def exchange(repeats: int = 300) -> Table:
     f = arc.vmap(lambda x: np.sin(x[0]) + x[1])
     import torch
 
-    from archimedes.backends.cuda.cupy_arrays import as_cupy
+    from archimedes.backends.cuda.device import as_cupy
 
     tensor = torch.from_numpy(x).cuda()
     seen.append(("PyTorch tensor", tensor, tensor.data_ptr()))

@@ -12,8 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from archimedes.backends.c.elementary import library
-from archimedes.backends.c.support import PRELUDE, with_dependencies
+from archimedes.backends.c.helpers import PRELUDE, library, with_dependencies
 
 __all__ = ["differing"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from archimedes.backends.c.operations import SPELLINGS
+from archimedes.backends.c.spelling import SPELLINGS
 from archimedes.graph import CODES, F64, Graph
 
 from ..programs.ops import ROWS, op_program

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from archimedes.backends.cuda.kernel_source import KernelText, Layout, kernel_text, layout
+from archimedes.backends.cuda.kernel_text import KernelText, Layout, kernel_text, layout
 from archimedes.backends.leaves import leaf_values
 from archimedes.backends.protocol import ArrayType
 from archimedes.backends.protocol import Program as KernelProgram

@@ -100,12 +100,12 @@ def _members(job: Job) -> list[Program]:
 def make(job: Job, architecture: str, emulated: bool) -> Part:
     """Write, compile and interpret the programs of a job."""
     from archimedes.backends.cuda.device import compiler_major
-    from archimedes.backends.cuda.kernel_source import file_of
+    from archimedes.backends.cuda.kernel_text import assemble_file
     from archimedes.backends.cuda.nvrtc import compile_cubin
 
     try:
         found = [Case(made, job.single, job.shared) for made in _members(job)]
-        text = file_of([case.kernel() for case in found])
+        text = assemble_file([case.kernel() for case in found])
         if emulated:
             cubin = text.encode()
         else:
@@ -145,7 +145,7 @@ def check(part: Part) -> list[str]:
     import cupy
     from cupy.cuda import function
 
-    from archimedes.backends.cuda.kernel_source import SHARED
+    from archimedes.backends.cuda.kernel_text import SHARED
 
     if part.error:
         return [f"{part.job}: {part.error}"]

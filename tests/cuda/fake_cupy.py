@@ -15,7 +15,7 @@ from unittest import mock
 
 import numpy as np
 
-from archimedes.backends.cuda import compiled_kernels, device, repeated_kernel
+from archimedes.backends.cuda import device, nvrtc
 
 from .emulation import Emulated
 
@@ -256,16 +256,13 @@ def _module() -> types.ModuleType:
 def installed() -> Iterator[types.ModuleType]:
     """Put it in the place of CuPy, and text in the place of machine code."""
     made = _module()
-    as_text = [
-        mock.patch.object(module, "compile_cubin", lambda text, *rest: text.encode())
-        for module in (compiled_kernels, repeated_kernel)
-    ]
+    as_text = mock.patch.object(nvrtc, "compile_cubin", lambda text, *rest: text.encode())
     # Only these: modules that are imported meanwhile stay.
     before = {name: sys.modules.get(name) for name in ("cupy", "cupy.cuda")}
     _forget()
     try:
         sys.modules.update({"cupy": made, "cupy.cuda": made.cuda})
-        with as_text[0], as_text[1]:
+        with as_text:
             yield made
     finally:
         for name, module in before.items():

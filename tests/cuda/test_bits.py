@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from archimedes.backends.cuda.kernel_source import file_of
+from archimedes.backends.cuda.kernel_text import assemble_file
 from archimedes.graph import CODES, F64, Graph
 
 from ..long_parameters import long_after
@@ -19,7 +19,7 @@ from .emulation import Emulated
 
 
 def check(found: list[Case], part: int = 2000) -> None:
-    device = Emulated(file_of([case.kernel(part) for case in found]))
+    device = Emulated(assemble_file([case.kernel(part) for case in found]))
     for case in found:
         results, plan = case.empty(), case.plan
         arrays = [x for x in (*case.inputs, *results) if x.size]

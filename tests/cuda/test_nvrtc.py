@@ -10,9 +10,8 @@ from benchmarks.models import rigid_body, rigid_body_point
 
 import archimedes as arc
 from archimedes.backends.cuda import nvrtc as nvrtc_module
-from archimedes.backends.cuda.kernel_source import file_of, kernel_text, layout
+from archimedes.backends.cuda.kernel_text import assemble_file, kernel_text, layout, program_text
 from archimedes.backends.cuda.nvrtc import compile_cubin, find_nvrtc, resources, version
-from archimedes.backends.cuda.parted_kernels import program_text
 from archimedes.backends.interpreter_backend import InterpretedProgram, Interpreter
 from archimedes.errors import DeviceError
 from archimedes.graph import CODES, F64, Graph
@@ -40,7 +39,7 @@ def architectures() -> list[str]:
 
 
 def compiled(found: list[Case], architecture: str, part: int = 2000) -> None:
-    cubin = compile_cubin(file_of([case.kernel(part) for case in found]), architecture)
+    cubin = compile_cubin(assemble_file([case.kernel(part) for case in found]), architecture)
     assert cubin[:4] == b"\x7fELF"
     for case in found:
         assert case.name.encode() in cubin
@@ -82,7 +81,7 @@ def test_a_rigid_body_stays_in_registers(monkeypatch):
     arc.compile(rigid_body, backend="interpreter")(x, *rest)
     (taken,) = made
     plan = layout(taken, [True] + [False] * 4)
-    found = resources(file_of([kernel_text(taken, plan)]), "sm_90")
+    found = resources(assemble_file([kernel_text(taken, plan)]), "sm_90")
     assert found.registers <= 64 and found.stack == found.spilled == 0
     assert plan.threads == 128 and plan.shared == 128 * 26 * 8
 
@@ -100,7 +99,7 @@ def test_long_programs_are_kernels_that_spill_nothing():
     # Not all of them are live, and no such test should take long.
     cut = program_text(made, plan._replace(parts=3))
     assert len(cut.kernels) == 3 and cut.far % (8 * plan.threads) == 0
-    found = resources(file_of([cut]), "sm_90")
+    found = resources(assemble_file([cut]), "sm_90")
     assert found.spilled == 0 and found.registers <= 128
 
 
@@ -121,7 +120,7 @@ def test_steps_of_a_solve_have_all_registers():
     """Where nothing is said of blocks the compiler gives it 32: five times slower."""
     from benchmarks.gpu_simulation import PROBLEM, dispersed
 
-    from archimedes.backends.cuda.repeated_source import RepeatedProgram, repeated_text
+    from archimedes.backends.cuda.repeated_kernel import RepeatedProgram, write_repeated_kernel
     from archimedes.simulate.solves.initial_value_problem import Options, prepare
     from archimedes.simulate.stepping.dense_output import END
 
@@ -134,4 +133,4 @@ def test_steps_of_a_solve_have_all_registers():
     at = steps.at.lookup((np.zeros(steps.width), np.float64(0.0)), {})[2].program
     carry, given = len(arc.tree.leaves(run)), len(arc.tree.leaves(setup))
     program = RepeatedProgram(step, at, carry, (False,) * given, END)
-    assert resources(file_of([repeated_text(program)]), "sm_90").registers > 128
+    assert resources(assemble_file([write_repeated_kernel(program)]), "sm_90").registers > 128

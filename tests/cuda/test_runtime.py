@@ -10,14 +10,9 @@ import pytest
 
 import archimedes as arc
 from archimedes.backends import code_cache
-from archimedes.backends.cuda import (
-    compiled_kernels,
-    cuda_kernel,
-    kernel_figures,
-    kernel_source,
-)
+from archimedes.backends.cuda import cuda_kernel, kernel_text, nvrtc
 from archimedes.backends.cuda.cuda_kernel import CudaProgram
-from archimedes.backends.cuda.cupy_arrays import CupyArrays
+from archimedes.backends.cuda.device import CupyArrays
 from archimedes.errors import CodegenError, DeviceError
 
 from . import fake_cupy
@@ -143,8 +138,8 @@ def test_the_short_way_sees_what_a_function_read_change(cupy):
 
 def test_long_programs_are_several_kernels(cupy, monkeypatch):
     """Values between them lie in device memory, through which a batch goes in pieces."""
-    monkeypatch.setattr(kernel_source, "LONG", 20)
-    monkeypatch.setattr(kernel_source, "PART_OF_LONG", 300)
+    monkeypatch.setattr(kernel_text, "LONG", 20)
+    monkeypatch.setattr(kernel_text, "PART_OF_LONG", 300)
 
     def f(x, n, a):
         y, odd = x, n % 3
@@ -158,15 +153,15 @@ def test_long_programs_are_several_kernels(cupy, monkeypatch):
     run = arc.vmap(arc.compile(f), in_axes=(0, 0, None))
     want = run(x, n, 0.7)
     for far in (2**30, 1):
-        monkeypatch.setattr(compiled_kernels, "FAR_BYTES", far)
+        monkeypatch.setattr(cuda_kernel, "FAR_BYTES", far)
         got = run(cupy.asarray(x), cupy.asarray(n), cupy.asarray(np.array(0.7)))
         for a, b in zip(got, want):
             assert a.get().dtype == b.dtype and a.get().tobytes() == b.tobytes()
 
 
 def test_figures_of_parts(cupy, monkeypatch):
-    monkeypatch.setattr(kernel_source, "LONG", 2)
-    monkeypatch.setattr(kernel_source, "PART_OF_LONG", 2)
+    monkeypatch.setattr(kernel_text, "LONG", 2)
+    monkeypatch.setattr(kernel_text, "PART_OF_LONG", 2)
     program = CudaProgram(scaled(5))
     x = cupy.asarray(np.ones((3, 5)))
     out = cupy.empty((3, 5), np.float64)
@@ -236,14 +231,14 @@ def test_machine_code_is_kept_on_disk(cupy, monkeypatch, tmp_path):
     def never(*arguments):
         raise AssertionError("compiled again")
 
-    monkeypatch.setattr(compiled_kernels, "compile_cubin", never)
+    monkeypatch.setattr(nvrtc, "compile_cubin", never)
     assert arc.vmap(make())(x).tolist() == [1.0, 1.0, 1.0]
     assert code_cache.cache_folder() == tmp_path / "cache"
 
 
 def test_report_and_source(cupy, monkeypatch):
-    monkeypatch.setattr(kernel_figures, "INSTANCES", 300)
-    monkeypatch.setattr(kernel_figures, "BYTES", 2**16)
+    monkeypatch.setattr(cuda_kernel, "TIMED_INSTANCES", 300)
+    monkeypatch.setattr(cuda_kernel, "TIMED_BYTES", 2**16)
     f = arc.compile(lambda x: np.sin(x) * 2.0)
     text = str(f.report(1.0, backend="cuda"))
     assert "62 registers" in text and "1024 of 2048 threads on a multiprocessor" in text
@@ -261,8 +256,8 @@ def test_a_kernel_that_does_not_start_says_what_may_help(cupy, monkeypatch):
     x = cupy.asarray(np.ones((3, 2)))
     given = ([x, x[0, 0:1]], [True, False], [cupy.empty((3, 2), np.float64)], 3)
     program.call_batch(*given)
-    (compiled,) = program._made.values()
-    ((kernel, _),) = compiled.kernels
+    (compiled,) = program._compiled.values()
+    (kernel,) = compiled.kernels
 
     def fails(*arguments):
         raise RuntimeError("CUDA_ERROR_ILLEGAL_ADDRESS")

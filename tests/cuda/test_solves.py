@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.backends.cuda import copies
+from archimedes.backends.cuda import device
 from archimedes.backends.cuda.repeated_kernel import CudaRepeated
 from archimedes.errors import DeviceError
 from archimedes.simulate.solves import batches, driver
@@ -77,7 +77,7 @@ def test_named_it_moves_numpy_arrays_in_groups(cupy, launches, monkeypatch):
 
     sizes = Cuda.sizes._replace(group=2, keeping=2, least=2)
     monkeypatch.setattr(Cuda, "sizes", sizes)
-    monkeypatch.setattr(copies, "PIECE_BYTES", 256)
+    monkeypatch.setattr(device, "PIECE_BYTES", 256)
     options = {"t_eval": TIMES, "in_axes": (0, 0), "rtol": 1e-4, "args": (K,), "method": "bs3"}
     seen = []
     got = arc.solve_ode(

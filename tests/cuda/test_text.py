@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 
-from archimedes.backends.cuda.device_text import all_helpers
-from archimedes.backends.cuda.kernel_source import file_of, kernel_text, layout
-from archimedes.backends.cuda.written_out import with_calls_written_out
+from archimedes.backends.cuda.cuda_c import device_helpers
+from archimedes.backends.cuda.kernel_text import (
+    assemble_file,
+    inline_single_calls,
+    kernel_text,
+    layout,
+)
 from archimedes.backends.interpreter import run as interpreted
 from archimedes.backends.protocol import ArrayType, Program
 from archimedes.graph import CODES, F64, Call, Graph
@@ -59,8 +63,8 @@ uint64_t count)
 
 def test_nothing_of_a_host_or_a_library():
     """All functions and tables are the device's; there are no headers and no calls of libc."""
-    text = file_of([Case(made).kernel() for made in programs()])
-    whole = text + "\n".join(all_helpers().values())
+    text = assemble_file([Case(made).kernel() for made in programs()])
+    whole = text + "\n".join(device_helpers().values())
     assert "#include" not in whole and "__builtin_inf" not in whole
     assert not re.search(r"^(?!__device__).*\bstatic\b", whole, re.MULTILINE)
     assert not re.search(r"\b(malloc|memcpy|memset|printf)\b", whole)
@@ -72,7 +76,7 @@ def test_the_same_text_every_time():
     assert kernel_text(program, plan) == kernel_text(program, plan)
 
 
-def test_calls_of_long_programs_are_written_out():
+def test_calls_of_long_programs_are_inlined():
     """Functions that are called once; what is called twice stays a function."""
 
     def calling(times: int) -> Graph:
@@ -85,8 +89,8 @@ def test_calls_of_long_programs_are_written_out():
         g.outputs = [g.emit(CODES["sub"], x, y)]
         return g
 
-    once = with_calls_written_out(calling(1), 2)
+    once = inline_single_calls(calling(1), 2)
     assert not once.regions and len(once.live()) == 5
     assert interpreted(once, [3.0, 4.0]) == interpreted(calling(1), [3.0, 4.0]) == [5.0]
-    assert with_calls_written_out(calling(2), 2).regions
-    assert with_calls_written_out(calling(1), 100).regions, "short ones stay as they are"
+    assert inline_single_calls(calling(2), 2).regions
+    assert inline_single_calls(calling(1), 100).regions, "short ones stay as they are"

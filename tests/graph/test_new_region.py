@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from archimedes.backends.c.counting import operations
+from archimedes.backends.c.render import count_operations as operations
 from archimedes.backends.interpreter import run
 from archimedes.backends.lowering.regions import REGIONS
 from archimedes.errors import GraphError

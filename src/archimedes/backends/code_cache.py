@@ -33,6 +33,8 @@ __all__ = ["DistrustWarning", "cache_folder", "cache_key", "read", "sources_dige
 
 MAGIC = b"archimedes kernel 3\n"
 CHECKSUM = 32
+#: Endings of the files that code depends on.
+SOURCES = (".py", ".c", ".h", ".cu", ".cuh")
 #: Bytes of all files together, checked by the first kernel that a process adds.
 LIMIT = 512 * 2**20
 #: Names of our files and of their folders: nothing else is ever deleted.
@@ -86,9 +88,9 @@ def _sources(folder: str, inside: bool) -> Iterator[tuple[str, int, int]]:
     while pending:
         with suppress(OSError), os.scandir(pending.pop()) as entries:
             for entry in entries:
-                if entry.name.endswith(".py"):
-                    found = entry.stat()
-                    yield entry.path[len(folder) :], found.st_size, found.st_mtime_ns
+                if entry.name.endswith(SOURCES):
+                    status = entry.stat()
+                    yield entry.path[len(folder) :], status.st_size, status.st_mtime_ns
                 elif inside and entry.name != "__pycache__" and entry.is_dir():
                     pending.append(entry.path)
 

@@ -3,8 +3,7 @@
 ``render`` writes one graph as one function; ``assemble`` puts functions into a file.
 """
 
-from archimedes.backends.c.rendering import render
-from archimedes.backends.c.source import Argument, CSource, Stats, assemble
-from archimedes.backends.c.support import FLAGS
+from archimedes.backends.c.helpers import FLAGS
+from archimedes.backends.c.render import Argument, CSource, Stats, assemble, render
 
 __all__ = ["FLAGS", "Argument", "CSource", "Stats", "assemble", "render"]

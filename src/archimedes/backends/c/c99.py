@@ -9,20 +9,29 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.backends.c.memory import Frame, address, assignment, moving, read
-from archimedes.backends.c.nodes import NodeWriter
-from archimedes.backends.c.routines import Routine, write_call, write_routine
-from archimedes.backends.c.spelling import CTYPES, literal
-from archimedes.backends.c.step_tables import in_long_runs
-from archimedes.backends.c.steps import nest_in_steps
-from archimedes.backends.c.tables import Tables
-from archimedes.backends.c.writer import Function, names_used
+from archimedes.backends.c.bytecode import Steps, in_long_runs, nest_in_steps
+from archimedes.backends.c.c_functions import (
+    Function,
+    Routine,
+    names_used,
+    write_call,
+    write_routine,
+)
+from archimedes.backends.c.memory import Frame, Tables, address, assignment, moving, read
+from archimedes.backends.c.spelling import (
+    CTYPES,
+    SPELLINGS,
+    literal,
+    spell_elementary,
+    spell_pair,
+)
 from archimedes.backends.lowering.graph_lowering import Lowering
 from archimedes.backends.lowering.schedule import Schedule
 from archimedes.backends.lowering.scope import Binding, Location, Scope
 from archimedes.backends.lowering.statements import StatementDialect
 from archimedes.errors import CodegenError
-from archimedes.graph.dtypes import F64
+from archimedes.graph.dtypes import B8, F64
+from archimedes.graph.ops import ARITY, CODES, LOOKUP, OUT, REGION, TABLE
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call, Host, Nest, Region, Solve, Switch
 
@@ -33,13 +42,15 @@ PART = 2000
 
 Annotate = Callable[[Graph, int], str]
 
+_INT, _SIN, _COS, _LT, _ABS = (CODES[name] for name in ("i64", "sin", "cos", "lt", "abs"))
+
 
 class C99(StatementDialect):
     """The functions of one file: their texts in order, and what they share.
 
     ``workspace`` puts the arrays of all functions in a struct that the caller gives.
     ``annotate`` says where a node comes from ("" where it is not known). ``steps`` makes tables
-    of arithmetic (``steps.py``), for the shortest code.
+    of arithmetic (``bytecode.py``), for the shortest code.
     """
 
     shared: Mapping[type[Region], int] = {Call: 1, Switch: 24}
@@ -88,7 +99,7 @@ class C99(StatementDialect):
         self, low: Lowering, scope: Scope, order: Sequence[int], last: Sequence[int]
     ) -> Callable[[int], str | None]:
         """Return what writes a node as a statement."""
-        return NodeWriter(self, scope, order, last).write
+        return _NodeWriter(self, scope, order, last).write
 
     def spell(self, g: Graph, i: int, operands: Sequence[str]) -> str:
         """Write a node in a way of the dialect's own ("": as all do)."""
@@ -119,13 +130,13 @@ class C99(StatementDialect):
         """Declare an array, or take one that is not in use any more."""
         return f.frame.block(dtype, count)
 
-    def release(self, f: Function, place: Location, count: int) -> None:
+    def release(self, f: Function, element: Location, count: int) -> None:
         """Let others have an array."""
-        f.frame.release(place)
+        f.frame.release(element)
 
     def constant_block(self, f: Function, table: np.ndarray, dtype: int) -> Location:
         """Return a constant array of the full type, which functions may get by a pointer."""
-        return self.tables.place(table, dtype, whole=True)
+        return self.tables.location(table, dtype, whole=True)
 
     def scratch(self, f: Function, owner: str, dtype: int, count: int) -> Location:
         """Return the array of an owner."""
@@ -133,19 +144,19 @@ class C99(StatementDialect):
 
     def table(self, f: Function, values: Sequence[Any] | np.ndarray, dtype: int) -> Location:
         """Return a constant array of the file."""
-        return self.tables.place(values, dtype)
+        return self.tables.location(values, dtype)
 
-    def load(self, f: Function, place: Location) -> str:
+    def load(self, f: Function, element: Location) -> str:
         """Write an element as an operand."""
-        return read(place)
+        return read(element)
 
-    def store(self, f: Function, place: Location, operand: str) -> None:
+    def store(self, f: Function, element: Location, operand: str) -> None:
         """Write an assignment to an element."""
-        f.line(assignment(place, operand))
+        f.line(assignment(element, operand))
 
-    def moving(self, f: Function, place: Location, counter: str, stride: int) -> Location:
-        """Return a place that follows a counter."""
-        return moving(place, counter, stride)
+    def moving(self, f: Function, element: Location, counter: str, stride: int) -> Location:
+        """Return an element that follows a counter."""
+        return moving(element, counter, stride)
 
     def index(self, f: Function, operand: str, length: int) -> str:
         """Write a position in an array."""
@@ -157,9 +168,9 @@ class C99(StatementDialect):
         """Write a counter as a value."""
         return f"((int64_t){counter})"
 
-    def takes_columns(self, places: Sequence[Location]) -> bool:
-        """Refuse places of another type."""
-        return not places[0].array.narrow
+    def takes_columns(self, locations: Sequence[Location]) -> bool:
+        """Refuse arrays of another type."""
+        return not locations[0].array.narrow
 
     # ---- control flow --------------------------------------------------------------------
 
@@ -193,25 +204,25 @@ class C99(StatementDialect):
         f.line(f"{part.name}({', '.join(used)});")
 
     def function(
-        self, low: Lowering, f: Function, region: Region, body: Graph, given: Sequence[Binding]
+        self, low: Lowering, f: Function, region: Region, body: Graph, bindings: Sequence[Binding]
     ) -> Routine:
         """Write a static function."""
         # Numbers are given before functions inside get theirs.
         self._numbers[region.kind] += 1
         name = f"{self.prefix}_{region.kind}{self._numbers[region.kind]}"
-        return write_routine(self, low, name, body, given)
+        return write_routine(self, low, name, body, bindings)
 
     def call(
         self,
         low: Lowering,
         f: Function,
         routine: Routine,
-        given: Sequence[Binding],
+        bindings: Sequence[Binding],
         wanted: Sequence[int],
         to: Mapping[int, Location],
     ) -> list[Binding]:
         """Call a static function."""
-        return write_call(self, f, routine, given, wanted, to)
+        return write_call(self, f, routine, bindings, wanted, to)
 
     def frame(self, name: str, large: bool, pointer: str = "work", gap: str = "") -> Frame:
         """Return the frame of a function, ``large`` if it is cut into parts."""
@@ -255,3 +266,87 @@ class C99(StatementDialect):
             "no Python, so C cannot be generated for it: write the callback in NumPy, or pass its "
             "result as an argument."
         )
+
+
+def _are_sizes(g: Graph, *nodes: int) -> bool:
+    """Return whether doubles are known to have no sign."""
+    return all(
+        g.dtype[i] == F64 and (g.op[i] == _ABS or (i in g.value and g.value[i] > 0)) for i in nodes
+    )
+
+
+def _twins(g: Graph, order: Sequence[int]) -> dict[int, tuple[int, int]]:
+    """Return, for each sine and cosine of one angle, the pair of them."""
+    sines = {g.a[i]: i for i in order if g.op[i] == _SIN}
+    pairs = [(sines[g.a[i]], i) for i in order if g.op[i] == _COS and g.a[i] in sines]
+    return {i: pair for pair in pairs for i in pair}
+
+
+class _NodeWriter:
+    """Writes nodes of a scope; ``last`` are those with readers besides the nodes in ``order``."""
+
+    def __init__(self, c: C99, scope: Scope, order: Sequence[int], last: Sequence[int]) -> None:
+        self.c, self.scope = c, scope
+        g = scope.graph
+        self.uses = Counter(last)
+        for i in order:
+            if g.op[i] != OUT:
+                self.uses.update(g.operands(i))
+        # The block that gets a number as it is computed is no reader of its name.
+        self.uses.subtract(j for _, j in scope.awaited)
+        regions = (g.regions[i] for i in order if g.op[i] == REGION)
+        self.tests = Counter(int(r.inputs[0]) for r in regions if isinstance(r, Switch))
+        self.twins = _twins(g, order)
+        self.steps = Steps(c, scope, order, self.uses) if c.steps else None
+
+    def write(self, i: int) -> str | None:
+        """Write a node and return its operand, or None if it is in its element already."""
+        scope = self.scope
+        f, g, names, waiting = scope.f, scope.graph, scope.names, scope.waiting
+        if i in names:
+            return names[i]
+        if g.op[i] == _INT and g.dtype[g.a[i]] == B8 and self.uses[i] == self.tests[i]:
+            # Only branches ask for it: it is written as the condition that it is made of.
+            condition = scope.operand(g.a[i])
+            f.conditions[f"((int64_t){condition})"] = condition
+            return f"((int64_t){condition})"
+        self.c.note(f, g, i)
+        if self.steps is not None and (self.steps.begin(i) or i in self.steps.inside):
+            return names.get(i)
+        if i in self.twins:
+            self._pair(*self.twins[i])
+            return names[i]
+        expression, locations = self._expression(i), waiting.get(i, [])
+        # A value that is only stored gets no name.
+        if len(locations) == 1 and self.uses[i] == 1 and not locations[0].array.narrow:
+            self.c.store(f, locations[0], expression)
+            del waiting[i]
+            return None
+        return self.c.value(f, g.dtype[i], expression)
+
+    def _pair(self, sine: int, cosine: int) -> None:
+        """Write sine and cosine of one angle as one call."""
+        scope, c = self.scope, self.c
+        f, g = scope.f, scope.graph
+        dtype = g.dtype[sine]
+        held = scope.names[cosine] = c.variable(f, dtype)
+        called = spell_pair(dtype, scope.operand(g.a[sine]), held)
+        scope.names[sine] = c.value(f, dtype, called)
+
+    def _expression(self, i: int) -> str:
+        g = self.scope.graph
+        code, operands = g.op[i], [self.scope.operand(j) for j in g.operands(i)]
+        if code == LOOKUP:
+            table = g.tables[g.b[i]]
+            base = self.c.tables.location(table, g.dtype[i]).array.base
+            return f"{base}[arc_index({operands[0]}, INT64_C({len(table) - 1}))]"
+        own = self.c.spell(g, i, operands)
+        if own:
+            return own
+        row = TABLE[code]
+        if code == _LT and _are_sizes(g, *g.operands(i)):
+            return f"arc_larger({operands[1]}, {operands[0]})"
+        if row.elementary:
+            return spell_elementary(row.name, g.dtype[i], operands)
+        last = (g.a[i], g.b[i], g.c[i])[ARITY[code] - 1]
+        return SPELLINGS[row.name][g.dtype[last]].format(*operands)

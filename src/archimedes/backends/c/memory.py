@@ -1,14 +1,32 @@
-"""Arrays: how their elements are written, and where they are declared."""
+"""Arrays: how their elements are written, and where they are declared.
+
+A :class:`Frame` has the arrays of a function, :class:`Tables` the constant ones of a file.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
-from archimedes.backends.c.spelling import BYTES, CTYPES
+import numpy as np
+
+from archimedes.backends.c.spelling import BYTES, CTYPES, table_item
 from archimedes.backends.lowering.scope import Binding, Location
+from archimedes.graph.dtypes import DTYPES, I64
 
-__all__ = ["Array", "Frame", "address", "are_neighbours", "assignment", "moving", "read"]
+__all__ = [
+    "Array",
+    "Frame",
+    "Tables",
+    "address",
+    "are_neighbours",
+    "assignment",
+    "moving",
+    "read",
+]
+
+#: The length at which the lines of a table are wrapped.
+_LINE = 96
 
 
 class Array(NamedTuple):
@@ -23,9 +41,9 @@ class Array(NamedTuple):
     narrow: bool = False
 
 
-def _position(place: Location) -> str:
+def _position(element: Location) -> str:
     """Write the index of an element."""
-    steps, offset = place.array.steps, place.offset
+    steps, offset = element.array.steps, element.offset
     if not steps:
         return str(offset)
     if not offset:
@@ -33,37 +51,39 @@ def _position(place: Location) -> str:
     return f"{steps} {'+' if offset > 0 else '-'} {abs(offset)}"
 
 
-def _element(place: Location) -> str:
-    return f"{place.array.base}[{_position(place)}]"
+def _element(element: Location) -> str:
+    return f"{element.array.base}[{_position(element)}]"
 
 
-def address(place: Location) -> str:
+def address(element: Location) -> str:
     """Write a pointer to an element."""
-    return place.array.base if _position(place) == "0" else f"&{_element(place)}"
+    return element.array.base if _position(element) == "0" else f"&{_element(element)}"
 
 
-def read(place: Location) -> str:
+def read(element: Location) -> str:
     """Write an element as an operand."""
-    return f"((int64_t){_element(place)})" if place.array.narrow else _element(place)
+    return f"((int64_t){_element(element)})" if element.array.narrow else _element(element)
 
 
-def assignment(place: Location, value: str) -> str:
+def assignment(element: Location, value: str) -> str:
     """Write an assignment to an element."""
-    return f"{_element(place)} = {'(int32_t)' if place.array.narrow else ''}{value};"
+    return f"{_element(element)} = {'(int32_t)' if element.array.narrow else ''}{value};"
 
 
-def moving(place: Location, counter: str, stride: int) -> Location:
-    """Return the place ``counter * stride`` elements further.
+def moving(element: Location, counter: str, stride: int) -> Location:
+    """Return the location ``counter * stride`` elements further on.
 
     >>> read(moving(Location(Array("s1"), 3, 0), "i1", 2))
     's1[2 * i1 + 3]'
     """
-    term, steps = counter if stride == 1 else f"{stride} * {counter}", place.array.steps
-    return place._replace(array=place.array._replace(steps=f"{steps} + {term}" if steps else term))
+    term, steps = counter if stride == 1 else f"{stride} * {counter}", element.array.steps
+    return element._replace(
+        array=element.array._replace(steps=f"{steps} + {term}" if steps else term)
+    )
 
 
 def are_neighbours(bindings: Sequence[Binding]) -> bool:
-    """Tell whether values lie one after the other in an array of their own type."""
+    """Return whether values lie one after the other in an array of their own type."""
     first = bindings[0].location
     if first is None or first.array.narrow:
         return False
@@ -93,6 +113,10 @@ class Frame:
         """Reserve an array and return its first element."""
         name = f"s{self._gap}{len(self._members) + 1}"
         self._members.append((dtype, name, count))
+        return self._first(name, dtype)
+
+    def _first(self, name: str, dtype: int) -> Location:
+        """Return the first element of a member."""
         return Location(Array(f"{self.pointer}->{name}" if self.in_struct else name), 0, dtype)
 
     def block(self, dtype: int, count: int) -> Location:
@@ -100,24 +124,26 @@ class Frame:
 
         Of those there are, it is the shortest that is long enough, or else the longest.
         """
-        mine = [k for k in self._free if self._members[k][0] == dtype]
-        if not mine:
-            place = self.array(dtype, count)
-            self._blocks[place.array.base] = len(self._members) - 1
-            return place
-        lengths = {k: self._members[k][2] for k in mine}
-        enough = [k for k in mine if lengths[k] >= count]
-        length = lengths.__getitem__
-        chosen = min(enough, key=length) if enough else max(mine, key=length)
+        lengths = {k: self._members[k][2] for k in self._free if self._members[k][0] == dtype}
+        if not lengths:
+            first = self.array(dtype, count)
+            self._blocks[first.array.base] = len(self._members) - 1
+            return first
+        enough = [k for k in lengths if lengths[k] >= count]
+        chosen = (
+            min(enough, key=lengths.__getitem__)
+            if enough
+            else max(lengths, key=lengths.__getitem__)
+        )
         self._free.remove(chosen)
         name = self._members[chosen][1]
         self._members[chosen] = (dtype, name, max(lengths[chosen], count))
-        return Location(Array(f"{self.pointer}->{name}" if self.in_struct else name), 0, dtype)
+        return self._first(name, dtype)
 
-    def release(self, place: Location) -> None:
+    def release(self, element: Location) -> None:
         """Take back the array of a block; others stay as they are."""
-        number = self._blocks.get(place.array.base)
-        if number is not None and number not in self._free and not place.array.steps:
+        number = self._blocks.get(element.array.base)
+        if number is not None and number not in self._free and not element.array.steps:
             self._free.append(number)
 
     def buffer(self, owner: str, dtype: int, count: int) -> Location:
@@ -136,7 +162,7 @@ class Frame:
     def size(self) -> tuple[int, int]:
         """Bytes and alignment of the struct, each type aligned to its size."""
         at, alignment = 0, 1
-        parts = [(BYTES[d], BYTES[d] * count) for d, _, count in self._ordered()]
+        parts = [(BYTES[d], BYTES[d] * count) for d, _, count in self._sort_members()]
         sizes = [frame.size for frame in self.calls.values()]
         if sizes:
             parts.append((max(a for _, a in sizes), max(n for n, _ in sizes)))
@@ -145,13 +171,13 @@ class Frame:
             alignment = max(alignment, align)
         return -(-at // alignment) * alignment, alignment
 
-    def _ordered(self) -> list[tuple[int, str, int]]:
+    def _sort_members(self) -> list[tuple[int, str, int]]:
         """Members by size of their type, so that no bytes are lost between them."""
         return sorted(self._members, key=lambda member: -BYTES[member[0]])
 
     def declarations(self) -> list[str]:
         """Declare the arrays."""
-        return [f"{CTYPES[d]} {name}[{count}];" for d, name, count in self._ordered()]
+        return [f"{CTYPES[d]} {name}[{count}];" for d, name, count in self._sort_members()]
 
     def typedef(self) -> str:
         """Write the struct."""
@@ -160,3 +186,62 @@ class Frame:
             inner = [f"    {frame.type} {name};" for name, frame in self.calls.items()]
             lines += ["union {", *inner, "} calls;"]
         return "\n".join(["typedef struct {", *(f"    {x}" for x in lines), f"}} {self.type};\n"])
+
+
+class Tables:
+    """The constant arrays of a file, one per content; ``pieces`` has their texts by name."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        self.pieces: dict[str, str] = {}
+        self.bytes = 0
+        self._names: dict[tuple[str, bytes], str] = {}
+
+    def location(
+        self, values: Sequence[Any] | np.ndarray, dtype: int, whole: bool = False
+    ) -> Location:
+        """Return the first element of the table with these values.
+
+        ``whole``: in the type of the dtype, also where a narrower one would do.
+        """
+        array = np.asarray(values, dtype=DTYPES[dtype])
+        if whole or dtype != I64 or not _fits_int32(array):
+            name = self._name(CTYPES[dtype], array, lambda x: table_item(x, dtype))
+            return Location(Array(name), 0, dtype)
+        return Location(Array(self._name("int32_t", array, str, 4), narrow=True), 0, dtype)
+
+    def bytes_of(self, values: Sequence[int]) -> str:
+        """Return the name of a table of bytes."""
+        return self._name("uint8_t", np.array(values, dtype=np.uint8), str)
+
+    def _name(
+        self, kind: str, array: np.ndarray, spell: Callable[[Any], str], size: int | None = None
+    ) -> str:
+        """Return the name of the table of this content; write the table if there is none yet.
+
+        ``size`` are the bytes of an element in C, if not those of the array.
+        """
+        key = (kind, array.tobytes())
+        name = self._names.get(key)
+        if name is None:
+            name = self._names[key] = f"{self.prefix}_table{len(self.pieces) + 1}"
+            head = f"static const {kind} {name}[{len(array)}] = {{"
+            self.pieces[name] = "\n".join([head, *_wrap(list(map(spell, array.tolist()))), "};\n"])
+            self.bytes += (size or array.itemsize) * len(array)
+        return name
+
+
+def _fits_int32(array: np.ndarray) -> bool:
+    """Return whether whole numbers fit in half the memory (the least int32 has no literal)."""
+    return bool(array.size) and int(array.min()) > -(2**31) and int(array.max()) < 2**31
+
+
+def _wrap(words: Sequence[str]) -> list[str]:
+    """Return words as lines, with commas between them."""
+    lines = ["   "]
+    for k, word in enumerate(words):
+        text = f" {word}," if k + 1 < len(words) else f" {word}"
+        if len(lines[-1]) + len(text) > _LINE:
+            lines.append("   ")
+        lines[-1] += text
+    return lines

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from archimedes.backends.code_cache import cache_folder
-from archimedes.backends.cuda.cupy_arrays import CupyArrays
+from archimedes.backends.cuda.device import CupyArrays, cupy
 from archimedes.backends.protocol import Backend, GroupSizes, Kernel, Program
 
 __all__ = ["Cuda"]
@@ -24,7 +24,6 @@ class Cuda(Backend):
     def build(self, program: Program) -> Kernel:
         """Check that there is a device; code is made for the arrays that come."""
         from archimedes.backends.cuda.cuda_kernel import CudaProgram
-        from archimedes.backends.cuda.device import cupy
 
         cupy()
         return CudaProgram(program)

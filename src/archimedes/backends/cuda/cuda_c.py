@@ -1,16 +1,20 @@
-"""CUDA C as a dialect: C whose functions run on a device."""
+"""CUDA C as a dialect: C whose functions run on a device, and what they stand on.
+
+There is no C library and there are no headers: NVRTC has none. Helpers are those of C behind
+``__device__``, except for the few that are one instruction of a GPU (``text/instructions.cu``).
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 from archimedes.backends.c.c99 import C99, PART
-from archimedes.backends.c.rendering import render
-from archimedes.backends.c.source import Argument
-from archimedes.backends.c.support import with_dependencies
-from archimedes.backends.cuda.device_text import all_helpers, on_device
+from archimedes.backends.c.helpers import library, read_helpers, with_dependencies
+from archimedes.backends.c.render import Argument, render
 from archimedes.backends.exact_division import factors_of
 from archimedes.backends.lowering.graph_lowering import Lowering
 from archimedes.backends.lowering.scope import Scope
@@ -20,15 +24,56 @@ from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Host
 
-__all__ = ["POINTER", "CudaC", "DeviceFunction", "device_function"]
+__all__ = [
+    "OPTIONS",
+    "POINTER",
+    "TEXT",
+    "CudaC",
+    "DeviceFunction",
+    "device_function",
+    "device_helpers",
+    "put_on_device",
+]
 
-_DIV = CODES["div"]
+#: What keeps the interpreter's bits: nothing fused, correct rounding, subnormal numbers.
+OPTIONS = ("--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true", "--std=c++17")
+#: The folder of CUDA C that is written by hand. Infinities and nans in its prelude are bit
+#: patterns: constant expressions without a header or a warning.
+TEXT = Path(__file__).parent / "text"
 #: A pointer among parameters.
 POINTER = re.compile(r"\*(\w+)")
 #: A function that calls share, with its body.
 _CALL = re.compile(r"^__device__ static (void \w+_call\d+\(.*?^\}\n)", re.MULTILINE | re.DOTALL)
 #: Lines from which on such a function stays one.
 LONG_CALL = 300
+_STATIC = re.compile(r"^(?:ARC_UNUSED )?static ", re.MULTILINE)
+#: Branches that elementary functions hardly ever take (angles beyond 1e5): as functions that stay
+#: functions they take a quarter of the time to compile.
+_RARE = re.compile(r"^__device__ static (\w+ arc_(?:\w+_switch\d+|huge_angle)\()", re.MULTILINE)
+_DIV = CODES["div"]
+
+
+def put_on_device(text: str) -> str:
+    """Put the functions and tables of C text on the device.
+
+    >>> put_on_device("static const double t[1] = {1.0};")
+    '__device__ static const double t[1] = {1.0};'
+    """
+    return _STATIC.sub("__device__ static ", text)
+
+
+@cache
+def device_helpers() -> dict[str, str]:
+    """Return every helper by name, as functions of the device.
+
+    >>> "__device__ static double arc_sin(double x)" in device_helpers()["arc_sin"]
+    True
+    """
+    helpers = {
+        name: _RARE.sub(r"__device__ static __noinline__ \1", put_on_device(text))
+        for name, text in library().items()
+    }
+    return helpers | read_helpers(TEXT / "instructions.cu")
 
 
 class CudaC(C99):
@@ -87,21 +132,13 @@ def device_function(
     text = source.text.replace(
         f"{source.prototype}\n{{", f"__device__ static __forceinline__ {head}\n{{"
     )
-    return DeviceFunction(
-        name, _kept_apart(on_device(text)), with_dependencies(text, all_helpers())
-    )
+    # Long functions that are called from several places stay functions. The compiler would copy
+    # them to each: the dynamics of an aircraft seven times into a step of a solve, which takes four
+    # times as long to compile, needs more registers, and overflows the instruction cache.
+    text = _CALL.sub(_forbid_inlining, put_on_device(text))
+    return DeviceFunction(name, text, with_dependencies(text, device_helpers()))
 
 
-def _kept_apart(text: str) -> str:
-    """Keep long functions that are called from several places functions.
-
-    The compiler would copy them to each: the dynamics of an aircraft seven times into a step of a
-    solve, which takes four times as long to compile, needs more registers, and overflows what a
-    device keeps of a program's instructions.
-    """
-
-    def marked(found: re.Match[str]) -> str:
-        short = found.group(0).count("\n") < LONG_CALL
-        return found.group(0) if short else f"__device__ static __noinline__ {found.group(1)}"
-
-    return _CALL.sub(marked, text)
+def _forbid_inlining(call: re.Match[str]) -> str:
+    short = call[0].count("\n") < LONG_CALL
+    return call[0] if short else f"__device__ static __noinline__ {call[1]}"

@@ -4,30 +4,46 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.backends.cuda.compiled_kernels import CompiledKernels
-from archimedes.backends.cuda.device import cupy
+from archimedes.backends.cuda.device import (
+    LoadedKernel,
+    as_cupy,
+    cupy,
+    enough_memory,
+    load_module,
+    shared_memory,
+)
 from archimedes.backends.cuda.direct_calls import batch_entry
-from archimedes.backends.cuda.kernel_figures import measured_batch, notes_of
-from archimedes.backends.cuda.kernel_source import LONG, file_of, layout
-from archimedes.backends.cuda.parted_kernels import program_text
-from archimedes.backends.cuda.repeated_kernel import CudaRepeated
-from archimedes.backends.cuda.repeated_source import RepeatedProgram
-from archimedes.backends.cuda.written_out import with_calls_written_out
+from archimedes.backends.cuda.kernel_text import (
+    LONG,
+    assemble_file,
+    inline_single_calls,
+    layout,
+    program_text,
+)
+from archimedes.backends.cuda.nvrtc import compile_kernels
+from archimedes.backends.cuda.repeated_kernel import CudaRepeated, RepeatedProgram
 from archimedes.backends.protocol import Figures, Kernel, Program
 from archimedes.backends.work import EVERYTHING, operations
+from archimedes.errors import DeviceError
+from archimedes.graph.dtypes import DTYPES
 
 if TYPE_CHECKING:
     from archimedes.backends.entry_forms import EntryRequest
 
-__all__ = ["CHUNK_BYTES", "CudaProgram"]
+__all__ = ["CHUNK_BYTES", "FAR_BYTES", "CompiledKernels", "CudaProgram", "device_seconds"]
 
 #: NumPy's arrays go to the device in pieces of this many bytes, inputs and results together.
 CHUNK_BYTES = 256 * 2**20
+#: Memory between the kernels of a long program: batches go through it in pieces.
+FAR_BYTES = 2**30
+#: Instances and bytes of a batch that is timed, at most.
+TIMED_INSTANCES, TIMED_BYTES = 2**20, 2**28
 
 
 class CudaProgram(Kernel):
@@ -36,21 +52,19 @@ class CudaProgram(Kernel):
     sources = ("cuda",)
 
     def __init__(self, program: Program) -> None:
-        self.program = program._replace(graph=with_calls_written_out(program.graph, LONG))
+        self.program = program._replace(graph=inline_single_calls(program.graph, LONG))
         self._has_results = any(math.prod(shape) for _, shape in program.outputs)
-        self._made: dict[tuple[int, tuple[bool, ...]], CompiledKernels] = {}
+        self._compiled: dict[tuple[int, tuple[bool, ...]], CompiledKernels] = {}
         self._lock = threading.Lock()
 
     def compiled(self, batched: tuple[bool, ...], device: int) -> CompiledKernels:
         """Return the kernel for certain batched inputs on the current device."""
         key = (device, batched)
-        found = self._made.get(key)
-        if found is None:
+        if key not in self._compiled:
             with self._lock:
-                found = self._made.get(key)
-                if found is None:
-                    found = self._made[key] = CompiledKernels(self.program, batched, device)
-        return found
+                if key not in self._compiled:
+                    self._compiled[key] = CompiledKernels(self.program, batched, device)
+        return self._compiled[key]
 
     def call(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Compute one instance: a batch of one."""
@@ -83,8 +97,8 @@ class CudaProgram(Kernel):
     ) -> bool:
         """Compute a batch of NumPy's in pieces, on two streams in turn: any number fits."""
         module = cupy()
-        moved = [x for x, many in zip(inputs, batched) if many]
-        row = sum(x.nbytes for x in (*moved, *outputs)) // max(count, 1)
+        rows = [x for x, many in zip(inputs, batched) if many]
+        row = sum(x.nbytes for x in (*rows, *outputs)) // max(count, 1)
         step = max(1, CHUNK_BYTES // max(row, 1))
         shared = [None if many else module.asarray(x) for x, many in zip(inputs, batched)]
         module.cuda.get_current_stream().synchronize()
@@ -92,9 +106,8 @@ class CudaProgram(Kernel):
         for number, begin in enumerate(range(0, count, step)):
             piece = slice(begin, min(begin + step, count))
             with streams[number % 2] as stream:
-                there = [
-                    module.asarray(x[piece]) if s is None else s for x, s in zip(inputs, shared)
-                ]
+                pairs = zip(inputs, shared)
+                there = [module.asarray(x[piece]) if s is None else s for x, s in pairs]
                 results = [module.empty(out[piece].shape, out.dtype) for out in outputs]
                 self.call_batch(there, batched, results, piece.stop - begin)
                 for out, result in zip(outputs, results):
@@ -115,26 +128,146 @@ class CudaProgram(Kernel):
     def source(self, kind: str) -> str:
         """Return the CUDA C of a batch whose inputs all have a row per instance."""
         plan = layout(self.program, [True] * len(self.program.inputs))
-        return file_of([program_text(self.program, plan)])
+        return assemble_file([program_text(self.program, plan)])
 
     def batch_notes(self, inputs: Sequence[Any]) -> tuple[str, ...]:
         """Say how fast a batch is in which each instance has its own row of all inputs."""
         if not self._has_results:
             return ()
-        flags = [True] * len(inputs)
-
-        def start(given: Sequence[Any], outs: Sequence[Any], count: int) -> None:
-            self.call_batch(given, flags, outs, count)
-
-        return (measured_batch(self.program, start, inputs),)
+        return (self._time_batch(inputs),)
 
     def figures(self) -> Figures:
         """Return what the code made so far costs."""
-        made = list(self._made.values())
+        compiled = list(self._compiled.values())
         return Figures(
             operations=operations(self.program.graph, EVERYTHING),
-            code_bytes=sum(x.bytes for x in made),
-            compile_seconds=sum(x.seconds for x in made),
-            from_disk=any(x.from_disk for x in made),
-            notes=tuple(note for kernels in made for note in notes_of(kernels)),
+            code_bytes=sum(x.bytes for x in compiled),
+            compile_seconds=sum(x.seconds for x in compiled),
+            from_disk=any(x.from_disk for x in compiled),
+            notes=tuple(note for kernels in compiled for note in kernels.describe()),
         )
+
+    def _time_batch(self, inputs: Sequence[Any]) -> str:
+        """Time many instances of the same inputs, each with its own row; compare with a copy."""
+        module = cupy()
+        outputs = [(DTYPES[code], shape) for code, shape in self.program.outputs]
+        row = sum(x.nbytes for x in inputs)
+        row += sum(dtype.itemsize * math.prod(shape) for dtype, shape in outputs)
+        count = max(1, min(TIMED_INSTANCES, TIMED_BYTES // max(row, 1)))
+        arrays = [
+            module.ascontiguousarray(module.broadcast_to(x, (count, *x.shape))) for x in inputs
+        ]
+        outs = [module.empty((count, *shape), dtype) for dtype, shape in outputs]
+        flags = [True] * len(inputs)
+        seconds = device_seconds(lambda: self.call_batch(arrays, flags, outs, count))
+        source, target = (module.empty((TIMED_BYTES,), "uint8") for _ in range(2))
+        copied = 2 * TIMED_BYTES / device_seconds(lambda: module.copyto(target, source))
+        rate = row * count / seconds
+        return (
+            f"{count} instances at a time: {count / seconds:.3g} per second, "
+            f"{rate / 1e9:.0f} GB/s, {100 * rate / copied:.0f} % of a copy's"
+        )
+
+
+class CompiledKernels:
+    """What runs a program for certain batched inputs on one device."""
+
+    def __init__(self, program: Program, batched: tuple[bool, ...], device: int) -> None:
+        begin = time.perf_counter()
+        self.device = device
+        plan = self.plan = layout(program, batched, shared_memory())
+        digest = program.graph.lasting_digest()
+        code, self.from_disk = compile_kernels(
+            ("cuda", digest, program.inputs, program.outputs, plan),
+            lambda: program_text(program, plan),
+        )
+        self.bytes, self.far = len(code.cubin), code.far
+        module = load_module(code.cubin)
+        self.kernels = [LoadedKernel(module, name, shared) for name, shared in code.kernels]
+        self.seconds = time.perf_counter() - begin
+
+    def launch(self, inputs: Sequence[Any], outputs: Sequence[Any], count: int) -> None:
+        """Start for ``count`` instances."""
+        arrays = [as_cupy(x) for x in (*inputs, *outputs)]
+        self._check_device(arrays)
+        self.start(arrays, count)
+
+    def start(self, arrays: Sequence[Any], count: int) -> None:
+        """Start for arrays of this device."""
+        plan = self.plan
+        pointers = [x for x, a in zip(arrays, plan.arrays) if a.row]
+        if self.far:
+            self._start_parts(pointers, count)
+            return
+        (kernel,) = self.kernels
+        blocks = -(-count // plan.threads)
+        kernel.launch(blocks, plan.threads, (*pointers, np.uint64(count)))
+
+    def _start_parts(self, arrays: Sequence[Any], count: int) -> None:
+        """Start one kernel after the other, for as many instances as there is memory for."""
+        threads, many = self.plan.threads, [a.many for a in self.plan.arrays if a.row]
+        blocks = min(-(-count // threads), max(1, FAR_BYTES // self.far))
+        far = self._memory(blocks)
+        step = far.size // self.far * threads
+        for begin in range(0, count, step):
+            piece = slice(begin, min(begin + step, count))
+            number = piece.stop - begin
+            rows = arrays
+            if number < count:
+                rows = [x[piece] if each else x for x, each in zip(arrays, many)]
+            for kernel in self.kernels:
+                kernel.launch(-(-number // threads), threads, (*rows, far, np.uint64(number)))
+
+    def _memory(self, blocks: int) -> Any:
+        """Return memory between kernels, for fewer blocks where there is little of it."""
+        module = cupy()
+        while blocks > 64:
+            try:
+                return module.empty((blocks * self.far,), np.uint8)
+            except module.cuda.memory.OutOfMemoryError:
+                blocks //= 4
+        with enough_memory():
+            return module.empty((blocks * self.far,), np.uint8)
+
+    def _check_device(self, arrays: Sequence[Any]) -> None:
+        """Refuse arrays of another device: a kernel would fail there and take the context along."""
+        for array in arrays:
+            if array.device.id != self.device:
+                raise DeviceError(
+                    f"an array lies on GPU {array.device.id}, but the current one is "
+                    f"{self.device}: call the function inside "
+                    f"`with cupy.cuda.Device({array.device.id}):`, with all arrays there"
+                )
+
+    def describe(self) -> list[str]:
+        """Say of each kernel what its threads take, and how full the device is with them."""
+        plan, notes = self.plan, list[str]()
+        most = int(cupy().cuda.Device().attributes["MaxThreadsPerMultiProcessor"])
+        for number, kernel in enumerate(self.kernels, 1):
+            registers, local = kernel.attributes()
+            threads = plan.threads * kernel.occupancy(plan.threads)
+            which = f"kernel {number} of {len(self.kernels)}: " if self.far else ""
+            notes.append(
+                f"{which}{plan.threads} threads per block, {registers} registers and {local} bytes "
+                f"of local memory per thread, {kernel.shared} bytes of shared memory per block, "
+                f"{threads} of {most} threads on a multiprocessor"
+            )
+        if self.far:
+            notes.append(f"{self.far // plan.threads} bytes per instance between kernels")
+        return notes
+
+
+def device_seconds(run: Callable[[], Any], repeats: int = 5, together: int = 3) -> float:
+    """Return the least time of a call on the device, of several that follow each other."""
+    module = cupy()
+    run()
+    times = []
+    for _ in range(repeats):
+        begin, end = module.cuda.Event(), module.cuda.Event()
+        begin.record()
+        for _ in range(together):
+            run()
+        end.record()
+        end.synchronize()
+        times.append(1e-3 * float(module.cuda.get_elapsed_time(begin, end)) / together)
+    return min(times)

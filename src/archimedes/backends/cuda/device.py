@@ -1,24 +1,48 @@
-"""The device, through CuPy: imported when first needed, with an error that says what is missing."""
+"""The device, through CuPy: all that knows CuPy and its arrays.
+
+CuPy is imported when first needed, with an error that says what is missing. Arrays on a GPU are
+CuPy's, and those of other packages, which CuPy looks at where they lie. Results are copied into
+NumPy's memory in pieces through pinned memory: the driver copies to ordinary memory in small
+pieces, one after the other. Through two pinned pieces the device writes one while a thread copies
+the other to where it stays, and several threads with streams of their own do so at the same time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
+import numpy as np
+
+from archimedes.backends.array_kinds import Arrays
 from archimedes.errors import DeviceError
+from archimedes.graph.dtypes import DTYPES
 from archimedes.installation import install_command
 
 __all__ = [
+    "CupyArrays",
     "LoadedKernel",
-    "LoadedModule",
     "architecture",
+    "as_cupy",
     "compiler_major",
     "cupy",
+    "enough_memory",
+    "load_module",
     "shared_memory",
     "toolkit",
 ]
 
+#: Bytes of a pinned piece; smaller arrays are copied as they are.
+PIECE_BYTES = 16 * 2**20
+#: Bytes of shared memory that a block has without asking.
+SHARED_BYTES = 48 * 1024
+#: Numbers of attributes in CUDA's driver interface.
+_LOCAL, _REGISTERS, _SHARED = 3, 4, 8
+#: DLPack's numbers of memory on a GPU: its own, and memory that it shares with the CPU.
+_ON_GPU = (2, 13)
 _REMEDY = (
     f"install CuPy for its CUDA, {install_command('cuda')} (CUDA 13) or "
     f'{install_command("cuda12")} (CUDA 12). NumPy arrays run on the CPU, without backend="cuda".'
@@ -38,10 +62,10 @@ def _working() -> Any:
     import cupy as module
 
     try:
-        found = module.cuda.runtime.getDeviceCount()
+        count = module.cuda.runtime.getDeviceCount()
     except module.cuda.runtime.CUDARuntimeError as error:
         raise DeviceError(f"CuPy finds no NVIDIA GPU that works ({error}): {_REMEDY}") from error
-    if not found:
+    if not count:
         raise DeviceError(f"CuPy finds no NVIDIA GPU: {_REMEDY}")
     return module
 
@@ -68,45 +92,37 @@ def compiler_major() -> int:
 def shared_memory() -> int:
     """Return the bytes of shared memory that the rows of a block of threads may take together."""
     most = cupy().cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]
-    return max(GIVEN, 2 * int(most) // 3)
+    return max(SHARED_BYTES, 2 * int(most) // 3)
 
 
-#: Bytes that a block has without asking.
-GIVEN = 48 * 1024
-#: Numbers of attributes in CUDA's driver interface.
-_LOCAL, _REGISTERS, _SHARED = 3, 4, 8
+# ---- kernels ----------------------------------------------------------------------------
 
 
-class LoadedModule:
-    """Machine code on the current device."""
+def load_module(cubin: bytes) -> Any:
+    """Return machine code on the current device, as CuPy's module."""
+    cupy()
+    from cupy.cuda import function
 
-    def __init__(self, cubin: bytes) -> None:
-        cupy()
-        from cupy.cuda import function
-
-        self.module = function.Module()
-        self.module.load(cubin)
-
-    def kernel(self, name: str, shared: int = 0) -> LoadedKernel:
-        """Return a kernel of it whose blocks take so many bytes of shared memory."""
-        return LoadedKernel(self, name, shared)
+    module = function.Module()
+    module.load(cubin)
+    return module
 
 
 class LoadedKernel:
-    """A kernel on the current device."""
+    """A kernel of a module on the current device; its blocks take ``shared`` bytes of memory."""
 
-    def __init__(self, code: bytes | LoadedModule, name: str, shared: int = 0) -> None:
-        self._code = code if isinstance(code, LoadedModule) else LoadedModule(code)
-        self.function = self._code.module.get_function(name)
-        if shared > GIVEN:
+    def __init__(self, module: Any, name: str, shared: int = 0) -> None:
+        self._module, self.shared = module, shared
+        self.function = module.get_function(name)
+        if shared > SHARED_BYTES:
             from cupy.cuda import driver
 
             driver.funcSetAttribute(self.function.ptr, _SHARED, shared)
 
-    def launch(self, blocks: int, threads: int, arguments: Sequence[Any], shared: int) -> None:
+    def launch(self, blocks: int, threads: int, arguments: Sequence[Any]) -> None:
         """Start it on the current stream."""
         try:
-            self.function((blocks,), (threads,), tuple(arguments), shared)
+            self.function((blocks,), (threads,), tuple(arguments), self.shared)
         except RuntimeError as error:
             raise DeviceError(
                 f"the GPU did not start a kernel of {blocks} blocks of {threads} threads: {error}. "
@@ -118,13 +134,174 @@ class LoadedKernel:
         """Return registers per thread, and bytes of local memory per thread."""
         from cupy.cuda import driver
 
-        asked = driver.funcGetAttribute
         pointer = self.function.ptr
-        return int(asked(_REGISTERS, pointer)), int(asked(_LOCAL, pointer))
+        registers, local = (driver.funcGetAttribute(k, pointer) for k in (_REGISTERS, _LOCAL))
+        return int(registers), int(local)
 
-    def occupancy(self, threads: int, shared: int) -> int:
+    def occupancy(self, threads: int) -> int:
         """Return how many blocks a multiprocessor runs at a time."""
         from cupy.cuda import driver
 
-        asked = driver.occupancyMaxActiveBlocksPerMultiprocessor
-        return int(asked(self.function.ptr, threads, shared))
+        most = driver.occupancyMaxActiveBlocksPerMultiprocessor
+        return int(most(self.function.ptr, threads, self.shared))
+
+
+# ---- arrays -----------------------------------------------------------------------------
+
+
+def _is_on_gpu(value: Any) -> bool:
+    """Return whether an array of any package lies on a GPU, by the protocols that it follows."""
+    kind = type(value)
+    if kind is getattr(sys.modules.get("cupy"), "ndarray", None):
+        return True
+    if hasattr(kind, "__dlpack_device__"):
+        return int(value.__dlpack_device__()[0]) in _ON_GPU
+    return hasattr(kind, "__cuda_array_interface__")
+
+
+def as_cupy(value: Any) -> Any:
+    """Return an array on a GPU as CuPy's, without a copy; NumPy's and numbers are copied there."""
+    module = cupy()
+    if isinstance(value, module.ndarray):
+        return value
+    if _is_on_gpu(value) and not hasattr(value, "__cuda_array_interface__"):
+        return module.from_dlpack(value)
+    return module.asarray(value)
+
+
+@contextmanager
+def enough_memory() -> Iterator[None]:
+    """Say what helps where the device's memory does not suffice; nothing is lost then."""
+    try:
+        yield
+    except cupy().cuda.memory.OutOfMemoryError as error:
+        raise DeviceError(
+            f"the memory of the GPU does not suffice: {error}. Call the function for fewer "
+            'instances at a time, or with NumPy arrays and backend="cuda", which go there in '
+            "pieces."
+        ) from error
+
+
+class CupyArrays(Arrays):
+    """CuPy's arrays, and all with ``__cuda_array_interface__`` or DLPack on a GPU."""
+
+    kind = "GPU"
+    remedy = "move them with cupy.asarray(x) or cupy.asnumpy(x)"
+
+    def owns(self, value: Any) -> bool:
+        """Return whether an array lies on a GPU; CuPy need not be there to know."""
+        return _is_on_gpu(value)
+
+    def describe(self, array: Any) -> tuple[tuple[int, ...], np.dtype]:
+        """Return shape and dtype."""
+        own = as_cupy(array)
+        return tuple(own.shape), own.dtype
+
+    def take(self, value: Any, code: int, shape: tuple[int, ...]) -> Any:
+        """Return a value as CuPy's array in C order."""
+        if _is_on_gpu(value):
+            value = as_cupy(value)
+            if value.shape == shape and value.dtype == DTYPES[code] and value.flags.c_contiguous:
+                return value
+        with enough_memory():
+            return cupy().ascontiguousarray(as_cupy(value), dtype=DTYPES[code]).reshape(shape)
+
+    def empty(self, code: int, shape: tuple[int, ...]) -> Any:
+        """Return a new array of CuPy's."""
+        with enough_memory():
+            return cupy().empty(shape, DTYPES[code])
+
+    def to_host(self, array: Any) -> np.ndarray:
+        """Copy to NumPy's, when all before on the current stream is done."""
+        return as_cupy(array).get()
+
+    def module(self) -> Any:
+        """Return CuPy."""
+        return cupy()
+
+    def own(self, array: Any) -> Any:
+        """Return an array on a GPU as CuPy's."""
+        return as_cupy(array) if _is_on_gpu(array) else array
+
+    def glance(self, array: Any) -> np.ndarray:
+        """Copy to memory that the GPU writes to by itself, which is not for keeping."""
+        return copy_pinned(as_cupy(array))
+
+    def fetch(self, array: Any, place: np.ndarray) -> None:
+        """Copy to NumPy's memory through memory that the GPU writes to by itself."""
+        _copy_in_pieces(as_cupy(array), place)
+
+    @contextmanager
+    def working(self, apart: bool) -> Iterator[None]:
+        """Watch the memory; ``apart``: on a stream of its own."""
+        stream = cupy().cuda.Stream(non_blocking=True) if apart else nullcontext()
+        with enough_memory(), stream:
+            yield
+
+    def move_axis(self, array: Any, source: int, destination: int) -> Any:
+        """Return a view."""
+        return cupy().moveaxis(as_cupy(array), source, destination)
+
+    def copy_into(self, value: Any, place: Any) -> None:
+        """Write a value into an array on the GPU."""
+        as_cupy(place)[...] = as_cupy(value)
+
+    def is_plain(self, array: Any) -> bool:
+        """Return whether a kernel could write to it."""
+        return bool(as_cupy(array).flags.c_contiguous) and not _is_read_only(array)
+
+    def may_overlap(self, a: Any, b: Any) -> bool:
+        """Return whether two arrays may share memory."""
+        one, other = as_cupy(a), as_cupy(b)
+        if not (one.flags.c_contiguous and other.flags.c_contiguous):
+            return bool(cupy().may_share_memory(one, other))
+        # CuPy takes longer to say so than a kernel takes to start.
+        start, begin = one.data.ptr, other.data.ptr
+        return start < begin + other.nbytes and begin < start + one.nbytes
+
+
+def _is_read_only(array: Any) -> bool:
+    interface = getattr(array, "__cuda_array_interface__", None)
+    return bool(interface["data"][1]) if interface is not None else False
+
+
+def copy_pinned(array: Any) -> np.ndarray:
+    """Return an array of CuPy's in pinned memory, several times as quickly as in ordinary one."""
+    if not array.size:
+        return array.get()
+    copy = _allocate_pinned(array.size, array.dtype).reshape(array.shape)
+    array.get(out=copy)
+    return copy
+
+
+def _copy_in_pieces(array: Any, target: np.ndarray) -> None:
+    """Copy an array of CuPy's, in C order, to one of NumPy's, when all before is done."""
+    stream = cupy().cuda.get_current_stream()
+    in_order = target.flags.c_contiguous and array.flags.c_contiguous
+    if array.nbytes <= PIECE_BYTES or not in_order:
+        target[...] = array.get()
+        return
+    source, target = array.reshape(-1), target.reshape(-1)
+    step = PIECE_BYTES // array.dtype.itemsize
+    pieces = [_allocate_pinned(step, array.dtype) for _ in range(2)]
+    waiting: list[tuple[Any, slice, np.ndarray]] = []
+    for number, begin in enumerate(range(0, source.size, step)):
+        part = slice(begin, min(begin + step, source.size))
+        piece = pieces[number % 2][: part.stop - begin]
+        if len(waiting) == 2:
+            _finish_copy(target, *waiting.pop(0))
+        source[part].get(stream=stream, out=piece, blocking=False)
+        waiting.append((stream.record(), part, piece))
+    for copy in waiting:
+        _finish_copy(target, *copy)
+
+
+def _finish_copy(target: np.ndarray, event: Any, part: slice, piece: np.ndarray) -> None:
+    event.synchronize()
+    target[part] = piece
+
+
+def _allocate_pinned(count: int, dtype: np.dtype) -> np.ndarray:
+    """Return an array in memory that the device reaches by itself; CuPy keeps it for later."""
+    memory = cupy().cuda.alloc_pinned_memory(count * dtype.itemsize)
+    return np.frombuffer(memory, dtype, count)

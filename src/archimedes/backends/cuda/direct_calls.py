@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from archimedes.backends.cuda.device import cupy
-from archimedes.backends.entry_forms import Argument, EntryRequest, Form, Known, Leaf, Result, Tuple
+from archimedes.backends.entry_forms import EntryRequest, Form, Known, Leaf, Tuple
 from archimedes.graph.dtypes import DTYPES
 
 if TYPE_CHECKING:
@@ -35,14 +33,17 @@ def batch_entry(program: CudaProgram, request: EntryRequest) -> Callable[..., An
     flags, finish = tuple(a.batched for a in traced), _builder(request.form)
     current = cupy().cuda.runtime.getDevice
 
-    def entry(*given: Any) -> Any:
-        if len(given) != total:
+    def entry(*values: Any) -> Any:
+        if len(values) != total:
             return NotImplemented
         device = current()
-        arrays, rows = known.arguments(given[:count], device)
+        arrays, rows = known.arguments(values[:count], device)
         if not rows:
             return NotImplemented
-        outs = known.given(given[count:], arrays, rows, device) if into else known.empty(rows)
+        if into:
+            outs = known.check_outputs(values[count:], arrays, rows, device)
+        else:
+            outs = known.empty(rows)
         if outs is None:
             return NotImplemented
         program.compiled(flags, device).start([*arrays, *outs], rows)
@@ -56,26 +57,27 @@ class _Known:
 
     def __init__(self, request: EntryRequest) -> None:
         self.module = cupy()
-        self.places = [_Argument(a) for a in request.arguments]
-        self.results = [_Result(r) for r in request.results]
+        #: Arguments with their dtypes; those without one must be the very object.
+        self.leaves = [(a, DTYPES[a.code] if a.traced else None) for a in request.arguments]
+        self.results = [(DTYPES[r.code], r.shape) for r in request.results]
 
-    def arguments(self, given: Sequence[Any], device: int) -> tuple[list[Any], int]:
+    def arguments(self, values: Sequence[Any], device: int) -> tuple[list[Any], int]:
         """Return the arrays among the arguments and how many instances they have (0: none)."""
         kind, rows, arrays = self.module.ndarray, -1, []
-        for x, place in zip(given, self.places):
-            if place.dtype is None:
-                if x is not place.value:
+        for x, (leaf, dtype) in zip(values, self.leaves):
+            if dtype is None:
+                if x is not leaf.value:
                     return [], 0
                 continue
-            if type(x) is not kind or x.dtype != place.dtype or not x.flags.c_contiguous:
+            if type(x) is not kind or x.dtype != dtype or not x.flags.c_contiguous:
                 return [], 0
             shape = x.shape
-            if place.batched:
+            if leaf.batched:
                 if rows < 0 and shape:
                     rows = shape[0]
-                if shape[:1] != (rows,) or shape[1:] != place.shape:
+                if shape[:1] != (rows,) or shape[1:] != leaf.shape:
                     return [], 0
-            elif shape != place.shape:
+            elif shape != leaf.shape:
                 return [], 0
             if x.device.id != device:
                 return [], 0
@@ -86,19 +88,19 @@ class _Known:
         """Return arrays for results, None where the memory does not suffice."""
         make = self.module.empty
         try:
-            return [make((rows, *r.shape), r.dtype) for r in self.results]
+            return [make((rows, *shape), dtype) for dtype, shape in self.results]
         except self.module.cuda.memory.OutOfMemoryError:
             return None
 
-    def given(
+    def check_outputs(
         self, outs: Sequence[Any], arrays: Sequence[Any], rows: int, device: int
     ) -> list[Any] | None:
         """Return the caller's arrays for results if kernels can write to them as they are."""
         kind = self.module.ndarray
         spans = [(x.data.ptr, x.data.ptr + x.nbytes) for x in arrays]
-        for x, r in zip(outs, self.results):
-            plain = type(x) is kind and x.dtype == r.dtype and x.flags.c_contiguous
-            if not plain or x.shape != (rows, *r.shape) or x.device.id != device:
+        for x, (dtype, shape) in zip(outs, self.results):
+            plain = type(x) is kind and x.dtype == dtype and x.flags.c_contiguous
+            if not plain or x.shape != (rows, *shape) or x.device.id != device:
                 return None
             start = x.data.ptr
             end = start + x.nbytes
@@ -108,28 +110,11 @@ class _Known:
         return list(outs)
 
 
-class _Argument:
-    """An argument leaf; without a dtype it must be this very object."""
-
-    __slots__ = ("batched", "dtype", "shape", "value")
-
-    def __init__(self, argument: Argument) -> None:
-        self.dtype: np.dtype | None = DTYPES[argument.code] if argument.traced else None
-        self.shape, self.value, self.batched = argument.shape, argument.value, argument.batched
-
-
-class _Result:
-    __slots__ = ("dtype", "shape")
-
-    def __init__(self, result: Result) -> None:
-        self.dtype, self.shape = DTYPES[result.code], result.shape
-
-
 def _builder(form: Form) -> Callable[[Sequence[Any]], Any]:
     """Return what makes a result of its leaves."""
     if isinstance(form, Leaf):
-        place = form.place
-        return lambda outs: outs[place]
+        number = form.place
+        return lambda outs: outs[number]
     if isinstance(form, Known):
         value = form.value
         return lambda outs: value
@@ -139,8 +124,8 @@ def _builder(form: Form) -> Callable[[Sequence[Any]], Any]:
     cls, fields = form.cls, form.fields
 
     def make(outs: Sequence[Any]) -> Any:
-        made: Any = object.__new__(cls)
-        made.__dict__.update(zip(fields, [part(outs) for part in parts]))
-        return made
+        result: Any = object.__new__(cls)
+        result.__dict__.update(zip(fields, [part(outs) for part in parts]))
+        return result
 
     return make

@@ -1,24 +1,37 @@
 """NVRTC, NVIDIA's compiler as a library: CUDA C in, machine code of one architecture out.
 
 It needs no GPU. The library is found in the wheels that bring it, or where the system has it.
+``compile_kernels`` keeps the machine code on disk.
 """
 
 from __future__ import annotations
 
 import ctypes
 import importlib.util
+import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from archimedes.backends.cuda.device_text import OPTIONS
+from archimedes.backends import code_cache
+from archimedes.backends.cuda.cuda_c import OPTIONS
+from archimedes.backends.cuda.device import architecture, compiler_major, toolkit
+from archimedes.backends.cuda.kernel_text import KernelText, assemble_file
 from archimedes.errors import DeviceError
 from archimedes.installation import install_command
 from archimedes.system.c_library import cuda_folders, versioned_library
 
-__all__ = ["Resources", "compile_cubin", "find_nvrtc", "resources", "version"]
+__all__ = [
+    "MachineCode",
+    "Resources",
+    "compile_cubin",
+    "compile_kernels",
+    "find_nvrtc",
+    "resources",
+    "version",
+]
 
 #: Major versions of CUDA that are looked for, and the folders of their wheels in ``nvidia``.
 _MAJORS = {13: "cu13", 12: "cuda_nvrtc"}
@@ -52,14 +65,14 @@ def find_nvrtc(major: int | None = None) -> Any:
 
 
 def _library(major: int | None) -> Any:
-    found = find_nvrtc(major)
-    if found is None:
+    library = find_nvrtc(major)
+    if library is None:
         wanted = f" of CUDA {major}" if major is not None else ""
         raise DeviceError(
             f"NVRTC{wanted}, which compiles for GPUs, was not found: install CuPy with it, "
             f"{install_command('cuda')} (CUDA 13) or {install_command('cuda12')} (CUDA 12)."
         )
-    return found
+    return library
 
 
 def version(major: int | None = None) -> tuple[int, int]:
@@ -69,9 +82,9 @@ def version(major: int | None = None) -> tuple[int, int]:
     return numbers[0].value, numbers[1].value
 
 
-def compile_cubin(text: str, architecture: str, major: int | None = None) -> bytes:
+def compile_cubin(text: str, target: str, major: int | None = None) -> bytes:
     """Compile CUDA C for an architecture such as "sm_90"."""
-    return _compiled(text, architecture, major, OPTIONS)[0]
+    return _compile(text, target, major, OPTIONS)[0]
 
 
 class Resources(NamedTuple):
@@ -84,9 +97,9 @@ class Resources(NamedTuple):
     spilled: int
 
 
-def resources(text: str, architecture: str, major: int | None = None) -> Resources:
+def resources(text: str, target: str, major: int | None = None) -> Resources:
     """Compile a file with one kernel and return what it takes."""
-    log = _compiled(text, architecture, major, (*OPTIONS, "--ptxas-options=-v"))[1]
+    log = _compile(text, target, major, (*OPTIONS, "--ptxas-options=-v"))[1]
 
     def most(pattern: str) -> int:
         return max((int(x) for x in re.findall(pattern, log)), default=0)
@@ -98,24 +111,21 @@ def resources(text: str, architecture: str, major: int | None = None) -> Resourc
     )
 
 
-def _compiled(
-    text: str, architecture: str, major: int | None, options: Sequence[str]
+def _compile(
+    text: str, target: str, major: int | None, options: Sequence[str]
 ) -> tuple[bytes, str]:
     """Return machine code and what the compiler said."""
     library, handle = _library(major), ctypes.c_void_p()
-    made = library.nvrtcCreateProgram(
-        ctypes.byref(handle), text.encode(), b"archimedes.cu", 0, None, None
-    )
-    _check(library, made)
+    name = b"archimedes.cu"
+    create = library.nvrtcCreateProgram
+    _check(library, create(ctypes.byref(handle), text.encode(), name, 0, None, None))
     try:
-        given = [x.encode() for x in (f"--gpu-architecture={architecture}", *options)]
-        array = (ctypes.c_char_p * len(given))(*given)
-        status = library.nvrtcCompileProgram(handle, len(given), array)
+        flags = [x.encode() for x in (f"--gpu-architecture={target}", *options)]
+        array = (ctypes.c_char_p * len(flags))(*flags)
+        status = library.nvrtcCompileProgram(handle, len(flags), array)
         log = _bytes(library, handle, "ProgramLog").rstrip(b"\0").decode(errors="replace")
         if status:
-            raise DeviceError(
-                f"NVRTC does not compile the kernel for {architecture}:\n{log[:4000]}"
-            )
+            raise DeviceError(f"NVRTC does not compile the kernel for {target}:\n{log[:4000]}")
         return _bytes(library, handle, "CUBIN"), log
     finally:
         library.nvrtcDestroyProgram(ctypes.byref(handle))
@@ -133,3 +143,42 @@ def _check(library: Any, status: int) -> None:
     if status:
         library.nvrtcGetErrorString.restype = ctypes.c_char_p
         raise DeviceError(f"NVRTC: {library.nvrtcGetErrorString(status).decode()}")
+
+
+class MachineCode(NamedTuple):
+    """Machine code; ``kernels`` and ``far`` are those of :class:`KernelText`."""
+
+    kernels: tuple[tuple[str, int], ...]
+    far: int
+    cubin: bytes
+
+    def to_bytes(self) -> bytes:
+        """Return it as the content of a file."""
+        return json.dumps([self.kernels, self.far]).encode() + b"\n" + self.cubin
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> MachineCode:
+        """Read what ``to_bytes`` returned."""
+        head, _, cubin = content.partition(b"\n")
+        kernels, far = json.loads(head)
+        return cls(tuple((name, shared) for name, shared in kernels), far, cubin)
+
+
+def compile_kernels(
+    parts: Sequence[object], write: Callable[[], KernelText]
+) -> tuple[MachineCode, bool]:
+    """Return machine code for the current device, and whether it came from the disk.
+
+    ``parts`` describe all that the kernels depend on besides the device and our own sources.
+    """
+    backends = Path(__file__).parent.parent
+    sources = [code_cache.sources_digest(backends / name) for name in ("cuda", "c")]
+    key = code_cache.cache_key(*parts, architecture(), toolkit(), OPTIONS, *sources)
+    content = code_cache.read(key)
+    if content is not None:
+        return MachineCode.from_bytes(content), True
+    text = write()
+    cubin = compile_cubin(assemble_file([text]), architecture(), compiler_major())
+    code = MachineCode(text.kernels, text.far, cubin)
+    code_cache.write(key, code.to_bytes())
+    return code, False

@@ -1,10 +1,3 @@
-"""CUDA C that moves the rows of a block of threads to shared memory and back."""
-
-from __future__ import annotations
-
-__all__ = ["STAGING"]
-
-STAGING = """\
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 #define ARC_COPIES 1
 #else
@@ -77,4 +70,3 @@ __device__ static __forceinline__ void arc_put(T *__restrict__ to, const T *rows
         }
     }
 }
-"""

@@ -1,4 +1,4 @@
-"""Bodies that are functions of their own: how they are called.
+"""C functions: how they are written, and how bodies that are functions of their own are called.
 
 Up to eight arguments are passed by value. Where there are more, those that lie one after the other
 in an array at the first call are passed by a pointer to them, and the others as one array per
@@ -7,29 +7,78 @@ dtype. One result is returned, more are written to one array per dtype.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from archimedes.backends.c.memory import Array, Frame, address, are_neighbours
 from archimedes.backends.c.spelling import CTYPES, LETTERS
-from archimedes.backends.c.writer import Function
 from archimedes.backends.lowering.copies import copy_all
 from archimedes.backends.lowering.dialect import FEW
 from archimedes.backends.lowering.graph_lowering import Lowering
 from archimedes.backends.lowering.scope import Binding, Location, Store
+from archimedes.backends.lowering.statements import FunctionText, names_in
 from archimedes.graph.dtypes import item_type, length_of
 from archimedes.graph.program import Graph
 
 if TYPE_CHECKING:
     from archimedes.backends.c.c99 import C99
 
-__all__ = ["Routine", "write_call", "write_routine"]
+__all__ = ["Function", "Routine", "names_used", "write_call", "write_routine"]
 
+COMMENT = "/* "
 #: Arguments up to this number are passed by value.
 BY_VALUE = 8
 
 Groups = dict[int, list[int]]
+
+
+def names_used(lines: Iterable[str]) -> set[str]:
+    """Return the variables and functions that code uses; comments do not count.
+
+    >>> sorted(names_used(["    x = work->s1[k];", "    /* y */"]))
+    ['k', 'work', 'x']
+    """
+    return names_in(line for line in lines if not line.lstrip().startswith(COMMENT))
+
+
+class Function(FunctionText):
+    """The body of a function."""
+
+    def __init__(self, name: str, frame: Frame, gap: str = "") -> None:
+        super().__init__(name, gap)
+        self.head = ""
+        #: Declarations of the parameters by name, for parts of the function.
+        self.parameters: dict[str, str] = {}
+        self.parts: list[Function] = []
+        self.frame = frame
+        #: Integers that are made of a condition, and the condition.
+        self.conditions: dict[str, str] = {}
+        self._trace: list[tuple[int, str]] = []
+        self._note = ""
+
+    def note(self, text: str) -> None:
+        """Say where the following lines come from, unless it was the last thing said."""
+        if text != self._note:
+            self._note = text
+            self.line(f"{COMMENT}{text.replace('*/', '* /')} */")
+            self._trace.append((len(self.lines), text))
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """Write a block; what a comment said before it does not hold behind it."""
+        with super().block(head):
+            yield
+        self._note = ""
+
+    def text(self, first: Sequence[str] = ()) -> str:
+        """Write the whole function; ``first`` are lines in front of the others."""
+        return "\n".join([self.head, "{", *(f"    {x}" for x in first), *self.lines, "}\n"])
+
+    def places(self, first: int) -> list[tuple[int, str]]:
+        """Return the lines of the text that notes are on, ``first`` lines in front of them."""
+        return [(line + first + 2, text) for line, text in self._trace]
 
 
 @dataclass(frozen=True)
@@ -38,57 +87,57 @@ class Routine:
 
     ``inputs`` are dtypes and numbers of the body's inputs (those in use), an array each;
     ``outputs`` are numbers of its outputs by dtype. Both are in the order of the parameters.
-    ``given`` and ``made`` are the numbers of inputs and outputs that are blocks, each a pointer
-    behind the others. ``result`` is the dtype of what it returns, if anything.
+    ``block_inputs`` and ``block_outputs`` are the numbers of inputs and outputs that are blocks,
+    each a pointer behind the others. ``result`` is the dtype of what it returns, if anything.
     """
 
     name: str
     inputs: list[tuple[int, list[int]]]
     outputs: Groups
-    given: list[int]
-    made: list[int]
+    block_inputs: list[int]
+    block_outputs: list[int]
     by_value: bool
     result: int | None
     frame: Frame
 
 
-def _grouped(numbers: Sequence[int], dtypes: Sequence[int]) -> Groups:
+def _group_by_dtype(numbers: Sequence[int], dtypes: Sequence[int]) -> Groups:
     return {d: [k for k in numbers if dtypes[k] == d] for d in sorted({dtypes[k] for k in numbers})}
 
 
 def _arrays_of(
-    used: Sequence[int], dtypes: Sequence[int], given: Sequence[Binding]
+    used: Sequence[int], dtypes: Sequence[int], bindings: Sequence[Binding]
 ) -> list[tuple[int, list[int]]]:
     """Cut inputs into arrays: neighbours in memory at a call, and of each dtype all the others."""
     runs: list[list[int]] = []
     for k in used:
-        if runs and are_neighbours([given[runs[-1][-1]], given[k]]):
+        if runs and are_neighbours([bindings[runs[-1][-1]], bindings[k]]):
             runs[-1].append(k)
         else:
             runs.append([k])
     alone = [run[0] for run in runs if len(run) == 1]
     long = [(dtypes[run[0]], run) for run in runs if len(run) > 1]
-    return [*_grouped(alone, dtypes).items(), *long]
+    return [*_group_by_dtype(alone, dtypes).items(), *long]
 
 
 def write_routine(
-    c: C99, low: Lowering, name: str, body: Graph, given: Sequence[Binding]
+    c: C99, low: Lowering, name: str, body: Graph, bindings: Sequence[Binding]
 ) -> Routine:
-    """Write the function of a body, whose inputs are ``given`` at its first call."""
+    """Write the function of a body, whose inputs have these ``bindings`` at its first call."""
     live = set(body.live())
     kinds, results = body.input_dtypes, body.output_dtypes
     every = [k for k, i in enumerate(body.inputs) if i in live]
     used = [k for k in every if not length_of(kinds[k])]
-    inputs = _arrays_of(used, kinds, given)
+    inputs = _arrays_of(used, kinds, bindings)
     scalars = [k for k, kind in enumerate(results) if not length_of(kind)]
-    outputs = _grouped(scalars, results)
+    outputs = _group_by_dtype(scalars, results)
     returns = len(results) == len(scalars) == 1 and low.sizes.size(body) <= low.part
     routine = Routine(
         name=name,
         inputs=inputs,
         outputs=outputs,
-        given=[k for k in every if length_of(kinds[k])],
-        made=[k for k, kind in enumerate(results) if length_of(kind)],
+        block_inputs=[k for k in every if length_of(kinds[k])],
+        block_outputs=[k for k, kind in enumerate(results) if length_of(kind)],
         by_value=len(used) <= BY_VALUE,
         result=results[0] if returns else None,
         frame=c.frame(name, low.sizes.size(body) > low.part),
@@ -105,7 +154,7 @@ def write_routine(
                 base = f"in{number + 1}"
                 f.parameters[base] = f"const {CTYPES[d]} *{base}"
                 inside[k] = Binding(location=Location(Array(base), at, d))
-    for k in routine.given:
+    for k in routine.block_inputs:
         base, d = f"block{k + 1}", item_type(kinds[k])
         f.parameters[base] = f"const {CTYPES[d]} *{base}"
         inside[k] = Binding(location=Location(Array(base), 0, d))
@@ -115,7 +164,7 @@ def write_routine(
             base = f"out_{LETTERS[d]}"
             f.parameters[base] = f"{CTYPES[d]} *{base}"
             stores += [(k, Location(Array(base), at, d)) for at, k in enumerate(numbers)]
-    for k in routine.made:
+    for k in routine.block_outputs:
         base, d = f"made{k + 1}", item_type(results[k])
         f.parameters[base] = f"{CTYPES[d]} *{base}"
         stores.append((k, Location(Array(base), 0, d)))
@@ -142,14 +191,14 @@ def write_call(
     c: C99,
     f: Function,
     routine: Routine,
-    given: Sequence[Binding],
+    bindings: Sequence[Binding],
     wanted: Sequence[int],
     to: Mapping[int, Location],
 ) -> list[Binding]:
     """Call the function of a body and return outputs by number; blocks are put into ``to``."""
     name, arguments = routine.name, list[str]()
     for number, (d, numbers) in enumerate(routine.inputs):
-        values = [given[k] for k in numbers]
+        values = [bindings[k] for k in numbers]
         if routine.by_value:
             arguments += [c.operand(f, b) for b in values]
         elif are_neighbours(values) and values[0].location is not None:
@@ -158,7 +207,7 @@ def write_call(
             start = f.frame.buffer(f"{name} in{number}", d, len(values))
             copy_all(c, f, [(start.at(k), b) for k, b in enumerate(values)])
             arguments.append(address(start))
-    arguments += [address(_place(given[k])) for k in routine.given]
+    arguments += [address(_location_of(bindings[k])) for k in routine.block_inputs]
     if routine.result is not None:
         value = c.value(f, routine.result, f"{name}({', '.join(arguments)})")
         return [Binding(operand=value)] * len(wanted)
@@ -173,7 +222,7 @@ def write_call(
             start = f.frame.array(d, len(numbers))
         arguments.append(address(start))
         results |= {k: Binding(location=start.at(at)) for at, k in enumerate(numbers)}
-    arguments += [address(to[k]) for k in routine.made]
+    arguments += [address(to[k]) for k in routine.block_outputs]
     if _gets_frame(c, routine):
         f.frame.calls[name] = routine.frame
         arguments.append(f"&{f.frame.pointer}->calls.{name}")
@@ -181,10 +230,10 @@ def write_call(
     if few:
         dtypes = {k: d for d, numbers in routine.outputs.items() for k in numbers}
         results |= {k: c.taken(f, results[k], dtypes[k]) for k in sorted(scalars)}
-    results |= {k: Binding(location=place) for k, place in to.items()}
+    results |= {k: Binding(location=location) for k, location in to.items()}
     return [results[k] for k in wanted]
 
 
-def _place(binding: Binding) -> Location:
+def _location_of(binding: Binding) -> Location:
     assert binding.location is not None
     return binding.location

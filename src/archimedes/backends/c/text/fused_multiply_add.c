@@ -1,50 +1,11 @@
-"""Fused multiply-add: the processor's instruction where there is one, else integers.
+/* a * b + c with one rounding: the processor's instruction where there is one, else integers, with
+   the same bits. ARC_SOFT_FMA selects the integers. */
 
-``ARC_SOFT_FMA`` selects the integer version, whose bits are the same.
-"""
+// The product has 106 bits and the summand 53; both are put into 126 bits of a pair of words. The one
+// with the smaller exponent is shifted right with its lost bits or-ed into the last (which matters only
+// where the other is at least four times as large), and the sum is rounded once.
 
-from __future__ import annotations
-
-__all__ = ["FUSED"]
-
-#: (when, double's instruction and its register class, float's); the operand ``r`` starts as c.
-_INSTRUCTIONS = (
-    ("defined(__FMA__)", ("vfmadd231sd %2, %1, %0", "x"), ("vfmadd231ss %2, %1, %0", "x")),
-    (
-        "defined(__aarch64__)",
-        ("fmadd %d0, %d1, %d2, %d0", "w"),
-        ("fmadd %s0, %s1, %s2, %s0", "w"),
-    ),
-    ("defined(__ARM_FEATURE_FMA) && (__ARM_FP & 8)", ("vfma.f64 %P0, %P1, %P2", "w"), None),
-    ("defined(__ARM_FEATURE_FMA) && (__ARM_FP & 4)", None, ("vfma.f32 %0, %1, %2", "t")),
-    ("defined(__riscv_flen) && __riscv_flen >= 64", ("fmadd.d %0, %1, %2, %0", "f"), None),
-    ("defined(__riscv_flen) && __riscv_flen >= 32", None, ("fmadd.s %0, %1, %2, %0", "f")),
-)
-
-
-def _fused(kind: str, suffix: str, column: int) -> str:
-    soft = f"arc_soft_fma{suffix}(a, b, c)"
-    lines = ["#if defined(ARC_SOFT_FMA) || !defined(__GNUC__)", f"    return {soft};"]
-    for when, *choices in _INSTRUCTIONS:
-        choice = choices[column]
-        if choice is not None:
-            text, register = choice
-            operands = f'"+{register}"(r) : "{register}"(a), "{register}"(b)'
-            lines += [
-                f"#elif {when}",
-                f"    {kind} r = c;",
-                f'    __asm__("{text}" : {operands});',
-                "    return r;",
-            ]
-    body = "\n".join([*lines, "#else", f"    return {soft};", "#endif"])
-    head = f"static inline {kind} arc_fma{suffix}({kind} a, {kind} b, {kind} c)"
-    return f"/* a * b + c with one rounding. */\n{head}\n{{\n{body}\n}}\n"
-
-
-#: The product has 106 bits and the summand 53; both are put into 126 bits of a pair of words, the
-#: one with the smaller exponent is shifted right with its lost bits or-ed into the last (which
-#: matters only where the other is at least four times as large), and the sum is rounded once.
-_SOFT = """\
+//: arc_soft_fma
 typedef struct {
     uint64_t high;
     uint64_t low;
@@ -173,9 +134,8 @@ ARC_UNUSED static double arc_soft_fma(double a, double b, double c)
     }
     return arc_from_bits((int64_t)(q | (minus ? half : 0)));
 }
-"""
 
-_SOFT_SINGLE = """\
+//: arc_soft_fmaf
 /* The product is exact in double; the sum is rounded there to odd, and then to float. */
 ARC_UNUSED static float arc_soft_fmaf(float a, float b, float c)
 {
@@ -193,12 +153,57 @@ ARC_UNUSED static float arc_soft_fmaf(float a, float b, float c)
     }
     return arc_single(arc_from_bits(bits));
 }
-"""
 
-#: The helpers ``arc_fma`` and ``arc_fmaf``.
-FUSED: dict[str, str] = {
-    "arc_soft_fma": _SOFT,
-    "arc_soft_fmaf": _SOFT_SINGLE,
-    "arc_fma": _fused("double", "", 0),
-    "arc_fmaf": _fused("float", "f", 1),
+//: arc_fma
+/* a * b + c with one rounding. */
+static inline double arc_fma(double a, double b, double c)
+{
+#if defined(ARC_SOFT_FMA) || !defined(__GNUC__)
+    return arc_soft_fma(a, b, c);
+#elif defined(__FMA__)
+    double r = c;
+    __asm__("vfmadd231sd %2, %1, %0" : "+x"(r) : "x"(a), "x"(b));
+    return r;
+#elif defined(__aarch64__)
+    double r = c;
+    __asm__("fmadd %d0, %d1, %d2, %d0" : "+w"(r) : "w"(a), "w"(b));
+    return r;
+#elif defined(__ARM_FEATURE_FMA) && (__ARM_FP & 8)
+    double r = c;
+    __asm__("vfma.f64 %P0, %P1, %P2" : "+w"(r) : "w"(a), "w"(b));
+    return r;
+#elif defined(__riscv_flen) && __riscv_flen >= 64
+    double r = c;
+    __asm__("fmadd.d %0, %1, %2, %0" : "+f"(r) : "f"(a), "f"(b));
+    return r;
+#else
+    return arc_soft_fma(a, b, c);
+#endif
+}
+
+//: arc_fmaf
+/* a * b + c with one rounding. */
+static inline float arc_fmaf(float a, float b, float c)
+{
+#if defined(ARC_SOFT_FMA) || !defined(__GNUC__)
+    return arc_soft_fmaf(a, b, c);
+#elif defined(__FMA__)
+    float r = c;
+    __asm__("vfmadd231ss %2, %1, %0" : "+x"(r) : "x"(a), "x"(b));
+    return r;
+#elif defined(__aarch64__)
+    float r = c;
+    __asm__("fmadd %s0, %s1, %s2, %s0" : "+w"(r) : "w"(a), "w"(b));
+    return r;
+#elif defined(__ARM_FEATURE_FMA) && (__ARM_FP & 4)
+    float r = c;
+    __asm__("vfma.f32 %0, %1, %2" : "+t"(r) : "t"(a), "t"(b));
+    return r;
+#elif defined(__riscv_flen) && __riscv_flen >= 32
+    float r = c;
+    __asm__("fmadd.s %0, %1, %2, %0" : "+f"(r) : "f"(a), "f"(b));
+    return r;
+#else
+    return arc_soft_fmaf(a, b, c);
+#endif
 }

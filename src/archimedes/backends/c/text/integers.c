@@ -1,33 +1,36 @@
-"""C functions of integer arithmetic, as NumPy does it: it wraps around, and is never undefined."""
+/* Integer arithmetic as NumPy does it: it wraps around, and is never undefined. */
 
-from __future__ import annotations
+//: arc_add
+static inline int64_t arc_add(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
 
-__all__ = ["INTEGER_HELPERS"]
+//: arc_sub
+static inline int64_t arc_sub(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a - (uint64_t)b);
+}
 
+//: arc_mul
+static inline int64_t arc_mul(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a * (uint64_t)b);
+}
 
-def _unsigned(name: str, expression: str, parameters: str = "int64_t a, int64_t b") -> str:
-    """Write integer arithmetic that wraps around."""
-    return f"""\
-static inline int64_t {name}({parameters})
-{{
-    return (int64_t)({expression});
-}}
-"""
+//: arc_neg
+static inline int64_t arc_neg(int64_t a)
+{
+    return (int64_t)(UINT64_C(0) - (uint64_t)a);
+}
 
-
-#: Text by name.
-INTEGER_HELPERS: dict[str, str] = {
-    "arc_add": _unsigned("arc_add", "(uint64_t)a + (uint64_t)b"),
-    "arc_sub": _unsigned("arc_sub", "(uint64_t)a - (uint64_t)b"),
-    "arc_mul": _unsigned("arc_mul", "(uint64_t)a * (uint64_t)b"),
-    "arc_neg": _unsigned("arc_neg", "UINT64_C(0) - (uint64_t)a", "int64_t a"),
-    "arc_abs": """\
+//: arc_abs
 static inline int64_t arc_abs(int64_t a)
 {
     return a < 0 ? arc_neg(a) : a;
 }
-""",
-    "arc_quotient": """\
+
+//: arc_quotient
 /* Toward zero; zero for a zero divisor. */
 static inline int64_t arc_quotient(int64_t a, int64_t b)
 {
@@ -36,40 +39,38 @@ static inline int64_t arc_quotient(int64_t a, int64_t b)
     }
     return b == -1 ? arc_neg(a) : a / b;
 }
-""",
-    "arc_modulo": """\
+
+//: arc_modulo
 /* Remainder with the sign of a; zero for a zero divisor. */
 static inline int64_t arc_modulo(int64_t a, int64_t b)
 {
     return b == 0 || b == -1 ? 0 : a % b;
 }
-""",
-    "arc_shl": """\
+
+//: arc_shl
 static inline int64_t arc_shl(int64_t a, int64_t n)
 {
     return n < 0 || n > 63 ? 0 : (int64_t)((uint64_t)a << n);
 }
-""",
-    "arc_shr": """\
+
+//: arc_shr
 /* Fills with the sign. */
 static inline int64_t arc_shr(int64_t a, int64_t n)
 {
     const int64_t count = n < 0 || n > 63 ? 63 : n;
     return a < 0 ? ~(~a >> count) : a >> count;
 }
-""",
-    "arc_lshr": """\
+
+//: arc_lshr
 /* Fills with zeros. */
 static inline int64_t arc_lshr(int64_t a, int64_t n)
 {
     return n < 0 || n > 63 ? 0 : (int64_t)((uint64_t)a >> n);
 }
-""",
-    "arc_index": """\
+
+//: arc_index
 /* An index clamped to a table whose last element has the number last. */
 static inline size_t arc_index(int64_t i, int64_t last)
 {
     return (size_t)(i < 0 ? 0 : i > last ? last : i);
-}
-""",
 }

@@ -1,31 +1,35 @@
-"""Graph in, C source out."""
+"""Graph in, C source out: ``render`` writes a function, ``assemble`` puts functions into a file."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 
 from archimedes.backends.c.c99 import C99, PART
-from archimedes.backends.c.counting import operations, primitives
-from archimedes.backends.c.elementary import library
+from archimedes.backends.c.c_functions import Function, names_used
+from archimedes.backends.c.helpers import PRELUDE, library, with_dependencies
 from archimedes.backends.c.memory import Array
-from archimedes.backends.c.source import Argument, CSource, Stats
 from archimedes.backends.c.spelling import CTYPES
-from archimedes.backends.c.support import with_dependencies
-from archimedes.backends.c.writer import Function, names_used
 from archimedes.backends.leaves import leaf_values, listed_kinds
 from archimedes.backends.lowering.graph_lowering import Lowering
-from archimedes.backends.lowering.scope import Binding, Location, Store
+from archimedes.backends.lowering.scope import Binding, Location, Store, stays_in_place
 from archimedes.errors import CodegenError
 from archimedes.graph.blocks.fusion import fuse_loops
 from archimedes.graph.blocks.loop_dedup import dedup_loops
 from archimedes.graph.dead_code import Origin, remove_dead_code
 from archimedes.graph.dtypes import F32, F64, I64, length_of
+from archimedes.graph.elementary.table import PROGRAMS
+from archimedes.graph.expand import program
+from archimedes.graph.ops import BLOCK, CONST, INPUT, OUT, REGION, TABLE
 from archimedes.graph.program import Graph
+from archimedes.graph.regions.loop_regions import times
 from archimedes.graph.retype import retype
 
-__all__ = ["render"]
+__all__ = ["Argument", "CSource", "Stats", "assemble", "count_operations", "render"]
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 #: Names that functions make for themselves.
@@ -36,6 +40,93 @@ _CHOICES = {
     "scratch": ("stack", "workspace"),
     "optimize": ("speed", "size", "smallest"),
 }
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument or result of a C function: a block of neighbouring inputs or outputs.
+
+    ``name`` is a C identifier, ``dtype`` a code of ``graph/dtypes.py`` (as in the graph that is
+    given: in float mode F64 stands for ``float``), ``shape`` the shape of the row-major array.
+    An input of shape ``()`` is passed by value, everything else by pointer; an array without
+    elements has no parameter.
+
+    >>> Argument("P", 0, (3, 3)).size
+    9
+    """
+
+    name: str
+    dtype: int
+    shape: tuple[int, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Number of scalars in the argument."""
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Stats:
+    """Counter[str] of a rendered function.
+
+    ``operations``: worst case of one call, by op of the graph (elementary functions by name);
+    ``primitives``: the same with elementary functions replaced by what they consist of.
+    ``statements``, ``functions``, ``tables`` and ``table_bytes`` are of the source text, helpers
+    not counted.
+    """
+
+    operations: Mapping[str, int]
+    primitives: Mapping[str, int]
+    statements: int
+    functions: int
+    tables: int
+    table_bytes: int
+
+
+@dataclass(frozen=True)
+class CSource:
+    """A rendered function, in the pieces that a translation unit is put together from.
+
+    ``prototype``: the head of the function, without semicolon. ``types``: typedef of its
+    workspace, which a header shows with the prototype (empty where there is none). ``text``:
+    tables, static functions and the function itself. ``helpers``: static functions by name that
+    the text needs, callee before caller; several sources in one file share them, see
+    :func:`assemble`. ``workspace_type`` names the typedef of the last parameter (or is empty),
+    ``workspace_bytes`` its size where types are aligned to their size. ``trace`` pairs lines of
+    ``text`` (from 1) with the annotation that applies from there on.
+    """
+
+    name: str
+    prototype: str
+    types: str
+    text: str
+    helpers: Mapping[str, str]
+    workspace_type: str
+    workspace_bytes: int
+    stats: Stats
+    trace: tuple[tuple[int, str], ...] = field(default=())
+
+    def __str__(self) -> str:
+        return assemble([self])
+
+
+def assemble(sources: Sequence[CSource], *, types: bool = True, include: str = "") -> str:
+    """Put functions into one translation unit: prelude, helpers (once each), then the functions.
+
+    ``types=False`` leaves the typedefs to a header, whose ``include`` lines come after the
+    prelude. The result compiles as C99, C11 and C++17, freestanding.
+
+    >>> assemble([]) == PRELUDE
+    True
+    """
+    helpers: dict[str, str] = {}
+    for source in sources:
+        helpers.update(source.helpers)
+    parts = [PRELUDE, *([include] if include else []), *helpers.values()]
+    for source in sources:
+        parts += [source.types] if types and source.types else []
+        parts.append(source.text)
+    return "\n".join(parts)
 
 
 def render(
@@ -126,48 +217,48 @@ class _Entry:
     def _dtype(self, argument: Argument) -> int:
         return F32 if self.single and argument.dtype == F64 else argument.dtype
 
-    def _place(self, argument: Argument) -> Location:
+    def _location(self, argument: Argument) -> Location:
         d = self._dtype(argument)
         return Location(Array(argument.name, narrow=self.narrow and d == I64), 0, d)
 
     def _ctype(self, argument: Argument) -> str:
-        return "int32_t" if self._place(argument).array.narrow else CTYPES[self._dtype(argument)]
+        return "int32_t" if self._location(argument).array.narrow else CTYPES[self._dtype(argument)]
 
     def write(self, inputs: Sequence[Argument], outputs: Sequence[Argument]) -> None:
         """Write the function and all that it calls."""
         f, c = self.f, self.c
-        given: list[Binding] = []
+        bindings: list[Binding] = []
         kinds = self.graph.input_dtypes
         for argument, count in zip(inputs, leaf_values(kinds, [a.size for a in inputs])):
-            start = self._place(argument)
+            start = self._location(argument)
             if argument.shape == ():
                 f.parameters[argument.name] = f"{self._ctype(argument)} {argument.name}"
                 value = f"((int64_t){argument.name})" if start.array.narrow else argument.name
-                given.append(Binding(operand=value))
+                bindings.append(Binding(operand=value))
             elif argument.size:
                 f.parameters[argument.name] = f"const {self._ctype(argument)} *{argument.name}"
-                if length_of(kinds[len(given)]) and start.array.narrow:
-                    start = self._widened(start, argument.size)
-                given += [Binding(location=start.at(k)) for k in range(count)]
+                if length_of(kinds[len(bindings)]) and start.array.narrow:
+                    start = self._widen(start, argument.size)
+                bindings += [Binding(location=start.at(k)) for k in range(count)]
         stores: list[Store] = []
         counts = leaf_values(self.graph.output_dtypes, [a.size for a in outputs])
         for argument, count in zip(outputs, counts):
             if argument.size:
                 f.parameters[argument.name] = f"{self._ctype(argument)} *{argument.name}"
-            start = self._place(argument)
+            start = self._location(argument)
             stores += [(len(stores) + k, start.at(k)) for k in range(count)]
         own = list(f.parameters)
         pointer = f.frame.pointer
         if f.frame.in_struct:
             f.parameters[pointer] = f"{f.frame.type} *{pointer}"
-        self.low.lower(f, self.graph, given, stores=stores)
+        self.low.lower(f, self.graph, bindings, stores=stores)
         if not (c.workspace and not f.frame.is_empty):
             f.parameters.pop(pointer, None)
         f.head = f"void {f.name}({', '.join(f.parameters.values()) or 'void'})"
         used = names_used(f.lines)
         c.add(f, [f"(void){x};" for x in own if x not in used])
 
-    def _widened(self, start: Location, count: int) -> Location:
+    def _widen(self, start: Location, count: int) -> Location:
         """Copy integers of an argument into an array of the type they have inside."""
         wide = self.c.array(self.f, start.dtype, count)
         self.c.copy_run(self.f, wide, start, count)
@@ -184,7 +275,7 @@ class _Entry:
             at += text.count("\n") + 1
         text = "\n".join(pieces.values())
         has_workspace = c.workspace and not f.frame.is_empty
-        counts = operations(self.graph)
+        counts = count_operations(self.graph)
         return CSource(
             name=f.name,
             prototype=f.head,
@@ -195,7 +286,7 @@ class _Entry:
             workspace_bytes=f.frame.size[0] if has_workspace else 0,
             stats=Stats(
                 operations=counts,
-                primitives=primitives(counts),
+                primitives=count_primitives(counts),
                 statements=text.count(";\n"),
                 functions=sum(")\n{" in piece for piece in c.pieces.values()),
                 tables=len(c.tables.pieces),
@@ -218,10 +309,10 @@ def _check_names(name: str, arguments: Sequence[Argument]) -> None:
 
 
 def _check_layout(what: str, arguments: Sequence[Argument], dtypes: Sequence[int]) -> None:
-    given = listed_kinds(dtypes, [(a.size, a.dtype) for a in arguments])
-    if given != list(dtypes):
+    described = listed_kinds(dtypes, [(a.size, a.dtype) for a in arguments])
+    if described != list(dtypes):
         raise CodegenError(
-            f"the {what} describe {len(given)} scalars, which are not the {len(dtypes)} of the "
+            f"the {what} describe {len(described)} scalars, which are not the {len(dtypes)} of the "
             "graph in number and dtypes"
         )
 
@@ -242,3 +333,45 @@ def _annotation(
         return lines(g, i)
 
     return annotate
+
+
+# ---- operations: worst case, exact since loops are bounded -------------------------------------
+
+
+def count_operations(g: Graph) -> Counter[str]:
+    """Count, by op, the most operations that one evaluation of a graph takes.
+
+    An element of a block at a known index is a value in memory, no operation.
+
+    >>> from archimedes.graph.ops import CODES
+    >>> g = Graph()
+    >>> x = g.input(F64)
+    >>> g.outputs = [g.emit(CODES["sin"], g.emit(CODES["add"], x, x))]
+    >>> dict(count_operations(g))
+    {'add': 1, 'sin': 1}
+    """
+    counts: Counter[str] = Counter()
+    for i in g.live():
+        code = g.op[i]
+        if code == REGION:
+            counts += g.regions[i].count(count_operations, _weight)
+        elif code not in (BLOCK, CONST, INPUT, OUT) and not stays_in_place(g, i):
+            counts[TABLE[code].name] += 1
+    return counts
+
+
+def _weight(counts: Counter[str]) -> int:
+    return count_primitives(counts).total()
+
+
+@cache
+def _inside(name: str) -> Counter[str]:
+    return count_operations(program(name, F64))
+
+
+def count_primitives(counts: Mapping[str, int]) -> Counter[str]:
+    """Replace the elementary functions in a count by the operations they consist of."""
+    total: Counter[str] = Counter()
+    for name, count in counts.items():
+        total += times(_inside(name), count) if name in PROGRAMS else Counter({name: count})
+    return total

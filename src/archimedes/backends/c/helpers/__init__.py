@@ -1,1 +1,0 @@
-"""C text of small static functions that generated code calls."""
