@@ -18,7 +18,7 @@ from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call, DerivativeRule
 from archimedes.symbolic import SymbolicArray, Trace, current_trace, lift, wrap
-from archimedes.symbolic.core.conversion import applied
+from archimedes.symbolic.core.conversion import map_ids
 from archimedes.symbolic.core.traced_value import as_traced
 
 __all__ = ["CustomFunction", "custom_jvp", "custom_vjp", "stop_gradient"]
@@ -47,7 +47,7 @@ def stop_gradient(x: Any) -> Any:
         if not isinstance(leaf, SymbolicArray) or not is_float(leaf.code):
             return leaf
         trace = current_trace()
-        ids = applied(trace.graph, trace.elements_of(leaf), leaf.code, _stopped)
+        ids = map_ids(trace.graph, trace.elements_of(leaf), leaf.code, _stopped)
         return wrap(ids, leaf.code, weak=leaf.weak)
 
     return tree.map(stop, x)

@@ -1,4 +1,7 @@
-"""Wide arrays taken row by row: a scan whose steps read rows of blocks, and give rows."""
+"""Arrays taken row by row: a scan whose steps read rows of blocks, and give rows.
+
+What is computed in a step is NumPy on traced arrays, all recorded as loops.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,24 @@ from archimedes.graph.regions import Scan
 from archimedes.symbolic.core.conversion import cast_ids, lift, wrap
 from archimedes.symbolic.core.loop_nests import loops_from, uses_loops
 from archimedes.symbolic.core.trace import Trace, current_trace
+from archimedes.symbolic.core.traced_value import Traced
 
-__all__ = ["accumulate_rows", "array_input", "array_of", "array_value", "fold_rows", "scan_rows"]
+__all__ = [
+    "accumulate_rows",
+    "array_input",
+    "array_of",
+    "array_value",
+    "fold_rows",
+    "fold_steps",
+    "scan_rows",
+    "uses_scan",
+]
 
 #: (carried arrays, rows of this step) -> (carried arrays, rows to keep)
-Step = Callable[[list[Any], list[Any]], tuple[Sequence[Any], Sequence[Any]]]
+Step = Callable[[list[Traced], list[Traced]], tuple[Sequence[Traced], Sequence[Traced]]]
 
 
-def array_input(trace: Trace, shape: tuple[int, ...], code: int) -> Any:
+def array_input(trace: Trace, shape: tuple[int, ...], code: int) -> Traced:
     """Append an input to a trace and return the array it stands for: a block, unless a scalar."""
     if not shape:
         return wrap(trace.graph.input(code), code, trace)
@@ -30,7 +43,7 @@ def array_input(trace: Trace, shape: tuple[int, ...], code: int) -> Any:
     return wrap(references(trace.graph, block).reshape(shape), code, trace)
 
 
-def array_value(trace: Trace, array: Any, code: int | None = None) -> int:
+def array_value(trace: Trace, array: Traced, code: int | None = None) -> int:
     """Return the node of an array of a trace, as a dtype: of a block, or of a scalar."""
     array = lift(array)
     ids, code = trace.elements_of(array), array.code if code is None else code
@@ -39,13 +52,15 @@ def array_value(trace: Trace, array: Any, code: int | None = None) -> int:
     return as_block(trace.graph, ids, code) if ids.ndim else trace.graph.node_of(int(ids[()]))
 
 
-def array_of(trace: Trace, node: int, shape: tuple[int, ...], code: int) -> Any:
+def array_of(trace: Trace, node: int, shape: tuple[int, ...], code: int) -> Traced:
     """Return the array that a node stands for, as ``array_value`` gives it."""
     ids = references(trace.graph, node).reshape(shape) if shape else np.array(node)
     return wrap(ids, code, trace)
 
 
-def scan_rows(step: Step, carry: Sequence[Any], rows: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+def scan_rows(
+    step: Step, carry: Sequence[Traced], rows: Sequence[Traced]
+) -> tuple[list[Traced], list[Traced]]:
     """Take ``carry, out = step(carry, row)`` along the first axis of rows, as one loop.
 
     All are traced arrays; steps may use others. In a step every array is computed by loops.
@@ -55,22 +70,31 @@ def scan_rows(step: Step, carry: Sequence[Any], rows: Sequence[Any]) -> tuple[li
     codes = [a.code for a in carry]
     with Trace() as inner, loops_from(2, 1):
         start = [array_input(inner, a.shape, a.code) for a in carry]
-        taken = [array_input(inner, a.shape[1:], a.code) for a in rows]
-        new, outs = step(start, taken)
+        row = [array_input(inner, a.shape[1:], a.code) for a in rows]
+        new, outs = step(start, row)
         outs = [lift(x) for x in outs]
         outputs = [array_value(inner, x, code) for x, code in zip(new, codes)]
         inner.graph.outputs = outputs + [array_value(inner, x) for x in outs]
     inputs = [*(array_value(trace, a) for a in (*carry, *rows)), *inner.captured]
     region = Scan(inputs, prune(inner.graph), count, len(carry), len(rows), stacked=True)
-    made = trace.graph.region(region).tolist()
-    last = [array_of(trace, i, a.shape, a.code) for i, a in zip(made, carry)]
-    shapes = [(count, *x.shape) for x in outs]
-    kept = zip(made[len(carry) :], shapes, outs)
-    return last, [array_of(trace, i, shape, x.code) for i, shape, x in kept]
+    nodes = trace.graph.region(region).tolist()
+    last = [array_of(trace, i, a.shape, a.code) for i, a in zip(nodes, carry)]
+    stacked = zip(nodes[len(carry) :], outs)
+    return last, [array_of(trace, i, (count, *x.shape), x.code) for i, x in stacked]
 
 
-def _in_steps(ufunc: Any, x: Any) -> bool:
-    """Tell whether a ufunc combines the rows of an array in a loop."""
+def fold_steps(step: Step, carry: Sequence[Traced], rows: Sequence[Traced]) -> Sequence[Traced]:
+    """Return the last carry of ``scan_rows``: by a scan over long rows, else step after step."""
+    trace = current_trace()
+    if uses_loops(trace.graph, rows[0].size, trace.elements_of(rows[0])):
+        return scan_rows(step, carry, rows)[0]
+    for row in zip(*rows):
+        carry, _ = step(list(carry), list(row))
+    return carry
+
+
+def uses_scan(ufunc: Callable[..., Any], x: Traced) -> bool:
+    """Return whether a ufunc combines the rows of an array in a scan."""
     trace, kind = current_trace(), DTYPES[x.code]
     if len(x) < 2 or not x.size or not uses_loops(trace.graph, x.size, trace.elements_of(x)):
         return False
@@ -79,20 +103,16 @@ def _in_steps(ufunc: Any, x: Any) -> bool:
     return ufunc.resolve_dtypes((kind, kind, None))[-1] == kind
 
 
-def accumulate_rows(ufunc: Any, x: Any) -> Any:
-    """Combine each row of a wide array with all before, in order; None where it is not wide."""
-    if not _in_steps(ufunc, x):
-        return None
+def accumulate_rows(ufunc: np.ufunc, x: Traced) -> Traced:
+    """Combine each row of an array with all before, in order, in a scan."""
 
-    def step(carry: list[Any], row: list[Any]) -> Any:
+    def step(carry: list[Traced], row: list[Traced]) -> tuple[list[Traced], list[Traced]]:
         total = ufunc(*carry, *row)
         return [total], [total]
 
     return np.concatenate([x[:1], scan_rows(step, [x[0]], [x[1:]])[1][0]])
 
 
-def fold_rows(ufunc: Any, x: Any) -> Any:
-    """Combine all rows of a wide array, in order; None where it is not wide."""
-    if not _in_steps(ufunc, x):
-        return None
+def fold_rows(ufunc: np.ufunc, x: Traced) -> Traced:
+    """Combine all rows of an array, in order, in a scan."""
     return scan_rows(lambda carry, row: ([ufunc(*carry, *row)], []), [x[0]], [x[1:]])[0][0]

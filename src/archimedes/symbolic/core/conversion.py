@@ -4,35 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.checks import is_traced
 from archimedes.errors import ShapeDtypeError
-from archimedes.graph.blocks.references import scalar_ids
 from archimedes.graph.dtypes import B8, DTYPES, F32, F64, I64, code_of, is_float
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
-from archimedes.symbolic.core.loop_nests import constant_ids, elementwise, uses_loops
+from archimedes.symbolic.core.loop_nests import Make, constant_ids, elementwise
 from archimedes.symbolic.core.trace import Trace, current_trace, range_error, trace_error
-from archimedes.symbolic.core.traced_value import HOLDERS, TracedValue
+from archimedes.symbolic.core.traced_value import HOLDERS, Operand, Traced, TracedValue
 from archimedes.symbolic.core.user_frames import user_line
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 __all__ = [
     "INT64_LIMIT",
-    "applied",
     "as_float",
     "as_operand",
     "axis_order",
     "cast",
     "cast_ids",
+    "code_of_dtype",
     "copy_in_order",
     "copy_layout",
     "floats",
     "kind_of",
     "lift",
     "lift_many",
+    "map_ids",
     "match_layout",
     "operand_ids",
     "refuse_subclass",
@@ -60,15 +63,35 @@ def axis_order(x: np.ndarray) -> tuple[int, ...] | None:
 def copy_in_order(values: np.ndarray, order: tuple[int, ...] | None) -> np.ndarray:
     """Return a copy with its axes in another order in memory, which owns that memory.
 
-    >>> in_order(np.zeros((2, 3)), (1, 0)).strides
+    >>> copy_in_order(np.zeros((2, 3)), (1, 0)).strides
     (8, 16)
     """
     if order is None:
         return values.copy()
     shuffled = np.empty([values.shape[axis] for axis in order], values.dtype)
-    made = np.empty_like(shuffled.transpose(np.argsort(order)))
-    made[...] = values
-    return made
+    copy = np.empty_like(shuffled.transpose(np.argsort(order)))
+    copy[...] = values
+    return copy
+
+
+def match_layout(ids: np.ndarray, *sources: np.ndarray) -> np.ndarray:
+    """Give fresh ids the memory order that NumPy's elementwise functions would choose.
+
+    The order decides whether a later ``reshape`` or ``ravel`` is a view, which shows when it is
+    written to. ``sources`` are the ids (one or two arrays) that the new ones were made from.
+    """
+    if ids.ndim < 2 or all(s.flags.c_contiguous for s in sources):
+        return ids
+    template = np.add(*sources) if len(sources) == 2 else np.positive(sources[0])
+    template[...] = ids
+    return template
+
+
+def copy_layout(x: Traced, like: Traced) -> Traced:
+    """Return a traced array as a fresh one in the memory order of another of its shape."""
+    ids = np.empty_like(like.ids)
+    ids[...] = x.ids
+    return TracedValue.array(ids, x.code, x.owner)
 
 
 # ---- arrays of other classes --------------------------------------------------------------------
@@ -83,7 +106,9 @@ _REMEDIES = {
 }
 
 
-def refuse_subclass(x: Any, name: Callable[[], str], line: Callable[[], str] | None = None) -> None:
+def refuse_subclass(
+    x: object, name: Callable[[], str], line: Callable[[], str] | None = None
+) -> None:
     """Raise for arrays of a class that has rules of its own; ``name`` says what it is.
 
     Arrays in files (``np.memmap``) are arrays; so are those of this package.
@@ -122,39 +147,32 @@ def cast_ids(g: Graph, ids: np.ndarray, source: int, target: int) -> np.ndarray:
     """Convert an array of ids from one dtype to another."""
     if source == target:
         return ids
-    return applied(g, ids, source, lambda body, x: cast(body, x, target))
+    return map_ids(g, ids, source, lambda body, i: cast(body, i, target))
 
 
-def applied(g: Graph, ids: np.ndarray, code: int, make: Callable[[Graph, int], int]) -> np.ndarray:
-    """Append ``make(graph, id)`` for each of an array of ids: one by one, or in a loop if wide."""
-    if uses_loops(g, ids.size, ids):
-        (made,) = elementwise(g, [ids], [code], ids.shape, make)
-        return match_layout(made, ids)
-    ids = scalar_ids(g, ids)
-    flat = [make(g, i) for i in ids.ravel().tolist()]
-    return match_layout(_array(flat, dtype=_ID).reshape(ids.shape), ids)
+def map_ids(g: Graph, ids: np.ndarray, code: int, make: Make) -> np.ndarray:
+    """Return ids of ``make(graph, id)`` for each of an array of ids, in its order of memory."""
+    (results,) = elementwise(g, [ids], [code], ids.shape, make)
+    return match_layout(results, ids)
 
 
-def match_layout(ids: np.ndarray, *sources: np.ndarray) -> np.ndarray:
-    """Give fresh ids the memory order that NumPy's elementwise functions would choose.
-
-    The order decides whether a later ``reshape`` or ``ravel`` is a view, which shows when it is
-    written to. ``sources`` are the ids (one or two arrays) that the new ones were made from.
-    """
-    if ids.ndim < 2 or all(s.flags.c_contiguous for s in sources):
-        return ids
-    template = np.add(*sources) if len(sources) == 2 else np.positive(sources[0])
-    template[...] = ids
-    return template
+def code_of_dtype(dtype: DTypeLike) -> int:
+    """Return the code of a dtype that can be traced; raise for any other."""
+    code = code_of(np.dtype(dtype))
+    if code is None:
+        raise trace_error(
+            f"dtype {np.dtype(dtype)} cannot be traced", "Use float64, float32, int64 or bool."
+        )
+    return code
 
 
 # ---- lifting ------------------------------------------------------------------------------------
 
-# NumPy's own, also while names in its module are replaced (``creation.py``).
+# NumPy's own, also while names in its module are replaced (``recorded/numpy_patching.py``).
 _array, _asarray, _stack = np.array, np.asarray, np.stack
 _ID = np.dtype(np.int64)
 #: What NumPy's promotion sees: a dtype, or the type of a weak Python number. An operand's *kind*
-#: is its place here.
+#: is its index here.
 _TOKENS: tuple[Any, ...] = (*DTYPES, float, int)
 _WEAK_FLOAT, _WEAK_INT = len(DTYPES), len(DTYPES) + 1
 #: Kinds of Python numbers by dtype code: a bool counts as NumPy's.
@@ -163,14 +181,12 @@ _WEAK_KINDS = {F64: _WEAK_FLOAT, I64: _WEAK_INT, B8: B8}
 INT64_LIMIT = 2**63
 
 
-def copy_layout(x: Any, like: Any) -> Any:
-    """Return a traced array as a fresh one in the memory order of another of its shape."""
-    ids = np.empty_like(like.ids)
-    ids[...] = x.ids
-    return TracedValue.array(ids, x.code, x.owner)
-
-
-def wrap(ids: Any, dtype: int, trace: Trace | None = None, weak: bool = False) -> Any:
+def wrap(
+    ids: np.ndarray | Sequence[int] | int,
+    dtype: int,
+    trace: Trace | None = None,
+    weak: bool = False,
+) -> Traced:
     """Make a traced array of ids; without axes a NumPy scalar, or a Python number if ``weak``."""
     trace = trace or current_trace()
     ids = _asarray(ids, dtype=_ID)
@@ -180,7 +196,7 @@ def wrap(ids: Any, dtype: int, trace: Trace | None = None, weak: bool = False) -
     return form(ids, dtype, trace)
 
 
-def lift(x: Any) -> Any:
+def lift(x: Operand) -> Traced:
     """Return a traced array for anything array-like: arrays, numbers, nested lists of either.
 
     A Python number becomes the scalar that NumPy makes of it.
@@ -193,9 +209,9 @@ def lift(x: Any) -> Any:
         if isinstance(array, TracedValue):
             return array
     elif (holder := HOLDERS.get(type(x))) is not None:
-        found = holder.traced(x)
-        if found is not None:
-            return found
+        traced = holder.traced(x)
+        if traced is not None:
+            return traced
         array = holder.plain(x)
     else:
         if type(x) is not np.ndarray and isinstance(x, np.ndarray):
@@ -214,7 +230,7 @@ def lift(x: Any) -> Any:
     return form(constant_ids(trace.graph, array), code, trace)
 
 
-def _from_sequence(x: Sequence[Any]) -> Any:
+def _from_sequence(x: Sequence[Operand]) -> Operand:
     """Build an array from a nested list; traced parts make it traced."""
     parts = [_from_sequence(item) if isinstance(item, (list, tuple)) else item for item in x]
     if is_traced(parts):
@@ -230,7 +246,7 @@ def _from_sequence(x: Sequence[Any]) -> Any:
     return _array(parts)
 
 
-def _from_objects(array: np.ndarray, trace: Trace) -> Any:
+def _from_objects(array: np.ndarray, trace: Trace) -> Traced:
     """Lift NumPy's object arrays, which is how it stores traced scalars."""
     items = array.ravel().tolist()
     for item in items:
@@ -245,8 +261,8 @@ def _from_objects(array: np.ndarray, trace: Trace) -> Any:
     return wrap(_array([p.ids[()] for p in parts]).reshape(array.shape), parts[0].code, trace)
 
 
-def kind_of(x: Any) -> int:
-    """The kind of a traced array or of a Python number."""
+def kind_of(x: Traced | float) -> int:
+    """Return the kind of a traced array or of a Python number."""
     if isinstance(x, TracedValue):
         return _WEAK_KINDS[x.code] if x.weak else x.code
     return _WEAK_FLOAT if type(x) is float else _WEAK_INT
@@ -268,7 +284,7 @@ def _common_dtype(kinds: frozenset[int], weak: bool) -> int:
     return code
 
 
-def lift_many(items: Sequence[Any], weak: bool = False) -> list[Any]:
+def lift_many(items: Sequence[Operand], weak: bool = False) -> list[Traced]:
     """Lift several things to traced arrays of one common dtype, as stacking them would.
 
     With ``weak``, Python numbers adapt to the arrays, as they do in operators and ``np.where``.
@@ -281,7 +297,7 @@ def lift_many(items: Sequence[Any], weak: bool = False) -> list[Any]:
     return [TracedValue.array(operand_ids(trace, x, code), code, trace) for x in ready]
 
 
-def as_float(x: Any) -> Any:
+def as_float(x: Operand) -> Traced:
     """Lift to a traced floating-point array: ints and bools become float64, as NumPy's do."""
     x = lift(x)
     if is_float(x.code):
@@ -290,19 +306,19 @@ def as_float(x: Any) -> Any:
     return wrap(cast_ids(trace.graph, trace.elements_of(x), x.code, F64), F64, trace)
 
 
-def floats(*arrays: Any) -> list[Any]:
+def floats(*arrays: Operand) -> list[Traced]:
     """Lift to traced arrays of one floating dtype: ints become float64, float32 alone stays."""
     return lift_many([as_float(a) for a in arrays])
 
 
-def as_operand(x: Any) -> Any:
+def as_operand(x: Operand) -> Traced | float:
     """Return Python numbers as they are and anything else as a traced array."""
     if isinstance(x, TracedValue) or type(x) is float or type(x) is int:
         return x
     return lift(x)
 
 
-def operand_ids(trace: Trace, x: Any, code: int) -> np.ndarray:
+def operand_ids(trace: Trace, x: Traced | float, code: int) -> np.ndarray:
     """Return the ids of an operand, converted to a dtype."""
     if isinstance(x, TracedValue):
         ids = x.ids if x.owner is trace else trace.elements_of(x)

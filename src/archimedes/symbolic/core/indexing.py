@@ -23,7 +23,7 @@ from archimedes.graph.regions.nest import row_major
 from archimedes.symbolic.core.conversion import lift, wrap
 from archimedes.symbolic.core.loop_nests import (
     TracedAxis,
-    each,
+    elementwise,
     flat_positions,
     gather,
     scatter,
@@ -119,7 +119,7 @@ class _Places:
             if _traced(part):
                 if x.shape[axis] == 0 and part.size:
                     raise IndexError(f"index is out of bounds for axis {axis} with size 0")
-                positions[axis] = _wrapped(trace, part, x.shape[axis])
+                positions[axis] = _wrap_negative(trace, part, x.shape[axis])
                 shape[axis] = part.size
                 numbers = np.arange(part.size).reshape(part.shape)
                 part = numbers if part.ndim else 0
@@ -155,15 +155,16 @@ class _Places:
         return static, moving
 
 
-def _wrapped(trace: Trace, index: TracedValue, size: int) -> np.ndarray:
+def _wrap_negative(trace: Trace, index: TracedValue, size: int) -> np.ndarray:
     """Count negative positions from the end, as NumPy does."""
 
-    def wrapped(g: Graph, i: int) -> int:
+    def count_from_end(g: Graph, i: int) -> int:
         below = g.emit(_LT, i, g.const(0, I64))
         return g.emit(_SELECT, below, g.emit(_ADD, i, g.const(size, I64)), i)
 
     ids = trace.elements_of(index).ravel()
-    return each(trace.graph, [ids], [I64], ids.shape, wrapped)
+    (positions,) = elementwise(trace.graph, [ids], [I64], ids.shape, count_from_end)
+    return positions
 
 
 def take(x: TracedValue, key: Any) -> Any:
@@ -264,8 +265,8 @@ def _put_masked(trace: Trace, x: TracedValue, mask: TracedValue, ids: np.ndarray
         )
     tests = np.broadcast_to(trace.elements_of(mask).reshape(mask.shape + (1,) * len(rows)), x.shape)
     values = np.broadcast_to(ids.reshape(ids.shape[-len(rows) :] if rows else ()), x.shape)
-    given, codes = [tests, values, x.ids], [B8, x.code, x.code]
-    x.ids[...] = each(trace.graph, given, codes, x.shape, lambda g, *ids: g.emit(_SELECT, *ids))
+    operands, codes = [tests, values, x.ids], [B8, x.code, x.code]
+    (x.ids[...],) = elementwise(trace.graph, operands, codes, x.shape, _SELECT)
 
 
 def read_table(table: np.ndarray, index: TracedValue) -> TracedValue:
@@ -275,7 +276,7 @@ def read_table(table: np.ndarray, index: TracedValue) -> TracedValue:
     code = code_of(table.dtype)
     assert code is not None
     ids = trace.elements_of(index)
-    read = each(trace.graph, [ids], [I64], ids.shape, lambda g, i: g.lookup(table, i))
+    (read,) = elementwise(trace.graph, [ids], [I64], ids.shape, lambda g, i: g.lookup(table, i))
     return wrap(read, code, trace)
 
 

@@ -1,7 +1,9 @@
-"""Wide arrays: from so many elements on, what is computed of an array is a loop, not nodes.
+"""When arrays are recorded as loops, elementwise operations, and the loops of other operations.
 
-``elementwise`` and ``reduction`` append loops over the blocks whose elements the ids of arrays
-stand for (``graph/references.py``); what they return are references again.
+The elements of a recorded array have ids: each is that of a node, or a reference to an element of
+a block (``graph/blocks/references.py``). A small array is *scalarized*: what is computed of it is
+a node for each element. What is computed of a longer one is a loop over blocks, whose results are
+references again. ``elementwise`` chooses between the two; NumPy's functions need not know.
 """
 
 from __future__ import annotations
@@ -9,7 +11,8 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +23,7 @@ from archimedes.graph.blocks.references import (
     as_block,
     is_block_like,
     references,
+    scalar_ids,
     strided_part,
 )
 from archimedes.graph.dtypes import B8, I64, item_type
@@ -28,18 +32,19 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions.nest import Affine, Read, row_major
 
 __all__ = [
+    "ALWAYS_FACTOR",
+    "LOOP_SIZE",
+    "LoopBuilder",
     "LoopRules",
-    "Reads",
+    "Make",
     "TracedAxis",
     "constant_ids",
-    "each",
-    "each_with",
     "elementwise",
-    "elementwise_along",
     "flat_positions",
     "gather",
     "gather_along",
     "is_long",
+    "loop_elementwise",
     "loop_reduce",
     "loop_rules",
     "loop_threshold",
@@ -52,91 +57,101 @@ __all__ = [
 _MIN, _MAX, _ADD, _MUL, _EQ, _LE, _LT, _AND, _SELECT = (
     CODES[name] for name in ("min", "max", "add", "mul", "eq", "le", "lt", "and", "select")
 )
+# NumPy's own, also while names in its module are replaced (``recorded/numpy_patching.py``).
+_array, _empty = np.array, np.empty
+_ID = np.dtype(np.int64)
 #: Arrays of so many elements may be blocks: what is computed of a block is a loop.
 LOOP_SIZE = 64
-#: From so many times that on, loops are made of any array; nodes of its own elements are put
-#: together to a block. Below, an array that was made element by element stays so: its literal
-#: zeros and its simplifications count, and its code is short.
+#: Arrays of so many times that many elements always are: nodes of their elements are put together
+#: to a block. Below, an array that was made element by element stays so: its literal zeros and its
+#: simplifications count, and its code is short.
 ALWAYS_FACTOR = 64
 
-
-class _Threshold(threading.local):
-    elements = LOOP_SIZE
-    anyway = ALWAYS_FACTOR
-    sparse = False
+#: What is computed of one element: an opcode, or a function that emits nodes of a graph.
+Make = int | Callable[..., int | Sequence[int]]
 
 
-_threshold = _Threshold()
-
-
-def loop_threshold() -> int:
-    """Return the number of elements from which arrays are recorded as loops."""
-    return _threshold.elements
+# ---- rules -------------------------------------------------------------------------------------
 
 
 class LoopRules(NamedTuple):
-    """What is recorded as loops: arrays of so many elements, any of so many times that, sparse
-    products.
+    """What is recorded as loops: arrays of ``elements``, any array of ``always_factor`` times that
+    many, and, if ``sparse``, products with sparse matrices.
     """
 
-    elements: int
-    anyway: int
-    sparse: bool
+    elements: int = LOOP_SIZE
+    always_factor: int = ALWAYS_FACTOR
+    sparse: bool = False
+
+
+class _State(threading.local):
+    rules = LoopRules()
+
+
+_state = _State()
 
 
 def loop_rules() -> LoopRules:
     """Return what is recorded as loops in this thread."""
-    return LoopRules(_threshold.elements, _threshold.anyway, _threshold.sparse)
+    return _state.rules
+
+
+def loop_threshold() -> int:
+    """Return the number of elements from which arrays may be recorded as loops."""
+    return _state.rules.elements
 
 
 def is_long(size: int) -> bool:
-    """Tell whether an array of so many elements is recorded as a loop."""
-    return size >= _threshold.elements
+    """Return whether an array of so many elements may be recorded as a loop."""
+    return size >= _state.rules.elements
 
 
 def uses_loops(g: Graph, size: int, *arrays: np.ndarray, weight: int = 1) -> bool:
-    """Tell whether what has so many elements, made of arrays of ids, is computed by a loop.
+    """Return whether so many elements, computed from arrays of ids, are computed by a loop.
 
-    It is where that many are wide, and where half of the elements of an array lie in a block.
-    ``weight`` is what an element costs, in operations.
+    They are if there are very many, or if at least half of the elements of one array lie in a
+    block. ``weight`` is what an element costs, in operations.
     """
-    if size < _threshold.elements:
+    threshold, always_factor, _ = _state.rules
+    if size < threshold:
         return False
-    if size * weight >= _threshold.elements * _threshold.anyway:
+    if size * weight >= threshold * always_factor:
         return True
-    return any(2 * ids.size >= _threshold.elements and is_block_like(g, ids) for ids in arrays)
+    return any(2 * ids.size >= threshold and is_block_like(g, ids) for ids in arrays)
 
 
 @contextmanager
-def sparse_loops() -> Iterator[None]:
+def _change_rules(**changes: int) -> Iterator[None]:
+    before = _state.rules
+    _state.rules = before._replace(**changes)
+    try:
+        yield
+    finally:
+        _state.rules = before
+
+
+def sparse_loops() -> AbstractContextManager[None]:
     """Record products with sparse matrices as loops, in this thread: for short code."""
-    before, _threshold.sparse = _threshold.sparse, True
-    try:
-        yield
-    finally:
-        _threshold.sparse = before
+    return _change_rules(sparse=True)
 
 
-@contextmanager
-def loops_from(elements: int, anyway: int = ALWAYS_FACTOR) -> Iterator[None]:
+def loops_from(elements: int, always_factor: int = ALWAYS_FACTOR) -> AbstractContextManager[None]:
     """Record arrays as loops from another number of elements on, in this thread."""
-    before = _threshold.elements, _threshold.anyway
-    _threshold.elements, _threshold.anyway = elements, anyway
-    try:
-        yield
-    finally:
-        _threshold.elements, _threshold.anyway = before
+    return _change_rules(elements=elements, always_factor=always_factor)
 
 
 def constant_ids(g: Graph, array: np.ndarray) -> np.ndarray:
-    """Return ids, in the array's shape, of the numbers in an array: a wide one is a table."""
+    """Return ids, in the array's shape, of the numbers in an array: a long one is a table."""
     if not is_long(array.size):
         return g.constants(array)
     return references(g, g.block(np.ascontiguousarray(array).reshape(-1))).reshape(array.shape)
 
 
-class Reads:
-    """What a loop reads: ids and reads of its inputs, and the inputs of its body."""
+# ---- loops -------------------------------------------------------------------------------------
+
+
+class LoopBuilder:
+    """A loop over an index space of some shape: what it reads, and the graph of its body."""
 
     def __init__(self, g: Graph, shape: tuple[int, ...]) -> None:
         self.g, self.shape = g, shape
@@ -167,11 +182,11 @@ class Reads:
             is_one_number = table is not None and (table == table[0]).all()
             if table is not None and is_one_number and not np.signbit(table).any():
                 return self.body.const(table[0].item(), dtype)
-        places = [0] * len(self.shape)
+        strides = [0] * len(self.shape)
         for axis, n, stride in zip(axes, ids.shape, read.strides):
             if n > 1:
-                places[axis] = stride
-        return self._input(block, Affine(read.offset, tuple(places)), item_type(g.dtype[block]))
+                strides[axis] = stride
+        return self._input(block, Affine(read.offset, tuple(strides)), item_type(g.dtype[block]))
 
     def whole(self, block: int) -> int:
         """Return the body's input for a block that it reads element by element."""
@@ -191,73 +206,72 @@ class Reads:
         self.reads.append(read)
         return self.body.input(kind)
 
+    def append(
+        self, outputs: Sequence[int], kept: int | None = None, combine: str = ""
+    ) -> list[np.ndarray]:
+        """Append the loop with these nodes of its body as results, and return the results' ids.
+
+        With ``combine``, values are combined along all axes but the first ``kept``.
+        """
+        self.body.outputs = list(outputs)
+        blocks = loops(self.g, self.ids, self.reads, self.body, self.shape, kept, combine)
+        shape = self.shape[:kept]
+        if not shape:
+            return [_array(block, dtype=_ID) for block in blocks]
+        return [references(self.g, block).reshape(shape) for block in blocks]
+
 
 def elementwise(
     g: Graph,
     operands: Sequence[np.ndarray],
     dtypes: Sequence[int],
     shape: tuple[int, ...],
-    make: Callable[..., int | Sequence[int]],
+    make: Make,
+    blocks: Sequence[int] = (),
+    weight: int = 1,
+    results: int = 1,
 ) -> list[np.ndarray]:
-    """Append a loop over arrays of ids; ``make(body, *inputs)`` gives the id(s) of its results.
+    """Return ids of ``make(graph, *elements, *blocks)`` for arrays that broadcast to a shape.
 
-    Returns references to the results, in the given shape.
+    ``make`` gives as many ids as there are ``results``; it reads elements of ``blocks`` itself.
+    ``weight`` is what an element costs, in operations: 0 means that there is never a loop.
     """
-    reads = Reads(g, shape)
-    inputs = [reads.operand(ids, code) for ids, code in zip(operands, dtypes)]
-    made = make(reads.body, *inputs)
-    reads.body.outputs = [made] if isinstance(made, int) else list(made)
-    blocks = loops(g, reads.ids, reads.reads, reads.body, shape)
-    return [references(g, block).reshape(shape) for block in blocks]
-
-
-def elementwise_along(
-    g: Graph,
-    operands: Sequence[tuple[np.ndarray, int, Sequence[int]]],
-    shape: tuple[int, ...],
-    make: Callable[..., int],
-) -> list[np.ndarray]:
-    """Append a loop over operands as ``reduction`` takes them; nothing is combined."""
-    reads = Reads(g, shape)
-    inputs = [reads.operand(ids, code, axes) for ids, code, axes in operands]
-    reads.body.outputs = [make(reads.body, *inputs)]
-    (block,) = loops(g, reads.ids, reads.reads, reads.body, shape)
-    return [references(g, block).reshape(shape)]
-
-
-def each(
-    g: Graph,
-    operands: Sequence[np.ndarray],
-    dtypes: Sequence[int],
-    shape: tuple[int, ...],
-    make: Callable[..., int],
-) -> np.ndarray:
-    """Return ids of ``make(graph, *elements)`` for the elements of arrays of ids that broadcast.
-
-    A loop where they are wide, nodes where they are not.
-    """
-    return each_with(g, operands, dtypes, (), shape, make)
-
-
-def each_with(
-    g: Graph,
-    operands: Sequence[np.ndarray],
-    dtypes: Sequence[int],
-    blocks: Sequence[int],
-    shape: tuple[int, ...],
-    make: Callable[..., int],
-) -> np.ndarray:
-    """Return the same where ``make`` also gets blocks, whose elements it reads itself."""
     size = math.prod(shape)
-    if not (uses_loops(g, size, *operands) or (blocks and is_long(size))):
-        columns = [_nodes(g, np.broadcast_to(ids, shape)) for ids in operands]
+    if weight and (uses_loops(g, size, *operands, weight=weight) or (blocks and is_long(size))):
+        return loop_elementwise(g, operands, dtypes, shape, make, blocks)
+    columns = [_nodes(g, ids, shape) for ids in operands]
+    if isinstance(make, int):
+        flat = list(map(g.emit, repeat(make), *columns))
+    else:
         flat = [make(g, *row, *blocks) for row in zip(*columns)]
-        return np.array(flat, dtype=np.int64).reshape(shape)
-    reads = Reads(g, shape)
-    inputs = [reads.operand(ids, code) for ids, code in zip(operands, dtypes)]
-    inputs += [reads.whole(block) for block in blocks]
-    reads.body.outputs = [make(reads.body, *inputs)]
-    return references(g, loops(g, reads.ids, reads.reads, reads.body, shape)[0]).reshape(shape)
+    several = [flat] if results == 1 else list(zip(*flat)) or [[]] * results
+    return [_array(one, dtype=_ID).reshape(shape) for one in several]
+
+
+def _nodes(g: Graph, ids: np.ndarray, shape: tuple[int, ...]) -> list[int]:
+    """Return the nodes of the elements of an array that broadcasts to a shape, in C order."""
+    ids = scalar_ids(g, ids)
+    if ids.shape != shape:
+        spread = _empty(shape, _ID)
+        spread[...] = ids
+        ids = spread
+    return ids.ravel().tolist()
+
+
+def loop_elementwise(
+    g: Graph,
+    operands: Sequence[np.ndarray],
+    dtypes: Sequence[int],
+    shape: tuple[int, ...],
+    make: Make,
+    blocks: Sequence[int] = (),
+) -> list[np.ndarray]:
+    """Return the same as ``elementwise``, always by a loop."""
+    loop = LoopBuilder(g, shape)
+    inputs = [loop.operand(ids, code) for ids, code in zip(operands, dtypes)]
+    inputs += [loop.whole(block) for block in blocks]
+    outputs = loop.body.emit(make, *inputs) if isinstance(make, int) else make(loop.body, *inputs)
+    return loop.append([outputs] if isinstance(outputs, int) else outputs)
 
 
 def loop_reduce(
@@ -269,71 +283,76 @@ def loop_reduce(
     combine: str,
     indexed: bool = False,
 ) -> np.ndarray:
-    """Append a loop that combines along all axes but the first ``kept``.
+    """Append a loop that combines values along all axes but the first ``kept``.
 
     Operands are ids, their dtype, and for each of their axes the axis of the index space; if
     ``indexed``, ``make`` also gets the index along each axis. Returns ids in the shape of the kept
     axes.
     """
-    reads = Reads(g, shape)
-    inputs = [reads.operand(ids, code, axes) for ids, code, axes in operands]
+    loop = LoopBuilder(g, shape)
+    inputs = [loop.operand(ids, code, axes) for ids, code, axes in operands]
     if indexed:
-        inputs += [reads.body.input(I64) for _ in shape]
-    reads.body.outputs = [make(reads.body, *inputs)]
-    (made,) = loops(g, reads.ids, reads.reads, reads.body, shape, kept, combine)
-    return references(g, made).reshape(shape[:kept]) if kept else np.array(made, dtype=np.int64)
+        inputs += [loop.body.input(I64) for _ in shape]
+    (ids,) = loop.append([make(loop.body, *inputs)], kept, combine)
+    return ids
+
+
+# ---- elements at traced positions --------------------------------------------------------------
 
 
 class TracedAxis(NamedTuple):
-    """Ids of coordinates along one axis, which has so many places, so many elements apart."""
+    """Ids of coordinates along an axis of ``size`` elements, which are ``stride`` apart."""
 
     ids: np.ndarray
     stride: int
     size: int
 
 
-def _position(
-    g: Graph, start: int, columns: Sequence[TracedAxis], coordinates: Sequence[int]
-) -> int:
-    """Emit where an element is; coordinates outside their axis are clamped to its ends."""
-    total = start
-    for column, i in zip(columns, coordinates):
-        inside = g.emit(_MAX, g.emit(_MIN, i, g.const(column.size - 1, I64)), g.const(0, I64))
-        total = g.emit(_ADD, total, g.emit(_MUL, inside, g.const(column.stride, I64)))
-    return total
-
-
 def gather(
-    g: Graph, ids: np.ndarray, code: int, static: np.ndarray, columns: Sequence[TracedAxis]
+    g: Graph, ids: np.ndarray, code: int, static: np.ndarray, axes: Sequence[TracedAxis]
 ) -> np.ndarray:
-    """Return ids of elements of a wide array: at static positions plus what columns add."""
+    """Return ids of elements of a block: at static positions plus what traced axes add.
+
+    Coordinates outside their axis are clamped to its ends.
+    """
+
+    def read(body: Graph, position: int, *row: int) -> int:
+        for axis, i in zip(axes, row):
+            clamped = body.emit(_MIN, i, body.const(axis.size - 1, I64))
+            clamped = body.emit(_MAX, clamped, body.const(0, I64))
+            step = body.emit(_MUL, clamped, body.const(axis.stride, I64))
+            position = body.emit(_ADD, position, step)
+        return body.element(row[-1], position)
+
+    operands = [constant_ids(g, static), *(axis.ids for axis in axes)]
     block = as_block(g, ids, code)
-    if not is_long(static.size):
-        flat = [
-            g.element(block, _position(g, g.const(start, I64), columns, row))
-            for start, *row in zip(static.tolist(), *(_nodes(g, c.ids) for c in columns))
-        ]
-        return np.array(flat, dtype=np.int64)
-    reads = Reads(g, static.shape)
-    source = reads.whole(block)
-    start = reads.operand(constant_ids(g, static), I64)
-    coordinates = [reads.operand(column.ids, I64) for column in columns]
-    place = _position(reads.body, start, columns, coordinates)
-    reads.body.outputs = [reads.body.element(source, place)]
-    return references(g, loops(g, reads.ids, reads.reads, reads.body, static.shape)[0])
+    (elements,) = elementwise(g, operands, [I64] * len(operands), static.shape, read, [block])
+    return elements
 
 
 def gather_along(g: Graph, ids: np.ndarray, code: int, positions: np.ndarray) -> np.ndarray:
     """Return ids of elements of each row of ids (rows, n), at positions (rows, k)."""
     rows, n = ids.shape
     starts = np.broadcast_to(np.arange(rows)[:, None] * n, positions.shape).reshape(-1)
-    column = TracedAxis(positions.reshape(-1), 1, n)
-    return gather(g, ids, code, starts, [column]).reshape(positions.shape)
+    axis = TracedAxis(positions.reshape(-1), 1, n)
+    return gather(g, ids, code, starts, [axis]).reshape(positions.shape)
 
 
-def _nodes(g: Graph, ids: np.ndarray) -> list[int]:
-    """Return nodes for ids that may be references."""
-    return [g.node_of(i) for i in ids.ravel().tolist()]
+def flat_positions(g: Graph, static: np.ndarray, axes: Sequence[TracedAxis]) -> np.ndarray:
+    """Return ids of positions: static ones plus what traced axes add, -1 outside an axis."""
+
+    def position(body: Graph, total: int, *row: int) -> int:
+        inside = body.const(True, B8)
+        for axis, i in zip(axes, row):
+            low = body.emit(_LE, body.const(0, I64), i)
+            high = body.emit(_LT, i, body.const(axis.size, I64))
+            inside = body.emit(_AND, inside, body.emit(_AND, low, high))
+            total = body.emit(_ADD, total, body.emit(_MUL, i, body.const(axis.stride, I64)))
+        return body.emit(_SELECT, inside, total, body.const(-1, I64))
+
+    operands = [constant_ids(g, static), *(axis.ids for axis in axes)]
+    (ids,) = elementwise(g, operands, [I64] * len(operands), static.shape, position)
+    return ids
 
 
 def scatter(
@@ -341,50 +360,19 @@ def scatter(
     ids: np.ndarray,
     code: int,
     static: np.ndarray,
-    columns: Sequence[TracedAxis],
+    axes: Sequence[TracedAxis],
     values: Sequence[int],
 ) -> np.ndarray:
-    """Return ids of a wide array with values written to some of its elements, one after the other.
+    """Return ids of a block with values written to some of its elements, one after the other.
 
     A coordinate outside its axis writes nothing.
     """
     flat = np.ascontiguousarray(ids).reshape(-1)
-    rows = zip(static.tolist(), *(_nodes(g, column.ids) for column in columns))
-    for (start, *row), value in zip(rows, values):
-        at = _place_or_none(g, columns, g.const(start, I64), row)
-        flat = _with_one(g, flat, code, at, value)
+    positions = _nodes(g, flat_positions(g, static, axes), static.shape)
+    for position, value in zip(positions, values):
+        loop = LoopBuilder(g, flat.shape)
+        at = loop.operand(np.array(position), I64)
+        new, old = loop.operand(np.array(value), code), loop.operand(flat, code)
+        is_here = loop.body.emit(_EQ, at, loop.body.input(I64))
+        (flat,) = loop.append([loop.body.emit(_SELECT, is_here, new, old)])
     return flat.reshape(ids.shape)
-
-
-def _place_or_none(g: Graph, columns: Sequence[TracedAxis], at: int, row: Sequence[int]) -> int:
-    """Emit where an element is, -1 where a coordinate is outside its axis."""
-    inside = g.const(True, B8)
-    for column, i in zip(columns, row):
-        low = g.emit(_LE, g.const(0, I64), i)
-        high = g.emit(_LT, i, g.const(column.size, I64))
-        inside = g.emit(_AND, inside, g.emit(_AND, low, high))
-        at = g.emit(_ADD, at, g.emit(_MUL, i, g.const(column.stride, I64)))
-    return g.emit(_SELECT, inside, at, g.const(-1, I64))
-
-
-def flat_positions(g: Graph, static: np.ndarray, columns: Sequence[TracedAxis]) -> np.ndarray:
-    """Return ids of positions, static ones plus what columns add; -1 outside an axis."""
-
-    def place(body: Graph, start: int, *row: int) -> int:
-        return _place_or_none(body, columns, start, row)
-
-    operands = [constant_ids(g, static), *(column.ids for column in columns)]
-    return each(g, operands, [I64] * len(operands), static.shape, place)
-
-
-def _with_one(g: Graph, flat: np.ndarray, code: int, at: int, value: int) -> np.ndarray:
-    reads = Reads(g, flat.shape)
-    place, new, old = (
-        reads.operand(np.array(at), I64),
-        reads.operand(np.array(value), code),
-        reads.operand(flat, code),
-    )
-    body = reads.body
-    here = body.emit(_EQ, place, body.input(I64))
-    body.outputs = [body.emit(_SELECT, here, new, old)]
-    return references(g, loops(g, reads.ids, reads.reads, body, flat.shape)[0])

@@ -1,40 +1,59 @@
-"""Sorting and searching, scalarized or in loops."""
+"""Sorting and searching, scalarized or in loops.
+
+Which element ends up where depends on values, so a sort is recorded as a fixed network of
+compare-and-exchange steps: Batcher's odd-even merge sort (Knuth, The Art of Computer Programming
+vol. 3, 5.3.4), about n/4 log2(n)^2 steps of a comparison and two selections. The selections pass
+derivatives of the elements they keep.
+
+In loops, the stages of the network are loops over the array; pairs of one stage have no element in
+common, so each element finds its partner by itself. Longer arrays are merged: of sorted runs twice
+as long ones are made, element after element, n steps for each doubling. These loops find the
+positions that sort an array, which are integers and have no derivatives (``Sort``, of which they
+are the code); the sorted array is then read at these positions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from archimedes.graph.blocks.building import loops
-from archimedes.graph.blocks.references import as_block, references
-from archimedes.graph.dtypes import F32, F64, I64, is_float, item_type
+from archimedes.graph.blocks.references import as_block, references, scalar_ids
+from archimedes.graph.dtypes import B8, F32, F64, I64, is_float, item_type
+from archimedes.graph.formulas import Emit
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Scan, Sort
 from archimedes.graph.regions.nest import Affine, row_major
 from archimedes.symbolic.core.conversion import wrap
 from archimedes.symbolic.core.loop_nests import (
-    each,
-    each_with,
     elementwise,
     gather_along,
+    is_long,
+    loop_elementwise,
+    loop_reduce,
     uses_loops,
 )
 from archimedes.symbolic.core.trace import current_trace
+from archimedes.symbolic.core.traced_value import Traced
 
-__all__ = ["count_below", "count_traced", "exchanges", "sort_in_loops", "sort_in_nodes"]
+__all__ = [
+    "count_below",
+    "count_traced_below",
+    "exchanges",
+    "first_extreme",
+    "segment_ends",
+    "sort_rows",
+    "stages",
+]
 
-_ADD, _SUB, _MUL, _AND, _OR, _NOT, _LT, _LE, _EQ, _SELECT, _STOP = (
-    CODES[name]
-    for name in ("add", "sub", "mul", "and", "or", "not", "lt", "le", "eq", "select", "stop")
+_SELECT, _LT, _LE, _EQ, _AND, _OR, _NOT, _STOP = (
+    CODES[n] for n in ("select", "lt", "le", "eq", "and", "or", "not", "stop")
 )
 #: Rows from this length on are merged: n log2(n) steps, one after the other, not half the square
-#: of the logarithm, which lanes take many at a time.
+#: of the logarithm, of which SIMD lanes take many at a time.
 MERGED = 4096
-#: Emits whether one record sorts before another.
-Before = Callable[[Graph, tuple[int, ...], tuple[int, ...]], int]
 
 
 def stages(n: int) -> Iterator[tuple[int, int, int]]:
@@ -43,7 +62,7 @@ def stages(n: int) -> Iterator[tuple[int, int, int]]:
     >>> list(stages(3))
     [(2, 0, 2), (1, 0, 1), (1, 1, 1)]
     """
-    p = top = 1 << ((n - 1).bit_length() - 1)
+    p = top = 1 << ((n - 1).bit_length() - 1) if n > 1 else 0
     while p:
         q, r, d = top, 0, p
         while d:
@@ -53,162 +72,14 @@ def stages(n: int) -> Iterator[tuple[int, int, int]]:
         p >>= 1
 
 
-def sorted_positions(
-    g: Graph, keys: Sequence[np.ndarray], codes: Sequence[int], before: Before
-) -> np.ndarray:
-    """Return ids of the positions that sort each row of keys of shape (rows, n).
-
-    Equal records keep their order.
-    """
-    shape = keys[0].shape
-    numbers = np.broadcast_to(np.arange(shape[1]), shape).reshape(-1).astype(np.int64)
-    if shape[1] < 2:
-        return references(g, g.block(numbers)).reshape(shape)
-    merged = shape[1] >= MERGED
-    blocks = [_without_derivatives(g, ids, code, merged) for ids, code in zip(keys, codes)]
-    body = Graph()
-    records = [*(body.input(g.dtype[i]) for i in blocks), body.block(numbers)]
-    body.outputs = [(_merged if merged else _exchanged_in_stages)(body, records, shape, before)]
-    found = g.region(Sort(blocks, body, *shape))
-    return references(g, int(found[0])).reshape(shape)
-
-
-def _exchanged_in_stages(
-    g: Graph, records: Sequence[int], shape: tuple[int, ...], before: Before
-) -> int:
-    """Emit the stages of the network; return the block of the last column, sorted."""
-    tables = [g.block(np.array(column)) for column in zip(*stages(shape[1]))]
-    body = Graph()
-    blocks = [body.input(g.dtype[i]) for i in records]
-    stage = [body.input(I64) for _ in tables]
-    body.outputs = _exchanged(body, blocks, stage, shape, before)
-    count = len(g.tables[g.b[tables[0]]])
-    region = Scan([*records, *tables], body, count, len(records), len(tables), stacked=True)
-    return int(g.region(region)[len(records) - 1])
-
-
-def _merged(g: Graph, records: Sequence[int], shape: tuple[int, ...], before: Before) -> int:
-    """Emit the passes of merging; return the block of the last column, sorted.
-
-    Runs begin as single elements. They do not reach over the ends of rows.
-    """
-    rows, n = shape
-    lengths = g.block(np.array([1 << k for k in range((n - 1).bit_length())], dtype=np.int64))
-    body = Graph()
-    blocks = [body.input(g.dtype[i]) for i in records]
-    run = body.input(I64)
-    # Where in the two runs, where the second begins and both end, the step, the end of the row.
-    start = [body.const(0, I64) for _ in range(6 if rows > 1 else 5)]
-    step = _merging(body, blocks, shape, before)
-    region = Scan([*start, *blocks, run], step, rows * n, len(start), 0, stacked=True)
-    body.outputs = body.region(region).tolist()[len(start) :]
-    count = len(g.tables[g.b[lengths]])
-    passes = Scan([*records, lengths], body, count, len(records), 1, stacked=True)
-    return int(g.region(passes)[len(records) - 1])
-
-
-def _merging(g: Graph, records: Sequence[int], shape: tuple[int, ...], before: Before) -> Graph:
-    """Return the step that puts out the next element of two runs: of equal ones the first."""
-    step, (rows, n) = Graph(), shape
-    i, j, middle, end, t = (step.input(I64) for _ in range(5))
-    last = step.input(I64) if rows > 1 else step.const(n, I64)
-    wholes = [step.input(g.dtype[k]) for k in records]
-    run = step.input(I64)
-
-    def least(a: int, b: int) -> int:
-        return step.emit(_SELECT, step.emit(_LT, a, b), a, b)
-
-    # At the end of two runs begin the next two, at the end of a row those of the next row.
-    if rows > 1:
-        following = step.emit(_ADD, last, step.const(n, I64))
-        last = step.emit(_SELECT, step.emit(_LE, last, t), following, last)
-    new = step.emit(_LE, end, t)
-    middle = step.emit(_SELECT, new, least(step.emit(_ADD, t, run), last), middle)
-    behind = least(step.emit(_ADD, step.emit(_ADD, t, run), run), last)
-    end = step.emit(_SELECT, new, behind, end)
-    i, j = step.emit(_SELECT, new, t, i), step.emit(_SELECT, new, middle, j)
-    first = tuple(step.element(whole, i) for whole in wholes)
-    second = tuple(step.element(whole, j) for whole in wholes)
-    ahead = before(step, second[:-1], first[:-1])
-    ahead = step.emit(_OR, ahead, step.emit(_LE, middle, i))
-    ahead = step.emit(_AND, ahead, step.emit(_LT, j, end))
-    one = step.const(1, I64)
-    i = step.emit(_SELECT, ahead, i, step.emit(_ADD, i, one))
-    j = step.emit(_SELECT, ahead, step.emit(_ADD, j, one), j)
-    chosen = [step.emit(_SELECT, ahead, y, x) for x, y in zip(first, second)]
-    ends = [last] if rows > 1 else []
-    step.outputs = [i, j, middle, end, step.emit(_ADD, t, one), *ends, *chosen]
-    return step
-
-
-def _without_derivatives(g: Graph, ids: np.ndarray, code: int, as_integers: bool) -> int:
-    def written(body: Graph, i: int) -> int:
-        found = body.emit(_STOP, i)
-        return _integer(body, found) if as_integers and is_float(code) else found
-
-    (made,) = elementwise(g, [ids], [code], ids.shape, written)
-    return as_block(g, made, I64 if as_integers and is_float(code) else code)
-
-
-def _integer(g: Graph, x: int) -> int:
-    """Emit an integer in the order of floats: compared sooner, nan last, both zeros the same.
-
-    Of numbers below zero all bits but the first are turned over.
-    """
-    x = g.emit(CODES["f64"], x) if g.dtype[x] == F32 else x
-    zero = g.const(0.0, F64)
-    bits = g.emit(CODES["bits"], g.emit(_SELECT, g.emit(_EQ, x, zero), zero, x))
-    signs = g.emit(CODES["shr"], bits, g.const(63, I64))
-    turned = g.emit(CODES["xor"], bits, g.emit(CODES["lshr"], signs, g.const(1, I64)))
-    return g.emit(_SELECT, g.emit(_EQ, x, x), turned, g.const(2**63 - 1, I64))
-
-
-def _exchanged(
-    g: Graph, records: Sequence[int], stage: Sequence[int], shape: tuple[int, ...], before: Before
-) -> list[int]:
-    """Emit one stage: every element becomes its own or its partner's, in all columns."""
-    body, count = Graph(), shape[1]
-    wholes = [body.input(g.dtype[i]) for i in records]
-    mine = tuple(body.input(item_type(g.dtype[i])) for i in records)
-    p, r, d = (body.input(I64) for _ in stage)
-    row, j = body.input(I64), body.input(I64)
-    up, down = body.emit(_ADD, j, d), body.emit(_SUB, j, d)
-    low = body.emit(_AND, _is_first(body, j, p, r), body.emit(_LT, up, body.const(count, I64)))
-    high = body.emit(_AND, _is_first(body, down, p, r), body.emit(_LE, body.const(0, I64), down))
-    partner = body.emit(_SELECT, low, up, body.emit(_SELECT, high, down, j))
-    at = body.emit(_ADD, body.emit(_MUL, row, body.const(count, I64)), partner)
-    other = tuple(body.element(whole, at) for whole in wholes)
-    first = tuple(body.emit(_SELECT, low, x, y) for x, y in zip(mine, other))
-    second = tuple(body.emit(_SELECT, low, y, x) for x, y in zip(mine, other))
-    swap = body.emit(_AND, body.emit(_OR, low, high), before(body, second, first))
-    body.outputs = [body.emit(_SELECT, swap, y, x) for x, y in zip(mine, other)]
-    line = Affine(0, row_major(shape))
-    reads = [None] * len(records) + [line] * len(records) + [None] * len(stage)
-    return loops(g, [*records, *records, *stage], reads, body, shape)
-
-
-def _is_first(g: Graph, i: int, p: int, r: int) -> int:
-    return g.emit(_EQ, g.emit(_AND, i, p), r)
-
-
-# ---- networks and search ------------------------------------------------------------------------
-
-
 def exchanges(n: int) -> Iterator[tuple[int, int]]:
     """Yield the pairs (low, high) of Batcher's network for n elements, in order.
 
     >>> list(exchanges(3))
     [(0, 2), (0, 1), (1, 2)]
     """
-    if n < 2:
-        return
-    p = top = 1 << ((n - 1).bit_length() - 1)
-    while p:
-        q, r, d = top, 0, p
-        while d:
-            yield from ((i, i + d) for i in range(n - d) if i & p == r)
-            d, q, r = q - p, q >> 1, p
-        p >>= 1
+    for p, r, d in stages(n):
+        yield from ((i, i + d) for i in range(n - d) if i & p == r)
 
 
 def _precedes(g: Graph, a: int, b: int) -> int:
@@ -218,7 +89,7 @@ def _precedes(g: Graph, a: int, b: int) -> int:
     return g.emit(_AND, g.emit(_NOT, g.emit(_LE, b, a)), g.emit(_EQ, a, a))
 
 
-def _before(g: Graph, a: tuple[int, ...], b: tuple[int, ...]) -> int:
+def _record_precedes(g: Graph, a: Sequence[int], b: Sequence[int]) -> int:
     """Emit whether one record precedes another in the order of its keys, the first foremost."""
     result = _precedes(g, a[-1], b[-1])
     for x, y in zip(a[-2::-1], b[-2::-1]):
@@ -228,45 +99,239 @@ def _before(g: Graph, a: tuple[int, ...], b: tuple[int, ...]) -> int:
     return result
 
 
-def sort_keys(g: Graph, columns: list[list[int]]) -> list[list[int]]:
-    """Sort records given as columns of ids (first column foremost); returns sorted columns."""
+# ---- sorting -----------------------------------------------------------------------------------
+
+
+def sort_rows(
+    g: Graph,
+    keys: Sequence[np.ndarray],
+    codes: Sequence[int],
+    column: int | None,
+    stable: bool,
+) -> np.ndarray:
+    """Sort records, whose keys are rows of ids (rows, n), by the first key, then the second ...
+
+    Returns the sorted elements of the key of that number, or the positions before sorting where
+    ``column`` is None. If ``stable``, equal records keep their order.
+    """
+    if uses_loops(g, keys[0].size, *keys):
+        positions = _sort_positions(g, keys, codes)
+        return (
+            positions if column is None else gather_along(g, keys[column], codes[column], positions)
+        )
+    rows = [scalar_ids(g, ids).tolist() for ids in keys]
+    numbers = [g.const(k, I64) for k in range(keys[0].shape[-1])]
+    # With positions as the last key, equal records keep their order.
+    last = [numbers] if stable or column is None else []
+    chosen = -1 if column is None else column
+    return np.array([_sort_nodes(g, [*row, *last], chosen) for row in zip(*rows)], dtype=np.int64)
+
+
+def _sort_nodes(g: Graph, columns: Sequence[Sequence[int]], column: int) -> list[int]:
+    """Sort records given as columns of ids, exchange by exchange; return one sorted column."""
     records = list(zip(*columns))
     for low, high in exchanges(len(records)):
         a, b = records[low], records[high]
-        swap = _before(g, b, a)
+        swap = _record_precedes(g, b, a)
         records[low] = tuple(g.emit(_SELECT, swap, y, x) for x, y in zip(a, b))
         records[high] = tuple(g.emit(_SELECT, swap, x, y) for x, y in zip(a, b))
-    return [list(column) for column in zip(*records)]
+    return [record[column] for record in records]
 
 
-def sort_in_nodes(flat: list[np.ndarray], by_position: bool, column: int) -> np.ndarray:
-    """Sort rows of ids, exchange by exchange."""
-    g = current_trace().graph
-    numbers = [g.const(k, I64) for k in range(flat[0].shape[-1])]
-    rows = [
-        sort_keys(g, [*(f[r].tolist() for f in flat), *[numbers] * by_position])[column]
-        for r in range(len(flat[0]))
-    ]
-    return np.array(rows, dtype=np.int64)
+def _sort_positions(g: Graph, keys: Sequence[np.ndarray], codes: Sequence[int]) -> np.ndarray:
+    """Return ids of the positions that sort each row; equal records keep their order."""
+    shape = keys[0].shape
+    numbers = np.broadcast_to(np.arange(shape[1]), shape).reshape(-1).astype(np.int64)
+    if shape[1] < 2:
+        return references(g, g.block(numbers)).reshape(shape)
+    merge = shape[1] >= MERGED
+    blocks = [_sort_key(g, ids, code, merge) for ids, code in zip(keys, codes)]
+    body = Graph()
+    records = [*(body.input(g.dtype[i]) for i in blocks), body.block(numbers)]
+    body.outputs = [(_merge_runs if merge else _exchange_in_stages)(body, records, shape)]
+    (positions,) = g.region(Sort(blocks, body, *shape))
+    return references(g, int(positions)).reshape(shape)
 
 
-def sort_in_loops(flat: list[np.ndarray], keys: list[Any], column: int | None) -> np.ndarray:
-    """Sort rows of ids in loops: positions, or the sorted elements of a column."""
-    g = current_trace().graph
-    places = sorted_positions(g, flat, [k.code for k in keys], _before)
-    return places if column is None else gather_along(g, flat[column], keys[column].code, places)
+def _sort_key(g: Graph, ids: np.ndarray, code: int, as_integers: bool) -> int:
+    """Return a block of keys without derivatives, if wanted as integers of the same order."""
+    as_integers = as_integers and is_float(code)
+
+    def stop(body: Graph, i: int) -> int:
+        key = body.emit(_STOP, i)
+        return _order_as_integer(body, key) if as_integers else key
+
+    (key,) = loop_elementwise(g, [ids], [code], ids.shape, stop)
+    return as_block(g, key, I64 if as_integers else code)
 
 
-# ---- search ------------------------------------------------------------------------------------
+def _order_as_integer(g: Graph, x: int) -> int:
+    """Emit an integer in the order of floats: compared sooner, nan last, both zeros the same.
+
+    Of numbers below zero all bits but the first are turned over.
+    """
+    e, i = Emit(g, F64), Emit(g, I64)
+    x = e("f64", x) if g.dtype[x] == F32 else x
+    zero = e.c(0.0)
+    bits = e("bits", e.where(e("eq", x, zero), zero, x))
+    signs = i("shr", bits, i.c(63))
+    ordered = i("xor", bits, i("lshr", signs, i.c(1)))
+    return e.where(e("eq", x, x), ordered, i.c(2**63 - 1))
 
 
-def count_below(table: np.ndarray, v: Any, side: str) -> Any:
+def _exchange_in_stages(g: Graph, records: Sequence[int], shape: tuple[int, ...]) -> int:
+    """Emit the stages of the network; return the block of the last column, sorted."""
+    tables = [np.array(column) for column in zip(*stages(shape[1]))]
+    body = Graph()
+    blocks = [body.input(g.dtype[i]) for i in records]
+    stage = [body.input(I64) for _ in tables]
+    body.outputs = _exchange(body, blocks, stage, shape)
+    inputs = [*records, *(g.block(table) for table in tables)]
+    region = Scan(inputs, body, len(tables[0]), len(records), len(tables), stacked=True)
+    return int(g.region(region)[len(records) - 1])
+
+
+def _exchange(
+    g: Graph, records: Sequence[int], stage: Sequence[int], shape: tuple[int, ...]
+) -> list[int]:
+    """Emit one stage: every element becomes its own or its partner's, in all columns."""
+    body, count = Graph(), shape[1]
+    e = Emit(body, I64)
+    wholes = [body.input(g.dtype[i]) for i in records]
+    mine = tuple(body.input(item_type(g.dtype[i])) for i in records)
+    p, r, d = (body.input(I64) for _ in stage)
+    row, j = body.input(I64), body.input(I64)
+
+    def is_first(i: int) -> int:
+        return e("eq", e("and", i, p), r)
+
+    up, down = e.add(j, d), e.sub(j, d)
+    low = e("and", is_first(j), e("lt", up, e.c(count)))
+    high = e("and", is_first(down), e("le", e.c(0), down))
+    partner = e.where(low, up, e.where(high, down, j))
+    at = e.add(e.mul(row, e.c(count)), partner)
+    other = tuple(body.element(whole, at) for whole in wholes)
+    first = tuple(e.where(low, x, y) for x, y in zip(mine, other))
+    second = tuple(e.where(low, y, x) for x, y in zip(mine, other))
+    swap = e("and", e("or", low, high), _record_precedes(body, second, first))
+    body.outputs = [e.where(swap, y, x) for x, y in zip(mine, other)]
+    line = Affine(0, row_major(shape))
+    reads = [None] * len(records) + [line] * len(records) + [None] * len(stage)
+    return loops(g, [*records, *records, *stage], reads, body, shape)
+
+
+def _merge_runs(g: Graph, records: Sequence[int], shape: tuple[int, ...]) -> int:
+    """Emit the passes of merging; return the block of the last column, sorted.
+
+    Runs begin as single elements. They do not reach over the ends of rows.
+    """
+    rows, n = shape
+    lengths = np.array([1 << k for k in range((n - 1).bit_length())], dtype=np.int64)
+    body = Graph()
+    blocks = [body.input(g.dtype[i]) for i in records]
+    run = body.input(I64)
+    # Where in the two runs, where the second begins and both end, the step, the end of the row.
+    start = [body.const(0, I64) for _ in range(6 if rows > 1 else 5)]
+    step = _merge_step(body, blocks, shape)
+    region = Scan([*start, *blocks, run], step, rows * n, len(start), 0, stacked=True)
+    body.outputs = body.region(region).tolist()[len(start) :]
+    inputs = [*records, g.block(lengths)]
+    passes = Scan(inputs, body, len(lengths), len(records), 1, stacked=True)
+    return int(g.region(passes)[len(records) - 1])
+
+
+def _merge_step(g: Graph, records: Sequence[int], shape: tuple[int, ...]) -> Graph:
+    """Return the step that puts out the next element of two runs: of equal ones the first."""
+    step, (rows, n) = Graph(), shape
+    e = Emit(step, I64)
+    i, j, middle, end, t = (step.input(I64) for _ in range(5))
+    last = step.input(I64) if rows > 1 else e.c(n)
+    wholes = [step.input(g.dtype[k]) for k in records]
+    run = step.input(I64)
+
+    def least(a: int, b: int) -> int:
+        return e.where(e("lt", a, b), a, b)
+
+    # At the end of two runs begin the next two, at the end of a row those of the next row.
+    if rows > 1:
+        last = e.where(e("le", last, t), e.add(last, e.c(n)), last)
+    new = e("le", end, t)
+    middle = e.where(new, least(e.add(t, run), last), middle)
+    end = e.where(new, least(e.add(e.add(t, run), run), last), end)
+    i, j = e.where(new, t, i), e.where(new, middle, j)
+    first = tuple(step.element(whole, i) for whole in wholes)
+    second = tuple(step.element(whole, j) for whole in wholes)
+    ahead = e("or", _record_precedes(step, second[:-1], first[:-1]), e("le", middle, i))
+    ahead = e("and", ahead, e("lt", j, end))
+    one = e.c(1)
+    i, j = e.where(ahead, i, e.add(i, one)), e.where(ahead, e.add(j, one), j)
+    chosen = [e.where(ahead, y, x) for x, y in zip(first, second)]
+    ends = [last] if rows > 1 else []
+    step.outputs = [i, j, middle, end, e.add(t, one), *ends, *chosen]
+    return step
+
+
+# ---- the largest and the smallest --------------------------------------------------------------
+
+
+def first_extreme(x: Traced, axis: int | None, largest: bool) -> Traced:
+    """Return the position of the first largest or smallest element; a nan counts as either."""
+    trace = current_trace()
+    if axis is None:
+        x, axis = x.reshape(-1), 0
+    if uses_loops(trace.graph, x.size, trace.elements_of(x)):
+        return _first_in_loop(x, axis % x.ndim, largest)
+    ids = np.moveaxis(trace.ids_of(x), axis, 0)
+    if len(ids) == 0:
+        raise ValueError(f"attempt to get arg{'max' if largest else 'min'} of an empty sequence")
+    columns = ids.reshape(len(ids), -1).T.tolist()
+    positions = [_first_in_tournament(trace.graph, column, largest) for column in columns]
+    return wrap(np.array(positions, dtype=np.int64).reshape(ids.shape[1:]), I64, trace)
+
+
+def _first_in_loop(x: Traced, axis: int, largest: bool) -> Traced:
+    """Return the least position whose element equals the extreme."""
+    trace = current_trace()
+    x = x.astype(np.int64) if x.code == B8 else x
+    best = (np.max if largest else np.min)(x, axis=axis, keepdims=True)
+    order = [*(k for k in range(x.ndim) if k != axis), axis]
+    shape = tuple(x.shape[k] for k in order)
+    axes = [order.index(k) for k in range(x.ndim)]
+
+    def position(g: Graph, value: int, extreme: int, *index: int) -> int:
+        same = g.emit(_EQ, value, extreme)
+        if is_float(x.code):
+            same = g.emit(_OR, same, g.emit(_NOT, g.emit(_EQ, value, value)))
+        return g.emit(_SELECT, same, index[-1], g.const(shape[-1], I64))
+
+    operands = [(trace.elements_of(a), x.code, axes) for a in (x, best)]
+    ids = loop_reduce(trace.graph, operands, shape, x.ndim - 1, position, "min", indexed=True)
+    return wrap(ids, I64, trace)
+
+
+def _first_in_tournament(g: Graph, column: Sequence[int], largest: bool) -> int:
+    """Compare elements pairwise, as in a tournament, so that the recorded depth is log2(n)."""
+    field = [(value, g.const(k, I64)) for k, value in enumerate(column)]
+    while len(field) > 1:
+        winners = []
+        for (a, i), (b, j) in zip(field[::2], field[1::2]):
+            better = g.emit(_NOT, g.emit(_LE, b, a) if largest else g.emit(_LE, a, b))
+            if is_float(g.dtype[a]):
+                better = g.emit(_AND, better, g.emit(_EQ, a, a))
+            winners.append((g.emit(_SELECT, better, b, a), g.emit(_SELECT, better, j, i)))
+        field = winners + field[len(field) - len(field) % 2 :]
+    return field[0][1]
+
+
+# ---- searching ---------------------------------------------------------------------------------
+
+
+def count_below(table: np.ndarray, v: Traced, side: str) -> Traced:
     """Count the entries of a static sorted table below (``left``) or up to (``right``) each v.
 
     Binary search with one table lookup per level, so that the cost grows with log2 of the length.
     A nan counts as larger than every entry; the table itself must hold none.
     """
-    trace = current_trace()
     n = len(table)
     levels = n.bit_length()
     top = np.inf if table.dtype.kind == "f" else np.iinfo(np.int64).max
@@ -274,59 +339,70 @@ def count_below(table: np.ndarray, v: Any, side: str) -> Any:
     padded = np.concatenate([table[:1], table, np.full(2**levels - 1 - n, top, table.dtype)])
 
     def search(g: Graph, x: int) -> int:
-        at = g.const(0, I64)
+        e = Emit(g, I64)
+        at = e.c(0)
         for level in reversed(range(levels)):
-            further = g.emit(_ADD, at, g.const(1 << level, I64))
-            entry = g.lookup(padded, further)
-            stop = g.emit(_LE, x, entry) if side == "left" else g.emit(_LT, x, entry)
-            at = g.emit(_SELECT, stop, at, further)
+            further = e.add(at, e.c(1 << level))
+            stop = e("le" if side == "left" else "lt", x, g.lookup(padded, further))
+            at = e.where(stop, at, further)
         # Only x beyond every entry (inf, nan) can run into the padding.
-        return g.emit(CODES["min"], at, g.const(n, I64))
+        return e("min", at, e.c(n))
 
-    ids = trace.elements_of(v)
-    return wrap(each(trace.graph, [ids], [v.code], v.shape, search), I64, trace)
-
-
-def _is_below(g: Graph, entry: int, x: int, side: str) -> int:
-    """Emit whether an entry of a sorted table is to be counted."""
-    if side == "left":
-        return _precedes(g, entry, x)
-    return g.emit(_NOT, _precedes(g, x, entry))
-
-
-def count_traced(a: Any, v: Any, side: str) -> Any:
-    """Count as ``count_below`` does, in a traced table, one comparison per entry."""
     trace = current_trace()
-    if uses_loops(trace.graph, a.size, trace.elements_of(a)):
-        return _count_in_block(a, v, side)
-    table = trace.ids_of(a).tolist()
-
-    def count(g: Graph, x: int, *entries: int) -> int:
-        at = g.const(0, I64)
-        for k, entry in enumerate(entries):
-            at = g.emit(_SELECT, _is_below(g, entry, x, side), g.const(k + 1, I64), at)
-        return at
-
-    given = [trace.elements_of(v), *(np.array(i) for i in table)]
-    made = each(trace.graph, given, [v.code] * len(given), v.shape, count)
-    return wrap(made, I64, trace)
+    (ids,) = elementwise(trace.graph, [trace.elements_of(v)], [v.code], v.shape, search)
+    return wrap(ids, I64, trace)
 
 
-def _count_in_block(a: Any, v: Any, side: str) -> Any:
-    """Count by binary search in a wide traced table."""
+def count_traced_below(a: Traced, v: Traced, side: str) -> Traced:
+    """Count as ``count_below`` does, in a traced table.
+
+    A long table is searched; the entries of a short one are compared one by one.
+    """
     trace = current_trace()
     g, n = trace.graph, a.size
-    block = as_block(g, trace.elements_of(a), a.code)
+
+    def is_below(body: Graph, entry: int, x: int) -> int:
+        if side == "left":
+            return _precedes(body, entry, x)
+        return body.emit(_NOT, _precedes(body, x, entry))
 
     def search(body: Graph, x: int, table: int) -> int:
-        at, least = body.const(0, I64), body.const(n, I64)
+        e = Emit(body, I64)
+        at, least = e.c(0), e.c(n)
         for level in reversed(range(n.bit_length())):
-            further = body.emit(_ADD, at, body.const(1 << level, I64))
-            entry = body.element(table, body.emit(_ADD, further, body.const(-1, I64)))
-            inside = body.emit(_LE, further, least)
-            ahead = body.emit(_AND, inside, _is_below(body, entry, x, side))
-            at = body.emit(_SELECT, ahead, further, at)
+            further = e.add(at, e.c(1 << level))
+            entry = body.element(table, e.add(further, e.c(-1)))
+            inside = e("le", further, least)
+            at = e.where(e("and", inside, is_below(body, entry, x)), further, at)
         return at
 
-    ids = trace.elements_of(v)
-    return wrap(each_with(g, [ids], [v.code], [block], v.shape, search), I64, trace)
+    def compare(body: Graph, x: int, *entries: int) -> int:
+        at = body.const(0, I64)
+        for k, entry in enumerate(entries):
+            at = body.emit(_SELECT, is_below(body, entry, x), body.const(k + 1, I64), at)
+        return at
+
+    ids, values = trace.elements_of(a), trace.elements_of(v)
+    if uses_loops(g, n, ids):
+        block = as_block(g, ids, a.code)
+        (counts,) = elementwise(g, [values], [v.code], v.shape, search, [block])
+    else:
+        operands = [values, *(np.array(i) for i in scalar_ids(g, ids).tolist())]
+        (counts,) = elementwise(g, operands, [v.code] * len(operands), v.shape, compare)
+    return wrap(counts, I64, trace)
+
+
+def segment_ends(
+    x: Traced, points: Traced, values: Traced
+) -> tuple[Traced, Traced, Traced, Traced]:
+    """Return the two neighbouring points, and the values there, between which each x lies."""
+    if is_long(points.size):
+        at = np.searchsorted(points[1:-1], x, side="right")
+        return points[at], points[at + 1], values[at], values[at + 1]
+    ends = (points[0], points[1], values[0], values[1])
+    x0, x1, f0, f1 = (np.broadcast_to(end, x.shape) for end in ends)
+    for k in range(1, points.size - 1):
+        later = x >= points[k]
+        x0, x1 = np.where(later, points[k], x0), np.where(later, points[k + 1], x1)
+        f0, f1 = np.where(later, values[k], f0), np.where(later, values[k + 1], f1)
+    return x0, x1, f0, f1

@@ -7,9 +7,9 @@ is built on it; ``array.py`` puts the whole together.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FrameType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -21,7 +21,11 @@ from archimedes.symbolic.core.user_frames import is_user_code, outside_numpy
 
 __all__ = [
     "HOLDERS",
+    "NO_VALUE",
+    "Axis",
     "Holder",
+    "Operand",
+    "Traced",
     "TracedValue",
     "as_constant",
     "as_traced",
@@ -29,6 +33,16 @@ __all__ = [
 
 # NumPy's own, also while names in its module are replaced (``creation.py``).
 _asarray = np.asarray
+
+
+#: A traced value. Type checkers have no word for a class that NumPy's functions take by protocol.
+Traced: TypeAlias = Any
+#: What NumPy's functions take for an array: a traced value, an array, a number, or lists of these.
+Operand: TypeAlias = Any
+#: Axes of an array, as NumPy's functions take them.
+Axis: TypeAlias = int | Sequence[int] | None
+#: What NumPy's functions have for an argument that was not given.
+NO_VALUE: Any = np._NoValue
 
 
 class TracedValue:

@@ -1,7 +1,7 @@
 """Ufuncs that no single op computes, as short formulas in ops.
 
 A formula is ``f(e, *ids) -> id`` (or a tuple of ids, for a ufunc with several results) with ``e``
-a ``Loop``: the graph, the dtype of NumPy's loop, and short names for emitting.
+an ``Emit`` of the dtype of NumPy's loop.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.graph.dtypes import B8, F32, I64, is_float
+from archimedes.graph.formulas import Emit
 from archimedes.graph.ops import CODES, ELEMENT, OUT
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Nest
@@ -20,7 +21,6 @@ from archimedes.symbolic.core.trace import trace_error
 
 __all__ = [
     "UFUNCS",
-    "Loop",
     "float_divmod",
     "gcd",
     "heaviside",
@@ -37,46 +37,24 @@ __all__ = [
 ]
 
 
-class Loop:
-    """Emits nodes for one element of a ufunc's loop."""
-
-    __slots__ = ("dtype", "g")
-
-    def __init__(self, g: Graph, dtype: int) -> None:
-        self.g = g
-        self.dtype = dtype
-
-    def __call__(self, name: str, *ids: int) -> int:
-        """Emit an op by name."""
-        return self.g.emit(CODES[name], *ids)
-
-    def c(self, value: float) -> int:
-        """Emit a constant of the loop's dtype."""
-        return self.g.const(value, self.dtype)
-
-    def where(self, test: int, a: int, b: int) -> int:
-        """Emit a select."""
-        return self.g.emit(CODES["select"], test, a, b)
-
-
-def unchanged(e: Loop, x: int) -> int:
+def unchanged(e: Emit, x: int) -> int:
     """The value itself."""
     return x
 
 
-def is_nan(e: Loop, x: int) -> int:
+def is_nan(e: Emit, x: int) -> int:
     """Whether a float is nan: it differs from itself."""
     return e("ne", x, x)
 
 
-def sign_of(e: Loop, x: int) -> int:
+def sign_of(e: Emit, x: int) -> int:
     """The sign, -1, 0 or 1, of any number."""
     # The last choice is |x|: nan stays nan, and both zeros give 0.
     zero = e.c(0)
     return e.where(e("lt", zero, x), e.c(1), e.where(e("lt", x, zero), e.c(-1), e("abs", x)))
 
 
-def _zero_with_sign(e: Loop, zero: int, like: int) -> int:
+def _zero_with_sign(e: Emit, zero: int, like: int) -> int:
     """A zero with the sign bit of ``like``, but the derivative of ``zero``.
 
     1 - (0 + 1) is +0, its negative -0; both pass the derivative on, which copysign would turn.
@@ -87,7 +65,7 @@ def _zero_with_sign(e: Loop, zero: int, like: int) -> int:
     return e.where(negative, e("neg", e("sub", one, moved)), e("sub", moved, one))
 
 
-def float_divmod(e: Loop, a: int, b: int) -> tuple[int, int]:
+def float_divmod(e: Emit, a: int, b: int) -> tuple[int, int]:
     """Floor division as NumPy defines it: exact remainder first, then a rounded quotient."""
     zero, one = e.c(0.0), e.c(1.0)
     rest = e("fmod", a, b)
@@ -107,7 +85,7 @@ def float_divmod(e: Loop, a: int, b: int) -> tuple[int, int]:
     return e.where(by_zero, ratio, floored), e.where(by_zero, rest, modulus)
 
 
-def int_divmod(e: Loop, a: int, b: int) -> tuple[int, int]:
+def int_divmod(e: Emit, a: int, b: int) -> tuple[int, int]:
     """Floor division of integers; the remainder has the sign of the divisor."""
     zero, one = e.c(0), e.c(1)
     quotient, rest = e("quotient", a, b), e("modulo", a, b)
@@ -119,7 +97,7 @@ def int_divmod(e: Loop, a: int, b: int) -> tuple[int, int]:
     )
 
 
-def int_power(e: Loop, base: int, exponent: int) -> int:
+def int_power(e: Emit, base: int, exponent: int) -> int:
     """Square and multiply over the exponent's bits; a literal exponent needs only its own."""
     literal = e.g.value.get(exponent)
     if literal is not None and literal < 0:
@@ -164,7 +142,7 @@ def _never_negative(g: Graph, i: int, depth: int = 8) -> bool:
     return False
 
 
-def gcd(e: Loop, a: int, b: int) -> int:
+def gcd(e: Emit, a: int, b: int) -> int:
     """Euclid's algorithm, as many steps as the operands can need (Lame: 4.785 a decimal digit)."""
     a, b, zero = e("abs", a), e("abs", b), e.c(0)
     known = [e.g.value[i] for i in (a, b) if i in e.g.value]
@@ -174,14 +152,14 @@ def gcd(e: Loop, a: int, b: int) -> int:
     return a
 
 
-def lcm(e: Loop, a: int, b: int) -> int:
+def lcm(e: Emit, a: int, b: int) -> int:
     """The least common multiple."""
     divisor = gcd(e, a, b)
     # A divisor of zero gives a quotient of zero, which is the multiple NumPy gives too.
     return e("abs", e("mul", e("quotient", a, divisor), b))
 
 
-def ldexp(e: Loop, x: int, n: int) -> int:
+def ldexp(e: Emit, x: int, n: int) -> int:
     """Return x * 2**n, rounded once: what float64 cannot hold in one factor is split over three.
 
     After musl's scalbn: the first two factors are at most 2**1023, and at least 2**-969, which
@@ -198,24 +176,24 @@ def ldexp(e: Loop, x: int, n: int) -> int:
     return e("f32", result) if narrow else result
 
 
-def _power_of_two(e: Loop, n: int) -> int:
+def _power_of_two(e: Emit, n: int) -> int:
     biased = e("add", n, e.g.const(1023, I64))
     return e("from_bits", e("shl", biased, e.g.const(52, I64)))
 
 
-def ignoring_nan(name: str) -> Callable[[Loop, int, int], int]:
+def ignoring_nan(name: str) -> Callable[[Emit, int, int], int]:
     """The larger or smaller of two floats ("max", "min"), the other one where one is nan."""
 
-    def build(e: Loop, a: int, b: int) -> int:
+    def build(e: Emit, a: int, b: int) -> int:
         return e.where(is_nan(e, b), a, e.where(is_nan(e, a), b, e(name, a, b)))
 
     return build
 
 
-def logaddexp(exp: str, log1p: Callable[[Loop, int], int]):
+def logaddexp(exp: str, log1p: Callable[[Emit, int], int]):
     """The logarithm of a sum of powers, without overflow."""
 
-    def build(e: Loop, a: int, b: int) -> int:
+    def build(e: Emit, a: int, b: int) -> int:
         # Not max and min: at a tie both would give a, and b have no part in the derivative.
         less = e("lt", a, b)
         big, small = e.where(less, b, a), e.where(less, a, b)
@@ -226,7 +204,7 @@ def logaddexp(exp: str, log1p: Callable[[Loop, int], int]):
     return build
 
 
-def modf(e: Loop, x: int) -> tuple[int, int]:
+def modf(e: Emit, x: int) -> tuple[int, int]:
     """The fraction and the whole part of a float, both with its sign."""
     whole = e("trunc", x)
     infinite = e("eq", e("abs", x), e.c(math.inf))
@@ -235,7 +213,7 @@ def modf(e: Loop, x: int) -> tuple[int, int]:
     return e.where(zero, _zero_with_sign(e, rest, x), rest), whole
 
 
-def heaviside(e: Loop, x: int, at_zero: int) -> int:
+def heaviside(e: Emit, x: int, at_zero: int) -> int:
     """The step function, with its value at zero."""
     zero = e.c(0.0)
     below = e.where(e("lt", x, zero), zero, x)  # nan stays nan
@@ -263,7 +241,7 @@ def _swapped(name: str) -> Row:
     return _always(lambda e, a, b: e(name, b, a))
 
 
-def _truth(e: Loop, x: int) -> int:
+def _truth(e: Emit, x: int) -> int:
     return x if e.dtype == B8 else e("ne", x, e.c(0))
 
 
@@ -272,7 +250,7 @@ def _logical(name: str) -> Row:
 
 
 def _shift(name: str) -> Row:
-    def build(e: Loop, a: int, n: int) -> int:
+    def build(e: Emit, a: int, n: int) -> int:
         # NumPy: a shift by 64 or more (or by a negative count) gives 0, or the sign for >>.
         out = e("lt", n, e.c(0)), e("lt", e.c(63), n)
         outside = e("or", *out)

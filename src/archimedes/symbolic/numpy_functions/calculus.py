@@ -9,22 +9,22 @@ import numpy as np
 
 from archimedes.graph.dtypes import is_float
 from archimedes.symbolic.core.array import SymbolicArray
-from archimedes.symbolic.core.array_scans import scan_rows
-from archimedes.symbolic.core.conversion import as_float, copy_layout, lift, lift_many, wrap
+from archimedes.symbolic.core.array_scans import fold_steps
+from archimedes.symbolic.core.contraction import slide_products
+from archimedes.symbolic.core.conversion import as_float, copy_layout, lift, lift_many
 from archimedes.symbolic.core.indexing import read_table
-from archimedes.symbolic.core.loop_nests import is_long, uses_loops
-from archimedes.symbolic.core.ordering import count_below
+from archimedes.symbolic.core.ordering import count_below, segment_ends
 from archimedes.symbolic.core.registry import implements
-from archimedes.symbolic.core.trace import current_trace, trace_error
-from archimedes.symbolic.core.traced_value import as_constant
+from archimedes.symbolic.core.trace import trace_error
+from archimedes.symbolic.core.traced_value import NO_VALUE, Traced, as_constant
 
 __all__: list[str] = []
 
-_NONE: Any = np._NoValue
-
 
 @implements(np.diff)
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = _NONE, append: Any = _NONE) -> Any:
+def diff(
+    a: Any, n: int = 1, axis: int = -1, prepend: Any = NO_VALUE, append: Any = NO_VALUE
+) -> Any:
     """Return the n-th difference along an axis; bools differ by "not equal"."""
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n!r}")
@@ -35,7 +35,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = _NONE, append: Any =
         return x
     ends = []
     for end in (prepend, append):
-        if end is not _NONE:
+        if end is not NO_VALUE:
             one = (*x.shape[: axis % x.ndim], 1, *x.shape[axis % x.ndim + 1 :])
             end = np.broadcast_to(lift(end), one) if np.ndim(end) == 0 else lift(end)
             ends.append(end)
@@ -208,7 +208,7 @@ def _segment(x: Any, xp: Any, fp: Any) -> Any:
             at = count_below(points[1:-1], x, "right")
             slope, start, value = (read_table(t, at) for t in (slopes, points[:-1], values[:-1]))
             return slope * (x - start) + value
-    x0, x1, f0, f1 = _ends_of_segment(x, xp, fp)
+    x0, x1, f0, f1 = segment_ends(x, xp, fp)
     slope = (f1 - f0) / (x1 - x0)
     result = slope * (x - x0) + f0
     # With infinite values NumPy tries the other end, then a level segment, before it gives nan.
@@ -217,52 +217,21 @@ def _segment(x: Any, xp: Any, fp: Any) -> Any:
     return np.where(np.isnan(result), np.where(x == x0, f0, other), result)
 
 
-def _ends_of_segment(x: Any, xp: Any, fp: Any) -> tuple[Any, Any, Any, Any]:
-    """Return the two points, and the values there, between which each x lies."""
-    if is_long(xp.size):
-        at = np.searchsorted(xp[1:-1], x, side="right")
-        return xp[at], xp[at + 1], fp[at], fp[at + 1]
-    x0, x1, f0, f1 = (np.broadcast_to(v, x.shape) for v in (xp[0], xp[1], fp[0], fp[1]))
-    for k in range(1, xp.size - 1):
-        later = x >= xp[k]
-        x0, x1 = np.where(later, xp[k], x0), np.where(later, xp[k + 1], x1)
-        f0, f1 = np.where(later, fp[k], f0), np.where(later, fp[k + 1], f1)
-    return x0, x1, f0, f1
-
-
 # ---- convolution -------------------------------------------------------------------------------
 
 
-def _slide(a: Any, v: Any, mode: Any) -> Any:
-    """Dot products of the shorter array v with the stretches of a that overlap it."""
+def _slide(a: Traced, v: Traced, mode: str | int) -> Traced:
+    """Return the dot products of the shorter array v with the stretches of a that overlap it."""
     n, m = a.size, v.size
     starts = {
         "full": (1 - m, n),
         "same": (-(m // 2), n - m // 2),
         "valid": (0, n - m + 1),
-        2: (1 - m, n),
-        1: (-(m // 2), n - m // 2),
-        0: (0, n - m + 1),
     }
+    starts |= dict(zip((2, 1, 0), starts.values()))
     if mode not in starts:
         raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
-    trace, count = current_trace(), len(range(*starts[mode]))
-    if uses_loops(trace.graph, count, trace.elements_of(a), trace.elements_of(v)):
-        return _slide_in_loops(a, v, starts[mode][0], count)
-    sums = []
-    for k in range(*starts[mode]):
-        low, high = max(k, 0), min(k + m, n)
-        sums.append(np.dot(a[low:high], v[low - k : high - k]))
-    return np.stack(sums)
-
-
-def _slide_in_loops(a: Any, v: Any, first: int, count: int) -> Any:
-    """Return so many sums over j of a[first + i + j] v[j], without those outside a."""
-    trace = current_trace()
-    places = first + np.arange(count)[:, None] + np.arange(v.size)
-    inside = (places >= 0) & (places < a.size)
-    terms = a[np.clip(places, 0, a.size - 1)] * v
-    return np.sum(np.where(inside, terms, wrap(trace.graph.const(0, a.code), a.code)), axis=1)
+    return slide_products(a, v, *starts[mode])
 
 
 def _vectors(a: Any, v: Any) -> tuple[Any, Any]:
@@ -297,17 +266,11 @@ def _correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
 def _polyval(p: Any, x: Any) -> Any:
     """Evaluate by Horner's rule."""
     p, x = lift(p), lift(x)
-    y = np.zeros_like(x)
-    trace = current_trace()
-    if uses_loops(trace.graph, p.size, trace.elements_of(p)):
-        y = y.astype(np.result_type(p.dtype, x.dtype))
-        return scan_rows(lambda y, c: ([y[0] * x + c[0]], []), [y], [p])[0][0]
-    for coefficient in p:
-        y = y * x + coefficient
-    return y
+    y = np.zeros_like(x, dtype=np.result_type(p.dtype, x.dtype))
+    return fold_steps(lambda y, c: ([y[0] * x + c[0]], []), [y], [p])[0]
 
 
-def _aligned(a1: Any, a2: Any) -> tuple[Any, Any]:
+def _align_powers(a1: Any, a2: Any) -> tuple[Any, Any]:
     """Fill the shorter coefficient list with leading zeros."""
     a, b = lift_many([np.atleast_1d(a1), np.atleast_1d(a2)])
     n = max(a.size, b.size)
@@ -317,13 +280,13 @@ def _aligned(a1: Any, a2: Any) -> tuple[Any, Any]:
 
 @implements(np.polyadd)
 def _polyadd(a1: Any, a2: Any) -> Any:
-    a, b = _aligned(a1, a2)
+    a, b = _align_powers(a1, a2)
     return a + b
 
 
 @implements(np.polysub)
 def _polysub(a1: Any, a2: Any) -> Any:
-    a, b = _aligned(a1, a2)
+    a, b = _align_powers(a1, a2)
     return a - b
 
 

@@ -8,27 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.graph.blocks.references import scalar_ids
 from archimedes.graph.dtypes import B8, I64, is_float
+from archimedes.graph.formulas import Emit
 from archimedes.graph.ops import CODES
-from archimedes.graph.program import Graph
 from archimedes.symbolic.core.array import SymbolicArray
 from archimedes.symbolic.core.conversion import as_float, cast_ids, floats, lift, lift_many, wrap
-from archimedes.symbolic.core.loop_nests import elementwise, uses_loops
+from archimedes.symbolic.core.loop_nests import elementwise
 from archimedes.symbolic.core.registry import ADOPTERS, GUFUNCS, implements
 from archimedes.symbolic.core.trace import current_trace, trace_error
 from archimedes.symbolic.core.traced_value import as_constant
 from archimedes.symbolic.core.ufunc_calls import finish
-from archimedes.symbolic.core.ufuncs import UFUNCS, Loop
+from archimedes.symbolic.core.ufuncs import UFUNCS
 
 __all__ = ["record", "where"]
 
 _SELECT = CODES["select"]
 _MISSING: Any = object()
-
-
-def _select_node(g: Graph, test: int, a: int, b: int) -> int:
-    return g.emit(_SELECT, test, a, b)
 
 
 @implements(np.where)
@@ -45,15 +40,8 @@ def where(condition: Any, x: Any = _MISSING, y: Any = _MISSING) -> Any:
     x, y = lift_many([x, y], weak=True)
     tests = cast_ids(g, trace.elements_of(test), test.code, B8)
     ids = np.where(tests, x.ids, y.ids)  # for its order in memory
-    if uses_loops(g, ids.size, tests, x.ids, y.ids):
-        dtypes = (B8, x.code, x.code)
-        made = elementwise(g, [tests, x.ids, y.ids], dtypes, ids.shape, _select_node)
-        ids[...] = made[0]
-    else:
-        spread = np.broadcast_arrays(*(scalar_ids(g, s) for s in (tests, x.ids, y.ids)))
-        rows = zip(*(s.ravel().tolist() for s in spread))
-        flat = [g.emit(_SELECT, t, a, b) for t, a, b in rows]
-        ids[...] = np.array(flat, dtype=np.int64).reshape(ids.shape)
+    operands, codes = [tests, x.ids, y.ids], [B8, x.code, x.code]
+    (ids[...],) = elementwise(g, operands, codes, ids.shape, _SELECT)
     return wrap(ids, x.code, trace)
 
 
@@ -283,19 +271,14 @@ def record(name: str, *operands: Any) -> Any:
     """Record an op of that name for each element; ints become float64, float32 alone stays."""
     arrays = floats(*operands)
     trace = current_trace()
-    g, code, dtype = trace.graph, CODES[name], arrays[0].code
-    ids = np.broadcast_arrays(*(trace.elements_of(x) for x in arrays))
-    shape = ids[0].shape
-    if uses_loops(g, ids[0].size, *ids):
-        dtypes = [dtype] * len(ids)
-        (made,) = elementwise(g, ids, dtypes, shape, lambda body, *row: body.emit(code, *row))
-        return wrap(made, dtype, trace)
-    rows = zip(*(scalar_ids(g, x).ravel().tolist() for x in ids))
-    flat = [g.emit(code, *row) for row in rows]
-    return wrap(np.array(flat, dtype=np.int64).reshape(shape), dtype, trace)
+    dtype = arrays[0].code
+    operands = [trace.elements_of(x) for x in arrays]
+    shape = np.broadcast_shapes(*(x.shape for x in operands))
+    (ids,) = elementwise(trace.graph, operands, [dtype] * len(operands), shape, CODES[name])
+    return wrap(ids, dtype, trace)
 
 
-def _beta_logarithm(e: Loop, a: int, b: int) -> int:
+def _beta_logarithm(e: Emit, a: int, b: int) -> int:
     logs = e("add", e("gammaln", a), e("gammaln", b))
     return e("sub", logs, e("gammaln", e("add", a, b)))
 

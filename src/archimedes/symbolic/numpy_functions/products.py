@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.graph.dtypes import B8
-from archimedes.symbolic.core.contraction import contract, multiply_matrices, spread_axes
+from archimedes.symbolic.core.contraction import contract, multiply_matrices
 from archimedes.symbolic.core.conversion import lift, lift_many, wrap
 from archimedes.symbolic.core.registry import GUFUNCS, implements
 from archimedes.symbolic.core.trace import current_trace, trace_error
@@ -252,23 +251,10 @@ def einsum(
             if sizes.get(label, 1) not in (1, size) and size != 1:
                 raise ValueError(f"einsum: axes labelled {label!r} have sizes that differ")
             sizes[label] = max(size, sizes.get(label, size)) if size != 1 else sizes.get(label, 1)
-    summed = [x for x in dict.fromkeys(x for row in labels for x in row) if x not in output]
-    order = output + summed
-    if summed and (made := contract(arrays, labels, output, sizes)) is not None:
-        return finish(out, made)
-    product: Any = None
-    for row, array in zip(labels, arrays):
-        spread = spread_axes(array, row, order)
-        product = spread if product is None else product * spread
-    assert product is not None
-    product = np.broadcast_to(product, [sizes[x] for x in order])
-    if not summed and len(arrays) == 1 and out is None:
+    if len(arrays) == 1 and out is None and {*labels[0]} == {*output}:
         # NumPy gives a view: of the diagonal, or with the axes in another order.
         return arrays[0]._like(np.einsum(subscripts, arrays[0].ids))
-    if not summed:
-        return finish(out, product.copy())
-    add = np.any if product.code == B8 else np.sum
-    return finish(out, add(product, axis=tuple(range(len(output), len(order)))))
+    return finish(out, contract(arrays, labels, output, sizes))
 
 
 def _from_lists(*given: Any) -> tuple[Any, ...]:

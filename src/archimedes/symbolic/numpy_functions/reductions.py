@@ -8,58 +8,15 @@ import numpy as np
 
 from archimedes.graph.dtypes import B8
 from archimedes.symbolic.core.conversion import as_float, lift
-from archimedes.symbolic.core.registry import implements, ufunc_method
-from archimedes.symbolic.core.ufunc_calls import finish, fold_axis
+from archimedes.symbolic.core.registry import implements
+from archimedes.symbolic.core.traced_value import NO_VALUE
+from archimedes.symbolic.core.ufunc_calls import finish, reduce_ufunc
 
-__all__ = ["reduce_ufunc"]
-
-_NONE: Any = np._NoValue
-
-
-def _given(x: Any, default: Any) -> Any:
-    return default if x is _NONE or x is None else x
+__all__: list[str] = []
 
 
-def reduce_ufunc(
-    ufunc: np.ufunc, x: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any
-) -> Any:
-    """Reduce an array by a binary ufunc, with NumPy's identities, ``initial`` and ``where``."""
-    x = lift(x)
-    if dtype is not None:
-        x = x.astype(dtype)
-    elif ufunc in (np.add, np.multiply) and x.code == B8:
-        x = x.astype(np.int64)  # NumPy counts bools
-    elif ufunc in (np.logical_and, np.logical_or, np.logical_xor) and x.code != B8:
-        x = x.astype(bool)
-    identity = ufunc.identity
-    start = _given(initial, None)
-    if start is not None:
-        start = lift(start).astype(x.dtype)
-    if where is not True and where is not _NONE:
-        neutral = start if identity is None else identity
-        if neutral is None:
-            raise ValueError(
-                f"reduction operation '{ufunc.__name__}' does not have an identity, so to use a "
-                "where mask one has to specify 'initial'"
-            )
-        x = np.where(where, x, lift(neutral).astype(x.dtype))
-    if start is None and x.size == 0 and identity is not None:
-        start = np.asarray(identity).astype(x.dtype)
-    return fold_axis(x, axis, bool(_given(keepdims, False)), ufunc, start)
-
-
-@ufunc_method("reduce")
-def _reduce(
-    ufunc: np.ufunc,
-    x: Any,
-    axis: Any = 0,
-    dtype: Any = None,
-    keepdims: bool = False,
-    initial: Any = None,
-    where: Any = True,
-    out: Any = None,
-) -> Any:
-    return reduce_ufunc(ufunc, lift(x), axis, dtype, keepdims, initial, where)
+def _unless_given(x: Any, default: Any) -> Any:
+    return default if x is NO_VALUE or x is None else x
 
 
 def _reduction(ufunc: np.ufunc) -> Any:
@@ -68,9 +25,9 @@ def _reduction(ufunc: np.ufunc) -> Any:
         axis: Any = None,
         dtype: Any = None,
         out: Any = None,
-        keepdims: Any = _NONE,
-        initial: Any = _NONE,
-        where: Any = _NONE,
+        keepdims: Any = NO_VALUE,
+        initial: Any = NO_VALUE,
+        where: Any = NO_VALUE,
     ) -> Any:
         return finish(out, reduce_ufunc(ufunc, lift(a), axis, dtype, keepdims, initial, where))
 
@@ -82,9 +39,9 @@ def _extreme(ufunc: np.ufunc) -> Any:
         a: Any,
         axis: Any = None,
         out: Any = None,
-        keepdims: Any = _NONE,
-        initial: Any = _NONE,
-        where: Any = _NONE,
+        keepdims: Any = NO_VALUE,
+        initial: Any = NO_VALUE,
+        where: Any = NO_VALUE,
     ) -> Any:
         return finish(out, reduce_ufunc(ufunc, lift(a), axis, None, keepdims, initial, where))
 
@@ -93,7 +50,12 @@ def _extreme(ufunc: np.ufunc) -> Any:
 
 def _logical(ufunc: np.ufunc) -> Any:
     def run(
-        a: Any, axis: Any = None, out: Any = None, keepdims: Any = _NONE, *, where: Any = _NONE
+        a: Any,
+        axis: Any = None,
+        out: Any = None,
+        keepdims: Any = NO_VALUE,
+        *,
+        where: Any = NO_VALUE,
     ) -> Any:
         return finish(out, reduce_ufunc(ufunc, lift(a), axis, None, keepdims, None, where))
 
@@ -110,7 +72,7 @@ implements(np.all)(_logical(np.logical_and))
 
 def _count(x: Any, axis: Any, where: Any) -> Any:
     """Number of elements each result is made from: an int, or an array where ``where`` is given."""
-    if where is True or where is _NONE:
+    if where is True or where is NO_VALUE:
         axes = (
             range(x.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, x.ndim)
         )
@@ -125,9 +87,9 @@ def _mean(
     axis: Any = None,
     dtype: Any = None,
     out: Any = None,
-    keepdims: Any = _NONE,
+    keepdims: Any = NO_VALUE,
     *,
-    where: Any = _NONE,
+    where: Any = NO_VALUE,
 ) -> Any:
     x = as_float(a) if dtype is None else lift(a).astype(dtype)
     total = reduce_ufunc(np.add, x, axis, None, True, None, where)
@@ -136,7 +98,7 @@ def _mean(
 
 def _drop(x: Any, axis: Any, keepdims: Any, ndim: int) -> Any:
     """Remove the axes a reduction kept, unless they were asked for."""
-    if _given(keepdims, False):
+    if _unless_given(keepdims, False):
         return x
     return np.squeeze(x, axis=tuple(range(ndim)) if axis is None else axis)
 
@@ -148,15 +110,15 @@ def _var(
     dtype: Any = None,
     out: Any = None,
     ddof: Any = 0,
-    keepdims: Any = _NONE,
+    keepdims: Any = NO_VALUE,
     *,
-    where: Any = _NONE,
-    mean: Any = _NONE,
-    correction: Any = _NONE,
+    where: Any = NO_VALUE,
+    mean: Any = NO_VALUE,
+    correction: Any = NO_VALUE,
 ) -> Any:
     x = as_float(a) if dtype is None else lift(a).astype(dtype)
-    ddof = _given(correction, ddof)
-    centre = _given(mean, None)
+    ddof = _unless_given(correction, ddof)
+    centre = _unless_given(mean, None)
     if centre is None:
         centre = _mean(x, axis, keepdims=True, where=where)
     squares = np.square(x - centre)
@@ -173,11 +135,11 @@ def _std(
     dtype: Any = None,
     out: Any = None,
     ddof: Any = 0,
-    keepdims: Any = _NONE,
+    keepdims: Any = NO_VALUE,
     *,
-    where: Any = _NONE,
-    mean: Any = _NONE,
-    correction: Any = _NONE,
+    where: Any = NO_VALUE,
+    mean: Any = NO_VALUE,
+    correction: Any = NO_VALUE,
 ) -> Any:
     variance = _var(
         a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction

@@ -1,57 +1,37 @@
-"""Sorting networks, and search in sorted arrays.
-
-Which element ends up where depends on values, so a sort is recorded as a fixed network of
-compare-and-exchange steps: Batcher's odd-even merge sort (Knuth, The Art of Computer Programming
-vol. 3, 5.3.4), about n/4 log2(n)^2 steps of a comparison and two selections. The selections pass
-derivatives of the elements they keep.
-"""
+"""Sorting, and search in sorted arrays."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from archimedes.graph.blocks.references import scalar_ids
 from archimedes.graph.dtypes import I64
 from archimedes.symbolic.core.array import SymbolicArray
 from archimedes.symbolic.core.conversion import lift, lift_many, wrap
-from archimedes.symbolic.core.loop_nests import uses_loops
-from archimedes.symbolic.core.ordering import (
-    count_below,
-    count_traced,
-    sort_in_loops,
-    sort_in_nodes,
-)
+from archimedes.symbolic.core.ordering import count_below, count_traced_below, sort_rows
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import current_trace
-from archimedes.symbolic.core.traced_value import as_constant
+from archimedes.symbolic.core.traced_value import Traced, as_constant
 
 __all__: list[str] = []
 
 
-def _along(axis: int, keys: list[Any], *, by_position: bool = True, column: int = -1) -> Any:
-    """Sort along an axis and return one column of the records.
-
-    With ``by_position`` the positions before sorting are the last key: equal elements keep their
-    order, and the last column holds the positions.
-    """
+def _sort_along(
+    axis: int, keys: Sequence[Traced], column: int | None = None, stable: bool = True
+) -> Traced:
+    """Sort along an axis; return the key of that number, or (None) the positions before."""
     trace = current_trace()
     moved = [np.moveaxis(trace.elements_of(k), axis, -1) for k in keys]
     shape = moved[0].shape
     n = shape[-1]
-    flat = [m.reshape(-1, n) if n else m.reshape(0, 0) for m in moved]
-    positions = by_position and column == -1
-    if uses_loops(trace.graph, flat[0].size, *flat):
-        ids = sort_in_loops(flat, keys, None if positions else column)
-    else:
-        ids = sort_in_nodes([scalar_ids(trace.graph, f) for f in flat], by_position, column)
-    ids = ids.reshape(shape)
-    code = I64 if positions else keys[column].code
+    rows = [m.reshape(-1, n) if n else m.reshape(0, 0) for m in moved]
+    ids = sort_rows(trace.graph, rows, [k.code for k in keys], column, stable)
     # NumPy sorts a copy, in the same order of memory; positions are in C order.
-    made = np.empty_like(keys[0].ids, order="C" if positions else "K")
-    made[...] = np.moveaxis(ids, -1, axis)
-    return wrap(made, code, trace)
+    result = np.empty_like(keys[0].ids, order="C" if column is None else "K")
+    result[...] = np.moveaxis(ids.reshape(shape), -1, axis)
+    return wrap(result, I64 if column is None else keys[column].code, trace)
 
 
 def _axis(a: Any, axis: Any) -> tuple[Any, int]:
@@ -65,7 +45,7 @@ def _axis(a: Any, axis: Any) -> tuple[Any, int]:
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     """Sort as ``np.sort``; ``kind="stable"`` also keeps the order of 0.0 and -0.0."""
     a, axis = _axis(a, axis)
-    return _along(axis, [a], by_position=kind in ("stable", "mergesort") or bool(stable), column=0)
+    return _sort_along(axis, [a], 0, kind in ("stable", "mergesort") or bool(stable))
 
 
 @implements(np.argsort)
@@ -74,14 +54,14 @@ def argsort(
 ) -> Any:
     """Return the positions that sort an array; equal elements keep their order."""
     a, axis = _axis(a, axis)
-    return _along(axis, [a])
+    return _sort_along(axis, [a])
 
 
 @implements(np.lexsort)
 def _lexsort(keys: Any, axis: int = -1) -> Any:
     """Positions that sort by the last key, then by those before it."""
     ready = [lift(k) for k in reversed(list(keys))]
-    return _along(np.lib.array_utils.normalize_axis_index(axis, ready[0].ndim), ready)
+    return _sort_along(np.lib.array_utils.normalize_axis_index(axis, ready[0].ndim), ready)
 
 
 @implements(np.partition)
@@ -111,7 +91,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
         raise ValueError("object too deep for desired array")
     table = as_constant(a)
     if isinstance(table, SymbolicArray) or table.dtype == bool or np.isnan(table).any():
-        return count_traced(a, v, side)
+        return count_traced_below(a, v, side)
     return count_below(table, v, side)
 
 

@@ -3,104 +3,36 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from archimedes.graph.dtypes import B8, I64, is_float
-from archimedes.graph.ops import CODES
-from archimedes.graph.program import Graph
-from archimedes.graph.regions.nest import row_major
+from archimedes.graph.dtypes import is_float
 from archimedes.symbolic.core.array import SymbolicArray
-from archimedes.symbolic.core.conversion import as_float, lift, lift_many, wrap
-from archimedes.symbolic.core.loop_nests import loop_reduce, uses_loops
+from archimedes.symbolic.core.conversion import as_float, lift, lift_many
+from archimedes.symbolic.core.ordering import first_extreme
 from archimedes.symbolic.core.registry import implements
-from archimedes.symbolic.core.trace import current_trace, trace_error
-from archimedes.symbolic.core.traced_value import as_constant
+from archimedes.symbolic.core.trace import trace_error
+from archimedes.symbolic.core.traced_value import NO_VALUE, as_constant
 from archimedes.symbolic.core.ufunc_calls import finish
 from archimedes.symbolic.numpy_functions.sorting import sort
 
 __all__ = ["first_extreme"]
 
-_NONE: Any = np._NoValue
-_SELECT, _LE, _EQ, _AND, _OR, _NOT, _ADD, _MUL = (
-    CODES[n] for n in ("select", "le", "eq", "and", "or", "not", "add", "mul")
-)
-
-
-def first_extreme(x: Any, axis: Any, keepdims: Any, largest: bool) -> Any:
-    """Return the position of the first largest or smallest element; a nan counts as either.
-
-    The positions are compared pairwise, as a tournament, so that the recorded depth is log2(n).
-    """
-    trace = current_trace()
-    g = trace.graph
-    if uses_loops(g, x.size, trace.elements_of(x)):
-        return _first_in_loops(x, axis, keepdims not in (_NONE, None, False), largest)
-    ids = trace.ids_of(x)
-    lines = ids.reshape(-1, 1) if axis is None else np.moveaxis(ids, axis, 0)
-    shape = () if axis is None else lines.shape[1:]
-    if len(lines) == 0:
-        raise ValueError(f"attempt to get arg{'max' if largest else 'min'} of an empty sequence")
-    flat = []
-    for column in lines.reshape(len(lines), -1).T.tolist():
-        field = [(value, g.const(k, I64)) for k, value in enumerate(column)]
-        while len(field) > 1:
-            pairs = [_winner(g, largest, *field[k : k + 2]) for k in range(0, len(field) - 1, 2)]
-            field = pairs + field[len(field) - len(field) % 2 :]
-        flat.append(field[0][1])
-    result = wrap(np.array(flat, dtype=np.int64).reshape(shape), I64, trace)
-    if keepdims is _NONE or not keepdims:
-        return result
-    return result.reshape((1,) * x.ndim) if axis is None else np.expand_dims(result, axis)
-
-
-def _first_in_loops(x: Any, axis: Any, keepdims: bool, largest: bool) -> Any:
-    """Return the same of a wide array: the least position whose element equals the extreme."""
-    x = x.astype(np.int64) if x.code == B8 else x
-    best = (np.max if largest else np.min)(x, axis=axis, keepdims=True)
-    trace = current_trace()
-    axes = range(x.ndim) if axis is None else [axis % x.ndim]
-    kept = [k for k in range(x.ndim) if k not in axes]
-    order = [*kept, *axes]
-    shape = tuple(x.shape[k] for k in order)
-    places = [order.index(k) for k in range(x.ndim)]
-    count = math.prod(x.shape[k] for k in axes)
-    strides = row_major([x.shape[k] for k in axes])
-
-    def number(g: Graph, value: int, extreme: int, *index: int) -> int:
-        same = g.emit(_EQ, value, extreme)
-        if is_float(x.code):
-            same = g.emit(_OR, same, g.emit(_NOT, g.emit(_EQ, value, value)))
-        place = g.const(0, I64)
-        for i, stride in zip(index[len(kept) :], strides):
-            place = g.emit(_ADD, place, g.emit(_MUL, i, g.const(stride, I64)))
-        return g.emit(_SELECT, same, place, g.const(count, I64))
-
-    operands = [(trace.elements_of(a), x.code, places) for a in (x, best)]
-    made = loop_reduce(trace.graph, operands, shape, len(kept), number, "min", indexed=True)
-    result = wrap(made, I64, trace)
-    return np.expand_dims(result, tuple(axes)) if keepdims else result
-
-
-def _winner(g: Any, largest: bool, first: Any, second: Any) -> Any:
-    a, b = first[0], second[0]
-    better = g.emit(_NOT, g.emit(_LE, b, a) if largest else g.emit(_LE, a, b))
-    if is_float(g.dtype[a]):
-        better = g.emit(_AND, better, g.emit(_EQ, a, a))
-    return tuple(g.emit(_SELECT, better, y, x) for x, y in zip(first, second))
-
 
 def _position(largest: bool, without_nan: bool) -> Callable[..., Any]:
     replacement = -np.inf if largest else np.inf
 
-    def run(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _NONE) -> Any:
+    def run(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NO_VALUE) -> Any:
         x = lift(a)
         if without_nan and is_float(x.code):
             x = np.where(np.isnan(x), replacement, x)
-        return finish(out, first_extreme(x, axis, keepdims, largest))
+        result = first_extreme(x, axis, largest)
+        if keepdims is NO_VALUE or not keepdims:
+            return finish(out, result)
+        every = result.reshape((1,) * x.ndim) if axis is None else np.expand_dims(result, axis)
+        return finish(out, every)
 
     return run
 
@@ -138,12 +70,12 @@ def _nan_extreme(ufunc: np.ufunc) -> Callable[..., Any]:
         a: Any,
         axis: Any = None,
         out: Any = None,
-        keepdims: Any = _NONE,
-        initial: Any = _NONE,
-        where: Any = _NONE,
+        keepdims: Any = NO_VALUE,
+        initial: Any = NO_VALUE,
+        where: Any = NO_VALUE,
     ) -> Any:
         given = {"keepdims": keepdims, "initial": initial, "where": where}
-        kwargs = {k: v for k, v in given.items() if v is not _NONE}
+        kwargs = {k: v for k, v in given.items() if v is not NO_VALUE}
         return finish(out, ufunc.reduce(lift(a), axis=axis, **kwargs))
 
     return run
@@ -156,7 +88,7 @@ implements(np.nanmin)(_nan_extreme(np.fmin))
 def _present(x: Any, where: Any) -> Any:
     """Mask of the elements that count: not nan, and chosen by ``where``."""
     mask = ~np.isnan(x)
-    return mask if where is _NONE or where is True else mask & np.broadcast_to(where, x.shape)
+    return mask if where is NO_VALUE or where is True else mask & np.broadcast_to(where, x.shape)
 
 
 @implements(np.nanmean)
@@ -165,9 +97,9 @@ def _nanmean(
     axis: Any = None,
     dtype: Any = None,
     out: Any = None,
-    keepdims: Any = _NONE,
+    keepdims: Any = NO_VALUE,
     *,
-    where: Any = _NONE,
+    where: Any = NO_VALUE,
 ) -> Any:
     x = as_float(a) if dtype is None else lift(a).astype(dtype)
     return finish(out, np.mean(x, axis=axis, keepdims=keepdims, where=_present(x, where)))
@@ -180,20 +112,20 @@ def _nanvar(
     dtype: Any = None,
     out: Any = None,
     ddof: Any = 0,
-    keepdims: Any = _NONE,
+    keepdims: Any = NO_VALUE,
     *,
-    where: Any = _NONE,
-    mean: Any = _NONE,
-    correction: Any = _NONE,
+    where: Any = NO_VALUE,
+    mean: Any = NO_VALUE,
+    correction: Any = NO_VALUE,
 ) -> Any:
     x = as_float(a) if dtype is None else lift(a).astype(dtype)
-    ddof = ddof if correction is _NONE else correction
+    ddof = ddof if correction is NO_VALUE else correction
     mask = _present(x, where)
     count = np.sum(mask, axis=axis, keepdims=True) - ddof
-    centre = np.mean(x, axis=axis, keepdims=True, where=mask) if mean is _NONE else mean
+    centre = np.mean(x, axis=axis, keepdims=True, where=mask) if mean is NO_VALUE else mean
     total = np.sum(np.where(mask, np.square(x - centre), 0.0), axis=axis, keepdims=True)
     result = np.where(count > 0, total / count.astype(x.dtype), np.nan)
-    if keepdims is _NONE or not keepdims:
+    if keepdims is NO_VALUE or not keepdims:
         result = np.squeeze(result, axis=tuple(range(x.ndim)) if axis is None else axis)
     return finish(out, result)
 
@@ -205,7 +137,7 @@ def _nanstd(
     dtype: Any = None,
     out: Any = None,
     ddof: Any = 0,
-    keepdims: Any = _NONE,
+    keepdims: Any = NO_VALUE,
     **kwargs: Any,
 ) -> Any:
     return finish(out, np.sqrt(_nanvar(a, axis, dtype, None, ddof, keepdims, **kwargs)))
@@ -215,7 +147,7 @@ def _nanstd(
 
 
 @implements(np.ptp)
-def _ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _NONE) -> Any:
+def _ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NO_VALUE) -> Any:
     high, low = (f(a, axis=axis, keepdims=keepdims) for f in (np.max, np.min))
     return finish(out, high - low)
 
@@ -240,7 +172,12 @@ def _weights_like(weights: Any, a: Any, axis: Any) -> Any:
 
 @implements(np.average)
 def _average(
-    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = _NONE
+    a: Any,
+    axis: Any = None,
+    weights: Any = None,
+    returned: bool = False,
+    *,
+    keepdims: Any = NO_VALUE,
 ) -> Any:
     a = lift(a)
     if weights is None:
@@ -383,7 +320,7 @@ def _median(skip_nan: bool) -> Callable[..., Any]:
     ) -> Any:
         lines, kept = _lines(a, axis)
         result = _median_of(lines, skip_nan)
-        keep = keepdims is not np._NoValue and keepdims
+        keep = keepdims is not NO_VALUE and keepdims
         return finish(out, result.reshape(kept) if keep else result)
 
     return run
@@ -496,7 +433,7 @@ def _quantile(scale: float, skip_nan: bool) -> Callable[..., Any]:
                 result = _traced(lines, q, method, weak, True)
             else:
                 result = _static(lines, q, method, weak)
-        keep = keepdims is not np._NoValue and keepdims
+        keep = keepdims is not NO_VALUE and keepdims
         return finish(out, result.reshape(np.shape(q) + kept) if keep else result)
 
     return run
