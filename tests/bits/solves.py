@@ -132,7 +132,7 @@ def minima() -> Iterator[Result]:
     yield Result("sqp", {"native": lambda: constrained("sqp")})
 
     pairs = np.stack([np.arange(199), np.arange(1, 200)], axis=1)
-    links = optimize.AtPlaces(
+    links = optimize.ElementFunction(
         lambda z: (z[1] - np.sin(z[0])) ** 2 + 0.1 * (1 - z[1]) ** 2 + 0.01 * np.exp(z[0]), pairs
     )
 
@@ -151,7 +151,7 @@ def minima() -> Iterator[Result]:
             control_bounds=(-1.0, 1.0),
         )
         guess = {"x": np.zeros(2), "u": 0.0, "tf": 1.5}
-        found = problem.solve(guess, intervals=10, method="radau3")
+        found = problem.solve(guess, intervals=10, scheme="radau3")
         return found.x, found.u, found.tf
 
     yield Result("optimal control", {"native": control_problem})

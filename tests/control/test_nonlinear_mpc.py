@@ -59,7 +59,7 @@ def test_iterations_converge_to_the_solution(name):
     assert state.status == 0 and state.change < 1e-7
     fixed = OptimalControl(**{**vars_of(given), "initial": X0})
     guess = {"x": X0, "u": {"torque": 0.0}}
-    wanted = fixed.solve(guess, intervals=8, method="multiple-shooting", options={"tol": 1e-10})
+    wanted = fixed.solve(guess, intervals=8, scheme="multiple-shooting", options={"tol": 1e-10})
     assert wanted.success, wanted.message
     _, plan, controls = mpc.plan(state)
     np.testing.assert_allclose(controls["torque"], wanted.u["torque"][:-1], atol=2e-5)
@@ -119,7 +119,7 @@ def test_many_intervals():
         "x": lambda at: Swing(np.interp(at, s, x.angle), np.interp(at, s, x.rate)),
         "u": lambda at: {"torque": np.interp(at, s[:-1], u["torque"])},
     }
-    wanted = fixed.solve(guess, intervals=20, method="multiple-shooting", options={"tol": 1e-10})
+    wanted = fixed.solve(guess, intervals=20, scheme="multiple-shooting", options={"tol": 1e-10})
     assert state.status == 0 and state.change < 1e-5
     np.testing.assert_allclose(u["torque"], wanted.u["torque"][:-1], atol=1e-4)
 

@@ -19,7 +19,7 @@ def ipopt():
 def without_ipopt(monkeypatch):
     """Have no IPOPT go on where a method of this package gives up."""
 
-    def none(task):
+    def none(*_):
         raise ImportError("none here")
 
     monkeypatch.setattr(ipopt_solver, "solve", none)

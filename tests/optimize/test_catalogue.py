@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from archimedes.optimize import nlp_solver
-from archimedes.optimize.solvers.scipy_methods import METHODS as SCIPY
+from archimedes.optimize.solvers.solver_table import SOLVERS
 from tests.long_parameters import long_but
 from tests.optimize.catalogue import PROBLEMS
 
@@ -85,7 +85,7 @@ def test_no_false_claim(method, name):
 def test_no_false_claim_by_any_method(name):
     problem = PROBLEMS[name]
     solver = nlp_solver(problem.obj, problem.arguments().get("constr"))
-    for method in SCIPY.values():
+    for method in SOLVERS.values():
         if method.name in ("COBYQA", "trust-constr") and problem.x0.size > SMALL:
             continue
         found = solve(problem, method.name, solver)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from archimedes.optimize import AtPlaces, OptimalControl, Status, minimize
+from archimedes.optimize import ElementFunction, OptimalControl, Status, minimize
 from archimedes.optimize.problems.blocks import Block
 from archimedes.optimize.problems.evaluation import Evaluator, Structure
 from archimedes.optimize.solvers import ipopt
@@ -90,7 +90,10 @@ def test_the_order_of_a_chain_is_found():
     pairs = order[np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)]
     target = rng.normal(size=n)
     result = minimize(
-        [lambda x: 0.5 * np.sum((x - target) ** 2), AtPlaces(lambda z: (z[1] - z[0]) ** 2, pairs)],
+        [
+            lambda x: 0.5 * np.sum((x - target) ** 2),
+            ElementFunction(lambda z: (z[1] - z[0]) ** 2, pairs),
+        ],
         np.zeros(n),
         method="ipm",
     )
@@ -187,13 +190,13 @@ def test_the_optimum_of_ipopt_in_optimal_control(method):
         path_bounds=(None, 0.7),
     )
     guess = {"x": np.zeros(2), "u": 0.0, "tf": 1.5}
-    mine = problem.solve(guess, intervals=30, method=method, solver="ipm")
-    peer = problem.solve(guess, intervals=30, method=method, solver="ipopt")
+    mine = problem.solve(guess, intervals=30, scheme=method, method="ipm")
+    peer = problem.solve(guess, intervals=30, scheme=method, method="ipopt")
     assert mine.success and peer.success
     assert "IPOPT" not in mine.answer.details
     assert mine.fun == pytest.approx(peer.fun, rel=1e-7)
     assert mine.iterations <= 1.2 * peer.iterations + 3
-    again = problem.solve(mine, intervals=30, method=method)
+    again = problem.solve(mine, intervals=30, scheme=method)
     assert again.iterations <= mine.iterations / 2
 
 
@@ -217,7 +220,7 @@ def test_meshes_of_the_quadrotor(case, monkeypatch):
     from benchmarks.optimisation import states_along
     from benchmarks.optimisation_problems import PROBLEMS as FLIGHTS
 
-    def none(task):
+    def none(*_):
         raise ImportError("none here")
 
     monkeypatch.setattr(ipopt, "solve", none)
@@ -244,8 +247,8 @@ def test_meshes_of_the_quadrotor(case, monkeypatch):
 def test_wrong_words_are_named():
     rest = OptimalControl(lambda t, x, u: u, running_cost=lambda t, x, u: u**2, initial=0.0)
     guess = {"x": 0.0, "u": 0.0}
-    with pytest.raises(ValueError, match="solver='foo' is not one of"):
-        rest.solve(guess, solver="foo")
+    with pytest.raises(ValueError, match="method='foo' is not one of"):
+        rest.solve(guess, method="foo")
     with pytest.raises(ValueError, match=r"intervals = 2\.5 must be a whole number"):
         rest.solve(guess, intervals=2.5)
     with pytest.raises(ValueError, match="a mesh must rise from 0 to 1"):
@@ -291,5 +294,5 @@ def test_the_alp_rider(intervals, monkeypatch):
     assert found.fun == pytest.approx({30: 2847.89, 100: 2179.568}[intervals], rel=1e-5)
 
 
-def refuse(task):
+def refuse(*_):
     raise ImportError("none here")

@@ -7,7 +7,7 @@ import pytest
 
 import archimedes as arc
 from archimedes.function.identity.store import Store
-from archimedes.optimize import AtPlaces
+from archimedes.optimize import ElementFunction
 
 X0 = np.array([-1.2, 1.0])
 WEIGHT = 100.0
@@ -124,8 +124,10 @@ def test_static_arguments_and_structures_count():
 def test_places_are_kept_by_their_content(recordings):
     def solve(last):
         pairs = np.stack([np.arange(3), np.arange(1, 4)], axis=1)
-        ends = AtPlaces(lambda z, d: (z[0] - d) ** 2, np.array([[0], [3]]), np.array([0.0, last]))
-        links = AtPlaces(lambda z: (z[1] - z[0]) ** 2, pairs)
+        ends = ElementFunction(
+            lambda z, d: (z[0] - d) ** 2, np.array([[0], [3]]), np.array([0.0, last])
+        )
+        links = ElementFunction(lambda z: (z[1] - z[0]) ** 2, pairs)
         return arc.minimize([ends, links], np.zeros(4)).x
 
     first = solve(3.0)

@@ -13,7 +13,7 @@ import time
 import numpy as np
 import pytest
 
-from archimedes.optimize import AtPlaces, Status, minimize
+from archimedes.optimize import ElementFunction, Status, minimize
 from tests.long_parameters import long_but
 
 
@@ -23,13 +23,13 @@ def neighbours(n, width=2, step=1):
 
 def arwhead(n):
     index = np.stack([np.arange(n - 1), np.full(n - 1, n - 1)], axis=1)
-    term = AtPlaces(lambda z: (z[0] ** 2 + z[1] ** 2) ** 2 - 4 * z[0] + 3, index)
+    term = ElementFunction(lambda z: (z[0] ** 2 + z[1] ** 2) ** 2 - 4 * z[0] + 3, index)
     return {"obj": term, "x0": np.ones(n)}, 0.0
 
 
 def liarwhd(n):
     index = np.stack([np.arange(n), np.zeros(n, dtype=int)], axis=1)
-    term = AtPlaces(lambda z: 4 * (z[0] ** 2 - z[1]) ** 2 + (z[0] - 1) ** 2, index)
+    term = ElementFunction(lambda z: 4 * (z[0] ** 2 - z[1]) ** 2 + (z[0] - 1) ** 2, index)
     return {"obj": term, "x0": np.full(n, 4.0)}, 0.0
 
 
@@ -37,18 +37,23 @@ def nondia(n):
     # Without the last unknown of the original, which enters nothing.
     n -= 1
     index = np.stack([np.arange(n), np.zeros(n, dtype=int)], axis=1)
-    term = AtPlaces(lambda z: 100 * (z[1] - z[0] ** 2) ** 2, index)
-    return {"obj": [AtPlaces(lambda z: (z[0] - 1) ** 2, [[0]]), term], "x0": np.full(n, -1.0)}, 0.0
+    term = ElementFunction(lambda z: 100 * (z[1] - z[0] ** 2) ** 2, index)
+    return {
+        "obj": [ElementFunction(lambda z: (z[0] - 1) ** 2, [[0]]), term],
+        "x0": np.full(n, -1.0),
+    }, 0.0
 
 
 def tridia(n):
     k = np.arange(2.0, n + 1)
-    term = AtPlaces(lambda z, k: k * (2 * z[1] - z[0]) ** 2, neighbours(n), k)
-    return {"obj": [AtPlaces(lambda z: (z[0] - 1) ** 2, [[0]]), term], "x0": np.ones(n)}, 0.0
+    term = ElementFunction(lambda z, k: k * (2 * z[1] - z[0]) ** 2, neighbours(n), k)
+    return {"obj": [ElementFunction(lambda z: (z[0] - 1) ** 2, [[0]]), term], "x0": np.ones(n)}, 0.0
 
 
 def srosenbr(n):
-    term = AtPlaces(lambda z: 100 * (z[1] - z[0] ** 2) ** 2 + (1 - z[0]) ** 2, neighbours(n, 2, 2))
+    term = ElementFunction(
+        lambda z: 100 * (z[1] - z[0] ** 2) ** 2 + (1 - z[0]) ** 2, neighbours(n, 2, 2)
+    )
     return {"obj": term, "x0": np.tile([-1.2, 1.0], n // 2)}, 0.0
 
 
@@ -65,21 +70,21 @@ def woods(n):
         )
 
     start = np.tile([-3.0, -1.0, -3.0, -1.0], n // 4)
-    return {"obj": AtPlaces(term, neighbours(n, 4, 4)), "x0": start}, 0.0
+    return {"obj": ElementFunction(term, neighbours(n, 4, 4)), "x0": start}, 0.0
 
 
 def hager1(n):
     # States x_0..x_n, controls u_1..u_n: a linear system, cost 0.8807971 as n grows.
     x, u = np.arange(n + 1), n + 1 + np.arange(n)
-    rule = AtPlaces(
+    rule = ElementFunction(
         lambda z: (n - 0.5) * z[1] - (n + 0.5) * z[0] - z[2], np.stack([x[:-1], x[1:], u], axis=1)
     )
-    cost = AtPlaces(lambda z: z[0] ** 2 / (2 * n), u[:, None])
+    cost = ElementFunction(lambda z: z[0] ** 2 / (2 * n), u[:, None])
     start = np.append(1.0, np.zeros(2 * n))
     lower = np.where(np.arange(2 * n + 1) == 0, 1.0, -np.inf)
     upper = np.where(np.arange(2 * n + 1) == 0, 1.0, np.inf)
     problem = {
-        "obj": [cost, AtPlaces(lambda z: 0.5 * z[0] ** 2, [[n]])],
+        "obj": [cost, ElementFunction(lambda z: 0.5 * z[0] ** 2, [[n]])],
         "x0": start,
         "constr": rule,
     }
@@ -92,17 +97,21 @@ def chained_rosenbrock_trigonometric(n):
         a, b, c = z
         return 3 * b**3 + 2 * c - 5 + np.sin(b - c) * np.sin(b + c) + 4 * b - a * np.exp(a - b) - 3
 
-    term = AtPlaces(lambda z: 100 * (z[0] ** 2 - z[1]) ** 2 + (z[0] - 1) ** 2, neighbours(n))
+    term = ElementFunction(lambda z: 100 * (z[0] ** 2 - z[1]) ** 2 + (z[0] - 1) ** 2, neighbours(n))
     start = np.where(np.arange(n) % 2 == 0, -1.2, 1.0)
-    return {"obj": term, "x0": start, "constr": AtPlaces(rule, neighbours(n, 3))}, 6.2324586324
+    return {
+        "obj": term,
+        "x0": start,
+        "constr": ElementFunction(rule, neighbours(n, 3)),
+    }, 6.2324586324
 
 
 def hanging_chain(n):
     # Links of length 1/n from (0, 0) to (0.6, 0), lowest energy: a catenary as n grows.
     x, y = np.arange(n + 1), n + 1 + np.arange(n + 1)
     links = np.stack([x[:-1], x[1:], y[:-1], y[1:]], axis=1)
-    rule = AtPlaces(lambda z: n**2 * ((z[1] - z[0]) ** 2 + (z[3] - z[2]) ** 2) - 1.0, links)
-    weight = AtPlaces(lambda z: (z[0] + z[1]) / (2 * n), links[:, 2:])
+    rule = ElementFunction(lambda z: n**2 * ((z[1] - z[0]) ** 2 + (z[3] - z[2]) ** 2) - 1.0, links)
+    weight = ElementFunction(lambda z: (z[0] + z[1]) / (2 * n), links[:, 2:])
     s = np.linspace(0, 1, n + 1)
     start = np.append(0.6 * s, -0.4 * np.sin(np.pi * s))
     lower, upper = np.full(2 * n + 2, -np.inf), np.full(2 * n + 2, np.inf)
@@ -134,8 +143,8 @@ def obstacle(n):
         ]
     )
     h = 1.0 / (m - 1)
-    stretch = AtPlaces(lambda z: 0.5 * (z[1] - z[0]) ** 2, pairs)
-    load = AtPlaces(lambda z: 3.0 * h**2 * z[0], grid.reshape(-1, 1))
+    stretch = ElementFunction(lambda z: 0.5 * (z[1] - z[0]) ** 2, pairs)
+    load = ElementFunction(lambda z: 3.0 * h**2 * z[0], grid.reshape(-1, 1))
     edge = np.ones((m, m), dtype=bool)
     edge[1:-1, 1:-1] = False
     lower = np.where(edge, 0.0, -0.05).ravel()
@@ -193,7 +202,7 @@ def test_setting_up_does_not_depend_on_the_number_of_places():
     seconds = []
     for n in (20, 10_000):
         began = time.process_time()
-        found = minimize(AtPlaces(term, neighbours(n)), np.zeros(n), options={"maxiter": 1})
+        found = minimize(ElementFunction(term, neighbours(n)), np.zeros(n), options={"maxiter": 1})
         seconds.append(time.process_time() - began)
         assert found.status is Status.ITERATION_LIMIT
     assert seconds[1] < 2.0 + 3 * seconds[0]
@@ -201,14 +210,16 @@ def test_setting_up_does_not_depend_on_the_number_of_places():
 
 def test_places_are_the_plain_function():
     n = 12
-    term = AtPlaces(lambda z, k, p: p * (z[1] - k * z[0] ** 2) ** 2, neighbours(n), np.arange(11.0))
+    term = ElementFunction(
+        lambda z, k, p: p * (z[1] - k * z[0] ** 2) ** 2, neighbours(n), np.arange(11.0)
+    )
 
     def plain(x, p):
         return np.sum(p * (x[1:] - np.arange(11.0) * x[:-1] ** 2) ** 2) + (x[0] - 1.0) ** 2
 
     rest = lambda x, p: (x[0] - 1.0) ** 2
     constr = {
-        "steps": AtPlaces(lambda z, p: z[1] - z[0], neighbours(n)),
+        "steps": ElementFunction(lambda z, p: z[1] - z[0], neighbours(n)),
         "sum": lambda x, p: np.sum(x),
     }
     given = {"constr_bounds": {"steps": (-0.3, 0.3), "sum": (None, 3.0)}, "args": (2.0,)}
@@ -224,8 +235,8 @@ def test_places_are_the_plain_function():
 
 def test_errors_name_the_argument():
     with pytest.raises(ValueError, match="index must be an array of integers"):
-        AtPlaces(lambda z: z[0], [0.5, 1.5])
-    with pytest.raises(ValueError, match="data 0 has 2 rows for 3 places"):
-        AtPlaces(lambda z, d: z[0], [[0], [1], [2]], [1.0, 2.0])
+        ElementFunction(lambda z: z[0], [0.5, 1.5])
+    with pytest.raises(ValueError, match="data 0 has 2 rows for 3 elements"):
+        ElementFunction(lambda z, d: z[0], [[0], [1], [2]], [1.0, 2.0])
     with pytest.raises(ValueError, match="obj: index goes from 0 to 5, but there are 3 unknowns"):
-        minimize(AtPlaces(lambda z: z[0] ** 2, [[0], [5]]), np.zeros(3))
+        minimize(ElementFunction(lambda z: z[0] ** 2, [[0], [5]]), np.zeros(3))

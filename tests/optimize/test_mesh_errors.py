@@ -61,7 +61,7 @@ def flown_errors(found, dynamics):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_against_an_integration_of_each_interval(method):
-    found = OSCILLATOR.solve(AT_REST, intervals=8, method=method)
+    found = OSCILLATOR.solve(AT_REST, intervals=8, scheme=method)
     assert found.success
     np.testing.assert_allclose(found.errors, flown_errors(found, van_der_pol), rtol=0.02)
     assert found.mesh_error == found.errors.max()
@@ -70,7 +70,7 @@ def test_against_an_integration_of_each_interval(method):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("intervals", [15, 30])
 def test_switches_of_a_control_within_an_interval(method, intervals):
-    found = SHORTEST.solve(START, intervals=intervals, method=method)
+    found = SHORTEST.solve(START, intervals=intervals, scheme=method)
     assert found.success
     t = np.linspace(0.0, min(found.tf, 2.0), 1001)
     exact = np.where(t < 1.0, t, 2.0 - t)
@@ -129,7 +129,7 @@ def test_intervals_too_stiff_for_small_steps_have_an_estimate():
         final=[None, 1.0],
         tf=3.0,
     )
-    found = stiff.solve({"x": np.array([1.0, 0.0]), "u": 0.0}, intervals=10, method="radau3")
+    found = stiff.solve({"x": np.array([1.0, 0.0]), "u": 0.0}, intervals=10, scheme="radau3")
     assert found.success
     assert np.all(np.isfinite(found.errors)) and found.mesh_error > 0.0
 

@@ -33,7 +33,7 @@ START = {"x": np.zeros(2), "u": 0.0, "tf": 1.5}
 @pytest.mark.long_cases("multiple*", "radau*", "trapez*")
 @pytest.mark.parametrize(("method", "tol"), list(zip(ALL, [2e-3, 1e-5, 1e-5, 1e-5])))
 def test_minimum_time_is_two_seconds(method, tol):
-    found = MINIMUM_TIME.solve(START, intervals=40, method=method)
+    found = MINIMUM_TIME.solve(START, intervals=40, scheme=method)
     assert found.success, found.message
     assert found.tf == pytest.approx(2.0, abs=tol)
     assert np.all(np.abs(found.u) < 1 + 1e-6)
@@ -43,7 +43,7 @@ def test_minimum_time_is_two_seconds(method, tol):
 @pytest.mark.parametrize("method", ["hermite-simpson", "radau3", "radau5"])
 def test_minimum_effort_is_exact_for_schemes_of_its_degree(method):
     # u = 6 - 12 t, x = 3 t^2 - 2 t^3, costates (-24, -12 + 24 t), cost 12.
-    found = MINIMUM_EFFORT.solve(START, intervals=5, method=method)
+    found = MINIMUM_EFFORT.solve(START, intervals=5, scheme=method)
     assert found.fun == pytest.approx(12.0, abs=1e-7)
     t = np.linspace(0, 1, 11)
     x, u = found.at(t)
@@ -61,7 +61,7 @@ def test_errors_fall_with_the_order_of_the_scheme():
     )
     for method, order in (("trapezoidal", 2), ("hermite-simpson", 4), ("radau2", 3)):
         off = [
-            abs(problem.solve({"x": 1.0, "u": 0.0}, intervals=n, method=method).fun - np.tanh(1.0))
+            abs(problem.solve({"x": 1.0, "u": 0.0}, intervals=n, scheme=method).fun - np.tanh(1.0))
             for n in (4, 8)
         ]
         assert np.log2(off[0] / off[1]) > order - 0.3, (method, off)
@@ -84,7 +84,7 @@ def test_brachistochrone():
         control_bounds=(0.0, np.pi / 2),
     )
     guess = {"x": lambda s: np.array([s, s, 5 * s]), "u": 0.8, "tf": 0.4}
-    found = problem.solve(guess, intervals=15, method="radau3")
+    found = problem.solve(guess, intervals=15, scheme="radau3")
     assert found.success
     assert found.tf == pytest.approx(np.sqrt(np.pi / g), abs=1e-6)
     # The Hamiltonian of a minimum-time problem is -1 all along. At the very ends of a Radau
@@ -105,7 +105,7 @@ def test_van_der_pol(bounded, cost):
         tf=5.0,
         boundary=(lambda t0, x0, tf, xf: xf[0] - xf[1] + 1.0) if bounded else None,
     )
-    found = problem.solve({"x": np.zeros(2), "u": 0.0}, intervals=15, method="radau3")
+    found = problem.solve({"x": np.zeros(2), "u": 0.0}, intervals=15, scheme="radau3")
     assert found.success
     assert found.fun == pytest.approx(cost, abs=5e-5)
 
@@ -140,7 +140,7 @@ def test_goddard_rocket_with_structs():
         "u": 100.0,
         "tf": 40.0,
     }
-    found = problem.solve(guess, intervals=60, method="hermite-simpson")
+    found = problem.solve(guess, intervals=60, scheme="hermite-simpson")
     assert found.success, found.message
     assert isinstance(found.x, Rocket)
     # Published: height 18550.872 ft, with the switching times as unknowns; on a mesh that does
@@ -183,7 +183,7 @@ def test_path_and_boundary_constraints_parameters_and_arguments():
     )
     guess = {"x": np.zeros(2), "u": 1.0, "p": 1.5}
     for method in ("trapezoidal", "radau2"):
-        found = problem.solve(guess, intervals=20, method=method, args=(0.1,))
+        found = problem.solve(guess, intervals=20, scheme=method, args=(0.1,))
         assert found.success, (method, found.message)
         assert found.p == pytest.approx(1.0, abs=1e-6)
         x, _ = found.at(found.t)
@@ -273,8 +273,8 @@ def test_errors_name_the_argument():
         problem.solve({"x": np.zeros(2), "u": 0.0})
     with pytest.raises(ValueError, match="dict with 'x' and 'u'"):
         problem.solve({"x": np.zeros(2)})
-    with pytest.raises(ValueError, match="method='euler' is not one of"):
-        problem.solve(START, method="euler")
+    with pytest.raises(ValueError, match="scheme='euler' is not one of"):
+        problem.solve(START, scheme="euler")
     with pytest.raises(ValueError, match="must rise from 0 to 1"):
         problem.solve(START, intervals=np.array([0.0, 0.6, 0.5, 1.0]))
     with pytest.raises(ValueError, match="dynamics returns 1 numbers for a state of 2"):
@@ -290,7 +290,7 @@ def test_trajectories_without_a_solution_say_so(ends, monkeypatch):
     """Too far for the time, or a cost without a lower end: proven, without IPOPT, at once."""
     from archimedes.optimize.solvers import ipopt
 
-    monkeypatch.setattr(ipopt, "solve", lambda task: (_ for _ in ()).throw(ImportError("none")))
+    monkeypatch.setattr(ipopt, "solve", lambda *_: (_ for _ in ()).throw(ImportError("none")))
     far = "final" in ends
     more = {"control_bounds": (-1.0, 1.0), "running_cost": lambda t, x, u: u**2} if far else {}
     problem = OptimalControl(

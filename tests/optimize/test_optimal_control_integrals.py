@@ -29,7 +29,7 @@ def test_the_largest_area_under_a_rope_is_a_circle(method):
     radius = 0.5 / np.sin(angle)
     length = 2 * angle * radius
     area = radius**2 * (angle - np.sin(angle) * np.cos(angle))
-    found = hanging({"length": (None, length)}).solve(ROPE, intervals=20, method=method)
+    found = hanging({"length": (None, length)}).solve(ROPE, intervals=20, scheme=method)
     assert found.success, found.message
     assert -found.fun == pytest.approx(area, abs=1e-6)
     assert found.integrals["length"] == pytest.approx(length, abs=1e-7)

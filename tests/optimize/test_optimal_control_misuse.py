@@ -75,7 +75,7 @@ def test_a_wrong_problem(name):
         ({"intervals": None}, "intervals = None must be a whole number"),
         ({"intervals": 2.5}, "intervals = 2.5 must be a whole number"),
         ({"intervals": [0.0, np.nan, 1.0]}, "a mesh must rise"),
-        ({"solver": "sqp"}, r"solver='sqp' is not one of \('ipm', 'ipopt'"),
+        ({"method": "sqp"}, r"method='sqp' is not one of \('ipm', 'ipopt'"),
         ({"options": {"max_iter": 3}}, "takes no option 'max_iter'"),
         ({"mesh_tol": np.nan}, "mesh_tol = nan must be positive"),
         ({"guess": None}, "guess must be a dict"),
@@ -120,7 +120,7 @@ def test_arguments_without_a_tuple():
 @pytest.mark.parametrize("method", ["hermite-simpson", "radau3", "trapezoidal"])
 def test_one_interval(method):
     # A parabola has to do: with controls at three points the cubic is exact.
-    found = problem(final=[0.5, 1.0]).solve(GUESS, intervals=1, method=method)
+    found = problem(final=[0.5, 1.0]).solve(GUESS, intervals=1, scheme=method)
     assert found.success
     assert found.fun == pytest.approx(1.0)
 
@@ -187,8 +187,8 @@ def test_wrong_phases():
         Phases(up, on).solve(GUESS)
     with pytest.raises(ValueError, match=r"links\[0\] returns no numbers"):
         Phases(up, on, links=[lambda tf, xf, t0, x0: None]).solve([GUESS, GUESS], intervals=3)
-    with pytest.raises(ValueError, match="solver='sqp' is not one of"):
-        Phases(up, on).solve([GUESS, GUESS], intervals=3, solver="sqp")
+    with pytest.raises(ValueError, match="method='sqp' is not one of"):
+        Phases(up, on).solve([GUESS, GUESS], intervals=3, method="sqp")
     found = Phases(up, on).solve([GUESS, GUESS], intervals=3)
     again = Phases(up, on).solve(found, intervals=3)
     assert again.fun == pytest.approx(found.fun) == pytest.approx(12.0)

@@ -8,10 +8,10 @@ import pytest
 from archimedes.optimize import Status, minimize, nlp_solver
 from archimedes.optimize.problems.optimality import check_optimality
 from archimedes.optimize.problems.tasks import Settings
-from archimedes.optimize.solvers.scipy_methods import METHODS as SCIPY
+from archimedes.optimize.solvers.solver_table import SOLVERS
 from tests.long_parameters import long_but
 
-METHODS = ("ipopt", "ipm", "sqp", *(method.name for method in SCIPY.values()))
+METHODS = tuple(solver.name for solver in SOLVERS.values())
 QUICK = ("ipopt", "ipm", "sqp", "SLSQP", "BFGS", "Nelder-Mead")
 EVERY = long_but(QUICK, METHODS)
 
@@ -40,9 +40,9 @@ STATIONARY = {
 
 def takes(method, more):
     """Return whether a method takes what is asked for."""
-    able = SCIPY.get(method.lower())
+    able = SOLVERS[method.lower()]
     bounds, rows = more.get("bounds") is not None, more.get("constr") is not None
-    return able is None or ((able.bounds or not bounds) and (able.constraints or not rows))
+    return (able.bounds or not bounds) and (able.constraints or not rows)
 
 
 def pairs(cases):
@@ -89,7 +89,7 @@ def checked(obj, x0, x, lam, bounds=(-np.inf, np.inf)):
     solver, start = nlp_solver(obj), np.array(x0)
     limits = [np.full(start.size, bound) for bound in bounds]
     edges = (*limits, np.zeros(0), np.zeros(0))
-    task = solver._vector_task(solver.program(start, ()), start, (), edges, Settings(), None)
+    task = solver._task(solver.program(start, ()), start, (), edges, Settings(), None)
     return check_optimality(task, np.array(x), np.zeros(0), np.array(lam))
 
 

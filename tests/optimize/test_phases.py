@@ -23,7 +23,7 @@ def test_through_a_point_on_a_spline(solver):
     # The least effort through points at given times is a cubic spline, clamped at both ends.
     first = OptimalControl(pushed, initial=[0.0, 0.0], final=[0.8, None], tf=0.4, **EFFORT)
     second = OptimalControl(pushed, final=[1.0, 0.0], t0=0.4, tf=1.0, **EFFORT)
-    found = Phases(first, second).solve([STILL] * 2, intervals=[5, 7], solver=solver)
+    found = Phases(first, second).solve([STILL] * 2, intervals=[5, 7], method=solver)
     assert found.success, found.message
     spline = CubicSpline([0.0, 0.4, 1.0], [0.0, 0.8, 1.0], bc_type="clamped")
     for part in found.phases:
@@ -126,7 +126,7 @@ def test_goddard_reaches_the_published_height():
             "tf": 42.0,
         },
     ]
-    found = Phases(boost, arc_phase, coast).solve(guesses, intervals=10, method="radau4")
+    found = Phases(boost, arc_phase, coast).solve(guesses, intervals=10, scheme="radau4")
     assert found.success, found.message
     assert -1e4 * found.fun == pytest.approx(18550.872, abs=5e-3)
     assert found[0].tf == pytest.approx(13.751270, abs=1e-3)

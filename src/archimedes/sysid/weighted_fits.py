@@ -21,7 +21,7 @@ from archimedes.checks import is_traced
 from archimedes.control.operation.named_numbers import named_numbers
 from archimedes.function import compile, jac
 from archimedes.optimize import least_squares
-from archimedes.optimize.problems.unknowns import limits
+from archimedes.optimize.problems.unknowns import read_limits
 from archimedes.sysid.fit_results import Fit
 from archimedes.sysid.timeseries import Timeseries
 
@@ -203,7 +203,7 @@ class Unknowns:
     def __post_init__(self) -> None:
         self.p, self.x = named_numbers(self.p_guess, "p"), named_numbers(self.x0, "x0")
         self.n, self.nx = len(self.p.names), len(self.x.names)
-        low, high = limits(self.bounds, self.p_guess, "bounds")
+        low, high = read_limits(self.bounds, self.p_guess, "bounds")
         away = np.flatnonzero((self.p.vector < low) | (self.p.vector > high))
         if away.size:
             k = int(away[0])

@@ -22,7 +22,7 @@ from archimedes.function.identity.store import Current
 from archimedes.optimize import OptimalControl, solve_qp
 from archimedes.optimize.optimal_control.equations import Equations, Guess
 from archimedes.optimize.optimal_control.schemes import scheme_of
-from archimedes.optimize.problems.unknowns import limits, vector_like
+from archimedes.optimize.problems.unknowns import as_vector, read_limits
 from archimedes.optimize.small.linear_algebra import UNROLLED, pivots
 from archimedes.tree import field, struct
 
@@ -270,7 +270,7 @@ class _Iteration:
         return new, U + np.reshape(step, (N, nu)), found.status, change
 
     def control_limits(self, U: Any) -> tuple[Any, Any]:
-        edges = limits(self.mpc.problem.control_bounds, self.mpc.u, "control_bounds")
+        edges = read_limits(self.mpc.problem.control_bounds, self.mpc.u, "control_bounds")
         low, high = (np.reshape(edge - U, (-1,)) for edge in edges)
         return low, high
 
@@ -280,7 +280,7 @@ class _Iteration:
         values, slopes, Ms, shifts = along
         end, end_slope, G, g = ends
         parts: list[tuple[Any, Any, Any, Any]] = []  # rows, what they are now, limits
-        edges = limits(problem.state_bounds, self.mpc.x, "state_bounds")
+        edges = read_limits(problem.state_bounds, self.mpc.x, "state_bounds")
         kept = np.flatnonzero(np.isfinite(edges[0]) | np.isfinite(edges[1]))
         if kept.size:
             inner = (Ms[1:, kept], X[1:-1, kept] + shifts[1:, kept])
@@ -297,7 +297,7 @@ class _Iteration:
             boundary = self.boundary_limits(end.shape[0] - 1 - path[0].size)
             both = [np.concatenate(pair) for pair in zip(path, boundary)]
             parts.append((J @ G, end[1:] + J @ g, *both))
-        final = vector_like(problem.final, self.mpc.x, np.inf, "final")
+        final = as_vector(problem.final, self.mpc.x, np.inf, "final")
         held = np.flatnonzero(np.isfinite(final))
         if held.size:
             parts.append((G[held], X[-1, held] + g[held], final[held], final[held]))
@@ -311,14 +311,14 @@ class _Iteration:
         if problem.path is None:
             return np.zeros(0), np.zeros(0)
         like = problem.path(0.0, self.mpc.x, self.mpc.u, *self.args)
-        return limits(problem.path_bounds, _zeros(like), "path_bounds", (0.0, 0.0))
+        return read_limits(problem.path_bounds, _zeros(like), "path_bounds", (0.0, 0.0))
 
     def boundary_limits(self, size: int) -> tuple[Any, Any]:
         problem = self.mpc.problem
         if problem.boundary is None:
             return np.zeros(0), np.zeros(0)
         like = problem.boundary(0.0, self.mpc.x, self.length, self.mpc.x, *self.args)
-        return limits(problem.boundary_bounds, _zeros(like), "boundary_bounds", (0.0, 0.0))
+        return read_limits(problem.boundary_bounds, _zeros(like), "boundary_bounds", (0.0, 0.0))
 
 
 def _zeros(like: Any) -> Any:

@@ -31,7 +31,7 @@ from archimedes.function.prepared_functions import prepared_function
 from archimedes.function.reproducible import matmul, norm, solve_least_squares
 from archimedes.optimize.fits.losses import LOSSES, Loss, scaled
 from archimedes.optimize.fits.results import LMResult, LMStatus
-from archimedes.optimize.problems.unknowns import limits, name_of
+from archimedes.optimize.problems.unknowns import name_number, read_limits
 
 __all__ = ["lm_solve"]
 
@@ -175,12 +175,12 @@ def _limits(bounds: Any, x0: Any, start: np.ndarray) -> tuple[np.ndarray, np.nda
     bad = np.flatnonzero(~np.isfinite(start))
     if bad.size:
         k = int(bad[0])
-        raise ValueError(f"{name_of(x0, k, 'x0')} is {start[k]}: a start must be finite")
-    lower, upper = limits(bounds, x0, "bounds")
+        raise ValueError(f"{name_number(x0, k, 'x0')} is {start[k]}: a start must be finite")
+    lower, upper = read_limits(bounds, x0, "bounds")
     if not np.all((lower <= start) & (start <= upper)):
         k = int(np.argmin((lower <= start) & (start <= upper)))
         raise ValueError(
-            f"x0 is outside its bounds: {name_of(x0, k, 'x0')} is {start[k]:.6g}, not in "
+            f"x0 is outside its bounds: {name_number(x0, k, 'x0')} is {start[k]:.6g}, not in "
             f"[{lower[k]:.6g}, {upper[k]:.6g}]"
         )
     return lower, upper

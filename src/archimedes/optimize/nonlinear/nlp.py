@@ -1,12 +1,9 @@
-"""The small solver as a task wants it, and results as users see them.
-
-``minimize`` and ``nlp_solver``: nonlinear programs over trees of unknowns.
-"""
+"""``minimize`` and ``nlp_solver``: nonlinear programs over trees of unknowns."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,85 +11,28 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.function import ConvergenceError
-from archimedes.function.identity.store import Current, form_of, prepared
+from archimedes.function.identity.store import form_of, prepared
 from archimedes.function.implicit_functions import Fixed
 from archimedes.function.region_bodies import any_traced
 from archimedes.function.signatures import Signature
 from archimedes.optimize.nonlinear.program import (
-    AtPlaces,
+    Constraints,
+    ElementFunction,
     Program,
-    check_objective,
-    constraint_limits,
-    named_constraints,
-    residuals_by_name,
+    measure_residuals,
 )
 from archimedes.optimize.problems.evaluation import Evaluator
-from archimedes.optimize.problems.results import Iteration, Multipliers, OptimizeResult, Status
-from archimedes.optimize.problems.sensitivity import recorded_solution
-from archimedes.optimize.problems.tasks import Answer, Monitor, Settings, Task, violation
-from archimedes.optimize.problems.unknowns import as_unknowns, limits, vector_like
-from archimedes.optimize.solvers.solve_task import check_method, solve_task
+from archimedes.optimize.problems.results import Iteration, Multipliers, OptimizeResult
+from archimedes.optimize.problems.sensitivity import record_solution
+from archimedes.optimize.problems.tasks import Answer, Limits, Monitor, Settings, Task
+from archimedes.optimize.problems.unknowns import as_unknowns, as_vector, read_limits
+from archimedes.optimize.solvers.solve_task import solve_task
+from archimedes.optimize.solvers.solver_table import find_solver
+from archimedes.typing import Array, Tree
 
-__all__ = ["Edges", "NlpSolver", "minimize", "nlp_solver", "result_of", "sqp_runner"]
+__all__ = ["NlpSolver", "minimize", "nlp_solver"]
 
-#: Iterations of method="sqp" unless the options say otherwise.
-SQP_ITERATIONS = 200
-
-#: Lower and upper limits of the unknowns, then of the constraints.
-Edges = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-
-
-def sqp_runner(
-    program: Program, args: tuple[Any, ...], settings: Settings, monitor: Monitor, told: bool
-) -> Callable[..., Any]:
-    """Return the solver: one native kernel, or one per iteration where somebody looks on."""
-    count = settings.maxiter or SQP_ITERATIONS
-    if not told and settings.maxtime is None:
-        kernel = program.sqp_kernel(settings.tol, count)
-        return lambda x0, edges: kernel(x0, edges, *args)
-    first, step, last = program.sqp_steps(settings.tol)
-
-    def run(x0: np.ndarray, edges: Edges) -> Any:
-        state = first(x0, edges)
-        while state.status == Status.ITERATION_LIMIT and state.steps < count:
-            values = program.func(state.x, *args)
-            off = max(violation(values[1:], *edges[2:]), violation(state.x, *edges[:2]))
-            if not monitor.after(int(state.steps), state.x, float(values[0]), off):
-                break
-            state = step(state, edges, *args)
-        return last(lambda x: program.func(x, *args), state, edges)
-
-    return run
-
-
-def result_of(
-    program: Program, task: Task, answer: Answer, method: str, seconds: float
-) -> OptimizeResult:
-    """Return an answer in the user's terms."""
-    f, g = task.evaluator.values(answer.x)
-    values = tree.ravel(program.values_like)[1] if program.names else None
-    counts = task.evaluator.counts
-    return OptimizeResult(
-        x=program.unravel(answer.x),
-        fun=f,
-        status=answer.status,
-        multipliers=Multipliers(
-            None if values is None else values(answer.lam_g), program.unravel(answer.lam_x)
-        ),
-        iterations=answer.iterations,
-        constr=None if values is None else values(g),
-        residuals=residuals_by_name(g, task.low, task.high, program.values_like),
-        violation=task.violation(answer.x, g),
-        evaluations={name: count.calls for name, count in counts.items()},
-        times={**{name: count.seconds for name, count in counts.items()}, "solve": seconds},
-        solver=method,
-        details=answer.details,
-    )
-
-
-def _first_function(parts: Any) -> Any:
-    """Return what names the arguments: of places, the function of one of them."""
-    return parts[0].func if isinstance(parts[0], AtPlaces) else parts[0]
+Callback = Callable[[Iteration], Any]
 
 
 class NlpSolver:
@@ -101,8 +41,8 @@ class NlpSolver:
     Parameters
     ----------
     obj : callable or list
-        Objective ``obj(x, *args)``. A list of functions is added up; a function of many places is
-        an :class:`AtPlaces`.
+        Objective ``obj(x, *args)``. A list of functions is added up; a function of many elements is
+        an :class:`ElementFunction`.
     constr : callable, dict or list, optional
         Constraint ``constr(x, *args)``, which returns any tree of values, or several of them by
         name. None by default.
@@ -125,32 +65,41 @@ class NlpSolver:
 
     def __init__(
         self,
-        obj: Callable[..., Any],
+        obj: Callable[..., Any] | Sequence[Callable[..., Any]],
         constr: Any = None,
-        static_argnames: Any = None,
+        static_argnames: str | Sequence[str] | None = None,
         method: str = "ipm",
         options: Mapping[str, Any] | None = None,
         name: str | None = None,
     ) -> None:
-        check_method(method)
+        find_solver(method)
         self.obj = tuple(obj) if isinstance(obj, (list, tuple)) else (obj,)
-        self.constr = constr
-        self.names, self._constraints = named_constraints(constr)
-        self.name = str(name or getattr(check_objective(self.obj), "__name__", "nlp"))
+        self.constr, self._constraints = constr, Constraints.read(constr)
+        if not self.obj or not all(map(callable, self.obj)):
+            bad = [type(term).__name__ for term in self.obj if not callable(term)]
+            raise TypeError(
+                f"obj must be a function (or a list of functions to add), got "
+                f"{bad[0] if bad else 'an empty list'}: write minimize(f, x0), not "
+                "minimize(f(x0), x0)"
+            )
+        first = self.obj[0]
+        self.name = str(name or getattr(first, "__name__", "nlp"))
         self.method, self.options = method, dict(options or {})
-        self.signature = Signature(_first_function(self.obj), None, static_argnames)
+        # The arguments are named as those of the first function are.
+        function = first.func if isinstance(first, ElementFunction) else first
+        self.signature = Signature(function, None, static_argnames)
 
     def __repr__(self) -> str:
         return f"<nlp_solver {self.name}, method {self.method!r}>"
 
-    def __call__(self, x0: Any, *args: Any, bounds: Any = None, constr_bounds: Any = None) -> Any:
-        """Return the unknowns at the solution; no solution raises ConvergenceError.
+    def __call__(self, x0: Tree, *args: Any, bounds: Any = None, constr_bounds: Any = None) -> Any:
+        """Return the unknowns at the solution. If there is none, raise ConvergenceError.
 
         In recorded code the solver is called when the code runs; the result has derivatives in
         the arguments and limits, and is nan where there is no solution.
         """
-        if any_traced((x0, args, bounds, constr_bounds)):
-            return self._recorded(x0, args, bounds, constr_bounds)
+        if any_traced(x0, args, bounds, constr_bounds):
+            return self._record(x0, args, bounds, constr_bounds)
         result = self.solve(x0, *args, bounds=bounds, constr_bounds=constr_bounds)
         if not result.success:
             raise ConvergenceError(f"{self.name}: {result.message}")
@@ -158,12 +107,12 @@ class NlpSolver:
 
     def solve(
         self,
-        x0: Any,
+        x0: Tree,
         *args: Any,
         bounds: Any = None,
         constr_bounds: Any = None,
         multipliers: Multipliers | None = None,
-        callback: Callable[[Iteration], Any] | None = None,
+        callback: Callback | None = None,
     ) -> OptimizeResult:
         """Solve, and return an :class:`OptimizeResult`, whatever its status.
 
@@ -186,75 +135,87 @@ class NlpSolver:
             True.
         """
         began = time.perf_counter()
-        if any_traced((x0, args, bounds, constr_bounds)):
+        if any_traced(x0, args, bounds, constr_bounds):
             raise TraceError(
                 "minimize and solve return a result with text and times, which cannot be part of a "
                 "recorded function: make a solver outside, solver = arc.nlp_solver(f), and call "
                 "solver(x0, *args) inside"
             )
         settings = Settings.of(self.options, self.method)
-        unknowns = as_unknowns(x0)
-        given = self._fix(args)
-        program = self.program(unknowns, given)
-        task = self._task(program, unknowns, given, bounds, constr_bounds, settings, callback)
+        unknowns, args = as_unknowns(x0), self._fix(args)
+        program = self.program(unknowns, args)
+        limits = self._limits(program, unknowns, bounds, constr_bounds)
+        start = tree.ravel(unknowns)[0] * 1.0
+        task = self._task(program, start, args, limits, settings, callback)
         if multipliers is not None:
-            task.lam_g = vector_like(
-                multipliers.constr, program.values_like, 0.0, "multipliers.constr"
-            )
-            task.lam_x = vector_like(multipliers.bounds, unknowns, 0.0, "multipliers.bounds")
-        answer = solve_task(task, self.method)
-        return result_of(program, task, answer, self.method, time.perf_counter() - began)
+            like = program.values_like
+            task.lam_g = as_vector(multipliers.constr, like, 0.0, "multipliers.constr")
+            task.lam_x = as_vector(multipliers.bounds, unknowns, 0.0, "multipliers.bounds")
+        answer = solve_task(task, find_solver(self.method))
+        return self._result(program, task, answer, time.perf_counter() - began)
 
-    def _recorded(self, x0: Any, args: tuple[Any, ...], bounds: Any, constr_bounds: Any) -> Any:
+    def _result(
+        self, program: Program, task: Task, answer: Answer, seconds: float
+    ) -> OptimizeResult:
+        """Return an answer in the user's terms."""
+        f, g = task.evaluator.values(answer.x)
+        like = tree.ravel(program.values_like)[1] if program.constraints.names else lambda _: None
+        counts = task.evaluator.counts
+        return OptimizeResult(
+            x=program.unravel(answer.x),
+            fun=f,
+            status=answer.status,
+            multipliers=Multipliers(like(answer.lam_g), program.unravel(answer.lam_x)),
+            iterations=answer.iterations,
+            constr=like(g),
+            residuals=measure_residuals(g, task.low, task.high, program.values_like),
+            violation=task.violation(answer.x, g),
+            evaluations={name: count.calls for name, count in counts.items()},
+            times={**{name: count.seconds for name, count in counts.items()}, "solve": seconds},
+            solver=self.method,
+            details=answer.details,
+        )
+
+    def _record(self, x0: Tree, args: tuple[Any, ...], bounds: Any, constr_bounds: Any) -> Any:
+        """Return the unknowns at the solution, in recorded code."""
         start, unravel = tree.ravel(tree.map(lambda leaf: leaf * 1.0, x0))
-        given = self._fix(args)
-        leaves, treedef = tree.flatten(given)
-        moving = [k for k, leaf in enumerate(leaves) if is_number(leaf)]
-        unknowns = tree.map(like, x0)
-        program = self.program(unknowns, treedef.unflatten([like(leaf) for leaf in leaves]))
-        lower, upper = limits(bounds, unknowns, "bounds")
-        low = high = np.zeros(0)
-        if self.names:
-            low, high = constraint_limits(constr_bounds, program.values_like, self.constr)
+        leaves, treedef = tree.flatten(self._fix(args))
+        traced = [k for k, leaf in enumerate(leaves) if _is_number(leaf)]
+        unknowns = tree.map(_zeros_like, x0)
+        program = self.program(unknowns, treedef.unflatten(list(map(_zeros_like, leaves))))
+        settings, solver = Settings.of(self.options, self.method), find_solver(self.method)
 
-        def together(p: list[Any]) -> Any:
-            whole = list(leaves)
-            for k, value in zip(moving, p):
-                whole[k] = value
-            return treedef.unflatten(whole)
+        def join(p: list[Any]) -> Any:
+            every = dict(enumerate(leaves)) | dict(zip(traced, p))
+            return treedef.unflatten(list(every.values()))
 
-        settings = Settings.of(self.options, self.method)
-
-        def run(x0: Any, p: list[Any], edges: Edges) -> Any:
-            args = together(p)
-            if self.method == "sqp":
-                kernel = program.sqp_kernel(settings.tol, settings.maxiter or SQP_ITERATIONS)
-                found = kernel(x0, edges, *args)
-                parts = (found.x, found.lam_g, found.lam_x)
-                return tree.map(lambda v: np.where(found.status < 10, v, np.nan), parts)
-            task = self._vector_task(program, x0, args, edges, settings, None)
-            answer = solve_task(task, self.method)
+        def run(x0: Array, p: list[Any], limits: Limits) -> Any:
+            if solver.record is not None:
+                solution = solver.record(program, settings)(x0, limits, *join(p))
+                parts = (solution.x, solution.lam_g, solution.lam_x)
+                return tree.map(lambda v: np.where(solution.status < 10, v, np.nan), parts)
+            task = self._task(program, x0, join(p), limits, settings, None)
+            answer = solve_task(task, solver)
             parts = (answer.x, answer.lam_g, answer.lam_x)
             return parts if answer.status.success else tree.map(lambda v: v * np.nan, parts)
 
-        func = program.func
-        x = recorded_solution(
+        x = record_solution(
             run,
-            lambda x, p: func(x, *together(p)),
+            lambda x, p: program.func(x, *join(p)),
             start,
-            [leaves[k] for k in moving],
-            (lower, upper, low, high),
-            host=self.method != "sqp",
+            [leaves[k] for k in traced],
+            self._limits(program, unknowns, bounds, constr_bounds),
+            host=solver.record is None,
         )
         return unravel(x)
 
     def _fix(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        names = self.signature.positional[1:]
-        static = [name in self.signature.static for name in names[: len(args)]]
-        static += [False] * (len(args) - len(static))
-        return tuple(Fixed(a) if fix else a for a, fix in zip(args, static))
+        """Wrap the static arguments, so that they are part of the compiled program."""
+        names = [*self.signature.positional[1:], *([None] * len(args))]
+        static = self.signature.static
+        return tuple(Fixed(a) if name in static else a for a, name in zip(args, names))
 
-    def program(self, unknowns: Any, args: tuple[Any, ...]) -> Program:
+    def program(self, unknowns: Tree, args: tuple[Any, ...]) -> Program:
         """Return the problem for unknowns and arguments of this structure.
 
         Parameters
@@ -264,72 +225,49 @@ class NlpSolver:
         args : tuple
             Further arguments of the functions.
         """
-
-        def make(current: Current) -> Program:
-            return Program(current, len(self.obj), self.names, unknowns, args, self.name)
-
-        settings = (len(self.obj), self.names, self.name, form_of(unknowns), form_of(args))
-        functions = (*self.obj, *self._constraints)
+        constraints = self._constraints
+        settings = (len(self.obj), constraints.names, self.name, form_of(unknowns), form_of(args))
         return prepared(
-            "nonlinear program", functions, settings, make, again=Program.compile_at_once
+            "nonlinear program",
+            (*self.obj, *constraints.functions),
+            settings,
+            lambda current: Program(current, constraints, unknowns, args, self.name),
+            again=Program.compile_at_once,
+        )
+
+    def _limits(self, program: Program, unknowns: Tree, bounds: Any, constr_bounds: Any) -> Limits:
+        return (
+            *read_limits(bounds, unknowns, "bounds"),
+            *self._constraints.limits(constr_bounds, program.values_like),
         )
 
     def _task(
         self,
         program: Program,
-        unknowns: Any,
-        args: tuple[Any, ...],
-        bounds: Any,
-        constr_bounds: Any,
-        settings: Settings,
-        callback: Any,
-    ) -> Task:
-        lower, upper = limits(bounds, unknowns, "bounds")
-        if not self.names:
-            if constr_bounds is not None:
-                raise ValueError("constr_bounds are given, but there is no constr they are for")
-            low = high = np.zeros(0)
-        else:
-            low, high = constraint_limits(constr_bounds, program.values_like, self.constr)
-        start = tree.ravel(unknowns)[0] * 1.0
-        edges = (lower, upper, low, high)
-        return self._vector_task(program, start, args, edges, settings, callback)
-
-    def _vector_task(
-        self,
-        program: Program,
         start: np.ndarray,
         args: tuple[Any, ...],
-        edges: Edges,
+        limits: Limits,
         settings: Settings,
-        callback: Any,
+        callback: Callback | None,
     ) -> Task:
         evaluator = Evaluator(program.blocks, program.structure, args)
         monitor = Monitor(callback, program.unravel, settings.maxtime, settings.tol)
-        start = np.clip(start, edges[0], edges[1])
-        task = Task(evaluator, start, *edges, settings, monitor)
-        if self.method == "sqp":
-            if settings.more:
-                raise ValueError(
-                    "method='sqp' takes no options but 'tol', 'maxiter' and 'maxtime', got "
-                    f"{sorted(settings.more)}"
-                )
-            task.kernel = sqp_runner(program, args, settings, monitor, callback is not None)
-        return task
+        start = np.clip(start, limits[0], limits[1])
+        return Task(evaluator, start, *limits, settings, monitor, program=program)
 
     def __content__(self) -> tuple[Any, ...]:
         static = tuple(self.signature.static)
         return (self.obj, self.constr, self.method, self.options, static)
 
 
-def is_number(leaf: Any) -> bool:
-    """Whether a leaf is traced in recorded code."""
+def _is_number(leaf: object) -> bool:
+    """Return whether a leaf is traced in recorded code."""
     return isinstance(leaf, (int, float, np.ndarray, np.generic)) and not isinstance(leaf, bool)
 
 
-def like(leaf: Any) -> Any:
+def _zeros_like(leaf: Any) -> Any:
     """Return zeros of the shape and dtype of a leaf, which may be traced; others as they are."""
-    if not is_number(leaf):
+    if not _is_number(leaf):
         return leaf
     if isinstance(leaf, (np.ndarray, np.generic)):
         return np.zeros(leaf.shape, leaf.dtype)[()]
@@ -337,9 +275,9 @@ def like(leaf: Any) -> Any:
 
 
 def nlp_solver(
-    obj: Callable[..., Any],
+    obj: Callable[..., Any] | Sequence[Callable[..., Any]],
     constr: Any = None,
-    static_argnames: Any = None,
+    static_argnames: str | Sequence[str] | None = None,
     *,
     method: str = "ipm",
     options: Mapping[str, Any] | None = None,
@@ -355,8 +293,8 @@ def nlp_solver(
     Parameters
     ----------
     obj : callable or list
-        Objective ``obj(x, *args)``. A list of functions is added up; a function of many places is
-        an :class:`AtPlaces`.
+        Objective ``obj(x, *args)``. A list of functions is added up; a function of many elements is
+        an :class:`ElementFunction`.
     constr : callable, dict or list, optional
         Constraint ``constr(x, *args)``, which returns any tree of values, or several of them by
         name. None by default.
@@ -385,10 +323,10 @@ def nlp_solver(
 
 
 def minimize(
-    obj: Callable[..., Any],
-    x0: Any,
+    obj: Callable[..., Any] | Sequence[Callable[..., Any]],
+    x0: Tree,
     args: Any = (),
-    static_argnames: Any = None,
+    static_argnames: str | Sequence[str] | None = None,
     constr: Any = None,
     bounds: Any = None,
     constr_bounds: Any = None,
@@ -396,7 +334,7 @@ def minimize(
     options: Mapping[str, Any] | None = None,
     *,
     multipliers: Multipliers | None = None,
-    callback: Callable[[Iteration], Any] | None = None,
+    callback: Callback | None = None,
 ) -> OptimizeResult:
     """Minimize ``obj(x, *args)`` over x, any tree of numbers, with bounds and constraints.
 
@@ -406,8 +344,8 @@ def minimize(
     Parameters
     ----------
     obj : callable or list
-        Objective ``obj(x, *args)``. A list of functions is added up; a function of many places is
-        an :class:`AtPlaces`.
+        Objective ``obj(x, *args)``. A list of functions is added up; a function of many elements is
+        an :class:`ElementFunction`.
     x0 : float, array or tree
         Starting point.
     args : tuple, optional
@@ -446,12 +384,6 @@ def minimize(
     (True, {'a': -1.0, 'b': -1.0})
     """
     solver = NlpSolver(obj, constr, static_argnames, method, options)
-    given = args if isinstance(args, tuple) else (args,)
-    return solver.solve(
-        x0,
-        *given,
-        bounds=bounds,
-        constr_bounds=constr_bounds,
-        multipliers=multipliers,
-        callback=callback,
-    )
+    limits = {"bounds": bounds, "constr_bounds": constr_bounds}
+    args = args if isinstance(args, tuple) else (args,)
+    return solver.solve(x0, *args, **limits, multipliers=multipliers, callback=callback)

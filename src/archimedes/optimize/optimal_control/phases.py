@@ -13,14 +13,14 @@ import numpy as np
 from archimedes import tree
 from archimedes.function import Compiled
 from archimedes.optimize.optimal_control.equations import Guess
-from archimedes.optimize.optimal_control.problem import OptimalControl, mesh_of
+from archimedes.optimize.optimal_control.problem import OptimalControl, mesh_of, trajectory_solver
 from archimedes.optimize.optimal_control.solution import Answered, ControlSolution
 from archimedes.optimize.optimal_control.transcription import Layout, Transcription
 from archimedes.optimize.problems.blocks import Block
 from archimedes.optimize.problems.evaluation import Evaluator, Structure
 from archimedes.optimize.problems.tasks import Answer, Monitor, Settings, Task
-from archimedes.optimize.problems.unknowns import limits, numbers_of
-from archimedes.optimize.solvers.solve_task import CHAINED, check_method, solve_task
+from archimedes.optimize.problems.unknowns import find_number_shapes, read_limits
+from archimedes.optimize.solvers.solve_task import solve_task
 
 __all__ = ["Phases", "PhasesSolution"]
 
@@ -100,11 +100,11 @@ class Phases:
         guesses: Any,
         *,
         intervals: Any = 30,
-        method: str | Sequence[str] = "hermite-simpson",
+        scheme: str | Sequence[str] = "hermite-simpson",
+        method: str = "ipm",
         args: Any = (),
         options: Mapping[str, Any] | None = None,
         callback: Callable[..., Any] | None = None,
-        solver: str = "ipm",
     ) -> PhasesSolution:
         """Solve all phases together.
 
@@ -114,23 +114,23 @@ class Phases:
             A guess for each phase, or an earlier solution.
         intervals : int, array or list, optional
             Number of intervals, or a mesh, for all phases or for each.
-        method : str or list of str, optional
-            Method for all phases, or for each.
+        scheme : str or list of str, optional
+            Scheme for all phases, or for each.
+        method : str, optional
+            The solver, as in :meth:`OptimalControl.solve`.
         args : tuple, optional
             Further arguments of the functions.
         options : mapping, optional
             Options of :func:`minimize`.
         callback : callable, optional
             Function that is called after each iteration.
-        solver : {"ipm", "ipopt"}, optional
-            The interior-point method of this package, or IPOPT, an extra.
         """
         began = time.perf_counter()
-        check_method(solver, "solver", CHAINED)
-        settings = Settings.of(options, solver)
+        solver = trajectory_solver(method)
+        settings = Settings.of(options, solver.name)
         monitor = Monitor(callback, lambda x: x, settings.maxtime, settings.tol)
         args = args if isinstance(args, tuple) else (args,)
-        parts = self._parts(guesses, intervals, method, args, settings, monitor)
+        parts = self._parts(guesses, intervals, scheme, args, settings, monitor)
         task = self._joined(parts, args, settings, monitor)
         answer = solve_task(task, solver)
         seconds = time.perf_counter() - began
@@ -139,7 +139,7 @@ class Phases:
         )
 
     def _parts(
-        self, guesses: Any, intervals: Any, method: Any, args: Any, settings: Any, monitor: Any
+        self, guesses: Any, intervals: Any, scheme: Any, args: Any, settings: Any, monitor: Any
     ) -> list[_Part]:
         count = len(self.phases)
         guesses = guesses.phases if isinstance(guesses, PhasesSolution) else guesses
@@ -151,13 +151,13 @@ class Phases:
         if len(guesses) != count:
             raise ValueError(f"guesses has {len(guesses)} entries for {count} phases")
         meshes = intervals if isinstance(intervals, (list, tuple)) else [intervals] * count
-        methods = [method] * count if isinstance(method, str) else method
-        for name, given in (("intervals", meshes), ("method", methods)):
+        schemes = [scheme] * count if isinstance(scheme, str) else scheme
+        for name, given in (("intervals", meshes), ("scheme", schemes)):
             if len(given) != count:
                 raise ValueError(f"{name} has {len(given)} entries for {count} phases")
         parts: list[_Part] = []
         begin = row = 0
-        for phase, given, cells, scheme in zip(self.phases, guesses, meshes, methods):
+        for phase, given, cells, scheme in zip(self.phases, guesses, meshes, schemes):
             earlier = isinstance(given, ControlSolution)
             guess = given.as_guess() if earlier else Guess.of(given, phase)
             made = phase.transcription(guess, scheme, args)
@@ -219,7 +219,7 @@ class Phases:
             self._functions[k] = self._function(k, one, other)
         function, like = self._functions[k]
         given = self.link_bounds[k]
-        edges = limits(given, like, f"link_bounds[{k}]", (0.0, 0.0))
+        edges = read_limits(given, like, f"link_bounds[{k}]", (0.0, 0.0))
         rows = (row + np.arange(edges[0].size))[None]
         return Block(function, index, rows, (scale,), f"link{k}", self._kernels[k]), edges
 
@@ -242,7 +242,7 @@ class Phases:
             return plain, np.zeros(n + 1)
         made = Compiled(lambda tf, *more: link(tf, *more), name=f"links[{k}]")
         given = (before.x_like, 0.0, after.x_like)
-        like = numbers_of(made, 0.0, given, f"links[{k}]")
+        like = find_number_shapes(made, 0.0, given, f"links[{k}]")
 
         def linked(z: Any, scale: Any, *args: Any) -> Any:
             z = z * scale

@@ -13,9 +13,10 @@ from archimedes.function.identity.store import form_of, prepared
 from archimedes.function.region_bodies import any_traced
 from archimedes.optimize.optimal_control.equations import Guess
 from archimedes.optimize.optimal_control.mesh import refined
-from archimedes.optimize.optimal_control.schemes import scheme_of
+from archimedes.optimize.optimal_control.schemes import NAMES, scheme_of
 from archimedes.optimize.optimal_control.solution import ControlSolution
 from archimedes.optimize.optimal_control.transcription import Recordings, Transcription
+from archimedes.optimize.solvers.solver_table import Solver, find_solver
 
 __all__ = ["OptimalControl", "mesh_of"]
 
@@ -111,13 +112,13 @@ class OptimalControl:
         guess: Mapping[str, Any] | ControlSolution,
         *,
         intervals: int | np.ndarray = 30,
-        method: str = "hermite-simpson",
+        scheme: str = "hermite-simpson",
+        method: str = "ipm",
         args: tuple[Any, ...] = (),
         options: Mapping[str, Any] | None = None,
         mesh_tol: float | None = None,
         max_refinements: int = 6,
         callback: Callable[..., Any] | None = None,
-        solver: str = "ipm",
     ) -> ControlSolution:
         """Solve by collocation or multiple shooting.
 
@@ -129,9 +130,12 @@ class OptimalControl:
             earlier solution, whose multipliers are used too if the mesh is the same.
         intervals : int or array, optional
             Number of intervals, or a mesh from 0 to 1. 30 by default.
+        scheme : str, optional
+            How intervals become equations: ``"trapezoidal"``, ``"hermite-simpson"`` (default),
+            ``"radau1"`` to ``"radau9"``, or ``"multiple-shooting"``.
         method : str, optional
-            ``"trapezoidal"``, ``"hermite-simpson"`` (default), ``"radau1"`` to ``"radau9"``, or
-            ``"multiple-shooting"``.
+            The solver, as in :func:`minimize`: ``"ipm"`` (default), ``"ipopt"`` or a method of
+            SciPy.
         args : tuple, optional
             Further arguments of the functions.
         options : mapping, optional
@@ -143,23 +147,21 @@ class OptimalControl:
             Largest number of refinements, 6 by default.
         callback : callable, optional
             Function that is called after each iteration.
-        solver : {"ipm", "ipopt"}, optional
-            The interior-point method of this package, or IPOPT, an extra.
         """
         if any_traced((guess, args)):
             raise TraceError(
                 "OptimalControl.solve returns a trajectory with text and times, which cannot be "
                 "part of a recorded function: solve outside, and pass what you need of it in"
             )
-        mesh = mesh_of(intervals)
+        solver, mesh = trajectory_solver(method), mesh_of(intervals)
         args = args if isinstance(args, tuple) else (args,)
         start = guess if isinstance(guess, ControlSolution) else Guess.of(guess, self)
-        found = self._solve_on(mesh, start, method, args, options, callback, solver)
+        found = self._solve_on(mesh, start, scheme, args, options, callback, solver)
         for _ in range(max_refinements):
-            finer = None if mesh_tol is None else refined(found, mesh_tol, scheme_of(method).order)
+            finer = None if mesh_tol is None else refined(found, mesh_tol, scheme_of(scheme).order)
             if finer is None or not found.success:
                 break
-            found = self._solve_on(finer, found, method, args, options, callback, solver)
+            found = self._solve_on(finer, found, scheme, args, options, callback, solver)
         found.mesh_tol = mesh_tol
         return found
 
@@ -167,14 +169,14 @@ class OptimalControl:
         self,
         mesh: np.ndarray,
         start: Any,
-        method: str,
+        scheme: str,
         args: Any,
         options: Any,
         callback: Any,
-        solver: str,
+        solver: Solver,
     ) -> ControlSolution:
         guess = start.as_guess() if isinstance(start, ControlSolution) else start
-        made = self.transcription(guess, method, tuple(args))
+        made = self.transcription(guess, scheme, tuple(args))
         warm = start if isinstance(start, ControlSolution) else None
         return made.solve(mesh, guess, tuple(args), options, callback, warm, solver)
 
@@ -186,26 +188,33 @@ class OptimalControl:
             *(self.path, self.boundary, self.integrals),
         )
 
-    def transcription(self, guess: Guess, method: str, args: tuple[Any, ...]) -> Transcription:
-        """Return the equations of a method. What is recorded of them is kept between calls.
+    def transcription(self, guess: Guess, scheme: str, args: tuple[Any, ...]) -> Transcription:
+        """Return the equations of a scheme. What is recorded of them is kept between calls.
 
         Parameters
         ----------
         guess : Guess
             The guess.
-        method : str
-            The method.
+        scheme : str
+            The scheme.
         args : tuple
             Further arguments of the functions.
         """
-        scheme = scheme_of(method)
+        rule = scheme_of(scheme)
         recorded = prepared(
             "transcription",
             self.functions,
-            (method, guess.form(), form_of(args)),
-            lambda current: Recordings(current, scheme, guess, args),
+            (scheme, guess.form(), form_of(args)),
+            lambda current: Recordings(current, rule, guess, args),
         )
-        return Transcription(self, scheme, recorded)
+        return Transcription(self, rule, recorded)
+
+
+def trajectory_solver(method: str) -> Solver:
+    """Return a solver by name; the names of schemes belong elsewhere."""
+    if method in NAMES:
+        raise ValueError(f"method={method!r} is a scheme, not a solver: write scheme={method!r}")
+    return find_solver(method, trajectory=True)
 
 
 def _check_time(name: str, given: Any) -> None:

@@ -281,5 +281,5 @@ def scheme_of(name: str) -> Scheme:
     3
     """
     if name not in NAMES:
-        raise ValueError(f"method={name!r} is not one of {NAMES}")
+        raise ValueError(f"scheme={name!r} is not one of {NAMES}")
     return _PLAIN[name] if name in _PLAIN else radau(int(name.removeprefix("radau")))

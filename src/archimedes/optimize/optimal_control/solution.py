@@ -12,7 +12,7 @@ from archimedes.function import vmap
 from archimedes.optimize.optimal_control.mesh import mesh_errors
 from archimedes.optimize.problems.results import Ended, Status
 from archimedes.optimize.problems.tasks import Answer, Task
-from archimedes.optimize.problems.unknowns import limits
+from archimedes.optimize.problems.unknowns import read_limits
 
 if TYPE_CHECKING:
     from archimedes.optimize.optimal_control.transcription import Layout, Transcription
@@ -232,7 +232,7 @@ class ControlSolution(Answered):
     def control_bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the bounds of the controls as vectors."""
         made = self._made
-        return limits(made.problem.control_bounds, made.equations.u_like, "control_bounds")
+        return read_limits(made.problem.control_bounds, made.equations.u_like, "control_bounds")
 
     @property
     def transcription(self) -> Transcription:

@@ -28,8 +28,9 @@ from archimedes.optimize.optimal_control.solution import ControlSolution
 from archimedes.optimize.problems.blocks import Block, with_arguments
 from archimedes.optimize.problems.evaluation import Evaluator, Structure
 from archimedes.optimize.problems.tasks import Monitor, Settings, Task
-from archimedes.optimize.problems.unknowns import limits, numbers_of, vector_like
-from archimedes.optimize.solvers.solve_task import CHAINED, check_method, solve_task
+from archimedes.optimize.problems.unknowns import as_vector, find_number_shapes, read_limits
+from archimedes.optimize.solvers.solve_task import solve_task
+from archimedes.optimize.solvers.solver_table import Solver
 
 if TYPE_CHECKING:
     from archimedes.optimize.optimal_control.problem import OptimalControl
@@ -138,7 +139,7 @@ def _likes(current: Current, k: int, name: str, given: tuple[Any, ...]) -> Any:
     if current.functions[k] is None:
         return None
     made = prepared_function(lambda t, *more: current.functions[k](t, *more), (current,), name)
-    return numbers_of(made, 0.0, given, name)
+    return find_number_shapes(made, 0.0, given, name)
 
 
 class Transcription:
@@ -173,9 +174,9 @@ class Transcription:
         none = (np.zeros(0), np.zeros(0))
         path = edges = none
         if problem.path is not None:
-            path = limits(problem.path_bounds, self._path_like, "path_bounds", (0.0, 0.0))
+            path = read_limits(problem.path_bounds, self._path_like, "path_bounds", (0.0, 0.0))
         if problem.boundary is not None:
-            edges = limits(
+            edges = read_limits(
                 problem.boundary_bounds, self._boundary_like, "boundary_bounds", (0.0, 0.0)
             )
         visited = self.equations.visited_count()
@@ -237,17 +238,17 @@ class Transcription:
         for given in (problem.t0, problem.tf):
             pair = isinstance(given, (tuple, list))
             ends.append([float(v) for v in given] if pair else [float(given)] * 2)
-        x = limits(problem.state_bounds, self.equations.x_like, "state_bounds")
-        u = limits(problem.control_bounds, self.equations.u_like, "control_bounds")
+        x = read_limits(problem.state_bounds, self.equations.x_like, "state_bounds")
+        u = read_limits(problem.control_bounds, self.equations.u_like, "control_bounds")
         p = (np.zeros(0), np.zeros(0))
         if self.equations.p_like is None and problem.parameter_bounds is not None:
             raise ValueError("parameter_bounds are given, but the guess has no parameters 'p'")
         if self.equations.p_like is not None:
-            p = limits(problem.parameter_bounds, self.equations.p_like, "parameter_bounds")
+            p = read_limits(problem.parameter_bounds, self.equations.p_like, "parameter_bounds")
         whole, own = [], self.equations.own
         totals = (np.zeros(0), np.zeros(0))
         if self.equations.integrals is not None:
-            totals = limits(
+            totals = read_limits(
                 problem.integral_bounds, self.equations.integrals_like, "integral_bounds"
             )
         for k, pick in ((0, np.maximum), (1, np.minimum)):
@@ -255,7 +256,7 @@ class Transcription:
             states = np.full((layout.state_count, self.equations.nx), missing)
             states[:, :own] = x[k]
             for row, given, name in ((0, problem.initial, "initial"), (-1, problem.final, "final")):
-                edge = vector_like(given, self.equations.x_like, missing, name)
+                edge = as_vector(given, self.equations.x_like, missing, name)
                 states[row, :own] = pick(states[row, :own], edge)
             states[0, own:], states[-1, own:] = 0.0, totals[k]
             controls = np.tile(u[k], layout.control_count)
@@ -322,12 +323,11 @@ class Transcription:
         options: Any,
         callback: Any,
         warm: ControlSolution | None,
-        solver: str,
+        solver: Solver,
     ) -> ControlSolution:
         """Solve on one mesh."""
         began = time.perf_counter()
-        check_method(solver, "solver", CHAINED)
-        settings = Settings.of(options, solver)
+        settings = Settings.of(options, solver.name)
         monitor = Monitor(callback, lambda x: x, settings.maxtime, settings.tol)
         layout, scale, task = self.task(mesh, guess, args, settings, monitor, warm)
         answer = solve_task(task, solver)

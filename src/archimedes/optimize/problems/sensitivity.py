@@ -22,7 +22,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.function import callback, custom_jvp, grad, hess, jac, jvp, stop_gradient
 
-__all__ = ["recorded_solution"]
+__all__ = ["record_solution"]
 
 #: What dependent rows have in their corner, against the squares of their entries.
 _CORNER = 1e-13
@@ -31,7 +31,7 @@ _CORNER = 1e-13
 Solve = Callable[..., tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
-def recorded_solution(
+def record_solution(
     solve: Solve,
     func: Callable[..., Any],
     start: Any,
@@ -47,10 +47,10 @@ def recorded_solution(
     like = (np.zeros(n), np.zeros(m), np.zeros(n))
     held = tree.map(stop_gradient, (start * 1.0, [q * 1 for q in p], limits))
     found = callback(solve, like, *held) if host else tree.map(stop_gradient, solve(*held))
-    return attached(func, n, m)(*found, p, limits)[0]
+    return attach_derivatives(func, n, m)(*found, p, limits)[0]
 
 
-def attached(func: Callable[..., Any], n: int, m: int) -> Callable[..., Any]:
+def attach_derivatives(func: Callable[..., Any], n: int, m: int) -> Callable[..., Any]:
     """Return ``(x, lam_g, lam_x, p, limits) -> (x, lam_g, lam_x)``: a solution with derivatives.
 
     What is given as x and multipliers must not depend on p: see ``stop_gradient``.
@@ -64,12 +64,12 @@ def attached(func: Callable[..., Any], n: int, m: int) -> Callable[..., Any]:
     def derivative(primals: Any, tangents: Any) -> Any:
         found = solution(*primals)
         # Of the solution itself, so that its changes have derivatives in p, too.
-        return found, _moved(func, n, m, (*found, *primals[3:]), tangents)
+        return found, _differentiate(func, n, m, (*found, *primals[3:]), tangents)
 
     return solution
 
 
-def _moved(func: Any, n: int, m: int, primals: Any, tangents: Any) -> Any:
+def _differentiate(func: Any, n: int, m: int, primals: Any, tangents: Any) -> Any:
     """Return the changes of x, lam_g and lam_x from the linear system above."""
     x, lam_g, lam_x, p, limits = primals
     _, _, _, dp, dl = tangents

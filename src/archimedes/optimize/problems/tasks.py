@@ -5,17 +5,21 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from archimedes.function import Compiled
 from archimedes.optimize.problems.evaluation import Evaluator
 from archimedes.optimize.problems.results import Iteration, Status
 
-__all__ = ["Answer", "Monitor", "Settings", "Task", "violation"]
+__all__ = ["Answer", "Limits", "Monitor", "RecordedProgram", "Settings", "Task", "violation"]
+
+#: Lower and upper limits of the unknowns, then of the constraints.
+Limits = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -52,13 +56,25 @@ class Settings:
         return replace(self, maxiter=left) if left > 0 else None
 
 
+class RecordedProgram(Protocol):
+    """A problem as one function ``func(x, *args)`` = [f, *g] of vectors, in recorded code."""
+
+    name: str
+    size: int
+    #: What solvers have recorded of it.
+    kernels: dict[Hashable, Compiled]
+
+    def func(self, x: np.ndarray, *args: Any) -> np.ndarray:
+        """Return [f, *g]."""
+
+
 @dataclass
 class Task:
     """Minimise f with lower <= x <= upper and low <= g <= high, from ``start``.
 
-    ``lam_g`` and ``lam_x`` are multipliers to start from, or None; ``kernel`` is the whole solver
-    as one recorded function, where there is one. ``order`` (n,) are positions of the unknowns
-    along a chain (time), nan for those that touch everything.
+    ``lam_g`` and ``lam_x`` are multipliers to start from, or None; ``program`` is the problem as
+    one function, where there is one. ``order`` (n,) are positions of the unknowns along a chain
+    (time), nan for those that touch everything.
     """
 
     evaluator: Evaluator
@@ -71,13 +87,18 @@ class Task:
     monitor: Monitor
     lam_g: np.ndarray | None = None
     lam_x: np.ndarray | None = None
-    kernel: Callable[..., Any] | None = None
+    program: RecordedProgram | None = None
     order: np.ndarray | None = None
 
     def violation(self, x: np.ndarray, g: np.ndarray | None = None) -> float:
         """Return the largest violation of a constraint or bound at x, where they are ``g``."""
         g = self.evaluator.values(x)[1] if g is None else g
         return max(violation(g, self.low, self.high), violation(x, self.lower, self.upper))
+
+    def answer(self, x: np.ndarray, status: Status, details: str = "") -> Answer:
+        """Return an answer without multipliers."""
+        none = (np.zeros(self.low.size), np.zeros(x.size))
+        return Answer(x, *none, status, self.monitor.iterations, details)
 
 
 @dataclass
@@ -118,8 +139,8 @@ class Monitor:
         self.stopped: Status | None = None
         self.error: BaseException | None = None
         self.best: np.ndarray | None = None
-        #: Whether the iterations run away, asked at each of them.
-        self.runs_away: Callable[[int, np.ndarray, float, float], bool] | None = None
+        #: Whether the objective falls without end, asked at each iteration.
+        self.is_unbounded: Callable[[int, np.ndarray, float, float], bool] | None = None
         self._rank = (np.inf, np.inf)
 
     def failed(self, error: BaseException) -> None:
@@ -136,7 +157,8 @@ class Monitor:
             self.stopped = Status.INTERRUPTED
         if self.stopped is None and self.late():
             self.stopped = Status.TIME_LIMIT
-        if self.stopped is None and self.runs_away and self.runs_away(number, x, fun, violation):
+        unbounded = self.is_unbounded
+        if self.stopped is None and unbounded and unbounded(number, x, fun, violation):
             self.stopped = Status.UNBOUNDED
         return self.stopped is None
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from archimedes.optimize.problems.tasks import Task, violation
 
-__all__ = ["Runaway"]
+__all__ = ["Unboundedness"]
 
 #: Rays are looked along at every so many iterations, if a step was at least this part of x.
 EVERY, RUNNING = 8, 1e-4
@@ -22,15 +22,15 @@ REACH, PART = 1e14, 0.9
 ROUNDING = 1e-12
 
 
-class Runaway:
-    """Tells whether the iterations of a task run away; called with each of their points."""
+class Unboundedness:
+    """Finds that the objective of a task falls without end; called with each iteration."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
         self._last = task.start
 
     def __call__(self, number: int, x: np.ndarray, fun: float, off: float) -> bool:
-        """Whether f falls without end from x on, as the last step went."""
+        """Return whether f falls without end from x on, as the last step went."""
         if number % EVERY == EVERY - 1:
             self._last = x.copy()
         if number % EVERY or number == 0:
@@ -43,7 +43,7 @@ class Runaway:
         return self._falls(x, fun, step, room)
 
     def _falls(self, x: np.ndarray, fun: float, step: np.ndarray, room: float) -> bool:
-        """Whether f falls in proportion all the way, within limits."""
+        """Return whether f falls in proportion all the way, within limits."""
         task, reach = self.task, REACH * room / float(np.abs(step).max())
         far = x + reach * step
         # What moves towards a bound will stop there.

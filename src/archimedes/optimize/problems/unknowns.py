@@ -16,10 +16,17 @@ from archimedes.checks import is_traced
 from archimedes.errors import TraceError
 from archimedes.function import Compiled
 
-__all__ = ["as_unknowns", "check_order", "limits", "numbers_of", "shapes_of", "vector_like"]
+__all__ = [
+    "as_unknowns",
+    "as_vector",
+    "check_order",
+    "find_number_shapes",
+    "find_result_shapes",
+    "read_limits",
+]
 
 
-def limits(
+def read_limits(
     given: Any, like: Any, what: str, default: tuple[float, float] = (-np.inf, np.inf)
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return lower and upper limits as vectors in the order of ``tree.ravel(like)``.
@@ -28,7 +35,7 @@ def limits(
     Each of the two is None, a number, or a tree whose leaves broadcast to those of ``like``; parts
     that are None have no limit. A dict with the keys of ``like`` may give pairs by name.
 
-    >>> limits((0.0, {"a": 1.0, "b": None}), {"a": np.zeros(2), "b": 0.0}, "bounds")
+    >>> read_limits((0.0, {"a": 1.0, "b": None}), {"a": np.zeros(2), "b": 0.0}, "bounds")
     (array([0., 0., 0.]), array([ 1.,  1., inf]))
     """
     if isinstance(given, Mapping) and isinstance(like, Mapping):
@@ -46,8 +53,8 @@ def limits(
             f"{what} must be a pair (lower, upper) of numbers or of trees like what they are for, "
             f"got {_short(given)}"
         )
-    lower = vector_like(pair[0], like, -np.inf, f"{what}[0]")
-    upper = vector_like(pair[1], like, np.inf, f"{what}[1]")
+    lower = as_vector(pair[0], like, -np.inf, f"{what}[0]")
+    upper = as_vector(pair[1], like, np.inf, f"{what}[1]")
     if not is_traced(lower, upper):
         check_order(lower, upper, like, what)
     return lower, upper
@@ -70,11 +77,13 @@ def _by_name(given: Any, like: Any, what: str, default: tuple[float, float]) -> 
         raise ValueError(f"{what} names {strangers}, but there are {sorted(map(str, like))}")
     order = tree.leaves({name: _Name(name) for name in like})
     names = [entry.name for entry in order]
-    parts = [limits(given.get(name), like[name], f"{what}[{name!r}]", default) for name in names]
+    parts = [
+        read_limits(given.get(name), like[name], f"{what}[{name!r}]", default) for name in names
+    ]
     return tuple(np.concatenate([part[k] for part in parts]) for k in (0, 1))
 
 
-def vector_like(given: Any, like: Any, missing: float, what: str) -> np.ndarray:
+def as_vector(given: Any, like: Any, missing: float, what: str) -> np.ndarray:
     """Return numbers or a tree, whose leaves may be broader or None, as a vector like ``like``."""
     numbers = (int, float, np.ndarray, np.generic)
     if given is None:
@@ -126,18 +135,18 @@ def check_order(lower: np.ndarray, upper: np.ndarray, like: Any, what: str) -> N
     if crossed.size:
         k = int(crossed[0])
         raise ValueError(
-            f"{what} are crossed: at {name_of(like, k)} the lower limit {lower[k]:.6g} is above "
-            f"the upper one, {upper[k]:.6g}"
+            f"{what} are crossed: at {name_number(like, k)} the lower limit {lower[k]:.6g} is "
+            f"above the upper one, {upper[k]:.6g}"
         )
     never = np.flatnonzero((lower == np.inf) | (upper == -np.inf))
     if never.size:
         raise ValueError(
-            f"{what}: at {name_of(like, int(never[0]))} the lower limit is +inf or the upper one "
-            "-inf, which nothing satisfies"
+            f"{what}: at {name_number(like, int(never[0]))} the lower limit is +inf or the upper "
+            "one -inf, which nothing satisfies"
         )
 
 
-def name_of(like: Any, number: int, root: str = "") -> str:
+def name_number(like: Any, number: int, root: str = "") -> str:
     """Return the path of one number among the ravelled leaves, such as ``x.pos[2]``."""
     leaves, treedef = tree.flatten(like)
     for leaf, path in zip(leaves, treedef.paths(root)):
@@ -170,11 +179,11 @@ def as_unknowns(x0: Any, what: str = "x0") -> Any:
     bad = np.flatnonzero(~np.isfinite(flat))
     if bad.size:
         k = int(bad[0])
-        raise ValueError(f"{name_of(found, k, what)} is {flat[k]}: a start must be finite")
+        raise ValueError(f"{name_number(found, k, what)} is {flat[k]}: a start must be finite")
     return found
 
 
-def shapes_of(function: Compiled, unknowns: Any, args: tuple[Any, ...], what: str) -> Any:
+def find_result_shapes(function: Compiled, unknowns: Any, args: tuple[Any, ...], what: str) -> Any:
     """Return zeros like the result of a function, found by recording it."""
     recording = function.recording(unknowns, *args)
     if recording.captured:
@@ -191,9 +200,9 @@ def shapes_of(function: Compiled, unknowns: Any, args: tuple[Any, ...], what: st
     return recording.out_tree.unflatten(found)
 
 
-def numbers_of(function: Compiled, unknowns: Any, args: tuple[Any, ...], what: str) -> Any:
+def find_number_shapes(function: Compiled, unknowns: Any, args: tuple[Any, ...], what: str) -> Any:
     """Return the same for functions that must return something."""
-    found = shapes_of(function, unknowns, args, what)
+    found = find_result_shapes(function, unknowns, args, what)
     if not tree.ravel(found)[0].size:
         raise ValueError(f"{what} returns no numbers: does it end with a return statement?")
     return found

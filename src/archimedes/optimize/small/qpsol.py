@@ -10,14 +10,12 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.checks import is_traced
-from archimedes.errors import TraceError
 from archimedes.function import grad, hess, jac
 from archimedes.function.derivatives.linearity import is_linear, is_quadratic
 from archimedes.function.identity.store import Current, form_of, prepared
 from archimedes.function.prepared_functions import prepared_function
-from archimedes.optimize.problems.unknowns import as_unknowns, check_order, limits, vector_like
+from archimedes.optimize.problems.unknowns import as_unknowns, as_vector, check_order, read_limits
 from archimedes.optimize.small.quadratic import QPSolution, solve_qp
-from archimedes.optimize.small.quadratic_peers import solve_by_peer
 
 __all__ = ["qpsol"]
 
@@ -37,7 +35,6 @@ def qpsol(
     bounds: Any = None,
     tol: float = 1e-9,
     max_iter: int = 40,
-    solver: str | None = None,
 ) -> QPSolution:
     """Minimize a quadratic objective with a linear constraint, ``lba <= constr(x, *args) <= uba``.
 
@@ -74,9 +71,6 @@ def qpsol(
         Tolerance, as in :func:`solve_qp`.
     max_iter : int, optional
         Largest number of iterations.
-    solver : {"osqp", "clarabel", "piqp"}, optional
-        Solver of another package, if installed. It takes numbers only. None, the default: that of
-        this package.
 
     Examples
     --------
@@ -95,7 +89,7 @@ def qpsol(
     n = origin.size
     form = form_of((unravel(origin), given))
     cost = prepared("quadratic objective", (obj,), form, lambda now: _Objective(now, unravel))
-    lower, upper = limits(bounds, x0, "bounds")
+    lower, upper = read_limits(bounds, x0, "bounds")
     box = (None, None) if bounds is None else (lower, upper)
     if not cost.fits(origin, given):
         raise ValueError(
@@ -104,21 +98,11 @@ def qpsol(
         )
     P, q = cost.bend(origin, *given), cost.slope(origin, *given)
     A, low, high, back, values = _rows(constr, unravel, origin, given, lba, uba, form)
-    if solver is None:
-        guess = None
-        if warm_start and lam_a0 is not None and constr is not None:
-            at = tree.ravel(x0)[0] * 1.0, tree.ravel(lam_a0)[0] * 1.0
-            guess = QPSolution(at[0], at[1], np.zeros(n), 0.0, 0, 0, 0.0)
-        found = solve_qp(P, q, A, low, high, *box, tol=tol, max_iter=max_iter, guess=guess)
-    elif is_traced(P, q, A, low, high, lower, upper):
-        raise TraceError(
-            f"qpsol: solver={solver!r} takes numbers, it cannot be part of recorded code: leave "
-            "solver= out"
-        )
-    else:
-        free = np.zeros(0)
-        edges = (free, free, lower, upper) if constr is None else (low, high, lower, upper)
-        found = solve_by_peer(solver, P, q, A, edges, tol, max_iter)
+    guess = None
+    if warm_start and lam_a0 is not None and constr is not None:
+        at = tree.ravel(x0)[0] * 1.0, tree.ravel(lam_a0)[0] * 1.0
+        guess = QPSolution(at[0], at[1], np.zeros(n), 0.0, 0, 0, 0.0)
+    found = solve_qp(P, q, A, low, high, *box, tol=tol, max_iter=max_iter, guess=guess)
     fixed = cost.value(origin, *given)
     if not is_traced(x0, given, found) and found.status == 0:
         _check_model("obj", "quadratic", cost.value(found.x, *given), found.fun + fixed)
@@ -192,8 +176,8 @@ def _rows(
             "qpsol: constr is not linear: its derivatives change with x, or x decides what is "
             "computed (np.abs, np.maximum, np.where); use minimize"
         )
-    low = vector_like(lba, example, -np.inf, "lba") - constant
-    high = vector_like(uba, example, np.inf, "uba") - constant
+    low = as_vector(lba, example, -np.inf, "lba") - constant
+    high = as_vector(uba, example, np.inf, "uba") - constant
     if not is_traced(low, high):
         check_order(low, high, example, "lba and uba")
     return made.slope(origin, *args), low, high, back, made.rows

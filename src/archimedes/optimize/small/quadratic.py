@@ -30,7 +30,7 @@ from archimedes import tree
 from archimedes.checks import is_traced
 from archimedes.function import Compiled, stop_gradient, while_loop
 from archimedes.optimize.problems.results import Multipliers, Status
-from archimedes.optimize.problems.sensitivity import attached
+from archimedes.optimize.problems.sensitivity import attach_derivatives
 from archimedes.optimize.small.linear_algebra import (
     LimitedRows,
     in_loops,
@@ -287,7 +287,7 @@ def _kernel(
             found = _solve(P_, q_, C, l_all, u_all, max_iter, tol, start)
             parts = tree.map(stop_gradient, (found.x, found.lam_a, found.lam_x))
             if slopes:
-                parts = attached(_cost_and_rows, n, rows)(*parts, *given)
+                parts = attach_derivatives(_cost_and_rows, n, rows)(*parts, *given)
             x, lam_a, lam_x = parts
             fun = 0.5 * (x @ times(P, x)) + q @ x
             status = found.status

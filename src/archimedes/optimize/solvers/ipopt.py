@@ -24,6 +24,7 @@ from archimedes.installation import install_command
 from archimedes.optimize.problems.evaluation import all_finite
 from archimedes.optimize.problems.results import Status
 from archimedes.optimize.problems.tasks import Answer, Task
+from archimedes.optimize.solvers.solver_table import Solver
 from archimedes.system.c_library import find_library
 
 __all__ = ["Callbacks", "library", "solve", "solving"]
@@ -269,7 +270,7 @@ def _pointer(array: np.ndarray) -> int:
     return array.ctypes.data
 
 
-def solve(task: Task) -> Answer:
+def solve(task: Task, solver: Solver) -> Answer:
     """Minimise with IPOPT; raises what the functions or the callback raised."""
     lib = library()
     n, m = task.start.size, task.low.size

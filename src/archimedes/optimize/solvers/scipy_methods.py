@@ -3,104 +3,44 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import optimize
 
 from archimedes.optimize.problems.results import Status
 from archimedes.optimize.problems.tasks import Answer, Task
+from archimedes.optimize.solvers.solver_table import Solver
 
-__all__ = ["METHODS", "solve"]
-
-
-@dataclass(frozen=True)
-class Method:
-    """What a method of SciPy can take, and what it calls its tolerances and limits."""
-
-    name: str
-    bounds: bool = False
-    constraints: bool = False
-    gradient: bool = True
-    hessian: bool = False
-    tolerances: tuple[str, ...] = ()
-    maxiter: str = "maxiter"
+__all__ = ["solve"]
 
 
-_TABLE = (
-    Method("SLSQP", True, True, tolerances=("ftol",)),
-    Method("trust-constr", True, True, hessian=True, tolerances=("gtol", "xtol", "barrier_tol")),
-    Method("L-BFGS-B", True, tolerances=("gtol", "ftol")),
-    Method("TNC", True, tolerances=("gtol", "ftol"), maxiter="maxfun"),
-    Method("BFGS", tolerances=("gtol",)),
-    Method("CG", tolerances=("gtol",)),
-    Method("Newton-CG", hessian=True, tolerances=("xtol",)),
-    Method("trust-exact", hessian=True, tolerances=("gtol",)),
-    Method("trust-ncg", hessian=True, tolerances=("gtol",)),
-    Method("trust-krylov", hessian=True, tolerances=("gtol",)),
-    Method("Nelder-Mead", True, gradient=False, tolerances=("xatol", "fatol")),
-    Method("Powell", True, gradient=False, tolerances=("xtol", "ftol")),
-    Method("COBYQA", True, True, gradient=False, tolerances=("final_tr_radius",)),
-)
-METHODS = {method.name.lower(): method for method in _TABLE}
-#: Objectives with larger slopes at the start are scaled where the method wants it.
-MOST_SLOPE = 100.0
-
-
-def solve(task: Task, name: str) -> Answer:
+def solve(task: Task, solver: Solver) -> Answer:
     """Minimise with a method of SciPy over the unknowns that are free.
 
     It is given no multipliers, and returns none: whoever checks the answer estimates them.
     """
-    from scipy import optimize
+    problem, monitor = _Problem(task, solver), task.monitor
+    number = 0
 
-    minimize: Any = optimize.minimize
-    method = METHODS[name.lower()]
-    problem = _Problem(task, method.name == "SLSQP")
-    _check(problem, method)
-    monitor, settings = task.monitor, task.settings
-    state = {"number": 0}
-
-    def follow(point: Any) -> None:
-        state["number"] += 1
-        # Some methods give the point alone.
-        x = problem.whole(np.asarray(getattr(point, "x", point)))
+    def follow(point: np.ndarray, *_: object) -> None:
+        nonlocal number
+        number += 1
+        x = problem.whole(np.asarray(point))
         f, g = task.evaluator.values(x)
-        if not monitor.after(state["number"], x, f, task.violation(x, g)):
+        if not monitor.after(number, x, f, task.violation(x, g)):
             raise StopIteration
 
-    # An error e of x changes f by its square: what f may change by is smaller than tol.
-    options = {n: settings.tol ** (1.5 if n == "ftol" else 1.0) for n in method.tolerances}
-    if settings.maxiter is not None:
-        options[method.maxiter] = settings.maxiter
-    if method.name == "trust-constr":
-        # It would take the minimum of a barrier problem for its own; near a solution a large
-        # barrier would only lead away again.
-        options["gtol"] = settings.tol**2
-        if task.lam_g is not None:
-            options |= {"initial_barrier_parameter": 0.1 * settings.tol}
-    given: dict[str, Any] = {"method": method.name, "options": {**options, **settings.more}}
-    if method.gradient:
-        given["jac"] = problem.gradient
-    if method.hessian:
-        none = np.zeros(task.low.size)
-        given["hess"] = lambda z: problem.hessian(z, 1.0, none)
-    if method.bounds and problem.bounded:
-        given["bounds"] = list(zip(problem.lower, problem.upper))
-    if method.constraints and problem.rows.size:
-        given["constraints"] = problem.constraints(method)
-    # SciPy gives a callback of this name the state, any other one the point.
-    told = lambda intermediate_result: follow(intermediate_result)  # noqa: E731
-    given["callback"] = follow if method.name == "TNC" else told
     try:
         with warnings.catch_warnings():
             # SciPy warns of what the status says, and of options that it does not know.
             warnings.simplefilter("ignore")
             warnings.filterwarnings("error", "Unknown solver options")
-            found = minimize(problem.cost, task.start[problem.free], **given)
+            start = task.start[problem.free]
+            result = optimize.minimize(problem.cost, start, callback=follow, **problem.arguments())
     except optimize.OptimizeWarning as unknown:
         raise ValueError(
-            f"options: {unknown}, which SciPy's {method.name} does not take besides 'maxiter', "
+            f"options: {unknown}, which SciPy's {solver.name} does not take besides 'maxiter', "
             "'maxtime' and 'tol'"
         ) from None
     except (KeyboardInterrupt, StopIteration) as stop:
@@ -108,34 +48,46 @@ def solve(task: Task, name: str) -> Answer:
         if isinstance(stop, KeyboardInterrupt):
             monitor.failed(stop)
         best = task.start if monitor.best is None else monitor.best
-        return _answer(task, best, monitor.stopped or Status.INTERRUPTED, "")
-    x = problem.whole(np.asarray(found.x))
-    status = _status(task, x, found)
+        return task.answer(best, monitor.stopped or Status.INTERRUPTED)
+    x = problem.whole(np.asarray(result.x))
+    status = _status(task, x, result)
     if monitor.best is not None and (monitor.stopped or not np.all(np.isfinite(x))):
         x = monitor.best  # some methods return what they tried last
-    return _answer(task, x, status, str(found.message).strip())
-
-
-def _answer(task: Task, x: np.ndarray, status: Status, details: str) -> Answer:
-    none = (np.zeros(task.low.size), np.zeros(x.size))
-    return Answer(x, *none, status, task.monitor.iterations, details)
+    return task.answer(x, status, str(result.message).strip())
 
 
 class _Problem:
-    """A task as SciPy wants it: unknowns that are free, constraints that have limits.
+    """A task as SciPy wants it: unknowns that are free, constraints that have limits."""
 
-    SLSQP calls constraints incompatible where slopes of the objective are large: for it the
-    objective is ``scaled``.
-    """
-
-    def __init__(self, task: Task, scaled: bool) -> None:
-        self.task = task
+    def __init__(self, task: Task, solver: Solver) -> None:
+        self.task, self.solver = task, solver
         slope = np.abs(task.evaluator.slopes(task.start)[0]).max(initial=0.0)
-        self.scale = MOST_SLOPE / slope if scaled and np.inf > slope > MOST_SLOPE else 1.0
+        most = solver.most_slope
+        self.scale = most / slope if np.inf > slope > most else 1.0
         self.free = np.flatnonzero(task.lower < task.upper)
         self.rows = np.flatnonzero(np.isfinite(task.low) | np.isfinite(task.high))
-        self.lower, self.upper = task.lower[self.free], task.upper[self.free]
-        self.bounded = bool(np.any(np.isfinite([self.lower, self.upper])))
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of ``scipy.optimize.minimize`` besides cost, start and callback."""
+        task, solver, settings = self.task, self.solver, self.task.settings
+        options = {name: settings.tol**power for name, power in solver.tolerances.items()}
+        if settings.maxiter is not None:
+            options[solver.maxiter] = settings.maxiter
+        if solver.name == "trust-constr" and task.lam_g is not None:
+            # Near a solution a large barrier would only lead away again.
+            options["initial_barrier_parameter"] = 0.1 * settings.tol
+        arguments: dict[str, Any] = {"method": solver.name, "options": {**options, **settings.more}}
+        if solver.derivatives > 0:
+            arguments["jac"] = self.gradient
+        if solver.derivatives > 1:
+            none = np.zeros(task.low.size)
+            arguments["hess"] = lambda z: self.hessian(z, 1.0, none)
+        bounds = task.lower[self.free], task.upper[self.free]
+        if np.any(np.isfinite(bounds)):
+            arguments["bounds"] = list(zip(*bounds))
+        if self.rows.size:
+            arguments["constraints"] = self.constraints()
+        return arguments
 
     def whole(self, z: np.ndarray) -> np.ndarray:
         """Return all unknowns."""
@@ -159,43 +111,31 @@ class _Problem:
         A = evaluator.structure.jac_matrix(evaluator.slopes(self.whole(z))[1]).toarray()
         return A[np.ix_(self.rows, self.free)]
 
-    def constraints(self, method: Method) -> Any:
+    def constraints(self) -> optimize.NonlinearConstraint:
         """Return the constraints as SciPy's."""
-        from scipy.optimize import NonlinearConstraint
-
         task, rows = self.task, self.rows
 
-        def curvature(z: Any, v: Any) -> Any:
+        def values(z: np.ndarray) -> np.ndarray:
+            return task.evaluator.values(self.whole(z))[1][rows]
+
+        def curvature(z: np.ndarray, v: np.ndarray) -> np.ndarray:
             lam = np.zeros(task.low.size)
             lam[rows] = v
             return self.hessian(z, 0.0, lam)
 
-        more: dict[str, Any] = {"jac": self.jacobian} if method.gradient else {}
-        if method.hessian:
-            more["hess"] = curvature
-        values = lambda z: task.evaluator.values(self.whole(z))[1][rows]  # noqa: E731
-        return NonlinearConstraint(values, task.low[rows], task.high[rows], **more)
+        derivatives = {"jac": self.jacobian, "hess": curvature}
+        asked = dict(list(derivatives.items())[: self.solver.derivatives])
+        return optimize.NonlinearConstraint(values, task.low[rows], task.high[rows], **asked)
 
 
-def _check(problem: _Problem, method: Method) -> None:
-    if problem.rows.size and not method.constraints:
-        able = [m.name for m in _TABLE if m.constraints]
-        raise ValueError(
-            f"method={method.name!r} takes no constraints: use 'ipopt' or one of {able}"
-        )
-    if problem.bounded and not method.bounds:
-        able = [m.name for m in _TABLE if m.bounds]
-        raise ValueError(f"method={method.name!r} takes no bounds: use 'ipopt' or one of {able}")
-
-
-def _status(task: Task, x: np.ndarray, found: Any) -> Status:
+def _status(task: Task, x: np.ndarray, result: optimize.OptimizeResult) -> Status:
     """Say how it ended in our words: SciPy's numbers differ from method to method."""
     if task.monitor.stopped is not None:
         return task.monitor.stopped
     f, g = task.evaluator.values(x)
     if not (np.isfinite(f) and np.all(np.isfinite(g)) and np.all(np.isfinite(x))):
         return Status.NOT_FINITE
-    text = str(found.message).lower()
+    text = str(result.message).lower()
     if "iteration" in text and ("limit" in text or "exceed" in text or "maximum" in text):
         return Status.ITERATION_LIMIT
     if task.violation(x, g) > max(1e2 * task.settings.tol, 1e-6):
@@ -203,4 +143,4 @@ def _status(task: Task, x: np.ndarray, found: Any) -> Status:
         return Status.STALLED
     if f < -1e15:
         return Status.UNBOUNDED
-    return Status.SOLVED if found.success else Status.STALLED
+    return Status.SOLVED if result.success else Status.STALLED

@@ -22,6 +22,7 @@ from archimedes.optimize.solvers.interior_point.newton_steps import (
     Point,
 )
 from archimedes.optimize.solvers.interior_point.restoration import Infeasible
+from archimedes.optimize.solvers.solver_table import SOLVERS, Solver
 
 __all__ = ["InteriorPoint", "solve"]
 
@@ -38,8 +39,6 @@ SHORT, LONG, FIRST_DAMPING = 0.1, 0.5, 1e-4
 GROWTH, DECAY = 4.0, 2.0
 #: Constraints are met where this part of the tolerance is left of them.
 MET = 0.5
-#: Options besides those of all solvers: the first weight of the barrier.
-OPTIONS = {"mu_init"}
 
 
 class InteriorPoint(LineSearch):
@@ -134,17 +133,11 @@ class InteriorPoint(LineSearch):
         return self.answer_at(self.at.trial.x, self.at.lam, self.at.z, status)
 
 
-def solve(task: Task) -> Answer:
+def solve(task: Task, solver: Solver) -> Answer:
     """Minimise; raises what the functions or the callback raised."""
-    for name in task.settings.more:
-        if name not in OPTIONS:
-            raise ValueError(
-                f"options: method='ipm' takes no option {name!r}; it takes 'maxiter', 'maxtime', "
-                f"'tol' and {sorted(OPTIONS)}"
-            )
     loops = native_loops()
     if loops is None:
-        return ipopt.solve(task)
+        return ipopt.solve(task, SOLVERS["ipopt"])
     method = InteriorPoint(task, loops)
     try:
         with task.monitor.note_interrupts(), np.errstate(all="ignore"):
@@ -168,7 +161,7 @@ def _hand_over(task: Task, method: InteriorPoint) -> Answer:
             break
         try:
             attempt = replace(task, start=start, settings=settings, lam_g=None, lam_x=None)
-            answer = ipopt.solve(attempt)
+            answer = ipopt.solve(attempt, SOLVERS["ipopt"])
         except ImportError:
             break
         iterations += answer.iterations

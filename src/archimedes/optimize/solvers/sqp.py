@@ -1,0 +1,90 @@
+"""Solving a task by sequential quadratic programming, as recorded code (``small/``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+import numpy as np
+
+from archimedes.function import Compiled
+from archimedes.function.prepared_functions import prepared_function
+from archimedes.optimize.problems.results import Status
+from archimedes.optimize.problems.tasks import Answer, Limits, RecordedProgram, Settings, Task
+from archimedes.optimize.small.linear_algebra import UNROLLED
+from archimedes.optimize.small.sequential_quadratic import (
+    SQPSolution,
+    SQPState,
+    first_state,
+    last_state,
+    next_state,
+    solve_nlp,
+)
+from archimedes.optimize.solvers.solver_table import Solver
+
+__all__ = ["record", "solve"]
+
+#: Iterations unless the options say otherwise.
+ITERATIONS = 200
+
+
+def record(program: RecordedProgram, settings: Settings) -> Compiled:
+    """Return ``(x0, limits, *args) -> SQPSolution``, recorded once."""
+    tol, count = settings.tol, settings.maxiter or ITERATIONS
+
+    def sqp(x0: np.ndarray, limits: Limits, *args: object) -> SQPSolution:
+        func = lambda x: program.func(x, *args)  # noqa: E731
+        return solve_nlp(func, x0, limits, tol=tol, max_iter=count)
+
+    return _record_once(program, (tol, count), sqp)
+
+
+def _record_once(
+    program: RecordedProgram, key: Hashable, function: Callable[..., object]
+) -> Compiled:
+    if key not in program.kernels:
+        kernel = prepared_function(
+            function,
+            name=f"{function.__name__}_{program.name}",
+            loops_from=UNROLLED if program.size > UNROLLED else None,
+        )
+        # First calls are short: they run on the unoptimized tier.
+        kernel.drafts = True
+        program.kernels[key] = kernel
+    return program.kernels[key]
+
+
+def solve(task: Task, solver: Solver) -> Answer:
+    """Minimise in one native kernel, or one per iteration where somebody looks on."""
+    program, monitor = task.program, task.monitor
+    assert program is not None
+    limits = (task.lower, task.upper, task.low, task.high)
+    with monitor.note_interrupts():
+        if monitor.callback is None and task.settings.maxtime is None:
+            kernel = record(program, task.settings)
+            solution = kernel(task.start, limits, *task.evaluator.args)
+        else:
+            solution = _solve_stepwise(task, program, limits)
+    status, x = Status(int(solution.status)), solution.x
+    if monitor.stopped is not None:
+        status, x = monitor.stopped, x if monitor.best is None else monitor.best
+    return Answer(x, solution.lam_g, solution.lam_x, status, int(solution.iterations))
+
+
+def _solve_stepwise(task: Task, program: RecordedProgram, limits: Limits) -> SQPSolution:
+    """Solve with a look at every iteration; the steps are those of the whole, with its bits."""
+    args, tol = task.evaluator.args, task.settings.tol
+
+    def sqp_step(state: SQPState, limits: Limits, *args: object) -> SQPState:
+        return next_state(lambda x: program.func(x, *args), state, limits, tol)
+
+    step = _record_once(program, tol, sqp_step)
+    state = first_state(task.start, limits)
+    while state.status == Status.ITERATION_LIMIT and state.steps < (
+        task.settings.maxiter or ITERATIONS
+    ):
+        values = program.func(state.x, *args)
+        off = task.violation(state.x, values[1:])
+        if not task.monitor.after(int(state.steps), state.x, float(values[0]), off):
+            break
+        state = step(state, limits, *args)
+    return last_state(lambda x: program.func(x, *args), state, limits)
