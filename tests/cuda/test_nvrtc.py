@@ -125,7 +125,7 @@ def test_steps_of_a_solve_have_all_registers():
     from archimedes.simulate.stepping.dense_output import END
 
     x0 = dispersed(1)
-    problem = prepare(PROBLEM.function, (0.0, 1.0), x0, "dop853", (), None, Options(), in_axes=0)
+    problem = prepare(PROBLEM.function, (0.0, 1.0), x0, (), Options(), in_axes=(0,))
     kernels, setup = problem.kernels, problem.setup
     run = kernels.begin(False)(setup, 0.0, x0[0], ())
     steps = kernels.to_outputs(carried=False)

@@ -14,7 +14,8 @@ from archimedes.function.identity.store import store
 from archimedes.installation import install_command
 from archimedes.simulate.dae import SMALL, InconsistentStart, residual_of, solve_dae
 from archimedes.simulate.problem.state_layout import layout_of
-from archimedes.simulate.solves.initial_value_problem import Problem, one_instance
+from archimedes.simulate.solves.initial_value_problem import Problem
+from archimedes.simulate.solves.kernel_runs import Instances
 from archimedes.simulate.statuses import (
     INTERRUPTED,
     NON_FINITE,
@@ -238,7 +239,9 @@ def test_order_of_convergence_in_differential_and_algebraic_states():
     errors = []
     for h in (0.05, 0.025):
         setup = Setup(0.0, 1.2, h, np.inf, np.ones(2), np.ones(2), 0)
-        found = Problem(fixed, setup, one_instance(start, ()), 1000).solve(None, dense=True)
+        found = Problem(fixed, setup, Instances(1, start[None], (), alone=True), 1000).solve(
+            dense=True
+        )
         first = np.sin(found.t)
         exact = np.stack([first, np.exp(0.5 * first) * np.cos(found.t)], axis=1)
         errors.append(np.abs(found.x - exact).max(axis=0))

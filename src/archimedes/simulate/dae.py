@@ -39,14 +39,13 @@ from archimedes.simulate.solves.bdf import ImplicitEquations, solve_equations
 from archimedes.simulate.solves.collectors import Result, Samples
 from archimedes.simulate.solves.initial_value_problem import (
     ATOL,
+    MAX_STEPS,
     RTOL,
     Options,
     Problem,
-    one_instance,
-    setup_of,
-    shared,
-    step_limit,
+    share_code,
 )
+from archimedes.simulate.solves.kernel_runs import Instances
 from archimedes.simulate.solves.sundials import solve_residual
 from archimedes.simulate.sparse.sparse_jacobians import CompressedPencil, SparsePencil
 from archimedes.simulate.statuses import STEP_UNDERFLOW, message_of
@@ -150,7 +149,7 @@ class _Functions:
         def mass(t: Any, x: Any, args: Any) -> Any:
             return jac(self.flat, argnums=2)(t, x, np.zeros(self.layout.size), args)
 
-        return MassPlan(shared(right), self.layout, RODAS5P, mass=mass)
+        return MassPlan(share_code(right), self.layout, RODAS5P, mass=mass)
 
 
 def _kind_of(args: tuple[Any, ...]) -> Hashable:
@@ -369,19 +368,21 @@ def solve_dae(
     layout = layout_of(state)
     x = argument_checks.check_state(state, layout)
     given = argument_checks.check_args(args)
-    options = Options(rtol, atol, None, first_step, max_step, max_steps, project=False)
-    setup = setup_of(layout, options, start, end)
+    options = Options(None, None, rtol, atol, None, first_step, max_step, max_steps, project=False)
+    setup = options.setup(layout, start, end)
     times = None if t_eval is None else argument_checks.check_times(t_eval, start, end)
     equations = residual_of(residual, layout, given)
     if is_tracing():
         argument_checks.refuse_traced(equations(start, x, np.zeros(layout.size)))
     method = _choose_method(method, equations.form(start, x).linear, layout.size)
     x, xdot = _consistent(equations, start, x, _derivatives(xdot0, layout), xdot0 is None, correct)
-    limit = step_limit(options) if method == "rodas5p" else step_limit(options, MOST_STEPS)
+    limit = options.step_limit(MAX_STEPS if method == "rodas5p" else MOST_STEPS)
+    if method == "rodas5p":
+        instances = Instances(1, x[None], given, alone=True)
+        return Problem(equations.kernels(), setup, instances, limit).solve(
+            t_eval, progress=progress
+        )
     with monitor_of(progress) as monitor:
-        if method == "rodas5p":
-            problem = Problem(equations.kernels(), setup, one_instance(x, given), limit)
-            return problem.solve(times, monitor=monitor)
         result = _DRIVES[method](equations, xdot, Samples(setup, x, times, limit, monitor))
     return _trajectory(result, layout, limit)
 

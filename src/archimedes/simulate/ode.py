@@ -10,15 +10,20 @@ import numpy as np
 from archimedes.backends.registry import asked_for, check_backend
 from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.problem import argument_checks
-from archimedes.simulate.progress import monitor_of
-from archimedes.simulate.solves.initial_value_problem import ATOL, RTOL, Options, Problem, prepare
+from archimedes.simulate.solves.initial_value_problem import (
+    ATOL,
+    RTOL,
+    Options,
+    axes_tuple,
+    expand_parts,
+    prepare,
+)
 from archimedes.simulate.solves.prepared_solves import request_of
 from archimedes.simulate.trajectory.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from archimedes.simulate.events.event import EventLike
     from archimedes.simulate.problem.inputs import Sampled
-    from archimedes.simulate.solves.hybrid import Hybrid
 
 __all__ = ["solve_ode"]
 
@@ -127,53 +132,21 @@ def solve_ode(
         steps = (dt, first_step, max_step, max_steps, project)
         settings = (method, rtol, atol, asked_for(backend), *steps)
         request = request_of(func, t_span, x0, args, t_eval, False, settings)
-        prepared = None if request is None else request.prepared
-        if request is not None and prepared is not None and (t_eval is None or not dense):
-            ready = prepared.solve(request, t_eval)
-            if ready is not None:
-                return prepared.trajectory(ready)
-    options = Options(rtol, atol, dt, first_step, max_step, max_steps, project, events)
-    options.backend = check_backend("solve_ode", backend)
-    ask = (t_eval, dense, threads, progress)
-    if inputs is None and sampled is None:
-        given = prepare(func, t_span, x0, method, args, static_argnames, options, in_axes)
-        if request is not None:
-            request.remember(given)
-        return _solved(given, *ask)
-    if static_argnames:
-        raise ValueError("static_argnames cannot be combined with inputs or sampled")
-    from archimedes.simulate.solves.hybrid import hybrid_of
-
-    hybrid = hybrid_of(func, inputs, sampled, *argument_checks.check_span(t_span, x0))
-    given = _with_parts(hybrid, t_span, x0, method, args, options, in_axes)
-    return hybrid.shown(_solved(given, *ask))
-
-
-def _with_parts(
-    hybrid: Hybrid,
-    t_span: Any,
-    x0: Any,
-    method: str | Method | None,
-    args: Any,
-    options: Options,
-    in_axes: Any,
-) -> Problem:
-    """Prepare the solve of a model with inputs or sampled parts, by its larger state."""
-    given = argument_checks.check_args(args)
-    start, _ = argument_checks.check_span(t_span, x0)
-    begun = hybrid.begin(start, x0, given, in_axes)
-    options.clock, options.events = hybrid.acting, hybrid.events(options.events)
-    if in_axes is not None:
-        axes = (in_axes,) * (1 + len(given)) if isinstance(in_axes, int) else tuple(in_axes)
-        in_axes = (0, *axes[1:])
-    return prepare(hybrid.dynamics, t_span, begun, method, given, None, options, in_axes)
-
-
-def _solved(
-    problem: Problem, t_eval: Any, dense: bool | None, threads: int | None, progress: Any
-) -> Trajectory:
-    """Solve for what a user asked for."""
-    times = None if t_eval is None else problem.times(t_eval)
-    # One rest of the collector for all that a first solve makes.
-    with monitor_of(progress) as monitor:
-        return problem.solve(times, bool(dense), monitor, threads=threads)
+        if request is not None and request.prepared is not None and (t_eval is None or not dense):
+            solution = request.prepared.solve(request, t_eval)
+            if solution is not None:
+                return request.prepared.trajectory(solution)
+    options = Options(
+        *(method, static_argnames, rtol, atol, dt, first_step, max_step, max_steps, project),
+        *(events, inputs, sampled, check_backend("solve_ode", backend)),
+    )
+    args = argument_checks.check_args(args)
+    axes = axes_tuple(in_axes, args)
+    hybrid, func, x0 = expand_parts(func, t_span, x0, args, options, axes)
+    if hybrid is not None and axes is not None:
+        axes = (0, *axes[1:])
+    problem = prepare(func, t_span, x0, args, options, axes)
+    if request is not None:
+        request.remember(problem)
+    trajectory = problem.solve(t_eval, bool(dense), progress, threads=threads)
+    return trajectory if hybrid is None else hybrid.show(trajectory)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,26 +14,19 @@ from archimedes.function import Compiled, stop_gradient, vmap
 from archimedes.function.derivatives.flows import moved
 from archimedes.function.former_options import former_options
 from archimedes.function.region_bodies import any_traced
-from archimedes.simulate.events.event import EventLike
 from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.problem import argument_checks
-from archimedes.simulate.problem.inputs import Sampled
-from archimedes.simulate.problem.state_layout import Layout, as_state, layout_of
-from archimedes.simulate.progress import monitor_of
-from archimedes.simulate.solves.bound_solves import Solved
-from archimedes.simulate.solves.hybrid import Hybrid, hybrid_of
+from archimedes.simulate.problem.state_layout import as_state, layout_of
 from archimedes.simulate.solves.initial_value_problem import (
     ATOL,
-    DEFAULT_METHOD,
     RTOL,
     Options,
+    expand_parts,
     find_method,
     model_of,
     prepare,
-    setup_of,
-    step_limit,
 )
-from archimedes.simulate.solves.prepared_solves import Prepared, Request, request_of
+from archimedes.simulate.solves.prepared_solves import Prepared, request_of
 from archimedes.simulate.statuses import (
     EVENT,
     FINISHED,
@@ -47,7 +39,14 @@ from archimedes.simulate.statuses import (
 )
 from archimedes.simulate.stepping.dense_output import known
 from archimedes.simulate.stepping.solve_loops import FOREVER, go_to_end, go_to_times
-from archimedes.simulate.stepping.trial_step import Plan, Run, Setup, begin_run, direction_of
+from archimedes.simulate.stepping.trial_step import Plan, begin_run, direction_of
+
+if TYPE_CHECKING:
+    from archimedes.simulate.events.event import EventLike
+    from archimedes.simulate.problem.inputs import Sampled
+    from archimedes.simulate.solves.bound_solves import Solution
+    from archimedes.simulate.trajectory.trajectory import Trajectory
+    from archimedes.typing import ArrayLike, Scalar, Tree
 
 __all__ = ["integrator", "odeint"]
 
@@ -159,90 +158,62 @@ def odeint(
         steps = (dt, first_step, max_step, max_steps, project)
         settings = (method, rtol, atol, asked_for(backend), *steps)
         request = request_of(func, t_span, x0, args, t_eval, True, settings)
-        prepared = None if request is None else request.prepared
-        if request is not None and prepared is not None and not full_output:
-            ready = prepared.solve(request, t_eval)
-            if ready is not None:
-                return _states(prepared, ready, t_eval is None)
-    options = Options(rtol, atol, dt, first_step, max_step, max_steps, project, events)
-    options.backend = check_backend("odeint", backend)
-    ask = _Ask(method, t_eval, static_argnames, options, progress, not full_output, request)
-    if inputs is None and sampled is None:
-        found, info = _solved(func, t_span, x0, args, ask)
+        if request is not None and request.prepared is not None and not full_output:
+            solution = request.prepared.solve(request, t_eval)
+            if solution is not None:
+                return _states(request.prepared, solution, t_eval is None)
+    options = Options(
+        *(method, static_argnames, rtol, atol, dt, first_step, max_step, max_steps, project),
+        *(events, inputs, sampled, check_backend("odeint", backend)),
+    )
+    args = argument_checks.check_args(args)
+    hybrid, func, x0 = expand_parts(func, t_span, x0, args, options)
+    if any_traced(t_span, x0, args, t_eval):
+        x, info = _record(func, t_span, x0, args, t_eval, options)
+        x = x if hybrid is None else x[0]
     else:
-        hybrid = hybrid_of(func, inputs, sampled, *argument_checks.check_span(t_span, x0))
-        found, info = _with_parts(hybrid, t_span, x0, args, ask)
-    return (found, info) if full_output else found
+        problem = prepare(func, t_span, x0, args, options)
+        if request is not None:
+            request.remember(problem)
+        trajectory = problem.solve(t_eval, progress=progress, final=t_eval is None)
+        trajectory = trajectory if hybrid is None else hybrid.show(trajectory)
+        _raise_failure(trajectory, full_output)
+        x = _fill(trajectory, t_eval)
+        t, steps_taken = np.float64(problem.run.t), np.int64(problem.run.accepted)
+        success, status = np.bool_(trajectory.success), np.int64(trajectory.status)
+        info = SolveInfo(success, status, t, steps_taken)
+    if t_eval is None:
+        x = tree.map(lambda leaf: leaf[0], x)
+    elif tree.is_leaf(x):
+        x = np.moveaxis(x, 0, -1)
+    return (x, info) if full_output else x
 
 
-@dataclass(frozen=True)
-class _Ask:
-    """How to solve, and what is asked for."""
-
-    method: str | Method | None
-    t_eval: Any
-    static_argnames: str | Sequence[str]
-    options: Options
-    progress: Any
-    raises: bool
-    #: The same, where it can be kept ready for the next time.
-    request: Request | None = None
+def _raise_failure(trajectory: Trajectory, full_output: bool = False) -> None:
+    """Raise where a solve was interrupted or, unless a status is returned, has failed."""
+    if trajectory.status == INTERRUPTED:
+        raise KeyboardInterrupt(f"odeint: {trajectory.message}")
+    if not full_output and not trajectory.success:
+        raise SimulationError(f"odeint: {trajectory.message}", trajectory)
 
 
-def _with_parts(
-    hybrid: Hybrid, t_span: Any, x0: Any, args: Any, ask: _Ask
-) -> tuple[Any, SolveInfo]:
-    """Solve a model with inputs or sampled parts, by its larger state."""
-    start, end = argument_checks.check_span(t_span, x0)
-    given, options = argument_checks.check_args(args), ask.options
-    options.clock, options.events = hybrid.acting, hybrid.events(options.events)
-    begun = hybrid.begin(start, x0, given, None)
-    (found, _), info = _solved(hybrid.dynamics, t_span, begun, given, ask)
-    if hybrid.acting is not None and is_traced(end):
-        # Sampled parts cannot follow back in time, which nothing could say before.
-        forward = end > start
-        found = tree.map(lambda leaf: known(forward, leaf), found)
-        status = stop_gradient(np.where(forward, info.status, UNORDERED))
-        info = tree.replace(info, success=status >= 0, status=status)
-    flat = ask.t_eval is not None and tree.is_leaf(begun[0])
-    return (np.moveaxis(found, 0, -1) if flat else found), info
+def _fill(trajectory: Trajectory, t_eval: ArrayLike | None) -> Tree:
+    """Return the states, with nan for the times that were not reached."""
+    count = 1 if t_eval is None else np.size(t_eval)
+    reached = 0 if t_eval is None and not trajectory.success else len(trajectory.t)
+
+    def fill(leaf: np.ndarray) -> np.ndarray:
+        missing = np.full((count - reached, *leaf.shape[1:]), np.nan)
+        return np.concatenate([leaf[:reached], missing])
+
+    return trajectory.x if reached == count else tree.map(fill, trajectory.x)
 
 
-def _solved(
-    func: Callable[..., Any], t_span: Any, x0: Any, args: Any, ask: _Ask
-) -> tuple[Any, SolveInfo]:
-    """Return the states, and how the solve ended."""
-    if any_traced(t_span, x0, args, ask.t_eval):
-        return _recorded(func, t_span, x0, args, ask)
-    problem = prepare(func, t_span, x0, ask.method, args, ask.static_argnames, ask.options)
-    if ask.request is not None:
-        ask.request.remember(problem)
-    layout = problem.kernels.plan.layout
-    times = None if ask.t_eval is None else problem.times(ask.t_eval)
-    with monitor_of(ask.progress) as monitor:
-        found = problem.solve(times, monitor=monitor, final=times is None)
-    if found.status == INTERRUPTED:
-        raise KeyboardInterrupt(f"odeint: {found.message}")
-    if ask.raises and not found.success:
-        raise SimulationError(f"odeint: {found.message}", found)
-    x = found.x
-    if times is not None and len(found.t) < len(times):
-        x = tree.map(lambda leaf: _filled(leaf, len(times)), x)
-    elif times is None and not found.success:
-        x = tree.map(lambda leaf: np.full_like(leaf, np.nan), x)
-    t, steps = np.float64(problem.run.t), np.int64(problem.run.accepted)
-    info = SolveInfo(np.bool_(found.success), np.int64(found.status), t, steps)
-    return _shaped(x, layout, times is None), info
-
-
-def _states(prepared: Prepared, found: Solved, final: bool) -> Any:
+def _states(prepared: Prepared, solution: Solution, final: bool) -> Tree:
     """Return the states of a solve; raise if it failed."""
-    if found.end.status < 0:
-        part = prepared.trajectory(found)
-        if part.status == INTERRUPTED:
-            raise KeyboardInterrupt(f"odeint: {part.message}")
-        raise SimulationError(f"odeint: {part.message}", part)
-    x = prepared.unpack(found.x)
+    if solution.end.status < 0:
+        _raise_failure(prepared.trajectory(solution))
+    x = prepared.unpack(solution.x)
     if final:
         return x[0] if type(x) is np.ndarray else tree.map(lambda leaf: leaf[0], x)
     if type(x) is not np.ndarray:
@@ -251,24 +222,19 @@ def _states(prepared: Prepared, found: Solved, final: bool) -> Any:
     return x.T if x.ndim < 3 else x.transpose(*range(1, x.ndim), 0)
 
 
-def _filled(leaf: np.ndarray, count: int) -> np.ndarray:
-    """Return a leaf with nan for the times that were not reached."""
-    missing = np.full((count - len(leaf), *leaf.shape[1:]), np.nan)
-    return np.concatenate([leaf, missing])
+def _record(
+    func: Callable[..., Any],
+    t_span: Sequence[Scalar],
+    x0: Tree,
+    args: tuple[Any, ...],
+    t_eval: ArrayLike | None,
+    options: Options,
+) -> tuple[Tree, SolveInfo]:
+    """Record the loops of a solve into the current trace; return the states, times first.
 
-
-def _shaped(x: Any, layout: Layout, final: bool) -> Any:
-    """Bring states with a leading time axis to the shape that odeint returns."""
-    if final:
-        return tree.map(lambda leaf: leaf[0], x)
-    return np.moveaxis(x, 0, -1) if layout.is_array else x
-
-
-def _recorded(
-    func: Callable[..., Any], t_span: Any, x0: Any, args: Any, ask: _Ask
-) -> tuple[Any, SolveInfo]:
-    """Record the loops of a solve into the current trace."""
-    t_eval, options = ask.t_eval, ask.options
+    Times may be traced: the solve itself goes by their values, and states are then moved along
+    the solution, which gives them the derivatives of their times.
+    """
     start, end = argument_checks.check_span(t_span, x0)
     times = np.zeros(0) if t_eval is None else t_eval
     if np.ndim(times) != 1:
@@ -277,25 +243,45 @@ def _recorded(
         times = argument_checks.check_times(t_eval, start, end)
     state = as_state(x0)
     layout = layout_of(state)
-    chosen = find_method(DEFAULT_METHOD if ask.method is None else ask.method)
-    model = model_of(func, args, ask.static_argnames)
-    plan = model.plan(layout, chosen, options)
-    count = 1 if t_eval is None else np.shape(times)[0]
-    t0 = stop_gradient(start)
+    model = model_of(func, args, options.static_argnames)
+    plan = model.plan(layout, find_method(options.method), options)
+    f, t0, t_end = plan.derivative(model.args), stop_gradient(start), stop_gradient(end)
     x = layout.pack(state)
     if is_traced(start):
-        x = moved(plan.derivative(model.args), start, t0, x)
-    setup = setup_of(layout, options, t0, stop_gradient(end), FOREVER)
-    keep = t_eval is not None or plan.events is not None
-    run = begin_run(plan, setup, t0, x, model.args, dense=keep)
-    limit = step_limit(options, _recorded_steps(plan, options, start, end, times))
-    solve = _Recorded(plan, setup, model.args, limit)
-    run, rows, status = solve.final(run, end) if t_eval is None else solve.outputs(run, times, end)
+        x = moved(f, start, t0, x)
+    setup = options.setup(layout, t0, t_end, FOREVER)
+    run = begin_run(plan, setup, t0, x, model.args, t_eval is not None or plan.events is not None)
+    limit = options.step_limit(_default_limit(plan, options, start, end, times))
+    if t_eval is None:
+        run = go_to_end(plan, setup, model.args, run, limit)
+        status, rows = np.where(run.status == RUNNING, TOO_MANY_STEPS, run.status), run.x
+        if is_traced(end):
+            # A run that ended by an event does not depend on the end of the span.
+            last = np.where(run.status == EVENT, stop_gradient(run.t), end)
+            rows = moved(f, stop_gradient(last), last, rows)
+        rows = known(status >= 0, rows)[None]
+    else:
+        fixed = stop_gradient(times)
+        run, rows = go_to_times(plan, setup, model.args, run, fixed, limit)
+        is_short = np.any(direction_of(setup) * (fixed[-1:] - run.t) > 0.0)
+        outcome = np.where(is_short, TOO_MANY_STEPS, FINISHED)
+        status = np.where(run.status == RUNNING, outcome, run.status)
+        if is_traced(times):
+            good = argument_checks.in_order(fixed, t0, t_end)
+            status = np.where(np.all(good), status, UNORDERED)
+            rows = vmap(lambda a, b, x: moved(f, a, b, x))(fixed, times, known(good[:, None], rows))
+    if options.clock is not None and is_traced(end):
+        # Sampled parts cannot follow back in time, which nothing could say before.
+        forward = end > start
+        rows = known(forward, rows)
+        status = np.where(forward, status, UNORDERED)
     info = stop_gradient(SolveInfo(status >= 0, status, run.t, run.accepted))
-    return _shaped(layout.unpack(rows, (count,)), layout, t_eval is None), info
+    return layout.unpack(rows, rows.shape[:1]), info
 
 
-def _recorded_steps(plan: Plan, options: Options, start: Any, end: Any, times: Any) -> int:
+def _default_limit(
+    plan: Plan, options: Options, start: Scalar, end: Scalar, times: np.ndarray
+) -> int:
     """Return how many trial steps a recorded solve may make between two outputs, if not told.
 
     Fixed steps between times that are known can be counted; events and sampled parts add some.
@@ -307,46 +293,6 @@ def _recorded_steps(plan: Plan, options: Options, start: Any, end: Any, times: A
     count = int(np.ceil(longest / float(options.dt))) + 2
     alone = plan.events is None and plan.clock is None
     return max(count if alone else count + RECORDED, RECORDED)
-
-
-@dataclass(frozen=True)
-class _Recorded:
-    """A solve that becomes part of a recording; each way returns the run, rows (m, n) and status.
-
-    Times may be traced: the solve itself goes by their values, and states are then moved along
-    the solution, which gives them the derivatives of their times.
-    """
-
-    plan: Plan
-    setup: Setup
-    args: tuple[Any, ...]
-    limit: int
-
-    def final(self, run: Run, end: Any) -> tuple[Run, Any, Any]:
-        """Go on to the end."""
-        run = go_to_end(self.plan, self.setup, self.args, run, self.limit)
-        x = run.x
-        if is_traced(end):
-            # A run that ended by an event does not depend on the end of the span.
-            last = np.where(run.status == EVENT, stop_gradient(run.t), end)
-            x = moved(self.plan.derivative(self.args), stop_gradient(last), last, x)
-        status = np.where(run.status == RUNNING, TOO_MANY_STEPS, run.status)
-        return run, known(status >= 0, x)[None], status
-
-    def outputs(self, run: Run, times: Any, end: Any) -> tuple[Run, Any, Any]:
-        """Go on to each of the times (m,)."""
-        fixed, setup = stop_gradient(times), self.setup
-        run, rows = go_to_times(self.plan, setup, self.args, run, fixed, self.limit)
-        left = direction_of(setup) * (fixed[-1:] - run.t) > 0.0
-        short = np.where(np.any(left), TOO_MANY_STEPS, FINISHED)
-        status = np.where(run.status == RUNNING, short, run.status)
-        if is_traced(times):
-            f = self.plan.derivative(self.args)
-            good = argument_checks.in_order(fixed, setup.t_start, stop_gradient(end))
-            status = np.where(np.all(good), status, UNORDERED)
-            rows = known(good[:, None], rows)
-            rows = vmap(lambda a, b, x: moved(f, a, b, x))(fixed, times, rows)
-        return run, rows, status
 
 
 def integrator(

@@ -213,7 +213,7 @@ def check_args(args: Any) -> tuple[Any, ...]:
     return tuple(args) if isinstance(args, (tuple, list)) else (args,)
 
 
-def static_places(
+def static_positions(
     func: Callable[..., Any], static_argnames: str | Sequence[str] | None, count: int
 ) -> list[int]:
     """Return which of the ``count`` further arguments of func(t, x, *args) are static."""

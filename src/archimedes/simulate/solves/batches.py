@@ -131,7 +131,7 @@ def _counted(run: Run) -> Run:
     return replace(run, x=run.t, x_old=run.t, dense=None)
 
 
-def drive_groups(task: Task, monitor: Monitor | None) -> Result:
+def drive_batch(task: Task, monitor: Monitor | None) -> Result:
     """Solve all instances of a batch, in groups that go to threads of their own."""
     count = task.instances.count
     whole = None

@@ -118,7 +118,7 @@ class End(NamedTuple):
     counts: dict[str, Any]
 
 
-class Solved(NamedTuple):
+class Solution(NamedTuple):
     """The states x (m, n) that a solve reached at times t (m,), and how it ended."""
 
     end: End
@@ -214,10 +214,10 @@ class Way(ABC, Generic[M]):
         """Return memory for one solve."""
 
     @abstractmethod
-    def go(self, memory: M, start: Start, end: End, pace: Pace) -> Solved:
+    def go(self, memory: M, start: Start, end: End, pace: Pace) -> Solution:
         """Go on from the beginning, where the run stands as ``end`` says."""
 
-    def solve(self, start: Start) -> Solved | None:
+    def solve(self, start: Start) -> Solution | None:
         """Solve; None where the state is nan or infinite."""
         try:
             memory = self.free.pop()
@@ -288,7 +288,7 @@ class LastState(Way[LastMemory]):
         made.run = self.kernel.kernel().bound(inputs, there.parts)
         return made
 
-    def go(self, memory: LastMemory, start: Start, end: End, pace: Pace) -> Solved:
+    def go(self, memory: LastMemory, start: Start, end: End, pace: Pace) -> Solution:
         """Go to the end of the span."""
         room = memory.here
         try:
@@ -299,7 +299,7 @@ class LastState(Way[LastMemory]):
         except KeyboardInterrupt:
             # What the kernel had put there is not finished.
             end, room = end._replace(status=INTERRUPTED), memory.here
-        return Solved(end, np.array([end.reached]), room.parts[self.at.x].reshape(1, -1).copy())
+        return Solution(end, np.array([end.reached]), room.parts[self.at.x].reshape(1, -1).copy())
 
 
 class OutputMemory(Memory):
@@ -331,7 +331,7 @@ class AtTimes(Way[OutputMemory]):
         made.run = self.kernel.kernel().bound(inputs, [*there.parts, made.states])
         return made
 
-    def go(self, memory: OutputMemory, start: Start, end: End, pace: Pace) -> Solved:
+    def go(self, memory: OutputMemory, start: Start, end: End, pace: Pace) -> Solution:
         """Go on to each of the times."""
         assert start.outputs is not None
         times, sign = start.times, start.outputs.sign
@@ -352,7 +352,7 @@ class AtTimes(Way[OutputMemory]):
             end = end._replace(status=INTERRUPTED)
         if end.status == RUNNING:
             end = end._replace(status=FINISHED)
-        return Solved(end, times[:done], x[:done])
+        return Solution(end, times[:done], x[:done])
 
 
 class RowMemory(Memory):
@@ -393,7 +393,7 @@ class InRows(Way[RowMemory]):
         memory.rows = np.empty((count, self.rows.width))
         memory.fill = self.over.along(END, memory.rows, memory.done)
 
-    def go(self, memory: RowMemory, start: Start, end: End, pace: Pace) -> Solved:
+    def go(self, memory: RowMemory, start: Start, end: End, pace: Pace) -> Solution:
         """Make all steps, or those with the times in them."""
         if start.outputs is None:
             return self._every_step(memory, start, end, pace)
@@ -417,9 +417,9 @@ class InRows(Way[RowMemory]):
         if end.status == RUNNING:
             end = end._replace(status=FINISHED)
         count = int(done[0])
-        return Solved(end, times[:count], x[:count])
+        return Solution(end, times[:count], x[:count])
 
-    def _every_step(self, memory: RowMemory, start: Start, end: End, pace: Pace) -> Solved:
+    def _every_step(self, memory: RowMemory, start: Start, end: End, pace: Pace) -> Solution:
         """Return the states after all steps, with the interpolants between them."""
         parts, limit, width = [], self.expected, self.rows.width
         try:
@@ -437,4 +437,4 @@ class InRows(Way[RowMemory]):
         t[0], t[1:] = start.t_start, rows[:, END]
         x = np.concatenate([memory.x[None], self.rows.x(rows)])
         dense = DenseOutput.of_rows(rows, self.rows, self.plan.layout, self.kernels.project())
-        return Solved(end, t, x, dense)
+        return Solution(end, t, x, dense)

@@ -56,10 +56,9 @@ class Hybrid:
 
         if axes is None:
             return first(x, *args)
-        given = (axes,) * (1 + len(args)) if isinstance(axes, int) else tuple(axes)
-        return vmap(first, in_axes=given)(x, *args)
+        return vmap(first, in_axes=axes)(x, *args)
 
-    def shown(self, found: Trajectory) -> Trajectory:
+    def show(self, found: Trajectory) -> Trajectory:
         """Return the trajectory of the user's state, with inputs and memories as ``u``."""
         x, memories = found.x
         events, dense = found.events, found.dense

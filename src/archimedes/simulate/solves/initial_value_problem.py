@@ -1,10 +1,7 @@
-"""Methods by name: each is imported when it is first asked for.
+"""Initial value problems, one or many: checked, flattened, with their kernels, and solved.
 
-The instances of a solve: initial states and arguments of one, or of many along a batch axis.
-
-What users give to a solver, made ready to record: the function, its arguments, the options.
-
-Initial value problems, one or many: checked, flattened, solved into a Trajectory.
+``prepare`` makes a :class:`Problem` of what a user gave to a solver; ``Problem.solve`` returns its
+trajectory.
 """
 
 from __future__ import annotations
@@ -22,7 +19,7 @@ from archimedes import tree
 from archimedes.backends.registry import backend_of
 from archimedes.errors import ArchimedesError, explained
 from archimedes.function import Compiled
-from archimedes.function.batching.batch_axes import instance, to_front
+from archimedes.function.batching.batch_axes import instance, spread_axes, to_front
 from archimedes.function.identity.states import content_of, fingerprint
 from archimedes.function.identity.traversal import Same
 from archimedes.simulate.methods.method_table import METHODS, Method, is_stiff
@@ -34,26 +31,27 @@ from archimedes.simulate.problem.state_layout import (
     layout_of,
     projection,
 )
-from archimedes.simulate.progress import Monitor
+from archimedes.simulate.progress import Monitor, monitor_of
 from archimedes.simulate.solves.collectors import Result, Samples
 from archimedes.simulate.solves.driver import FIRST_CALL, Task, drive
-from archimedes.simulate.solves.kernel_runs import Instances, one_instance
+from archimedes.simulate.solves.kernel_runs import Instances
 from archimedes.simulate.statuses import MANY_STEPS, RESET_NON_FINITE, message_of
 from archimedes.simulate.stepping.dense_output import BatchDense
 from archimedes.simulate.stepping.solve_kernels import Kernels, kernels_for
-from archimedes.simulate.stepping.trial_step import Plan, Setup
+from archimedes.simulate.stepping.trial_step import Plan, Run, Setup
 from archimedes.simulate.trajectory.columns import tree_columns
-from archimedes.simulate.trajectory.trajectory import Trajectory, assembled
+from archimedes.simulate.trajectory.trajectory import Trajectory, assemble_trajectory
 from archimedes.symbolic.core.trace import is_tracing
 from archimedes.system.floating_point import in_default_environment
 from archimedes.tree import is_struct
 
 if TYPE_CHECKING:
     from archimedes.simulate.events.event import Event, EventLike
-    from archimedes.simulate.problem.inputs import Clock
+    from archimedes.simulate.problem.inputs import Clock, Sampled
+    from archimedes.simulate.solves.hybrid import Hybrid
+    from archimedes.typing import ArrayLike, Scalar, Tree
 
-
-#: Where methods are defined. A line here and a ``register`` there make a method available.
+#: The modules that define the methods. A line here and a ``register`` there make one available.
 _MODULES = {
     "archimedes.simulate.methods.explicit": "euler heun rk4 bs3 dopri5 tsit5 dop853",
     "archimedes.simulate.methods.rosenbrock": "rodas5p",
@@ -63,63 +61,320 @@ _MODULES = {
     "archimedes.simulate.solves.sundials": "cvode ida",
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
-
-
 #: Names that users of the original type.
 _OTHER_NAMES = {"cvodes": "cvode", "idas": "ida"}
 
+DEFAULT_METHOD = "dop853"
+RTOL, ATOL = 1e-8, 1e-10
+#: Steps a solve may take before it gives up; a bound against never ending, not a tuning knob.
+MAX_STEPS = 10_000_000
+#: Derivatives up to this many operations are copied into each stage of a step.
+INLINE_LIMIT = 100
 
-def find_method(method: str | Method) -> Method:
-    """Return the method of this name (a :class:`Method` is returned as it is).
+
+def find_method(method: str | Method | None) -> Method:
+    """Return the method of this name (a :class:`Method` is returned as it is), or the default.
 
     >>> find_method("rk4").order
     4
     """
     if isinstance(method, Method):
         return method
-    method = _OTHER_NAMES.get(method, method)
-    if method not in METHODS and method in _MODULE_OF:
-        import_module(_MODULE_OF[method])
-    if method not in METHODS:
+    name = DEFAULT_METHOD if method is None else _OTHER_NAMES.get(method, method)
+    if name not in METHODS and name in _MODULE_OF:
+        import_module(_MODULE_OF[name])
+    if name not in METHODS:
         known = ", ".join(sorted({*_MODULE_OF, *METHODS}))
         raise ValueError(explained("method", f"method={method!r} is unknown: write one of {known}"))
-    return METHODS[method]
+    return METHODS[name]
 
 
-def instances_of(
-    x0: Any, args: tuple[Any, ...], in_axes: Any
-) -> tuple[int, Any, list[Any], list[bool]]:
-    """Bring the batch axis of x0 and args to the front.
+@dataclass
+class Options:
+    """How to solve: the arguments that all solvers share, as users give them.
 
-    ``in_axes`` has an entry for x0 and one for each argument: an axis, None (shared by all), or a
-    tree of these; one number stands for all. Returns the count, x0, and leaves and flags of args.
+    ``clock`` is what ``inputs`` and ``sampled`` become.
     """
-    given = (in_axes,) * (1 + len(args)) if isinstance(in_axes, int) else tuple(in_axes)
-    if len(given) != 1 + len(args):
+
+    method: str | Method | None = None
+    static_argnames: str | Sequence[str] | None = None
+    rtol: Any = RTOL
+    atol: Any = ATOL
+    dt: float | None = None
+    first_step: float | None = None
+    max_step: float = np.inf
+    max_steps: int | None = None
+    project: bool = True
+    events: EventLike | Sequence[EventLike] | None = None
+    inputs: Callable[[Any], Any] | None = None
+    sampled: Sampled | Sequence[Sampled] | None = None
+    backend: str | None = None
+    clock: Clock | None = None
+
+    def checked_events(self) -> tuple[Event, ...]:
+        """Return the events to watch for. Most solves have none and import nothing of them."""
+        if self.events is None:
+            return ()
+        from archimedes.simulate.events.event import check_events
+
+        return check_events(self.events)
+
+    def is_adaptive(self, method: Method) -> bool:
+        """Return whether a solve chooses its steps; a method that cannot must be given ``dt``."""
+        if self.dt is None and method.error_order is None:
+            raise ValueError(
+                explained(
+                    "fixed steps",
+                    f"method={method.name!r} has no error estimate, so it takes fixed steps only: "
+                    "give their size with dt=..., or choose an adaptive method such as 'dop853'",
+                )
+            )
+        return self.dt is None
+
+    def step_limit(self, default: int = MAX_STEPS) -> int:
+        """Return how many steps a solve may make."""
+        if self.max_steps is not None and int(self.max_steps) < 1:
+            raise ValueError(f"max_steps = {self.max_steps} must be at least 1")
+        return default if self.max_steps is None else int(self.max_steps)
+
+    def setup(self, layout: Layout, start: Scalar, end: Scalar, pause: int = 0) -> Setup:
+        """Return the numbers of a solve, checked."""
+        if type(self.rtol) is float and type(self.atol) is float:
+            rtol, atol = _equal_tolerances(layout.size, self.rtol, self.atol)
+        else:
+            rtol, atol = layout.spread(self.rtol, "rtol"), layout.spread(self.atol, "atol")
+            argument_checks.check_tolerances(rtol, atol)
+        name = "first_step" if self.dt is None else "dt"
+        h = getattr(self, name)
+        h = 0.0 if h is None else argument_checks.check_step(name, h)
+        max_step = argument_checks.check_step("max_step", self.max_step)
+        return Setup(start, end, h, max_step, rtol, atol, pause)
+
+
+@functools.lru_cache(maxsize=64)
+def _equal_tolerances(size: int, rtol: float, atol: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the vectors of tolerances that are the same for all numbers, checked."""
+    # Not np.full, which inside a recording would make them part of it.
+    vectors = np.float64(rtol).repeat(size), np.float64(atol).repeat(size)
+    argument_checks.check_tolerances(*vectors)
+    for vector in vectors:
+        vector.flags.writeable = False
+    return vectors
+
+
+@dataclass
+class Model:
+    """A derivative function made ready: ``plan`` for recording, ``args`` to go with it.
+
+    ``full`` returns the user's arguments for those that kernels take, and ``static`` are the
+    numbers of the user's arguments that are no inputs of a kernel. ``source`` is the user's
+    function and what else ``func`` was made of.
+    """
+
+    func: Callable[..., Any]
+    key: Any
+    args: tuple[Any, ...]
+    full: Callable[[tuple[Any, ...]], tuple[Any, ...]]
+    source: Any
+    static: Sequence[int] = ()
+
+    def plan(self, layout: Layout, method: Method, options: Options, log: bool = False) -> Plan:
+        """Return the plan for states of this layout; ``log``: kernels return at events."""
+        watch = None
+        if events := options.checked_events():
+            from archimedes.simulate.events.event import Watch
+
+            watch = Watch(events, layout, self.full, log)
+        return Plan(
+            func=share_code(self.func),
+            layout=layout,
+            method=method,
+            project=projection(layout) if options.project else None,
+            adaptive=options.is_adaptive(method),
+            events=watch,
+            clock=options.clock,
+            arguments=self.full,
+        )
+
+    def kernels(self, layout: Layout, method: Method, options: Options) -> Kernels:
+        """Return the kernels for states of this layout, kept from an earlier call if possible.
+
+        Functions that read the same objects have the same kernels.
+        """
+        events, clock, sources = options.checked_events(), options.clock, self.source
+        forms = (bool(options.project), options.is_adaptive(method))
+        keys = (tuple(event.key for event in events), None if clock is None else clock.key)
+        if events or clock is not None:
+            updates = [] if clock is None else [part.update for part in clock.parts]
+            sources = (sources, [(event.fn, event.reset) for event in events], updates)
+        build = lambda: self.plan(layout, method, options, log=True)  # noqa: E731
+        return kernels_for((self.key, layout, method, forms, keys), build, sources, options.backend)
+
+
+def share_code(func: Callable[..., Any]) -> Compiled:
+    """Compile a derivative such that the stages of a step share its code if it is long."""
+    if isinstance(func, Compiled):
+        compiled_by_user = func
+
+        def func(t: Scalar, x: Tree, *args: Tree) -> Tree:
+            return compiled_by_user(t, x, *args)
+
+        func.written_as = compiled_by_user.function  # type: ignore[attr-defined]
+    compiled = Compiled(func)
+    compiled.inline_limit = INLINE_LIMIT
+    return compiled
+
+
+def model_of(
+    func: Callable[..., Any],
+    args: tuple[Any, ...],
+    static_argnames: str | Sequence[str] | None = None,
+) -> Model:
+    """Take func(t, x, *args) apart into what is recorded and what a kernel is given.
+
+    The instance of a struct's bound method is an argument like others: its numbers may change
+    without a new recording.
+    """
+    if not callable(func):
+        raise TypeError(
+            f"func must be a function func(t, x, *args), got {type(func).__name__}: write "
+            "odeint(f, ...), not odeint(f(t, x), ...)"
+        )
+    check_time_first(func)
+    owner = func.__self__ if isinstance(func, MethodType) else None
+    bound = is_struct(type(owner))
+    if not static_argnames and not bound:
+        return Model(func, fingerprint(func), args, tuple, func)
+    static = {
+        k: args[k] for k in argument_checks.static_positions(func, static_argnames, len(args))
+    }
+    inputs = tuple(value for k, value in enumerate(args) if k not in static)
+    base: Any = func.__func__ if bound else func  # type: ignore[attr-defined]
+    contents = tuple((k, content_of(value)) for k, value in static.items())
+
+    def full(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        values = iter(inputs[bound:])
+        return tuple(static[k] if k in static else next(values) for k in range(len(args)))
+
+    def call(t: Scalar, x: Tree, *inputs: Tree) -> Tree:
+        return base(*inputs[:bound], t, x, *full(inputs))
+
+    call.written_as = base  # type: ignore[attr-defined]
+    return Model(
+        call,
+        (fingerprint(base), bound, contents),
+        (owner, *inputs) if bound else inputs,
+        full,
+        (base, tuple(map(Same, static.values()))),
+        tuple(static),
+    )
+
+
+def expand_parts(
+    func: Callable[..., Any],
+    t_span: Sequence[Scalar],
+    x0: Tree,
+    args: tuple[Any, ...],
+    options: Options,
+    in_axes: tuple[Any, ...] | None = None,
+) -> tuple[Hybrid | None, Callable[..., Any], Tree]:
+    """Return a model with inputs or sampled parts as a plain one, with a larger state.
+
+    Returns None, func and x0 where it has neither. In a batch, the instances lie along the first
+    axis of the larger state.
+    """
+    if options.inputs is None and options.sampled is None:
+        return None, func, x0
+    if options.static_argnames:
+        raise ValueError("static_argnames cannot be combined with inputs or sampled")
+    from archimedes.simulate.solves.hybrid import hybrid_of
+
+    start, end = argument_checks.check_span(t_span, x0)
+    hybrid = hybrid_of(func, options.inputs, options.sampled, start, end)
+    options.clock, options.events = hybrid.acting, hybrid.events(options.events)
+    return hybrid, hybrid.dynamics, hybrid.begin(start, x0, args, in_axes)
+
+
+def axes_tuple(in_axes: Any, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Return the batch axes of x0 and each of args; one number stands for all."""
+    if in_axes is None:
+        return None
+    axes = (in_axes,) * (1 + len(args)) if isinstance(in_axes, int) else tuple(in_axes)
+    if len(axes) != 1 + len(args):
         raise ValueError(
-            f"in_axes has {len(given)} entries, but there are {1 + len(args)} things to describe: "
+            f"in_axes has {len(axes)} entries, but there are {1 + len(args)} things to describe: "
             "x0 and each of args"
         )
-    everything = (x0, *args)
-    leaves, treedef = tree.flatten(everything)
-    axes = [axis for value, axis in zip(everything, given) for axis in _spread(value, axis)]
-    count = _fronted(leaves, axes, treedef)
-    own = len(tree.leaves(x0))
+    return axes
+
+
+@in_default_environment
+def prepare(
+    func: Callable[..., Any],
+    t_span: Sequence[Scalar],
+    x0: Tree,
+    args: tuple[Any, ...],
+    options: Options,
+    in_axes: tuple[Any, ...] | None = None,
+) -> Problem:
+    """Check and flatten what a user gave; ``in_axes``: batch axes of x0 and each of args."""
+    if in_axes is None:
+        argument_checks.refuse_device_arrays(x0=x0, args=args)
+    else:
+        home = argument_checks.home_of_arrays(options.backend, x0=x0, args=args)
+        if home is not None:
+            options.backend = home.name
+            x0, args = tree.map(home.arrays.own, x0), tree.map(home.arrays.own, args)
+    start, end = argument_checks.check_span(t_span, x0)
+    model = model_of(func, args, options.static_argnames)
+    if in_axes is None:
+        state = as_state(x0)
+        layout = layout_of(state)
+        x = argument_checks.check_state(state, layout)
+        instances = Instances(1, x[None], model.args, alone=True)
+    else:
+        layout, instances = _batch(model, x0, args, in_axes)
+    method = find_method(options.method)
+    kernels = model.kernels(layout, method, options)
+    limit = options.step_limit(method.most_steps or MAX_STEPS)
+    setup = options.setup(layout, start, end, min(limit, FIRST_CALL))
+    return Problem(kernels, setup, instances, limit)
+
+
+def _batch(
+    model: Model, x0: Tree, args: tuple[Any, ...], in_axes: tuple[Any, ...]
+) -> tuple[Layout, Instances]:
+    """Return the layout of one state of a batch, and its instances."""
+    axes_and_values = zip(in_axes, (as_state(x0), *args), strict=True)
+    pairs = [pair for k, pair in enumerate(axes_and_values) if k - 1 not in model.static]
+    values = tuple(value for _, value in pairs)
+    leaves, treedef = tree.flatten(values)
+    axes = [axis for entry, value in pairs for axis in spread_axes(entry, value)]
+    count = _move_to_front(leaves, axes, treedef.paths())
     # Where nothing of x0 is mapped, what is shared goes to where the other arrays lie.
     homes = [home for leaf in leaves if (home := backend_of(leaf)) is not None]
     xp = homes[0].arrays.module() if homes else np
+    size = len(tree.leaves(values[0]))
     states = [
         leaf if axis is not None else xp.broadcast_to(xp.asarray(leaf), (count, *np.shape(leaf)))
-        for leaf, axis in zip(leaves[:own], axes)
+        for leaf, axis in zip(leaves[:size], axes)
     ]
-    many = [axis is not None for axis in axes[own:]]
-    return count, tree.structure(x0).unflatten(states), leaves[own:], many
+    layout = layout_of(tree.structure(values[0]).unflatten(list(map(instance, states))))
+    argument_checks.check_state(tree.structure(values[0]).unflatten(states), layout)
+    flat = [np.reshape(leaf, (count, -1)) for leaf in states]
+    own = tree.leaves(model.args[: len(model.args) - len(values) + 1])
+    return layout, Instances(
+        count,
+        np.concatenate(flat, axis=1).astype(np.float64),
+        tree.structure(model.args).unflatten([*own, *leaves[size:]]),
+        [*(False for _ in own), *(axis is not None for axis in axes[size:])],
+    )
 
 
-def _fronted(leaves: list[Any], axes: Sequence[int | None], treedef: Any) -> int:
+def _move_to_front(leaves: list[Any], axes: Sequence[int | None], paths: Sequence[str]) -> int:
     """Move the batch axis of each leaf to the front, in place; return its length."""
     sizes: dict[str, int] = {}
-    for k, (axis, path) in enumerate(zip(axes, treedef.paths())):
+    for k, (axis, path) in enumerate(zip(axes, paths)):
         if axis is None:
             continue
         if not -np.ndim(leaves[k]) <= axis < np.ndim(leaves[k]):
@@ -140,215 +395,6 @@ def _fronted(leaves: list[Any], axes: Sequence[int | None], treedef: Any) -> int
     return count
 
 
-def _spread(value: Any, axis: Any) -> list[int | None]:
-    """Return the axis of each leaf of a value."""
-    if axis is None or isinstance(axis, (int, np.integer)):
-        return [None if axis is None else int(axis)] * len(tree.leaves(value))
-    parts, shape = tree.flatten(value, is_leaf=lambda part: part is not value)
-    entries, given = tree.flatten(axis, is_leaf=lambda part: part is not axis)
-    difference = shape.difference(given, "", parts, entries)
-    if difference is not None:
-        raise ValueError(f"in_axes do not match what they are for: {difference}")
-    return [found for part, entry in zip(parts, entries) for found in _spread(part, entry)]
-
-
-DEFAULT_METHOD = "dop853"
-RTOL, ATOL = 1e-8, 1e-10
-#: Steps a solve may take before it gives up; a bound against never ending, not a tuning knob.
-MAX_STEPS = 10_000_000
-#: Derivatives up to this many operations are copied into each stage of a step.
-COPIED = 100
-
-
-@dataclass
-class Options:
-    """How to solve: the arguments that all solvers share.
-
-    ``dt``: fixed step (None: adaptive); ``first_step``, ``max_step`` of adaptive ones;
-    ``project``: keep attitudes on their manifold; ``events``: what to watch for; ``backend``: what
-    runs the kernels (None: the environment's or the default one).
-    """
-
-    rtol: Any = RTOL
-    atol: Any = ATOL
-    dt: float | None = None
-    first_step: float | None = None
-    max_step: float = np.inf
-    max_steps: int | None = None
-    project: bool = True
-    events: EventLike | Sequence[EventLike] | None = None
-    clock: Clock | None = None
-    backend: str | None = None
-
-
-@dataclass
-class Model:
-    """A derivative function made ready: ``plan`` for recording, ``args`` to go with it."""
-
-    func: Callable[..., Any]
-    key: Any
-    args: tuple[Any, ...]
-    full: Callable[[tuple[Any, ...]], tuple[Any, ...]]
-    #: The user's function and what else it was made of.
-    source: Any
-
-    def plan(self, layout: Layout, method: Method, options: Options, log: bool = False) -> Plan:
-        """Return the plan for states of this layout; ``log``: kernels return at events."""
-        return Plan(
-            func=shared(self.func),
-            layout=layout,
-            method=method,
-            project=projection(layout) if options.project else None,
-            adaptive=is_adaptive(method, options.dt),
-            events=_watched(options, layout, self.full, log),
-            clock=options.clock,
-            arguments=self.full,
-        )
-
-    def kernels(
-        self, layout: Layout, method: Method, options: Options, log: bool = False
-    ) -> Kernels:
-        """Return the kernels for states of this layout, kept from an earlier call if possible."""
-        adaptive = is_adaptive(method, options.dt)
-        events = tuple(event.key for event in _events(options))
-        clock = None if options.clock is None else options.clock.key
-        key = (self.key, layout, method, bool(options.project), adaptive, events, log, clock)
-        return kernels_for(
-            key,
-            lambda: self.plan(layout, method, options, log),
-            self._sources(options),
-            options.backend,
-        )
-
-    def _sources(self, options: Options) -> Any:
-        """Return the functions of a plan, which are the same if they read the same objects."""
-        if options.events is None and options.clock is None:
-            return self.source
-        events = _events(options)
-        parts = () if options.clock is None else options.clock.parts
-        return self.source, [(e.fn, e.reset) for e in events], [part.update for part in parts]
-
-
-def _events(options: Options) -> tuple[Event, ...]:
-    """Return the events to watch for, checked. Most solves have none and need none of it."""
-    if options.events is None:
-        return ()
-    from archimedes.simulate.events.event import check_events
-
-    return check_events(options.events)
-
-
-def _watched(options: Options, layout: Layout, full: Any, log: bool) -> Any:
-    """Return what watches for the events in a recording, None where there are none."""
-    events = _events(options)
-    if not events:
-        return None
-    from archimedes.simulate.events.event import Watch
-
-    return Watch(events, layout, full, log)
-
-
-def is_adaptive(method: Method, dt: Any) -> bool:
-    """Tell whether a solve chooses its steps; a method that cannot must be given ``dt``."""
-    if dt is not None:
-        return False
-    if method.error_order is None:
-        raise ValueError(
-            explained(
-                "fixed steps",
-                f"method={method.name!r} has no error estimate, so it takes fixed steps only: give "
-                "their size with dt=..., or choose an adaptive method such as 'dop853'",
-            )
-        )
-    return True
-
-
-def shared(func: Callable[..., Any]) -> Compiled:
-    """Compile a derivative such that the stages of a step share its code if it is long."""
-    if isinstance(func, Compiled):
-        given = func
-
-        def func(t: Any, x: Any, *args: Any) -> Any:
-            return given(t, x, *args)
-
-        func.written_as = given.function  # type: ignore[attr-defined]
-    compiled = Compiled(func)
-    compiled.inline_limit = COPIED
-    return compiled
-
-
-def model_of(
-    func: Callable[..., Any],
-    args: Any,
-    static_argnames: str | Sequence[str] | None = None,
-) -> Model:
-    """Take func(t, x, *args) apart into what is recorded and what a kernel is given.
-
-    The instance of a struct's bound method is an argument like others: its numbers may change
-    without a new recording.
-    """
-    if not callable(func):
-        raise TypeError(
-            f"func must be a function func(t, x, *args), got {type(func).__name__}: write "
-            "odeint(f, ...), not odeint(f(t, x), ...)"
-        )
-    check_time_first(func)
-    given = argument_checks.check_args(args)
-    me = func.__self__ if isinstance(func, MethodType) else None
-    bound = is_struct(type(me))
-    if not static_argnames and not bound:
-        return Model(func, fingerprint(func), given, tuple, func)
-    fixed = argument_checks.static_places(func, static_argnames, len(given))
-    static = {k: given[k] for k in fixed}
-    moving = tuple(a for k, a in enumerate(given) if k not in static)
-    base: Any = func.__func__ if bound else func  # type: ignore[attr-defined]
-    fixed_values = tuple((k, content_of(v)) for k, v in static.items())
-    key = (fingerprint(base), bound, fixed_values)
-    if bound:
-        moving = (me, *moving)
-
-    def full(rest: tuple[Any, ...]) -> tuple[Any, ...]:
-        values = iter(rest[bound:])
-        return tuple(static[k] if k in static else next(values) for k in range(len(given)))
-
-    def call(t: Any, x: Any, *rest: Any) -> Any:
-        return base(*rest[:bound], t, x, *full(rest))
-
-    call.written_as = base  # type: ignore[attr-defined]
-    return Model(call, key, moving, full, (base, tuple(map(Same, static.values()))))
-
-
-@functools.lru_cache(maxsize=64)
-def _tolerances(size: int, rtol: float, atol: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the vectors of tolerances that are the same for all numbers, checked."""
-    # Not np.full, which inside a recording would make them part of it.
-    vectors = np.float64(rtol).repeat(size), np.float64(atol).repeat(size)
-    argument_checks.check_tolerances(*vectors)
-    for vector in vectors:
-        vector.flags.writeable = False
-    return vectors
-
-
-def setup_of(layout: Layout, options: Options, start: Any, end: Any, pause: int = 0) -> Setup:
-    """Return the numbers of a solve, checked."""
-    if type(options.rtol) is float and type(options.atol) is float:
-        rtol, atol = _tolerances(layout.size, options.rtol, options.atol)
-    else:
-        rtol, atol = layout.spread(options.rtol, "rtol"), layout.spread(options.atol, "atol")
-        argument_checks.check_tolerances(rtol, atol)
-    h = options.dt if options.dt is not None else options.first_step
-    name = "dt" if options.dt is not None else "first_step"
-    return Setup(
-        t_start=start,
-        t_end=end,
-        h=0.0 if h is None else argument_checks.check_step(name, h),
-        max_step=argument_checks.check_step("max_step", options.max_step),
-        rtol=rtol,
-        atol=atol,
-        pause=pause,
-    )
-
-
 @dataclass
 class Problem:
     """Initial value problems on flat vectors, checked, with their kernels."""
@@ -360,38 +406,40 @@ class Problem:
     #: Where the last solve ended.
     run: Any = None
 
-    def times(self, t_eval: Any) -> np.ndarray:
-        """Return output times, checked."""
-        return argument_checks.check_times(t_eval, self.setup.t_start, self.setup.t_end)
-
     @in_default_environment
     def solve(
         self,
-        times: np.ndarray | None,
+        t_eval: ArrayLike | None = None,
         dense: bool = False,
-        monitor: Monitor | None = None,
+        progress: bool | Monitor | None = None,
         final: bool = False,
         threads: int | None = None,
     ) -> Trajectory:
-        """Solve for the states at ``times``, at every step, or at the end only (``final``).
+        """Solve for the states at ``t_eval``, at every step, or at the end only (``final``).
 
         A single solve keeps the interpolants of its steps where they are put out.
         """
-        kernels, instances = self.kernels, self.instances
+        kernels, setup, instances = self.kernels, self.setup, self.instances
+        times = None
+        if t_eval is not None:
+            times = argument_checks.check_times(t_eval, setup.t_start, setup.t_end)
         dense = dense or (instances.alone and times is None)
-        task = Task(kernels, self.setup, instances, self.max_steps, times, dense, final, threads)
-        if not instances.alone:
-            from archimedes.simulate.solves.batches import drive_groups
+        task = Task(kernels, setup, instances, self.max_steps, times, dense, final, threads)
+        with monitor_of(progress) as monitor:
+            if not instances.alone:
+                from archimedes.simulate.solves.batches import drive_batch
 
-            found = drive_groups(task, monitor)
-        elif kernels.plan.method.drive is not None:
-            found = self._outside(times, monitor, final)
-        else:
-            found = drive(task, monitor)
-        self.run = found.run
-        return self._one(found) if instances.alone else self._many(found)
+                result = drive_batch(task, monitor)
+            elif kernels.plan.method.drive is not None:
+                result = self._drive_outside(times, monitor, final)
+            else:
+                result = drive(task, monitor)
+        self.run = result.run
+        return self._trajectory(result)
 
-    def _outside(self, times: np.ndarray | None, monitor: Monitor | None, final: bool) -> Result:
+    def _drive_outside(
+        self, times: np.ndarray | None, monitor: Monitor | None, final: bool
+    ) -> Result:
         """Solve by a method that brings its own loop."""
         method, x0, args = self.kernels.plan.method, self.instances.x0[0], self.instances.args
         assert method.drive is not None
@@ -403,87 +451,78 @@ class Problem:
         if is_tracing():
             argument_checks.refuse_traced(self.kernels.derivative()(0.0, x0, args))
         ends = np.array([self.setup.t_end]) if final else times
-        samples = Samples(self.setup, x0, ends, self.max_steps, monitor)
-        return method.drive(self.kernels, args, samples)
-
-    def _one(self, found: Result) -> Trajectory:
-        """Return the trajectory of a single solve."""
-        plan, run = self.kernels.plan, found.run
-        status, count = found.status[0], found.lengths[0]
-        looks = bool(_look_stiff(run))
-        return assembled(
-            t=found.t[0, :count],
-            x=plan.layout.unpack(found.x[0, :count], (count,)),
-            u=None,
-            y=None,
-            status=status,
-            message=self._words(status, run, looks),
-            stats=found.stats or _statistics(plan.method, run, int),
-            dense=None if found.dense is None else found.dense[0],
-            events=self._happened(found),
+        return method.drive(
+            self.kernels, args, Samples(self.setup, x0, ends, self.max_steps, monitor)
         )
 
-    def _happened(self, found: Result) -> Any:
-        """Return the events of a single solve as a table; None where none were watched for."""
-        if self.kernels.plan.events is None:
-            return None
-        from archimedes.simulate.solves.event_logs import one_table
-
-        return one_table(found.events[0], self.kernels.plan.layout)
-
-    def _many(self, found: Result) -> Trajectory:
-        """Return the trajectories of a batch."""
-        plan = self.kernels.plan
-        events = None
-        if plan.events is not None:
-            from archimedes.simulate.solves.event_logs import batch_table
-
-            table = batch_table(found.events, found.starts, plan.layout, len(found.status))
-            signals = found.run.signals
-            count, last = map(self._here, (signals.count, signals.last))
-            events = {**table, "count": count, "last": last}
-        return Trajectory(
-            found.t,
-            plan.layout.unpack(found.x, found.t.shape),
-            status=found.status,
-            message=self._message(found),
-            stats=_statistics(plan.method, found.run, self._here),
-            dense=None if found.dense is None else BatchDense(found.dense),
-            events=events,
+    def _trajectory(self, result: Result) -> Trajectory:
+        """Return the trajectory of a single solve, or those of a batch."""
+        plan, one, stats = self.kernels.plan, self.instances.alone, result.stats
+        t, x, dense = result.t, result.x, result.dense
+        if one:
+            t, x = t[0, : result.lengths[0]], x[0, : result.lengths[0]]
+        if stats is None:
+            counts = {"steps": result.run.accepted, "rejected": result.run.rejected}
+            if plan.method.counts is not None:
+                counts |= plan.method.counts(result.run.memory)
+            show = int if one else self._to_host
+            stats = {"method": plan.method.name, **{name: show(n) for name, n in counts.items()}}
+        return assemble_trajectory(
+            t=t,
+            x=plan.layout.unpack(x, t.shape),
+            status=result.status[0] if one else result.status,
+            message=self._message(result),
+            stats=stats,
+            dense=None if dense is None else dense[0] if one else BatchDense(dense),
+            events=None if plan.events is None else self._event_table(result),
         )
 
-    def _words(self, status: int, run: Any, looks: bool = False, at: int | None = None) -> str:
-        """Return the message of a run that ended so; ``at``: which one of a batch it is."""
-        plan, t = self.kernels.plan, float(run.t if at is None else run.t[at])
-        if status != RESET_NON_FINITE:
-            return message_of(status, t, self.max_steps, plan.method.stiff, looks)
-        here = ... if at is None else at
-        x, fired = self._here(run.x)[here], self._here(run.signals.fired)[here]
-        return message_of(status, t, reset=_reset_that_failed(plan, x, fired))
+    def _event_table(self, result: Result) -> dict[str, Any]:
+        """Return the events that happened, as users see them."""
+        from archimedes.simulate.solves.event_logs import batch_table, one_table
 
-    def _here(self, array: Any) -> np.ndarray:
+        layout, signals = self.kernels.plan.layout, result.run.signals
+        if self.instances.alone:
+            return one_table(result.events[0], layout)
+        table = batch_table(result.events, result.starts, layout, len(result.status))
+        count, last = map(self._to_host, (signals.count, signals.last))
+        return {**table, "count": count, "last": last}
+
+    def _to_host(self, array: Any) -> np.ndarray:
         """Return an array as NumPy's."""
         host = isinstance(array, np.ndarray)
         return array if host else self.kernels.backend.arrays.to_host(array)
 
-    def _message(self, found: Result) -> str:
-        """Say how many instances ended well, and what became of the first that did not."""
-        bad = np.flatnonzero(found.status < 0)
-        count = len(found.status)
-        looks, run = 0, found.run
+    def _message(self, result: Result) -> str:
+        """Return how a solve ended; of a batch, how many did well and why the first failed."""
+        run, count = result.run, len(result.status)
+        if self.instances.alone:
+            return self._explain(result.status[0], run, bool(_look_stiff(run)))
+        bad = np.flatnonzero(result.status < 0)
+        stiff, advice = 0, ""
         if (run.accepted >= MANY_STEPS).any():
-            run = tree.replace(run, suspicion=tree.map(self._here, run.suspicion))
-            looks = int(np.sum(_look_stiff(run)))
-        advice = f"; {looks} of {count} look stiff: method='rodas5p' or 'auto'" if looks else ""
+            suspicion = tree.map(self._to_host, run.suspicion)
+            stiff = int(np.sum(_look_stiff(tree.replace(run, suspicion=suspicion))))
+        if stiff:
+            advice = f"; {stiff} of {count} look stiff: method='rodas5p' or 'auto'"
         if not bad.size:
             return f"all {count} instances reached their end{advice}"
         first = int(bad[0])
-        why = self._words(int(found.status[first]), found.run, at=first)
+        why = self._explain(int(result.status[first]), run, at=first)
         return f"{bad.size} of {count} instances failed; instance {first}: {why}{advice}"
 
+    def _explain(self, status: int, run: Run, stiff: bool = False, at: int | None = None) -> str:
+        """Return the message of a run that ended so; ``at``: which one of a batch it is."""
+        plan, t = self.kernels.plan, float(run.t if at is None else run.t[at])
+        if status != RESET_NON_FINITE:
+            return message_of(status, t, self.max_steps, plan.method.stiff, stiff)
+        here = ... if at is None else at
+        x, fired = self._to_host(run.x)[here], self._to_host(run.signals.fired)[here]
+        return message_of(status, t, reset=_explain_reset(plan, x, fired))
 
-def _reset_that_failed(plan: Plan, x: np.ndarray, fired: np.ndarray) -> str:
-    """Say which event's reset gave nan or infinity, and in which component of the state."""
+
+def _explain_reset(plan: Plan, x: np.ndarray, fired: np.ndarray) -> str:
+    """Return which event's reset gave nan or infinity, and in which component of the state."""
     assert plan.events is not None
     resets = [event.reset for event in plan.events.events]
     numbers = [k for k, reset in enumerate(resets) if reset is not None and fired[k]]
@@ -491,94 +530,14 @@ def _reset_that_failed(plan: Plan, x: np.ndarray, fired: np.ndarray) -> str:
     if hasattr(resets[numbers[0]], "written_as"):
         state = state[0]  # the user's part of a larger state
     names = [column.name for column in tree_columns(state, 0)]
-    found = {name: float(v) for name, v in zip(names, x) if not np.isfinite(v)}
-    values = ", ".join(f"{name} = {value}" for name, value in found.items())
+    values = [f"{name} = {float(v)}" for name, v in zip(names, x) if not np.isfinite(v)]
     which = " and ".join(f"events[{k}]" for k in numbers)
-    return f"the reset of {which} gave {values}"
+    return f"the reset of {which} gave {', '.join(values)}"
 
 
-def _statistics(method: Method, run: Any, shown: Callable[[Any], Any]) -> dict[str, Any]:
-    """Return what a solve cost, or each of a batch."""
-    counts = {"steps": run.accepted, "rejected": run.rejected}
-    if method.counts is not None:
-        counts |= method.counts(run.memory)
-    return {"method": method.name, **{name: shown(n) for name, n in counts.items()}}
-
-
-def _look_stiff(run: Any) -> Any:
-    """Tell which runs made many steps because of a stiff system."""
+def _look_stiff(run: Run) -> Any:
+    """Return which runs made many steps because of a stiff system."""
     suspicion = getattr(run, "suspicion", None)
     if suspicion is None:
         return np.zeros(np.shape(run.accepted), dtype=bool)
     return is_stiff(suspicion) & (run.accepted >= MANY_STEPS)
-
-
-@in_default_environment
-def prepare(
-    func: Callable[..., Any],
-    t_span: Any,
-    x0: Any,
-    method: str | Method | None,
-    args: Any,
-    static_argnames: str | Sequence[str] | None,
-    options: Options,
-    in_axes: Any = None,
-) -> Problem:
-    """Check and flatten what a user gave; ``in_axes``: for a batch, as in ``instances_of``."""
-    if in_axes is None:
-        argument_checks.refuse_device_arrays(x0=x0, args=args)
-    else:
-        home = argument_checks.home_of_arrays(options.backend, x0=x0, args=args)
-        options.backend = options.backend if home is None else home.name
-        if home is not None:
-            x0, args = tree.map(home.arrays.own, x0), tree.map(home.arrays.own, args)
-    start, end = argument_checks.check_span(t_span, x0)
-    if in_axes is None:
-        state = as_state(x0)
-        layout = layout_of(state)
-        x = argument_checks.check_state(state, layout)
-        model = model_of(func, args, static_argnames)
-        instances = one_instance(x, model.args)
-    else:
-        model = model_of(func, args, static_argnames)
-        layout, instances = _batch(func, x0, args, static_argnames, in_axes, model)
-    chosen = find_method(DEFAULT_METHOD if method is None else method)
-    kernels = model.kernels(layout, chosen, options, log=True)
-    limit = step_limit(options, chosen.most_steps or MAX_STEPS)
-    setup = setup_of(layout, options, start, end, min(limit, FIRST_CALL))
-    return Problem(kernels, setup, instances, limit)
-
-
-def _batch(
-    func: Callable[..., Any],
-    x0: Any,
-    args: Any,
-    static_argnames: str | Sequence[str] | None,
-    in_axes: Any,
-    model: Model,
-) -> tuple[Layout, Instances]:
-    """Return the layout of one state of a batch, and its instances."""
-    given = argument_checks.check_args(args)
-    fixed = argument_checks.static_places(func, static_argnames, len(given))
-    axes = (in_axes,) * (1 + len(given)) if isinstance(in_axes, int) else tuple(in_axes)
-    moving = tuple(a for k, a in enumerate(given) if k not in fixed)
-    if len(axes) == 1 + len(given):
-        axes = (axes[0], *(a for k, a in enumerate(axes[1:]) if k not in fixed))
-    count, states, leaves, many = instances_of(as_state(x0), moving, axes)
-    layout = layout_of(tree.map(instance, states))
-    argument_checks.check_state(states, layout)
-    own = tree.leaves(model.args[: len(model.args) - len(moving)])
-    flat = [np.reshape(leaf, (count, -1)) for leaf in tree.leaves(states)]
-    return layout, Instances(
-        count,
-        np.concatenate(flat, axis=1).astype(np.float64),
-        tree.structure(model.args).unflatten([*own, *leaves]),
-        [*(False for _ in own), *many],
-    )
-
-
-def step_limit(options: Options, default: int = MAX_STEPS) -> int:
-    """Return how many steps a solve may make."""
-    if options.max_steps is not None and int(options.max_steps) < 1:
-        raise ValueError(f"max_steps = {options.max_steps} must be at least 1")
-    return default if options.max_steps is None else int(options.max_steps)

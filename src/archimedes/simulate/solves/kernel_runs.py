@@ -63,11 +63,6 @@ class Instances:
         return tree.structure(self.args).unflatten([0 if many else None for many in self.many])
 
 
-def one_instance(x0: np.ndarray, args: tuple[Any, ...]) -> Instances:
-    """Return a single solve from x0 (n,)."""
-    return Instances(1, x0[None], args, alone=True)
-
-
 class OneRun:
     """A single run; ``run`` is where it stands, ``most`` how many trial steps it may make."""
 

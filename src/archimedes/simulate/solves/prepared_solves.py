@@ -31,7 +31,7 @@ from archimedes.simulate.solves.bound_solves import (
     InRows,
     LastState,
     Outputs,
-    Solved,
+    Solution,
     Start,
     Way,
     outputs_at,
@@ -39,7 +39,7 @@ from archimedes.simulate.solves.bound_solves import (
 from archimedes.simulate.solves.collectors import FEW
 from archimedes.simulate.solves.initial_value_problem import Problem
 from archimedes.simulate.statuses import MANY_STEPS, message_of
-from archimedes.simulate.trajectory.trajectory import Trajectory, assembled
+from archimedes.simulate.trajectory.trajectory import Trajectory, assemble_trajectory
 from archimedes.symbolic import is_tracing
 from archimedes.tree import is_struct
 from archimedes.tree.treedef import LEAF
@@ -225,7 +225,7 @@ class Prepared:
         #: What is known of the output times of the last solve.
         self.outputs: Outputs | None = None
 
-    def solve(self, request: Request, t_eval: Any) -> Solved | None:
+    def solve(self, request: Request, t_eval: Any) -> Solution | None:
         """Solve for the states at ``t_eval``; without it, the last one or those after all steps.
 
         None where something is to be refused, for the ordinary way to say what.
@@ -250,16 +250,14 @@ class Prepared:
         leaves = [x[:, span].reshape(len(x), *shape) for span, shape in pairs]
         return self.layout.treedef.unflatten(leaves)
 
-    def trajectory(self, found: Solved) -> Trajectory:
+    def trajectory(self, found: Solution) -> Trajectory:
         """Return the trajectory of a solve."""
         end, method = found.end, self.method
         looks = end.hits >= HITS and end.accepted >= MANY_STEPS
         stats = {"method": method.name, "steps": end.accepted, "rejected": end.rejected}
-        return assembled(
+        return assemble_trajectory(
             t=found.t,
             x=self.unpack(found.x),
-            u=None,
-            y=None,
             status=end.status,
             message=message_of(end.status, end.reached, self.most, method.stiff, looks),
             stats=stats | end.counts,

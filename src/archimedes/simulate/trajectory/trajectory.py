@@ -390,15 +390,15 @@ def take_apart(traj: Trajectory) -> tuple[list[Any], None]:
     return [getattr(traj, name) for name in NODE_PARTS], None
 
 
-def assembled(**parts: Any) -> Trajectory:
-    """Return the trajectory of parts that are known to fit: all attributes, nothing is checked."""
-    made = object.__new__(Trajectory)
-    made.__dict__.update(parts)
-    return made
+def assemble_trajectory(**parts: Any) -> Trajectory:
+    """Return the trajectory of parts that are known to fit: nothing is checked."""
+    trajectory = object.__new__(Trajectory)
+    trajectory.__dict__.update({"u": None, "y": None, **parts})
+    return trajectory
 
 
 def put_together(aux: None, parts: list[Any]) -> Trajectory:
-    return assembled(**dict(zip(NODE_PARTS, parts)), message="", dense=None)
+    return assemble_trajectory(**dict(zip(NODE_PARTS, parts)), message="", dense=None)
 
 
 # A function may return a trajectory wherever it may return a tree. Dense output and message are
