@@ -86,8 +86,7 @@ def spread_axes(axes: Any, value: Any) -> list[int | None]:
     difference = shape.difference(given, "", parts, entries)
     if difference is not None:
         raise ValueError(
-            f"axes {axes!r} do not match the {type(value).__name__} they are for: "
-            f"{difference}"
+            f"axes {axes!r} do not match the {type(value).__name__} they are for: {difference}"
         )
     return [axis for a, v in zip(entries, parts) for axis in spread_axes(a, v)]
 

@@ -59,7 +59,7 @@ class Pace:
         return self.budget
 
     def took(self, steps: int) -> None:
-        """Tell how many steps the call made."""
+        """Take note of how many steps the call made."""
         seconds = time.perf_counter() - self.began
         if seconds > 0.0 and steps > 0:
             self.budget = max(100, int(steps * min(10.0, SECONDS / seconds)))
@@ -70,7 +70,7 @@ class Task:
     """Instances to solve, and what is wanted of them.
 
     The states at ``times``; without times, or with ``dense``, all steps; or the ``final`` states
-    only. ``place``: the arrays (N, m) and (N, m, n) for the former, where they exist already.
+    only. ``outputs``: the arrays (N, m) and (N, m, n) for the former, where they exist already.
     """
 
     kernels: Kernels
@@ -81,7 +81,7 @@ class Task:
     dense: bool = False
     final: bool = False
     threads: int | None = None
-    place: tuple[Any, Any] | None = None
+    outputs: tuple[Any, Any] | None = None
 
     def runs(self) -> Runs:
         """Return the runs, before they begin."""
@@ -89,7 +89,7 @@ class Task:
             return OneRun(self.kernels, self.setup, self.instances, self.max_steps)
         return ManyRuns(self.kernels, self.setup, self.instances, self.max_steps, self.threads)
 
-    def outputs(self) -> tuple[Any, Any]:
+    def make_outputs(self) -> tuple[Any, Any]:
         """Return arrays for the times (N, m) and states (N, m, n) that are put out."""
         assert self.times is not None
         shape = (self.instances.count, len(self.times))
@@ -109,8 +109,8 @@ class Task:
             keep = self.dense or self.kernels.plan.events is not None
             return EveryStep(runs, keep, self.times)
         if runs.arrays is not HOST:
-            return OutputsThere(runs, self.times, None if self.place is None else self.place[1])
-        return OutputTimes(runs, self.times, *(self.place or self.outputs()))
+            return OutputsThere(runs, self.times, None if self.outputs is None else self.outputs[1])
+        return OutputTimes(runs, self.times, *(self.outputs or self.make_outputs()))
 
 
 def drive(
@@ -146,7 +146,7 @@ def drive(
         if stop is not None:
             stop.set()
         runs.interrupt(collect.waiting)
-    found = collect.result(*runs.ended())
+    result = collect.result(*runs.end())
     if log is not None:
-        found.events = [log.events()]
-    return found
+        result.events = [log.events()]
+    return result

@@ -148,7 +148,7 @@ class OneRun:
         """End here."""
         self.status = INTERRUPTED
 
-    def ended(self) -> tuple[Run, Any]:
+    def end(self) -> tuple[Run, Any]:
         """Return the run, and how it ended."""
         return self.run, [FINISHED if self.status == RUNNING else self.status]
 
@@ -282,7 +282,7 @@ class ManyRuns:
         """End those that still go on."""
         self.status[(self.status == RUNNING) & waiting] = INTERRUPTED
 
-    def ended(self) -> tuple[Run, Any]:
+    def end(self) -> tuple[Run, Any]:
         """Return all runs, and how each of them ended."""
         self.status[self.status == RUNNING] = FINISHED
         counted = tree.replace(self.all, accepted=self.accepted, rejected=self.rejected)

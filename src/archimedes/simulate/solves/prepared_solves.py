@@ -28,12 +28,12 @@ from archimedes.function.identity.states import State, changing_statics, state_o
 from archimedes.simulate.methods.method_table import HITS
 from archimedes.simulate.solves.bound_solves import (
     AtTimes,
+    BoundSolver,
     InRows,
     LastState,
     Outputs,
     Solution,
     Start,
-    Way,
     outputs_at,
 )
 from archimedes.simulate.solves.collectors import FEW
@@ -67,7 +67,7 @@ class Request(Start):
     __slots__ = ("func", "key", "kind", "prepared", "reads")
 
     def __init__(
-        self, func: Any, kind: type[Way[Any]], key: Hashable, found: Prepared | int | None
+        self, func: Any, kind: type[BoundSolver], key: Hashable, found: Prepared | int | None
     ) -> None:
         self.func, self.kind, self.key = func, kind, key
         self.prepared: Prepared | None = None
@@ -120,7 +120,7 @@ def request_of(
     """
     if is_tracing() or type(t_span) is not tuple or len(t_span) != 2:
         return None
-    outputs: type[Way[Any]] = LastState if final else InRows
+    outputs: type[BoundSolver] = LastState if final else InRows
     if t_eval is not None:
         if type(t_eval) not in _SERIES or (type(t_eval) is np.ndarray and t_eval.ndim != 1):
             return None
@@ -218,10 +218,10 @@ class Prepared:
     It holds for as long as what its function ``reads`` does not change.
     """
 
-    def __init__(self, problem: Problem, reads: State, kind: type[Way[Any]]) -> None:
+    def __init__(self, problem: Problem, reads: State, kind: type[BoundSolver]) -> None:
         self.reads, self.most = reads, problem.max_steps
         self.method, self.layout = problem.kernels.plan.method, problem.kernels.plan.layout
-        self.way = kind(problem)
+        self.solver = kind(problem)
         #: What is known of the output times of the last solve.
         self.outputs: Outputs | None = None
 
@@ -239,14 +239,14 @@ class Prepared:
                     return None
                 self.outputs = known
             request.outputs, request.times = known, np.ascontiguousarray(t_eval, np.float64)
-        return self.way.solve(request)
+        return self.solver.solve(request)
 
     def unpack(self, x: np.ndarray) -> Any:
         """Return the tree of states (m, n)."""
         shapes = self.layout.shapes
         if self.layout.is_array:
             return x if len(shapes[0]) == 1 else x.reshape(len(x), *shapes[0])
-        pairs = zip(self.way.spans, shapes)
+        pairs = zip(self.solver.spans, shapes)
         leaves = [x[:, span].reshape(len(x), *shape) for span, shape in pairs]
         return self.layout.treedef.unflatten(leaves)
 
