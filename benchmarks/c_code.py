@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from archimedes.embedded import CProject, codegen
-from archimedes.embedded.boards import FOLDER, board_named
-from archimedes.embedded.boards.firmware import Harness, Slot, build, execute
-from archimedes.embedded.emulation.qemu import harness_of, sources_of
+from archimedes.embedded.boards import FOLDER, Harness, Slot, board_named, build, execute
+from archimedes.embedded.c_files import source_files
+from archimedes.embedded.qemu import make_harness
 from benchmarks.c_code_cases import INNER, Case, cases
 from benchmarks.report import Table, in_processes, medians
 
@@ -59,7 +59,7 @@ void batch(const model_in_t *in, model_out_t *out, long n)
 }
 """
     model = project.model
-    return Code(sources_of(model), "model_step", harness_of(model), ("-lgcc",), batch)
+    return Code(source_files(model), "model_step", make_harness(model), ("-lgcc",), batch)
 
 
 _CASADI_HEADER = """

@@ -8,9 +8,8 @@ import re
 import numpy as np
 
 from archimedes.backends.c.helpers import library
-from archimedes.embedded import codegen, run_in_qemu
+from archimedes.embedded import codegen, report, run_in_qemu
 from archimedes.embedded.boards import BOARDS
-from archimedes.embedded.reports.resource_report import report
 from archimedes.graph.elementary.trigonometric import LIMBS, TWO_OVER_PI_BITS
 
 from ..embedded.toolchain import needs

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import archimedes as arc
-from archimedes.embedded.c_types.c_values import scalars
-from archimedes.embedded.c_types.comments import ascii_text, block_comment
-from archimedes.embedded.checking.verification import same_bits
+from archimedes.embedded.c_structs import scalars
+from archimedes.embedded.c_text import ascii_text, block_comment
+from archimedes.embedded.verification import same_bits
 from archimedes.graph.dtypes import F64, I64
 
 from .algorithms import CASES
@@ -134,9 +134,9 @@ def test_every_way_to_give_a_function():
 
 def test_return_names_of_a_compiled_function_are_used():
     f = arc.compile(lambda x: (x, -x), return_names=("up", "down"), name="f")
-    assert [p.access for p in arc.codegen(f, (1.0,)).model.outputs.places] == ["up", "down"]
+    assert [p.access for p in arc.codegen(f, (1.0,)).model.outputs.members] == ["up", "down"]
     named = arc.codegen(f, (1.0,), return_names=("a", "b"))
-    assert [p.access for p in named.model.outputs.places] == ["a", "b"]
+    assert [p.access for p in named.model.outputs.members] == ["a", "b"]
 
 
 @needs("gcc")

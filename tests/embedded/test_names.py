@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import archimedes as arc
-from archimedes.embedded.c_types.naming import RESERVED, Renames, c_identifier
+from archimedes.embedded.c_text import RESERVED, Renames, c_identifier
 
 from .running import Steps
 from .toolchain import needs
@@ -82,7 +82,7 @@ def test_names_that_c_cannot_keep_are_mapped_and_reported():
     assert header.isascii()
     assert "omega is x." in header
     assert "    double double_[3];" in header
-    outputs = dict(zip([p.access for p in project.model.outputs.places], Steps(project).run()))
+    outputs = dict(zip([p.access for p in project.model.outputs.members], Steps(project).run()))
     assert outputs["omega"] == 3.0 and outputs["item_3"] == 4.0
     assert outputs["next.item_1"].tolist() == [[6.0, 7.0]]
 

@@ -7,9 +7,18 @@ import struct
 import numpy as np
 import pytest
 
-from archimedes.embedded.boards import BOARDS, FOLDER, board_named
-from archimedes.embedded.boards.firmware import Harness, Slot, build, execute
-from archimedes.embedded.tools import ToolError, find_tool, run_tool
+from archimedes.embedded.boards import (
+    BOARDS,
+    FOLDER,
+    Harness,
+    Slot,
+    ToolError,
+    board_named,
+    build,
+    execute,
+    find_tool,
+    run_tool,
+)
 
 from .toolchain import needs
 

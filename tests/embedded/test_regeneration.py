@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.embedded.files.user_regions import keep_user_code, user_code
+from archimedes.embedded.project_files import keep_user_code, user_code
 
 from .algorithms import CASES, Estimate
 

@@ -10,10 +10,10 @@ import pytest
 
 import archimedes as arc
 from archimedes.embedded import CodegenError, ToolError, codegen, report
-from archimedes.embedded.boards import BOARDS
-from archimedes.embedded.boards.firmware import build
-from archimedes.embedded.emulation.qemu import harness_of, sources_of
-from archimedes.embedded.reports.measuring import deepest_chain
+from archimedes.embedded.boards import BOARDS, build
+from archimedes.embedded.c_files import source_files
+from archimedes.embedded.qemu import make_harness
+from archimedes.embedded.resource_report import deepest_chain
 
 from .models import kalman_inputs, kalman_step, lift, lift_inputs
 from .toolchain import needs
@@ -128,7 +128,7 @@ def test_sizes_agree_with_the_symbols(tmp_path):
     assert figures.structs["out"] == 8 * (4 + 16)
     assert figures.ram == sum(figures.structs.values())
     model = project.model
-    build(sources_of(model), harness_of(model), BOARDS["cortex-m4"], tmp_path)
+    build(source_files(model), make_harness(model), BOARDS["cortex-m4"], tmp_path)
     command = ["arm-none-eabi-nm", "-S", "kalman_step.o"]
     text = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     rows = [line.split() for line in text.splitlines()]

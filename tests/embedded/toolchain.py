@@ -10,7 +10,7 @@ import os
 
 import pytest
 
-from archimedes.embedded.tools import missing_tools
+from archimedes.embedded.boards import missing_tools
 from archimedes.system.programs import PACKAGES
 
 REQUIRED = os.environ.get("ARCHIMEDES_REQUIRE_TOOLS", "0") not in ("", "0")

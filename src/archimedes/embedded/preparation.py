@@ -1,8 +1,11 @@
-"""From a function and example arguments to a recording that can be written as C."""
+"""From a function, example arguments and options to a recording that can be written as C."""
 
 from __future__ import annotations
 
+import dataclasses
+import difflib
 import functools
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -14,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.embedded.settings import Options
 from archimedes.errors import CodegenError, GraphError, StructError, TraceError, explained
 from archimedes.function.compiled import Compiled
 from archimedes.function.compiled_methods import CompiledMethod
@@ -29,11 +31,60 @@ from archimedes.graph.regions.loop_regions import UNBOUNDED
 from archimedes.symbolic.core.loop_nests import loops_from, sparse_loops
 from archimedes.symbolic.core.user_frames import recording_lines
 
-__all__ = ["LOOPS_FROM", "Prepared", "prepare"]
+__all__ = ["LOOPS_FROM", "Options", "Prepared", "prepare"]
 
 #: What ``optimize`` may be, and from how many elements on arrays are loops then (None: as
 #: everywhere).
 LOOPS_FROM = {"speed": None, "size": 12, "smallest": 12}
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of :func:`codegen`, given as a dict.
+
+    ``version``: text of the version macro. ``scratch``: "stack", or "workspace" to put arrays that
+    the step needs into ``<name>_work_t``. ``cpp``: add a header-only C++ class. ``nonfinite``:
+    allow nan and inf as default values. ``max_iterations``: longest loop with a condition.
+    ``adaptive``: allow solvers that choose their own steps.
+    ``samples``: sets of inputs that ``verify`` tries. ``discard_user_code``: overwrite files
+    even if something that a user wrote is lost. ``traceability``: comments in the C code that name
+    the lines of Python it comes from, see ``archimedes.embedded.report``. ``layout``: "own", or
+    "original" for files and names as programs written for Archimedes 0.5 expect them.
+    """
+
+    version: str = "1.0.0"
+    scratch: str = "stack"
+    cpp: bool = False
+    nonfinite: bool = False
+    max_iterations: int = 10_000
+    adaptive: bool = False
+    traceability: bool = False
+    samples: int = 48
+    discard_user_code: bool = False
+    layout: str = "own"
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[\w.+-]+", str(self.version), re.ASCII):
+            raise CodegenError(
+                f"codegen: version={self.version!r} must consist of letters, digits and .+-_"
+            )
+        known = {"scratch": ("stack", "workspace"), "layout": ("own", "original")}
+        for name, choices in known.items():
+            if getattr(self, name) not in choices:
+                listed = ", ".join(map(repr, choices))
+                value = getattr(self, name)
+                raise CodegenError(f"codegen: {name}={value!r} is not one of {listed}")
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any] | None) -> Options:
+        """Read a user's dict; an unknown key is an error that names the nearest one."""
+        known = [field.name for field in dataclasses.fields(cls)]
+        for key in options or {}:
+            if key not in known:
+                near = difflib.get_close_matches(str(key), known, 1)
+                hint = f"did you mean {near[0]!r}?" if near else f"there are {known}"
+                raise CodegenError(f"codegen: options has the unknown key {key!r}; {hint}")
+        return cls(**dict(options or {}))
 
 
 @dataclass(frozen=True)
@@ -78,8 +129,7 @@ def prepare(
             explained(
                 "examples",
                 f"codegen: args is a {type(args).__name__}: give a tuple of example arguments, "
-                "such as "
-                "args=(x, u); one argument is args=(x,)",
+                "such as args=(x, u); one argument is args=(x,)",
             )
         )
     try:
@@ -226,16 +276,15 @@ def _regions(graph: Graph) -> Iterator[Region]:
 def _check_graph(graph: Graph, name: str, options: Options) -> None:
     """Raise for what C cannot do: callbacks, and loops with no bound that a target could keep."""
     for region in _regions(graph):
-        place = f" at\n  {region.line}\n" if region.line else " "
+        where = f" at\n  {region.line}\n" if region.line else " "
         if isinstance(region, Host):
             raise CodegenError(
                 explained(
                     "callback in C",
                     f"codegen: {name}() calls the Python function {region.label!r} through "
-                    f"arc.callback{place}which does not exist on the target: write it in NumPy, "
-                    "pass "
-                    "what it computes as an argument, or use a fixed-step method where a solver of "
-                    "another library is called",
+                    f"arc.callback{where}which does not exist on the target: write it in NumPy, "
+                    "pass what it computes as an argument, or use a fixed-step method where a "
+                    "solver of another library is called",
                 )
             )
         if isinstance(region, While) and region.adaptive and not options.adaptive:
@@ -243,18 +292,16 @@ def _check_graph(graph: Graph, name: str, options: Options) -> None:
                 explained(
                     "adaptive in C",
                     f"codegen: {name}() solves a differential equation with steps of adaptive "
-                    "length"
-                    f"{place}so that nobody knows how long it takes on the target: use a fixed "
-                    "step "
-                    "(dt=... in the solver's options, or arc.discretize), or pass "
+                    f"length{where}so that nobody knows how long it takes on the target: use a "
+                    "fixed step (dt=... in the solver's options, or arc.discretize), or pass "
                     "options={'adaptive': True} if time does not matter",
                 )
             )
         if isinstance(region, While) and region.limit > options.max_iterations:
             many = (
-                f"a while_loop without max_steps{place}which may run forever"
+                f"a while_loop without max_steps{where}which may run forever"
                 if region.limit == UNBOUNDED
-                else f"a loop of up to {region.limit:,} iterations{place}which is more than the "
+                else f"a loop of up to {region.limit:,} iterations{where}which is more than the "
                 f"{options.max_iterations:,} allowed on a target"
             )
             raise CodegenError(

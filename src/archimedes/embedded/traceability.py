@@ -12,7 +12,7 @@ from archimedes.graph.program import Graph
 from archimedes.symbolic.core.user_frames import SourceLine
 
 if TYPE_CHECKING:
-    from archimedes.embedded.project import CProject
+    from archimedes.embedded.c_project import CProject
 
 __all__ = ["LineNotes", "TracedLines", "traceability_table"]
 

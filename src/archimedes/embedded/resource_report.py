@@ -1,22 +1,31 @@
-"""What generated code takes on a target: memory, stack and operations; where its lines are from."""
+"""What generated code takes on a target: memory, stack and operations; where its lines are from.
+
+Sections, structs and stack are measured by the compiler and its tools.
+"""
 
 from __future__ import annotations
 
+import re
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from archimedes.embedded.emulation.qemu import EmulatedRun, run_in_qemu
-from archimedes.embedded.generation import codegen
-from archimedes.embedded.project import CProject
-from archimedes.embedded.reports.measuring import HOST, Measured, measure_sizes
+from archimedes.embedded.boards import FLAGS, FOLDER, ToolError, board_named, run_tool
+from archimedes.embedded.c_files import write_sources
+from archimedes.embedded.c_model import Model
+from archimedes.embedded.c_project import CProject, codegen
+from archimedes.embedded.qemu import EmulatedRun, run_in_qemu
 from archimedes.embedded.traceability import TracedLines, traceability_table
 from archimedes.errors import CodegenError
 
-__all__ = ["ResourceReport", "report"]
+__all__ = ["ResourceReport", "deepest_chain", "report"]
 
+#: The target that is this machine.
+HOST = "host"
+#: Tables that a debugger reads take no memory of a program without exceptions.
+_BARE = ("-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-fno-stack-protector")
 #: The compiler's flags for what ``codegen`` may optimize.
 FLAGS_FOR = {"speed": "-O2", "size": "-Os", "smallest": "-Os"}
 
@@ -198,7 +207,7 @@ def report(
     Examples
     --------
     >>> import numpy as np
-    >>> from archimedes.embedded.tools import missing_tools
+    >>> from archimedes.embedded.boards import missing_tools
     >>> def damped(x, v):
     ...     return x + 0.1 * v, v - 0.1 * np.sin(x)
     >>> if not missing_tools(["gcc"]):
@@ -225,25 +234,6 @@ def report(
     run = None
     if emulate:
         run = run_in_qemu(project, [_example(project, board)], board=board, optimize=optimize)
-    return _report(project, board, optimize, measured, run)
-
-
-def _example(project: CProject, board: str) -> tuple[Any, ...]:
-    if board == HOST:
-        raise CodegenError("report: emulate=True needs a board, not board='host'")
-    prepared = project.prepared
-    arguments, by_name = prepared.signature.unbind({**prepared.fixed, **prepared.arguments})
-    if by_name:
-        raise CodegenError(
-            f"report: emulate=True cannot pass {', '.join(by_name)} by keyword: generate a "
-            "function of positional arguments"
-        )
-    return arguments
-
-
-def _report(
-    project: CProject, board: str, optimize: str, measured: Measured, run: EmulatedRun | None
-) -> ResourceReport:
     stats = project.model.source.stats
     return ResourceReport(
         name=project.name,
@@ -262,3 +252,146 @@ def _report(
         traceability=traceability_table(project),
         run=run,
     )
+
+
+def _example(project: CProject, board: str) -> tuple[Any, ...]:
+    if board == HOST:
+        raise CodegenError("report: emulate=True needs a board, not board='host'")
+    prepared = project.prepared
+    arguments, by_name = prepared.signature.unbind({**prepared.fixed, **prepared.arguments})
+    if by_name:
+        raise CodegenError(
+            f"report: emulate=True cannot pass {', '.join(by_name)} by keyword: generate a "
+            "function of positional arguments"
+        )
+    return arguments
+
+
+# ---- measuring --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Sizes in bytes; ``chain`` are the functions on the deepest stack, ``library`` those called
+    that are not the project's.
+    """
+
+    flash: int
+    code: int
+    constants: int
+    static: int
+    structs: Mapping[str, int]
+    stack: int
+    chain: tuple[str, ...]
+    library: tuple[str, ...]
+
+
+def measure_sizes(model: Model, board: str, optimize: str, folder: Path) -> Measured:
+    """Compile a project's code for a board, or for this machine, and measure it."""
+    name = model.name
+    prefix, target = ("", ("-fno-pie",)) if board == HOST else _compiler(board)
+    write_sources(model, folder)
+    (folder / "sizes.c").write_text(_probe(name), encoding="ascii", newline="\n")
+    purpose = f"measuring {name} on {board}"
+    compiler = [f"{prefix}gcc", *target, *FLAGS, *_BARE, optimize]
+    own = [f"{name}.c", "sizes.c", str(FOLDER / "memory.c")]
+    run_tool([*compiler, "-fcallgraph-info=su", "-c", *own], purpose, cwd=folder)
+    functions = ["init", "step", *(["carry"] if model.carries else [])]
+    roots = [f"-Wl,-u,{name}_{word}" for word in functions]
+    link = ["-nostdlib", "-nostartfiles", "-static", "-Wl,--gc-sections", *roots]
+    link += [f"-Wl,-e,{name}_step", "-Wl,--build-id=none"]
+    objects = [f"{name}.o", "memory.o", "-lgcc", "-o", "linked.elf"]
+    run_tool([f"{prefix}gcc", *target, *link, *objects], purpose, cwd=folder)
+    sections = _sections(prefix, f"{name}.o", purpose, folder)
+    linked = _sections(prefix, "linked.elf", purpose, folder)
+    graph = (folder / f"{name}.ci").read_text(encoding="utf-8")
+    stack, chain, library = deepest_chain(graph, f"{name}_step")
+    return Measured(
+        flash=_sum(linked, ".text", ".rodata", ".srodata", ".data", ".sdata"),
+        code=_sum(sections, ".text"),
+        constants=_sum(sections, ".rodata", ".srodata"),
+        static=_sum(sections, ".data", ".sdata", ".bss", ".sbss"),
+        structs=_struct_sizes(prefix, purpose, folder),
+        stack=stack,
+        chain=chain,
+        library=library,
+    )
+
+
+def _compiler(name: str) -> tuple[str, tuple[str, ...]]:
+    """Return the prefix of a board's tools and the flags of its compiler."""
+    board = board_named(name)
+    return board.tools, board.flags
+
+
+_ROLES = ("in", "out", "work")
+
+
+def _probe(name: str) -> str:
+    """Write a file whose arrays are as large as the structs."""
+    arrays = "\n".join(
+        f"extern char struct_{role}[]; char struct_{role}[sizeof({name}_{role}_t)];"
+        for role in _ROLES
+    )
+    return f'#include "{name}.h"\n{arrays}\n'
+
+
+def _struct_sizes(prefix: str, purpose: str, folder: Path) -> dict[str, int]:
+    text = run_tool([f"{prefix}nm", "-S", "sizes.o"], purpose, cwd=folder).stdout
+    rows = [line.split() for line in text.splitlines()]
+    sizes = {row[3]: int(row[1], 16) for row in rows if len(row) == 4}
+    return {role: sizes[f"struct_{role}"] for role in _ROLES}
+
+
+def _sections(prefix: str, file: str, purpose: str, folder: Path) -> dict[str, int]:
+    text = run_tool([f"{prefix}size", "-A", file], purpose, cwd=folder).stdout
+    rows = [line.split() for line in text.splitlines()]
+    return {row[0]: int(row[1]) for row in rows if len(row) == 3 and row[0].startswith(".")}
+
+
+def _sum(sections: Mapping[str, int], *kinds: str) -> int:
+    return sum(
+        size
+        for name, size in sections.items()
+        if any(name == kind or name.startswith(kind + ".") for kind in kinds)
+    )
+
+
+# ---- stack ---------------------------------------------------------------------------------------
+
+_NODE = re.compile(r'node: \{ title: "([^"]+)" label: "([^"]*)"')
+_EDGE = re.compile(r'edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"')
+_BYTES = re.compile(r"(\d+) bytes \(([\w,]+)\)")
+
+
+def _sizes_in(graph: str) -> Iterator[tuple[str, int]]:
+    for title, label in _NODE.findall(graph):
+        size = _BYTES.search(label)
+        if size is None:
+            continue
+        if size[2] == "dynamic":
+            raise ToolError(f"the compiler cannot tell how much stack {title} uses")
+        yield title, int(size[1])
+
+
+def deepest_chain(graph: str, start: str) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
+    """Read GCC's call graph (``-fcallgraph-info=su``) and find the deepest stack below a function.
+
+    Returns its bytes, the functions on it, and the called functions of unknown use, sorted.
+    """
+    sizes = dict(_sizes_in(graph))
+    calls: dict[str, list[str]] = {}
+    for source, to in _EDGE.findall(graph):
+        calls.setdefault(source, []).append(to)
+    known: dict[str, tuple[int, tuple[str, ...]]] = {}
+
+    def depth(title: str) -> tuple[int, tuple[str, ...]]:
+        if title not in known:
+            below = max((depth(to) for to in calls.get(title, ())), default=(0, ()))
+            chain = below[1] if below[0] else ()
+            known[title] = (sizes.get(title, 0) + below[0], (title.rpartition(":")[2], *chain))
+        return known[title]
+
+    total, chain = depth(start)
+    outside = {to for to in known if to not in sizes and not to.startswith("__builtin")}
+    return total, chain, tuple(sorted(outside))

@@ -1,14 +1,36 @@
-"""Names in C from names in Python: stable, ASCII, never reserved, each change reported."""
+"""Text in C: names from names in Python, comments, and templates.
+
+Names are stable, ASCII and never reserved, and each change is reported. Comments are ASCII, one
+line, and hold nothing that would end them. Templates fill in ``@{word}``; ``@@{`` stands for
+``@{``, and other signs mean themselves, so that Makefiles and CMake files need no escapes.
+"""
 
 from __future__ import annotations
 
 import re
+import string
+import textwrap
 import unicodedata
+from collections.abc import Mapping
+from pathlib import Path
 
 from archimedes.errors import CodegenError
 
-__all__ = ["RESERVED", "Renames", "c_identifier", "snake_case"]
+__all__ = [
+    "RESERVED",
+    "TEMPLATES",
+    "Renames",
+    "ascii_text",
+    "block_comment",
+    "c_identifier",
+    "fill",
+    "fill_template",
+    "shape_text",
+    "snake_case",
+]
 
+#: Folder with one folder of templates per target, and one of code that all projects share.
+TEMPLATES = Path(__file__).parent / "templates"
 _KEYWORDS = """
 auto break case char const continue default do double else enum extern float for goto if inline
 int long register restrict return short signed sizeof static struct switch typedef union unsigned
@@ -44,8 +66,8 @@ def _ascii(char: str) -> str:
     if greek:
         word = "lambda" if greek[2] == "LAMDA" else greek[2].lower()
         return word if greek[1] == "SMALL" else word.capitalize()
-    kept = "".join(c for c in plain if c.isascii() and c.isalnum())
-    return kept or f"u{ord(char):04x}"
+    letters = "".join(c for c in plain if c.isascii() and c.isalnum())
+    return letters or f"u{ord(char):04x}"
 
 
 def c_identifier(name: str, extra: frozenset[str] = frozenset()) -> str:
@@ -107,3 +129,105 @@ class Renames:
         if spelled != name:
             self.changed[path] = spelled
         return spelled
+
+
+# ---- comments ---------------------------------------------------------------------------
+
+_SIGNS = {
+    "·": "*",
+    "×": "x",
+    "°": "deg",
+    "–": "-",
+    "—": "-",
+    "−": "-",
+    "’": "'",
+    "‘": "'",
+    "“": '"',
+    "”": '"',
+    "…": "...",
+    "µ": "u",
+    "Ω": "Ohm",
+    "√": "sqrt",
+    "∞": "inf",
+}
+
+
+def _spell(char: str) -> str:
+    if char.isascii():
+        return char
+    if char in _SIGNS:
+        return _SIGNS[char]
+    plain = unicodedata.normalize("NFKD", char)
+    if "SUPERSCRIPT" in unicodedata.name(char, ""):
+        return "^" + plain.replace("−", "-")
+    return c_identifier(char) if char.isalpha() else plain if plain.isascii() else "?"
+
+
+def ascii_text(text: str) -> str:
+    """Return text that can stand in a comment of any compiler.
+
+    >>> ascii_text("kg·m²,  angle α */ in °")
+    'kg*m^2, angle alpha * / in deg'
+    """
+    spelled = "".join(_spell(char) for char in " ".join(text.split()))
+    spelled = spelled.replace("^-^", "^-").replace("*/", "* /").replace("/*", "/ *")
+    return re.sub(r"\?(?=\?)", "? ", spelled)  # no trigraphs
+
+
+def block_comment(paragraphs: list[str], width: int = 96) -> str:
+    """Return paragraphs as one comment, wrapped; a paragraph may hold lines of its own."""
+    lines: list[str] = []
+    for paragraph in paragraphs:
+        lines += [""] if lines else []
+        for line in paragraph.split("\n"):
+            text = ascii_text(line)
+            lines += textwrap.wrap(text, width - 3) or [""]
+    first, *rest = lines
+    return "\n".join([f"/* {first}", *(f" * {line}".rstrip() for line in rest), " */"])
+
+
+def shape_text(shape: tuple[int, ...]) -> str:
+    """Return a shape in words: nothing for a number.
+
+    >>> shape_text((3, 4)), shape_text(())
+    ('(3 x 4)', '')
+    """
+    return f"({' x '.join(str(n) for n in shape)})" if shape else ""
+
+
+# ---- templates --------------------------------------------------------------------------
+
+
+class _Template(string.Template):
+    delimiter = "@"
+    pattern = r"""
+        @(?:
+            (?P<escaped>@(?=\{)) |
+            \{(?P<braced>[A-Za-z_]+)\} |
+            (?P<named>(?!)) |
+            (?P<invalid>(?!))
+        )
+    """  # type: ignore[assignment]  # a string here, a pattern on the finished class
+
+
+def fill(text: str, words: Mapping[str, str], file: str) -> str:
+    """Fill in a template; ``file`` names it in errors.
+
+    >>> fill("$(CC) @{name}.c -o @{name} @@{kept}", {"name": "ekf"}, "Makefile.in")
+    '$(CC) ekf.c -o ekf @{kept}'
+    """
+    try:
+        return _Template(text).substitute(words)
+    except KeyError as error:
+        word = error.args[0]
+        line = text[: text.index("@{" + word + "}")].count("\n") + 1
+        raise CodegenError(
+            f"{file}:{line}: the template asks for @{{{word}}}, which does not exist: it can use "
+            f"{', '.join('@{' + known + '}' for known in sorted(words))}"
+        ) from None
+
+
+def fill_template(file: str, /, **words: str) -> str:
+    """Fill in a template of the folder ``templates/code``."""
+    path = TEMPLATES / "code" / file
+    return fill(path.read_text("utf-8"), words, str(path))

@@ -1,1 +1,0 @@
-"""C types, names and values from trees."""

@@ -1,1 +1,0 @@
-"""What generated code takes and gives, seen on this machine."""

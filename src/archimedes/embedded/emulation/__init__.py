@@ -1,1 +1,0 @@
-"""The generated code on an emulated microcontroller."""

@@ -1,1 +1,0 @@
-"""What generated code takes, and where each of its lines comes from."""
