@@ -76,7 +76,7 @@ def test_nothing_is_listed_entry_by_entry():
     )
     found = problem.solve({"x": np.zeros(2), "u": np.zeros(1)}, intervals=40)
     assert found.success
-    structure = found._task.evaluator.structure
+    structure = found.program.task.evaluator.structure
     # Lists grow with the mesh; they are there for solvers that want them.
     lists = {"jac_rows", "jac_columns", "hess_rows", "hess_columns"}
     assert not lists & {*vars(structure)}

@@ -7,7 +7,7 @@ import pytest
 
 import archimedes as arc
 from archimedes.optimize import OptimalControl
-from archimedes.optimize.optimal_control.schemes import scheme_of
+from archimedes.optimize.optimal_control.schemes import find_scheme
 
 ALL = ["trapezoidal", "hermite-simpson", "radau3", "multiple-shooting"]
 
@@ -162,8 +162,8 @@ def test_meshes_are_refined_where_the_error_is():
     steps = np.diff(fine.mesh)
     assert steps.max() > 1.9 * steps.min()
     # Nothing was recorded again for the other meshes.
-    kernels = fine.transcription._kernels["intervals"]
-    assert kernels is coarse.transcription._kernels["intervals"]
+    kernels = fine.transcription.recordings.kernels["intervals"]
+    assert kernels is coarse.transcription.recordings.kernels["intervals"]
     assert len(kernels["value 3"]._cache) == 1
 
 
@@ -208,7 +208,7 @@ def test_the_code_does_not_grow_with_the_mesh():
     for n in (5, 50, 200):
         found = problem.solve(START, intervals=n)
         assert found.success
-    kernels = found.transcription._kernels["intervals"]
+    kernels = found.transcription.recordings.kernels["intervals"]
     assert len(kernels["value 3"]._cache) == 1
     assert len(kernels["slope 3"].values._cache) == 1
 
@@ -255,10 +255,10 @@ def test_points_and_weights_of_radau():
     # Hairer, Wanner, "Solving ODEs II", table 5.5 (Radau IIA of order 5).
     root = np.sqrt(6)
     np.testing.assert_allclose(
-        scheme_of("radau3").control_points, [(4 - root) / 10, (4 + root) / 10, 1], atol=1e-14
+        find_scheme("radau3").control_points, [(4 - root) / 10, (4 + root) / 10, 1], atol=1e-14
     )
     np.testing.assert_allclose(
-        scheme_of("radau3").weights, [(16 - root) / 36, (16 + root) / 36, 1 / 9], atol=1e-14
+        find_scheme("radau3").weights, [(16 - root) / 36, (16 + root) / 36, 1 / 9], atol=1e-14
     )
 
 
@@ -266,7 +266,7 @@ def test_errors_name_the_argument():
     make = {"running_cost": lambda t, x, u: u**2}
     with pytest.raises(ValueError, match="give a running_cost"):
         OptimalControl(double_integrator)
-    with pytest.raises(ValueError, match=r"tf = \(3, 2\) is crossed"):
+    with pytest.raises(ValueError, match=r"tf = \(3, 2\): lower limit above"):
         OptimalControl(double_integrator, tf=(3, 2), **make)
     problem = OptimalControl(double_integrator, tf=(1.0, np.inf), **make)
     with pytest.raises(ValueError, match=r"tf is free: give a guess"):

@@ -21,7 +21,7 @@ from archimedes.function import grad, hess, jac, scan, vmap, while_loop
 from archimedes.function.identity.store import Current
 from archimedes.optimize import OptimalControl, solve_qp
 from archimedes.optimize.optimal_control.equations import Equations, Guess
-from archimedes.optimize.optimal_control.schemes import scheme_of
+from archimedes.optimize.optimal_control.schemes import find_scheme
 from archimedes.optimize.problems.unknowns import as_vector, read_limits
 from archimedes.optimize.small.linear_algebra import UNROLLED, pivots
 from archimedes.tree import field, struct
@@ -197,7 +197,7 @@ class _Iteration:
             tf,
         )
         self.equations = Equations(
-            Current(problem.functions), scheme_of("multiple-shooting"), still
+            Current(problem.functions), find_scheme("multiple-shooting"), still
         )
         self.nx, self.nu, self.N = self.equations.nx, self.equations.nu, mpc.intervals
         self.length = tf - t0

@@ -1,6 +1,4 @@
-"""Where the search for a trajectory begins.
-
-The equations of a problem by a scheme, as functions of flat local unknowns.
+"""The equations of a problem by a scheme, as functions of flat local unknowns.
 
 Nothing here changes after it was made, so that what was recorded stays valid on every mesh.
 """
@@ -10,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,10 +16,17 @@ from archimedes import tree
 from archimedes.errors import explained
 from archimedes.function import scan
 from archimedes.function.identity.store import Current
-from archimedes.optimize.optimal_control.schemes import Scheme
+from archimedes.optimize.optimal_control.schemes import Interval, Scheme, rk4_step
 from archimedes.optimize.problems.unknowns import as_unknowns
+from archimedes.typing import Array, Scalar, Tree
+
+if TYPE_CHECKING:
+    from archimedes.optimize.optimal_control.problem import OptimalControl
 
 __all__ = ["Equations", "Guess"]
+
+#: Steps by which half an interval is flown to tell its error.
+FLOWN = 8
 
 
 @dataclass(eq=False)
@@ -34,54 +39,57 @@ class Guess:
 
     x: Callable[[np.ndarray], np.ndarray]
     u: Callable[[np.ndarray], np.ndarray]
-    x_like: Any
-    u_like: Any
-    p: Any
+    x_like: Tree
+    u_like: Tree
+    p: Tree
     t0: float
     tf: float
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], problem: Any) -> Guess:
+    def read(cls, guess: Mapping[str, Any], problem: OptimalControl) -> Guess:
         """Read a dict; see ``OptimalControl.solve``."""
-        if not isinstance(given, Mapping) or not {"x", "u"} <= set(given):
+        if not isinstance(guess, Mapping) or not {"x", "u"} <= set(guess):
             raise ValueError(
                 explained("guess", "guess must be a dict with 'x' and 'u', or an earlier solution")
             )
-        strangers = sorted(set(given) - {"x", "u", "p", "t0", "tf"})
+        strangers = sorted(set(guess) - {"x", "u", "p", "t0", "tf"})
         if strangers:
             raise ValueError(f"guess has unknown keys {strangers}: x, u, p, t0 and tf are known")
-        x, x_like = _along(given["x"], "guess['x']")
-        u, u_like = _along(given["u"], "guess['u']")
-        p = None if given.get("p") is None else as_unknowns(given["p"], "guess['p']")
-        t0, tf = _time("t0", given, problem), _time("tf", given, problem)
+        x, x_like = _read_trajectory(guess["x"], "guess['x']")
+        u, u_like = _read_trajectory(guess["u"], "guess['u']")
+        p = None if guess.get("p") is None else as_unknowns(guess["p"], "guess['p']")
+        t0, tf = _read_time("t0", guess, problem.t0), _read_time("tf", guess, problem.tf)
         if not tf > t0:
             raise ValueError(f"the guess goes from t0 = {t0:.6g} to tf = {tf:.6g}: give tf > t0")
         return cls(x, u, x_like, u_like, p, t0, tf)
 
-    def form(self) -> Any:
+    def form(self) -> tuple[Any, ...]:
         """Return what decides whether two guesses need the same equations."""
         leaves, treedef = tree.flatten((self.x_like, self.u_like, self.p))
         return treedef, tuple(np.shape(leaf) for leaf in leaves)
 
 
-def _along(given: Any, what: str) -> tuple[Callable[[np.ndarray], np.ndarray], Any]:
-    if callable(given):
-        like = as_unknowns(given(0.0), what)
-
-        return lambda many: _at_each(given, many, tree.ravel(like)[0].size, what), like
-    like = as_unknowns(given, what)
+def _read_trajectory(guess: Any, what: str) -> tuple[Callable[[np.ndarray], np.ndarray], Tree]:
+    """Return a constant or a function of s as a function of many s, and a tree like its value."""
+    if callable(guess):
+        like = as_unknowns(guess(0.0), what)
+        size = tree.ravel(like)[0].size
+        return lambda many: _evaluate_each(guess, many, size, what), like
+    like = as_unknowns(guess, what)
     flat = tree.ravel(like)[0] * 1.0
     return lambda many: np.tile(flat, (many.size, 1)), like
 
 
-def _at_each(given: Any, many: np.ndarray, size: int, what: str) -> np.ndarray:
+def _evaluate_each(
+    guess: Callable[[float], Any], many: np.ndarray, size: int, what: str
+) -> np.ndarray:
     """Call the function for each s; vectors of finite numbers are taken as they are."""
-    found = [given(s) for s in many.tolist()]
-    if all(type(v) is np.ndarray and v.shape == (size,) for v in found):
-        plain = np.array(found)
+    values = [guess(s) for s in many.tolist()]
+    if all(type(v) is np.ndarray and v.shape == (size,) for v in values):
+        plain = np.array(values)
         if plain.dtype == np.float64 and isfinite(plain.sum()):
             return plain
-    flat = [tree.ravel(as_unknowns(value, what))[0] * 1.0 for value in found]
+    flat = [tree.ravel(as_unknowns(value, what))[0] * 1.0 for value in values]
     for s, value in zip(many, flat):
         if value.size != size:
             raise ValueError(
@@ -90,29 +98,27 @@ def _at_each(given: Any, many: np.ndarray, size: int, what: str) -> np.ndarray:
     return np.array(flat)
 
 
-def _time(name: str, given: Mapping[str, Any], problem: Any) -> float:
-    limits = getattr(problem, name)
+def _read_time(name: str, guess: Mapping[str, Any], limits: Any) -> float:
+    """Return the time of a problem; where it is free, of the guess, or the mean of its limits."""
     if not isinstance(limits, (tuple, list)):
         return float(limits)
-    if name in given:
-        return float(given[name])
+    if name in guess:
+        return float(guess[name])
     if np.all(np.isfinite(limits)):
         return float(np.mean(limits))
     raise ValueError(explained("guess", f"{name} is free: give a guess of it, guess[{name!r}]"))
 
 
-#: Steps by which half an interval is flown to tell its error.
-FLOWN = 8
-
-
 class Equations:
-    """Defects, costs and constraints of intervals and ends, for trees like those of a guess."""
+    """Defects, costs and constraints of intervals and ends, for trees like those of a guess.
+
+    ``current`` are the functions alone, as ``OptimalControl.functions`` has them: what else the
+    problem holds may change.
+    """
 
     def __init__(
-        self, current: Current, scheme: Scheme, guess: Guess, integrals_like: Any = None
+        self, current: Current, scheme: Scheme, guess: Guess, integrals_like: Tree = None
     ) -> None:
-        #: The functions alone, as ``OptimalControl.functions`` has them: what else the problem
-        #: holds may change.
         self.current = current
         if self.integrals is not None and integrals_like is None:
             raise ValueError(
@@ -122,15 +128,17 @@ class Equations:
         self.integrals_like = integrals_like
         self.scheme = scheme
         self.x_like, self.u_like, self.p_like = guess.x_like, guess.u_like, guess.p
-        own, self.nu = (int(tree.ravel(v)[0].size) for v in (guess.x_like, guess.u_like))
-        self.own = own
+        x, unravel_own = tree.ravel(guess.x_like)
+        u, self.unravel_u = tree.ravel(guess.u_like)
+        p, self.unravel_p = (
+            (np.zeros(0), lambda v: None) if guess.p is None else tree.ravel(guess.p)
+        )
+        own = self.own = int(x.size)
         #: All states: the user's, and integrals so far.
         self.nx = own + (0 if integrals_like is None else int(tree.ravel(integrals_like)[0].size))
-        self.np_ = 0 if guess.p is None else int(tree.ravel(guess.p)[0].size)
-        of_own = tree.ravel(guess.x_like)[1]
-        self.unravel_x = of_own if self.nx == own else (lambda v: of_own(v[:own]))
-        self.unravel_u = tree.ravel(guess.u_like)[1]
-        self.unravel_p = (lambda v: None) if guess.p is None else tree.ravel(guess.p)[1]
+        self.nu, self.np_ = int(u.size), int(p.size)
+        self.head = 2 + self.np_
+        self.unravel_x = unravel_own if self.nx == own else (lambda v: unravel_own(v[:own]))
 
     dynamics = property(lambda self: self.current.functions[0])
     running_cost = property(lambda self: self.current.functions[1])
@@ -139,33 +147,29 @@ class Equations:
     boundary = property(lambda self: self.current.functions[4])
     integrals = property(lambda self: self.current.functions[5])
 
-    def _rest(self, p: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _rest(self, p: Array, args: tuple[Any, ...]) -> tuple[Any, ...]:
         return args if self.p_like is None else (self.unravel_p(p), *args)
 
-    def _slope(self, given: Any) -> Any:
+    def _as_slope(self, slope: Tree) -> Array:
         """Return what ``dynamics`` returned as a vector, or say why it is not dx/dt."""
-        flat = tree.ravel(given)[0]
-        must = "it must return dx/dt with the structure of x"
+        flat, like = tree.ravel(slope)[0], self.x_like
+        is_list = isinstance(slope, (list, tuple)) and tree.is_leaf(like) and np.ndim(like) == 1
+        kinds = [tree.structure(v) for v in (slope, like)]
+        shapes = [[np.shape(leaf) for leaf in tree.leaves(v)] for v in (slope, like)]
         if flat.shape != (self.own,):
-            raise ValueError(
-                f"dynamics returns {flat.size} numbers for a state of {self.own}: {must}"
-            )
-        like, kind = self.x_like, tree.structure(given)
-        listed = isinstance(given, (list, tuple)) and tree.is_leaf(like) and np.ndim(like) == 1
-        if not listed and kind != tree.structure(like):
-            raise ValueError(
-                f"dynamics returns {kind!r} for a state of {tree.structure(like)!r}: {must}"
-            )
-        shapes = [np.shape(leaf) for leaf in tree.leaves(given)]
-        if not listed and shapes != [np.shape(leaf) for leaf in tree.leaves(like)]:
-            own = [np.shape(leaf) for leaf in tree.leaves(like)]
-            raise ValueError(f"dynamics returns shapes {shapes} for a state of {own}: {must}")
-        return flat
+            fault = f"{flat.size} numbers for a state of {self.own}"
+        elif not is_list and kinds[0] != kinds[1]:
+            fault = f"{kinds[0]!r} for a state of {kinds[1]!r}"
+        elif not is_list and shapes[0] != shapes[1]:
+            fault = f"shapes {shapes[0]} for a state of {shapes[1]}"
+        else:
+            return flat
+        raise ValueError(f"dynamics returns {fault}: it must return dx/dt with the structure of x")
 
     @staticmethod
-    def _number(given: Any, what: str) -> Any:
+    def _as_number(cost: Tree, what: str) -> Array:
         """Return what a cost returned as one number (1,), or say that it is not."""
-        flat = tree.ravel(given)[0]
+        flat = tree.ravel(cost)[0]
         if flat.shape != (1,):
             raise ValueError(
                 f"{what} returns {flat.size} numbers instead of one: add them up, for example "
@@ -173,46 +177,43 @@ class Equations:
             )
         return flat * 1.0
 
-    def _along(self, z: Any, scale: Any, begin: Any, end: Any, args: Any) -> Any:
-        """Take the unknowns of an interval apart: h, X, U and functions of (s, x, u)."""
+    def _unpack(
+        self, z: Array, scale: Array, begin: Scalar, end: Scalar, args: tuple[Any, ...]
+    ) -> tuple[Interval, Callable[..., Any]]:
+        """Return an interval of its scaled unknowns, and how to call functions (t, x, u) there."""
         z = z * scale
-        t0, tf, p = z[0], z[1], z[2 : 2 + self.np_]
+        t0, tf, head = z[0], z[1], self.head
         a, b = len(self.scheme.state_points), len(self.scheme.control_points)
-        head = 2 + self.np_
         X = np.reshape(z[head : head + a * self.nx], (a, self.nx))
         U = np.reshape(z[head + a * self.nx :], (b, self.nu))
-        rest = self._rest(p, args)
+        rest = self._rest(z[2:head], args)
 
-        def of(function: Any) -> Any:
-            def call(s: Any, x: Any, u: Any) -> Any:
-                t = t0 + (tf - t0) * (begin + s * (end - begin))
-                return function(t, self.unravel_x(x), self.unravel_u(u), *rest)
+        def call(function: Callable[..., Any], s: Scalar, x: Array, u: Array) -> Any:
+            t = t0 + (tf - t0) * (begin + s * (end - begin))
+            return function(t, self.unravel_x(x), self.unravel_u(u), *rest)
 
-            return call
-
-        def rate(s: Any, x: Any, u: Any) -> Any:
-            slope = self._slope(of(self.dynamics)(s, x, u))
+        def rate(s: Scalar, x: Array, u: Array) -> Array:
+            slope = self._as_slope(call(self.dynamics, s, x, u)) * 1.0
             if self.integrals is None:
-                return slope * 1.0
-            return np.concatenate([slope * 1.0, tree.ravel(of(self.integrals)(s, x, u))[0] * 1.0])
+                return slope
+            return np.concatenate([slope, tree.ravel(call(self.integrals, s, x, u))[0] * 1.0])
 
-        return (tf - t0) * (end - begin), X, U, rate, of
+        return Interval((tf - t0) * (end - begin), X, U, rate), call
 
-    def interval(self, z: Any, scale: Any, begin: Any, end: Any, *args: Any) -> Any:
+    def interval(self, z: Array, scale: Array, begin: Scalar, end: Scalar, *args: Any) -> Array:
         """Return [running cost, defects, path constraints] of one interval."""
-        h, X, U, rate, of = self._along(z, scale, begin, end, args)
-        sizes = scale[2 + self.np_ : 2 + self.np_ + self.nx]
-        parts = [np.ravel(self.scheme.defects(rate, h, X, U) / sizes)]
-        visited = self.scheme.visited(rate, h, X, U)
-        cost = self.running_cost
-        total = z[:1] * 0.0
+        interval, call = self._unpack(z, scale, begin, end, args)
+        sizes = scale[self.head : self.head + self.nx]
+        parts = [np.ravel(self.scheme.defects(interval) / sizes)]
+        visits = self.scheme.visit(interval)
+        cost, path, total = self.running_cost, self.path, z[:1] * 0.0
         if cost is not None:
-            total = h * sum(
-                w * self._number(of(cost)(s, x, u), "running_cost") for s, x, u, w in visited
+            total = interval.h * sum(
+                w * self._as_number(call(cost, s, x, u), "running_cost") for s, x, u, w in visits
             )
-        if self.path is not None:
-            kept = visited[:-1] if self.path_at_last else visited
-            parts += [tree.ravel(of(self.path)(s, x, u))[0] * 1.0 for s, x, u, _ in kept]
+        if path is not None:
+            inner = visits[:-1] if self.path_at_last else visits
+            parts += [tree.ravel(call(path, s, x, u))[0] * 1.0 for s, x, u, _ in inner]
         return np.concatenate([total, *parts])
 
     @property
@@ -220,85 +221,77 @@ class Equations:
         """Whether the last node's path constraints are a block of their own."""
         return self.scheme.control_points[0] == 0.0
 
-    def ends(self, z: Any, scale: Any, *args: Any) -> Any:
+    def ends(self, z: Array, scale: Array, *args: Any) -> Array:
         """Return [terminal cost, path constraints at the last node, boundary constraints]."""
         z = z * scale
-        head, nx = 2 + self.np_, self.nx
+        head, nx, cost, boundary = self.head, self.nx, self.terminal_cost, self.boundary
         first, final = z[head : head + nx], z[head + nx : head + 2 * nx]
         rest = self._rest(z[2:head], args)
-        given = (z[0], self.unravel_x(first), z[1], self.unravel_x(final), *rest)
-        cost, boundary, path = (
-            self.terminal_cost,
-            self.boundary,
-            self.path if self.path_at_last else None,
-        )
-        parts = [z[:1] * 0.0 if cost is None else self._number(cost(*given), "terminal_cost")]
-        if path is not None:
+        ends = (z[0], self.unravel_x(first), z[1], self.unravel_x(final), *rest)
+        parts = [z[:1] * 0.0 if cost is None else self._as_number(cost(*ends), "terminal_cost")]
+        if self.path is not None and self.path_at_last:
             control = self.unravel_u(z[head + 2 * nx :])
-            parts.append(tree.ravel(path(z[1], given[3], control, *rest))[0] * 1.0)
+            parts.append(tree.ravel(self.path(z[1], ends[3], control, *rest))[0] * 1.0)
         if boundary is not None:
-            parts.append(tree.ravel(boundary(*given))[0] * 1.0)
+            parts.append(tree.ravel(boundary(*ends))[0] * 1.0)
         return np.concatenate(parts)
 
-    def between(self, z: Any, scale: Any, begin: Any, end: Any, s: Any, *args: Any) -> Any:
+    def between(
+        self, z: Array, scale: Array, begin: Scalar, end: Scalar, s: Scalar, *args: Any
+    ) -> tuple[Array, Array, Array]:
         """Return state, dx/dt - f and control within an interval."""
-        h, X, U, rate, _ = self._along(z, scale, begin, end, args)
-        x, slope, u = self.scheme.at(s, rate, h, X, U)
-        return x, slope - rate(s, x, u), u
+        interval, _ = self._unpack(z, scale, begin, end, args)
+        x, slope, u = self.scheme.interpolate(s, interval)
+        return x, slope - interval.rate(s, x, u), u
 
-    def flown(
+    def fly(
         self,
-        z: Any,
-        scale: Any,
-        begin: Any,
-        end: Any,
-        at: Any,
-        first: Any,
-        second: Any,
-        step: Any,
-        low: Any,
-        high: Any,
+        z: Array,
+        scale: Array,
+        begin: Scalar,
+        end: Scalar,
+        at: Scalar,
+        first: Array,
+        second: Array,
+        step: Array,
+        low: Array,
+        high: Array,
         *args: Any,
-    ) -> Any:
+    ) -> tuple[Array, Array, Array]:
         """Return states at ``at`` and at the end of an interval, flown anew and as they are.
 
         It is flown twice, the second time by half as many steps. Controls whose ``step`` is 1 are
         ``first`` up to ``at`` and ``second`` from there on; others follow the scheme within low
         and high.
         """
-        h, X, U, rate, _ = self._along(z, scale, begin, end, args)
+        interval, _ = self._unpack(z, scale, begin, end, args)
+        h, X, _, rate = interval
 
-        def both(count: int) -> Any:
-            def one(carry: Any, k: Any) -> Any:
+        def integrate(count: int) -> Array:
+            def advance(carry: Any, k: Array) -> Any:
                 x, middle = carry
                 late = k >= count
                 d = np.where(late, 1.0 - at, at) / count
                 s = np.where(late, at + (k - count) * d, k * d)
                 value = np.where(late, second, first)
 
-                def slope(s: Any, x: Any) -> Any:
-                    u = np.clip(self.scheme.at(s, rate, h, X, U)[2], low, high)
-                    return h * rate(s, x, np.where(step > 0.0, value, u))
+                def slope(s: Scalar, x: Array) -> Array:
+                    u = np.clip(self.scheme.interpolate(s, interval)[2], low, high)
+                    return rate(s, x, np.where(step > 0.0, value, u))
 
-                k1 = slope(s, x)
-                k2 = slope(s + d / 2, x + d / 2 * k1)
-                k3 = slope(s + d / 2, x + d / 2 * k2)
-                k4 = slope(s + d, x + d * k3)
-                x = x + d / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
+                x = rk4_step(slope, s, x, d, h)
                 return (x, np.where(late, middle, x)), None
 
-            end, middle = scan(one, (X[0], X[0]), length=2 * count)[0]
+            end, middle = scan(advance, (X[0], X[0]), length=2 * count)[0]
             return np.stack([middle, end])
 
-        shown = np.stack([self.scheme.at(at, rate, h, X, U)[0], X[-1]])
-        return both(FLOWN), both(FLOWN // 2), shown
+        shown = np.stack([self.scheme.interpolate(at, interval)[0], X[-1]])
+        return integrate(FLOWN), integrate(FLOWN // 2), shown
 
-    def visited_count(self) -> int:
+    def count_visits(self) -> int:
         """Return how many points of an interval have path constraints."""
         if self.path is None:
             return 0
         a, b = len(self.scheme.state_points), len(self.scheme.control_points)
-        points = self.scheme.visited(
-            lambda s, x, u: x, 1.0, np.zeros((a, self.nx)), np.zeros((b, self.nu))
-        )
-        return len(points) - self.path_at_last
+        still = Interval(1.0, np.zeros((a, self.nx)), np.zeros((b, self.nu)), lambda s, x, u: x)
+        return len(self.scheme.visit(still)) - self.path_at_last

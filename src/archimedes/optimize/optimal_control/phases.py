@@ -13,40 +13,49 @@ import numpy as np
 from archimedes import tree
 from archimedes.function import Compiled
 from archimedes.optimize.optimal_control.equations import Guess
-from archimedes.optimize.optimal_control.problem import OptimalControl, mesh_of, trajectory_solver
-from archimedes.optimize.optimal_control.solution import Answered, ControlSolution
-from archimedes.optimize.optimal_control.transcription import Layout, Transcription
+from archimedes.optimize.optimal_control.mesh import make_mesh
+from archimedes.optimize.optimal_control.problem import OptimalControl
+from archimedes.optimize.optimal_control.solution import ControlSolution, MeshSolution
+from archimedes.optimize.optimal_control.transcription import Call, Discretization
 from archimedes.optimize.problems.blocks import Block
 from archimedes.optimize.problems.evaluation import Evaluator, Structure
-from archimedes.optimize.problems.tasks import Answer, Monitor, Settings, Task
+from archimedes.optimize.problems.tasks import Answer, Task
 from archimedes.optimize.problems.unknowns import find_number_shapes, read_limits
 from archimedes.optimize.solvers.solve_task import solve_task
+from archimedes.typing import Array, Tree
 
 __all__ = ["Phases", "PhasesSolution"]
 
 
 @dataclass
 class _Part:
-    """One phase on its mesh: where its unknowns and rows begin in the whole."""
+    """One phase on its mesh, and where its unknowns and rows begin in the whole."""
 
-    made: Transcription
-    mesh: np.ndarray
-    layout: Layout
-    scale: np.ndarray
-    task: Task
+    program: Discretization
     begin: int
     row: int
 
-    def end_of(self, first: bool) -> np.ndarray:
-        """Return where time and state of its beginning or end are, among all unknowns."""
-        X = self.layout.state_index()
-        state = X[0, 0] if first else X[-1, -1]
-        own = self.made.equations.own
-        return self.begin + np.append(0 if first else 1, state[:own])
+    @property
+    def end(self) -> int:
+        """Where the unknowns of the next phase begin."""
+        return self.begin + self.program.layout.size
 
-    def sizes_of(self, index: np.ndarray) -> np.ndarray:
-        """Return the sizes of unknowns."""
-        return self.scale[index - self.begin]
+    @property
+    def next_row(self) -> int:
+        """Where the rows of the next phase begin."""
+        return self.row + self.program.task.low.size
+
+    def select(self, answer: Answer) -> Answer:
+        """Return this phase's part of an answer."""
+        own, rows = slice(self.begin, self.end), slice(self.row, self.next_row)
+        return replace(answer, x=answer.x[own], lam_x=answer.lam_x[own], lam_g=answer.lam_g[rows])
+
+    def find_end(self, first: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return where time and state of its beginning or end are, and their sizes."""
+        X = self.program.layout.state_index()
+        state = X[0, 0] if first else X[-1, -1]
+        local = np.append(0 if first else 1, state[: self.program.transcription.equations.own])
+        return self.begin + local, self.program.scale[local]
 
 
 class Phases:
@@ -85,19 +94,19 @@ class Phases:
             raise TypeError("Phases: give two or more OptimalControl problems")
         self.phases = phases
         pairs = len(phases) - 1
-        for name, given in (("links", links), ("link_bounds", link_bounds)):
-            if given is not None and len(given) != pairs:
+        for name, values in (("links", links), ("link_bounds", link_bounds)):
+            if values is not None and len(values) != pairs:
                 raise ValueError(
-                    f"Phases: {name} has {len(given)} entries for {pairs} pairs of neighbours"
+                    f"Phases: {name} has {len(values)} entries for {pairs} pairs of neighbours"
                 )
         self.links = list(links) if links is not None else [None] * pairs
         self.link_bounds = list(link_bounds) if link_bounds is not None else [None] * pairs
         self._kernels: list[dict[str, Any]] = [{} for _ in range(pairs)]
-        self._functions: list[Any] = [None] * pairs
+        self._functions: list[tuple[Callable[..., Any], Tree] | None] = [None] * pairs
 
     def solve(
         self,
-        guesses: Any,
+        guesses: Sequence[Any] | PhasesSolution,
         *,
         intervals: Any = 30,
         scheme: str | Sequence[str] = "hermite-simpson",
@@ -125,22 +134,22 @@ class Phases:
         callback : callable, optional
             Function that is called after each iteration.
         """
-        began = time.perf_counter()
-        solver = trajectory_solver(method)
-        settings = Settings.of(options, solver.name)
-        monitor = Monitor(callback, lambda x: x, settings.maxtime, settings.tol)
-        args = args if isinstance(args, tuple) else (args,)
-        parts = self._parts(guesses, intervals, scheme, args, settings, monitor)
-        task = self._joined(parts, args, settings, monitor)
-        answer = solve_task(task, solver)
+        began, call = time.perf_counter(), Call.read(args, options, method, callback)
+        parts = self._discretize(guesses, intervals, scheme, call)
+        task = self._join(parts, call)
+        answer = solve_task(task, call.solver)
         seconds = time.perf_counter() - began
-        return PhasesSolution(
-            [_solution(part, answer, args, seconds) for part in parts], task, answer
-        )
+        phases = [ControlSolution(p.program, p.select(answer), seconds) for p in parts]
+        return PhasesSolution(phases, task, answer)
 
-    def _parts(
-        self, guesses: Any, intervals: Any, scheme: Any, args: Any, settings: Any, monitor: Any
+    def _discretize(
+        self,
+        guesses: Sequence[Any] | PhasesSolution,
+        intervals: Any,
+        scheme: str | Sequence[str],
+        call: Call,
     ) -> list[_Part]:
+        """Return the phases on their meshes."""
         count = len(self.phases)
         guesses = guesses.phases if isinstance(guesses, PhasesSolution) else guesses
         if not isinstance(guesses, (list, tuple)):
@@ -148,26 +157,26 @@ class Phases:
                 f"guesses must be a list, with a guess for each of {count} phases, or an earlier "
                 "solution"
             )
-        if len(guesses) != count:
-            raise ValueError(f"guesses has {len(guesses)} entries for {count} phases")
         meshes = intervals if isinstance(intervals, (list, tuple)) else [intervals] * count
         schemes = [scheme] * count if isinstance(scheme, str) else scheme
-        for name, given in (("intervals", meshes), ("scheme", schemes)):
-            if len(given) != count:
-                raise ValueError(f"{name} has {len(given)} entries for {count} phases")
+        for name, values in (("guesses", guesses), ("intervals", meshes), ("scheme", schemes)):
+            if len(values) != count:
+                raise ValueError(f"{name} has {len(values)} entries for {count} phases")
         parts: list[_Part] = []
         begin = row = 0
-        for phase, given, cells, scheme in zip(self.phases, guesses, meshes, schemes):
-            earlier = isinstance(given, ControlSolution)
-            guess = given.as_guess() if earlier else Guess.of(given, phase)
-            made = phase.transcription(guess, scheme, args)
-            mesh = mesh_of(cells)
-            layout, scale, task = made.task(mesh, guess, args, settings, monitor, None)
-            parts.append(_Part(made, mesh, layout, scale, task, begin, row))
-            begin, row = begin + layout.size, row + task.low.size
+        monitor = call.monitor()
+        for phase, start, cells, rule in zip(self.phases, guesses, meshes, schemes):
+            earlier = isinstance(start, ControlSolution)
+            guess = start.as_guess() if earlier else Guess.read(start, phase)
+            transcription = phase.transcription(guess, rule, call.args)
+            program = transcription.discretize(make_mesh(cells), guess, call, monitor)
+            parts.append(_Part(program, begin, row))
+            begin, row = parts[-1].end, parts[-1].next_row
         return parts
 
-    def _joined(self, parts: list[_Part], args: Any, settings: Settings, monitor: Monitor) -> Task:
+    def _join(self, parts: list[_Part], call: Call) -> Task:
+        """Return all phases and their links as one program."""
+        tasks = [part.program.task for part in parts]
         blocks = [
             replace(
                 block,
@@ -176,56 +185,47 @@ class Phases:
                 _patterns=None,
             )
             for part in parts
-            for block in part.task.evaluator.blocks
+            for block in part.program.task.evaluator.blocks
         ]
-        low = [part.task.low for part in parts]
-        high = [part.task.high for part in parts]
-        row = parts[-1].row + parts[-1].task.low.size
+        low, high = [task.low for task in tasks], [task.high for task in tasks]
+        row = parts[-1].next_row
         for k, (one, other) in enumerate(pairwise(parts)):
-            block, edges = self._link(k, one, other, row)
+            block, limits = self._link(k, one, other, row)
             blocks.append(block)
-            low.append(edges[0])
-            high.append(edges[1])
-            row += edges[0].size
-        size = parts[-1].begin + parts[-1].layout.size
-        structure = Structure([block.patterns(args) for block in blocks], size, row)
-        tasks = [part.task for part in parts]
-        task = Task(
-            Evaluator(blocks, structure, args),
-            np.concatenate([t.start for t in tasks]),
-            np.concatenate([t.lower for t in tasks]),
-            np.concatenate([t.upper for t in tasks]),
+            low.append(limits[0])
+            high.append(limits[1])
+            row += limits[0].size
+        patterns = [block.patterns(call.args) for block in blocks]
+        structure = Structure(patterns, parts[-1].end, row)
+        # Each phase takes one unit of the way, ends apart.
+        order = [k + 0.5 * task.order for k, task in enumerate(tasks) if task.order is not None]
+        return Task(
+            Evaluator(blocks, structure, call.args),
+            *(np.concatenate([getattr(t, k) for t in tasks]) for k in ("start", "lower", "upper")),
             np.concatenate(low),
             np.concatenate(high),
-            settings,
-            monitor,
+            call.settings,
+            tasks[0].monitor,
+            order=np.concatenate(order),
         )
-        # Each phase takes one unit of the way, ends apart.
-        task.order = np.concatenate(
-            [
-                k + 0.5 * part.task.order
-                for k, part in enumerate(parts)
-                if part.task.order is not None
-            ]
-        )
-        return task
 
-    def _link(self, k: int, one: _Part, other: _Part, row: int) -> Any:
+    def _link(
+        self, k: int, one: _Part, other: _Part, row: int
+    ) -> tuple[Block, tuple[np.ndarray, np.ndarray]]:
         """Return the block of a pair of neighbours and the limits of its rows."""
-        ends = (one.end_of(first=False), other.end_of(first=True))
-        index = np.concatenate(ends)[None]
-        scale = np.concatenate([one.sizes_of(ends[0]), other.sizes_of(ends[1])])[None]
-        if self._functions[k] is None:
-            self._functions[k] = self._function(k, one, other)
-        function, like = self._functions[k]
-        given = self.link_bounds[k]
-        edges = read_limits(given, like, f"link_bounds[{k}]", (0.0, 0.0))
-        rows = (row + np.arange(edges[0].size))[None]
-        return Block(function, index, rows, (scale,), f"link{k}", self._kernels[k]), edges
+        index, scale = (
+            np.concatenate(pair)[None]
+            for pair in zip(one.find_end(first=False), other.find_end(first=True))
+        )
+        link = self._functions[k] = self._functions[k] or self._make_link(k, one, other)
+        limits = read_limits(self.link_bounds[k], link[1], f"link_bounds[{k}]", (0.0, 0.0))
+        rows = (row + np.arange(limits[0].size))[None]
+        return Block(link[0], index, rows, (scale,), f"link{k}", self._kernels[k]), limits
 
-    def _function(self, k: int, one: _Part, other: _Part) -> Any:
+    def _make_link(self, k: int, one: _Part, other: _Part) -> tuple[Callable[..., Any], Tree]:
         """Return the function of a pair's scaled unknowns, and zeros like its result."""
-        link, before, after = self.links[k], one.made.equations, other.made.equations
+        link = self.links[k]
+        before, after = (part.program.transcription.equations for part in (one, other))
         n = before.own
         if link is None:
             if n != after.own:
@@ -234,34 +234,25 @@ class Phases:
                     "a function how they are linked"
                 )
 
-            def plain(z: Any, scale: Any, *args: Any) -> Any:
+            def continuity(z: Array, scale: Array, *args: Any) -> Array:
                 end, beginning = z[: n + 1], z[n + 1 :]
                 # Both in the sizes of the first.
                 return end - beginning * (scale[n + 1 :] / scale[: n + 1])
 
-            return plain, np.zeros(n + 1)
-        made = Compiled(lambda tf, *more: link(tf, *more), name=f"links[{k}]")
-        given = (before.x_like, 0.0, after.x_like)
-        like = find_number_shapes(made, 0.0, given, f"links[{k}]")
+            return continuity, np.zeros(n + 1)
+        recorded = Compiled(lambda tf, *more: link(tf, *more), name=f"links[{k}]")
+        states = (before.x_like, 0.0, after.x_like)
+        like = find_number_shapes(recorded, 0.0, states, f"links[{k}]")
 
-        def linked(z: Any, scale: Any, *args: Any) -> Any:
+        def evaluate(z: Array, scale: Array, *args: Any) -> Array:
             z = z * scale
             ends = (z[0], before.unravel_x(z[1 : n + 1]), z[n + 1], after.unravel_x(z[n + 2 :]))
             return tree.ravel(link(*ends))[0] * 1.0
 
-        return linked, like
+        return evaluate, like
 
 
-def _solution(part: _Part, answer: Answer, args: Any, seconds: float) -> ControlSolution:
-    own = slice(part.begin, part.begin + part.layout.size)
-    rows = slice(part.row, part.row + part.task.low.size)
-    mine = replace(answer, x=answer.x[own], lam_x=answer.lam_x[own], lam_g=answer.lam_g[rows])
-    return ControlSolution(
-        part.made, part.layout, part.mesh, part.scale, args, part.task, mine, seconds
-    )
-
-
-class PhasesSolution(Answered):
+class PhasesSolution(MeshSolution):
     """The solution of linked phases, a sequence of :class:`ControlSolution`.
 
     ``fun``, ``mesh_error``, ``success``, ``status``, ``message``, ``iterations`` and ``violation``
@@ -289,21 +280,19 @@ class PhasesSolution(Answered):
     """
 
     def __init__(self, phases: list[ControlSolution], task: Task, answer: Answer) -> None:
-        self.phases, self.answer = phases, answer
-        self.fun, g = task.evaluator.values(answer.x)
-        self.violation = task.violation(answer.x, g)
+        super().__init__(task, answer)
+        self.phases = phases
 
     def __repr__(self) -> str:
-        what = "solved" if self.success else "FAILED"
-        return f"<PhasesSolution {what}: cost {self.fun:.8g}, {len(self.phases)} phases>"
+        return self._describe(f"{len(self.phases)} phases")
 
     def __len__(self) -> int:
         return len(self.phases)
+
+    def __getitem__(self, k: int) -> ControlSolution:
+        return self.phases[k]
 
     @property
     def errors(self) -> np.ndarray:
         """Estimated errors of the states in all intervals of all phases."""
         return np.concatenate([phase.errors for phase in self.phases])
-
-    def __getitem__(self, k: int) -> ControlSolution:
-        return self.phases[k]

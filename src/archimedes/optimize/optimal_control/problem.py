@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,13 +13,14 @@ from archimedes.errors import TraceError
 from archimedes.function.identity.store import form_of, prepared
 from archimedes.function.region_bodies import any_traced
 from archimedes.optimize.optimal_control.equations import Guess
-from archimedes.optimize.optimal_control.mesh import refined
-from archimedes.optimize.optimal_control.schemes import NAMES, scheme_of
+from archimedes.optimize.optimal_control.mesh import make_mesh, refine_mesh
+from archimedes.optimize.optimal_control.schemes import find_scheme
 from archimedes.optimize.optimal_control.solution import ControlSolution
-from archimedes.optimize.optimal_control.transcription import Recordings, Transcription
-from archimedes.optimize.solvers.solver_table import Solver, find_solver
+from archimedes.optimize.optimal_control.transcription import Call, Recordings, Transcription
+from archimedes.optimize.solvers.solve_task import solve_task
+from archimedes.typing import Tree
 
-__all__ = ["OptimalControl", "mesh_of"]
+__all__ = ["OptimalControl"]
 
 
 @dataclass(eq=False)
@@ -77,8 +79,8 @@ class OptimalControl:
     dynamics: Callable[..., Any]
     running_cost: Callable[..., Any] | None = None
     terminal_cost: Callable[..., Any] | None = None
-    initial: Any = None
-    final: Any = None
+    initial: Tree = None
+    final: Tree = None
     t0: Any = 0.0
     tf: Any = 1.0
     state_bounds: Any = None
@@ -153,32 +155,28 @@ class OptimalControl:
                 "OptimalControl.solve returns a trajectory with text and times, which cannot be "
                 "part of a recorded function: solve outside, and pass what you need of it in"
             )
-        solver, mesh = trajectory_solver(method), mesh_of(intervals)
-        args = args if isinstance(args, tuple) else (args,)
-        start = guess if isinstance(guess, ControlSolution) else Guess.of(guess, self)
-        found = self._solve_on(mesh, start, scheme, args, options, callback, solver)
-        for _ in range(max_refinements):
-            finer = None if mesh_tol is None else refined(found, mesh_tol, scheme_of(scheme).order)
-            if finer is None or not found.success:
+        call, mesh = Call.read(args, options, method, callback), make_mesh(intervals)
+        start = guess if isinstance(guess, ControlSolution) else Guess.read(guess, self)
+        solution = self._solve_on(mesh, start, scheme, call)
+        for _ in range(0 if mesh_tol is None else max_refinements):
+            finer = refine_mesh(solution, mesh_tol)
+            if finer is None or not solution.success:
                 break
-            found = self._solve_on(finer, found, scheme, args, options, callback, solver)
-        found.mesh_tol = mesh_tol
-        return found
+            solution = self._solve_on(finer, solution, scheme, call)
+        solution.mesh_tol = mesh_tol
+        return solution
 
     def _solve_on(
-        self,
-        mesh: np.ndarray,
-        start: Any,
-        scheme: str,
-        args: Any,
-        options: Any,
-        callback: Any,
-        solver: Solver,
+        self, mesh: np.ndarray, start: Guess | ControlSolution, scheme: str, call: Call
     ) -> ControlSolution:
-        guess = start.as_guess() if isinstance(start, ControlSolution) else start
-        made = self.transcription(guess, scheme, tuple(args))
-        warm = start if isinstance(start, ControlSolution) else None
-        return made.solve(mesh, guess, tuple(args), options, callback, warm, solver)
+        """Solve on one mesh."""
+        began, warm = time.perf_counter(), None
+        if isinstance(start, ControlSolution):
+            warm, start = (start.program, start.answer), start.as_guess()
+        transcription = self.transcription(start, scheme, call.args)
+        program = transcription.discretize(mesh, start, call, call.monitor(), warm)
+        answer = solve_task(program.task, call.solver)
+        return ControlSolution(program, answer, time.perf_counter() - began)
 
     @property
     def functions(self) -> tuple[Callable[..., Any] | None, ...]:
@@ -200,55 +198,25 @@ class OptimalControl:
         args : tuple
             Further arguments of the functions.
         """
-        rule = scheme_of(scheme)
-        recorded = prepared(
+        rule = find_scheme(scheme)
+        recordings = prepared(
             "transcription",
             self.functions,
             (scheme, guess.form(), form_of(args)),
             lambda current: Recordings(current, rule, guess, args),
         )
-        return Transcription(self, rule, recorded)
+        return Transcription(self, rule, recordings)
 
 
-def trajectory_solver(method: str) -> Solver:
-    """Return a solver by name; the names of schemes belong elsewhere."""
-    if method in NAMES:
-        raise ValueError(f"method={method!r} is a scheme, not a solver: write scheme={method!r}")
-    return find_solver(method, trajectory=True)
-
-
-def _check_time(name: str, given: Any) -> None:
-    pair = isinstance(given, (tuple, list))
-    values = np.asarray(given if pair else [given])
+def _check_time(name: str, time: object) -> None:
+    """Raise where a time is neither a finite number nor a pair (lower, upper)."""
+    pair = isinstance(time, (tuple, list))
+    values = np.asarray(time if pair else [time])
     good = values.dtype.kind in "fiu" and values.shape == ((2,) if pair else (1,))
     if not good or np.any(np.isnan(values)) or not (pair or np.isfinite(values[0])):
         raise ValueError(
             f"OptimalControl: {name} must be a number, or a pair (lower, upper) where it is free, "
-            f"got {given!r}"
+            f"got {time!r}"
         )
     if pair and values[0] > values[1]:
-        raise ValueError(f"OptimalControl: {name} = {given} is crossed: lower above upper")
-
-
-def mesh_of(intervals: Any) -> np.ndarray:
-    """Return a mesh from 0 to 1, given as it is or as a number of intervals."""
-    try:
-        mesh = np.asarray(intervals, dtype=float)
-    except (TypeError, ValueError):
-        mesh = np.asarray(np.nan)
-    if mesh.ndim == 0:
-        if not (mesh >= 1 and mesh == np.round(mesh) and np.isfinite(mesh)):
-            raise ValueError(
-                f"intervals = {intervals!r} must be a whole number, at least 1, or a mesh from 0 "
-                "to 1"
-            )
-        return np.linspace(0.0, 1.0, int(mesh) + 1)
-    if (
-        mesh.ndim != 1
-        or mesh.size < 2
-        or mesh[0] != 0.0
-        or mesh[-1] != 1.0
-        or not np.all(np.diff(mesh) > 0)
-    ):
-        raise ValueError("intervals: a mesh must rise from 0 to 1")
-    return mesh
+        raise ValueError(f"OptimalControl: {name} = {time}: lower limit above upper limit")

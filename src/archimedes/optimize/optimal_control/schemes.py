@@ -1,10 +1,4 @@
-"""Points and weights of Legendre-Gauss-Radau quadrature on (0, 1], the last point 1.
-
-Points are the zeros of P_k - P_(k-1), moved from (-1, 1]; weights the integrals of the Lagrange
-polynomials through them. Literals: eigenvalues by LAPACK differ from processor to processor. The
-tests compute them in 50 digits.
-
-Schemes that turn an interval of a trajectory into equations.
+"""Schemes that turn an interval of a trajectory into equations.
 
 Symbols: one interval of length h, s in [0, 1] along it; X (a, nx) states at ``state_points``,
 which begin with 0 and end with 1; U (b, nu) controls at ``control_points``; rate(s, x, u) = dx/dt.
@@ -18,16 +12,21 @@ Appl. 49, 2011 (here with the point at the end of the interval, as in Radau IIA)
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["NAMES", "POINTS", "WEIGHTS", "Scheme", "scheme_of"]
+from archimedes.typing import Array, Scalar
 
-#: By their number.
+__all__ = ["NAMES", "Interval", "Scheme", "find_scheme", "rk4_step"]
+
+#: Points and weights of Legendre-Gauss-Radau quadrature on (0, 1] by their number, the last point
+#: being 1. Points are the zeros of P_k - P_(k-1), moved from (-1, 1]; weights the integrals of the
+#: Lagrange polynomials through them. They are literals because eigenvalues by LAPACK differ from
+#: processor to processor; the tests compute them in 50 digits.
 POINTS: dict[int, tuple[float, ...]] = {
     1: (1.0,),
     2: (0.3333333333333333, 1.0),
@@ -84,7 +83,21 @@ WEIGHTS: dict[int, tuple[float, ...]] = {
 }
 
 
-Rate = Callable[[Any, Any, Any], Any]
+class Interval(NamedTuple):
+    """One interval: its length, states, controls, and the rates along it."""
+
+    h: Scalar
+    X: Array
+    U: Array
+    rate: Callable[[Scalar, Array, Array], Array]
+
+    def end_rates(self) -> tuple[Array, Array]:
+        """Return the rates at both ends."""
+        return self.rate(0.0, self.X[0], self.U[0]), self.rate(1.0, self.X[1], self.U[-1])
+
+
+#: (s, x, u, weight) where running costs and path constraints are taken.
+Visits = Sequence[tuple[Scalar, Array, Array, float]]
 
 
 @dataclass(frozen=True)
@@ -106,65 +119,60 @@ class Scheme:
         """Whether neighbouring intervals have the control at their common node."""
         return self.control_points[0] == 0.0 and self.control_points[-1] == 1.0
 
-    def defects(self, rate: Rate, h: Any, X: Any, U: Any) -> Any:
+    def defects(self, interval: Interval) -> Array:
         """Return what vanishes on a solution, (number, nx)."""
         raise NotImplementedError
 
-    def visited(self, rate: Rate, h: Any, X: Any, U: Any) -> list[tuple[float, Any, Any, float]]:
+    def visit(self, interval: Interval) -> Visits:
         """Return (s, x, u, weight) where running costs and path constraints are taken.
 
         The weights integrate over the interval, relative to h. The last point is that at s = 1.
         """
         raise NotImplementedError
 
-    def at(self, s: Any, rate: Rate, h: Any, X: Any, U: Any) -> tuple[Any, Any, Any]:
+    def interpolate(self, s: Scalar, interval: Interval) -> tuple[Array, Array, Array]:
         """Return state, its slope dx/dt, and control on the interpolants."""
         raise NotImplementedError
-
-
-def _linear(s: Any, U: Any) -> Any:
-    return (1.0 - s) * U[0] + s * U[1]
 
 
 class Trapezoidal(Scheme):
     """x1 - x0 = h/2 (f0 + f1): second order, controls linear, states quadratic."""
 
-    def defects(self, rate: Rate, h: Any, X: Any, U: Any) -> Any:
-        f0, f1 = rate(0.0, X[0], U[0]), rate(1.0, X[1], U[1])
+    def defects(self, interval: Interval) -> Array:
+        (f0, f1), (h, X, _, _) = interval.end_rates(), interval
         return (X[1] - X[0] - 0.5 * h * (f0 + f1))[None]
 
-    def visited(self, rate: Rate, h: Any, X: Any, U: Any) -> Any:
+    def visit(self, interval: Interval) -> Visits:
+        _, X, U, _ = interval
         return [(0.0, X[0], U[0], 0.5), (1.0, X[1], U[1], 0.5)]
 
-    def at(self, s: Any, rate: Rate, h: Any, X: Any, U: Any) -> Any:
-        f0, f1 = rate(0.0, X[0], U[0]), rate(1.0, X[1], U[1])
-        slope = f0 + s * (f1 - f0)
-        return X[0] + h * s * (f0 + 0.5 * s * (f1 - f0)), slope, _linear(s, U)
+    def interpolate(self, s: Scalar, interval: Interval) -> tuple[Array, Array, Array]:
+        (f0, f1), (h, X, U, _) = interval.end_rates(), interval
+        state = X[0] + h * s * (f0 + 0.5 * s * (f1 - f0))
+        return state, f0 + s * (f1 - f0), (1.0 - s) * U[0] + s * U[1]
 
 
 class HermiteSimpson(Scheme):
     """Simpson's rule with the state at the middle from the cubic: fourth order."""
 
-    def middle(self, h: Any, X: Any, f0: Any, f1: Any) -> Any:
-        return 0.5 * (X[0] + X[1]) + h / 8.0 * (f0 - f1)
+    def middle(self, interval: Interval) -> tuple[Array, Array, Array]:
+        """Return the rates at both ends and the state at the middle."""
+        (f0, f1), (h, X, _, _) = interval.end_rates(), interval
+        return f0, f1, 0.5 * (X[0] + X[1]) + h / 8.0 * (f0 - f1)
 
-    def defects(self, rate: Rate, h: Any, X: Any, U: Any) -> Any:
-        f0, f1 = rate(0.0, X[0], U[0]), rate(1.0, X[1], U[2])
-        fm = rate(0.5, self.middle(h, X, f0, f1), U[1])
+    def defects(self, interval: Interval) -> Array:
+        (f0, f1, xm), (h, X, U, rate) = self.middle(interval), interval
+        fm = rate(0.5, xm, U[1])
         return (X[1] - X[0] - h / 6.0 * (f0 + 4.0 * fm + f1))[None]
 
-    def visited(self, rate: Rate, h: Any, X: Any, U: Any) -> Any:
-        f0, f1 = rate(0.0, X[0], U[0]), rate(1.0, X[1], U[2])
-        xm = self.middle(h, X, f0, f1)
-        return [
-            (0.0, X[0], U[0], 1.0 / 6.0),
-            (0.5, xm, U[1], 4.0 / 6.0),
-            (1.0, X[1], U[2], 1.0 / 6.0),
-        ]
+    def visit(self, interval: Interval) -> Visits:
+        (_, _, xm), (_, X, U, _) = self.middle(interval), interval
+        points = zip((0.0, 0.5, 1.0), (X[0], xm, X[1]), U)
+        return [(s, x, u, w) for (s, x, u), w in zip(points, (1.0 / 6.0, 4.0 / 6.0, 1.0 / 6.0))]
 
-    def at(self, s: Any, rate: Rate, h: Any, X: Any, U: Any) -> Any:
-        f0, f1 = rate(0.0, X[0], U[0]), rate(1.0, X[1], U[2])
-        fm = rate(0.5, self.middle(h, X, f0, f1), U[1])
+    def interpolate(self, s: Scalar, interval: Interval) -> tuple[Array, Array, Array]:
+        (f0, f1, xm), (h, X, U, rate) = self.middle(interval), interval
+        fm = rate(0.5, xm, U[1])
         # The slope is the parabola through the three rates, the state its integral.
         b, c = -3.0 * f0 + 4.0 * fm - f1, 2.0 * f0 - 4.0 * fm + 2.0 * f1
         state = X[0] + h * s * (f0 + s * (b / 2.0 + s * c / 3.0))
@@ -187,15 +195,17 @@ class Radau(Scheme):
         """Weights of the quadrature at the collocation points."""
         return WEIGHTS[len(self.control_points)]
 
-    def defects(self, rate: Rate, h: Any, X: Any, U: Any) -> Any:
+    def defects(self, interval: Interval) -> Array:
+        h, X, U, rate = interval
         points = zip(self.control_points, X[1:], U)
         rates = np.stack([rate(c, x, u) for c, x, u in points])
         return self.differentiation @ X - h * rates
 
-    def visited(self, rate: Rate, h: Any, X: Any, U: Any) -> Any:
-        return list(zip(self.control_points, X[1:], U, self.weights))
+    def visit(self, interval: Interval) -> Visits:
+        return list(zip(self.control_points, interval.X[1:], interval.U, self.weights))
 
-    def at(self, s: Any, rate: Rate, h: Any, X: Any, U: Any) -> Any:
+    def interpolate(self, s: Scalar, interval: Interval) -> tuple[Array, Array, Array]:
+        h, X, U, _ = interval
         value, slope = lagrange(np.array(self.state_points), np.reshape(s, (1,)))
         control, _ = lagrange(np.array(self.control_points), np.reshape(s, (1,)))
         return value[0] @ X, slope[0] @ X / h, control[0] @ U
@@ -207,79 +217,82 @@ class Shooting(Scheme):
 
     steps: int = 4
 
-    def _states(self, rate: Rate, h: Any, x: Any, u: Any, until: Any = 1.0) -> list[Any]:
-        states, d = [x], until / self.steps
+    def _integrate(self, interval: Interval, until: Scalar = 1.0) -> list[Array]:
+        h, X, U, rate = interval
+        states, d = [X[0]], until / self.steps
         for k in range(self.steps):
-            x, s = states[-1], k * d
-            k1 = rate(s, x, u)
-            k2 = rate(s + d / 2, x + h * d / 2 * k1, u)
-            k3 = rate(s + d / 2, x + h * d / 2 * k2, u)
-            k4 = rate(s + d, x + h * d * k3, u)
-            states.append(x + h * d / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4))
+            states.append(rk4_step(lambda s, x: rate(s, x, U[0]), k * d, states[-1], d, h))
         return states
 
-    def defects(self, rate: Rate, h: Any, X: Any, U: Any) -> Any:
-        return (X[1] - self._states(rate, h, X[0], U[0])[-1])[None]
+    def defects(self, interval: Interval) -> Array:
+        return (interval.X[1] - self._integrate(interval)[-1])[None]
 
-    def visited(self, rate: Rate, h: Any, X: Any, U: Any) -> Any:
-        states = self._states(rate, h, X[0], U[0])
-        n = self.steps
+    def visit(self, interval: Interval) -> Visits:
+        states, n = self._integrate(interval), self.steps
         # Simpson's rule over pairs of steps; path constraints hold at the steps.
         rule = [1.0] + [4.0 if k % 2 else 2.0 for k in range(1, n)] + [1.0]
-        return [(k / n, x, U[0], w / (3.0 * n)) for k, (x, w) in enumerate(zip(states, rule))]
+        u = interval.U[0]
+        return [(k / n, x, u, w / (3.0 * n)) for k, (x, w) in enumerate(zip(states, rule))]
 
-    def at(self, s: Any, rate: Rate, h: Any, X: Any, U: Any) -> Any:
-        x = self._states(rate, h, X[0], U[0], until=s)[-1]
-        return x, rate(s, x, U[0]), U[0]
+    def interpolate(self, s: Scalar, interval: Interval) -> tuple[Array, Array, Array]:
+        x, u = self._integrate(interval, until=s)[-1], interval.U[0]
+        return x, interval.rate(s, x, u), u
 
 
-def lagrange(points: np.ndarray, at: Any) -> tuple[Any, Any]:
+def rk4_step(
+    rate: Callable[[Scalar, Array], Array], s: Scalar, x: Array, d: Scalar, h: Scalar
+) -> Array:
+    """Return the state after a Runge-Kutta step of order 4 over the part d of an interval h."""
+    k1 = rate(s, x)
+    k2 = rate(s + d / 2, x + h * d / 2 * k1)
+    k3 = rate(s + d / 2, x + h * d / 2 * k2)
+    k4 = rate(s + d, x + h * d * k3)
+    return x + h * d / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
+
+
+def lagrange(points: np.ndarray, at: Array) -> tuple[Array, Array]:
     """Return values and slopes, (len(at), len(points)), of the Lagrange polynomials.
 
     >>> lagrange(np.array([0.0, 1.0]), np.array([0.25]))
     (array([[0.75, 0.25]]), array([[-1.,  1.]]))
     """
+
+    def multiply(factors: list[Array]) -> Array:
+        total = at * 0.0 + 1.0
+        for factor in factors:
+            total = total * factor
+        return total
+
     values, slopes = [], []
     for j, here in enumerate(points):
         others = np.delete(points, j)
         scale = np.prod(here - others)
-        values.append(_product([at - o for o in others], at) / scale)
-        terms = [
-            _product([at - o for i, o in enumerate(others) if i != k], at)
-            for k in range(len(others))
-        ]
+        factors = [at - other for other in others]
+        values.append(multiply(factors) / scale)
+        terms = [multiply(factors[:k] + factors[k + 1 :]) for k in range(len(factors))]
         slopes.append(sum(terms) / scale)
     return np.stack(values, axis=1), np.stack(slopes, axis=1)
 
 
-def _product(factors: list[Any], like: Any) -> Any:
-    total = like * 0.0 + 1.0
-    for factor in factors:
-        total = total * factor
-    return total
-
-
-def radau(k: int) -> Radau:
-    """Return the scheme with k collocation points for each interval."""
-    return Radau(f"radau{k}", (0.0, *POINTS[k]), POINTS[k], 2 * k - 1)
-
-
-_PLAIN: dict[str, Scheme] = {
+_SCHEMES: dict[str, Scheme] = {
     "trapezoidal": Trapezoidal("trapezoidal", (0.0, 1.0), (0.0, 1.0), 2),
     "hermite-simpson": HermiteSimpson("hermite-simpson", (0.0, 1.0), (0.0, 0.5, 1.0), 4),
     "multiple-shooting": Shooting("multiple-shooting", (0.0, 1.0), (0.0,), 4),
 }
 #: Names of all schemes; "radau" followed by a number from 1 to 9 has that many points.
-NAMES = (*_PLAIN, *(f"radau{k}" for k in range(1, 10)))
+NAMES = (*_SCHEMES, *(f"radau{k}" for k in range(1, 10)))
 
 
 @cache
-def scheme_of(name: str) -> Scheme:
+def find_scheme(name: str) -> Scheme:
     """Return a scheme by name.
 
-    >>> scheme_of("radau2").order
+    >>> find_scheme("radau2").order
     3
     """
     if name not in NAMES:
         raise ValueError(f"scheme={name!r} is not one of {NAMES}")
-    return _PLAIN[name] if name in _PLAIN else radau(int(name.removeprefix("radau")))
+    if name in _SCHEMES:
+        return _SCHEMES[name]
+    k = int(name.removeprefix("radau"))
+    return Radau(name, (0.0, *POINTS[k]), POINTS[k], 2 * k - 1)

@@ -9,24 +9,26 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import vmap
-from archimedes.optimize.optimal_control.mesh import mesh_errors
+from archimedes.optimize.optimal_control.equations import Guess
+from archimedes.optimize.optimal_control.mesh import estimate_errors
+from archimedes.optimize.optimal_control.transcription import Discretization, Transcription
 from archimedes.optimize.problems.results import Ended, Status
 from archimedes.optimize.problems.tasks import Answer, Task
 from archimedes.optimize.problems.unknowns import read_limits
+from archimedes.typing import ArrayLike, Tree
 
 if TYPE_CHECKING:
-    from archimedes.optimize.optimal_control.transcription import Layout, Transcription
+    from matplotlib.figure import Figure
 
-__all__ = ["Answered", "ControlSolution"]
+__all__ = ["ControlSolution", "MeshSolution"]
 
 #: Errors of a mesh that its message tells of.
 LARGE = 1e-2
 
 
-class Answered(Ended):
+class MeshSolution(Ended):
     """A solution on a mesh, with the answer of a solver."""
 
-    answer: Answer
     #: What the errors of the mesh should be below, where that was asked for.
     mesh_tol: float | None = None
 
@@ -35,6 +37,11 @@ class Answered(Ended):
         @property
         def errors(self) -> np.ndarray:
             """Estimated errors of the intervals."""
+
+    def __init__(self, task: Task, answer: Answer) -> None:
+        self.answer = answer
+        self.fun, g = task.evaluator.values(answer.x)
+        self.violation = task.violation(answer.x, g)
 
     @property
     def mesh_error(self) -> float:
@@ -54,7 +61,7 @@ class Answered(Ended):
         """What happened, and what to do about it."""
         status = self.status
         if not self.answer.status.success:
-            return str(status.message)
+            return status.message
         error, count = self.mesh_error, len(self.errors)
         if status is Status.COARSE_MESH:
             return (
@@ -66,15 +73,19 @@ class Answered(Ended):
                 f"{status.message}; but the mesh is coarse: in one of {count} intervals states are "
                 f"off by {error:.2g} of their size (mesh_error): raise intervals, or give mesh_tol"
             )
-        return str(status.message)
+        return status.message
 
     @property
     def iterations(self) -> int:
         """Iterations of the solver."""
         return self.answer.iterations
 
+    def _describe(self, what: str) -> str:
+        name, state = type(self).__name__, "solved" if self.success else "FAILED"
+        return f"<{name} {state}: cost {self.fun:.8g}, {what}>"
 
-class ControlSolution(Answered):
+
+class ControlSolution(MeshSolution):
     """The solution of an optimal control problem.
 
     ``t`` (n,) are the times of the nodes; ``x`` and ``u`` the states and controls there, trees with
@@ -85,18 +96,8 @@ class ControlSolution(Answered):
 
     Parameters
     ----------
-    made : Transcription
-        Equations of the collocation or shooting method.
-    layout : Layout
-        Positions of states, controls and parameters among the unknowns.
-    mesh : array
-        Mesh from 0 to 1.
-    scale : array
-        Units of the unknowns.
-    args : tuple
-        Further arguments of the functions.
-    task : Task
-        The nonlinear program.
+    program : Discretization
+        The problem on its mesh.
     answer : Answer
         What the solver returned.
     seconds : float
@@ -112,31 +113,19 @@ class ControlSolution(Answered):
     (0.25, 1.0, 1.0)
     """
 
-    def __init__(
-        self,
-        made: Transcription,
-        layout: Layout,
-        mesh: np.ndarray,
-        scale: np.ndarray,
-        args: tuple[Any, ...],
-        task: Task,
-        answer: Answer,
-        seconds: float,
-    ) -> None:
-        self._made, self._layout, self.mesh, self.scale = made, layout, mesh, scale
-        self._args, self._task, self.answer = args, task, answer
-        self.vector = answer.x * scale
-        self.fun, g = task.evaluator.values(answer.x)
-        self.violation = task.violation(answer.x, g)
-        counts = task.evaluator.counts
+    def __init__(self, program: Discretization, answer: Answer, seconds: float) -> None:
+        super().__init__(program.task, answer)
+        self.program, self.mesh, self.scale = program, program.mesh, program.scale
+        self.vector = answer.x * program.scale
+        counts = program.task.evaluator.counts
         self.evaluations = {name: count.calls for name, count in counts.items()}
         self.times = {name: count.seconds for name, count in counts.items()} | {"solve": seconds}
+        self._layout, self._equations = program.layout, program.transcription.equations
 
     def __repr__(self) -> str:
-        what = "solved" if self.success else "FAILED"
-        return (
-            f"<ControlSolution {what}: cost {self.fun:.8g}, {len(self.mesh) - 1} intervals by "
-            f"{self._layout.scheme.name}, {self.iterations} iterations>"
+        return self._describe(
+            f"{len(self.mesh) - 1} intervals by {self._layout.scheme.name}, "
+            f"{self.iterations} iterations"
         )
 
     @property
@@ -150,18 +139,19 @@ class ControlSolution(Answered):
         return float(self.vector[1])
 
     @property
-    def p(self) -> Any:
+    def p(self) -> Tree:
         """Parameters, or None."""
-        return self._made.equations.unravel_p(self.vector[2 : 2 + self._layout.np_])
+        return self._equations.unravel_p(self.vector[2 : self._layout.head])
 
     @property
-    def integrals(self) -> Any:
+    def integrals(self) -> Tree:
         """Integrals over the whole time, as the tree that ``integrals`` returns, or None."""
-        made, layout = self._made.equations, self._layout
-        if made.integrals is None:
+        equations, layout = self._equations, self._layout
+        if equations.integrals is None:
             return None
         last = layout.head + layout.state_count * layout.nx
-        return tree.ravel(made.integrals_like)[1](self.vector[last - layout.nx + made.own : last])
+        unravel = tree.ravel(equations.integrals_like)[1]
+        return unravel(self.vector[last - layout.nx + equations.own : last])
 
     @property
     def t(self) -> np.ndarray:
@@ -169,20 +159,20 @@ class ControlSolution(Answered):
         return self.t0 + (self.tf - self.t0) * self.mesh
 
     @cached_property
-    def _nodes(self) -> tuple[Any, Any]:
+    def _nodes(self) -> tuple[Tree, Tree]:
         return self.at(self.t)
 
     @property
-    def x(self) -> Any:
+    def x(self) -> Tree:
         """States at the nodes, with a leading axis for time."""
         return self._nodes[0]
 
     @property
-    def u(self) -> Any:
+    def u(self) -> Tree:
         """Controls at the nodes, with a leading axis for time."""
         return self._nodes[1]
 
-    def at(self, t: Any) -> tuple[Any, Any]:
+    def at(self, t: ArrayLike) -> tuple[Tree, Tree]:
         """Return states and controls at any times, as trees with time as the leading axis.
 
         Parameters
@@ -194,10 +184,10 @@ class ControlSolution(Answered):
         if not np.all((s >= -1e-9) & (s <= 1 + 1e-9)):
             raise ValueError(f"t must lie between t0 = {self.t0:.6g} and tf = {self.tf:.6g}")
         X, _, U = self.along(s)
-        made = self._made.equations
+        unravel = self._equations.unravel_x, self._equations.unravel_u
         if np.ndim(t) == 0:
-            return made.unravel_x(X[0]), made.unravel_u(U[0])
-        return vmap(made.unravel_x)(X), vmap(made.unravel_u)(U)
+            return unravel[0](X[0]), unravel[1](U[0])
+        return vmap(unravel[0])(X), vmap(unravel[1])(U)
 
     def along(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return states, the residual of dx/dt = f, and controls, as vectors.
@@ -209,11 +199,17 @@ class ControlSolution(Answered):
         """
         k = np.clip(np.searchsorted(self.mesh, s, side="right") - 1, 0, self._layout.count - 1)
         begin, end = self.mesh[k], self.mesh[k + 1]
-        kernel = self._made.interpolant(len(self._args))
-        block = self._task.evaluator.blocks[0]
-        index = block.index[k]
         where = (s - begin) / (end - begin)
-        return kernel(self.answer.x[index], self.scale[index], begin, end, where, *self._args)
+        return self._map("between", k, (begin, end, where))
+
+    def _map(
+        self, name: str, k: np.ndarray | slice, mapped: tuple[Any, ...], *shared: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Call a function of ``Equations`` for the intervals k."""
+        shared = (*shared, *self.program.args)
+        call = self.transcription.map_intervals(name, 2 + len(mapped), len(shared))
+        index = self.program.task.evaluator.blocks[0].index[k]
+        return call(self.answer.x[index], self.scale[index], *mapped, *shared)
 
     @cached_property
     def errors(self) -> np.ndarray:
@@ -222,7 +218,7 @@ class ControlSolution(Answered):
         Each interval is flown again, by small steps and with the control within its bounds; see
         ``mesh.py``.
         """
-        return mesh_errors(self)
+        return estimate_errors(self)
 
     @property
     def state_scale(self) -> np.ndarray:
@@ -231,77 +227,66 @@ class ControlSolution(Answered):
 
     def control_bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the bounds of the controls as vectors."""
-        made = self._made
-        return read_limits(made.problem.control_bounds, made.equations.u_like, "control_bounds")
+        bounds = self.transcription.problem.control_bounds
+        return read_limits(bounds, self._equations.u_like, "control_bounds")
 
     @property
     def transcription(self) -> Transcription:
         """The equations it solves."""
-        return self._made
+        return self.program.transcription
 
-    def fly_again(self, at: Any, first: Any, second: Any, *more: Any) -> tuple[Any, Any, Any]:
-        """Integrate all intervals again from their first nodes.
+    def fly(
+        self, at: np.ndarray, first: np.ndarray, second: np.ndarray, *shared: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Integrate all intervals again from their first nodes, as `Equations.fly` does.
 
         Parameters
         ----------
-        at : array
-            Fractions of the duration.
-        first : array
-            Controls at the beginning of the intervals.
-        second : array
-            Controls at their end.
-        *more
-            Further controls of the interpolation.
+        at : array (intervals,)
+            Where along each interval the controls change.
+        first : array (intervals, nu)
+            Controls up to there.
+        second : array (intervals, nu)
+            Controls from there on.
+        *shared
+            Which controls change, and the limits of all.
         """
-        index = self._task.evaluator.blocks[0].index
-        return self._made.flights(len(self._args))(
-            *(self.answer.x[index], self.scale[index], self.mesh[:-1], self.mesh[1:]),
-            *(at, first, second, *more, *self._args),
-        )
+        mapped = (self.mesh[:-1], self.mesh[1:], at, first, second)
+        return self._map("fly", slice(None), mapped, *shared)
 
     @cached_property
-    def costates(self) -> Any:
+    def costates(self) -> Tree:
         """Costates at the nodes, as trees of states with a leading axis for time.
 
         They say by how much the cost from a node on changes with the state there: derivatives of
         that part of the Lagrangian, which have the scheme's quadrature in them whatever it is.
         """
-        layout, evaluator = self._layout, self._task.evaluator
+        layout, evaluator = self._layout, self.program.task.evaluator
         block, pattern = evaluator.blocks[0], evaluator.structure.patterns[0]
-        entries = block.slopes(self.answer.x, self._args)
+        entries = block.slopes(self.answer.x, self.program.args)
         prices = np.append(self.answer.lam_g, 1.0)[block.rows[:, pattern.first.rows]]
         local = np.zeros((block.index.shape[1], layout.count))
         np.add.at(local, pattern.first.columns, (entries * prices).T)
         states = layout.head + np.arange(layout.nx * len(layout.scheme.state_points))
         each = (local.T / self.scale[block.index])[:, states].reshape(layout.count, -1, layout.nx)
         nodes = np.concatenate([each[:, 0], -each[-1:, -1]])
-        return vmap(self._made.equations.unravel_x)(nodes)
+        return vmap(self._equations.unravel_x)(nodes)
 
-    def as_guess(self) -> Any:
+    def as_guess(self) -> Guess:
         """Return the trajectory as a start for another mesh."""
-        from archimedes.optimize.optimal_control.equations import Guess
-
-        made = self._made.equations
-
-        def states(s: np.ndarray) -> np.ndarray:
-            return self.along(s)[0]
-
-        def controls(s: np.ndarray) -> np.ndarray:
-            return self.along(s)[2]
-
-        return Guess(states, controls, made.x_like, made.u_like, self.p, self.t0, self.tf)
+        likes = self._equations.x_like, self._equations.u_like
+        x, u = (lambda s: self.along(s)[0]), (lambda s: self.along(s)[2])
+        return Guess(x, u, *likes, self.p, self.t0, self.tf)
 
     def residuals(self) -> dict[str, float]:
         """Return the largest violation of each kind of equation."""
-        _, g = self._task.evaluator.values(self.answer.x)
-        off = np.maximum(np.maximum(self._task.low - g, g - self._task.high), 0.0)
-        found = {}
-        for block in self._task.evaluator.blocks:
-            rows = block.constraints.of(block.rows)
-            found[block.name] = float(np.max(off[rows], initial=0.0))
-        return found
+        task = self.program.task
+        _, g = task.evaluator.values(self.answer.x)
+        off = np.maximum(np.maximum(task.low - g, g - task.high), 0.0)
+        rows = {b.name: b.constraints.of(b.rows) for b in task.evaluator.blocks}
+        return {name: float(np.max(off[rows[name]], initial=0.0)) for name in rows}
 
-    def plot(self) -> Any:
+    def plot(self) -> Figure:
         """Draw states and controls over time; returns the matplotlib figure."""
         import matplotlib.pyplot as plt
 

@@ -187,8 +187,8 @@ class Block:
             return np.zeros((self.places, 0))
         return self._call("curvature", x, (weights,), args)
 
-    def keep(self, patterns: BlockPatterns) -> None:
-        """Take what was found for a block of the same function and places."""
+    def reuse(self, patterns: BlockPatterns) -> None:
+        """Take the patterns of a block of the same function and elements."""
         self._patterns = patterns
 
     def patterns(self, args: Sequence[Any]) -> BlockPatterns:
