@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from archimedes import multibody as mb
-from archimedes.multibody.models.joints import KINDS, turn
+from archimedes.multibody.parts.joints import KINDS, rotation_about
 from archimedes.spatial import RotationMatrix, Transformation
 
 __all__ = ["EVERY_KIND", "SWING", "random_tree"]
@@ -13,7 +13,7 @@ __all__ = ["EVERY_KIND", "SWING", "random_tree"]
 
 def _swing_pose(q):
     """A body that turns about z at the end of an arm of length 0.3 that turns about y."""
-    R = turn((0.0, 1.0, 0.0), q[0]) @ turn((0.0, 0.0, 1.0), q[1])
+    R = rotation_about((0.0, 1.0, 0.0), q[0]) @ rotation_about((0.0, 0.0, 1.0), q[1])
     place = np.stack([0.3 * np.cos(q[0]), 0.0 * q[0], -0.3 * np.sin(q[0])])
     return Transformation(place, RotationMatrix.make(R))
 
@@ -29,7 +29,7 @@ def _swing_motion(q):
 
 #: A kind whose motions are not constant in the child's axes.
 SWING = mb.user_joint("swing", 2, _swing_pose, _swing_motion)
-EVERY_KIND = (*KINDS, "universal", "mimic")
+EVERY_KIND = (*(name for name in KINDS if name != "fixed"), "mimic")
 
 
 def random_axis(rng):
@@ -84,7 +84,7 @@ def random_tree(seed, kinds=EVERY_KIND, size=None, armature=True, loaded=False):
         b.attach(
             name, names[rng.integers(len(names))], joint=f"joint{n}", kind=kind,
             axis=axis, second_axis=second, anchor=anchor, pitch=pitch,
-            rotation=turn(random_axis(rng), rng.normal()),
+            rotation=rotation_about(random_axis(rng), rng.normal()),
             position=rng.normal(size=3) * 0.4, mimic=mimic, **values,
         )  # fmt: skip
         names.append(name)

@@ -9,7 +9,7 @@ import pytest
 
 import archimedes as arc
 from archimedes import multibody as mb
-from archimedes.multibody.contact.touching import pair_touches
+from archimedes.multibody.contact.collision import pair_touches
 
 SIDES, RADIUS, LENGTH = np.array([0.5, 0.3, 0.7]), 0.2, 0.8
 SHAPES = {

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from archimedes import multibody as mb
-from archimedes.multibody.models.shapes import Surface
+from archimedes.multibody.parts.geometry import Surface
 from archimedes.simulate import Trajectory
 from archimedes.viewer import view
 from tests.optional_packages import import_or_skip

@@ -10,8 +10,8 @@ import pytest
 
 import archimedes as arc
 from archimedes import multibody as mb
-from archimedes.multibody.models.joints import KINDS
-from archimedes.multibody.systems.actuators import activated
+from archimedes.multibody.parts.joints import KINDS
+from archimedes.multibody.systems.dynamics import activate
 
 from ..long_parameters import long_but
 from .mujoco_peer import mujoco
@@ -171,7 +171,7 @@ def test_actuators(name):
         u, act = rng.normal(size=m.nu), rng.uniform(-0.5, 0.5, size=m.na)
         d.qpos[:], d.qvel[:], d.ctrl[:], d.act[:] = q, peer.turned(q) @ v, u, act
         mujoco.mj_forward(m, d)
-        acting, rates = activated(model.actuators, act, u)
+        acting, rates = activate(model.actuators, act, u)
         ours = mb.actuator_torque(model, model.actuators, q, v, acting)
         np.testing.assert_allclose(ours, peer.turned(q).T @ d.qfrc_actuator, atol=1e-10)
         np.testing.assert_allclose(rates, d.act_dot, atol=1e-12)

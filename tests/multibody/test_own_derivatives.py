@@ -7,7 +7,7 @@ import pytest
 
 import archimedes as arc
 from archimedes import multibody as mb
-from archimedes.multibody.algorithms.derivatives import own_derivatives
+from archimedes.multibody.algorithms import custom_derivatives
 
 from .dense_dynamics import complex_steps, in_mpmath
 from .random_trees import random_state, random_tree
@@ -17,7 +17,7 @@ KINDS = ("free", "revolute", "prismatic", "spherical", "planar", "mimic")
 
 def plain(monkeypatch):
     """Differentiate the operations themselves from now on."""
-    monkeypatch.setattr(own_derivatives, "brings_derivatives", lambda model, x: False)
+    monkeypatch.setattr(custom_derivatives, "has_derivatives", lambda model, x: False)
 
 
 def arm(joints: int = 4, base: str = "fixed") -> mb.Model:

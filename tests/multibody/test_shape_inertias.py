@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from archimedes import multibody as mb
-from archimedes.multibody.models.joints import turn
+from archimedes.multibody.parts.joints import rotation_about
 from tests.optional_packages import import_or_skip
 
 trimesh = import_or_skip("trimesh")
 
-R = turn((0.6, 0.0, 0.8), 0.7)
+R = rotation_about((0.6, 0.0, 0.8), 0.7)
 P = np.array([0.1, -0.2, 0.3])
 MADE = {
     "box": ((0.1, 0.2, 0.3), lambda s: trimesh.creation.box(s)),

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 import archimedes as arc
 from archimedes import multibody as mb
 from archimedes.graph.ops import CODES
-from archimedes.multibody.algorithms import links, moved_inertias
-from archimedes.multibody.models import turns as t
+from archimedes.multibody.algorithms.inverse_dynamics import link_forces, torques_of
+from archimedes.multibody.algorithms.reduction import Tree, move_rods, read_tree
+from archimedes.spatial import axis_rotations as t
 
 from .random_trees import random_state, random_tree
 
@@ -38,36 +39,42 @@ def test_a_matrix_is_the_product_of_its_turns(seed, last):
     for _ in range(rng.integers(0, 4)):
         angle = rng.choice([rng.normal(), 1.5708, 1e-9, *(np.pi / 2 * np.arange(4))])
         R = R @ about(rng.integers(3), angle)
-    turns = t.turns_of(R, last)
+    turns = t.factor_rotation(R, last)
     if turns is None:
         return
     v, M = rng.normal(size=3), rng.normal(size=(3, 3))
     near = lambda ours, theirs: np.testing.assert_allclose(ours, theirs, atol=1e-13)
-    near(t.turned(turns, v), R @ v)
-    near(t.turned_back(turns, v), R.T @ v)
-    near(t.turned_matrix(turns, M), R @ M @ R.T)
-    near(t.turned_symmetric(turns, M + M.T), R @ (M + M.T) @ R.T)
+    near(t.rotate_vector(turns, v), R @ v)
+    near(t.rotate_back(turns, v), R.T @ v)
+    near(t.rotate_matrix(turns, M), R @ M @ R.T)
+    near(t.rotate_symmetric(turns, M + M.T), R @ (M + M.T) @ R.T)
 
 
 def test_few_turns_are_found():
-    assert t.turns_of(np.eye(3)) == ()
-    assert len(t.turns_of(about(0, 1.5708))) == 1
-    assert len(t.turns_of(about(1, 0.3) @ about(2, 0.7), last=2)) == 2
-    assert [abs(x.s) for x in t.turns_of(about(0, np.pi / 2) @ about(1, np.pi / 2))] == [1, 1]
+    assert t.factor_rotation(np.eye(3)) == ()
+    assert len(t.factor_rotation(about(0, 1.5708))) == 1
+    assert len(t.factor_rotation(about(1, 0.3) @ about(2, 0.7), last=2)) == 2
+    assert [abs(x.s) for x in t.factor_rotation(about(0, np.pi / 2) @ about(1, np.pi / 2))] == [
+        1,
+        1,
+    ]
     # An axis close to a coordinate axis is not one.
-    assert t.about_axis((0.0, -1.0, -4e-8), 0.3) is None
+    assert t.axis_rotation((0.0, -1.0, -4e-8), 0.3) is None
 
 
 def test_batches_and_traces_of_turns():
     angles = np.array([0.1, 0.7, 2.0])
-    turns = t.merged([*t.turns_of(about(0, 0.4)), *t.about_axis((0.0, 0.0, -1.0), angles)])
+    turns = t.merge_rotations(
+        [*t.factor_rotation(about(0, 0.4)), *t.axis_rotation((0.0, 0.0, -1.0), angles)]
+    )
     v = np.array([1.0, 2.0, 3.0])
     for k, angle in enumerate(angles):
         R = about(0, 0.4) @ about(2, -angle)
-        np.testing.assert_allclose(t.turned(turns, v)[k], R @ v, atol=1e-14)
-        np.testing.assert_allclose(t.turned_symmetric(turns, np.eye(3))[k], np.eye(3), atol=1e-14)
+        np.testing.assert_allclose(t.rotate_vector(turns, v)[k], R @ v, atol=1e-14)
+        np.testing.assert_allclose(t.rotate_symmetric(turns, np.eye(3))[k], np.eye(3), atol=1e-14)
     recorded = arc.compile(
-        lambda a: t.turned(t.about_axis((0, 1.0, 0), a), np.array([1.0, 2, 3])), backend="llvm"
+        lambda a: t.rotate_vector(t.axis_rotation((0, 1.0, 0), a), np.array([1.0, 2, 3])),
+        backend="llvm",
     )
     np.testing.assert_allclose(recorded(0.4), about(1, 0.4) @ v, atol=1e-15)
 
@@ -77,13 +84,11 @@ def test_batches_and_traces_of_turns():
 def test_moved_inertias_give_the_same_torques(seed):
     model = random_tree(seed)
     q, v, a = random_state(model, seed)
-    from archimedes.multibody.algorithms.inverse_dynamics import link_forces, torques_of
-
-    found = [
-        torques_of(model, *link_forces(model, q, v, a, None, inertias))[0]
-        for inertias in (links.inertias_of(model), moved_inertias.moved_inertias_of(model))
+    torques = [
+        torques_of(model, *link_forces(tree, q, v, a))[0]
+        for tree in (read_tree(model), Tree(model, move_rods(model), {}))
     ]
-    np.testing.assert_allclose(*found, atol=1e-11 * max(1.0, np.abs(found[0]).max()))
+    np.testing.assert_allclose(*torques, atol=1e-11 * max(1.0, np.abs(torques[0]).max()))
 
 
 @pytest.mark.parametrize(("function", "most"), [(mb.rnea, 340), (mb.aba, 850)])

@@ -7,12 +7,6 @@ v = (linear, angular) in its own axes. Plain NumPy: compile, differentiate and b
 
 from __future__ import annotations
 
-from archimedes.multibody.algorithms.base_parameters import BaseParameters, base_parameters
-from archimedes.multibody.algorithms.centroidal import (
-    center_of_mass,
-    centroidal_matrix,
-    centroidal_momentum,
-)
 from archimedes.multibody.algorithms.configurations import (
     coordinate_rates,
     difference,
@@ -21,45 +15,57 @@ from archimedes.multibody.algorithms.configurations import (
     random_configuration,
 )
 from archimedes.multibody.algorithms.coriolis import coriolis_matrix
-from archimedes.multibody.algorithms.derivatives.forward_dynamics_derivatives import aba_derivatives
-from archimedes.multibody.algorithms.derivatives.inverse_dynamics_derivatives import (
+from archimedes.multibody.algorithms.factorization import inverse_mass_matrix
+from archimedes.multibody.algorithms.forward_dynamics import aba, aba_derivatives
+from archimedes.multibody.algorithms.inverse_dynamics import (
+    gravity_torque,
+    rnea,
     rnea_derivatives,
 )
-from archimedes.multibody.algorithms.energies import kinetic_energy, potential_energy
-from archimedes.multibody.algorithms.factorization import inverse_mass_matrix
-from archimedes.multibody.algorithms.forward_dynamics import aba
-from archimedes.multibody.algorithms.inverse_dynamics import gravity_torque, rnea
-from archimedes.multibody.algorithms.jacobians import frame_jacobian, frame_jacobian_rate
-from archimedes.multibody.algorithms.kinematics import frame_acceleration, frame_pose, frame_twist
+from archimedes.multibody.algorithms.inverse_kinematics import KinematicsResult, inverse_kinematics
+from archimedes.multibody.algorithms.kinematics import (
+    frame_acceleration,
+    frame_jacobian,
+    frame_jacobian_rate,
+    frame_pose,
+    frame_twist,
+)
 from archimedes.multibody.algorithms.mass_matrix import crba
+from archimedes.multibody.algorithms.momentum import (
+    center_of_mass,
+    centroidal_matrix,
+    centroidal_momentum,
+    kinetic_energy,
+    potential_energy,
+)
 from archimedes.multibody.algorithms.passive_forces import passive_torque
-from archimedes.multibody.algorithms.reaching import KinematicsResult, inverse_kinematics
-from archimedes.multibody.algorithms.regressor import inertial_parameters, torque_regressor
+from archimedes.multibody.algorithms.regressor import (
+    BaseParameters,
+    base_parameters,
+    inertial_parameters,
+    torque_regressor,
+)
+from archimedes.multibody.algorithms.user_joints import user_joint
 from archimedes.multibody.contact.compliant import contact_forces
-from archimedes.multibody.contact.model_shapes import contact_shapes
-from archimedes.multibody.contact.shapes import (
+from archimedes.multibody.contact.contact_shapes import (
     Contacts,
     Ground,
     Pair,
     box,
     capsule,
+    contact_shapes,
     every_pair,
     half_space,
     sphere,
 )
-from archimedes.multibody.contact.stepping import contact_step
+from archimedes.multibody.contact.time_stepping import contact_step
 from archimedes.multibody.files.loading import load, read
-from archimedes.multibody.models.actuators import Drive, Lagged, Motor, Servo
 from archimedes.multibody.models.builder import Builder
-from archimedes.multibody.models.closures import Closure, Coupling
+from archimedes.multibody.models.builder_parts import Mimic, Report
 from archimedes.multibody.models.model import Model
-from archimedes.multibody.models.parts import Mimic
-from archimedes.multibody.models.reports import Report
-from archimedes.multibody.models.shape_inertias import inertia_of_shapes
-from archimedes.multibody.models.shapes import Shape, Surface
-from archimedes.multibody.models.tendons import Tendons
-from archimedes.multibody.models.user_joints import user_joint
-from archimedes.multibody.systems.actuators import actuator_torque, with_rotors
+from archimedes.multibody.parts.actuators import Drive, Lagged, Motor, Servo, Tendons
+from archimedes.multibody.parts.closures import Closure, Coupling
+from archimedes.multibody.parts.geometry import Shape, Surface, inertia_of_shapes
 from archimedes.multibody.systems.constraints import (
     constrained_acceleration,
     constrained_dynamics,
@@ -68,14 +74,16 @@ from archimedes.multibody.systems.constraints import (
     project_configuration,
     project_velocity,
 )
-from archimedes.multibody.systems.sensors import encoder, imu, joint_wrench
-from archimedes.multibody.systems.system import (
+from archimedes.multibody.systems.dynamics import (
     DrivenState,
     State,
+    actuator_torque,
     driven_state,
     dynamics,
     rest_state,
+    with_rotors,
 )
+from archimedes.multibody.systems.sensors import encoder, imu, joint_wrench
 
 __all__ = [
     "BaseParameters",

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.multibody.models.shapes import Surface
+from archimedes.multibody.parts.geometry import Surface
 from archimedes.viewer.scene import Mesh
 
 __all__ = ["MOST_BYTES", "MOST_TRIANGLES", "MeshFileError", "read_mesh", "surface_mesh", "thinned"]

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from archimedes.function import vmap
-from archimedes.multibody.algorithms.links import coordinates_of, poses_of
+from archimedes.multibody.algorithms.kinematics import world_poses
+from archimedes.multibody.algorithms.links import links_at
 from archimedes.multibody.models.model import Model
-from archimedes.multibody.models.shapes import Shape
-from archimedes.multibody.models.spatial_algebra import Pose, compose
+from archimedes.multibody.parts.geometry import Shape
 from archimedes.spatial import Quaternion
 from archimedes.viewer.actors import R_UP_NED, Flight, Placing, add_actor, degrees
 from archimedes.viewer.mesh_files import MeshFileError, read_mesh, surface_mesh
@@ -30,10 +30,8 @@ def link_poses(model: Model, q: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return rotations (m, n, 3, 3) to the world's axes and positions (m, n, 3) of all links."""
 
     def one(q: Any) -> tuple[Any, Any]:
-        found: list[Pose] = []
-        for link, pose in zip(model.links, poses_of(model, coordinates_of(model, q))):
-            found.append(pose if link.parent < 0 else compose(found[link.parent], pose))
-        return np.stack([X.R for X in found]), np.stack([X.p for X in found])
+        poses = world_poses(model, links_at(model, q).X)
+        return np.stack([X.R for X in poses]), np.stack([X.p for X in poses])
 
     R, p = vmap(one)(np.asarray(q, dtype=float))
     return np.asarray(R), np.asarray(p)

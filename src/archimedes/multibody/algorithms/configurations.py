@@ -6,22 +6,23 @@ from q along v for a unit of time, with v constant in the joints' own axes, is `
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.checks import concrete
 from archimedes.multibody.algorithms.links import (
+    broadcast_result,
     check_coordinates,
     check_state,
-    joined,
+    join_numbers,
     leading_axes,
-    speeds_of,
-    spread,
 )
-from archimedes.multibody.models.model import Link, Model
 from archimedes.spatial.components import components
+
+if TYPE_CHECKING:
+    from archimedes.multibody.models.model import Link, Model
+    from archimedes.typing import ArrayLike, Vector
 
 __all__ = ["coordinate_rates", "difference", "integrate", "neutral", "random_configuration"]
 
@@ -80,21 +81,11 @@ def random_configuration(model: Model, rng: np.random.Generator) -> np.ndarray:
     lower, upper = concrete(model.lower), concrete(model.upper)
     if lower is None or upper is None:
         raise TypeError("random_configuration needs a model whose limits are known numbers")
-    found: list[Any] = []
+    low, high = range_of(lower, upper)
+    q: list[float] = []
     for link in own_links(model):
-        kind, places = link.kind, slice(link.q, link.q + link.kind.nq)
-        if kind.straight:
-            low, high = range_of(lower[places], upper[places])
-            found += rng.uniform(low, high).tolist()
-        else:
-            turned = rng.normal(size=kind.nv) * (np.pi if kind.name == "planar" else 1.0)
-            spun = rng.normal(size=4)
-            flat = {"spherical": (), "free": rng.uniform(-1.0, 1.0, 3).tolist()}
-            if kind.name in flat:
-                found += [*flat[kind.name], *(spun / np.sqrt(spun @ spun))]
-            else:
-                found += kind.integrate(list(kind.neutral), turned.tolist())
-    return np.array(found, dtype=float)
+        q += link.kind.draw(rng, low[link.q_slice], high[link.q_slice])
+    return np.array(q, dtype=float)
 
 
 def range_of(lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -109,7 +100,7 @@ def range_of(lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return low, np.maximum(low, np.where(np.isfinite(upper), upper, above))
 
 
-def integrate(model: Model, q: Any, v: Any) -> Any:
+def integrate(model: Model, q: ArrayLike, v: ArrayLike) -> Vector:
     """Return the configuration that is reached by moving along a velocity for unit time.
 
     Parameters
@@ -137,16 +128,14 @@ def integrate(model: Model, q: Any, v: Any) -> Any:
     array([0., 0., 1., 0., 0., 0., 1.])
     """
     q, v = check_state(model, q=q, v=v)
-    points, speeds = _parts(model, q, "q"), speeds_of(model, v)
-    found: list[Any] = []
+    points, speeds = components(q, model.nq), components(v, model.nv)
+    moved: list[Any] = []
     for link in own_links(model):
-        kind = link.kind
-        own = points[link.q : link.q + kind.nq]
-        found += kind.integrate(own, speeds[link.v : link.v + kind.nv])
-    return joined(found)
+        moved += link.kind.integrate(points[link.q_slice], speeds[link.v_slice])
+    return join_numbers(moved)
 
 
-def difference(model: Model, q0: Any, q1: Any) -> Any:
+def difference(model: Model, q0: ArrayLike, q1: ArrayLike) -> Vector:
     """Return the velocity that leads from one configuration to another in unit time.
 
     ``integrate(model, q0, difference(model, q0, q1))`` is `q1`, up to the signs of quaternions.
@@ -175,15 +164,15 @@ def difference(model: Model, q0: Any, q1: Any) -> Any:
     >>> difference(ball, neutral(ball), np.array([0, 0, 1.0, 0, 0, 0, 1.0])).round(3)
     array([0.   , 0.   , 1.   , 0.   , 0.   , 3.142])
     """
-    before, after = _parts(model, q0, "q0"), _parts(model, q1, "q1")
-    found: list[Any] = []
+    before = components(check_coordinates(model, q0, "q0"), model.nq)
+    after = components(check_coordinates(model, q1, "q1"), model.nq)
+    velocity: list[Any] = []
     for link in own_links(model):
-        places = slice(link.q, link.q + link.kind.nq)
-        found += link.kind.difference(before[places], after[places])
-    return joined(found)
+        velocity += link.kind.difference(before[link.q_slice], after[link.q_slice])
+    return join_numbers(velocity)
 
 
-def coordinate_rates(model: Model, q: Any, v: Any) -> Any:
+def coordinate_rates(model: Model, q: ArrayLike, v: ArrayLike) -> Vector:
     """Return dq/dt for a velocity.
 
     Parameters
@@ -211,14 +200,8 @@ def coordinate_rates(model: Model, q: Any, v: Any) -> Any:
     array([0., 0., 1., 0., 0., 0., 1.])
     """
     q, v = check_state(model, q=q, v=v)
-    points, speeds = _parts(model, q, "q"), speeds_of(model, v)
-    found: list[Any] = []
+    points, speeds = components(q, model.nq), components(v, model.nv)
+    rates: list[Any] = []
     for link in own_links(model):
-        kind = link.kind
-        own = points[link.q : link.q + kind.nq]
-        found += kind.rates(own, speeds[link.v : link.v + kind.nv])
-    return spread(joined(found), (*leading_axes(q, v), model.nq))
-
-
-def _parts(model: Model, q: Any, name: str) -> Sequence[Any]:
-    return components(check_coordinates(model, q, name), model.nq)
+        rates += link.kind.rates(points[link.q_slice], speeds[link.v_slice])
+    return broadcast_result(join_numbers(rates), (*leading_axes(q, v), model.nq))

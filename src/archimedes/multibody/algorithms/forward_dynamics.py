@@ -1,66 +1,68 @@
-"""Forward dynamics by the articulated-body algorithm.
+"""Forward dynamics by the articulated-body algorithm, and its derivatives.
 
 Legend: IA_i, pA_i are articulated inertia and bias force of link i, c_i the acceleration it has at
-rest of the joints; accelerations are ordinary ones, as in `newton_euler`. The columns of a joint
-are eliminated one after the other, each with U = IA S, D = S.U and u = tau - S.pA, which for a
-joint of several columns is the same as inverting the matrix D of the book.
+rest of the joints; accelerations are ordinary ones, as in `inverse_dynamics`. The columns of a
+joint are eliminated one after the other, each with U = IA S, D = S.U and u = tau - S.pA, which for
+a joint of several columns is the same as inverting the matrix D of the book.
 Source: Featherstone 2008, table 7.1; armature adds to D (section 9.6).
+
+Derivatives: with M the mass matrix and D_q, D_v the derivatives of inverse dynamics at the
+acceleration that forward dynamics gives, ``da/dq = -M^-1 D_q``, ``da/dv = -M^-1 D_v``,
+``da/dtau = M^-1``.
+Source: Carpentier and Mansard, Analytical derivatives of rigid body dynamics algorithms, Robotics:
+Science and Systems 2018, equation 14.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from archimedes.checks import concrete
-from archimedes.function.reproducible import matmul
-from archimedes.multibody.algorithms.derivatives.forward_dynamics_derivatives import aba_derivatives
-from archimedes.multibody.algorithms.derivatives.own_derivatives import recorded
-from archimedes.multibody.algorithms.inverse_dynamics import rnea
-from archimedes.multibody.algorithms.joint_frames import in_joint_frames
+from archimedes.multibody.algorithms.custom_derivatives import call_with_derivatives
+from archimedes.multibody.algorithms.factorization import (
+    Factors,
+    factorize,
+    inverse_matrix,
+    solve_columns,
+    solve_rows,
+)
+from archimedes.multibody.algorithms.inverse_dynamics import Turning, derivative_entries, rnea
 from archimedes.multibody.algorithms.links import (
     Forces,
+    bias_of,
+    broadcast_result,
     check_state,
-    columns_of,
-    coordinates_of,
-    external_forces,
-    gravity_of,
-    joined,
+    join_numbers,
+    joint_velocity,
     leading_axes,
-    moving,
-    poses_of,
-    speeds_of,
-    spread,
+    links_at,
+    world_acceleration,
 )
-from archimedes.multibody.algorithms.mass_matrix import crba
-from archimedes.multibody.algorithms.moved_inertias import moved_inertias_of
-from archimedes.multibody.algorithms.newton_euler import Turning, needed_force, swept, turning
-from archimedes.multibody.algorithms.passive_forces import passive_torque
-from archimedes.multibody.algorithms.singular_inertia import check_inertia_of_joints
-from archimedes.multibody.models.model import Model
-from archimedes.multibody.models.ranges import known_zero
-from archimedes.multibody.models.spatial_algebra import (
-    Articulated,
-    Pose,
-    Spatial,
-    articulated,
-    dot,
-    force_to_parent,
-    motion_to_child,
-    outer,
-    rotated,
-    rotated_symmetric,
-    symmetric,
-    to_child,
+from archimedes.multibody.algorithms.mass_matrix import (
+    Entries,
+    check_inertia_of_joints,
+    crba,
+    fill_matrix,
+    mass_entries,
 )
-from archimedes.spatial.components import cross, matvec, skew, transpose
+from archimedes.multibody.algorithms.passive_forces import passive_derivatives, passive_torque
+from archimedes.multibody.algorithms.reduction import reduce_tree
+from archimedes.multibody.parts.joints import Free
+from archimedes.multibody.parts.ranges import known_zero
+from archimedes.spatial.components import components, cross
+from archimedes.spatial.spatial_algebra import Articulated, Spatial
 
-__all__ = ["aba"]
+if TYPE_CHECKING:
+    from archimedes.multibody.models.model import Model
+    from archimedes.typing import ArrayLike, Matrix, Vector
+
+__all__ = ["aba", "aba_derivatives"]
 
 
 class Eliminated(NamedTuple):
-    """What is left of a column for the way back: U / D, u / D, and the column."""
+    """What is left of a column for the way back: the column, U / D and u / D."""
 
     v: int
     S: Spatial
@@ -69,8 +71,13 @@ class Eliminated(NamedTuple):
 
 
 def aba(
-    model: Model, q: Any, v: Any, tau: Any, forces: Forces = None, passive: bool = False
-) -> Any:
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
+    forces: Forces = None,
+    passive: bool = False,
+) -> Vector:
     """Return the accelerations that torques give, by the articulated-body algorithm.
 
     Leading axes broadcast. Models with mimic joints are solved by their mass matrix. A joint that
@@ -112,125 +119,167 @@ def aba(
     check_inertia_of_joints(model)
     if passive:
         tau = tau + passive_torque(model, q, v)
-    x = (q, v, tau)
-    return recorded(plain_aba, aba_derivatives, model, x, forces)
+    return call_with_derivatives(plain_aba, aba_derivatives, model, (q, v, tau), forces)
 
 
-def plain_aba(model: Model, q: Any, v: Any, tau: Any, forces: Forces) -> Any:
+def plain_aba(model: Model, q: Vector, v: Vector, tau: Vector, forces: Forces) -> Any:
     """Return the accelerations (nv,), as they are computed."""
     if any(link.mimic for link in model.links):
-        return by_mass_matrix(model, q, v, tau, forces)
-    model, forces = in_joint_frames(model, forces)
-    qs = coordinates_of(model, q)
-    speeds, torques = speeds_of(model, v), speeds_of(model, tau, "tau")
-    X, S = poses_of(model, qs), columns_of(model, qs)
-    acting = external_forces(model, forces)
-    n = len(model.links)
-    inertias = moved_inertias_of(model)
+        rest = tau - rnea(model, q, v, np.zeros(model.nv), forces)
+        return np.linalg.solve(crba(model, q), rest[..., None])[..., 0]
+    model, I, f_ext = reduce_tree(model, forces)
+    coordinates, X, S = links_at(model, q)
+    speeds, torques = components(v, model.nv), components(tau, model.nv)
+    order = range(len(model.links))
 
-    w_of: list[Any] = []
-    turning_of: list[Turning] = []
-    c_of: list[Any] = [None] * n
+    # Pass 1, outward: velocities, and what they do to accelerations (c) and forces (pA).
+    motion: list[Turning] = []
+    c: list[Spatial] = []
     pA: list[Spatial] = []
     for i, link in enumerate(model.links):
-        up, J = link.parent, moving(S[i], speeds)
-        w = J.angular
-        if up >= 0:
-            carried = to_child(X[i], w_of[up])
-            w = carried + w
-            pulled = to_child(X[i], swept(turning_of[up], X[i].p))
-            c_of[i] = Spatial(pulled + cross(carried + w, J.linear), cross(carried, J.angular))
-        else:
-            c_of[i] = Spatial(cross(w, J.linear), np.zeros(3))
-        if link.kind.bias is not None:
-            bias = link.kind.bias(link.screw, qs[i], speeds[link.v : link.v + link.kind.nv])
-            c_of[i] = c_of[i] + bias
-        w_of.append(w)
-        turning_of.append(turning(w))
-        p = needed_force(inertias[i], turning_of[i])
-        pA.append(p - acting[i] if i in acting else p)
-
-    IA = [articulated(I) for I in inertias]
-    kept: list[list[Eliminated]] = [[] for _ in range(n)]
-    for i in reversed(range(n)):
-        I, p, parent = IA[i], pA[i], model.links[i].parent
-        for k, column in S[i]:
-            U = times(I, column)
-            inverse_D = 1.0 / (dot(column, U) + model.armature[k])
-            gain, u = U.times(inverse_D), torques[k] - dot(column, p)
-            kept[i].append(Eliminated(k, column, gain, u * inverse_D))
-            I = without(I, U, gain)
-            if known_zero(model.armature[k]):
-                I = freed(I, column)
-            p = p + gain.times(u)
+        J, parent = joint_velocity(S[i], speeds), link.parent
         if parent >= 0:
-            p = p + times(I, c_of[i])
-            IA[parent] = summed(IA[parent], articulated_to_parent(X[i], I))
-            pA[parent] = pA[parent] + force_to_parent(X[i], p)
+            carried = X[i].rotate_back(motion[parent].w)
+            w = carried + J.angular
+            swept = X[i].rotate_back(motion[parent].sweep(X[i].p))
+            c.append(Spatial(swept + cross(carried + w, J.linear), cross(carried, J.angular)))
+        else:
+            w = J.angular
+            c.append(Spatial(cross(w, J.linear), np.zeros(3)))
+        if (bias := bias_of(link, coordinates[i], speeds)) is not None:
+            c[i] = c[i] + bias
+        motion.append(Turning.of(w))
+        p = motion[i].needed_force(I[i])
+        pA.append(p - f_ext[i] if i in f_ext else p)
 
-    accelerations: list[Any] = [0.0] * model.nv
-    a_of: list[Spatial] = []
+    # Pass 2, inward: articulated inertias and bias forces.
+    IA = [Articulated.of_rigid(inertia) for inertia in I]
+    columns: list[list[Eliminated]] = [[] for _ in order]
+    for i in reversed(order):
+        Ia, pa, parent = IA[i], pA[i], model.links[i].parent
+        for k, S_k in S[i]:
+            U = Ia @ S_k
+            inverse_D = 1.0 / (S_k.dot(U) + model.armature[k])
+            gain, u = U.times(inverse_D), torques[k] - S_k.dot(pa)
+            columns[i].append(Eliminated(k, S_k, gain, u * inverse_D))
+            Ia = Ia.release_column(S_k, U, gain, free=known_zero(model.armature[k]))
+            pa = pa + gain.times(u)
+        if parent >= 0:
+            pa = pa + Ia @ c[i]
+            IA[parent] = IA[parent] + Ia.to_parent(X[i])
+            pA[parent] = pA[parent] + X[i].force_to_parent(pa)
+
+    # Pass 3, outward: accelerations.
+    a: list[Spatial] = []
+    ddq: list[Any] = [0.0] * model.nv
     for i, link in enumerate(model.links):
-        a_i = motion_to_child(X[i], a_of[link.parent] if link.parent >= 0 else gravity_of(model))
-        a_i = a_i + c_of[i]
-        for k, column, gain, u in reversed(kept[i]):
-            accelerations[k] = u - dot(gain, a_i)
-            a_i = a_i + column.times(accelerations[k])
-        a_of.append(a_i)
-    return spread(joined(accelerations), (*leading_axes(q, v, tau, forces=forces), model.nv))
+        above = a[link.parent] if link.parent >= 0 else world_acceleration(model)
+        a_i = X[i].motion_to_child(above) + c[i]
+        for k, S_k, gain, u in reversed(columns[i]):
+            ddq[k] = u - gain.dot(a_i)
+            a_i = a_i + S_k.times(ddq[k])
+        a.append(a_i)
+    shape = (*leading_axes(q, v, tau, forces=forces), model.nv)
+    return broadcast_result(join_numbers(ddq), shape)
 
 
-def times(I: Articulated, m: Spatial) -> Spatial:
-    """Return the force that an articulated inertia needs for a motion."""
-    return Spatial(
-        matvec(I.A, m.linear) + matvec(I.H, m.angular),
-        matvec(transpose(I.H), m.linear) + matvec(I.J, m.angular),
-    )
+# ---- derivatives -------------------------------------------------------------------------------
 
 
-def summed(a: Articulated, b: Articulated) -> Articulated:
-    """Return the sum of two inertias."""
-    return Articulated(a.A + b.A, a.H + b.H, a.J + b.J)
+def aba_derivatives(
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
+    forces: Forces = None,
+    passive: bool = False,
+) -> tuple[Matrix, Matrix, Matrix]:
+    """Return the derivatives of `aba` with respect to q, v and tau.
 
+    The derivative in q is taken along the tangent space: that of ``aba(integrate(model, q, e), v,
+    tau)`` in e (nv,). The one in tau is the inverse of the mass matrix.
 
-def without(I: Articulated, U: Spatial, gain: Spatial) -> Articulated:
-    """Return the inertia with one motion left free: ``I - U U' / D``."""
-    return Articulated(
-        symmetric(I.A - outer(U.linear, gain.linear)),
-        I.H - outer(U.linear, gain.angular),
-        symmetric(I.J - outer(U.angular, gain.angular)),
-    )
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array (..., nq)
+        Configuration.
+    v : array (..., nv)
+        Velocity in m/s and rad/s.
+    tau : array (..., nv)
+        Torques of the joints in N m, or forces in N.
+    forces : mapping or array (..., bodies, 6), optional
+        External forces on bodies: by name, or in the order of `body_names`. Each acts at the origin
+        of the body, in its axes, linear part first. None by default.
+    passive : bool, optional
+        Include damping, friction and springs of the joints. False by default.
 
+    Returns
+    -------
+    (array, array, array)
+        Matrices (nv, nv).
 
-def freed(I: Articulated, column: Spatial) -> Articulated:
-    """Return the inertia with exact zeros along a motion that is free, where it is along an axis.
-
-    Without armature nothing resists the motion: what is left there is rounding, and zeros that are
-    known shorten the program.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from archimedes.multibody import Builder, aba_derivatives
+    >>> b = Builder()
+    >>> b.add_body("bob", mass=2.0, com=[0.5, 0, 0], inertia=[0.1, 0.1, 0.1])
+    >>> b.attach("bob", joint="hinge", axis=[0, 1, 0])
+    >>> aba_derivatives(b.build(), np.array([np.pi / 2]), np.zeros(1), np.zeros(1))[0].round(9)
+    array([[-16.35]])
     """
-    linear, angular = concrete(column.linear), concrete(column.angular)
-    if linear is None or angular is None or np.count_nonzero([*linear, *angular]) != 1:
-        return I
-    across_l, across_a = np.where(linear == 0.0, 1.0, 0.0), np.where(angular == 0.0, 1.0, 0.0)
-    return Articulated(
-        I.A * np.outer(across_l, across_l),
-        I.H * np.outer(across_l, across_a),
-        I.J * np.outer(across_a, across_a),
-    )
+    q, v, tau = check_state(model, forces, q=q, v=v, tau=tau)
+    factors = factorize(model, mass_entries(model, q))
+    bias = rnea(model, q, v, np.zeros(model.nv), forces, passive)
+    pairs = zip(components(tau, model.nv), components(bias, model.nv), strict=True)
+    a = join_numbers(solve_rows(factors, [x - y for x, y in pairs]))
+    dq, dv, _ = derivative_entries(model, q, v, a, forces)
+    by_q, by_v = take_base_columns(model, q, v, dq, dv)
+    if passive:
+        for entries, added in zip((dq, dv), passive_derivatives(model, q, v), strict=True):
+            for i in range(model.nv):
+                for j in range(model.nv):
+                    entries[i, j] = entries.get((i, j), 0.0) - added[..., i, j]
+    shape = (*leading_axes(q, v, tau, forces=forces), model.nv, model.nv)
+    negative = Factors(factors.branch, factors.N, [-d for d in factors.inverse_D])
+    in_q, in_v = solve_columns(negative, (dq, dv), shape)
+    if by_q:
+        in_q, in_v = in_q + fill_matrix(by_q, shape), in_v + fill_matrix(by_v, shape)
+    return in_q, in_v, inverse_matrix(factors, shape)
 
 
-def articulated_to_parent(X: Pose, I: Articulated) -> Articulated:
-    """Return an articulated inertia given in the child in the coordinates of the parent."""
-    P = skew(X.p)
-    A, H = rotated_symmetric(X, I.A), rotated(X, I.H)
-    shifted = H - matmul(A, P)
-    J = rotated_symmetric(X, I.J) + matmul(P, shifted) - matmul(transpose(H), P)
-    return Articulated(A, shifted, symmetric(J))
+def take_base_columns(
+    model: Model, q: Vector, v: Vector, dq: Entries, dv: Entries
+) -> tuple[Entries, Entries]:
+    """Take the columns out of D_q and D_v of which the accelerations are known, and return these.
+
+    How a floating robot is rotated, and how fast its base goes along, matter to nothing but the
+    acceleration of the base along its axes: that is ``R' g - w x v`` and what the rest makes of it.
+    """
+    by_q: Entries = {}
+    by_v: Entries = {}
+    for i, link in enumerate(model.links):
+        own = range(link.v, link.v + link.kind.nv)
+        loose = isinstance(link.kind, Free) and link.parent < 0
+        if not (loose and known_zero(model.armature[list(own)])):
+            continue
+        linear, angular = own[:3], own[3:]
+        for entries, columns in ((dq, own), (dv, linear)):
+            for key in [key for key in entries if key[1] in columns]:
+                del entries[key]
+        weight = links_at(model, q).X[i].rotate_back(model.gravity)
+        w = components(v, model.nv)[link.v + 3 : link.v + 6]
+        by_q |= skew_entries(linear, angular, components(weight, 3))
+        by_v |= skew_entries(linear, linear, [-x for x in w])
+    return by_q, by_v
 
 
-def by_mass_matrix(model: Model, q: Any, v: Any, tau: Any, forces: Forces) -> Any:
-    """Return the accelerations by solving with the mass matrix."""
-
-    bias = rnea(model, q, v, np.zeros(model.nv), forces)
-    rest = tau - bias
-    return np.linalg.solve(crba(model, q), rest[..., None])[..., 0]
+def skew_entries(rows: Sequence[int], columns: Sequence[int], x: Sequence[Any]) -> Entries:
+    """Return the matrix of the cross product with a vector, as entries of a larger one."""
+    entries = {}
+    for n in range(3):
+        i, j = (n + 1) % 3, (n + 2) % 3
+        entries[rows[i], columns[j]], entries[rows[j], columns[i]] = -x[n], x[n]
+    return entries

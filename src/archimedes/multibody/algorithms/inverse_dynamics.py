@@ -1,53 +1,82 @@
-"""Inverse dynamics by the recursive Newton-Euler algorithm.
+"""Inverse dynamics by the recursive Newton-Euler algorithm, and its derivatives.
 
-Legend: w_i, dw_i are angular velocity and acceleration of link i, a_i the acceleration of its
-origin, f_i the force through its joint, all in its own axes; the world accelerates by minus
-gravity. (vJ, wJ) is the motion of the joint.
-Source: Featherstone 2008, table 5.1, with ordinary accelerations (`newton_euler`).
+Legend, all in the axes of link i, about its origin: w, dw are angular velocity and acceleration, a
+the acceleration of the origin in the ordinary sense (that of an accelerometer there, with the world
+accelerating by minus gravity), f the force through the joint, (vJ, wJ) the motion of the joint, m,
+h, J mass, first and second moment. E is the matrix that gives the acceleration of a point x of the
+link relative to the origin,
+
+    E x = dw x x + w x (w x x),   f = m a + E h,   n = h x a + J dw + w x J w.
+
+Against spatial accelerations this saves the linear velocities, which nothing depends on.
+Sources: Featherstone 2008, table 5.1; Luh, Walker and Paul, On-line computational scheme for
+mechanical manipulators, J. Dynamic Systems, Measurement and Control 102, 1980; the form with E is
+Khalil's.
+
+Derivatives: for column S_j of joint j, with v_p and a_p velocity and (spatial) acceleration of its
+parent, P_j = v_p x S_j and Q_j = a_p x S_j + v_p x P_j are what a small rotation of the joint does
+to the velocities and accelerations beyond it; R_j = P_j + v_j x S_j does it for its speed. I, B and
+f are inertia, the matrix B (`coriolis`) and force of all that link i carries. Each of these is in
+the axes of its link; the forces of column i are moved from link to link towards the world. For
+column S_j at or above column S_i,
+
+    dtau_j/dq_i = S_j . (2 B P_i + I Q_i + S_i x* f),   dtau_i/dq_j = S_i . (2 B P_j + I Q_j)
+    dtau_j/dv_i = S_j . (2 B S_i + I R_i),              dtau_i/dv_j = S_i . (2 B S_j + I R_j)
+
+the term with f only where j is strictly above i.
+Source: Singh, Russell and Wensing, Efficient analytical derivatives of rigid-body dynamics using
+spatial vector algebra, IEEE Robotics and Automation Letters 7, 2022, equations 13 to 17 (where all
+is in the axes of the world).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from archimedes.multibody.algorithms.derivatives.inverse_dynamics_derivatives import (
-    rnea_derivatives,
+import numpy as np
+
+from archimedes.multibody.algorithms.coriolis import (
+    Bias,
+    LinkMotions,
+    check_constant,
+    link_motions,
+    pair,
 )
-from archimedes.multibody.algorithms.derivatives.own_derivatives import recorded
-from archimedes.multibody.algorithms.joint_frames import in_joint_frames
+from archimedes.multibody.algorithms.custom_derivatives import call_with_derivatives
 from archimedes.multibody.algorithms.links import (
-    Column,
     Forces,
+    Links,
+    bias_of,
+    broadcast_result,
     check_state,
-    columns_of,
-    coordinates_of,
-    external_forces,
-    gravity_of,
-    joined,
+    join_numbers,
+    joint_velocity,
     leading_axes,
-    moving,
-    poses_of,
-    speeds_of,
-    spread,
+    links_at,
+    world_acceleration,
 )
-from archimedes.multibody.algorithms.moved_inertias import moved_inertias_of
-from archimedes.multibody.algorithms.newton_euler import Turning, needed_force, swept, turning
-from archimedes.multibody.algorithms.passive_forces import passive_torque
-from archimedes.multibody.models.model import Model
-from archimedes.multibody.models.spatial_algebra import (
-    Pose,
-    Rigid,
-    Spatial,
-    dot,
-    force_to_parent,
-    to_child,
-)
-from archimedes.spatial.components import cross, expand
+from archimedes.multibody.algorithms.mass_matrix import Entries, add_entry, add_pair, fill_matrix
+from archimedes.multibody.algorithms.passive_forces import passive_derivatives, passive_torque
+from archimedes.multibody.algorithms.reduction import Tree, reduce_tree
+from archimedes.spatial.components import components, cross, expand, join, matrix_components
+from archimedes.spatial.spatial_algebra import Rigid, Spatial
 
-__all__ = ["gravity_torque", "rnea"]
+if TYPE_CHECKING:
+    from archimedes.multibody.models.model import Model
+    from archimedes.typing import ArrayLike, Matrix, Vec3, Vector
+
+__all__ = ["Turning", "gravity_torque", "link_forces", "rnea", "rnea_derivatives", "torques_of"]
 
 
-def rnea(model: Model, q: Any, v: Any, a: Any, forces: Forces = None, passive: bool = False) -> Any:
+def rnea(
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    a: ArrayLike,
+    forces: Forces = None,
+    passive: bool = False,
+) -> Vector:
     """Return the torques that accelerations need, by the recursive Newton-Euler algorithm.
 
     Leading axes broadcast.
@@ -84,57 +113,63 @@ def rnea(model: Model, q: Any, v: Any, a: Any, forces: Forces = None, passive: b
     array([-9.81])
     """
     x = check_state(model, forces, q=q, v=v, a=a)
-    torques = recorded(plain_rnea, rnea_derivatives, model, x, forces)
+    torques = call_with_derivatives(plain_rnea, rnea_derivatives, model, x, forces)
     return torques - passive_torque(model, q, v) if passive else torques
 
 
-def plain_rnea(model: Model, q: Any, v: Any, a: Any, forces: Forces) -> Any:
+def plain_rnea(model: Model, q: Vector, v: Vector, a: Vector, forces: Forces) -> Vector:
     """Return the torques (nv,), as they are computed."""
-    model, forces = in_joint_frames(model, forces)
-    X, S, f_of = link_forces(model, q, v, a, forces, moved_inertias_of(model))
-    rates = speeds_of(model, a, "a")
-    torques, _ = torques_of(model, X, S, f_of)
-    found = joined([t + model.armature[k] * rates[k] for k, t in enumerate(torques)])
-    return spread(found, (*leading_axes(q, v, a, forces=forces), model.nv))
+    tree = reduce_tree(model, forces)
+    links, f = link_forces(tree, q, v, a)
+    torques, _ = torques_of(tree.model, links, f)
+    rates = components(a, model.nv)
+    total = join_numbers([t + model.armature[k] * rates[k] for k, t in enumerate(torques)])
+    return broadcast_result(total, (*leading_axes(q, v, a, forces=forces), model.nv))
 
 
-def link_forces(
-    model: Model, q: Any, v: Any, a: Any, forces: Forces, inertias: list[Rigid]
-) -> tuple[list[Pose], list[list[Column]], list[Spatial]]:
-    """Return poses and columns of the links, and the force that each needs for its own motion."""
-    qs = coordinates_of(model, q)
-    speeds, rates = speeds_of(model, v), speeds_of(model, a, "a")
-    X, S = poses_of(model, qs), columns_of(model, qs)
-    acting = external_forces(model, forces)
-    w_of: list[Any] = []
-    dw_of: list[Any] = []
+def link_forces(tree: Tree, q: Vector, v: Vector, a: Vector) -> tuple[Links, list[Spatial]]:
+    """Return the links, and the force that each needs for its own motion (outward pass)."""
+    model = tree.model
+    links, speeds, rates = links_at(model, q), components(v, model.nv), components(a, model.nv)
+    motion: list[Turning] = []
     a_of: list[Any] = []
-    turning_of: list[Turning] = []
-    f_of: list[Spatial] = []
+    f: list[Spatial] = []
     for i, link in enumerate(model.links):
-        up, J, a_J = link.parent, moving(S[i], speeds), moving(S[i], rates)
-        if link.kind.bias is not None:
-            a_J = a_J + link.kind.bias(link.screw, qs[i], speeds[link.v : link.v + link.kind.nv])
+        X, up = links.X[i], link.parent
+        J, a_J = joint_velocity(links.S[i], speeds), joint_velocity(links.S[i], rates)
+        if (bias := bias_of(link, links.q[i], speeds)) is not None:
+            a_J = a_J + bias
         if up < 0:
             w, dw = J.angular, a_J.angular
-            a_i = to_child(X[i], gravity_of(model).linear) + cross(w, J.linear)
+            a_i = X.rotate_back(world_acceleration(model).linear) + cross(w, J.linear)
         else:
-            carried = to_child(X[i], w_of[up])
+            carried = X.rotate_back(motion[up].w)
             w = carried + J.angular
-            dw = to_child(X[i], dw_of[up]) + a_J.angular + cross(carried, J.angular)
-            a_i = to_child(X[i], a_of[up] + swept(turning_of[up], X[i].p))
-            a_i = a_i + cross(carried + w, J.linear)
-        a_i = a_i + a_J.linear
-        w_of.append(w)
-        dw_of.append(dw)
-        a_of.append(a_i)
-        turning_of.append(turning(w, dw))
-        f_i = needed_force(inertias[i], turning_of[i], a_i)
-        f_of.append(f_i - acting[i] if i in acting else f_i)
-    return X, S, f_of
+            dw = X.rotate_back(motion[up].dw) + a_J.angular + cross(carried, J.angular)
+            a_i = X.rotate_back(a_of[up] + motion[up].sweep(X.p)) + cross(carried + w, J.linear)
+        a_of.append(a_i + a_J.linear)
+        motion.append(Turning.of(w, dw))
+        f_i = motion[i].needed_force(tree.inertias[i], a_of[i])
+        f.append(f_i - tree.forces[i] if i in tree.forces else f_i)
+    return links, f
 
 
-def gravity_torque(model: Model, q: Any) -> Any:
+def torques_of(
+    model: Model, links: Links, forces: list[Spatial]
+) -> tuple[list[Any], list[Spatial]]:
+    """Return the torques for the forces that each link needs, and those through the joints."""
+    total = list(forces)
+    torques: list[Any] = [0.0] * model.nv
+    for i in reversed(range(len(model.links))):
+        for k, column in links.S[i]:
+            torques[k] = torques[k] + column.dot(total[i])
+        parent = model.links[i].parent
+        if parent >= 0:
+            total[parent] = total[parent] + links.X[i].force_to_parent(total[i])
+    return torques, total
+
+
+def gravity_torque(model: Model, q: ArrayLike) -> Vector:
     """Return the torques that hold the robot at rest.
 
     Parameters
@@ -158,29 +193,194 @@ def gravity_torque(model: Model, q: Any) -> Any:
     >>> gravity_torque(b.build(), [0.0])
     array([-9.81])
     """
-    model, _ = in_joint_frames(model)
-    qs = coordinates_of(model, q)
-    X, S = poses_of(model, qs), columns_of(model, qs)
+    tree = reduce_tree(model)
+    links = links_at(tree.model, q)
     a_of: list[Any] = []
-    for i, link in enumerate(model.links):
-        above = a_of[link.parent] if link.parent >= 0 else gravity_of(model).linear
-        a_of.append(to_child(X[i], above))
-    inertias = moved_inertias_of(model)
-    f_of = [Spatial(expand(I.m) * a, cross(I.h, a)) for I, a in zip(inertias, a_of, strict=True)]
-    torques, _ = torques_of(model, X, S, f_of)
-    return spread(joined(torques), (*leading_axes(q), model.nv))
+    for link, X in zip(model.links, links.X, strict=True):
+        above = a_of[link.parent] if link.parent >= 0 else world_acceleration(model).linear
+        a_of.append(X.rotate_back(above))
+    rows = zip(tree.inertias, a_of, strict=True)
+    torques, _ = torques_of(
+        tree.model, links, [Spatial(expand(I.m) * a, cross(I.h, a)) for I, a in rows]
+    )
+    return broadcast_result(join_numbers(torques), (*leading_axes(q), model.nv))
 
 
-def torques_of(
-    model: Model, X: list[Pose], S: list[list[Column]], forces: list[Spatial]
-) -> tuple[list[Any], list[Spatial]]:
-    """Return the torques that carry the forces which each link needs, and those through joints."""
-    total = list(forces)
-    torques: list[Any] = [0.0] * model.nv
+# ---- the force that a rigid body needs, by Newton and Euler ------------------------------------
+
+
+class Turning(NamedTuple):
+    """Angular velocity, angular acceleration (None: zero) and the entries of E."""
+
+    w: Any
+    dw: Any
+    E: list[list[Any]]
+
+    @classmethod
+    def of(cls, w: Vec3, dw: Vec3 | None = None) -> Turning:
+        """Return E of an angular velocity and acceleration (..., 3), with these."""
+        x, y, z = components(w, 3)
+        xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
+        if dw is None:
+            E = [[-(yy + zz), xy, xz], [xy, -(xx + zz), yz], [xz, yz, -(xx + yy)]]
+            return cls(w, None, E)
+        p, q, r = components(dw, 3)
+        E = [
+            [-(yy + zz), xy - r, xz + q],
+            [xy + r, -(xx + zz), yz - p],
+            [xz - q, yz + p, -(xx + yy)],
+        ]
+        return cls(w, dw, E)
+
+    def sweep(self, x: Vec3) -> Vec3:
+        """Return ``E x`` (..., 3), the acceleration of a point of the link."""
+        a, b, c = components(x, 3)
+        return join([row[0] * a + row[1] * b + row[2] * c for row in self.E])
+
+    def needed_force(self, I: Rigid, a: Vec3 | None = None) -> Spatial:
+        """Return force and moment at the origin of a body whose origin accelerates by a."""
+        linear, angular = self.sweep(I.h), self.spin_moment(I.J)
+        if a is None:
+            return Spatial(linear, angular)
+        return Spatial(linear + expand(I.m) * a, angular + cross(I.h, a))
+
+    def spin_moment(self, J: Matrix) -> Vec3:
+        """Return ``J dw + w x J w`` (..., 3), of products that E has already."""
+        (x, y, z), E = components(self.w, 3), self.E
+        (Jxx, Jxy, Jxz), (_, Jyy, Jyz), (_, _, Jzz) = matrix_components(J)
+        # Each line: what a rotation about the other two axes does to the products of inertia.
+        moments = [
+            (Jzz - Jyy) * (y * z) + Jyz * (E[1][1] - E[2][2]) + (Jxz * E[1][0] - Jxy * E[2][0]),
+            (Jxx - Jzz) * (x * z) + Jxz * (E[2][2] - E[0][0]) + (Jxy * E[2][1] - Jyz * E[0][1]),
+            (Jyy - Jxx) * (x * y) + Jxy * (E[0][0] - E[1][1]) + (Jyz * E[0][2] - Jxz * E[1][2]),
+        ]
+        if self.dw is not None:
+            rates = components(self.dw, 3)
+            moments = [n + D * r for n, D, r in zip(moments, (Jxx, Jyy, Jzz), rates, strict=True)]
+        return join(moments)
+
+
+# ---- derivatives -------------------------------------------------------------------------------
+
+
+def rnea_derivatives(
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    a: ArrayLike,
+    forces: Forces = None,
+    passive: bool = False,
+) -> tuple[Matrix, Matrix, Matrix]:
+    """Return the derivatives of `rnea` with respect to q, v and a.
+
+    The derivative in q is taken along the tangent space: that of ``rnea(integrate(model, q, e), v,
+    a)`` in e (nv,). The one in a is the mass matrix. The forces stay constant in the axes of their
+    bodies.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array (..., nq)
+        Configuration.
+    v : array (..., nv)
+        Velocity in m/s and rad/s.
+    a : array (..., nv)
+        Acceleration in m/s^2 and rad/s^2.
+    forces : mapping or array (..., bodies, 6), optional
+        External forces on bodies: by name, or in the order of `body_names`. Each acts at the origin
+        of the body, in its axes, linear part first. None by default.
+    passive : bool, optional
+        Include damping, friction and springs of the joints. False by default.
+
+    Returns
+    -------
+    (array, array, array)
+        Matrices (nv, nv).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from archimedes.multibody import Builder, rnea_derivatives
+    >>> b = Builder()
+    >>> b.add_body("bob", mass=2.0, com=[0.5, 0, 0], inertia=[0.1, 0.1, 0.1])
+    >>> b.attach("bob", joint="hinge", axis=[0, 1, 0])
+    >>> rnea_derivatives(b.build(), np.array([np.pi / 2]), np.zeros(1), np.zeros(1))[0]
+    array([[9.81]])
+    """
+    q, v, a = check_state(model, forces, q=q, v=v, a=a)
+    dq, dv, da = derivative_entries(model, q, v, a, forces)
+    for k in range(model.nv):
+        da[k, k] = da[k, k] + model.armature[k]
+    shape = (*leading_axes(q, v, a, forces=forces), model.nv, model.nv)
+    by_q, by_v = fill_matrix(dq, shape), fill_matrix(dv, shape)
+    if passive:
+        own_q, own_v = passive_derivatives(model, q, v)
+        by_q, by_v = by_q - own_q, by_v - own_v
+    return by_q, by_v, fill_matrix(da, shape)
+
+
+def column_changes(
+    links: LinkMotions, i: int
+) -> tuple[Sequence[Spatial], Sequence[Spatial], Sequence[Spatial]]:
+    """Return P, Q and R of the columns of a joint."""
+    v_p, columns = links.v_parent[i], [column for _, column in links.S[i]]
+    rates = [links.v[i].cross(c) for c in columns]
+    Q = [links.a_parent[i].cross(c) for c in columns]
+    if v_p is None:
+        return [Spatial(np.zeros(3), np.zeros(3))] * len(columns), Q, rates
+    P = [v_p.cross(c) for c in columns]
+    Q = [x + v_p.cross(p) for x, p in zip(Q, P, strict=True)]
+    return P, Q, [x + p for x, p in zip(rates, P, strict=True)]
+
+
+def derivative_entries(
+    model: Model, q: Vector, v: Vector, a: Vector, forces: Forces
+) -> tuple[Entries, Entries, Entries]:
+    """Return the entries that are not zero, without armature."""
+    check_constant(model, "rnea_derivatives")
+    model, I, acting = reduce_tree(model, forces)
+    links = link_motions(model, q, components(v, model.nv), components(a, model.nv))
+    # Twice the matrix B, which is what all formulas have, is that of twice the inertia.
+    B = [
+        Bias.of_body(Rigid(2.0 * x.m, 2.0 * x.h, 2.0 * x.J), v)
+        for x, v in zip(I, links.v, strict=True)
+    ]
+    f = []
+    for i, (v_i, a_i) in enumerate(zip(links.v, links.a, strict=True)):
+        f_i = I[i] @ a_i + v_i.cross_force(I[i] @ v_i)
+        f.append(f_i - acting[i] if i in acting else f_i)
+    changes = [column_changes(links, i) for i in range(len(model.links))]
+    dq: Entries = {}
+    dv: Entries = {}
+    da: Entries = {}
     for i in reversed(range(len(model.links))):
-        for k, column in S[i]:
-            torques[k] = torques[k] + dot(column, total[i])
+        P, Q, R = changes[i]
+        for n, (k, column) in enumerate(links.S[i]):
+            F, G = I[i] @ column, B[i].transposed(column)
+            K = I[i] @ Q[n] + B[i] @ P[n]
+            L = I[i] @ R[n] + B[i] @ column
+            for m, (j, other) in enumerate(links.S[i]):
+                add_entry(dq, j, k, other.dot(K))
+                add_entry(dv, j, k, other.dot(L))
+                if m <= n:
+                    add_pair(da, k, j, other.dot(F))
+            K, at = K + column.cross_force(f[i]), i
+            while (above := model.links[at].parent) >= 0:
+                X, at = links.X[at], above
+                K, L, F = (X.force_to_parent(force) for force in (K, L, F))
+                G = X.rotate(G)
+                P_at, Q_at, R_at = changes[at]
+                for m, (j, other) in enumerate(links.S[at]):
+                    add_entry(dq, j, k, other.dot(K))
+                    add_entry(dv, j, k, other.dot(L))
+                    add_entry(dq, k, j, pair(F, Q_at[m], G, P_at[m]))
+                    add_entry(dv, k, j, pair(F, R_at[m], G, other))
+                    add_pair(da, k, j, other.dot(F), twice=k == j)
         parent = model.links[i].parent
         if parent >= 0:
-            total[parent] = total[parent] + force_to_parent(X[i], total[i])
-    return torques, total
+            X = links.X[i]
+            I[parent] = I[parent] + I[i].to_parent(X)
+            B[parent] = B[parent] + B[i].to_parent(X)
+            f[parent] = f[parent] + X.force_to_parent(f[i])
+    return dq, dv, da

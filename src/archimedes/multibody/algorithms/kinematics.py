@@ -1,49 +1,57 @@
-"""Where frames are, how they move, and how that changes.
+"""Poses, twists and accelerations of frames, and their Jacobians.
 
 Legend: F is a frame on link i, X_WF its pose in the world. A twist in "body" axes is that of F in
 its own coordinates, in "world" axes that of the body's point at the world's origin, in "aligned"
 axes that of F's origin in axes of the world. An acceleration is the rate of the twist in the same
 axes: in "body" and "world" axes the spatial acceleration, in "aligned" axes the acceleration that
 an accelerometer would measure (without gravity).
+
+Jacobians: column S_j of a joint above frame F, in the coordinates of F, is c_j; it moves along with
+link j, so its rate in those coordinates is ``(v_j - v_F) x c_j``.
+Source: Featherstone 2008, section 2.10 (moving coordinates) and 3.3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from archimedes.multibody.algorithms.links import (
     ancestors,
+    bias_of,
+    broadcast_result,
+    check_coordinates,
     check_state,
-    columns_of,
     coordinates_of,
+    joint_velocity,
     leading_axes,
-    moving,
-    poses_of,
-    speeds_of,
-    spread,
-)
-from archimedes.multibody.models.model import Model
-from archimedes.multibody.models.spatial_algebra import (
-    Pose,
-    Spatial,
-    compose,
-    cross_motion,
-    motion_to_child,
-    motion_to_parent,
+    link_pose,
+    links_at,
 )
 from archimedes.spatial.attitudes.rotation_matrix import RotationMatrix
-from archimedes.spatial.components import cross, matvec
+from archimedes.spatial.components import components, cross, matvec
+from archimedes.spatial.spatial_algebra import Pose, Spatial
 from archimedes.spatial.transformation import Transformation
 
-__all__ = ["AXES", "frame_acceleration", "frame_pose", "frame_twist"]
+if TYPE_CHECKING:
+    from archimedes.multibody.models.model import Model
+    from archimedes.typing import ArrayLike, Matrix, Vector
+
+__all__ = [
+    "AXES",
+    "frame_acceleration",
+    "frame_jacobian",
+    "frame_jacobian_rate",
+    "frame_pose",
+    "frame_twist",
+]
 
 AXES = ("body", "world", "aligned")
 
 
-def frame_pose(model: Model, q: Any, frame: str) -> Transformation:
+def frame_pose(model: Model, q: ArrayLike, frame: str) -> Transformation:
     """Return the transformation from a frame to the world.
 
     Parameters
@@ -67,11 +75,11 @@ def frame_pose(model: Model, q: Any, frame: str) -> Transformation:
     array([0., 1., 0.])
     """
     X, leading = world_pose(model, q, frame), leading_axes(q)
-    X = Pose(spread(X.R, (*leading, 3, 3)), spread(X.p, (*leading, 3)))
-    return Transformation(X.p, RotationMatrix.make(X.R))
+    R, p = broadcast_result(X.R, (*leading, 3, 3)), broadcast_result(X.p, (*leading, 3))
+    return Transformation(p, RotationMatrix.make(R))
 
 
-def frame_twist(model: Model, q: Any, v: Any, frame: str, axes: str = "body") -> Any:
+def frame_twist(model: Model, q: ArrayLike, v: ArrayLike, frame: str, axes: str = "body") -> Vector:
     """Return the velocity of a frame.
 
     Parameters
@@ -106,11 +114,15 @@ def frame_twist(model: Model, q: Any, v: Any, frame: str, axes: str = "body") ->
     """
     check_axes(axes)
     q, v = check_state(model, q=q, v=v)
-    velocity, _ = motions(model, q, v, None, frame)
-    return spread(shown(model, q, frame, axes, velocity).array, (*leading_axes(q, v), 6))
+    velocity, _ = frame_motion(model, q, v, None, frame)
+    if axes != "body":
+        velocity = in_axes(world_pose(model, q, frame), velocity, axes)
+    return broadcast_result(velocity.array, (*leading_axes(q, v), 6))
 
 
-def frame_acceleration(model: Model, q: Any, v: Any, a: Any, frame: str, axes: str = "body") -> Any:
+def frame_acceleration(
+    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, frame: str, axes: str = "body"
+) -> Vector:
     """Return the acceleration of a frame, the rate of `frame_twist`.
 
     In ``"body"`` and ``"world"`` axes it is the spatial acceleration. In ``"aligned"`` axes the
@@ -150,67 +162,61 @@ def frame_acceleration(model: Model, q: Any, v: Any, a: Any, frame: str, axes: s
     """
     check_axes(axes)
     q, v, a = check_state(model, q=q, v=v, a=a)
-    velocity, acceleration = motions(model, q, v, a, frame)
-    assert acceleration is not None
+    velocity, acceleration = frame_motion(model, q, v, a, frame)
     if axes == "aligned":
         turning = cross(velocity.angular, velocity.linear)
         acceleration = Spatial(acceleration.linear + turning, acceleration.angular)
-    found = shown(model, q, frame, axes, acceleration).array
-    return spread(found, (*leading_axes(q, v, a), 6))
+    if axes != "body":
+        acceleration = in_axes(world_pose(model, q, frame), acceleration, axes)
+    return broadcast_result(acceleration.array, (*leading_axes(q, v, a), 6))
 
 
-def motions(model: Model, q: Any, v: Any, a: Any, frame: str) -> tuple[Spatial, Spatial | None]:
-    """Return velocity and spatial acceleration of a frame in its own coordinates."""
+def frame_motion(
+    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike | None, frame: str
+) -> tuple[Spatial, Spatial]:
+    """Return velocity and spatial acceleration of a frame in its own coordinates.
+
+    Without `a` the acceleration is zero.
+    """
     k = model.frame(frame)
-    qs = coordinates_of(model, q)
-    X, S = poses_of(model, qs), columns_of(model, qs)
-    speeds = speeds_of(model, v)
-    rates = None if a is None else speeds_of(model, a, "a")
+    coordinates, X, S = links_at(model, q)
+    speeds = components(check_coordinates(model, v, "v"), model.nv)
+    rates = None if a is None else components(check_coordinates(model, a, "a"), model.nv)
     zero = np.zeros((*np.shape(q)[:-1], 3))
     velocity = acceleration = Spatial(zero, zero)
     for i in reversed(ancestors(model, model.frames[k].link)):
-        link = model.links[i]
-        vJ = moving(S[i], speeds)
-        velocity = motion_to_child(X[i], velocity) + vJ
+        vJ = joint_velocity(S[i], speeds)
+        velocity = X[i].motion_to_child(velocity) + vJ
         if rates is not None:
-            acceleration = motion_to_child(X[i], acceleration) + moving(S[i], rates)
-            acceleration = acceleration + cross_motion(velocity, vJ)
-            if link.kind.bias is not None:
-                own = speeds[link.v : link.v + link.kind.nv]
-                acceleration = acceleration + link.kind.bias(link.screw, qs[i], own)
-    at = Pose(model.frame_rotations[k], model.frame_positions[k])
-    moved = motion_to_child(at, velocity)
-    return moved, None if rates is None else motion_to_child(at, acceleration)
+            acceleration = X[i].motion_to_child(acceleration) + joint_velocity(S[i], rates)
+            acceleration = acceleration + velocity.cross(vJ)
+            if (bias := bias_of(model.links[i], coordinates[i], speeds)) is not None:
+                acceleration = acceleration + bias
+    at = frame_placement(model, k)
+    return at.motion_to_child(velocity), at.motion_to_child(acceleration)
 
 
-def world_pose(model: Model, q: Any, frame: str) -> Pose:
+def frame_placement(model: Model, k: int) -> Pose:
+    """Return where a frame is in its link."""
+    return Pose(model.frame_rotations[k], model.frame_positions[k])
+
+
+def world_pose(model: Model, q: ArrayLike, frame: str) -> Pose:
     """Return the pose of a frame in the world."""
     k = model.frame(frame)
-    qs = coordinates_of(model, q)
-    pose = Pose(model.frame_rotations[k], model.frame_positions[k])
+    coordinates = coordinates_of(model, q)
+    pose = frame_placement(model, k)
     for i in ancestors(model, model.frames[k].link):
-        pose = compose(link_pose(model, qs, i), pose)
+        pose = link_pose(model, i, coordinates[i]) @ pose
     return pose
-
-
-def link_pose(model: Model, qs: list[Sequence[Any]], i: int) -> Pose:
-    """Return the pose of a link in its parent."""
-    link = model.links[i]
-    at = Pose(model.rotations[i], model.positions[i])
-    return compose(at, link.kind.pose(link.screw, qs[i]))
 
 
 def world_poses(model: Model, X: list[Pose]) -> list[Pose]:
     """Return the poses of all links in the world for those in their parents."""
-    found: list[Pose] = []
+    poses: list[Pose] = []
     for link, own in zip(model.links, X, strict=True):
-        found.append(own if link.parent < 0 else compose(found[link.parent], own))
-    return found
-
-
-def shown(model: Model, q: Any, frame: str, axes: str, motion: Spatial) -> Spatial:
-    """Return a motion given in a frame's own coordinates in other axes."""
-    return motion if axes == "body" else in_axes(world_pose(model, q, frame), motion, axes)
+        poses.append(own if link.parent < 0 else poses[link.parent] @ own)
+    return poses
 
 
 def in_axes(X_WF: Pose, motion: Spatial, axes: str) -> Spatial:
@@ -218,7 +224,7 @@ def in_axes(X_WF: Pose, motion: Spatial, axes: str) -> Spatial:
     if axes == "body":
         return motion
     if axes == "world":
-        return motion_to_parent(X_WF, motion)
+        return X_WF.motion_to_parent(motion)
     return Spatial(matvec(X_WF.R, motion.linear), matvec(X_WF.R, motion.angular))
 
 
@@ -226,3 +232,137 @@ def check_axes(axes: str) -> None:
     """Raise for axes that there are not."""
     if axes not in AXES:
         raise ValueError(f"axes must be one of {', '.join(AXES)}, got {axes!r}")
+
+
+def frame_jacobian(model: Model, q: ArrayLike, frame: str, axes: str = "body") -> Matrix:
+    """Return the Jacobian of a frame, with ``frame_twist == J @ v``.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array (..., nq)
+        Configuration.
+    frame : str
+        Name of a frame or body.
+    axes : {"body", "world", "aligned"}, optional
+        Axes of the result. ``"body"``: those of the frame. ``"world"``: those of the world, where
+        the linear part belongs to the point of the body at the origin of the world. ``"aligned"``:
+        parallel to the world, at the origin of the frame.
+
+    Returns
+    -------
+    array (..., 6, nv)
+        The Jacobian, linear part first.
+
+    Examples
+    --------
+    >>> from archimedes.multibody import Builder, frame_jacobian
+    >>> b = Builder()
+    >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
+    >>> b.attach("bob", joint="hinge", axis=[0, 0, 1])
+    >>> b.add_frame("tip", "bob", position=[1.0, 0.0, 0.0])
+    >>> frame_jacobian(b.build(), [0.0], "tip").T
+    array([[0., 1., 0., 0., 0., 1.]])
+    """
+    check_axes(axes)
+    chain, X_WF = chain_above(model, q, frame)
+    columns = [(k, in_axes(X_WF, c, axes)) for _, _, own in chain for k, c in own]
+    return column_matrix(model, leading_axes(q), columns)
+
+
+def frame_jacobian_rate(
+    model: Model, q: ArrayLike, v: ArrayLike, frame: str, axes: str = "body"
+) -> Matrix:
+    """Return the time derivative of `frame_jacobian`: ``frame_acceleration == J @ a + J_rate @ v``.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array (..., nq)
+        Configuration.
+    v : array (..., nv)
+        Velocity in m/s and rad/s.
+    frame : str
+        Name of a frame or body.
+    axes : {"body", "world", "aligned"}, optional
+        Axes of the result. ``"body"``: those of the frame. ``"world"``: those of the world, where
+        the linear part belongs to the point of the body at the origin of the world. ``"aligned"``:
+        parallel to the world, at the origin of the frame.
+
+    Returns
+    -------
+    array (..., 6, nv)
+        The rate.
+
+    Examples
+    --------
+    >>> from archimedes.multibody import Builder, frame_jacobian_rate
+    >>> b = Builder()
+    >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
+    >>> b.attach("bob", joint="hinge", axis=[0, 0, 1])
+    >>> b.add_frame("tip", "bob", position=[1.0, 0.0, 0.0])
+    >>> frame_jacobian_rate(b.build(), [0.0], [2.0], "tip", axes="aligned").T
+    array([[-2.,  0.,  0.,  0.,  0.,  0.]])
+    """
+    check_axes(axes)
+    q, v = check_state(model, q=q, v=v)
+    chain, X_WF = chain_above(model, q, frame)
+    v_F, _ = frame_motion(model, q, v, None, frame)
+    v_links, coordinates = link_velocities(model, q, v), coordinates_of(model, q)
+    turning = Spatial(np.zeros(3), v_F.angular)
+    seen_from: dict[str, Callable[[Spatial], Spatial]] = {
+        "body": lambda v_j: v_j - v_F,
+        "world": lambda v_j: v_j,
+        "aligned": lambda v_j: v_j - v_F + turning,
+    }
+    columns = []
+    for i, X, own in chain:
+        link, relative = model.links[i], seen_from[axes](X.motion_to_child(v_links[i]))
+        rates = [(k, relative.cross(c)) for k, c in own]
+        if link.kind.varies:
+            changes = link.kind.column_rates(coordinates[i], components(v, model.nv)[link.v_slice])
+            rates += [(link.v + k, X.motion_to_child(c)) for k, c in enumerate(changes)]
+        columns += [(k, in_axes(X_WF, c, axes)) for k, c in rates]
+    return column_matrix(model, leading_axes(q, v), columns)
+
+
+def chain_above(
+    model: Model, q: ArrayLike, frame: str
+) -> tuple[list[tuple[int, Pose, list[tuple[int, Spatial]]]], Pose]:
+    """Return, per link above F, F's pose in it and its columns in F; and F's pose in the world."""
+    k = model.frame(frame)
+    _, X, S = links_at(model, q)
+    pose = frame_placement(model, k)
+    chain = []
+    for i in ancestors(model, model.frames[k].link):
+        chain.append((i, pose, [(n, pose.motion_to_child(c)) for n, c in S[i]]))
+        pose = X[i] @ pose
+    return chain, pose
+
+
+def link_velocities(model: Model, q: ArrayLike, v: Vector) -> list[Spatial]:
+    """Return the velocity of each link in its own coordinates."""
+    _, X, S = links_at(model, q)
+    speeds = components(v, model.nv)
+    velocities: list[Spatial] = []
+    for i, link in enumerate(model.links):
+        own = joint_velocity(S[i], speeds)
+        if link.parent >= 0:
+            own = X[i].motion_to_child(velocities[link.parent]) + own
+        velocities.append(own)
+    return velocities
+
+
+def column_matrix(
+    model: Model, leading: tuple[int, ...], columns: list[tuple[int, Spatial]]
+) -> Matrix:
+    """Return columns, some of which may belong to the same velocity, as a matrix (..., 6, nv)."""
+    matrix = np.zeros((*leading, 6, model.nv))
+    total: dict[int, Spatial] = {}
+    for k, c in columns:
+        total[k] = total[k] + c if k in total else c
+    for k, c in total.items():
+        matrix[..., :, k] = c.array
+    return matrix

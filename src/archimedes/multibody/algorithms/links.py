@@ -8,41 +8,48 @@ sums over columns are all that algorithms need to know of it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from archimedes.checks import as_array, check_last, concrete
 from archimedes.errors import explained
-from archimedes.multibody.models.model import Model
-from archimedes.multibody.models.spatial_algebra import Pose, Rigid, Spatial, compose, rigid
-from archimedes.multibody.models.turns import Turn, merged, turns_of
+from archimedes.spatial.axis_rotations import AxisRotation, factor_rotation, merge_rotations
 from archimedes.spatial.components import components, join
+from archimedes.spatial.spatial_algebra import Pose, Rigid, Spatial
+
+if TYPE_CHECKING:
+    from archimedes.multibody.models.model import Link, Model
+    from archimedes.typing import Array, ArrayLike, Vector
 
 __all__ = [
     "Column",
     "Forces",
+    "Links",
+    "SameModel",
     "ancestors",
+    "bias_of",
+    "broadcast_result",
     "check_coordinates",
+    "check_model",
     "check_state",
-    "columns_of",
     "coordinates_of",
     "external_forces",
-    "gravity_of",
     "inertias_of",
-    "joined",
+    "join_numbers",
+    "joint_velocity",
     "leading_axes",
-    "moving",
-    "not_a_model",
+    "link_pose",
+    "links_at",
     "placement_of",
-    "poses_of",
-    "speeds_of",
-    "spread",
+    "world_acceleration",
 ]
 
-Forces = Any
+#: External forces: by the name of a body, or an array (..., bodies, 6).
+Forces: TypeAlias = "Mapping[str, Any] | Array | None"
+Numbers = Sequence[Any]
 
 
 class Column(NamedTuple):
@@ -52,10 +59,42 @@ class Column(NamedTuple):
     S: Spatial
 
 
-def check_coordinates(model: Model, x: Any, name: str) -> Any:
+class Links(NamedTuple):
+    """All links at a configuration: joint coordinates, poses in the parents, columns."""
+
+    q: list[Numbers]
+    X: list[Pose]
+    S: list[list[Column]]
+
+
+class SameModel:
+    """A model as a key of a cache: the same object."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SameModel) and self.model is other.model
+
+    def __hash__(self) -> int:
+        return id(self.model)
+
+
+# ---- arguments and results ---------------------------------------------------------------------
+
+
+def check_model(model: Model) -> None:
+    """Raise if something else is passed for a model."""
+    if not hasattr(model, "joint_names"):
+        raise TypeError(
+            "model, the first argument, must be a Model, as load(path) and builder.build() return, "
+            f"got {type(model).__name__}"
+        )
+
+
+def check_coordinates(model: Model, x: ArrayLike, name: str) -> Vector:
     """Return an argument as an array (..., nq) where its name is q, q0, ..., else (..., nv)."""
-    if not isinstance(model, Model):
-        raise TypeError(not_a_model(model))
+    check_model(model)
     array = as_array(x, name)
     kind = "nq" if name.startswith("q") else "nv"
     size = model.nq if kind == "nq" else model.nv
@@ -70,51 +109,81 @@ def check_coordinates(model: Model, x: Any, name: str) -> Any:
     return array
 
 
-def check_state(model: Model, forces: Forces = None, **given: Any) -> tuple[Any, ...]:
+def check_state(model: Model, forces: Forces = None, **values: ArrayLike) -> tuple[Vector, ...]:
     """Return q, v and others as arrays whose leading axes fit each other, and those of forces."""
-    arrays = tuple(check_coordinates(model, x, name) for name, x in given.items())
+    arrays = tuple(check_coordinates(model, x, name) for name, x in values.items())
     if forces is not None or any(array.ndim > 1 for array in arrays):
         try:
             leading_axes(*arrays, forces=forces)
         except ValueError:
-            shapes = [f"{n} {tuple(a.shape)}" for n, a in zip(given, arrays, strict=True)]
-            each = forces.items() if hasattr(forces, "items") else [("forces", forces)]
+            shapes = [f"{n} {tuple(a.shape)}" for n, a in zip(values, arrays, strict=True)]
+            each = forces.items() if isinstance(forces, Mapping) else [("forces", forces)]
             shapes += [f"{n} {tuple(np.shape(f))}" for n, f in each if f is not None]
             message = f"leading axes must broadcast, got shapes {', '.join(shapes)}"
             raise ValueError(message) from None
     return arrays
 
 
-def not_a_model(x: Any) -> str:
-    """Return the message where something else was given for a model."""
-    return (
-        "model, the first argument, must be a Model, as load(path) and builder.build() return, got "
-        f"{type(x).__name__}"
-    )
+def leading_axes(*vectors: ArrayLike, forces: Forces = None) -> tuple[int, ...]:
+    """Return the leading axes that vectors (..., n) and forces on bodies have together."""
+    shapes = [np.shape(x)[:-1] for x in vectors]
+    if isinstance(forces, Mapping):
+        shapes += [np.shape(x)[:-1] for x in forces.values()]
+    elif forces is not None:
+        shapes.append(np.shape(forces)[:-2])
+    return np.broadcast_shapes(*shapes) if any(shapes) else ()
 
 
-def coordinates_of(model: Model, q: Any) -> list[Sequence[Any]]:
+def broadcast_result(x: Array, shape: tuple[int, ...]) -> Array:
+    """Return a result in the shape that its arguments have together.
+
+    If an argument has no effect on the result, its leading axes are missing from it.
+    """
+    if tuple(np.shape(x)) == shape:
+        return x
+    full = np.broadcast_to(x, shape)
+    return full.copy() if type(full) is np.ndarray else full
+
+
+def join_numbers(parts: Numbers) -> Array:
+    """Return numbers as an array along a new last axis; plain zeros take the others' shape."""
+    shape = next((np.shape(x) for x in parts if type(x) is not float), None)
+    if shape is None:
+        return np.array(parts, dtype=float)
+    return join([np.zeros(shape) + x if type(x) is float else x for x in parts])
+
+
+# ---- links at a configuration ------------------------------------------------------------------
+
+
+def coordinates_of(model: Model, q: ArrayLike) -> list[Numbers]:
     """Return the coordinates of each link's joint."""
     parts = components(check_coordinates(model, q, "q"), model.nq)
-    found = []
+    coordinates = []
     for link in model.links:
-        own = parts[link.q : link.q + link.kind.nq]
-        found.append([link.scale * x + link.offset for x in own] if link.mimic else own)
-    return found
+        own = parts[link.q_slice]
+        coordinates.append([link.scale * x + link.offset for x in own] if link.mimic else own)
+    return coordinates
 
 
-def speeds_of(model: Model, v: Any, name: str = "v") -> Sequence[Any]:
-    """Return the numbers of a velocity, acceleration or torque (..., nv)."""
-    return components(check_coordinates(model, v, name), model.nv)
+def links_at(model: Model, q: ArrayLike) -> Links:
+    """Return the links at a configuration."""
+    coordinates = coordinates_of(model, q)
+    poses, columns = [], []
+    for i, (link, own) in enumerate(zip(model.links, coordinates, strict=True)):
+        X = link_pose(model, i, own)
+        poses.append(X._replace(factors=rotation_factors(model, i, own)))
+        S = link.kind.columns(link.screw, own)
+        if link.mimic:
+            S = [column.times(link.scale) for column in S]
+        columns.append([Column(link.v + k, column) for k, column in enumerate(S)])
+    return Links(coordinates, poses, columns)
 
 
-def poses_of(model: Model, qs: list[Sequence[Any]]) -> list[Pose]:
-    """Return the pose of each link in its parent."""
-    found = []
-    for i, link in enumerate(model.links):
-        X = compose(placement_of(model, i), link.kind.pose(link.screw, qs[i]))
-        found.append(X._replace(turns=turns_between(model, i, qs[i])))
-    return found
+def link_pose(model: Model, i: int, q: Numbers) -> Pose:
+    """Return the pose of a link in its parent, at the coordinates of its joint."""
+    link = model.links[i]
+    return placement_of(model, i) @ link.kind.pose(link.screw, q)
 
 
 def placement_of(model: Model, i: int) -> Pose:
@@ -122,34 +191,23 @@ def placement_of(model: Model, i: int) -> Pose:
     return Pose(model.rotations[i], model.positions[i])
 
 
-def turns_between(model: Model, i: int, q: Sequence[Any]) -> tuple[Turn, ...] | None:
-    """Return the rotation of a link in its parent as turns, where it is known to be a few."""
+def rotation_factors(model: Model, i: int, q: Numbers) -> tuple[AxisRotation, ...] | None:
+    """Return the rotation of a link in its parent as a few rotations about coordinate axes."""
     link, R = model.links[i], concrete(model.rotations[i])
-    own = link.kind.turns(link.screw, q) if link.kind.turns is not None else None
+    own = link.kind.factors(link.screw, q)
     if R is None or own is None or R.ndim > 2:
         return None
-    fixed = fixed_turns(R.astype(float).tobytes(), own[0].axis if own else None)
-    return None if fixed is None else merged([*fixed, *own])
+    fixed = fixed_factors(R.astype(float).tobytes(), own[0].axis if own else None)
+    return None if fixed is None else merge_rotations([*fixed, *own])
 
 
 @lru_cache(maxsize=4096)
-def fixed_turns(R: bytes, last: int | None) -> tuple[Turn, ...] | None:
-    """Return `turns_of` a matrix; finding them takes longer than using them."""
-    return turns_of(np.frombuffer(R).reshape(3, 3), last)
+def fixed_factors(R: bytes, last: int | None) -> tuple[AxisRotation, ...] | None:
+    """Return `factor_rotation` of a matrix; finding the factors takes longer than using them."""
+    return factor_rotation(np.frombuffer(R).reshape(3, 3), last)
 
 
-def columns_of(model: Model, qs: list[Sequence[Any]]) -> list[list[Column]]:
-    """Return the motions of each link's joint."""
-    found = []
-    for link, q in zip(model.links, qs, strict=True):
-        columns = link.kind.columns(link.screw, q)
-        if link.mimic:
-            columns = [S.times(link.scale) for S in columns]
-        found.append([Column(link.v + k, S) for k, S in enumerate(columns)])
-    return found
-
-
-def moving(columns: list[Column], speeds: Sequence[Any]) -> Spatial:
+def joint_velocity(columns: list[Column], speeds: Numbers) -> Spatial:
     """Return the motion of a joint: the sum of its columns times their speeds."""
     total = columns[0].S.times(speeds[columns[0].v])
     for k, S in columns[1:]:
@@ -157,15 +215,9 @@ def moving(columns: list[Column], speeds: Sequence[Any]) -> Spatial:
     return total
 
 
-def inertias_of(model: Model) -> list[Rigid]:
-    """Return the inertia of each link in its own axes."""
-    n = len(model.links)
-    return [rigid(model.masses[i], model.centers[i], model.inertias[i]) for i in range(n)]
-
-
-def gravity_of(model: Model) -> Spatial:
-    """Return the acceleration of the world that stands for gravity: minus gravity."""
-    return Spatial(-model.gravity, np.zeros(3))
+def bias_of(link: Link, q: Numbers, speeds: Numbers) -> Spatial | None:
+    """Return dS/dt v of a joint in the child's axes, None if its columns S are constant."""
+    return link.kind.bias(link.screw, q, speeds[link.v_slice]) if link.kind.varies else None
 
 
 def ancestors(model: Model, i: int) -> list[int]:
@@ -177,33 +229,18 @@ def ancestors(model: Model, i: int) -> list[int]:
     return chain
 
 
-def joined(parts: Sequence[Any]) -> Any:
-    """Return numbers as an array along a new last axis; none has not come up yet: zero."""
-    shape = next((np.shape(x) for x in parts if type(x) is not float), None)
-    if shape is None:
-        return np.array(parts, dtype=float)
-    return join([np.zeros(shape) + x if type(x) is float else x for x in parts])
+# ---- inertias and forces -----------------------------------------------------------------------
 
 
-def leading_axes(*vectors: Any, forces: Forces = None) -> tuple[int, ...]:
-    """Return the leading axes that vectors (..., n) and forces on bodies have together."""
-    shapes = [np.shape(x)[:-1] for x in vectors]
-    if hasattr(forces, "items"):
-        shapes += [np.shape(x)[:-1] for x in forces.values()]
-    elif forces is not None:
-        shapes.append(np.shape(forces)[:-2])
-    return np.broadcast_shapes(*shapes) if any(shapes) else ()
+def inertias_of(model: Model) -> list[Rigid]:
+    """Return the inertia of each link in its own axes."""
+    rows = zip(model.masses, model.centers, model.inertias, strict=True)
+    return [Rigid.about_center(*row) for row in rows]
 
 
-def spread(x: Any, shape: tuple[int, ...]) -> Any:
-    """Return a result in the shape that its arguments have together.
-
-    What an argument has no effect on comes out without that one's leading axes.
-    """
-    if tuple(np.shape(x)) == shape:
-        return x
-    wide = np.broadcast_to(x, shape)
-    return wide.copy() if type(wide) is np.ndarray else wide
+def world_acceleration(model: Model) -> Spatial:
+    """Return the acceleration of the world that stands for gravity: minus gravity."""
+    return Spatial(-model.gravity, np.zeros(3))
 
 
 def external_forces(model: Model, forces: Forces) -> dict[int, Spatial]:
@@ -213,7 +250,7 @@ def external_forces(model: Model, forces: Forces) -> dict[int, Spatial]:
     """
     if forces is None:
         return {}
-    if not hasattr(forces, "items"):
+    if not isinstance(forces, Mapping):
         array = as_array(forces, "forces")
         shape = (len(model.body_names), 6)
         if tuple(array.shape[-2:]) != shape:
@@ -222,9 +259,9 @@ def external_forces(model: Model, forces: Forces) -> dict[int, Spatial]:
                 f"of body names to (6,); got shape {tuple(array.shape)}"
             )
         forces = {name: array[..., k, :] for k, name in enumerate(model.body_names)}
-    found = {}
+    by_link = {}
     for name, value in forces.items():
         array = as_array(value, f"forces[{name!r}]")
         check_last(array, 6, f"forces[{name!r}]")
-        found[model.body(name)] = Spatial(array[..., :3], array[..., 3:])
-    return found
+        by_link[model.body(name)] = Spatial(array[..., :3], array[..., 3:])
+    return by_link

@@ -1,33 +1,48 @@
-"""The mass matrix by the composite-rigid-body algorithm.
+"""The mass matrix by the composite-rigid-body algorithm, and models in which it is singular.
 
 Legend: Ic_i is the inertia of link i and all it carries, in its own axes; F is the force that
 gives unit acceleration along a column, moved from link to link towards the world.
 Source: Featherstone 2008, table 6.2.
+
+Forward dynamics have no answer if a joint moves nothing with inertia. With the velocities
+eliminated from the leaves on, as `aba` and LTDL do, D_k is the inertia that the k-th still meets
+when those below it are free. Where D_k is zero, a torque there gives no finite acceleration. A link
+with mass and three moments of its own, or a joint with armature, makes its D_k positive, whatever
+it carries; other models are examined at one configuration in general position, so that what is
+special to a configuration does not count.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from archimedes.checks import concrete
-from archimedes.multibody.algorithms.joint_frames import in_joint_frames
-from archimedes.multibody.algorithms.links import columns_of, coordinates_of, poses_of
-from archimedes.multibody.algorithms.moved_inertias import moved_inertias_of
-from archimedes.multibody.models.model import Model
-from archimedes.multibody.models.spatial_algebra import (
-    dot,
-    force_to_parent,
-    momentum,
-    rigid_sum,
-    rigid_to_parent,
-)
+from archimedes.multibody.algorithms.configurations import integrate, neutral
+from archimedes.multibody.algorithms.links import SameModel, check_model, links_at
+from archimedes.multibody.algorithms.reduction import reduce_tree
 
-__all__ = ["add_pair", "crba", "filled", "mass_entries"]
+if TYPE_CHECKING:
+    from archimedes.multibody.models.model import Link, Model
+    from archimedes.typing import Array, ArrayLike, Matrix
+
+__all__ = [
+    "Entries",
+    "add_entry",
+    "add_pair",
+    "check_inertia_of_joints",
+    "crba",
+    "fill_matrix",
+    "mass_entries",
+]
+
+#: The entries of a matrix that are not zero, by row and column.
+Entries: TypeAlias = dict[tuple[int, int], Any]
 
 
-def crba(model: Model, q: Any) -> Any:
+def crba(model: Model, q: ArrayLike) -> Matrix:
     """Return the mass matrix, by the composite-rigid-body algorithm; armature is included.
 
     Parameters
@@ -51,45 +66,48 @@ def crba(model: Model, q: Any) -> Any:
     >>> crba(b.build(), [0.3])
     array([[0.6]])
     """
-    return filled(mass_entries(model, q), (*np.shape(q)[:-1], model.nv, model.nv))
+    return fill_matrix(mass_entries(model, q), (*np.shape(q)[:-1], model.nv, model.nv))
 
 
-def mass_entries(model: Model, q: Any) -> dict[tuple[int, int], Any]:
+def mass_entries(model: Model, q: ArrayLike) -> Entries:
     """Return the entries of the mass matrix that are not zero."""
-    model, _ = in_joint_frames(model)
-    qs = coordinates_of(model, q)
-    X, S = poses_of(model, qs), columns_of(model, qs)
-    Ic = moved_inertias_of(model)
-    entries: dict[tuple[int, int], Any] = {}
+    model, Ic, _ = reduce_tree(model)
+    _, X, S = links_at(model, q)
+    entries: Entries = {}
     for i in reversed(range(len(model.links))):
         parent = model.links[i].parent
         if parent >= 0:
-            Ic[parent] = rigid_sum(Ic[parent], rigid_to_parent(X[i], Ic[i]))
+            Ic[parent] = Ic[parent] + Ic[i].to_parent(X[i])
         for n, (k, column) in enumerate(S[i]):
-            F = momentum(Ic[i], column)
+            F = Ic[i] @ column
             for j, other in S[i][: n + 1]:
-                add_pair(entries, k, j, dot(other, F))
+                add_pair(entries, k, j, other.dot(F))
             at = i
             while (above := model.links[at].parent) >= 0:
-                F = force_to_parent(X[at], F)
+                F = X[at].force_to_parent(F)
                 at = above
                 for j, other in S[at]:
-                    add_pair(entries, k, j, dot(other, F), twice=k == j)
+                    add_pair(entries, k, j, other.dot(F), twice=k == j)
     for k in range(model.nv):
-        entries[k, k] = entries[k, k] + model.armature[k]
+        add_entry(entries, k, k, model.armature[k])
     return entries
 
 
-def add_pair(
-    entries: dict[tuple[int, int], Any], i: int, j: int, value: Any, twice: bool = False
-) -> None:
+def add_entry(entries: Entries, row: int, column: int, value: Array) -> None:
+    """Add to an entry."""
+    key = (row, column)
+    entries[key] = entries[key] + value if key in entries else value
+
+
+def add_pair(entries: Entries, i: int, j: int, value: Array, twice: bool = False) -> None:
     """Add to the entries (i, j) and (j, i); a mimic joint and its own meet on the diagonal."""
     value = 2.0 * value if twice else value
-    for place in {(i, j), (j, i)}:
-        entries[place] = entries[place] + value if place in entries else value
+    add_entry(entries, i, j, value)
+    if i != j:
+        add_entry(entries, j, i, value)
 
 
-def filled(entries: dict[tuple[int, int], Any], shape: tuple[int, ...]) -> Any:
+def fill_matrix(entries: Entries, shape: tuple[int, ...]) -> Matrix:
     """Return the matrix (..., rows, columns) of some entries; the others are zero.
 
     In a recording it is put together of its entries: numbers written into an array of zeros would
@@ -106,3 +124,72 @@ def filled(entries: dict[tuple[int, int], Any], shape: tuple[int, ...]) -> Any:
     if batch:
         each = [[np.broadcast_to(x, batch) for x in row] for row in each]
     return np.stack([np.stack(row, axis=-1) for row in each], axis=-2)
+
+
+# ---- joints that move nothing with inertia -----------------------------------------------------
+
+#: What is left of an inertia after the elimination and is only rounding.
+ROUNDING = 1e-14
+
+
+def check_inertia_of_joints(model: Model) -> None:
+    """Raise where a joint moves nothing with inertia, of a model whose numbers are known.
+
+    >>> from archimedes import multibody as mb
+    >>> b = mb.Builder()
+    >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
+    >>> b.attach("bob", joint="hinge")
+    >>> check_inertia_of_joints(b.build())
+    """
+    check_model(model)
+    numbers = (model.rotations, model.positions, model.masses, model.centers, model.inertias,
+               model.armature)  # fmt: skip
+    if any(concrete(array) is None for array in numbers) or np.ndim(model.masses) != 1:
+        return
+    if complaint := find_complaint(SameModel(model)):
+        raise ValueError(complaint)
+
+
+@lru_cache(maxsize=64)
+def find_complaint(same: SameModel) -> str | None:
+    """Return what is wrong with a model, None where nothing is; those looked at last are kept."""
+    model = same.model
+    solid = solid_links(model)
+    if all(whole or has_armature(model, k) for k, whole in zip(model.links, solid, strict=True)):
+        return None
+    directions = np.cos(1.0 + 1.7 * np.arange(model.nv))  # no two alike, none special
+    M = np.array(crba(model, integrate(model, neutral(model), directions)))
+    full = M.diagonal().copy()
+    for k in reversed(range(model.nv)):
+        if not abs(M[k, k]) > ROUNDING * abs(full[k]):
+            return describe_complaint(model, k, nothing=not full[k])
+        M[:k, :k] -= np.outer(M[k, :k], M[k, :k]) / M[k, k]
+    return None
+
+
+def solid_links(model: Model) -> np.ndarray:
+    """Return which links have a mass and three positive moments of their own."""
+    moments = np.linalg.eigvalsh(model.inertias)
+    return (model.masses > 0.0) & (moments[:, 0] > 1e-12 * moments[:, 2])
+
+
+def has_armature(model: Model, link: Link) -> bool:
+    """Return whether all velocities of a joint have armature."""
+    own = model.armature[link.v_slice]
+    return not link.mimic and bool(np.all(own > 0.0))
+
+
+def describe_complaint(model: Model, k: int, nothing: bool) -> str:
+    """Return the message about the k-th velocity."""
+    link = next(x for x in model.links if not x.mimic and x.v <= k < x.v + x.kind.nv)
+    body = f"body {link.body!r}" if link.body else "the massless link behind it"
+    why = (
+        f"{body} and all that it carries have no inertia along it"
+        if nothing
+        else f"{body} has no inertia along it but what joints below can move by themselves"
+    )
+    return (
+        f"{model.name!r}: no acceleration follows from a torque of joint {link.joint!r}: {why}, "
+        f"and the joint has no armature. Give {body} a mass and an inertia (load(..., density=...) "
+        "takes those of its shapes), or the joint an armature, or weld or lock the joint"
+    )

@@ -7,18 +7,18 @@ velocity that leads from rest to q, so that springs of turning joints have no se
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from archimedes.function.reproducible import matmul
 from archimedes.multibody.algorithms.configurations import difference
 from archimedes.multibody.algorithms.links import check_coordinates
-from archimedes.multibody.models.model import Model
-from archimedes.multibody.models.ranges import known_zero
-from archimedes.spatial.attitudes.rotvec import so3_right_jacobian
-from archimedes.spatial.se3 import se3_right_jacobian
+from archimedes.multibody.parts.ranges import known_zero
+
+if TYPE_CHECKING:
+    from archimedes.multibody.models.model import Model
+    from archimedes.typing import ArrayLike, Matrix, Vector
 
 __all__ = ["FRICTION_SPEED", "passive_derivatives", "passive_torque"]
 
@@ -26,7 +26,7 @@ __all__ = ["FRICTION_SPEED", "passive_derivatives", "passive_torque"]
 FRICTION_SPEED = 1e-3
 
 
-def passive_torque(model: Model, q: Any, v: Any) -> Any:
+def passive_torque(model: Model, q: ArrayLike, v: ArrayLike) -> Vector:
     """Return the torques of damping, friction and springs.
 
     Parameters
@@ -59,20 +59,20 @@ def passive_torque(model: Model, q: Any, v: Any) -> Any:
     if not known_zero(model.stiffness):
         total = total - model.stiffness * difference(model, model.rest, q)
     if model.tendons is not None:
-        at_q, at_v = tendon_places(model)
+        at_q, at_v = tendon_offsets(model)
         q = check_coordinates(model, q, "q")
         own = model.tendons.torques(q[..., at_q], v[..., at_v])
         total = total + matmul(own, np.eye(model.nv)[at_v])
     return total
 
 
-def tendon_places(model: Model) -> tuple[list[int], list[int]]:
+def tendon_offsets(model: Model) -> tuple[list[int], list[int]]:
     """Return where the coordinates and the velocities of the joints under tendons are."""
     names = model.tendons.joints
     return [model.q_slice(n).start for n in names], [model.v_slice(n).start for n in names]
 
 
-def passive_derivatives(model: Model, q: Any, v: Any) -> tuple[Any, Any]:
+def passive_derivatives(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Matrix, Matrix]:
     """Return the derivatives (nv, nv) of `passive_torque` in the tangent space of q, and in v."""
     v = check_coordinates(model, v, "v")
     slope = -model.damping + 0.0 * v
@@ -84,41 +84,19 @@ def passive_derivatives(model: Model, q: Any, v: Any) -> tuple[Any, Any]:
         apart = difference(model, model.rest, q)
         by_q = -model.stiffness[:, None] * difference_slope(model, apart)
     if model.tendons is not None:
-        at_q, at_v = tendon_places(model)
+        at_q, at_v = tendon_offsets(model)
         arms = matmul(model.tendons.arms, np.eye(model.nv)[at_v])
-        stiff = model.tendons.stiff(check_coordinates(model, q, "q")[..., at_q])
+        stiff = model.tendons.slack_stiffness(check_coordinates(model, q, "q")[..., at_q])
         by_q = by_q - matmul(arms.T * stiff[..., None, :], arms)
         by_v = by_v - matmul(arms.T * model.tendons.damping, arms)
     return by_q, by_v
 
 
-def difference_slope(model: Model, apart: Any) -> Any:
+def difference_slope(model: Model, apart: Vector) -> Matrix:
     """Return the derivative (nv, nv) of the way from rest to q along the tangent space at q."""
     slope = np.zeros((*np.shape(apart), model.nv))
     for link in model.links:
-        places = slice(link.v, link.v + link.kind.nv)
-        if link.mimic:
-            continue
-        own = apart[..., places]
-        slope[..., places, places] = SLOPES.get(link.kind.name, identity_slope)(own)
+        if not link.mimic:
+            own = link.v_slice
+            slope[..., own, own] = link.kind.difference_slope(apart[..., own])
     return slope
-
-
-def identity_slope(own: Any) -> Any:
-    """Return that of coordinates that are plain numbers."""
-    return np.broadcast_to(np.eye(own.shape[-1]), (*np.shape(own), own.shape[-1]))
-
-
-def planar_slope(own: Any) -> Any:
-    """Return that of a plane: of a motion in space that stays in it."""
-    zero = 0.0 * own[..., :1]
-    twist = np.concatenate([own[..., :2], zero, zero, zero, own[..., 2:]], axis=-1)
-    J = se3_right_jacobian(twist, inverse=True)
-    return J[..., [0, 1, 5], :][..., :, [0, 1, 5]]
-
-
-SLOPES: dict[str, Callable[[Any], Any]] = {
-    "planar": planar_slope,
-    "spherical": lambda own: so3_right_jacobian(own, inverse=True),
-    "free": lambda own: se3_right_jacobian(own, inverse=True),
-}

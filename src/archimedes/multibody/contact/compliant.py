@@ -9,30 +9,33 @@ Source: Hunt and Crossley, J. Applied Mechanics 42, 1975.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.checks import as_array, concrete
 from archimedes.multibody.algorithms.kinematics import frame_twist, world_pose
-from archimedes.multibody.contact.shapes import Contacts, Ground, Pair
-from archimedes.multibody.contact.touching import is_fixed, touches
-from archimedes.multibody.models.model import Model
-from archimedes.multibody.systems.constraints import single
+from archimedes.multibody.contact.collision import is_fixed, touches
+from archimedes.multibody.contact.contact_shapes import Contacts, Ground, Pair
+from archimedes.multibody.systems.constraints import check_single
 from archimedes.spatial.components import cross
+
+if TYPE_CHECKING:
+    from archimedes.multibody.models.model import Model
+    from archimedes.typing import ArrayLike, Scalar, Vec3, Vector
 
 __all__ = ["contact_forces"]
 
 
 def contact_forces(
     model: Model,
-    q: Any,
-    v: Any,
+    q: ArrayLike,
+    v: ArrayLike,
     contacts: Sequence[Contacts] = (),
     ground: Ground | None = None,
     *,
     pairs: Sequence[Pair] = (),
-) -> dict[str, Any]:
+) -> dict[str, Vector]:
     """Return the compliant contact forces on bodies, for `forces` of `rnea`, `aba`, `dynamics`.
 
     Each contact point is a spring of its own: a box on a face has four, a capsule along a box
@@ -71,10 +74,10 @@ def contact_forces(
     >>> contact_forces(ball, q, np.zeros(6), [sphere("ball", 0.1)], Ground())["ball"].round(6)
     array([0., 0., 1., 0., 0., 0.])
     """
-    q, v = single(model, q, "q"), single(model, v, "v")
+    q, v = check_single(model, q, "q"), check_single(model, v, "v")
     for material in (*pairs, *(() if ground is None else (ground,))):
         check_finite_material(material)
-    found: dict[str, Any] = {}
+    total: dict[str, Any] = {}
     twists: dict[str, Any] = {}
     for touch in touches(model, q, contacts, ground, pairs):
         sides = [(touch.first, 1.0), (touch.second, -1.0)]
@@ -84,7 +87,7 @@ def contact_forces(
             assert frame is not None
             if frame not in twists:
                 twists[frame] = frame_twist(model, q, v, frame, "aligned")
-            arm = touch.place - world_pose(model, q, frame).p
+            arm = touch.point - world_pose(model, q, frame).p
             speed = speed + sign * (twists[frame][:3] + cross(twists[frame][3:], arm))
         push = touch.share * compliant(touch.gap, touch.normal, speed, touch.material)
         for frame, sign in moving:
@@ -92,12 +95,12 @@ def contact_forces(
             name = body_of(model, frame)
             body = world_pose(model, q, name)
             f = sign * push
-            force = np.concatenate([body.R.T @ f, body.R.T @ cross(touch.place - body.p, f)])
-            found[name] = found[name] + force if name in found else force
-    return found
+            force = np.concatenate([body.R.T @ f, body.R.T @ cross(touch.point - body.p, f)])
+            total[name] = total[name] + force if name in total else force
+    return total
 
 
-def check_finite_material(material: Any) -> None:
+def check_finite_material(material: Ground | Pair) -> None:
     """Raise where a number is infinite, which a force cannot be."""
     for key in ("friction", "stiffness", "dissipation"):
         known = concrete(as_array(getattr(material, key, 0.0)))
@@ -108,7 +111,7 @@ def check_finite_material(material: Any) -> None:
             )
 
 
-def compliant(d: Any, n: Any, speed: Any, material: Any) -> Any:
+def compliant(d: Scalar, n: Vec3, speed: Vec3, material: Ground | Pair) -> Vec3:
     """Return the force (3,) on the first shape."""
     inside = np.maximum(-d, 0.0)
     along = np.sum(speed * n)

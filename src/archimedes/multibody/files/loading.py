@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from archimedes.multibody.files.mjcf import read_mjcf
+from archimedes.multibody.files.robot_elements import Packages
 from archimedes.multibody.files.sdf import read_sdf
 from archimedes.multibody.files.urdf import read_urdf
 from archimedes.multibody.models.builder import Builder
 from archimedes.multibody.models.model import Model
+
+if TYPE_CHECKING:
+    from archimedes.typing import ArrayLike
 
 __all__ = ["load", "read"]
 
@@ -23,7 +27,7 @@ READERS: dict[str, Callable[..., Builder]] = {
 }
 
 
-def read(path: str | os.PathLike[str], packages: Any = None) -> Builder:
+def read(path: str | os.PathLike[str], packages: Packages = None) -> Builder:
     """Return a `Builder` of a robot file (URDF, SDF, MJCF), to change it or read its `report`.
 
     Parameters
@@ -64,9 +68,9 @@ def load(
     path: str | os.PathLike[str],
     base: str | None = None,
     *,
-    gravity: Any = None,
+    gravity: ArrayLike | None = None,
     strict: bool = False,
-    packages: Any = None,
+    packages: Packages = None,
     physical: bool = True,
     density: float | None = None,
 ) -> Model:

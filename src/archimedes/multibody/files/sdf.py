@@ -3,6 +3,11 @@
 Axes are in the joint's frame unless ``expressed_in`` names another; in files older than 1.5, and
 where ``use_parent_model_frame`` says so, they are in the model's.
 Source: http://sdformat.org/spec, version 1.7 and later.
+
+Poses are "x y z roll pitch yaw" in m and rad, R = Rz(yaw) Ry(pitch) Rx(roll), or
+"x y z qx qy qz qw"; a link's is in the model, a joint's in its child, unless ``relative_to`` names
+another link, joint or frame, through chains of these. Names of joints may be those of links in old
+files, and mean these.
 """
 
 from __future__ import annotations
@@ -10,43 +15,41 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.function.reproducible import matmul
-from archimedes.multibody.files.geometry import GEOMETRY, mesh_path
-from archimedes.multibody.files.placements import guarded, inertia_in_body
-from archimedes.multibody.files.sdf_places import MODEL, Places, is_identity
-from archimedes.multibody.files.unit_slips import report_unit_slips
-from archimedes.multibody.files.unread import Known, report_unread
-from archimedes.multibody.files.urdf import check_one_root, follower_limits
+from archimedes.multibody.files.robot_elements import (
+    GEOMETRY,
+    SIZES,
+    Known,
+    Packages,
+    by_angles,
+    by_quaternion,
+    call_at,
+    check_one_root,
+    follower_limits,
+    inertia_in_body,
+    mesh_path,
+    read_inertia,
+    read_shape,
+    report_unit_slips,
+    report_unread,
+)
 from archimedes.multibody.models.builder import Builder
-from archimedes.multibody.models.parts import Mimic
-from archimedes.multibody.models.shapes import shape_at
-from archimedes.multibody.models.spatial_algebra import Pose, compose, inverse
+from archimedes.multibody.models.builder_parts import Mimic
+from archimedes.multibody.parts.joints import KINDS, JointKind
 from archimedes.numbers_in_text import number
+from archimedes.spatial.spatial_algebra import IDENTITY, Pose
 from archimedes.xml_elements import Element, read_elements
+
+if TYPE_CHECKING:
+    from archimedes.typing import Vec3
 
 __all__ = ["read_sdf"]
 
-KINDS = {
-    "revolute": "revolute",
-    "continuous": "continuous",
-    "prismatic": "prismatic",
-    "ball": "spherical",
-    "universal": "universal",
-    "screw": "helical",
-    "fixed": "fixed",
-}
-#: Kinds that turn about a point of the child, which need not be its origin.
-ANCHORED = ("revolute", "continuous", "spherical")
-SIZES = {
-    "box": ("size",),
-    "sphere": ("radius",),
-    "cylinder": ("radius", "length"),
-    "capsule": ("radius", "length"),
-}
+JOINTS = {kind.sdf: kind for kind in KINDS.values() if kind.sdf is not None}
 #: Where a number of a joint's axis is in the file, and what it is called here.
 NUMBERS = {
     "limit/lower": "lower",
@@ -90,7 +93,7 @@ KNOWN = {
 }
 
 
-def read_sdf(path: str | os.PathLike[str], packages: Any = None) -> Builder:
+def read_sdf(path: str | os.PathLike[str], packages: Packages = None) -> Builder:
     """Return a builder of an SDF file with one model; ``builder.report`` says what is not in it."""
     root = read_elements(path, None)
     if root.tag != "sdf":
@@ -102,24 +105,24 @@ def read_sdf(path: str | os.PathLike[str], packages: Any = None) -> Builder:
     model = models[0]
     builder = Builder(model.attributes.get("name", Path(path).stem))
     read_around(builder, root, holder, model)
-    places = Places(model)
+    poses = Poses(model)
     for element in model:
         if element.tag == "link":
-            read_link(builder, element, places, Path(path), packages)
+            read_link(builder, element, poses, Path(path), packages)
     version = [int(word) for word in VERSION.findall(root.attributes.get("version", ""))]
     old = bool(version) and version < AXES_OF_JOINTS
     for element in model:
         if element.tag == "joint":
-            read_joint(builder, element, places, old)
+            read_joint(builder, element, poses, old)
     check_one_root(builder, model)
     for element in model:
         if element.tag == "frame":
-            read_frame(builder, element, places)
+            read_frame(builder, element, poses)
     report_unit_slips(builder, model.place)
     if (loose := builder.unattached()) and not is_static(model):
         builder.base = "floating"
         builder.report.use("floating base")
-    if loose and not is_identity(places.of(loose[0], model)):
+    if loose and not is_identity(poses.of(loose[0], model)):
         builder.report.approximated.append(
             f"{model.place}: the pose of {loose[0]!r} in the model: the base is where q or the "
             "world's origin puts it"
@@ -153,7 +156,7 @@ def read_around(builder: Builder, root: Element, holder: Element, model: Element
 
 
 def read_link(
-    builder: Builder, element: Element, places: Places, path: Path, packages: Any
+    builder: Builder, element: Element, poses: Poses, path: Path, packages: Packages
 ) -> None:
     """Add the body of a <link>, and its shapes."""
     name, inertial = element.get("name"), element.find("inertial")
@@ -161,128 +164,125 @@ def read_link(
     builder.report.use("link")
     if inertial is None:
         # What the format says of a link without numbers.
-        guarded(element, builder.add_body, name, 1.0, None, np.eye(3))
+        call_at(element, builder.add_body, name, 1.0, None, np.eye(3))
     else:
-        at, entries = places.inside(inertial, name), inertial.find("inertia")
+        at, entries = poses.inside(inertial, name), inertial.find("inertia")
         mass = value_of(inertial, "mass", 1.0)
-        keys = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-        usual = dict.fromkeys(keys, 0.0) | {"ixx": 1.0, "iyy": 1.0, "izz": 1.0}
-        xx, xy, xz, yy, yz, zz = (
-            usual[k] if entries is None else value_of(entries, k, usual[k]) for k in keys
+        usual = {"ixx": 1.0, "iyy": 1.0, "izz": 1.0}
+        J = read_inertia(
+            lambda key: (
+                value_of(entries, key, usual.get(key, 0.0))
+                if entries is not None
+                else usual.get(key, 0.0)
+            )
         )
-        J = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        guarded(inertial, builder.add_body, name, mass, at.p, inertia_in_body(at.R, J))
+        call_at(inertial, builder.add_body, name, mass, at.p, inertia_in_body(at.R, J))
         builder.report.use("inertial")
     for part in element:
         if part.tag in GEOMETRY:
-            read_shape(builder, part, name, places.inside(part, name), path, packages)
+            mesh = part.need("geometry").find("mesh")
+            uri = "" if mesh is None else mesh.need("uri").text
+            file = mesh_path(uri.replace("model://", "package://", 1), path, packages)
+            if mesh is not None and file is None:
+                builder.report.ignored.append(
+                    f"{part.place}: mesh {uri!r} of {name!r} was not found; packages= says where "
+                    "model:// is"
+                )
+                continue
+            read_shape(builder, part, name, poses.inside(part, name), file, shape_numbers)
 
 
-def read_shape(
-    builder: Builder, part: Element, body: str, at: Pose, path: Path, packages: Any
-) -> None:
-    """Add a <visual> or <collision>."""
-    shapes = list(part.need("geometry"))
-    kind = shapes[0].tag if len(shapes) == 1 else ""
-    file = None
-    if kind == "mesh":
-        uri = shapes[0].need("uri").text
-        file = mesh_path(uri.replace("model://", "package://", 1), path, packages)
-        scale = shapes[0].find("scale")
-        words = ["1"] * 3 if scale is None else scale.text.split()
-    elif kind in SIZES:
-        words = [w for key in SIZES[kind] for w in shapes[0].need(key).text.split()]
-    if kind == "mesh" and file is None:
-        builder.report.ignored.append(
-            f"{part.place}: mesh {uri!r} of {body!r} was not found; packages= says where "
-            "model:// is"
-        )
-        return
-    if kind not in (*SIZES, "mesh"):
-        builder.report.ignored.append(f"{part.place}: the shape of a <{part.tag}> of {body!r}")
-        return
-    size = [number(word, part, kind) for word in words]
-    builder.geometry = (
-        *builder.geometry,
-        guarded(part, shape_at, body, part.tag, kind, size, at.R, at.p, file),
-    )
-    builder.report.use(part.tag)
+def shape_numbers(shape: Element, key: str) -> str:
+    """Return the text of a number of a shape."""
+    if key == "scale":
+        scale = shape.find("scale")
+        return "1 1 1" if scale is None else scale.text
+    return shape.need(key).text
 
 
-def read_joint(builder: Builder, element: Element, places: Places, old: bool) -> None:
+def read_joint(builder: Builder, element: Element, poses: Poses, old: bool) -> None:
     """Add a <joint>."""
-    name, kind = element.get("name"), element.get("type")
-    if kind not in KINDS:
-        raise element.error(f"joint {name!r}: type {kind!r} is none of {', '.join(KINDS)}")
+    name, word = element.get("name"), element.get("type")
+    if word not in JOINTS:
+        raise element.error(f"joint {name!r}: type {word!r} is none of {', '.join(JOINTS)}")
+    kind = JOINTS[word]
     report_unread(element, KNOWN, builder.report, f"joint {name!r}", texts=True)
-    parent, child = (places.link_of(element.need(tag).text, element) for tag in ("parent", "child"))
+    parent, child = (poses.link_of(element.need(tag).text, element) for tag in ("parent", "child"))
     if child == "world":
         raise element.error(f"joint {name!r}: the world cannot be the child")
-    above, below = places.of(parent, element), places.of(child, element)
-    own = compose(inverse(below), places.at(element, element))
-    at = compose(inverse(above), below)
+    above, below = poses.of(parent, element), poses.of(child, element)
+    own = below.inv() @ poses.at(element, element)
+    at = above.inv() @ below
     values: dict[str, Any] = {}
-    if KINDS[kind] in ANCHORED:
+    if kind.anchored:
         values["anchor"] = own.p
-    elif kind in ("universal", "screw") and np.any(np.abs(own.p) > 1e-12):
+    elif kind.rotates and np.any(np.abs(own.p) > 1e-12):
         raise element.error(
-            f"joint {name!r}: the origin of the child must be at a {kind} joint; move the link"
+            f"joint {name!r}: the origin of the child must be at a {word} joint; move the link"
         )
-    axes = {key: element.find(tag) for key, tag in AXES.items()}
-    found = {key: axis for key, axis in axes.items() if axis is not None}
-    if kind == "universal" and len(found) < len(AXES):
-        raise element.error(f"joint {name!r}: a universal joint has an <axis> and an <axis2>")
-    for key, axis in found.items():
-        values[key] = direction(axis, own, below, places, old)
-    if kind not in ("fixed", "ball") and "axis" not in values:
+    elements = {key: element.find(tag) for key, tag in AXES.items()}
+    axes = {key: axis for key, axis in elements.items() if axis is not None}
+    if kind.has_second_axis and len(axes) < len(AXES):
+        raise element.error(f"joint {name!r}: a {word} joint has an <axis> and an <axis2>")
+    for key, axis in axes.items():
+        values[key] = direction(axis, own, below, poses, old)
+    if has_numbers(kind) and "axis" not in values:
         values["axis"] = matmul(own.R, np.array([0.0, 0.0, 1.0]))
-    if kind == "screw":
+    if kind.has_pitch:
         values["pitch"] = value_of(element, "screw_thread_pitch", None) / (2.0 * np.pi)
-    values |= numbers(found, builder, name, kind)
-    if kind not in ("fixed", "ball", "universal") and "axis" in found:
-        values |= mimicked(found["axis"], builder, places)
-        limit = found["axis"].find("limit")
+    values |= numbers(axes, builder, name, kind)
+    if kind.nq == 1 and "axis" in axes:
+        values |= read_mimic(axes["axis"], builder, poses)
+        limit = axes["axis"].find("limit")
         if "mimic" in values and limit is not None:
             builder.report.ignored.append(follower_limits(limit, name, values["mimic"].joint))
     holder = None if parent == "world" else parent
-    guarded(
-        element, builder.attach, child, holder, joint=name, kind=KINDS[kind], rotation=at.R,
+    call_at(
+        element, builder.attach, child, holder, joint=name, kind=kind, rotation=at.R,
         position=at.p, **values,
     )  # fmt: skip
     builder.report.use("joint")
 
 
-def direction(axis: Element, own: Pose, below: Pose, places: Places, old: bool) -> Any:
+def direction(axis: Element, own: Pose, below: Pose, poses: Poses, old: bool) -> Vec3:
     """Return an axis in axes of the child."""
-    found, flag = axis.find("xyz"), axis.find("use_parent_model_frame")
-    xyz = np.array([0.0, 0.0, 1.0] if found is None else three(found))
-    named = "" if found is None else found.attributes.get("expressed_in", "").strip()
+    vector, flag = axis.find("xyz"), axis.find("use_parent_model_frame")
+    xyz = np.array([0.0, 0.0, 1.0] if vector is None else three(vector))
+    frame = "" if vector is None else vector.attributes.get("expressed_in", "").strip()
     in_model = old if flag is None else flag.text in ("true", "1")
-    if not named and in_model:
-        named = MODEL
-    R = own.R if not named else matmul(below.R.T, places.of(named, axis).R)
+    if not frame and in_model:
+        frame = MODEL
+    R = own.R if not frame else matmul(below.R.T, poses.of(frame, axis).R)
     return matmul(R, xyz)
 
 
-def numbers(axes: dict[str, Element], builder: Builder, name: str, kind: str) -> dict[str, Any]:
+def has_numbers(kind: JointKind) -> bool:
+    """Return whether a joint has limits, damping and springs in these files."""
+    return kind.straight and kind.nv > 0
+
+
+def numbers(
+    axes: dict[str, Element], builder: Builder, name: str, kind: JointKind
+) -> dict[str, Any]:
     """Return limits, damping, friction and springs of the axes of a joint: two of a universal."""
     each = [numbers_of(axis, name) for axis in axes.values()]
-    if kind in ("fixed", "ball") or not each:
-        lost = [axis for axis, found in zip(axes.values(), each, strict=True) if found]
+    if not has_numbers(kind) or not each:
+        lost = [axis for axis, values in zip(axes.values(), each, strict=True) if values]
         builder.report.ignored += [
-            f"{axis.place}: limits and dynamics in <{axis.tag}> of joint {name!r}, which is {kind}"
+            f"{axis.place}: limits and dynamics in <{axis.tag}> of joint {name!r}, which is "
+            f"{kind.sdf}"
             for axis in lost
         ]
         return {}
-    if kind == "continuous" and each[0].keys() & {"lower", "upper"}:
+    if kind.name == "continuous" and each[0].keys() & {"lower", "upper"}:
         builder.report.ignored.append(
             f"{axes['axis'].place}: lower and upper of joint {name!r}, which is continuous"
         )
         each[0] = {k: v for k, v in each[0].items() if k not in ("lower", "upper")}
-    if kind != "universal":
+    if not kind.has_second_axis:
         return each[0]
-    both = {key for found in each for key in found}
-    return {key: [found.get(key, NONE.get(key, 0.0)) for found in each] for key in both}
+    both = {key for values in each for key in values}
+    return {key: [values.get(key, NONE.get(key, 0.0)) for values in each] for key in both}
 
 
 def numbers_of(axis: Element, name: str) -> dict[str, float]:
@@ -305,13 +305,13 @@ def numbers_of(axis: Element, name: str) -> dict[str, float]:
     return values
 
 
-def mimicked(axis: Element, builder: Builder, places: Places) -> dict[str, Any]:
+def read_mimic(axis: Element, builder: Builder, poses: Poses) -> dict[str, Any]:
     """Return what a joint follows: ``multiplier * (q_other - reference) + offset``."""
     follows = axis.find("mimic")
     if follows is None:
         return {}
     joint, which = follows.get("joint"), follows.attributes.get("axis", "axis")
-    if which != "axis" or joint not in places.elements:
+    if which != "axis" or joint not in poses.elements:
         builder.report.ignored.append(f"{follows.place}: <mimic> of {which} of joint {joint!r}")
         return {}
     multiplier, offset, reference = (
@@ -322,12 +322,12 @@ def mimicked(axis: Element, builder: Builder, places: Places) -> dict[str, Any]:
     return {"mimic": Mimic(joint, multiplier, offset - multiplier * reference)}
 
 
-def read_frame(builder: Builder, element: Element, places: Places) -> None:
+def read_frame(builder: Builder, element: Element, poses: Poses) -> None:
     """Add a <frame> on the link that carries it."""
     name = element.get("name")
-    on = places.link_of(name, element)
-    at = compose(inverse(places.of(on, element)), places.at(element, element))
-    guarded(element, builder.add_frame, name, on, at.R, at.p)
+    on = poses.link_of(name, element)
+    at = poses.of(on, element).inv() @ poses.at(element, element)
+    call_at(element, builder.add_frame, name, on, at.R, at.p)
     builder.report.use("frame")
 
 
@@ -339,7 +339,107 @@ def three(element: Element) -> list[float]:
     return [number(word, element, element.tag) for word in words]
 
 
-def value_of(element: Element, tag: str, default: Any) -> Any:
+def value_of(element: Element, tag: str, default: float | None) -> Any:
     """Return the number in an element."""
-    found = element.find(tag) if default is not None else element.need(tag)
-    return default if found is None else number(found.text, found, tag)
+    inner = element.find(tag) if default is not None else element.need(tag)
+    return default if inner is None else number(inner.text, inner, tag)
+
+
+MODEL, WORLD = "__model__", "world"
+
+
+class Poses:
+    """Poses of links, joints and frames in the world, and the links that carry them."""
+
+    def __init__(self, model: Element) -> None:
+        self.model, self.known, self.waiting = pose_in(model), dict[int, Pose](), list[str]()
+        self.elements: dict[str, Element] = {}
+        for tag in ("joint", "frame", "link"):
+            self.elements |= {e.get("name"): e for e in model if e.tag == tag}
+        links = [e.get("name") for e in model if e.tag == "link"]
+        self.canonical = model.attributes.get("canonical_link", "") or next(iter(links), "")
+
+    def of(self, name: str, asker: Element) -> Pose:
+        """Return the pose of what has this name; `asker` is who asks."""
+        if name == WORLD:
+            return IDENTITY
+        return self.model if name == MODEL else self.at(self.find(name, asker), asker)
+
+    def at(self, element: Element, asker: Element) -> Pose:
+        """Return the pose of a link, joint or frame."""
+        if id(element) not in self.known:
+            name = f"<{element.tag}> {element.get('name')!r}"
+            if name in self.waiting:
+                raise asker.error(f"the poses of {self.waiting} are relative to each other")
+            self.waiting.append(name)
+            base = self.of(pose_base(element.find("pose")) or usual_base(element), element)
+            self.waiting.remove(name)
+            self.known[id(element)] = base @ pose_in(element)
+        return self.known[id(element)]
+
+    def inside(self, part: Element, link: str) -> Pose:
+        """Return the pose in a link of a part of it, in which it is unless it says otherwise."""
+        base = pose_base(part.find("pose"))
+        if not base:
+            return pose_in(part)
+        return self.of(link, part).inv() @ (self.of(base, part) @ pose_in(part))
+
+    def link_of(self, name: str, asker: Element, steps: int = 100) -> str:
+        """Return the link that carries a link, frame or joint: the world, or one of the model."""
+        if name == WORLD or (name != MODEL and self.find(name, asker).tag == "link"):
+            return name
+        if not steps:
+            raise asker.error(f"{name!r} is attached to frames that are attached to each other")
+        if name == MODEL:
+            on = self.canonical
+        else:
+            element = self.find(name, asker)
+            on = usual_base(element) if element.tag == "joint" else attachment(element)
+        return self.link_of(on, asker, steps - 1)
+
+    def find(self, name: str, asker: Element) -> Element:
+        """Return the link, joint or frame of a name."""
+        if name not in self.elements:
+            raise asker.error(f"there is no link, joint or frame {name!r}")
+        return self.elements[name]
+
+
+def usual_base(element: Element) -> str:
+    """Return what a pose is in where the file does not say."""
+    return element.need("child").text if element.tag == "joint" else attachment(element)
+
+
+def attachment(element: Element) -> str:
+    """Return what a frame is attached to; a link is to its model."""
+    return element.attributes.get("attached_to", "").strip() or MODEL
+
+
+def pose_base(pose: Element | None) -> str:
+    """Return what a <pose> is said to be in, "" where that is left open."""
+    return "" if pose is None else pose.attributes.get("relative_to", "").strip()
+
+
+def pose_in(element: Element) -> Pose:
+    """Return the <pose> in an element."""
+    pose = element.find("pose")
+    if pose is None or not pose.text:
+        return IDENTITY
+    words = pose.text.split()
+    form = pose.attributes.get("rotation_format", "euler_rpy")
+    if (form, len(words)) not in (("euler_rpy", 6), ("quat_xyzw", 7)):
+        raise pose.error(
+            f"<pose> {pose.text!r} must be six numbers: x y z roll pitch yaw, or seven with "
+            'rotation_format="quat_xyzw"'
+        )
+    position = np.array([number(word, pose, "pose") for word in words[:3]])
+    if form == "quat_xyzw":
+        return Pose(by_quaternion(words[3:], pose, "the quaternion of <pose>"), position)
+    angles = [number(word, pose, "pose") for word in words[3:]]
+    if pose.attributes.get("degrees", "false") in ("true", "1"):
+        angles = np.deg2rad(angles).tolist()
+    return Pose(by_angles(angles), position)
+
+
+def is_identity(pose: Pose) -> bool:
+    """Return whether a pose leaves all where it is."""
+    return bool(np.all(np.eye(3) == pose.R) and not np.any(pose.p))

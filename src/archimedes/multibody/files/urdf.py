@@ -13,27 +13,31 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from archimedes.multibody.files.geometry import GEOMETRY, read_geometry
-from archimedes.multibody.files.placements import guarded, inertia_in_body, origin, triple
-from archimedes.multibody.files.unit_slips import report_unit_slips
-from archimedes.multibody.files.unread import Known, report_unread
+from archimedes.multibody.files.robot_elements import (
+    GEOMETRY,
+    Known,
+    Packages,
+    call_at,
+    check_one_root,
+    follower_limits,
+    inertia_in_body,
+    mesh_path,
+    read_inertia,
+    read_origin,
+    read_shape,
+    report_unit_slips,
+    report_unread,
+    triple,
+)
 from archimedes.multibody.models.builder import Builder
-from archimedes.multibody.models.parts import SLACK, Mimic, inertia_fault
+from archimedes.multibody.models.builder_parts import SLACK, Mimic, Report, inertia_fault
+from archimedes.multibody.parts.joints import KINDS
 from archimedes.numbers_in_text import number
 from archimedes.xml_elements import Element, read_elements
 
-__all__ = ["check_one_root", "follower_limits", "read_urdf"]
+__all__ = ["read_urdf"]
 
-KINDS = {
-    "revolute": "revolute",
-    "continuous": "continuous",
-    "prismatic": "prismatic",
-    "fixed": "fixed",
-    "planar": "planar",
-    "floating": "free",
-}
+JOINTS = {kind.urdf: kind for kind in KINDS.values() if kind.urdf is not None}
 
 #: What is read of links and joints.
 KNOWN = {
@@ -61,7 +65,7 @@ XACRO = "ros.org/wiki/xacro"
 SUSPICIOUS = 60.0
 
 
-def read_urdf(path: str | os.PathLike[str], packages: Any = None) -> Builder:
+def read_urdf(path: str | os.PathLike[str], packages: Packages = None) -> Builder:
     """Return a builder of a URDF file; ``builder.report`` says what became of each element.
 
     `packages` maps names in package:// to folders, or is a folder that holds them, or several; it
@@ -87,7 +91,12 @@ def read_urdf(path: str | os.PathLike[str], packages: Any = None) -> Builder:
     for element in sorted(joints, key=lambda e: e.get("name")):
         read_joint(builder, element, known)
     check_one_root(builder, root)
-    builder.geometry = read_geometry(links, Path(path), packages, builder.report)
+    for element in links:
+        for part in element:
+            if part.tag in GEOMETRY:
+                file = mesh_file(part, Path(path), packages, builder.report)
+                at = read_origin(part)
+                read_shape(builder, part, element.get("name"), at, file, shape_numbers)
     report_unit_slips(builder, root.place)
     return builder
 
@@ -99,29 +108,25 @@ def read_link(builder: Builder, element: Element) -> None:
     report_unread(element, KNOWN, builder.report, f"link {name!r}")
     builder.report.use("link")
     if inertial is None:
-        guarded(element, builder.add_body, name)
+        call_at(element, builder.add_body, name)
         return
     builder.report.use("inertial")
     mass = number(inertial.need("mass").get("value"), inertial, "mass")
-    R, center = origin(inertial)
-    entries = inertial.need("inertia")
-    xx, xy, xz, yy, yz, zz = (
-        number(entries.get(key), entries, key) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-    )
-    J = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    at, entries = read_origin(inertial), inertial.need("inertia")
+    J = read_inertia(lambda key: number(entries.get(key), entries, key))
     if fault := inertia_fault(J, SLACK):
         builder.report.approximated.append(
             f"{entries.place}: link {name!r}: no body has this inertia: {fault}; taken as it is"
         )
-    guarded(inertial, builder.add_body, name, mass, center, inertia_in_body(R, J))
+    call_at(inertial, builder.add_body, name, mass, at.p, inertia_in_body(at.R, J))
 
 
 def read_joint(builder: Builder, element: Element, known: set[str]) -> None:
     """Add a <joint>."""
     name, kind = element.get("name"), element.get("type")
-    if kind not in KINDS:
-        raise element.error(f"joint {name!r}: type {kind!r} is none of {', '.join(KINDS)}")
-    R, p = origin(element)
+    if kind not in JOINTS:
+        raise element.error(f"joint {name!r}: type {kind!r} is none of {', '.join(JOINTS)}")
+    at = read_origin(element)
     values: dict[str, Any] = {}
     report_unread(element, KNOWN, builder.report, f"joint {name!r}")
     read = [part for part in element if part.tag in READ]
@@ -150,15 +155,10 @@ def read_joint(builder: Builder, element: Element, known: set[str]) -> None:
         values = {}
         lost = [*read, *([] if follows is None else [follows])]
         builder.report.ignored += [f"{x.place}: <{x.tag}> of joint {name!r}, fixed" for x in lost]
-    guarded(
-        element, builder.attach, child, parent, joint=name, kind=KINDS[kind], axis=axis,
-        rotation=R, position=p, mimic=mimic, **values,
+    call_at(
+        element, builder.attach, child, parent, joint=name, kind=JOINTS[kind], axis=axis,
+        rotation=at.R, position=at.p, mimic=mimic, **values,
     )  # fmt: skip
-
-
-def follower_limits(limit: Element, name: str, followed: str) -> str:
-    """Return what a report says of the limits of a joint that has no coordinate of its own."""
-    return f"{limit.place}: <{limit.tag}> of joint {name!r}: that of {followed!r}, which it follows"
 
 
 def read_mimic(builder: Builder, follows: Element, name: str, known: set[str]) -> Mimic | None:
@@ -170,17 +170,18 @@ def read_mimic(builder: Builder, follows: Element, name: str, known: set[str]) -
         )
         return None
     builder.report.use("mimic")
-    given = follows.attributes
-    multiplier = number(given.get("multiplier", "1"), follows, "multiplier")
-    return Mimic(
-        follows.get("joint"), multiplier, number(given.get("offset", "0"), follows, "offset")
+    multiplier, offset = (
+        number(follows.attributes.get(key, default), follows, key)
+        for key, default in (("multiplier", "1"), ("offset", "0"))
     )
+    return Mimic(follows.get("joint"), multiplier, offset)
 
 
 def read_limit(part: Element, kind: str, builder: Builder, name: str) -> dict[str, Any]:
     """Return the limits of a joint."""
-    given = {key: number(text, part, key) for key, text in part.attributes.items() if key in LIMIT}
-    values = {LIMIT[key]: value for key, value in given.items()}
+    values = {
+        LIMIT[key]: number(text, part, key) for key, text in part.attributes.items() if key in LIMIT
+    }
     if kind == "fixed":
         return {}
     if kind not in ("revolute", "prismatic"):
@@ -228,6 +229,26 @@ READ: dict[str, Callable[[Element, str, Builder, str], dict[str, Any]]] = {
 }
 
 
+def shape_numbers(shape: Element, key: str) -> str:
+    """Return the text of a number of a shape."""
+    return shape.attributes.get(key, "1 1 1") if key == "scale" else shape.get(key)
+
+
+def mesh_file(part: Element, path: Path, packages: Packages, report: Report) -> Path | None:
+    """Return the file of the mesh in a <visual> or <collision>, if it has one that is there."""
+    holder = part.find("geometry")
+    mesh = None if holder is None else holder.find("mesh")
+    if mesh is None:
+        return None
+    file = mesh_path(mesh.get("filename"), path, packages)
+    if file is None:
+        report.ignored.append(
+            f"{mesh.place}: mesh {mesh.get('filename')!r} was not found; packages= says where "
+            "package:// is"
+        )
+    return file
+
+
 def check_names(elements: list[Element], what: str, key: str) -> None:
     """Raise at the second element of a name."""
     seen = set()
@@ -235,12 +256,3 @@ def check_names(elements: list[Element], what: str, key: str) -> None:
         if element.get(key) in seen:
             raise element.error(f"a second {what} {element.get(key)!r}")
         seen.add(element.get(key))
-
-
-def check_one_root(builder: Builder, root: Element) -> None:
-    """Raise unless one link carries all others."""
-    loose = builder.unattached()
-    if not builder.bodies:
-        raise root.error("a robot without links")
-    if len(loose) > 1:
-        raise root.error(f"{len(loose)} links are the child of no joint: {loose}; one is the root")

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.checks import as_array, concrete
 from archimedes.function.reproducible import matmul
-from archimedes.multibody.models.joints import KINDS, JointKind, Screw
+from archimedes.multibody.models.builder_parts import Body, Joint, inertia_fault
 from archimedes.multibody.models.model import Frame, Link, Model
-from archimedes.multibody.models.parts import Body, Joint, inertia_fault
-from archimedes.multibody.models.spatial_algebra import Pose, compose
-from archimedes.multibody.models.tendons import Tendons
+from archimedes.multibody.parts.actuators import Tendons
+from archimedes.multibody.parts.joints import KINDS, JointKind, Screw
+from archimedes.spatial.axis_rotations import round_rotation
 from archimedes.spatial.components import matvec, skew
+from archimedes.spatial.spatial_algebra import IDENTITY, Pose
 
 if TYPE_CHECKING:
     from archimedes.multibody.models.builder import Builder
+    from archimedes.typing import Array, ArrayLike
 
 __all__ = ["assemble"]
 
@@ -36,7 +39,7 @@ MOST_EXCESS = 1e-3
 LIMITS = (("lower", "lower", -np.inf), ("upper", "upper", np.inf))
 
 
-def assemble(builder: Builder, base: str, gravity: Any, physical: bool) -> Model:
+def assemble(builder: Builder, base: str, gravity: ArrayLike, physical: bool) -> Model:
     """Return the model of all that was added."""
     model = _Assembly(builder).model(base, gravity)
     for link, J in zip(model.links, model.inertias, strict=True):
@@ -66,15 +69,14 @@ class _Assembly:
         for joint in builder.joints.values():
             self.children.setdefault(joint.parent, []).append(joint)
 
-    def model(self, base: str, gravity: Any) -> Model:
+    def model(self, base: str, gravity: ArrayLike) -> Model:
         start = [*self.base_joints(base), *self.children.get(None, [])]
         self.frames += [
             (Frame(name, -1), pose)
             for name, (body, pose) in self.builder.frames.items()
             if body is None
         ]
-        identity = Pose(np.eye(3), np.zeros(3))
-        waiting = [(joint, -1, identity) for joint in reversed(start)]
+        waiting = [(joint, -1, IDENTITY) for joint in reversed(start)]
         while waiting:
             joint, link, pose = waiting.pop()
             link, pose = self.carry(joint, link, pose)
@@ -85,7 +87,7 @@ class _Assembly:
                 self.frames.append((Frame(body, link), pose))
             for name, (owner, at) in self.builder.frames.items():
                 if owner == body:
-                    self.frames.append((Frame(name, link), compose(pose, at)))
+                    self.frames.append((Frame(name, link), pose @ at))
             children = self.children.get(body, [])
             waiting += [(child, link, pose) for child in reversed(children)]
         if not self.links:
@@ -94,7 +96,7 @@ class _Assembly:
                 'joint unlocked, or let its base float with base="floating"'
             )
         self.resolve_mimics()
-        return self.filled(gravity)
+        return self.fill(gravity)
 
     def base_joints(self, base: str) -> list[Joint]:
         """Return the joint of what is attached to nothing."""
@@ -117,25 +119,21 @@ class _Assembly:
                 f"{self.builder.name!r} has a joint {ROOT_JOINT!r}, which is the name of the joint "
                 "of a floating base; name it otherwise"
             )
-        kind: JointKind | str = KINDS["free"] if base == "floating" else "fixed"
-        at = (np.eye(3), np.zeros(3))
-        return [Joint(ROOT_JOINT, kind, None, name, *at, Screw()) for name in loose]
+        kind = KINDS["free" if base == "floating" else "fixed"]
+        return [Joint(ROOT_JOINT, kind, None, name, *IDENTITY[:2], Screw()) for name in loose]
 
     def carry(self, joint: Joint, link: int, pose: Pose) -> tuple[int, Pose]:
         """Add the links of a joint; return the link of its child and the child's pose in it."""
-        at = compose(pose, Pose(joint.rotation, joint.position))
-        if joint.kind == "fixed":
-            return link, at
-        identity = Pose(np.eye(3), np.zeros(3))
-        if joint.kind == "universal":
-            screws = [joint.screw, Screw(second_axis(joint))]
-            link = self.add(joint, KINDS["revolute"], screws[0], "", link, at, 0)
-            link = self.add(joint, KINDS["revolute"], screws[1], joint.child, link, identity, 1)
-        else:
-            assert isinstance(joint.kind, JointKind)
-            body = "" if self.builder.bodies[joint.child].link_only else joint.child
-            link = self.add(joint, joint.kind, joint.screw, body, link, at, None)
-        return link, identity
+        at = pose @ Pose(joint.rotation, joint.position)
+        try:
+            parts = joint.kind.parts(joint.screw)
+        except ValueError as error:
+            raise ValueError(f"joint {joint.name!r}: {error}") from None
+        for n, (kind, screw) in enumerate(parts):
+            last = n == len(parts) - 1 and not self.builder.bodies[joint.child].link_only
+            body, part = joint.child if last else "", n if len(parts) > 1 else None
+            link, at = self.add(joint, kind, screw, body, link, at, part), IDENTITY
+        return link, at
 
     def add(
         self, joint: Joint, kind: JointKind, screw: Screw, body: str, parent: int, at: Pose,
@@ -156,11 +154,7 @@ class _Assembly:
             return len(self.links) - 1
         for rows, count in ((PER_VELOCITY, kind.nv), (LIMITS, kind.nq)):
             for name, key, default in rows:
-                value = (
-                    joint.values.get(key, default)
-                    if kind.straight or rows is not LIMITS
-                    else default
-                )
+                value = joint.values.get(key, default)  # limits: of straight joints alone
                 self.columns[name] += spread(value, count, part, f"{where}: {key}")
         rest = joint.values.get("rest", kind.neutral if part is None else 0.0)
         self.rest += spread(rest, kind.nq, part, f"{where}: rest")
@@ -194,11 +188,9 @@ class _Assembly:
             if source.kind.nq != 1:
                 raise ValueError(f"{where}, which has {source.kind.nq} coordinates; one is needed")
             self.share(joint, source, scale, offset)
-            own = self.links[i]
-            self.links[i] = Link(
-                own.body, own.joint, own.kind, own.parent, source.q, source.v, own.screw,
-                scale, offset, True,
-            )  # fmt: skip
+            self.links[i] = replace(
+                self.links[i], q=source.q, v=source.v, scale=scale, offset=offset
+            )
 
     def share(self, joint: Joint, source: Link, scale: float, offset: float) -> None:
         """Give a joint what damping, friction, armature and spring of one that follows it do there.
@@ -222,30 +214,27 @@ class _Assembly:
             self.rest[source.q] = np.where(total == 0.0, rest, pulled)
             self.columns["stiffness"][v] = total
 
-    def filled(self, gravity: Any) -> Model:
+    def fill(self, gravity: ArrayLike) -> Model:
         """Return the model of the rows."""
-        bodies = [merged(parts) for parts in self.parts]
-        zeros = np.zeros((0, 3, 3)), np.zeros((0, 3))
+        bodies = [merge_bodies(parts) for parts in self.parts]
         return Model(
             name=self.builder.name,
             links=tuple(self.links),
             frames=tuple(frame for frame, _ in self.frames),
-            rotations=stacked([cleaned(at.R) for at in self.placements]),
-            positions=stacked([at.p for at in self.placements]),
-            masses=stacked([as_array(m, "mass") for m, _, _ in bodies]),
-            centers=stacked([c for _, c, _ in bodies]),
-            inertias=stacked([J for _, _, J in bodies]),
-            frame_rotations=stacked([cleaned(at.R) for _, at in self.frames])
-            if self.frames
-            else zeros[0],
-            frame_positions=stacked([at.p for _, at in self.frames]) if self.frames else zeros[1],
-            rest=stacked([as_array(x, "rest") for x in self.rest]),
+            rotations=stack_rows([round_rotation(at.R) for at in self.placements]),
+            positions=stack_rows([at.p for at in self.placements]),
+            masses=stack_rows([as_array(m, "mass") for m, _, _ in bodies]),
+            centers=stack_rows([c for _, c, _ in bodies]),
+            inertias=stack_rows([J for _, _, J in bodies]),
+            frame_rotations=stack_rows([round_rotation(at.R) for _, at in self.frames], (3, 3)),
+            frame_positions=stack_rows([at.p for _, at in self.frames], (3,)),
+            rest=stack_rows([as_array(x, "rest") for x in self.rest]),
             gravity=gravity,
             tendons=tendons_of(self.builder),
             actuators=tuple(self.builder.actuators),
             closures=tuple(self.builder.closures),
             geometry=self.builder.geometry,
-            **{k: stacked([as_array(x, k) for x in rows]) for k, rows in self.columns.items()},
+            **{k: stack_rows([as_array(x, k) for x in rows]) for k, rows in self.columns.items()},
         )
 
 
@@ -256,28 +245,20 @@ def tendons_of(builder: Builder) -> Tendons | None:
     each = builder.tendons.values()
     joints = tuple(dict.fromkeys(name for tendon in each for name in tendon.arms))
     for name in joints:
-        kind = builder.joints[name].kind
-        if isinstance(kind, str) or kind.nq != 1 or builder.joints[name].mimic is not None:
+        if builder.joints[name].kind.nq != 1 or builder.joints[name].mimic is not None:
             raise ValueError(f"a tendon runs along joint {name!r}: it must have one coordinate")
     arms = [[as_array(t.arms.get(name, 0.0), "arm") for name in joints] for t in each]
     return Tendons(
         tuple(builder.tendons),
         joints,
         np.stack([np.stack(row) for row in arms]),
-        stacked([as_array(t.stiffness, "stiffness") for t in each]),
-        stacked([as_array(t.damping, "damping") for t in each]),
-        stacked([as_array(t.rest, "rest") for t in each]),
+        stack_rows([as_array(t.stiffness, "stiffness") for t in each]),
+        stack_rows([as_array(t.damping, "damping") for t in each]),
+        stack_rows([as_array(t.rest, "rest") for t in each]),
     )
 
 
-def second_axis(joint: Joint) -> tuple[float, float, float]:
-    """Return what a universal joint turns about second."""
-    if joint.second_axis is None:
-        raise ValueError(f"joint {joint.name!r}: a universal joint needs a second_axis")
-    return joint.second_axis
-
-
-def spread(value: Any, count: int, part: int | None, name: str) -> list[Any]:
+def spread(value: ArrayLike, count: int, part: int | None, name: str) -> list[Any]:
     """Return one value per coordinate of a link: a number for all, or the given ones."""
     array = as_array(value, name)
     if array.ndim == 0:
@@ -290,53 +271,44 @@ def spread(value: Any, count: int, part: int | None, name: str) -> list[Any]:
     return rows
 
 
-def merged(parts: list[tuple[Body, Pose]]) -> tuple[Any, Any, Any]:
+def merge_bodies(parts: list[tuple[Body, Pose]]) -> tuple[Any, Any, Any]:
     """Return mass, centre and inertia about it of bodies that are welded together."""
-    solid = [(b, at) for b, at in parts if carries(b)]
+    solid = [(b, at) for b, at in parts if has_inertia(b)]
     if not solid:
         return 0.0, np.zeros(3), np.zeros((3, 3))
     if len(solid) == 1 and is_identity(solid[0][1]):
         body = solid[0][0]
         return body.mass, body.com, body.inertia
     mass = sum(body.mass for body, _ in solid)
-    places = [at.p + matvec(at.R, as_array(body.com)) for body, at in solid]
+    centers = [at.p + matvec(at.R, as_array(body.com)) for body, at in solid]
     known = concrete(as_array(mass))
-    moment = sum(body.mass * c for (body, _), c in zip(solid, places, strict=True))
+    moment = sum(body.mass * c for (body, _), c in zip(solid, centers, strict=True))
     center = np.zeros(3) if known is not None and known == 0.0 else moment / mass
     J: Any = np.zeros((3, 3))
-    for (body, at), c in zip(solid, places, strict=True):
+    for (body, at), c in zip(solid, centers, strict=True):
         shift = skew(c - center)
         J = J + matmul(at.R, as_array(body.inertia), at.R.T) - body.mass * matmul(shift, shift)
     return mass, center, J
 
 
-def carries(body: Body) -> bool:
-    """Whether a body has mass or inertia, as far as is known."""
+def has_inertia(body: Body) -> bool:
+    """Return whether a body has mass or inertia, as far as is known."""
     mass, J = concrete(as_array(body.mass)), concrete(as_array(body.inertia))
     return mass is None or J is None or bool(mass != 0.0) or bool(J.any())
 
 
 def is_identity(pose: Pose) -> bool:
-    """Whether a pose is known to leave coordinates as they are."""
+    """Return whether a pose is known to leave coordinates as they are."""
     R, p = concrete(pose.R), concrete(pose.p)
     return R is not None and p is not None and not p.any() and bool(np.all(np.eye(3) == R))
 
 
-def cleaned(R: Any) -> Any:
-    """Return a rotation without what rounding has left of zeros, such as cos(pi / 2).
+def stack_rows(rows: list[Any], shape: tuple[int, ...] = ()) -> Array:
+    """Return rows as one array; known numbers are made read-only, so that calls need not look.
 
-    Exact zeros make shorter programs; what is taken off is below 1e-15.
+    Without any rows it has their `shape`.
     """
-    values = concrete(R)
-    if values is None:
-        return R
-    near = np.round(values)
-    return np.where(np.abs(values - near) < 1e-15, near + 0.0, values)
-
-
-def stacked(rows: list[Any]) -> Any:
-    """Return rows as one array; known numbers are made read-only, so that calls need not look."""
-    array = np.stack(rows)
+    array = np.stack(rows) if rows else np.zeros((0, *shape))
     if concrete(array) is not None:
         array = np.array(array, dtype=float)
         array.flags.writeable = False

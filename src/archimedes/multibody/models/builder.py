@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.checks import as_array, check_finite, check_not_negative, check_vector, concrete
 from archimedes.multibody.models.assembly import assemble
-from archimedes.multibody.models.changing import check_follows, lock, merge, remove
-from archimedes.multibody.models.closures import Closure, Coupling
-from archimedes.multibody.models.joints import JointKind, Screw
-from archimedes.multibody.models.model import GRAVITY, Model
-from archimedes.multibody.models.parts import (
+from archimedes.multibody.models.builder_edits import check_follows, lock, merge, remove
+from archimedes.multibody.models.builder_parts import (
     Body,
     Joint,
     Mimic,
+    Report,
     Tendon,
+    check_body,
+    check_placement,
     check_screw,
     check_values,
-    checked_axis,
-    checked_body,
-    kind_named,
-    placement,
 )
-from archimedes.multibody.models.ranges import check_numbers, kept, known_numbers, near
-from archimedes.multibody.models.reports import Report
-from archimedes.multibody.models.shape_inertias import inertia_of_shapes
-from archimedes.multibody.models.shapes import Shape, Surface, shape_at
-from archimedes.multibody.models.spatial_algebra import Pose, compose
+from archimedes.multibody.models.model import GRAVITY, Model
+from archimedes.multibody.parts.closures import Closure, Coupling
+from archimedes.multibody.parts.geometry import Shape, Surface, inertia_of_shapes, make_shape
+from archimedes.multibody.parts.joints import JointKind, Screw, find_kind, unit_axis
+from archimedes.multibody.parts.ranges import check_numbers, known_numbers, near, read_only
+from archimedes.spatial.spatial_algebra import Pose
+
+if TYPE_CHECKING:
+    from archimedes.typing import ArrayLike, Scalar
 
 __all__ = ["Builder"]
 
@@ -79,10 +80,9 @@ class Builder:
         self.closures: list[Closure | Coupling] = []
 
     def __copy__(self) -> Builder:
-        made = Builder(self.name)
-        for key, value in self.__dict__.items():
-            made.__dict__[key] = copy(value)
-        return made
+        other = Builder(self.name)
+        other.__dict__.update({key: copy(value) for key, value in self.__dict__.items()})
+        return other
 
     def __getattr__(self, name: str) -> Any:
         if hasattr(Model, name) or name in Model.__dataclass_fields__:
@@ -94,7 +94,13 @@ class Builder:
 
     # ---- adding --------------------------------------------------------------------------
 
-    def add_body(self, name: str, mass: Any = 0.0, com: Any = None, inertia: Any = None) -> None:
+    def add_body(
+        self,
+        name: str,
+        mass: Scalar = 0.0,
+        com: ArrayLike | None = None,
+        inertia: ArrayLike | None = None,
+    ) -> None:
         """Add a body.
 
         Parameters
@@ -110,7 +116,7 @@ class Builder:
         """
         self._check_new(name)
         J = np.zeros((3, 3)) if inertia is None else inertia
-        self.bodies[name] = checked_body(name, mass, com, J)
+        self.bodies[name] = check_body(name, mass, com, J)
 
     def add_massless(self, name: str) -> None:
         """Add what lies between two joints of one body: it is neither a body nor a frame.
@@ -123,7 +129,9 @@ class Builder:
         self._check_new(name)
         self.bodies[name] = Body(name, 0.0, np.zeros(3), np.zeros((3, 3)), link_only=True)
 
-    def add_frame(self, name: str, body: str, rotation: Any = None, position: Any = None) -> None:
+    def add_frame(
+        self, name: str, body: str, rotation: Any = None, position: ArrayLike | None = None
+    ) -> None:
         """Add a frame to a body.
 
         Parameters
@@ -138,21 +146,21 @@ class Builder:
             Position in m of the frame in the body. The origin by default.
         """
         self._check_new(name)
-        owner = self._known(body)
+        owner = self._body_or_world(body)
         if owner is not None:
             self._check_body(body, "body")
-        self.frames[name] = (owner, Pose(*placement(rotation, position, f"frame {name!r}")))
+        self.frames[name] = (owner, check_placement(rotation, position, f"frame {name!r}"))
 
     def add_shape(
         self,
         body: str,
         kind: str,
-        size: Any,
+        size: Sequence[float],
         role: str = "visual",
         *,
         rotation: Any = None,
-        position: Any = None,
-        file: Any = None,
+        position: ArrayLike | None = None,
+        file: str | os.PathLike[str] | None = None,
         surface: Surface | None = None,
     ) -> None:
         """Add a shape to look at or to collide with.
@@ -177,17 +185,18 @@ class Builder:
             Triangles of a mesh.
         """
         self._check_body(body, "body")
-        R, p = placement(rotation, position, f"shape of {body!r}")
-        self.geometry = (*self.geometry, shape_at(body, role, kind, size, R, p, file, surface))
+        at = check_placement(rotation, position, f"shape of {body!r}")
+        shape = make_shape(body, role, kind, size, at.R, at.p, file, surface)
+        self.geometry = (*self.geometry, shape)
 
     def add_tendon(
         self,
         name: str,
-        arms: Mapping[str, Any],
+        arms: Mapping[str, Scalar],
         *,
-        stiffness: Any = 0.0,
-        damping: Any = 0.0,
-        rest: Any = 0.0,
+        stiffness: Scalar = 0.0,
+        damping: Scalar = 0.0,
+        rest: ArrayLike = 0.0,
     ) -> None:
         """Add a tendon along joints of one coordinate: a spring and a damper.
 
@@ -213,9 +222,7 @@ class Builder:
             raise ValueError(f"tendon {name!r}: arms must name a joint or more")
         for joint, arm in arms.items():
             self._joint(joint)
-            check_finite(
-                as_array(arm, f"tendon {name!r}: arm"), f"tendon {name!r}: arm of {joint!r}"
-            )
+            check_finite(as_array(arm, "arm"), f"tendon {name!r}: arm of {joint!r}")
         ends = as_array(rest, f"tendon {name!r}: rest")
         if tuple(ends.shape) not in ((), (2,)):
             raise ValueError(
@@ -227,8 +234,8 @@ class Builder:
         known = concrete(ends)
         if known is not None and known.ndim and not known[0] <= known[-1]:
             raise ValueError(f"tendon {name!r}: rest must be from and to, got {known.tolist()}")
-        rest = kept(np.broadcast_to(ends, (2,)))
-        self.tendons[name] = Tendon(dict(arms), stiffness, damping, rest)
+        ends = read_only(np.broadcast_to(ends, (2,)))
+        self.tendons[name] = Tendon(dict(arms), stiffness, damping, ends)
 
     def attach(
         self,
@@ -237,13 +244,13 @@ class Builder:
         *,
         joint: str | None = None,
         kind: JointKind | str = "revolute",
-        axis: Any = (0.0, 0.0, 1.0),
-        second_axis: Any = None,
+        axis: ArrayLike = (0.0, 0.0, 1.0),
+        second_axis: ArrayLike | None = None,
         pitch: float = 0.0,
-        anchor: Any = (0.0, 0.0, 0.0),
-        zero_at: Any = 0.0,
+        anchor: ArrayLike = (0.0, 0.0, 0.0),
+        zero_at: Scalar = 0.0,
         rotation: Any = None,
-        position: Any = None,
+        position: ArrayLike | None = None,
         mimic: Mimic | None = None,
         **values: Any,
     ) -> None:
@@ -287,7 +294,7 @@ class Builder:
             raise ValueError(f"a joint needs a name, got {name!r}")
         if mimic is not None and not isinstance(mimic, Mimic):
             raise TypeError(f"{where}: mimic must be a Mimic({mimic!r}, multiplier, offset)")
-        parent = self._known(parent)
+        parent = self._body_or_world(parent)
         if name in self.joints:
             raise ValueError(f"{where} is there already; joints need names of their own")
         self._check_body(child, f"{where}: child")
@@ -299,28 +306,29 @@ class Builder:
                 f"{where}: {child!r} is attached already by joint {carried[0]!r}; remove that first"
             )
         self._check_no_cycle(where, child, parent)
-        check_values(values, kind_named(kind), where)
-        values = {key: x if np.isscalar(x) else kept(as_array(x)) for key, x in values.items()}
-        R, p = placement(rotation, position, where)
-        first = checked_axis(axis, f"{where}: axis")
-        second = None if second_axis is None else checked_axis(second_axis, f"{where}: second_axis")
+        kind = find_kind(kind)
+        check_values(values, kind, where)
+        values = {key: x if np.isscalar(x) else read_only(as_array(x)) for key, x in values.items()}
+        at = check_placement(rotation, position, where)
+        first = unit_axis(axis, f"{where}: axis")
+        second = None if second_axis is None else unit_axis(second_axis, f"{where}: second_axis")
         pitch = float(known_numbers(pitch, f"{where}: pitch, in m per rad,", "Give it as a number"))
-        check_screw(kind, first, second, pitch, where)
         through = known_numbers(
             check_vector(anchor, 3, f"{where}: anchor"),
             f"{where}: anchor",
             "Put the child's origin there, and give its position, com and frames as traced numbers",
         )
-        if np.any(through) and kind not in ANCHORED:
-            raise ValueError(f"{where}: only {' and '.join(ANCHORED)} joints have an anchor")
-        screw = Screw(first, pitch, tuple(through.tolist()))
-        R, p = self._zeroed(kind_named(kind), screw, zero_at, R, p, where)
-        self.joints[name] = Joint(
-            name, kind_named(kind), parent, child, R, p, screw, second, mimic, values
-        )
+        screw = Screw(first, pitch, tuple(through.tolist()), second)
+        check_screw(kind, screw, where)
+        at = self._move_zero(kind, screw, zero_at, at, where)
+        self.joints[name] = Joint(name, kind, parent, child, at.R, at.p, screw, mimic, values)
 
     def weld(
-        self, child: str, parent: str | None = WORLD, rotation: Any = None, position: Any = None
+        self,
+        child: str,
+        parent: str | None = WORLD,
+        rotation: Any = None,
+        position: ArrayLike | None = None,
     ) -> None:
         """Fix a body to another. It becomes a part of it, and a frame of its name stays.
 
@@ -355,7 +363,7 @@ class Builder:
             known = concrete(as_array(body.mass))
             if not solid or known is None or known != 0.0:
                 continue
-            self.bodies[name] = checked_body(name, *inertia_of_shapes(solid, density))
+            self.bodies[name] = check_body(name, *inertia_of_shapes(solid, density))
             self.report.approximated.append(
                 f"{self.name}: {name!r}: mass and inertia of its shapes, at {density:g} kg/m^3"
             )
@@ -408,7 +416,7 @@ class Builder:
         *,
         prefix: str = "",
         rotation: Any = None,
-        position: Any = None,
+        position: ArrayLike | None = None,
     ) -> None:
         """Take over all of another builder, with its base fixed to a body.
 
@@ -432,16 +440,21 @@ class Builder:
                 f"merge takes a Builder, got {type(other).__name__}; read(path) returns the "
                 "builder of a file"
             )
-        carrier = self._known(parent)
+        carrier = self._body_or_world(parent)
         if carrier is not None:
             self._check_body(carrier, "parent")
         changed = copy(self)
-        merge(changed, other, carrier, prefix, rotation, position)
+        merge(changed, other, carrier, prefix, check_placement(rotation, position, "merge"))
         self.__dict__.update(changed.__dict__)
 
     # ---- finishing -----------------------------------------------------------------------
 
-    def build(self, base: str | None = None, gravity: Any = None, physical: bool = True) -> Model:
+    def build(
+        self,
+        base: str | None = None,
+        gravity: ArrayLike | None = None,
+        physical: bool = True,
+    ) -> Model:
         """Return the model.
 
         Parameters
@@ -463,19 +476,18 @@ class Builder:
         carried = {joint.child for joint in self.joints.values()}
         return [name for name in self.bodies if name not in carried]
 
-    def _zeroed(
-        self, kind: JointKind | str, screw: Screw, zero_at: Any, R: Any, p: Any, where: str
-    ) -> tuple[Any, Any]:
-        """Return where a joint is at zero, when it is at R, p where its coordinate is `zero_at`."""
+    def _move_zero(
+        self, kind: JointKind, screw: Screw, zero_at: Scalar, at: Pose, where: str
+    ) -> Pose:
+        """Return where a joint is at zero, if `at` is where it is at the coordinate `zero_at`."""
         zero = as_array(zero_at, f"{where}: zero_at")
         check_finite(zero, f"{where}: zero_at")
         known = concrete(zero)
         if known is not None and not known.any():
-            return R, p
-        if isinstance(kind, str) or kind.nq != 1:
+            return at
+        if kind.nq != 1:
             raise ValueError(f"{where}: zero_at is for joints of one coordinate")
-        back = compose(Pose(R, p), kind.pose(screw, [-zero]))
-        return back.R, back.p
+        return at @ kind.pose(screw, [-zero])
 
     # ---- checks --------------------------------------------------------------------------
 
@@ -492,7 +504,7 @@ class Builder:
                 f"{name!r} is there already; bodies and frames need names of their own"
             )
 
-    def _known(self, name: str | None) -> str | None:
+    def _body_or_world(self, name: str | None) -> str | None:
         """Return the name of a body, None for the world."""
         return None if name == WORLD and WORLD not in self.bodies else name
 
@@ -510,6 +522,3 @@ class Builder:
                     "closed loop is a constraint on it"
                 )
             at = carrier.get(at)
-
-
-ANCHORED = ("revolute", "continuous", "spherical")

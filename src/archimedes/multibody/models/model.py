@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_not_negative, check_vector
+from archimedes.checks import as_array, check_not_negative, check_vector, concrete
 from archimedes.errors import explained
-from archimedes.multibody.models.joint_motions import fields_of
-from archimedes.multibody.models.joints import JointKind, Screw
-from archimedes.multibody.models.printing import one_each, tree_text
-from archimedes.multibody.models.ranges import kept, near
-from archimedes.multibody.models.shapes import Shape
+from archimedes.multibody.parts.geometry import Shape
+from archimedes.multibody.parts.joints import JointKind, Screw
+from archimedes.multibody.parts.ranges import near, read_only
+from archimedes.multibody.systems.dynamics import State, dynamics
 from archimedes.tree import field, struct
 from archimedes.tree.content import is_read_only
+
+if TYPE_CHECKING:
+    from archimedes.multibody.algorithms.links import Forces
+    from archimedes.typing import Array, ArrayLike, Scalar
 
 __all__ = ["GRAVITY", "Frame", "Link", "Model"]
 
@@ -44,8 +47,19 @@ class Link:
     offset: float = 0.0
     mimic: bool = False
 
+    @property
+    def q_slice(self) -> slice:
+        """Where the joint's coordinates are in q."""
+        return slice(self.q, self.q + self.kind.nq)
+
+    @property
+    def v_slice(self) -> slice:
+        """Where the joint's velocities are in v."""
+        return slice(self.v, self.v + self.kind.nv)
+
     def __content__(self) -> tuple[Any, ...]:
-        return fields_of(self)
+        # Calls of a recorded function look whether what it reads has changed: a link never does.
+        return tuple(getattr(self, name) for name in self.__dataclass_fields__)
 
 
 @dataclass(frozen=True)
@@ -56,7 +70,7 @@ class Frame:
     link: int
 
     def __content__(self) -> tuple[Any, ...]:
-        return fields_of(self)
+        return self.name, self.link
 
 
 @struct
@@ -152,9 +166,6 @@ class Model:
     closures: tuple[Any, ...] = field(static=True, default=())
     geometry: tuple[Shape, ...] = field(static=True, default=())
 
-    #: ``model.dynamics(t, x, u, forces)``: the function of that name, which ``system.py`` enters.
-    dynamics: ClassVar[Callable[..., Any]]
-
     def __post_init__(self) -> None:
         """Check the shapes against the tree."""
         self.__dict__["gravity"] = check_vector(self.gravity, 3, "Model gravity")
@@ -174,11 +185,36 @@ class Model:
             self.__dict__[name] = array
         check_not_negative(self.masses, "Model masses")
         for name in (*wanted, "gravity"):
-            self.__dict__[name] = kept(self.__dict__[name])
+            self.__dict__[name] = read_only(self.__dict__[name])
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over what was pickled or copied; nobody can write to its arrays either."""
-        self.__dict__.update({name: kept(value) for name, value in state.items()})
+        self.__dict__.update({name: read_only(value) for name, value in state.items()})
+
+    def dynamics(
+        self,
+        t: Scalar,
+        x: State,
+        u: ArrayLike | None = None,
+        forces: Forces = None,
+        actuators: Sequence[Any] | None = None,
+    ) -> State:
+        """Return the rates of a state: `archimedes.multibody.dynamics` of this model.
+
+        Parameters
+        ----------
+        t : float
+            Time in s. The equations do not depend on it.
+        x : State or DrivenState
+            State.
+        u : array (nv,), optional
+            Torques of the joints, zero by default. With `actuators`, their commands (n,).
+        forces : mapping or array (..., bodies, 6), optional
+            External forces on bodies. None by default.
+        actuators : sequence, optional
+            Actuators, such as ``model.actuators``. None by default.
+        """
+        return dynamics(self, t, x, u, forces, actuators)
 
     # ---- sizes and names -----------------------------------------------------------------
 
@@ -238,7 +274,7 @@ class Model:
             Name of the joint.
         """
         links = self._links_of(joint)
-        return slice(links[0].q, links[-1].q + links[-1].kind.nq)
+        return slice(links[0].q, links[-1].q_slice.stop)
 
     def v_slice(self, joint: str) -> slice:
         """Return where the velocities of a joint are in v.
@@ -249,18 +285,18 @@ class Model:
             Name of the joint.
         """
         links = self._links_of(joint)
-        return slice(links[0].v, links[-1].v + links[-1].kind.nv)
+        return slice(links[0].v, links[-1].v_slice.stop)
 
     def _links_of(self, joint: str) -> list[Link]:
         self._find("joint", joint, {k.joint: 0 for k in self.links})
-        found = [k for k in self.links if k.joint == joint]
-        if found[0].mimic:
-            source = next(k.joint for k in self.links if k.v == found[0].v and not k.mimic)
+        links = [k for k in self.links if k.joint == joint]
+        if links[0].mimic:
+            source = next(k.joint for k in self.links if k.v == links[0].v and not k.mimic)
             raise ValueError(
                 f"joint {joint!r} of {self.name!r} follows {source!r} and has no coordinates of "
                 "its own; use those of that one"
             )
-        return found
+        return links
 
     def _find(self, what: str, name: str, known: dict[str, int]) -> int:
         if name not in known:
@@ -269,16 +305,17 @@ class Model:
         return known[name]
 
     def __repr__(self) -> str:
-        bodies = len(self.body_names)
+        bodies, masses = len(self.body_names), known_values(self.masses)
+        total = "" if masses is None else f"{np.sum(masses):.4g} kg, "
         plural = "body" if bodies == 1 else "bodies"
-        return f"Model({self.name!r}: {bodies} {plural}, {_total(self)}nq={self.nq}, nv={self.nv})"
+        return f"Model({self.name!r}: {bodies} {plural}, {total}nq={self.nq}, nv={self.nv})"
 
     def __str__(self) -> str:
         return tree_text(self)
 
     def __content__(self) -> tuple[Any, ...]:
-        # Compiled functions check whether what they read has changed. Read-only arrays cannot, so
-        # they are given as bytes: of a robot that is all but what is traced.
+        # Arrays that nobody can write to as bytes, which cannot change: of a robot that is all but
+        # what is traced, a thousand words less to look at in each call of a recorded function.
         return tuple(
             (str(x.dtype), x.shape, x.tobytes()) if type(x) is np.ndarray and is_read_only(x) else x
             for x in self.__dict__.values()
@@ -296,6 +333,52 @@ PER_VELOCITY = (
 PER_COORDINATE = ("rest", "lower", "upper")
 
 
-def _total(model: Model) -> str:
-    masses = one_each(model.masses)
-    return "" if masses is None else f"{np.sum(masses):.4g} kg, "
+# ---- printing ----------------------------------------------------------------------------------
+
+
+def tree_text(model: Model) -> str:
+    """Return one line per link under the line of its parent, totals first."""
+    head = repr(model)[len("Model(") : -1].replace(f"{model.name!r}: ", f"{model.name}: ", 1)
+    children: dict[int, list[int]] = {}
+    for i, link in enumerate(model.links):
+        children.setdefault(link.parent, []).append(i)
+    lines = [head]
+    waiting = [(i, "", i == children[-1][-1]) for i in reversed(children[-1])]
+    while waiting:
+        i, indent, last = waiting.pop()
+        lines.append(f"{indent}{'└─' if last else '├─'} {link_text(model, i)}")
+        below = children.get(i, [])
+        inner = indent + ("   " if last else "│  ")
+        waiting += [(k, inner, k == below[-1]) for k in reversed(below)]
+    return "\n".join(lines)
+
+
+def link_text(model: Model, i: int) -> str:
+    """Return the line of one link."""
+    link = model.links[i]
+    body = link.body or "(massless)"
+    mass = known_values(model.masses)
+    weight = "" if mass is None or not link.body else f", {mass[i]:.4g} kg"
+    welded = [f.name for f in model.frames if f.link == i and f.name != link.body]
+    more = f" + {', '.join(welded)}" if welded else ""
+    return f"{link.joint} ({link.kind.name}{detail(model, link)}) → {body}{weight}{more}"
+
+
+def detail(model: Model, link: Link) -> str:
+    """Return the limits of a joint, or what it follows."""
+    if link.mimic:
+        source = next(k.joint for k in model.links if k.q == link.q and not k.mimic)
+        shift = f" {'-' if link.offset < 0 else '+'} {abs(link.offset):g}" if link.offset else ""
+        return f", {link.scale:g} {source}{shift}"
+    lower, upper = known_values(model.lower), known_values(model.upper)
+    if lower is None or upper is None:
+        return ""
+    pairs = np.stack([lower, upper], axis=1)[link.q_slice].tolist()
+    limited = np.isfinite(pairs).any()
+    return "".join(f", {a:.4g} to {b:.4g}" for a, b in pairs) if limited else ""
+
+
+def known_values(values: Array) -> Array | None:
+    """Return numbers where they are known and of one model, None where they are of many."""
+    known = concrete(values)
+    return known if known is not None and known.ndim == 1 else None

@@ -11,27 +11,35 @@ Engineering 1, 1972, with g such that ``c'' + 2 z w c' + w^2 c = 0`` for the vio
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.checks import check_finite, check_not_negative
 from archimedes.multibody.algorithms.configurations import integrate
-from archimedes.multibody.algorithms.factorization import factorized, solved
+from archimedes.multibody.algorithms.factorization import Factors, factorize, solve_rows
 from archimedes.multibody.algorithms.inverse_dynamics import rnea
-from archimedes.multibody.algorithms.jacobians import frame_jacobian
-from archimedes.multibody.algorithms.kinematics import motions, world_pose
+from archimedes.multibody.algorithms.kinematics import frame_jacobian, frame_motion, world_pose
 from archimedes.multibody.algorithms.links import Forces, check_coordinates
 from archimedes.multibody.algorithms.mass_matrix import mass_entries
 from archimedes.multibody.algorithms.passive_forces import passive_torque
-from archimedes.multibody.models.closures import Closure, Coupling
-from archimedes.multibody.models.model import Model
-from archimedes.multibody.models.ranges import known_zero
-from archimedes.multibody.models.spatial_algebra import Pose, Spatial, cross_motion, motion_to_child
-from archimedes.multibody.systems.group_closures import group_error, group_slope
-from archimedes.multibody.systems.point_closures import POINTS, point_bias, point_error, point_rows
-from archimedes.multibody.systems.system import State, check_is_state, driven, rates_of
+from archimedes.multibody.parts.closures import Closure, Coupling
+from archimedes.multibody.parts.ranges import known_zero
+from archimedes.multibody.systems.closure_equations import (
+    group_error,
+    group_slope,
+    holds_point,
+    point_bias,
+    point_error,
+    point_rows,
+)
+from archimedes.multibody.systems.dynamics import State, check_is_state, drive, rates_of
 from archimedes.spatial.se3 import homogeneous, se3_adjoint
+from archimedes.spatial.spatial_algebra import Pose
+
+if TYPE_CHECKING:
+    from archimedes.multibody.models.model import Model
+    from archimedes.typing import ArrayLike, Matrix, Scalar, Vector
 
 __all__ = [
     "constrained_acceleration",
@@ -51,7 +59,7 @@ SOFTENING, REFINEMENTS = 1e-10, 3
 LEAST = 1e-16
 
 
-def constraint_error(model: Model, closures: Sequence[Holds], q: Any) -> Any:
+def constraint_error(model: Model, closures: Sequence[Holds], q: ArrayLike) -> Vector:
     """Return by how much constraints are violated.
 
     Parameters
@@ -79,11 +87,11 @@ def constraint_error(model: Model, closures: Sequence[Holds], q: Any) -> Any:
     >>> np.abs(constraint_error(b.build(), [stop], np.zeros(1))).max()
     np.float64(0.5)
     """
-    q = single(model, q, "q")
-    return np.concatenate([error_of(model, c, q) for c in held(closures)])
+    q = check_single(model, q, "q")
+    return np.concatenate([error_of(model, c, q) for c in check_closures(closures)])
 
 
-def constraint_jacobian(model: Model, closures: Sequence[Holds], q: Any) -> Any:
+def constraint_jacobian(model: Model, closures: Sequence[Holds], q: ArrayLike) -> Matrix:
     """Return the Jacobian (m, nv) of constraints.
 
     Parameters
@@ -106,52 +114,47 @@ def constraint_jacobian(model: Model, closures: Sequence[Holds], q: Any) -> Any:
     >>> np.abs(constraint_jacobian(b.build(), [held], np.zeros(1))).sum()
     np.float64(1.0)
     """
-    q = single(model, q, "q")
-    return np.concatenate([rows_of(model, c, q) for c in held(closures)])
+    q = check_single(model, q, "q")
+    return np.concatenate([rows_of(model, c, q) for c in check_closures(closures)])
 
 
-def error_of(model: Model, c: Holds, q: Any) -> Any:
+def error_of(model: Model, c: Holds, q: Vector) -> Vector:
     """Return by how much one of them is violated."""
     if isinstance(c, Coupling):
         coupling_row(model, c)  # an error where a joint has no one coordinate
         total = sum(arm * q[..., model.q_slice(name).start] for name, arm in c.arms)
         return np.stack([total - c.offset])
-    if c.kind in POINTS:
-        return point_error(c, seen_from_second(model, c, q))
-    return group_error(c, seen_from_second(model, c, q))
+    X = relative_pose(model, c, q)
+    return point_error(c, X) if holds_point(c) else group_error(c, X)
 
 
-def rows_of(model: Model, c: Holds, q: Any) -> Any:
+def rows_of(model: Model, c: Holds, q: Vector) -> Matrix:
     """Return the rates (m, nv) that one of them forbids."""
     if isinstance(c, Coupling):
         return coupling_row(model, c)
     J = relative_jacobian(model, c, q)
-    if c.kind in POINTS:
-        return point_rows(c, seen_from_second(model, c, q)) @ J
-    return c.rows @ J
+    return (point_rows(c, relative_pose(model, c, q)) if holds_point(c) else c.rows) @ J
 
 
-def bias_of(model: Model, c: Holds, q: Any, v: Any) -> Any:
+def bias_of(model: Model, c: Holds, q: Vector, v: Vector) -> Vector:
     """Return the second rate (m,) of what one of them holds at zero joint accelerations."""
     if isinstance(c, Coupling):
         return np.zeros(1)
-    rate = bias(model, c, q, v)
-    if c.kind in POINTS:
+    rate = relative_acceleration(model, c, q, v)
+    if holds_point(c):
         s = relative_jacobian(model, c, q) @ v
-        return point_bias(c, seen_from_second(model, c, q), s, rate)
+        return point_bias(c, relative_pose(model, c, q), s, rate)
     return c.rows @ rate
 
 
-def slope_of(model: Model, c: Holds, q: Any) -> Any:
+def slope_of(model: Model, c: Holds, q: Vector) -> Matrix:
     """Return the derivative (m, nv) of `error_of`, violated or not."""
-    if isinstance(c, Coupling):
-        return coupling_row(model, c)
-    if c.kind in POINTS:
+    if isinstance(c, Coupling) or holds_point(c):
         return rows_of(model, c, q)
-    return group_slope(c, seen_from_second(model, c, q)) @ relative_jacobian(model, c, q)
+    return group_slope(c, relative_pose(model, c, q)) @ relative_jacobian(model, c, q)
 
 
-def coupling_row(model: Model, c: Coupling) -> Any:
+def coupling_row(model: Model, c: Coupling) -> Matrix:
     """Return the arms of a coupling as a row (1, nv)."""
     row = np.zeros((1, model.nv))
     for name, arm in c.arms:
@@ -162,7 +165,7 @@ def coupling_row(model: Model, c: Coupling) -> Any:
     return row
 
 
-def first_pose(model: Model, c: Closure, q: Any) -> Pose:
+def first_pose(model: Model, c: Closure, q: Vector) -> Pose:
     """Return the pose in the world of what holds."""
     if holds_to_world(model, c):
         return Pose(np.eye(3), np.array(c.place, dtype=float))
@@ -170,7 +173,7 @@ def first_pose(model: Model, c: Closure, q: Any) -> Pose:
 
 
 def holds_to_world(model: Model, c: Closure) -> bool:
-    """Whether the first frame of a closure is the world, not a frame of that name."""
+    """Return whether the first frame of a closure is the world, not a frame of that name."""
     return c.first == "world" and "world" not in model.frame_names
 
 
@@ -182,49 +185,47 @@ def check_moves(model: Model, c: Closure) -> None:
         raise ValueError(f"Closure of {c.first!r} and {c.second!r}: they are {where}")
 
 
-def seen_from_second(model: Model, c: Closure, q: Any) -> Pose:
+def relative_pose(model: Model, c: Closure, q: Vector) -> Pose:
     """Return the pose of B in A."""
     A, B = first_pose(model, c, q), world_pose(model, q, c.second)
     return Pose(A.R.T @ B.R, A.R.T @ (B.p - A.p))
 
 
-def relative_jacobian(model: Model, c: Closure, q: Any) -> Any:
+def relative_jacobian(model: Model, c: Closure, q: Vector) -> Matrix:
     """Return the matrix (6, nv) of the relative twist in axes of B."""
     check_moves(model, c)
     J = frame_jacobian(model, q, c.second)
     if holds_to_world(model, c):
         return J
-    X = seen_from_second(model, c, q)
+    X = relative_pose(model, c, q)
     back = se3_adjoint(homogeneous(X.R.T, -(X.R.T @ X.p)))
     return J - back @ frame_jacobian(model, q, c.first)
 
 
-def bias(model: Model, c: Closure, q: Any, v: Any) -> Any:
+def relative_acceleration(model: Model, c: Closure, q: Vector, v: Vector) -> Vector:
     """Return the relative acceleration (6,) in axes of B at zero joint accelerations."""
-    v_B, a_B = motions(model, q, v, np.zeros(model.nv), c.second)
-    assert a_B is not None
+    v_B, a_B = frame_motion(model, q, v, np.zeros(model.nv), c.second)
     if holds_to_world(model, c):
         return a_B.array
-    v_A, a_A = motions(model, q, v, np.zeros(model.nv), c.first)
-    assert a_A is not None
-    X = seen_from_second(model, c, q)
-    moved: Spatial = motion_to_child(X, v_A)
-    along = cross_motion(v_B - moved, moved)
-    return (a_B - motion_to_child(X, a_A) + along).array
+    v_A, a_A = frame_motion(model, q, v, np.zeros(model.nv), c.first)
+    X = relative_pose(model, c, q)
+    carried = X.motion_to_child(v_A)
+    along = (v_B - carried).cross(carried)
+    return (a_B - X.motion_to_child(a_A) + along).array
 
 
 def constrained_acceleration(
     model: Model,
     closures: Sequence[Holds],
-    q: Any,
-    v: Any,
-    tau: Any,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
     forces: Forces = None,
     *,
     passive: bool = False,
     frequency: float = 0.0,
     damping_ratio: float = 1.0,
-) -> tuple[Any, Any]:
+) -> tuple[Vector, Vector]:
     """Return the accelerations under constraints, and the forces that enforce them.
 
     Rows may be redundant, as those of a planar mechanism that is closed in space. A closure that
@@ -270,8 +271,8 @@ def constrained_acceleration(
     >>> abs(float(a[0])) < 1e-12, round(float(np.abs(f).max()), 9)
     (True, 19.62)
     """
-    q, v = single(model, q, "q"), single(model, v, "v")
-    torques = single(model, tau, "tau")
+    q, v = check_single(model, q, "q"), check_single(model, v, "v")
+    torques = check_single(model, tau, "tau")
     for value, name in ((frequency, "frequency, in rad/s,"), (damping_ratio, "damping_ratio")):
         check_not_negative(value, name)
         check_finite(value, name)
@@ -283,31 +284,32 @@ def constrained_acceleration(
     if not known_zero(frequency):
         error = constraint_error(model, closures, q)
         wanted = wanted - 2.0 * damping_ratio * frequency * (J @ v) - frequency**2 * error
-    freely, across, G = condensed(model, q, J, rest)
-    f = softened_solve(G, wanted - J @ freely)
+    freely, across, G = condense(model, q, J, rest)
+    f = solve_singular(G, wanted - J @ freely)
     return freely + across @ f, f
 
 
-def condensed(model: Model, q: Any, J: Any, right: Any, added: Any = None) -> tuple[Any, Any, Any]:
-    """Return M^-1 times a vector, M^-1 J', and J M^-1 J', with what is `added` (nv,) to M."""
-    both = divided(mass_factors(model, q, added), np.concatenate([right[:, None], J.T], axis=1))
+def condense(model: Model, q: Vector, J: Matrix, right: Vector) -> tuple[Vector, Matrix, Matrix]:
+    """Return M^-1 times a vector, M^-1 J', and J M^-1 J'."""
+    both = solve_mass(mass_factors(model, q), np.concatenate([right[:, None], J.T], axis=1))
     return both[:, 0], both[:, 1:], J @ both[:, 1:]
 
 
-def mass_factors(model: Model, q: Any, added: Any = None) -> Any:
+def mass_factors(model: Model, q: Vector, added: Vector | None = None) -> Factors:
     """Return the factors of M, with what is `added` (nv,) to its diagonal."""
     entries = mass_entries(model, q)
-    for k in range(0 if added is None else model.nv):
-        entries[k, k] = entries[k, k] + added[k]
-    return factorized(model, entries)
+    if added is not None:
+        for k in range(model.nv):
+            entries[k, k] = entries[k, k] + added[k]
+    return factorize(model, entries)
 
 
-def divided(factors: Any, right: Any) -> Any:
+def solve_mass(factors: Factors, right: Matrix) -> Matrix:
     """Return M^-1 times a matrix (nv, n)."""
-    return np.stack(solved(factors, [right[k] for k in range(right.shape[0])]))
+    return np.stack(solve_rows(factors, [right[k] for k in range(right.shape[0])]))
 
 
-def softened_solve(G: Any, right: Any) -> Any:
+def solve_singular(G: Matrix, right: Vector) -> Vector:
     """Return a solution of a consistent, perhaps singular, symmetric system.
 
     In units in which its diagonal is one: rows of a light body count as much as those of a heavy.
@@ -322,7 +324,7 @@ def softened_solve(G: Any, right: Any) -> Any:
     return w * f
 
 
-def single(model: Model, x: Any, name: str) -> Any:
+def check_single(model: Model, x: ArrayLike, name: str) -> Vector:
     """Return an argument as an array (nq,) or (nv,)."""
     array = check_coordinates(model, x, name)
     if array.ndim != 1:
@@ -331,7 +333,7 @@ def single(model: Model, x: Any, name: str) -> Any:
     return array
 
 
-def held(closures: Sequence[Holds]) -> Sequence[Holds]:
+def check_closures(closures: Sequence[Holds]) -> Sequence[Holds]:
     """Return closures, of which there must be one or more."""
     if isinstance(closures, (Closure, Coupling)):
         raise TypeError(f"closures must be a list of them, [{closures!r}], not one by itself")
@@ -344,7 +346,7 @@ def held(closures: Sequence[Holds]) -> Sequence[Holds]:
     return closures
 
 
-def project_velocity(model: Model, closures: Sequence[Holds], q: Any, v: Any) -> Any:
+def project_velocity(model: Model, closures: Sequence[Holds], q: ArrayLike, v: ArrayLike) -> Vector:
     """Return the velocity after the impulse that makes constraints hold: the nearest one in energy.
 
     Parameters
@@ -374,13 +376,15 @@ def project_velocity(model: Model, closures: Sequence[Holds], q: Any, v: Any) ->
     >>> abs(float(stopped[0])) < 1e-12
     True
     """
-    q, v = single(model, q, "q"), single(model, v, "v")
+    q, v = check_single(model, q, "q"), check_single(model, v, "v")
     J = constraint_jacobian(model, closures, q)
-    _, across, G = condensed(model, q, J, v)
-    return v - across @ softened_solve(G, J @ v)
+    _, across, G = condense(model, q, J, v)
+    return v - across @ solve_singular(G, J @ v)
 
 
-def project_configuration(model: Model, closures: Sequence[Holds], q: Any, steps: int = 3) -> Any:
+def project_configuration(
+    model: Model, closures: Sequence[Holds], q: ArrayLike, steps: int = 3
+) -> Vector:
     """Return the nearest configuration at which constraints hold, by Newton's method.
 
     Distances are measured by the mass matrix. Check `constraint_error` afterwards: if the
@@ -413,23 +417,23 @@ def project_configuration(model: Model, closures: Sequence[Holds], q: Any, steps
     >>> project_configuration(b.build(), [place], np.zeros(1)).round(12)
     array([0.5])
     """
-    q = single(model, q, "q")
+    q = check_single(model, q, "q")
     if not isinstance(steps, (int, np.integer)) or steps < 0:
         raise ValueError(f"steps must be a whole number that is not negative, got {steps!r}")
     for _ in range(steps):
-        J = np.concatenate([slope_of(model, c, q) for c in held(closures)])
+        J = np.concatenate([slope_of(model, c, q) for c in check_closures(closures)])
         error = constraint_error(model, closures, q)
-        _, across, G = condensed(model, q, J, np.zeros(model.nv))
-        q = integrate(model, q, -(across @ softened_solve(G, error)))
+        _, across, G = condense(model, q, J, np.zeros(model.nv))
+        q = integrate(model, q, -(across @ solve_singular(G, error)))
     return q
 
 
 def constrained_dynamics(
     model: Model,
     closures: Sequence[Holds],
-    t: Any,
+    t: Scalar,
     x: State,
-    u: Any = None,
+    u: ArrayLike | None = None,
     forces: Forces = None,
     *,
     actuators: Sequence[Any] | None = None,
@@ -473,7 +477,7 @@ def constrained_dynamics(
     True
     """
     check_is_state(x)
-    torques, rates = driven(model, x, u, actuators)
+    torques, rates = drive(model, x, u, actuators)
     a, _ = constrained_acceleration(
         model, closures, x.q, x.v, torques, forces, passive=True, frequency=frequency
     )

@@ -5,21 +5,27 @@ Noise and drift are those of `archimedes.vehicles.sensors`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from archimedes.checks import check_positive
 from archimedes.multibody.algorithms.inverse_dynamics import link_forces, torques_of
-from archimedes.multibody.algorithms.kinematics import motions, world_pose
-from archimedes.multibody.algorithms.links import Forces, check_coordinates, inertias_of
-from archimedes.multibody.models.model import Model
+from archimedes.multibody.algorithms.kinematics import frame_motion, world_pose
+from archimedes.multibody.algorithms.links import Forces, check_coordinates, check_state
+from archimedes.multibody.algorithms.reduction import read_tree
 from archimedes.spatial.components import cross, matvec, transpose
+
+if TYPE_CHECKING:
+    from archimedes.multibody.models.model import Model
+    from archimedes.typing import ArrayLike, Scalar, Vec3, Vector
 
 __all__ = ["encoder", "imu", "joint_wrench"]
 
 
-def encoder(model: Model, q: Any, joint: str, counts: Any = None, zero: Any = 0.0) -> Any:
+def encoder(
+    model: Model, q: ArrayLike, joint: str, counts: Scalar | None = None, zero: Scalar = 0.0
+) -> Scalar:
     """Return the reading of an encoder on a joint of one coordinate, in rad or m.
 
     Parameters
@@ -45,18 +51,16 @@ def encoder(model: Model, q: Any, joint: str, counts: Any = None, zero: Any = 0.
     >>> encoder(b.build(), np.array([0.1234]), "hinge", counts=100.0)
     np.float64(0.12)
     """
-    places = model.q_slice(joint)
-    if places.stop - places.start != 1:
-        raise ValueError(
-            f"joint {joint!r} has {places.stop - places.start} coordinates; one is read"
-        )
+    own = model.q_slice(joint)
+    if own.stop - own.start != 1:
+        raise ValueError(f"joint {joint!r} has {own.stop - own.start} coordinates; one is read")
     if counts is not None:
         check_positive(counts, "encoder counts, per rad or m,")
-    angle = check_coordinates(model, q, "q")[..., places.start] - zero
+    angle = check_coordinates(model, q, "q")[..., own.start] - zero
     return angle if counts is None else np.floor(angle * counts) / counts
 
 
-def imu(model: Model, q: Any, v: Any, a: Any, frame: str) -> tuple[Any, Any]:
+def imu(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, frame: str) -> tuple[Vec3, Vec3]:
     """Return what an inertial measurement unit at a frame measures.
 
     At rest the specific force is minus gravity: it points up.
@@ -90,14 +94,20 @@ def imu(model: Model, q: Any, v: Any, a: Any, frame: str) -> tuple[Any, Any]:
     >>> force, rate
     (array([0.  , 0.  , 9.81]), array([0., 0., 1.]))
     """
-    velocity, acceleration = motions(model, q, v, a, frame)
-    assert acceleration is not None
+    velocity, acceleration = frame_motion(model, q, v, a, frame)
     felt = acceleration.linear + cross(velocity.angular, velocity.linear)
     down = matvec(transpose(world_pose(model, q, frame).R), model.gravity)
     return felt - down, velocity.angular
 
 
-def joint_wrench(model: Model, q: Any, v: Any, a: Any, joint: str, forces: Forces = None) -> Any:
+def joint_wrench(
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    a: ArrayLike,
+    joint: str,
+    forces: Forces = None,
+) -> Vector:
     """Return the force and moment that a joint passes on to what it carries.
 
     This is what a sensor in the joint measures. Its part along the motion of the joint is the
@@ -136,6 +146,6 @@ def joint_wrench(model: Model, q: Any, v: Any, a: Any, joint: str, forces: Force
     """
     model.q_slice(joint)  # an error that names the joint
     last = max(i for i, link in enumerate(model.links) if link.joint == joint)
-    X, S, f_of = link_forces(model, q, v, a, forces, inertias_of(model))
-    _, through = torques_of(model, X, S, f_of)
+    q, v, a = check_state(model, forces, q=q, v=v, a=a)
+    _, through = torques_of(model, *link_forces(read_tree(model, forces), q, v, a))
     return through[last].array

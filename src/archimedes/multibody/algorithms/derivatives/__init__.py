@@ -1,1 +1,0 @@
-"""Analytic derivatives of the algorithms, and the rules that make `arc.jac` use them."""

@@ -1,0 +1,425 @@
+"""What touches: shapes on frames, the ground, and which shapes may touch each other.
+
+A shape is a set of spheres of one radius (points have radius zero): all that the ground needs to
+know of it. Where it meets another shape a capsule is all that is between its two spheres, a box all
+that is between its corners, a half-space all that is below its plane.
+
+The shapes of a model that collide, as contacts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from archimedes.checks import as_array, check_not_negative, check_positive, check_vector, concrete
+from archimedes.multibody.parts.geometry import Shape
+from archimedes.spatial.validation import check_rotation
+from archimedes.tree import field, struct
+
+if TYPE_CHECKING:
+    from archimedes.multibody.models.model import Model
+    from archimedes.typing import ArrayLike, Matrix, Scalar, Vec3
+
+__all__ = [
+    "Contacts",
+    "Ground",
+    "Pair",
+    "box",
+    "capsule",
+    "contact_shapes",
+    "every_pair",
+    "half_space",
+    "sphere",
+    "tangents",
+]
+
+KINDS = ("points", "capsule", "box", "half-space")
+
+
+@struct
+class Ground:
+    """A half-space or a terrain, with its material.
+
+    Parameters
+    ----------
+    normal : array (3,), optional
+        Normal vector, which points out of the solid.
+    point : array (3,), optional
+        Point of the plane in m.
+    friction : float, optional
+        Coefficient of friction. Above 100 it counts as 100 in `contact_step`.
+    stiffness : float, optional
+        Stiffness of the compliant contact in N/m^1.5.
+    dissipation : float, optional
+        Dissipation of the compliant contact in s/m.
+    slip_speed : float, optional
+        Speed in m/s below which the friction of the compliant contact is viscous.
+    height : callable, optional
+        Height ``height(x, y)`` in m of a terrain above the plane. None by default.
+
+    Examples
+    --------
+    >>> from archimedes.multibody import Ground
+    >>> Ground(friction=0.4).normal
+    array([0., 0., 1.])
+    """
+
+    normal: Any = field(default=np.array([0.0, 0.0, 1.0]))
+    point: Any = field(units="m", default=np.zeros(3))
+    friction: Any = 0.7
+    stiffness: Any = field(units="N/m^1.5", default=1e6)
+    dissipation: Any = field(units="s/m", default=0.5)
+    slip_speed: Any = field(units="m/s", default=1e-3)
+    height: Any = field(static=True, default=None)
+
+    def __post_init__(self) -> None:
+        """Check the directions, and make the normal one of length one."""
+        self.__dict__["normal"] = unit_normal(self.normal, "Ground normal")
+        self.__dict__["point"] = check_vector(self.point, 3, "Ground point")
+        check_material(self, "Ground")
+
+    def gap(self, point: Vec3) -> tuple[Scalar, Vec3]:
+        """Return the distance of a position from the surface, and the normal (3,) below it.
+
+        On a terrain it is the distance from the tangent plane below the position.
+
+        Parameters
+        ----------
+        point : array (3,)
+            Position in m.
+        """
+        above = np.sum((point - self.point) * self.normal)
+        if self.height is None:
+            return above, self.normal
+        from archimedes.function import grad
+
+        x, y = tangents(self.normal)
+        at = (np.sum((point - self.point) * x), np.sum((point - self.point) * y))
+        sx, sy = grad(self.height, argnums=(0, 1))(*at)
+        length = np.sqrt(1.0 + sx * sx + sy * sy)
+        return (above - self.height(*at)) / length, (self.normal - sx * x - sy * y) / length
+
+
+@struct
+class Contacts:
+    """Spheres of one radius that are fixed to a frame, as a contact shape.
+
+    `sphere`, `capsule`, `box` and `half_space` make solids, of which other shapes touch more than
+    the spheres.
+
+    Parameters
+    ----------
+    frame : str
+        Name of a frame or body.
+    centers : array (n, 3)
+        Centres of the spheres in m, in the axes of the frame.
+    radius : float, optional
+        Radius of the spheres in m, 0 by default.
+    kind : str, optional
+        Solid that other shapes touch: ``"points"``, ``"capsule"``, ``"box"`` or
+        ``"half-space"``.
+    rotation : array (3, 3), optional
+        Rotation matrix from its axes to those of the frame. None, the default, for none.
+    position : array (3,), optional
+        Position in m in the frame. The origin by default.
+    size : array (3,), optional
+        Lengths of the edges of a box in m.
+
+    Examples
+    --------
+    >>> from archimedes import multibody as mb
+    >>> foot = mb.Contacts("foot", centers=[[0.1, 0.0, 0.0], [-0.1, 0.0, 0.0]], radius=0.02)
+    >>> foot.kind, len(foot.centers)
+    ('points', 2)
+    """
+
+    frame: str = field(static=True)
+    centers: Any = field(units="m")
+    radius: Any = field(units="m", default=0.0)
+    kind: str = field(static=True, default="points")
+    rotation: Any = field(default=np.eye(3))
+    position: Any = field(units="m", default=np.zeros(3))
+    size: Any = field(units="m", default=np.zeros(3))
+
+    def __post_init__(self) -> None:
+        """Check the shape."""
+        centers = as_array(self.centers, "Contacts centers")
+        if centers.ndim != 2 or centers.shape[1] != 3:
+            raise ValueError(f"Contacts centers must be (n, 3), got {tuple(centers.shape)}")
+        if self.kind not in KINDS:
+            raise ValueError(f"Contacts kind={self.kind!r} must be one of {', '.join(KINDS)}")
+        check_not_negative(self.radius, f"Contacts on {self.frame!r}: radius")
+        self.__dict__["centers"] = centers
+
+
+@struct
+class Pair:
+    """Two shapes that may touch, with their material.
+
+    Parameters
+    ----------
+    first : Contacts
+        First shape.
+    second : Contacts
+        Second shape.
+    friction : float, optional
+        Coefficient of friction. Above 100 it counts as 100 in `contact_step`.
+    stiffness : float, optional
+        Stiffness of the compliant contact in N/m^1.5.
+    dissipation : float, optional
+        Dissipation of the compliant contact in s/m.
+    slip_speed : float, optional
+        Speed in m/s below which the friction of the compliant contact is viscous.
+
+    Examples
+    --------
+    >>> from archimedes.multibody import Pair, sphere
+    >>> Pair(sphere("left", 0.1), sphere("right", 0.1), friction=0.2).friction
+    0.2
+    """
+
+    first: Contacts = field()
+    second: Contacts = field()
+    friction: Any = 0.7
+    stiffness: Any = field(units="N/m^1.5", default=1e6)
+    dissipation: Any = field(units="s/m", default=0.5)
+    slip_speed: Any = field(units="m/s", default=1e-3)
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot touch."""
+        check_material(self, "Pair")
+        if self.first.frame == self.second.frame:
+            raise ValueError(f"Pair: both shapes are on frame {self.first.frame!r}")
+        if self.first.kind == self.second.kind == "half-space":
+            raise ValueError("Pair: two half-spaces do not touch, they cut each other")
+
+
+def every_pair(shapes: Sequence[Contacts], **values: Scalar) -> list[Pair]:
+    """Return all pairs of shapes on different frames.
+
+    Parameters
+    ----------
+    shapes : sequence of Contacts
+        The shapes.
+    **values
+        Fields of `Pair`.
+
+    Examples
+    --------
+    >>> from archimedes.multibody import every_pair, sphere
+    >>> len(every_pair([sphere(name, 0.1) for name in ("a", "b", "c")], friction=0.0))
+    3
+    """
+    return [
+        Pair(a, b, **values)
+        for k, a in enumerate(shapes)
+        for b in shapes[k + 1 :]
+        if a.frame != b.frame and not (a.kind == b.kind == "half-space")
+    ]
+
+
+def sphere(frame: str, radius: Scalar, center: ArrayLike = (0.0, 0.0, 0.0)) -> Contacts:
+    """Return a sphere as a contact shape.
+
+    Parameters
+    ----------
+    frame : str
+        Name of a frame or body.
+    radius : float
+        Radius in m.
+    center : array (3,), optional
+        Centre in m, in the axes of the frame.
+
+    Examples
+    --------
+    >>> from archimedes.multibody import sphere
+    >>> sphere("wheel", 0.3).centers.shape
+    (1, 3)
+    """
+    return Contacts(frame, check_vector(center, 3, "sphere center")[None, :], radius)
+
+
+def capsule(
+    frame: str,
+    radius: Scalar,
+    length: Scalar,
+    rotation: ArrayLike | None = None,
+    position: ArrayLike | None = None,
+) -> Contacts:
+    """Return a capsule along z as a contact shape.
+
+    Parameters
+    ----------
+    frame : str
+        Name of a frame or body.
+    radius : float
+        Radius in m.
+    length : float
+        Distance in m between the centres of its ends.
+    rotation : array (3, 3), optional
+        Rotation matrix from its axes to those of the frame. None, the default, for none.
+    position : array (3,), optional
+        Position in m in the frame. The origin by default.
+
+    Examples
+    --------
+    >>> from archimedes.multibody import capsule
+    >>> capsule("shin", 0.05, 0.4).centers[:, 2]
+    array([-0.2,  0.2])
+    """
+    check_not_negative(length, "capsule length")
+    ends = length * np.array([[0.0, 0.0, -0.5], [0.0, 0.0, 0.5]])
+    R, p = check_placement(rotation, position, "capsule")
+    return Contacts(frame, ends @ R.T + p, radius, "capsule", R, p)
+
+
+def box(
+    frame: str,
+    size: ArrayLike,
+    rotation: ArrayLike | None = None,
+    position: ArrayLike | None = None,
+) -> Contacts:
+    """Return a box as a contact shape, with its centre at the origin of the frame.
+
+    Parameters
+    ----------
+    frame : str
+        Name of a frame or body.
+    size : array (3,)
+        Lengths of the edges in m.
+    rotation : array (3, 3), optional
+        Rotation matrix from its axes to those of the frame. None, the default, for none.
+    position : array (3,), optional
+        Position in m in the frame. The origin by default.
+
+    Examples
+    --------
+    >>> from archimedes.multibody import box
+    >>> box("crate", [1.0, 1.0, 2.0]).centers.shape
+    (8, 3)
+    """
+    signs = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
+    sides = check_vector(size, 3, "box size")
+    known = concrete(sides)
+    if known is not None and not np.all(known > 0.0):
+        raise ValueError(f"box size must be positive, got {known.tolist()}")
+    R, p = check_placement(rotation, position, "box")
+    return Contacts(frame, (signs * sides) @ R.T + p, 0.0, "box", R, p, sides)
+
+
+def half_space(
+    frame: str, normal: ArrayLike = (0.0, 0.0, 1.0), point: ArrayLike | None = None
+) -> Contacts:
+    """Return the half-space below a plane as a contact shape.
+
+    The frame may move: a table that tilts.
+
+    Parameters
+    ----------
+    frame : str
+        Name of a frame or body.
+    normal : array (3,), optional
+        Normal vector, which points out of the solid.
+    point : array (3,), optional
+        Point of the plane in m.
+
+    Examples
+    --------
+    >>> from archimedes.multibody import half_space
+    >>> half_space("table").kind
+    'half-space'
+    """
+    _, p = check_placement(None, point, "half_space")
+    n = unit_normal(normal, "half_space normal")
+    return Contacts(frame, p[None, :], 0.0, "half-space", np.stack([*tangents(n), n], axis=1), p)
+
+
+def check_material(material: Ground | Pair, name: str) -> None:
+    """Raise where a number of a ground or pair is negative, of those that are known."""
+    for key in ("friction", "stiffness", "dissipation"):
+        check_not_negative(getattr(material, key), f"{name} {key}")
+    check_positive(material.slip_speed, f"{name} slip_speed")
+
+
+def check_placement(
+    rotation: ArrayLike | None, position: ArrayLike | None, name: str
+) -> tuple[Matrix, Vec3]:
+    """Return where a shape is in its frame."""
+    R = np.eye(3) if rotation is None else check_rotation(rotation, f"{name} rotation")
+    p = np.zeros(3) if position is None else check_vector(position, 3, f"{name} position")
+    return R, p
+
+
+def unit_normal(normal: ArrayLike, name: str) -> Vec3:
+    """Return a direction (3,) of length one."""
+    n = check_vector(normal, 3, name)
+    known = concrete(n)
+    if known is not None and not known.any():
+        raise ValueError(f"{name} must not be zero")
+    return n / np.sqrt(np.sum(n * n))
+
+
+def tangents(n: Vec3) -> tuple[Vec3, Vec3]:
+    """Return two directions that form a right-handed frame with a normal (3,)."""
+    # Duff et al., Building an orthonormal basis, revisited, J. Computer Graphics Techniques 6, 2017
+    sign = np.where(n[2] < 0.0, -1.0, 1.0)
+    a = -1.0 / (sign + n[2])
+    b = n[0] * n[1] * a
+    first = np.stack([1.0 + sign * n[0] * n[0] * a, sign * b, -sign * n[0]])
+    return first, np.stack([b, sign + n[1] * n[1] * a, -n[1]])
+
+
+#: A cylinder is touched at so many points of each rim.
+RIM = 8
+
+
+def contact_shapes(model: Model, *bodies: str) -> list[Contacts]:
+    """Return the collision shapes of a model, for `contact_step` and `contact_forces`.
+
+    A cylinder touches at eight points of each of its rims. Shapes of other kinds are an error: name
+    the bodies without them, or give their contacts yourself.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    *bodies
+        Names of bodies. All by default.
+
+    Examples
+    --------
+    >>> from archimedes.multibody import Builder, contact_shapes
+    >>> b = Builder()
+    >>> b.add_body("ball", mass=1.0, inertia=[0.1, 0.1, 0.1])
+    >>> b.add_shape("ball", "sphere", [0.2], "collision")
+    >>> contact_shapes(b.build(base="floating"))[0].radius
+    0.2
+    """
+    for name in bodies:
+        model.frame(name)  # an error that names it
+    chosen = [s for s in model.geometry if s.role == "collision"]
+    return [contact_of(s) for s in chosen if not bodies or s.body in bodies]
+
+
+def contact_of(shape: Shape) -> Contacts:
+    """Return one shape as contacts."""
+    R, p = np.array(shape.rotation), np.array(shape.position)
+    if shape.kind == "sphere":
+        return sphere(shape.body, shape.size[0], p)
+    if shape.kind == "capsule":
+        return capsule(shape.body, shape.size[0], shape.size[1], R, p)
+    if shape.kind == "box":
+        return box(shape.body, shape.size, R, p)
+    if shape.kind == "cylinder":
+        radius, length = shape.size
+        angles = 2.0 * np.pi * np.arange(RIM) / RIM
+        rim = radius * np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=1)
+        ends = [rim + np.array([0.0, 0.0, z]) for z in (-0.5 * length, 0.5 * length)]
+        return Contacts(shape.body, np.concatenate(ends) @ R.T + p)
+    raise ValueError(
+        f"the {shape.kind} of {shape.body!r} has no contacts: name the bodies that touch, or give "
+        "Contacts(frame, points)"
+    )

@@ -1,0 +1,400 @@
+"""Impulses in friction cones: sweeps over the contacts, Newton's method, and exact derivatives.
+
+Legend: contact i has the impulse l = (n, t), a normal and two tangents, and the velocity
+u = G l + b. Coulomb's law: ``n = max(n - r u_n, 0)`` and t is the point of the disk of radius mu n
+nearest to ``z = t - s u_t``, for any r, s > 0. So a contact is open (l = 0), sticks (u = 0) or
+slides (u_n = 0, t = mu n z / |z|), and in each case F = 0 is smooth: its slope A in l makes steps
+of Newton's method, ``A dl = -dF`` the derivatives of the solution (implicit function theorem).
+Contacts of a flat face are redundant, and A is singular: any solution gives the same velocities.
+Sources: Alart and Curnier, Computer Methods in Applied Mechanics and Engineering 92, 1991; Acary
+and Brogliato, Numerical Methods for Nonsmooth Dynamical Systems, 2008, sections 3.9, 13.3 and 13.7.
+
+Elastic impacts: how fast contacts come apart, of many bodies at once.
+
+Legend: r = J v are normal speeds, of which those that close within the step are reflected, all at
+once; whoever closes then is reflected next, and so on until nobody does (generalised reflections).
+A ball that hits a row of balls at rest so sends off the last one, and the others stay; two balls
+that hit from both sides are treated alike. With friction such a speed may need more energy than
+there was (Kane's puzzle): impulses then go back towards those of an impact without a bounce, which
+only take energy, as far as needed.
+Sources: Smith, Kaufman, Vouga, Tamstorf and Grinspun, Reflections on simultaneous impact, ACM
+Transactions on Graphics 31, 2012; Kane and Levinson, Dynamics: Theory and Applications, 1985,
+section 5.8 (a bounce that gains energy).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from archimedes.function import compile, custom_jvp, fori_loop, scan, vmap, while_loop
+from archimedes.multibody.parts.ranges import known_zero
+from archimedes.optimize.small.linear_algebra import times
+
+if TYPE_CHECKING:
+    from archimedes.typing import Array, Matrix, Scalar, Vector
+
+__all__ = ["cone_impulses", "impacts", "knocks", "normal_impulses", "spread"]
+
+#: Done when Coulomb's law holds up to this part of the largest impulse, or after so many rounds of
+#: so many sweeps and one step of Newton's method, which is kept where it is nearer.
+SETTLED, ROUNDS, SWEEPS = 1e-13, 600, 8
+#: Given up after so many rounds in which it has not come nearer by a tenth. Where contacts are
+#: about to slide they come nearer slowly, but all the way.
+PATIENCE, NEARER = 60, 0.9
+#: What counts as nothing, in m/s times the root of kg: impulses that small make no difference.
+FLOOR = 3e-12
+#: So much is added to the diagonal of equations of size one, and taken off again so often.
+DAMPING, REFINEMENTS = 1e-10, 3
+#: Where that leads away, redundant contacts contradict each other, and so much is added: the step
+#: goes on until one of them opens.
+PROXIMAL = 1e-3
+#: The least that a contact's mobility counts, of the largest: one that cannot move stays as it is.
+LEAST = 1e-12
+#: Sweeps over more contacts are a loop, not written out.
+WRITTEN_OUT = 4
+
+
+def cone_impulses(G: Matrix, b: Vector, mu: Vector) -> Vector:
+    """Return impulses (3 m,) in cones of friction `mu` (m,) with velocities ``G l + b``."""
+    w = np.repeat(units(np.diag(G)[::3]), 3)
+    return w * cone_kernel(w[:, None] * G * w, w * b, mu)
+
+
+def normal_impulses(G: Matrix, b: Vector) -> Vector:
+    """Return impulses l (m,) >= 0 with ``G l + b`` zero where l is not, else not negative."""
+    w = units(np.diag(G))
+    return w * normal_kernel(w[:, None] * G * w, w * b)
+
+
+def units(size: Vector) -> Vector:
+    """Return units (m,) of impulses in which the diagonal of G is one: masses may differ much."""
+    least = np.maximum(size, LEAST * np.max(size))
+    return 1.0 / np.sqrt(np.where(least > 0.0, least, 1.0))  # one where no contact can move
+
+
+@custom_jvp
+def unit_cone_impulses(G: Matrix, b: Vector, mu: Vector) -> Vector:
+    """Return `cone_impulses` where the diagonal of G is one at the normals."""
+    rows = roll_rows(G, 3)
+
+    def sweep(l: Vector) -> Vector:
+        return sweep_contacts(rows, b.reshape(-1, 3), mu, l)
+
+    return solve_cones(
+        sweep, lambda l, d: newton_step(G, b, mu, l, d), lambda l: violation(G, b, mu, l), b
+    )
+
+
+@custom_jvp
+def unit_normal_impulses(G: Matrix, b: Vector) -> Vector:
+    """Return `normal_impulses` where the diagonal of G is one."""
+    rows = roll_rows(G, 1)
+
+    def sweep(l: Vector) -> Vector:
+        return sweep_contacts(rows, b.reshape(-1, 1), 0.0 * b, l)
+
+    def step(l: Vector, damping: Scalar) -> Vector:
+        u = times(G, l) + b
+        shut = l - u > 0.0
+        return np.maximum(
+            l + solve_damped(normal_rows(G, shut), np.where(shut, -u, -l), damping), 0.0
+        )
+
+    def off(l: Vector) -> Scalar:
+        return np.max(np.abs(l - np.maximum(l - (times(G, l) + b), 0.0)))
+
+    return solve_cones(sweep, step, off, b)
+
+
+def solve_cones(
+    sweep: Callable[[Any], Any],
+    newton: Callable[[Any, Any], Any],
+    off: Callable[[Any], Any],
+    b: Vector,
+) -> Vector:
+    """Return impulses at which Coulomb's law holds, from zero on."""
+
+    def one_round(state: tuple[Any, ...]) -> tuple[Any, ...]:
+        before, _, damping, reached, waited = state
+        l = fori_loop(0, SWEEPS, lambda _, l: sweep(l), before)
+        other = newton(l, damping)
+        left, other_left = off(l), off(other)
+        nearer = other_left < left
+        l, left = np.where(nearer, other, l), np.where(nearer, other_left, left)
+        damping = np.where(nearer, DAMPING, DAMPING + PROXIMAL - damping)
+        gained = left < NEARER * reached
+        return (
+            l,
+            left,
+            damping,
+            np.where(gained, left, reached),
+            np.where(gained, 0.0, waited + 1.0),
+        )
+
+    def goes_on(state: tuple[Any, ...]) -> Any:
+        l, left, _, _, waited = state
+        return (left > np.maximum(SETTLED * np.max(np.abs(l)), FLOOR)) & (waited < PATIENCE)
+
+    start = 0.0 * b
+    first = off(start)
+    state = (start, first, 0.0 * b[0] + DAMPING, first, 0.0 * b[0])
+    return while_loop(goes_on, one_round, state, max_steps=ROUNDS)[0]
+
+
+def roll_rows(G: Matrix, size: int) -> Array:
+    """Return the rows (m, size, n) of each contact, its own columns first, in a round."""
+    n = G.shape[0]
+    rows = np.arange(n).reshape(-1, size, 1)
+    columns = (rows[:, :1] + np.arange(n)) % n
+    return G[rows, columns]
+
+
+def sweep_contacts(rows: Array, b: Matrix, mu: Vector, l: Vector) -> Vector:
+    """Return impulses after each contact in turn has taken the others' as given.
+
+    First along its normal, then across it. The contact whose turn it is comes first, and then goes
+    to the end.
+    """
+    size = b.shape[1]
+
+    def one(l: Vector, item: tuple[Any, ...]) -> tuple[Any, Any]:
+        R, own, friction = item
+        n = np.maximum(l[0] - (R[0] @ l + own[0]), 0.0)
+        if size == 1:
+            return np.concatenate([l[1:], n[None]]), None
+        l = np.concatenate([n[None], l[1:]])
+        across = R[1:] @ l + own[1:]
+        pace = slowest(R[1, 1], R[2, 2], R[1, 2])
+        x, y = in_disk(l[1] - across[0] / pace, l[2] - across[1] / pace, friction * n)
+        return np.concatenate([l[3:], np.stack([n, x, y])]), None
+
+    if b.shape[0] > WRITTEN_OUT:
+        return scan(one, l, (rows, b, mu))[0]
+    for i in range(b.shape[0]):
+        l, _ = one(l, (rows[i], b[i], mu[i]))
+    return l
+
+
+def slowest(p: Scalar, q: Scalar, r: Scalar) -> Any:
+    """Return the larger eigenvalue of [[p, r], [r, q]]: its inverse is the pace that settles."""
+    half, apart = 0.5 * (p + q), 0.5 * (p - q)
+    return np.maximum(half + np.sqrt(apart * apart + r * r), LEAST)
+
+
+def in_disk(x: Scalar, y: Scalar, radius: Scalar) -> tuple[Any, Any]:
+    """Return the point of a disk around zero nearest to (x, y)."""
+    size = np.sqrt(np.maximum(x * x + y * y, 1e-300))
+    shrink = np.minimum(radius / size, 1.0)
+    return shrink * x, shrink * y
+
+
+def violation(G: Matrix, b: Vector, mu: Vector, l: Vector) -> Scalar:
+    """Return by how much impulses are off Coulomb's law."""
+    L, u = l.reshape(-1, 3), (times(G, l) + b).reshape(-1, 3)
+    push = np.maximum(L[:, 0] - u[:, 0], 0.0)
+    z = L[:, 1:] - u[:, 1:] / paces(G)[:, None]
+    x, y = in_disk(z[:, 0], z[:, 1], mu * push)
+    return np.max(np.abs(L - np.stack([push, x, y], axis=1)))
+
+
+def paces(G: Matrix) -> Vector:
+    """Return `slowest` of the tangents of each contact (m,)."""
+    size, beside = np.diag(G), np.diag(G, 1)
+    return slowest(size[1::3], size[2::3], beside[1::3])
+
+
+class Linearised(NamedTuple):
+    """Of each contact F (3,), its slope A (3, n) in all impulses, and what dF is made of."""
+
+    A: Any
+    F: Any
+    shut: Any
+    slides: Any
+    bend: Any
+    along: Any
+
+
+def linearise(G: Matrix, b: Vector, mu: Vector, l: Vector) -> Linearised:
+    """Return F and its slope at impulses; arrays with a row per contact."""
+    n = b.shape[0]
+    blocks = (G.reshape(-1, 3, n), np.eye(n).reshape(-1, 3, n), l.reshape(-1, 3))
+    rest = ((times(G, l) + b).reshape(-1, 3), mu, paces(G))
+    return Linearised(*vmap(contact_slope)(*blocks, *rest))
+
+
+def contact_slope(
+    rows: Matrix, eye: Matrix, l: Vector, u: Vector, mu: Scalar, pace: Scalar
+) -> tuple[Any, ...]:
+    """Return what `Linearised` has of one contact, whose rows of G and of ones are (3, n)."""
+    push = l[0]
+    shut = push - u[0] > 0.0
+    z = l[1:] - u[1:] / pace
+    length = np.sqrt(np.maximum(np.sum(z * z), 1e-300))
+    slides = length > mu * push
+    w = z / length
+    bend = mu * push / length * (np.eye(2) - w[:, None] * w[None, :])
+    sliding = eye[1:] - mu * w[:, None] * eye[:1] - bend @ (eye[1:] - rows[1:] / pace)
+    A = np.concatenate([rows[:1], np.where(slides, sliding, rows[1:])])
+    off = np.where(slides, l[1:] - mu * push * w, u[1:])
+    F = np.where(shut, np.concatenate([u[:1], off]), l)
+    return np.where(shut, A, eye), F, shut, slides, bend / pace, push * w
+
+
+def newton_step(G: Matrix, b: Vector, mu: Vector, l: Vector, damping: Scalar) -> Any:
+    """Return impulses after a step of Newton's method; pulls are cut off."""
+    at = linearise(G, b, mu, l)
+    moved = l + solve_damped(at.A.reshape(G.shape), -at.F.ravel(), damping)
+    m = b.shape[0] // 3
+    L = moved.reshape(m, 3)
+    return np.where(L[:, :1] > 0.0, L, 0.0).ravel()
+
+
+@unit_cone_impulses.defjvp
+def cone_tangent(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Vector, Vector]:
+    """Return dl of dG, db, dmu."""
+    (G, b, mu), (dG, db, dmu) = primals, tangents
+    l = unit_cone_impulses(G, b, mu)
+    at = linearise(G, b, mu, l)
+    du = (times(dG, l) + db).reshape(b.shape[0] // 3, 3)
+    across = (at.bend @ du[:, 1:, None])[:, :, 0] - dmu[:, None] * at.along
+    off = np.where(at.slides[:, None], across, du[:, 1:])
+    dF = np.where(at.shut[:, None], np.concatenate([du[:, :1], off], axis=1), 0.0)
+    return l, solve_damped(at.A.reshape(G.shape), -dF.ravel())
+
+
+@unit_normal_impulses.defjvp
+def normal_tangent(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Vector, Vector]:
+    """Return dl of dG, db."""
+    (G, b), (dG, db) = primals, tangents
+    l = unit_normal_impulses(G, b)
+    shut = l > 0.0
+    du = np.where(shut, -(times(dG, l) + db), 0.0)
+    return l, solve_damped(normal_rows(G, shut), du)
+
+
+def normal_rows(G: Matrix, shut: Array) -> Matrix:
+    """Return the matrix of the equations of dl."""
+    return np.where(shut[:, None], G, np.eye(G.shape[0]))
+
+
+def solve_damped(A: Matrix, right: Vector, damping: Scalar | None = None) -> Any:
+    """Return x with ``A x = right``, one of them where A is singular."""
+    eye = np.eye(A.shape[0])
+    inverse = np.linalg.solve(A + (DAMPING if damping is None else damping) * eye, eye)
+    x = times(inverse, right)
+    for _ in range(REFINEMENTS if damping is None else 0):
+        x = x + times(inverse, right - times(A, x))
+    return x
+
+
+#: Numbers take the way that recordings take: the loops are native code.
+cone_kernel, normal_kernel = compile(unit_cone_impulses), compile(unit_normal_impulses)
+
+
+#: Reflections per contact at most; a row of n balls takes n.
+ROUNDS = 4
+#: What comes together more slowly than anything falls in so many steps does not bounce: it lands.
+SLOW = 2.0
+#: A speed that never closes.
+NEVER = 1e30
+#: A gain of energy that is rounding, of what an impact exchanges.
+ROUNDING = 1e-12
+
+
+def impacts(
+    G: Matrix, speeds: Vector, gaps: Vector, falling: Vector, step: float, restitution: Scalar
+) -> tuple[Any, Any, Any, Any]:
+    """Return which contacts (m,) are hit within a step, how fast they part, what falls, and when.
+
+    `G` (m, m) are normal speeds per normal impulse, `speeds` (m,) those before the step, and
+    `falling` (m,) is by how much they change in it by themselves. Until the impact a contact falls
+    on, and that speed, which the step adds once more, is given back with the impact: a bounce keeps
+    its energy to the second order of the step.
+    """
+    pulled = np.where(gaps > 0.0, np.minimum(falling, 0.0), 0.0)
+    hit = closing(speeds, gaps, falling, step)
+    arriving = np.where(hit, -speeds, 0.0)
+    parting = 0.0 * speeds
+    if not known_zero(restitution):
+        hit, arriving, parting = rebounds(G, speeds, gaps, falling, step)
+    hit = hit & (arriving > -SLOW * np.minimum(np.min(falling), 0.0))
+    speed = arriving - pulled
+    moving = hit & (gaps > 0.0) & (speed > 0.0)
+    late = np.where(moving, gaps, 0.0) / np.where(moving, speed, 1.0)
+    late = np.minimum(late, step)
+    fallen = -pulled * late / step
+    return hit, restitution * (parting + fallen), fallen, late
+
+
+def knocks(
+    G: Matrix,
+    u: Vector,
+    mu: Vector,
+    hit: Array,
+    parting: Vector,
+    fallen: Vector,
+    restitution: Scalar,
+) -> Vector:
+    """Return the impulses (3 m,) of impacts at velocities `u` (3 m,), which never give energy.
+
+    `hit`, `parting` and `fallen` are those of `impacts`.
+    """
+
+    def impulses(speeds: Vector, wanted: Array) -> Vector:
+        return cone_impulses(G, u - spread(np.where(wanted, speeds + fallen, -NEVER)), mu)
+
+    k = impulses(parting, hit)
+    if known_zero(restitution):
+        return k
+    arriving = u - spread(fallen)
+    gains = energy_gain(G, arriving, k) > ROUNDING * np.sum(np.abs(k * arriving))
+    # Where nothing is gained no contact is hit, and there is nothing to solve.
+    dull = impulses(0.0 * parting, hit & gains)
+    rest = k - dull
+    # Of the gain, convex along the way from dull to k, the zero: c <= 0 and a >= 0.
+    a, c = 0.5 * np.sum(rest * (G @ rest)), np.minimum(energy_gain(G, arriving, dull), 0.0)
+    b = np.sum(rest * (arriving + G @ dull))
+    root = np.sqrt(np.where(gains, b * b - 4.0 * a * c, 1.0))
+    # The same root twice, each without a difference of what is nearly equal.
+    above, below = np.where(b < 0.0, root - b, -2.0 * c), np.where(b < 0.0, 2.0 * a, b + root)
+    share = np.where(gains, above / np.where(gains, below, 1.0), 1.0)
+    return dull + share * rest
+
+
+def energy_gain(G: Matrix, u: Vector, k: Vector) -> Scalar:
+    """Return the energy that impulses (n,) give at velocities `u` (n,) before them."""
+    return np.sum(k * (u + 0.5 * (G @ k)))
+
+
+def spread(normals: Vector) -> Vector:
+    """Return numbers (m,) as the normal parts of (3 m,)."""
+    zero = 0.0 * normals
+    return np.stack([normals, zero, zero], axis=1).ravel()
+
+
+def closing(speeds: Vector, gaps: Vector, falling: Vector, step: float) -> Array:
+    """Return which contacts (m,) come together and close within the step."""
+    return (speeds < 0.0) & (gaps + step * (speeds + np.minimum(falling, 0.0)) < 0.0)
+
+
+def rebounds(
+    G: Matrix, speeds: Vector, gaps: Vector, falling: Vector, step: float
+) -> tuple[Array, Vector, Vector]:
+    """Return which contacts are hit, how fast they came together, and how fast they part."""
+
+    def reflect(state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+        r, hit, arriving = state
+        now = closing(r, gaps, falling, step)
+        arriving = np.where(now & (hit < 0.5), -r, arriving)
+        impulses = normal_impulses(G, np.where(now, r, NEVER))
+        return r + 2.0 * (G @ impulses), np.where(now, 1.0, hit), arriving
+
+    def anybody(state: tuple[Any, Any, Any]) -> Any:
+        return np.any(closing(state[0], gaps, falling, step))
+
+    start = (speeds, 0.0 * speeds, 0.0 * speeds)
+    r, hit, arriving = while_loop(anybody, reflect, start, max_steps=ROUNDS * gaps.shape[0])
+    return hit > 0.5, arriving, np.maximum(r, 0.0)

@@ -1,0 +1,276 @@
+"""Steps in time with exact Coulomb friction, impacts, and no penetration.
+
+Legend: h is the step, v the velocity before it, a the acceleration without contact, J the rows
+(normal, two tangents) of the contacts, G = J M^-1 J'. First the impacts: a contact that closes at
+the time s within the step gets an impulse k, which acts from then on. Then the forces: impulses l
+so that ``v' = v + M^-1 J' (k + l) + h a`` has normal speeds ``u_n >= -gap / h``. Positions move by
+``h v' - s M^-1 J' k``. What is left of a penetration is taken back by moving positions alone, which
+gives nobody speed. Velocities of free joints are in axes that stand still (see below). Damping
+and friction of joints, ``-D v``, act with v' in place of v: forces meet M + h D.
+Sources: Moreau, Unilateral contact and dry friction in finite freedom dynamics, 1988; Acary and
+Brogliato 2008, chapter 10; Anitescu and Potra, Nonlinear Dynamics 14, 1997.
+
+Axes that stand still: the linear velocity v of a free or planar joint is in the child's axes, which
+rotate with w. A body that flies straight on has ``v' = -w x v``, and a step along that makes it
+ever faster. In axes that are the child's at the start of the step and then stand still, v changes
+by ``v' + w x v`` alone, and a path is straight; at its end velocities are seen from the axes as
+they are then, rotated by exp(f).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from archimedes.checks import as_array, check_positive, concrete
+from archimedes.function import compile
+from archimedes.multibody.algorithms.configurations import integrate, own_links
+from archimedes.multibody.algorithms.inverse_dynamics import rnea
+from archimedes.multibody.algorithms.kinematics import frame_jacobian, world_pose
+from archimedes.multibody.algorithms.links import Forces
+from archimedes.multibody.algorithms.passive_forces import FRICTION_SPEED, passive_torque
+from archimedes.multibody.contact.collision import Touch, is_fixed, touches
+from archimedes.multibody.contact.contact_shapes import Contacts, Ground, Pair, tangents
+from archimedes.multibody.contact.impulses import (
+    cone_impulses,
+    impacts,
+    knocks,
+    normal_impulses,
+    spread,
+)
+from archimedes.multibody.parts.ranges import known_zero
+from archimedes.multibody.systems.constraints import check_single, mass_factors, solve_mass
+from archimedes.multibody.systems.dynamics import DrivenState, State, check_is_state
+from archimedes.spatial.attitudes.rotvec import rotvec_to_dcm, so3_left_jacobian
+from archimedes.spatial.components import cross, skew
+
+if TYPE_CHECKING:
+    from archimedes.multibody.algorithms.factorization import Factors
+    from archimedes.multibody.models.model import Model
+    from archimedes.typing import ArrayLike, Matrix, Scalar, Vec3, Vector
+
+__all__ = ["contact_step", "seen_after", "standing_still", "straight_on"]
+
+#: How fast, in m/s, contacts may part to open what rounding has closed; redundant contacts at rest
+#: then agree with each other.
+CREEP = 1e-6
+#: The most that friction counts, a slope of 89.4 deg: infinity times an impulse of zero is nan, and
+#: contacts of a face that brace themselves against each other without limit lift it.
+ENDLESS = 100.0
+
+
+def contact_step(
+    model: Model,
+    x: State,
+    step: float,
+    contacts: Sequence[Contacts] = (),
+    ground: Ground | None = None,
+    u: ArrayLike | None = None,
+    forces: Forces = None,
+    *,
+    pairs: Sequence[Pair] = (),
+    restitution: Scalar = 0.0,
+    recovery: Scalar = 0.2,
+) -> State:
+    """Return the state after a step with exact Coulomb friction and without penetration.
+
+    The step is semi-implicit Euler. Impulses are found so that contacts stick or slide as the
+    friction cone requires. Passive forces act; damping and friction of joints act with the velocity
+    after the step. Derivatives are those of the equations that the impulses solve: exact for a step
+    whose contacts stay open, sticking or sliding as they are.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    x : State
+        Configuration and velocity.
+    step : float
+        Length of the step in s.
+    contacts : sequence of Contacts, optional
+        Shapes that touch the ground.
+    ground : Ground, optional
+        The ground. None by default.
+    u : array (nv,), optional
+        Torques of the joints, zero by default. With `actuators`, their commands (n,).
+    forces : mapping or array (..., bodies, 6), optional
+        External forces on bodies: by name, or in the order of `body_names`. Each acts at the origin
+        of the body, in its axes, linear part first. None by default.
+    pairs : sequence of Pair, optional
+        Pairs of shapes that touch each other.
+    restitution : float, optional
+        Coefficient of restitution, 0 by default.
+    recovery : float, optional
+        Fraction of a penetration that is removed in a step, 0.2 by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from archimedes.multibody import Builder, Ground, State, contact_step, neutral, sphere
+    >>> b = Builder()
+    >>> b.add_body("ball", mass=1.0, inertia=[0.1, 0.1, 0.1])
+    >>> ball = b.build(base="floating")
+    >>> x = State(neutral(ball) + np.array([0, 0, 0.1, 0, 0, 0, 0]), np.zeros(6))
+    >>> x = contact_step(ball, x, 1e-3, [sphere("ball", 0.1)], Ground())
+    >>> np.abs(x.v).max() < 1e-12
+    np.True_
+    """
+    check_is_state(x)
+    check_positive(step, "step, in s,")
+    if isinstance(x, DrivenState):
+        raise TypeError(
+            "x must be a State(q=x.q, v=x.v), got a DrivenState: contact_step moves no "
+            "activations; step them yourself and give u=actuator_torque(...)"
+        )
+    check_share(restitution, "restitution")
+    check_share(recovery, "recovery")
+    q, v = check_single(model, x.q, "q"), check_single(model, x.v, "v")
+    points = touches(model, q, contacts, ground, pairs)
+    shape = np.shape(restitution)
+    if shape not in ((), (len(points),)):
+        raise ValueError(
+            f"restitution must be one number, or one for each of the {len(points)} points that may "
+            f"touch, got shape {shape}"
+        )
+    J, gap = contact_rows(model, q, points), np.stack([touch.gap for touch in points])
+    torques = passive_torque(model, q, v)
+    if u is not None:
+        torques = check_single(model, u, "u") + torques
+    viscous = viscosity(model, v)
+    factors = mass_factors(model, q, None if viscous is None else step * viscous)
+    freely = free_acceleration(model, q, v, torques, forces, step, factors)
+    across = solve_mass(factors, J.T)
+    G = matrix_product(J, across)
+    G_n, J_n, mu = G[::3, ::3], J[::3], np.stack([friction_of(t) for t in points])
+    sharp, hard = across, G
+    if viscous is not None and not known_zero(restitution):
+        # A bounce takes no time, in which damping could act; without one both are one implicit step
+        sharp = solve_mass(mass_factors(model, q), J.T)
+        hard = matrix_product(J, sharp)
+    falling = step * (J_n @ freely)
+    hit, parting, fallen, late = impacts(hard[::3, ::3], J_n @ v, gap, falling, step, restitution)
+    knocked = knocks(hard, J @ v, mu, hit, parting, fallen, restitution)
+    before = v + sharp @ knocked + step * freely
+    reach = np.where(hit, 0.0, np.maximum(gap / step, -CREEP))
+    pushes = cone_impulses(G, J @ before + spread(reach), mu)
+    after = before + across @ pushes
+    moved = step * after - sharp @ (np.repeat(late, 3) * knocked)
+    if not known_zero(recovery):
+        left = gap + J_n @ moved
+        lifts = normal_impulses(G_n, np.where(left > 0.0, left, recovery * left))
+        moved = moved + across[:, ::3] @ lifts
+    reached = integrate(model, q, straight_on(model, moved))
+    return State(reached, seen_after(model, after, moved))
+
+
+#: The product as a loop over all entries. Written out it leaves out zeros, but it grows with the
+#: square of the number of contacts, and takes long to compile.
+matrix_product = compile(lambda a, b: a @ b, name="matrix_product")
+
+
+def check_share(x: Scalar, name: str) -> None:
+    """Raise where a number is known not to be between 0 and 1."""
+    known = concrete(as_array(x, name))
+    if known is not None and not ((known >= 0.0) & (known <= 1.0)).all():
+        raise ValueError(f"{name} must be between 0 and 1, got {known.tolist()}")
+
+
+def free_acceleration(
+    model: Model,
+    q: Vector,
+    v: Vector,
+    torques: Vector,
+    forces: Forces,
+    step: float,
+    factors: Factors,
+) -> Vector:
+    """Return the acceleration (nv,) without contact, in axes that stand still.
+
+    What goes with velocities squared is taken at the middle of the step: at its start it would give
+    energy to all that spins, by the square of its speed.
+    """
+    still = np.zeros(model.nv)
+    at_start = rnea(model, q, v, still, forces)
+    first = solve_mass(factors, (torques - at_start)[:, None])[:, 0]
+    middle = v + 0.5 * step * first
+    change = at_start - rnea(model, q, middle, still, forces)
+    return standing_still(model, first + solve_mass(factors, change[:, None])[:, 0], middle)
+
+
+def viscosity(model: Model, v: Vector) -> Vector | None:
+    """Return d (nv,) with ``-d v`` the damping and friction of joints, None where there is none.
+
+    Taken with the velocity after the step they slow joints down however large they are, where with
+    that before it they would turn them back, faster and faster.
+    """
+    if known_zero(model.friction):
+        return None if known_zero(model.damping) else model.damping + 0.0 * v
+    slow = np.abs(v) < 1e-9 * FRICTION_SPEED
+    speed = np.where(slow, 1.0, v)
+    rate = np.where(slow, 1.0 / FRICTION_SPEED, np.tanh(speed / FRICTION_SPEED) / speed)
+    return model.damping + model.friction * rate
+
+
+def friction_of(touch: Touch) -> Scalar:
+    """Return the friction of a contact, a number that arrays can be made of."""
+    return np.minimum(np.asarray(touch.material.friction) * 1.0, ENDLESS)
+
+
+def contact_rows(model: Model, q: Vector, points: Sequence[Touch]) -> Matrix:
+    """Return the matrix (3 m, nv) of the velocities of the first shapes relative to the second."""
+    jacobians: dict[str, Any] = {}
+    rows = []
+    for touch in points:
+        at_point = np.zeros((3, model.nv))
+        for frame, sign in ((touch.first, 1.0), (touch.second, -1.0)):
+            if frame is None or is_fixed(model, frame):
+                continue
+            if frame not in jacobians:
+                jacobians[frame] = frame_jacobian(model, q, frame, "aligned")
+            arm = touch.point - world_pose(model, q, frame).p
+            J = jacobians[frame]
+            at_point = at_point + sign * (J[:3] - skew(arm) @ J[3:])
+        rows.append(np.stack([touch.normal, *tangents(touch.normal)]) @ at_point)
+    return np.concatenate(rows)
+
+
+# ---- velocities in axes that stand still during a step -------------------------------------------
+
+
+def standing_still(model: Model, a: Vector, v: Vector) -> Vector:
+    """Return the rates (nv,) of velocities in axes that stand still, of those in the child's."""
+    return a + map_velocities(model, v, v, lambda v, w: cross(w, v), lambda v: 0.0 * v)
+
+
+def straight_on(model: Model, moved: Vector) -> Vector:
+    """Return what `integrate` takes (nv,) for a way (nv,) in axes that stand still."""
+
+    def back(v: Vec3, f: Vec3) -> Vec3:
+        return so3_left_jacobian(f, inverse=True) @ v
+
+    return map_velocities(model, moved, moved, back, lambda v: v)
+
+
+def seen_after(model: Model, v: Vector, moved: Vector) -> Vector:
+    """Return velocities (nv,) in the child's axes after a way (nv,), of those that stood still."""
+    return map_velocities(model, v, moved, lambda v, f: rotvec_to_dcm(f) @ v, lambda v: v)
+
+
+def map_velocities(
+    model: Model,
+    v: Vector,
+    turn: Vector,
+    linear: Callable[[Any, Any], Any],
+    other: Callable[[Any], Any],
+) -> Vector:
+    """Return velocities (nv,): linear ones in axes that rotate by `linear`, others by `other`.
+
+    A linear velocity of a free or planar joint is in the axes of the child, which rotate by `turn`.
+    """
+    parts = []
+    for link in own_links(model):
+        own = link.v_slice
+        parts += link.kind.map_linear(v[own], turn[own], linear, other)
+    return np.concatenate(parts)

@@ -1,0 +1,216 @@
+"""Changes to a builder: remove bodies, lock joints, take over all of another builder."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from copy import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from archimedes.checks import as_array, check_finite, concrete
+from archimedes.multibody.models.builder_parts import Joint, check_within_limits
+from archimedes.multibody.parts.closures import Closure, Coupling
+from archimedes.multibody.parts.joints import KINDS
+from archimedes.multibody.parts.ranges import known_numbers
+from archimedes.spatial.spatial_algebra import Pose
+
+if TYPE_CHECKING:
+    from archimedes.multibody.models.builder import Builder
+    from archimedes.typing import ArrayLike, Scalar
+
+__all__ = ["check_follows", "free_name", "lock", "merge", "remove"]
+
+
+def merge(builder: Builder, other: Builder, carrier: str | None, prefix: str, at: Pose) -> None:
+    """Take over all of `other`, names with a prefix, its base fixed to the body `carrier`."""
+    check_names(builder, other, prefix)
+    other = copy(other)  # which may be the builder itself
+
+    def owner(name: str | None) -> str | None:
+        return carrier if name is None else prefix + name
+
+    for body in other.bodies.values():
+        builder.bodies[prefix + body.name] = replace(body, name=prefix + body.name)
+    for joint in other.joints.values():
+        mimic = joint.mimic and replace(joint.mimic, joint=prefix + joint.mimic.joint)
+        name, child = prefix + joint.name, prefix + joint.child
+        pose = Pose(joint.rotation, joint.position)
+        if joint.parent is None:
+            pose = at @ pose
+        builder.joints[name] = replace(
+            joint, name=name, parent=owner(joint.parent), child=child, mimic=mimic,
+            rotation=pose.R, position=pose.p,
+        )  # fmt: skip
+    for name, (on, pose) in other.frames.items():
+        builder.frames[prefix + name] = (owner(on), at @ pose if on is None else pose)
+    for base in other.unattached():
+        name = free_name(f"{carrier or 'world'}_{prefix}{base}", builder.joints)
+        builder.attach(
+            prefix + base, carrier, joint=name, kind="fixed", rotation=at.R, position=at.p
+        )
+    builder.closures += [
+        rename_closure(builder, other, c, carrier, at, prefix) for c in other.closures
+    ]
+    shapes = (s._replace(body=prefix + s.body) for s in other.geometry)
+    builder.geometry = (*builder.geometry, *shapes)
+    for name, tendon in other.tendons.items():
+        arms = {prefix + joint: arm for joint, arm in tendon.arms.items()}
+        builder.tendons[prefix + name] = replace(tendon, arms=arms)
+    builder.actuators += [a.renamed(prefix) for a in other.actuators]
+    builder.report.add(other.report)
+
+
+def rename_closure(
+    builder: Builder,
+    other: Builder,
+    held: Closure | Coupling,
+    carrier: str | None,
+    at: Pose,
+    prefix: str,
+) -> Closure | Coupling:
+    """Return a closure of another builder; one to its world is to a frame where that is now."""
+    if isinstance(held, Coupling) or held.first != "world":
+        return held.renamed(prefix)
+    if "world" in other.bodies or "world" in other.frames:  # which is meant then
+        return replace(held, first=f"{prefix}world", second=prefix + held.second)
+    taken = {*builder.bodies, *builder.frames}
+    name = free_name(f"{prefix}{held.second}:held", taken)
+    builder.frames[name] = (carrier, at @ Pose(np.eye(3), np.array(held.place, dtype=float)))
+    return replace(held, first=name, second=prefix + held.second, place=(0.0, 0.0, 0.0))
+
+
+def free_name(name: str, taken: Container[str]) -> str:
+    """Return a name, with as many strokes behind it as it takes to be a new one."""
+    while name in taken:
+        name += "'"
+    return name
+
+
+def check_names(builder: Builder, other: Builder, prefix: str) -> None:
+    """Raise where something has a name that is there already, before anything is taken over."""
+    for what, names, known in (
+        ("body or frame", [*other.bodies, *other.frames], {*builder.bodies, *builder.frames}),
+        ("joint", [*other.joints], {*builder.joints}),
+        ("tendon", [*other.tendons], {*builder.tendons}),
+    ):
+        for name in names:
+            if prefix + name in known:
+                raise ValueError(
+                    f"{what} {prefix + name!r} is there already; merge with another prefix"
+                )
+
+
+def remove(builder: Builder, body: str) -> None:
+    """Take off a body with all it carries, and what needs any of it."""
+    gone = {body}
+    while more := {j.child for j in builder.joints.values() if j.parent in gone} - gone:
+        gone |= more
+    joints = {j.name for j in builder.joints.values() if j.child in gone}
+    frames = gone | {k for k, f in builder.frames.items() if f[0] in gone}
+    builder.bodies = {k: b for k, b in builder.bodies.items() if k not in gone}
+    builder.joints = {k: j for k, j in builder.joints.items() if k not in joints}
+    builder.frames = {k: f for k, f in builder.frames.items() if k not in frames}
+    builder.geometry = tuple(s for s in builder.geometry if s.body not in gone)
+
+    def stays(what: str, names: set[str], lost: set[str]) -> bool:
+        if names & lost and names - lost:
+            builder.report.ignored.append(
+                f"{builder.name}: {what} of {sorted(names)}: {sorted(names & lost)} went with "
+                f"{body!r}"
+            )
+        return not names & lost
+
+    builder.tendons = {
+        k: t for k, t in builder.tendons.items() if stays(f"tendon {k!r}", {*t.arms}, joints)
+    }
+    builder.actuators = [a for a in builder.actuators if stays("an actuator", {*a.joints}, joints)]
+    builder.closures = [
+        c
+        for c in builder.closures
+        if stays("a closure", c.names, joints if isinstance(c, Coupling) else frames)
+    ]
+
+
+def check_follows(joint: Joint, values: Mapping[str, Scalar]) -> None:
+    """Raise where a joint is to be locked elsewhere than where what it follows takes it."""
+    assert joint.mimic is not None
+    own, other = (concrete(as_array(values[k])) for k in (joint.name, joint.mimic.joint))
+    if own is None or other is None:
+        return
+    there = joint.mimic.multiplier * other + joint.mimic.offset
+    if not np.allclose(own, there, rtol=1e-9, atol=1e-9):
+        raise ValueError(
+            f"lock: joint {joint.name!r} follows {joint.mimic.joint!r} and is at "
+            f"{there.tolist()} then, not at {own.tolist()}"
+        )
+
+
+def lock(builder: Builder, joint: Joint, value: ArrayLike) -> None:
+    """Fix a joint at coordinates, and those that follow it where they are then."""
+    if joint.kind is KINDS["fixed"]:
+        return
+    q = check_locked_at(joint, value)
+    at = Pose(joint.rotation, joint.position) @ joint.kind.pose(joint.screw, q)
+    builder.joints[joint.name] = replace(
+        joint, kind=KINDS["fixed"], rotation=at.R, position=at.p, mimic=None, values={}
+    )
+    if len(q) == 1:
+        lock_along(builder, joint.name, q[0])
+    drop_actuators(builder, joint.name)
+    for other in list(builder.joints.values()):
+        if other.mimic and other.mimic.joint == joint.name:
+            follows = replace(other, mimic=None, values={})
+            lock(builder, follows, other.mimic.multiplier * q[0] + other.mimic.offset)
+
+
+def check_locked_at(joint: Joint, value: ArrayLike) -> list[Any]:
+    """Return the coordinates at which a joint is locked."""
+    size = joint.kind.nq
+    q = as_array(value, f"lock({joint.name!r})")
+    if tuple(q.shape) not in ((), (size,)):
+        raise ValueError(
+            f"lock: joint {joint.name!r} takes a number or {size} of them, got shape "
+            f"{tuple(q.shape)}"
+        )
+    where = f"lock: joint {joint.name!r}"
+    check_finite(q, where)
+    check_within_limits(joint, q)
+    known = concrete(q)
+    if joint.kind.nq != joint.kind.nv and (
+        q.ndim == 0 or (known is not None and not known[-4:].any())
+    ):
+        raise ValueError(
+            f"{where} has a quaternion: give all {size} coordinates, (1, 0, 0, 0) last for no turn"
+        )
+    return list(np.broadcast_to(q, (size,)))
+
+
+def lock_along(builder: Builder, name: str, q: Scalar) -> None:
+    """Take a locked joint out of tendons and couplings, whose lengths it adds to all the same."""
+    for key, tendon in list(builder.tendons.items()):
+        if name in tendon.arms:
+            arms = {k: arm for k, arm in tendon.arms.items() if k != name}
+            builder.tendons[key] = replace(
+                tendon, arms=arms, rest=tendon.rest - tendon.arms[name] * q
+            )
+    builder.tendons = {k: t for k, t in builder.tendons.items() if t.arms}
+    for k, held in enumerate(builder.closures):
+        if isinstance(held, Coupling) and name in held.names:
+            arms = {key: arm for key, arm in held.arms if key != name}
+            if not arms:
+                raise ValueError(f"lock: {held} holds joint {name!r} already")
+            known = known_numbers(
+                q, f"lock: joint {name!r}, which {held} holds,", "Lock it at a number"
+            )
+            builder.closures[k] = Coupling(arms, held.offset - float(dict(held.arms)[name] * known))
+
+
+def drop_actuators(builder: Builder, name: str) -> None:
+    """Take off the actuators of a locked joint, and report them."""
+    lost = [a for a in builder.actuators if name in a.joints]
+    builder.report.ignored += [f"{builder.name}: an actuator of {name!r}, which is locked"] * len(
+        lost
+    )
+    builder.actuators = [a for a in builder.actuators if name not in a.joints]

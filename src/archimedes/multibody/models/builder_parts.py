@@ -1,0 +1,317 @@
+"""What a `Builder` holds: bodies, joints and tendons, checked one by one, and its report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from archimedes.checks import as_array, check_finite, check_not_negative, check_vector, concrete
+from archimedes.multibody.parts.joints import KINDS, JointKind, Screw, check_crossed
+from archimedes.multibody.parts.ranges import check_numbers, known_numbers, read_only
+from archimedes.spatial.spatial_algebra import Pose
+from archimedes.spatial.validation import check_rotation
+
+if TYPE_CHECKING:
+    from archimedes.typing import Array, ArrayLike, Matrix, Scalar, Vector
+
+__all__ = [
+    "SLACK",
+    "Body",
+    "Joint",
+    "Mimic",
+    "Report",
+    "Tendon",
+    "check_body",
+    "check_placement",
+    "check_screw",
+    "check_values",
+    "check_within_limits",
+    "inertia_fault",
+]
+
+#: An inertia may miss the triangle inequality by this much before it counts as no body's.
+SLACK = 1e-6
+#: Moments of inertia below this, in kg m^2, are what rounding in a file has left of zero.
+ROUNDING = 1e-15
+#: Numbers of a joint, and those of them that are not negative.
+VALUES = (
+    "lower", "upper", "rest", "speed_limit", "effort_limit", "damping", "friction", "stiffness",
+    "armature",
+)  # fmt: skip
+NOT_NEGATIVE = ("speed_limit", "effort_limit", "damping", "friction", "armature")
+
+
+@dataclass(frozen=True)
+class Body:
+    """A rigid body: mass, centre of mass, inertia about that centre, in its own axes.
+
+    A `link_only` one is no body but what is between two joints: it has no name in the model.
+    """
+
+    name: str
+    mass: Any
+    com: Any
+    inertia: Any
+    link_only: bool = False
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """A joint that follows another: ``q = multiplier * q_other + offset``.
+
+    Parameters
+    ----------
+    joint : str
+        Joint to follow.
+    multiplier : float, optional
+        Factor.
+    offset : float, optional
+        Offset in rad or m.
+
+    Examples
+    --------
+    >>> from archimedes import multibody as mb
+    >>> b = mb.Builder()
+    >>> for name in ("left", "right"):
+    ...     b.add_body(name, mass=0.1, inertia=[1e-4, 1e-4, 1e-4])
+    >>> b.attach("left", joint="left", kind="prismatic")
+    >>> b.attach("right", joint="right", kind="prismatic", mimic=mb.Mimic("left", multiplier=-1.0))
+    >>> b.build().nq
+    1
+    """
+
+    joint: str
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        for name in ("multiplier", "offset"):
+            known = known_numbers(
+                getattr(self, name),
+                f"Mimic of {self.joint!r}: {name}",
+                "The arms of a tendon may be traced",
+            )
+            object.__setattr__(self, name, float(known))
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A joint: what it links, where it is in its parent, and all its numbers."""
+
+    name: str
+    kind: JointKind
+    parent: str | None
+    child: str
+    rotation: Any
+    position: Any
+    screw: Screw
+    mimic: Mimic | None = None
+    values: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Tendon:
+    """A tendon: arms by joint, stiffness, damping, and between which lengths (2,) it is slack."""
+
+    arms: dict[str, Any]
+    stiffness: Any
+    damping: Any
+    rest: Any
+
+
+def check_values(values: dict[str, Any], kind: JointKind, where: str) -> None:
+    """Raise where numbers of a joint cannot be: those that are known."""
+    if not kind.straight and {"lower", "upper"} & {*values}:
+        raise ValueError(
+            f"{where}: a {kind.name} joint has no limits: its coordinates are points of a manifold"
+        )
+    for key, value in values.items():
+        if key not in VALUES:
+            raise TypeError(f"{where}: unknown value {key!r}; there are {', '.join(VALUES)}")
+        check = check_not_negative if key in NOT_NEGATIVE else check_numbers
+        check(value, f"{where}: {key}")
+    lower, upper = (
+        concrete(as_array(values.get(key, default)))
+        for key, default in (("lower", -np.inf), ("upper", np.inf))
+    )
+    if lower is not None and upper is not None and np.any(lower > upper):
+        raise ValueError(
+            f"{where}: the lower limit is above the upper one, {lower.tolist()} and "
+            f"{upper.tolist()}"
+        )
+
+
+def check_within_limits(joint: Joint, q: Vector) -> None:
+    """Raise where known coordinates are outside the limits of a joint."""
+    known = concrete(q)
+    for key, sign in (("lower", -1.0), ("upper", 1.0)):
+        limit = concrete(as_array(joint.values.get(key, sign * np.inf)))
+        if known is None or limit is None:
+            continue
+        beyond = sign * (known - limit) > 1e-9 * np.maximum(1.0, np.abs(limit))
+        if joint.kind.straight and np.any(beyond):
+            raise ValueError(
+                f"lock: joint {joint.name!r} at {known.tolist()} is beyond its {key} limit "
+                f"{limit.tolist()}; angles are in rad, lengths in m"
+            )
+
+
+def check_screw(kind: JointKind, screw: Screw, where: str) -> None:
+    """Raise where a joint has an axis, a pitch or an anchor that its kind does not use."""
+    for attribute, value, what in (
+        ("has_pitch", screw.pitch, "a pitch"),
+        ("has_second_axis", screw.second_axis, "a second_axis"),
+        ("anchored", any(screw.anchor), "an anchor"),
+    ):
+        if value and not getattr(kind, attribute):
+            names = " and ".join(k.name for k in KINDS.values() if getattr(k, attribute))
+            raise ValueError(f"{where}: only {names} joints have {what}")
+    if screw.second_axis is not None:
+        check_crossed(screw.axis, screw.second_axis, f"{where}: ")
+
+
+def check_placement(rotation: Any, position: ArrayLike | None, name: str) -> Pose:
+    """Return a pose of a rotation (3, 3), child to parent, and a position (3,).
+
+    A rotation is a matrix, or an attitude of `archimedes.spatial` of the child in the parent.
+    """
+    if hasattr(rotation, "as_matrix"):
+        rotation = rotation.as_matrix().T
+    R = np.eye(3) if rotation is None else check_rotation(rotation, f"{name} rotation")
+    p = np.zeros(3) if position is None else check_vector(position, 3, f"{name} position")
+    check_one(R, (3, 3), f"{name} rotation")
+    check_one(p, (3,), f"{name} position")
+    return Pose(read_only(R), read_only(p))
+
+
+def check_one(array: Array, shape: tuple[int, ...], name: str) -> None:
+    """Raise where there are several of what a builder takes one of."""
+    if tuple(array.shape) != shape:
+        raise ValueError(
+            f"{name} must have shape {shape}, got {tuple(array.shape)}: a builder makes one model; "
+            "arc.vmap of a function that builds makes many"
+        )
+
+
+def check_body(name: str, mass: Scalar, com: ArrayLike | None, inertia: ArrayLike) -> Body:
+    """Return a body; what cannot be one's mass or inertia is an error that names it."""
+    where = f"body {name!r}"
+    com = np.zeros(3) if com is None else check_vector(com, 3, f"{where}: com")
+    check_one(com, (3,), f"{where}: com")
+    J = as_array(inertia, f"{where}: inertia")
+    if J.ndim == 1 and J.shape == (3,):
+        J = J[:, None] * np.eye(3)
+    if tuple(J.shape) != (3, 3):
+        raise ValueError(f"{where}: inertia must be (3, 3), or (3,) on the diagonal, got {J.shape}")
+    check_finite(J, f"{where}: inertia")
+    if np.ndim(as_array(mass, f"{where}: mass")):
+        raise ValueError(f"{where}: mass must be one number, in kg, got shape {np.shape(mass)}")
+    known = concrete(mass if hasattr(mass, "shape") else as_array(mass, f"{where}: mass"))
+    if known is not None and not 0.0 <= float(known) < np.inf:
+        raise ValueError(f"{where}: mass must be finite and not negative, in kg, got {mass}")
+    values = concrete(J)
+    if values is not None:
+        check_moments(values, where)
+    return Body(name, float(known) if known is not None else mass, read_only(com), read_only(J))
+
+
+def check_moments(J: np.ndarray, where: str) -> None:
+    """Raise where an inertia is not symmetric or has a negative moment about an axis."""
+    scale = float(np.abs(J).max())
+    if np.abs(J - J.T).max() > 1e-9 * scale:
+        raise ValueError(f"{where}: inertia must be symmetric, got {J.tolist()}")
+    if np.diag(J).min() < -ROUNDING:
+        raise ValueError(f"{where}: inertia has negative moments, got {J.tolist()}")
+
+
+def inertia_fault(J: Matrix, slack: float) -> str:
+    """Return why no body has an inertia, "" where one may or where it is not known.
+
+    Its moments are positive, and none exceeds the sum of the others, but for a share `slack`.
+    """
+    values = concrete(J)
+    if values is None:
+        return ""
+    low, middle, high = np.linalg.eigvalsh(values)
+    if low < -ROUNDING - 1e-9 * high:
+        return f"its least principal moment is negative, {low:.4g} kg m^2"
+    if not np.abs(values).max() > 1e-15:
+        return ""
+    excess = max(0.0, float((high - low - middle) / high))
+    if excess > slack:
+        return f"its largest principal moment exceeds the sum of the others by {100 * excess:.2g} %"
+    return ""
+
+
+@dataclass
+class Report:
+    """What became of the elements of a file.
+
+    ``load(..., strict=True)`` raises if anything is approximated or ignored.
+
+    Parameters
+    ----------
+    used : dict, optional
+        Number of elements of each name that are in the model.
+    approximated : list of str, optional
+        Elements that are approximated: "file:line: ...".
+    ignored : list of str, optional
+        Elements that are ignored: "file:line: ...".
+
+    Examples
+    --------
+    >>> from archimedes import multibody as mb
+    >>> mb.Report(used={"joint": 2}, ignored=["arm.urdf:7: <gazebo>: for a simulator"]).ignored
+    ['arm.urdf:7: <gazebo>: for a simulator']
+    """
+
+    used: dict[str, int] = field(default_factory=dict)
+    approximated: list[str] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
+
+    def __copy__(self) -> Report:
+        return Report(dict(self.used), list(self.approximated), list(self.ignored))
+
+    def use(self, tag: str) -> None:
+        """Count an element that is in the model.
+
+        Parameters
+        ----------
+        tag : str
+            Name of the element.
+        """
+        self.used[tag] = self.used.get(tag, 0) + 1
+
+    def add(self, other: Report) -> None:
+        """Take over what another report says.
+
+        Parameters
+        ----------
+        other : Report
+            Another report.
+        """
+        for tag, count in other.used.items():
+            self.used[tag] = self.used.get(tag, 0) + count
+        self.approximated += other.approximated
+        self.ignored += other.ignored
+
+    def check(self) -> None:
+        """Raise where something was left out or changed."""
+        lost = [*self.approximated, *self.ignored]
+        if lost:
+            shown = "\n  ".join(lost[:10])
+            more = f"\n  and {len(lost) - 10} more" if len(lost) > 10 else ""
+            raise ValueError(
+                f"strict=True: {len(lost)} elements are not in the model as they are in the "
+                f"file:\n  {shown}{more}"
+            )
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{n} {tag}" for tag, n in sorted(self.used.items()))
+        lines = [f"used: {counts or 'nothing'}"]
+        for title, entries in (("approximated", self.approximated), ("ignored", self.ignored)):
+            lines += [f"{title}:"] + [f"  {entry}" for entry in entries] if entries else []
+        return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""What a robot is made of: joints, actuators, tendons, closures, shapes."""

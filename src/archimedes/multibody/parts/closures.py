@@ -1,0 +1,164 @@
+"""What closes loops: frames held together as by a joint, and coordinates that are coupled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from archimedes.multibody.parts.joints import KINDS, Screw, check_crossed, unit_axis
+
+__all__ = ["Closure", "Coupling"]
+
+
+@dataclass(frozen=True)
+class Closure:
+    """A constraint that holds one frame to another as a joint would, to close a kinematic loop.
+
+    Parameters
+    ----------
+    first : str
+        First frame, or ``"world"``.
+    second : str
+        Second frame.
+    kind : str, optional
+        Kind of joint that holds it: ``"fixed"``, ``"spherical"`` (a point), ``"revolute"``, ...
+    axis : (float, float, float), optional
+        Axis in the axes of both frames.
+    place : (float, float, float), optional
+        Position in m in the world, for ``"world"``.
+    pitch : float, optional
+        Translation in m per rad of a helical joint.
+    second_axis : (float, float, float), optional
+        Axis of a universal joint in the axes of the second frame; `axis` is then in those of the
+        first.
+
+    Examples
+    --------
+    >>> from archimedes.multibody import Closure
+    >>> Closure("coupler_end", "rocker_end", "revolute", axis=(0, 1, 0)).rows.shape
+    (5, 6)
+    """
+
+    first: str
+    second: str
+    kind: str = "fixed"
+    axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
+    place: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    pitch: float = 0.0
+    second_axis: tuple[float, float, float] | None = None
+
+    def __post_init__(self) -> None:
+        """Check the kind and the axes."""
+        cuts = [kind.name for kind in KINDS.values() if kind.closes]
+        if self.kind not in cuts:
+            raise ValueError(f"Closure kind={self.kind!r} must be one of {', '.join(cuts)}")
+        object.__setattr__(self, "axis", unit_axis(self.axis, "Closure axis"))
+        if np.shape(self.place) != (3,) or not np.isfinite([*self.place, self.pitch]).all():
+            raise ValueError(
+                f"Closure place must be three finite numbers and pitch finite, got {self.place} "
+                f"and {self.pitch}"
+            )
+        self._refuse_what_has_no_effect()
+        if not KINDS[self.kind].has_second_axis:
+            return
+        if self.second_axis is None:
+            raise ValueError(f"Closure kind={self.kind!r} needs a second_axis, in the second frame")
+        second = unit_axis(self.second_axis, "Closure second_axis")
+        check_crossed(self.axis, second, "Closure ")
+        object.__setattr__(self, "second_axis", second)
+
+    def _refuse_what_has_no_effect(self) -> None:
+        if self.first == self.second:
+            raise ValueError(f"Closure holds frame {self.first!r} to itself")
+        if self.first != "world" and any(self.place):
+            raise ValueError(
+                f"Closure place={self.place} is where the world holds a frame; to hold it "
+                f"elsewhere in {self.first!r} add a frame there"
+            )
+        for name in ("pitch", "second_axis"):
+            value = getattr(self, name)
+            if value not in (None, 0.0) and not getattr(KINDS[self.kind], f"has_{name}"):
+                users = " or ".join(
+                    repr(k.name) for k in KINDS.values() if getattr(k, f"has_{name}")
+                )
+                raise ValueError(f"Closure {name}={value} is for kind={users}, not {self.kind!r}")
+
+    @property
+    def names(self) -> set[str]:
+        """The frames that it needs."""
+        return {self.first, self.second}
+
+    def renamed(self, prefix: str) -> Closure:
+        """Return the same for frames whose names have a prefix.
+
+        Parameters
+        ----------
+        prefix : str
+            Prefix of the names.
+        """
+        first = self.first if self.first == "world" else prefix + self.first
+        return replace(self, first=first, second=prefix + self.second)
+
+    @property
+    def rows(self) -> np.ndarray:
+        """What is forbidden: orthonormal rows (m, 6), but for universal ones, whose rows move."""
+        kind = KINDS[self.kind]
+        S = [c.array for c in kind.columns(Screw(self.axis, self.pitch), kind.neutral)]
+        if not S:
+            return np.eye(6)
+        _, _, basis = np.linalg.svd(np.stack(S))
+        return basis[len(S) :]
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """A constraint on a sum of coordinates, ``sum of arm * q == offset``.
+
+    It can be a gear between two joints, a differential, or an inextensible tendon. A mimic joint is
+    the same with one coordinate less; use a coupling if the torque in the gear is of interest.
+
+    Parameters
+    ----------
+    arms : mapping
+        Factors by the name of the joint.
+    offset : float, optional
+        Value of the sum.
+
+    Examples
+    --------
+    >>> from archimedes.multibody import Coupling
+    >>> Coupling({"motor": 1.0, "wheel": -3.0}).arms
+    (('motor', 1.0), ('wheel', -3.0))
+    """
+
+    arms: Any
+    offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Take a mapping for a tuple of pairs."""
+        items = self.arms.items() if hasattr(self.arms, "items") else self.arms
+        pairs = tuple((str(name), float(arm)) for name, arm in items)
+        if not pairs or any(arm == 0.0 or not np.isfinite(arm) for _, arm in pairs):
+            raise ValueError(
+                f"Coupling arms must be joints with finite arms that are not zero, got {self.arms}"
+            )
+        if not np.isfinite(self.offset):
+            raise ValueError(f"Coupling offset must be finite, got {self.offset}")
+        object.__setattr__(self, "arms", pairs)
+
+    @property
+    def names(self) -> set[str]:
+        """The joints that it needs."""
+        return {name for name, _ in self.arms}
+
+    def renamed(self, prefix: str) -> Coupling:
+        """Return the same for joints whose names have a prefix.
+
+        Parameters
+        ----------
+        prefix : str
+            Prefix of the names.
+        """
+        return replace(self, arms=tuple((prefix + name, arm) for name, arm in self.arms))

@@ -1,0 +1,297 @@
+"""Shapes that go with a robot, and their masses and inertias at one density.
+
+A viewer or a collision test needs the shapes. Inertias are closed forms, those of meshes come from
+trimesh. Legend: J about the centre of the shape, in its axes; a capsule is a cylinder with two half
+spheres, whose centres are 3/8 of the radius from their flat sides.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from archimedes.function.reproducible import matmul
+from archimedes.installation import install_command
+
+if TYPE_CHECKING:
+    from archimedes.typing import ArrayLike, Matrix, Vec3
+
+__all__ = ["Shape", "Surface", "inertia_of_shapes", "make_shape"]
+
+
+class Surface:
+    """Triangles of a mesh that comes with a model, not from a file of its own.
+
+    It is never changed. Two surfaces are equal if their vertices and triangles are.
+
+    Parameters
+    ----------
+    vertices : array (n, 3)
+        Vertices in m, in the axes of the shape.
+    triangles : array of int (m, 3)
+        Vertices of each triangle.
+
+    Examples
+    --------
+    >>> from archimedes.multibody import Surface
+    >>> plate = Surface([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
+    >>> plate, plate == Surface(plate.vertices, plate.triangles)
+    (Surface(3 vertices, 1 triangle), True)
+    """
+
+    __slots__ = ("digest", "triangles", "vertices")
+
+    def __init__(self, vertices: ArrayLike, triangles: ArrayLike) -> None:
+        self.vertices = np.array(vertices, dtype=float).reshape(-1, 3)
+        self.triangles = np.array(triangles, dtype=np.int64).reshape(-1, 3)
+        if self.triangles.size and not (
+            self.triangles.min() >= 0 and self.triangles.max() < len(self.vertices)
+        ):
+            raise ValueError(f"triangles must be numbers of the {len(self.vertices)} vertices")
+        if not np.isfinite(self.vertices).all():
+            raise ValueError("vertices must be finite, got nan or inf")
+        for array in (self.vertices, self.triangles):
+            array.flags.writeable = False
+        data = self.vertices.tobytes() + self.triangles.tobytes()
+        self.digest = hashlib.blake2b(data, digest_size=16).digest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Surface) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        n = len(self.triangles)
+        return f"Surface({len(self.vertices)} vertices, {n} triangle{'' if n == 1 else 's'})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Surface, (self.vertices, self.triangles)
+
+    def __content__(self) -> tuple[bytes]:
+        return (self.digest,)
+
+
+#: Kinds of shapes, and how many numbers their sizes are; what they are used for.
+COUNTS = {
+    "box": 3, "sphere": 1, "cylinder": 2, "capsule": 2, "ellipsoid": 3, "plane": 2, "mesh": 3
+}  # fmt: skip
+ROLES = ("visual", "collision")
+
+
+class Shape(NamedTuple):
+    """A shape on a body.
+
+    ``frame_pose(model, q, shape.body)`` says where the body is.
+
+    Parameters
+    ----------
+    body : str
+        Name of the body.
+    role : {"visual", "collision"}
+        What the shape is for.
+    kind : str
+        ``"box"``, ``"sphere"``, ``"cylinder"``, ``"capsule"``, ``"ellipsoid"``, ``"plane"`` or
+        ``"mesh"``.
+    size : tuple of float
+        Edges (x, y, z) of a box; (radius,) of a sphere; (radius, length) of a cylinder or capsule
+        along z, where the length of a capsule is between the centres of its ends; half axes of an
+        ellipsoid; (x, y) of a plane, 0 for infinite; or the scale of a mesh. All in m.
+    rotation : matrix (3, 3)
+        Rotation matrix from the shape to the body.
+    position : (float, float, float)
+        Position in m in the body.
+    file : str, optional
+        File of a mesh. None if it was not found.
+    surface : Surface, optional
+        Triangles of a mesh.
+
+    Examples
+    --------
+    >>> from archimedes import multibody as mb
+    >>> b = mb.Builder()
+    >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
+    >>> b.add_shape("bob", "sphere", [0.2], "visual")
+    >>> shape = b.build(base="floating").geometry[0]
+    >>> shape.kind, shape.size, shape.position
+    ('sphere', (0.2,), (0.0, 0.0, 0.0))
+    """
+
+    body: str
+    role: str
+    kind: str
+    size: tuple[float, ...]
+    rotation: tuple[tuple[float, ...], ...]
+    position: tuple[float, ...]
+    file: str | None = None
+    surface: Surface | None = None
+
+    def __content__(self) -> tuple[Any, ...]:
+        return tuple(self)
+
+
+def make_shape(
+    body: str,
+    role: str,
+    kind: str,
+    size: Sequence[float],
+    R: Matrix,
+    p: Vec3,
+    file: str | os.PathLike[str] | None = None,
+    surface: Surface | None = None,
+) -> Shape:
+    """Return a shape, all of it tuples: calls need not look whether it has changed."""
+    check_shape(body, role, kind, size)
+    rows = tuple(tuple(row) for row in np.asarray(R, dtype=float).tolist())
+    path = None if file is None else str(file)
+    position = tuple(np.asarray(p, dtype=float).tolist())
+    return Shape(body, role, kind, tuple(float(x) for x in size), rows, position, path, surface)
+
+
+def check_shape(body: str, role: str, kind: str, size: Sequence[float]) -> None:
+    """Raise where there is no such shape."""
+    where = f"shape of {body!r}"
+    if role not in ROLES:
+        raise ValueError(f"{where}: role={role!r} must be one of {', '.join(ROLES)}")
+    if kind not in COUNTS:
+        raise ValueError(f"{where}: kind={kind!r} must be one of {', '.join(COUNTS)}")
+    numbers = np.array(size, dtype=float)
+    if numbers.shape != (COUNTS[kind],):
+        raise ValueError(
+            f"{where}: a {kind} has {COUNTS[kind]} size{'s' * (COUNTS[kind] > 1)}, got "
+            f"{np.shape(size)}"
+        )
+    if not np.isfinite(numbers).all() or (kind != "mesh" and (numbers < 0.0).any()):
+        raise ValueError(f"{where}: sizes must be finite and not negative, in m, got {size}")
+
+
+def inertia_of_shapes(shapes: Iterable[Shape], density: float) -> tuple[float, Any, Any]:
+    """Return mass, centre and inertia of shapes of uniform density.
+
+    Where shapes overlap they count twice. Meshes are read by the package trimesh (the extra
+    ``robots``), and must be closed surfaces.
+
+    Parameters
+    ----------
+    shapes : iterable of Shape
+        The shapes.
+    density : float
+        Density in kg/m^3.
+
+    Returns
+    -------
+    (float, array (3,), array (3, 3))
+        Mass in kg, centre of mass in m, and inertia in kg m^2 about it, in axes of the body.
+
+    Examples
+    --------
+    >>> from archimedes.multibody import Builder, inertia_of_shapes
+    >>> b = Builder()
+    >>> b.add_body("crate")
+    >>> b.add_shape("crate", "box", [0.1, 0.2, 0.3])
+    >>> mass, center, inertia = inertia_of_shapes(b.geometry, 1000.0)
+    >>> round(mass, 12), inertia.diagonal().round(12)
+    (6.0, array([0.065, 0.05 , 0.025]))
+    """
+    if not 0.0 < density < np.inf:
+        raise ValueError(f"density must be positive and finite, in kg/m^3, got {density}")
+    parts = []
+    for shape in shapes:
+        R, p = np.array(shape.rotation), np.array(shape.position)
+        volume, center, J = volume_of(shape)
+        parts.append((density * volume, p + matmul(R, center), density * matmul(R, J, R.T)))
+    mass = sum(m for m, _, _ in parts)
+    if not parts or mass == 0.0:
+        raise ValueError("inertia_of_shapes: no shape has a volume")
+    center = sum(m * c for m, c, _ in parts) / mass
+    total = np.zeros((3, 3))
+    for m, c, J in parts:
+        d = c - center
+        total += J + m * (matmul(d, d) * np.eye(3) - np.outer(d, d))
+    return float(mass), center, total
+
+
+def volume_of(shape: Shape) -> tuple[float, Any, Any]:
+    """Return volume, centre and inertia per density of a shape in its own axes."""
+    if shape.kind == "mesh":
+        return mesh(shape)
+    if shape.kind not in FORMS:
+        raise ValueError(f"a {shape.kind} of {shape.body!r} has no volume")
+    volume, moments = FORMS[shape.kind](*shape.size)
+    return volume, np.zeros(3), np.diag(moments)
+
+
+def box(x: float, y: float, z: float) -> tuple[float, list[float]]:
+    """Return volume and moments of a box."""
+    v = x * y * z
+    return v, [v * (y * y + z * z) / 12, v * (x * x + z * z) / 12, v * (x * x + y * y) / 12]
+
+
+def ellipsoid(x: float, y: float, z: float) -> tuple[float, list[float]]:
+    """Return volume and moments of an ellipsoid of these half axes."""
+    v = 4.0 / 3.0 * np.pi * x * y * z
+    return v, [v * (y * y + z * z) / 5, v * (x * x + z * z) / 5, v * (x * x + y * y) / 5]
+
+
+def sphere(r: float) -> tuple[float, list[float]]:
+    """Return volume and moments of a sphere."""
+    return ellipsoid(r, r, r)
+
+
+def cylinder(r: float, length: float) -> tuple[float, list[float]]:
+    """Return volume and moments of a cylinder along z."""
+    v = np.pi * r * r * length
+    across = v * (3 * r * r + length * length) / 12
+    return v, [across, across, v * r * r / 2]
+
+
+def capsule(r: float, length: float) -> tuple[float, list[float]]:
+    """Return volume and moments of a capsule along z, `length` between the centres of its ends."""
+    v, (across, _, along) = cylinder(r, length)
+    ends = 4.0 / 3.0 * np.pi * r**3
+    # Half a sphere about its own centre is 2/5 r^2 - (3/8 r)^2 across; then moved outwards.
+    off = 0.5 * length + 0.375 * r
+    across += ends * (0.4 * r * r - (0.375 * r) ** 2 + off * off)
+    return v + ends, [across, across, along + ends * 0.4 * r * r]
+
+
+FORMS: dict[str, Callable[..., tuple[float, list[float]]]] = {
+    "box": box,
+    "sphere": sphere,
+    "ellipsoid": ellipsoid,
+    "cylinder": cylinder,
+    "capsule": capsule,
+}
+
+
+def mesh(shape: Shape) -> tuple[float, Any, Any]:
+    """Return volume, centre and inertia per density of what a mesh encloses."""
+    if shape.file is None and shape.surface is None:
+        raise ValueError(f"the mesh of {shape.body!r} was not found: its inertia is not known")
+    try:
+        import trimesh  # type: ignore[import-not-found, import-untyped, unused-ignore]
+    except ImportError:
+        raise ImportError(f"meshes are read by trimesh: {install_command('robots')}") from None
+    solid = triangles_of(trimesh, shape)
+    solid.apply_scale(shape.size)
+    if not solid.is_watertight or not solid.volume > 0.0:
+        raise ValueError(
+            f"{shape.file or shape.surface}, the mesh of {shape.body!r}, is no closed surface; "
+            "give the body a mass and an inertia"
+        )
+    solid.density = 1.0
+    return float(solid.volume), np.array(solid.center_mass), np.array(solid.moment_inertia)
+
+
+def triangles_of(trimesh: Any, shape: Shape) -> Any:
+    """Return the triangles of a mesh as trimesh keeps them."""
+    if shape.surface is not None:
+        return trimesh.Trimesh(shape.surface.vertices, shape.surface.triangles)
+    try:
+        return trimesh.load(shape.file, force="mesh")
+    except Exception as error:
+        raise ValueError(f"{shape.file}: trimesh cannot read it: {error}") from None

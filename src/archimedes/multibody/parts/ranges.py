@@ -1,0 +1,75 @@
+"""Checks of known numbers, and arrays that nobody can write to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from archimedes.checks import as_array, concrete
+from archimedes.tree.content import is_read_only
+
+__all__ = [
+    "check_numbers",
+    "known_numbers",
+    "known_zero",
+    "near",
+    "read_only",
+]
+
+
+def check_numbers(value: Any, name: str) -> None:
+    """Raise where a known number is nan; infinities are limits that are not there."""
+    known = concrete(as_array(value, name))
+    if known is not None and np.isnan(known).any():
+        raise ValueError(f"{name} must be a number, got {known.tolist()}")
+
+
+def known_numbers(value: Any, name: str, remedy: str) -> np.ndarray:
+    """Return finite numbers that a recorded program cannot be without; a `remedy` for traced ones.
+
+    >>> known_numbers(np.inf, "pitch", "")
+    Traceback (most recent call last):
+        ...
+    ValueError: pitch must be finite, got inf
+    """
+    known = concrete(as_array(value, name))
+    if known is None:
+        raise ValueError(
+            f"{name} must be known, not traced: it decides which program is recorded. {remedy}"
+        )
+    if not np.isfinite(known).all():
+        raise ValueError(f"{name} must be finite, got {known.tolist()}")
+    return known
+
+
+def known_zero(x: Any) -> bool:
+    """Return whether numbers are known to be zero, all of them.
+
+    >>> known_zero([0.0, 0]), known_zero([0.0, 1.0])
+    (True, False)
+    """
+    known = concrete(as_array(x))
+    return known is not None and not known.any()
+
+
+def read_only(array: Any) -> Any:
+    """Return an array that nobody can write to: a copy where somebody could."""
+    if type(array) is np.ndarray and not is_read_only(array):
+        array = array.copy()
+        array.flags.writeable = False
+    return array
+
+
+def near(name: Any, known: Iterable[str]) -> str:
+    """Return what may have been meant by a name that is not known.
+
+    >>> near("elbw", ["shoulder", "elbow"]), near("x", ["shoulder", "elbow"])
+    ("did you mean 'elbow'?", "there are ['shoulder', 'elbow']")
+    """
+    from difflib import get_close_matches  # only needed for a message
+
+    names = list(known)
+    close = get_close_matches(str(name), names, n=3)
+    return f"did you mean {' or '.join(map(repr, close))}?" if close else f"there are {names}"

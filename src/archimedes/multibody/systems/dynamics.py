@@ -1,0 +1,373 @@
+"""A robot as a system: states, their rates, torques of actuators, and the inertia of rotors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from archimedes.checks import as_array, concrete
+from archimedes.multibody.algorithms.configurations import coordinate_rates, neutral
+from archimedes.multibody.algorithms.forward_dynamics import aba
+from archimedes.multibody.algorithms.links import Forces, check_coordinates
+from archimedes.tree import field, replace, struct
+
+if TYPE_CHECKING:
+    from archimedes.multibody.models.model import Model
+    from archimedes.typing import ArrayLike, Scalar, Vector
+
+__all__ = [
+    "DrivenState",
+    "State",
+    "activate",
+    "actuator_torque",
+    "check_is_state",
+    "drive",
+    "driven_state",
+    "dynamics",
+    "find_stateful",
+    "rates_of",
+    "rest_state",
+    "with_rotors",
+]
+
+
+@struct
+class State:
+    """Configuration and velocity, or their rates.
+
+    Parameters
+    ----------
+    q : array (..., nq)
+        Configuration.
+    v : array (..., nv)
+        Velocity in m/s and rad/s.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from archimedes.multibody import State
+    >>> State(q=np.zeros(2), v=np.ones(2)).v
+    array([1., 1.])
+    """
+
+    q: Any = field()
+    v: Any = field()
+
+
+def rest_state(model: Model, q: ArrayLike | None = None) -> State:
+    """Return the state at rest.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array (..., nq), optional
+        Configuration. By default neutral.
+
+    Examples
+    --------
+    >>> from archimedes.multibody import Builder, rest_state
+    >>> b = Builder()
+    >>> b.add_body("bob", mass=2.0, com=[0.5, 0, 0], inertia=[0.1, 0.1, 0.1])
+    >>> b.attach("bob", joint="hinge", axis=[0, 1, 0])
+    >>> rest_state(b.build())
+    State(q=array([0.]), v=array([0.]))
+    """
+    q = neutral(model) if q is None else check_coordinates(model, q, "q")
+    return State(q, 0.0 * q[..., :1] + [0.0] * model.nv)
+
+
+@struct
+class DrivenState(State):
+    """A state with the activations of actuators, or their rates.
+
+    Parameters
+    ----------
+    q : array (..., nq)
+        Configuration.
+    v : array (..., nv)
+        Velocity in m/s and rad/s.
+    activations : array (..., k)
+        Activations, or their rates.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from archimedes.multibody import DrivenState
+    >>> DrivenState(np.zeros(2), np.zeros(2), activations=np.ones(1)).activations
+    array([1.])
+    """
+
+    activations: Any = field()
+
+
+def driven_state(
+    model: Model,
+    actuators: Sequence[Any],
+    q: ArrayLike | None = None,
+    activations: ArrayLike | None = None,
+) -> DrivenState:
+    """Return the state at rest, with activations of the actuators.
+
+    Leading axes of `q` and `activations` broadcast.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    actuators : sequence
+        Actuators, such as those of an MJCF file, ``model.actuators``.
+    q : array (..., nq), optional
+        Configuration. By default neutral.
+    activations : array (..., k), optional
+        Activations of the actuators that have a state, in their order. Zero by default.
+
+    Examples
+    --------
+    >>> from archimedes import multibody as mb
+    >>> b = mb.Builder()
+    >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
+    >>> b.attach("bob", joint="hinge")
+    >>> servo = mb.Lagged(mb.Servo("hinge", stiffness=50.0), time_constant=0.1)
+    >>> mb.driven_state(b.build(), [servo])
+    DrivenState(q=array([0.]), v=array([0.]), activations=array([0.]))
+    """
+    rest, count = rest_state(model, q), len(find_stateful(actuators))
+    a = np.zeros(count) if activations is None else check_activations(activations, count)
+    leading = np.broadcast_shapes(np.shape(rest.q)[:-1], np.shape(a)[:-1])
+    return DrivenState(
+        *(np.broadcast_to(x, (*leading, np.shape(x)[-1])) * 1.0 for x in (rest.q, rest.v, a))
+    )
+
+
+def check_activations(x: ArrayLike, count: int) -> Vector:
+    """Return activations as an array (..., count)."""
+    array = as_array(x, "activations")
+    if tuple(array.shape[-1:]) != (count,):
+        raise ValueError(
+            f"activations must have shape ({count},), one per actuator with a state of its own, "
+            f"got {tuple(array.shape)}"
+        )
+    return array
+
+
+def check_is_state(x: State) -> None:
+    """Raise where something else was given for a state."""
+    if not isinstance(x, State):
+        raise TypeError(f"x must be a State, State(q=..., v=...), got {type(x).__name__}")
+
+
+def dynamics(
+    model: Model,
+    t: Scalar,
+    x: State,
+    u: ArrayLike | None = None,
+    forces: Forces = None,
+    actuators: Sequence[Any] | None = None,
+) -> State:
+    """Return the rates of a state, for `arc.solve_ode` and its like.
+
+    Damping, friction, springs and armature always act. The length of quaternions has no effect.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    t : float
+        Time in s. The equations do not depend on it.
+    x : State or DrivenState
+        State. If actuators have states of their own (`Lagged`), it is a `driven_state`.
+    u : array (nv,), optional
+        Torques of the joints, zero by default. With `actuators`, their commands (n,).
+    forces : mapping or array (..., bodies, 6), optional
+        External forces on bodies: by name, or in the order of `body_names`. Each acts at the origin
+        of the body, in its axes, linear part first. None by default.
+    actuators : sequence, optional
+        Actuators, such as ``model.actuators``. None by default.
+
+    Examples
+    --------
+    >>> import archimedes as arc
+    >>> from archimedes.multibody import Builder, dynamics, rest_state
+    >>> b = Builder()
+    >>> b.add_body("bob", mass=2.0, com=[0.5, 0, 0], inertia=[0.1, 0.1, 0.1])
+    >>> b.attach("bob", joint="hinge", axis=[0, 1, 0])
+    >>> bob = b.build()
+    >>> sol = arc.solve_ode(lambda t, x: dynamics(bob, t, x), (0.0, 0.1), rest_state(bob))
+    >>> sol.x.q[-1].round(3)
+    array([0.082])
+    """
+    check_is_state(x)
+    torques, rates = drive(model, x, u, actuators)
+    return rates_of(model, x, aba(model, x.q, x.v, torques, forces, True), rates)
+
+
+def drive(
+    model: Model, x: State, u: ArrayLike | None, actuators: Sequence[Any] | None
+) -> tuple[Any, Any]:
+    """Return the torques (nv,) for `u` as `dynamics` has it, and the rates of activations."""
+    if actuators is None:
+        return 0.0 * x.v if u is None else u, getattr(x, "activations", 0.0) * 0.0
+    if find_stateful(actuators) and not isinstance(x, DrivenState):
+        raise ValueError(
+            "x must be a driven_state(model, actuators): some actuators have a state of their "
+            f"own; got {type(x).__name__}"
+        )
+    held = x.activations if isinstance(x, DrivenState) else np.zeros(0)
+    held = check_activations(held, len(find_stateful(actuators)))
+    commands = np.zeros(len(actuators)) if u is None else u
+    acting, rates = activate(actuators, held, commands)
+    return actuator_torque(model, actuators, x.q, x.v, acting), rates
+
+
+def rates_of(model: Model, x: State, a: Vector, activation_rates: Vector) -> State:
+    """Return the rates of a state with accelerations (nv,), a struct like it."""
+    dq = coordinate_rates(model, x.q, x.v)
+    return DrivenState(dq, a, activation_rates) if isinstance(x, DrivenState) else State(dq, a)
+
+
+def actuator_torque(
+    model: Model, actuators: Sequence[Any], q: ArrayLike, v: ArrayLike, u: ArrayLike
+) -> Vector:
+    """Return the torques of actuators, for `u` of `dynamics`.
+
+    An actuator of your own is a struct with `joints`, a tuple of names, and ``torques(q, v,
+    command)``, which returns a torque for each.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    actuators : sequence
+        Actuators, such as those of an MJCF file, ``model.actuators``.
+    q : array (..., nq)
+        Configuration.
+    v : array (..., nv)
+        Velocity in m/s and rad/s.
+    u : array (n,)
+        Commands of the actuators.
+
+    Returns
+    -------
+    array (nv,)
+        Torques of the joints.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from archimedes.multibody import Builder, Motor, actuator_torque
+    >>> b = Builder()
+    >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
+    >>> b.attach("bob", joint="hinge")
+    >>> motor = Motor("hinge", gear=10.0, stall_torque=0.5, no_load_speed=100.0)
+    >>> actuator_torque(b.build(), [motor], np.zeros(1), np.array([5.0]), np.array([1.0]))
+    array([2.5])
+    """
+    q = check_coordinates(model, q, "q")
+    v = check_coordinates(model, v, "v")
+    find_stateful(actuators)  # an error where they are no list
+    u = check_commands(u, len(actuators))
+    total = 0.0 * v
+    for k, actuator in enumerate(actuators):
+        offsets = [joint_offsets(model, joint) for joint in actuator.joints]
+        own_q, own_v = [q[..., i] for i, _ in offsets], [v[..., j] for _, j in offsets]
+        torques = actuator.torques(own_q, own_v, u[..., k])
+        for (_, j), torque in zip(offsets, torques, strict=True):
+            total = total + torque[..., None] * np.eye(model.nv)[j]
+    return total
+
+
+def with_rotors(model: Model, actuators: Sequence[Any]) -> Model:
+    """Return the model with the inertia of the rotors in its armature.
+
+    A rotor rotates ``gear`` times as fast as the length that its actuator acts on. One that acts on
+    several joints couples them, which armature cannot represent: its rotor is an error.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    actuators : sequence
+        Actuators, such as those of an MJCF file, ``model.actuators``.
+
+    Examples
+    --------
+    >>> from archimedes.multibody import Builder, Motor, with_rotors
+    >>> b = Builder()
+    >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
+    >>> b.attach("bob", joint="hinge")
+    >>> with_rotors(b.build(), [Motor("hinge", gear=10.0, rotor_inertia=1e-4)]).armature
+    array([0.01])
+    """
+    armature = model.armature
+    for actuator in actuators:
+        if len(actuator.joints) > 1:
+            check_no_rotor(actuator)
+            continue
+        _, j = joint_offsets(model, actuator.joints[0])
+        ratio = actuator.gear * arm_of(actuator)
+        armature = armature + ratio * ratio * actuator.rotor_inertia * np.eye(model.nv)[j]
+    return replace(model, armature=armature)
+
+
+def arm_of(actuator: Any) -> Scalar:
+    """Return by how much the length grows that an actuator of one joint acts on."""
+    inner = getattr(actuator, "actuator", actuator)
+    return inner.arms[0] if hasattr(inner, "arms") else 1.0
+
+
+def check_no_rotor(actuator: Any) -> None:
+    """Raise where an actuator of several joints may have a rotor with inertia."""
+    known = concrete(as_array(actuator.rotor_inertia))
+    if known is None or known.any():
+        raise ValueError(
+            f"with_rotors: the rotor of an actuator of {', '.join(map(repr, actuator.joints))} "
+            "couples these joints; make it a body on a joint of its own, held by a Coupling"
+        )
+
+
+def find_stateful(actuators: Sequence[Any]) -> list[int]:
+    """Return which actuators have a state of their own."""
+    if not isinstance(actuators, (list, tuple)):
+        raise TypeError(f"actuators must be a list of them, got {type(actuators).__name__}")
+    return [k for k, actuator in enumerate(actuators) if hasattr(actuator, "activation_rate")]
+
+
+def activate(actuators: Sequence[Any], activations: Vector, u: ArrayLike) -> tuple[Vector, Vector]:
+    """Return what actuators act on (n,), commands or activations, and the rates of activations."""
+    u = check_commands(u, len(actuators))
+    own = find_stateful(actuators)
+    if not own:
+        return u, activations
+    leading = np.broadcast_shapes(np.shape(u)[:-1], np.shape(activations)[:-1])
+    u = np.broadcast_to(u, (*leading, len(actuators)))
+    activations = np.broadcast_to(activations, (*leading, len(own)))
+    acting = [u[..., k] for k in range(len(actuators))]
+    rates = []
+    for n, k in enumerate(own):
+        rates.append(actuators[k].activation_rate(activations[..., n], acting[k]))
+        acting[k] = activations[..., n]
+    return np.stack(acting, axis=-1), np.stack(rates, axis=-1)
+
+
+def joint_offsets(model: Model, joint: str) -> tuple[int, int]:
+    """Return where the coordinate and the velocity of a joint are."""
+    q, v = model.q_slice(joint), model.v_slice(joint)
+    if v.stop - v.start != 1 or q.stop - q.start != 1:
+        raise ValueError(
+            f"joint {joint!r} has {v.stop - v.start} velocities; an actuator drives one: give "
+            "dynamics the torques themselves"
+        )
+    return q.start, v.start
+
+
+def check_commands(u: ArrayLike, count: int) -> Vector:
+    """Return commands as an array (..., count)."""
+    array = as_array(u, "u")
+    if tuple(array.shape[-1:]) != (count,):
+        raise ValueError(
+            f"u must have shape ({count},), one command per actuator, got {tuple(array.shape)}"
+        )
+    return array
