@@ -14,7 +14,7 @@ import numpy as np
 
 from archimedes.environment.ellipsoid import WGS84, Ellipsoid
 from archimedes.environment.gravity import check_away_from_centre
-from archimedes.function.reproducible import arctan
+from archimedes.portable_numpy import arctan
 from archimedes.tree import field, struct
 
 __all__ = ["NormalGravity"]

@@ -14,7 +14,7 @@ import numpy as np
 
 from archimedes.checks import as_array, check_positive, check_vector, concrete
 from archimedes.environment.geodesy import ecef_to_geodetic
-from archimedes.function.reproducible import log
+from archimedes.portable_numpy import log
 from archimedes.tree import field, struct
 
 __all__ = [

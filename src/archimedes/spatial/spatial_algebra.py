@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from archimedes.checks import concrete
-from archimedes.function.reproducible import matmul
+from archimedes.portable_numpy import matmul
 from archimedes.spatial.axis_rotations import (
     AxisRotation,
     rotate_back,

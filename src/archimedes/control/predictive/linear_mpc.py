@@ -15,8 +15,8 @@ from archimedes.checks import is_traced
 from archimedes.control.blocks.compensators import check_limits
 from archimedes.control.linear.riccati import solve_dare
 from archimedes.control.matrix_checks import matrix, symmetric_matrix, vector
-from archimedes.function.reproducible import matmul
 from archimedes.optimize import QPSolution, solve_qp
+from archimedes.portable_numpy import matmul
 from archimedes.tree import field, struct
 
 __all__ = ["LinearMPC"]

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from archimedes.function.reproducible import matmul
 from archimedes.multibody.algorithms.links import (
     Column,
     check_state,
@@ -29,6 +28,7 @@ from archimedes.multibody.algorithms.links import (
     world_acceleration,
 )
 from archimedes.multibody.algorithms.mass_matrix import Entries, add_entry, fill_matrix
+from archimedes.portable_numpy import matmul
 from archimedes.spatial.components import components, cross, matvec, skew, transpose
 from archimedes.spatial.spatial_algebra import Pose, Rigid, Spatial, dot3
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from archimedes.function.reproducible import matmul
 from archimedes.multibody.algorithms.configurations import difference
 from archimedes.multibody.algorithms.links import check_coordinates
 from archimedes.multibody.parts.ranges import known_zero
+from archimedes.portable_numpy import matmul
 
 if TYPE_CHECKING:
     from archimedes.multibody.models.model import Model

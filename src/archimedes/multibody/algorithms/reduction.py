@@ -25,13 +25,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from archimedes import tree
-from archimedes.function.reproducible import matmul
 from archimedes.multibody.algorithms.links import (
     Forces,
     external_forces,
     inertias_of,
     placement_of,
 )
+from archimedes.portable_numpy import matmul
 from archimedes.spatial.axis_rotations import axis_rotation, hypotenuse, round_rotation
 from archimedes.spatial.components import (
     components,

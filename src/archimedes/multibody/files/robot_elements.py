@@ -12,11 +12,11 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from archimedes.function.reproducible import cos, matmul, norm, sin
 from archimedes.multibody.models.builder import Builder
 from archimedes.multibody.models.builder_parts import Report
 from archimedes.multibody.parts.geometry import make_shape
 from archimedes.numbers_in_text import number
+from archimedes.portable_numpy import cos, matmul, norm, sin
 from archimedes.spatial.attitudes.quaternions import quaternion_to_dcm
 from archimedes.spatial.axis_rotations import AxisRotation, rotation_matrix
 from archimedes.spatial.spatial_algebra import IDENTITY, Pose

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.function.reproducible import matmul
 from archimedes.multibody.files.robot_elements import (
     GEOMETRY,
     SIZES,
@@ -41,6 +40,7 @@ from archimedes.multibody.models.builder import Builder
 from archimedes.multibody.models.builder_parts import Mimic
 from archimedes.multibody.parts.joints import KINDS, JointKind
 from archimedes.numbers_in_text import number
+from archimedes.portable_numpy import matmul
 from archimedes.spatial.spatial_algebra import IDENTITY, Pose
 from archimedes.xml_elements import Element, read_elements
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.checks import as_array, concrete
-from archimedes.function.reproducible import matmul
 from archimedes.multibody.models.builder_parts import Body, Joint, inertia_fault
 from archimedes.multibody.models.model import Frame, Link, Model
 from archimedes.multibody.parts.actuators import Tendons
 from archimedes.multibody.parts.joints import KINDS, JointKind, Screw
+from archimedes.portable_numpy import matmul
 from archimedes.spatial.axis_rotations import round_rotation
 from archimedes.spatial.components import matvec, skew
 from archimedes.spatial.spatial_algebra import IDENTITY, Pose

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from archimedes.function.reproducible import matmul
 from archimedes.installation import install_command
+from archimedes.portable_numpy import matmul
 
 if TYPE_CHECKING:
     from archimedes.typing import ArrayLike, Matrix, Vec3

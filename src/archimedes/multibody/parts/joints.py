@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.checks import as_array, concrete
-from archimedes.function.reproducible import matmul, norm
+from archimedes.portable_numpy import matmul, norm
 from archimedes.spatial.attitudes.quaternions import (
     quaternion_conjugate,
     quaternion_exp,

@@ -28,10 +28,10 @@ from archimedes.errors import ShapeDtypeError
 from archimedes.function import jac as jacobian
 from archimedes.function.identity.store import Current, form_of, prepared
 from archimedes.function.prepared_functions import prepared_function
-from archimedes.function.reproducible import matmul, norm, solve_least_squares
 from archimedes.optimize.fits.losses import LOSSES, Loss, scaled
 from archimedes.optimize.fits.results import LMResult, LMStatus
 from archimedes.optimize.problems.unknowns import name_number, read_limits
+from archimedes.portable_numpy import matmul, norm, solve_least_squares
 
 __all__ = ["lm_solve"]
 

@@ -17,7 +17,8 @@ from archimedes import tree
 from archimedes.checks import as_array, check_positive
 from archimedes.control import StateSpace, lqr
 from archimedes.environment import ecef_to_geodetic, ned
-from archimedes.function.reproducible import call, matmul, norm
+from archimedes.function.reproducible import call
+from archimedes.portable_numpy import matmul, norm
 from archimedes.tree import field, struct
 from archimedes.vehicles.f16.f16 import F16
 from archimedes.vehicles.parts.limits import check_part

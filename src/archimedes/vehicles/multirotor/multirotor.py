@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.checks import as_array, check_positive
-from archimedes.function.reproducible import cos, sin
+from archimedes.portable_numpy import cos, sin
 from archimedes.spatial.components import cross
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.checks import as_array, check_positive
-from archimedes.function.reproducible import matmul
+from archimedes.portable_numpy import matmul
 from archimedes.spatial.components import cross
 from archimedes.tree import field, struct
 from archimedes.vehicles.parts.limits import check_axes, check_not_negative
