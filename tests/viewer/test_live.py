@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from archimedes.viewer import view
-from archimedes.viewer.live_parts import at_time, turned
+from archimedes.viewer.live import at_time, rotate
 from tests.optional_packages import import_or_skip
 from tests.viewer.scenes import HOSTILE, falling
 
@@ -38,7 +38,7 @@ def test_all_follows_time(live):
 
 def test_bodies_that_hang_on_others_carry_their_arrows(live):
     from archimedes.viewer import Arrow, Body
-    from archimedes.viewer.live_parts import LiveArrow
+    from archimedes.viewer.live import LiveArrow
 
     scene = live.scene
     scene.bodies.append(Body("arm", [], 0.0, [1, 0, 0], [1, 0, 0, 0], parent=HOSTILE, reach=1.0))
@@ -51,7 +51,7 @@ def test_bodies_that_hang_on_others_carry_their_arrows(live):
 
 def test_turns_and_times():
     q = np.array([np.cos(0.25), 0.0, 0.0, np.sin(0.25)])
-    assert turned(q, np.array([1.0, 0, 0])) == pytest.approx([np.cos(0.5), np.sin(0.5), 0.0])
+    assert rotate(q, np.array([1.0, 0, 0])) == pytest.approx([np.cos(0.5), np.sin(0.5), 0.0])
     rows = np.array([[0.0], [2.0]])
     assert at_time(np.array([0.0, 1.0]), rows, 0.25) == pytest.approx([0.5])
     assert at_time(np.array([0.0]), rows[:1], 9.0) == pytest.approx([0.0])

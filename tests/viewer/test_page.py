@@ -15,7 +15,7 @@ import pytest
 
 from archimedes.simulate.trajectory.exports import MissingExtra
 from archimedes.viewer import browser, view
-from archimedes.viewer.packing import Block, pack
+from archimedes.viewer.html import Block, pack
 from tests.viewer.scenes import HOSTILE, falling
 
 

@@ -18,8 +18,8 @@ from archimedes.vehicles.rocket.rocket_scene import rocket_nose, rocket_stage
 from archimedes.vehicles.satellite.satellite_scene import satellite_meshes
 from archimedes.viewer import Body, Chart, Ghosts, Mesh, Scene, box, panel, revolve, sphere, view
 from archimedes.viewer.actors import placing_of
+from archimedes.viewer.html import corner_normals
 from archimedes.viewer.meshes import capsule, cylinder, moved
-from archimedes.viewer.packing import corner_normals
 from tests.viewer.scenes import falling, tumbling
 
 

@@ -22,7 +22,8 @@ from archimedes.environment import ecef_to_geodetic, ned
 from archimedes.simulate import Trajectory
 from archimedes.spatial import Quaternion
 from archimedes.spatial.attitudes.quaternions import quaternion_multiply
-from archimedes.viewer.meshes import arrow, box, moved, squared_edges
+from archimedes.typing import Array, ArrayLike
+from archimedes.viewer.meshes import arrow, box, moved, squares_of_edges
 from archimedes.viewer.scene import (
     Arrow,
     Body,
@@ -50,20 +51,20 @@ LOCAL = 150e3
 class Placing:
     """How the world's coordinates become the scene's: ``R (p - origin)``; what lies below."""
 
-    R: np.ndarray
-    origin: np.ndarray
+    R: Array
+    origin: Array
     ground: Ground | None = None
     earth: Earth | None = None
 
-    def points(self, p: Any) -> np.ndarray:
+    def points(self, p: ArrayLike) -> Array:
         """Return positions (..., 3) in the scene."""
         return (np.asarray(p, dtype=float) - self.origin) @ self.R.T
 
-    def vectors(self, v: Any) -> np.ndarray:
+    def vectors(self, v: ArrayLike) -> Array:
         """Return vectors (..., 3) in the axes of the scene."""
         return np.asarray(v, dtype=float) @ self.R.T
 
-    def attitudes(self, q: Any) -> np.ndarray:
+    def attitudes(self, q: Any) -> Array:
         """Return the attitudes of bodies (..., 4) in the axes of the scene."""
         q = np.asarray(getattr(q, "array", q), dtype=float)
         # A quaternion's matrix takes the scene's axes to the world's here: the other way round.
@@ -71,7 +72,7 @@ class Placing:
         return np.asarray(quaternion_multiply(np.broadcast_to(own, q.shape), q))
 
 
-def placing_of(world: Any, pos: Any) -> Placing:
+def placing_of(world: object, pos: ArrayLike) -> Placing:
     """Return the placing for a vehicle's world and where it goes, `pos` (..., 3)."""
     ellipsoid = getattr(world, "ellipsoid", None)
     if ellipsoid is None:
@@ -128,7 +129,7 @@ class Flight:
     placing: Placing | None = None
 
     @property
-    def t(self) -> np.ndarray:
+    def t(self) -> Array:
         """The times (m,)."""
         return self.trajectory.t
 
@@ -137,7 +138,7 @@ class Flight:
         """The states of motion: the field ``motion`` of the state, or the state itself."""
         return motion_of(self.trajectory.x)
 
-    def place(self, world: Any, scene: Scene) -> Placing:
+    def place(self, world: object, scene: Scene) -> Placing:
         """Choose the scene's axes by the world, once, and put ground or Earth below.
 
         Parameters
@@ -153,7 +154,7 @@ class Flight:
             scene.earth = scene.earth or self.placing.earth
         return self.placing
 
-    def body(self, meshes: Any, **options: Any) -> Body:
+    def body(self, meshes: Sequence[Mesh], **options: Any) -> Body:
         """Return the body of the whole vehicle, with a trail.
 
         Parameters
@@ -180,7 +181,9 @@ class Flight:
             **settings,
         )
 
-    def arrow(self, name: str, values_B: Any, color: str, scale: float, units: str = "kN") -> Arrow:
+    def arrow(
+        self, name: str, values_B: ArrayLike, color: str, scale: float, units: str = "kN"
+    ) -> Arrow:
         """Return an arrow for vectors in body axes, in units of a thousand.
 
         Parameters
@@ -230,21 +233,21 @@ def motion_of(x: Any) -> Any:
     return motion
 
 
-def quaternions(att: Any) -> Any:
+def quaternions(att: Any) -> Array:
     """Return any attitude as arrays (..., 4)."""
     return (
         att.as_quat().array if hasattr(att, "as_quat") else Quaternion.from_euler(att, "xyz").array
     )
 
 
-def degrees(angles: Any) -> np.ndarray:
+def degrees(angles: ArrayLike) -> Array:
     """Return angles (m, k) in rad as rows (k, m) in deg, without jumps of a turn."""
     rows = np.rad2deg(np.unwrap(np.asarray(angles), axis=0)).T
     # Unwrapped from the start, a whole number of turns is left over at most.
     return rows - 360.0 * np.round(rows[:, :1] / 360.0)
 
 
-def band(batch_t: Any, values: Any) -> dict[str, Any]:
+def band(batch_t: Array, values: ArrayLike) -> dict[str, Any]:
     """Return what a chart needs for the band of 5 % to 95 % over a batch (n, m)."""
     low, high = np.nanquantile(np.asarray(values), [0.05, 0.95], axis=0)
     return {"band_t": batch_t, "low": low, "high": high}
@@ -299,11 +302,13 @@ def add_actor(vehicle: Any, scene: Scene, flight: Flight) -> None:
     scene.charts += [attitude_chart(flight), rate_chart(flight)]
 
 
-def plain_body(inertia: Any = None, mass: float | None = None, size: float = 1.0) -> list[Mesh]:
+def plain_body(
+    inertia: ArrayLike | None = None, mass: float | None = None, size: float = 1.0
+) -> list[Mesh]:
     """Return a block with an arrow ahead; with mass and inertia, the block that has them."""
     edges = np.array([1.0, 0.6, 0.3]) * size
     if inertia is not None and mass:
-        squares = squared_edges(inertia, mass)
+        squares = squares_of_edges(inertia, mass)
         edges = np.sqrt(np.maximum(squares, 1e-4 * squares.max()))
     tip = 0.5 * float(edges[0])
     pointer = arrow(0.6 * tip, 0.06 * tip, color="#e8743b")

@@ -1,4 +1,4 @@
-"""A browser without a window, driven through a pipe: for screenshots, videos and tests.
+"""A browser without a window, driven through a pipe: for pictures and videos of a view.
 
 Chromium reads commands of its DevTools protocol from one pipe and answers on another, each a JSON
 text that ends in a zero byte (``--remote-debugging-pipe``).
@@ -10,30 +10,36 @@ import base64
 import json
 import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
 
 from archimedes.errors import ArchimedesError
 from archimedes.system.processes import PipedProcess, is_root
-from archimedes.system.programs import find_browser, install_hint
+from archimedes.system.programs import find_browser, find_program, install_hint, run_program
 
-__all__ = ["Browser", "BrowserError"]
+if TYPE_CHECKING:
+    from archimedes.viewer.viewing import View
+
+__all__ = ["Browser", "BrowserError", "screenshot", "video"]
 
 OPTIONS = (
-    *(
-        "--headless=new",
-        "--no-first-run",
-        "--disable-extensions",
-        "--disable-background-networking",
-    ),
-    *("--disable-component-update", "--disable-sync", "--disable-default-apps", "--mute-audio"),
+    *("--headless=new", "--no-first-run", "--disable-extensions", "--mute-audio"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
     *("--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--hide-scrollbars"),
     *("--remote-debugging-pipe", "--disable-dev-shm-usage", "--disable-gpu-compositing"),
+    "--disable-default-apps",
 )
-
-#: How the browser says that it waits for its own copies of canvases, where no graphics card helps.
-OWN_NOTES = "GL Driver Message (OpenGL, Performance"
+#: Size of a picture in pixels.
+SIZE = (1280, 720)
+#: Options of ffmpeg by the ending of the file.
+ENCODERS = {
+    ".mp4": ("-c:v", "libx264", "-pix_fmt", "yuv420p", "-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2"),
+    ".gif": ("-vf", "split[a][b];[a]palettegen[p];[b][p]paletteuse"),
+}
 
 
 class BrowserError(ArchimedesError):
@@ -73,11 +79,8 @@ class Browser:
             handles="--remote-debugging-io-pipes",
         )
         try:
-            target = next(t for t in self._pages() if t["type"] == "page")["targetId"]
-            answer = self._send(
-                "Target.attachToTarget", {"targetId": target, "flatten": True}, None
-            )
-            self._session = answer["sessionId"]
+            page = {"targetId": self._wait_for_page(), "flatten": True}
+            self._session = self._send("Target.attachToTarget", page, None)["sessionId"]
             for domain in ("Page", "Runtime", "Network", "Log"):
                 self.call(f"{domain}.enable")
             self.resize(*self.size)
@@ -86,11 +89,12 @@ class Browser:
             raise
         return self
 
-    def _pages(self) -> list[dict[str, Any]]:
+    def _wait_for_page(self) -> str:
+        """Return the number of the browser's first page."""
         for _ in range(100):
-            found = self._send("Target.getTargets", {}, None)["targetInfos"]
-            if any(t["type"] == "page" for t in found):
-                return found
+            for target in self._send("Target.getTargets", {}, None)["targetInfos"]:
+                if target["type"] == "page":
+                    return target["targetId"]
             time.sleep(0.05)
         raise BrowserError("the browser opened no page")
 
@@ -157,14 +161,13 @@ class Browser:
 
     def evaluate(self, expression: str) -> Any:
         """Return the value of an expression in the page; a promise is waited for."""
-        found = self.call(
-            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
-        )
-        if "exceptionDetails" in found:
-            details = found["exceptionDetails"]
+        options = {"returnByValue": True, "awaitPromise": True}
+        answer = self.call("Runtime.evaluate", expression=expression, **options)
+        if "exceptionDetails" in answer:
+            details = answer["exceptionDetails"]
             text = details.get("exception", {}).get("description", details.get("text"))
             raise BrowserError(f"in the page: {text}")
-        return found["result"].get("value")
+        return answer["result"].get("value")
 
     def screenshot(self) -> bytes:
         """Return a PNG of what the page shows.
@@ -180,25 +183,91 @@ class Browser:
 
     def _capture(self, patience: float) -> bytes:
         """Return a PNG, if it comes within some seconds."""
-        found = self._send("Page.captureScreenshot", {"format": "png"}, self._session, patience)
-        return base64.b64decode(found["data"])
+        answer = self._send("Page.captureScreenshot", {"format": "png"}, self._session, patience)
+        return base64.b64decode(answer["data"])
 
-    def complaints(self) -> list[str]:
-        """Return errors and warnings of the page, without what the browser notes of itself."""
-        self.evaluate("0")  # what has happened up to now has arrived
-        found = []
-        for event in self.events:
-            method, params = event.get("method"), event.get("params", {})
-            if method == "Runtime.exceptionThrown":
-                found.append(json.dumps(params["exceptionDetails"])[:500])
-            elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning"):
-                found.append(json.dumps(params["args"])[:500])
-            elif method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
-                found.append(params["entry"]["text"])
-        return [text for text in found if OWN_NOTES not in text]
 
-    def requests(self) -> list[str]:
-        """Return the addresses that the page asked for."""
-        self.evaluate("0")
-        sent = [e for e in self.events if e.get("method") == "Network.requestWillBeSent"]
-        return [e["params"]["request"]["url"] for e in sent]
+# ---- pictures ---------------------------------------------------------------------------
+
+
+@contextmanager
+def _open_view(
+    view: View, size: tuple[int, int], scale: float, settings: dict[str, Any]
+) -> Iterator[Browser]:
+    """Open a view in a browser; `settings` are theme, camera and whether charts are shown."""
+    with tempfile.TemporaryDirectory(prefix="archimedes-view-") as folder:
+        path = view.save(Path(folder) / "view.html")
+        with Browser(*size, scale=scale) as browser:
+            browser.open(path)
+            browser.wait("window.viewer !== undefined")
+            if settings.get("theme"):
+                browser.evaluate(f"viewer.theme({json.dumps(settings['theme'])})")
+            if not settings.get("charts", True):
+                browser.evaluate("viewer.show('charts', false)")
+            if settings.get("camera"):
+                browser.evaluate(f"viewer.setCamera({json.dumps(settings['camera'])})")
+            yield browser
+
+
+def screenshot(
+    view: View,
+    path: Path,
+    t: float | None = None,
+    *,
+    size: tuple[int, int] = SIZE,
+    scale: float = 1.0,
+    theme: str | None = None,
+    camera: dict[str, Any] | None = None,
+    charts: bool = True,
+) -> Path:
+    """Write a PNG of a view at a time; `camera` has mode, azimuth, elevation in rad, distance."""
+    if path.suffix.lower() != ".png":
+        raise ValueError(f"View.screenshot: {str(path)!r} must end in .png")
+    first, last = view.scene.span
+    at = 0.5 * (first + last) if t is None else float(t)
+    with _open_view(
+        view, size, scale, {"theme": theme, "camera": camera, "charts": charts}
+    ) as browser:
+        browser.evaluate(f"viewer.go({at!r})")
+        path.write_bytes(browser.screenshot())
+    return path
+
+
+def video(
+    view: View,
+    path: Path,
+    *,
+    fps: int = 30,
+    speed: float = 1.0,
+    size: tuple[int, int] = SIZE,
+    theme: str | None = None,
+    camera: dict[str, Any] | None = None,
+    charts: bool = True,
+    progress: bool = False,
+) -> Path:
+    """Write an MP4 or a GIF of the whole time; `speed` is simulated time per time of the video."""
+    if path.suffix.lower() not in (".mp4", ".gif"):
+        raise ValueError(f"View.video: {str(path)!r} must end in .mp4 or .gif")
+    ffmpeg = find_program("ffmpeg")
+    if ffmpeg is None:
+        raise BrowserError(
+            f"View.video needs ffmpeg, which was not found: {install_hint('ffmpeg')}"
+        )
+    first, last = view.scene.span
+    times: Any = np.arange(first, last + 1e-9, speed / fps)
+    if progress:
+        from tqdm.auto import tqdm
+
+        times = tqdm(times, unit="picture")
+    settings = {"theme": theme, "camera": camera, "charts": charts}
+    with tempfile.TemporaryDirectory(prefix="archimedes-video-") as folder:
+        with _open_view(view, size, 1.0, settings) as browser:
+            for k, t in enumerate(times):
+                browser.evaluate(f"viewer.go({float(t)!r})")
+                (Path(folder) / f"{k:06d}.png").write_bytes(browser.screenshot())
+        command = [ffmpeg, "-y", "-loglevel", "error", "-framerate", str(fps)]
+        command += ["-i", f"{folder}/%06d.png", *ENCODERS[path.suffix.lower()], str(path)]
+        done = run_program(command)
+    if done.returncode:
+        raise BrowserError(f"ffmpeg could not write {path}: {done.stderr.strip()[-500:]}")
+    return path

@@ -3,7 +3,8 @@
 Names, units and titles are data in it, never markup: they stand in a block of JSON whose every
 ``<``, ``>`` and ``&`` is written as an escape, and the script puts them on the page as text. The
 page's own policy allows the one script and the one style sheet it was made with, by their digests,
-and nothing else: no other script runs in it, and no request can leave it.
+and nothing else: no other script runs in it, and no request can leave it. Numbers are one block of
+bytes; the description of the scene says where each array lies in it.
 """
 
 from __future__ import annotations
@@ -13,14 +14,19 @@ import functools
 import hashlib
 import html
 import json
+from collections.abc import Sequence
+from dataclasses import asdict
 from importlib import resources
 from string import Template
 from typing import Any
 
-from archimedes.viewer.packing import pack
-from archimedes.viewer.scene import Scene
+import numpy as np
 
-__all__ = ["THEMES", "page"]
+from archimedes.typing import Array, ArrayLike
+from archimedes.viewer.meshes import arrow, dart
+from archimedes.viewer.scene import COLORS, Arrow, Body, Chart, Ghosts, Mesh, Path, Scene
+
+__all__ = ["THEMES", "bounds", "pack", "page", "round_number"]
 
 #: Files of the script, in order: one scope, no modules, so that it works from a file.
 SCRIPTS = (
@@ -28,6 +34,10 @@ SCRIPTS = (
     *("frame", "charts", "controls", "main"),
 )
 THEMES = ("auto", "light", "dark")
+#: Ghosts whose whole path is drawn; of the others only where they are.
+PATHS_OF_GHOSTS = 150
+#: Stands for "not there" among the whole numbers of ghosts.
+ABSENT = -32768
 
 
 @functools.cache
@@ -71,3 +81,223 @@ def page(scene: Scene, theme: str = "auto") -> str:
         SCENE=_json({**description, "theme": theme}),
         DATA=data,
     )
+
+
+# ---- numbers ----------------------------------------------------------------------------
+
+
+class Block:
+    """Bytes of arrays one after the other, each where its kind of number may start."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self.size = 0
+
+    def add(self, values: ArrayLike, kind: str = "f4") -> list[Any]:
+        """Append an array; return [kind, offset in bytes, count of numbers]."""
+        array = np.ascontiguousarray(values, dtype=f"<{kind}")
+        self._append(b"\0" * (-self.size % array.itemsize))
+        entry = [kind, self.size, array.size]
+        self._append(array.tobytes())
+        return entry
+
+    def _append(self, data: bytes) -> None:
+        self.parts.append(data)
+        self.size += len(data)
+
+    def text(self) -> str:
+        """Return all bytes in base64."""
+        return base64.b64encode(b"".join(self.parts)).decode("ascii")
+
+
+def pack(scene: Scene) -> tuple[dict[str, Any], str]:
+    """Return the description of a scene, plain data for JSON, and its numbers in base64."""
+    scene.check()
+    block = Block()
+    numbers = {body.name: k for k, body in enumerate(scene.bodies)}
+    centre, extent = bounds(scene)
+    camera = scene.camera
+    description: dict[str, Any] = {
+        "title": scene.title,
+        "note": scene.note,
+        "span": list(scene.span),
+        "centre": centre.tolist(),
+        "extent": extent,
+        "origin": [0.0, 0.0, scene.ground.height if scene.ground else 0.0],
+        "bodies": [_body(block, body, k, numbers) for k, body in enumerate(scene.bodies)],
+        "paths": [_path(block, path) for path in scene.paths],
+        "arrows": [_arrow(block, one, numbers) for one in scene.arrows],
+        "ghosts": [_ghosts(block, ghosts) for ghosts in scene.ghosts],
+        "charts": [_chart(block, chart) for chart in scene.charts],
+        "marks": [{"t": float(mark.t), "name": mark.name} for mark in scene.marks],
+        "ground": _ground(scene, extent),
+        "earth": None if scene.earth is None else asdict(scene.earth),
+        "camera": {
+            "mode": camera.mode,
+            "body": numbers[camera.body] if camera.body else 0,
+            "azimuth": camera.azimuth,
+            "elevation": camera.elevation,
+            "distance": camera.distance,
+            "given": camera.distance > 0.0,
+        },
+        "arrow": _mesh(block, [arrow(1.0, 0.05, color="#ffffff")]),
+        "dart": _mesh(block, [dart()]),
+    }
+    return description, block.text()
+
+
+def _ground(scene: Scene, extent: float) -> dict[str, float] | None:
+    if scene.ground is None:
+        return None
+    cell = scene.ground.cell or round_number(extent / 12.0)
+    return {"height": scene.ground.height, "cell": cell}
+
+
+def round_number(x: float) -> float:
+    """Return 1, 2 or 5 times a power of ten, the next below.
+
+    >>> round_number(370.0)
+    200.0
+    """
+    power = 10.0 ** np.floor(np.log10(x))
+    return float(power * max(s for s in (1, 2, 5) if s * power <= x * (1 + 1e-9)))
+
+
+def bounds(scene: Scene) -> tuple[Array, float]:
+    """Return the middle of where bodies go, and the radius in m about it that holds all."""
+    free = [b for b in scene.bodies if b.parent is None]
+    points = [b.position for b in free] + [path.points for path in scene.paths]
+    low = np.min([p.min(axis=0) for p in points], axis=0)
+    high = np.max([p.max(axis=0) for p in points], axis=0)
+    largest = max(max(b.radius, b.reach) for b in free)
+    return 0.5 * (low + high), float(0.5 * np.linalg.norm(high - low) + 1.5 * largest)
+
+
+def _body(block: Block, body: Body, k: int, numbers: dict[str, int]) -> dict[str, Any]:
+    origin = np.zeros(3) if body.parent is not None else body.position[0]
+    radius = body.radius if body.meshes else body.reach or 1.0
+    return {
+        "name": body.name,
+        "color": body.color or COLORS[k % len(COLORS)],
+        "parent": None if body.parent is None else numbers[body.parent],
+        "t": block.add(body.t, "f8"),
+        "origin": origin.tolist(),
+        "position": block.add(body.position - origin),
+        "attitude": block.add(body.attitude),
+        "mesh": _mesh(block, body.meshes) if body.meshes else None,
+        "radius": radius,
+        "reach": body.reach or radius,
+        "trail": body.trail,
+        "curtain": body.curtain,
+        "label": body.label,
+        "framed": body.framed,
+        "least": body.least_pixels,
+    }
+
+
+def _mesh(block: Block, meshes: Sequence[Mesh]) -> dict[str, Any]:
+    """Return places, normals and colours of all triangles, those one sees through last."""
+    ordered = sorted(meshes, key=lambda mesh: mesh.opacity < 1.0)
+    corners = [mesh.vertices[mesh.triangles].reshape(-1, 3) for mesh in ordered]
+    normals = [corner_normals(mesh) for mesh in ordered]
+    colors = []
+    for mesh, points in zip(ordered, corners):
+        rgb = [int(mesh.color[k : k + 2], 16) for k in (1, 3, 5)]
+        colors.append(np.tile([*rgb, round(255 * mesh.opacity)], (len(points), 1)))
+    return {
+        "places": block.add(np.concatenate(corners)),
+        "normals": block.add(np.rint(127.0 * np.concatenate(normals)), "i1"),
+        "colors": block.add(np.concatenate(colors), "u1"),
+        "opaque": sum(len(c) for c, mesh in zip(corners, ordered) if mesh.opacity >= 1.0),
+    }
+
+
+def corner_normals(mesh: Mesh) -> Array:
+    """Return a normal for each corner of each triangle (3 m, 3).
+
+    It is the sum of those of the triangles that meet there and bend by less than the crease,
+    weighted by their areas; corners at one place are one corner, whatever their numbers.
+    """
+    corners = mesh.vertices[mesh.triangles]
+    areas = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    sizes = np.linalg.norm(areas, axis=1, keepdims=True)
+    units = areas / np.where(sizes > 0.0, sizes, 1.0)
+    span = float(np.abs(mesh.vertices).max()) or 1.0
+    _, spot = np.unique(np.rint(mesh.vertices / (1e-6 * span)), axis=0, return_inverse=True)
+    spot = np.asarray(spot).reshape(-1)[mesh.triangles]
+    out = np.repeat(units[:, None], 3, axis=1)
+    order = np.argsort(spot.ravel(), kind="stable")
+    for group in np.split(order, np.flatnonzero(np.diff(spot.ravel()[order])) + 1):
+        faces = group // 3
+        near = units[faces] @ units[faces].T >= np.cos(mesh.crease)
+        total = near @ areas[faces]
+        length = np.linalg.norm(total, axis=1, keepdims=True)
+        smooth = np.where(length > 0.0, total / np.where(length > 0.0, length, 1.0), units[faces])
+        out[faces, group % 3] = smooth
+    return out.reshape(-1, 3)
+
+
+def _path(block: Block, path: Path) -> dict[str, Any]:
+    origin = path.points[0]
+    return {
+        "name": path.name,
+        "color": path.color,
+        "dashed": path.dashed,
+        "dash": 30.0 / max(len(path.points), 1),
+        "origin": origin.tolist(),
+        "points": block.add(path.points - origin),
+    }
+
+
+def _arrow(block: Block, one: Arrow, numbers: dict[str, int]) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "body": numbers[one.body],
+        "units": one.units,
+        "scale": one.scale,
+        "color": one.color,
+        "origin": one.origin.tolist(),
+        "t": block.add(one.t, "f8"),
+        "values": block.add(one.values),
+    }
+
+
+def _ghosts(block: Block, ghosts: Ghosts) -> dict[str, Any]:
+    """Return a batch as whole numbers of two bytes: parts of 32,767 of the space it takes."""
+    known = np.isfinite(ghosts.position).all(axis=2)
+    if not known.any():
+        raise ValueError(f"Ghosts {ghosts.name!r}: none of them has a position")
+    points = ghosts.position[known]
+    origin = 0.5 * (points.min(axis=0) + points.max(axis=0))
+    unit = float(np.abs(points - origin).max() or 1.0) / 32767.0
+    steps = np.rint(np.where(known[..., None], (ghosts.position - origin) / unit, ABSENT))
+    attitude = None
+    if ghosts.attitude is not None:
+        attitude = block.add(np.rint(127.0 * np.nan_to_num(ghosts.attitude)), "i1")
+    return {
+        "name": ghosts.name,
+        "color": ghosts.color,
+        "size": ghosts.size,
+        "count": len(ghosts.position),
+        "lines": min(len(ghosts.position), PATHS_OF_GHOSTS),
+        "origin": origin.tolist(),
+        "unit": unit,
+        "t": block.add(ghosts.t, "f8"),
+        "position": block.add(steps, "i2"),
+        "attitude": attitude,
+    }
+
+
+def _chart(block: Block, chart: Chart) -> dict[str, Any]:
+    description = {
+        "title": chart.title,
+        "units": chart.units,
+        "labels": list(chart.labels),
+        "t": block.add(chart.t, "f8"),
+        "values": [block.add(row) for row in chart.values],
+    }
+    if chart.low is not None:
+        description["band_t"] = block.add(chart.band_t, "f8")
+        for side in ("low", "high"):
+            description[side] = [block.add(row) for row in getattr(chart, side)]
+    return description

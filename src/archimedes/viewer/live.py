@@ -12,13 +12,17 @@ from typing import Any
 import numpy as np
 
 from archimedes.simulate.trajectory.exports import require
-from archimedes.viewer.live_parts import LiveArrow, LiveChart, at_time, rgb
-from archimedes.viewer.packing import bounds, round_number
-from archimedes.viewer.scene import Body, Scene
+from archimedes.spatial.attitudes.quaternions import quaternion_multiply
+from archimedes.typing import Array
+from archimedes.viewer.html import bounds, round_number
+from archimedes.viewer.scene import Arrow, Body, Chart, Scene
 
 __all__ = ["Live", "serve"]
 
 SPEEDS = ("0.1", "0.5", "1", "2", "5", "10", "100", "1000")
+#: Points of a line in a chart of the live view: more would only be sent, not seen.
+POINTS = 300
+CYCLE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8c6d00", "#56b4e9")
 
 
 class Live:
@@ -71,7 +75,7 @@ class Live:
             self._add_line(f"/trail{k}", body.position, body.color or "#f2662b", 2.5)
         return handle
 
-    def _add_line(self, name: str, points: Any, color: str, width: float) -> None:
+    def _add_line(self, name: str, points: Array, color: str, width: float) -> None:
         pairs = np.stack([points[:-1], points[1:]], axis=1).astype(np.float32)
         self.server.scene.add_line_segments(
             name, pairs, rgb(color), thickness=width, thickness_units="screen"
@@ -79,9 +83,9 @@ class Live:
 
     def _add_ghosts(self, k: int) -> Any:
         ghosts = self.scene.ghosts[k]
-        places = np.nan_to_num(ghosts.position[:, 0]).astype(np.float32)
+        points = np.nan_to_num(ghosts.position[:, 0]).astype(np.float32)
         return self.server.scene.add_point_cloud(
-            f"/ghosts{k}", places, colors=rgb(ghosts.color), point_size=0.25 * ghosts.size
+            f"/ghosts{k}", points, colors=rgb(ghosts.color), point_size=0.25 * ghosts.size
         )
 
     def _add_world(self) -> None:
@@ -92,12 +96,12 @@ class Live:
         self._look(centre, extent)
         if self.scene.ground is not None:
             cell = self.scene.ground.cell or round_number(extent / 12.0)
-            place = (float(centre[0]), float(centre[1]), self.scene.ground.height)
-            draw.add_grid("/ground", 4 * extent, 4 * extent, position=place, cell_size=cell)
+            middle = (float(centre[0]), float(centre[1]), self.scene.ground.height)
+            draw.add_grid("/ground", 4 * extent, 4 * extent, position=middle, cell_size=cell)
         if self.scene.earth is not None:
             draw.add_icosphere("/earth", self.scene.earth.radius, color=(30, 80, 140))
 
-    def _look(self, centre: Any, extent: float) -> None:
+    def _look(self, centre: Array, extent: float) -> None:
         """Let those who come see what the scene's camera sees first."""
         camera = self.scene.camera
         body = self.scene.body(camera.body or self.scene.bodies[0].name)
@@ -128,24 +132,24 @@ class Live:
         self._playing = gui.add_checkbox("play", initial_value=False)
         self._speed = gui.add_dropdown("speed", options=SPEEDS, initial_value="1")
         self._follow = gui.add_checkbox("follow", initial_value=self.scene.earth is None)
-        self._slider.on_update(lambda _: self._slid())
+        self._slider.on_update(lambda _: self._on_slider())
 
-    def _slid(self) -> None:
+    def _on_slider(self) -> None:
         if abs(self._slider.value - self.now) > 1e-9:
             self.go(self._slider.value)
 
-    def _followed(self) -> np.ndarray:
-        """Where what cameras follow is now."""
+    def _target_position(self) -> Array:
+        """Return where the body is that cameras follow."""
         body = self.scene.body(self.scene.camera.body or self.scene.bodies[0].name)
         return at_time(body.t, body.position, self.now) if body.parent is None else np.zeros(3)
 
     def go(self, t: float) -> None:
         """Show the scene at a time in s."""
-        before = self._followed()
+        before = self._target_position()
         self.now = float(t)
         self._slider.value = self.now
         if self._follow.value:
-            shift = self._followed() - before
+            shift = self._target_position() - before
             for client in self.server.get_clients().values():
                 if client.camera.update_timestamp:  # of those that have looked already
                     client.camera.position = client.camera.position + shift
@@ -184,3 +188,116 @@ class Live:
 def serve(scene: Scene, port: int = 8080) -> Live:
     """Start a server that shows a scene; it says its address, and ends with `stop()`."""
     return Live(scene, port)
+
+
+# ---- what changes with time -------------------------------------------------------------
+
+
+def rgb(color: str) -> tuple[int, int, int]:
+    """Return "#rrggbb" as three numbers up to 255.
+
+    >>> rgb("#ff8000")
+    (255, 128, 0)
+    """
+    return int(color[1:3], 16), int(color[3:5], 16), int(color[5:7], 16)
+
+
+def at_time(t_all: Array, rows: Array, t: float, turning: bool = False) -> Array:
+    """Return the row at a time: straight between two, quaternions the short way and unit."""
+    k = int(np.clip(np.searchsorted(t_all, t, side="right") - 1, 0, max(len(t_all) - 2, 0)))
+    after = min(k + 1, len(t_all) - 1)
+    step = t_all[after] - t_all[k]
+    part = float(np.clip((t - t_all[k]) / step, 0.0, 1.0)) if step > 0.0 else 0.0
+    a, b = rows[..., k, :], rows[..., after, :]
+    if not turning:
+        return a + part * (b - a)
+    sign = np.where(np.sum(a * b, axis=-1, keepdims=True) < 0.0, -1.0, 1.0)
+    q = a + part * (sign * b - a)
+    return q / np.linalg.norm(q, axis=-1, keepdims=True)
+
+
+def rotate(q: Array, v: Array) -> Array:
+    """Return a vector (3,) rotated by a unit quaternion with its scalar first."""
+    return v + 2.0 * np.cross(q[1:], np.cross(q[1:], v) + q[0] * v)
+
+
+class LiveArrow:
+    """A vector at a body; bodies that hang on others are followed up to the scene."""
+
+    def __init__(self, server: Any, scene: Scene, arrow: Arrow, name: str) -> None:
+        self.scene, self.arrow = scene, arrow
+        body = scene.body(arrow.body)
+        size = body.reach or body.radius
+        self.handle = server.scene.add_arrows(
+            name,
+            np.zeros((1, 2, 3), dtype=np.float32),
+            rgb(arrow.color),
+            shaft_radius=0.02 * size,
+            head_radius=0.05 * size,
+            head_length=0.12 * size,
+        )
+
+    def go(self, t: float) -> None:
+        """Put it where its body is at a time."""
+        position, q = self._pose(self.arrow.body, t)
+        start = position + rotate(q, np.asarray(self.arrow.origin, dtype=float))
+        along = self.arrow.scale * at_time(self.arrow.t, self.arrow.values, t)
+        self.handle.points = np.stack([start, start + along])[None].astype(np.float32)
+
+    def _pose(self, name: str, t: float) -> tuple[Array, Array]:
+        body = self.scene.body(name)
+        position = at_time(body.t, body.position, t)
+        q = at_time(body.t, body.attitude, t, turning=True)
+        if body.parent is None:
+            return position, q
+        p0, q0 = self._pose(body.parent, t)
+        return p0 + rotate(q0, position), np.asarray(quaternion_multiply(q0, q))
+
+
+class LiveChart:
+    """Lines over time and a dot on each where time stands; the title tells the values."""
+
+    def __init__(self, server: Any, chart: Chart) -> None:
+        self.chart = chart
+        picked = np.unique(np.linspace(0, len(chart.t) - 1, POINTS).astype(int))
+        self.t, self.rows = chart.t[picked], chart.values[:, picked]
+        lines = tuple(
+            {"label": label or chart.title, "stroke": CYCLE[k % len(CYCLE)], "width": 2}
+            for k, label in enumerate(chart.labels)
+        )
+        dots = tuple(
+            {"label": "now", "stroke": line["stroke"], "width": 0, "points": {"show": True}}
+            for line in lines
+        )
+        self.handle = server.gui.add_uplot(
+            self._data(self.t[0]),
+            ({"label": "t (s)"}, *lines, *dots),
+            title=self._title(self.t[0]),
+            # Ranges are given: where time is not there are no dots, nan, of which none follows.
+            scales={"x": {"time": False}, "y": {"range": self._range()}},
+            legend={"show": False},
+            height=150,
+        )
+
+    def go(self, t: float) -> None:
+        """Move the dots to a time, and say what the values are."""
+        self.handle.data = self._data(t)
+        self.handle.title = self._title(t)
+
+    def _range(self) -> tuple[float, float]:
+        known = self.rows[np.isfinite(self.rows)]
+        low, high = (known.min(), known.max()) if known.size else (0.0, 1.0)
+        rest = 0.08 * (high - low) or 0.1 * abs(high) or 1.0
+        return float(low - rest), float(high + rest)
+
+    def _data(self, t: float) -> tuple[np.ndarray, ...]:
+        here = int(np.argmin(np.abs(self.t - t)))
+        dots = np.full(self.rows.shape, np.nan)
+        dots[:, here] = self.rows[:, here]
+        return (self.t, *self.rows, *dots)
+
+    def _title(self, t: float) -> str:
+        now = at_time(self.chart.t, self.chart.values.T, t)
+        names = [f"{label} " if label else "" for label in self.chart.labels]
+        told = ", ".join(f"{name}{value:.4g}" for name, value in zip(names, now))
+        return f"{self.chart.title}: {told} {self.chart.units}".rstrip()

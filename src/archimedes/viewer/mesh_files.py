@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import importlib.util
 from itertools import pairwise
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from archimedes.multibody.parts.geometry import Surface
+from archimedes.typing import Array, ArrayLike
 from archimedes.viewer.scene import Mesh
 
-__all__ = ["MOST_BYTES", "MOST_TRIANGLES", "MeshFileError", "read_mesh", "surface_mesh", "thinned"]
+__all__ = ["MOST_BYTES", "MOST_TRIANGLES", "MeshFileError", "read_mesh", "simplify", "surface_mesh"]
 
 #: Triangles of a mesh beyond which it is made coarser: a page holds many meshes.
 MOST_TRIANGLES = 6000
@@ -28,7 +30,7 @@ class MeshFileError(ValueError):
     """A file is not the mesh that its name says."""
 
 
-def read_mesh(path: Any, scale: Any = (1.0, 1.0, 1.0), **look: Any) -> Mesh:
+def read_mesh(path: str | PathLike[str], scale: ArrayLike = (1.0, 1.0, 1.0), **look: Any) -> Mesh:
     """Return the mesh of a file, `scale` (3,) times its size; `look` are colour and opacity.
 
     Meshes of very many triangles are made coarser.
@@ -55,17 +57,17 @@ def read_mesh(path: Any, scale: Any = (1.0, 1.0, 1.0), **look: Any) -> Mesh:
         raise MeshFileError(f"{path}: names a vertex that it does not have")
     if not np.all(np.isfinite(vertices)):
         raise MeshFileError(f"{path}: holds nan or inf")
-    return sized(vertices, triangles, scale, **look)
+    return _make_mesh(vertices, triangles, scale, **look)
 
 
-def surface_mesh(surface: Surface, scale: Any = (1.0, 1.0, 1.0), **look: Any) -> Mesh:
+def surface_mesh(surface: Surface, scale: ArrayLike = (1.0, 1.0, 1.0), **look: Any) -> Mesh:
     """Return the mesh of triangles that came with a model, as `read_mesh` does that of a file."""
-    return sized(surface.vertices, surface.triangles, scale, **look)
+    return _make_mesh(surface.vertices, surface.triangles, scale, **look)
 
 
-def sized(vertices: Any, triangles: Any, scale: Any, **look: Any) -> Mesh:
+def _make_mesh(vertices: Array, triangles: Array, scale: ArrayLike, **look: Any) -> Mesh:
     """Return a mesh of these triangles, made coarser where they are very many."""
-    vertices, triangles = thinned(vertices, triangles, MOST_TRIANGLES)
+    vertices, triangles = simplify(vertices, triangles, MOST_TRIANGLES)
     factors = np.asarray(scale, dtype=float)
     if np.prod(factors) < 0.0:  # mirrored: the outside stays outside
         triangles = triangles[:, ::-1]
@@ -134,19 +136,19 @@ def _by_trimesh(path: Path) -> tuple[np.ndarray, np.ndarray]:
 READERS = {".stl": _stl, ".obj": _obj}
 
 
-def thinned(vertices: Any, triangles: Any, most: int) -> tuple[Any, Any]:
+def simplify(vertices: Array, triangles: Array, most: int) -> tuple[Array, Array]:
     """Return a mesh of at most `most` triangles: vertices in one cell of a grid become one.
 
     >>> grid = np.stack(np.meshgrid([0, 1, 2], [0, 1, 2], [0.0]), -1).reshape(-1, 3)
-    >>> few = thinned(grid, np.array([[0, 1, 3], [1, 4, 3], [4, 5, 7], [5, 8, 7]]), 2)
+    >>> few = simplify(grid, np.array([[0, 1, 3], [1, 4, 3], [4, 5, 7], [5, 8, 7]]), 2)
     >>> len(few[1]) <= 2
     True
     """
     span = float(np.ptp(vertices, axis=0).max()) or 1.0
     cells = 256.0
     while len(triangles) > most:
-        place = np.floor((vertices - vertices.min(axis=0)) / (span / cells))
-        _, first, number = np.unique(place, axis=0, return_index=True, return_inverse=True)
+        cell = np.floor((vertices - vertices.min(axis=0)) / (span / cells))
+        _, first, number = np.unique(cell, axis=0, return_index=True, return_inverse=True)
         faces = np.asarray(number).reshape(-1)[triangles]
         a, b, c = faces.T
         vertices, triangles = vertices[first], faces[(a != b) & (b != c) & (c != a)]

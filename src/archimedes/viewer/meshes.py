@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from archimedes.typing import Array, ArrayLike, Scalar
 from archimedes.viewer.scene import Mesh
 
 __all__ = ["arrow", "box", "capsule", "cylinder", "loft", "moved", "panel", "revolve", "sphere"]
@@ -15,7 +16,9 @@ __all__ = ["arrow", "box", "capsule", "cylinder", "loft", "moved", "panel", "rev
 X, Y, Z = np.eye(3)
 
 
-def moved(mesh: Mesh, position: Any = (0.0, 0.0, 0.0), rotation: Any = None) -> Mesh:
+def moved(
+    mesh: Mesh, position: ArrayLike = (0.0, 0.0, 0.0), rotation: ArrayLike | None = None
+) -> Mesh:
     """Return a mesh that is rotated, then translated.
 
     Parameters
@@ -37,17 +40,17 @@ def moved(mesh: Mesh, position: Any = (0.0, 0.0, 0.0), rotation: Any = None) -> 
     return replace(mesh, vertices=mesh.vertices @ R.T + np.asarray(position, dtype=float))
 
 
-def mirrored(meshes: Iterable[Mesh], axis: int = 1) -> list[Mesh]:
+def mirror(meshes: Iterable[Mesh], axis: int = 1) -> list[Mesh]:
     """Return meshes and their mirror images across a plane through the origin."""
     flip = np.ones(3)
     flip[axis] = -1.0
-    given = list(meshes)
-    return given + [
-        replace(m, vertices=m.vertices * flip, triangles=m.triangles[:, ::-1]) for m in given
+    meshes = list(meshes)
+    return meshes + [
+        replace(m, vertices=m.vertices * flip, triangles=m.triangles[:, ::-1]) for m in meshes
     ]
 
 
-def box(size: Any, **look: Any) -> Mesh:
+def box(size: ArrayLike, **look: Any) -> Mesh:
     """Return a box with its centre at the origin.
 
     Parameters
@@ -71,7 +74,7 @@ def box(size: Any, **look: Any) -> Mesh:
     return Mesh(0.5 * corners * np.asarray(size, dtype=float), np.array(faces), **look)
 
 
-def rings(k: int, n: int) -> Any:
+def rings(k: int, n: int) -> Array:
     """Return the triangles between neighbours of `k` closed rings with `n` vertices each."""
     first = np.arange(k - 1)[:, None] * n + np.arange(n)
     second = np.arange(k - 1)[:, None] * n + (np.arange(n) + 1) % n
@@ -79,7 +82,7 @@ def rings(k: int, n: int) -> Any:
     return np.concatenate([np.stack(half, axis=-1).reshape(-1, 3) for half in halves])
 
 
-def loft(sections: Any, **look: Any) -> Mesh:
+def loft(sections: ArrayLike, **look: Any) -> Mesh:
     """Return the surface over closed sections, with both ends closed.
 
     Parameters
@@ -115,7 +118,7 @@ def loft(sections: Any, **look: Any) -> Mesh:
 
 def ellipse(
     x: float, half_width: float, half_height: float, z: float = 0.0, n: int = 20, power: float = 2.0
-) -> Any:
+) -> Array:
     """Return a section (n, 3) across x, a superellipse; z points down in bodies that fly."""
     angle = 2.0 * np.pi * np.arange(n) / n
     c, s = np.cos(angle), np.sin(angle)
@@ -123,7 +126,7 @@ def ellipse(
     return np.stack([np.full(n, x), half_width * round_(c), z + half_height * round_(s)], axis=1)
 
 
-def revolve(profile: Any, n: int = 24, **look: Any) -> Mesh:
+def revolve(profile: ArrayLike, n: int = 24, **look: Any) -> Mesh:
     """Return the solid of revolution of a profile about the x axis.
 
     Parameters
@@ -143,7 +146,7 @@ def revolve(profile: Any, n: int = 24, **look: Any) -> Mesh:
     return loft([ellipse(x, r, r, n=n) for x, r in np.asarray(profile, dtype=float)], **look)
 
 
-def along(axis: Any) -> Any:
+def along(axis: ArrayLike) -> Array:
     """Return a rotation (3, 3) that takes x to a direction."""
     x = np.asarray(axis, dtype=float)
     x = x / np.linalg.norm(x)
@@ -152,7 +155,7 @@ def along(axis: Any) -> Any:
     return np.stack([x, y, np.cross(x, y)], axis=1)
 
 
-def cylinder(radius: float, length: float, axis: Any = Z, n: int = 24, **look: Any) -> Mesh:
+def cylinder(radius: float, length: float, axis: ArrayLike = Z, n: int = 24, **look: Any) -> Mesh:
     """Return a cylinder with its centre at the origin.
 
     Parameters
@@ -199,7 +202,7 @@ def sphere(radius: float, n: int = 24, **look: Any) -> Mesh:
     return revolve(radius * np.stack([-np.cos(angle), np.sin(angle)], axis=1), n, **look)
 
 
-def capsule(radius: float, length: float, axis: Any = Z, n: int = 20, **look: Any) -> Mesh:
+def capsule(radius: float, length: float, axis: ArrayLike = Z, n: int = 20, **look: Any) -> Mesh:
     """Return a cylinder with round ends, centred at the origin.
 
     Parameters
@@ -257,7 +260,12 @@ def arrow(length: float = 1.0, radius: float = 0.035, n: int = 14, **look: Any) 
 AIRFOIL = np.array([[0, 0], [0.04, 0.45], [0.2, 0.9], [0.42, 1], [0.75, 0.55], [1, 0.04]])
 
 
-def panel(root: Any, tip: Any, thickness: Any = (0.05, 0.03), **look: Any) -> Mesh:
+def panel(
+    root: Sequence[float],
+    tip: Sequence[float],
+    thickness: Sequence[float] = (0.05, 0.03),
+    **look: Any,
+) -> Mesh:
     """Return a wing panel from root to tip.
 
     Parameters
@@ -296,14 +304,14 @@ def dart(length: float = 1.0) -> Mesh:
     return Mesh(length * np.array(points), np.array(faces), crease=0.1)
 
 
-def rod(start: Any, end: Any, radius: float, **look: Any) -> Mesh:
+def rod(start: ArrayLike, end: ArrayLike, radius: float, **look: Any) -> Mesh:
     """Return a rod between two points."""
     a, b = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
     length = float(np.linalg.norm(b - a))
     return moved(cylinder(radius, length, axis=b - a, n=12, **look), 0.5 * (a + b))
 
 
-def squared_edges(inertia: Any, mass: Any) -> Any:
+def squares_of_edges(inertia: ArrayLike, mass: Scalar) -> Array:
     """Return the squares (3,) of the edges of the block that has this inertia and mass."""
     J = np.linalg.eigvalsh(np.asarray(inertia, dtype=float))
     return 6.0 / float(mass) * (J.sum() - 2.0 * J)  # of a block: J1 = m (b^2 + c^2) / 12

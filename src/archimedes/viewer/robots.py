@@ -5,6 +5,7 @@ A link has the shapes of the robot's file, or rods from joint to joint where the
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +19,7 @@ from archimedes.multibody.parts.geometry import Shape
 from archimedes.spatial import Quaternion
 from archimedes.viewer.actors import R_UP_NED, Flight, Placing, add_actor, degrees
 from archimedes.viewer.mesh_files import MeshFileError, read_mesh, surface_mesh
-from archimedes.viewer.meshes import box, capsule, cylinder, moved, rod, sphere, squared_edges
+from archimedes.viewer.meshes import box, capsule, cylinder, moved, rod, sphere, squares_of_edges
 from archimedes.viewer.scene import COLORS, Body, Camera, Chart, Ground, Mesh, Scene
 
 __all__ = ["link_meshes", "link_poses"]
@@ -42,8 +43,8 @@ def _(model: Model, scene: Scene, flight: Flight) -> None:
     x = getattr(flight.trajectory.x, "robot", flight.trajectory.x)
     R, p = link_poses(model, x.q)
     down = float(np.asarray(model.gravity)[2]) > 0.0
-    place = flight.placing = Placing(R_UP_NED if down else np.eye(3), np.zeros(3), Ground(0.0))
-    scene.ground = scene.ground or place.ground
+    placing = flight.placing = Placing(R_UP_NED if down else np.eye(3), np.zeros(3), Ground(0.0))
+    scene.ground = scene.ground or placing.ground
     q = np.asarray(Quaternion.from_matrix(np.swapaxes(R, -1, -2)).array)
     reach = float(np.linalg.norm(p - p[:, :1], axis=2).max()) + 0.2
     left_out: list[str] = []
@@ -53,8 +54,8 @@ def _(model: Model, scene: Scene, flight: Flight) -> None:
                 f"{flight.name}: {link.body or link.joint}",
                 meshes,
                 flight.t,
-                place.points(p[:, k]),
-                place.attitudes(q[:, k]),
+                placing.points(p[:, k]),
+                placing.attitudes(q[:, k]),
                 trail=link.kind.nv == 6,
                 reach=reach,
                 framed=True,
@@ -101,10 +102,10 @@ def link_meshes(model: Model, left_out: list[str]) -> list[list[Mesh]]:
     for k, link in enumerate(model.links):
         if link.parent >= 0:
             ends[link.parent].append(positions[k])
-    for frame, place in zip(model.frames, np.asarray(model.frame_positions)):
-        if frame.link >= 0 and np.linalg.norm(place) > 1e-9:
-            ends[frame.link].append(place)
-    found = []
+    for frame, position in zip(model.frames, np.asarray(model.frame_positions)):
+        if frame.link >= 0 and np.linalg.norm(position) > 1e-9:
+            ends[frame.link].append(position)
+    links = []
     for k, link in enumerate(model.links):
         points = [p for p in ends[k] if np.linalg.norm(p) > 1e-9]
         if not points and np.linalg.norm(centers[k]) > 1e-9:
@@ -119,8 +120,8 @@ def link_meshes(model: Model, left_out: list[str]) -> list[list[Mesh]]:
             meshes += [rod(np.zeros(3), p, thick, color=color) for p in points]
         if link.body and not floating and not ends[k]:
             meshes.append(moved(sphere(0.9 * thick, 14, color=color), 2.0 * centers[k]))
-        found.append(meshes)
-    return found
+        links.append(meshes)
+    return links
 
 
 def _trunk(points: list[Any], model: Model, k: int, thick: float) -> list[Mesh]:
@@ -129,7 +130,7 @@ def _trunk(points: list[Any], model: Model, k: int, thick: float) -> list[Mesh]:
         spread = np.abs(np.stack(points)).max(axis=0)
         size = 2.0 * np.maximum(spread, 0.9 * thick) + [1.6 * thick, 0.2 * thick, 0.8 * thick]
     else:
-        squares = squared_edges(np.asarray(model.inertias)[k], np.asarray(model.masses)[k])
+        squares = squares_of_edges(np.asarray(model.inertias)[k], np.asarray(model.masses)[k])
         size = np.sqrt(np.maximum(squares, 1e-4))
     front = [0.5 * size[0], 0.0, 0.0]
     return [
@@ -151,23 +152,23 @@ def shape_meshes(model: Model, left_out: list[str]) -> dict[int, list[Mesh]]:
     Bodies that are welded to others are frames of these. Meshes whose file cannot be shown are
     left out, and named in `left_out`.
     """
-    places = {frame.name: k for k, frame in enumerate(model.frames)}
-    found: dict[int, list[Mesh]] = {}
+    numbers = {frame.name: k for k, frame in enumerate(model.frames)}
+    meshes: dict[int, list[Mesh]] = {}
     for shape in model.geometry:
-        if shape.role != "visual" or shape.body not in places:
+        if shape.role != "visual" or shape.body not in numbers:
             continue
         try:
-            made = solid_of(shape)
+            solid = solid_of(shape)
         except MeshFileError as error:
             left_out.append(str(error))
             continue
-        if made is None:
+        if solid is None:
             continue
-        k = places[shape.body]
-        solid = moved(made, shape.position, shape.rotation)
+        k = numbers[shape.body]
         R, p = np.asarray(model.frame_rotations)[k], np.asarray(model.frame_positions)[k]
-        found.setdefault(model.frames[k].link, []).append(moved(solid, p, R))
-    return found
+        on_body = moved(solid, shape.position, shape.rotation)
+        meshes.setdefault(model.frames[k].link, []).append(moved(on_body, p, R))
+    return meshes
 
 
 def solid_of(shape: Shape) -> Mesh | None:
@@ -180,14 +181,15 @@ def solid_of(shape: Shape) -> Mesh | None:
     return make(shape.size) if make else None
 
 
-def stretched(mesh: Mesh, factors: Any) -> Mesh:
-    return replace(mesh, vertices=mesh.vertices * np.asarray(factors, dtype=float))
+def _ellipsoid(size: Sequence[float]) -> Mesh:
+    ball = sphere(1.0)
+    return replace(ball, vertices=ball.vertices * np.asarray(size, dtype=float))
 
 
-SOLIDS: dict[str, Any] = {
-    "box": lambda size: box(size),
+SOLIDS: dict[str, Callable[[Sequence[float]], Mesh]] = {
+    "box": box,
     "sphere": lambda size: sphere(size[0]),
     "cylinder": lambda size: cylinder(size[0], size[1]),
     "capsule": lambda size: capsule(size[0], size[1]),
-    "ellipsoid": lambda size: stretched(sphere(1.0), size),
+    "ellipsoid": _ellipsoid,
 }

@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.viewer.given_values import check_color, known, numbers, rows, times
+from archimedes.errors import TraceError
+from archimedes.spatial.validation import concrete
+from archimedes.typing import Array, ArrayLike
 
 __all__ = [
     "Arrow",
@@ -29,6 +31,7 @@ __all__ = [
     "Scene",
 ]
 
+CAMERA_MODES = ("chase", "follow", "overview", "free")
 #: Colours of bodies in order, readable on light and dark ground (after M. Okabe and K. Ito, 2008).
 COLORS = ("#3d8bd4", "#e8743b", "#19a979", "#c96fb4", "#d0a11c", "#7f8fa6")
 
@@ -327,7 +330,9 @@ class Chart:
         """Check the shapes."""
         what = f"Chart {self.title!r}"
         self.t = times(self.t, what)
-        values = np.atleast_2d(np.asarray(known(self.values, f"{what}: values"), dtype=float))
+        values = np.atleast_2d(
+            np.asarray(known_numbers(self.values, f"{what}: values"), dtype=float)
+        )
         self.values = numbers(values, f"{what}: values", (None, len(self.t)), nan=True)
         self.labels = list(self.labels) or [""] * len(self.values)
         if len(self.labels) != len(self.values):
@@ -447,9 +452,6 @@ class Camera:
             raise ValueError(f"Camera.mode must be one of {CAMERA_MODES}, got {self.mode!r}")
 
 
-CAMERA_MODES = ("chase", "follow", "overview", "free")
-
-
 @dataclass(eq=False)
 class Scene:
     """Everything there is to see. Add to the lists, or let `view` fill them.
@@ -541,3 +543,54 @@ class Scene:
             seen.add(body.name)
         for name in [a.body for a in self.arrows] + [self.camera.body or self.bodies[0].name]:
             self.body(name)
+
+
+# ---- checks of what users give to a scene, by name ----------------------------------------------
+
+
+def numbers(
+    values: ArrayLike, what: str, shape: tuple[int | None, ...], nan: bool = False
+) -> Array:
+    """Return an array of a shape (None: any length), finite unless `nan` is allowed."""
+    array = np.asarray(known_numbers(values, what), dtype=np.float64)
+    fits = array.ndim == len(shape) and all(n is None or n == k for n, k in zip(shape, array.shape))
+    if not fits:
+        wanted = str(tuple("any" if n is None else n for n in shape)).replace("'", "")
+        raise ValueError(f"{what} must have shape {wanted}, got {array.shape}")
+    if not nan and not np.all(np.isfinite(array)):
+        raise ValueError(f"{what} holds nan or inf: leave out what is not known")
+    return array
+
+
+def known_numbers(values: ArrayLike, what: str) -> Array:
+    """Return numbers that are there as an array; inside a recorded function there are none yet."""
+    array = np.asarray(values)
+    if concrete(array) is None and array.dtype != object:
+        raise TraceError(
+            f"{what} has no numbers yet: the function around it is being recorded. Return it from "
+            "that function, and draw what the call gives"
+        )
+    return array
+
+
+def times(t: ArrayLike, what: str) -> Array:
+    """Return times (m,) that do not go back."""
+    array = numbers(np.atleast_1d(np.asarray(t, dtype=np.float64)), f"{what}: t", (None,))
+    if not len(array) or np.any(np.diff(array) < 0.0):
+        raise ValueError(f"{what}: t must have one time at least, none before the one in front")
+    return array
+
+
+def rows(values: ArrayLike, t: Array, width: int, what: str) -> Array:
+    """Return a row for each time; a single row holds for all."""
+    array = np.asarray(known_numbers(values, what), dtype=np.float64)
+    if array.shape == (width,):
+        array = np.broadcast_to(array, (len(t), width))
+    return numbers(array, what, (len(t), width))
+
+
+def check_color(text: str, what: str) -> None:
+    """Refuse colours that are not written "#rrggbb"."""
+    if not (isinstance(text, str) and len(text) == 7 and text[0] == "#"):
+        raise ValueError(f'{what} must be written "#rrggbb", got {text!r}')
+    int(text[1:], 16)

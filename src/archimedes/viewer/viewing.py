@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,8 @@ import numpy as np
 from archimedes import tree
 from archimedes.simulate import Trajectory
 from archimedes.system.programs import open_page
-from archimedes.viewer.given_values import known
 from archimedes.viewer.html import page
-from archimedes.viewer.scene import Mark, Scene
+from archimedes.viewer.scene import Camera, Chart, Mark, Scene, known_numbers
 
 __all__ = ["View", "view"]
 
@@ -111,7 +110,7 @@ class View:
         **options
             ``size``, ``scale``, ``camera``, ``charts``.
         """
-        from archimedes.viewer.pictures import screenshot
+        from archimedes.viewer.browser import screenshot
 
         return screenshot(self, Path(path), t, **options)
 
@@ -125,7 +124,7 @@ class View:
         **options
             ``fps``, ``speed``, ``size`` and others.
         """
-        from archimedes.viewer.pictures import video
+        from archimedes.viewer.browser import video
 
         return video(self, Path(path), **options)
 
@@ -149,8 +148,8 @@ def view(
     batch: Trajectory | None = None,
     title: str = "",
     note: str = "",
-    charts: Any = None,
-    camera: Any = None,
+    charts: Sequence[str] | None = None,
+    camera: Camera | None = None,
     theme: str = "auto",
 ) -> View:
     """Return a view of a model along its trajectory in three dimensions.
@@ -215,7 +214,13 @@ def view(
 
 
 def _add(
-    scene: Scene, name: str, model: Any, trajectory: Any, inputs: Any, batch: Any, charts: Any
+    scene: Scene,
+    name: str,
+    model: Any,
+    trajectory: Trajectory,
+    inputs: Any,
+    batch: Trajectory | None,
+    charts: Sequence[str] | None,
 ) -> None:
     """Add one model along its trajectory."""
     import archimedes.viewer.robots  # noqa: F401  (registers robots)
@@ -227,7 +232,7 @@ def _add(
             "solve_ode returns"
         )
     for leaf in tree.leaves(trajectory.x):
-        known(leaf, f"view: the trajectory of {name!r}")
+        known_numbers(leaf, f"view: the trajectory of {name!r}")
     if len(trajectory.batch_shape) > 1:
         raise ValueError(
             f"view: a batch of shape {trajectory.batch_shape} must be (n,): take a part"
@@ -237,16 +242,16 @@ def _add(
         trajectory = trajectory[0]
     if batch is not None and len(batch.batch_shape) != 1:
         raise ValueError("view: batch must be a Trajectory of a batch (n,)")
-    trajectory, inputs = sampled(trajectory, inputs_of(model, trajectory, inputs))
+    trajectory, inputs = resample(trajectory, inputs_of(model, trajectory, inputs))
     first, earlier = len(scene.charts), len(scene.bodies)
-    add_actor(model, scene, Flight(trajectory, inputs, thinned(batch), name))
+    add_actor(model, scene, Flight(trajectory, inputs, thin_batch(batch), name))
     if earlier:  # names tell several apart; charts are of the first
         scene.bodies[0].label = scene.bodies[earlier].label = True
         del scene.charts[first:]
     scene.marks += marks_of(trajectory, name if earlier else "")
     if charts is not None:
         del scene.charts[first:]
-        scene.charts += [named_chart(trajectory, one) for one in charts]
+        scene.charts += [chart_of(trajectory, one) for one in charts]
 
 
 def inputs_of(model: Any, trajectory: Trajectory, inputs: Any) -> Any:
@@ -254,13 +259,13 @@ def inputs_of(model: Any, trajectory: Trajectory, inputs: Any) -> Any:
     if inputs is not None:
         return inputs
     kind = getattr(type(model), "Input", None)
-    for found in (trajectory.u, getattr(trajectory.u, "input", None)):
-        if kind is not None and isinstance(found, kind):
-            return found
+    for value in (trajectory.u, getattr(trajectory.u, "input", None)):
+        if kind is not None and isinstance(value, kind):
+            return value
     return None
 
 
-def sampled(trajectory: Trajectory, inputs: Any) -> tuple[Trajectory, Any]:
+def resample(trajectory: Trajectory, inputs: Any) -> tuple[Trajectory, Any]:
     """Return a trajectory with about as many samples as a screen can show."""
     t, dense = trajectory.t, trajectory.dense
     if len(t) < 2:
@@ -273,20 +278,13 @@ def sampled(trajectory: Trajectory, inputs: Any) -> tuple[Trajectory, Any]:
     if t[-1] < t[0]:
         keep = keep[::-1]
     take = lambda leaf: np.asarray(leaf)[keep]  # noqa: E731
-    short = Trajectory(t[keep], tree.map(take, trajectory.x), events=trajectory.events)
-    if trajectory.u is not None:
-        short.u = tree.map(take, trajectory.u)
-    if trajectory.y is not None:
-        short.y = tree.map(take, trajectory.y)
-    return short, None if inputs is None else tree.map(take, inputs)
+    x, u, y, inputs = tree.map(take, (trajectory.x, trajectory.u, trajectory.y, inputs))
+    return Trajectory(t[keep], x, u=u, y=y, events=trajectory.events), inputs
 
 
-def thinned(batch: Trajectory | None) -> Trajectory | None:
+def thin_batch(batch: Trajectory | None) -> Trajectory | None:
     """Return a batch with few samples of each flight."""
-    if batch is None:
-        return None
-    step = -(-batch.t.shape[1] // GHOST_SAMPLES)
-    return batch[:, ::step]
+    return None if batch is None else batch[:, :: -(-batch.t.shape[1] // GHOST_SAMPLES)]
 
 
 def marks_of(trajectory: Trajectory, name: str) -> list[Mark]:
@@ -295,17 +293,16 @@ def marks_of(trajectory: Trajectory, name: str) -> list[Mark]:
         return []
     numbers = np.asarray(trajectory.events.get("event", ()))
     several = len(set(numbers.tolist())) > 1
-    found = []
+    marks = []
     for t, k in zip(np.asarray(trajectory.events.get("t", ())), numbers):
         label = f"event {int(k) + 1}" if several else "event"
-        found.append(Mark(float(t), f"{name} {label}".strip()))
-    return found[:200]
+        marks.append(Mark(float(t), f"{name} {label}".strip()))
+    return marks[:200]
 
 
-def named_chart(trajectory: Trajectory, name: str) -> Any:
+def chart_of(trajectory: Trajectory, name: str) -> Chart:
     """Return the chart of a leaf or a column by its name."""
     from archimedes.simulate.trajectory.columns import component_names
-    from archimedes.viewer.scene import Chart
 
     values = np.asarray(trajectory[name], dtype=float)
     units = {label.split("[")[0]: u for label, u in trajectory.units.items()}

@@ -19,7 +19,7 @@ from archimedes.viewer.actors import (
     degrees,
     motion_of,
 )
-from archimedes.viewer.meshes import box, ellipse, loft, mirrored, moved, panel, revolve
+from archimedes.viewer.meshes import box, ellipse, loft, mirror, moved, panel, revolve
 from archimedes.viewer.scene import Body, Camera, Chart, Mesh, Scene
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def fighter(color: str = GREY) -> list[Mesh]:
     fins = [moved(box([0.28, 0.02, 0.5], color="#c8ced6"), (-2.9, 4.78, 0.0))]
     fin = panel((-2.6, 0.0, -0.65, 3.2), (-5.05, 0.0, -3.2, 1.25), (0.04, 0.03), color=color)
     root = moved(box([2.6, 0.26, 0.36], color=DARK), (-4.6, 0.0, -0.72))
-    pairs = mirrored([wing, strake, ventral, rail, missile, *fins])
+    pairs = mirror([wing, strake, ventral, rail, missile, *fins])
     return [hull, canopy, inlet, mouth, nozzle, flame, probe, fin, root, *pairs]
 
 
@@ -156,9 +156,9 @@ def fighter_surfaces() -> dict[str, list[Mesh]]:
     flap = panel((-1.95, 0.95, -0.02, 0.82), (-2.02, 3.4, -0.02, 0.62), (0.05, 0.05), color=DARK)
     rudder = panel((-5.35, 0.0, -0.9, 0.75), (-5.95, 0.0, -2.95, 0.42), (0.05, 0.05), color=DARK)
     meshes = {
-        "elevator": mirrored([tail]),
+        "elevator": mirror([tail]),
         "aileron_right": [flap],
-        "aileron_left": mirrored([flap])[1:],
+        "aileron_left": mirror([flap])[1:],
         "rudder": [rudder],
     }
     return {
