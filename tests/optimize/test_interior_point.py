@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from archimedes.optimize import ElementFunction, OptimalControl, Status, minimize
-from archimedes.optimize.problems.blocks import Block
-from archimedes.optimize.problems.evaluation import Evaluator, Structure
+from archimedes.optimize.problems.blocks import Block, Evaluator, Structure
 from archimedes.optimize.solvers import ipopt
 from archimedes.optimize.solvers.interior_point.banded_system import BandedSystem, find_chain
 from archimedes.optimize.solvers.interior_point.native_loops import native_loops

@@ -67,7 +67,7 @@ def test_they_are_blocks_of_their_own():
     solver = nlp_solver(obj, constr)
     solver.solve(START, 0.5, bounds=bounds())
     program = solver.program(START, (0.5,))
-    assert sorted(block.places for block in program.blocks) == [1, N - 1, N]
+    assert sorted(len(block.index) for block in program.blocks) == [1, N - 1, N]
     # Other arguments are other numbers, not other code.
     other = solver.solve(START, 0.9, bounds=bounds())
     assert solver.program(START, (0.9,)) is program

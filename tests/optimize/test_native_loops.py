@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from scipy.linalg import cho_solve_banded, cholesky_banded
 
-from archimedes.optimize.problems.blocks import Block
-from archimedes.optimize.problems.evaluation import Evaluator, Structure
+from archimedes.optimize.problems.blocks import Block, Evaluator, Structure
 from archimedes.optimize.solvers.interior_point.band_loops import PANEL, Rows, Sizes
 from archimedes.optimize.solvers.interior_point.banded_system import BandedSystem, find_chain
 from archimedes.optimize.solvers.interior_point.native_loops import flatten, native_loops

@@ -21,7 +21,7 @@ from archimedes.optimize.nonlinear.program import (
     Program,
     measure_residuals,
 )
-from archimedes.optimize.problems.evaluation import Evaluator
+from archimedes.optimize.problems.blocks import Evaluator
 from archimedes.optimize.problems.results import Iteration, Multipliers, OptimizeResult
 from archimedes.optimize.problems.sensitivity import record_solution
 from archimedes.optimize.problems.tasks import Answer, Limits, Monitor, Settings, Task

@@ -22,8 +22,7 @@ from archimedes.function.derivatives.map_places import taken_apart
 from archimedes.function.identity.store import Current
 from archimedes.function.implicit_functions import Fixed
 from archimedes.function.prepared_functions import prepared_function
-from archimedes.optimize.problems.blocks import Block, with_arguments
-from archimedes.optimize.problems.evaluation import Structure
+from archimedes.optimize.problems.blocks import Block, Structure, with_arguments
 from archimedes.optimize.problems.unknowns import find_result_shapes, read_limits
 from archimedes.typing import Array, ArrayLike, Tree
 

@@ -17,8 +17,7 @@ from archimedes.optimize.optimal_control.mesh import make_mesh
 from archimedes.optimize.optimal_control.problem import OptimalControl
 from archimedes.optimize.optimal_control.solution import ControlSolution, MeshSolution
 from archimedes.optimize.optimal_control.transcription import Call, Discretization
-from archimedes.optimize.problems.blocks import Block
-from archimedes.optimize.problems.evaluation import Evaluator, Structure
+from archimedes.optimize.problems.blocks import Block, Evaluator, Structure
 from archimedes.optimize.problems.tasks import Answer, Task
 from archimedes.optimize.problems.unknowns import find_number_shapes, read_limits
 from archimedes.optimize.solvers.solve_task import solve_task

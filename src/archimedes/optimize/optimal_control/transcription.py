@@ -20,8 +20,7 @@ from archimedes.function.identity.store import Current
 from archimedes.function.prepared_functions import prepared_function
 from archimedes.optimize.optimal_control.equations import Equations, Guess
 from archimedes.optimize.optimal_control.schemes import NAMES, Scheme
-from archimedes.optimize.problems.blocks import Block, with_arguments
-from archimedes.optimize.problems.evaluation import Evaluator, Structure
+from archimedes.optimize.problems.blocks import Block, Evaluator, Structure, with_arguments
 from archimedes.optimize.problems.tasks import Answer, Monitor, Settings, Task
 from archimedes.optimize.problems.unknowns import as_vector, find_number_shapes, read_limits
 from archimedes.optimize.solvers.solver_table import Solver, find_solver

@@ -1,36 +1,44 @@
-"""Problems made of blocks: small functions of few unknowns, each used at many places.
+"""Problems made of blocks, and their evaluation for a solver.
 
-Symbols: x all unknowns (n,); block b has a function y = func(z, *data, *args) of local unknowns
-z = x[index[k]] (nz,), k = 0..N-1, with y (m,). Its number j at place k belongs to the row
-rows[k, j] of the constraints, or is a summand of the objective where rows[k, j] is -1.
+A block is a small function of few unknowns that is used for many elements. Symbols: x all unknowns
+(n,), f objective, g constraints (m,). Block b has a function y = func(z, *data, *args) of local
+unknowns z = x[index[k]] (nz,), k = 0..N-1. Number j of y for element k belongs to the row
+rows[k, j] of the constraints, or is a summand of the objective where rows[k, j] is -1. sigma and
+lam are the weights of the Lagrangian  sigma f + lam . g.
 
-Only ``func`` is recorded and differentiated, so that setting up costs the same whatever N is;
-all places are evaluated by one native kernel over SIMD lanes. An ordinary problem is one block
-with one place.
+Only ``func`` is recorded and differentiated, so that setting up costs the same whatever N is; all
+elements are evaluated by one native kernel over SIMD lanes. An ordinary problem is one block with
+one element.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from math import isfinite
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.function import SparsePattern, compile, hess, jac, vmap
+from archimedes.function import Compiled, SparsePattern, compile, hess, jac, vmap
 from archimedes.function.prepared_functions import prepared_function
+from archimedes.typing import Array
 
-__all__ = ["Block", "BlockPatterns"]
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+__all__ = ["Block", "BlockPatterns", "Evaluator", "Structure", "all_finite", "sum_by_index"]
 
 
 def with_arguments(func: Callable[..., Any], count: int) -> Callable[..., Any]:
     """Return the function with this many plain arguments: calls of such take the shortest path."""
     names = ", ".join(f"a{k}" for k in range(count))
-    made: Callable[..., Any] = eval(f"lambda func: lambda {names}: func({names})")(func)
-    made.__name__ = getattr(func, "__name__", "block")
-    return made
+    plain: Callable[..., Any] = eval(f"lambda func: lambda {names}: func({names})")(func)
+    plain.__name__ = getattr(func, "__name__", "block")
+    return plain
 
 
 class Columns:
@@ -51,12 +59,12 @@ class Columns:
 
 @dataclass(eq=False)
 class Block:
-    """A function and the places where it is used; see the module's text.
+    """A function and the elements that it is used for; see the module's text.
 
-    ``data`` are arrays with one row for each place, given to ``func`` after z. ``often`` says that
-    it is worth compiling before the first call. Where ``watch`` is given, the block belongs to
+    ``data`` are arrays with one row for each element, given to ``func`` after z. ``often`` says
+    that it is worth compiling before the first call. Where ``watch`` is given, the block belongs to
     something in the store of recordings, which knows when its function has changed: see
-    ``prepared_function``.
+    ``prepared_function``. Blocks of one function share their ``kernels``.
     """
 
     func: Callable[..., Any]
@@ -70,13 +78,8 @@ class Block:
     _patterns: BlockPatterns | None = None
     _calls: dict[tuple[str, int], Any] = field(default_factory=dict, init=False)
 
-    @property
-    def places(self) -> int:
-        """How often the function is used."""
-        return len(self.index)
-
     @cached_property
-    def whole(self) -> bool:
+    def takes_first(self) -> bool:
         """Whether z is the beginning of x, if not x itself: then nothing need be gathered."""
         return len(self.index) == 1 and np.array_equal(self.index[0], np.arange(self.index.size))
 
@@ -87,7 +90,7 @@ class Block:
 
     @cached_property
     def summands(self) -> Columns:
-        """Numbers of y that are summands of the objective; the same at all places."""
+        """Numbers of y that are summands of the objective; the same for all elements."""
         return Columns(np.flatnonzero(self.rows[0] < 0))
 
     @cached_property
@@ -95,14 +98,41 @@ class Block:
         """Numbers of y that are constraints."""
         return Columns(np.flatnonzero(self.rows[0] >= 0))
 
-    def _kept(self, what: str, count: int, make: Callable[[], Any]) -> Any:
-        """Return what is kept for this many arguments; blocks of one function share it."""
+    @staticmethod
+    def key(what: str, count: int) -> str:
+        """Return what a kernel for this many arguments is kept under."""
+        return f"{what} {count}"
+
+    def _kernel(self, what: str, count: int) -> Any:
+        """Return the value, slope or curvature of one element, for this many arguments."""
         key = self.key(what, count)
         if key not in self.kernels:
-            self.kernels[key] = made = make()
+            self.kernels[key] = kernel = getattr(self, f"_make_{what}")(count)
             if self.often:
-                made.compile_at_once()
+                kernel.compile_at_once()
         return self.kernels[key]
+
+    def _make_value(self, count: int) -> Compiled:
+        func = with_arguments(self.func, 1 + count)
+        if self.watch is None:
+            value = compile(func, name=self.name)
+        else:
+            value = prepared_function(func, self.watch, self.name)
+        # Recorded once, for itself and for its derivatives.
+        value.inline_limit = sys.maxsize
+        return value
+
+    def _make_slope(self, count: int) -> Any:
+        return jac(self._kernel("value", count), name=f"jac_{self.name}", sparse=True)
+
+    def _make_curvature(self, count: int) -> Any:
+        value = self._kernel("value", count)
+
+        def weighted(z: Array, w: Array, *rest: Any) -> Array:
+            return np.sum(w * value(z, *rest))
+
+        plain = with_arguments(weighted, 2 + count)
+        return hess(plain, name=f"hess_{self.name}", sparse=True).lower
 
     def compile_at_once(self) -> None:
         """Have all compiled before the next call."""
@@ -111,80 +141,43 @@ class Block:
             if not what.startswith("mapped"):
                 kernel.compile_at_once()
 
-    @staticmethod
-    def key(what: str, count: int) -> str:
-        """Return what a kernel for this many arguments is kept under."""
-        return f"{what} {count}"
-
-    def _compiled(self, func: Callable[..., Any], name: str) -> Any:
-        if self.watch is None:
-            return compile(func, name=name)
-        return prepared_function(func, self.watch, name)
-
-    def _value(self, count: int) -> Any:
-        def make() -> Any:
-            made = self._compiled(with_arguments(self.func, 1 + count), self.name)
-            # Recorded once, for itself and for its derivatives.
-            made.inline_limit = sys.maxsize
-            return made
-
-        return self._kept("value", count, make)
-
-    def _slope(self, count: int) -> Any:
-        def make() -> Any:
-            return jac(self._value(count), name=f"jac_{self.name}", sparse=True)
-
-        return self._kept("slope", count, make)
-
-    def _curvature(self, count: int) -> Any:
-        value = self._value(count)
-
-        def weighted(z: Any, w: Any, *rest: Any) -> Any:
-            return np.sum(w * value(z, *rest))
-
-        def make() -> Any:
-            fixed = with_arguments(weighted, 2 + count)
-            return hess(fixed, name=f"hess_{self.name}", sparse=True).lower
-
-        return self._kept("curvature", count, make)
-
-    def _ready(self, what: str, count: int, mapped: int) -> Any:
-        """Return what evaluates at all places, kept for this many arguments."""
-        found = self._calls.get((what, count))
-        if found is None:
-            kernel = getattr(self, f"_{what}")(len(self.data) + count)
-            found = getattr(kernel, "values", kernel)
-            if self.places > 1:
+    def _prepare(self, what: str, count: int, mapped: int) -> Any:
+        """Return what evaluates all elements, kept for this many arguments."""
+        call = self._calls.get((what, count))
+        if call is None:
+            kernel = self._kernel(what, len(self.data) + count)
+            call = getattr(kernel, "values", kernel)
+            if len(self.index) > 1:
                 key = f"mapped {what} {count}"
                 if key not in self.kernels:
                     axes = (0,) * (mapped + len(self.data)) + (None,) * count
-                    self.kernels[key] = vmap(found, in_axes=axes)
-                found = self.kernels[key]
-            self._calls[what, count] = found
-        return found
+                    self.kernels[key] = vmap(call, in_axes=axes)
+                call = self.kernels[key]
+            self._calls[what, count] = call
+        return call
 
-    def _call(self, what: str, x: np.ndarray, more: Any, args: Sequence[Any]) -> Any:
-        """Evaluate at all places: returns (N, ...)."""
-        run = self._ready(what, len(args), 1 + len(more))
-        if self.places > 1:
-            return run(x.take(self.index), *more, *self.data, *args)
-        z = x if self.whole and x.size == self.index.size else x[self.index[0]]
+    def _call(self, what: str, x: np.ndarray, more: Any, args: Sequence[Any]) -> np.ndarray:
+        """Evaluate all elements: returns (N, ...)."""
+        call = self._prepare(what, len(args), 1 + len(more))
+        if len(self.index) > 1:
+            return call(x.take(self.index), *more, *self.data, *args)
+        z = x if self.takes_first and x.size == self.index.size else x[self.index[0]]
         if more or self.data:
             args = (*(a[0] for a in (*more, *self.data)), *args)
-        return np.asarray(run(z, *args))[None]
+        return np.asarray(call(z, *args))[None]
 
     def values(self, x: np.ndarray, args: Sequence[Any]) -> np.ndarray:
-        """Return y at all places, (N, m)."""
+        """Return y of all elements, (N, m)."""
         return self._call("value", x, (), args)
 
     def slopes(self, x: np.ndarray, args: Sequence[Any]) -> np.ndarray:
-        """Return the entries of dy/dz at all places, (N, entries)."""
+        """Return the entries of dy/dz of all elements, (N, entries)."""
         return self._call("slope", x, (), args)
 
     def curvatures(self, x: np.ndarray, weights: np.ndarray, args: Sequence[Any]) -> np.ndarray:
         """Return the lower triangles of d2(weights . y)/dz2, weights (N, m): (N, entries)."""
         if self._patterns is not None and not self._patterns.second.nnz:
-            return np.zeros((self.places, 0))
+            return np.zeros((len(self.index), 0))
         return self._call("curvature", x, (weights,), args)
 
     def reuse(self, patterns: BlockPatterns) -> None:
@@ -193,14 +186,14 @@ class Block:
 
     def patterns(self, args: Sequence[Any]) -> BlockPatterns:
         """Return where the entries of slopes and curvatures belong in the whole problem."""
-        z = np.zeros(self.index.shape[1])
-        data = tuple(a[0] for a in self.data)
-        count = len(data) + len(args)
-        recording = self._value(count).recording(z, *data, *args)
-        known = self._patterns
+        z, rest = np.zeros(self.index.shape[1]), (*(a[0] for a in self.data), *args)
+        value, slope, curvature = (
+            self._kernel(what, len(rest)) for what in ("value", "slope", "curvature")
+        )
+        recording, known = value.recording(z, *rest), self._patterns
         if known is None or known.recording is not recording:
-            first = self._slope(count).pattern(z, *data, *args)
-            second = self._curvature(count).pattern(z, np.zeros(self.rows.shape[1]), *data, *args)
+            weights = np.zeros(self.rows.shape[1])
+            first, second = slope.pattern(z, *rest), curvature.pattern(z, weights, *rest)
             known = self._patterns = BlockPatterns(self, recording, first, second)
         return known
 
@@ -211,15 +204,14 @@ class BlockPatterns:
 
     block: Block
     #: That of the block's function: another one may have other patterns.
-    recording: Any
+    recording: object
     first: SparsePattern
     second: SparsePattern
 
     def __post_init__(self) -> None:
-        block, first = self.block, self.first
+        rows = self.block.rows[0, self.first.rows]
         #: Which entries of a row of ``slopes`` belong to the gradient of the objective.
-        self.of_objective = np.flatnonzero(block.rows[0, first.rows] < 0)
-        self.of_constraints = np.flatnonzero(block.rows[0, first.rows] >= 0)
+        self.of_objective, self.of_constraints = np.flatnonzero(rows < 0), np.flatnonzero(rows >= 0)
         self.objective_columns = Columns(self.of_objective)
         self.constraint_columns = Columns(self.of_constraints)
 
@@ -251,16 +243,194 @@ class BlockPatterns:
         """Columns of the entries of the Hessian's lower triangle."""
         return np.minimum(*map(self._unknowns, (self.second.rows, self.second.columns)))
 
-    def transposed(self, slopes: np.ndarray, lam: np.ndarray, n: int, absolute: bool) -> np.ndarray:
-        """Return this block's part of A^T lam (n,), from its slopes (N, entries).
-
-        With ``absolute`` it is that of abs(A)^T abs(lam).
-        """
-        mine, block = self.of_constraints, self.block
-        products = slopes.take(mine, axis=1) * lam[block.rows.take(self.first.rows[mine], axis=1)]
-        places = block.index.take(self.first.columns[mine], axis=1).ravel()
-        weights = (np.abs(products) if absolute else products).ravel()
-        return np.bincount(places, weights, minlength=n) if places.size else np.zeros(n)
+    def multiply_transpose(self, slopes: np.ndarray, lam: np.ndarray, n: int) -> np.ndarray:
+        """Return this block's part of A^T lam (n,), from its slopes (N, entries)."""
+        own, block = self.of_constraints, self.block
+        products = slopes.take(own, axis=1) * lam[block.rows.take(self.first.rows[own], axis=1)]
+        return sum_by_index(self._unknowns(self.first.columns[own]), products.ravel(), n)
 
     def _unknowns(self, local: np.ndarray) -> np.ndarray:
         return self.block.index.take(local, axis=1).ravel()
+
+
+class Structure:
+    """Where the derivatives of a problem have entries.
+
+    An entry may be listed more than once: its value is then the sum.
+    """
+
+    def __init__(self, patterns: Sequence[BlockPatterns], n: int, m: int) -> None:
+        self.patterns, self.n, self.m = patterns, n, m
+        #: What solvers have prepared for it; whoever works with it takes it out meanwhile.
+        self.prepared: dict[Hashable, Any] = {}
+
+    def _join(self, name: str) -> np.ndarray:
+        parts = [getattr(p, name) for p in self.patterns]
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+    # Long lists, which not every solver needs.
+    jac_rows = cached_property(lambda self: self._join("rows"))
+    jac_columns = cached_property(lambda self: self._join("columns"))
+    hess_rows = cached_property(lambda self: self._join("hess_rows"))
+    hess_columns = cached_property(lambda self: self._join("hess_columns"))
+    gradient_at = cached_property(lambda self: self._join("gradient_at"))
+
+    @cached_property
+    def full_gradient(self) -> bool:
+        """Whether the entries of the gradient are all its numbers, in order."""
+        return np.array_equal(self.gradient_at, np.arange(self.n))
+
+    @cached_property
+    def unused_unknowns(self) -> np.ndarray:
+        """Unknowns that neither the objective nor a constraint depends on."""
+        used = np.zeros(self.n, dtype=bool)
+        used[self.gradient_at] = used[self.jac_columns] = True
+        return np.flatnonzero(~used)
+
+    def jac_matrix(self, entries: np.ndarray) -> csr_array:
+        """Return the Jacobian (m, n) as a ``scipy.sparse.csr_array``."""
+        from scipy.sparse import coo_array
+
+        at = (self.jac_rows, self.jac_columns)
+        return coo_array((entries, at), shape=(self.m, self.n)).tocsr()
+
+    def hess_matrix(self, entries: np.ndarray) -> csr_array:
+        """Return the whole Hessian (n, n) as a ``scipy.sparse.csr_array``."""
+        from scipy.sparse import coo_array
+
+        rows, columns, shape = self.hess_rows, self.hess_columns, (self.n, self.n)
+        off = rows != columns
+        lower = coo_array((entries, (rows, columns)), shape=shape).tocsr()
+        return lower + coo_array((entries[off], (columns[off], rows[off])), shape=shape).tocsr()
+
+
+@dataclass
+class _Count:
+    calls: int = 0
+    seconds: float = 0.0
+
+
+class Evaluator:
+    """One problem with its arguments; remembers the last point, which solvers ask for twice."""
+
+    def __init__(self, blocks: Sequence[Block], structure: Structure, args: Sequence[Any]) -> None:
+        self.blocks, self.structure, self.args = blocks, structure, tuple(args)
+        self.counts = {"values": _Count(), "slopes": _Count(), "curvature": _Count()}
+        self._x: np.ndarray | None = None
+        self._bytes = b""
+        self._values: tuple[float, np.ndarray] | None = None
+        self._slopes: tuple[np.ndarray, list[np.ndarray]] | None = None
+        self._entries: np.ndarray | None = None
+        # Rows that only one number belongs to need no summing.
+        rows = [block.constraints.of(block.rows) for block in blocks]
+        self._rows = every = np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64)
+        self._single = len(every) == structure.m and np.array_equal(every, np.arange(len(every)))
+        #: Whether one block with one element returns [f, *g].
+        self._returns_all = self._single and len(blocks) == 1 and blocks[0].returns_all
+
+    def _move(self, x: np.ndarray) -> np.ndarray:
+        if x is self._x:
+            return x
+        now = x.tobytes()
+        if self._x is None or now != self._bytes:
+            # What nobody can change need not be copied.
+            self._x, self._bytes = x.copy() if x.flags.writeable else x, now
+            self._values = self._slopes = None
+        return self._x
+
+    def values(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return f and g (m,)."""
+        x = self._move(x)
+        if self._values is None:
+            start = time.perf_counter()
+            if self._returns_all:
+                y = self.blocks[0].values(x, self.args)[0]
+                self._values = y.item(0), y[1:]
+            else:
+                self._values = self._sum_values(x)
+            self._count("values", start)
+        return self._values
+
+    def _sum_values(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        total, parts = 0.0, []
+        for block in self.blocks:
+            y = block.values(x, self.args)
+            total += float(block.summands.of(y).sum())
+            parts.append(block.constraints.of(y))
+        flat = _join(parts)
+        return total, flat if self._single else sum_by_index(self._rows, flat, self.structure.m)
+
+    def slopes(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gradient of f (n,) and the entries of the Jacobian of g."""
+        gradient, parts = self.slope_parts(x)
+        if self._entries is None:
+            start = time.perf_counter()
+            every = zip(self.structure.patterns, parts)
+            self._entries = _join([p.constraint_columns.of(part) for p, part in every])
+            self.counts["slopes"].seconds += time.perf_counter() - start
+        return gradient, self._entries
+
+    def slope_parts(self, x: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Return the gradient of f (n,) and the slopes of each block, (elements, entries)."""
+        x = self._move(x)
+        if self._slopes is None:
+            start, structure = time.perf_counter(), self.structure
+            parts = [block.slopes(x, self.args) for block in self.blocks]
+            every = zip(structure.patterns, parts)
+            gradient = _join([p.objective_columns.of(part) for p, part in every])
+            if not structure.full_gradient:
+                gradient = sum_by_index(structure.gradient_at, gradient, structure.n)
+            # Without constraints their Jacobian has no entries.
+            self._slopes, self._entries = (gradient, parts), None if structure.m else _NONE
+            self._count("slopes", start)
+        return self._slopes
+
+    def multiply_transpose(
+        self, x: np.ndarray, lam: np.ndarray, absolute: bool = False
+    ) -> np.ndarray:
+        """Return A^T lam (n,), A the Jacobian of g, or abs(A)^T abs(lam)."""
+        n, total = self.structure.n, np.zeros(self.structure.n)
+        for pattern, part in zip(self.structure.patterns, self.slope_parts(x)[1]):
+            pair = (np.abs(part), np.abs(lam)) if absolute else (part, lam)
+            total += pattern.multiply_transpose(*pair, n)
+        return total
+
+    def curvature(self, x: np.ndarray, sigma: float, lam: np.ndarray) -> np.ndarray:
+        """Return the entries of the lower triangle of the Lagrangian's Hessian."""
+        return _join([part.ravel() for part in self.curvature_parts(x, sigma, lam)])
+
+    def curvature_parts(self, x: np.ndarray, sigma: float, lam: np.ndarray) -> list[np.ndarray]:
+        """Return the same entries of each block, (elements, entries)."""
+        start = time.perf_counter()
+        weights = np.concatenate([lam, [sigma]])  # row -1 is the objective
+        parts = [block.curvatures(x, weights[block.rows], self.args) for block in self.blocks]
+        self._count("curvature", start)
+        return parts
+
+    def _count(self, what: str, start: float) -> None:
+        count = self.counts[what]
+        count.calls += 1
+        count.seconds += time.perf_counter() - start
+
+
+_NONE = np.zeros(0)
+
+
+def sum_by_index(index: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
+    """Return (size,): for each index the sum of its values."""
+    # Of no values NumPy would count integers.
+    return np.bincount(index, values, minlength=size) if index.size else np.zeros(size)
+
+
+def all_finite(values: np.ndarray) -> bool:
+    """Return whether all numbers are finite."""
+    # Only a sum that is not finite has to be looked at twice: numbers may be too large to add.
+    return isfinite(values.sum()) or bool(np.isfinite(values).all())
+
+
+def _join(parts: list[np.ndarray]) -> np.ndarray:
+    """Return vectors as one; where only one has numbers, without a copy."""
+    full = [part for part in parts if part.size]
+    if len(full) == 1:
+        return full[0]
+    return np.concatenate(full) if full else np.zeros(0)

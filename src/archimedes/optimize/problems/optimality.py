@@ -16,14 +16,14 @@ and 12.5.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from archimedes.optimize.problems.results import Status
-from archimedes.optimize.problems.tasks import Task
+from archimedes.optimize.problems.tasks import Task, violation
 
-__all__ = ["Optimality", "check_optimality"]
+__all__ = ["Optimality", "Unboundedness", "check_optimality"]
 
 #: Conditions hold within this many tolerances, but nobody is asked for more than LEAST.
 TOLERANCES, LEAST = 10.0, 1e-6
@@ -39,6 +39,13 @@ MOST = 500
 FAR = 10.0
 #: Singular values below this part of the largest are zero.
 RANK = 1e-9
+#: Rays are looked along at every so many iterations, if a step was at least this part of x.
+EVERY, RUNNING = 8, 1e-4
+#: How far out is looked, relative to x, at every power of ten of the step; f must have fallen by
+#: this part of what its slope says. Into a minimum a step falls by half of that.
+REACH, FALL = 1e14, 0.9
+#: What constraints may be off for the rounding of long steps.
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -71,6 +78,10 @@ class _Point(NamedTuple):
     size_low: np.ndarray
     size_high: np.ndarray
 
+    def find_held(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return which rows are at their upper, and which at their lower limits."""
+        return self.below <= NEAR * self.size_high, self.above <= NEAR * self.size_low
+
 
 def check_optimality(task: Task, x: np.ndarray, lam_g: np.ndarray, lam_x: np.ndarray) -> Optimality:
     """Check the conditions of a minimum at x, with these multipliers or better ones."""
@@ -83,7 +94,7 @@ def check_optimality(task: Task, x: np.ndarray, lam_g: np.ndarray, lam_x: np.nda
     sizes = [np.where(np.isfinite(v), np.maximum(1.0, np.abs(v)), 1.0) for v in (low, high)]
     at = _Point(task, x, f, gradient, values - low, high - values, *sizes)
     tol = max(TOLERANCES * task.settings.tol, LEAST)
-    missed = _violation(at)
+    missed = float(np.max(np.maximum(-at.above / sizes[0], -at.below / sizes[1]), initial=0.0))
     if missed > LOOSER * tol:
         why = f"a constraint or bound is off by {task.violation(x, g):.1e}"
         return Optimality(Status.STALLED, lam_g, lam_x, why, missed)
@@ -98,52 +109,40 @@ def check_optimality(task: Task, x: np.ndarray, lam_g: np.ndarray, lam_x: np.nda
             lam, error, why = better, other, reason
     own = lam[: lam_g.size], lam[lam_g.size :]
     error = max(error, missed / tol)
-    if not small:
-        return Optimality(_grade(error, LOOSER), *own, why if error > 1.0 else "", error)
-    H = _hessian(task, x, own[0])
-    if not np.all(np.isfinite(H)):
-        return Optimality(_grade(error, LOOSER), *own, why if error > 1.0 else "", error)
-    space = _TangentSpace(at, lam, H)
-    if error > 1.0:
-        # Slopes that are not small enough say little: what is there to gain?
-        along, off = space.gain(lam)
-        gain = max(along / (GAIN * task.settings.tol), off / tol) / (1.0 + abs(f))
-        error = max(gain, missed / tol, _signs(at, lam, tol))
-    descent = space.descent(tol * (1.0 + abs(f)))
-    if descent is not None and error <= LOOSER:
-        why = "the objective curves down along the constraints: a maximum or a saddle"
-        return Optimality(Status.STALLED, *own, why, error, descent)
-    if error <= LOOSER and _ran_away(task, at, tol):
-        why = "unknowns have run far away, where the objective does not depend on them any more"
-        return Optimality(Status.UNBOUNDED, *own, why, error)
-    return Optimality(_grade(error, LOOSER), *own, why if error > 1.0 else "", error)
-
-
-def _grade(error: float, looser: float) -> Status:
+    H = _hessian(task, x, own[0]) if small else np.full(1, np.nan)
+    if np.all(np.isfinite(H)):
+        space = _TangentSpace(at, lam, H)
+        if error > 1.0:
+            # Slopes that are not small enough say little: what is there to gain?
+            along, off = space.gain(lam)
+            gain = max(along / (GAIN * task.settings.tol), off / tol) / (1.0 + abs(f))
+            error = max(gain, missed / tol, _measure_signs(at, lam, tol))
+        descent = space.find_descent(tol * (1.0 + abs(f)))
+        if descent is not None and error <= LOOSER:
+            why = "the objective curves down along the constraints: a maximum or a saddle"
+            return Optimality(Status.STALLED, *own, why, error, descent)
+        if error <= LOOSER and _ran_away(at, tol):
+            why = "unknowns have run far away, where the objective does not depend on them any more"
+            return Optimality(Status.UNBOUNDED, *own, why, error)
     if error <= 1.0:
-        return Status.SOLVED
-    return Status.ACCEPTABLE if error <= looser else Status.STALLED
-
-
-def _violation(at: _Point) -> float:
-    """Return the largest violation, relative to the size of its limit."""
-    off = np.maximum(-at.above / at.size_low, -at.below / at.size_high)
-    return float(np.max(off, initial=0.0))
+        return Optimality(Status.SOLVED, *own, "", error)
+    status = Status.ACCEPTABLE if error <= LOOSER else Status.STALLED
+    return Optimality(status, *own, why, error)
 
 
 def _first_order(at: _Point, lam: np.ndarray, tol: float) -> tuple[float, str]:
     """Return the largest error of the first-order conditions in units of tol, and its name."""
     m, evaluator = lam.size - at.x.size, at.task.evaluator
-    rest = at.gradient + evaluator.transposed(at.x, lam[:m]) + lam[m:]
-    size = evaluator.transposed(at.x, lam[:m], absolute=True) + np.abs(lam[m:])
+    rest = at.gradient + evaluator.multiply_transpose(at.x, lam[:m]) + lam[m:]
+    size = evaluator.multiply_transpose(at.x, lam[:m], absolute=True) + np.abs(lam[m:])
     slope = float(np.max(np.abs(rest) / (1.0 + size), initial=0.0)) / tol
-    sign = _signs(at, lam, tol)
+    sign = _measure_signs(at, lam, tol)
     if slope >= sign:
         return slope, f"the multipliers leave {np.abs(rest).max():.1e} of the slope"
     return sign, "a limit that is not reached has a multiplier"
 
 
-def _signs(at: _Point, lam: np.ndarray, tol: float) -> float:
+def _measure_signs(at: _Point, lam: np.ndarray, tol: float) -> float:
     """Return the error of signs and complementarity in units of tol.
 
     A multiplier times the distance to its limit is what f would gain there.
@@ -157,7 +156,7 @@ def _signs(at: _Point, lam: np.ndarray, tol: float) -> float:
 
 def _multipliers_of_bounds(at: _Point) -> np.ndarray:
     """Return what bounds alone balance of the gradient."""
-    upper, lower = at.below <= NEAR * at.size_high, at.above <= NEAR * at.size_low
+    upper, lower = at.find_held()
     return np.where(np.where(at.gradient < 0.0, upper, lower), -at.gradient, 0.0)
 
 
@@ -166,8 +165,7 @@ def _estimate_multipliers(at: _Point) -> np.ndarray:
     from scipy.optimize import nnls
 
     rows = _rows(at)
-    upper = np.flatnonzero(at.below <= NEAR * at.size_high)
-    lower = np.flatnonzero(at.above <= NEAR * at.size_low)
+    upper, lower = map(np.flatnonzero, at.find_held())
     columns = np.concatenate([rows[upper], -rows[lower]])
     lengths = np.linalg.norm(columns, axis=1)
     lam = np.zeros(len(rows))
@@ -208,8 +206,7 @@ class _TangentSpace:
         self.unit = np.maximum(1.0, np.abs(at.x))
         self.H = H * self.unit[:, None] * self.unit
         rows = _rows(at) * self.unit
-        self.upper = at.below <= NEAR * at.size_high
-        self.lower = at.above <= NEAR * at.size_low
+        self.upper, self.lower = at.find_held()
         held = self.upper | self.lower
         # A multiplier in units of f for a unit step.
         price = np.abs(lam) * np.linalg.norm(rows, axis=1)
@@ -229,12 +226,12 @@ class _TangentSpace:
         values = np.maximum(values, 1e-14 * values[-1])
         return 0.5 * float(np.sum((vectors.T @ along) ** 2 / values)), off
 
-    def descent(self, least: float) -> np.ndarray | None:
+    def find_descent(self, least: float) -> np.ndarray | None:
         """Return a direction in which f falls by curvature, by more than ``least`` for a step."""
         if not self.unique:
             # Multipliers are not unique: others may balance the curvature.
             return None
-        way = self._lowest(self.basis, self.curvature, least)
+        way = self._find_lowest(self.basis, self.curvature, least)
         if way is not None or not np.any(self.weak):
             return None if way is None else self.unit * way
         # Limits without a multiplier may be left, towards their inside.
@@ -242,7 +239,7 @@ class _TangentSpace:
         curvature = basis.T @ self.H @ basis
         inward = np.where(self.upper, -1.0, 1.0)[:, None] * self.rows
         inward = inward[self.weak] / np.linalg.norm(inward[self.weak], axis=1)[:, None]
-        ways = [self._lowest(basis, curvature, least), np.sum(inward, axis=0), *inward]
+        ways = [self._find_lowest(basis, curvature, least), np.sum(inward, axis=0), *inward]
         for way in ways:
             if way is None:
                 continue
@@ -256,7 +253,9 @@ class _TangentSpace:
                     return self.unit * step
         return None
 
-    def _lowest(self, basis: np.ndarray, curvature: np.ndarray, least: float) -> Any:
+    def _find_lowest(
+        self, basis: np.ndarray, curvature: np.ndarray, least: float
+    ) -> np.ndarray | None:
         """Return the direction of most negative curvature, if there is one."""
         if not basis.shape[1]:
             return None
@@ -277,11 +276,12 @@ def _null_space(rows: np.ndarray) -> tuple[np.ndarray, bool]:
     return transposed[rank:].T, rank == len(rows)
 
 
-def _ran_away(task: Task, at: _Point, tol: float) -> bool:
+def _ran_away(at: _Point, tol: float) -> bool:
     """Return whether unknowns are so far from their start that f does not depend on them any more.
 
     They are multiplied, each alone and all together, and nothing changes.
     """
+    task = at.task
     growth = np.abs(at.x) / np.maximum(1.0, np.abs(task.start))
     if not np.any(growth > FAR):
         return False
@@ -295,3 +295,47 @@ def _ran_away(task: Task, at: _Point, tol: float) -> bool:
         if level and all(task.violation(side, g) <= tol for side, (_, g) in zip(sides, values)):
             return True
     return False
+
+
+class Unboundedness:
+    """Finds that the objective of a task falls without end; called with each iteration.
+
+    Where the objective has no minimum, unknowns run along a direction in which it keeps falling.
+    Far out on that ray nothing has changed: constraints and bounds hold, and f has fallen in
+    proportion. A value at each power of ten says so; solvers would need thousands of iterations.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self._last = task.start
+
+    def __call__(self, number: int, x: np.ndarray, fun: float, off: float) -> bool:
+        """Return whether f falls without end from x on, as the last step went."""
+        if number % EVERY == EVERY - 1:
+            self._last = x.copy()
+        if number % EVERY or number == 0:
+            return False
+        step = x - self._last
+        size, room = float(np.abs(step).max()), 1.0 + float(np.abs(x).max())
+        # Constraints hold as well as they do for numbers of this size.
+        if not (RUNNING * room <= size < np.inf and off <= self.task.settings.tol * room):
+            return False
+        return self._falls(x, fun, step, room)
+
+    def _falls(self, x: np.ndarray, fun: float, step: np.ndarray, room: float) -> bool:
+        """Return whether f falls in proportion all the way, within limits."""
+        task, reach = self.task, REACH * room / float(np.abs(step).max())
+        far = x + reach * step
+        # What moves towards a bound will stop there.
+        step = np.where((far < task.lower) | (far > task.upper), 0.0, step)
+        size, part = float(np.abs(step).max()), 1.0
+        slope = float(task.evaluator.slopes(x)[0] @ step)
+        if not -slope > 1e-9 * task.settings.tol * (1.0 + abs(fun)):
+            return False
+        while part <= reach:
+            f, g = task.evaluator.values(x + part * step)
+            allowed = task.settings.tol * room + ROUNDING * part * size
+            if not (f <= fun + FALL * part * slope and violation(g, task.low, task.high) < allowed):
+                return False
+            part *= 10.0
+        return True

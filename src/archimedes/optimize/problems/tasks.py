@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from archimedes.function import Compiled
-from archimedes.optimize.problems.evaluation import Evaluator
+from archimedes.optimize.problems.blocks import Evaluator
 from archimedes.optimize.problems.results import Iteration, Status
 
 __all__ = ["Answer", "Limits", "Monitor", "RecordedProgram", "Settings", "Task", "violation"]

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.installation import install_command
-from archimedes.optimize.problems.evaluation import all_finite
+from archimedes.optimize.problems.blocks import all_finite
 from archimedes.optimize.problems.results import Status
 from archimedes.optimize.problems.tasks import Answer, Task
 from archimedes.optimize.solvers.solver_table import Solver

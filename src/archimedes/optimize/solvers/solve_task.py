@@ -6,10 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from archimedes.optimize.problems.optimality import LEAST, Optimality, check_optimality
+from archimedes.optimize.problems.optimality import (
+    LEAST,
+    Optimality,
+    Unboundedness,
+    check_optimality,
+)
 from archimedes.optimize.problems.results import Status
 from archimedes.optimize.problems.tasks import Answer, Task, violation
-from archimedes.optimize.problems.unboundedness import Unboundedness
 from archimedes.optimize.solvers.solver_table import SOLVERS, Solver
 
 __all__ = ["solve_task"]

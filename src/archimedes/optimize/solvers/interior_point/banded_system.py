@@ -30,8 +30,7 @@ from typing import NamedTuple
 import numpy as np
 
 from archimedes.function import SparsePattern
-from archimedes.optimize.problems.blocks import BlockPatterns
-from archimedes.optimize.problems.evaluation import Structure, sum_by_index
+from archimedes.optimize.problems.blocks import BlockPatterns, Structure, sum_by_index
 from archimedes.optimize.solvers.interior_point.band_loops import (
     PANEL,
     Correction,

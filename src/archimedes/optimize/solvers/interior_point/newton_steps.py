@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from archimedes.optimize.problems.evaluation import sum_by_index
+from archimedes.optimize.problems.blocks import sum_by_index
 from archimedes.optimize.problems.results import Status
 from archimedes.optimize.problems.tasks import Answer, Task
 from archimedes.optimize.solvers.interior_point.banded_system import BandedSystem, find_chain
