@@ -2,7 +2,7 @@
 
 The names of such a package stand once, in its ``__init__.pyi``, one line per name::
 
-    from archimedes.function.batching.vmap_calls import vmap as vmap
+    from archimedes.function.batching.vmap import vmap as vmap
 
 Editors and type checkers read that file, and so does :func:`lazy_names`.
 """

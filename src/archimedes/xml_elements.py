@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,7 +12,9 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
-__all__ = ["Element", "read_elements"]
+import numpy as np
+
+__all__ = ["Element", "number", "numbers", "read_elements"]
 
 #: What a model may take at most: bytes of the file, elements, and elements inside each other.
 LARGEST, MOST, DEEPEST = 64 * 2**20, 500_000, 100
@@ -158,3 +162,24 @@ class _Builder:
         raise ValueError(
             f"{self.place()}: entity &{name}; is not defined here; write what it stands for"
         )
+
+
+#: Python's float would also take 1_000, inf, nan and the digits of other scripts.
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+def number(text: str, of: Element, what: str) -> float:
+    """Return the finite number that a text is; `of` and `what` say where it stands."""
+    text = text.strip()
+    value = float(text) if _NUMBER.fullmatch(text) else math.nan
+    if not math.isfinite(value):
+        raise of.error(f"{what} is {text[:40]!r}, which is not a finite number")
+    return value
+
+
+def numbers(of: Element, what: str) -> np.ndarray:
+    """Return the numbers in the text of an element, separated by commas or white space."""
+    words = of.text.replace(",", " ").split()
+    if not words:
+        raise of.error(f"{what} holds no numbers")
+    return np.array([number(word, of, f"{what}: entry {k}") for k, word in enumerate(words, 1)])

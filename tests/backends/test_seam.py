@@ -9,7 +9,7 @@ import pytest
 import archimedes as arc
 from archimedes.backends import registry
 from archimedes.backends.protocol import Backend
-from archimedes.function.batching.sorted_runs import over_runs
+from archimedes.function.batching.sorted_items import over_runs
 from tests.backends.outside_backends import FAR, TOY, FarArray, FarKernel, ToyKernel
 
 

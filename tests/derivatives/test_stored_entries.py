@@ -7,7 +7,7 @@ import pytest
 
 import archimedes as arc
 from archimedes.backends import code_cache
-from archimedes.function.derivatives import stored_entries
+from archimedes.function.derivatives import sparse
 from archimedes.graph.passes import copy_into, inline, prune
 from archimedes.graph.program import Graph
 
@@ -25,13 +25,13 @@ def on_disk(tmp_path, monkeypatch):
     monkeypatch.setenv("ARCHIMEDES_CACHE", "1")
     monkeypatch.setenv("ARCHIMEDES_CACHE_DIR", str(tmp_path))
     made = []
-    original = stored_entries._differentiated
+    original = sparse._differentiated
 
     def counted(*args):
         made.append(args)
         return original(*args)
 
-    monkeypatch.setattr(stored_entries, "_differentiated", counted)
+    monkeypatch.setattr(sparse, "_differentiated", counted)
     return made
 
 

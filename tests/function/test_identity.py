@@ -16,9 +16,9 @@ import pytest
 
 import archimedes as arc
 from archimedes.function import recorded_function
-from archimedes.function.identity import code_names
-from archimedes.function.identity.reads import Walk
-from archimedes.function.identity.states import Identity, fingerprint
+from archimedes.function.dependencies import introspection
+from archimedes.function.dependencies.states import Dependencies, fingerprint
+from archimedes.function.dependencies.walk import Walk
 from tests.entries import needs_entries, supported
 
 X = np.array([1.0, 2.0])
@@ -53,7 +53,7 @@ def test_a_call_asks_only_the_generated_check(monkeypatch):
     g = Gain(2.0)
     f = native(g)
     looked = []
-    monkeypatch.setattr(Identity, "current", lambda *a: looked.append(a))
+    monkeypatch.setattr(Dependencies, "current", lambda *a: looked.append(a))
     assert f(X).tolist() == [2.0, 4.0] and not looked
 
 
@@ -63,7 +63,7 @@ def test_unrelated_changes_leave_native_calls_alone(monkeypatch):
     g = Gain(2.0)
     g.t = 0.0
     f = native(lambda x: g.k * x * UNRELATED_READ)
-    monkeypatch.setattr(Identity, "current", lambda *a: pytest.fail("looked at again"))
+    monkeypatch.setattr(Dependencies, "current", lambda *a: pytest.fail("looked at again"))
     for k in range(50):
         globals()["UNRELATED"] = k
         g.t = float(k)
@@ -81,7 +81,7 @@ def test_memory_that_moves_is_looked_at_once(monkeypatch):
     for k in range(100):  # the dict of attributes grows and moves
         setattr(space, f"other{k}", k)
     assert f(X)[0] == 4.0 and recordings(f) == 1
-    monkeypatch.setattr(Identity, "current", lambda *a: pytest.fail("looked at again"))
+    monkeypatch.setattr(Dependencies, "current", lambda *a: pytest.fail("looked at again"))
     assert f(X)[0] == 4.0
 
 
@@ -219,7 +219,7 @@ def test_names_are_told_apart_as_the_compiler_did():
 
     for function in (np.interp.__wrapped__, Walk._run, arc.compile, test_all_transforms_notice):
         code = function.__code__
-        names = code_names.names_of(code)
+        names = introspection.names_of(code)
         steps = [i for i in dis.get_instructions(code) if i.opcode in dis.hasname]
         own = {i.argval for i in steps if i.opname == "LOAD_GLOBAL"}
         read = {i.argval for i in steps if "ATTR" in i.opname or i.opname == "LOAD_METHOD"}
@@ -271,7 +271,7 @@ def test_objects_written_in_c():
 
 
 def test_too_much_to_watch(monkeypatch):
-    monkeypatch.setattr("archimedes.function.identity.traversal.LIMIT", 50)
+    monkeypatch.setattr("archimedes.function.dependencies.walk.LIMIT", 50)
     many = [Gain(1.0) for _ in range(100)]
     with pytest.raises(arc.TraceError, match=r"more than 50 objects.*freeze=True"):
         arc.compile(lambda x: sum(g.k for g in many) * x)(1.0)
@@ -351,7 +351,7 @@ def test_states_are_limited():
     for k in range(100):
         g.k = float(k)
         f(X)
-    assert len(f.identity.states) <= 16 and len(f._cache) <= recorded_function.RECORDINGS
+    assert len(f.dependencies.states) <= 16 and len(f._cache) <= recorded_function.RECORDINGS
 
 
 def test_fingerprints_of_objects_that_hold_much():

@@ -468,7 +468,7 @@ def test_repeated_calls_compare_nothing() -> None:
     f = arc.compile(in_closure(matrix()))
     for _ in range(6):
         f(X)
-    (state,) = f.identity.in_place.recent
+    (state,) = f.dependencies.in_place.recent
     assert state.check is not None
     assert "shape" in state.check.__code__.co_names
     assert "tobytes" not in state.check.__code__.co_names

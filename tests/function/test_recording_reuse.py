@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.function.identity.traversal import Traversal
+from archimedes.function.dependencies.walk import Walk
 
 
 @contextmanager
@@ -220,7 +220,7 @@ def test_a_function_is_looked_through_once_for_all_its_derivatives():
     f = arc.compile(scaled)
     slope = arc.jac(f, sparse=True)
     dense = arc.jac(f)
-    with calls_of(Traversal._run) as walks:
+    with calls_of(Walk._run) as walks:
         f(X), slope.pattern(X), slope.values(X), slope(X), dense(X), arc.vmap(slope.values)(X[None])
         assert len(walks) == 1
         # What it reads still counts, for each of them.

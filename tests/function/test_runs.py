@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.function.batching.sorted_runs import over_runs
+from archimedes.function.batching.sorted_items import over_runs
 
 WIDTH = 3
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.function import recorded_calls
+from archimedes.function import recording
 from archimedes.function.batching import recorded_maps
 from archimedes.graph.derivatives.jacobian_graphs import (
     forward_graph,
@@ -28,7 +28,7 @@ X = np.array([0.7, 0.4, 1.2])
 @pytest.fixture(autouse=True)
 def keep_regions(monkeypatch):
     """Small bodies are normally written out: keep them as regions."""
-    monkeypatch.setattr(recorded_calls, "INLINE_LIMIT", 0)
+    monkeypatch.setattr(recording, "INLINE_LIMIT", 0)
     monkeypatch.setattr(recorded_maps, "UNROLL_LIMIT", 0)
 
 

@@ -148,8 +148,8 @@ def test_a_model_keeps_its_numbers():
         with pytest.raises(ValueError, match="read-only"):
             getattr(other, name)[...] = 0.0
     identity = f.lookup((q,), {})[2].state
-    watched = [type(p).__name__ for p in identity.places]
-    assert "ArrayPlace" not in watched
+    watched = [type(p).__name__ for p in identity.reads]
+    assert "ArrayRead" not in watched
 
 
 def test_functions_see_another_model():

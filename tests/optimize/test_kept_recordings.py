@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.function.identity.store import Store
+from archimedes.function.recording_store import Store
 from archimedes.optimize import ElementFunction
 
 X0 = np.array([-1.2, 1.0])

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.random.keys import random_words
-from archimedes.random.threefry import threefry
+from archimedes.random.keys import random_words, threefry
 
 #: Random123, kat_vectors, "threefry2x64 20": counter, key, result.
 PUBLISHED = [

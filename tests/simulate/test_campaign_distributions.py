@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import archimedes as arc
-from archimedes.random.normal_quantiles import normal_quantile
+from archimedes.random.continuous import normal_quantile
 from archimedes.simulate import (
     Choice,
     Distribution,

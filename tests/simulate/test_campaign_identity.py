@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.function.identity.lasting import lasting_digest
+from archimedes.function.dependencies.stable_digest import stable_digest
 from archimedes.simulate import CampaignError, Normal, monte_carlo
 
 SPEED = {"speed": Normal(10.0, 0.5)}
@@ -129,4 +129,4 @@ NAMES = {"a", "b", "c"}
 def all_digests():
     sets = lambda x: x * len(NAMES) + np.sum(np.arange(3.0))
     partial = functools.partial(with_globals, {"speed": 1.0})
-    return [lasting_digest(f) for f in (with_globals, Thrower(), Thrower().range, sets, partial)]
+    return [stable_digest(f) for f in (with_globals, Thrower(), Thrower().range, sets, partial)]

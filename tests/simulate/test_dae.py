@@ -10,7 +10,7 @@ import pytest
 
 import archimedes as arc
 from archimedes.errors import ArchimedesError
-from archimedes.function.identity.store import store
+from archimedes.function.recording_store import store
 from archimedes.installation import install_command
 from archimedes.simulate.dae import SMALL, InconsistentStart, residual_of, solve_dae
 from archimedes.simulate.problem.state_layout import layout_of

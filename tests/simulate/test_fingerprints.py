@@ -7,9 +7,9 @@ import functools
 
 import numpy as np
 
-from archimedes.function.identity import states as identity
-from archimedes.function.identity.states import fingerprint
-from archimedes.function.identity.store import store
+from archimedes.function.dependencies import states as identity
+from archimedes.function.dependencies.states import fingerprint
+from archimedes.function.recording_store import store
 from archimedes.simulate import odeint
 
 SCALE = 1.0

@@ -11,7 +11,7 @@ from scipy.sparse.linalg import spsolve
 import archimedes as arc
 from archimedes import Event
 from archimedes.backends.registry import get_backend
-from archimedes.function.identity.store import store
+from archimedes.function.recording_store import store
 from archimedes.simulate.sparse.sparse_jacobians import CompressedJacobian, grouped
 from archimedes.simulate.sparse.sparse_systems import SparseSystem, eliminated
 from archimedes.simulate.stepping import solve_kernels

@@ -6,7 +6,7 @@ from scipy.integrate import solve_ivp
 
 import archimedes as arc
 from archimedes import Event
-from archimedes.function.identity.store import store
+from archimedes.function.recording_store import store
 from archimedes.simulate.stepping import solve_kernels
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from archimedes.system.access_rights import find_other_writer
-from archimedes.system.private_folders import explain_distrust, user_cache_folder
+from archimedes.system.private_folders import explain_distrust, find_other_writer, user_cache_folder
 
 HOME = Path.home()
 ME = "S-1-5-21-1-2-3-1001"
@@ -60,7 +59,7 @@ def test_a_folder_that_is_not_there_is_not_trusted(tmp_path):
 
 @pytest.mark.skipif(sys.platform != "win32", reason="reads lists of access rights")
 def test_windows_itself(tmp_path):
-    from archimedes.system.access_rights import read_grants, this_user
+    from archimedes.system.private_folders import read_grants, this_user
 
     assert this_user().startswith("S-1-5-")
     assert list(read_grants(tmp_path))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archimedes.errors import StructError
-from archimedes.tree import config_files, yaml_files
+from archimedes.tree import config_files
 from archimedes.tree.config_files import read_data, write_data
 
 #: The examples of the standard's core schema (YAML 1.2.2, 10.3.2) and what version 1.1 made of.
@@ -99,7 +99,7 @@ values = st.recursive(
 @settings(max_examples=40)
 @given(values)
 def test_what_is_written_is_read(data):
-    assert yaml_files.parse_yaml(yaml_files.print_yaml(data)) == data
+    assert config_files.parse_yaml(config_files.print_yaml(data)) == data
 
 
 LAUGHS = "a0: &a0 [x, x]\n" + "".join(

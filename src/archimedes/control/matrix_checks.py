@@ -9,7 +9,7 @@ import numpy as np
 from archimedes.checks import is_traced
 from archimedes.errors import ShapeDtypeError, explained
 from archimedes.function import array
-from archimedes.function.matrix_balancing import diagonal_units, in_units
+from archimedes.function.matrix_exponential import diagonal_units, in_units
 
 __all__ = ["matrix", "real_numbers", "symmetric_matrix", "vector"]
 

@@ -18,8 +18,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.errors import CodegenError, GraphError, StructError, TraceError, explained
-from archimedes.function.compiled import Compiled
-from archimedes.function.compiled_methods import CompiledMethod
+from archimedes.function.compiled import Compiled, CompiledMethod
 from archimedes.function.recording import Recording
 from archimedes.function.region_bodies import static_out_graph
 from archimedes.function.signatures import Signature

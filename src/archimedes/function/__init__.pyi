@@ -6,7 +6,7 @@ from archimedes.function.arrays import sym as sym
 from archimedes.function.arrays import sym_like as sym_like
 from archimedes.function.arrays import zeros as zeros
 from archimedes.function.arrays import zeros_like as zeros_like
-from archimedes.function.batching.vmap_calls import vmap as vmap
+from archimedes.function.batching.vmap import vmap as vmap
 from archimedes.function.compiled import Compiled as Compiled
 from archimedes.function.compiled import compile as compile
 from archimedes.function.control_flow.branches import cond as cond

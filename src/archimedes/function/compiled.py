@@ -8,28 +8,79 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar,
 
 from archimedes.backends.registry import check_backend
 from archimedes.errors import TraceError
-from archimedes.function import recorded_calls
-from archimedes.function.compiled_methods import CompiledMethod
+from archimedes.function.dependencies.states import Dependencies
 from archimedes.function.execution.tiers import SINGLE, CallForm, Tiers
-from archimedes.function.former_options import former_options
-from archimedes.function.identity.object_parts import Frozen
-from archimedes.function.identity.states import Identity
-from archimedes.function.recorded_calls import apply_recording, has_traced
 from archimedes.function.recorded_function import RecordedFunction
-from archimedes.function.recording import Recording
-from archimedes.function.signatures import Signature
+from archimedes.function.recording import INLINE_LIMIT, Recording, apply_recording, has_traced
+from archimedes.function.signatures import Signature, former_options
 from archimedes.graph import Graph, Statistics, statistics
 
 if TYPE_CHECKING:
-    from archimedes.function.checking import Check
-    from archimedes.function.reporting import Report
+    from archimedes.function.inspection import Check, Report
 
-__all__ = ["Compiled", "compile"]
+__all__ = ["Compiled", "CompiledMethod", "compile"]
 
 P = ParamSpec("P")
-Q = ParamSpec("Q")
 R = TypeVar("R", covariant=True)
+
+
+class CompiledMethod(functools.partial, Generic[P, R]):
+    """A compiled function bound to its first argument: what ``model.method`` gives."""
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R: ...
+        @overload
+        def __call__(self, /, *args: Any, out: Any, **kwargs: Any) -> R: ...
+        def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+            """Call the function with its first argument in place."""
+
+    @property
+    def _compiled(self) -> Any:
+        return self.func
+
+    def graph(self, *args: Any, **kwargs: Any) -> Graph:
+        """Return the graph used for these arguments."""
+        return self._compiled.graph(*self.args, *args, **kwargs)
+
+    def statistics(self, *args: Any, **kwargs: Any) -> Statistics:
+        """Return figures about the graph used for these arguments."""
+        return self._compiled.statistics(*self.args, *args, **kwargs)
+
+    def report(self, *args: Any, **kwargs: Any) -> Report:
+        """Compile for these arguments, time it, and return the figures."""
+        return self._compiled.report(*self.args, *args, **kwargs)
+
+    def check(self, *args: Any, **kwargs: Any) -> Check:
+        """Run the method as plain Python on these numbers, with its checks of values."""
+        return self._compiled.check(*self.args, *args, **kwargs)
+
+    def explain(self) -> str:
+        """Say what was recorded and why, for all instances."""
+        return self._compiled.explain()
+
+
+Q = ParamSpec("Q")
 S = TypeVar("S")
+
+
+class Frozen:
+    """Stands for a frozen function among what others read: it is the same while it exists."""
+
+    __slots__ = ("_compiled",)
+
+    def __init__(self, compiled: Any) -> None:
+        self._compiled = compiled
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Frozen) and self._compiled is other._compiled
+
+    def __hash__(self) -> int:
+        return id(self._compiled)
+
+    def __content__(self) -> tuple[()]:
+        return ()
 
 
 class Compiled(RecordedFunction, Generic[P, R]):
@@ -92,7 +143,7 @@ class Compiled(RecordedFunction, Generic[P, R]):
         numerics: str = "strict",
         freeze: bool = False,
         loops_from: int | None = None,
-        watch: Sequence[Any] | Identity | None = None,
+        watch: Sequence[Any] | Dependencies | None = None,
     ) -> None:
         if not callable(function):
             raise TypeError(
@@ -109,7 +160,7 @@ class Compiled(RecordedFunction, Generic[P, R]):
         self.__signature__ = signature.parameters
         self.frozen = Frozen(self) if freeze else None
         #: Called from another recording, it is copied into it up to this many operations.
-        self.inline_limit = recorded_calls.INLINE_LIMIT
+        self.inline_limit = INLINE_LIMIT
 
     @property
     def arg_names(self) -> tuple[str, ...]:
@@ -168,7 +219,7 @@ class Compiled(RecordedFunction, Generic[P, R]):
             for fast in self._into_shortcuts:
                 if fast(*args, out) is not NotImplemented:
                     return out
-        from archimedes.function.execution.outputs import result_arrays
+        from archimedes.function.execution.kernel_calls import result_arrays
 
         leaves, recording, tiers = self.lookup(args, kwargs, in_place=True)
         if tiers is None or has_traced(leaves):
@@ -251,7 +302,7 @@ class Compiled(RecordedFunction, Generic[P, R]):
             Another backend than that of the function, unless the function has a parameter of this
             name. That of a GPU reports the resources of its kernels, and times a batch.
         """
-        from archimedes.function.reporting import measure
+        from archimedes.function.inspection import measure
 
         if backend is not None and "backend" in self.signature.names:
             kwargs["backend"], backend = backend, None
@@ -289,14 +340,14 @@ class Compiled(RecordedFunction, Generic[P, R]):
         <lambda>: 1 found
         error: ZeroDivisionError: ...
         """
-        from archimedes.function.checking import check
+        from archimedes.function.inspection import check
 
         return check(self.name, self.function, self, args, kwargs)
 
     def __content__(self) -> tuple[Any, ...]:
-        if self.identity.frozen:
+        if self.dependencies.frozen:
             return (self.frozen,)
-        return (*self.identity.roots, self.numerics)
+        return (*self.dependencies.roots, self.numerics)
 
 
 @overload

@@ -18,15 +18,13 @@ from archimedes.checks import is_traced
 from archimedes.errors import ArchimedesError, ShapeDtypeError, explained
 from archimedes.function.arrays import array
 from archimedes.function.compiled import Compiled
+from archimedes.function.dependencies.states import content_of
 from archimedes.function.derivatives.custom_rules import custom_jvp
 from archimedes.function.derivatives.directional import jvp
 from archimedes.function.derivatives.transforms import jac
-from archimedes.function.identity.states import content_of
-from archimedes.function.identity.store import Current, prepared
 from archimedes.function.leaf_specs import LeafSpec
-from archimedes.function.prepared_functions import prepared_function
-from archimedes.function.recorded_calls import apply_recording
-from archimedes.function.recording import Recording
+from archimedes.function.recording import Recording, apply_recording
+from archimedes.function.recording_store import Current, prepared, prepared_function
 from archimedes.function.region_bodies import flatten_traced, record_body
 from archimedes.function.root_iterations import ITERATIONS, Equations
 from archimedes.function.signatures import Signature

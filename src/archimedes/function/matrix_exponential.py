@@ -1,15 +1,24 @@
-"""The matrix exponential by scaling and squaring, in balanced units.
+"""The matrix exponential by scaling and squaring, in balanced units; the balancing of matrices.
 
-Legend: m = 13 is the degree of the Pade approximant, s the number of squarings. Source: A. Al-Mohy,
-N. Higham, "A new scaling and squaring algorithm for the matrix exponential", SIAM J. Matrix Anal.
-Appl. 31 (2009) 970; the approximant is that of N. Higham, SIAM J. Matrix Anal. Appl. 26 (2005).
-Scaling follows the powers of the matrix rather than its norm: a matrix that is large only because
-it is far from normal is not scaled down until nothing is left of its small entries.
+Balancing. With x = s z, s a vector of units, the matrix A of dx/dt = A x becomes A_ij s_j / s_i.
+Algorithms whose rounding errors are relative to the largest entry need units in which no entry is
+large without reason. The units are powers of two: to change to them, and back, is exact. Source:
+E. Osborne, "On pre-conditioning of matrices", J. ACM 7 (1960) 338, one state at a time, the worst
+first. The diagonal counts in both sums, as in LAPACK since 3.5: where nothing but itself drives a
+state, or it drives nothing else, there is no end otherwise (R. James, J. Langou, B. Lowery, "On
+matrix balancing and eigenvector computation", 2014).
+
+Exponential. m = 13 is the degree of the Pade approximant, s the number of squarings. Source:
+A. Al-Mohy, N. Higham, "A new scaling and squaring algorithm for the matrix exponential", SIAM J.
+Matrix Anal. Appl. 31 (2009) 970; the approximant is that of N. Higham, SIAM J. Matrix Anal. Appl.
+26 (2005). Scaling follows the powers of the matrix rather than its norm: a matrix that is large
+only because it is far from normal is not scaled down until nothing is left of its small entries.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,13 +26,98 @@ import numpy as np
 from archimedes.checks import is_traced
 from archimedes.errors import ShapeDtypeError
 from archimedes.function.arrays import array
-from archimedes.function.batching.vmap_calls import vmap
-from archimedes.function.control_flow.loops import fori_loop
+from archimedes.function.batching.vmap import vmap
+from archimedes.function.control_flow.loops import fori_loop, while_loop
 from archimedes.function.derivatives.custom_rules import stop_gradient
-from archimedes.function.matrix_balancing import balancing_units, repeat_while
 from archimedes.graph.elementary import evaluate
 
-__all__ = ["expm"]
+__all__ = ["balancing_units", "diagonal_units", "expm", "in_units", "repeat_while"]
+
+#: Most changes of a unit for each state.
+CHANGES = 20
+#: No unit is changed by more than 2 to this power at once.
+LARGEST = 100
+
+
+def balancing_units(a: Any) -> Any:
+    """Return units s (..., n), powers of two, in which matrices a (..., n, n) are balanced.
+
+    The balanced matrix is ``a * s[..., None, :] / s[..., :, None]``. Units are constants to
+    derivatives.
+
+    >>> balancing_units(np.array([[0.0, 4e6], [1.0, 0.0]]))
+    array([2.048e+03, 1.000e+00])
+    """
+    sizes = np.abs(stop_gradient(a))
+    n = sizes.shape[-1]
+    start = np.ones(sizes.shape[:-1], dtype=sizes.dtype)
+    numbers = np.arange(n)
+
+    def powers(units: Any) -> Any:
+        """Return the powers of two by which the units of the states should change."""
+        rows = np.sum(sizes * units[..., None, :], axis=-1) / units
+        columns = np.sum(sizes / units[..., :, None], axis=-2) * units
+        # Where one of its sums is zero, a state has no better unit.
+        settled = (rows == 0.0) | (columns == 0.0)
+        ratio = np.where(settled, 1.0, rows) / np.where(settled, 1.0, columns)
+        power = np.rint(0.5 * np.log2(ratio))
+        return np.where(np.abs(power) <= LARGEST, power, LARGEST * np.sign(power))
+
+    def unbalanced(carry: tuple[Any, Any]) -> Any:
+        return np.any(carry[1] != 0.0)
+
+    def change(carry: tuple[Any, Any]) -> tuple[Any, Any]:
+        units, power = carry
+        worst = np.argmax(np.abs(power), axis=-1)
+        chosen = np.where(numbers == worst[..., None], power, 0.0).astype(np.int64)
+        units = np.ldexp(units, chosen)
+        return units, powers(units)
+
+    with np.errstate(all="ignore"):
+        units, _ = repeat_while(unbalanced, change, (start, powers(start)), CHANGES * n)
+    return units
+
+
+def diagonal_units(m: Any) -> Any:
+    """Return units s (n,), powers of two, in which the diagonal of m_ij / (s_i s_j) is near one.
+
+    It is between 1/2 and 2 then; where it is not above zero the unit is 1. Units are constants to
+    derivatives.
+
+    >>> diagonal_units(np.diag([4e6, 0.0, 1e-6]))
+    array([2.048000e+03, 1.000000e+00, 9.765625e-04])
+    """
+    diagonal = np.diagonal(stop_gradient(m))
+    above = diagonal > 0.0
+    power = np.rint(0.5 * np.log2(np.where(above, diagonal, 1.0)))
+    return np.ldexp(np.ones_like(diagonal), power.astype(np.int64))
+
+
+def in_units(m: Any, rows: Any, columns: Any) -> Any:
+    """Return m_ij rows_i columns_j: a matrix whose rows and columns are multiplied by units.
+
+    >>> in_units(np.ones((2, 2)), np.array([1.0, 2.0]), np.array([1.0, 3.0]))
+    array([[1., 3.],
+           [2., 6.]])
+    """
+    return m * rows[:, None] * columns
+
+
+def repeat_while(
+    test: Callable[[Any], Any], step: Callable[[Any], Any], carry: tuple[Any, ...], limit: int
+) -> Any:
+    """Repeat ``carry = step(carry)`` while ``test(carry)``: a `while_loop`, if anything is traced.
+
+    Known numbers are computed, also while a function is being recorded: they leave no loop.
+    """
+    if is_traced(carry):
+        return while_loop(test, step, carry, limit)
+    for _ in range(limit):
+        if not test(carry):
+            break
+        carry = step(carry)
+    return carry
+
 
 #: The approximant is exact to double precision up to this size of the powers (table 3.1).
 THETA = 5.371920351148152

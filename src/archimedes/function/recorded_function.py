@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -16,32 +17,32 @@ from archimedes.backends.registry import check_backend, default_backend, resolve
 from archimedes.backends.work import operations
 from archimedes.checks import is_traced
 from archimedes.errors import ShapeDtypeError, TraceError
-from archimedes.function.execution.shortcut_holder import ShortcutHolder
-from archimedes.function.execution.tiers import NUMERICS, Tiers, in_mode
-from archimedes.function.identity.data_places import LivePlace
-from archimedes.function.identity.draws import shared_generators
-from archimedes.function.identity.hidden_state import (
+from archimedes.function.dependencies.side_effects import (
     check_memo,
-    no_hidden_state,
     refuse_kept_generators,
+    refuse_side_effects,
+    shared_generators,
 )
-from archimedes.function.identity.hosts import collecting, note_hosts
-from archimedes.function.identity.places import Place
-from archimedes.function.identity.reads import Walk
-from archimedes.function.identity.states import (
-    Identity,
+from archimedes.function.dependencies.states import (
+    Dependencies,
     State,
     changing_statics,
-    is_read_in_place,
+    collect_callbacks,
+    function_to_record,
+    is_reading_in_place,
+    note_callbacks,
     reading_in_place,
-    to_record,
 )
+from archimedes.function.dependencies.tracked_reads import LiveArrayRead, TrackedRead
+from archimedes.function.dependencies.walk import Walk
+from archimedes.function.execution.shortcuts import ShortcutHolder
+from archimedes.function.execution.tiers import NUMERICS, Tiers, in_mode
 from archimedes.function.leaf_specs import LeafSpec, describe_leaves
 from archimedes.function.recording import Recording, record
-from archimedes.function.recording_reasons import loops_text, reason_to_record
 from archimedes.function.signatures import Signature
 from archimedes.graph.dtypes import DTYPES
 from archimedes.graph.program import origins
+from archimedes.graph.regions import Nest
 from archimedes.symbolic import is_tracing
 from archimedes.symbolic.core.loop_nests import loop_rules, loops_from
 from archimedes.symbolic.core.trace import attempt
@@ -49,7 +50,7 @@ from archimedes.symbolic.recorded.nondeterminism import refuse_outside_sources
 from archimedes.symbolic.recorded.numpy_patching import Dispatch, use_native
 from archimedes.tree.content import content_key
 
-__all__ = ["RecordedFunction"]
+__all__ = ["RecordedFunction", "reason_to_record"]
 
 #: Recordings that a function keeps; the one used longest ago is forgotten.
 RECORDINGS = 64
@@ -123,7 +124,7 @@ class RecordedFunction(ShortcutHolder):
         backend: str | None,
         numerics: str,
         freeze: bool,
-        watch: Sequence[Any] | Identity | None,
+        watch: Sequence[Any] | Dependencies | None,
         loops_from: int | None = None,
     ) -> None:
         super().__init__()
@@ -143,12 +144,12 @@ class RecordedFunction(ShortcutHolder):
         self.numerics = numerics
         #: What counts as part of the function: ``watch``, or the function itself. Functions that
         #: watch the same share it, so that it is looked through once.
-        self.identity = (
+        self.dependencies = (
             watch
-            if isinstance(watch, Identity)
-            else Identity((function,), freeze, reads_in_place=True)
+            if isinstance(watch, Dependencies)
+            else Dependencies((function,), freeze, reads_in_place=True)
             if watch is None
-            else Identity(watch, freeze)
+            else Dependencies(watch, freeze)
         )
         #: What makes the recording for bound arguments, if the function need not be called.
         self.recorded_by: Callable[[dict[str, Any]], Recording] | None = None
@@ -174,7 +175,7 @@ class RecordedFunction(ShortcutHolder):
 
     def recording_of(self, values: dict[str, Any]) -> Recording:
         """Return the recording used for arguments as the signature binds them."""
-        return self._specialisation(values, is_read_in_place(self.identity))[1]
+        return self._specialisation(values, is_reading_in_place(self.dependencies))[1]
 
     def _specialisation(
         self, values: dict[str, Any], in_place: bool
@@ -186,7 +187,7 @@ class RecordedFunction(ShortcutHolder):
         fixed = tuple(content_key(values[k]) for k in values if k in static) if static else ()
         statics = changing_statics(values, static, specs, treedef)
         in_place = in_place and self.recorded_by is None and runs_in_place(self.backend, leaves)
-        current = self.identity.current_in_place if in_place else self.identity.current
+        current = self.dependencies.current_in_place if in_place else self.dependencies.current
         state = current(statics)
         # A recording made inside a trace may hold its values: those are not kept.
         key = (treedef, specs, tuple(values), fixed, state.key, loop_rules())
@@ -196,7 +197,7 @@ class RecordedFunction(ShortcutHolder):
             # No lock is held while recording: two threads may do the same work once, but
             # functions that call each other can never wait for each other.
             plain: Any = None
-            with collecting() as hosts:
+            with collect_callbacks() as callbacks:
                 if state.live:
                     plain = self._specialisation(values, False)
                     recording = self._record_in_place(key, values, dynamic, state, plain[1])
@@ -206,8 +207,8 @@ class RecordedFunction(ShortcutHolder):
                     recording = self._record_once(key, values, dynamic, state)
             if recording.captured or origins.find is not None:
                 return leaves, recording, None
-            if self.identity.learn(hosts):
-                state = self.identity.current(state.statics)
+            if self.dependencies.learn_callbacks(callbacks):
+                state = self.dependencies.current(state.statics)
                 key = (*key[:4], state.key, key[5])
             found = self._keep(key, recording, list(dynamic), state)
             if state.live and plain[2] is not None and not _agree(plain[2], found[1], leaves):
@@ -217,7 +218,7 @@ class RecordedFunction(ShortcutHolder):
             with self._lock:
                 if key in self._cache:
                     self._cache.move_to_end(key)
-        note_hosts(self.identity.hosts)
+        note_callbacks(self.dependencies.callbacks)
         return leaves, *found
 
     def _record_once(self, key: Any, values: Any, dynamic: Any, state: State) -> Recording:
@@ -233,15 +234,15 @@ class RecordedFunction(ShortcutHolder):
         try:
             record = functools.partial(self._record, values, dynamic, key[0], key[1])
             places, again = self._watched(state)
-            watch = refuse_outside_sources if state.clocks or state.draws else nullcontext
+            watch = refuse_outside_sources if state.reads_clock or state.draws else nullcontext
             with (
-                no_hidden_state(self.name, places, again, self.lenient, record) as added,
+                refuse_side_effects(self.name, places, again, self.lenient, record) as added,
                 watch(),
             ):
                 recording = record()
             if state.draws:
                 refuse_kept_generators(places, again())
-            if added and not self.lenient and (is_tracing() or self.identity.frozen):
+            if added and not self.lenient and (is_tracing() or self.dependencies.frozen):
                 recording = self._record_again(recording, added, values, dynamic, key, state)
             return recording
         finally:
@@ -256,21 +257,21 @@ class RecordedFunction(ShortcutHolder):
         the ``plain`` recording: what is computed of such arrays alone is computed once if they are
         constants. Long programs and those that call back need not save the time to compare.
         """
-        if self.identity.current_in_place(state.statics) is not state:
+        if self.dependencies.current_in_place(state.statics) is not state:
             return None  # the plain recording has shown more about the function: the next call
         recording = None
         try:
-            with attempt(), reading_in_place(self.identity, state):
+            with attempt(), reading_in_place(self.dependencies, state):
                 recording = self._record_once(key, values, dynamic, state)
         except Exception:
             # What went wrong did so for want of values: with them it has been recorded.
             recording = None
-        if recording is not None and self.identity.reads_in_place:
+        if recording is not None and self.dependencies.reads_in_place:
             work, limit = operations(recording.blocks), _MORE * operations(plain.blocks) + _FEW
-            is_short = work <= _LONG and not self.identity.hosts
+            is_short = work <= _LONG and not self.dependencies.callbacks
             if recording.outs == plain.outs and work <= limit and is_short:
                 return recording
-        self.identity.reads_in_place = False
+        self.dependencies.reads_in_place = False
         return None
 
     def _reject_in_place(self, key: Any) -> None:
@@ -278,7 +279,7 @@ class RecordedFunction(ShortcutHolder):
 
         The function tells a traced array from a plain one: ``type(A) is np.ndarray``.
         """
-        self.identity.reads_in_place = False
+        self.dependencies.reads_in_place = False
         with self._lock:
             found = self._cache.pop(key, None)
             if found is not None:
@@ -289,28 +290,28 @@ class RecordedFunction(ShortcutHolder):
         self, first: Recording, added: Any, values: Any, dynamic: Any, key: Any, state: State
     ) -> Recording:
         """Record with the memo in place: where nobody looks again, it must make no difference."""
-        again = functools.partial(self.identity.reads, state.statics)
-        with no_hidden_state(self.name, again().places, again) as more:
+        again = functools.partial(self.dependencies.walk_all, state.statics)
+        with refuse_side_effects(self.name, again().reads, again) as more:
             second = self._record(values, dynamic, key[0], key[1])
         check_memo(self.name, added, not more and second.graph.digest() == first.graph.digest())
         return second
 
-    def _watched(self, state: State) -> tuple[list[Place], Callable[[], Walk]]:
+    def _watched(self, state: State) -> tuple[list[TrackedRead], Callable[[], Walk]]:
         """Return the places that recording must not change, and how to walk there again."""
-        again = functools.partial(self.identity.reads, state.statics)
-        places: list[Place]
-        if not self.identity.frozen:
+        again = functools.partial(self.dependencies.walk_all, state.statics)
+        places: list[TrackedRead]
+        if not self.dependencies.frozen:
             # Iterators and generators may have moved since they were found.
-            positions = [place.fresh() for place in state.positions]
-            arrays = [place.content() for place in state.places if isinstance(place, LivePlace)]
-            places = [*state.places, *positions, *arrays]
+            positions = [read.renew() for read in state.moving]
+            arrays = [read.content() for read in state.reads if isinstance(read, LiveArrayRead)]
+            places = [*state.reads, *positions, *arrays]
         else:
             try:
                 seen = again()
             except TraceError:  # too much to look at, which is why it is frozen
                 return [], again
-            state.clocks, state.draws = seen.clocks, seen.draws
-            places = [*seen.places, *seen.positions]
+            state.reads_clock, state.draws = seen.reads_clock, seen.draws
+            places = [*seen.reads, *seen.moving]
         return [*places, *(shared_generators() if state.draws else ())], again
 
     def _keep(
@@ -341,7 +342,9 @@ class RecordedFunction(ShortcutHolder):
 
         names = [p for name, sub in zip(dynamic, treedef.children) for p in sub.paths(name)]
         with nullcontext() if self.loops_from is None else loops_from(self.loops_from):
-            recording = record(to_record(self.identity, self.function), specs, build, names)
+            recording = record(
+                function_to_record(self.dependencies, self.function), specs, build, names
+            )
         if self.return_names is not None:
             self._check_names(recording)
         return recording
@@ -380,6 +383,53 @@ class RecordedFunction(ShortcutHolder):
         """Forget all recordings and give back their memory."""
         with self._lock:
             self._cache.clear()
-            self.identity.forget()
+            self.dependencies.forget()
             self._withdraw_all()
             self._log.clear()
+
+
+def reason_to_record(
+    name: str, key: Any, earlier: list[Any], names: list[str], read: str, in_place: bool = False
+) -> str:
+    """Say in one line why a call was recorded: what differs from the nearest earlier one.
+
+    ``read`` is what differs among what the function reads; ``in_place``: it reads arrays where
+    they lie, and was recorded with their values before.
+    """
+    treedef, specs, _, fixed, state, rules = key
+    text = f"{name}({', '.join(_describe(treedef, specs, names))})"
+    if not earlier:
+        return f"{text}: first call"
+    same_tree = [k for k in earlier if k[0] is treedef or k[0] == treedef]
+    if not same_tree:
+        return f"{text}: arguments of another structure"
+    nearest = min(reversed(same_tree), key=lambda k: sum(a != b for a, b in zip(specs, k[1])))
+    for mine, old, path in zip(specs, nearest[1], treedef.paths()):
+        if mine != old:
+            position, _, rest = path[1:].partition("]")
+            return f"{text}: {names[int(position)]}{rest} was {old}, now {mine}"
+    if all(k[5] != rules for k in same_tree):
+        return f"{text}: loops are made by other rules: {rules}, not {nearest[5]}"
+    if read and any(k[3] == fixed and k[4] != state for k in same_tree):
+        return f"{text}: {read} has changed"
+    if in_place:
+        return f"{text}: large captured arrays are read where they lie"
+    return f"{text}: another value of a static argument"
+
+
+def loops_text(recording: Recording) -> str:
+    """Say which loops over arrays the last recording has; nothing where it has none."""
+    g = recording.blocks
+    nests = [region for region in g.regions.values() if isinstance(region, Nest)]
+    if not nests:
+        return ""
+    most = max(nests, key=lambda region: math.prod(region.shape))
+    return (
+        f"last recording: {len(nests)} loops over arrays, the largest {most.summary()}; arrays of "
+        "fewer elements than compile's loops_from (64) are recorded element by element"
+    )
+
+
+def _describe(treedef: Any, specs: Sequence[LeafSpec], names: list[str]) -> list[str]:
+    paths = [p for name, sub in zip(names, treedef.children) for p in sub.paths(name)]
+    return [f"{path}: {spec}" for path, spec in zip(paths, specs)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -19,14 +19,15 @@ from archimedes import tree
 from archimedes.checks import is_traced
 from archimedes.errors import TraceError
 from archimedes.function.leaf_specs import LeafSpec
+from archimedes.graph import Call, inline
 from archimedes.graph.blocks.interfaces import Form, forms_of, with_forms
-from archimedes.graph.blocks.references import as_block, lies_in_blocks, references
+from archimedes.graph.blocks.references import as_block, is_block_like, lies_in_blocks, references
 from archimedes.graph.dtypes import DTYPES, F64, STATIC, block_type, code_of, length_of
 from archimedes.graph.ops import ELEMENT
 from archimedes.graph.passes import prune
 from archimedes.graph.program import Graph
 from archimedes.slow_notice import notify_if_slow
-from archimedes.symbolic import SymbolicArray, Trace, current_trace, lift, wrap
+from archimedes.symbolic import SymbolicArray, Trace, current_trace, is_tracing, lift, wrap
 from archimedes.symbolic.core.conversion import copy_in_order, refuse_subclass
 from archimedes.symbolic.core.loop_nests import ALWAYS_FACTOR, is_long, loop_threshold
 from archimedes.symbolic.numpy_functions.complex_pairs import ComplexPair
@@ -34,7 +35,15 @@ from archimedes.symbolic.recorded.recorded_array import RecordedArray
 from archimedes.system.floating_point import in_default_environment
 from archimedes.tree.treedef import TreeDef
 
-__all__ = ["Recording", "leaf_elements", "record", "sym_leaf"]
+__all__ = [
+    "INLINE_LIMIT",
+    "Recording",
+    "apply_recording",
+    "has_traced",
+    "leaf_elements",
+    "record",
+    "sym_leaf",
+]
 
 
 def sym_leaf(trace: Trace, spec: LeafSpec) -> Any:
@@ -294,3 +303,50 @@ def out_array(outs: Sequence[int], out: OutLeaf) -> SymbolicArray:
     """Return the traced array of one result leaf from the ids of all outputs."""
     block = np.array(outs[out.start : out.stop], dtype=np.int64)
     return wrap(block.reshape(out.spec.shape), out.spec.code)
+
+
+#: A recorded function called from another is copied into it up to this many operations.
+INLINE_LIMIT = 1000
+
+
+def has_traced(leaves: Sequence[Any]) -> bool:
+    """Tell whether a call with these leaves is part of a recording."""
+    if not is_tracing():
+        return False
+    return any(type(x) is RecordedArray or is_traced(x) for x in leaves)
+
+
+def apply_recording(recording: Recording, leaves: Sequence[Any], limit: int = INLINE_LIMIT) -> Any:
+    """Use a recording inside the current trace: copied up to ``limit`` nodes, else as a Call."""
+    into = current_trace().graph
+    if len(recording.blocks) <= limit:
+        outs = inline(into, recording.blocks, recording.inputs(leaves))
+    else:
+        recording = _in_blocks(recording, leaves)
+        outs = into.region(Call(np.array(recording.inputs(leaves)), recording.blocks)).tolist()
+    return recording.result(outs)
+
+
+def _in_blocks(recording: Recording, leaves: Sequence[Any]) -> Recording:
+    """Return the recording with blocks for arrays that lie in blocks here, and then for results.
+
+    Whatever is done inside: a caller that has blocks need not take them apart for each call.
+    """
+    trace = current_trace()
+    forms, out_forms = recording.forms(), recording.out_forms()
+    blocks = tuple(
+        form.block
+        or (is_long(form.size) and is_block_like(trace.graph, trace.elements_of(lift(leaf))))
+        for leaf, form in zip(leaves, forms)
+    )
+    if not any(blocks):
+        return recording
+    outs = tuple(form.block or is_long(form.size) for form in out_forms)
+    if all(form.block == block for form, block in zip((*forms, *out_forms), blocks + outs)):
+        return recording
+    key = ("in blocks", blocks, outs)
+    found = recording.memo.get(key)
+    if found is None:
+        program = recording.in_forms(blocks, outs)
+        found = recording.memo[key] = replace(recording, blocks=program, memo={})
+    return found

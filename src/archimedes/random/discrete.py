@@ -18,8 +18,7 @@ from archimedes.random.arguments import (
     whole,
 )
 from archimedes.random.continuous import exponential, uniform
-from archimedes.random.keys import block, random_words
-from archimedes.random.threefry import mask, shift_right
+from archimedes.random.keys import block, mask, random_words, shift_right
 
 __all__ = ["bernoulli", "bits", "choice", "integers", "permutation"]
 

@@ -24,9 +24,9 @@ from archimedes import tree
 from archimedes.backends.registry import AUTO, get_backend
 from archimedes.errors import ArchimedesError
 from archimedes.function import Compiled, jac, sparsity
-from archimedes.function.identity.states import fingerprint
-from archimedes.function.identity.store import Current, store
+from archimedes.function.dependencies.states import fingerprint
 from archimedes.function.leaf_specs import describe_leaves
+from archimedes.function.recording_store import Current, store
 from archimedes.graph.derivatives.rules import LINEAR, PARTIALS
 from archimedes.graph.ops import TABLE
 from archimedes.graph.program import Graph

@@ -12,8 +12,8 @@ from archimedes.backends.registry import asked_for, check_backend
 from archimedes.checks import is_traced
 from archimedes.function import Compiled, stop_gradient, vmap
 from archimedes.function.derivatives.flows import moved
-from archimedes.function.former_options import former_options
 from archimedes.function.region_bodies import any_traced
+from archimedes.function.signatures import former_options
 from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.problem import argument_checks
 from archimedes.simulate.problem.state_layout import as_state, layout_of

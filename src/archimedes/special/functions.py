@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.function.elementary_functions import apply_elementary, require_fixed
+from archimedes.function.reproducible import apply_elementary, require_fixed
 
 __all__ = ["betaln", "digamma", "erf", "erfc", "gamma", "gammaln", "polygamma", "psi"]
 

@@ -8,6 +8,7 @@ from archimedes.tree.operations import is_leaf as is_leaf
 from archimedes.tree.operations import leaves as leaves
 from archimedes.tree.operations import map as map
 from archimedes.tree.operations import paths as paths
+from archimedes.tree.operations import ravel as ravel
 from archimedes.tree.operations import reduce as reduce
 from archimedes.tree.operations import structure as structure
 from archimedes.tree.operations import unflatten as unflatten
@@ -20,4 +21,3 @@ from archimedes.tree.structs import register_dataclass as register_dataclass
 from archimedes.tree.structs import register_struct as register_struct
 from archimedes.tree.structs import struct as struct
 from archimedes.tree.treedef import TreeDef as TreeDef
-from archimedes.tree.vectors import ravel as ravel

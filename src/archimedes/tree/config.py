@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, Union, dataclass_transfor
 
 from archimedes.errors import StructError
 from archimedes.tree.config_files import read_data, write_data
-from archimedes.tree.config_hints import learn_hints
-from archimedes.tree.config_types import checked_fields, fail, from_mapping, to_plain
+from archimedes.tree.config_types import checked_fields, fail, from_mapping, learn_hints, to_plain
 from archimedes.tree.structs import field, struct
 
 __all__ = ["StructConfig", "UnionConfig"]

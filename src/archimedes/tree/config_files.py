@@ -1,16 +1,154 @@
-"""Reading and writing plain data (dicts, lists, numbers, text) as YAML or JSON files."""
+"""Reading and writing plain data (dicts, lists, numbers, text) as YAML or JSON files.
+
+YAML is read by version 1.2 of its standard. PyYAML's own rules are those of 1.1; its safe loader
+makes plain data only. What we change:
+
+- which plain words are numbers, truth values and nothing: the core schema of YAML 1.2 (chapter
+  10.3.2). ``010`` is ten, ``1e-6`` a number; ``1:30``, ``yes``, ``off``, ``2024-01-01`` are text;
+- a key given twice is an error, not silently the last one;
+- aliases may not make more of a file than it is: a few lines of aliases to aliases stand for
+  billions of values ("billion laughs").
+"""
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from archimedes.errors import StructError
-from archimedes.tree.yaml_files import parse_yaml, print_yaml, unique_pairs
 
-__all__ = ["read_data", "write_data"]
+__all__ = ["parse_yaml", "print_yaml", "read_data", "unique_pairs", "write_data"]
+
+#: Values that a file may stand for once all its aliases are written out.
+VALUES = 1_000_000
+
+_TAG = "tag:yaml.org,2002:"
+#: Tag, the words that have it, and the characters they begin with. Merging (``<<``) is of 1.1, and
+#: too useful to lose.
+_CORE = (
+    ("null", r"~|null|Null|NULL|", "~nN"),
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("int", r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", "-+0123456789"),
+    (
+        "float",
+        r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
+        "-+.0123456789",
+    ),
+    ("merge", r"<<", "<"),
+)
+
+
+def unique_pairs(pairs: Iterable[tuple[Any, Any]]) -> dict:
+    """Make a dict of (key, value) pairs; a repeated key is an error."""
+    found: dict = {}
+    for key, value in pairs:
+        if key in found:
+            raise StructError(f"the key {key!r} is given twice")
+        found[key] = value
+    return found
+
+
+def _add_core(cls: Any) -> None:
+    for tag, words, first in _CORE:
+        starts = [*first, ""] if tag == "null" else list(first)
+        cls.add_implicit_resolver(_TAG + tag, re.compile(f"(?:{words})$"), starts)
+
+
+def _construct_mapping(loader: Any, node: Any) -> dict:
+    # Keys merged by << may be given again.
+    own = [loader.construct_object(key) for key, _ in node.value if key.tag != _TAG + "merge"]
+    if unhashable := [key for key in own if isinstance(key, (dict, list))]:
+        raise StructError(f"a key must be text or a number, got {unhashable[0]!r}")
+    unique_pairs((key, None) for key in own)
+    loader.flatten_mapping(node)
+    return loader.construct_mapping(node, deep=True)
+
+
+def _construct_int(loader: Any, node: Any) -> int:
+    text = loader.construct_scalar(node)
+    base = {"0o": 8, "0x": 16}.get(text[:2], 10)
+    return int(text if base == 10 else text[2:], base)
+
+
+@functools.cache
+def yaml_loader() -> type:
+    """Return the loader class, made on first use so that importing this package needs no yaml."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        """The safe loader with the words of YAML 1.2, unique keys and bounded aliases."""
+
+        yaml_implicit_resolvers: dict = {}  # noqa: RUF012  (instead of those of YAML 1.1)
+
+        def get_single_node(self) -> Any:
+            node = super().get_single_node()
+            if node is not None:
+                check_size(node)
+            return node
+
+    _add_core(Loader)
+    Loader.add_constructor(_TAG + "map", _construct_mapping)
+    Loader.add_constructor(_TAG + "int", _construct_int)
+    return Loader
+
+
+@functools.cache
+def yaml_dumper() -> type:
+    """Return the dumper class: text that either version takes for something else is quoted."""
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        """The safe dumper, which knows the words of YAML 1.1, and those of 1.2."""
+
+    _add_core(Dumper)
+    return Dumper
+
+
+def check_size(node: Any) -> None:
+    """Raise where aliases make more values of a file than is reasonable."""
+    sizes: dict[int, int] = {}
+    open_nodes: set[int] = set()
+
+    def size(node: Any) -> int:
+        if isinstance(node.value, str):
+            return 1
+        found = sizes.get(id(node))
+        if found is None:
+            if id(node) in open_nodes:
+                raise StructError("an alias refers to what it is part of")
+            open_nodes.add(id(node))
+            parts = [x for item in node.value for x in (item if type(item) is tuple else (item,))]
+            found = sizes[id(node)] = 1 + sum(map(size, parts))
+        return found
+
+    total = size(node)
+    if total > VALUES:
+        raise StructError(
+            f"its aliases (*name) stand for {total:,} values, more than {VALUES:,}: write them "
+            "out, or give the data in a file of its own"
+        )
+
+
+def parse_yaml(text: str) -> Any:
+    """Return the data of a text; every failure is a StructError or a ValueError."""
+    import yaml
+
+    try:
+        return yaml.load(text, Loader=yaml_loader())  # a subclass of SafeLoader
+    except yaml.YAMLError as error:
+        raise StructError(f"not valid YAML: {error}") from error
+
+
+def print_yaml(data: Any) -> str:
+    """Return plain data as text that `parse_yaml` reads back as it was."""
+    import yaml
+
+    return yaml.dump(data, Dumper=yaml_dumper(), sort_keys=False, allow_unicode=True)
+
 
 #: Bytes that a file may have: settings are short, tables belong in files of their own.
 LIMIT = 16 * 2**20

@@ -12,7 +12,7 @@ import numpy as np
 from archimedes.checks import is_traced
 from archimedes.control.linear.lyapunov import solve_dlyap, solve_lyap
 from archimedes.control.linear.state_space import StateSpace
-from archimedes.function.matrix_balancing import diagonal_units, in_units
+from archimedes.function.matrix_exponential import diagonal_units, in_units
 
 __all__ = ["Reduced", "balanced_truncation", "gramians"]
 

@@ -26,7 +26,7 @@ from archimedes.control.linear.state_space import StateSpace
 from archimedes.control.matrix_checks import vector
 from archimedes.errors import ShapeDtypeError
 from archimedes.function import vmap
-from archimedes.function.matrix_balancing import balancing_units
+from archimedes.function.matrix_exponential import balancing_units
 from archimedes.tree import field, struct
 
 __all__ = ["FrequencyResponse", "Margins", "frequency_response", "margins"]

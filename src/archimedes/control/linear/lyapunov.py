@@ -16,7 +16,7 @@ import numpy as np
 from archimedes.checks import is_traced
 from archimedes.control.matrix_checks import matrix, symmetric_matrix
 from archimedes.function import fori_loop, stop_gradient
-from archimedes.function.matrix_balancing import balancing_units, in_units, repeat_while
+from archimedes.function.matrix_exponential import balancing_units, in_units, repeat_while
 
 __all__ = [
     "DOUBLINGS",

@@ -26,7 +26,7 @@ from archimedes.control.linear.lyapunov import (
 from archimedes.control.linear.unstabilizable_modes import REGULATOR, Words, no_solution
 from archimedes.control.matrix_checks import matrix, symmetric_matrix
 from archimedes.function import stop_gradient
-from archimedes.function.matrix_balancing import (
+from archimedes.function.matrix_exponential import (
     balancing_units,
     diagonal_units,
     in_units,

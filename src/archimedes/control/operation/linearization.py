@@ -16,8 +16,7 @@ from archimedes.control.linear.state_space import StateSpace
 from archimedes.control.operation.named_numbers import named_numbers
 from archimedes.errors import ShapeDtypeError
 from archimedes.function import jac
-from archimedes.function.identity.store import Current, form_of, prepared
-from archimedes.function.prepared_functions import prepared_function
+from archimedes.function.recording_store import Current, form_of, prepared, prepared_function
 from archimedes.tree import struct
 
 __all__ = ["LQRDesign", "linearize", "lqr_design"]

@@ -24,8 +24,7 @@ from archimedes.control.linear.state_space import StateSpace
 from archimedes.control.operation.linearization import linearize
 from archimedes.control.operation.named_numbers import NamedNumbers, entries_of, named_numbers
 from archimedes.function import jac
-from archimedes.function.identity.store import Current, form_of, prepared
-from archimedes.function.prepared_functions import prepared_function
+from archimedes.function.recording_store import Current, form_of, prepared, prepared_function
 from archimedes.optimize import least_squares
 
 __all__ = [

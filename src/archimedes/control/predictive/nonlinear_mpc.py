@@ -18,7 +18,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import grad, hess, jac, scan, vmap, while_loop
-from archimedes.function.identity.store import Current
+from archimedes.function.recording_store import Current
 from archimedes.optimize import OptimalControl, solve_qp
 from archimedes.optimize.optimal_control.equations import Equations, Guess
 from archimedes.optimize.optimal_control.schemes import find_scheme

@@ -1,4 +1,4 @@
-"""Which axis of each argument the instances of a batch lie along."""
+"""Axes of instances: where they lie in the arguments of a batch, and where in its results."""
 
 from __future__ import annotations
 
@@ -8,15 +8,25 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.backends.array_kinds import HOST
+from archimedes.backends.array_kinds import HOST, Arrays
 from archimedes.backends.registry import backend_of
 from archimedes.errors import explained
+from archimedes.function.recording import Recording
+from archimedes.graph.dtypes import code_of
 from archimedes.symbolic import SymbolicArray, wrap
 from archimedes.symbolic.core.conversion import refuse_subclass
 from archimedes.symbolic.core.traced_value import as_traced
 from archimedes.tree.treedef import TreeDef
 
-__all__ = ["check_axes", "count_instances", "instance", "leaf_axes", "spread_axes", "to_front"]
+__all__ = [
+    "check_axes",
+    "count_instances",
+    "instance",
+    "leaf_axes",
+    "place_results",
+    "spread_axes",
+    "to_front",
+]
 
 
 def check_axes(axes: Any, name: str) -> None:
@@ -113,3 +123,63 @@ def instance(leaf: Any) -> Any:
     home = None if isinstance(leaf, np.ndarray) else backend_of(leaf)
     shape, dtype = HOST.describe(leaf) if home is None else home.arrays.describe(leaf)
     return np.zeros(shape[1:], dtype=dtype)[()]
+
+
+def place_results(
+    recording: Recording, result: Any, axes: Any, count: int, batched: list[bool], arrays: Arrays
+) -> Any:
+    """Move the batch axis of each result leaf to where ``axes`` wants it."""
+    if axes == 0 and all(out.spec.traced for out in recording.outs):
+        return result
+    leaves, treedef = tree.flatten(result)
+    if axes is None or isinstance(axes, int):
+        per_leaf = [axes] * len(leaves)
+    else:
+        per_leaf = spread_axes(axes, result)
+    varies = _varies(recording, batched) if None in per_leaf else []
+    placed = []
+    for leaf, axis, out, path in zip(leaves, per_leaf, recording.outs, treedef.paths("result")):
+        if axis is None:
+            if any(varies[out.start : out.stop]):
+                raise ValueError(
+                    f"vmap: out_axes is None for {path}, which differs between instances: "
+                    "give it an axis"
+                )
+            placed.append(_shared(leaf, count, path, arrays) if out.spec.traced else leaf)
+            continue
+        if not out.spec.traced:
+            leaf = _repeated(leaf, count, arrays)
+        if not -np.ndim(leaf) <= axis < np.ndim(leaf):
+            raise ValueError(
+                f"vmap: out_axes={axis} is out of range for {path}, which with the batch has "
+                f"{np.ndim(leaf)} axes"
+            )
+        placed.append(arrays.move_axis(leaf, 0, axis) if axis else leaf)
+    return treedef.unflatten(placed)
+
+
+def _repeated(value: Any, count: int, arrays: Arrays) -> Any:
+    """Return a value that no instance changes, once for each of them."""
+    whole = np.broadcast_to(value, (count, *np.shape(value))).copy()
+    code = code_of(whole.dtype)
+    return whole if arrays is HOST or code is None else arrays.take(whole, code, whole.shape)
+
+
+def _varies(recording: Recording, batched: list[bool]) -> list[bool]:
+    """Tell for each output of the graph whether a batched input reaches it."""
+    g = recording.graph
+    reached = [False] * len(g.op)
+    for spec, start, many in zip(recording.leaves, recording.offsets(), batched):
+        if many and spec.traced:
+            for i in g.inputs[start : start + spec.size]:
+                reached[i] = True
+    for i in g.live():
+        reached[i] = reached[i] or any(reached[j] for j in g.operands(i))
+    return [reached[i] for i in g.outputs]
+
+
+def _shared(leaf: Any, count: int, path: str, arrays: Arrays) -> Any:
+    """Return the value that all instances share."""
+    if not count:
+        raise ValueError(f"vmap: out_axes is None for {path}, but an empty batch has no value")
+    return arrays.first(leaf)

@@ -9,8 +9,8 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.errors import ShapeDtypeError
+from archimedes.function.dependencies.states import callback_code, note_callbacks
 from archimedes.function.derivatives.custom_rules import Rule
-from archimedes.function.identity.hosts import host_code, note_hosts
 from archimedes.function.leaf_specs import LeafSpec
 from archimedes.function.recording import OutLeaf, Recording
 from archimedes.function.region_bodies import any_traced, flatten_traced
@@ -57,7 +57,7 @@ def callback(
     name = getattr(func, "__name__", type(func).__name__)
     if not any_traced(args):
         return _checked(func(*args), specs, out_tree, name)
-    note_hosts(host_code(func))
+    note_callbacks(callback_code(func))
     given = flatten_traced(args, "args")
     outs, at = [], 0
     for spec in specs:

@@ -9,11 +9,12 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.errors import ShapeDtypeError, StructError
-from archimedes.function.derivatives.jacobian_blocks import float_outs, leaf_values
-from archimedes.function.derivatives.recorded_point import (
+from archimedes.function.derivatives.differentiation import (
     Derivative,
     Point,
     derivative_function,
+    float_outs,
+    leaf_values,
     named_after,
 )
 from archimedes.function.leaf_specs import LeafSpec

@@ -1,33 +1,89 @@
-"""Sparse Jacobians and Hessians, their patterns and colourings."""
+"""Sparse Jacobians and Hessians, their patterns and colourings.
+
+The programs of their entries are kept on disk, beside the compiled code
+(``backends/code_cache.py``), by the program they were made of: another process need not
+differentiate again. Programs with regions, and short ones, are made anew each time.
+"""
 
 from __future__ import annotations
 
+import marshal
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from archimedes.backends import code_cache as cache
 from archimedes.errors import TraceError
 from archimedes.function.compiled import Compiled
-from archimedes.function.derivatives.jacobian_blocks import (
+from archimedes.function.derivatives.differentiation import (
+    Derivative,
+    Point,
     differentiated,
     entry_ids,
     float_outs,
+    gradient_of,
     result_dtype,
     scalar_out,
     typed,
 )
-from archimedes.function.derivatives.recorded_point import Derivative, Point
-from archimedes.function.derivatives.stored_entries import stored_entries
 from archimedes.function.recording import Recording
 from archimedes.graph.derivatives.coloring import Pattern, column_colors, star_colors
+from archimedes.graph.derivatives.jacobian_graphs import Entries, jacobian_graph
 from archimedes.graph.derivatives.sparsity import pattern
+from archimedes.graph.program import Graph
 from archimedes.symbolic import Trace, current_trace, is_tracing
 
-__all__ = ["SparseDerivative", "SparsePattern", "coloring", "sparsity"]
+__all__ = ["SparseDerivative", "SparsePattern", "coloring", "sparsity", "stored_entries"]
+
+#: Shorter programs are differentiated sooner than read.
+SHORT = 200
+_LISTS = ("op", "a", "b", "c", "dtype", "inputs", "outputs")
+
+
+def stored_entries(graph: Graph, wrt: Sequence[int], symmetric: bool, triangle: bool) -> Entries:
+    """Return the entries of the Jacobian in the inputs ``wrt``.
+
+    ``symmetric``: of the Hessian of the single output, ``triangle``: of that the lower triangle.
+    """
+    if len(graph) < SHORT or graph.regions or graph.tables or graph.lines is not None:
+        return _differentiated(graph, wrt, symmetric, triangle)
+    parts = (graph.lasting_digest(), tuple(wrt), symmetric, triangle)
+    version = (marshal.version, sys.version_info[:2], cache.sources_digest(Path(__file__).parent))
+    key = cache.cache_key("entries", *parts, *version)
+    data = cache.read(key)
+    if data is not None:
+        return _unpacked(data)
+    made = _differentiated(graph, wrt, symmetric, triangle)
+    if not made.graph.regions and not made.graph.tables:
+        cache.write(key, _packed(made))
+    return made
+
+
+def _differentiated(graph: Graph, wrt: Sequence[int], symmetric: bool, triangle: bool) -> Entries:
+    source = gradient_of(graph, wrt) if symmetric else graph
+    return jacobian_graph(source, wrt, symmetric=symmetric, triangle=triangle)
+
+
+def _packed(made: Entries) -> bytes:
+    graph = made.graph
+    lists = [getattr(graph, name) for name in _LISTS]
+    places = (made.rows.tolist(), made.columns.tolist(), made.shape, made.mode, made.colors)
+    return marshal.dumps((lists, graph.value, places))
+
+
+def _unpacked(data: bytes) -> Entries:
+    lists, value, (rows, columns, *rest) = marshal.loads(data)
+    graph = Graph()
+    for name, given in zip(_LISTS, lists):
+        setattr(graph, name, given)
+    graph.value = value
+    where = np.array([rows, columns], dtype=np.int64)
+    return Entries(graph, where[0], where[1], *rest)
 
 
 @dataclass(frozen=True)

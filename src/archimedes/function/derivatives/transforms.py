@@ -1,4 +1,4 @@
-"""``grad``, ``jac``, ``hess``: functions of functions, Graph to Graph."""
+"""``grad``, ``jac``, ``hess``, and whether a function is linear or quadratic in an argument."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar, ove
 import numpy as np
 
 from archimedes.function.compiled import Compiled
-from archimedes.function.derivatives.jacobian_blocks import (
+from archimedes.function.derivatives.differentiation import (
+    Derivative,
     blocks_of,
     dense_jacobian,
+    derivative_function,
     filled,
     float_outs,
     gradient,
+    named_after,
     out_shape,
     result_dtype,
     rows_of,
     scalar_out,
     typed,
 )
-from archimedes.function.derivatives.recorded_point import (
-    Derivative,
-    derivative_function,
-    named_after,
-)
 from archimedes.function.derivatives.sparse import SparseDerivative
+from archimedes.graph.dead_code import inputs_read
+from archimedes.graph.derivatives.sparsity import has_kinks
+from archimedes.symbolic import Trace
 
-__all__ = ["grad", "hess", "jac"]
-
+__all__ = ["grad", "hess", "is_linear", "is_quadratic", "jac"]
 
 P = ParamSpec("P")
 A = TypeVar("A")
@@ -288,3 +288,44 @@ def hess(
         return filled(point, blocks)
 
     return derivative_function(run, derivative, named_after(func, "hess", name))
+
+
+def is_linear(func: Callable[..., Any]) -> Callable[..., bool]:
+    """Return the function that tells whether ``func`` is linear, plus a constant, in its first.
+
+    It is asked with the arguments of ``func``, whose values do not matter: the program is linear
+    if its Jacobian does not read x, and if x decides about nothing (``np.where``, ``np.floor``).
+    What a loop decides inside is not seen.
+
+    >>> import numpy as np
+    >>> is_linear(lambda x, a: a * x[0] - x[1])(np.zeros(2), 2.0)
+    True
+    >>> is_linear(lambda x: np.maximum(x[0], x[1]))(np.zeros(2))
+    False
+    """
+    return lambda *args: not (_reads(jac(func), args) or _has_kinks(func, args))
+
+
+def is_quadratic(func: Callable[..., Any]) -> Callable[..., bool]:
+    """Return the function that tells whether ``func``, a number, is quadratic in its first.
+
+    >>> import numpy as np
+    >>> is_quadratic(lambda x: x @ x)(np.zeros(2)), is_quadratic(np.linalg.norm)(np.zeros(2))
+    (True, False)
+    """
+    return lambda *args: (
+        not (_reads(hess(func), args) or _has_kinks(jac(func), args) or _has_kinks(func, args))
+    )
+
+
+def _reads(func: Callable[..., Any], args: tuple[Any, ...]) -> bool:
+    """Return whether a result needs the value of the first argument."""
+    with Trace():
+        point = Derivative(func, 0, "linearity").point(args, {})
+        return not inputs_read(point.recording.blocks).isdisjoint(point.block_wrt)
+
+
+def _has_kinks(func: Callable[..., Any], args: tuple[Any, ...]) -> bool:
+    with Trace():
+        point = Derivative(func, 0, "linearity").point(args, {})
+        return has_kinks(point.recording.blocks, point.block_wrt)

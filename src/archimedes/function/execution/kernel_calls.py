@@ -1,16 +1,34 @@
-"""Kernels called on leaves: these become arrays of the backend's kind, results what they were."""
+"""Kernels called on leaves: these become arrays of the backend's kind, results become trees."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MemberDescriptorType
 from typing import Any
 
+from archimedes import tree
 from archimedes.backends.array_kinds import HOST, Arrays
+from archimedes.backends.entry_forms import Form, Known, Leaf, Struct, Tuple
 from archimedes.backends.protocol import Kernel, Program
+from archimedes.backends.registry import default_backend
 from archimedes.function.leaf_specs import LeafSpec
-from archimedes.graph.dtypes import I64, STATIC
+from archimedes.function.recording import Recording
+from archimedes.graph.dtypes import DTYPE_NAMES, DTYPES, I64, STATIC
+from archimedes.tree.specialise import field_names
+from archimedes.tree.structs import is_struct
+from archimedes.tree.treedef import LEAF, TreeDef
 
-__all__ = ["KernelCalls", "canonical"]
+__all__ = [
+    "SIMPLE",
+    "KernelCalls",
+    "array_functions",
+    "canonical",
+    "is_plain_struct",
+    "result_arrays",
+    "result_form",
+]
 
 
 class KernelCalls:
@@ -118,3 +136,98 @@ def canonical(leaf: Any, spec: LeafSpec) -> Any:
     if spec.weak:
         return int(leaf) if spec.code == I64 else float(leaf)
     return HOST.take(leaf, spec.code, ())[()]
+
+
+def result_arrays(
+    name: str, recording: Recording, out: Any, arrays: Arrays = HOST, count: int | None = None
+) -> list[Any]:
+    """Return the arrays of ``out`` that take the traced results of a recording, in order.
+
+    ``out`` must have the structure of the result and an array of the right shape and dtype in
+    each leaf, of the kind ``arrays``; ``count`` is the length of the leading axis of a batch.
+    Results that do not depend on the arguments are written at once.
+    """
+    leaves, treedef = tree.flatten(out)
+    difference = recording.out_tree.difference(treedef, "out")
+    if difference is not None:
+        raise ValueError(
+            f"{name}: out does not have the structure of the result: {difference}; pass what an "
+            "earlier call returned"
+        )
+    found = []
+    for leaf, result, path in zip(leaves, recording.outs, treedef.paths("out")):
+        if not result.spec.traced:
+            if arrays.owns(leaf):
+                arrays.copy_into(result.spec.value, leaf)
+            continue
+        shape = result.spec.shape if count is None else (count, *result.spec.shape)
+        _check(f"{name}: {path}", leaf, arrays, shape, result.spec.code)
+        found.append(leaf)
+    for k, (array, path) in enumerate(zip(found, treedef.paths("out"))):
+        if any(arrays.may_overlap(array, other) for other in found[:k]):
+            raise ValueError(f"{name}: {path} shares memory with another array of out")
+    return found
+
+
+def _check(where: str, leaf: Any, arrays: Arrays, shape: tuple[int, ...], code: int) -> None:
+    kind = "" if arrays is HOST else f"{arrays.kind} "
+    wanted = f"a C-contiguous, writable {DTYPE_NAMES[code]} {kind}array of shape {shape}"
+    if not arrays.owns(leaf):
+        hint = "; a 0-d array np.empty(()) takes a scalar result" if shape == () else ""
+        raise TypeError(f"{where} is a {type(leaf).__name__}, it must be {wanted}{hint}")
+    its_shape, dtype = arrays.describe(leaf)
+    if its_shape != shape or dtype != DTYPES[code]:
+        raise ValueError(f"{where} has shape {its_shape} and dtype {dtype}, not {wanted}")
+    if not arrays.is_plain(leaf):
+        raise ValueError(f"{where} is not {wanted}: it is a view with gaps, or read-only")
+
+
+#: Static values that are compared by type and value in generated code.
+SIMPLE = (str, bool, int, type(None))
+
+
+def is_plain_struct(node: TreeDef) -> bool:
+    """Tell whether a node is a struct whose fields lie in its instance dict."""
+    cls = node.kind.cls
+    if not is_struct(cls) or cls.__dictoffset__ == 0:
+        return False
+    data, static = field_names(cls)
+    members = [getattr(cls, name, None) for name in (*data, *static)]
+    return len(data) == len(node.children) and not any(
+        isinstance(m, (MemberDescriptorType, property)) for m in members
+    )
+
+
+def result_form(recording: Recording) -> Form | None:
+    """Return the form of a result, or None where it has parts that the entry cannot build."""
+    if any(not out.spec.traced for out in recording.outs):
+        return None
+    return _form(recording.out_tree, iter(range(len(recording.outs))))
+
+
+def _form(node: TreeDef, places: Iterator[int]) -> Form | None:
+    if node is LEAF:
+        return Leaf(next(places))
+    cls = node.kind.cls
+    if cls is type(None):
+        return Known(None)
+    parts = tuple(part for child in node.children if (part := _form(child, places)) is not None)
+    if len(parts) < len(node.children):
+        return None
+    if cls is tuple:
+        return Tuple(parts)
+    if not is_plain_struct(node) or any(type(v) not in SIMPLE for v in node.aux or ()):
+        return None
+    data, static = field_names(cls)
+    fields = tuple(sys.intern(name) for name in (*data, *static))
+    return Struct(cls, fields, (*parts, *(Known(v) for v in node.aux or ())))
+
+
+def array_functions(
+    functions: Mapping[str, tuple[str, Callable[..., None]]], sources: Path
+) -> Mapping[str, Callable[..., int]] | None:
+    """Return the functions by name, or None where they cannot be had.
+
+    See ``Backend.array_functions`` for what describes them and how they are called.
+    """
+    return default_backend().array_functions(functions, sources)

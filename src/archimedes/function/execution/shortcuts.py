@@ -17,28 +17,27 @@ that reads a global ``mass`` it reads about like this::
         result = native(a0, a1.pos, a1.v, a2.force)
         return call_slowly(...) if result is NotImplemented else result
 
-What the function read when it was recorded (``identity/states.py``) is checked in the same code.
+The guard in it checks that what the function read when it was recorded is as it was
+(``dependencies/states.py``).
 """
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from types import MemberDescriptorType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from archimedes.function.identity.checks import CheckWriter, define
+from archimedes import tree
+from archimedes.function.dependencies.tracked_reads import Guard, define
+from archimedes.function.execution.kernel_calls import SIMPLE, is_plain_struct
+from archimedes.function.execution.tiers import CallForm, Tiers
 from archimedes.tree.specialise import field_names
-from archimedes.tree.structs import is_struct
 from archimedes.tree.treedef import LEAF, TreeDef
 
 if TYPE_CHECKING:
-    from archimedes.function.identity.states import State
+    from archimedes.function.dependencies.states import State
 
-__all__ = ["SIMPLE", "Shortcut", "call_through", "is_plain_struct"]
-
-#: Static values that are compared by type and value in generated code.
-SIMPLE = (str, bool, int, type(None))
+__all__ = ["SHORTCUTS", "Shortcut", "ShortcutHolder", "call_through"]
 
 
 class _Missing:
@@ -78,7 +77,7 @@ class Shortcut:
         self.native = native
         self.names: dict[str, Any] = {"native": native, "missing": MISSING}
         self.state = state
-        self.test: CheckWriter | None = None
+        self.guard: Guard | None = None
         #: Statements that take arguments apart, and conditions that hold for this kind of call.
         self.steps: list[tuple[str, str]] = []
         self.arguments: list[str] = []
@@ -97,9 +96,9 @@ class Shortcut:
         self = cls(native, state)
         trees = treedef.children if out_tree is None else (*treedef.children, out_tree)
         self.arguments = [f"a{k}" for k in range(len(trees))]
-        if state is not None and state.places:
-            self.test = state.test or state.watch()
-            self.names.update(self.test.objects)
+        if state is not None and state.reads:
+            self.guard = state.guard or state.make_guard()
+            self.names.update(self.guard.objects)
         if not all(_take(self, node, name) for node, name in zip(trees, self.arguments)):
             return None
         return self
@@ -107,7 +106,7 @@ class Shortcut:
     @property
     def is_current(self) -> bool:
         """Whether the code checks what the function reads now."""
-        return self.state is None or self.test is self.state.test
+        return self.state is None or self.guard is self.state.guard
 
     def fresh(self, stem: str, value: Any = None) -> str:
         """Return a new name, of an object if there is one."""
@@ -127,7 +126,7 @@ class Shortcut:
 
     def function(self) -> Callable[..., Any]:
         """Return ``fast(*args)``, which returns NotImplemented for arguments of another form."""
-        if not self.steps and self.test is None and self.leaves == self.arguments:
+        if not self.steps and self.guard is None and self.leaves == self.arguments:
             return self.native
         return self._define("NotImplemented")
 
@@ -141,8 +140,8 @@ class Shortcut:
         leave = f"return {otherwise}"
         parameters = "".join(f"{name}=missing, " for name in self.arguments)
         source = [f"def fast({parameters}*more, **named):", f"    if more or named: {leave}"]
-        if self.test is not None:
-            source += [f"    try:\n        if not ({self.test.expression}): {leave}"]
+        if self.guard is not None:
+            source += [f"    try:\n        if not ({self.guard.expression}): {leave}"]
             source += [f"    except Exception: {leave}"]
         for name, text in self.steps:
             is_check = name == "if not"
@@ -150,18 +149,6 @@ class Shortcut:
         source += [f"    result = native({', '.join(self.leaves)})"]
         source += [f"    return {otherwise} if result is NotImplemented else result"]
         return define("\n".join(source), "fast", dict(self.names))
-
-
-def is_plain_struct(node: TreeDef) -> bool:
-    """Tell whether a node is a struct whose fields lie in its instance dict."""
-    cls = node.kind.cls
-    if not is_struct(cls) or cls.__dictoffset__ == 0:
-        return False
-    data, static = field_names(cls)
-    members = [getattr(cls, name, None) for name in (*data, *static)]
-    return len(data) == len(node.children) and not any(
-        isinstance(m, (MemberDescriptorType, property)) for m in members
-    )
 
 
 def _take(w: Shortcut, node: TreeDef, name: str) -> bool:
@@ -195,3 +182,95 @@ def _take(w: Shortcut, node: TreeDef, name: str) -> bool:
         if not _take(w, child, part):
             return False
     return True
+
+
+#: How many kinds of calls of a function keep a generated path, and how many it remembers.
+SHORTCUTS, REMEMBERED = 4, 256
+
+
+def _shortcut(tiers: Tiers, form: CallForm, treedef: TreeDef) -> Shortcut | None:
+    """Return the path from a tuple of arguments to the entry of a recording, or None."""
+    if any(spec.array or spec.order for spec in tiers.recording.leaves):
+        return None  # entries take scalars and arrays in C order: other recordings
+    entry = tiers.entry(form)
+    if entry is None or not tiers.finished:
+        return None
+    out_tree = tiers.recording.out_tree if form.into else None
+    return Shortcut.make(entry, treedef, out_tree, tiers.state)
+
+
+class _Offer(NamedTuple):
+    """The path of a kind of calls that was looked at, if it has one."""
+
+    path: Shortcut | None
+    function: weakref.ref[Any] | None
+
+
+class ShortcutHolder:
+    """A function with generated call paths of its recent kinds of calls, newest first.
+
+    Such a path checks its arguments and returns NotImplemented for others, so that a call may try
+    all of them before anything is looked at. ``_into_shortcuts`` are those with ``out=``.
+
+    The newest one is what Python calls: ``__call__`` is a slot that holds it, which saves a
+    function and its arguments between the caller and the path. It refers to its owner weakly: a
+    strong reference would be a cycle, and native code would be kept until the next collection.
+    """
+
+    __slots__ = ("__call__", "_into_shortcuts", "_offered", "_shortcuts")
+
+    def __init__(self) -> None:
+        self._shortcuts: tuple[Callable[..., Any], ...] = ()
+        self._into_shortcuts: tuple[Callable[..., Any], ...] = ()
+        #: Kinds of calls that were looked at, by the number of their recording.
+        self._offered: dict[tuple[int, CallForm], _Offer] = {}
+        self._withdraw_all()
+
+    def _call_slowly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Evaluate a call that the newest path does not take."""
+        raise NotImplementedError
+
+    def _offer(self, tiers: Tiers, form: CallForm, args: tuple[Any, ...]) -> None:
+        """Let the next calls of this kind take a generated path, if one can be made."""
+        key = (tiers.number, form)
+        offer = self._offered.get(key)
+        if offer is not None:
+            if offer.path is None or offer.path.is_current:
+                return
+            self._remove([self._offered.pop(key)])
+        if len(self._offered) >= REMEMBERED:  # recordings come and go
+            self._offered.clear()
+        path = _shortcut(tiers, form, tree.structure(args))
+        if path is None:
+            self._offered[key] = _Offer(None, None)
+            return
+        fast = path.function()
+        self._offered[key] = _Offer(path, weakref.ref(fast))
+        if form.into:
+            self._into_shortcuts = (fast, *self._into_shortcuts[: SHORTCUTS - 1])
+        else:
+            self._shortcuts = (fast, *self._shortcuts[: SHORTCUTS - 1])
+            self._call_first(path.front(weakref.ref(self)))
+
+    def _withdraw(self, tiers: Tiers) -> None:
+        """Let go of the paths of a recording, which hold its code."""
+        keys = [key for key in self._offered if key[0] == tiers.number]
+        self._remove([self._offered.pop(key) for key in keys])
+
+    def _remove(self, offers: list[_Offer]) -> None:
+        gone = [offer.function() for offer in offers if offer.function is not None]
+        self._into_shortcuts = tuple(f for f in self._into_shortcuts if f not in gone)
+        rest = tuple(f for f in self._shortcuts if f not in gone)
+        if rest[:1] != self._shortcuts[:1]:  # the one that is called first
+            self._call_first(call_through(weakref.ref(self)))
+        self._shortcuts = rest
+
+    def _withdraw_all(self) -> None:
+        """Let go of all paths."""
+        self._shortcuts = self._into_shortcuts = ()
+        self._offered.clear()
+        self._call_first(call_through(weakref.ref(self)))
+
+    def _call_first(self, path: Callable[..., Any]) -> None:
+        # By the slot itself: a subclass may have a method __call__ of its own.
+        ShortcutHolder.__dict__["__call__"].__set__(self, path)

@@ -32,20 +32,18 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archimedes.backends.array_kinds import HOST
+from archimedes.backends.entry_forms import Argument, EntryRequest, Leaf, Result, Tuple
 from archimedes.backends.protocol import ArrayType, Kernel, Program
 from archimedes.backends.registry import AUTO, get_backend, home_of, reference_backend
 from archimedes.backends.work import operations
 from archimedes.errors import ShapeDtypeError
-from archimedes.function.execution.kernel_calls import KernelCalls, canonical
+from archimedes.function.execution.kernel_calls import KernelCalls, canonical, result_form
 from archimedes.function.recording import Recording
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Nest
-from archimedes.tree.treedef import TreeDef
 
 if TYPE_CHECKING:
-    from archimedes.backends.entry_forms import EntryRequest
-    from archimedes.function.execution.shortcuts import Shortcut
-    from archimedes.function.identity.states import State
+    from archimedes.function.dependencies.states import State
 
 __all__ = ["NUMERICS", "SINGLE", "CallForm", "Tiers", "in_mode"]
 
@@ -207,9 +205,6 @@ class Tiers:
         return self._entries[form]
 
     def _request(self, form: CallForm) -> EntryRequest:
-        from archimedes.backends.entry_forms import Argument, EntryRequest, Leaf, Result, Tuple
-        from archimedes.function.execution.result_forms import result_form
-
         result = result_form(self.recording)
         self.finished = result is not None
         leaves = self.recording.leaves
@@ -222,18 +217,6 @@ class Tiers:
             form.threads,
             form.into,
         )
-
-    def shortcut(self, form: CallForm, treedef: TreeDef) -> Shortcut | None:
-        """Return generated Python from a tuple of arguments to the entry, None where none can."""
-        if any(spec.array or spec.order for spec in self.recording.leaves):
-            return None  # entries take scalars and arrays in C order: other recordings
-        from archimedes.function.execution.shortcuts import Shortcut
-
-        entry = self.entry(form)
-        if entry is None or not self.finished:
-            return None
-        out_tree = self.recording.out_tree if form.into else None
-        return Shortcut.make(entry, treedef, out_tree, self.state)
 
     # ---- single calls --------------------------------------------------------------------
 

@@ -15,12 +15,11 @@ import numpy as np
 from archimedes.multibody.models.builder import Builder
 from archimedes.multibody.models.builder_parts import Report
 from archimedes.multibody.parts.geometry import make_shape
-from archimedes.numbers_in_text import number
 from archimedes.portable_numpy import cos, matmul, norm, sin
 from archimedes.spatial.attitudes.quaternions import quaternion_to_dcm
 from archimedes.spatial.axis_rotations import AxisRotation, rotation_matrix
 from archimedes.spatial.spatial_algebra import IDENTITY, Pose
-from archimedes.xml_elements import Element
+from archimedes.xml_elements import Element, number
 
 __all__ = [
     "GEOMETRY",

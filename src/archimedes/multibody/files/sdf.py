@@ -39,10 +39,9 @@ from archimedes.multibody.files.robot_elements import (
 from archimedes.multibody.models.builder import Builder
 from archimedes.multibody.models.builder_parts import Mimic
 from archimedes.multibody.parts.joints import KINDS, JointKind
-from archimedes.numbers_in_text import number
 from archimedes.portable_numpy import matmul
 from archimedes.spatial.spatial_algebra import IDENTITY, Pose
-from archimedes.xml_elements import Element, read_elements
+from archimedes.xml_elements import Element, number, read_elements
 
 if TYPE_CHECKING:
     from archimedes.typing import Vec3

@@ -32,8 +32,7 @@ from archimedes.multibody.files.robot_elements import (
 from archimedes.multibody.models.builder import Builder
 from archimedes.multibody.models.builder_parts import SLACK, Mimic, Report, inertia_fault
 from archimedes.multibody.parts.joints import KINDS
-from archimedes.numbers_in_text import number
-from archimedes.xml_elements import Element, read_elements
+from archimedes.xml_elements import Element, number, read_elements
 
 __all__ = ["read_urdf"]
 

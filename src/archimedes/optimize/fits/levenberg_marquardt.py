@@ -26,8 +26,7 @@ from archimedes import tree
 from archimedes.checks import is_traced
 from archimedes.errors import ShapeDtypeError
 from archimedes.function import jac as jacobian
-from archimedes.function.identity.store import Current, form_of, prepared
-from archimedes.function.prepared_functions import prepared_function
+from archimedes.function.recording_store import Current, form_of, prepared, prepared_function
 from archimedes.optimize.fits.losses import LOSSES, Loss, scaled
 from archimedes.optimize.fits.results import LMResult, LMStatus
 from archimedes.optimize.problems.unknowns import name_number, read_limits

@@ -11,8 +11,8 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.function import ConvergenceError
-from archimedes.function.identity.store import form_of, prepared
 from archimedes.function.implicit_functions import Fixed
+from archimedes.function.recording_store import form_of, prepared
 from archimedes.function.region_bodies import any_traced
 from archimedes.function.signatures import Signature
 from archimedes.optimize.nonlinear.program import (

@@ -18,10 +18,9 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import explained
 from archimedes.function import Compiled, vmap
-from archimedes.function.derivatives.map_places import taken_apart
-from archimedes.function.identity.store import Current
+from archimedes.function.derivatives.map_splitting import taken_apart
 from archimedes.function.implicit_functions import Fixed
-from archimedes.function.prepared_functions import prepared_function
+from archimedes.function.recording_store import Current, prepared_function
 from archimedes.optimize.problems.blocks import Block, Structure, with_arguments
 from archimedes.optimize.problems.unknowns import find_result_shapes, read_limits
 from archimedes.typing import Array, ArrayLike, Tree

@@ -15,7 +15,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import explained
 from archimedes.function import scan
-from archimedes.function.identity.store import Current
+from archimedes.function.recording_store import Current
 from archimedes.optimize.optimal_control.schemes import Interval, Scheme, rk4_step
 from archimedes.optimize.problems.unknowns import as_unknowns
 from archimedes.typing import Array, Scalar, Tree

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.errors import TraceError
-from archimedes.function.identity.store import form_of, prepared
+from archimedes.function.recording_store import form_of, prepared
 from archimedes.function.region_bodies import any_traced
 from archimedes.optimize.optimal_control.equations import Guess
 from archimedes.optimize.optimal_control.mesh import make_mesh, refine_mesh

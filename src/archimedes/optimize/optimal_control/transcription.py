@@ -16,8 +16,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import vmap
-from archimedes.function.identity.store import Current
-from archimedes.function.prepared_functions import prepared_function
+from archimedes.function.recording_store import Current, prepared_function
 from archimedes.optimize.optimal_control.equations import Equations, Guess
 from archimedes.optimize.optimal_control.schemes import NAMES, Scheme
 from archimedes.optimize.problems.blocks import Block, Evaluator, Structure, with_arguments

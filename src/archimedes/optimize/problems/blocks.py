@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.function import Compiled, SparsePattern, compile, hess, jac, vmap
-from archimedes.function.prepared_functions import prepared_function
+from archimedes.function.recording_store import prepared_function
 from archimedes.typing import Array
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ import numpy as np
 from archimedes import tree
 from archimedes.checks import is_traced
 from archimedes.function import grad, hess, jac
-from archimedes.function.derivatives.linearity import is_linear, is_quadratic
-from archimedes.function.identity.store import Current, form_of, prepared
-from archimedes.function.prepared_functions import prepared_function
+from archimedes.function.derivatives.transforms import is_linear, is_quadratic
+from archimedes.function.recording_store import Current, form_of, prepared, prepared_function
 from archimedes.optimize.problems.unknowns import as_unknowns, as_vector, check_order, read_limits
 from archimedes.optimize.small.quadratic import QPSolution, solve_qp
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 import numpy as np
 
 from archimedes.function import Compiled
-from archimedes.function.prepared_functions import prepared_function
+from archimedes.function.recording_store import prepared_function
 from archimedes.optimize.problems.results import Status
 from archimedes.optimize.problems.tasks import Answer, Limits, RecordedProgram, Settings, Task
 from archimedes.optimize.small.linear_algebra import UNROLLED

@@ -20,9 +20,8 @@ import numpy as np
 from archimedes.function import array
 from archimedes.function.reproducible import call
 from archimedes.random import fold_in, key
-from archimedes.random.keys import DRAW
-from archimedes.random.normal_quantiles import normal_quantile
-from archimedes.random.threefry import shift_right, threefry
+from archimedes.random.continuous import normal_quantile
+from archimedes.random.keys import DRAW, shift_right, threefry
 
 __all__ = [
     "Choice",

@@ -19,8 +19,8 @@ from archimedes.backends.array_kinds import HOST
 from archimedes.backends.registry import AUTO, get_backend
 from archimedes.errors import TraceError, explained
 from archimedes.function import Compiled, vmap
-from archimedes.function.identity.lasting import lasting_digest
-from archimedes.function.identity.states import whole_fingerprint
+from archimedes.function.dependencies.stable_digest import stable_digest
+from archimedes.function.dependencies.states import whole_fingerprint
 from archimedes.simulate.campaigns.campaign import NUMERICAL, fill_in, statuses_of
 from archimedes.simulate.campaigns.chunk_store import RAISED, CampaignError
 from archimedes.simulate.campaigns.parameter_draws import Sampler
@@ -103,11 +103,11 @@ class Worker:
             made = self.recording()
             h.update(made.graph.lasting_digest().encode())
             fixed = [out.spec.value for out in made.outs if not out.spec.traced]
-            h.update(lasting_digest(fixed).encode())
+            h.update(stable_digest(fixed).encode())
             plain = bool(made.graph.effects())
         if plain:  # of plain Python, only its text and what it reads are known
             try:
-                h.update(lasting_digest(self.task.model).encode())
+                h.update(stable_digest(self.task.model).encode())
             except TypeError as error:
                 raise CampaignError(
                     f"monte_carlo: the model cannot be kept in a folder, {error}. Make it in the "

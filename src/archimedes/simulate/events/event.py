@@ -18,7 +18,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import ShapeDtypeError, explained
 from archimedes.function import jvp
-from archimedes.function.identity.states import fingerprint
+from archimedes.function.dependencies.states import fingerprint
 from archimedes.simulate.problem.state_layout import DerivativeError, Layout, check_time_first
 from archimedes.tree import struct
 

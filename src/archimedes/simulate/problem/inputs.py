@@ -19,10 +19,9 @@ from archimedes import tree
 from archimedes.checks import is_traced
 from archimedes.errors import TraceError
 from archimedes.function import cond
-from archimedes.function.identity.states import fingerprint
-from archimedes.function.interpolation import Axis
+from archimedes.function.dependencies.states import fingerprint
+from archimedes.function.interpolation import Axis, look_up
 from archimedes.function.region_bodies import any_traced
-from archimedes.function.table_lookup import look_up
 from archimedes.random.arguments import check_key
 from archimedes.random.keys import fold_in
 from archimedes.simulate.problem.state_layout import Layout, rounding

@@ -19,20 +19,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from archimedes import tree
-from archimedes.function.batching.repeats import Draft, Room, Rooms
+from archimedes.function.batching.native_loops import Draft, Room, Rooms
 from archimedes.function.execution.tiers import Tiers
 from archimedes.simulate.problem.argument_checks import check_times
 from archimedes.simulate.solves.collectors import chunk_of, steps_in_call
 from archimedes.simulate.solves.driver import FIRST_CALL, Pace
 from archimedes.simulate.solves.initial_value_problem import Problem
 from archimedes.simulate.solves.kernel_runs import FIRST_ROWS, OneRun
-from archimedes.simulate.statuses import (
-    FINISHED,
-    INTERRUPTED,
-    NON_FINITE,
-    RUNNING,
-    TOO_MANY_STEPS,
-)
+from archimedes.simulate.statuses import FINISHED, INTERRUPTED, NON_FINITE, RUNNING, TOO_MANY_STEPS
 from archimedes.simulate.stepping.dense_output import END, DenseOutput
 from archimedes.simulate.stepping.solve_loops import go_to_end, go_to_times
 from archimedes.simulate.stepping.trial_step import Run, Setup

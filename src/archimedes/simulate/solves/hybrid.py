@@ -134,7 +134,7 @@ def hybrid_of(
     if isinstance(inputs, InputSeries):
         parts = (*parts, _series_part(inputs, start))
 
-    # Closures over plain values, so that kernels are found again (see ``function.identity``).
+    # Closures over plain values, so that kernels are found again (see ``function.dependencies``).
     def between(t: Any, memories: Any) -> tuple[Any, ...]:
         found: tuple[Any, ...] = ()
         if inputs is not None:

@@ -20,8 +20,8 @@ from archimedes.backends.registry import backend_of
 from archimedes.errors import ArchimedesError, explained
 from archimedes.function import Compiled
 from archimedes.function.batching.batch_axes import instance, spread_axes, to_front
-from archimedes.function.identity.states import content_of, fingerprint
-from archimedes.function.identity.traversal import Same
+from archimedes.function.dependencies.openers import Same
+from archimedes.function.dependencies.states import content_of, fingerprint
 from archimedes.simulate.methods.method_table import METHODS, Method, is_stiff
 from archimedes.simulate.problem import argument_checks
 from archimedes.simulate.problem.state_layout import (

@@ -246,7 +246,7 @@ class ManyRuns:
 
         ``done``: how many of them each run has behind it. Returns how many there are then.
         """
-        from archimedes.function.batching.repeated_batches import Items
+        from archimedes.function.batching.sorted_items import Items
 
         items = Items(times, sign, self.there, done, x)
         given, many = (self.setup, self.args), [*_SETUP_MANY, *self.instances.many]

@@ -24,7 +24,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.backends.registry import default_backend
-from archimedes.function.identity.states import State, changing_statics, state_of
+from archimedes.function.dependencies.states import State, changing_statics, state_of
 from archimedes.simulate.methods.method_table import HITS
 from archimedes.simulate.solves.bound_solves import (
     AtTimes,
@@ -74,7 +74,7 @@ class Request(Start):
         #: What the function reads, where that is to be compared after an ordinary solve's.
         self.reads: State | None = None
         if isinstance(found, Prepared):
-            if found.reads.unchanged():
+            if found.reads.is_unchanged():
                 self.prepared = found
             else:
                 _solves.pop(key, None)

@@ -8,19 +8,14 @@ from typing import TYPE_CHECKING, Any
 from archimedes.backends.array_kinds import HOST
 from archimedes.backends.registry import AUTO, check_backend, default_backend, get_backend, resolved
 from archimedes.function import Compiled
-from archimedes.function.batching.repeats import Repeated
-from archimedes.function.identity.store import PerThread, store
-from archimedes.function.prepared_functions import prepared_function
+from archimedes.function.batching.native_loops import Repeated
+from archimedes.function.recording_store import PerThread, prepared_function, store
 from archimedes.simulate.stepping.dense_output import END, RowLayout, state_in
-from archimedes.simulate.stepping.solve_loops import (
-    one_attempt,
-    one_try,
-)
+from archimedes.simulate.stepping.solve_loops import one_attempt, one_try
 from archimedes.simulate.stepping.trial_step import Plan, Run, Setup, begin_run
 
 if TYPE_CHECKING:
-    from archimedes.function.batching.repeated_batches import RepeatedBatch
-    from archimedes.function.batching.sorted_runs import Over
+    from archimedes.function.batching.sorted_items import Over, RepeatedBatch
     from archimedes.simulate.stepping.stepwise import Stepwise
 
 
@@ -154,7 +149,7 @@ class Kernels:
 
         ``(run, (setup, args), many, items) -> run``; for devices. ``carried`` as above.
         """
-        from archimedes.function.batching.repeated_batches import RepeatedBatch
+        from archimedes.function.batching.sorted_items import RepeatedBatch
 
         step = one_attempt if carried else one_try
 
@@ -188,7 +183,7 @@ class Kernels:
 
     def over(self) -> Over:
         """Return what computes outputs in the rows of steps."""
-        from archimedes.function.batching.sorted_runs import over_runs
+        from archimedes.function.batching.sorted_items import over_runs
 
         return self.keep(
             "fill", lambda: over_runs(self._native(self._state, name="state"), self.rows().width)

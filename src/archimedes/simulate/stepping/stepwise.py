@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.function.batching.sorted_runs import RunByRun
+from archimedes.function.batching.sorted_items import RunByRun
 from archimedes.simulate.events.event import Watch
 from archimedes.simulate.problem.inputs import Clock
 from archimedes.simulate.problem.state_layout import Layout

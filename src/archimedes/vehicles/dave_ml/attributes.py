@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.numbers_in_text import number
-from archimedes.xml_elements import Element
+from archimedes.xml_elements import Element, number
 
 __all__ = ["increasing", "new_key", "optional_number", "range_of"]
 

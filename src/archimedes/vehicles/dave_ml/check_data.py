@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from archimedes.numbers_in_text import number
 from archimedes.vehicles.dave_ml.definitions import Definitions, Shot, Signal
-from archimedes.xml_elements import Element
+from archimedes.xml_elements import Element, number
 
 __all__ = ["read_check_data"]
 

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.numbers_in_text import numbers
 from archimedes.vehicles.dave_ml.attributes import increasing, range_of
 from archimedes.vehicles.dave_ml.definitions import Definitions
 from archimedes.vehicles.dave_ml.lookups import EXTRAPOLATE, INTERPOLATE, Axis, Lookup
 from archimedes.vehicles.dave_ml.table_elements import read_table
-from archimedes.xml_elements import Element
+from archimedes.xml_elements import Element, numbers
 
 __all__ = ["read_function"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.function import interpolant
-from archimedes.function.table_lookup import read_at
+from archimedes.function.interpolation import read_at
 from archimedes.vehicles.dave_ml.scattered import Scattered
 
 __all__ = ["EXTRAPOLATE", "INTERPOLATE", "Axis", "Lookup"]

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from archimedes.numbers_in_text import number
 from archimedes.vehicles.dave_ml.expressions import (
     OPERATIONS,
     Apply,
@@ -15,7 +14,7 @@ from archimedes.vehicles.dave_ml.expressions import (
     Piecewise,
     Reference,
 )
-from archimedes.xml_elements import Element
+from archimedes.xml_elements import Element, number
 
 __all__ = ["parse"]
 

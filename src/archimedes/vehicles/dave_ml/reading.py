@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from archimedes.numbers_in_text import numbers
 from archimedes.vehicles.dave_ml.attributes import increasing, new_key, optional_number, range_of
 from archimedes.vehicles.dave_ml.check_data import read_check_data
 from archimedes.vehicles.dave_ml.definitions import Definitions, Variable
@@ -15,7 +14,7 @@ from archimedes.vehicles.dave_ml.expressions import Apply, Piecewise
 from archimedes.vehicles.dave_ml.functions import read_function
 from archimedes.vehicles.dave_ml.mathml import parse
 from archimedes.vehicles.dave_ml.table_elements import TABLES
-from archimedes.xml_elements import Element
+from archimedes.xml_elements import Element, numbers
 
 __all__ = ["read_definitions"]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.function.table_lookup import read_at
+from archimedes.function.interpolation import read_at
 
 __all__ = ["Scattered", "read_at"]
 

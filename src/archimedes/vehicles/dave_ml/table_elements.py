@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.numbers_in_text import numbers
 from archimedes.vehicles.dave_ml.definitions import Definitions
-from archimedes.xml_elements import Element
+from archimedes.xml_elements import Element, numbers
 
 __all__ = ["TABLES", "read_table"]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any, TypeAlias, get_type_hints
 
-from archimedes.function.execution.array_functions import array_functions
+from archimedes.function.execution.kernel_calls import array_functions
 
 __all__ = ["FUNCTIONS", "flatten", "native", "native_loops"]
 

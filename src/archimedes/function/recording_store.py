@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Generic, TypeVar
 
 from archimedes import tree
-from archimedes.function.identity.states import (
+from archimedes.function.compiled import Compiled
+from archimedes.function.dependencies.states import (
     changing_statics,
     content_of,
     fingerprint,
@@ -27,7 +28,7 @@ from archimedes.function.identity.states import (
 from archimedes.function.leaf_specs import describe_leaves
 from archimedes.symbolic import is_tracing
 
-__all__ = ["Current", "PerThread", "Store", "form_of", "prepared", "store"]
+__all__ = ["Current", "PerThread", "Store", "form_of", "prepared", "prepared_function", "store"]
 
 T = TypeVar("T")
 
@@ -208,3 +209,23 @@ def form_of(value: Any) -> Hashable:
     specs = describe_leaves(leaves, treedef, [""])
     statics = changing_statics({}, set(), specs, treedef)
     return treedef, specs, tuple(map(content_of, statics))
+
+
+def prepared_function(
+    function: Callable[..., Any],
+    watch: Sequence[Any] = (),
+    name: str | None = None,
+    backend: str | None = None,
+    loops_from: int | None = None,
+) -> Compiled:
+    """Compile what is kept in the store of recordings (``identity/store.py``).
+
+    Whoever keeps it knows by the content of the user's functions when it is out of date, so that
+    nothing is compared at each call. ``watch`` are functions of users that it calls itself, or
+    the ``Current`` that holds them: they must not change state while they are recorded.
+    """
+    made = Compiled(
+        function, name=name, backend=backend, loops_from=loops_from, freeze=True, watch=watch
+    )
+    made.lenient = False
+    return made

@@ -1,7 +1,7 @@
-"""A compiled function called again and again, its state going from call to call: natively.
+"""A compiled function called again and again natively, its state going from call to call.
 
-For loops whose number of rounds is known only when they run, and that put out a row in some of
-them: the rows lie in an array of the caller, not in the program, which is that of one round.
+This is for loops whose number of rounds is known only when they run, and that put out a row in some
+of them: the rows lie in an array of the caller, not in the program, which is that of one round.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Large captured arrays are read where they lie: always current, and nothing to compare.
+"""Large captured arrays that programs read where they lie: always current, nothing to compare.
 
-While a function is recorded, such an array is a traced one of the same shape whose block is the
-array's own memory (``graph.digests.live_table``). To put it there, nothing of the user's is
-changed: the function is called as a copy of itself, with the same code, in which the variables of
-enclosing functions, the globals and the fields of structs that lead to the array lead to the traced
-one. That can be done if the array, and every function and struct on the way to it, is reached by
-such names only. Any other array is compared by content. See docs/decisions/068-live-arrays.md.
+While a function is recorded, such an array is replaced by a traced one of the same shape, whose
+block is the array's own memory (``graph.digests.live_table``). Nothing of the user's is changed for
+that: what is called is a copy of the function with the same code, in which the closure variables,
+the globals and the fields of structs that lead to the array lead to the traced one. That can be
+done if the array, and every function and struct on the way to it, is reached by such names only.
+Any other array is compared by content. See docs/decisions/068-live-arrays.md.
 """
 
 from __future__ import annotations
@@ -17,10 +17,8 @@ from typing import Any
 import numpy as np
 
 from archimedes.errors import TraceError
-from archimedes.function.identity.code_names import names_of
-from archimedes.function.identity.installed import is_installed
-from archimedes.function.identity.object_parts import slots_of
-from archimedes.function.identity.spaces import NameSpace, Space
+from archimedes.function.dependencies.introspection import is_installed, names_of, slots_of
+from archimedes.function.dependencies.namespaces import DictNamespace, Namespace
 from archimedes.graph.blocks.references import references
 from archimedes.graph.digests import live_table
 from archimedes.graph.dtypes import B8, code_of
@@ -55,7 +53,7 @@ def may_be_live(value: np.ndarray) -> bool:
 
 
 def _cells(f: FunctionType) -> Iterator[tuple[int, Any]]:
-    """Yield position and content of the variables of enclosing functions that have a value."""
+    """Yield position and content of the closure variables that have a value."""
     for k, cell in enumerate(f.__closure__ or ()):
         try:
             yield k, cell.cell_contents
@@ -63,54 +61,54 @@ def _cells(f: FunctionType) -> Iterator[tuple[int, Any]]:
             continue
 
 
-def _globals(f: FunctionType) -> Iterator[tuple[str, Any]]:
+def _read_globals(f: FunctionType) -> Iterator[tuple[str, Any]]:
     """Yield the globals that a function, or one written in it, reads."""
     for name in names_of(f.__code__).globals:
         if name in f.__globals__:
             yield name, f.__globals__[name]
 
 
-def _fields(spaces: Sequence[Space]) -> list[tuple[Any, Any]]:
+def _fields(spaces: Sequence[Namespace]) -> list[tuple[Any, Any]]:
     """Return the structs among objects with attributes, each with a value it leads to."""
-    structs = [
-        space
+    return [
+        (space.owner, value)
         for space in spaces
-        if isinstance(space, NameSpace)
+        if isinstance(space, DictNamespace)
         and is_struct(type(space.owner))
         and not isinstance(space.owner, type)
         and not slots_of(space.owner.__class__)
+        for value in space.values.values()
     ]
-    return [(s.owner, value) for s in structs for value in s.found.values()]
 
 
 def reachable_by_name(
     arrays: Sequence[np.ndarray],
     objects: Sequence[Any],
     counts: dict[int, int],
-    spaces: Sequence[Space],
-    hosts: frozenset[CodeType] = frozenset(),
+    spaces: Sequence[Namespace],
+    callbacks: frozenset[CodeType] = frozenset(),
 ) -> tuple[list[np.ndarray], list[Any]]:
-    """Return those arrays to which nothing leads but names, and what has these names.
+    """Return those arrays to which only names lead, and the functions and structs that have them.
 
-    That are functions and structs. ``objects`` are all that a walk has met, the root first;
-    ``counts`` says how often each; ``spaces`` are those with attributes. Functions of the code
-    ``hosts`` are called at run time, with the arrays themselves.
+    ``objects`` are all that a walk has met, the root first; ``counts`` says how often each;
+    ``spaces`` are those with attributes. Functions of the code ``callbacks`` are called at run
+    time, with the arrays themselves.
     """
     functions = [
         f
         for f in objects
         if type(f) is FunctionType
-        and f.__code__ not in hosts
+        and f.__code__ not in callbacks
         and not is_installed(f.__globals__.get("__name__"))
     ]
     fields = _fields(spaces)
     live: list[np.ndarray] = []
     holders: dict[int, Any] = {}
     for array in arrays:
-        found = _holders(array, objects[0], functions, fields, counts)
-        if found is not None:
+        on_the_way = _holders(array, objects[0], functions, fields, counts)
+        if on_the_way is not None:
             live.append(array)
-            holders.update(found)
+            holders.update(on_the_way)
     return live, list(holders.values())
 
 
@@ -136,7 +134,9 @@ def _holders(
         names: set[tuple[int, str]] = set()
         for f in functions:
             cells = sum(1 for _, value in _cells(f) if value is target)
-            mine = {(id(f.__globals__), name) for name, value in _globals(f) if value is target}
+            mine = {
+                (id(f.__globals__), name) for name, value in _read_globals(f) if value is target
+            }
             if not cells and not mine:
                 continue
             code = names_of(f.__code__)
@@ -190,18 +190,18 @@ class _Copies:
         for cell, value in self.cells:
             cell.cell_contents = self.others[id(value)]
         for space in self.spaces:
-            space.other = self._found(space.original)
+            space.other = self._redirect(space.original)
         for holder in holders:
             if type(holder) is not FunctionType:
-                vars(self.others[id(holder)]).update(self._found(vars(holder)))
+                vars(self.others[id(holder)]).update(self._redirect(vars(holder)))
 
-    def _found(self, names: dict[str, Any]) -> dict[str, Any]:
+    def _redirect(self, names: dict[str, Any]) -> dict[str, Any]:
         """Return those names that lead elsewhere in the copies."""
         return {k: self.others[id(v)] for k, v in names.items() if id(v) in self.leading}
 
     def _function(self, f: FunctionType) -> FunctionType:
         space = f.__globals__
-        if any(id(value) in self.leading for _, value in _globals(f)):
+        if any(id(value) in self.leading for _, value in _read_globals(f)):
             space = _Globals(space)
             self.spaces.append(space)
         closure = list(f.__closure__ or ())
@@ -226,7 +226,7 @@ class _Copies:
             return MethodType(root.__func__, self.others[id(root.__self__)])
         return self.others[id(root)]
 
-    def are_as_made(self) -> bool:
+    def are_intact(self) -> bool:
         """Return whether no name that leads to an array was bound anew."""
         return all(len(space) == space.size for space in self.spaces) and all(
             cell.cell_contents is self.others[id(value)] for cell, value in self.cells
@@ -247,7 +247,7 @@ def with_live_arrays(
     def call(*args: Any, **kwargs: Any) -> Any:
         copies = _Copies(arrays, holders, tables)
         result = copies.of(root)(*args, **kwargs)
-        if not copies.are_as_made():
+        if not copies.are_intact():
             raise TraceError("a name that leads to an array is bound anew while recording")
         return result
 

@@ -1,24 +1,96 @@
-"""``f.check(...)``: a recorded function run as plain Python, with the checks it makes of values.
+"""``f.report(...)``, what a compiled function costs, and ``f.check(...)``, its checks of values.
 
 Checks of values (a negative mass, a matrix that is no rotation, a division by zero) cannot be part
-of a recording. Here the function runs on the numbers themselves, and its result is compared with
-the recorded one's.
+of a recording. ``check`` runs the function as plain Python on the numbers themselves, and compares
+its result with the recorded one's.
 """
 
 from __future__ import annotations
 
+import time
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any
 
 import numpy as np
 
 from archimedes import tree
+from archimedes.function.execution.kernel_calls import canonical
+from archimedes.function.execution.tiers import Tiers
+from archimedes.graph.text import statistics
 from archimedes.symbolic.core.user_frames import user_line
 
-__all__ = ["Check", "Finding", "check"]
+__all__ = ["Check", "Finding", "Report", "check", "measure"]
+
+
+@dataclass(frozen=True)
+class Report:
+    """Figures about one recording and the code that its backend runs; times are medians."""
+
+    name: str
+    operations: int
+    native_operations: int
+    flops: int
+    code_bytes: int
+    compile_seconds: float
+    from_disk: bool
+    lanes: int
+    call_seconds: float
+    backend: str
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        origin = "read from disk" if self.from_disk else "compiled"
+        return "\n".join(
+            (
+                f"{self.name}",
+                f"  operations     {self.operations} recorded, {self.native_operations} after "
+                f"expansion, about {self.flops} flops",
+                f"  native code    {self.code_bytes} bytes, {origin} in "
+                f"{1e3 * self.compile_seconds:.1f} ms, {self.lanes} lanes",
+                f"  one call       {1e9 * self.call_seconds:.0f} ns from Python, result included",
+                *(f"  {note}" for note in self.notes),
+            )
+        )
+
+    __repr__ = __str__
+
+
+def measure(name: str, tiers: Tiers, leaves: Sequence[Any]) -> Report:
+    """Compile a recording if needed and time calls of it."""
+    kernel, entry = tiers.kernel(), tiers.entry()
+    ready = [] if entry is None else list(map(canonical, leaves, tiers.recording.leaves))
+
+    def call() -> Any:
+        return tiers(leaves) if entry is None else tiers.from_entry(entry(*ready))
+
+    times = []
+    for _ in range(9):
+        start = time.perf_counter()
+        for _ in range(200):
+            call()
+        times.append((time.perf_counter() - start) / 200)
+    arrays, traced = tiers.backend.arrays, tiers.recording.leaves
+    given = [arrays.take(x, s.code, s.shape) for x, s in zip(leaves, traced) if s.traced]
+    batch = kernel.batch_notes(given)
+    figures = kernel.figures()
+    return Report(
+        name=name,
+        operations=statistics(tiers.recording.graph).total,
+        native_operations=figures.operations,
+        flops=figures.flops,
+        code_bytes=figures.code_bytes,
+        compile_seconds=figures.compile_seconds,
+        from_disk=figures.from_disk,
+        lanes=figures.lanes,
+        call_seconds=median(times),
+        backend=tiers.backend.name,
+        notes=(*figures.notes, *batch),
+    )
+
 
 #: How far the results may be apart, relative to the largest entry of a leaf.
 TOLERANCE = 1e-6

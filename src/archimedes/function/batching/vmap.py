@@ -16,13 +16,13 @@ from archimedes.function.batching.batch_axes import (
     count_instances,
     instance,
     leaf_axes,
+    place_results,
     to_front,
 )
 from archimedes.function.batching.recorded_maps import recorded_map
-from archimedes.function.batching.result_axes import place_results
 from archimedes.function.compiled import Compiled
-from archimedes.function.execution.outputs import result_arrays
-from archimedes.function.execution.shortcut_holder import ShortcutHolder
+from archimedes.function.execution.kernel_calls import result_arrays
+from archimedes.function.execution.shortcuts import ShortcutHolder
 from archimedes.function.execution.tiers import CallForm
 from archimedes.function.recording import Recording
 from archimedes.function.region_bodies import any_traced, static_out_graph
@@ -30,7 +30,7 @@ from archimedes.system.cpus import check_threads
 from archimedes.tree.treedef import TreeDef
 
 if TYPE_CHECKING:
-    from archimedes.function.checking import Check
+    from archimedes.function.inspection import Check
 
 __all__ = ["vmap"]
 
@@ -135,7 +135,7 @@ class Batched(ShortcutHolder, Generic[P, R]):
 
         Returns what came up, with the number of the instance; see ``Compiled.check``.
         """
-        from archimedes.function.checking import Check, check
+        from archimedes.function.inspection import Check, check
 
         axes, leaves, treedef, count = self._instances(args)
         findings: list[Any] = []

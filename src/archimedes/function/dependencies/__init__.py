@@ -1,0 +1,1 @@
+"""What a function depends on: its code and all that it reads."""

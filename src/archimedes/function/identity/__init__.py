@@ -1,1 +1,0 @@
-"""What a function is: its code and all that it reads."""
