@@ -15,7 +15,7 @@ from archimedes.graph.derivatives.jacobian_graphs import forward_graph, reverse_
 from archimedes.graph.derivatives.sparsity import dependence
 from archimedes.graph.dtypes import F64, I64, block_type, length_of
 from archimedes.graph.regions import Accumulate, Affine, Gather, Move
-from archimedes.graph.regions.interval_sets import each_bit
+from archimedes.graph.regions.interval_sets import unit_sets
 from archimedes.graph.spec import validate
 from tests.blocks.unrolled import unrolled
 
@@ -157,7 +157,7 @@ def check(seed: int) -> None:
     values = run(g, x)
     # To the bit, but that a constant zero of scalars is dropped, and one in a table has a sign.
     np.testing.assert_array_equal(_flat(values), _flat(run(flat, [*_flat(x)])))
-    found = dependence(g, [each_bit(0, n), 1 << n])
+    found = dependence(g, [unit_sets(0, n), 1 << n])
     rows = [
         row
         for sets, kind in zip(found, g.output_dtypes)

@@ -19,7 +19,7 @@ from archimedes.backends.lowering.schedule import (
 )
 from archimedes.graph import Graph
 from archimedes.graph.expand import expand
-from archimedes.graph.program import CONST, INPUT, OUT
+from archimedes.graph.ops import CONST, INPUT, OUT
 
 from .test_programs import graph_case
 

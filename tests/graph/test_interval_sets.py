@@ -7,21 +7,21 @@ import pytest
 
 from archimedes.graph.regions.interval_sets import (
     Rows,
-    composed,
-    each_bit,
-    either,
-    filled,
-    joined,
-    merged,
+    compose,
+    fill,
+    join,
+    merge,
+    union,
     union_of,
-    united,
-    whole,
+    unit_sets,
+    unite,
+    widen,
 )
 
 
 def rows_of(dense):
     rows, columns = np.nonzero(dense)
-    return merged([(rows, columns, columns + 1)], len(dense))
+    return merge([(rows, columns, columns + 1)], len(dense))
 
 
 def dense_of(rows, shape):
@@ -53,19 +53,19 @@ def test_against_booleans(m, n, p):
     places = rng.integers(0, m, 2 * m)
     assert np.array_equal(dense_of(rows.take(places), (2 * m, n)), a[places])
     assert np.array_equal(dense_of(rows[m // 3 : m], (m - m // 3, n)), a[m // 3 :])
-    assert np.array_equal(dense_of(united([rows, other, rows], m), a.shape), a | b)
-    assert np.array_equal(dense_of(either(rows, other), a.shape), a | b)
-    assert np.array_equal(dense_of(whole(rows), a.shape), np.tile(a.any(axis=0), (m, 1)))
-    assert np.array_equal(dense_of(filled(mask_of(a[0]), 3), (3, n)), np.tile(a[0], (3, 1)))
-    both = joined([(rows, m), (mask_of(b[0]), 2), (0, 1)])
+    assert np.array_equal(dense_of(unite([rows, other, rows], m), a.shape), a | b)
+    assert np.array_equal(dense_of(union(rows, other), a.shape), a | b)
+    assert np.array_equal(dense_of(widen(rows), a.shape), np.tile(a.any(axis=0), (m, 1)))
+    assert np.array_equal(dense_of(fill(mask_of(a[0]), 3), (3, n)), np.tile(a[0], (3, 1)))
+    both = join([(rows, m), (mask_of(b[0]), 2), (0, 1)])
     expected = np.concatenate([a, b[:1], b[:1], np.zeros((1, n), dtype=bool)])
     assert np.array_equal(dense_of(both, expected.shape), expected)
     local = rng.random((5, m)) < max(p, 0.3)
     product = local.astype(int) @ a.astype(int) > 0
-    assert np.array_equal(dense_of(composed(rows_of(local), rows), (5, n)), product)
+    assert np.array_equal(dense_of(compose(rows_of(local), rows), (5, n)), product)
 
 
 def test_equal_sets_and_none():
-    assert each_bit(3, 4) == each_bit(3, 4) and each_bit(3, 4) != each_bit(2, 4)
-    assert rows_of(np.zeros((2, 2), dtype=bool)) == 0 and not united([0, 0], 3)
-    assert either(0, each_bit(0, 2)) == each_bit(0, 2) and either(1, 2) == 3
+    assert unit_sets(3, 4) == unit_sets(3, 4) and unit_sets(3, 4) != unit_sets(2, 4)
+    assert rows_of(np.zeros((2, 2), dtype=bool)) == 0 and not unite([0, 0], 3)
+    assert union(0, unit_sets(0, 2)) == unit_sets(0, 2) and union(1, 2) == 3

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import archimedes as arc
 from archimedes.graph import CODES, F64, I64, TABLE, Graph, inline, prune, statistics
+from archimedes.graph.ops import CONST
 from archimedes.graph.passes import copy_into, with_outputs
-from archimedes.graph.program import CONST
 from archimedes.graph.regions import Call, Host, Scan
 from archimedes.graph.spec import validate
 

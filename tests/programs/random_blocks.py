@@ -60,7 +60,7 @@ class BlockBuilder(Builder):
             return Affine(0, row_major(shape))
         for _ in range(8):
             strides = tuple(int(self.choice(0, 1, 1, -1, 2, -3, shape[-1])) for _ in shape)
-            low, high = Affine(0, strides).last(shape)
+            low, high = Affine(0, strides).ends(shape)
             if high - low < length:
                 return Affine(int(self.rng.integers(-low, length - high)), strides)
         return Affine(int(self.rng.integers(length)), (0,) * len(shape))
@@ -149,7 +149,7 @@ class BlockBuilder(Builder):
         """Where a box may go without overlapping itself."""
         strides = [s * int(self.choice(1, 1, 2)) for s in row_major(shape)]
         strides = [s * int(self.choice(1, 1, -1)) for s in strides]
-        low, high = Affine(0, tuple(strides)).last(shape)
+        low, high = Affine(0, tuple(strides)).ends(shape)
         if high - low >= length or _overlaps(strides, shape):
             return None
         return Affine(int(self.rng.integers(-low, length - high)), tuple(strides))

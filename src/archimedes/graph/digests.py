@@ -21,9 +21,9 @@ __all__ = [
     "LONG_TABLE",
     "constant_key",
     "frozen",
-    "hashed",
     "is_live",
     "live_table",
+    "program_digest",
     "table_digest",
 ]
 
@@ -61,16 +61,20 @@ def live_table(array: np.ndarray) -> np.ndarray:
     """
     table = array.reshape(-1)  # contiguous: another view of the same memory
     table.flags.writeable = False
-    return _named(table, f"{_LIVE} {_process} {next(_numbers)}")
+    return _keep_digest(table, f"{_LIVE} {_process} {next(_numbers)}")
 
 
 def is_live(table: np.ndarray) -> bool:
     """Return whether a table is the memory of an array that may change."""
-    known = _known.get(id(table))
-    return known is not None and known[0]() is table and known[1].startswith(_LIVE)
+    return (_known_digest(table) or "").startswith(_LIVE)
 
 
-def _named(table: np.ndarray, digest: str) -> np.ndarray:
+def _known_digest(table: np.ndarray) -> str | None:
+    entry = _known.get(id(table))
+    return entry[1] if entry is not None and entry[0]() is table else None
+
+
+def _keep_digest(table: np.ndarray, digest: str) -> np.ndarray:
     """Keep the digest of a table as long as the table is there."""
     key = id(table)
     _known[key] = weakref.ref(table, lambda _: _known.pop(key, None)), digest
@@ -84,12 +88,11 @@ def frozen(table: np.ndarray, dtype: np.dtype) -> np.ndarray:
     >>> frozen(table, table.dtype) is table
     True
     """
-    known = _known.get(id(table))
-    if known is not None and known[0]() is table and table.dtype == dtype:
+    if table.dtype == dtype and _known_digest(table) is not None:
         return table
-    made = np.array(table, dtype=dtype, order="C")
-    made.flags.writeable = False
-    return _named(made, table_digest(made))
+    copy = np.array(table, dtype=dtype, order="C")
+    copy.flags.writeable = False
+    return _keep_digest(copy, table_digest(copy))
 
 
 def table_digest(table: np.ndarray) -> str:
@@ -98,15 +101,15 @@ def table_digest(table: np.ndarray) -> str:
     >>> table_digest(np.arange(3.0)) == table_digest(np.array([0.0, 1.0, 2.0]))
     True
     """
-    known = _known.get(id(table))
-    if known is not None and known[0]() is table:
-        return known[1]
+    known = _known_digest(table)
+    if known is not None:
+        return known
     h = blake2b(table.dtype.str.encode(), digest_size=16)
     h.update(table.view(np.uint8).data if table.size else b"")
     return h.hexdigest()
 
 
-def hashed(g: Graph, lasting: bool, data: bool = True) -> str:
+def program_digest(g: Graph, lasting: bool, data: bool = True) -> str:
     """Return a hash of a program's content.
 
     ``lasting``: of what it computes only, the same in every process; without ``data``: not of what

@@ -1,15 +1,14 @@
-"""The one walk that writes a graph anew: copies, rewritings and sweeps say only what differs.
+"""Graph to Graph: the one walk that writes a graph anew, and copies and rewritings on it.
 
-``Walk`` takes the nodes of a graph one after the other and puts something in the place of each
-into another graph. What that is, is a method for each kind of node, which copies; passes
+``Transformer`` takes the nodes of a graph one after the other and puts something in the place of
+each into another graph. What that is, is a method for each kind of node, which copies; passes
 override those they are about. Everything that makes a graph from a graph goes through here.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
 
 import numpy as np
 
@@ -31,9 +30,12 @@ from archimedes.graph.regions import Call
 from archimedes.graph.regions.base import Region
 
 __all__ = [
+    "DeepTransformer",
     "Emit",
     "Origin",
-    "Walk",
+    "Outputs",
+    "Rewriter",
+    "Transformer",
     "copy_into",
     "inline",
     "prune",
@@ -48,20 +50,20 @@ _NONE, _ALL = [False] * len(TABLE), [True] * len(TABLE)
 Outputs = Sequence[int] | Mapping[int, int]
 
 
-class Walk:
+class Transformer:
     """Writes nodes of ``src`` into ``dst``, where ``inputs`` stand for the inputs of ``src``.
 
     ``to`` gives for a node of ``src`` what stands in its place (-1: nothing), ``outs`` for a
-    region what stands in the place of its outputs, by number. ``source``, kept on request, gives
+    region what stands in the place of its outputs, by number. ``source``, filled on request, gives
     for a node made in ``dst`` the one of ``src`` that it was made for.
 
     >>> from archimedes.graph.ops import CODES
     >>> src, dst = Graph(), Graph()
     >>> x = src.input(0)
     >>> src.outputs = [src.emit(CODES["add"], x, src.const(1.0))]
-    >>> walk = Walk(dst, src, [dst.const(2.0)])
-    >>> walk.run(src.live())
-    >>> dst.value[walk.to[src.outputs[0]]]
+    >>> copy = Transformer(dst, src, [dst.const(2.0)])
+    >>> copy.run(src.live())
+    >>> dst.value[copy.to[src.outputs[0]]]
     3.0
     """
 
@@ -75,17 +77,18 @@ class Walk:
         self.inputs = [int(i) for i in inputs]
         self.to = [-1] * len(src.op)
         self.outs: dict[int, Outputs] = {}
-        self.source: dict[int, int] | None = {} if sources else None
+        self.source: dict[int, int] = {}
+        self._note_sources = sources
 
     def run(self, nodes: Sequence[int]) -> None:
         """Write these nodes: ascending, and closed under operands with what ``to`` has already."""
-        src, dst, to, source = self.src, self.dst, self.to, self.source
+        src, dst, to = self.src, self.dst, self.to
         op, a, b, c = src.op, src.a, src.b, src.c
         emit, operation = dst.emit, self.operation
         own = self.own
         if own is None:
-            own = _NONE if type(self).operation is Walk.operation else _ALL
-        made = len(dst.op)
+            own = _NONE if type(self).operation is Transformer.operation else _ALL
+        written = len(dst.op)
         for i in nodes:
             code = op[i]
             count = OPERANDS[code]
@@ -100,9 +103,9 @@ class Walk:
                 to[i] = emit(code, to[a[i]])
             else:
                 to[i] = emit(code, to[a[i]], to[b[i]], to[c[i]])
-            if source is not None:
-                source.update((new, i) for new in range(made, len(dst.op)))
-                made = len(dst.op)
+            if self._note_sources:
+                self.source.update((new, i) for new in range(written, len(dst.op)))
+                written = len(dst.op)
 
     def outputs(self) -> list[int]:
         """Return what stands in the place of the outputs of ``src``."""
@@ -117,21 +120,11 @@ class Walk:
         return dst
 
     def _structural(self, i: int, code: int) -> int:
-        src = self.src
-        if code == CONST:
-            return self.constant(i)
-        if code == INPUT:
-            return self.input(i)
-        if code == OUT:
-            return self.out(i)
-        if code == LOOKUP:
-            return self.dst.lookup(self.table(src.tables[src.b[i]]), self.to[src.a[i]])
-        if code == ELEMENT:
-            return self.element(i)
-        if code == BLOCK:
-            return self.block(i)
-        self.outs[i] = self.region(i, src.regions[i])
-        return -1
+        if code == REGION:
+            self.outs[i] = self.region(i, self.src.regions[i])
+            return -1
+        method: Callable[[int], int] = getattr(self, _STRUCTURAL[code])
+        return method(i)
 
     # ---- what takes the place of a node -------------------------------------------------
 
@@ -148,8 +141,12 @@ class Walk:
         return self.inputs[self.src.a[i]]
 
     def table(self, table: np.ndarray) -> np.ndarray:
-        """Return what stands for a table that is looked up."""
+        """Return what stands for a constant table."""
         return table
+
+    def lookup(self, i: int) -> int:
+        """Return what stands for an entry of a table."""
+        return self.dst.lookup(self.table(self.src.tables[self.src.b[i]]), self.to[self.src.a[i]])
 
     def block(self, i: int) -> int:
         """Return what stands for a table that is a block."""
@@ -161,31 +158,44 @@ class Walk:
 
     def region(self, i: int, region: Region) -> Outputs:
         """Return what stands for the outputs of a region of ``src``."""
-        return self.dst.region(self.moved(region)).tolist()
+        return self.dst.region(self.relink(region)).tolist()
 
     def out(self, i: int) -> int:
         """Return what stands for an output of a region."""
         return self.outs[self.src.a[i]][self.src.b[i]]
 
-    def moved(self, region: Region) -> Region:
+    def relink(self, region: Region) -> Region:
         """Return a region of ``src`` that reads what stands for its inputs."""
         to = self.to
-        moved: Region = region.with_inputs([to[j] for j in region.inputs.tolist()])
-        return moved
+        linked: Region = region.with_inputs([to[j] for j in region.inputs.tolist()])
+        return linked
 
+
+#: The method of ``Transformer`` for each structural node but regions.
+_STRUCTURAL = {
+    CONST: "constant",
+    INPUT: "input",
+    OUT: "out",
+    LOOKUP: "lookup",
+    ELEMENT: "element",
+    BLOCK: "block",
+}
+
+
+# ---- copies ------------------------------------------------------------------------------
 
 #: Puts something of its own making in the place of a region, which reads ids of the new graph
 #: already; returns the outputs' ids.
-Place = Callable[[int, Region], Sequence[int]]
+ReplaceRegion = Callable[[int, Region], Sequence[int]]
 
 
-class _Copy(Walk):
-    place: Place | None = None
+class _Copy(Transformer):
+    replace_region: ReplaceRegion | None = None
 
     def region(self, i: int, region: Region) -> Outputs:
-        if self.place is None:
+        if self.replace_region is None:
             return super().region(i, region)
-        return list(self.place(i, self.moved(region)))
+        return list(self.replace_region(i, self.relink(region)))
 
 
 def copy_into(
@@ -193,21 +203,22 @@ def copy_into(
     src: Graph,
     inputs: Sequence[int] | np.ndarray,
     nodes: Sequence[int],
-    place: Place | None = None,
+    replace_region: ReplaceRegion | None = None,
 ) -> list[int]:
     """Re-emit the given nodes of ``src`` (ascending, closed under operands) into ``dst``.
 
-    ``inputs`` are the ids in ``dst`` that take the place of ``src.inputs``. ``place`` may put
-    something else in the place of a region of ``src``. Returns a list that maps ids of ``src`` to
-    ids of ``dst`` (-1 where not copied).
+    ``inputs`` are the ids in ``dst`` that take the place of ``src.inputs``. ``replace_region`` may
+    put something else in the place of a region of ``src``. Returns a list that maps ids of ``src``
+    to ids of ``dst`` (-1 where not copied).
     """
-    if place is None and _is_beginning(dst, src, inputs, nodes):
-        return _begun(dst, src)
+    if replace_region is None and _is_copy_of_all(dst, src, inputs, nodes):
+        _copy_prefix(dst, src, len(src.op))
+        return list(range(len(src.op)))
     first = len(dst.op)
-    walk = _Copy(dst, src, inputs)
-    walk.place = place
-    walk.run(nodes)
-    to = walk.to
+    copy = _Copy(dst, src, inputs)
+    copy.replace_region = replace_region
+    copy.run(nodes)
+    to = copy.to
     if src.lines is not None and dst.lines is not None:
         for i in nodes:
             if to[i] >= first:
@@ -215,10 +226,10 @@ def copy_into(
     return to
 
 
-def _is_beginning(
+def _is_copy_of_all(
     dst: Graph, src: Graph, inputs: Sequence[int] | np.ndarray, nodes: Sequence[int]
 ) -> bool:
-    """Tell whether ``dst`` has nothing but the inputs of ``src``, all of which is to be copied."""
+    """Return whether ``dst`` has only the inputs of ``src``, all of which is to be copied."""
     count = len(src.inputs)
     return (
         len(dst.op) == len(dst.inputs) == count == len(inputs)
@@ -232,24 +243,36 @@ def _is_beginning(
     )
 
 
-def _begun(dst: Graph, src: Graph) -> list[int]:
-    """Copy all of ``src`` at once: each node has been simplified and is there once."""
-    dst.op, dst.a, dst.b, dst.c = list(src.op), list(src.a), list(src.b), list(src.c)
-    dst.dtype, dst.value, dst.tables = list(src.dtype), dict(src.value), list(src.tables)
-    every = range(len(src.op))
-    index: dict[tuple[Any, ...], int] = dict(zip(zip(src.op, src.a, src.b, src.c), every))
-    for i, value in src.value.items():
-        index[constant_key(value, src.dtype[i])] = i
-    for number, table in enumerate(src.tables):
+def _copy_prefix(dst: Graph, src: Graph, count: int) -> None:
+    """Make the first nodes of ``src``, each simplified and there once, those of ``dst``.
+
+    ``dst`` has the same inputs, which come first, and nothing else. Regions are not copied.
+    """
+    for name in ("op", "a", "b", "c", "dtype"):
+        getattr(dst, name)[:] = getattr(src, name)[:count]
+    dst.tables = list(src.tables)
+    dst.value = {i: value for i, value in src.value.items() if i < count}
+    index = dst._index
+    index.update(zip(zip(dst.op, dst.a, dst.b, dst.c), range(count)))
+    for number, table in enumerate(dst.tables):
         index["table", table_digest(table)] = number
-    dst._index = index
-    return list(every)
+    for i, value in dst.value.items():
+        index[constant_key(value, dst.dtype[i])] = i
 
 
-def inline(dst: Graph, src: Graph, inputs: Sequence[int] | np.ndarray) -> list[int]:
-    """Copy a program into ``dst`` on the given input ids and return the ids of its outputs."""
-    to = copy_into(dst, src, inputs, src.live())
-    return [to[i] for i in src.outputs]
+def inline(
+    dst: Graph,
+    src: Graph,
+    inputs: Sequence[int] | np.ndarray,
+    outputs: Sequence[int] | None = None,
+) -> list[int]:
+    """Copy a program into ``dst`` on the given input ids and return the ids of its outputs.
+
+    ``outputs`` may name other nodes of ``src`` instead.
+    """
+    outputs = src.outputs if outputs is None else outputs
+    to = copy_into(dst, src, inputs, src.live(outputs))
+    return [to[i] for i in outputs]
 
 
 def with_outputs(src: Graph, outputs: Sequence[int]) -> Graph:
@@ -259,13 +282,6 @@ def with_outputs(src: Graph, outputs: Sequence[int]) -> Graph:
     """
     live = src.live([*src.inputs, *outputs])
     dst = Graph()
-    if len(live) == len(src.op):
-        dst.op, dst.a, dst.b, dst.c = list(src.op), list(src.a), list(src.b), list(src.c)
-        dst.dtype, dst.value, dst.tables = list(src.dtype), dict(src.value), list(src.tables)
-        dst.regions, dst.inputs, dst.outputs = dict(src.regions), list(src.inputs), list(outputs)
-        dst.input_names = src.input_names
-        dst.lines = None if src.lines is None else list(src.lines)
-        return dst
     to = dict(zip(live, range(len(live))))
     dst.op = [src.op[i] for i in live]
     arity = [ARITY[code] for code in dst.op]
@@ -293,43 +309,103 @@ def prune(src: Graph) -> Graph:
     return dst
 
 
+# ---- rewritings of graphs and of the bodies in them --------------------------------------
+
+
+class Rewriter:
+    """Writes graphs anew, each of them once, by a ``DeepTransformer`` that ``transform`` makes.
+
+    Where it makes none the graph stays as it is. ``key`` says when two graphs count as one.
+    ``origin`` gets an entry for each new graph, by its ``id``: where its nodes come from.
+    """
+
+    def __init__(
+        self,
+        transform: Callable[[Graph, Rewriter], Transformer | None],
+        origin: dict[int, Origin] | None = None,
+        key: Callable[[Graph], Hashable] = Graph.digest,
+    ) -> None:
+        self.transform, self.key = transform, key
+        self.origin = {} if origin is None else origin
+        self.known: dict[Hashable, Graph] = {}
+
+    def __call__(self, src: Graph) -> Graph:
+        key = self.key(src)
+        dst = self.known.get(key)
+        if dst is None:
+            transformer = self.transform(src, self)
+            dst = self.known[key] = src if transformer is None else transformer.program()
+            if transformer is not None:
+                self.origin[id(dst)] = (src, transformer.source)
+        return dst
+
+
+class DeepTransformer(Transformer):
+    """Writes a graph of its own with the same inputs; ``rewriter`` writes the bodies in it."""
+
+    def __init__(self, src: Graph, rewriter: Rewriter, sources: bool = True) -> None:
+        dst = Graph.with_inputs(map(self.dtype, src.input_dtypes))
+        super().__init__(dst, src, dst.inputs, sources)
+        self.rewriter = rewriter
+
+    def dtype(self, dtype: int) -> int:
+        """Return the type of an input of ``dst``."""
+        return dtype
+
+    def region(self, i: int, region: Region) -> Outputs:
+        linked, bodies = self.relink(region), [*map(self.rewriter, region.bodies)]
+        changed = any(new is not old for new, old in zip(bodies, region.bodies))
+        return self.dst.region(linked.with_bodies(bodies) if changed else linked).tolist()
+
+
 #: ``emit(dst, i, operands)`` returns what takes the place of node i on operands in ``dst``.
 Emit = Callable[[Graph, int, tuple[int, ...]], int]
 Emitter = Callable[[Graph], Emit]
 
 
-class _Rewriting(Walk):
-    """Writes the operations by another hand, and rewrites bodies in the same way."""
+def rewrite(src: Graph, emitter: Emitter, own: Sequence[bool] | None = None) -> Graph:
+    """Return the live part of a program with its operations written by ``emitter``.
 
+    ``emitter(graph)`` is asked for each graph (``src`` and every body in it) and returns the
+    function that writes its operations (by op, those of ``own``; others are copied). All inputs
+    stay. Derivative rules are left out: they have done their work, and are no part of a kernel;
+    bodies that were calls for their sake alone are copied to where they are called.
+    """
+    return Rewriter(lambda g, rewriter: _Rewriting(g, rewriter, emitter(g), own))(src)
+
+
+class _Rewriting(DeepTransformer):
     def __init__(
-        self, src: Graph, emitter: Emitter, known: dict[str, Graph], own: Sequence[bool] | None
+        self, src: Graph, rewriter: Rewriter, emit: Emit, own: Sequence[bool] | None
     ) -> None:
-        dst = Graph()
-        self.own = own
-        super().__init__(dst, src, [dst.input(dtype) for dtype in src.input_dtypes])
-        self.emit, self.emitter, self.known = emitter(src), emitter, known
+        super().__init__(src, rewriter, sources=False)
+        self.emit, self.own = emit, own
 
     def operation(self, i: int, operands: tuple[int, ...]) -> int:
         return self.emit(self.dst, i, operands)
 
     def region(self, i: int, region: Region) -> Outputs:
-        bodies = self._bodies(region)
         if isinstance(region, Call) and region.copied:
-            return inline(self.dst, bodies[0], self.moved(region).inputs)
-        return self.dst.region(self.moved(region).with_bodies(bodies)).tolist()
+            return inline(self.dst, self.rewriter(region.body), self.relink(region).inputs)
+        return self.dst.region(self._with_new_bodies(region)).tolist()
 
-    def _bodies(self, region: Region) -> list[Graph]:
-        return [rewrite(body, self.emitter, self.known, self.own) for body in region.bodies]
+    def _with_new_bodies(self, region: Region) -> Region:
+        return self.relink(region).with_bodies([*map(self.rewriter, region.bodies)])
 
     def run(self, nodes: Sequence[int]) -> None:
         """Write nodes; those before the first that changes are copied as they are, all at once."""
-        same = self._same(nodes)
-        if same > len(self.src.inputs):
-            self._copy(same)
-            nodes = nodes[bisect_left(nodes, same) :]
+        src, dst, count = self.src, self.dst, self._count_unchanged(nodes)
+        if count > len(src.inputs):
+            _copy_prefix(dst, src, count)
+            self.to[:count] = range(count)
+            for i, region in src.regions.items():
+                if i < count:
+                    dst.regions[i] = self._with_new_bodies(region)
+                    dst._index[REGION, dst.regions[i].key()] = i
+            nodes = nodes[bisect_left(nodes, count) :]
         super().run(nodes)
 
-    def _same(self, nodes: Sequence[int]) -> int:
+    def _count_unchanged(self, nodes: Sequence[int]) -> int:
         """Count the nodes before the first that goes, or changes otherwise than in its bodies."""
         src, own, count = self.src, self.own, len(self.src.inputs)
         if own is None or self.dst.lines is not None or src.inputs != [*range(count)]:
@@ -342,52 +418,8 @@ class _Rewriting(Walk):
             count += 1
         return count
 
-    def _copy(self, count: int) -> None:
-        """Make the first nodes of ``dst`` those of ``src``."""
-        src, dst = self.src, self.dst
-        for name in ("op", "a", "b", "c", "dtype"):
-            getattr(dst, name)[:] = getattr(src, name)[:count]
-        index = dst._index
-        index.update(zip(zip(dst.op, dst.a, dst.b, dst.c), range(count)))
-        for number, table in enumerate(src.tables):
-            index["table", table_digest(table)] = number
-        dst.tables = list(src.tables)
-        self.to[:count] = range(count)
-        for i, value in src.value.items():
-            if i < count:
-                dst.value[i] = value
-                index[constant_key(value, src.dtype[i])] = i
-        for i, region in src.regions.items():
-            if i < count:
-                made = dst.regions[i] = self.moved(region).with_bodies(self._bodies(region))
-                index[REGION, made.key()] = i
-
     def out(self, i: int) -> int:
         region = self.src.a[i]
         if region in self.outs:
             return super().out(i)
         return self.dst._shared(OUT, region, self.src.b[i], self.src.dtype[i])
-
-
-def rewrite(
-    src: Graph,
-    emitter: Emitter,
-    known: dict[str, Graph] | None = None,
-    own: Sequence[bool] | None = None,
-) -> Graph:
-    """Return the live part of a program with its operations put down by another hand.
-
-    ``emitter(graph)`` is asked for each graph (``src`` and every body in it) and returns the
-    function that writes its operations (by op, those of ``own``; others are copied). All inputs
-    stay. ``known`` holds bodies done already.
-    Derivative rules are left out: they have done their work, and are no part of a kernel; bodies
-    that were calls for their sake alone are copied to where they are called.
-    """
-    known = {} if known is None else known
-    found = known.get(src.digest())
-    if found is not None:
-        return found
-    walk = _Rewriting(src, emitter, known, own)
-    dst = walk.program()
-    known[src.digest()] = dst
-    return dst

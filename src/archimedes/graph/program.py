@@ -16,14 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.errors import GraphError
-from archimedes.graph.digests import (
-    LONG_TABLE,
-    constant_key,
-    frozen,
-    hashed,
-    is_live,
-    table_digest,
-)
+from archimedes.graph.digests import constant_key, frozen, is_live, program_digest, table_digest
 from archimedes.graph.dtypes import B8, DTYPES, F32, F64, I64, block_type, item_type, length_of
 from archimedes.graph.ops import ARITY, BLOCK, CONST, ELEMENT, INPUT, LOOKUP, OUT, REGION, TABLE
 from archimedes.graph.text import render
@@ -31,18 +24,7 @@ from archimedes.graph.text import render
 if TYPE_CHECKING:
     from archimedes.graph.regions import Region
 
-__all__ = [
-    "CONST",
-    "INPUT",
-    "LONG_TABLE",
-    "LOOKUP",
-    "MAX_NODES",
-    "OUT",
-    "REGION",
-    "Graph",
-    "Nodes",
-    "origins",
-]
+__all__ = ["FIRST_REFERENCE", "MAX_NODES", "RULES", "Graph", "origins"]
 
 
 class _Origins(threading.local):
@@ -54,38 +36,48 @@ class _Origins(threading.local):
 origins = _Origins()
 
 
-class Nodes:
-    """The nodes of a program, to be read; ``Graph`` makes them.
+#: Ids from here on are no nodes: they stand for elements of blocks (``references.py``).
+FIRST_REFERENCE = 1 << 40
+#: A trace longer than this stops: long data belongs in ``vmap`` and ``scan``.
+MAX_NODES = 8_000_000
+
+_COMMUTES = tuple(op.commutative for op in TABLE)
+#: The dtype code of an op's result, -1 where it is that of the last operand.
+_RESULT = tuple(op.result if isinstance(op.result, int) else -1 for op in TABLE)
+#: Simplification rule of each op, filled in by ``simplify.py``: ``rule(graph, a, b, c)``. Operands
+#: that commute come in the order of their ids.
+RULES: list[Any] = [None] * len(TABLE)
+
+
+# NumPy's own, also while names in its module are replaced (``symbolic/recorded/creation.py``).
+_array, _asarray = np.array, np.asarray
+#: Up to this many elements the ids of a constant array are kept.
+_KEPT_SIZE = 256
+
+
+def _stored_as(dtype: np.dtype) -> int:
+    """Return the code of the numbers in a constant array of floats, ints or bools."""
+    if dtype.kind == "f":
+        return F32 if dtype.itemsize == 4 else F64
+    return B8 if dtype.kind == "b" else I64
+
+
+class Graph:
+    """A scalar program with inputs and outputs: nodes, how they are made and how they are read.
 
     ``op``, ``a``, ``b``, ``c`` and ``dtype`` are parallel lists over nodes; ``value`` maps the id
     of a constant to its Python number; ``regions`` maps the id of a region node to its region;
     ``tables`` are the constant arrays that ``lookup`` nodes read. ``inputs`` and ``outputs`` are
     lists of ids. ``lines`` are the user's lines each node was made at, kept on request
     (``symbolic/source_lines.py``).
-    """
 
-    __slots__ = (
-        "_constants",
-        "_digests",
-        "_index",
-        "_pattern",
-        "a",
-        "b",
-        "c",
-        "dtype",
-        "first_references",
-        "input_names",
-        "inputs",
-        "lines",
-        "op",
-        "output_names",
-        "outputs",
-        "reference_starts",
-        "referenced",
-        "regions",
-        "tables",
-        "value",
-    )
+    >>> from archimedes.graph.ops import CODES
+    >>> g = Graph()
+    >>> x = g.input(F64)
+    >>> g.outputs = [g.emit(CODES["mul"], x, g.const(1.0))]
+    >>> g.outputs == [x]
+    True
+    """
 
     def __init__(self) -> None:
         self.op: list[int] = []
@@ -112,6 +104,18 @@ class Nodes:
         self._constants: dict[Any, np.ndarray] = {}
         #: Kept by ``derivatives/sparsity.py`` for bodies, which are finished.
         self._pattern: Any = None
+
+    @classmethod
+    def with_inputs(cls, dtypes: Iterable[int]) -> Graph:
+        """Return an empty program with inputs of these types.
+
+        >>> Graph.with_inputs([F64, I64]).inputs
+        [0, 1]
+        """
+        g = cls()
+        for dtype in dtypes:
+            g.input(dtype)
+        return g
 
     def __len__(self) -> int:
         return len(self.op)
@@ -172,46 +176,6 @@ class Nodes:
         """Dtype codes of the outputs."""
         return [self.dtype[i] for i in self.outputs]
 
-
-#: Ids from here on are no nodes: they stand for elements of blocks (``references.py``).
-FIRST_REFERENCE = 1 << 40
-#: A trace longer than this stops: long data belongs in ``vmap`` and ``scan``.
-MAX_NODES = 8_000_000
-
-_COMMUTES = tuple(op.commutative for op in TABLE)
-#: The dtype code of an op's result, -1 where it is that of the last operand.
-_RESULT = tuple(op.result if isinstance(op.result, int) else -1 for op in TABLE)
-#: Simplification rule of each op, filled in by ``simplify.py``: ``rule(graph, a, b, c)``. Operands
-#: that commute come in the order of their ids.
-RULES: list[Any] = [None] * len(TABLE)
-
-
-# NumPy's own, also while names in its module are replaced (``symbolic/recorded/creation.py``).
-_array, _asarray = np.array, np.asarray
-#: Up to this many elements the ids of a constant array are kept.
-_KEPT_SIZE = 256
-
-
-def _stored_as(dtype: np.dtype) -> int:
-    """Return the code of the numbers in a constant array of floats, ints or bools."""
-    if dtype.kind == "f":
-        return F32 if dtype.itemsize == 4 else F64
-    return B8 if dtype.kind == "b" else I64
-
-
-class Graph(Nodes):
-    """A scalar program with inputs and outputs: nodes, and how they are made.
-
-    >>> from archimedes.graph.ops import CODES
-    >>> g = Graph()
-    >>> x = g.input(F64)
-    >>> g.outputs = [g.emit(CODES["mul"], x, g.const(1.0))]
-    >>> g.outputs == [x]
-    True
-    """
-
-    __slots__ = ()
-
     # ---- making nodes ------------------------------------------------------------------
 
     def _append(self, op: int, a: int, b: int, c: int, dtype: int) -> int:
@@ -237,12 +201,12 @@ class Graph(Nodes):
             a, b = b, a
         key = (op, a, b, c)
         index = self._index
-        found = index.get(key)
-        if found is not None:
-            return found
+        known = index.get(key)
+        if known is not None:
+            return known
         if a >= FIRST_REFERENCE or b >= FIRST_REFERENCE or c >= FIRST_REFERENCE:
-            given = (a, b, c)[: ARITY[op]]
-            i = index[key] = self.emit(op, *(self.node_of(j) for j in given))
+            operands = (a, b, c)[: ARITY[op]]
+            i = index[key] = self.emit(op, *(self.node_of(j) for j in operands))
             return i
         rule = RULES[op]
         if rule is not None:
@@ -387,9 +351,9 @@ class Graph(Nodes):
             if table is not None:
                 return int(self.constants(table[at : at + 1])[0])
             if self.op[block] == OUT:
-                found = self.regions[self.a[block]].element(self, self.b[block], at)
-                if found is not None:
-                    return found
+                node = self.regions[self.a[block]].element(self, self.b[block], at)
+                if node is not None:
+                    return node
             index = self.const(at, I64)
         return self._shared(ELEMENT, block, index, item_type(self.dtype[block]))
 
@@ -403,42 +367,34 @@ class Graph(Nodes):
             i = self._append(REGION, -1, -1, -1, B8)
             self._index[key] = i
             self.regions[i] = region
-        out_index = self._index
-        ids = np.empty(len(region.out_dtypes), dtype=np.int64)
-        for k, dtype in enumerate(region.out_dtypes):
-            out_key = (OUT, i, k, -1)
-            o = out_index.get(out_key)
-            if o is None:
-                o = self._append(OUT, i, k, -1, dtype)
-                out_index[out_key] = o
-            ids[k] = o
-        return ids
+        outs = [self._shared(OUT, i, k, dtype) for k, dtype in enumerate(region.out_dtypes)]
+        return _array(outs, dtype=np.int64)
 
     # ---- what it is ---------------------------------------------------------------------
 
     def digest(self) -> str:
         """Return a hash of the program's content. Call it only on finished graphs."""
-        return self._hashed(False, True)
-
-    def _hashed(self, lasting: bool, data: bool) -> str:
-        found = self._digests.get((lasting, data))
-        if found is None:
-            found = self._digests[lasting, data] = hashed(self, lasting, data)
-        return found
+        return self._digest(lasting=False, data=True)
 
     def lasting_digest(self) -> str:
         """Return a hash of what the program computes, the same in every process.
 
         Derivative rules, which are objects of one process, are left out.
         """
-        return self._hashed(True, True)
+        return self._digest(lasting=True, data=True)
 
     def form_digest(self) -> str:
         """Return a lasting hash of the program without what is in its longer tables.
 
         Programs that differ in such data only have the same: see ``graph/table_data.py``.
         """
-        return self._hashed(True, False)
+        return self._digest(lasting=True, data=False)
+
+    def _digest(self, lasting: bool, data: bool) -> str:
+        digest = self._digests.get((lasting, data))
+        if digest is None:
+            digest = self._digests[lasting, data] = program_digest(self, lasting, data)
+        return digest
 
     def __repr__(self) -> str:
         return render(self)

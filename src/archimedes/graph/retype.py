@@ -12,13 +12,11 @@ import numpy as np
 
 from archimedes.graph.dtypes import F32, F64
 from archimedes.graph.ops import CODES
-from archimedes.graph.passes import Origin, Outputs, Walk
+from archimedes.graph.passes import DeepTransformer, Origin, Outputs, Rewriter
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Region
 
-__all__ = [
-    "retype",
-]
+__all__ = ["retype"]
 
 
 def retype(graph: Graph, origin: dict[int, Origin] | None = None) -> Graph:
@@ -32,33 +30,15 @@ def retype(graph: Graph, origin: dict[int, Origin] | None = None) -> Graph:
     >>> retype(g).output_dtypes == [F32]
     True
     """
-    return _retyped(graph, {}, {} if origin is None else origin)
+    # Bodies are known by their identity: each has its own lines.
+    return Rewriter(_Retype, origin, key=id)(graph)
 
 
-def _dtype(dtype: int) -> int:
-    return dtype | F32 if dtype & 3 == F64 else dtype
+class _Retype(DeepTransformer):
+    """Writes a graph in float32."""
 
-
-def _retyped(src: Graph, known: dict[int, Graph], origin: dict[int, Origin]) -> Graph:
-    found = known.get(id(src))
-    if found is not None:
-        return found
-    walk = _Retyping(src, known, origin)
-    dst = walk.program()
-    assert walk.source is not None
-    origin[id(dst)] = (src, walk.source)
-    known[id(src)] = dst
-    return dst
-
-
-class _Retyping(Walk):
-    """Writes a graph in float32. Bodies are known by their identity: each has its own lines."""
-
-    def __init__(self, src: Graph, known: dict[int, Graph], origin: dict[int, Origin]) -> None:
-        dst = Graph()
-        inputs = [dst.input(_dtype(dtype)) for dtype in src.input_dtypes]
-        super().__init__(dst, src, inputs, sources=True)
-        self.known, self.origin = known, origin
+    def dtype(self, dtype: int) -> int:
+        return dtype | F32 if dtype & 3 == F64 else dtype
 
     def operation(self, i: int, operands: tuple[int, ...]) -> int:
         """Append an op whose float64 operands have become float32."""
@@ -73,7 +53,7 @@ class _Retyping(Walk):
         return dst.emit(code, *operands)
 
     def constant(self, i: int) -> int:
-        return self.dst.const(self.src.value[i], _dtype(self.src.dtype[i]))
+        return self.dst.const(self.src.value[i], self.dtype(self.src.dtype[i]))
 
     def table(self, table: np.ndarray) -> np.ndarray:
         if table.dtype != np.float64:
@@ -82,7 +62,4 @@ class _Retyping(Walk):
             return table.astype(np.float32)
 
     def region(self, i: int, region: Region) -> Outputs:
-        def body(g: Graph) -> Graph:
-            return _retyped(g, self.known, self.origin)
-
-        return self.dst.region(self.moved(region).retyped(body, _dtype)).tolist()
+        return self.dst.region(self.relink(region).retype(self.rewriter, self.dtype)).tolist()

@@ -2,8 +2,10 @@
 
 Only identities that hold for every IEEE value are used, with two documented exceptions that
 make structural zeros vanish: a literal zero times x is zero, also where x is inf or nan; and x
-plus a literal zero is x, also where x is -0.0. Those of arithmetic are in
-the second half of this file; first comes what all share, logic, choices and casts.
+plus a literal zero is x, also where x is -0.0.
+
+A rule is a function ``rule(graph, a, b, c)`` of the operands of a new node: it returns the node
+that takes its place, or None.
 """
 
 from __future__ import annotations
@@ -11,7 +13,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -19,30 +20,27 @@ from archimedes.graph.dtypes import B8, DTYPES, F32, F64, I64, is_float
 from archimedes.graph.ops import CODES, TABLE
 from archimedes.graph.program import RULES, Graph
 
-__all__ = [
-    "fold",
-    "rule",
-]
+__all__: list[str] = []
 
 Rule = Callable[[Graph, int, int, int], int | None]
 
-SELECT, NOT = CODES["select"], CODES["not"]
-AND, SHR, LSHR = (CODES[n] for n in ("and", "shr", "lshr"))
+SELECT, NOT, STOP = CODES["select"], CODES["not"], CODES["stop"]
+AND, SHR, LSHR = CODES["and"], CODES["shr"], CODES["lshr"]
+ADD, SUB, MUL, DIV, NEG, ABS = (CODES[n] for n in ("add", "sub", "mul", "div", "neg", "abs"))
+FMA, POW = CODES["fma"], CODES["pow"]
+
 _RESULT = tuple(op.result for op in TABLE)
+#: The dtype that a cast, which does nothing to values that have it, gives.
+_CASTS = {"f64": F64, "f32": F32, "i64": I64}
+#: Operations that undo each other.
+_INVERSES = {"bits": "from_bits", "from_bits": "bits", "not": "not", "neg": "neg"}
+#: What ``x op x`` is, for ints and for floats: None where a nan decides.
+_REFLEXIVE = {"lt": (False, False), "le": (True, None), "eq": (True, None), "ne": (False, None)}
+#: What a literal of no bits, and of all bits, does to a partner: whether it prevails.
+_LOGIC = {"and": (True, False), "or": (False, True)}
 
 
-def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Register a simplification for the named ops."""
-
-    def register(function: Rule) -> Rule:
-        for name in names:
-            RULES[CODES[name]] = function
-        return function
-
-    return register
-
-
-def fold(g: Graph, op: int, *ids: int) -> int | None:
+def _fold(g: Graph, op: int, *ids: int) -> int | None:
     """Return the constant an op gives, if all its operands are constants."""
     values = []
     for i in ids:
@@ -56,21 +54,88 @@ def fold(g: Graph, op: int, *ids: int) -> int | None:
     return g.const(out, g.dtype[ids[-1]] if result == "same" else result)  # type: ignore[arg-type]
 
 
-def _folding(op: int, arity: int) -> Rule:
-    """Return the rule of an op that has no identities."""
+def _rule(name: str) -> Callable[[Rule], Rule]:
+    """Register the simplification of an op."""
 
+    def register(function: Rule) -> Rule:
+        RULES[CODES[name]] = function
+        return function
+
+    return register
+
+
+def _folding_rule(op: int, arity: int) -> Rule:
+    """Return the rule of an op of which nothing else is known."""
+    return lambda g, a, b, c: _fold(g, op, *(a, b, c)[:arity])
+
+
+def _cast_rule(op: int, target: int) -> Rule:
+    return lambda g, a, b, c: a if g.dtype[a] == target else _fold(g, op, a)
+
+
+def _inverse_rule(op: int, inverse: int) -> Rule:
+    return lambda g, a, b, c: g.a[a] if g.op[a] == inverse else _fold(g, op, a)
+
+
+def _extreme_rule(op: int) -> Rule:
+    return lambda g, a, b, c: a if a == b else _fold(g, op, a, b)
+
+
+def _reflexive_rule(op: int, of_ints: bool, of_floats: bool | None) -> Rule:
     def simplify(g: Graph, a: int, b: int, c: int) -> int | None:
-        return fold(g, op, *(a, b, c)[:arity])
+        if a == b:
+            result = of_floats if is_float(g.dtype[a]) else of_ints
+            if result is not None:
+                return g.const(result, B8)
+        return _fold(g, op, a, b)
 
     return simplify
 
 
-for _row in TABLE:
-    if _row.numpy is not None:
-        RULES[_row.code] = _folding(_row.code, _row.arity)
+def _logic_rule(op: int, empty_prevails: bool, full_prevails: bool) -> Rule:
+    """Return the rule for x & x, x & 0, x & ~0 and their like, for bools and for bit patterns."""
+
+    def simplify(g: Graph, a: int, b: int, c: int) -> int | None:
+        folded = _fold(g, op, a, b)
+        if folded is not None:
+            return folded
+        if a == b:
+            return a
+        for this, other in ((a, b), (b, a)):
+            value = g.value.get(this)
+            if value is None:
+                continue
+            if value == 0:
+                return this if empty_prevails else other
+            if value == (True if g.dtype[this] == B8 else -1):
+                return this if full_prevails else other
+            if op == AND and g.op[other] == SHR and value == _below_sign(g, g.b[other]):
+                return g.emit(LSHR, g.a[other], g.b[other])
+        return None
+
+    return simplify
 
 
-@rule("select")
+def _below_sign(g: Graph, count: int) -> int | None:
+    """Return the bits that a right shift by a literal count leaves of a word without sign."""
+    n = g.value.get(count)
+    return 2 ** (64 - n) - 1 if n is not None and 0 < n < 64 else None
+
+
+RULES[:] = [op.numpy and _folding_rule(op.code, op.arity) for op in TABLE]
+for _name, _target in _CASTS.items():
+    RULES[CODES[_name]] = _cast_rule(CODES[_name], _target)
+for _name, _inverse in _INVERSES.items():
+    RULES[CODES[_name]] = _inverse_rule(CODES[_name], CODES[_inverse])
+for _name in ("min", "max"):
+    RULES[CODES[_name]] = _extreme_rule(CODES[_name])
+for _name, _results in _REFLEXIVE.items():
+    RULES[CODES[_name]] = _reflexive_rule(CODES[_name], *_results)
+for _name, _prevails in _LOGIC.items():
+    RULES[CODES[_name]] = _logic_rule(CODES[_name], *_prevails)
+
+
+@_rule("select")
 def _select(g: Graph, a: int, b: int, c: int) -> int | None:
     if b == c:
         return b
@@ -89,130 +154,30 @@ def _select(g: Graph, a: int, b: int, c: int) -> int | None:
     return None
 
 
-@rule("not")
-def _not(g: Graph, a: int, b: int, c: int) -> int | None:
-    if g.op[a] == NOT:
-        return g.a[a]
-    return fold(g, NOT, a)
-
-
-def _below_sign(g: Graph, count: int) -> int | None:
-    """Return the bits that a right shift by a literal count leaves of a word without sign."""
-    n = g.value.get(count)
-    return 2 ** (64 - n) - 1 if n is not None and 0 < n < 64 else None
-
-
-def _logic(name: str, empty: int, full: int) -> None:
-    """Register x & x, x & 0, x & ~0 and their like, for bools and for bit patterns."""
-    op = CODES[name]
-
-    @rule(name)
-    def simplify(g: Graph, a: int, b: int, c: int) -> int | None:
-        folded = fold(g, op, a, b)
-        if folded is not None:
-            return folded
-        if a == b:
-            return a
-        for this, other in ((a, b), (b, a)):
-            value = g.value.get(this)
-            if value is None:
-                continue
-            whole = bool(value) if g.dtype[this] == B8 else None
-            if value == 0 or whole is False:
-                return this if empty else other
-            if value == -1 or whole is True:
-                return this if full else other
-            if op == AND and g.op[other] == SHR and value == _below_sign(g, g.b[other]):
-                return g.emit(LSHR, g.a[other], g.b[other])
-        return None
-
-
-_logic("and", empty=1, full=0)
-_logic("or", empty=0, full=1)
-
-
-def _reflexive(name: str, for_floats: bool | None, otherwise: bool) -> None:
-    """Register ``x op x``: exact for ints, and for floats only where nan agrees."""
-    op = CODES[name]
-
-    @rule(name)
-    def simplify(g: Graph, a: int, b: int, c: int) -> int | None:
-        if a == b:
-            if not is_float(g.dtype[a]):
-                return g.const(otherwise, B8)
-            if for_floats is not None:
-                return g.const(for_floats, B8)
-        return fold(g, op, a, b)
-
-
-_reflexive("lt", False, False)
-_reflexive("le", None, True)
-_reflexive("eq", None, True)
-_reflexive("ne", None, False)
-
-
-def _extreme(name: str) -> None:
-    op = CODES[name]
-
-    @rule(name)
-    def simplify(g: Graph, a: int, b: int, c: int) -> int | None:
-        return a if a == b else fold(g, op, a, b)
-
-
-_extreme("min")
-_extreme("max")
-
-
-def _identity_cast(name: str, target: int) -> None:
-    op = CODES[name]
-
-    @rule(name)
-    def simplify(g: Graph, a: int, b: int, c: int) -> int | None:
-        return a if g.dtype[a] == target else fold(g, op, a)
-
-
-for _name, _target in (("f64", F64), ("f32", F32), ("i64", I64)):
-    _identity_cast(_name, _target)
-
-
-def _inverse_pair(name: str, inverse: str) -> None:
-    op, back = CODES[name], CODES[inverse]
-
-    @rule(name)
-    def simplify(g: Graph, a: int, b: int, c: int) -> int | None:
-        return g.a[a] if g.op[a] == back else fold(g, op, a)
-
-
-_inverse_pair("bits", "from_bits")
-_inverse_pair("from_bits", "bits")
-
-
-@rule("stop")
+@_rule("stop")
 def _stop(g: Graph, a: int, b: int, c: int) -> int | None:
-    return a if a in g.value or g.op[a] == CODES["stop"] else None
+    return a if a in g.value or g.op[a] == STOP else None
 
 
-ADD, SUB, MUL, DIV, NEG, ABS = (CODES[n] for n in ("add", "sub", "mul", "div", "neg", "abs"))
-FMA, POW = CODES["fma"], CODES["pow"]
+# ---- arithmetic --------------------------------------------------------------------------
+
+
+def _arithmetic(g: Graph, op: int, a: int, b: int) -> int | None:
+    """Fold +, -, * of two constants; Python's floats are IEEE doubles, so no NumPy is needed."""
+    if g.dtype[a] == F64:
+        return g.const(_PLAIN[op](g.value[a], g.value[b]))
+    return _fold(g, op, a, b)
+
 
 _PLAIN = {ADD: operator.add, SUB: operator.sub, MUL: operator.mul}
 
 
-def _arithmetic(g: Graph, op: int, a: int, b: int, va: Any, vb: Any) -> int:
-    """Fold +, -, * of two constants; Python's floats are IEEE doubles, so no NumPy is needed."""
-    if g.dtype[a] == F64:
-        return g.const(_PLAIN[op](va, vb))
-    folded = fold(g, op, a, b)
-    assert folded is not None
-    return folded
-
-
-@rule("add")
+@_rule("add")
 def _add(g: Graph, a: int, b: int, c: int) -> int | None:
     va, vb = g.value.get(a), g.value.get(b)
     if va is not None:
         if vb is not None:
-            return _arithmetic(g, ADD, a, b, va, vb)
+            return _arithmetic(g, ADD, a, b)
         if va == 0:
             return b
     elif vb is not None and vb == 0:
@@ -224,12 +189,12 @@ def _add(g: Graph, a: int, b: int, c: int) -> int | None:
     return None
 
 
-@rule("sub")
+@_rule("sub")
 def _sub(g: Graph, a: int, b: int, c: int) -> int | None:
     va, vb = g.value.get(a), g.value.get(b)
     if vb is not None:
         if va is not None:
-            return _arithmetic(g, SUB, a, b, va, vb)
+            return _arithmetic(g, SUB, a, b)
         if vb == 0:
             return a
     elif va is not None and va == 0 and g.dtype[b] == I64:
@@ -242,11 +207,20 @@ def _sub(g: Graph, a: int, b: int, c: int) -> int | None:
     return None
 
 
-@rule("mul")
+def _pull_out_sign(g: Graph, op: int, a: int, b: int) -> int | None:
+    """Return -(x op y) for a product or quotient of which an operand is a negation."""
+    if g.op[a] == NEG:
+        return g.emit(NEG, g.emit(op, g.a[a], b))
+    if g.op[b] == NEG:
+        return g.emit(NEG, g.emit(op, a, g.a[b]))
+    return None
+
+
+@_rule("mul")
 def _mul(g: Graph, a: int, b: int, c: int) -> int | None:
     va, vb = g.value.get(a), g.value.get(b)
     if va is not None and vb is not None:
-        return _arithmetic(g, MUL, a, b, va, vb)
+        return _arithmetic(g, MUL, a, b)
     literal, other = (vb, a) if va is None else (va, b)
     if literal is not None:
         if literal == 0:
@@ -255,36 +229,28 @@ def _mul(g: Graph, a: int, b: int, c: int) -> int | None:
             return other
         if literal == -1:
             return g.emit(NEG, other)
-    if g.op[a] == NEG:
-        return g.emit(NEG, g.emit(MUL, g.a[a], b))
-    if g.op[b] == NEG:
-        return g.emit(NEG, g.emit(MUL, a, g.a[b]))
-    return None
+    return _pull_out_sign(g, MUL, a, b)
 
 
-@rule("div")
+@_rule("div")
 def _div(g: Graph, a: int, b: int, c: int) -> int | None:
-    va, vb = g.value.get(a), g.value.get(b)
-    if va is not None and vb is not None:
-        return fold(g, DIV, a, b)
+    vb = g.value.get(b)
     if vb is not None:
+        if a in g.value:
+            return _fold(g, DIV, a, b)
         if vb == 1:
             return a
         if vb == -1:
             return g.emit(NEG, a)
         if vb != 0 and abs(math.frexp(vb)[0]) == 0.5 and 2.0**-100 < abs(vb) < 2.0**100:
             return g.emit(MUL, a, g.const(1.0 / vb, g.dtype[a]))
-    if g.op[a] == NEG:
-        return g.emit(NEG, g.emit(DIV, g.a[a], b))
-    if g.op[b] == NEG:
-        return g.emit(NEG, g.emit(DIV, a, g.a[b]))
-    return None
+    return _pull_out_sign(g, DIV, a, b)
 
 
-@rule("fma")
+@_rule("fma")
 def _fma(g: Graph, a: int, b: int, c: int) -> int | None:
     """Drop what a literal 0, 1 or -1 makes needless; two literals have no exact product."""
-    folded = fold(g, FMA, a, b, c)
+    folded = _fold(g, FMA, a, b, c)
     if folded is not None:
         return folded
     if g.value.get(c) == 0:
@@ -303,38 +269,28 @@ def _fma(g: Graph, a: int, b: int, c: int) -> int | None:
     return None
 
 
-@rule("neg")
-def _neg(g: Graph, a: int, b: int, c: int) -> int | None:
-    if g.op[a] == NEG:
-        return g.a[a]
-    return fold(g, NEG, a)
-
-
-@rule("abs")
+@_rule("abs")
 def _abs(g: Graph, a: int, b: int, c: int) -> int | None:
     if g.op[a] == NEG and is_float(g.dtype[a]):
         return g.emit(ABS, g.a[a])
-    if g.op[a] == ABS:
-        return a
-    return fold(g, ABS, a)
+    return a if g.op[a] == ABS else _fold(g, ABS, a)
 
 
-@rule("pow")
+@_rule("pow")
 def _pow(g: Graph, a: int, b: int, c: int) -> int | None:
     """Small whole exponents are products: cheaper, no less exact, and smooth at zero."""
     exponent = g.value.get(b)
     if exponent is None:
         return None
-    dtype = g.dtype[a]
     if exponent == 0:
-        return g.const(1, dtype)
+        return g.const(1, g.dtype[a])
     if exponent == 1:
         return a
     if exponent == -1:
-        return g.emit(DIV, g.const(1, dtype), a)
+        return g.emit(DIV, g.const(1, g.dtype[a]), a)
     if exponent in (2, 3, 4):
         square = g.emit(MUL, a, a)
         if exponent == 2:
             return square
         return g.emit(MUL, square, a if exponent == 3 else square)
-    return fold(g, POW, a, b)
+    return _fold(g, POW, a, b)

@@ -26,7 +26,7 @@ from archimedes.graph.elementary.table import PROGRAMS
 from archimedes.graph.expand import program
 from archimedes.graph.ops import BLOCK, CONST, INPUT, OUT, REGION, TABLE
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.loop_regions import times
+from archimedes.graph.regions.base import multiply_counts
 from archimedes.graph.retype import retype
 
 __all__ = ["Argument", "CSource", "Stats", "assemble", "count_operations", "render"]
@@ -373,5 +373,7 @@ def count_primitives(counts: Mapping[str, int]) -> Counter[str]:
     """Replace the elementary functions in a count by the operations they consist of."""
     total: Counter[str] = Counter()
     for name, count in counts.items():
-        total += times(_inside(name), count) if name in PROGRAMS else Counter({name: count})
+        total += (
+            multiply_counts(_inside(name), count) if name in PROGRAMS else Counter({name: count})
+        )
     return total

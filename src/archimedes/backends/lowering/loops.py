@@ -179,7 +179,7 @@ def lower_map(low: Lowering, scope: Scope, region: Map, outs: Sequence[int]) -> 
     """Compute a map: as the dialect does it, or as scans that carry nothing."""
     if low.dialect.map(low, scope, region, outs):
         return
-    stacked, shared = region.parts()
+    _, stacked, shared = region.parts()
     width = len(region.body.outputs)
     ends = (
         [*_breaks(scope, region, outs), region.length]

@@ -16,7 +16,7 @@ from archimedes.function.leaf_specs import LeafSpec
 from archimedes.function.recording import OutLeaf, Recording, leaf_elements, leaf_ids
 from archimedes.graph.blocks.building import loops
 from archimedes.graph.blocks.references import as_block, references
-from archimedes.graph.derivatives.bodies import reordered
+from archimedes.graph.derivatives.bodies import permute_body
 from archimedes.graph.passes import inline
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Affine, Map, Scan
@@ -110,7 +110,7 @@ def _as_scan(
         later += range(at, at + len(mine))
         at += len(mine)
     last = range(at, at + len(recording.captured))
-    body = reordered(body, [*order, *later, *last], range(len(body.outputs)))
+    body = permute_body(body, [*order, *later, *last], range(len(body.outputs)))
     inputs = np.array([*rows, *shared, *recording.captured], dtype=np.int64)
     made = iter(g.region(Scan(inputs, body, count, 0, len(rows), stacked=True)).tolist())
 

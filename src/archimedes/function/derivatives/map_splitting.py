@@ -14,9 +14,9 @@ import numpy as np
 from archimedes import tree
 from archimedes.function.recording import Recording, leaf_ids
 from archimedes.graph.dtypes import F64
-from archimedes.graph.ops import TABLE
+from archimedes.graph.ops import OUT, TABLE
 from archimedes.graph.passes import inline, with_outputs
-from archimedes.graph.program import OUT, Graph
+from archimedes.graph.program import Graph
 from archimedes.graph.regions.loop_regions import Map
 from archimedes.symbolic import current_trace, lift, wrap
 
@@ -163,7 +163,7 @@ def _places(
             return None
         if not np.all(weights[:, j] == weights[0, j]):
             return None
-    stacked, shared = region.parts()
+    _, stacked, shared = region.parts()
     position = {i: k for k, i in enumerate(g.inputs[:n])}
     slots, index, data = [], [], []
     for column in stacked.T.tolist():

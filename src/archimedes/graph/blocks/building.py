@@ -16,9 +16,10 @@ from archimedes.graph.regions.nest import PARTIALS, Affine, Nest, Read, position
 
 __all__ = [
     "LONG_SUM",
-    "add_blocks",
     "add_values",
+    "concatenate",
     "each",
+    "element_loop",
     "loops",
     "one_hot",
     "pack",
@@ -30,6 +31,8 @@ __all__ = [
 #: A sum of so many terms is made of partial ones.
 LONG_SUM = 64
 _ADD, _MIN, _MAX, _EQ, _SELECT = (CODES[n] for n in ("add", "min", "max", "eq", "select"))
+#: Reads all elements of a block, one after the other.
+_LINE = Affine(0, (1,))
 
 
 def partials_of(reduced: int, kept: int) -> int:
@@ -38,17 +41,6 @@ def partials_of(reduced: int, kept: int) -> int:
     Products of matrices, which have two, are summed in order.
     """
     return PARTIALS if reduced >= LONG_SUM and kept < 2 else 1
-
-
-def each(g: Graph, code: int, i: int) -> int:
-    """Apply an op of one operand to a number, or to each element of a block."""
-    kind = g.dtype[i]
-    if not length_of(kind):
-        return g.emit(code, i)
-    body = Graph()
-    body.outputs = [body.emit(code, body.input(item_type(kind)))]
-    (made,) = loops(g, [i], [Affine(0, (1,))], body, (length_of(kind),))
-    return made
 
 
 def loops(
@@ -69,26 +61,22 @@ def loops(
     kept = len(shape) if kept is None else kept
     if partials is None:
         partials = partials_of(math.prod(shape[kept:]), kept) if combine == "add" else 1
-    given = [_simple(g, i, read) for i, read in zip(ids, reads)]
-    body, used = _reduced(g, body, given)
-    constant = {} if combine or not kept else _constant_results(g, body, math.prod(shape))
-    if len(constant) < len(body.outputs):
-        region = Nest(
-            [given[k][0] for k in used],
-            body,
-            shape,
-            tuple(given[k][1] for k in used),
-            kept,
-            combine,
-            partials,
-        )
-        outs = g.region(region).tolist()
-    else:
-        outs = [-1] * len(constant)
+    operands = [_simplify_read(g, i, read) for i, read in zip(ids, reads)]
+    body, operands = _specialize_body(g, body, operands)
+    # Results that are constants are tables.
+    constant = {
+        k: g.const(body.value[i], block_type(body.dtype[i], math.prod(shape)))
+        for k, i in enumerate(body.outputs)
+        if kept and not combine and i in body.value
+    }
+    if len(constant) == len(body.outputs):
+        return list(constant.values())
+    inputs, own_reads = [i for i, _ in operands], tuple(read for _, read in operands)
+    outs = g.region(Nest(inputs, body, shape, own_reads, kept, combine, partials)).tolist()
     return [constant.get(k, i) for k, i in enumerate(outs)]
 
 
-def _simple(g: Graph, i: int, read: Read) -> tuple[int, Read]:
+def _simplify_read(g: Graph, i: int, read: Read) -> tuple[int, Read]:
     """Return what is read, and how: a table of equal entries is a number."""
     if read is not None and (table := g.constant_table(i)) is not None:
         rows = table.view(np.uint8).reshape(len(table), -1)
@@ -97,39 +85,29 @@ def _simple(g: Graph, i: int, read: Read) -> tuple[int, Read]:
     return i, read
 
 
-def _reduced(g: Graph, body: Graph, given: Sequence[tuple[int, Read]]) -> tuple[Graph, list[int]]:
-    """Return a body without inputs that nothing reads, with constants inside; and its inputs."""
-    live, count = set(body.live()), len(given)
+def _specialize_body(
+    g: Graph, body: Graph, operands: list[tuple[int, Read]]
+) -> tuple[Graph, list[tuple[int, Read]]]:
+    """Return a body without inputs that nothing reads, with constants inside; and its operands."""
+    live, count = set(body.live()), len(operands)
     read = [k for k, i in enumerate(body.inputs[:count]) if i in live]
-    used = [k for k in read if given[k][0] not in g.value]
+    used = [k for k in read if operands[k][0] not in g.value]
     indexed = any(i in live for i in body.inputs[count:])
     if len(used) == count and (indexed or len(body.inputs) == count):
-        return body, used
-    made = Graph()
-    kinds = body.input_dtypes
+        return body, operands
+    special, kinds = Graph(), body.input_dtypes
     inputs = [-1] * len(body.inputs)
-    for k in used:
-        inputs[k] = made.input(kinds[k])
-    for k in range(count, len(body.inputs)):
-        inputs[k] = made.input(kinds[k]) if indexed else -1
+    for k in (*used, *(range(count, len(inputs)) if indexed else ())):
+        inputs[k] = special.input(kinds[k])
     for k in set(read).difference(used):
-        inputs[k] = made.const(g.value[given[k][0]], kinds[k])
-    made.outputs = inline(made, body, inputs)
-    again = set(made.live())
-    if all(i in again for i in made.inputs[: len(used)]):
-        return made, used
+        inputs[k] = special.const(g.value[operands[k][0]], kinds[k])
+    special.outputs = inline(special, body, inputs)
+    operands = [operands[k] for k in used]
+    again = set(special.live())
+    if all(i in again for i in special.inputs[: len(used)]):
+        return special, operands
     # What is constant now may have left other inputs unread.
-    body, kept = _reduced(g, made, [given[k] for k in used])
-    return body, [used[k] for k in kept]
-
-
-def _constant_results(g: Graph, body: Graph, length: int) -> dict[int, int]:
-    """Return the results that are constants, as blocks, by number."""
-    return {
-        k: g.const(body.value[i], block_type(body.dtype[i], length))
-        for k, i in enumerate(body.outputs)
-        if i in body.value
-    }
+    return _specialize_body(g, special, operands)
 
 
 def scalar_loop(
@@ -140,39 +118,56 @@ def scalar_loop(
     reads: Sequence[Read],
 ) -> int:
     """Append an elementwise loop: ``make(body, *inputs)`` returns the id of its result."""
-    body = Graph()
     kinds = [g.dtype[i] if r is None else item_type(g.dtype[i]) for i, r in zip(ids, reads)]
-    body.outputs = [make(body, *(body.input(kind) for kind in kinds))]
+    body = Graph.with_inputs(kinds)
+    body.outputs = [make(body, *body.inputs)]
     return loops(g, ids, reads, body, shape)[0]
 
 
-def add_blocks(g: Graph, a: int, b: int) -> int:
-    """Append the sum of two blocks."""
-    line = Affine(0, (1,))
-    length = length_of(g.dtype[a])
-    return scalar_loop(g, [a, b], lambda e, x, y: e.emit(_ADD, x, y), (length,), (line, line))
-
-
-def add_values(g: Graph, a: int, b: int) -> int:
-    """Append the sum of two scalars, or of two blocks."""
-    return add_blocks(g, a, b) if length_of(g.dtype[a]) else g.emit(_ADD, a, b)
+def element_loop(
+    g: Graph,
+    block: int,
+    read: Read,
+    shape: Sequence[int],
+    kept: int | None = None,
+    combine: str = "",
+) -> int:
+    """Append a loop over elements of a block as they are: a copy, or what combines them."""
+    body = Graph.with_inputs([item_type(g.dtype[block])])
+    body.outputs = list(body.inputs)
+    return loops(g, [block], [read], body, shape, kept, combine)[0]
 
 
 def total(g: Graph, block: int, read: Affine, shape: Sequence[int]) -> int:
     """Append the sum of some elements of a block."""
-    body = Graph()
-    body.outputs = [body.input(item_type(g.dtype[block]))]
-    return loops(g, [block], [read], body, shape, kept=0, combine="add")[0]
+    return element_loop(g, block, read, shape, kept=0, combine="add")
+
+
+def each(g: Graph, code: int, *ids: int) -> int:
+    """Apply an op to numbers, or to the elements of blocks of one length."""
+    length = length_of(g.dtype[ids[0]])
+    if not length:
+        return g.emit(code, *ids)
+
+    def make(body: Graph, *operands: int) -> int:
+        return body.emit(code, *operands)
+
+    return scalar_loop(g, ids, make, (length,), [_LINE] * len(ids))
+
+
+def add_values(g: Graph, a: int, b: int) -> int:
+    """Append the sum of two scalars, or of two blocks."""
+    return each(g, _ADD, a, b)
 
 
 def one_hot(g: Graph, length: int, index: int, value: int) -> int:
     """Append a block that has a value at an index (clamped) and is zero elsewhere."""
-    body = Graph()
-    at, x, k = body.input(I64), body.input(g.dtype[value]), body.input(I64)
+    body = Graph.with_inputs([I64, g.dtype[value], I64])
+    at, x, k = body.inputs
     low, high = body.const(0, I64), body.const(length - 1, I64)
-    place = body.emit(_MIN, body.emit(_MAX, at, low), high)
+    clamped = body.emit(_MIN, body.emit(_MAX, at, low), high)
     zero = body.const(0, body.dtype[x])
-    body.outputs = [body.emit(_SELECT, body.emit(_EQ, place, k), x, zero)]
+    body.outputs = [body.emit(_SELECT, body.emit(_EQ, clamped, k), x, zero)]
     return loops(g, [index, value], [None, None], body, (length,))[0]
 
 
@@ -191,3 +186,13 @@ def pack(g: Graph, length: int, dtype: int, sources: Sequence[int], moves: Seque
             table[positions(to, shape)] = g.value[sources[source]]
         return g.block(table)
     return int(g.region(Pack(list(sources), length, dtype, tuple(moves)))[0])
+
+
+def concatenate(g: Graph, ids: Sequence[int]) -> int:
+    """Append a block of scalars and blocks of one dtype, one behind the other."""
+    moves, at = [], 0
+    for k, i in enumerate(ids):
+        length = length_of(g.dtype[i])
+        moves.append(Move(k, (length or 1,), Affine(at, (1,)), _LINE if length else None))
+        at += length or 1
+    return pack(g, at, item_type(g.dtype[ids[0]]), ids, moves)

@@ -17,7 +17,7 @@ import numpy as np
 from archimedes.graph.blocks.building import loops
 from archimedes.graph.dtypes import length_of
 from archimedes.graph.ops import ARITY, CONST, INPUT, OUT, REGION, TABLE
-from archimedes.graph.passes import Origin, Outputs, Walk, copy_into
+from archimedes.graph.passes import DeepTransformer, Origin, Outputs, Rewriter, Transformer, inline
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Region
 from archimedes.graph.regions.nest import Affine, Gather, Nest, Read, row_major
@@ -37,21 +37,11 @@ def fuse_loops(graph: Graph, origin: dict[int, Origin] | None = None, again: int
     ``origin`` gets an entry for each new graph: where its nodes come from (those in the bodies of
     loops that became one come from nowhere in particular).
     """
-    return _fused(graph, {}, {} if origin is None else origin, again)
 
+    def transform(src: Graph, rewriter: Rewriter) -> Transformer | None:
+        return _Fusion(src, rewriter, again) if _has_nests(src) else None
 
-def _fused(src: Graph, known: dict[str, Graph], origin: dict[int, Origin], again: int) -> Graph:
-    if not _has_nests(src):
-        return src
-    found = known.get(src.digest())
-    if found is not None:
-        return found
-    walk = _Fusing(src, known, origin, again)
-    dst = walk.program()
-    assert walk.source is not None
-    origin[id(dst)] = (src, walk.source)
-    known[src.digest()] = dst
-    return dst
+    return Rewriter(transform, origin)(graph)
 
 
 def _has_nests(g: Graph) -> bool:
@@ -61,28 +51,23 @@ def _has_nests(g: Graph) -> bool:
     )
 
 
-class _Fusing(Walk):
-    def __init__(
-        self, src: Graph, known: dict[str, Graph], origin: dict[int, Origin], again: int
-    ) -> None:
-        dst = Graph()
-        super().__init__(dst, src, [dst.input(kind) for kind in src.input_dtypes], sources=True)
-        self.known, self.origin, self.again = known, origin, again
+class _Fusion(DeepTransformer):
+    def __init__(self, src: Graph, rewriter: Rewriter, again: int) -> None:
+        super().__init__(src, rewriter)
+        self.again = again
         #: How often each node of ``src`` is read.
         self.readers: Counter[int] = Counter(src.outputs)
         for i in src.live():
             self.readers.update(set(src.operands(i)))
 
     def region(self, i: int, region: Region) -> Outputs:
-        moved = self.moved(region)
-        if isinstance(moved, Nest):
-            once = [self.readers[j] == 1 for j in region.inputs.tolist()]
-            # Over fewer axes it may not be seen which elements of another loop it reads.
-            found = [(x, _plans(self.dst, x, once, self.again)) for x in (collapsed(moved), moved)]
-            return _place(self.dst, *max(found, key=lambda pair: sum(map(bool, pair[1]))))
-        bodies = [_fused(body, self.known, self.origin, self.again) for body in region.bodies]
-        changed = any(a is not b for a, b in zip(bodies, region.bodies))
-        return self.dst.region(moved.with_bodies(bodies) if changed else moved).tolist()
+        if not isinstance(region, Nest):
+            return super().region(i, region)
+        moved = self.relink(region)
+        once = [self.readers[j] == 1 for j in region.inputs.tolist()]
+        # Over fewer axes it may not be seen which elements of another loop it reads.
+        found = [(x, _plans(self.dst, x, once, self.again)) for x in (collapsed(moved), moved)]
+        return _place(self.dst, *max(found, key=lambda pair: sum(map(bool, pair[1]))))
 
 
 def _plans(g: Graph, region: Nest, once: Sequence[bool], again: int) -> list[_Plan | None]:
@@ -127,12 +112,9 @@ def _place(g: Graph, region: Nest, plans: Sequence[_Plan | None]) -> list[int]:
         if plan is None:
             values.append(given(i, read))
         else:
-            to = copy_into(
-                body, plan.body, [given(*pair) for pair in plan.inputs], plan.body.live([plan.out])
-            )
-            values.append(to[plan.out])
-    to = copy_into(body, region.body, [*values, *index], region.body.live())
-    body.outputs = [to[i] for i in region.body.outputs]
+            own = [given(*pair) for pair in plan.inputs]
+            values += inline(body, plan.body, own, [plan.out])
+    body.outputs = inline(body, region.body, [*values, *index])
     return loops(g, ids, reads, body, region.shape, region.kept, region.combine, region.partials)
 
 

@@ -11,19 +11,17 @@ from collections import Counter
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
-from archimedes.graph.blocks.building import pack
+from archimedes.graph.blocks.building import concatenate
 from archimedes.graph.dtypes import I64, length_of
 from archimedes.graph.ops import CONST, INPUT, OUT, REGION
-from archimedes.graph.passes import Origin, Outputs, Walk
+from archimedes.graph.passes import DeepTransformer, Origin, Outputs, Rewriter, Transformer
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Region
-from archimedes.graph.regions.block_regions import Move, Pack
+from archimedes.graph.regions.block_regions import Pack
 from archimedes.graph.regions.call_regions import Call
-from archimedes.graph.regions.nest import Affine, Nest
+from archimedes.graph.regions.nest import Nest
 
-__all__ = [
-    "dedup_loops",
-]
+__all__ = ["dedup_loops"]
 
 #: Bodies of fewer operations stay where they are: a call takes as much.
 FEWEST = 6
@@ -40,7 +38,9 @@ def dedup_loops(graph: Graph, origin: dict[int, Origin] | None = None) -> Graph:
     for g in _graphs(graph):
         forms.update(unit.form for unit in _units(g).values())
     wanted = {form for form, count in forms.items() if count > 1}
-    return _Sharing.of(graph, wanted, {}, {} if origin is None else origin) if wanted else graph
+    if not wanted:
+        return graph
+    return Rewriter(lambda src, rewriter: _Dedup(src, rewriter, wanted), origin)(graph)
 
 
 class _Unit(NamedTuple):
@@ -107,51 +107,23 @@ def _form(g: Graph, nest: Nest) -> Hashable:
     return (nest.body.digest(), nest.settings(), kinds)
 
 
-class _Sharing(Walk):
-    @classmethod
-    def of(
-        cls,
-        src: Graph,
-        wanted: set[Hashable],
-        known: dict[str, Graph],
-        origin: dict[int, Origin],
-    ) -> Graph:
-        """Return a graph with calls in the place of loops of the wanted forms."""
-        found = known.get(src.digest())
-        if found is not None:
-            return found
-        walk = cls(src, wanted, known, origin)
-        dst = walk.program()
-        assert walk.source is not None
-        origin[id(dst)] = (src, walk.source)
-        known[src.digest()] = dst
-        return dst
+class _Dedup(DeepTransformer):
+    """Writes a graph with calls in the place of loops of the wanted forms."""
 
-    def __init__(
-        self,
-        src: Graph,
-        wanted: set[Hashable],
-        known: dict[str, Graph],
-        origin: dict[int, Origin],
-    ) -> None:
-        dst = Graph()
-        super().__init__(dst, src, [dst.input(kind) for kind in src.input_dtypes], sources=True)
-        self.wanted, self.known, self.origin = wanted, known, origin
+    def __init__(self, src: Graph, rewriter: Rewriter, wanted: set[Hashable]) -> None:
+        super().__init__(src, rewriter)
         self.packed: dict[tuple[int, ...], int] = {}
         self.units = {i: unit for i, unit in _units(src).items() if unit.form in wanted}
 
     def region(self, i: int, region: Region) -> Outputs:
         unit = self.units.get(i)
         if unit is not None:
-            return self._called(unit)
-        moved = self.moved(region)
+            return self._call(unit)
         if isinstance(region, Nest):
-            return self.dst.region(moved).tolist()
-        bodies = [_Sharing.of(b, self.wanted, self.known, self.origin) for b in region.bodies]
-        changed = any(a is not b for a, b in zip(bodies, region.bodies))
-        return self.dst.region(moved.with_bodies(bodies) if changed else moved).tolist()
+            return Transformer.region(self, i, region)
+        return super().region(i, region)
 
-    def _called(self, unit: _Unit) -> list[int]:
+    def _call(self, unit: _Unit) -> list[int]:
         """Append the call of a loop and return its results."""
         dst, body = self.dst, Graph()
         ids = [self.to[i] for i in unit.nest.inputs.tolist()]
@@ -166,8 +138,8 @@ class _Sharing(Walk):
             given += numbers
             inside |= {i: body.input(dst.dtype[i]) for i in numbers}
         else:
-            for kind, same in apart.items():
-                given.append(self._together(tuple(same), kind))
+            for same in apart.values():
+                given.append(self._concatenate(tuple(same)))
                 block = body.input(dst.dtype[given[-1]])
                 places = [body.const(k, I64) for k in range(len(same))]
                 inside |= {i: body.element(block, at) for i, at in zip(same, places)}
@@ -178,9 +150,8 @@ class _Sharing(Walk):
         body.outputs = outs
         return dst.region(Call(given, body)).tolist()
 
-    def _together(self, ids: tuple[int, ...], kind: int) -> int:
-        """Return a block of numbers."""
+    def _concatenate(self, ids: tuple[int, ...]) -> int:
+        """Return a block of numbers, one for all calls that get the same."""
         if ids not in self.packed:
-            moves = [Move(k, (1,), Affine(k, (1,)), None) for k in range(len(ids))]
-            self.packed[ids] = pack(self.dst, len(ids), kind, ids, moves)
+            self.packed[ids] = concatenate(self.dst, ids)
         return self.packed[ids]

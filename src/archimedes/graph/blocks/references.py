@@ -2,19 +2,20 @@
 
 A recorded array is an array of node ids. Where its elements lie in a block there need not be a
 node for each: ids from ``FIRST`` on mean "element k of a block", so that slices, rolls, reshapes
-and assignments of wide arrays remain NumPy on ids. What computes with them asks here which parts
+and assignments of arrays remain NumPy on ids. What computes with them asks here which parts
 of which blocks they are: loops read those, and a single element becomes a node when it is used.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from archimedes.graph.blocks.building import loops, pack
-from archimedes.graph.dtypes import DTYPES, item_type, length_of
+from archimedes.graph.blocks.building import concatenate, element_loop, pack
+from archimedes.graph.dtypes import DTYPES, length_of
 from archimedes.graph.program import FIRST_REFERENCE as FIRST
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.block_regions import Move
@@ -46,7 +47,7 @@ def references(g: Graph, block: int) -> np.ndarray:
 
 
 def any_reference(ids: np.ndarray) -> bool:
-    """Tell whether some ids are references."""
+    """Return whether some ids are references."""
     return bool(ids.size) and bool(ids.max() >= FIRST)
 
 
@@ -76,6 +77,27 @@ def block_of(g: Graph, ids: np.ndarray) -> int | None:
     return block if inside else None
 
 
+def _by_block(
+    g: Graph, flat: np.ndarray
+) -> Iterator[tuple[int | None, np.ndarray | slice, np.ndarray]]:
+    """Yield the blocks that ids name elements of: the block, which ids, and their offsets in it.
+
+    First come the ids that are nodes, if there are any: with None, and as they are.
+    """
+    starts = np.array(g.reference_starts, dtype=np.int64)
+    number = np.searchsorted(starts, flat, side="right") - 1
+    if flat.size and number.min() == number.max():
+        every: list[int] = [int(number[0])]
+    else:
+        every = np.unique(number).tolist()
+    for k in every:
+        mine = number == k if len(every) > 1 else slice(None)
+        if k < 0:
+            yield None, mine, flat[mine]
+        else:
+            yield g.referenced[k], mine, flat[mine] - starts[k]
+
+
 def strided_part(g: Graph, ids: np.ndarray) -> Part | None:
     """Return which affine part of a block some references are, if they are one."""
     block = block_of(g, ids)
@@ -98,81 +120,53 @@ def strided_part(g: Graph, ids: np.ndarray) -> Part | None:
 
 def constant_values(g: Graph, ids: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
     """Return the values of ids where all are known, else None."""
-    part = ids.ravel()
-    if not any_reference(part):
-        value = g.value
-        try:
-            return np.array([value[i] for i in part.tolist()], dtype=dtype).reshape(ids.shape)
-        except KeyError:
-            return None
-    found = np.empty(part.size, dtype=dtype)
-    left = np.ones(part.size, dtype=bool)
-    starts = np.array(g.reference_starts)
-    home = np.searchsorted(starts, part, side="right") - 1
-    for at in _different(home):
-        if at < 0:
-            continue
-        block = g.referenced[at]
-        table = g.constant_table(block)
-        if table is None:
-            return None
-        mine = home == at
-        found[mine] = table[part[mine] - starts[at]]
-        left[mine] = False
-    for k in np.flatnonzero(left).tolist():
-        i = int(part[k])
-        if i not in g.value:
-            return None
-        found[k] = g.value[i]
-    return found.reshape(ids.shape)
-
-
-def _different(home: np.ndarray) -> list[int]:
-    """Return the values in an array of ints, often only one, in order."""
-    if home.size and home.min() == home.max():
-        return [int(home.min())]
-    return np.unique(home).tolist()
+    flat = ids.ravel()
+    values = np.empty(flat.size, dtype=dtype)
+    for block, mine, at in _by_block(g, flat):
+        if block is None:
+            try:
+                values[mine] = [g.value[i] for i in at.tolist()]
+            except KeyError:
+                return None
+        else:
+            table = g.constant_table(block)
+            if table is None:
+                return None
+            values[mine] = table[at]
+    return values.reshape(ids.shape)
 
 
 def is_block_like(g: Graph, ids: np.ndarray) -> bool:
-    """Tell whether at least half of some ids are elements of blocks that are not constant."""
-    return 2 * _in_blocks(g, ids) >= ids.size
+    """Return whether at least half of some ids are elements of blocks that are not constant."""
+    return 2 * _count_in_blocks(g, ids) >= ids.size
 
 
 def lies_in_blocks(g: Graph, ids: np.ndarray) -> bool:
-    """Tell the same of those ids that are no constants."""
-    count = _in_blocks(g, ids)
+    """Return the same of those ids that are no constants."""
+    count = _count_in_blocks(g, ids)
     if not count or 2 * count >= ids.size:
         return bool(count)
     nodes = ids[ids < FIRST].tolist()
     return count >= sum(i not in g.value for i in nodes)
 
 
-def _in_blocks(g: Graph, ids: np.ndarray) -> int:
+def _count_in_blocks(g: Graph, ids: np.ndarray) -> int:
     """Count the ids that are elements of blocks that are not constant."""
     if not g.referenced or not any_reference(ids):
         return 0
-    home = np.searchsorted(np.array(g.reference_starts), ids.ravel(), side="right") - 1
-    count = 0
-    for at, times in zip(*np.unique(home[home >= 0], return_counts=True)):
-        if g.constant_table(g.referenced[at]) is None:
-            count += int(times)
-    return count
+    blocks = _by_block(g, ids.ravel())
+    return sum(at.size for b, _, at in blocks if b is not None and g.constant_table(b) is None)
 
 
 def literal_zeros(g: Graph, ids: np.ndarray) -> np.ndarray:
     """Return, as 1.0 and 0.0, which of some ids stand for constants that are zero."""
-    flat = ids.ravel()
-    found = np.zeros(flat.size)
-    starts = np.array(g.reference_starts, dtype=np.int64)
-    home = np.searchsorted(starts, flat, side="right") - 1
-    for at in _different(home):
-        mine = home == at
-        if at < 0:
-            found[mine] = [g.value.get(i) == 0 for i in flat[mine].tolist()]
-        elif (table := g.constant_table(g.referenced[at])) is not None:
-            found[mine] = table[flat[mine] - starts[at]] == 0
-    return found.reshape(ids.shape)
+    zeros = np.zeros(ids.size)
+    for block, mine, at in _by_block(g, ids.ravel()):
+        if block is None:
+            zeros[mine] = [g.value.get(i) == 0 for i in at.tolist()]
+        elif (table := g.constant_table(block)) is not None:
+            zeros[mine] = table[at] == 0
+    return zeros.reshape(ids.shape)
 
 
 def as_block(g: Graph, ids: np.ndarray, dtype: int) -> int:
@@ -190,24 +184,30 @@ def as_block(g: Graph, ids: np.ndarray, dtype: int) -> int:
     if known is not None:
         return g.block(known)
     if part is None and ids.ndim > 1 and (box := strided_part(g, ids)) is not None:
-        body = Graph()
-        body.outputs = [body.input(item_type(g.dtype[box.block]))]
-        return loops(g, [box.block], [box.read], body, ids.shape)[0]
+        return element_loop(g, box.block, box.read, ids.shape)
     block = block_of(g, flat)
     # A run has at most two changes of the step at its end: so many are too many runs.
     if block is None or np.count_nonzero(np.diff(flat, 2)) <= 2 * _MANY_BOXES:
         runs = _runs(g, flat)
         if len(runs) <= _MANY_BOXES or not any_reference(flat):
-            return _packed(g, flat, runs, dtype)
-    if block is None:
-        return _gathered_from_several(g, flat, dtype)
-    return _gathered(g, block, flat - g.first_reference(block))
-
-
-def _gathered(g: Graph, block: int, places: np.ndarray) -> int:
-    body = Graph()
-    body.outputs = [body.input(item_type(g.dtype[block]))]
-    return loops(g, [block], [Gather(places)], body, (places.size,))[0]
+            return _pack_runs(g, flat, runs, dtype)
+    if block is not None:
+        return element_loop(g, block, Gather(flat - g.first_reference(block)), flat.shape)
+    # All blocks and nodes that ids name are put one behind the other, and gathered from there.
+    offsets = np.empty(flat.size, dtype=np.int64)
+    sources: list[int] = []
+    size = 0
+    for block, mine, at in _by_block(g, flat):
+        if block is None:
+            nodes, at = np.unique(at, return_inverse=True)
+            sources += nodes.tolist()
+            length = nodes.size
+        else:
+            sources.append(block)
+            length = length_of(g.dtype[block])
+        offsets[mine] = size + at
+        size += length
+    return element_loop(g, concatenate(g, sources), Gather(offsets), flat.shape)
 
 
 def _runs(g: Graph, flat: np.ndarray) -> list[tuple[int, int, int]]:
@@ -215,9 +215,9 @@ def _runs(g: Graph, flat: np.ndarray) -> list[tuple[int, int, int]]:
     if flat.size == 1:
         return [(0, 1, 0)]
     steps = np.diff(flat)
-    home = np.searchsorted(np.array(g.reference_starts, dtype=np.int64), flat, side="right")
+    block = np.searchsorted(np.array(g.reference_starts, dtype=np.int64), flat, side="right")
     # Nodes are values of their own: only the same one again is a run.
-    apart = (home[:-1] != home[1:]) | ((home[:-1] == 0) & (steps != 0))
+    apart = (block[:-1] != block[1:]) | ((block[:-1] == 0) & (steps != 0))
     steps = np.where(apart, _APART, steps)
     runs: list[tuple[int, int, int]] = []
     at = 0
@@ -236,50 +236,16 @@ def _runs(g: Graph, flat: np.ndarray) -> list[tuple[int, int, int]]:
     return runs
 
 
-def _packed(g: Graph, flat: np.ndarray, runs: list[tuple[int, int, int]], dtype: int) -> int:
+def _pack_runs(g: Graph, flat: np.ndarray, runs: list[tuple[int, int, int]], dtype: int) -> int:
     """Make a block of runs of ids."""
-    sources: list[int] = []
     numbers: dict[int, int] = {}
     moves: list[Move] = []
     for start, count, step in runs:
         first = int(flat[start])
-        to = Affine(start, (1,))
-        if first < FIRST:
-            source, read = first, None
-        else:
+        source, read = first, None
+        if first >= FIRST:
             at = bisect_right(g.reference_starts, first) - 1
-            source = g.referenced[at]
-            base = g.reference_starts[at]
-            read = Affine(first - base, (step,))
-        number = numbers.setdefault(source, len(sources))
-        if number == len(sources):
-            sources.append(source)
-        moves.append(Move(number, (count,), to, read))
-    return pack(g, flat.size, dtype, sources, moves)
-
-
-def _gathered_from_several(g: Graph, flat: np.ndarray, dtype: int) -> int:
-    """Put all blocks and nodes that ids name one behind the other, and gather from that."""
-    starts = np.array(g.reference_starts)
-    home = np.searchsorted(starts, flat, side="right") - 1
-    places = np.empty(flat.size, dtype=np.int64)
-    sources: list[int] = []
-    moves: list[Move] = []
-    size = 0
-    for at in _different(home):
-        mine = home == at
-        if at < 0:
-            names, numbers = np.unique(flat[mine], return_inverse=True)
-            places[mine] = size + numbers
-            for k, i in enumerate(names.tolist()):
-                moves.append(Move(len(sources), (1,), Affine(size + k, (1,)), None))
-                sources.append(i)
-            size += len(names)
-            continue
-        block = g.referenced[at]
-        n = length_of(g.dtype[block])
-        places[mine] = size + (flat[mine] - starts[at])
-        moves.append(Move(len(sources), (n,), Affine(size, (1,)), Affine(0, (1,))))
-        sources.append(block)
-        size += n
-    return _gathered(g, pack(g, size, dtype, sources, moves), places)
+            source, read = g.referenced[at], Affine(first - g.reference_starts[at], (step,))
+        number = numbers.setdefault(source, len(numbers))
+        moves.append(Move(number, (count,), Affine(start, (1,)), read))
+    return pack(g, flat.size, dtype, list(numbers), moves)

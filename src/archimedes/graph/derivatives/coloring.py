@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.graph.regions.interval_sets import joined
+from archimedes.graph.regions.interval_sets import join
 
 __all__ = ["Pattern", "by_symmetry", "column_colors", "pattern_of_sets", "star_colors"]
 
@@ -77,7 +77,7 @@ def pattern_of_sets(sets: Sequence[Any], lengths: Sequence[int], columns: int) -
     shape = (sum(length or 1 for length in lengths), columns)
     if not any(lengths):
         return Pattern(*_bits(sets, columns), shape)
-    found = joined((mine, length or 1) for mine, length in zip(sets, lengths))
+    found = join((mine, length or 1) for mine, length in zip(sets, lengths))
     rows, at = found.entries() if found else np.zeros((2, 0), dtype=np.int64)
     return Pattern(rows, at, shape)
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.graph.blocks.references import as_block
-from archimedes.graph.derivatives.reverse import LINEAR_RULES, PARTIAL_RULES, add_term
+from archimedes.graph.derivatives.reverse import LINEAR_RULES, PARTIAL_RULES, add_term, partial_of
 from archimedes.graph.derivatives.whole import (
     MAX_ROWS,
     opened,
@@ -22,16 +22,17 @@ from archimedes.graph.derivatives.whole import (
     whole_rule,
 )
 from archimedes.graph.dtypes import I64, is_float, item_type, length_of
-from archimedes.graph.formulas import Emit
-from archimedes.graph.ops import OUT
-from archimedes.graph.passes import Outputs, Walk, with_outputs
+from archimedes.graph.ops import CODES, OUT
+from archimedes.graph.passes import Outputs, Transformer, with_outputs
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Directions, Region
 
 __all__ = ["forward_sweep"]
 
+_MUL = CODES["mul"]
 
-class _Forward(Walk):
+
+class _Forward(Transformer):
     """Writes a graph together with tangents; ``seeds`` are those of its inputs."""
 
     def __init__(
@@ -70,14 +71,14 @@ class _Forward(Walk):
         return super().input(i)
 
     def region(self, i: int, region: Region) -> Outputs:
-        given = [self.tangents[j] for j in region.inputs.tolist()]
-        moved = self.moved(region)
-        if any(given) and i in self.read:
-            placed, self.of_outputs[i] = moved.push_forward(self.dst, given)
+        tangents = [self.tangents[j] for j in region.inputs.tolist()]
+        linked = self.relink(region)
+        if any(tangents) and i in self.read:
+            outs, self.of_outputs[i] = linked.push_forward(self.dst, tangents)
         else:
-            placed = self.dst.region(moved)
-            self.of_outputs[i] = [{}] * len(placed)
-        return [int(k) for k in placed]
+            outs = self.dst.region(linked)
+            self.of_outputs[i] = [{}] * len(outs)
+        return [int(k) for k in outs]
 
     def out(self, i: int) -> int:
         self.tangents[i] = self.of_outputs[self.src.a[i]][self.src.b[i]]
@@ -100,11 +101,11 @@ def forward_sweep(
     outs = [-1] * len(src.outputs)
     tangents: list[Directions] = [{}] * len(outs)
     part = with_outputs(src, [src.outputs[k] for k in rest])
-    for k, out, found in zip(rest, *_Forward(dst, part, inputs, seeds).sweep()):
-        outs[k], tangents[k] = out, found
+    for k, out, tangent in zip(rest, *_Forward(dst, part, inputs, seeds).sweep()):
+        outs[k], tangents[k] = out, tangent
     part = with_outputs(src, [src.outputs[k] for k in rows])
-    for k, (out, found) in zip(rows, _with_cuts(dst, part, inputs, seeds)):
-        outs[k], tangents[k] = out, found
+    for k, (out, tangent) in zip(rows, _with_cuts(dst, part, inputs, seeds)):
+        outs[k], tangents[k] = out, tangent
     return outs, tangents
 
 
@@ -118,12 +119,12 @@ def _with_cuts(
         for i, length in zip(src.outputs, map(length_of, kinds))
         for k in range(length or 1)
     ]
-    found = zip(*_ForwardWithCuts(dst, src, inputs, seeds).sweep())
+    results = zip(*_ForwardWithCuts(dst, src, inputs, seeds).sweep())
     for kind in kinds:
         if not length_of(kind):
-            yield next(found)
+            yield next(results)
             continue
-        ids, tangents = zip(*islice(found, length_of(kind)))
+        ids, tangents = zip(*islice(results, length_of(kind)))
         zero = dst.const(0.0, item_type(kind))
         whole = {
             d: as_block(dst, np.array([t.get(d, zero) for t in tangents]), item_type(kind))
@@ -137,46 +138,37 @@ class _ForwardWithCuts(_Forward):
 
     def sweep(self) -> tuple[list[int], list[Directions]]:
         self.cuts: list[tuple[Any, list[int], list[int], list[Directions]]] = []
-        outs, found = super().sweep()
-        tangents = [dict(tangent) for tangent in found]
-        for rule, inputs, made, given in self.cuts:
-            rule.through(self.dst, inputs, made, given, outs, tangents)
+        outs, tangents = super().sweep()
+        tangents = [dict(tangent) for tangent in tangents]
+        for rule, region_inputs, region_outs, seeds in self.cuts:
+            rule.through(self.dst, region_inputs, region_outs, seeds, outs, tangents)
         return outs, tangents
 
     def region(self, i: int, region: Region) -> Outputs:
-        given = [self.tangents[j] for j in region.inputs.tolist()]
-        if not (whole_places(region) and any(given)):
+        tangents = [self.tangents[j] for j in region.inputs.tolist()]
+        if not (whole_places(region) and any(tangents)):
             return super().region(i, region)
-        moved = self.moved(region)
-        placed = self.dst.region(moved).tolist()
-        self.of_outputs[i] = [{}] * len(placed)
-        self.cuts.append((whole_rule(region), moved.inputs.tolist(), placed, given))
-        return placed
+        linked = self.relink(region)
+        outs = self.dst.region(linked).tolist()
+        self.of_outputs[i] = [{}] * len(outs)
+        self.cuts.append((whole_rule(region), linked.inputs.tolist(), outs, tangents))
+        return outs
 
 
 def _node_tangent(
-    g: Graph, code: int, out: int, ids: tuple[int, ...], active: list[Directions]
+    g: Graph, code: int, out: int, ids: tuple[int, ...], tangents: list[Directions]
 ) -> Directions:
-    e = Emit(g, g.dtype[out])
     result: Directions = {}
     linear = LINEAR_RULES[code]
     if linear is not None:
-        for d in dict.fromkeys(d for t in active for d in t):
-            given = [t[d] if d in t else _zero_like(g, j) for t, j in zip(active, ids)]
-            add_term(g, e, result, d, linear[0](g, ids, given))
-        return result
-    partials = PARTIAL_RULES[code]
-    if partials is None:
-        return result
-    first, second = ids[0], ids[1] if len(ids) > 1 else -1
-    for k, t in enumerate(active):
-        if not t:
-            continue
-        p = partials[k](e, out, first, second)
-        for d, tangent in t.items():
-            add_term(g, e, result, d, e.mul(p, tangent))
+        zeros = [g.const(0.0, g.dtype[j]) if is_float(g.dtype[j]) else -1 for j in ids]
+        for d in dict.fromkeys(d for t in tangents for d in t):
+            operands = [t.get(d, zero) for t, zero in zip(tangents, zeros)]
+            add_term(g, result, d, linear[0](g, ids, operands))
+    elif PARTIAL_RULES[code] is not None:
+        for k, mine in enumerate(tangents):
+            if mine:
+                partial = partial_of(g, code, k, out, ids)
+                for d, tangent in mine.items():
+                    add_term(g, result, d, g.emit(_MUL, partial, tangent))
     return result
-
-
-def _zero_like(g: Graph, i: int) -> int:
-    return g.const(0.0, g.dtype[i]) if is_float(g.dtype[i]) else -1

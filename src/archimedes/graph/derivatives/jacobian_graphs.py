@@ -7,12 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from archimedes.graph.derivatives.coloring import (
-    Pattern,
-    by_symmetry,
-    column_colors,
-    star_colors,
-)
+from archimedes.graph.derivatives.coloring import Pattern, by_symmetry, column_colors, star_colors
 from archimedes.graph.derivatives.forward import forward_sweep
 from archimedes.graph.derivatives.reverse import reverse_sweep
 from archimedes.graph.derivatives.sparsity import cost_of, nodes_in, pattern, work
@@ -24,12 +19,7 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions import Scan, While
 from archimedes.graph.regions.base import Directions, has_blocks
 
-__all__ = [
-    "Entries",
-    "forward_graph",
-    "jacobian_graph",
-    "reverse_graph",
-]
+__all__ = ["Entries", "forward_graph", "jacobian_graph", "reverse_graph"]
 
 #: So many directions through wide arrays are swept at once; fewer than ``MANY`` always.
 TOGETHER, MANY = 8, 4

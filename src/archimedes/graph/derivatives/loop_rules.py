@@ -10,7 +10,8 @@ Legend. In a body n values are carried, s come from the slice of the step, h are
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 
@@ -19,15 +20,13 @@ from archimedes.graph.blocks.building import add_values
 from archimedes.graph.derivatives.bodies import (
     Pair,
     adjoint_body,
-    beside,
-    copy_inputs,
-    ids_of_pairs,
+    by_position,
+    close_pairs,
+    ids_of,
+    interleave,
     pairs_of,
-    reordered,
-    settled,
-    split,
-    stacked_outs,
-    stacked_with,
+    permute_body,
+    rows_of,
     tangent_body,
 )
 from archimedes.graph.dtypes import is_float
@@ -36,84 +35,158 @@ from archimedes.graph.passes import inline, prune
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Map, Scan, Switch, While
 from archimedes.graph.regions.base import Directions, RegionDerivative, register_derivative
-from archimedes.graph.regions.loop_regions import UNBOUNDED
+from archimedes.graph.regions.loop_regions import UNBOUNDED, CountedLoop
 
-__all__ = [
-    "scan_record",
-    "scan_reverse",
-]
+__all__: list[str] = []
 
 
-def _input_pairs(region: Scan, given: list[Directions]) -> tuple[list[Pair], ...]:
-    """Pairs of a scan's inputs as positions in its body: carry, slice (any step), shared."""
-    n, m = region.carry, region.rows * region.slices
-    carry = pairs_of(given[:n])
-    slices = sorted({(n + k % region.slices, d) for k in range(m) for d in given[n + k]})
-    shared = [(n + region.slices + k, d) for k, d in pairs_of(given[n + m :])]
-    return carry, slices, shared
+def _zeros_or(
+    dst: Graph, values: Sequence[Directions], pairs: Sequence[Pair], dtypes: Sequence[int]
+) -> list[int]:
+    """Return the ids of pairs, zero where one is missing."""
+    return [values[k][d] if d in values[k] else dst.const(0.0, dtypes[k]) for k, d in pairs]
 
 
-def _scan_forward(
-    dst: Graph, region: Scan, given: list[Directions]
+# ---- scans and maps ----------------------------------------------------------------------
+
+
+def _loop_forward(
+    dst: Graph, region: CountedLoop, tangents: list[Directions]
 ) -> tuple[list[int], list[Directions]]:
-    init, stacked, shared_ids = region.parts()
+    init, slice_ids, shared_ids = region.parts()
     n, s, m = region.carry, region.slices, region.rows * region.slices
-    carry, slices, shared = _input_pairs(region, given)
-    carry, extended = settled(
-        lambda pairs: tangent_body(region.body, [*pairs, *slices, *shared]), carry, n
+    # Pairs of the inputs as positions in the body: carry, slice (of any step), shared.
+    carry, of_slices = pairs_of(tangents[:n]), tangents[n : n + m]
+    slices = sorted({(k % s, d) for k in range(m) for d in of_slices[k]})
+    shared = pairs_of(tangents[n + m :])
+    added = [*((n + k, d) for k, d in slices), *((n + s + k, d) for k, d in shared)]
+    carry, swept = close_pairs(lambda pairs: tangent_body(region.body, [*pairs, *added]), carry, n)
+    outs_pairs = [p for p in swept.pairs if p[0] >= n]
+    nc, ns, no = len(carry), len(slices), region.outs
+    body = permute_body(
+        swept.with_pairs([*carry, *outs_pairs]),
+        interleave([n, s, len(shared_ids)], [nc, ns, len(shared)]),
+        interleave([n, no], [nc, len(outs_pairs)]),
     )
-    outs_found = [p for p in extended.found if p[0] >= n]
-    nc, ns, wide_outs = len(carry), len(slices), region.outs
-    body = reordered(
-        extended.with_pairs([*carry, *outs_found]),
-        beside([n, s, len(shared_ids)], [nc, ns, len(shared)]),
-        beside([n, wide_outs], [nc, len(outs_found)]),
-    )
-    wide = stacked_with(dst, stacked, given[n : n + m], slices, n)
-    zeros = {k: dst.const(0.0, dst.dtype[init[k]]) for k, _ in carry}
-    carry_tangents = [given[k].get(d, zeros[k]) for k, d in carry]
-    shared_tangents = [given[k - s + m][d] for k, d in shared]
-    inputs = [*init, *carry_tangents, *wide.reshape(-1), *shared_ids, *shared_tangents]
-    outs = dst.region(_like(region, inputs, body, n + nc, s + ns))
-    rows = outs[n + nc :].reshape(region.rows, wide_outs + len(outs_found))
-    values = [*outs[:n], *rows[:, :wide_outs].reshape(-1)]
-    tangents = split(outs[n : n + nc], n, carry)
-    local = [(k - n, d) for k, d in outs_found]
-    for row in rows:
-        tangents.extend(split(row[wide_outs:], wide_outs, local))
-    return [int(i) for i in values], tangents
+    kinds = [dst.dtype[i] for i in slice_ids[0]] if region.rows else []
+    rows = [slice_ids, rows_of(dst, of_slices, slices, kinds, region.rows)]
+    inputs = [
+        *init,
+        *_zeros_or(dst, tangents, carry, [dst.dtype[i] for i in init]),
+        *np.concatenate(rows, axis=1).reshape(-1),
+        *shared_ids,
+        *ids_of(tangents[n + m :], shared),
+    ]
+    outs = dst.region(region.like(inputs, body, n + nc, s + ns))
+    table = outs[n + nc :].reshape(region.rows, no + len(outs_pairs))
+    values = [*outs[:n], *table[:, :no].reshape(-1)]
+    results = by_position(outs[n : n + nc], n, carry)
+    local = [(k - n, d) for k, d in outs_pairs]
+    for row in table:
+        results.extend(by_position(row[no:], no, local))
+    return [int(i) for i in values], results
 
 
-def _like(
-    region: Scan, inputs: Any, body: Graph, carry: int, slices: int, back: bool = False
-) -> Scan:
-    """Return a scan over the same steps (from the other end with ``back``) with another body."""
-    way = region.reverse != back
-    return Scan(inputs, body, region.length, carry, slices, way, stacked=region.stacked)
+def _pairs_of_outs(region: CountedLoop, adjoints: Sequence[Directions]) -> list[Pair]:
+    """Return the pairs of a loop's outs, of any step."""
+    every = range(region.rows * region.outs)
+    return sorted({(k % region.outs, d) for k in every for d in adjoints[k]})
 
 
-def scan_record(dst: Graph, region: Scan) -> tuple[np.ndarray, np.ndarray]:
+def _rows_of_outs(
+    dst: Graph, region: CountedLoop, adjoints: Sequence[Directions], pairs: Sequence[Pair]
+) -> np.ndarray:
+    kinds = [region.of_steps(kind) for kind in region.body.output_dtypes[region.carry :]]
+    return rows_of(dst, adjoints, pairs, kinds, region.rows)
+
+
+def _wanted_slices(region: CountedLoop, wanted: Sequence[bool]) -> list[bool]:
+    """Return which slices have adjoints, in any step."""
+    n, s = region.carry, region.slices
+    return [any(wanted[n + row * s + k] for row in range(region.rows)) for k in range(s)]
+
+
+def _map_reverse(
+    dst: Graph,
+    region: Map,
+    adjoints: list[Directions],
+    saved: np.ndarray,
+    wanted: Sequence[bool],
+) -> list[Directions]:
+    _, slice_ids, shared_ids = region.parts()
+    s, h = region.slices, len(shared_ids)
+    pairs = _pairs_of_outs(region, adjoints)
+    body_wanted = [*_wanted_slices(region, wanted), *wanted[region.length * s :]]
+    swept = adjoint_body(region.body, pairs, body_wanted)
+    order, results = interleave([s, h], [len(pairs), 0]), swept.pairs
+    body = permute_body(swept.with_pairs(), order, range(len(results)))
+    rows = np.concatenate([slice_ids, _rows_of_outs(dst, region, adjoints, pairs)], axis=1)
+    loop = Map([*rows.reshape(-1), *shared_ids], body, region.length, s + len(pairs))
+    outs = dst.region(loop).reshape(region.length, len(results))
+    own = sum(k < s for k, _ in results)  # pairs are in order: those of slices come first
+    inputs: list[Directions] = []
+    for row in outs[:, :own]:
+        inputs.extend(by_position(row, s, results[:own]))
+    totals = [reduce(lambda a, b: add_values(dst, a, b), c) for c in outs[:, own:].T.tolist()]
+    return inputs + by_position(totals, h, [(k - s, d) for k, d in results[own:]])
+
+
+def _scan_record(dst: Graph, region: Scan) -> tuple[np.ndarray, np.ndarray]:
     """Run a scan that also puts out the carry each step starts from."""
     region = region.in_blocks()
-    g, inputs = copy_inputs(region.body)
-    outs = inline(g, region.body, inputs)
-    g.outputs = [*outs, *inputs[: region.carry]]
-    ids = dst.region(_like(region, region.inputs, prune(g), region.carry, region.slices))
-    n, wide = region.carry, region.outs
-    rows = ids[n:].reshape(region.rows, wide + n)
-    return np.concatenate([ids[:n], rows[:, :wide].reshape(-1)]), rows[:, wide:]
+    n, no = region.carry, region.outs
+    g = Graph.with_inputs(region.body.input_dtypes)
+    g.outputs = [*inline(g, region.body, g.inputs), *g.inputs[:n]]
+    ids = dst.region(region.like(region.inputs, prune(g), n, region.slices))
+    rows = ids[n:].reshape(region.rows, no + n)
+    return np.concatenate([ids[:n], rows[:, :no].reshape(-1)]), rows[:, no:]
 
 
-def _wanted_in_body(region: Scan, wanted: Sequence[bool]) -> list[bool]:
-    """Which inputs of the body have adjoints: all floats carried, and what is wanted of a step."""
-    n, s = region.carry, region.slices
-    floats = [is_float(dtype) for dtype in region.body.input_dtypes[:n]]
-    rows = range(region.rows)
-    slices = [any(wanted[n + row * s + k] for row in rows) for k in range(s)]
-    return [*floats, *slices, *wanted[n + region.rows * s :]]
+def _scan_reverse(
+    dst: Graph,
+    region: Scan,
+    adjoints: list[Directions],
+    carries: np.ndarray,
+    wanted: Sequence[bool],
+) -> list[Directions]:
+    """Return adjoints of the inputs; ``carries`` are what each step started from."""
+    region = region.in_blocks()
+    _, slice_ids, shared_ids = region.parts()
+    n, s, dtypes = region.carry, region.slices, region.body.input_dtypes
+    out_pairs = _pairs_of_outs(region, adjoints[n:])
+    added = [(n + k, d) for k, d in out_pairs]
+    body_wanted = [
+        *map(is_float, dtypes[:n]),
+        *_wanted_slices(region, wanted),
+        *wanted[n + region.rows * s :],
+    ]
+    carry, swept = close_pairs(
+        lambda pairs: adjoint_body(region.body, [*pairs, *added], body_wanted),
+        pairs_of(adjoints[:n]),
+        n,
+    )
+    slices = [p for p in swept.pairs if n <= p[0] < n + s]
+    shared = [p for p in swept.pairs if p[0] >= n + s]
+    body = swept.with_pairs([*carry, *slices, *shared])
+    step = _step_back(region, body, carry, added, len(slices), shared)
+    rows = _rows_of_outs(dst, region, adjoints[n:], out_pairs)
+    steps = np.concatenate([carries, slice_ids, rows], axis=1)
+    bars = _zeros_or(dst, adjoints, carry, dtypes)
+    sums = [dst.const(0.0, dtypes[k]) for k, _ in shared]
+    inputs = [*bars, *sums, *steps.reshape(-1), *shared_ids]
+    nc, count = len(carry), len(carry) + len(shared)
+    loop = replace(region.like(inputs, step, count, steps.shape[1]), reverse=not region.reverse)
+    outs = dst.region(loop)
+    results = by_position(outs[:nc], n, carry)
+    local = [(k - n, d) for k, d in slices]
+    for row in outs[count:].reshape(region.rows, len(slices)):
+        results.extend(by_position(row, s, local))
+    return results + by_position(
+        outs[nc:count], len(shared_ids), [(k - n - s, d) for k, d in shared]
+    )
 
 
-def _backward_body(
+def _step_back(
     region: Scan,
     body: Graph,
     carry: list[Pair],
@@ -121,7 +194,7 @@ def _backward_body(
     slices: int,
     shared: list[Pair],
 ) -> Graph:
-    """(carry adjoints, shared sums | carry, slice, out adjoints | shared) -> one step back.
+    """Return (carry adjoints, shared sums | carry, slice, out adjoints | shared) -> one step back.
 
     ``body`` is (inputs, carry adjoints, out adjoints) -> adjoints of carry, slice and shared.
     """
@@ -139,153 +212,61 @@ def _backward_body(
     return prune(g)
 
 
-def scan_reverse(
-    dst: Graph,
-    region: Scan,
-    adjoints: list[Directions],
-    carries: np.ndarray,
-    wanted: Sequence[bool],
-) -> list[Directions]:
-    """Return adjoints of the inputs; ``carries`` are what each step started from."""
-    region = region.in_blocks()
-    _, stacked, shared_ids = region.parts()
-    n, s, wide = region.carry, region.slices, region.outs
-    outs = range(region.rows * wide)
-    out_pairs = sorted({(n + k % wide, d) for k in outs for d in adjoints[n + k]})
-    body_wanted = _wanted_in_body(region, wanted)
-    carry, back = settled(
-        lambda pairs: adjoint_body(region.body, [*pairs, *out_pairs], body_wanted),
-        pairs_of(adjoints[:n]),
-        n,
-    )
-    slices = [p for p in back.found if n <= p[0] < n + s]
-    shared = [p for p in back.found if p[0] >= n + s]
-    body = back.with_pairs([*carry, *slices, *shared])
-    step = _backward_body(region, body, carry, out_pairs, len(slices), shared)
-    rows = stacked_outs(dst, region, adjoints[n:], out_pairs, n)
-    steps = np.concatenate([carries, stacked, rows], axis=1)
-    dtypes = region.body.input_dtypes
-    bars = [adjoints[k][d] if d in adjoints[k] else dst.const(0.0, dtypes[k]) for k, d in carry]
-    sums = [dst.const(0.0, dtypes[k]) for k, _ in shared]
-    inputs = [*bars, *sums, *steps.reshape(-1), *shared_ids]
-    count, width = len(carry) + len(shared), steps.shape[1]
-    found = dst.region(_like(region, inputs, step, count, width, back=True))
-    results = split(found[: len(carry)], n, carry)
-    local = [(k - n, d) for k, d in slices]
-    for row in found[count:].reshape(region.rows, len(slices)):
-        results.extend(split(row, s, local))
-    of_shared = [(k - n - s, d) for k, d in shared]
-    results.extend(split(found[len(carry) : count], len(shared_ids), of_shared))
-    return results
+# ---- while loops -------------------------------------------------------------------------
 
 
-register_derivative(Scan, RegionDerivative(_scan_forward, scan_reverse, scan_record))
-
-
-def _map_forward(dst: Graph, region: Map, given: list[Directions]):
-    stacked, shared_ids = region.parts()
-    s, m = region.slices, region.length * region.slices
-    slices = sorted({(k % s, d) for k in range(m) for d in given[k]})
-    shared = [(k + s, d) for k, d in pairs_of(given[m:])]
-    extended = tangent_body(region.body, [*slices, *shared])
-    body, found = extended.with_pairs(), extended.found
-    h, ns, no = len(shared_ids), len(slices), len(region.body.outputs)
-    order = beside([s, h], [ns, len(shared)])
-    wide = stacked_with(dst, stacked, given[:m], slices, 0)
-    shared_tangents = [given[k - s + m][d] for k, d in shared]
-    outs = dst.region(
-        Map(
-            [*wide.reshape(-1), *shared_ids, *shared_tangents],
-            reordered(body, order, range(len(body.outputs))),
-            region.length,
-            s + ns,
-        )
-    ).reshape(region.length, no + len(found))
-    tangents: list[Directions] = []
-    for row in outs:
-        tangents.extend(split(row[no:], no, found))
-    return outs[:, :no].reshape(-1), tangents
-
-
-def _map_reverse(dst: Graph, region: Map, adjoints, saved, wanted):
-    stacked, shared_ids = region.parts()
-    s, m, h = region.slices, region.length * region.slices, len(shared_ids)
-    no = len(region.body.outputs)
-    pairs = sorted({(k % no, d) for k in range(region.length * no) for d in adjoints[k]})
-    slice_wanted = [any(wanted[i * s + k] for i in range(region.length)) for k in range(s)]
-    back = adjoint_body(region.body, pairs, [*slice_wanted, *wanted[m:]])
-    body, found = back.with_pairs(), back.found
-    np_ = len(pairs)
-    order = beside([s, h], [np_, 0])
-    rows = np.concatenate([stacked, stacked_outs(dst, region, adjoints, pairs)], axis=1)
-    outs = dst.region(
-        Map(
-            [*rows.reshape(-1), *shared_ids],
-            reordered(body, order, range(len(found))),
-            region.length,
-            s + np_,
-        )
-    ).reshape(region.length, len(found))
-    inputs: list[Directions] = []
-    columns = [c for c, (k, _) in enumerate(found) if k < s]
-    for row in outs:
-        inputs.extend(split(row[columns], s, [found[c] for c in columns]))
-    totals: list[Directions] = [{} for _ in range(h)]
-    for c, (k, d) in enumerate(found):
-        if k >= s:
-            total = int(outs[0, c])
-            for i in outs[1:, c].tolist():
-                total = add_values(dst, total, i)
-            totals[k - s][d] = total
-    return inputs + totals
-
-
-register_derivative(Map, RegionDerivative(_map_forward, _map_reverse))
+def _while_forward(
+    dst: Graph, region: While, tangents: list[Directions]
+) -> tuple[np.ndarray, list[Directions]]:
+    n = region.carry
+    carry, shared = pairs_of(tangents[:n]), [(k + n, d) for k, d in pairs_of(tangents[n:])]
+    carry, swept = close_pairs(lambda pairs: tangent_body(region.body, [*pairs, *shared]), carry, n)
+    h, nc = len(region.inputs) - n, len(carry)
+    order = interleave([n, h], [nc, len(shared)])
+    step = permute_body(swept.with_pairs(carry), order, range(n + nc))
+    test = Graph.with_inputs(step.input_dtypes)
+    ids = test.inputs
+    test.outputs = inline(test, region.condition, [*ids[:n], *ids[n + nc : n + nc + h]])
+    bars = _zeros_or(dst, tangents, carry, region.body.output_dtypes)
+    inputs = [*region.inputs[:n], *bars, *region.inputs[n:], *ids_of(tangents, shared)]
+    outs = dst.region(replace(region, inputs=inputs, condition=test, body=step, carry=n + nc))
+    return outs[:n], by_position(outs[n:], n, carry)
 
 
 def _as_scan(region: While) -> Scan:
     """Return the scan of ``limit`` steps that does the same: finished steps pass the carry on."""
     if region.limit == UNBOUNDED:
-        place = f" at\n  {region.line}\n" if region.line else ": "
+        where = f" at\n  {region.line}\n" if region.line else ": "
         raise TraceError(
-            f"a derivative in reverse mode goes through a while_loop without max_steps{place}it "
+            f"a derivative in reverse mode goes through a while_loop without max_steps{where}it "
             "keeps the state of every step, so it must know how many there can be. Write "
             "while_loop(..., max_steps=...) with a number of steps that is never exceeded, or "
             "differentiate in forward mode (arc.jvp)."
         )
-    g, inputs = copy_inputs(region.body)
+    g = Graph.with_inputs(region.body.input_dtypes)
+    inputs = list(g.inputs)
     (test,) = inline(g, region.condition, inputs)
-    keep, carry_in = copy_inputs(region.body)
-    keep.outputs = carry_in[: region.carry]
+    unchanged = Graph.with_inputs(region.body.input_dtypes)
+    unchanged.outputs = unchanged.inputs[: region.carry]
     index = g.emit(CODES["i64"], test)
-    g.outputs = g.region(Switch([index, *inputs], (keep, region.body))).tolist()
+    g.outputs = g.region(Switch([index, *inputs], (unchanged, region.body))).tolist()
     return Scan(region.inputs, prune(g), region.limit, region.carry, 0)
 
 
-def _while_forward(dst: Graph, region: While, given: list[Directions]):
-    n = region.carry
-    carry, shared = pairs_of(given[:n]), [(k + n, d) for k, d in pairs_of(given[n:])]
-    carry, wide = settled(lambda pairs: tangent_body(region.body, [*pairs, *shared]), carry, n)
-    h, nc = len(region.inputs) - n, len(carry)
-    order = beside([n, h], [nc, len(shared)])
-    step = reordered(wide.with_pairs(carry), order, range(n + nc))
-    test = Graph()
-    ids = [test.input(dtype) for dtype in step.input_dtypes]
-    test.outputs = inline(test, region.condition, [*ids[:n], *ids[n + nc : n + nc + h]])
-    zeros = {k: dst.const(0.0, region.body.output_dtypes[k]) for k, _ in carry}
-    bars = [given[k].get(d, zeros[k]) for k, d in carry]
-    inputs = [*region.inputs[:n], *bars, *region.inputs[n:], *ids_of_pairs(given, shared)]
-    limit, adaptive, line = region.limit, region.adaptive, region.line
-    outs = dst.region(While(inputs, test, step, n + nc, limit, adaptive=adaptive, line=line))
-    return outs[:n], split(outs[n:], n, carry)
+def _while_record(dst: Graph, region: While) -> tuple[np.ndarray, np.ndarray]:
+    return _scan_record(dst, _as_scan(region))
 
 
-def _while_record(dst: Graph, region: While):
-    return scan_record(dst, _as_scan(region))
+def _while_reverse(
+    dst: Graph,
+    region: While,
+    adjoints: list[Directions],
+    carries: np.ndarray,
+    wanted: Sequence[bool],
+) -> list[Directions]:
+    return _scan_reverse(dst, _as_scan(region), adjoints, carries, wanted)
 
 
-def _while_reverse(dst: Graph, region: While, adjoints, carries, wanted):
-    return scan_reverse(dst, _as_scan(region), adjoints, carries, wanted)
-
-
+register_derivative(Scan, RegionDerivative(_loop_forward, _scan_reverse, _scan_record))
+register_derivative(Map, RegionDerivative(_loop_forward, _map_reverse))
 register_derivative(While, RegionDerivative(_while_forward, _while_reverse, _while_record))

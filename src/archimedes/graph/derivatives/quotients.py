@@ -22,20 +22,12 @@ from archimedes.graph.derivatives.sparsity import region_size
 from archimedes.graph.dtypes import B8, DTYPES, F32, I64, is_float
 from archimedes.graph.formulas import Emit
 from archimedes.graph.ops import CODES, CONST
-from archimedes.graph.passes import Walk, inline, prune
+from archimedes.graph.passes import Transformer, inline, prune
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Map, Scan, Switch
 from archimedes.graph.regions.base import Directions
 
-__all__ = [
-    "GAUSS",
-    "Limit",
-    "Part",
-    "Quotients",
-    "Turn",
-    "Values",
-    "between",
-]
+__all__ = ["GAUSS", "Limit", "Part", "Quotients", "Turn", "Values", "between"]
 
 #: Points of (0, 1) and their weights: the mean of a polynomial of degree 5 is exact.
 GAUSS = [(0.5 - np.sqrt(0.15), 5 / 18), (0.5, 8 / 18), (0.5 + np.sqrt(0.15), 5 / 18)]
@@ -193,20 +185,20 @@ def between(
     if moving.isdisjoint(targets):
         return None
     part = Graph()
-    walk, reads = Walk(part, g, ()), list(first)
+    copy, reads = Transformer(part, g, ()), list(first)
     for i in first:
-        walk.to[i] = part.input(g.dtype[i])
+        copy.to[i] = part.input(g.dtype[i])
     for i in sorted(moving.difference(first)):
         for j in g.operands(i):
-            if walk.to[j] >= 0 or j in moving:
+            if copy.to[j] >= 0 or j in moving:
                 continue
             if g.op[j] == CONST:
-                walk.to[j] = walk.constant(j)
+                copy.to[j] = copy.constant(j)
             else:
-                walk.to[j] = part.input(g.dtype[j])
+                copy.to[j] = part.input(g.dtype[j])
                 reads.append(j)
-        walk.run((i,))
-    part.outputs = [walk.to[i] if i in moving else part.const(0.0, g.dtype[i]) for i in targets]
+        copy.run((i,))
+    part.outputs = [copy.to[i] if i in moving else part.const(0.0, g.dtype[i]) for i in targets]
     return Part(part, reads, len(sources), len(vectors))
 
 

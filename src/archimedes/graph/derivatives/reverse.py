@@ -10,32 +10,50 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from archimedes.graph.blocks.building import add_values, one_hot, pack
-from archimedes.graph.derivatives.rules import LINEAR, PARTIALS
+from archimedes.graph.derivatives.rules import IS_SMOOTH, LINEAR, PARTIALS
 from archimedes.graph.derivatives.whole import opened
 from archimedes.graph.dtypes import is_float, item_type, length_of
 from archimedes.graph.formulas import Emit
-from archimedes.graph.ops import ARITY, ELEMENT, INPUT, LOOKUP, OUT, REGION, TABLE
+from archimedes.graph.ops import ARITY, CODES, ELEMENT, INPUT, LOOKUP, OUT, REGION, TABLE
 from archimedes.graph.passes import copy_into
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Directions, Region
 from archimedes.graph.regions.block_regions import Move
 from archimedes.graph.regions.nest import Affine
 
-__all__ = ["LINEAR_RULES", "PARTIAL_RULES", "add_term", "reverse_by_rows", "reverse_sweep"]
+__all__ = [
+    "LINEAR_RULES",
+    "PARTIAL_RULES",
+    "add_term",
+    "partial_of",
+    "reverse_by_rows",
+    "reverse_sweep",
+]
 
 #: Derivative rules of ops by code, None where an op has none.
 PARTIAL_RULES = tuple(PARTIALS.get(op.name) for op in TABLE)
 LINEAR_RULES = tuple(LINEAR.get(op.name) for op in TABLE)
+_MUL = CODES["mul"]
 
 
-def add_term(g: Graph, e: Emit, into: Directions, direction: int, term: int) -> None:
+def add_term(g: Graph, into: Directions, direction: int, term: int) -> None:
     """Add a term to the tangent or adjoint along one direction; a literal zero adds nothing."""
     if g.value.get(term) == 0:
         return
     old = into.get(direction)
-    if old is not None:
-        term = add_values(g, old, term) if length_of(g.dtype[old]) else e.add(old, term)
-    into[direction] = term
+    into[direction] = term if old is None else add_values(g, old, term)
+
+
+def _add_terms(g: Graph, into: Directions, terms: Directions) -> None:
+    for d, term in terms.items():
+        add_term(g, into, d, term)
+
+
+def partial_of(g: Graph, code: int, k: int, out: int, ids: Sequence[int]) -> int:
+    """Emit the partial derivative of an op by its operand k."""
+    partials = PARTIAL_RULES[code]
+    assert partials is not None
+    return partials[k](Emit(g, g.dtype[out]), out, ids[0], ids[1] if len(ids) > 1 else -1)
 
 
 def reverse_sweep(
@@ -81,9 +99,8 @@ def reverse_by_rows(
     adjoints: list[Directions] = [{} for _ in gradients]
     for adjoint, gradient in zip(adjoints, gradients):
         for k, partial in gradient.items():
-            e = Emit(dst, dst.dtype[partial])
             for d, bar in seeds[k].items():
-                add_term(dst, e, adjoint, d, e.mul(partial, bar))
+                add_term(dst, adjoint, d, dst.emit(_MUL, partial, bar))
     return adjoints
 
 
@@ -100,26 +117,26 @@ class _Reverse:
         self.saved: dict[int, Any] = {}
         self.adjoints: dict[int, Directions] = {}
         self.of_regions: dict[int, dict[int, Directions]] = {}
-        #: Adjoints of elements at constant places, by block and place: put together once.
+        #: Adjoints of elements at constant indices, by block and index: put together once.
         self.of_elements: dict[int, dict[int, Directions]] = {}
 
     def record(self, inputs: Sequence[int]) -> list[int]:
         """Copy the program; active regions keep what they need. Returns ids of the outputs."""
         dst, src = self.dst, self.src
 
-        def place(i: int, region: Region) -> list[int]:
+        def record(i: int, region: Region) -> list[int]:
             if not self.active[i]:
                 return dst.region(region).tolist()
             outs, self.saved[i] = region.record(dst)
             return outs.tolist()
 
-        self.to = copy_into(dst, src, inputs, self.live, place)
+        self.to = copy_into(dst, src, inputs, self.live, record)
         return [self.to[i] for i in src.outputs]
 
     def give(self, i: int, adjoint: Directions) -> None:
         """Add to the adjoint of a node, if it has one."""
         if adjoint and self.active[i]:
-            _merge(self.dst, self.adjoints.setdefault(i, {}), adjoint)
+            _add_terms(self.dst, self.adjoints.setdefault(i, {}), adjoint)
 
     def go_back(self) -> list[Directions]:
         """Pass adjoints from the outputs, which have theirs, to the inputs."""
@@ -150,11 +167,11 @@ class _Reverse:
             return
         region = self.src.regions[i]
         reads = region.inputs.tolist()
-        given = [mine.get(k, {}) for k in range(len(region.out_dtypes))]
+        adjoints = [mine.get(k, {}) for k in range(len(region.out_dtypes))]
         wanted = [bool(self.active[j]) for j in reads]
-        moved = region.with_inputs([self.to[j] for j in reads])
-        for j, result in zip(reads, moved.pull_back(self.dst, given, self.saved[i], wanted)):
-            self.give(j, result)
+        linked = region.with_inputs([self.to[j] for j in reads])
+        for j, adjoint in zip(reads, linked.pull_back(self.dst, adjoints, self.saved[i], wanted)):
+            self.give(j, adjoint)
 
     def _through_element(self, i: int, adjoint: Directions) -> None:
         """Give the adjoint of an element to its block."""
@@ -163,7 +180,7 @@ class _Reverse:
         at = dst.value.get(index)
         if at is not None:
             mine = self.of_elements.setdefault(block, {})
-            _merge(dst, mine.setdefault(at, {}), adjoint)
+            _add_terms(dst, mine.setdefault(at, {}), adjoint)
             return
         length = length_of(src.dtype[block])
         self.give(block, {d: one_hot(dst, length, index, bar) for d, bar in adjoint.items()})
@@ -171,39 +188,30 @@ class _Reverse:
     def _gather_elements(self, block: int) -> None:
         """Put the adjoints of elements together to one of their block."""
         dst, kind = self.dst, self.src.dtype[block]
-        found = self.of_elements.pop(block)
-        for d in sorted({d for adjoint in found.values() for d in adjoint}):
-            mine = {at: adjoint[d] for at, adjoint in sorted(found.items()) if d in adjoint}
+        elements = self.of_elements.pop(block)
+        for d in sorted({d for adjoint in elements.values() for d in adjoint}):
+            mine = {at: adjoint[d] for at, adjoint in sorted(elements.items()) if d in adjoint}
             moves = [Move(k, (), Affine(at, ()), None) for k, at in enumerate(mine)]
-            made = pack(dst, length_of(kind), item_type(kind), list(mine.values()), moves)
-            self.give(block, {d: made})
+            whole = pack(dst, length_of(kind), item_type(kind), list(mine.values()), moves)
+            self.give(block, {d: whole})
 
     def _through_op(self, i: int, code: int, adjoint: Directions) -> None:
         g, src, to, active = self.dst, self.src, self.to, self.active
         sources = (src.a[i], src.b[i], src.c[i])[: ARITY[code]]
         ids = tuple([to[j] for j in sources])
-        linear, partials = LINEAR_RULES[code], PARTIAL_RULES[code]
+        linear = LINEAR_RULES[code]
         if linear is not None:
             for d, bar in adjoint.items():
                 for j, term in zip(sources, linear[1](g, ids, bar)):
                     if term is not None:
                         self.give(j, {d: term})
-        elif partials is not None:
-            out = to[i]
-            e = Emit(g, g.dtype[out])
-            first, second = ids[0], ids[1] if len(ids) > 1 else -1
+        elif PARTIAL_RULES[code] is not None:
             for k, j in enumerate(sources):
-                if not active[j]:
-                    continue
-                p = partials[k](e, out, first, second)
-                into = self.adjoints.setdefault(j, {})
-                for d, bar in adjoint.items():
-                    add_term(g, e, into, d, e.mul(p, bar))
-
-
-def _merge(g: Graph, into: Directions, more: Directions) -> None:
-    for d, term in more.items():
-        add_term(g, Emit(g, item_type(g.dtype[term])), into, d, term)
+                if active[j]:
+                    partial = partial_of(g, code, k, to[i], ids)
+                    into = self.adjoints.setdefault(j, {})
+                    for d, bar in adjoint.items():
+                        add_term(g, into, d, g.emit(_MUL, partial, bar))
 
 
 def _narrow(
@@ -224,11 +232,7 @@ def _narrow(
         code = src.op[i]
         if code == OUT:
             reached[src.a[i]] = 1
-        elif (
-            code in (REGION, ELEMENT)
-            or PARTIAL_RULES[code] is not None
-            or LINEAR_RULES[code] is not None
-        ):
+        elif code in (REGION, ELEMENT) or IS_SMOOTH[code]:
             for j in src.operands(i):
                 reached[j] = 1
 
@@ -243,7 +247,6 @@ def _active(src: Graph, live: list[int], wanted: Sequence[bool] | None) -> bytea
         elif code == REGION:
             active[i] = any(active[j] for j in src.regions[i].inputs.tolist())
         elif ARITY[code] and code != LOOKUP and is_float(src.dtype[i]):
-            moves = code in (OUT, ELEMENT)
-            differentiable = moves or PARTIAL_RULES[code] or LINEAR_RULES[code]
-            active[i] = bool(differentiable) and any(active[j] for j in src.operands(i))
+            passes = code in (OUT, ELEMENT) or IS_SMOOTH[code]
+            active[i] = passes and any(active[j] for j in src.operands(i))
     return active

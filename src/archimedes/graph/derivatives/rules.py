@@ -13,10 +13,10 @@ from collections.abc import Callable
 
 from archimedes.graph.dtypes import F64
 from archimedes.graph.formulas import Emit
-from archimedes.graph.ops import CODES
+from archimedes.graph.ops import CODES, TABLE
 from archimedes.graph.program import Graph
 
-__all__ = ["LINEAR", "PARTIALS"]
+__all__ = ["IS_SMOOTH", "LINEAR", "PARTIALS"]
 
 _SELECT = CODES["select"]
 
@@ -268,3 +268,6 @@ LINEAR: dict[str, tuple[Pass, PassBack]] = {
     "f64": _cast("f64"),
     "f32": _cast("f32"),
 }
+
+#: By code: whether an op has derivatives.
+IS_SMOOTH = tuple(op.name in PARTIALS or op.name in LINEAR for op in TABLE)

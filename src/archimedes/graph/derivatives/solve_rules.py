@@ -7,40 +7,45 @@ from collections.abc import Sequence
 import numpy as np
 
 from archimedes.errors import GraphError
+from archimedes.graph.derivatives.bodies import by_position
 from archimedes.graph.formulas import Emit
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Solve
 from archimedes.graph.regions.base import Directions, RegionDerivative, register_derivative
 
-__all__ = []
+__all__: list[str] = []
 
 
-def _columns(dst: Graph, blocks: list[np.ndarray]) -> np.ndarray:
-    return np.concatenate(blocks, axis=1)
+def _dense(e: Emit, values: Sequence[Directions], d: int, columns: int) -> np.ndarray:
+    """Return tangents or adjoints along a direction as a matrix of ids."""
+    zero = e.c(0.0)
+    return np.array([v.get(d, zero) for v in values], dtype=np.int64).reshape(-1, columns)
 
 
-def _dense(dst: Graph, values: Sequence[Directions], d: int, shape, dtype: int) -> np.ndarray:
-    zero = dst.const(0.0, dtype)
-    return np.array([v.get(d, zero) for v in values], dtype=np.int64).reshape(shape)
-
-
-def _product(dst: Graph, a: np.ndarray, b: np.ndarray, dtype: int) -> np.ndarray:
+def _product(e: Emit, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Emit the matrix product of two arrays of ids."""
-    e = Emit(dst, dtype)
     out = np.empty((a.shape[0], b.shape[1]), dtype=np.int64)
-    for i in range(a.shape[0]):
-        for j in range(b.shape[1]):
-            total = e.c(0.0)
-            for k in range(a.shape[1]):
-                total = e.add(total, e.mul(int(a[i, k]), int(b[k, j])))
-            out[i, j] = total
+    for i, j in np.ndindex(out.shape):
+        total = e.c(0.0)
+        for left, right in zip(a[i].tolist(), b[:, j].tolist()):
+            total = e.add(total, e.mul(left, right))
+        out[i, j] = total
     return out
 
 
-def _solve(dst: Graph, matrix: np.ndarray, right: np.ndarray, dtype: int) -> np.ndarray:
-    n, m = right.shape
-    outs = dst.region(Solve([*matrix.reshape(-1), *right.reshape(-1)], n, m, dtype))
-    return outs.reshape(n, m)
+def _solve(dst: Graph, matrix: np.ndarray, right: list[np.ndarray], dtype: int) -> list[np.ndarray]:
+    """Emit one solve for all right-hand sides and return the solution of each."""
+    columns = np.concatenate(right, axis=1)
+    n, m = columns.shape
+    outs = dst.region(Solve([*matrix.reshape(-1), *columns.reshape(-1)], n, m, dtype))
+    return np.split(outs.reshape(n, m), len(right), axis=1)
+
+
+def _sort_by_entry(matrices: list[np.ndarray], directions: list[int]) -> list[Directions]:
+    """Return the entries of a matrix for each direction, as one dict per entry."""
+    entries = matrices[0].size
+    ids = [i for matrix in matrices for i in matrix.reshape(-1).tolist()]
+    return by_position(ids, entries, [(p, d) for d in directions for p in range(entries)])
 
 
 def _refuse_blocks(region: Solve) -> None:
@@ -50,47 +55,42 @@ def _refuse_blocks(region: Solve) -> None:
         )
 
 
-def _solve_forward(dst: Graph, region: Solve, given: list[Directions]):
+def _forward(
+    dst: Graph, region: Solve, tangents: list[Directions]
+) -> tuple[np.ndarray, list[Directions]]:
     """A dX = dB - dA X."""
     _refuse_blocks(region)
-    n, m, dtype = region.size, region.columns, region.dtype
+    n, m, e = region.size, region.columns, Emit(dst, region.dtype)
     outs = dst.region(region)
     a, x = region.inputs[: n * n].reshape(n, n), outs.reshape(n, m)
-    directions = sorted({d for value in given for d in value})
-    e = Emit(dst, dtype)
-    blocks = []
+    directions = sorted({d for value in tangents for d in value})
+    right = []
     for d in directions:
-        da = _dense(dst, given[: n * n], d, (n, n), dtype)
-        db = _dense(dst, given[n * n :], d, (n, m), dtype)
-        dax = _product(dst, da, x, dtype)
-        blocks.append(np.vectorize(e.sub, otypes=[np.int64])(db, dax))
-    dx = _solve(dst, a, _columns(dst, blocks), dtype)
-    tangents: list[Directions] = [{} for _ in range(n * m)]
-    for k, d in enumerate(directions):
-        for p, i in enumerate(dx[:, k * m : (k + 1) * m].reshape(-1).tolist()):
-            tangents[p][d] = i
-    return outs, tangents
+        da, db = _dense(e, tangents[: n * n], d, n), _dense(e, tangents[n * n :], d, m)
+        right.append(np.vectorize(e.sub, otypes=[np.int64])(db, _product(e, da, x)))
+    return outs, _sort_by_entry(_solve(dst, a, right, region.dtype), directions)
 
 
-def _solve_reverse(dst: Graph, region: Solve, adjoints, outs, wanted):
+def _reverse(
+    dst: Graph,
+    region: Solve,
+    adjoints: list[Directions],
+    outs: np.ndarray,
+    wanted: Sequence[bool],
+) -> list[Directions]:
     """A^T L = Xbar; Bbar = L, Abar = -L X^T."""
     _refuse_blocks(region)
-    n, m, dtype = region.size, region.columns, region.dtype
+    n, m, e = region.size, region.columns, Emit(dst, region.dtype)
     a, x = region.inputs[: n * n].reshape(n, n), outs.reshape(n, m)
     directions = sorted({d for value in adjoints for d in value})
-    blocks = [_dense(dst, adjoints, d, (n, m), dtype) for d in directions]
-    multipliers = _solve(dst, a.T, _columns(dst, blocks), dtype)
-    inputs: list[Directions] = [{} for _ in range(n * n + n * m)]
-    e = Emit(dst, dtype)
-    matrix_wanted = any(wanted[: n * n])
-    for k, d in enumerate(directions):
-        lam = multipliers[:, k * m : (k + 1) * m]
-        for p, i in enumerate(lam.reshape(-1).tolist()):
-            inputs[n * n + p][d] = i
-        if matrix_wanted:
-            for p, i in enumerate(_product(dst, lam, x.T, dtype).reshape(-1).tolist()):
-                inputs[p][d] = e.neg(i)
-    return inputs
+    right = [_dense(e, adjoints, d, m) for d in directions]
+    multipliers = _solve(dst, a.T, right, region.dtype)
+    of_matrix: list[Directions] = [{} for _ in range(n * n)]
+    if any(wanted[: n * n]):
+        negate = np.vectorize(e.neg, otypes=[np.int64])
+        products = [negate(_product(e, lam, x.T)) for lam in multipliers]
+        of_matrix = _sort_by_entry(products, directions)
+    return of_matrix + _sort_by_entry(multipliers, directions)
 
 
-register_derivative(Solve, RegionDerivative(_solve_forward, _solve_reverse))
+register_derivative(Solve, RegionDerivative(_forward, _reverse))

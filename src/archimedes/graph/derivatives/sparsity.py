@@ -15,16 +15,14 @@ from functools import cached_property
 from typing import Any
 
 from archimedes.graph.derivatives.coloring import Pattern, pattern_of_sets
-from archimedes.graph.derivatives.rules import LINEAR, PARTIALS
+from archimedes.graph.derivatives.rules import IS_SMOOTH
 from archimedes.graph.dtypes import is_float, length_of
-from archimedes.graph.ops import CODES, ELEMENT, INPUT, OUT, REGION, TABLE
+from archimedes.graph.ops import CODES, ELEMENT, INPUT, OUT, REGION
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Region
-from archimedes.graph.regions.interval_sets import composed, each_bit, filled, joined, union_of
+from archimedes.graph.regions.interval_sets import compose, fill, join, union_of, unit_sets
 
 __all__ = ["cost_of", "dependence", "has_kinks", "nodes_in", "pattern", "through", "work"]
-
-_SMOOTH = tuple(op.name in PARTIALS or op.name in LINEAR for op in TABLE)
 
 #: Ops that move values, and have no derivative of their own.
 _MOVES = frozenset({INPUT, OUT, REGION, ELEMENT, CODES["block"]})
@@ -54,7 +52,7 @@ def _propagate(g: Graph, seeds: Sequence[Sets], visit: Callable[[int, int], None
     outs: dict[int, list[Sets]] = {}
     for i in g.live():
         op = g.op[i]
-        if _SMOOTH[op]:
+        if IS_SMOOTH[op]:
             mine = 0
             if is_float(g.dtype[i]):
                 for j in g.operands(i):
@@ -99,7 +97,7 @@ def pattern(src: Graph, wrt: Sequence[int]) -> Pattern:
     kinds, k = src.input_dtypes, 0
     for position in wrt:
         length = length_of(kinds[position])
-        seeds[position] = each_bit(k, length) if length else seeds[position] | 1 << k
+        seeds[position] = unit_sets(k, length) if length else seeds[position] | 1 << k
         k += length or 1
     lengths = [length_of(kind) for kind in src.output_dtypes]
     return pattern_of_sets(dependence(src, seeds), lengths, k)
@@ -119,14 +117,14 @@ def has_kinks(g: Graph, wrt: Sequence[int]) -> bool:
         else:
             given = g.regions[i].inputs.tolist() if op == REGION else g.operands(i)
             depends[i] = any(depends[j] for j in given)
-        if depends[i] and not _SMOOTH[op] and op not in _MOVES:
+        if depends[i] and not IS_SMOOTH[op] and op not in _MOVES:
             return True
     return False
 
 
 def _given(mine: Sets, kind: int) -> Sets:
     """Return what an input stands for: of a block with one set, every element."""
-    return filled(mine, length_of(kind)) if type(mine) is int and length_of(kind) else mine
+    return fill(mine, length_of(kind)) if type(mine) is int and length_of(kind) else mine
 
 
 def work(g: Graph, seeds: Sequence[int]) -> int:
@@ -165,7 +163,7 @@ class _Local:
         seeds: list[Sets] = []
         at = 0
         for width, kind in zip(self.widths, body.input_dtypes):
-            seeds.append(each_bit(at, width) if length_of(kind) else 1 << at)
+            seeds.append(unit_sets(at, width) if length_of(kind) else 1 << at)
             at += width
         self.outputs = dependence(body, seeds)
 
@@ -174,10 +172,10 @@ class _Local:
         if self.scalar:
             sums = {mask: _substitute(mask, given) for mask in set(self.outputs)}
             return [sums[mask] for mask in self.outputs]
-        every, own = joined(zip(given, self.widths)), self._rows
+        every, own = join(zip(given, self.widths)), self._rows
         if not every or not own:
             return [0] * len(self.lengths)
-        found, at = composed(own, every), 0
+        found, at = compose(own, every), 0
         outputs: list[Sets] = []
         for length in self.lengths:
             outputs.append(found[at : at + length] if length else found[at])
@@ -187,7 +185,7 @@ class _Local:
     @cached_property
     def _rows(self) -> Sets:
         """The sets of all outputs, one behind the other."""
-        return joined((sets, length or 1) for sets, length in zip(self.outputs, self.lengths))
+        return join((sets, length or 1) for sets, length in zip(self.outputs, self.lengths))
 
 
 def _substitute(mask: int, given: Sequence[int]) -> int:

@@ -17,17 +17,13 @@ from archimedes.graph.derivatives.forward import forward_sweep
 from archimedes.graph.derivatives.quotients import Limit, Part, Quotients, Turn, Values, between
 from archimedes.graph.derivatives.reverse import add_term, reverse_sweep
 from archimedes.graph.dtypes import B8
-from archimedes.graph.formulas import Emit
+from archimedes.graph.ops import CODES
 from archimedes.graph.passes import prune
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call, DerivativeRule, Map
 from archimedes.graph.regions.base import Directions
 
-__all__ = [
-    "SpectralRule",
-    "spectral_forward",
-    "spectral_reverse",
-]
+__all__ = ["SpectralRule", "spectral_forward", "spectral_reverse"]
 
 Ids = Sequence[int]
 Rows = list[list[int | None]]
@@ -139,9 +135,8 @@ def spectral_forward(
     for k, row in enumerate(_adjoints(g, rule, inputs, outs, slopes, limits)):
         for partial, seeds in zip(row, given):
             if partial is not None:
-                e = Emit(g, g.dtype[partial])
                 for d, tangent in seeds.items():
-                    add_term(g, e, tangents[k], d, e.mul(partial, tangent))
+                    add_term(g, tangents[k], d, g.emit(CODES["mul"], partial, tangent))
 
 
 def _slopes(g: Graph, part: Part, outs: list[int], targets: int) -> Rows:

@@ -12,16 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from archimedes.graph.blocks.building import pack, scalar_loop
+from archimedes.graph.blocks.building import concatenate, scalar_loop
 from archimedes.graph.derivatives.forward import forward_sweep
 from archimedes.graph.derivatives.reverse import reverse_sweep
 from archimedes.graph.dtypes import DTYPES, I64, item_type, length_of
 from archimedes.graph.ops import BLOCK, CODES, CONST, INPUT
-from archimedes.graph.passes import Walk, copy_into, prune
+from archimedes.graph.passes import Transformer, copy_into, prune
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Affine, Scan
 from archimedes.graph.regions.base import Directions
-from archimedes.graph.regions.block_regions import Move
 
 __all__ = [
     "Found",
@@ -67,13 +66,13 @@ def hoisted(g: Graph, body: Graph, own: int, shared: Sequence[int]) -> tuple[Gra
     if not border:
         return body, list(shared)
     before = copy_into(g, body, [*[-1] * own, *shared], fixed)
-    made = Graph()
-    walk = Walk(made, body, [made.input(kind) for kind in body.input_dtypes])
+    rest = Graph.with_inputs(body.input_dtypes)
+    copy = Transformer(rest, body, rest.inputs)
     for i in border:
-        walk.to[i] = made.input(body.dtype[i])
-    walk.run([i for i in live if moving[i] or body.op[i] in _THERE])
-    made.outputs = walk.outputs()
-    return made, [*shared, *(before[i] for i in border)]
+        copy.to[i] = rest.input(body.dtype[i])
+    copy.run([i for i in live if moving[i] or body.op[i] in _THERE])
+    rest.outputs = copy.outputs()
+    return rest, [*shared, *(before[i] for i in border)]
 
 
 _EQ, _SELECT = CODES["eq"], CODES["select"]
@@ -189,7 +188,7 @@ def in_loop(
         group[mine], begin[mine] = number, np.cumsum([0, *counts[:-1]])
         widths[number] = sum(counts)
         ids = [found[value][0] for value in mine]
-        body.outputs.append(ids[0] if len(ids) == 1 else _packed(body, ids))
+        body.outputs.append(ids[0] if len(ids) == 1 else concatenate(body, ids))
     outs: list[int] = []
     if groups:
         steps = int(colors.max()) + 1
@@ -236,7 +235,7 @@ def picked(g: Graph, found: Found, number: np.ndarray, place: np.ndarray, block:
         starts = np.cumsum([0, *(length_of(kind) or 1 for kind in kinds[:-1])])
         whole = found.ids[0]
         if len(kinds) > 1 or not length_of(kinds[0]):
-            whole = _packed(g, found.ids)
+            whole = concatenate(g, found.ids)
         return Picked([whole], starts[number] + place)
     pairs = zip(number.tolist(), place.tolist())
     ids = [
@@ -244,14 +243,3 @@ def picked(g: Graph, found: Found, number: np.ndarray, place: np.ndarray, block:
         for k, at in pairs
     ]
     return Picked(ids, None)
-
-
-def _packed(g: Graph, ids: Sequence[int]) -> int:
-    """Append a block of values of one dtype, one behind the other."""
-    moves, at = [], 0
-    for k, i in enumerate(ids):
-        length = length_of(g.dtype[i])
-        start = _LINE if length else None
-        moves.append(Move(k, (length or 1,), Affine(at, (1,)), start))
-        at += length or 1
-    return pack(g, at, item_type(g.dtype[ids[0]]), ids, moves)

@@ -36,9 +36,9 @@ import numpy as np
 
 from archimedes.graph.derivatives.bodies import (
     adjoint_body,
-    beside,
+    interleave,
     pairs_of,
-    reordered,
+    permute_body,
     tangent_body,
 )
 from archimedes.graph.derivatives.forward import forward_sweep
@@ -50,10 +50,7 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call
 from archimedes.graph.regions.base import Directions
 
-__all__ = [
-    "cross",
-    "move",
-]
+__all__ = ["cross", "move"]
 
 #: One tangent or adjoint id per value, None for zero.
 Row = list[int | None]
@@ -163,8 +160,8 @@ class _Move:
         others = pairs_of(tangents)
         pairs = [*((1 + k, d) for k, d in states), *((1 + n + k, d) for k, d in others)]
         body = tangent_body(self.field, pairs).with_pairs(states)
-        order = beside([1 + n, m], [len(states), len(others)])
-        larger = reordered(body, order, range(n + len(states)))
+        order = interleave([1 + n, m], [len(states), len(others)])
+        larger = permute_body(body, order, range(n + len(states)))
         v = [i for start in starts.values() for i in start]
         moved = move(g, larger, a, b, [*x, *v], [*p, *(tangents[k][d] for k, d in others)])
         return {d: moved[n * (1 + k) : n * (2 + k)] for k, d in enumerate(starts)}

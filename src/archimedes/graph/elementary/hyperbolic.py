@@ -18,13 +18,7 @@ from archimedes.graph.elementary.exponential import (
     reduce_exponent,
     scale,
 )
-from archimedes.graph.elementary.pairs import (
-    fast_two_sum,
-    halves,
-    polynomial,
-    two_product,
-    two_sum,
-)
+from archimedes.graph.elementary.pairs import fast_two_sum, halves, polynomial, two_product, two_sum
 from archimedes.graph.elementary.primitives import Primitives, Value
 
 __all__ = ["arccosh", "arcsinh", "arctanh", "cosh", "sinh", "tanh"]

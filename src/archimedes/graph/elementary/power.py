@@ -33,13 +33,7 @@ from archimedes.graph.elementary.exponential import (
 from archimedes.graph.elementary.pairs import fast_two_sum, halves, polynomial, two_product
 from archimedes.graph.elementary.primitives import Primitives, Value
 
-__all__ = [
-    "cbrt",
-    "fmod",
-    "hypot",
-    "log_pair",
-    "pow",
-]
+__all__ = ["cbrt", "fmod", "hypot", "log_pair", "pow"]
 
 INF = float("inf")
 NAN = float("nan")

@@ -20,104 +20,26 @@ import numpy as np
 from archimedes.errors import GraphError
 from archimedes.graph.dtypes import length_of
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.interval_sets import filled, union_of
+from archimedes.graph.regions.interval_sets import Sets, fill, union_of
 
 __all__ = [
-    "Cut",
-    "Cutter",
     "DerivativeRule",
     "Directions",
     "Numbers",
     "OneBody",
+    "Pruner",
+    "Pruning",
     "Region",
     "RegionDerivative",
-    "carried",
-    "carry_faults",
+    "close_carry",
     "has_blocks",
     "input_faults",
     "longest_block",
+    "multiply_counts",
     "new_numbers",
     "register_derivative",
     "same_number",
-    "slice_faults",
 ]
-
-Numbers = tuple[int, ...]
-
-
-class Cutter(Protocol):
-    """What a region asks about its bodies (``graph/dead_code.py`` answers)."""
-
-    def reads(self, g: Graph, outputs: Sequence[int]) -> set[int]:
-        """Return the numbers of the inputs that some outputs of a body depend on."""
-        ...
-
-    def part(self, src: Graph, inputs: Numbers, outputs: Numbers) -> Graph:
-        """Return the part of a body that computes some outputs, with some inputs only."""
-        ...
-
-    def once(self, body: Graph) -> bool:
-        """Tell whether the program has one call of a body only."""
-        ...
-
-
-class Cut(NamedTuple):
-    """How a region is cut: positions of the inputs it keeps, and how it is made of their ids.
-
-    ``outputs`` gives the new number of an output. ``region`` is None for loops of no step, and for
-    calls that only hand values on: ``outputs`` then gives the number of an input.
-    """
-
-    inputs: Numbers
-    region: Callable[[np.ndarray], Region] | None
-    outputs: Callable[[int], int]
-
-
-def same_number(number: int) -> int:
-    """Return the number of an output that keeps its place."""
-    return number
-
-
-def new_numbers(numbers: Sequence[int]) -> Callable[[int], int]:
-    """Return what gives the new number of those that stay, in this order."""
-    return {old: new for new, old in enumerate(numbers)}.__getitem__
-
-
-def carried(
-    cutter: Cutter, body: Graph, count: int, wanted: set[int], also: Sequence[int]
-) -> tuple[Numbers, set[int]]:
-    """Return which carried values matter over any number of steps, and the inputs they read.
-
-    Of ``count`` values carried those ``wanted`` do, and all that ``also``, other outputs, read.
-    """
-    alive = set(wanted)
-    while True:
-        reads = cutter.reads(body, [*sorted(alive), *also])
-        more = {k for k in reads if k < count} - alive
-        if not more:
-            return tuple(sorted(alive)), reads
-        alive |= more
-
-
-def input_faults(g: Graph, ids: Sequence[int], body: Graph, what: str) -> Iterator[str]:
-    """A body gets inputs in number and dtypes as it takes them."""
-    if [g.dtype[j] for j in ids] != body.input_dtypes:
-        yield f"gives its {what} other inputs than it takes"
-
-
-def carry_faults(body: Graph, carry: int) -> Iterator[str]:
-    """The body of a loop returns a carry of the dtypes it takes."""
-    if len(body.outputs) < carry or body.output_dtypes[:carry] != body.input_dtypes[:carry]:
-        yield "has a body that changes the dtypes of the carry"
-
-
-def slice_faults(inputs: int, first: int, length: int, slices: int) -> Iterator[str]:
-    """There are inputs for all steps, after the ``first`` ones."""
-    if length < 0 or slices < 0 or first < 0:
-        yield "has a negative count"
-    if inputs < first + length * slices:
-        yield f"has too few operands for {length} x {slices} slices"
-
 
 #: (graph, ids of inputs, ids of outputs, rows of tangents or adjoints) -> rows
 Pass = Callable[[Graph, np.ndarray, np.ndarray, list[list[int | None]]], Any]
@@ -126,7 +48,10 @@ Directions = dict[int, int]
 #: Runs a body on values.
 Run = Callable[[Graph, Sequence[Any]], list[Any]]
 #: Says what each output of a body depends on where its inputs stand for these sets.
-Through = Callable[[Graph, Sequence[Any]], list[Any]]
+Through = Callable[[Graph, Sequence[Sets]], list[Sets]]
+#: Counts the operations of a body by name.
+CountOperations = Callable[[Graph], Counter[str]]
+Numbers = tuple[int, ...]
 
 
 class DerivativeRule(Protocol):
@@ -185,6 +110,8 @@ class Region:
 
     #: Whether it runs its body at the points of an index space.
     over_index_space = False
+    #: How often its bodies run, at most.
+    runs = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", _ids(self.inputs))
@@ -212,16 +139,16 @@ class Region:
         return any(body.effects() for body in self.bodies)
 
     def settings(self) -> tuple[Any, ...]:
-        """Everything but inputs and bodies that makes two regions different."""
+        """Return everything but inputs and bodies that makes two regions different."""
         return ()
 
-    def computed(self) -> tuple[Any, ...]:
-        """Those of the settings that make results different."""
+    def result_settings(self) -> tuple[Any, ...]:
+        """Return those of the settings that make results different."""
         return self.settings()
 
-    def form(self) -> tuple[Any, ...]:
-        """Those of the settings that code is made for, whatever is in longer tables."""
-        return self.computed()
+    def code_settings(self) -> tuple[Any, ...]:
+        """Return those of the settings that code is made for, whatever is in longer tables."""
+        return self.result_settings()
 
     @property
     def tables(self) -> Sequence[np.ndarray]:
@@ -233,17 +160,17 @@ class Region:
         return " ".join(str(s) for s in self.settings())
 
     def key(self, lasting: bool = False, data: bool = True) -> tuple[Any, ...]:
-        """Content of the region, for sharing equal ones.
+        """Return the content of the region, for sharing equal ones.
 
         ``lasting``: what it computes only; without ``data``: not what is in longer tables.
         """
         if not data:
-            digests = [body.form_digest() for body in self.bodies]
+            digest, settings = Graph.form_digest, self.code_settings()
+        elif lasting:
+            digest, settings = Graph.lasting_digest, self.result_settings()
         else:
-            digests = [body.lasting_digest() if lasting else body.digest() for body in self.bodies]
-        settings = self.computed() if lasting else self.settings()
-        settings = settings if data else self.form()
-        return (self.kind, self.inputs.tobytes(), tuple(digests), settings)
+            digest, settings = Graph.digest, self.settings()
+        return (self.kind, self.inputs.tobytes(), tuple(map(digest, self.bodies)), settings)
 
     def faults(self, g: Graph) -> Iterator[str]:
         """Say what makes it invalid in a graph, as ends of a sentence that begins with its name."""
@@ -261,7 +188,7 @@ class Region:
             raise NotImplementedError
         return self
 
-    def retyped(self, body: Callable[[Graph], Graph], dtype: Callable[[int], int]) -> Region:
+    def retype(self, body: Callable[[Graph], Graph], dtype: Callable[[int], int]) -> Region:
         """Return the same region with other dtypes: ``body`` and ``dtype`` give the new ones."""
         return self.with_bodies([body(b) for b in self.bodies])
 
@@ -269,9 +196,9 @@ class Region:
         """Return the region without what cannot happen on the values it reads in a graph."""
         return self
 
-    def cut(self, cutter: Cutter, used: list[int]) -> Cut:
-        """Say how it is cut down to what some of its outputs need (default: it stays whole)."""
-        return Cut(tuple(range(len(self.inputs))), self.with_inputs, same_number)
+    def prune(self, pruner: Pruner, used: list[int]) -> Pruning:
+        """Say what of it some of its outputs need (default: all)."""
+        return Pruning(tuple(range(len(self.inputs))), self.with_inputs, same_number)
 
     def element(self, g: Graph, number: int, at: int) -> int | None:
         """Return the node of an element of an output that is a block, where there is one."""
@@ -284,37 +211,38 @@ class Region:
         raise NotImplementedError
 
     def count(
-        self, operations: Callable[[Graph], Counter[str]], weight: Callable[[Counter[str]], int]
+        self, operations: CountOperations, weight: Callable[[Counter[str]], int]
     ) -> Counter[str]:
         """Return by name the most operations it takes; ``operations`` counts those of a body.
 
         ``weight`` says what counts cost, for choosing the longest of several.
         """
-        return sum((operations(body) for body in self.bodies), Counter[str]())
+        once = sum((operations(body) for body in self.bodies), Counter[str]())
+        return multiply_counts(once, self.runs)
 
     def work(self, body: Callable[[Graph], int], rounds: int) -> int:
         """Return roughly what a run costs, in operations; ``body`` says so of a body.
 
         A loop with a bound is taken to run ``rounds`` times, or as often as it may if that is less.
         """
-        return sum(map(body, self.bodies))
+        return self.runs * sum(map(body, self.bodies))
 
-    def dependence(self, given: list[Any], through: Through) -> list[Any]:
-        """Return what each output depends on, given what inputs do (``interval_sets.py``)."""
+    def dependence(self, sets: list[Sets], through: Through) -> list[Sets]:
+        """Return what each output depends on, where the inputs depend on these sets."""
         every = 0
-        for inputs in given:
-            every |= union_of(inputs)
+        for columns in sets:
+            every |= union_of(columns)
         lengths = map(length_of, self.out_dtypes)
-        return [filled(every, length) if length else every for length in lengths]
+        return [fill(every, length) if length else every for length in lengths]
 
     # ---- its derivatives ---------------------------------------------------------------
 
-    def push_forward(self, dst: Graph, given: list[Directions]) -> tuple[Any, list[Directions]]:
+    def push_forward(self, dst: Graph, tangents: list[Directions]) -> tuple[Any, list[Directions]]:
         """Emit the region with its tangents: ids of the outputs, and a tangent of each.
 
-        Its inputs are ids in ``dst``, ``given`` are their tangents.
+        Its inputs are ids in ``dst``, as are their ``tangents``.
         """
-        return self._derivative().push_forward(dst, self, given)
+        return self._derivative().push_forward(dst, self, tangents)
 
     def record(self, dst: Graph) -> tuple[np.ndarray, Any]:
         """Emit the region, keeping what ``pull_back`` needs: ids of the outputs, and that."""
@@ -334,13 +262,13 @@ class Region:
         return self._derivative().pull_back(dst, self, adjoints, saved, wanted)
 
     def _derivative(self) -> RegionDerivative:
-        found = _DERIVATIVES.get(type(self))
-        if found is None:
+        derivative = _DERIVATIVES.get(type(self))
+        if derivative is None:
             raise GraphError(
                 f"regions of kind {self.kind!r} have no derivative: give {type(self).__name__} "
                 "the methods push_forward and pull_back"
             )
-        return found
+        return derivative
 
 
 @dataclass(frozen=True, eq=False)
@@ -358,8 +286,22 @@ class OneBody(Region):
         return replace(self, body=body)
 
 
+def multiply_counts(counts: Counter[str], factor: int) -> Counter[str]:
+    """Return counts of what is done many times."""
+    return Counter({name: factor * count for name, count in counts.items()})
+
+
+def input_faults(g: Graph, ids: Sequence[int], body: Graph, what: str) -> Iterator[str]:
+    """Say whether a body gets other inputs, in number or dtypes, than it takes."""
+    if [g.dtype[j] for j in ids] != body.input_dtypes:
+        yield f"gives its {what} other inputs than it takes"
+
+
 def has_blocks(graph: Graph) -> bool:
-    """Tell whether a program has blocks, or loops over index spaces, in bodies too."""
+    """Return whether a program has blocks, or loops over index spaces, in bodies too.
+
+    Such programs run one instance at a time in NumPy.
+    """
     if any(map(length_of, graph.dtype)):
         return True
     regions = graph.regions.values()
@@ -375,3 +317,60 @@ def longest_block(graph: Graph) -> int:
     own = max(map(length_of, graph.dtype), default=0)
     bodies = (body for region in graph.regions.values() for body in region.bodies)
     return max([own, *map(longest_block, bodies)])
+
+
+# ---- dead code: what ``Region.prune`` asks and answers -----------------------------------
+
+
+class Pruner(Protocol):
+    """What a region asks about its bodies (``graph/dead_code.py`` answers)."""
+
+    def reads(self, g: Graph, outputs: Sequence[int]) -> set[int]:
+        """Return the numbers of the inputs that some outputs of a body depend on."""
+        ...
+
+    def part(self, src: Graph, inputs: Numbers, outputs: Numbers) -> Graph:
+        """Return the part of a body that computes some outputs, with some inputs only."""
+        ...
+
+    def is_called_once(self, body: Graph) -> bool:
+        """Return whether the program has one call of a body only."""
+        ...
+
+
+class Pruning(NamedTuple):
+    """What stays of a region: positions of the inputs it keeps, and how it is made of their ids.
+
+    ``outputs`` gives the new number of an output. ``region`` is None for loops of no step, and for
+    calls that only hand values on: ``outputs`` then gives the number of an input.
+    """
+
+    inputs: Numbers
+    region: Callable[[np.ndarray], Region] | None
+    outputs: Callable[[int], int]
+
+
+def same_number(number: int) -> int:
+    """Return the number of an output that keeps its position."""
+    return number
+
+
+def new_numbers(numbers: Sequence[int]) -> Callable[[int], int]:
+    """Return what gives the new number of those that stay, in this order."""
+    return {old: new for new, old in enumerate(numbers)}.__getitem__
+
+
+def close_carry(
+    pruner: Pruner, body: Graph, count: int, wanted: set[int], also: Sequence[int]
+) -> tuple[Numbers, set[int]]:
+    """Return which carried values matter over any number of steps, and the inputs they read.
+
+    Of ``count`` values carried those ``wanted`` do, and all that ``also``, other outputs, read.
+    """
+    alive = set(wanted)
+    while True:
+        reads = pruner.reads(body, [*sorted(alive), *also])
+        more = {k for k in reads if k < count} - alive
+        if not more:
+            return tuple(sorted(alive)), reads
+        alive |= more

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,15 +12,10 @@ import numpy as np
 from archimedes.graph.dtypes import DTYPES, I64, block_type, item_type, length_of
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Directions, OneBody, Region, Run, Through, input_faults
-from archimedes.graph.regions.interval_sets import Rows, filled, joined, union_of
+from archimedes.graph.regions.interval_sets import Rows, Sets, fill, join, union_of
 from archimedes.graph.regions.nest import Affine, positions
 
-__all__ = [
-    "Accumulate",
-    "Move",
-    "Pack",
-    "Sort",
-]
+__all__ = ["Accumulate", "Move", "Pack", "Sort"]
 
 
 class Move(NamedTuple):
@@ -67,43 +61,41 @@ class Pack(Region):
                 yield "reads a block as a scalar, or a scalar as a block"
             if min(shape, default=1) < 1:
                 yield "has an empty box"
-            elif not (to.last(shape)[0] >= 0 and to.last(shape)[1] < self.length):
+            elif not to.is_within(shape, self.length):
                 yield "writes outside its block"
-            elif start is not None and not (
-                start.last(shape)[0] >= 0 and start.last(shape)[1] < length_of(kind)
-            ):
+            elif start is not None and not start.is_within(shape, length_of(kind)):
                 yield "reads outside a block"
 
-    def retyped(self, body: Callable[[Graph], Graph], dtype: Callable[[int], int]) -> Region:
+    def retype(self, body: Callable[[Graph], Graph], dtype: Callable[[int], int]) -> Region:
         return replace(self, dtype=dtype(self.dtype))
 
     @cached_property
     def _origins(self) -> tuple[np.ndarray, np.ndarray]:
-        """By element: the number of the box it comes from (-1: none), its place in the source."""
+        """By element: the number of the box it comes from (-1: none), its offset in the source."""
         boxes = np.full(self.length, -1, dtype=np.int64)
-        places = np.zeros(self.length, dtype=np.int64)
+        offsets = np.zeros(self.length, dtype=np.int64)
         for k, (_, shape, to, start) in enumerate(self.moves):
             where = positions(to, shape)
             boxes[where] = k
             if start is not None:
-                places[where] = positions(start, shape)
-        return boxes, places
+                offsets[where] = positions(start, shape)
+        return boxes, offsets
 
     def element(self, g: Graph, number: int, at: int) -> int | None:
-        boxes, places = self._origins
+        boxes, offsets = self._origins
         if boxes[at] < 0:
             return g.const(0, self.dtype)
         source, _, _, start = self.moves[boxes[at]]
         i = int(self.inputs[source])
-        return i if start is None else g.element(i, g.const(int(places[at]), I64))
+        return i if start is None else g.element(i, g.const(int(offsets[at]), I64))
 
     def evaluate(self, values: list[Any], run: Run) -> list[Any]:
-        made = np.zeros(self.length, dtype=DTYPES[self.dtype])
-        numbers, places, boxes = self._copies
-        made[places] = [values[k] for k in numbers]
+        block = np.zeros(self.length, dtype=DTYPES[self.dtype])
+        sources, offsets, boxes = self._copies
+        block[offsets] = [values[k] for k in sources]
         for source, to, start in boxes:
-            made[to] = values[source] if start is None else values[source][start]
-        return [made]
+            block[to] = values[source] if start is None else values[source][start]
+        return [block]
 
     @cached_property
     def _copies(
@@ -120,25 +112,22 @@ class Pack(Region):
                 boxes.append((source, positions(to, shape), where))
         return list(single.values()), np.array(list(single), dtype=np.int64), boxes
 
-    def count(self, operations: Any, weight: Any) -> Counter[str]:
-        return Counter()
-
     def work(self, body: Callable[[Graph], int], rounds: int) -> int:
         return self.length
 
-    def dependence(self, given: list[Any], through: Through) -> list[Any]:
-        sources = [k for k, sets in enumerate(given) if sets]
+    def dependence(self, sets: list[Sets], through: Through) -> list[Sets]:
+        sources = [k for k, mine in enumerate(sets) if mine]
         if not sources or not self.moves:
             return [0]
-        counts = [len(given[k]) if isinstance(given[k], Rows) else 1 for k in sources]
-        sets = joined([*((given[k], count) for k, count in zip(sources, counts)), (0, 1)])
-        # Element of ``sets`` that the first of each source is; the last of them depends on nothing.
-        begins = np.full(len(given), -1, dtype=np.int64)
+        counts = [len(sets[k]) if isinstance(sets[k], Rows) else 1 for k in sources]
+        every = join([*((sets[k], count) for k, count in zip(sources, counts)), (0, 1)])
+        # Element of ``every`` that the first of each source is; its last one depends on nothing.
+        begins = np.full(len(sets), -1, dtype=np.int64)
         begins[sources] = np.cumsum([0, *counts[:-1]])
-        boxes, places = self._origins
+        boxes, offsets = self._origins
         from_box = begins[[move.source for move in self.moves]]
         begin = np.where(boxes < 0, -1, from_box[boxes])
-        return [sets.take(np.where(begin < 0, len(sets) - 1, begin + places))]
+        return [every.take(np.where(begin < 0, len(every) - 1, begin + offsets))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,22 +154,19 @@ class Accumulate(Region):
         if self.length < 1 or kinds != [block_type(self.dtype, count), block_type(I64, count)]:
             yield "does not take a block of values and one of as many indices"
 
-    def retyped(self, body: Callable[[Graph], Graph], dtype: Callable[[int], int]) -> Region:
+    def retype(self, body: Callable[[Graph], Graph], dtype: Callable[[int], int]) -> Region:
         return replace(self, dtype=dtype(self.dtype))
 
     def evaluate(self, values: list[Any], run: Run) -> list[Any]:
-        made = np.zeros(self.length, dtype=DTYPES[item_type(self.dtype)])
-        np.add.at(made, np.clip(values[1], 0, self.length - 1), values[0])
-        return [made]
-
-    def count(self, operations: Any, weight: Any) -> Counter[str]:
-        return Counter()
+        block = np.zeros(self.length, dtype=DTYPES[item_type(self.dtype)])
+        np.add.at(block, np.clip(values[1], 0, self.length - 1), values[0])
+        return [block]
 
     def work(self, body: Callable[[Graph], int], rounds: int) -> int:
         return self.length
 
-    def dependence(self, given: list[Any], through: Through) -> list[Any]:
-        return [filled(union_of(given[0]), self.length)]
+    def dependence(self, sets: list[Sets], through: Through) -> list[Sets]:
+        return [fill(union_of(sets[0]), self.length)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,20 +200,19 @@ class Sort(OneBody):
 
     def evaluate(self, values: list[Any], run: Run) -> list[Any]:
         keys = [np.asarray(value).reshape(self.rows, self.length) for value in values]
-        found = np.lexsort(keys[::-1], axis=-1)
-        return [found.astype(np.int64, copy=False).reshape(-1)]
+        order = np.lexsort(keys[::-1], axis=-1)
+        return [order.astype(np.int64, copy=False).reshape(-1)]
 
-    def dependence(self, given: list[Any], through: Through) -> list[Any]:
+    def dependence(self, sets: list[Sets], through: Through) -> list[Sets]:
         return [0]
 
     # Positions have no derivatives.
 
-    def push_forward(self, dst: Graph, given: list[Directions]) -> tuple[Any, list[Directions]]:
+    def push_forward(self, dst: Graph, tangents: list[Directions]) -> tuple[Any, list[Directions]]:
         return dst.region(self), [{}]
 
     def record(self, dst: Graph) -> tuple[np.ndarray, Any]:
-        outs = dst.region(self)
-        return outs, outs
+        return dst.region(self), None
 
     def pull_back(
         self, dst: Graph, adjoints: list[Directions], saved: Any, wanted: Sequence[bool]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,11 @@ from archimedes.graph.dtypes import B8, DTYPES, I64
 from archimedes.graph.ops import CODES, INPUT
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import (
-    Cut,
-    Cutter,
+    CountOperations,
     DerivativeRule,
     OneBody,
+    Pruner,
+    Pruning,
     Region,
     Run,
     Through,
@@ -24,13 +26,9 @@ from archimedes.graph.regions.base import (
     new_numbers,
     same_number,
 )
-from archimedes.graph.regions.interval_sets import either
+from archimedes.graph.regions.interval_sets import Sets, union
 
-__all__ = [
-    "Call",
-    "Host",
-    "Switch",
-]
+__all__ = ["Call", "Host", "Switch"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +51,7 @@ class Call(OneBody):
     def settings(self) -> tuple[Any, ...]:
         return (None if self.derivative is None else id(self.derivative), self.copied)
 
-    def computed(self) -> tuple[Any, ...]:
+    def result_settings(self) -> tuple[Any, ...]:
         return ()
 
     def summary(self) -> str:
@@ -66,7 +64,7 @@ class Call(OneBody):
         (body,) = bodies
         return replace(self, body=body, derivative=None)
 
-    def cut(self, cutter: Cutter, used: list[int]) -> Cut:
+    def prune(self, pruner: Pruner, used: list[int]) -> Pruning:
         """Keep all outputs, so that calls of one function stay calls of one function.
 
         Of a body that is called once, those that nobody reads are left out.
@@ -74,22 +72,96 @@ class Call(OneBody):
         body = self.body
         if all(body.op[i] == INPUT for i in body.outputs) and not body.effects():
             passed = [body.a[i] for i in body.outputs]
-            return Cut(tuple(sorted({passed[k] for k in used})), None, passed.__getitem__)
-        once = cutter.once(body)
+            return Pruning(tuple(sorted({passed[k] for k in used})), None, passed.__getitem__)
+        once = pruner.is_called_once(body)
         outs = tuple(used) if once else tuple(range(len(body.outputs)))
-        keep = tuple(sorted(cutter.reads(body, outs)))
-        part = cutter.part(body, keep, outs)
-        numbers = new_numbers(outs) if once else same_number
-        return Cut(keep, lambda ids: Call(ids, part, copied=self.copied, line=self.line), numbers)
+        inputs = tuple(sorted(pruner.reads(body, outs)))
+        part = pruner.part(body, inputs, outs)
+
+        def make(ids: np.ndarray) -> Region:
+            return Call(ids, part, copied=self.copied, line=self.line)
+
+        return Pruning(inputs, make, new_numbers(outs) if once else same_number)
 
     def evaluate(self, values: list[Any], run: Run) -> list[Any]:
         return run(self.body, values)
 
-    def dependence(self, given: list[int], through: Through) -> list[int]:
+    def dependence(self, sets: list[Sets], through: Through) -> list[Sets]:
         if self.derivative is None:
-            return through(self.body, given)
+            return through(self.body, sets)
         own = self.derivative.pattern
-        return super().dependence(given, through) if own is None else own(given)
+        return super().dependence(sets, through) if own is None else own(sets)
+
+
+@dataclass(frozen=True, eq=False)
+class Switch(Region):
+    """Run one of several bodies, chosen by the first input (int64, clamped to the range)."""
+
+    branches: tuple[Graph, ...]
+
+    @property
+    def bodies(self) -> tuple[Graph, ...]:
+        return self.branches
+
+    @property
+    def out_dtypes(self) -> list[int]:
+        return self.branches[0].output_dtypes
+
+    def faults(self, g: Graph) -> Iterator[str]:
+        if not self.branches:
+            yield "has no branches"
+        if not len(self.inputs) or g.dtype[self.inputs[0]] != I64:
+            yield "has an index that is not int64"
+        for k, body in enumerate(self.branches):
+            yield from input_faults(g, self.inputs[1:].tolist(), body, f"branch {k}")
+            if body.output_dtypes != self.out_dtypes:
+                yield f"has a branch {k} that returns other dtypes than the first"
+
+    def with_bodies(self, bodies: Sequence[Graph]) -> Region:
+        return replace(self, branches=tuple(bodies))
+
+    def within(self, g: Graph) -> Region:
+        """Leave out the branches that a condition, which is 0 or 1, cannot take."""
+        index = int(self.inputs[0])
+        chosen_by_bool = g.op[index] == CODES["i64"] and g.dtype[g.a[index]] == B8
+        return replace(self, branches=self.branches[:2]) if chosen_by_bool else self
+
+    def prune(self, pruner: Pruner, used: list[int]) -> Pruning:
+        outs = tuple(used)
+        reads = tuple(sorted(set().union(*(pruner.reads(b, outs) for b in self.branches))))
+        bodies = tuple(pruner.part(b, reads, outs) for b in self.branches)
+        numbers, line = new_numbers(outs), self.line
+        inputs = tuple(k + 1 for k in reads)
+        if len(bodies) == 1:  # nothing to choose
+            return Pruning(inputs, lambda ids: Call(ids, bodies[0], line=line), numbers)
+        return Pruning((0, *inputs), lambda ids: Switch(ids, bodies, line=line), numbers)
+
+    def evaluate(self, values: list[Any], run: Run) -> list[Any]:
+        index = np.clip(values[0], 0, len(self.branches) - 1)
+        if np.ndim(index) == 0:
+            return run(self.branches[int(index)], values[1:])
+        shape = np.broadcast_shapes(*(np.shape(x) for x in values))
+        index = np.broadcast_to(index, shape)
+        results = [np.zeros(shape, dtype=DTYPES[d]) for d in self.out_dtypes]
+        for k, body in enumerate(self.branches):
+            mine = index == k
+            if mine.any():
+                chosen = [
+                    x if np.ndim(x) == 0 else np.broadcast_to(x, shape)[mine] for x in values[1:]
+                ]
+                for result, out in zip(results, run(body, chosen)):
+                    result[mine] = out
+        return results
+
+    def count(
+        self, operations: CountOperations, weight: Callable[[Counter[str]], int]
+    ) -> Counter[str]:
+        """Count the longest branch."""
+        return max((operations(b) for b in self.branches), key=weight)
+
+    def dependence(self, sets: list[Sets], through: Through) -> list[Sets]:
+        rows = [through(body, sets[1:]) for body in self.branches]
+        return [reduce(union, column) for column in zip(*rows)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,92 +194,16 @@ class Host(Region):
         if not callable(self.function):
             yield "has no function to call"
 
-    def retyped(self, body: Callable[[Graph], Graph], dtype: Callable[[int], int]) -> Region:
+    def retype(self, body: Callable[[Graph], Graph], dtype: Callable[[int], int]) -> Region:
         return replace(self, dtypes=tuple(dtype(d) for d in self.dtypes))
 
     def evaluate(self, values: list[Any], run: Run) -> list[Any]:
         shape = np.broadcast_shapes(*(np.shape(x) for x in values)) if values else ()
         if shape == ():
             return self.function(values)
-        wide = [np.broadcast_to(x, shape) for x in values]
+        arrays = [np.broadcast_to(x, shape) for x in values]
         results = [np.empty(shape, dtype=DTYPES[d]) for d in self.dtypes]
         for at in np.ndindex(*shape):
-            for result, out in zip(results, self.function([x[at] for x in wide])):
+            for result, out in zip(results, self.function([x[at] for x in arrays])):
                 result[at] = out
         return results
-
-
-@dataclass(frozen=True, eq=False)
-class Switch(Region):
-    """Run one of several bodies, chosen by the first input (int64, clamped to the range)."""
-
-    branches: tuple[Graph, ...]
-
-    @property
-    def bodies(self) -> tuple[Graph, ...]:
-        return self.branches
-
-    @property
-    def out_dtypes(self) -> list[int]:
-        return self.branches[0].output_dtypes
-
-    def faults(self, g: Graph) -> Iterator[str]:
-        if not self.branches:
-            yield "has no branches"
-        if not len(self.inputs) or g.dtype[self.inputs[0]] != I64:
-            yield "has an index that is not int64"
-        for k, body in enumerate(self.branches):
-            yield from input_faults(g, self.inputs[1:].tolist(), body, f"branch {k}")
-            if body.output_dtypes != self.out_dtypes:
-                yield f"has a branch {k} that returns other dtypes than the first"
-
-    def with_bodies(self, bodies: Sequence[Graph]) -> Region:
-        return replace(self, branches=tuple(bodies))
-
-    def within(self, g: Graph) -> Region:
-        """Leave out the branches that a condition, which is 0 or 1, cannot take."""
-        if len(self.branches) < 3:
-            return self
-        index = int(self.inputs[0])
-        chosen_by_bool = g.op[index] == CODES["i64"] and g.dtype[g.a[index]] == B8
-        return replace(self, branches=self.branches[:2]) if chosen_by_bool else self
-
-    def cut(self, cutter: Cutter, used: list[int]) -> Cut:
-        outs = tuple(used)
-        keep = tuple(sorted(set().union(*(cutter.reads(b, outs) for b in self.branches))))
-        bodies = tuple(cutter.part(b, keep, outs) for b in self.branches)
-        numbers, line = new_numbers(outs), self.line
-        inputs = tuple(k + 1 for k in keep)
-        if len(bodies) == 1:  # nothing to choose
-            return Cut(inputs, lambda ids: Call(ids, bodies[0], line=line), numbers)
-        return Cut((0, *inputs), lambda ids: Switch(ids, bodies, line=line), numbers)
-
-    def evaluate(self, values: list[Any], run: Run) -> list[Any]:
-        index = np.clip(values[0], 0, len(self.branches) - 1)
-        if np.ndim(index) == 0:
-            return run(self.branches[int(index)], values[1:])
-        shape = np.broadcast_shapes(*(np.shape(x) for x in values))
-        index = np.broadcast_to(index, shape)
-        results = [np.zeros(shape, dtype=DTYPES[d]) for d in self.out_dtypes]
-        for k, body in enumerate(self.branches):
-            mine = index == k
-            if mine.any():
-                chosen = [
-                    x if np.ndim(x) == 0 else np.broadcast_to(x, shape)[mine] for x in values[1:]
-                ]
-                for result, out in zip(results, run(body, chosen)):
-                    result[mine] = out
-        return results
-
-    def count(
-        self, operations: Callable[[Graph], Counter[str]], weight: Callable[[Counter[str]], int]
-    ) -> Counter[str]:
-        """Count the longest branch."""
-        return max((operations(b) for b in self.branches), key=weight)
-
-    def dependence(self, given: list[int], through: Through) -> list[int]:
-        rows = [through(body, given[1:]) for body in self.branches]
-        merged = rows[0]
-        for row in rows[1:]:
-            merged = [either(a, b) for a, b in zip(merged, row)]
-        return merged

@@ -16,16 +16,20 @@ import numpy as np
 __all__ = [
     "GROWING",
     "Rows",
-    "composed",
-    "each_bit",
-    "either",
-    "filled",
-    "joined",
-    "merged",
+    "Sets",
+    "compose",
+    "fill",
+    "join",
+    "merge",
+    "union",
     "union_of",
-    "united",
-    "whole",
+    "unit_sets",
+    "unite",
+    "widen",
 ]
+
+#: What a value depends on: a bit set, or the sets of the elements of a block.
+Sets = Any
 
 #: Sets of blocks that grow with so many steps of a loop are taken to be those of all elements.
 GROWING = 64
@@ -40,7 +44,7 @@ class Rows:
 
     Those of element k are numbers ``first[k]`` to ``first[k + 1]``, ascending and apart.
 
-    >>> each_bit(2, 3)[1], each_bit(2, 3)[:2].union()
+    >>> unit_sets(2, 3)[1], unit_sets(2, 3)[:2].union()
     (8, 12)
     """
 
@@ -79,9 +83,9 @@ class Rows:
         """Return all columns, as a bit set."""
         return _mask(self.low, self.high)
 
-    def take(self, places: np.ndarray) -> Rows:
-        """Return the sets of the elements at some places."""
-        begin, count = self.first[places], np.diff(self.first)[places]
+    def take(self, positions: np.ndarray) -> Rows:
+        """Return the sets of the elements at some positions."""
+        begin, count = self.first[positions], np.diff(self.first)[positions]
         first, which = _ranges(begin, count)
         return Rows(first, self.low[which], self.high[which])
 
@@ -92,7 +96,7 @@ class Rows:
     def entries(self) -> tuple[np.ndarray, np.ndarray]:
         """Return element and column of every member, by elements.
 
-        >>> [found.tolist() for found in filled(0b1011, 2).entries()]
+        >>> [ids.tolist() for ids in fill(0b1011, 2).entries()]
         [[0, 0, 0, 1, 1, 1], [0, 1, 3, 0, 1, 3]]
         """
         count = self.high - self.low
@@ -106,13 +110,13 @@ def _ranges(begin: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return first, np.arange(first[-1]) + np.repeat(begin - first[:-1], count)
 
 
-def each_bit(start: int, length: int) -> Rows:
+def unit_sets(start: int, length: int) -> Rows:
     """Return the sets of elements that are columns themselves, from a first one on."""
     low = np.arange(start, start + length)
     return Rows(np.arange(length + 1), low, low + 1)
 
 
-def filled(mask: int, length: int) -> Any:
+def fill(mask: int, length: int) -> Sets:
     """Return the sets of as many elements that all depend on the same; 0 if that is nothing."""
     if not mask:
         return 0
@@ -136,8 +140,8 @@ def _intervals(mask: int) -> tuple[np.ndarray, np.ndarray]:
             ends.append((at + skipped, at + skipped + run))
             mask >>= run
             at += skipped + run
-        found = np.array(ends, dtype=np.int64)
-        return found[:, 0], found[:, 1]
+        low, high = np.array(ends, dtype=np.int64).T
+        return low, high
     packed = np.frombuffer(mask.to_bytes(mask.bit_length() // 8 + 1, "little"), dtype=np.uint8)
     bits = np.unpackbits(packed, bitorder="little").view(np.int8)
     edges = np.flatnonzero(np.diff(bits, prepend=0, append=0))
@@ -156,7 +160,7 @@ def _mask(low: np.ndarray, high: np.ndarray) -> int:
     return int.from_bytes(np.packbits(np.cumsum(change) > 0, bitorder="little").tobytes(), "little")
 
 
-def merged(parts: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]], length: int) -> Rows:
+def merge(parts: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]], length: int) -> Rows:
     """Return the sets of as many elements, from intervals in any order: (elements, low, high)."""
     rows, low, high = (np.concatenate(column) for column in zip(*parts))
     width = int(high.max(initial=0)) + 1
@@ -176,50 +180,49 @@ def merged(parts: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]], length: i
     return Rows(first, low, end - rows * width)
 
 
-def joined(parts: Iterable[tuple[Any, int]]) -> Any:
+def join(parts: Iterable[tuple[Any, int]]) -> Any:
     """Return the sets of elements one behind the other: bit sets or ``Rows``, and how many.
 
-    >>> joined([(1, 1), (0, 2), (each_bit(4, 2), 2)]).first.tolist()
+    >>> join([(1, 1), (0, 2), (unit_sets(4, 2), 2)]).first.tolist()
     [0, 1, 1, 1, 2, 3]
     """
-    given = list(parts)
-    if not any(sets for sets, _ in given):
+    pieces = list(parts)
+    if not any(sets for sets, _ in pieces):
         return 0
     counts, lows, highs = [np.zeros(1, dtype=np.int64)], [], []
-    for sets, length in given:
+    for sets, length in pieces:
         if isinstance(sets, Rows):
             counts.append(np.diff(sets.first))
             low, high = sets.low, sets.high
         else:
             low, high = _intervals(sets)
             counts.append(np.full(length, low.size))
-            low, high = (
-                (low, high) if length == 1 else (np.tile(low, length), np.tile(high, length))
-            )
+            if length > 1:
+                low, high = np.tile(low, length), np.tile(high, length)
         lows.append(low)
         highs.append(high)
     return Rows(np.cumsum(np.concatenate(counts)), np.concatenate(lows), np.concatenate(highs))
 
 
-def composed(local: Rows, given: Rows) -> Rows:
-    """Return what elements depend on that depend on these elements of another.
+def compose(local: Rows, other: Rows) -> Rows:
+    """Return what elements depend on that depend on the elements ``local`` of another block.
 
-    >>> composed(each_bit(1, 2), each_bit(5, 4)).low.tolist()
+    >>> compose(unit_sets(1, 2), unit_sets(5, 4)).low.tolist()
     [6, 7]
     """
     # Runs of elements are often the same ones.
-    key = local.low * (len(given) + 1) + local.high
+    key = local.low * (len(other) + 1) + local.high
     runs, which = np.unique(key, return_inverse=True)
-    low, high = np.divmod(runs, len(given) + 1)
-    begin, count = given.first[low], given.first[high] - given.first[low]
+    low, high = np.divmod(runs, len(other) + 1)
+    begin, count = other.first[low], other.first[high] - other.first[low]
     members = _ranges(begin, count)[1]
     owner = np.repeat(np.arange(len(runs)), count)
-    of_runs = merged([(owner, given.low[members], given.high[members])], len(runs))
+    of_runs = merge([(owner, other.low[members], other.high[members])], len(runs))
     if len(local) == len(which) and np.array_equal(local.first, np.arange(len(local) + 1)):
         return of_runs.take(which)
     taken = of_runs.take(which)
     rows = np.repeat(local.rows(), np.diff(taken.first))
-    return merged([(rows, taken.low, taken.high)], len(local))
+    return merge([(rows, taken.low, taken.high)], len(local))
 
 
 def union_of(sets: Any) -> int:
@@ -227,21 +230,21 @@ def union_of(sets: Any) -> int:
     return sets.union() if isinstance(sets, Rows) else int(sets)
 
 
-def whole(sets: Any) -> Any:
+def widen(sets: Any) -> Any:
     """Return sets that are the same for all elements of a block: what any of them depends on."""
-    return filled(sets.union(), len(sets)) if isinstance(sets, Rows) else sets
+    return fill(sets.union(), len(sets)) if isinstance(sets, Rows) else sets
 
 
-def united(parts: Sequence[Any], length: int) -> Any:
+def unite(parts: Sequence[Any], length: int) -> Any:
     """Return the sets of as many elements that are made of all of these; 0 if there are none."""
     distinct = list({id(sets): sets for sets in parts if sets}.values())
     if len(distinct) < 2:
         return distinct[0] if distinct else 0
-    return merged([(sets.rows(), sets.low, sets.high) for sets in distinct], length)
+    return merge([(sets.rows(), sets.low, sets.high) for sets in distinct], length)
 
 
-def either(a: Any, b: Any) -> Any:
+def union(a: Any, b: Any) -> Any:
     """Return what a value depends on that is one of two."""
     if not a or not b:
         return a or b
-    return united([a, b], len(a)) if isinstance(a, Rows) else a | b
+    return unite([a, b], len(a)) if isinstance(a, Rows) else a | b

@@ -11,12 +11,9 @@ import numpy as np
 
 from archimedes.graph.dtypes import F32, F64, block_type
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.base import Region, Run
+from archimedes.graph.regions.base import CountOperations, Region, Run
 
-__all__ = [
-    "Solve",
-    "eliminate",
-]
+__all__ = ["Solve", "eliminate"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +55,7 @@ class Solve(Region):
         if any(kind != self.dtype for kind in kinds):
             yield "has operands of mixed dtypes"
 
-    def retyped(self, body: Callable[[Graph], Graph], dtype: Callable[[int], int]) -> Region:
+    def retype(self, body: Callable[[Graph], Graph], dtype: Callable[[int], int]) -> Region:
         return replace(self, dtype=dtype(self.dtype))
 
     def evaluate(self, values: list[Any], run: Run) -> list[Any]:
@@ -67,14 +64,14 @@ class Solve(Region):
             a, b = values
             return [eliminate(a.reshape(n, n), b.reshape(n, m)).reshape(-1)]
         shape = np.broadcast_shapes(*(np.shape(x) for x in values))
-        wide = np.stack([np.broadcast_to(x, shape) for x in values], axis=-1)
-        a = wide[..., : n * n].reshape(*shape, n, n)
-        b = wide[..., n * n :].reshape(*shape, n, m)
+        operands = np.stack([np.broadcast_to(x, shape) for x in values], axis=-1)
+        a = operands[..., : n * n].reshape(*shape, n, n)
+        b = operands[..., n * n :].reshape(*shape, n, m)
         flat = eliminate(a, b).reshape(*shape, n * m)
         return [flat[..., k] for k in range(n * m)]
 
     def count(
-        self, operations: Callable[[Graph], Counter[str]], weight: Callable[[Counter[str]], int]
+        self, operations: CountOperations, weight: Callable[[Counter[str]], int]
     ) -> Counter[str]:
         """Count elimination and back substitution of n rows with m right-hand sides."""
         n, m = self.size, self.columns

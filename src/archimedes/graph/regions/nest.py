@@ -22,9 +22,17 @@ from archimedes.graph.digests import LONG_TABLE, frozen, table_digest
 from archimedes.graph.dtypes import I64, block_type, item_type, length_of
 from archimedes.graph.ops import BY_NAME
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.base import Cut, Cutter, OneBody, Region, Run, Through, new_numbers
-from archimedes.graph.regions.interval_sets import Rows, filled, merged, union_of, united
-from archimedes.graph.regions.loop_regions import times
+from archimedes.graph.regions.base import (
+    CountOperations,
+    OneBody,
+    Pruner,
+    Pruning,
+    Region,
+    Run,
+    Through,
+    new_numbers,
+)
+from archimedes.graph.regions.interval_sets import Rows, Sets, fill, merge, union_of, unite
 
 __all__ = [
     "COMBINE",
@@ -49,12 +57,16 @@ class Affine(NamedTuple):
     offset: int
     strides: tuple[int, ...]
 
-    def last(self, shape: Sequence[int]) -> tuple[int, int]:
+    def ends(self, shape: Sequence[int]) -> tuple[int, int]:
         """Return the least and the greatest position."""
-        ends = [s * (n - 1) for s, n in zip(self.strides, shape)]
-        return self.offset + sum(e for e in ends if e < 0), self.offset + sum(
-            e for e in ends if e > 0
-        )
+        steps = [s * (n - 1) for s, n in zip(self.strides, shape)]
+        low, high = sum(min(e, 0) for e in steps), sum(max(e, 0) for e in steps)
+        return self.offset + low, self.offset + high
+
+    def is_within(self, shape: Sequence[int], length: int) -> bool:
+        """Return whether all positions are those of a block of a length."""
+        low, high = self.ends(shape)
+        return low >= 0 and high < length
 
 
 class Gather:
@@ -89,11 +101,11 @@ def positions(read: Affine | Gather, shape: Sequence[int]) -> np.ndarray:
     """Return the positions that are read, as an array over the index space."""
     if isinstance(read, Gather):
         return read.table.reshape(tuple(shape))
-    found = np.full(tuple(shape), read.offset, dtype=np.int64)
+    at = np.full(tuple(shape), read.offset, dtype=np.int64)
     for axis, (n, stride) in enumerate(zip(shape, read.strides)):
         line = np.arange(n, dtype=np.int64) * stride
-        found += line.reshape((-1,) + (1,) * (len(shape) - axis - 1))
-    return found
+        at += line.reshape((-1,) + (1,) * (len(shape) - axis - 1))
+    return at
 
 
 #: Operations that may combine the values along reduced axes.
@@ -155,7 +167,7 @@ class Nest(OneBody):
         )
         return (self.shape, reads, self.kept, self.combine, self.partials)
 
-    def form(self) -> tuple[Any, ...]:
+    def code_settings(self) -> tuple[Any, ...]:
         long = [isinstance(r, Gather) and r.table.size >= LONG_TABLE for r in self.reads]
         shape, reads, *rest = self.settings()
         return (shape, tuple("gather" if x else read for x, read in zip(long, reads)), *rest)
@@ -189,18 +201,18 @@ class Nest(OneBody):
         if any(length_of(kind) for kind in self.body.output_dtypes):
             yield "has a body that returns a block"
 
-    def cut(self, cutter: Cutter, used: list[int]) -> Cut:
+    def prune(self, pruner: Pruner, used: list[int]) -> Pruning:
         outs, count = tuple(used), len(self.inputs)
-        read = cutter.reads(self.body, outs)
-        keep = tuple(k for k in range(count) if k in read)
+        read = pruner.reads(self.body, outs)
+        inputs = tuple(k for k in range(count) if k in read)
         axes = tuple(range(count, len(self.body.inputs)))
-        body = cutter.part(self.body, (*keep, *axes), outs)
-        reads = tuple(self.reads[k] for k in keep)
+        body = pruner.part(self.body, (*inputs, *axes), outs)
+        reads = tuple(self.reads[k] for k in inputs)
 
         def make(ids: np.ndarray) -> Region:
             return replace(self, inputs=ids, body=body, reads=reads)
 
-        return Cut(keep, make, new_numbers(outs))
+        return Pruning(inputs, make, new_numbers(outs))
 
     # ---- what it computes --------------------------------------------------------------
 
@@ -218,31 +230,28 @@ class Nest(OneBody):
     def _evaluate(self, values: list[Any], run: Run, first: int, last: int | None) -> list[Any]:
         """Compute the rows from ``first`` to ``last`` of the first axis (None: all of it)."""
         shape = self.shape if last is None else (last - first, *self.shape[1:])
-        given = []
+        operands = []
         for value, read in zip(values, self.reads):
             if read is None:
-                given.append(value)
+                operands.append(value)
             elif isinstance(read, Affine):
-                moved = read._replace(
-                    offset=read.offset + (first * read.strides[0] if shape else 0)
-                )
-                given.append(value[positions(moved, shape)])
+                offset = read.offset + (first * read.strides[0] if shape else 0)
+                operands.append(value[positions(read._replace(offset=offset), shape)])
             else:
-                given.append(value[read.table.reshape(self.shape)[first:last]])
+                operands.append(value[read.table.reshape(self.shape)[first:last]])
         if self.indexed:
             lines = [np.arange(n, dtype=np.int64) for n in shape]
             if last is not None:
                 lines[0] = lines[0] + first
-            given += np.meshgrid(*lines, indexing="ij")
+            operands += np.meshgrid(*lines, indexing="ij")
         results = []
-        for out in run(self.body, given):
-            wide = np.broadcast_to(out, shape)
-            flat = wide.reshape(math.prod(shape[: self.kept]), self.reduced)
-            column = self._combined(flat) if self.combine else flat[:, 0].copy()
+        for out in run(self.body, operands):
+            flat = np.broadcast_to(out, shape).reshape(math.prod(shape[: self.kept]), self.reduced)
+            column = self._combine_rows(flat) if self.combine else flat[:, 0].copy()
             results.append(column if self.kept else column[0])
         return results
 
-    def _combined(self, rows: np.ndarray) -> np.ndarray:
+    def _combine_rows(self, rows: np.ndarray) -> np.ndarray:
         """Combine each row in the order of the region."""
         combine: Any = BY_NAME[self.combine].numpy
         if self.partials == 1 or self.reduced <= self.partials:
@@ -258,63 +267,62 @@ class Nest(OneBody):
             half //= 2
         return np.asarray(totals[:, 0])
 
+    @property
+    def runs(self) -> int:
+        return math.prod(self.shape)
+
     def count(
-        self, operations: Callable[[Graph], Counter[str]], weight: Callable[[Counter[str]], int]
+        self, operations: CountOperations, weight: Callable[[Counter[str]], int]
     ) -> Counter[str]:
-        total = times(operations(self.body), math.prod(self.shape))
+        total = super().count(operations, weight)
         if self.combine:
-            steps = self.length * (self.reduced - 1) * len(self.body.outputs)
-            total[self.combine] += steps
+            total[self.combine] += self.length * (self.reduced - 1) * len(self.body.outputs)
         return total
 
     def work(self, body: Callable[[Graph], int], rounds: int) -> int:
-        return math.prod(self.shape) * (1 + body(self.body))
+        return self.runs * (1 + body(self.body))
 
-    def dependence(self, given: list[Any], through: Through) -> list[Any]:
-        if not any(given):
+    def dependence(self, sets: list[Sets], through: Through) -> list[Sets]:
+        if not any(sets):
             return [0] * len(self.body.outputs)
         # Which inputs each output of the body depends on: bit k stands for input k.
         bits = [1 << k for k in range(len(self.inputs))]
         extra = [0] * (len(self.body.inputs) - len(bits))
         masks = through(self.body, [*bits, *extra])
-        return [self._dependence(mask, given) for mask in masks]
+        return [self._dependence(mask, sets) for mask in masks]
 
-    def _dependence(self, mask: int, given: list[Any]) -> Any:
+    def _dependence(self, mask: int, sets: list[Sets]) -> Sets:
         """Return the sets of the elements of one output."""
-        parts: list[Any] = []
-        for k, (sets, read) in enumerate(zip(given, self.reads)):
-            if not (mask >> k & 1 and sets):
+        parts: list[Sets] = []
+        for k, (mine, read) in enumerate(zip(sets, self.reads)):
+            if not (mask >> k & 1 and mine):
                 continue
-            if read is None or not isinstance(sets, Rows):
-                parts.append(filled(union_of(sets), self.length))
+            if read is None or not isinstance(mine, Rows):
+                parts.append(fill(union_of(mine), self.length))
             else:
-                parts.append(self._read_sets(sets, read))
-        found = united(parts, self.length)
-        return found if self.kept or not found else found[0]
+                parts.append(self._read_sets(mine, read))
+        rows = unite(parts, self.length)
+        return rows if self.kept or not rows else rows[0]
 
     def _read_sets(self, sets: Rows, read: Affine | Gather) -> Rows:
         """Return what the elements of an output get of an input."""
-        kept, shape = self.kept, self.shape
+        out_axes, shape = self.kept, self.shape
         if self.reduced == 1:
             return sets.take(positions(read, shape).ravel())
         spread = None
         if isinstance(read, Affine):
             # Along axes that do not move it, the same elements are read again.
             moving = [bool(stride) for stride in read.strides]
-            sizes = tuple(n if m else 1 for n, m in zip(shape[:kept], moving))
+            sizes = tuple(n if m else 1 for n, m in zip(shape[:out_axes], moving))
             steps = tuple(s if m else 0 for s, m in zip(row_major(sizes), moving))
-            spread = positions(Affine(0, steps), shape[:kept]).ravel()
+            spread = positions(Affine(0, steps), shape[:out_axes]).ravel()
             shape = tuple(n if m else 1 for n, m in zip(shape, moving))
-        places = positions(read, shape)
-        taken = sets.take(places.ravel())
-        length = math.prod(shape[:kept])
-        rows = taken.rows() // (places.size // length)
-        found = merged([(rows, taken.low, taken.high)], length)
-        return found if spread is None else found.take(spread)
-
-    def with_bodies(self, bodies: Sequence[Graph]) -> Region:
-        (body,) = bodies
-        return replace(self, body=body)
+        at = positions(read, shape)
+        terms = sets.take(at.ravel())
+        length = math.prod(shape[:out_axes])
+        rows = terms.rows() // (at.size // length)
+        sums = merge([(rows, terms.low, terms.high)], length)
+        return sums if spread is None else sums.take(spread)
 
 
 def _chain(combine: Any, rows: np.ndarray) -> np.ndarray:
@@ -342,6 +350,6 @@ def _read_faults(read: Read, shape: Sequence[int], length: int) -> Iterator[str]
     else:
         if len(read.strides) != len(shape):
             yield f"reads along {len(read.strides)} of {len(shape)} axes"
-        ends = read.last(shape)
+        ends = read.ends(shape)
     if ends[0] < 0 or ends[1] >= length:
         yield f"reads elements {ends[0]} to {ends[1]} of a block of {length}"

@@ -13,8 +13,8 @@ import numpy as np
 
 from archimedes.errors import GraphError, IntegerRangeError, TraceError, explained
 from archimedes.graph.blocks.references import any_reference, scalar_ids
-from archimedes.graph.ops import BLOCK
-from archimedes.graph.program import CONST, Graph
+from archimedes.graph.ops import BLOCK, CONST
+from archimedes.graph.program import Graph
 from archimedes.symbolic.core.user_frames import is_user_code, user_line
 
 __all__ = [

@@ -47,7 +47,7 @@ def map_in_lanes(
     Tiles are functions of ``module``, whose values are vectors; ``wide`` lowers the body in it.
     """
     f, body, width = scope.f, region.body, len(region.body.outputs)
-    stacked, shared = region.parts()
+    _, stacked, shared = region.parts()
     kept = sorted({k % width for k in scope.numbers(outs)})
     kinds = [body.output_dtypes[k] for k in kept]
     locations = arrays(scope.dialect, f, kinds, region.length)
@@ -203,7 +203,7 @@ def map_in_registers(
     """Compute a map tile by tile and bind its used outputs; ``wide`` lowers its body."""
     f, body, width = scope.f, region.body, len(region.body.outputs)
     lanes, types = module.spelling.lanes, module.spelling.types
-    stacked, shared = region.parts()
+    _, stacked, shared = region.parts()
     kept = sorted({k % width for k in scope.numbers(outs)})
     kinds = [types[d] for d in body.input_dtypes[: region.slices]]
     made = [types[body.output_dtypes[k]] for k in kept]
