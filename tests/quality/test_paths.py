@@ -87,3 +87,9 @@ def test_the_index_names_every_decision_by_its_title():
     for number, name, title in rows:
         assert name.startswith(number)
         assert (folder / name).read_text("utf-8").partition("\n")[0] == f"# {number}: {title}"
+
+
+def test_the_map_fits_on_a_few_screens():
+    lines = (ROOT / "ARCHITECTURE.md").read_text("utf-8").splitlines()
+    assert len(lines) <= 150
+    assert [line for line in lines if len(line) > 100] == []
