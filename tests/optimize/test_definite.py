@@ -7,7 +7,7 @@ import pytest
 
 import archimedes as arc
 from archimedes.optimize import solve_qp
-from archimedes.optimize.small.linear_algebra import LimitedRows, pivots, solver_of
+from archimedes.optimize.small.linear_algebra import LimitedRows, find_pivots, make_solver
 
 
 def definite(n, spread, seed=0):
@@ -23,11 +23,11 @@ def test_solutions_and_pivots(n):
     for spread in (1e2, 1e10):
         M = definite(n, spread)
         b = M @ np.linspace(-1.0, 1.0, n)
-        x = solver_of(M)(b)
+        x = make_solver(M)(b)
         assert np.max(np.abs(M @ x - b)) <= 1e-12 * spread
         assert np.max(np.abs(x - np.linalg.solve(M, b))) <= 1e-14 * spread
-        assert np.all(pivots(M) > 0)
-    assert np.sum(pivots(M - 2.0 * np.eye(n)) < 0) == np.sum(np.linalg.eigvalsh(M) < 2.0) > 0
+        assert np.all(find_pivots(M) > 0)
+    assert np.sum(find_pivots(M - 2.0 * np.eye(n)) < 0) == np.sum(np.linalg.eigvalsh(M) < 2.0) > 0
 
 
 @pytest.mark.parametrize("rows", [0, 3])

@@ -23,7 +23,7 @@ from archimedes.optimize import OptimalControl, solve_qp
 from archimedes.optimize.optimal_control.equations import Equations, Guess
 from archimedes.optimize.optimal_control.schemes import find_scheme
 from archimedes.optimize.problems.unknowns import as_vector, read_limits
-from archimedes.optimize.small.linear_algebra import UNROLLED, pivots
+from archimedes.optimize.small.linear_algebra import UNROLLED, find_pivots
 from archimedes.tree import field, struct
 
 __all__ = ["NonlinearMPC"]
@@ -342,7 +342,7 @@ def _definite(H: Any) -> Any:
         moved = H + shift * np.eye(n)
         if n > UNROLLED:  # in recorded code a factor that does not exist is nan
             return np.isnan(np.sum(np.linalg.cholesky(moved - 1e-9 * size * np.eye(n))))
-        return ~(np.min(pivots(moved)) > 1e-9 * size)
+        return ~(np.min(find_pivots(moved)) > 1e-9 * size)
 
     def more(shift: Any) -> Any:
         return np.maximum(4.0 * shift, 1e-3 * size)

@@ -1,16 +1,16 @@
-"""Products of matrices and vectors that stay small as code: straight lines or loops, by size.
+"""Linear algebra in recorded code: straight lines for small matrices, loops for larger ones.
 
-Symmetric systems that are solved more than once: factors L D L^T, without pivoting.
-
-Plain NumPy: straight-line code for small matrices; larger ones by panels of a few rows, in loops.
-(Golub, Van Loan, "Matrix computations", 4th ed., algorithm 4.1.1.) Where nothing but rounding is
-left of a pivot its unknown is left as it is (Y. Zhang, "Solving large-scale linear programs by
-interior-point methods under the MATLAB environment", Optim. Methods Softw. 10, 1998, section 4).
+Symmetric systems that are solved more than once have factors L D L^T, without pivoting: of larger
+matrices by panels of a few rows (Golub, Van Loan, "Matrix computations", 4th ed., algorithm 4.1.1).
+Where nothing but rounding is left of a pivot its unknown is left as it is (Y. Zhang, "Solving
+large-scale linear programs by interior-point methods under the MATLAB environment", Optim. Methods
+Softw. 10, 1998, section 4).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -18,25 +18,22 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import Compiled, scan, vmap
+from archimedes.typing import Array
 
 __all__ = [
-    "LimitedRows",
-    "column_maxima",
-    "gram",
-    "pivots",
-    "records_loops",
-    "row_maxima",
-    "scale",
-    "solver_of",
-    "times",
-    "transposed_times",
+    *("LimitedRows", "column_maxima", "find_pivots", "gram", "largest", "make_solver"),
+    *("records_loops", "row_maxima", "scale", "times", "transposed_times"),
 ]
 
 #: Products of up to this many factors are unrolled.
-WRITTEN_OUT = 200
+UNROLLED_PRODUCT = 200
 #: Programs of more unknowns, or more rows, than this are loops over whole arrays, whose code does
 #: not grow with their number.
 UNROLLED, LONG = 16, 32
+#: Rows of a panel.
+WIDTH = 4
+#: What takes the place of a pivot that is rounding; also a float can hold it.
+_HELD = 1e30
 
 
 def records_loops(unknowns: int, rows: int) -> bool:
@@ -49,85 +46,76 @@ def in_loops(function: Callable[..., Any]) -> Compiled:
     return Compiled(function, freeze=True, loops_from=UNROLLED)
 
 
-@in_loops
-def _scaled(C: Any, rows: Any, columns: Any) -> Any:
+def by_size(function: Callable[..., Array]) -> Callable[..., Array]:
+    """Return the function of a matrix, unrolled if that is small, else recorded as loops."""
+    looped = in_loops(function)
+
+    @wraps(function)
+    def call(C: Array, *arguments: Array) -> Array:
+        return (function if C.size <= UNROLLED_PRODUCT else looped)(C, *arguments)
+
+    return call
+
+
+@by_size
+def scale(C: Array, rows: Array, columns: Array) -> Array:
+    """Return diag(rows) C diag(columns) for C (m, n)."""
     return C * rows[:, None] * columns
 
 
-@in_loops
-def _row_maxima(C: Any, x: Any) -> Any:
-    return np.max(np.abs(C) * x, axis=1)
-
-
-@in_loops
-def _column_maxima(C: Any, y: Any) -> Any:
-    return np.max(np.abs(C) * y[:, None], axis=0)
-
-
-@in_loops
-def _product(C: Any, x: Any) -> Any:
-    return C @ x
-
-
-@in_loops
-def _transposed_product(C: Any, y: Any) -> Any:
-    return C.T @ y
-
-
-@in_loops
-def _gram(P: Any, C: Any, d: Any, shift: Any) -> Any:
-    return P + np.eye(P.shape[0]) * shift + C.T @ (d[:, None] * C)
-
-
-def scale(C: Any, rows: Any, columns: Any) -> Any:
-    """Return diag(rows) C diag(columns) for C (m, n)."""
-    if C.size <= WRITTEN_OUT:
-        return C * rows[:, None] * columns
-    return _scaled(C, rows, columns)
-
-
-def row_maxima(C: Any, x: Any) -> Any:
+@by_size
+def row_maxima(C: Array, x: Array) -> Array:
     """Return the largest size of a term in each row of C x, for C (m, n) and x >= 0.
 
     >>> row_maxima(np.array([[1.0, -3.0], [0.0, 0.0]]), np.array([1.0, 2.0]))
     array([6., 0.])
     """
-    if C.size <= WRITTEN_OUT:
-        return np.max(np.abs(C) * x, axis=1)
-    return _row_maxima(C, x)
+    return np.max(np.abs(C) * x, axis=1)
 
 
-def column_maxima(C: Any, y: Any) -> Any:
+@by_size
+def column_maxima(C: Array, y: Array) -> Array:
     """Return the largest size of a term in each row of C^T y, for C (m, n) and y >= 0.
 
     >>> column_maxima(np.array([[1.0, -3.0], [2.0, 0.0]]), np.array([1.0, 2.0]))
     array([4., 3.])
     """
-    if C.size <= WRITTEN_OUT:
-        return np.max(np.abs(C) * y[:, None], axis=0)
-    return _column_maxima(C, y)
+    return np.max(np.abs(C) * y[:, None], axis=0)
 
 
-def times(C: Any, x: Any) -> Any:
+@by_size
+def times(C: Array, x: Array) -> Array:
     """Return C x for C (m, n).
 
     >>> times(np.eye(2), np.array([1.0, 2.0]))
     array([1., 2.])
     """
-    return C @ x if C.size <= WRITTEN_OUT else _product(C, x)
+    return C @ x
 
 
-def transposed_times(C: Any, y: Any) -> Any:
+@by_size
+def transposed_times(C: Array, y: Array) -> Array:
     """Return C^T y for C (m, n)."""
-    return C.T @ y if C.size <= WRITTEN_OUT else _transposed_product(C, y)
+    return C.T @ y
 
 
-def gram(P: Any, C: Any, d: Any, shift: float = 0.0) -> Any:
+def largest(*vectors: Array) -> Array:
+    """Return the largest size of any number, 0 for none."""
+    sizes = [np.max(np.abs(v)) for v in vectors if v.size]
+    return np.max(np.stack(sizes)) if sizes else np.float64(0.0)
+
+
+@in_loops
+def _gram(P: Array, C: Array, d: Array, shift: Array) -> Array:
+    return P + np.eye(P.shape[0]) * shift + C.T @ (d[:, None] * C)
+
+
+def gram(P: Array, C: Array, d: Array, shift: float = 0.0) -> Array:
     """Return P + shift I + C^T diag(d) C for C (m, n) and a symmetric P (n, n)."""
     m, n = C.shape
-    if m * n * n <= 8 * WRITTEN_OUT:
+    if m * n * n <= 8 * UNROLLED_PRODUCT:
         return (P + np.eye(n) * shift if shift else P) + C.T @ (d[:, None] * C)
-    if n > UNROLLED or C.size > WRITTEN_OUT:
+    if n > UNROLLED or C.size > UNROLLED_PRODUCT:
         return _gram(P, C, d, np.float64(shift))
     # One row is unrolled; the rows are a loop.
     return vmap(lambda row, unit, column: row + unit + C.T @ (d * column))(
@@ -136,7 +124,7 @@ def gram(P: Any, C: Any, d: Any, shift: float = 0.0) -> Any:
 
 
 @in_loops
-def _with_diagonal(M: Any, d: Any) -> Any:
+def _add_diagonal(M: Array, d: Array) -> Array:
     return np.where(np.eye(M.shape[0], dtype=bool), M + d[:, None], M)
 
 
@@ -148,14 +136,14 @@ class LimitedRows:
     array([11.,  3.,  4.])
     """
 
-    def __init__(self, A: Any, bounded: bool) -> None:
+    def __init__(self, A: Array, bounded: bool) -> None:
         self.A, self.bounded = A, bounded
         self.own = A.shape[0]
         self.count = self.own + (A.shape[1] if bounded else 0)
         #: The most terms that a row of C, of C^T or of P has.
         self.width = float(max(1, A.shape[1], self.count))
 
-    def scaled(self, rows: Any, columns: Any) -> LimitedRows:
+    def scale(self, rows: Array, columns: Array) -> LimitedRows:
         """Return diag(rows) A diag(columns) and its bounds, whose rows are those of I again."""
         return LimitedRows(scale(self.A, rows, columns), self.bounded)
 
@@ -163,21 +151,21 @@ class LimitedRows:
         """Return the sizes of all numbers."""
         return LimitedRows(np.abs(self.A), self.bounded)
 
-    def times(self, x: Any) -> Any:
+    def times(self, x: Array) -> Array:
         """Return C x."""
         if not self.own:
             return x if self.bounded else np.zeros(0)
         own = times(self.A, x)
         return np.concatenate([own, x]) if self.bounded else own
 
-    def transposed_times(self, y: Any) -> Any:
+    def transposed_times(self, y: Array) -> Array:
         """Return C^T y."""
         if not self.own:
             return y if self.bounded else np.zeros(self.A.shape[1])
         own = transposed_times(self.A, y[: self.own])
         return own + y[self.own :] if self.bounded else own
 
-    def gram(self, P: Any, d: Any, shift: float) -> Any:
+    def gram(self, P: Array, d: Array, shift: float) -> Array:
         """Return P + shift I + C^T diag(d) C for a symmetric P (n, n)."""
         n = P.shape[0]
         M = gram(P, self.A, d[: self.own], shift) if self.own else P
@@ -185,16 +173,10 @@ class LimitedRows:
             return M
         more = d[self.own :] if self.bounded else np.zeros(n)
         more = more if self.own else more + shift
-        return _with_diagonal(M, more) if n > UNROLLED else M + np.eye(n) * more
+        return _add_diagonal(M, more) if n > UNROLLED else M + np.eye(n) * more
 
 
-#: Rows of a panel.
-WIDTH = 4
-#: What takes the place of a pivot that is rounding; also a float can hold it.
-_HELD = 1e30
-
-
-def _kept(pivot: Any, diagonal: Any) -> Any:
+def _check_pivot(pivot: Array, diagonal: Array) -> Array:
     """Return a pivot, or one so large that its unknown does not move where it is rounding.
 
     It is where a part of it does not change the diagonal it is left of, in double and in float;
@@ -203,20 +185,20 @@ def _kept(pivot: Any, diagonal: Any) -> Any:
     return np.where(diagonal + pivot * (1.0 / 64.0) <= diagonal, _HELD, pivot)
 
 
-def _factors(M: Any, diagonal: Any = None) -> tuple[list[list[Any]], list[Any]]:
+def _factor(M: Any, diagonal: Array | None = None) -> tuple[list[list[Array]], list[Array]]:
     """Return L, rows of a unit lower triangle without its diagonal, and D, for rows of M.
 
     Pivots that are rounding of a ``diagonal`` (n,), where it is given, are not used.
     """
     n = len(M)
-    L: list[list[Any]] = [[] for _ in range(n)]
-    D: list[Any] = []
+    L: list[list[Array]] = [[] for _ in range(n)]
+    D: list[Array] = []
     for j in range(n):
         scaled = [L[j][k] * D[k] for k in range(j)]
         pivot = M[j][j]
         for k in range(j):
             pivot = pivot - L[j][k] * scaled[k]
-        pivot = pivot if diagonal is None else _kept(pivot, diagonal[j])
+        pivot = pivot if diagonal is None else _check_pivot(pivot, diagonal[j])
         D.append(pivot)
         inverse = 1.0 / np.where(pivot == 0.0, 1.0, pivot)
         for i in range(j + 1, n):
@@ -234,46 +216,46 @@ class _Panels(NamedTuple):
     it (WIDTH, n), zeros elsewhere; ``inverse`` is 1/D.
     """
 
-    lower: Any
-    inverse: Any
-    beside: Any
+    lower: Array
+    inverse: Array
+    beside: Array
 
 
 @in_loops
-def _factors_in_loops(M: Any, diagonal: Any) -> tuple[_Panels, Any]:
-    """Return the factors and D (n,), with pivots beside a ``diagonal`` (n,) as in `_factors`.
+def _factor_panels(M: Array, diagonal: Array) -> tuple[_Panels, Array]:
+    """Return the factors and D (n,), with pivots beside a ``diagonal`` (n,) as in `_factor`.
 
     Rows of a panel are eliminated together; then all rows lose a product of WIDTH terms.
     (Golub, Van Loan, section 4.2.9.)
     """
     n = M.shape[0]
-    M, diagonal = _filled(M, np.eye(_whole(n))), _filled(diagonal, np.full(_whole(n), np.nan))
-    places = np.arange(_whole(n))
+    M, diagonal = _pad(M, np.eye(_round_up(n))), _pad(diagonal, np.full(_round_up(n), np.nan))
+    columns = np.arange(_round_up(n))
 
-    def eliminate(rest: Any, panel: Any) -> Any:
-        rows = rest.reshape(-1, WIDTH, len(places))[panel]
+    def eliminate(rest: Array, panel: Array) -> Any:
+        rows = rest.reshape(-1, WIDTH, len(columns))[panel]
         before = diagonal.reshape(-1, WIDTH)[panel]
         first = WIDTH * panel
         own = [[rows[i, first + j] for j in range(i + 1)] for i in range(WIDTH)]
-        L, D = _factors(own, before)
+        L, D = _factor(own, before)
         inverse = np.stack([1.0 / np.where(pivot == 0.0, 1.0, pivot) for pivot in D])
-        rows = _lowered(L, rows)
-        beside = np.where(places >= first + WIDTH, rows * inverse[:, None], 0.0)
+        rows = _substitute(L, rows)
+        beside = np.where(columns >= first + WIDTH, rows * inverse[:, None], 0.0)
         for k in range(WIDTH):
             rest = rest - beside[k][:, None] * rows[k]
         flat = np.stack([x for row in L for x in row])
         return rest, (_Panels(flat, inverse, beside), np.stack(D))
 
-    _, (panels, D) = scan(eliminate, M, np.arange(len(places) // WIDTH))
+    _, (panels, D) = scan(eliminate, M, np.arange(len(columns) // WIDTH))
     return panels, D.reshape(-1)[:n]
 
 
-def _whole(n: int) -> int:
+def _round_up(n: int) -> int:
     """Return the number of rows of whole panels."""
     return -(-n // WIDTH) * WIDTH
 
 
-def _filled(array: Any, rest: Any) -> Any:
+def _pad(array: Array, rest: Array) -> Array:
     """Return an array continued by what is behind it in another."""
     n = array.shape[0]
     if n == rest.shape[0]:
@@ -283,9 +265,9 @@ def _filled(array: Any, rest: Any) -> Any:
     return np.concatenate([np.concatenate([array, rest[:n, n:]], axis=1), rest[n:]])
 
 
-def _lowered(L: Any, rows: Any) -> Any:
+def _substitute(L: list[list[Array]], rows: Array) -> Array:
     """Return L^-1 rows, for rows of L, unit lower triangular, without its diagonal."""
-    y: list[Any] = []
+    y: list[Array] = []
     for i in range(len(L)):
         row = rows[i]
         for k in range(i):
@@ -295,23 +277,23 @@ def _lowered(L: Any, rows: Any) -> Any:
 
 
 @in_loops
-def _solved_in_loops(panels: _Panels, b: Any) -> Any:
+def _solve_panels(panels: _Panels, b: Array) -> Array:
     """Return x with L D L^T x = b."""
     n, numbers = b.shape[0], np.arange(panels.inverse.shape[0])
-    b = _filled(b, np.zeros(_whole(n)))
+    b = _pad(b, np.zeros(_round_up(n)))
     ends = [i * (i - 1) // 2 for i in range(WIDTH + 1)]
 
-    def rows(flat: Any) -> list[list[Any]]:
+    def rows(flat: Array) -> list[list[Array]]:
         return [[flat[k] for k in range(*pair)] for pair in pairwise(ends)]
 
-    def down(rest: Any, item: Any) -> Any:
+    def down(rest: Array, item: Any) -> Any:
         panel, number = item
-        y = _lowered(rows(panel.lower), rest.reshape(-1, WIDTH)[number])
+        y = _substitute(rows(panel.lower), rest.reshape(-1, WIDTH)[number])
         for k in range(WIDTH):
             rest = rest - panel.beside[k] * y[k]
         return rest, y * panel.inverse
 
-    def up(x: Any, item: Any) -> Any:
+    def up(x: Array, item: Any) -> Any:
         panel, number, y = item
         L, flat = rows(panel.lower), x.reshape(-1)
         own = [y[i] - np.sum(panel.beside[i] * flat) for i in range(WIDTH)]
@@ -326,37 +308,37 @@ def _solved_in_loops(panels: _Panels, b: Any) -> Any:
 
 
 # Functions of their own: systems are solved several times in a step.
-_factors_in_loops.inline_limit = _solved_in_loops.inline_limit = 0
+_factor_panels.inline_limit = _solve_panels.inline_limit = 0
 
 
-def pivots(M: Any) -> Any:
+def find_pivots(M: Array) -> Array:
     """Return numbers (n,) that are all positive only if the symmetric M is positive definite.
 
-    >>> pivots(np.array([[4.0, 2.0], [2.0, 3.0]]))
+    >>> find_pivots(np.array([[4.0, 2.0], [2.0, 3.0]]))
     array([4., 2.])
     """
     n = M.shape[0]
     if n > UNROLLED:
-        return _factors_in_loops(M, np.full(n, np.nan))[1]
-    return np.stack(_factors(M)[1])
+        return _factor_panels(M, np.full(n, np.nan))[1]
+    return np.stack(_factor(M)[1])
 
 
-def solver_of(M: Any) -> Callable[[Any], Any]:
+def make_solver(M: Array) -> Callable[[Array], Array]:
     """Return the function b (n,) -> M^-1 b, for a symmetric positive definite M (n, n).
 
     Of an M that is singular to rounding, unknowns that cannot be told are zero.
 
-    >>> solver_of(np.array([[4.0, 2.0], [2.0, 3.0]]))(np.array([8.0, 8.0]))
+    >>> make_solver(np.array([[4.0, 2.0], [2.0, 3.0]]))(np.array([8.0, 8.0]))
     array([1., 2.])
     """
     n = M.shape[0]
     if n > UNROLLED:
-        panels, _ = _factors_in_loops(M, np.diagonal(M))
-        return lambda b: _solved_in_loops(panels, b)
-    L, D = _factors(M, np.diagonal(M))
+        panels, _ = _factor_panels(M, np.diagonal(M))
+        return lambda b: _solve_panels(panels, b)
+    L, D = _factor(M, np.diagonal(M))
     inverse = [1.0 / pivot for pivot in D]
 
-    def solve(b: Any) -> Any:
+    def solve(b: Array) -> Array:
         y = [b[i] for i in range(n)]
         for i in range(n):
             for k in range(i):

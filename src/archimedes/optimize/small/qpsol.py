@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from archimedes.function.derivatives.transforms import is_linear, is_quadratic
 from archimedes.function.recording_store import Current, form_of, prepared, prepared_function
 from archimedes.optimize.problems.unknowns import as_unknowns, as_vector, check_order, read_limits
 from archimedes.optimize.small.quadratic import QPSolution, solve_qp
+from archimedes.typing import Array, Tree
 
 __all__ = ["qpsol"]
 
@@ -22,10 +23,10 @@ __all__ = ["qpsol"]
 def qpsol(
     obj: Callable[..., Any],
     constr: Callable[..., Any] | None,
-    x0: Any,
-    lba: Any = None,
-    uba: Any = None,
-    lam_a0: Any = None,
+    x0: Tree,
+    lba: Tree = None,
+    uba: Tree = None,
+    lam_a0: Tree = None,
     args: Any = (),
     verbose: bool = False,
     name: str | None = None,
@@ -81,113 +82,91 @@ def qpsol(
     del verbose, name
     if not callable(obj) or not (constr is None or callable(constr)):
         raise TypeError("qpsol: obj and constr must be functions (constr may be None)")
-    given = args if isinstance(args, tuple) else (args,)
+    args = args if isinstance(args, tuple) else (args,)
     if not is_traced(x0):
         x0 = as_unknowns(x0)  # raises where it is no tree of finite numbers
     origin, unravel = tree.ravel(tree.map(lambda leaf: np.zeros(np.shape(leaf)), x0))
-    n = origin.size
-    form = form_of((unravel(origin), given))
-    cost = prepared("quadratic objective", (obj,), form, lambda now: _Objective(now, unravel))
     lower, upper = read_limits(bounds, x0, "bounds")
     box = (None, None) if bounds is None else (lower, upper)
-    if not cost.fits(origin, given):
-        raise ValueError(
-            "qpsol: obj is not quadratic: its second derivatives change with x, or x decides what "
-            "is computed (np.abs, np.maximum, np.where); use minimize"
-        )
-    P, q = cost.bend(origin, *given), cost.slope(origin, *given)
-    A, low, high, back, values = _rows(constr, unravel, origin, given, lba, uba, form)
+    cost = _prepare(obj, "obj", "quadratic", origin, unravel, args)
+    P, q, fixed = (f(origin, *args) for f in (cost.curvature, cost.slope, cost.value))
+    A, low, high, back, rows = np.zeros((0, origin.size)), None, None, lambda lam: lam, None
+    if constr is not None:
+        rows = _prepare(constr, "constr", "linear", origin, unravel, args)
+        example = rows.whole(origin, *args)
+        constant, back = tree.ravel(example)
+        low = as_vector(lba, example, -np.inf, "lba") - constant
+        high = as_vector(uba, example, np.inf, "uba") - constant
+        if not is_traced(low, high):
+            check_order(low, high, example, "lba and uba")
+        A = rows.slope(origin, *args)
     guess = None
     if warm_start and lam_a0 is not None and constr is not None:
         at = tree.ravel(x0)[0] * 1.0, tree.ravel(lam_a0)[0] * 1.0
-        guess = QPSolution(at[0], at[1], np.zeros(n), 0.0, 0, 0, 0.0)
-    found = solve_qp(P, q, A, low, high, *box, tol=tol, max_iter=max_iter, guess=guess)
-    fixed = cost.value(origin, *given)
-    if not is_traced(x0, given, found) and found.status == 0:
-        _check_model("obj", "quadratic", cost.value(found.x, *given), found.fun + fixed)
-        if constr is not None:
-            model = A @ found.x + values(origin, *given)
-            _check_model("constr", "linear", values(found.x, *given), model)
-    return replace(
-        found,
-        x=unravel(found.x),
-        lam_a=back(found.lam_a),
-        lam_x=unravel(found.lam_x),
-        fun=found.fun + fixed,
-    )
+        guess = QPSolution(*at, np.zeros(origin.size), 0.0, 0, 0, 0.0)
+    solution = solve_qp(P, q, A, low, high, *box, tol=tol, max_iter=max_iter, guess=guess)
+    x, fun = solution.x, solution.fun + fixed
+    if not is_traced(x0, args, solution) and solution.status == 0:
+        cost.compare(cost.value(x, *args), fun)
+        if rows is not None:
+            rows.compare(rows.value(x, *args), A @ x + rows.value(origin, *args))
+    lam_a, lam_x = back(solution.lam_a), unravel(solution.lam_x)
+    return replace(solution, x=unravel(x), lam_a=lam_a, lam_x=lam_x, fun=fun)
 
 
-class _Objective:
-    """The objective as a function of a vector, recorded once, with its derivatives."""
-
-    def __init__(self, current: Current, unravel: Callable[[Any], Any]) -> None:
-        def cost(x: Any, *args: Any) -> Any:
-            return current.functions[0](unravel(x), *args)
-
-        self.value = prepared_function(cost, (current,), "obj")
-        self.slope, self.bend = grad(self.value), hess(self.value)
-        self._fits: bool | None = None
-
-    def fits(self, origin: Any, args: tuple[Any, ...]) -> bool:
-        """Return whether it is quadratic, which arguments of this form do not change."""
-        if self._fits is None:
-            self._fits = is_quadratic(self.value)(origin, *args)
-        return self._fits
-
-
-class _Constraints:
-    """The constraints as a function of a vector, recorded once, with their derivative."""
-
-    def __init__(self, current: Current, unravel: Callable[[Any], Any]) -> None:
-        def whole(x: Any, *args: Any) -> Any:
-            return current.functions[0](unravel(x), *args)
-
-        #: As the user returns them.
-        self.whole = whole = prepared_function(whole, (current,), "constr")
-        self.rows = prepared_function(lambda x, *args: tree.ravel(whole(x, *args))[0] * 1.0)
-        self.slope = jac(self.rows)
-        self._fits: bool | None = None
-
-    def fits(self, origin: Any, args: tuple[Any, ...]) -> bool:
-        """Return whether they are linear, which arguments of this form do not change."""
-        if self._fits is None:
-            self._fits = is_linear(self.rows)(origin, *args)
-        return self._fits
-
-
-def _rows(
-    constr: Any,
-    unravel: Any,
-    origin: Any,
+def _prepare(
+    function: Callable[..., Any],
+    name: str,
+    kind: str,
+    origin: Array,
+    unravel: Callable[[Array], Tree],
     args: tuple[Any, ...],
-    lba: Any,
-    uba: Any,
-    form: Hashable,
-) -> tuple[Any, Any, Any, Callable[[Any], Any], Callable[..., Any]]:
-    """Return A, its limits, the function that gives multipliers their structure, and the rows."""
-    if constr is None:
-        return np.zeros((0, origin.size)), None, None, lambda lam: lam, lambda *args: np.zeros(0)
-    made = prepared("linear constraints", (constr,), form, lambda now: _Constraints(now, unravel))
-    example = made.whole(origin, *args)
-    constant, back = tree.ravel(example)
-    if not made.fits(origin, args):
+) -> _Model:
+    """Return a function that is quadratic or linear, recorded once; raise if it is not."""
+    form = form_of((unravel(origin), args))
+    model = prepared(
+        f"{kind} {name}", (function,), form, lambda current: _Model(current, unravel, name, kind)
+    )
+    if model.fits is None:
+        # Arguments of this form do not change it.
+        model.fits = (is_quadratic if kind == "quadratic" else is_linear)(model.value)(
+            origin, *args
+        )
+    if not model.fits:
+        which = "second derivatives" if kind == "quadratic" else "derivatives"
         raise ValueError(
-            "qpsol: constr is not linear: its derivatives change with x, or x decides what is "
+            f"qpsol: {name} is not {kind}: its {which} change with x, or x decides what is "
             "computed (np.abs, np.maximum, np.where); use minimize"
         )
-    low = as_vector(lba, example, -np.inf, "lba") - constant
-    high = as_vector(uba, example, np.inf, "uba") - constant
-    if not is_traced(low, high):
-        check_order(low, high, example, "lba and uba")
-    return made.slope(origin, *args), low, high, back, made.rows
+    return model
 
 
-def _check_model(name: str, kind: str, value: Any, model: Any) -> None:
-    """Compare a function with its model at the solution, for what loops decide inside."""
-    value, model = np.asarray(value, dtype=float), np.asarray(model, dtype=float)
-    if np.any(np.abs(value - model) > 1e-6 * (1.0 + np.max(np.abs(model), initial=0.0))):
-        k = int(np.argmax(np.abs(value - model)))
-        raise ValueError(
-            f"qpsol: {name} is not {kind}: at the solution of its {kind} model it is "
-            f"{np.ravel(value)[k]:.6g}, the model {np.ravel(model)[k]:.6g}; use minimize"
-        )
+class _Model:
+    """The objective or the constraints as a function of a vector, with its derivatives."""
+
+    fits: bool | None = None
+
+    def __init__(
+        self, current: Current, unravel: Callable[[Array], Tree], name: str, kind: str
+    ) -> None:
+        def whole(x: Array, *args: Any) -> Any:
+            return current.functions[0](unravel(x), *args)
+
+        self.name, self.kind = name, kind
+        #: As the user returns it, and flat.
+        self.whole = whole = prepared_function(whole, (current,), name)
+        if kind == "quadratic":
+            self.value, self.slope, self.curvature = whole, grad(whole), hess(whole)
+        else:
+            self.value = prepared_function(lambda x, *args: tree.ravel(whole(x, *args))[0] * 1.0)
+            self.slope = jac(self.value)
+
+    def compare(self, value: Array, model: Array) -> None:
+        """Compare the function with its model at the solution, for what loops decide inside."""
+        value, model = np.asarray(value, dtype=float), np.asarray(model, dtype=float)
+        if np.any(np.abs(value - model) > 1e-6 * (1.0 + np.max(np.abs(model), initial=0.0))):
+            k = int(np.argmax(np.abs(value - model)))
+            raise ValueError(
+                f"qpsol: {self.name} is not {self.kind}: at the solution of its {self.kind} model "
+                f"it is {np.ravel(value)[k]:.6g}, the model {np.ravel(model)[k]:.6g}; use minimize"
+            )

@@ -22,6 +22,7 @@ lanes, and becomes C.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -33,25 +34,21 @@ from archimedes.optimize.problems.results import Multipliers, Status
 from archimedes.optimize.problems.sensitivity import attach_derivatives
 from archimedes.optimize.small.linear_algebra import (
     LimitedRows,
+    find_pivots,
     in_loops,
-    pivots,
     records_loops,
     row_maxima,
     scale,
     times,
 )
-from archimedes.optimize.small.quadratic_steps import (
-    INFEASIBLE,
-    ITERATION_LIMIT,
-    NOT_CONVEX,
-    NOT_FINITE,
-    SOLVED,
-    STALLED,
-    equilibrate,
-)
+from archimedes.optimize.small.quadratic_steps import equilibrate
 from archimedes.tree import struct
+from archimedes.typing import Array, ArrayLike
 
 __all__ = ["QPSolution", "solve_qp", "solve_rows"]
+
+#: [P, q, A], and the limits (lower, upper, low, high).
+Program = tuple[list[Array], tuple[Array, Array, Array, Array]]
 
 
 @struct
@@ -86,18 +83,18 @@ class QPSolution:
     array([1., 0.])
     """
 
-    x: Any
-    lam_a: Any
-    lam_x: Any
-    fun: Any
-    status: Any
-    iterations: Any
-    residual: Any
+    x: Array
+    lam_a: Array
+    lam_x: Array
+    fun: Array
+    status: Array
+    iterations: Array
+    residual: Array
 
     @property
-    def success(self) -> Any:
+    def success(self) -> Array:
         """Whether it was solved."""
-        return self.status == SOLVED
+        return self.status == Status.SOLVED
 
     @property
     def message(self) -> str:
@@ -111,13 +108,13 @@ class QPSolution:
 
 
 def solve_qp(
-    P: Any,
-    q: Any,
-    A: Any = None,
-    low: Any = None,
-    high: Any = None,
-    lower: Any = None,
-    upper: Any = None,
+    P: ArrayLike,
+    q: ArrayLike,
+    A: ArrayLike | None = None,
+    low: ArrayLike | None = None,
+    high: ArrayLike | None = None,
+    lower: ArrayLike | None = None,
+    upper: ArrayLike | None = None,
     *,
     tol: float = 1e-9,
     max_iter: int = 40,
@@ -177,30 +174,23 @@ def solve_qp(
     if np.ndim(A) != 2 or np.shape(A)[1] != n:
         raise ValueError(f"solve_qp: A has shape {np.shape(A)}, not (m, {n})")
     m = np.shape(A)[0]
-    edges = [
-        _edge(low, m, -np.inf, "low"),
-        _edge(high, m, np.inf, "high"),
-        _edge(lower, n, -np.inf, "lower"),
-        _edge(upper, n, np.inf, "upper"),
-    ]
-    for below, above, names in ((0, 1, "low and high"), (2, 3, "lower and upper")):
-        if not is_traced(edges[below], edges[above]):
-            _check_edges(edges[below], edges[above], names)
+    rows = _read_limits(low, high, m, "low", "high")
+    bounds = _read_limits(lower, upper, n, "lower", "upper")
     # Bounds that are not there cost nothing.
     bounded = lower is not None or upper is not None
     if guess is not None and not isinstance(guess, QPSolution):
         kind = type(guess).__name__
         raise TypeError(f"solve_qp: guess must be the QPSolution of a program nearby, got {kind}")
-    given = () if guess is None else (guess.x, guess.lam_a, guess.lam_x)
-    for value, size, name in zip(given, (n, m, n), ("x", "lam_a", "lam_x")):
+    start = () if guess is None else (guess.x, guess.lam_a, guess.lam_x)
+    for value, size, name in zip(start, (n, m, n), ("x", "lam_a", "lam_x")):
         if np.shape(value) != (size,):
             raise ValueError(f"solve_qp: guess.{name} has shape {np.shape(value)}, not ({size},)")
-    data = (P, q, A, *edges, *given)
+    data = (P, q, A, *rows, *bounds, *start)
     # Of plain numbers nobody wants derivatives, whose rule takes matrices apart.
-    slopes, check = is_traced(*data), is_traced(P)
+    with_derivatives, check_convexity = is_traced(*data), is_traced(P)
     loops = records_loops(n, m + n if bounded else m)
-    settings = (bounded, int(max_iter), float(tol), loops, slopes, check)
-    return _kernel(*settings)(*data)
+    kernel = _record(bounded, int(max_iter), float(tol), loops, with_derivatives, check_convexity)
+    return kernel(*data)
 
 
 def _check_convex(P: np.ndarray) -> None:
@@ -219,144 +209,128 @@ def _check_convex(P: np.ndarray) -> None:
         ) from None
 
 
-def _is_convex(P: Any, tol: float) -> Any:
+def _is_convex(P: Array, tol: float) -> Array:
     """Return whether P is symmetric and positive semidefinite, or not finite, to a tolerance."""
     size = row_maxima(P, np.ones(P.shape[0]))
     allowed = max(1e-9, tol) * np.max(size)
     # An unknown of its own size: one large number must not hide a negative one.
     unit = 1.0 / np.sqrt(np.where(size > 0.0, size, 1.0))
     shifted = scale(P, unit, unit) + max(1e-9, tol) * np.eye(P.shape[0])
-    convex = np.all(pivots(shifted) > 0.0) & np.all(np.abs(P - P.T) <= allowed)
+    convex = np.all(find_pivots(shifted) > 0.0) & np.all(np.abs(P - P.T) <= allowed)
     return convex | ~np.isfinite(allowed)
 
 
-def _check_edges(below: np.ndarray, above: np.ndarray, names: str) -> None:
-    """Raise where limits are nan, crossed, or such that nothing satisfies them."""
-    both = np.stack([below, above])
-    if np.any(np.isnan(both)):
-        k = int(np.argmax(np.isnan(both).any(axis=0)))
+def _read_limits(
+    below: ArrayLike | None, above: ArrayLike | None, size: int, *names: str
+) -> tuple[Array, Array]:
+    """Return a lower and an upper limit as vectors; raise where nothing is between them."""
+    limits = []
+    for value, missing, name in zip((below, above), (-np.inf, np.inf), names):
+        value = missing if value is None else value
+        try:
+            limits.append(np.broadcast_to(np.asarray(value) * 1.0, (size,)))
+        except ValueError:
+            raise ValueError(
+                f"solve_qp: {name} has shape {np.shape(value)}, which does not broadcast to "
+                f"({size},)"
+            ) from None
+    low, high = limits
+    if is_traced(low, high):
+        return low, high
+    both = " and ".join(names)
+    if np.any(np.isnan(limits)):
+        k = int(np.argmax(np.isnan(limits).any(axis=0)))
         raise ValueError(
-            f"solve_qp: {names} hold nan at number {k}; write None or an infinity where there is "
-            "no limit"
+            f"solve_qp: {both} hold nan at number {k}; write None or an infinity where there is no "
+            "limit"
         )
-    wrong = (below > above) | (below == np.inf) | (above == -np.inf)
+    wrong = (low > high) | (low == np.inf) | (high == -np.inf)
     if np.any(wrong):
         k = int(np.argmax(wrong))
         raise ValueError(
-            f"solve_qp: {names} are crossed: number {k} is {below[k]:.6g} below and "
-            f"{above[k]:.6g} above"
+            f"solve_qp: {both} are crossed: number {k} is {low[k]:.6g} below and {high[k]:.6g} "
+            "above"
         )
+    return low, high
 
 
-def _edge(given: Any, size: int, missing: float, name: str) -> Any:
-    value = missing if given is None else given
-    try:
-        return np.broadcast_to(np.asarray(value) * 1.0, (size,))
-    except ValueError:
-        raise ValueError(
-            f"solve_qp: {name} has shape {np.shape(value)}, which does not broadcast to ({size},)"
-        ) from None
-
-
-_kernels: dict[tuple[bool, int, float, bool, bool, bool], Compiled] = {}
-
-
-def _kernel(
-    bounded: bool, max_iter: int, tol: float, loops: bool, slopes: bool, check: bool
+@cache
+def _record(
+    bounded: bool,
+    max_iter: int,
+    tol: float,
+    loops: bool,
+    with_derivatives: bool,
+    check_convexity: bool,
 ) -> Compiled:
     """Return the solver as a recorded function: numbers take the way that recordings take.
 
-    ``slopes`` gives its results derivatives; ``check`` has it look at P, which nobody has seen.
+    ``check_convexity`` has it look at P, which nobody has seen.
     """
-    key = (bounded, max_iter, tol, loops, slopes, check)
-    if key not in _kernels:
-        if max_iter < 1 or not tol > 0:
-            raise ValueError(f"solve_qp: max_iter={max_iter} and tol={tol} must be positive")
+    if max_iter < 1 or not tol > 0:
+        raise ValueError(f"solve_qp: max_iter={max_iter} and tol={tol} must be positive")
 
-        def solve_qp(
-            P: Any, q: Any, A: Any, low: Any, high: Any, lower: Any, upper: Any, *guess: Any
-        ) -> Any:
-            n, rows = q.shape[0], A.shape[0]
-            given = ([P, q, A], (lower, upper, low, high))
-            held = tree.map(stop_gradient, given)
-            P_, q_, C, l_all, u_all = _whole(held, bounded)
-            start = None
-            if guess:
-                x, lam_a, lam_x = tree.map(stop_gradient, guess)
-                start = (x, np.concatenate([lam_a, lam_x]) if bounded else lam_a)
-            found = _solve(P_, q_, C, l_all, u_all, max_iter, tol, start)
-            parts = tree.map(stop_gradient, (found.x, found.lam_a, found.lam_x))
-            if slopes:
-                parts = attach_derivatives(_cost_and_rows, n, rows)(*parts, *given)
-            x, lam_a, lam_x = parts
-            fun = 0.5 * (x @ times(P, x)) + q @ x
-            status = found.status
-            if check:
-                status = np.where(_is_convex(held[0][0], tol), status, NOT_CONVEX)
-            return replace(found, x=x, lam_a=lam_a, lam_x=lam_x, fun=fun, status=status)
+    def solve_qp(P: Array, q: Array, A: Array, *rest: Array) -> QPSolution:
+        low, high, lower, upper, *guess = rest
+        n, rows = q.shape[0], A.shape[0]
+        data = ([P, q, A], (lower, upper, low, high))
+        held = tree.map(stop_gradient, data)
+        start = None
+        if guess:
+            x, lam_a, lam_x = tree.map(stop_gradient, tuple(guess))
+            start = (x, np.concatenate([lam_a, lam_x]) if bounded else lam_a)
+        solution = _solve(held, bounded, max_iter, tol, start)
+        parts = tree.map(stop_gradient, (solution.x, solution.lam_a, solution.lam_x))
+        if with_derivatives:
+            parts = attach_derivatives(_cost_and_rows, n, rows)(*parts, *data)
+        x, lam_a, lam_x = parts
+        fun = 0.5 * (x @ times(P, x)) + q @ x
+        status = solution.status
+        if check_convexity:
+            status = np.where(_is_convex(held[0][0], tol), status, Status.NOT_CONVEX)
+        return replace(solution, x=x, lam_a=lam_a, lam_x=lam_x, fun=fun, status=status)
 
-        made = in_loops(solve_qp) if loops else Compiled(solve_qp, freeze=True)
-        # First calls are short: they run on code made in a hurry.
-        made.drafts = True
-        _kernels[key] = made
-    return _kernels[key]
+    kernel = in_loops(solve_qp) if loops else Compiled(solve_qp, freeze=True)
+    # First calls are short: they run on the unoptimized tier.
+    kernel.drafts = True
+    return kernel
 
 
-def solve_rows(
-    P: Any,
-    q: Any,
-    A: Any,
-    low: Any,
-    high: Any,
-    lower: Any,
-    upper: Any,
-    max_iter: int,
-    tol: float,
-) -> QPSolution:
+def solve_rows(data: Program, max_iter: int, tol: float) -> QPSolution:
     """Solve as part of a larger recording: no checks, no derivatives of the solution.
 
     Programs of one size are one function there, however often they are solved.
     """
-    loops = records_loops(q.shape[0], A.shape[0] + q.shape[0])
-    key = (max_iter, tol, loops)
-    if key not in _parts:
-
-        def solve_rows(P: Any, q: Any, A: Any, low: Any, high: Any, lower: Any, upper: Any) -> Any:
-            given = ([P, q, A], (lower, upper, low, high))
-            P_, q_, C, l_all, u_all = _whole(given, True)
-            return _solve(P_, q_, C, l_all, u_all, max_iter, tol)
-
-        _parts[key] = in_loops(solve_rows) if loops else Compiled(solve_rows, freeze=True)
-        _parts[key].inline_limit = 0
-    return _parts[key](P, q, A, low, high, lower, upper)
+    (_, q, A), _ = data
+    return _record_rows(max_iter, tol, records_loops(q.shape[0], A.shape[0] + q.shape[0]))(data)
 
 
-_parts: dict[tuple[int, float, bool], Compiled] = {}
+@cache
+def _record_rows(max_iter: int, tol: float, loops: bool) -> Compiled:
+    def solve_rows(data: Program) -> QPSolution:
+        return _solve(data, True, max_iter, tol)
+
+    kernel = in_loops(solve_rows) if loops else Compiled(solve_rows, freeze=True)
+    kernel.inline_limit = 0
+    return kernel
 
 
-def _whole(given: Any, bounded: bool) -> Any:
-    """Return P, q, C and its limits, bounds among them where there are any."""
-    (P, q, A), (lower, upper, low, high) = given
-    if not bounded:
-        return P, q, LimitedRows(A, False), low, high
-    return P, q, LimitedRows(A, True), np.concatenate([low, lower]), np.concatenate([high, upper])
-
-
-def _cost_and_rows(x: Any, p: Any) -> Any:
+def _cost_and_rows(x: Array, p: list[Array]) -> Array:
     P, q, A = p
     return np.concatenate([np.reshape(0.5 * (x @ times(P, x)) + q @ x, (1,)), times(A, x)])
 
 
 def _solve(
-    P: Any,
-    q: Any,
-    C: LimitedRows,
-    l_all: Any,
-    u_all: Any,
+    data: Program,
+    bounded: bool,
     max_iter: int,
     tol: float,
-    guess: tuple[Any, Any] | None = None,
+    guess: tuple[Array, Array] | None = None,
 ) -> QPSolution:
+    (P, q, A), (lower, upper, l_all, u_all) = data
+    C = LimitedRows(A, bounded)
+    if bounded:
+        l_all, u_all = np.concatenate([l_all, lower]), np.concatenate([u_all, upper])
     n, m, rows = q.shape[0], C.count, C.own
     problem, units = equilibrate(P, q, C, l_all, u_all, tol)
     if guess is None:
@@ -364,22 +338,22 @@ def _solve(
     else:
         point = problem.resume(guess[0] / units.unknowns, units.scaled_multipliers(guess[1]))
 
-    def going(state: Any) -> Any:
+    def going(state: tuple[Any, ...]) -> Array:
         _, _, verdict, steps = state
-        return (verdict.status == ITERATION_LIMIT) & (steps < max_iter)
+        return (verdict.status == Status.ITERATION_LIMIT) & (steps < max_iter)
 
-    def advance(state: Any) -> Any:
+    def advance(state: tuple[Any, ...]) -> tuple[Any, ...]:
         point, sight, verdict, steps = state
         new = problem.step(point, sight, verdict.residual)
         seen = problem.look(new)
-        found = problem.judge(new, seen, point.x, sight, verdict)
+        after = problem.judge(new, seen, point.x, sight, verdict)
         # A step that is no number ends it where it was.
-        lost = found.status == NOT_FINITE
-        stay = replace(verdict, status=np.where(lost, STALLED, verdict.status))
-        new, seen, found = tree.map(
-            lambda old, new: np.where(lost, old, new), (point, sight, stay), (new, seen, found)
+        lost = after.status == Status.NOT_FINITE
+        stay = replace(verdict, status=np.where(lost, Status.STALLED, verdict.status))
+        new, seen, after = tree.map(
+            lambda old, new: np.where(lost, old, new), (point, sight, stay), (new, seen, after)
         )
-        return new, seen, found, steps + 1
+        return new, seen, after, steps + 1
 
     sight = problem.look(point)
     first = problem.judge(point, sight, point.x, sight, problem.unknown())
@@ -388,9 +362,9 @@ def _solve(
     status = problem.finish(verdict)
     if m:
         never = (l_all > u_all) | (l_all == np.inf) | (u_all == -np.inf)
-        status = np.where(np.any(never), INFEASIBLE, status)
+        status = np.where(np.any(never), Status.INFEASIBLE, status)
         unknown = np.isnan(l_all) | np.isnan(u_all)
-        status = np.where(np.any(unknown), NOT_FINITE, status)
+        status = np.where(np.any(unknown), Status.NOT_FINITE, status)
     lam = units.multipliers(point.y2 - point.y1 + point.ye)
     return QPSolution(
         x=point.x * units.unknowns,

@@ -1,38 +1,35 @@
-"""Steps of a primal-dual interior-point method on a scaled quadratic program.
+"""Quadratic programs in units of size 1, and the steps of a primal-dual interior-point method.
 
-Symbols and sources: ``quadratic.py``.
-
-Units of unknowns, rows and cost in which a quadratic program has numbers of size 1.
-
-Rows and columns of [P A^T; A 0] are divided by the roots of their largest entries, a few times
-(D. Ruiz, "A scaling algorithm to equilibrate both rows and columns norms in matrices", RAL-TR-2001-
-034; B. Stellato et al., "OSQP", Math. Program. Comput. 12, 2020, section 5.1). Rows of bounds stay
-rows of the identity. Then one unit for all unknowns gives them a typical size of 1.
+Symbols and sources: ``quadratic.py``. Units: rows and columns of [P A^T; A 0] are divided by the
+roots of their largest entries, a few times (D. Ruiz, "A scaling algorithm to equilibrate both rows
+and columns norms in matrices", RAL-TR-2001-034; B. Stellato et al., "OSQP", Math. Program. Comput.
+12, 2020, section 5.1). Rows of bounds stay rows of the identity. Then one unit for all unknowns
+gives them a typical size of 1.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
+from archimedes import tree
 from archimedes.function import cond, fori_loop
+from archimedes.optimize.problems.results import Status
 from archimedes.optimize.small.linear_algebra import (
     LimitedRows,
     column_maxima,
+    largest,
+    make_solver,
     row_maxima,
     scale,
-    solver_of,
     times,
 )
 from archimedes.tree import struct
+from archimedes.typing import Array
 
-__all__ = ["ScaledQP", "Units", "equilibrate", "largest"]
+__all__ = ["ScaledQP", "Units", "equilibrate"]
 
-#: Meanings of ``QPSolution.status``, which is a number so that it can be recorded: those of
-#: ``Status``.
-SOLVED, INFEASIBLE, UNBOUNDED, ITERATION_LIMIT, NOT_FINITE, STALLED = 0, 10, 11, 12, 14, 15
-NOT_CONVEX = 20
 _RHO, _DELTA = 1e-9, 1e-8
 #: How near to its edges an iteration resumes, in a problem whose rows and cost have size 1.
 _NEAR = 0.003
@@ -51,44 +48,38 @@ _SURE, _LIKELY = 1e6, 1e2
 
 @struct
 class _Point:
-    x: Any
-    s1: Any
-    s2: Any
-    y1: Any
-    y2: Any
-    ye: Any
+    x: Array
+    s1: Array
+    s2: Array
+    y1: Array
+    y2: Array
+    ye: Array
 
 
 @struct
 class _Verdict:
     """The status; what is left of the conditions; the best certificate of each kind so far."""
 
-    status: Any
-    residual: Any
-    infeasible: Any
-    unbounded: Any
+    status: Array
+    residual: Array
+    infeasible: Array
+    unbounded: Array
 
 
 @struct
 class _Sight:
     """What is seen from a point: products, and what is left of the equations."""
 
-    z: Any  # C x
-    Px: Any
-    Cy: Any  # C^T (y2 - y1 + ye)
-    dual: Any
-    r1: Any
-    r2: Any
-    re: Any
+    z: Array  # C x
+    Px: Array
+    Cy: Array  # C^T (y2 - y1 + ye)
+    dual: Array
+    r1: Array
+    r2: Array
+    re: Array
 
 
-def largest(*vectors: Any) -> Any:
-    """Return the largest size of any number, 0 for none."""
-    found = [np.max(np.abs(v)) for v in vectors if v.size]
-    return np.max(np.stack(found)) if found else 0.0
-
-
-def _most(*vectors: Any) -> Any:
+def _most(*vectors: Array) -> Array:
     """Return the largest number, at least 0."""
     every = np.concatenate(vectors)
     return np.maximum(np.max(every), 0.0) if every.size else 0.0
@@ -97,7 +88,9 @@ def _most(*vectors: Any) -> Any:
 class ScaledQP:
     """The scaled problem, and the steps of the method on it."""
 
-    def __init__(self, P: Any, q: Any, C: LimitedRows, low: Any, high: Any, tol: float) -> None:
+    def __init__(
+        self, P: Array, q: Array, C: LimitedRows, low: Array, high: Array, tol: float
+    ) -> None:
         self.P, self.q, self.C = P, q, C
         self.sizes = np.abs(P), np.abs(q), C.magnitudes()
         self.tol = tol
@@ -118,7 +111,7 @@ class ScaledQP:
         middle = np.where(self.equal, self.low, middle)
         held = np.where(both | self.equal, 1.0, 0.0)
         M = self.C.gram(self.P, held, 1e-3)
-        x = solver_of(M)(-self.q + self.C.transposed_times(held * middle))
+        x = make_solver(M)(-self.q + self.C.transposed_times(held * middle))
         z = self.C.times(x)
         below = np.where(self.has1, self.low - z, 0.0)
         above = np.where(self.has2, z - self.high, 0.0)
@@ -130,7 +123,7 @@ class ScaledQP:
         y2 = np.where(self.has2, away / s2, 0.0)
         return _Point(x, s1, s2, y1, y2, np.zeros_like(z))
 
-    def resume(self, x: Any, lam: Any) -> _Point:
+    def resume(self, x: Array, lam: Array) -> _Point:
         """Start at a guess, with slacks and multipliers at least ``_NEAR`` from their edges.
 
         (E. A. Yildirim, S. J. Wright, "Warm-start strategies in interior-point methods for linear
@@ -152,33 +145,41 @@ class ScaledQP:
         re = np.where(self.equal, z - self.low, 0.0)
         return _Sight(z, Px, Cy, Px + self.q + Cy, r1, r2, re)
 
-    def mean(self, p: _Point) -> Any:
+    def mean(self, p: _Point) -> Array:
         """Return mu."""
         return (np.sum(p.s1 * p.y1) + np.sum(p.s2 * p.y2)) / self.count
 
-    def step(self, p: _Point, at: _Sight, residual: Any) -> _Point:
+    def step(self, p: _Point, at: _Sight, residual: Array) -> _Point:
         """Predict, correct, and go almost to the edge."""
         # One division for each number; the rest are products.
         by = _Point(0.0, 1.0 / p.s1, 1.0 / p.s2, self.over(p.y1), self.over(p.y2), 0.0)
         D = np.where(self.equal, self.weight, p.y1 * by.s1 + p.y2 * by.s2)
         M = self.C.gram(self.P, D, _RHO)
-        solve, mu = solver_of(M), self.mean(p)
+        solve, mu = make_solver(M), self.mean(p)
         flat = (p.s1 * p.y1, p.s2 * p.y2)
         guess = self.direction(p, by, solve, at, *flat)
-        ahead = self.moved(p, guess, self.longest(by, guess, 1.0))
+        ahead = self.move(p, guess, self.longest(by, guess, 1.0))
         ratio = self.mean(ahead) / np.where(mu > 0, mu, 1.0)
         target = np.minimum(ratio, 1.0) ** 3 * mu
         c1 = np.where(self.has1, flat[0] + guess.s1 * guess.y1 - target, 0.0)
         c2 = np.where(self.has2, flat[1] + guess.s2 * guess.y2 - target, 0.0)
         final = self.direction(p, by, solve, at, c1, c2)
         part = np.minimum(np.maximum(1.0 - residual, _MARGINS[0]), _MARGINS[1])
-        return self.moved(p, final, self.longest(by, final, part))
+        return self.move(p, final, self.longest(by, final, part))
 
-    def over(self, y: Any) -> Any:
+    def over(self, y: Array) -> Array:
         """Return 1/y, for zeros, which belong to no limit, 1."""
         return 1.0 / np.where(y > 0, y, 1.0)
 
-    def direction(self, p: _Point, by: _Point, solve: Any, at: _Sight, c1: Any, c2: Any) -> _Point:
+    def direction(
+        self,
+        p: _Point,
+        by: _Point,
+        solve: Callable[[Array], Array],
+        at: _Sight,
+        c1: Array,
+        c2: Array,
+    ) -> _Point:
         """Solve the Newton system for complementarity residuals c1, c2."""
         w1 = np.where(self.has1, (c1 + p.y1 * at.r1) * by.s1, 0.0)
         w2 = np.where(self.has2, (c2 + p.y2 * at.r2) * by.s2, 0.0)
@@ -194,27 +195,20 @@ class ScaledQP:
             np.where(self.equal, (dz + at.re) * self.weight, 0.0),
         )
 
-    def longest(self, by: _Point, d: _Point, part: Any) -> Any:
+    def longest(self, by: _Point, d: _Point, part: Array) -> Array:
         """Return the longest step, at most 1, that keeps slacks and multipliers positive."""
         falls = _most(-d.s1 * by.s1, -d.s2 * by.s2, -d.y1 * by.y1, -d.y2 * by.y2)
         return part / np.maximum(falls, part)
 
-    def moved(self, p: _Point, d: _Point, a: Any) -> _Point:
+    def move(self, p: _Point, d: _Point, a: Array) -> _Point:
         """Return p + a d."""
-        return _Point(
-            p.x + a * d.x,
-            p.s1 + a * d.s1,
-            p.s2 + a * d.s2,
-            p.y1 + a * d.y1,
-            p.y2 + a * d.y2,
-            p.ye + a * d.ye,
-        )
+        return tree.map(lambda value, change: value + a * change, p, d)
 
     def unknown(self) -> _Verdict:
         """Return what is known before the first point."""
-        return _Verdict(np.int64(ITERATION_LIMIT), *(np.float64(0.0) for _ in range(3)))
+        return _Verdict(np.int64(Status.ITERATION_LIMIT), *(np.float64(0.0) for _ in range(3)))
 
-    def judge(self, p: _Point, at: _Sight, x: Any, before: _Sight, last: _Verdict) -> _Verdict:
+    def judge(self, p: _Point, at: _Sight, x: Array, before: _Sight, last: _Verdict) -> _Verdict:
         """Return the verdict at a point, to which a step has led from x, where one saw ``before``.
 
         What is left of each condition is compared with the terms whose sum it is: that does not
@@ -236,13 +230,17 @@ class ScaledQP:
         )
         infeasible = np.maximum(last.infeasible, infeasible)
         unbounded = np.maximum(last.unbounded, unbounded)
-        code = np.where((unbounded > _SURE) & (left > 1e-3), UNBOUNDED, ITERATION_LIMIT)
-        code = np.where(infeasible > _SURE, INFEASIBLE, code)
-        code = np.where(solved, SOLVED, code)
-        code = np.where(np.isfinite(most_x) & np.isfinite(most_y), code, NOT_FINITE)
+        code = np.where(
+            (unbounded > _SURE) & (left > 1e-3), Status.UNBOUNDED, Status.ITERATION_LIMIT
+        )
+        code = np.where(infeasible > _SURE, Status.INFEASIBLE, code)
+        code = np.where(solved, Status.SOLVED, code)
+        code = np.where(np.isfinite(most_x) & np.isfinite(most_y), code, Status.NOT_FINITE)
         return _Verdict(code, np.maximum(left, gap / cost), infeasible, unbounded)
 
-    def examine(self, p: _Point, at: _Sight, y: Any, gap: Any, d: Any, before: _Sight) -> Any:
+    def examine(
+        self, p: _Point, at: _Sight, y: Array, gap: Array, d: Array, before: _Sight
+    ) -> tuple[Array, Array, Array]:
         """Return whether the conditions of a minimum hold, and how good certificates are."""
         P, q, C = self.sizes
         size = np.abs(p.x)
@@ -257,14 +255,14 @@ class ScaledQP:
         infeasible = self.infeasible(p, at, size, pulls)
         return solved, infeasible, self.unbounded(d, at, before, (size, y, rows, Px))
 
-    def finish(self, found: _Verdict) -> Any:
+    def finish(self, verdict: _Verdict) -> Array:
         """Return the status at the end: a likely certificate holds if all else has failed."""
-        failed = (found.status == ITERATION_LIMIT) | (found.status == STALLED)
+        failed = (verdict.status == Status.ITERATION_LIMIT) | (verdict.status == Status.STALLED)
         # Where a cost falls without end, its slope never vanishes.
-        unbounded = failed & (found.unbounded > _LIKELY) & (found.residual > 1e-3)
-        return np.where(unbounded, UNBOUNDED, found.status)
+        unbounded = failed & (verdict.unbounded > _LIKELY) & (verdict.residual > 1e-3)
+        return np.where(unbounded, Status.UNBOUNDED, verdict.status)
 
-    def infeasible(self, p: _Point, at: _Sight, size: Any, pulls: Any) -> Any:
+    def infeasible(self, p: _Point, at: _Sight, size: Array, pulls: Array) -> Array:
         """Return how many times larger than here an x within the limits must be.
 
         Weighted by multipliers the rows add up to off . x <= most, with most below zero.
@@ -275,7 +273,7 @@ class ScaledQP:
         off = (np.abs(at.Cy) + _ROUNDING * pulls) @ (size + 1.0)
         return np.where(-most > 1e4 * _ROUNDING * terms, -most / np.where(off > 0.0, off, 1.0), 0.0)
 
-    def unbounded(self, d: Any, at: _Sight, before: _Sight, sizes: Any) -> Any:
+    def unbounded(self, d: Array, at: _Sight, before: _Sight, sizes: tuple[Array, ...]) -> Array:
         """Return how many times larger than here multipliers must be for a cost with a minimum.
 
         Along the last step d the cost falls by its slope; P d and rows beyond their limits, which
@@ -305,21 +303,21 @@ _FAR = 1e15
 class Units:
     """x = unknowns * (x of the scaled program); rows and cost are multiplied by theirs."""
 
-    unknowns: Any
-    rows: Any
-    cost: Any
+    unknowns: Array
+    rows: Array
+    cost: Array
 
-    def multipliers(self, lam: Any) -> Any:
+    def multipliers(self, lam: Array) -> Array:
         """Return multipliers in the user's units."""
         return lam * self.rows / self.cost
 
-    def scaled_multipliers(self, lam: Any) -> Any:
+    def scaled_multipliers(self, lam: Array) -> Array:
         """Return multipliers of the scaled program."""
         return lam * self.cost / self.rows
 
 
 def equilibrate(
-    P: Any, q: Any, C: LimitedRows, low: Any, high: Any, tol: float
+    P: Array, q: Array, C: LimitedRows, low: Array, high: Array, tol: float
 ) -> tuple[ScaledQP, Units]:
     """Return the scaled program, and the units it is in.
 
@@ -330,7 +328,7 @@ def equilibrate(
     """
     n = q.shape[0]
 
-    def divide(_: Any, units: Any) -> Any:
+    def divide(_: Array, units: Array) -> Array:
         d, e = units
         columns = d * row_maxima(P, d)
         if not C.own:
@@ -347,16 +345,16 @@ def equilibrate(
     cost = np.where(most > 0.0, 1.0 / np.where(most > 0.0, most, 1.0), 1.0)
     program = ScaledQP(
         *(scale(P, np.broadcast_to(cost, (n,)), np.ones(n)), q * cost),
-        *(C.scaled(e / size, unknowns), low * rows, high * rows, tol),
+        *(C.scale(e / size, unknowns), low * rows, high * rows, tol),
     )
     return program, Units(unknowns, rows, cost)
 
 
-def _or_one(sizes: Any) -> Any:
+def _or_one(sizes: Array) -> Array:
     return np.where(sizes > 0.0, sizes, 1.0)
 
 
-def _typical(low: Any, high: Any, slope: Any, curvature: Any) -> Any:
+def _typical(low: Array, high: Array, slope: Array, curvature: Array) -> Array:
     """Return the size of an unconstrained minimum, brought between small and large limits.
 
     Only limits on both sides keep it from being larger. Without curvature it is a size between
@@ -379,7 +377,7 @@ def _typical(low: Any, high: Any, slope: Any, curvature: Any) -> Any:
     return np.where(curved, within, np.where(some, np.sqrt(small * large), 1.0))
 
 
-def _mean(sizes: Any, counts: Any) -> Any:
+def _mean(sizes: Array, counts: Array) -> Array:
     """Return the mean of those that count, 1 if none does."""
     count = np.sum(counts * 1.0)
     return np.where(count > 0.0, np.sum(np.where(counts, sizes, 0.0)), 1.0) / np.maximum(count, 1.0)

@@ -18,25 +18,27 @@ becomes C.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from archimedes.function import cond, grad, hess, jac, while_loop
-from archimedes.optimize.small.linear_algebra import gram, pivots, times, transposed_times
-from archimedes.optimize.small.quadratic import solve_rows
-from archimedes.optimize.small.quadratic_steps import (
-    INFEASIBLE,
-    ITERATION_LIMIT,
-    NOT_FINITE,
-    SOLVED,
-    UNBOUNDED,
+from archimedes.optimize.problems.results import Status
+from archimedes.optimize.problems.tasks import Limits
+from archimedes.optimize.small.linear_algebra import (
+    find_pivots,
+    gram,
+    largest,
+    times,
+    transposed_times,
 )
+from archimedes.optimize.small.quadratic import solve_rows
 from archimedes.tree import struct
+from archimedes.typing import Array
 
 __all__ = ["SQPSolution", "SQPState", "first_state", "last_state", "next_state", "solve_nlp"]
 
-STALLED = 15
+#: ``func(x)`` = [f, *g].
+Function = Callable[[Array], Array]
 #: Unknowns beyond this run away, and costs below this fall without end.
 _FAR, _DEEP = 1e15, -1e30
 _HALVINGS, _QP_ITERATIONS, _QP_TOL, _SHIFTS = 14, 30, 1e-9, 24
@@ -81,30 +83,30 @@ class SQPSolution:
     (array([1.]), 'SOLVED')
     """
 
-    x: Any
-    lam_g: Any
-    lam_x: Any
-    fun: Any
-    status: Any
-    iterations: Any
-    violation: Any
+    x: Array
+    lam_g: Array
+    lam_x: Array
+    fun: Array
+    status: Array
+    iterations: Array
+    violation: Array
 
 
 @struct
 class SQPState:
     """Where the iteration stands."""
 
-    x: Any
-    lam_g: Any
-    lam_x: Any
-    nu: Any
-    status: Any
-    steps: Any
-    nudges: Any
+    x: Array
+    lam_g: Array
+    lam_x: Array
+    nu: Array
+    status: Array
+    steps: Array
+    nudges: Array
 
 
 def solve_nlp(
-    func: Callable[[Any], Any], x0: Any, limits: Any, *, tol: float = 1e-8, max_iter: int = 60
+    func: Function, x0: Array, limits: Limits, *, tol: float = 1e-8, max_iter: int = 60
 ) -> SQPSolution:
     """Solve a small nonlinear program by sequential quadratic programming.
 
@@ -130,26 +132,30 @@ def solve_nlp(
     """
     program = _Program(func, limits, tol)
 
-    def going(state: SQPState) -> Any:
-        return (state.status == ITERATION_LIMIT) & (state.steps < max_iter)
+    def going(state: SQPState) -> Array:
+        return (state.status == Status.ITERATION_LIMIT) & (state.steps < max_iter)
 
     last = while_loop(going, program.advance, first_state(x0, limits), max_steps=max_iter)
     return last_state(func, last, limits)
 
 
-def first_state(x0: Any, limits: Any) -> SQPState:
+def first_state(x0: Array, limits: Limits) -> SQPState:
     """Return where the iteration begins."""
-    x, m, number = np.clip(x0 * 1.0, limits[0], limits[1]), limits[2].shape[0], ITERATION_LIMIT
+    x, m, number = (
+        np.clip(x0 * 1.0, limits[0], limits[1]),
+        limits[2].shape[0],
+        Status.ITERATION_LIMIT,
+    )
     none = (np.zeros(m), np.zeros_like(x), np.ones(m))
     return SQPState(x, *none, np.int64(number), np.int64(0), np.int64(0))
 
 
-def next_state(func: Callable[[Any], Any], state: SQPState, limits: Any, tol: float) -> SQPState:
+def next_state(func: Function, state: SQPState, limits: Limits, tol: float) -> SQPState:
     """Make one iteration."""
     return _Program(func, limits, tol).advance(state)
 
 
-def last_state(func: Callable[[Any], Any], last: SQPState, limits: Any) -> SQPSolution:
+def last_state(func: Function, last: SQPState, limits: Limits) -> SQPSolution:
     """Return the solution, or where the iteration was left."""
     values = func(last.x)
     return SQPSolution(
@@ -164,19 +170,19 @@ def last_state(func: Callable[[Any], Any], last: SQPState, limits: Any) -> SQPSo
 
 
 class _Program:
-    def __init__(self, func: Any, limits: Any, tol: float) -> None:
+    def __init__(self, func: Function, limits: Limits, tol: float) -> None:
         self.func, self.tol = func, tol
         self.lower, self.upper, self.low, self.high = limits
         self.m = self.low.shape[0]
 
-    def off(self, g: Any) -> Any:
+    def off(self, g: Array) -> Array:
         """Return by how much each constraint is violated."""
         return np.maximum(np.maximum(self.low - g, g - self.high), 0.0)
 
-    def largest_violation(self, g: Any) -> Any:
+    def largest_violation(self, g: Array) -> Array:
         return np.max(self.off(g)) if self.m else np.float64(0.0)
 
-    def merit(self, x: Any, nu: Any, solved: Any) -> tuple[Any, Any]:
+    def merit(self, x: Array, nu: Array, solved: Array) -> tuple[Array, Array]:
         """Return what a step shall reduce, and the sum of violations.
 
         Steps of a program without a solution shall reduce the squares of the violations alone.
@@ -187,7 +193,7 @@ class _Program:
         total = np.where(solved, values[0] + nu @ off, 0.5 * np.sum(off**2) + 0.0 * values[0])
         return np.where(np.isnan(total), np.inf, total), lost
 
-    def lagrangian(self, x: Any, lam: Any) -> Any:
+    def lagrangian(self, x: Array, lam: Array) -> Array:
         values = self.func(x)
         return values[0] + (np.sum(lam * values[1:]) if self.m else 0.0)
 
@@ -199,32 +205,29 @@ class _Program:
         A = jac(lambda x: self.func(x)[1:])(x) if self.m else np.zeros((0, x.shape[0]))
         pull = slope + (transposed_times(A, s.lam_g) if self.m else 0.0)
         near = 1e-7 * (1.0 + np.abs(x))
-        kept = (x <= self.lower + near) & (pull > 0.0) | (x >= self.upper - near) & (pull < 0.0)
-        H, weights, shift = self.convex(self.curvature(s, A, slope), A, s, slope, kept)
+        held = (x <= self.lower + near) & (pull > 0.0) | (x >= self.upper - near) & (pull < 0.0)
+        H, weights, shift = self.convex(self.curvature(s, A, slope), A, s, slope, held)
         # The multipliers that were found with the last step belong to this point.
         rest = pull + s.lam_x
-        least = self.tol * (1.0 + np.minimum(_largest(s.lam_g, s.lam_x), 1e4))
+        least = self.tol * (1.0 + np.minimum(largest(s.lam_g, s.lam_x), 1e4))
         idle = self.idle(g, s.lam_g, self.low, self.high)
         idle = idle + self.idle(x, s.lam_x, self.lower, self.upper)
-        stationary = (_largest(rest) <= least) & (s.steps > 0)
+        stationary = (largest(rest) <= least) & (s.steps > 0)
         stationary = stationary & (idle <= self.tol * (1.0 + np.abs(values[0])))
         # Unknowns of any size: a program in which each has the curvature 1, and far away from
         # the minimum of f one whose step is not too long.
         unit = 1.0 / np.sqrt(np.diagonal(H))
-        size = np.maximum(1.0, 1e-4 * _largest(slope * unit))
+        size = np.maximum(1.0, 1e-4 * largest(slope * unit))
         scale = size * unit
-        found = solve_rows(
-            *(H * unit[:, None] * unit, slope * unit / size, A * scale),
-            *(self.low - g, self.high - g, (self.lower - x) / scale, (self.upper - x) / scale),
-            _QP_ITERATIONS,
-            _QP_TOL,
-        )
-        solved = (found.status == SOLVED) & np.all(np.isfinite(found.x))
-        d = cond(solved, lambda: found.x * scale, lambda: self.restoring(x, g, A))
-        raw = found.lam_a * size**2
+        limits = ((self.lower - x) / scale, (self.upper - x) / scale, self.low - g, self.high - g)
+        cost = [H * unit[:, None] * unit, slope * unit / size, A * scale]
+        step = solve_rows((cost, limits), _QP_ITERATIONS, _QP_TOL)
+        solved = (step.status == Status.SOLVED) & np.all(np.isfinite(step.x))
+        d = cond(solved, lambda: step.x * scale, lambda: self.restore(x, g, A))
+        raw = step.lam_a * size**2
         raw = raw + weights * times(A, d) if self.m else raw
-        own = self.pushing(raw, found.lam_a) if self.m else raw
-        lam_x = np.where(solved, found.lam_x * size / unit, s.lam_x)
+        own = self.drop_idle(raw, step.lam_a) if self.m else raw
+        lam_x = np.where(solved, step.lam_x * size / unit, s.lam_x)
         lam_g = np.where(solved, own, s.lam_g)
         gain = self.off(g) - self.off(g + times(A, d))
         bent = times(H, d)
@@ -234,7 +237,7 @@ class _Program:
         if self.m:
             fall = np.where(solved, fall, -self.miss(g) @ times(A, d))
         new, moved = self.search(x, d, A, g, nu, fall, solved, unit)
-        feasible = self.largest_violation(g) <= self.tol * (1.0 + _largest(x))
+        feasible = self.largest_violation(g) <= self.tol * (1.0 + largest(x))
         tiny = np.all(np.abs(d) <= self.tol * (1.0 + np.abs(x)))
         # Nothing to gain any more, to the last digits of f.
         worth, whole = np.abs(fall), 1.0 + np.abs(values[0])
@@ -242,7 +245,7 @@ class _Program:
         # A step may be tiny where f falls over a cliff, as log(x) does at 0.
         small = tiny & (worth <= 1e4 * self.tol * whole)
         # H d is what the multipliers leave of the slope.
-        balanced = _largest(bent) <= min(1e2 * self.tol, 1e-3) * (1.0 + _largest(slope))
+        balanced = largest(bent) <= min(1e2 * self.tol, 1e-3) * (1.0 + largest(slope))
         done = feasible & solved & ((small | level) & balanced | stationary)
         # Without a step that comes nearer to the constraints there is none later.
         slow = -fall <= 1e-4 * np.sum(self.off(g) ** 2)
@@ -253,21 +256,21 @@ class _Program:
         top = done & (s.steps == 0) & (shift > 0.0) & inside
         again = (hopeless | top) & (s.nudges < _NUDGES)
         done = done & ~again
-        new = np.where(again, self.nudged(x, s.nudges), new)
+        new = np.where(again, self.nudge(x, s.nudges), new)
         going = going | again
-        ended = np.where(feasible, STALLED, INFEASIBLE)
-        code = np.where(going, ITERATION_LIMIT, ended)
-        away = (found.status == UNBOUNDED) & feasible | going & (_largest(new) > _FAR)
+        ended = np.where(feasible, Status.STALLED, Status.INFEASIBLE)
+        code = np.where(going, Status.ITERATION_LIMIT, ended)
+        away = (step.status == Status.UNBOUNDED) & feasible | going & (largest(new) > _FAR)
         away = away | feasible & (values[0] < _DEEP)
-        code = np.where(away, UNBOUNDED, code)
-        code = np.where(done, SOLVED, code)
+        code = np.where(away, Status.UNBOUNDED, code)
+        code = np.where(done, Status.SOLVED, code)
         good = np.isfinite(values[0]) & np.all(np.isfinite(g)) & np.all(np.isfinite(slope))
-        code = np.where(good, code, NOT_FINITE)
+        code = np.where(good, code, Status.NOT_FINITE)
         end = np.where(done | ~good, x, new)
         nudges = s.nudges + np.where(again, 1, 0)
         return SQPState(end, lam_g, lam_x, nu, code, s.steps + np.where(done, 0, 1), nudges)
 
-    def idle(self, values: Any, lam: Any, low: Any, high: Any) -> Any:
+    def idle(self, values: Array, lam: Array, low: Array, high: Array) -> Array:
         """Return the sum of multipliers times distances to their limits."""
         if not values.shape[0]:
             return np.float64(0.0)
@@ -276,15 +279,15 @@ class _Program:
         gap = np.where(np.isfinite(gap), np.maximum(gap, 0.0), 1.0)
         return np.sum(np.abs(lam) * gap)
 
-    def pushing(self, lam: Any, own: Any) -> Any:
+    def drop_idle(self, lam: Array, own: Array) -> Array:
         """Return multipliers lam less those of limits at which the program has none of its own.
 
         Their rows are in its matrix, and would push from the wrong side.
         """
-        kept = (lam * own > 0.0) & (np.abs(own) > 1e-6 * _largest(own))
-        return np.where((self.low == self.high) | kept, lam, 0.0)
+        pushing = (lam * own > 0.0) & (np.abs(own) > 1e-6 * largest(own))
+        return np.where((self.low == self.high) | pushing, lam, 0.0)
 
-    def prices(self, before: Any, lam: Any, A: Any, gain: Any, cost: Any) -> Any:
+    def prices(self, before: Array, lam: Array, A: Array, gain: Array, cost: Array) -> Array:
         """Return what violations of each constraint cost: enough that the step pays."""
         if not self.m:
             return before
@@ -296,67 +299,69 @@ class _Program:
         dear = (worth > 0.0) & (2.0 * cost > worth)
         return nu * np.where(dear, 2.0 * cost / np.where(dear, worth, 1.0), 1.0)
 
-    def nudged(self, x: Any, number: Any) -> Any:
+    def nudge(self, x: Array, number: Array) -> Array:
         """Return a point near x, the same in every run."""
         way = np.sin(12.9898 * (np.arange(x.shape[0]) + 1.0)) * np.where(number == 0, 1.0, -0.5)
         return np.clip(x + _NUDGE * (1.0 + np.abs(x)) * way, self.lower, self.upper)
 
-    def curvature(self, s: SQPState, A: Any, slope: Any) -> Any:
+    def curvature(self, s: SQPState, A: Array, slope: Array) -> Array:
         """Return the Hessian of the Lagrangian."""
         lam = s.lam_g
         if self.m:
-            most = _PULL * (1.0 + _largest(slope)) / np.maximum(np.max(np.abs(A), axis=1), 1e-12)
+            most = _PULL * (1.0 + largest(slope)) / np.maximum(np.max(np.abs(A), axis=1), 1e-12)
             lam = np.clip(lam, -most, most)
         return hess(self.lagrangian)(s.x, lam)
 
-    def convex(self, H: Any, A: Any, s: SQPState, slope: Any, kept: Any) -> tuple[Any, Any, Any]:
+    def convex(
+        self, H: Array, A: Array, s: SQPState, slope: Array, held: Array
+    ) -> tuple[Array, Array, Array]:
         """Return a positive definite matrix that makes the same step where H does.
 
         Also returns the weights w of the rows in it, with which its multipliers are those of H
         less w A d, and the multiple of the identity that is in it. Inequalities have weights only
-        where it is not definite without: they may let go. Unknowns that are ``kept`` at their
+        where it is not definite without: they may let go. Unknowns that are ``held`` at their
         bounds have no part in it.
         """
         x, lam = s.x, s.lam_g
         # Where there is no curvature, steps of size 10, or of x, are long enough.
         flat = 0.1 * np.abs(slope) / np.maximum(0.1 * np.abs(x), 1.0) + 1e-12
         own = np.abs(np.diagonal(H)) + flat
-        H = np.where(kept[:, None] | kept, 0.0, H) + np.diag(np.where(kept, own, 0.0))
+        H = np.where(held[:, None] | held, 0.0, H) + np.diag(np.where(held, own, 0.0))
         weights = np.zeros(self.m)
         if self.m:
-            size = np.maximum(_largest(np.abs(np.diagonal(H))), np.max(flat))
+            size = np.maximum(largest(np.abs(np.diagonal(H))), np.max(flat))
             full = 10.0 * size / np.maximum(np.max(A**2), 1e-12)
             equal = self.low == self.high
-            held = equal | (np.abs(lam) > 1e-6 * (1.0 + _largest(lam)))
+            active = equal | (np.abs(lam) > 1e-6 * (1.0 + largest(lam)))
             first = gram(H, A, np.where(equal, full, 0.0))
             size, least = self.sizes(first, flat)
-            definite = np.all(pivots(first) > least)
-            weights = np.where(np.where(definite, equal, held), full, 0.0)
+            definite = np.all(find_pivots(first) > least)
+            weights = np.where(np.where(definite, equal, active), full, 0.0)
             H = gram(H, A, weights)
         size, least = self.sizes(H, flat)
         n = H.shape[0]
 
-        def indefinite(state: Any) -> Any:
-            return ~np.all(pivots(H + state * size * np.eye(n)) > least)
+        def is_indefinite(state: Array) -> Array:
+            return ~np.all(find_pivots(H + state * size * np.eye(n)) > least)
 
-        def more(state: Any) -> Any:
+        def more(state: Array) -> Array:
             return np.maximum(4.0 * state, 1e-3)
 
-        shift = while_loop(indefinite, more, np.float64(0.0), max_steps=_SHIFTS)
+        shift = while_loop(is_indefinite, more, np.float64(0.0), max_steps=_SHIFTS)
         # More than what just makes it definite: steps where it just is are too long.
         return H + 1.25 * shift * size * np.eye(n), weights, shift
 
-    def sizes(self, H: Any, flat: Any) -> tuple[Any, Any]:
+    def sizes(self, H: Array, flat: Array) -> tuple[Array, Array]:
         """Return the scale of each unknown, from its curvature, and the least pivot it may have."""
         own = np.abs(np.diagonal(H))
         size = np.maximum(np.maximum(own, 1e-3 * np.max(np.abs(H), axis=1)), flat)
         return size, np.maximum(1e-6 * own, 1e-9 * flat)
 
-    def miss(self, g: Any) -> Any:
+    def miss(self, g: Array) -> Array:
         """Return how far each constraint is from its limits, with a sign."""
         return np.where(g < self.low, self.low - g, np.where(g > self.high, self.high - g, 0.0))
 
-    def restoring(self, x: Any, g: Any, A: Any) -> Any:
+    def restore(self, x: Array, g: Array, A: Array) -> Array:
         """Return the step that comes closest to the linearised constraints that do not hold.
 
         The others go on holding, and so do the bounds.
@@ -369,19 +374,30 @@ class _Program:
         M = gram(1e-2 * (1e-12 + np.max(A**2)) * np.eye(n), A, np.where(held, 1.0, 0.0))
         # All constraints make it a program of the same size as the step's.
         low, high = np.where(held, -np.inf, self.low - g), np.where(held, np.inf, self.high - g)
-        edges = (low, high, self.lower - x, self.upper - x)
-        step = solve_rows(M, -transposed_times(A, miss), A, *edges, _QP_ITERATIONS, _QP_TOL).x
+        cost, limits = (
+            [M, -transposed_times(A, miss), A],
+            (self.lower - x, self.upper - x, low, high),
+        )
+        step = solve_rows((cost, limits), _QP_ITERATIONS, _QP_TOL).x
         return np.where(np.all(np.isfinite(step)), step, 0.0)
 
     def search(
-        self, x: Any, d: Any, A: Any, g: Any, nu: Any, fall: Any, solved: Any, unit: Any
-    ) -> tuple[Any, Any]:
+        self,
+        x: Array,
+        d: Array,
+        A: Array,
+        g: Array,
+        nu: Array,
+        fall: Array,
+        solved: Array,
+        unit: Array,
+    ) -> tuple[Array, Array]:
         """Halve the step until the merit falls; returns the point and whether it moved."""
         before, lost = self.merit(x, nu, solved)
         # Rounding must not look like a rise.
         slack = 1e-14 * (1.0 + np.abs(before))
 
-        def enough(value: Any, part: Any) -> Any:
+        def enough(value: Array, part: Array) -> Array:
             return value <= before + 1e-4 * part * np.minimum(fall, 0.0) + slack
 
         full = np.clip(x + d, self.lower, self.upper)
@@ -402,38 +418,33 @@ class _Program:
             full = np.where(better, again, full)
             value = np.where(better, there, value)
 
-        straight = solved & (fall < 0.0) & (_largest(d) > 1e-3 * (1.0 + _largest(x)))
+        straight = solved & (fall < 0.0) & (largest(d) > 1e-3 * (1.0 + largest(x)))
 
-        def grows(value: Any, lost_there: Any, part: Any, point: Any) -> Any:
-            size = _largest(point)
+        def grows(value: Array, lost_there: Array, part: Array, point: Array) -> Array:
+            size = largest(point)
             good = straight & (size <= _FAR * _LONGER) & (value > -np.inf)
             good = good & (lost_there <= lost + 1e-13 * size)
             return good & (value <= before + _STRAIGHT * part * fall)
 
-        def unsettled(state: Any) -> Any:
+        def is_unsettled(state: tuple[Array, ...]) -> Array:
             part, _, value, growing = state
             return growing | ~enough(value, part) & (part > 1e-8)
 
-        def change(state: Any) -> Any:
+        def change(state: tuple[Array, ...]) -> tuple[Array, ...]:
             part, old, value, growing = state
             other = part * np.where(growing, _LONGER, 0.5)
             new = np.clip(x + other * d, self.lower, self.upper)
             there, off = self.merit(new, nu, solved)
             longer = growing & grows(there, off, other, new)
-            kept = growing & ~longer
+            stay = growing & ~longer
             return (
-                np.where(kept, part, other),
-                np.where(kept, old, new),
-                np.where(kept, value, there),
+                np.where(stay, part, other),
+                np.where(stay, old, new),
+                np.where(stay, value, there),
                 longer,
             )
 
         start = (np.float64(1.0), full, value, grows(value, more, 1.0, full))
-        part, new, value, _ = while_loop(unsettled, change, start, max_steps=_HALVINGS)
+        part, new, value, _ = while_loop(is_unsettled, change, start, max_steps=_HALVINGS)
         good = enough(value, part)
         return np.where(good, new, x), good
-
-
-def _largest(*vectors: Any) -> Any:
-    found = [np.max(np.abs(v)) for v in vectors if v.size]
-    return np.max(np.stack(found)) if found else np.float64(0.0)
