@@ -18,7 +18,7 @@ from archimedes.backends.llvm.runtime.kernel import build as build_native
 from archimedes.backends.lowering.dialect import Dialect
 from archimedes.backends.lowering.outlining import AROUND, Sizes, crossing_nodes
 from archimedes.backends.lowering.regions import REGIONS
-from archimedes.backends.lowering.schedule import nearer, schedule
+from archimedes.backends.lowering.schedule import depth_first_schedule, locality_schedule
 from archimedes.backends.lowering.scope import Binding, Location
 from archimedes.backends.lowering.statements import StatementDialect
 from archimedes.graph import CODES, F64, I64, Call, Graph, Switch
@@ -93,7 +93,7 @@ def test_cuts_keep_regions_and_their_outputs_together(seed: int):
     outs = {i: [j for j in g.live() if g.op[j] == OUT and g.a[j] == i] for i in order}
     order = [j for i in order for j in [i, *outs[i]]]
     sizes = Sizes([g], 10, SHARED)
-    chunks = sizes.cut(g, order)
+    chunks = sizes.cut_schedule(g, order)
     assert [i for chunk in chunks for i in chunk] == order
     home = {i: k for k, chunk in enumerate(chunks) for i in chunk}
     assert all(home[i] == home[g.a[i]] for i in order if g.op[i] == OUT)
@@ -124,22 +124,22 @@ def test_the_order_as_written_is_kept_where_operands_are_near():
     """Chains in turn use what was made ``count`` nodes before: near for a few chains only."""
     for count, written in ((8, True), (40, False)):
         g = chains(count, 5, interleaved=True)
-        first = schedule(g, g.outputs)
-        found = nearer(g, first, g.outputs, registers=16)
+        first = depth_first_schedule(g, g.outputs)
+        found = locality_schedule(g, first, g.outputs, registers=16)
         assert (found.order == sorted(first.order)) == written
         assert found.order == first.order or written
 
 
 def test_parts_have_about_the_same_length():
     g = chains(1, 2300, interleaved=False)
-    chunks = Sizes([g], 1500, SHARED).cut(g, schedule(g, g.outputs).order)
+    chunks = Sizes([g], 1500, SHARED).cut_schedule(g, depth_first_schedule(g, g.outputs).order)
     assert list(map(len, chunks)) == [1150, 1150]
 
 
 @pytest.mark.parametrize(("length", "part"), [(5, 2), (7, 1), (10, 3)])
 def test_short_parts_are_cut_too(length: int, part: int):
     g = chains(1, length, interleaved=False)
-    chunks = Sizes([g], part, SHARED).cut(g, schedule(g, g.outputs).order)
+    chunks = Sizes([g], part, SHARED).cut_schedule(g, depth_first_schedule(g, g.outputs).order)
     assert len(chunks) == -(-length // part)
     assert max(map(len, chunks)) - min(map(len, chunks)) <= 1
 
@@ -156,7 +156,7 @@ def test_parts_are_cut_where_few_values_cross():
 
     g = arc.compile(function).graph(np.ones(10))
     order = [i for i in g.live() if g.op[i] not in (CODES["const"], CODES["input"])]
-    chunks = Sizes([g], 1500, SHARED).cut(g, order)
+    chunks = Sizes([g], 1500, SHARED).cut_schedule(g, order)
     assert len(chunks) == 2
     assert len(crossing_nodes(g, chunks)) == 1
     assert abs(len(chunks[0]) - len(chunks[1])) <= 2 * AROUND * len(order) / 2

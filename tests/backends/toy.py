@@ -91,7 +91,7 @@ class Toy(StatementDialect):
     def store(self, f: PythonText, place: Location, operand: str) -> None:
         f.line(f"{self.load(f, place)} = {operand}")
 
-    def moving(self, f: PythonText, place: Location, counter: str, stride: int) -> Location:
+    def advance(self, f: PythonText, place: Location, counter: str, stride: int) -> Location:
         name, steps = place.array
         return place._replace(array=(name, f"{steps}{stride} * {counter} + "))
 
@@ -126,7 +126,8 @@ class Toy(StatementDialect):
         pairs = [(self.operand(f, b), length_of(d)) for b, d in zip(values, kinds)]
         return ", ".join(f"{x[:-1]}:][:{n}]" if n else x for x, n in pairs)
 
-    def call(self, low: Any, f: Any, routine: Any, given: Any, wanted: Any, to: Any) -> list:
+    def call(self, f: Any, routine: Any, given: Any, results: Any) -> list:
+        wanted, to = results
         name, kinds = routine
         name = self.value(f, 0, f"{name}({self.arguments(f, given, kinds)})")
         for k, place in to.items():

@@ -11,11 +11,11 @@ import pytest
 import archimedes as arc
 from archimedes.backends.lowering.schedule import (
     Schedule,
-    along_chains,
-    in_one_piece,
-    loads,
-    schedule,
-    statements,
+    count_loads,
+    critical_path_schedule,
+    depth_first_schedule,
+    latency_schedule,
+    register_pressure_schedule,
 )
 from archimedes.graph import Graph
 from archimedes.graph.expand import expand
@@ -45,20 +45,25 @@ def terms(x: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize(("function", "bound"), [(layers, 1), (terms, 6)])
 def test_few_values_are_alive(function, bound: int):
     g = arc.compile(function).graph(np.ones(50))
-    order = statements(g, g.outputs).order
+    order = register_pressure_schedule(g, g.outputs).order
     assert most_alive(g, order) <= bound < 40 < most_alive(g, sorted(order))
 
 
 def chains(g: Graph, outputs: Sequence[int]) -> Schedule:
-    return along_chains(g, schedule(g, outputs))
+    return critical_path_schedule(g, depth_first_schedule(g, outputs))
 
 
 def whole(g: Graph, outputs: Sequence[int]) -> Schedule:
-    return in_one_piece(g, schedule(g, outputs), outputs, registers=16)
+    return latency_schedule(g, depth_first_schedule(g, outputs), outputs, registers=16)
 
 
 #: Of C statements, and of instructions.
-ORDERS = {"c": statements, "depth first": schedule, "chains": chains, "whole": whole}
+ORDERS = {
+    "c": register_pressure_schedule,
+    "depth first": depth_first_schedule,
+    "chains": chains,
+    "whole": whole,
+}
 
 
 @pytest.mark.parametrize("name", ORDERS)
@@ -92,7 +97,7 @@ def test_the_longest_chain_goes_ahead_among_branches():
 
     g = expand(arc.compile(function).graph(np.ones(2)))
     assert whole(g, g.outputs).order == chains(g, g.outputs).order
-    order, before = whole(g, g.outputs).order, schedule(g, g.outputs).order
+    order, before = whole(g, g.outputs).order, depth_first_schedule(g, g.outputs).order
     assert order.index(g.outputs[-1]) < before.index(g.outputs[-1])
 
 
@@ -101,12 +106,12 @@ def test_bodies_that_mostly_read_memory_keep_their_operands_near():
         return np.array([a * b + c * d for a, b, c, d in x.reshape(100, 4)])
 
     g = arc.compile(sums).graph(np.ones(400))
-    found = schedule(g, g.outputs)
+    found = depth_first_schedule(g, g.outputs)
     assert whole(g, g.outputs).order in (found.order, sorted(found.order))
-    assert loads(g, found.order, 16) == 400
+    assert count_loads(g, found.order, 16) == 400
     # With as many operations on few inputs independent ones come in between.
     g = arc.compile(lambda x: np.array([np.sum((x + k) * x) for k in range(4)])).graph(np.ones(20))
-    found = schedule(g, g.outputs)
+    found = depth_first_schedule(g, g.outputs)
     assert whole(g, g.outputs).order not in (found.order, sorted(found.order))
 
 

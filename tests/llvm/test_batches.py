@@ -88,7 +88,7 @@ def test_places_between_parts_are_used_again():
 
     g = crossing_graph(5, 300)
     order = [i for i in g.live() if i not in g.inputs]
-    chunks = Sizes([g], 40, {}).cut(g, order)
+    chunks = Sizes([g], 40, {}).cut_schedule(g, order)
     crossing = crossing_nodes(g, chunks)
     slots = shared_slots(g, chunks, crossing)
     assert len(set(slots)) < len(crossing)

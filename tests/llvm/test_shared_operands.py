@@ -38,11 +38,11 @@ def packed(monkeypatch, tmp_path):
 
     def note(*args):
         found.append(args)
-        return packing.packed(*args)
+        return packing.pack_read(*args)
 
     monkeypatch.setenv("ARCHIMEDES_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(batch_nests, "LEAST", 64)
-    monkeypatch.setattr(batch_nests, "packed", note)
+    monkeypatch.setattr(batch_nests, "pack_read", note)
     return found
 
 

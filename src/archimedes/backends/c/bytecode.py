@@ -15,7 +15,7 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
 from archimedes.backends.lowering.copies import copy_all
-from archimedes.backends.lowering.nests import Walk, along
+from archimedes.backends.lowering.nests import Walk, loop_along
 from archimedes.backends.lowering.schedule import Schedule
 from archimedes.backends.lowering.scope import Binding, Location, Scope, stays_in_place
 from archimedes.graph.dtypes import F64
@@ -294,9 +294,9 @@ def _copy(c: C99, f: Function, copies: Sequence[tuple[Location, Binding]]) -> No
             end = end if count >= c.run else k + 1
             copy_all(c, f, copies[k:end])
         else:
-            with c.counted(f, count, ()) as loop:
-                start = c.moving(f, source.location, loop.counter, apart[1])
-                c.store(f, c.moving(f, to, loop.counter, apart[0]), c.load(f, start))
+            with c.for_loop(f, count) as loop:
+                start = c.advance(f, source.location, loop.counter, apart[1])
+                c.store(f, c.advance(f, to, loop.counter, apart[0]), c.load(f, start))
         k = end
 
 
@@ -384,7 +384,7 @@ class _Nest:
             walks.append(Walk(location, tuple(scope.stride(i) * n for n in strides)))
         with ExitStack() as loops:
             for axis, length in enumerate(shape):
-                _, walks = loops.enter_context(along(c, f, length, walks, axis))
+                _, walks = loops.enter_context(loop_along(c, f, length, walks, axis))
             here = {j: Binding(location=walk.location) for j, walk in zip(inputs, walks)}
             _copy(c, f, [(at, here[j]) for at, j in elements if j in inputs])
             layout.call(c, f, w)

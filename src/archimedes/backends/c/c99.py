@@ -25,6 +25,7 @@ from archimedes.backends.c.spelling import (
     spell_elementary,
     spell_pair,
 )
+from archimedes.backends.lowering.dialect import Request, Results
 from archimedes.backends.lowering.graph_lowering import Lowering
 from archimedes.backends.lowering.schedule import Schedule
 from archimedes.backends.lowering.scope import Binding, Location, Scope
@@ -57,7 +58,7 @@ class C99(StatementDialect):
     reuses_scratch = True
     boxes = True
     apart = True
-    written_out = 8
+    unrolled_terms = 8
     #: Counters are unsigned.
     walks_back = False
 
@@ -74,7 +75,7 @@ class C99(StatementDialect):
         self.annotate = annotate
         self.steps = steps
         if steps:
-            self.written_out, self.run = 1, 4
+            self.unrolled_terms, self.run = 1, 4
         self.tables = Tables(prefix)
         self.pieces: dict[str, str] = {}
         self.types: dict[str, str] = {}
@@ -83,16 +84,9 @@ class C99(StatementDialect):
 
     # ---- nodes ---------------------------------------------------------------------------
 
-    def order(
-        self,
-        g: Graph,
-        stored: Sequence[int],
-        wanted: Sequence[int],
-        known: Mapping[int, Binding],
-        whole: bool,
-    ) -> Schedule:
+    def order(self, g: Graph, request: Request) -> Schedule:
         """Return the order of nodes: arithmetic together where it is put into tables."""
-        plan = super().order(g, stored, wanted, known, whole)
+        plan = super().order(g, request)
         return in_long_runs(g, plan) if self.steps else plan
 
     def nodes(
@@ -154,7 +148,7 @@ class C99(StatementDialect):
         """Write an assignment to an element."""
         f.line(assignment(element, operand))
 
-    def moving(self, f: Function, element: Location, counter: str, stride: int) -> Location:
+    def advance(self, f: Function, element: Location, counter: str, stride: int) -> Location:
         """Return an element that follows a counter."""
         return moving(element, counter, stride)
 
@@ -213,16 +207,10 @@ class C99(StatementDialect):
         return write_routine(self, low, name, body, bindings)
 
     def call(
-        self,
-        low: Lowering,
-        f: Function,
-        routine: Routine,
-        bindings: Sequence[Binding],
-        wanted: Sequence[int],
-        to: Mapping[int, Location],
+        self, f: Function, routine: Routine, arguments: Sequence[Binding], results: Results
     ) -> list[Binding]:
         """Call a static function."""
-        return write_call(self, f, routine, bindings, wanted, to)
+        return write_call(self, f, routine, arguments, *results)
 
     def frame(self, name: str, large: bool, pointer: str = "work", gap: str = "") -> Frame:
         """Return the frame of a function, ``large`` if it is cut into parts."""
@@ -293,7 +281,7 @@ class _NodeWriter:
             if g.op[i] != OUT:
                 self.uses.update(g.operands(i))
         # The block that gets a number as it is computed is no reader of its name.
-        self.uses.subtract(j for _, j in scope.awaited)
+        self.uses.subtract(j for _, j in scope.elided)
         regions = (g.regions[i] for i in order if g.op[i] == REGION)
         self.tests = Counter(int(r.inputs[0]) for r in regions if isinstance(r, Switch))
         self.twins = _twins(g, order)

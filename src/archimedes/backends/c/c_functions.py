@@ -229,7 +229,7 @@ def write_call(
     f.line(f"{name}({', '.join(arguments)});")
     if few:
         dtypes = {k: d for d, numbers in routine.outputs.items() for k in numbers}
-        results |= {k: c.taken(f, results[k], dtypes[k]) for k in sorted(scalars)}
+        results |= {k: c.preserve(f, results[k], dtypes[k]) for k in sorted(scalars)}
     results |= {k: Binding(location=location) for k, location in to.items()}
     return [results[k] for k in wanted]
 

@@ -82,7 +82,7 @@ class CudaC(C99):
     #: Arrays that only constant indices reach can be registers.
     boxes = False
     #: The compiler sees to that.
-    written_out = 1
+    unrolled_terms = 1
 
     def spell(self, g: Graph, i: int, operands: Sequence[str]) -> str:
         """Write quotients by constants as two multiplications: a GPU divides in eight of them.

@@ -14,28 +14,33 @@ from archimedes.backends.work import EVERYTHING, operations
 from archimedes.graph.ops import ARITY, BLOCK, CONST, INPUT, OUT, REGION
 from archimedes.graph.passes import with_outputs
 from archimedes.graph.program import Graph
+from archimedes.graph.regions import Nest
 
-__all__ = ["BUDGET", "Safepoint", "cost", "fixed_nodes", "has_host", "safepoint_of"]
+__all__ = ["BUDGET", "Safepoint", "cost", "fixed_nodes", "has_host", "is_in_order", "safepoint_of"]
 
 
 def has_host(g: Graph) -> bool:
-    """Tell whether a graph calls back into Python, in bodies too."""
+    """Return whether a graph calls back into Python, in bodies too."""
     return bool(g.effects())
 
 
 def cost(g: Graph, known: dict[int, int]) -> int:
     """Count the operations of a graph and of the bodies in it. ``known`` caches by identity."""
-    found = known.get(id(g))
-    if found is None:
+    if id(g) not in known:
         live = g.live()
         plain = sum(g.op[i] not in (CONST, INPUT, OUT) for i in live)
         inner = sum(cost(b, known) for i in live if i in g.regions for b in g.regions[i].bodies)
-        found = known[id(g)] = plain + inner
-    return found
+        known[id(g)] = plain + inner
+    return known[id(g)]
 
 
 #: Fewer shared operations than this are not worth a call of their own.
 WORTH = 4
+
+
+def is_in_order(region: Nest) -> bool:
+    """Return whether a nest combines values one after the other, not as partial results."""
+    return region.partials == 1 or region.reduced <= region.partials
 
 
 def fixed_nodes(g: Graph, varies: Sequence[bool]) -> list[int]:
@@ -66,7 +71,7 @@ def fixed_nodes(g: Graph, varies: Sequence[bool]) -> list[int]:
 
 
 def _of_constants(g: Graph) -> bool:
-    """Tell whether some node reads nothing but constants, of a graph without regions."""
+    """Return whether some node reads nothing but constants, of a graph without regions."""
     op = np.array(g.op)
     arity, fixed = np.array(ARITY)[op], (op == CONST) | (op == BLOCK)
     still = arity > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -12,77 +13,16 @@ from archimedes.graph.dtypes import item_type, length_of
 __all__ = [
     "Box",
     "Column",
+    "advance_all",
     "arrays",
     "box_at",
     "copy_all",
-    "moved_together",
+    "output_columns",
     "slices_at",
     "stack_columns",
-    "stacked_outputs",
 ]
 
-Copy = tuple[Location, Binding]
-
-
-class Box(NamedTuple):
-    """Rows of copies: elements, and rows, are so far apart where they go to, and where they are."""
-
-    rows: int
-    columns: int
-    steps: tuple[int, int]
-    apart: tuple[int, int]
-
-    @property
-    def size(self) -> int:
-        """Number of copies; none where it is no box, or a single row of neighbours."""
-        return self.rows * self.columns
-
-
-NONE = Box(0, 0, (0, 0), (0, 0))
-
-
-def box_at(copies: Sequence[Copy], start: int) -> Box:
-    """Return the largest box that copies from number ``start`` on are, of two rows at least.
-
-    >>> def copy(to, source):
-    ...     return Location("s1", to, 0), Binding(location=Location("s2", source, 0))
-    >>> box_at([copy(3 * r + c, 2 * c + r) for r in range(2) for c in range(3)], 0)
-    Box(rows=2, columns=3, steps=(1, 2), apart=(3, 1))
-    """
-    step = _distance(copies, start, start + 1)
-    if step is None:
-        return NONE
-    end = start + 2
-    while _distance(copies, end - 1, end) == step:
-        end += 1
-    columns = end - start
-    apart = _distance(copies, start, end)
-    if apart is None:
-        return NONE
-    rows = 1
-    while _is_row(copies, start + rows * columns, columns, step) and (
-        _distance(copies, start + (rows - 1) * columns, start + rows * columns) == apart
-    ):
-        rows += 1
-    return Box(rows, columns, step, apart) if rows > 1 else NONE
-
-
-def _is_row(copies: Sequence[Copy], start: int, columns: int, step: tuple[int, int]) -> bool:
-    return all(_distance(copies, k, k + 1) == step for k in range(start, start + columns - 1))
-
-
-def _distance(copies: Sequence[Copy], a: int, b: int) -> tuple[int, int] | None:
-    """Return how far apart two copies are, to and from; None where not in the same arrays."""
-    if b >= len(copies):
-        return None
-    (to, source), (to2, source2) = copies[a], copies[b]
-    first, second = source.location, source2.location
-    if first is None or second is None or to.array != to2.array or first.array != second.array:
-        return None
-    found = to2.offset - to.offset, second.offset - first.offset
-    return found if min(found) > 0 else None
-
-
+#: Where a value goes to, and what it is.
 Copy = tuple[Location, Binding]
 
 
@@ -91,24 +31,86 @@ def arrays(d: Dialect, f: Any, dtypes: Sequence[int], length: int = 1) -> list[L
 
     With a ``length`` the arrays hold so many rows of these values. A block has its own array.
     """
-    if any(map(length_of, dtypes)):
-        others = iter(arrays(d, f, [x for x in dtypes if not length_of(x)], length))
-        return [
-            d.array(f, item_type(x), length_of(x) * length) if length_of(x) else next(others)
-            for x in dtypes
-        ]
-    totals = {x: dtypes.count(x) for x in sorted(set(dtypes))}
-    bases = {x: d.array(f, x, total * length) for x, total in totals.items()}
-    taken = dict.fromkeys(totals, 0)
+    scalars = [x for x in dtypes if not length_of(x)]
+    bases = {x: d.array(f, x, scalars.count(x) * length) for x in sorted(set(scalars))}
     locations = []
+    used: Counter[int] = Counter()
     for x in dtypes:
-        locations.append(bases[x].at(taken[x]))
-        taken[x] += 1
+        if length_of(x):
+            locations.append(d.array(f, item_type(x), length_of(x) * length))
+        else:
+            locations.append(bases[x].at(used[x]))
+            used[x] += 1
     return locations
 
 
+# ---- boxes: rows of copies -----------------------------------------------------------------
+
+
+class Box(NamedTuple):
+    """Rows of copies: the distances of elements, and of rows, in the target and in the source."""
+
+    rows: int
+    columns: int
+    steps: tuple[int, int]
+    apart: tuple[int, int]
+
+    @property
+    def size(self) -> int:
+        """Number of copies; 0 where there is no box."""
+        return self.rows * self.columns
+
+
+NO_BOX = Box(0, 0, (0, 0), (0, 0))
+
+
+def box_at(copies: Sequence[Copy], start: int) -> Box:
+    """Return the largest box, of at least two rows, of the copies from number ``start`` on.
+
+    >>> def copy(to, source):
+    ...     return Location("s1", to, 0), Binding(location=Location("s2", source, 0))
+    >>> box_at([copy(3 * r + c, 2 * c + r) for r in range(2) for c in range(3)], 0)
+    Box(rows=2, columns=3, steps=(1, 2), apart=(3, 1))
+    """
+    step = _distance(copies, start, start + 1)
+    if step is None:
+        return NO_BOX
+    end = start + 2
+    while _distance(copies, end - 1, end) == step:
+        end += 1
+    columns = end - start
+    apart = _distance(copies, start, end)
+    if apart is None:
+        return NO_BOX
+    rows = 1
+    while _is_row(copies, start + rows * columns, columns, step) and (
+        _distance(copies, start + (rows - 1) * columns, start + rows * columns) == apart
+    ):
+        rows += 1
+    return Box(rows, columns, step, apart) if rows > 1 else NO_BOX
+
+
+def _is_row(copies: Sequence[Copy], start: int, columns: int, step: tuple[int, int]) -> bool:
+    return all(_distance(copies, k, k + 1) == step for k in range(start, start + columns - 1))
+
+
+def _distance(copies: Sequence[Copy], a: int, b: int) -> tuple[int, int] | None:
+    """Return how far apart two copies are in target and source; None if in different arrays."""
+    if b >= len(copies):
+        return None
+    (to, source), (to2, source2) = copies[a], copies[b]
+    first, second = source.location, source2.location
+    if first is None or second is None or to.array != to2.array or first.array != second.array:
+        return None
+    distance = to2.offset - to.offset, second.offset - first.offset
+    return distance if min(distance) > 0 else None
+
+
+# ---- copies ----------------------------------------------------------------------------------
+
+
 def _follows(copy: Copy, other: Copy) -> bool:
-    """Tell whether ``other`` reads and writes right behind ``copy``."""
+    """Return whether ``other`` reads and writes right behind ``copy``."""
     (to, source), (to2, source2) = copy, other
     if to2 != to.at(1):
         return False
@@ -118,8 +120,8 @@ def _follows(copy: Copy, other: Copy) -> bool:
 
 
 def copy_all(d: Dialect, f: Any, copies: Sequence[Copy]) -> None:
-    """Store each binding at its place; runs from array to array are loops."""
-    k = written = 0
+    """Store each binding at its location; boxes and runs from array to array are loops."""
+    k = unrolled = 0
     while k < len(copies):
         if d.boxes:
             box = box_at(copies, k)
@@ -135,22 +137,20 @@ def copy_all(d: Dialect, f: Any, copies: Sequence[Copy]) -> None:
         else:
             for to, source in copies[k:end]:
                 d.store(f, to, d.operand(f, source))
-            written += end - k
-            if d.longest_block and written >= d.longest_block:
+            unrolled += end - k
+            if d.longest_block and unrolled >= d.longest_block:
                 d.interrupt(f)
-                written = 0
+                unrolled = 0
         k = end
 
 
 def _copy_box(d: Dialect, f: Any, to: Location, source: Binding, box: Box) -> None:
-    """Write two loops over rows that are so far apart where they go to, and where they are."""
-    start = source.location
-    assert start is not None
-    with d.counted(f, box.rows, ()) as outer, d.counted(f, box.columns, ()) as inner:
-        first = d.moving(f, start, outer.counter, box.apart[1])
-        second = d.moving(f, to, outer.counter, box.apart[0])
-        value = d.load(f, d.moving(f, first, inner.counter, box.steps[1]))
-        d.store(f, d.moving(f, second, inner.counter, box.steps[0]), value)
+    """Write a loop over rows and one over their elements."""
+    with d.for_loop(f, box.rows) as outer, d.for_loop(f, box.columns) as inner:
+        first = d.advance(f, source.memory, outer.counter, box.apart[1])
+        second = d.advance(f, to, outer.counter, box.apart[0])
+        value = d.load(f, d.advance(f, first, inner.counter, box.steps[1]))
+        d.store(f, d.advance(f, second, inner.counter, box.steps[0]), value)
 
 
 def _copy_run(d: Dialect, f: Any, run: Sequence[Copy]) -> None:
@@ -164,7 +164,7 @@ def _copy_run(d: Dialect, f: Any, run: Sequence[Copy]) -> None:
     d.copy_run(f, to, start, len(run))
 
 
-# ---- what the steps of a loop read -------------------------------------------------------
+# ---- what the steps of a loop read -----------------------------------------------------------
 
 
 class Column(NamedTuple):
@@ -176,7 +176,7 @@ class Column(NamedTuple):
 
 
 def _column(d: Dialect, f: Any, bindings: Sequence[Binding], dtype: int) -> Column:
-    first = bindings[0]
+    first, length, count = bindings[0], length_of(dtype) or 1, len(bindings)
     if all(b.is_like(first) for b in bindings):
         return Column(first)
     start, second = first.location, bindings[1].location
@@ -188,86 +188,77 @@ def _column(d: Dialect, f: Any, bindings: Sequence[Binding], dtype: int) -> Colu
     if all(b.constant is not None for b in bindings):
         values = [b.constant[0] for b in bindings if b.constant]
         return Column(None, d.table(f, values, dtype), 1)
+    # Put the values, or blocks, of all steps one behind the other.
+    start = d.array(f, item_type(dtype), length * count)
     if length_of(dtype):
-        return _block_column(d, f, bindings, dtype)
-    start = d.array(f, dtype, len(bindings))
-    copy_all(d, f, [(start.at(k), b) for k, b in enumerate(bindings)])
-    return Column(None, start, 1)
-
-
-def _block_column(d: Dialect, f: Any, bindings: Sequence[Binding], kind: int) -> Column:
-    """Put the blocks of all steps one behind the other."""
-    length = length_of(kind)
-    start = d.array(f, item_type(kind), length * len(bindings))
-    for k, binding in enumerate(bindings):
-        assert binding.location is not None
-        d.copy_run(f, start.at(k * length), binding.location, length)
+        for k, b in enumerate(bindings):
+            d.copy_run(f, start.at(k * length), b.memory, length)
+    else:
+        copy_all(d, f, [(start.at(k), b) for k, b in enumerate(bindings)])
     return Column(None, start, length)
 
 
 def stack_columns(
     d: Dialect, f: Any, rows: Sequence[Sequence[Binding]], dtypes: Sequence[int]
 ) -> list[Column]:
-    """Describe the slices of a loop column by column, given what each step reads."""
+    """Describe the slices of a loop column by column, from what each step reads."""
     return [_column(d, f, [row[j] for row in rows], x) for j, x in enumerate(dtypes)]
 
 
-def moved_together(
-    d: Dialect, f: Any, locations: Sequence[tuple[Location, int]], step: str
+def advance_all(
+    d: Dialect, f: Any, starts: Sequence[tuple[Location, int]], step: str
 ) -> list[Location]:
-    """Return each place ``step * stride`` elements further; those of one array move as one."""
-    moved: dict[tuple[Any, int, int], Location] = {}
-    found = []
-    for location, stride in locations:
-        key = (location.array, stride, location.dtype)
-        if key not in moved:
-            moved[key] = d.moving(f, location._replace(offset=0), step, stride)
-        found.append(moved[key].at(location.offset))
-    return found
+    """Return each location ``step * stride`` elements further; those of one array move as one."""
+    bases: dict[tuple[Any, int, int], Location] = {}
+    locations = []
+    for start, stride in starts:
+        key = (start.array, stride, start.dtype)
+        if key not in bases:
+            bases[key] = d.advance(f, start._replace(offset=0), step, stride)
+        locations.append(bases[key].at(start.offset))
+    return locations
 
 
 def slices_at(d: Dialect, f: Any, columns: Sequence[Column], step: str) -> list[Binding]:
     """Return the bindings of one step's slices."""
-    walked = [(c.start, c.stride) for c in columns if c.start is not None]
-    locations = iter(moved_together(d, f, walked, step))
-    return [
-        c.shared if c.shared is not None else Binding(location=next(locations)) for c in columns
-    ]
+    starts = [(c.start, c.stride) for c in columns if c.start is not None]
+    locations = iter(advance_all(d, f, starts, step))
+    return [c.shared or Binding(location=next(locations)) for c in columns]
 
 
-# ---- what the steps of a loop put out ----------------------------------------------------
+# ---- what the steps of a loop put out --------------------------------------------------------
 
 
-def stacked_outputs(
+def output_columns(
     scope: Scope, columns: Sequence[Sequence[int | None]], dtypes: Sequence[int]
 ) -> list[tuple[Location, int]]:
     """Return where the first step puts each of its outputs, and the stride to the next step.
 
-    ``columns`` are the nodes that stand for an output, step after step. One that is wanted in an
-    array as it is goes straight there; the others go to arrays of their own.
+    ``columns`` are the nodes that stand for an output, step after step. One that an array waits
+    for as it is goes straight there; the others go to arrays of their own.
     """
-    d, length = scope.dialect, len(columns[0]) if columns else 0
-    direct = [_direct(scope, column) for column in columns]
-    own = [x for x, found in zip(dtypes, direct) if found is None]
-    locations = iter(arrays(d, scope.f, own, length))
+    length = len(columns[0]) if columns else 0
+    direct = [_waiting_array(scope, column) for column in columns]
+    own = [x for x, start in zip(dtypes, direct) if start is None]
+    locations = iter(arrays(scope.dialect, scope.f, own, length))
     return [
-        (next(locations), length_of(x) or own.count(x)) if found is None else found
-        for x, found in zip(dtypes, direct)
+        start or (next(locations), length_of(x) or own.count(x)) for x, start in zip(dtypes, direct)
     ]
 
 
-def _direct(scope: Scope, column: Sequence[int | None]) -> tuple[Location, int] | None:
-    """Return start and stride of the array that wants a column, and note that it has it."""
-    first = [scope.waiting.get(i, []) if i is not None else [] for i in column]
-    if any(len(locations) != 1 for locations in first):
+def _waiting_array(scope: Scope, column: Sequence[int | None]) -> tuple[Location, int] | None:
+    """Return start and stride of the array that waits for a column, which then waits no more."""
+    waiting = [scope.waiting.get(i, []) if i is not None else [] for i in column]
+    if any(len(locations) != 1 for locations in waiting):
         return None
-    locations = [wanted[0] for wanted in first]
-    stride = locations[1].offset - locations[0].offset if len(locations) > 1 else 1
-    if stride <= 0 or any(p != locations[0].at(k * stride) for k, p in enumerate(locations)):
+    locations = [wanted[0] for wanted in waiting]
+    first = locations[0]
+    stride = locations[1].offset - first.offset if len(locations) > 1 else 1
+    if stride <= 0 or any(p != first.at(k * stride) for k, p in enumerate(locations)):
         return None
     if not scope.dialect.takes_columns(locations):
         return None
     for i in column:
         if i is not None:
             del scope.waiting[i]
-    return locations[0], stride
+    return first, stride

@@ -1,4 +1,4 @@
-"""Copy elision: values that would be copied into a block are computed inside it."""
+"""Copy elision: values that a ``Pack`` would copy into its block are computed inside that block."""
 
 from __future__ import annotations
 
@@ -18,51 +18,73 @@ from archimedes.graph.regions.nest import Affine, positions
 if TYPE_CHECKING:
     from archimedes.backends.lowering.scope import Scope
 
-__all__ = ["Home", "await_numbers", "covers", "homes", "is_number"]
+__all__ = ["SubBlock", "covers", "elide_scalar_copies", "find_sub_blocks", "is_scalar"]
 
 
-class Home(NamedTuple):
-    """The block that another is part of, where in it, and how far apart its elements are there."""
+class SubBlock(NamedTuple):
+    """The block that another one is part of, where it begins there, and how far apart it lies."""
 
     whole: int
     offset: int
     stride: int
 
 
-def homes(
-    g: Graph, order: Sequence[int], kept: Iterable[int], apart: bool = False
-) -> dict[int, Home]:
-    """Return which results of loops are made inside the ``Pack`` that alone reads them.
+def _packs(g: Graph, order: Sequence[int]) -> dict[int, Pack]:
+    regions = ((i, g.regions[i]) for i in order if g.op[i] == REGION)
+    return {i: region for i, region in regions if isinstance(region, Pack)}
 
-    ``order`` are the nodes of a function, ``kept`` those that are needed for something else;
-    ``apart`` tells that elements may be made with others between them.
+
+def _times_written(region: Pack) -> np.ndarray:
+    """Return how many boxes cover each element of a block."""
+    count = np.zeros(region.length, dtype=np.int64)
+    for move in region.moves:
+        count[positions(move.to, move.shape)] += 1
+    return count
+
+
+def covers(region: Pack) -> bool:
+    """Return whether the boxes cover the whole block."""
+    enough = sum(math.prod(move.shape) for move in region.moves) >= region.length
+    return enough and bool(_times_written(region).all())
+
+
+def is_scalar(move: Move) -> bool:
+    """Return whether a move copies a scalar into a block."""
+    return move.start is None and math.prod(move.shape) == 1
+
+
+def find_sub_blocks(
+    g: Graph, order: Sequence[int], outputs: Iterable[int], apart: bool = False
+) -> dict[int, SubBlock]:
+    """Return which results of nests are made inside the ``Pack`` that alone reads them.
+
+    ``order`` are the nodes of a function, ``outputs`` those that are needed for something else.
+    ``apart`` tells that the elements may be made with others between them.
     """
-    packs = [i for i in order if g.op[i] == REGION and isinstance(g.regions[i], Pack)]
+    packs = _packs(g, order)
     if not packs:
         return {}
-    read = Counter(kept)
-    wholes = {}
+    reads = Counter(outputs)
+    outs = {}
     for i in order:
         if g.op[i] == OUT:
-            wholes[g.a[i]] = i
+            outs[g.a[i]] = i
         else:
-            read.update(set(g.operands(i)))
-    found: dict[int, Home] = {}
-    for i in packs:
-        region = g.regions[i]
-        assert isinstance(region, Pack)
-        if i in wholes:
-            found |= _parts(g, region, wholes[i], read, apart)
-    return found
+            reads.update(set(g.operands(i)))
+    sub_blocks: dict[int, SubBlock] = {}
+    for i, region in packs.items():
+        if i in outs:
+            sub_blocks |= _sub_blocks_of(g, region, outs[i], reads, apart)
+    return sub_blocks
 
 
-def _parts(g: Graph, region: Pack, whole: int, read: Counter[int], apart: bool) -> dict[int, Home]:
-    """Return the blocks that lie in the one as they are, and that no later box overwrites."""
-    found = {}
-    covered = np.zeros(region.length, dtype=np.int64)
-    for move in region.moves:
-        covered[positions(move.to, move.shape)] += 1
-    if not covered.all():
+def _sub_blocks_of(
+    g: Graph, region: Pack, whole: int, reads: Counter[int], apart: bool
+) -> dict[int, SubBlock]:
+    """Return the blocks that lie in the pack's as they are, and that no later box overwrites."""
+    sub_blocks = {}
+    written = _times_written(region)
+    if not written.all():
         return {}
     sources = Counter(move.source for move in region.moves)
     for source, shape, to, start in region.moves:
@@ -71,43 +93,28 @@ def _parts(g: Graph, region: Pack, whole: int, read: Counter[int], apart: bool) 
             continue
         (length,) = shape if len(shape) == 1 else (0,)
         straight = start == Affine(0, (1,)) and (to.strides == (1,) or apart)
-        if not straight or length != length_of(g.dtype[i]) or read[i] != 1 or sources[source] != 1:
+        if not straight or length != length_of(g.dtype[i]) or reads[i] != 1 or sources[source] != 1:
             continue
-        if (covered[positions(to, shape)] == 1).all():
-            found[i] = Home(whole, to.offset, to.strides[0])
-    return found
+        if (written[positions(to, shape)] == 1).all():
+            sub_blocks[i] = SubBlock(whole, to.offset, to.strides[0])
+    return sub_blocks
 
 
-def await_numbers(scope: Scope, order: Sequence[int]) -> None:
-    """Have numbers that are put together to blocks written there as they are computed."""
+def elide_scalar_copies(scope: Scope, order: Sequence[int]) -> None:
+    """Have scalars that are packed into blocks stored there as soon as they are computed."""
     g = scope.graph
     computed = {i for i in order if OPERANDS[g.op[i]]}
-    for i in order:
-        region = g.regions[i] if g.op[i] == REGION else None
-        if not isinstance(region, Pack) or not scope.outs.get(i) or not covers(region):
+    for i, region in _packs(g, order).items():
+        if not scope.outs.get(i) or not covers(region):
             continue
         ids = region.inputs.tolist()
-        numbers = [(ids[m.source], m.to.offset) for m in region.moves if is_number(m)]
-        mine = [(j, at) for j, at in numbers if j in computed]
+        scalars = [(ids[m.source], m.to.offset) for m in region.moves if is_scalar(m)]
+        mine = [(j, at) for j, at in scalars if j in computed]
         # Boxes that overlap are copied in their order.
         if not mine or sum(math.prod(m.shape) for m in region.moves) != region.length:
             continue
-        to = scope.new_block(scope.outs[i][0])
+        (out, *_) = scope.outs[i]
+        to = scope.new_block(out)
         for j, at in mine:
             scope.waiting.setdefault(j, []).append(to.at(at))
-            scope.awaited.add((scope.outs[i][0], j))
-
-
-def is_number(move: Move) -> bool:
-    """Return whether a move copies a scalar into a block."""
-    return move.start is None and math.prod(move.shape) == 1
-
-
-def covers(region: Pack) -> bool:
-    """Tell whether boxes cover the whole block."""
-    if sum(math.prod(move.shape) for move in region.moves) < region.length:
-        return False
-    covered = np.zeros(region.length, dtype=bool)
-    for move in region.moves:
-        covered[positions(move.to, move.shape)] = True
-    return bool(covered.all())
+            scope.elided.add((out, j))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,20 @@ from archimedes.graph.regions import Call, Host, Map, Nest, Region, Solve, Switc
 if TYPE_CHECKING:
     from archimedes.backends.lowering.graph_lowering import Lowering
 
-__all__ = ["FEW", "Dialect", "Join", "Loop", "Reach"]
+__all__ = [
+    "FEW",
+    "Branching",
+    "Carried",
+    "Dialect",
+    "Join",
+    "Loop",
+    "Reach",
+    "Request",
+    "Results",
+]
 
+#: What a loop carries: dtypes and operands.
+Carried = Sequence[tuple[int, str]]
 #: More values than this that a loop carries or a region returns stay in memory.
 FEW = 64
 
@@ -43,12 +55,43 @@ class Loop:
     mask: str = ""
 
 
+class Request(NamedTuple):
+    """What of a graph is to be computed: nodes that are ``stored`` as they come, and ``wanted``.
+
+    Nodes in ``known`` have been computed elsewhere. ``whole``: the graph is not cut into pieces.
+    """
+
+    stored: Sequence[int]
+    wanted: Sequence[int]
+    known: Mapping[int, Binding]
+    whole: bool
+
+
+class Results(NamedTuple):
+    """The outputs of a function that a call wants, by number, and the locations of its blocks."""
+
+    wanted: Sequence[int]
+    blocks: Mapping[int, Location]
+
+
+class Branching(NamedTuple):
+    """Branches to be written: the index that selects one (clamped to them), and their costs.
+
+    Their values have these dtypes, and go to ``locations`` where there are any.
+    """
+
+    selector: str
+    costs: Sequence[int]
+    dtypes: Sequence[int]
+    locations: Sequence[Location]
+
+
 class Join:
     """Branches being written, of which one is taken.
 
     ``order`` is that in which they are written; ``branch(k)`` surrounds each, and ``give`` in it
     takes its values. Then ``results`` returns one operand for each value, or none where values go
-    to places.
+    to locations.
     """
 
     order: Sequence[int]
@@ -69,14 +112,14 @@ class Join:
 
 
 class Reach:
-    """Makes what one function knows known to the functions it is cut into."""
+    """Makes what one function knows known to the pieces it is cut into."""
 
     def binding(self, binding: Binding, dtype: int) -> Binding:
-        """Return the binding of a value as parts get at it."""
+        """Return the binding of a value as the pieces get at it."""
         return binding
 
     def location(self, location: Location) -> Location:
-        """Return a place as parts get at it."""
+        """Return a location as the pieces get at it."""
         return location
 
 
@@ -87,13 +130,13 @@ class Dialect:
     shared: Mapping[type[Region], int] = {Call: 24, Switch: 24}
     #: Whether a body too long for its function becomes a function, rather than parts of one.
     large_bodies_are_functions = True
-    #: Shorter runs of copies are written out.
+    #: Shorter runs of copies are unrolled.
     run = 8
-    #: Sums of so few terms are written out, where they are the innermost loop.
-    written_out = 1
+    #: Sums of so few terms are unrolled, where they are the innermost loop.
+    unrolled_terms = 1
     #: Whether copies that are rows of equal length are written as two loops.
     boxes = False
-    #: Copies that are written out are interrupted after so many (0: never).
+    #: Unrolled copies are interrupted after so many (0: never).
     longest_block = 0
     #: Whether loops write results straight into larger blocks also with others between them, and
     #: numbers that are put together to a block are written there as they are computed.
@@ -109,18 +152,8 @@ class Dialect:
 
     # ---- nodes ---------------------------------------------------------------------------
 
-    def order(
-        self,
-        g: Graph,
-        stored: Sequence[int],
-        wanted: Sequence[int],
-        known: Mapping[int, Binding],
-        whole: bool,
-    ) -> Schedule:
-        """Return the order of nodes, where ``stored`` and ``wanted`` are needed and ``known`` not.
-
-        ``whole`` tells that the graph is not cut into parts.
-        """
+    def order(self, g: Graph, request: Request) -> Schedule:
+        """Return the order in which nodes are computed."""
         raise NotImplementedError
 
     def nodes(
@@ -173,8 +206,8 @@ class Dialect:
         """Put a value at a place."""
         raise NotImplementedError
 
-    def moving(self, f: Any, location: Location, counter: str, stride: int) -> Location:
-        """Return the place ``counter * stride`` elements further."""
+    def advance(self, f: Any, location: Location, counter: str, stride: int) -> Location:
+        """Return the location ``counter * stride`` elements further."""
         raise NotImplementedError
 
     def index(self, f: Any, operand: str, length: int) -> str:
@@ -183,7 +216,7 @@ class Dialect:
 
     def gather(self, f: Any, block: Location, table: Location) -> Binding:
         """Return the element of a block that a table of positions names."""
-        return Binding(location=self.moving(f, block, self.index(f, self.load(f, table), 0), 1))
+        return Binding(location=self.advance(f, block, self.index(f, self.load(f, table), 0), 1))
 
     def number(self, f: Any, counter: str) -> str:
         """Return a counter as an int64."""
@@ -195,11 +228,11 @@ class Dialect:
 
     def element(self, f: Any, location: Location, length: int, index: str) -> str:
         """Return an operand with an element of a block, at an index clamped to it."""
-        return self.load(f, self.moving(f, location, self.index(f, index, length), 1))
+        return self.load(f, self.advance(f, location, self.index(f, index, length), 1))
 
     def put(self, f: Any, location: Location, length: int, index: str, operand: str) -> None:
         """Put a value into an element of a block, at an index clamped to it."""
-        self.store(f, self.moving(f, location, self.index(f, index, length), 1), operand)
+        self.store(f, self.advance(f, location, self.index(f, index, length), 1), operand)
 
     def takes_columns(self, locations: Sequence[Location]) -> bool:
         """Tell whether steps of a loop may write straight to places that wait for values."""
@@ -214,8 +247,8 @@ class Dialect:
         assert binding.location is not None
         return self.load(f, binding.location)
 
-    def taken(self, f: Any, binding: Binding, dtype: int) -> Binding:
-        """Take a value out of memory that will be overwritten."""
+    def preserve(self, f: Any, binding: Binding, dtype: int) -> Binding:
+        """Load a value from memory that will be overwritten."""
         if binding.location is None:
             return binding
         return Binding(operand=self.load(f, binding.location))
@@ -233,12 +266,8 @@ class Dialect:
 
     # ---- control flow --------------------------------------------------------------------
 
-    def counted(
-        self,
-        f: Any,
-        length: int,
-        carried: Sequence[tuple[int, str]],
-        safepoint: Safepoint | None = None,
+    def for_loop(
+        self, f: Any, length: int, carried: Carried = (), safepoint: Safepoint | None = None
     ) -> AbstractContextManager[Loop]:
         """Write a loop of ``length`` steps that carries (dtype, operand) pairs.
 
@@ -246,50 +275,37 @@ class Dialect:
         """
         raise NotImplementedError
 
-    def repeated(
-        self,
-        f: Any,
-        limit: int,
-        carried: Sequence[tuple[int, str]],
-        hosted: bool,
-        safepoint: Safepoint | None = None,
+    def while_loop(
+        self, f: Any, limit: int, carried: Carried, hosted: bool, safepoint: Safepoint | None
     ) -> AbstractContextManager[Loop]:
         """Write a loop of at most ``limit`` steps; ``hosted``: with calls of Python in it."""
         raise NotImplementedError
 
-    def go_on(self, f: Any, loop: Loop, test: str) -> None:
-        """Leave a loop of ``repeated`` unless a test holds."""
+    def exit_unless(self, f: Any, loop: Loop, test: str) -> None:
+        """Leave a loop of ``while_loop`` unless a test holds."""
         raise NotImplementedError
 
-    def renew(self, f: Any, mask: str, copies: Sequence[tuple[Location, Location, int]]) -> bool:
-        """Put values in memory into their places where a mask holds, if plain copies do not do.
+    def copy_masked(
+        self, f: Any, mask: str, copies: Sequence[tuple[Location, Location, int]]
+    ) -> bool:
+        """Copy values where a mask holds, and return True, if plain copies do not do.
 
-        Each goes to a place from another; the number is the length of a block, 0 for a scalar.
+        Each has a target, a source and the length of a block (0: a scalar).
         """
         return False
 
-    def in_turn(
+    def swap_by_parity(
         self, f: Any, counter: str, first: Location, second: Location
     ) -> tuple[Location, Location] | None:
-        """Return two places in this order at even counts, else in the other, if there is a way."""
+        """Return both locations, in this order where a counter is even, if there is a way."""
         return None
 
     def from_end(self, f: Any, counter: str, length: int) -> str:
         """Return the operand ``length - 1 - counter``."""
         raise NotImplementedError
 
-    def join(
-        self,
-        f: Any,
-        index: str,
-        costs: Sequence[int],
-        dtypes: Sequence[int],
-        locations: Sequence[Location],
-    ) -> Join:
-        """Begin branches of these costs, chosen by a clamped index.
-
-        Their values, of these dtypes, go to ``locations`` where there are any.
-        """
+    def join(self, f: Any, branching: Branching) -> Join:
+        """Begin branches."""
         raise NotImplementedError
 
     # ---- functions -----------------------------------------------------------------------
@@ -303,28 +319,19 @@ class Dialect:
         return Reach()
 
     def function(
-        self, low: Lowering, f: Any, region: Region, body: Graph, given: Sequence[Binding]
+        self, low: Lowering, f: Any, region: Region, body: Graph, arguments: Sequence[Binding]
     ) -> Any:
-        """Write the function of a body, whose inputs are ``given`` at its first call in ``f``."""
+        """Write the function of a body, with the ``arguments`` of its first call in ``f``."""
         raise NotImplementedError
 
-    def form(self, body: Graph, given: Sequence[Binding]) -> Any:
+    def form(self, body: Graph, arguments: Sequence[Binding]) -> Any:
         """Return what of its arguments, besides their types, a function is written for."""
         return None
 
     def call(
-        self,
-        low: Lowering,
-        f: Any,
-        routine: Any,
-        given: Sequence[Binding],
-        wanted: Sequence[int],
-        to: Mapping[int, Location],
+        self, f: Any, routine: Any, arguments: Sequence[Binding], results: Results
     ) -> list[Binding]:
-        """Call what ``function`` returned and return outputs by number.
-
-        ``to`` has the places that blocks among them go to.
-        """
+        """Call what ``function`` returned and return the outputs that are wanted."""
         raise NotImplementedError
 
     # ---- regions -------------------------------------------------------------------------
@@ -337,8 +344,8 @@ class Dialect:
         """Compute instances in a way of its own, if there is one; else they are a loop."""
         return False
 
-    def rows(self, low: Lowering, scope: Scope, given: Instances, outs: Sequence[int]) -> bool:
-        """Compute instances that are rows of blocks in the same way."""
+    def rows(self, low: Lowering, scope: Scope, instances: Instances, outs: Sequence[int]) -> bool:
+        """Compute instances that are rows of blocks in a way of its own."""
         return False
 
     def nest(self, low: Lowering, scope: Scope, region: Nest, outs: Sequence[int]) -> bool:

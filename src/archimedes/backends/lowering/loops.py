@@ -13,12 +13,12 @@ import numpy as np
 from archimedes.backends.lowering.analysis import has_host, safepoint_of
 from archimedes.backends.lowering.copies import (
     Column,
+    advance_all,
     arrays,
     copy_all,
-    moved_together,
+    output_columns,
     slices_at,
     stack_columns,
-    stacked_outputs,
 )
 from archimedes.backends.lowering.dialect import FEW, Dialect, Loop
 from archimedes.backends.lowering.scope import Binding, Instances, Location, Scope, Store
@@ -32,15 +32,16 @@ __all__ = ["lower_map", "lower_scan", "lower_while"]
 
 
 class _Carry:
-    """The carried values of a loop: operands that the loop holds, or two sets of places.
+    """The carried values of a loop: operands that the loop holds, or two sets of locations.
 
     Of a body whose first outputs are the next values, ``wanted`` are to be returned, and
-    ``stores`` to be put into places. Blocks are in memory, however few there are.
+    ``stores`` to be put into memory. Blocks are in memory, however few there are.
     """
 
     def __init__(self, d: Dialect, f: Any, start: Sequence[Binding], kinds: Sequence[int]) -> None:
-        self.d, self.f, self.kinds = d, f, kinds
-        scalars = [k for k, kind in enumerate(kinds) if not length_of(kind)]
+        self.d, self.f = d, f
+        self.lengths = [length_of(kind) for kind in kinds]
+        scalars = [k for k, length in enumerate(self.lengths) if not length]
         few = len(scalars) <= FEW
         self.wanted: Sequence[int] = scalars if few else ()
         self.operands = [(kinds[k], d.operand(f, start[k])) for k in self.wanted]
@@ -48,63 +49,58 @@ class _Carry:
         dtypes = [kinds[k] for k in stored]
         old, new = (dict(zip(stored, arrays(d, f, dtypes))) for _ in range(2))
         copy_all(d, f, [(old[k], start[k]) for k in stored])
-        for k, kind in enumerate(kinds):
-            source = start[k].location
-            if length_of(kind) and source is not None:
-                old[k], new[k] = (d.block(f, item_type(kind), length_of(kind)) for _ in range(2))
-                d.copy_run(f, old[k], source, length_of(kind))
-        self.locations, self._new = old, new
-        #: Blocks that are not copied from step to step: where this step has and puts them.
-        self._turned: dict[int, tuple[Location, Location]] = {}
+        for k, length in enumerate(self.lengths):
+            if length:
+                old[k], new[k] = (d.block(f, item_type(kinds[k]), length) for _ in range(2))
+                d.copy_run(f, old[k], start[k].memory, length)
+        self.old, self.new = old, new
+        #: Blocks whose two arrays swap at each step: where this step has and puts them.
+        self.swapped: dict[int, tuple[Location, Location]] = {}
 
     @property
     def stores(self) -> list[Store]:
         """Where the next values go that are not operands."""
-        turned = {k: to for k, (_, to) in self._turned.items()}
-        return list((self._new | turned).items())
+        return list((self.new | {k: to for k, (_, to) in self.swapped.items()}).items())
 
-    def turn(self, counter: str) -> None:
+    def swap(self, counter: str) -> None:
         """Begin a step of a counted loop: blocks are in one array and go to the other, in turn."""
-        for k, new in self._new.items():
-            pair = (self.locations[k], new) if length_of(self.kinds[k]) else None
-            turned = pair and self.d.in_turn(self.f, counter, *pair)
-            if turned:
-                self._turned[k] = turned
-
-    def settle(self, length: int) -> None:
-        """End a counted loop of so many steps: say where blocks are now."""
-        for k in self._turned if length % 2 else ():
-            self.locations[k], self._new[k] = self._new[k], self.locations[k]
-        self._turned = {}
+        for k, new in self.new.items():
+            if self.lengths[k]:
+                pair = self.d.swap_by_parity(self.f, counter, self.old[k], new)
+                if pair:
+                    self.swapped[k] = pair
 
     def values(self, loop: Loop) -> list[Binding]:
         """Return the values of this step; behind the loop, the last ones."""
-        held = {k: Binding(operand=x) for k, x in zip(self.wanted, loop.carried)}
-        held |= {k: Binding(location=location) for k, location in self.locations.items()}
-        held |= {k: Binding(location=location) for k, (location, _) in self._turned.items()}
-        return [held[k] for k in range(len(self.kinds))]
+        values = {k: Binding(operand=x) for k, x in zip(self.wanted, loop.carried)}
+        values |= {k: Binding(location=location) for k, location in self.old.items()}
+        values |= {k: Binding(location=location) for k, (location, _) in self.swapped.items()}
+        return [values[k] for k in range(len(self.lengths))]
 
     def update(self, loop: Loop, values: Sequence[Binding]) -> None:
-        """Put new values in the place of the old ones, all at once."""
+        """Replace the old values by the new ones, all at once."""
         d, f = self.d, self.f
         loop.next = [d.operand(f, b) for b in values]
         copies = [
-            (self.locations[k], new, length_of(self.kinds[k]))
-            for k, new in self._new.items()
-            if k not in self._turned
+            (self.old[k], new, self.lengths[k])
+            for k, new in self.new.items()
+            if k not in self.swapped
         ]
-        if d.renew(f, loop.mask, copies):
+        if d.copy_masked(f, loop.mask, copies):
             return
         copy_all(d, f, [(to, Binding(location=new)) for to, new, length in copies if not length])
         for to, new, length in copies:
             if length:
                 d.copy_run(f, to, new, length)
 
-    def finish(self) -> None:
-        """Give back the memory that only the loop needs."""
-        for k, new in self._new.items():
-            if length_of(self.kinds[k]):
-                self.d.release(self.f, new, length_of(self.kinds[k]))
+    def finish(self, steps: int = 0) -> None:
+        """Say where blocks are after so many steps, and release the memory of the others."""
+        for k in self.swapped if steps % 2 else ():
+            self.old[k], self.new[k] = self.new[k], self.old[k]
+        self.swapped = {}
+        for k, new in self.new.items():
+            if self.lengths[k]:
+                self.d.release(self.f, new, self.lengths[k])
 
 
 def lower_scan(
@@ -117,9 +113,10 @@ def lower_scan(
     d, f, body, n = low.dialect, scope.f, region.body, region.carry
     first, _, shared = (part.tolist() for part in region.parts())
     start = scope.bindings(first)
+    nodes = {number - before: i for i, number in zip(outs, scope.numbers(outs))}
     if region.length == 0:
-        for i, number in zip(outs, scope.numbers(outs)):
-            scope.bind(i, start[number - before])
+        for number, i in nodes.items():
+            scope.bind(i, start[number])
         return
     if region.stacked and not n:
         rows = region.parts()[1][0].tolist()
@@ -127,25 +124,23 @@ def lower_scan(
             return
     columns = _columns(scope, region)
     fixed = scope.bindings(shared)
-    nodes = {number - before: i for i, number in zip(outs, scope.numbers(outs))}
-    # Only the columns of outputs that somebody reads are kept.
-    kept = sorted({(k - n) % region.outs for k in nodes if k >= n})
-    to = _destinations(scope, region, nodes, kept)
+    # Only the columns of outputs that somebody reads are stored.
+    used = sorted({(k - n) % region.outs for k in nodes if k >= n})
+    to = _destinations(scope, region, nodes, used)
     carry = _Carry(d, f, start, body.input_dtypes[:n])
     safepoint = safepoint_of(region.length, body)
-    with d.counted(f, region.length, carry.operands, safepoint) as loop:
+    with d.for_loop(f, region.length, carry.operands, safepoint) as loop:
         # Nothing may depend on the step: all slices the same, only the last values wanted.
         walks = bool(to) or any(column.shared is None for column in columns)
         backwards = region.reverse and walks
         at = d.from_end(f, loop.counter, region.length) if backwards else loop.counter
-        carry.turn(loop.counter)
-        given = [*carry.values(loop), *slices_at(d, f, columns, at), *fixed]
-        here = moved_together(d, f, to, at)
-        stores = [*carry.stores, *((n + k, location) for k, location in zip(kept, here))]
-        carry.update(loop, low.block(f, region, body, given, carry.wanted, stores))
-    carry.settle(region.length)
-    carry.finish()
-    last, column = carry.values(loop), dict(zip(kept, to))
+        carry.swap(loop.counter)
+        arguments = [*carry.values(loop), *slices_at(d, f, columns, at), *fixed]
+        here = advance_all(d, f, to, at)
+        stores = [*carry.stores, *((n + k, location) for k, location in zip(used, here))]
+        carry.update(loop, low.block(f, region, body, arguments, carry.wanted, stores))
+    carry.finish(region.length)
+    last, column = carry.values(loop), dict(zip(used, to))
     for number, i in nodes.items():
         if number < n:
             scope.bind(i, last[number])
@@ -165,14 +160,14 @@ def _columns(scope: Scope, region: Scan) -> list[Column]:
 
 
 def _destinations(
-    scope: Scope, region: Scan, nodes: dict[int, int], kept: Sequence[int]
+    scope: Scope, region: Scan, nodes: dict[int, int], used: Sequence[int]
 ) -> list[tuple[Location, int]]:
-    """Return where the first step puts the outputs that are kept, and strides to the next."""
+    """Return where the first step puts the outputs that are used, and strides to the next."""
     n, kinds = region.carry, region.body.output_dtypes
     if region.stacked:
-        return [(scope.new_block(nodes[n + k]), length_of(kinds[n + k]) or 1) for k in kept]
-    wanted = [[nodes.get(n + t * region.outs + k) for t in range(region.length)] for k in kept]
-    return stacked_outputs(scope, wanted, [kinds[n + k] for k in kept])
+        return [(scope.new_block(nodes[n + k]), length_of(kinds[n + k]) or 1) for k in used]
+    columns = [[nodes.get(n + t * region.outs + k) for t in range(region.length)] for k in used]
+    return output_columns(scope, columns, [kinds[n + k] for k in used])
 
 
 def lower_map(low: Lowering, scope: Scope, region: Map, outs: Sequence[int]) -> None:
@@ -181,12 +176,8 @@ def lower_map(low: Lowering, scope: Scope, region: Map, outs: Sequence[int]) -> 
         return
     _, stacked, shared = region.parts()
     width = len(region.body.outputs)
-    ends = (
-        [*_breaks(scope, region, outs), region.length]
-        if low.dialect.splits_maps
-        else [region.length]
-    )
-    for start, end in zip([0, *ends], ends):
+    breaks = _breaks(scope, region, outs) if low.dialect.splits_maps else []
+    for start, end in zip([0, *breaks], [*breaks, region.length]):
         inputs = np.concatenate([stacked[start:end].reshape(-1), shared])
         loop = Scan(inputs, region.body, end - start, 0, region.slices)
         own = [i for i in outs if start * width <= scope.graph.b[i] < end * width]
@@ -198,28 +189,28 @@ def _breaks(scope: Scope, region: Map, outs: Sequence[int]) -> list[int]:
 
     A loop for each of these writes its outputs straight there.
     """
-    width, found = len(region.body.outputs), set()
+    width, breaks = len(region.body.outputs), set()
     to = {scope.graph.b[i]: scope.waiting.get(i, []) for i in outs}
     for number, locations in to.items():
         after = to.get(number + width, [])
         if len(locations) == len(after) == 1 and locations[0].array != after[0].array:
-            found.add(number // width + 1)
-    return sorted(found)
+            breaks.add(number // width + 1)
+    return sorted(breaks)
 
 
 def lower_while(low: Lowering, scope: Scope, region: While, outs: Sequence[int]) -> None:
     """Compute a bounded loop and bind its used outputs."""
     d, f, n = low.dialect, scope.f, region.carry
-    start = scope.bindings(region.inputs[:n].tolist())
-    fixed = scope.bindings(region.inputs[n:].tolist())
-    carry = _Carry(d, f, start, region.body.output_dtypes)
+    inputs = scope.bindings(region.inputs.tolist())
+    carry = _Carry(d, f, inputs[:n], region.body.output_dtypes)
     hosted = has_host(region.condition) or has_host(region.body)
     safepoint = safepoint_of(region.limit, region.condition, region.body)
-    with d.repeated(f, region.limit, carry.operands, hosted, safepoint) as loop:
-        given = [*carry.values(loop), *fixed]
-        (test,) = low.block(f, region, region.condition, given, [0])
-        d.go_on(f, loop, d.operand(f, test))
-        carry.update(loop, low.block(f, region, region.body, given, carry.wanted, carry.stores))
+    with d.while_loop(f, region.limit, carry.operands, hosted, safepoint) as loop:
+        arguments = [*carry.values(loop), *inputs[n:]]
+        (test,) = low.block(f, region, region.condition, arguments, [0])
+        d.exit_unless(f, loop, d.operand(f, test))
+        values = low.block(f, region, region.body, arguments, carry.wanted, carry.stores)
+        carry.update(loop, values)
     carry.finish()
     last = carry.values(loop)
     for i, number in zip(outs, scope.numbers(outs)):

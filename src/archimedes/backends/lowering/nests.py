@@ -9,7 +9,8 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from archimedes.backends.lowering.copies import moved_together
+from archimedes.backends.lowering.analysis import is_in_order
+from archimedes.backends.lowering.copies import advance_all
 from archimedes.backends.lowering.dialect import Dialect
 from archimedes.backends.lowering.scope import Binding, Location, Scope
 from archimedes.graph.dtypes import B8, I64
@@ -22,20 +23,24 @@ if TYPE_CHECKING:
     from archimedes.backends.lowering.graph_lowering import Lowering
 
 __all__ = [
+    "Index",
     "NestWriter",
     "Walk",
-    "along",
-    "combining",
+    "advance_along",
+    "combine_graph",
     "identity",
+    "loop_along",
     "lower_nest",
-    "merged",
-    "merged_nest",
-    "moved_along",
+    "merge_axes",
+    "merge_nest_axes",
 ]
+
+#: The index along an axis: what the body gets, where it takes it; and its counter ("": it is 0).
+Index = tuple[Binding | None, str]
 
 
 @cache
-def combining(name: str, dtype: int) -> Graph:
+def combine_graph(name: str, dtype: int) -> Graph:
     """Return the graph of an operation on two values of a dtype."""
     g = Graph()
     a, b = g.input(dtype), g.input(dtype)
@@ -57,8 +62,11 @@ def identity(name: str, dtype: int) -> Any:
     return {"add": -0.0, "mul": 1.0, "min": math.inf, "max": -math.inf}[name]
 
 
+# ---- locations that move with the axes -----------------------------------------------------
+
+
 class Walk(NamedTuple):
-    """A place, and by how many elements it moves along each axis.
+    """A location, and by how many elements it moves along each axis.
 
     A dialect that has laid an array out anew says in ``layout`` what else it knows of that.
     """
@@ -67,20 +75,24 @@ class Walk(NamedTuple):
     strides: tuple[int, ...]
     layout: Any = None
 
+    def at(self, k: int) -> Walk:
+        """Return the walk ``k`` elements further."""
+        return self._replace(location=self.location.at(k))
+
 
 @contextmanager
-def along(
+def loop_along(
     d: Dialect, f: Any, length: int, walks: Sequence[Walk], axis: int
 ) -> Iterator[tuple[str, list[Walk]]]:
-    """Write a loop along an axis; places move with it. The counter is empty where there is none."""
+    """Write a loop along an axis, with which locations move; yield its counter ("": no loop)."""
     if length == 1:
         yield "", list(walks)
         return
-    with d.counted(f, length, ()) as loop:
-        yield loop.counter, moved_along(d, f, length, walks, axis, loop.counter)
+    with d.for_loop(f, length) as loop:
+        yield loop.counter, advance_along(d, f, length, walks, axis, loop.counter)
 
 
-def moved_along(
+def advance_along(
     d: Dialect, f: Any, length: int, walks: Sequence[Walk], axis: int, counter: str
 ) -> list[Walk]:
     """Return walks at a point of an axis."""
@@ -93,25 +105,22 @@ def moved_along(
             steps.append((location.at(stride * (length - 1)), -stride, back))
         else:
             steps.append((location, stride, counter))
-    moved: dict[int, Location] = {}
+    locations = [location for location, _, _ in steps]
     for at in dict.fromkeys(at for *_, at in steps):
         mine = [k for k, (_, stride, c) in enumerate(steps) if c == at and stride]
-        found = moved_together(d, f, [steps[k][:2] for k in mine], at)
-        moved |= dict(zip(mine, found))
-    return [
-        walk._replace(location=moved.get(k, location))
-        for k, ((location, _, _), walk) in enumerate(zip(steps, walks))
-    ]
+        for k, location in zip(mine, advance_all(d, f, [steps[k][:2] for k in mine], at)):
+            locations[k] = location
+    return [walk._replace(location=location) for walk, location in zip(walks, locations)]
 
 
-def merged(
+def merge_axes(
     shape: Sequence[int], strides: Sequence[Sequence[int]], apart: int = 0
 ) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
     """Make one axis of neighbours that are walked as one; leave out axes of length 1.
 
     Axes in front of number ``apart`` are not merged with those behind it.
 
-    >>> merged((2, 3, 4), [(12, 4, 1), (0, 0, 1)])
+    >>> merge_axes((2, 3, 4), [(12, 4, 1), (0, 0, 1)])
     ((6, 4), [(4, 1), (0, 1)])
     """
     axes: list[tuple[int, tuple[int, ...], bool]] = []
@@ -128,7 +137,7 @@ def merged(
     return tuple(n for n, *_ in axes), [tuple(x[1][j] for x in axes) for j in range(len(strides))]
 
 
-def merged_nest(region: Nest) -> Nest:
+def merge_nest_axes(region: Nest) -> Nest:
     """Return the same nest over as few axes as its reads allow, at least one.
 
     Kept axes and reduced ones stay apart; a body that takes the indices needs all axes.
@@ -138,37 +147,35 @@ def merged_nest(region: Nest) -> Nest:
     every = row_major(region.shape)
     strides = [r.strides if isinstance(r, Affine) else every for r in region.reads if r is not None]
     # Results lie in C order, and so are the points of a reduction counted.
-    shape, [*found, _] = merged(region.shape, [*strides, every], region.kept)
-    kept = len(
-        merged(region.shape[: region.kept], [x[: region.kept] for x in [*strides, every]])[0]
-    )
+    strides.append(every)
+    shape, [*merged, _] = merge_axes(region.shape, strides, region.kept)
+    kept = len(merge_axes(region.shape[: region.kept], [x[: region.kept] for x in strides])[0])
     if region.kept and not kept:
-        shape, found, kept = (1, *shape), [(0, *x) for x in found], 1
+        shape, merged, kept = (1, *shape), [(0, *x) for x in merged], 1
     if len(shape) == kept < len(region.shape) and region.combine:
-        shape, found = (*shape, 1), [(*x, 0) for x in found]
-    walked = iter(found)
+        shape, merged = (*shape, 1), [(*x, 0) for x in merged]
+    following = iter(merged)
     reads: list[Read] = []
     for read in region.reads:
-        mine = () if read is None else next(walked)
+        mine = () if read is None else next(following)
         reads.append(Affine(read.offset, mine) if isinstance(read, Affine) else read)
     return replace(region, shape=shape, reads=tuple(reads), kept=kept)
 
 
-#: The index along an axis: what the body gets, where it takes it; and its counter ("": it is 0).
-Index = tuple[Binding | None, str]
+# ---- loops ---------------------------------------------------------------------------------
 
 
 class NestWriter:
-    """Writes a nest as loops of scalars (of lanes, where values are vectors).
+    """Writes a nest as loops of scalars (of SIMD lanes, where values are vectors).
 
-    ``given`` binds the inputs of the region, ``wanted`` are the numbers of the used outputs.
+    ``inputs`` binds the inputs of the region, ``wanted`` are the numbers of the used outputs.
     """
 
     def __init__(
-        self, low: Lowering, f: Any, region: Nest, given: Sequence[Binding], wanted: Sequence[int]
+        self, low: Lowering, f: Any, region: Nest, inputs: Sequence[Binding], wanted: Sequence[int]
     ) -> None:
         self.low, self.d, self.f, self.region = low, low.dialect, f, region
-        self.given, self.wanted = given, wanted
+        self.inputs, self.wanted = inputs, wanted
         self.dtypes = [region.body.output_dtypes[k] for k in wanted]
         #: Distances of elements in the blocks of results (nothing: they are neighbours).
         self.apart: Sequence[int] = ()
@@ -176,23 +183,41 @@ class NestWriter:
     @property
     def in_order(self) -> bool:
         """Whether values are combined one after the other, not as partial results."""
-        return self.region.partials == 1 or self.region.reduced <= self.region.partials
+        return is_in_order(self.region)
 
     def write(self, to: Sequence[Location]) -> list[str]:
         """Write the loops: results go to these blocks, or are returned where no axis is kept."""
-        region, d, f = self.region, self.d, self.f
-        walks = self.reads()
-        count = len(walks)
-        strides = row_major(region.shape[: region.kept])
-        for location, distance in zip(to, self.apart or [1] * len(to)):
-            walks.append(Walk(location, tuple(distance * s for s in strides)))
+        walks, count = self.walks(to)
         indices: list[Index] = []
         with ExitStack() as loops:
-            for axis in range(region.kept):
-                loop = along(d, f, region.shape[axis], walks, axis)
-                counter, walks = loops.enter_context(loop)
-                indices.append(self.index(counter))
+            for axis in range(self.region.kept):
+                walks, index = self.enter_axis(loops, walks, axis)
+                indices.append(index)
             return self.point(walks[:count], indices, [walk.location for walk in walks[count:]])
+
+    def walks(self, to: Sequence[Location]) -> tuple[list[Walk], int]:
+        """Return the walks of all that is read and of results, and the number of the former."""
+        region, reads = self.region, list[Walk]()
+        for binding, read in zip(self.inputs, region.reads):
+            if isinstance(read, Gather):
+                table = self.d.constant_block(self.f, read.table, I64)
+                reads.append(Walk(table, row_major(region.shape)))
+            elif read is not None:
+                reads.append(Walk(binding.memory.at(read.offset), read.strides))
+        strides = row_major(region.shape[: region.kept])
+        results = [
+            Walk(location, tuple(distance * s for s in strides))
+            for location, distance in zip(to, self.apart or [1] * len(to))
+        ]
+        return reads + results, len(reads)
+
+    def enter_axis(
+        self, loops: ExitStack, walks: Sequence[Walk], axis: int
+    ) -> tuple[list[Walk], Index]:
+        """Begin the loop along an axis; return walks and index there."""
+        loop = loop_along(self.d, self.f, self.region.shape[axis], walks, axis)
+        counter, walks = loops.enter_context(loop)
+        return walks, self.index(counter)
 
     def point(
         self, reads: Sequence[Walk], indices: Sequence[Index], to: Sequence[Location]
@@ -200,10 +225,10 @@ class NestWriter:
         """Write what is computed at a point of the kept axes."""
         region, d, f = self.region, self.d, self.f
         if not region.combine:
-            given, stores = self.arguments(reads, indices), list(zip(self.wanted, to))
-            self.low.block(f, region, region.body, given, (), stores)
+            arguments, stores = self.arguments(reads, indices), list(zip(self.wanted, to))
+            self.low.block(f, region, region.body, arguments, (), stores)
             return []
-        values = self._reduced(reads, indices)
+        values = self._reduce(reads, indices)
         for location, value in zip(to, values):
             d.store(f, location, value)
         return values
@@ -216,48 +241,39 @@ class NestWriter:
             return Binding(constant=(known, I64)), counter
         return Binding(operand=self.d.number(self.f, counter)), counter
 
-    def reads(self) -> list[Walk]:
-        """Return where affine reads begin, and tables of positions."""
-        region = self.region
-        walks = []
-        for binding, read in zip(self.given, region.reads):
-            if isinstance(read, Gather):
-                table = self.d.constant_block(self.f, read.table, I64)
-                walks.append(Walk(table, row_major(region.shape)))
-            elif read is not None:
-                assert binding.location is not None
-                walks.append(Walk(binding.location.at(read.offset), read.strides))
-        return walks
-
     def arguments(self, reads: Sequence[Walk], indices: Sequence[Index]) -> list[Binding]:
         """Return what the body gets at a point."""
-        found = []
-        locations = iter(reads)
-        for binding, read in zip(self.given, self.region.reads):
+        arguments = []
+        walks = iter(reads)
+        for binding, read in zip(self.inputs, self.region.reads):
             if read is None:
-                found.append(binding)
+                arguments.append(binding)
                 continue
-            location = next(locations).location
+            location = next(walks).location
             if isinstance(read, Gather):
-                assert binding.location is not None
-                found.append(self.d.gather(self.f, binding.location, location))
+                arguments.append(self.d.gather(self.f, binding.memory, location))
             else:
-                found.append(Binding(location=location))
-        return found + [index for index, _ in indices if index is not None]
+                arguments.append(Binding(location=location))
+        return arguments + [index for index, _ in indices if index is not None]
 
-    def _combined(self, first: str, second: Binding, dtype: int) -> str:
-        graph = combining(self.region.combine, dtype)
+    def identities(self, dtypes: Sequence[int]) -> list[str]:
+        """Return the values that combining begins with."""
+        return [self.d.literal(identity(self.region.combine, x), x) for x in dtypes]
+
+    def combine(self, first: str, second: Binding, dtype: int) -> str:
+        """Combine two values."""
+        graph = combine_graph(self.region.combine, dtype)
         (value,) = self.low.lower(self.f, graph, [Binding(operand=first), second], [0])
         return self.d.operand(self.f, value)
 
     def _values(self, reads: Sequence[Walk], indices: Sequence[Index]) -> list[Binding]:
-        given = self.arguments(reads, indices)
-        return self.low.block(self.f, self.region, self.region.body, given, self.wanted)
+        arguments = self.arguments(reads, indices)
+        return self.low.block(self.f, self.region, self.region.body, arguments, self.wanted)
 
-    def _reduced(self, reads: Sequence[Walk], indices: Sequence[Index]) -> list[str]:
+    def _reduce(self, reads: Sequence[Walk], indices: Sequence[Index]) -> list[str]:
         """Combine the values along the reduced axes."""
         d, f, region = self.d, self.f, self.region
-        start = [d.literal(identity(region.combine, x), x) for x in self.dtypes]
+        start = self.identities(self.dtypes)
         if self.in_order:
             return self._chain(reads, indices, start)
         partials = [d.array(f, x, region.partials) for x in self.dtypes]
@@ -266,13 +282,13 @@ class NestWriter:
         self._into_partials(reads, indices, partials)
         half = region.partials // 2
         while half > 1:
-            with d.counted(f, half, ()) as loop:
+            with d.for_loop(f, half) as loop:
                 for location, dtype in zip(partials, self.dtypes):
-                    first = d.moving(f, location, loop.counter, 1)
+                    first = d.advance(f, location, loop.counter, 1)
                     second = Binding(location=first.at(half))
-                    d.store(f, first, self._combined(d.load(f, first), second, dtype))
+                    d.store(f, first, self.combine(d.load(f, first), second, dtype))
             half //= 2
-        return [self._combined(d.load(f, p), Binding(location=p.at(1)), p.dtype) for p in partials]
+        return [self.combine(d.load(f, p), Binding(location=p.at(1)), p.dtype) for p in partials]
 
     def _chain(
         self, reads: Sequence[Walk], indices: Sequence[Index], carried: list[str]
@@ -282,19 +298,16 @@ class NestWriter:
         axis = len(indices)
         if axis == len(region.shape):
             values = self._values(reads, indices)
-            return [self._combined(*x) for x in zip(carried, values, self.dtypes)]
+            return [self.combine(*x) for x in zip(carried, values, self.dtypes)]
         length = region.shape[axis]
-        if length == 1 or (axis + 1 == len(region.shape) and length <= d.written_out):
+        if length == 1 or (axis + 1 == len(region.shape) and length <= d.unrolled_terms):
             for k in range(length):
-                here = [
-                    walk._replace(location=walk.location.at(k * walk.strides[axis]))
-                    for walk in reads
-                ]
+                here = [walk.at(k * walk.strides[axis]) for walk in reads]
                 carried = self._chain(here, [*indices, self.index("", k)], carried)
             return carried
-        with d.counted(f, length, list(zip(self.dtypes, carried))) as loop:
-            moved = moved_along(d, f, length, reads, axis, loop.counter)
-            loop.next = self._chain(moved, [*indices, self.index(loop.counter)], loop.carried)
+        with d.for_loop(f, length, list(zip(self.dtypes, carried))) as loop:
+            here = advance_along(d, f, length, reads, axis, loop.counter)
+            loop.next = self._chain(here, [*indices, self.index(loop.counter)], loop.carried)
         return loop.carried
 
     def _into_partials(
@@ -304,27 +317,27 @@ class NestWriter:
         d, f, region = self.d, self.f, self.region
         axis, rank = len(indices), len(region.shape)
         if axis < rank:
-            with along(d, f, region.shape[axis], reads, axis) as (counter, moved):
-                self._into_partials(moved, [*indices, self.index(counter)], partials)
+            with ExitStack() as loops:
+                here, index = self.enter_axis(loops, reads, axis)
+                self._into_partials(here, [*indices, index], partials)
             return
         values = self._values(reads, indices)
-        counters = [counter for _, counter in indices]
         strides = row_major(region.shape)
-        terms = [(counters[k], strides[k]) for k in range(region.kept, rank) if counters[k]]
-        at = d.modulo(f, terms, region.partials)
+        reduced = [(counter, s) for (_, counter), s in zip(indices, strides)][region.kept :]
+        at = d.modulo(f, [term for term in reduced if term[0]], region.partials)
         for location, value, dtype in zip(partials, values, self.dtypes):
-            here = d.moving(f, location, at, 1)
-            d.store(f, here, self._combined(d.load(f, here), value, dtype))
+            partial = d.advance(f, location, at, 1)
+            d.store(f, partial, self.combine(d.load(f, partial), value, dtype))
 
 
 def lower_nest(low: Lowering, scope: Scope, region: Nest, outs: Sequence[int]) -> None:
     """Compute a nest and bind its used outputs: as the dialect does it, or as plain loops."""
-    region = merged_nest(region)
+    region = merge_nest_axes(region)
     if low.dialect.nest(low, scope, region, outs):
         return
-    given = scope.bindings(region.inputs.tolist())
+    inputs = scope.bindings(region.inputs.tolist())
     to = [scope.new_block(i) for i in outs] if region.kept else []
-    writer = NestWriter(low, scope.f, region, given, scope.numbers(outs))
+    writer = NestWriter(low, scope.f, region, inputs, scope.numbers(outs))
     writer.apart = [scope.stride(i) for i in outs]
     values = writer.write(to)
     if not region.kept:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
 
 from archimedes.backends.lowering.analysis import cost
-from archimedes.backends.lowering.schedule import alive
+from archimedes.backends.lowering.schedule import count_live
 from archimedes.backends.lowering.scope import stays_in_place
 from archimedes.graph.ops import CONST, INPUT, OUT, REGION
 from archimedes.graph.program import Graph
@@ -74,14 +74,14 @@ class Sizes:
         least = self.shared.get(type(region))
         return least is not None and self._uses[body.digest()] > 1 and self.size(body) >= least
 
-    def cut(self, g: Graph, order: Sequence[int]) -> list[list[int]]:
+    def cut_schedule(self, g: Graph, order: Sequence[int]) -> list[list[int]]:
         """Cut a schedule into pieces of about equal size, where few values cross.
 
         Outputs stay with their region.
         """
         done = [0, *accumulate(self._price(g, i) for i in order)]
         count = max(1, -(-done[-1] // self.part))
-        size, crossing = done[-1] / count, alive(g, order) if count > 1 else []
+        size, crossing = done[-1] / count, count_live(g, order) if count > 1 else []
         locations = [0]
         for k in range(1, count):
             first, equal, last = (

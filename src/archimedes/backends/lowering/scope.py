@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from archimedes.backends.lowering.copy_elision import Home
+from archimedes.backends.lowering.copy_elision import SubBlock
 from archimedes.graph.dtypes import item_type, length_of
 from archimedes.graph.ops import CONST, ELEMENT, INPUT, OUT
 from archimedes.graph.program import Graph
@@ -22,7 +22,7 @@ __all__ = [
     "Location",
     "Scope",
     "Store",
-    "places_by_id",
+    "locations_by_node",
     "stays_in_place",
 ]
 
@@ -41,12 +41,12 @@ class Location(NamedTuple):
     dtype: int
 
     def at(self, k: int) -> Location:
-        """Return the place ``k`` elements further."""
+        """Return the location ``k`` elements further."""
         return self._replace(offset=self.offset + k)
 
 
 class Binding(NamedTuple):
-    """What is known of a value: an operand, its place in memory, its constant; one of them.
+    """What is known of a value: its operand, its location in memory or its constant; one of them.
 
     A constant is a Python number and its dtype.
     """
@@ -56,16 +56,23 @@ class Binding(NamedTuple):
     constant: tuple[Any, int] | None = None
 
     def is_like(self, other: Binding) -> bool:
-        """Tell whether two bindings are of one value; as text, since 0.0 and -0.0 are equal."""
+        """Return whether both bind the same value; as text, since 0.0 and -0.0 are equal."""
         if self.constant is not None:
             return repr(self.constant) == repr(other.constant)
         return self == other
 
+    @property
+    def memory(self) -> Location:
+        """Its location, of a value that is known to lie in memory."""
+        assert self.location is not None
+        return self.location
+
 
 class Instances(NamedTuple):
-    """A body run for each of ``length`` instances: rows of the blocks ``rows``, then ``shared``.
+    """A body that runs for each of ``length`` instances.
 
-    Both are ids of nodes; what instances give are rows of blocks too.
+    Its arguments are rows of the blocks ``rows``, then ``shared`` values: ids of nodes. The
+    results of the instances are rows of blocks too.
     """
 
     body: Graph
@@ -78,54 +85,54 @@ class Instances(NamedTuple):
 Store = tuple[int, Location]
 
 
-def places_by_id(g: Graph, stores: Sequence[Store]) -> dict[int, list[Location]]:
-    """Return the places that want the value of each node."""
+def locations_by_node(g: Graph, stores: Sequence[Store]) -> dict[int, list[Location]]:
+    """Return the locations that want the value of each node."""
     waiting: dict[int, list[Location]] = {}
     for k, to in stores:
         waiting.setdefault(g.outputs[k], []).append(to)
     return waiting
 
 
+def _array_node(g: Graph, i: int) -> int | None:
+    """Return the block whose array a node is read from, if it is."""
+    if length_of(g.dtype[i]):
+        return i
+    return g.a[i] if g.op[i] == ELEMENT and g.b[i] in g.value else None
+
+
 def stays_in_place(g: Graph, i: int) -> bool:
-    """Tell whether a node is read where its block is: a block, or an element at a known index."""
-    return bool(length_of(g.dtype[i])) or (g.op[i] == ELEMENT and g.b[i] in g.value)
+    """Return whether a node is read where its block is: a block, or an element at a known index."""
+    return _array_node(g, i) is not None
 
 
 class Lifetimes:
-    """The blocks of a graph being written, in order.
+    """How long the arrays of a graph's blocks are needed: memory is reused after the last reader.
 
-    ``kept`` are nodes that are needed to the end. Places that the graph is given are not its own.
+    ``order`` are the nodes as they are written, ``outputs`` the nodes that are needed to the end.
+    The ``foreign`` locations, those of the graph's arguments, are not released.
     """
 
     def __init__(
-        self, g: Graph, order: Sequence[int], kept: Iterable[int], given: Iterable[Location]
+        self, g: Graph, order: Sequence[int], outputs: Iterable[int], foreign: Iterable[Location]
     ) -> None:
         self.graph = g
-        self._left: Counter[int] = Counter()
-        self._kept = {self._root(i) for i in kept}
-        self._foreign = {location.array for location in given}
+        self._readers: Counter[int] = Counter()
+        self._outputs = {_array_node(g, i) for i in outputs}
+        self._foreign = {location.array for location in foreign}
         self._holders: dict[Location, set[int]] = {}
         #: Whether there are any blocks.
         self.active = any(map(length_of, g.dtype))
         if self.active:
             for i in order:
-                self._left.update(self._roots(i))
+                self._readers.update(self._blocks_read(i))
 
-    def _root(self, i: int) -> int | None:
-        """Return the block whose array a node is read from."""
+    def _blocks_read(self, i: int) -> set[int]:
         g = self.graph
-        if length_of(g.dtype[i]):
-            return i
-        return g.a[i] if g.op[i] == ELEMENT and g.b[i] in g.value else None
-
-    def _roots(self, i: int) -> set[int]:
-        if self.graph.op[i] == OUT:
-            return set()
-        roots = {self._root(j) for j in self.graph.operands(i)}
-        return {root for root in roots if root is not None}
+        blocks = {_array_node(g, j) for j in g.operands(i)} if g.op[i] != OUT else set()
+        return {block for block in blocks if block is not None}
 
     def hold(self, i: int, location: Location) -> None:
-        """Note that a node's block lies at a place."""
+        """Note that a node's block lies at a location."""
         if location.array not in self._foreign:
             self._holders.setdefault(location, set()).add(i)
 
@@ -135,60 +142,46 @@ class Lifetimes:
         for held in [held for held in self._holders if held.array == location.array]:
             del self._holders[held]
 
-    def passed(self, i: int) -> list[tuple[Location, int]]:
-        """Note that a node is written: return places, and lengths, that nobody reads any more."""
+    def end_node(self, i: int) -> list[tuple[Location, int]]:
+        """Note that a node is written; return the locations, and lengths, that it read last."""
         free: list[tuple[Location, int]] = []
-        if not self._left:
+        if not self._readers:
             return free
-        for root in self._roots(i):
-            self._left[root] -= 1
-            if self._left[root] or root in self._kept:
+        for block in self._blocks_read(i):
+            self._readers[block] -= 1
+            if self._readers[block] or block in self._outputs:
                 continue
             for location, holders in list(self._holders.items()):
-                if root in holders:
-                    holders.discard(root)
+                if block in holders:
+                    holders.discard(block)
                     if not holders:
                         del self._holders[location]
-                        free.append((location, length_of(self.graph.dtype[root])))
+                        free.append((location, length_of(self.graph.dtype[block])))
         return free
 
 
-NOWHERE: Mapping[int, Home] = MappingProxyType({})
-
-
+@dataclass
 class Scope:
     """A graph being written in a function ``f``.
 
-    ``given`` binds its inputs, ``outs`` lists the used outputs of each region, ``bound`` is what
-    is known of nodes computed so far (wherever that was), ``waiting`` are the places that want a
-    node's value, ``lifetimes`` tells when blocks are done with, ``homes`` which blocks are made
-    inside another, ``names`` are the operands that only this function can use, ``awaited`` are
-    blocks with numbers that go into them as they are computed.
+    ``arguments`` binds its inputs, ``outs`` lists the used outputs of each region, ``bound`` is
+    what is known of nodes computed so far (by whichever function), ``waiting`` are the locations
+    that want a node's value, ``lifetimes`` tells when blocks can be released, ``sub_blocks`` which
+    blocks are made inside another, ``names`` are the operands that only this function can use,
+    ``elided`` are pairs of a block and a scalar that is stored into it as soon as it is computed.
     """
 
-    def __init__(
-        self,
-        dialect: Dialect,
-        f: Any,
-        graph: Graph,
-        given: Sequence[Binding],
-        outs: dict[int, list[int]],
-        bound: dict[int, Binding],
-        waiting: dict[int, list[Location]],
-        lifetimes: Lifetimes,
-        homes: Mapping[int, Home] = NOWHERE,
-    ) -> None:
-        self.dialect = dialect
-        self.f = f
-        self.graph = graph
-        self.given = given
-        self.outs = outs
-        self.bound = bound
-        self.waiting = waiting
-        self.lifetimes = lifetimes
-        self.homes = homes
-        self.names: dict[int, str] = {}
-        self.awaited: set[tuple[int, int]] = set()
+    dialect: Dialect
+    f: Any
+    graph: Graph
+    arguments: Sequence[Binding]
+    outs: dict[int, list[int]]
+    bound: dict[int, Binding]
+    waiting: dict[int, list[Location]]
+    lifetimes: Lifetimes
+    sub_blocks: Mapping[int, SubBlock] = field(default_factory=dict)
+    names: dict[int, str] = field(default_factory=dict)
+    elided: set[tuple[int, int]] = field(default_factory=set)
 
     def operand(self, i: int) -> str:
         """Return an operand with the value of a node."""
@@ -202,9 +195,7 @@ class Scope:
         code = self.graph.op[i]
         if code == CONST:
             return Binding(constant=(self.graph.value[i], self.graph.dtype[i]))
-        if code == INPUT:
-            return self.given[self.graph.a[i]]
-        return self.bound[i]
+        return self.arguments[self.graph.a[i]] if code == INPUT else self.bound[i]
 
     def bindings(self, ids: Sequence[int]) -> list[Binding]:
         """Return what is known of several nodes."""
@@ -218,27 +209,24 @@ class Scope:
         """Record where a node's value is."""
         if binding.operand is not None:
             self.names[i] = binding.operand
-        else:
-            self.bound[i] = binding
-            if binding.location is not None:
-                if length_of(self.graph.dtype[i]):
-                    self.lifetimes.hold(i, binding.location)
-                else:
-                    self.lifetimes.pin(binding.location)
+            return
+        self.bound[i] = binding
+        if binding.location is not None:
+            if length_of(self.graph.dtype[i]):
+                self.lifetimes.hold(i, binding.location)
+            else:
+                self.lifetimes.pin(binding.location)
 
     def block(self, i: int) -> Location:
         """Return where a node is that is a block."""
-        location = self.binding(i).location
-        assert location is not None
-        return location
+        return self.binding(i).memory
 
     def stride(self, i: int) -> int:
         """Return how far apart the elements of a block are that is being made."""
-        home = self.homes.get(i)
-        return 1 if home is None else home.stride
+        return self.sub_blocks[i].stride if i in self.sub_blocks else 1
 
     def destination(self, i: int) -> Location | None:
-        """Return a place that waits for a block, which then waits no more."""
+        """Return a location that waits for a block, which then waits no more."""
         locations = self.waiting.get(i, []) if length_of(self.graph.dtype[i]) else []
         for location in locations:
             if self.dialect.takes_columns([location]):
@@ -250,16 +238,15 @@ class Scope:
 
     def new_block(self, i: int) -> Location:
         """Bind a node that is a block to an array: where it is wanted, or its own."""
-        home = self.homes.get(i)
-        if home is not None:
-            known = home.whole in self.bound
-            whole = self.block(home.whole) if known else self.new_block(home.whole)
-            self.bound[i] = Binding(location=whole.at(home.offset))
-            return whole.at(home.offset)
-        kind, location = self.graph.dtype[i], self.destination(i)
-        if location is None:
-            location = self.dialect.block(self.f, item_type(kind), length_of(kind))
-            self.bind(i, Binding(location=location))
+        if i in self.sub_blocks:
+            whole, offset, _ = self.sub_blocks[i]
+            location = (self.block if whole in self.bound else self.new_block)(whole).at(offset)
         else:
-            self.bound[i] = Binding(location=location)
+            wanted = self.destination(i)
+            if wanted is None:
+                kind = self.graph.dtype[i]
+                wanted = self.dialect.block(self.f, item_type(kind), length_of(kind))
+                self.lifetimes.hold(i, wanted)
+            location = wanted
+        self.bound[i] = Binding(location=location)
         return location

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from archimedes.backends.lowering.analysis import Safepoint
 from archimedes.backends.lowering.copies import copy_all
-from archimedes.backends.lowering.dialect import Dialect, Join, Loop
-from archimedes.backends.lowering.schedule import Schedule, statements
+from archimedes.backends.lowering.dialect import Branching, Carried, Dialect, Join, Loop, Request
+from archimedes.backends.lowering.schedule import Schedule, register_pressure_schedule
 from archimedes.backends.lowering.scope import Binding, Location
 from archimedes.graph.program import Graph
 
@@ -95,16 +95,9 @@ class StatementDialect(Dialect):
 
     # ---- the same everywhere -------------------------------------------------------------
 
-    def order(
-        self,
-        g: Graph,
-        stored: Sequence[int],
-        wanted: Sequence[int],
-        known: Mapping[int, Binding],
-        whole: bool,
-    ) -> Schedule:
+    def order(self, g: Graph, request: Request) -> Schedule:
         """Return the order that keeps few values alive at a time."""
-        return statements(g, stored, wanted)
+        return register_pressure_schedule(g, request.stored, request.wanted)
 
     def value(self, f: Any, dtype: int, expression: str) -> str:
         """Name the value of an expression."""
@@ -118,7 +111,7 @@ class StatementDialect(Dialect):
         f.line(self.declaration(dtype, name, start, False))
         return name
 
-    def taken(self, f: Any, binding: Binding, dtype: int) -> Binding:
+    def preserve(self, f: Any, binding: Binding, dtype: int) -> Binding:
         """Name a value in memory that will be overwritten."""
         if binding.location is None:
             return binding
@@ -136,30 +129,22 @@ class StatementDialect(Dialect):
 
     def copy_run(self, f: Any, to: Location, start: Location, count: int) -> None:
         """Write a loop of assignments."""
-        with self.loop(f, count) as loop:
-            source = self.load(f, self.moving(f, start, loop.counter, 1))
-            self.store(f, self.moving(f, to, loop.counter, 1), source)
+        with self.for_loop(f, count) as loop:
+            source = self.load(f, self.advance(f, start, loop.counter, 1))
+            self.store(f, self.advance(f, to, loop.counter, 1), source)
 
     def fill_run(self, f: Any, to: Location, operand: str, count: int) -> None:
         """Write a loop of equal assignments."""
-        with self.loop(f, count) as loop:
-            self.store(f, self.moving(f, to, loop.counter, 1), operand)
-
-    def loop(self, f: Any, count: int) -> AbstractContextManager[Loop]:
-        """Write a loop that carries nothing."""
-        return self.counted(f, count, ())
+        with self.for_loop(f, count) as loop:
+            self.store(f, self.advance(f, to, loop.counter, 1), operand)
 
     def number(self, f: Any, counter: str) -> str:
         """Return a counter as an int64, which it is where nothing else is said."""
         return counter
 
     @contextmanager
-    def counted(
-        self,
-        f: Any,
-        length: int,
-        carried: Sequence[tuple[int, str]],
-        safepoint: Safepoint | None = None,
+    def for_loop(
+        self, f: Any, length: int, carried: Carried = (), safepoint: Safepoint | None = None
     ) -> Iterator[Loop]:
         """Write a loop over variables; there is no Python to let run."""
         names = [self.variable(f, d, start) for d, start in carried]
@@ -168,18 +153,13 @@ class StatementDialect(Dialect):
             yield loop
             self._assign(f, [d for d, _ in carried], names, loop.next)
 
-    def repeated(
-        self,
-        f: Any,
-        limit: int,
-        carried: Sequence[tuple[int, str]],
-        hosted: bool,
-        safepoint: Safepoint | None = None,
+    def while_loop(
+        self, f: Any, limit: int, carried: Carried, hosted: bool, safepoint: Safepoint | None
     ) -> AbstractContextManager[Loop]:
         """Write a loop that is left on a condition."""
-        return self.counted(f, limit, carried)
+        return self.for_loop(f, limit, carried)
 
-    def go_on(self, f: Any, loop: Loop, test: str) -> None:
+    def exit_unless(self, f: Any, loop: Loop, test: str) -> None:
         """Leave the loop unless a test holds."""
         with f.block(f"if ({self.not_sign}{test})"):
             f.line(self.leave)
@@ -196,16 +176,9 @@ class StatementDialect(Dialect):
             if name != text:
                 f.line(f"{name} = {text}{self.end}")
 
-    def join(
-        self,
-        f: Any,
-        index: str,
-        costs: Sequence[int],
-        dtypes: Sequence[int],
-        locations: Sequence[Location],
-    ) -> Join:
+    def join(self, f: Any, branching: Branching) -> Join:
         """Begin an if."""
-        return _If(self, f, index, len(costs), dtypes, locations)
+        return _If(self, f, branching)
 
     def test(self, f: Any, index: str, k: int, count: int) -> str:
         """Write that branch ``k`` of ``count`` is taken, for an index clamped to them."""
@@ -215,18 +188,11 @@ class StatementDialect(Dialect):
 class _If(Join):
     """Branches as an if; their values are assigned to variables, or copied to places."""
 
-    def __init__(
-        self,
-        dialect: StatementDialect,
-        f: Any,
-        index: str,
-        count: int,
-        dtypes: Sequence[int],
-        locations: Sequence[Location],
-    ) -> None:
-        self.dialect, self.f, self.index, self.locations = dialect, f, index, locations
-        self.order = range(count)
-        self.names = [] if locations else [dialect.variable(f, d) for d in dtypes]
+    def __init__(self, dialect: StatementDialect, f: Any, branching: Branching) -> None:
+        self.dialect, self.f = dialect, f
+        self.index, costs, dtypes, self.locations = branching
+        self.order = range(len(costs))
+        self.names = [] if self.locations else [dialect.variable(f, d) for d in dtypes]
 
     def branch(self, k: int) -> AbstractContextManager[None]:
         """Write a branch as a block."""

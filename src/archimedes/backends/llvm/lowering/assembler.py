@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -114,48 +114,6 @@ class Module:
         return "\n".join([*head, *self.declarations.values(), *self.functions, *tail, ""])
 
 
-def _lane_address(f: Function, location: Location, lane: int) -> str:
-    return f.address(location.at(lane * location.array.lane))
-
-
-def _reversed(f: Function, kind: str, vector: str) -> str:
-    order = ", ".join(f"i32 {k}" for k in reversed(range(f.spelling.lanes)))
-    mask = f"<{f.spelling.lanes} x i32> <{order}>"
-    return f.value(f"shufflevector {kind} {vector}, {kind} poison, {mask}")
-
-
-def lanes_at(f: Function, location: Location) -> str:
-    """Load a value that each lane has at its own place."""
-    dtype, lanes, step = location.dtype, f.spelling.lanes, location.array.lane
-    wide, item, size = f.spelling.memory[dtype], ITEM_MEMORY[dtype], ITEM_BYTES[dtype]
-    if abs(step) == 1:
-        first = _lane_address(f, location, 0 if step == 1 else lanes - 1)
-        found = f.value(f"load {wide}, ptr {first}, align {size}")
-        found = found if step == 1 else _reversed(f, wide, found)
-    else:
-        found = "poison"
-        for lane in range(lanes):
-            at = _lane_address(f, location, lane)
-            one = f.value(f"load {item}, ptr {at}, align {size}")
-            found = f.value(f"insertelement {wide} {found}, {item} {one}, i64 {lane}")
-    return f.to_bool(found) if dtype == B8 else found
-
-
-def put_lanes(f: Function, location: Location, operand: str) -> None:
-    """Store a value, in its memory form, that each lane has at its own place."""
-    dtype, lanes, step = location.dtype, f.spelling.lanes, location.array.lane
-    wide, item, size = f.spelling.memory[dtype], ITEM_MEMORY[dtype], ITEM_BYTES[dtype]
-    if abs(step) == 1:
-        first = _lane_address(f, location, 0 if step == 1 else lanes - 1)
-        operand = operand if step == 1 else _reversed(f, wide, operand)
-        f.line(f"store {wide} {operand}, ptr {first}, align {size}")
-        return
-    for lane in range(lanes):
-        at = _lane_address(f, location, lane)
-        one = f.value(f"extractelement {wide} {operand}, i64 {lane}")
-        f.line(f"store {item} {one}, ptr {at}, align {size}")
-
-
 class Function:
     """A function being written.
 
@@ -185,18 +143,16 @@ class Function:
         self.lines.append(f"  {name} = {text}")
         return name
 
-    def memory(self, kind: str) -> str:
-        """Reserve memory of the function for a value and return its address."""
+    def memory(self, kind: str, align: int = 8) -> str:
+        """Reserve memory of the function and return its address."""
         self.count += 1
         name = f"%v{self.count}"
-        self.entry.append(f"  {name} = alloca {kind}, align 8")
+        self.entry.append(f"  {name} = alloca {kind}, align {align}")
         return name
 
     def room(self, dtype: int, count: int) -> Pointer:
         """Reserve an array of the function that lanes go along, one item after the other."""
-        self.count += 1
-        name, kind = f"%v{self.count}", f"[{count} x {ITEM_MEMORY[dtype]}]"
-        self.entry.append(f"  {name} = alloca {kind}, align {ALIGNMENT}")
+        name = self.memory(f"[{count} x {ITEM_MEMORY[dtype]}]", ALIGNMENT)
         return Pointer("local", name, uniform=True, lane=1)
 
     def line(self, text: str) -> None:
@@ -222,6 +178,15 @@ class Function:
         """End the block with a conditional branch; ``rare`` tells that ``then`` seldom runs."""
         weights = ", !prof !0" if rare else ""
         self.line(f"br i1 {condition}, label %{then}, label %{other}{weights}")
+
+    @contextmanager
+    def when(self, condition: str, unless: bool = False) -> Iterator[None]:
+        """Write code that runs only where a condition holds, or only where it does not."""
+        this, after = self.label(), self.label()
+        self.fork(condition, *((after, this) if unless else (this, after)))
+        self.start(this)
+        yield
+        self.jump(after)
 
     def phi(self, kind: str, *sources: tuple[str, str]) -> str:
         """Append a phi of (operand, label) pairs."""
@@ -267,6 +232,35 @@ class Function:
         self.line(f"br label %{head}")
         self.start(end)
 
+    # ---- values ------------------------------------------------------------------------
+
+    def offset(self, base: str, count: int | str) -> str:
+        """Return the address that is so many bytes behind another."""
+        return self.value(f"getelementptr i8, ptr {base}, i64 {count}")
+
+    def minimum(self, a: str, b: int | str) -> str:
+        """Return the smaller of two counters."""
+        return self.value(f"select i1 {self.value(f'icmp slt i64 {a}, {b}')}, i64 {a}, i64 {b}")
+
+    def splat(self, one: str, item: str, count: int) -> str:
+        """Return a vector of a value in all of so many lanes."""
+        kind, zeros = f"<{count} x {item}>", f"<{count} x i32> zeroinitializer"
+        first = self.value(f"insertelement {kind} poison, {item} {one}, i64 0")
+        return self.value(f"shufflevector {kind} {first}, {kind} poison, {zeros}")
+
+    def vector(self, kind: str, item: str, values: Iterable[str]) -> str:
+        """Return a vector of values, which are written one by one."""
+        vector = "poison"
+        for lane, one in enumerate(values):
+            vector = self.value(f"insertelement {kind} {vector}, {item} {one}, i64 {lane}")
+        return vector
+
+    def shuffle(self, kind: str, a: str, b: str, order: Iterable[int]) -> str:
+        """Return the items of two vectors in an order."""
+        lanes = [f"i32 {k}" for k in order]
+        mask = f"<{len(lanes)} x i32> <{', '.join(lanes)}>"
+        return self.value(f"shufflevector {kind} {a}, {kind} {b}, {mask}")
+
     # ---- memory ------------------------------------------------------------------------
 
     def _base(self, pointer: Pointer) -> tuple[str, int]:
@@ -295,33 +289,79 @@ class Function:
         """Return the address of a value in memory."""
         base, offset = self._base(location.array)
         offset += location.offset * self.element_bytes(location)
-        return self.value(f"getelementptr i8, ptr {base}, i64 {offset}") if offset else base
+        return self.offset(base, offset) if offset else base
 
-    def moving(self, location: Location, index: str, stride: int) -> Location:
+    def advance(self, location: Location, index: str, stride: int) -> Location:
         """Return the place ``index * stride`` elements further, for a computed index."""
         step = self.value(f"mul i64 {index}, {stride * self.element_bytes(location)}")
         base, offset = self._base(location.array)
         if offset:
-            base = self.value(f"getelementptr i8, ptr {base}, i64 {offset}")
-        name = self.value(f"getelementptr i8, ptr {base}, i64 {step}")
+            base = self.offset(base, offset)
+        name = self.offset(base, step)
         return location._replace(array=location.array._replace(kind="local", value=name))
 
     def load(self, location: Location) -> str:
         """Load a value; one that all lanes share is copied to each."""
-        dtype, spelling = location.dtype, self.spelling
-        if location.array.lane and spelling.lanes > 1:
-            return lanes_at(self, location)
-        address = self.address(location)
-        item = ITEM_BYTES[dtype]
-        if not location.array.uniform or spelling.lanes == 1:
-            align = item if location.array.uniform else spelling.sizes[dtype]
-            kind = spelling.memory[dtype]
-            loaded = self.value(f"load {kind}, ptr {address}, align {align}")
-            return self.to_bool(loaded) if dtype == B8 else loaded
-        kind = ITEM_MEMORY[dtype]
-        one = self.value(f"load {kind}, ptr {address}, align {item}")
-        wide = self.spread(one, dtype)
-        return self.to_bool(wide) if dtype == B8 else wide
+        dtype, array, lanes = location.dtype, location.array, self.spelling.lanes
+        item, align = ITEM_MEMORY[dtype], ITEM_BYTES[dtype]
+        if array.lane and lanes > 1:
+            value = self._load_lanes(location)
+        elif lanes > 1 and array.uniform:
+            one = self.value(f"load {item}, ptr {self.address(location)}, align {align}")
+            value = self.spread(one, dtype)
+        else:
+            align = align if array.uniform else self.spelling.sizes[dtype]
+            kind, at = self.spelling.memory[dtype], self.address(location)
+            value = self.value(f"load {kind}, ptr {at}, align {align}")
+        return self.to_bool(value) if dtype == B8 else value
+
+    def store(self, location: Location, operand: str) -> None:
+        """Store a value."""
+        dtype, array, spelling = location.dtype, location.array, self.spelling
+        if dtype == B8:
+            operand = self.value(f"zext {spelling.types[B8]} {operand} to {spelling.memory[B8]}")
+        if array.lane and spelling.lanes > 1:
+            self._store_lanes(location, operand)
+            return
+        align = ITEM_BYTES[dtype] if array.uniform else spelling.sizes[dtype]
+        at = self.address(location)
+        self.line(f"store {spelling.memory[dtype]} {operand}, ptr {at}, align {align}")
+
+    def _lane_addresses(self, location: Location) -> Iterator[str]:
+        """Yield where each lane has its value; neighbours have one address, of the lowest."""
+        lanes, step = self.spelling.lanes, location.array.lane
+        starts = {1: [0], -1: [1 - lanes]}.get(step, [lane * step for lane in range(lanes)])
+        return (self.address(location.at(start)) for start in starts)
+
+    def _load_lanes(self, location: Location) -> str:
+        """Load a value that each lane has at its own location."""
+        dtype, step = location.dtype, location.array.lane
+        kind, item, align = self.spelling.memory[dtype], ITEM_MEMORY[dtype], ITEM_BYTES[dtype]
+        loaded = kind if abs(step) == 1 else item
+        values = (
+            self.value(f"load {loaded}, ptr {at}, align {align}")
+            for at in self._lane_addresses(location)
+        )
+        if abs(step) != 1:
+            return self.vector(kind, item, values)
+        (value,) = values
+        return value if step == 1 else self._reverse(kind, value)
+
+    def _store_lanes(self, location: Location, operand: str) -> None:
+        """Store a value, in its memory form, that each lane has at its own location."""
+        dtype, step = location.dtype, location.array.lane
+        kind, item, align = self.spelling.memory[dtype], ITEM_MEMORY[dtype], ITEM_BYTES[dtype]
+        if abs(step) == 1:
+            (at,) = self._lane_addresses(location)
+            operand = operand if step == 1 else self._reverse(kind, operand)
+            self.line(f"store {kind} {operand}, ptr {at}, align {align}")
+            return
+        for lane, at in enumerate(self._lane_addresses(location)):
+            one = self.value(f"extractelement {kind} {operand}, i64 {lane}")
+            self.line(f"store {item} {one}, ptr {at}, align {align}")
+
+    def _reverse(self, kind: str, vector: str) -> str:
+        return self.shuffle(kind, vector, "poison", reversed(range(self.spelling.lanes)))
 
     def to_bool(self, stored: str) -> str:
         """Turn a bool from its bytes in memory into its register form."""
@@ -330,23 +370,7 @@ class Function:
 
     def spread(self, one: str, dtype: int) -> str:
         """Copy an item (in its memory form) to all lanes."""
-        kind, wide = ITEM_MEMORY[dtype], self.spelling.memory[dtype]
-        first = self.value(f"insertelement {wide} poison, {kind} {one}, i64 0")
-        zeros = f"<{self.spelling.lanes} x i32> zeroinitializer"
-        return self.value(f"shufflevector {wide} {first}, {wide} poison, {zeros}")
-
-    def store(self, location: Location, operand: str) -> None:
-        """Store a value."""
-        dtype, spelling = location.dtype, self.spelling
-        if dtype == B8:
-            operand = self.value(f"zext {spelling.types[B8]} {operand} to {spelling.memory[B8]}")
-        if location.array.lane and spelling.lanes > 1:
-            put_lanes(self, location, operand)
-            return
-        uniform = location.array.uniform
-        align = ITEM_BYTES[dtype] if uniform else spelling.sizes[dtype]
-        address = self.address(location)
-        self.line(f"store {spelling.memory[dtype]} {operand}, ptr {address}, align {align}")
+        return self.splat(one, ITEM_MEMORY[dtype], self.spelling.lanes)
 
     def operand(self, binding: Binding) -> str:
         """Return a register or literal with the value of a binding."""
@@ -354,5 +378,4 @@ class Function:
             return binding.operand
         if binding.constant is not None:
             return self.spelling.literal(*binding.constant)
-        assert binding.location is not None
-        return self.load(binding.location)
+        return self.load(binding.memory)

@@ -21,15 +21,15 @@ from archimedes.backends.llvm.lowering.nontemporal_stores import (
     stream,
 )
 from archimedes.backends.llvm.lowering.prologue import add_guarded, close_frame, open_frame
-from archimedes.backends.llvm.lowering.safepoints import declare_safepoints, with_safepoints
+from archimedes.backends.llvm.lowering.safepoints import declare_safepoints, loop_with_safepoints
 from archimedes.backends.llvm.lowering.tiles import (
     Rows,
+    addresses_of,
     announce_store,
     first_row,
     gather,
     lines_of,
     load_tile,
-    places_of,
     scatter,
     store_tile,
 )
@@ -102,7 +102,7 @@ class _Loop:
         module.frame.bytes((tiles - 1) * self.own)
         copies = module.copies.made if module.copies else []
         rooms_of_copies = [module.frame.bytes(packing.size) for packing in copies]
-        leaves = [*inputs.values(), *outputs.values()] if self.lanes > 1 else []
+        leaves = [*inputs.values(), *outputs.values()]
         sizes = [
             -(-x.size * self.lanes * ITEM_BYTES[x.dtype] // ALIGNMENT) * ALIGNMENT for x in leaves
         ]
@@ -113,8 +113,7 @@ class _Loop:
         for table in ("in", "out"):
             f.line(f"%tile.{table} = alloca [{max(arrays, 1)} x ptr], align 8")
         rooms = [self._room(k, *x) for k, x in enumerate(zip(sizes, offsets))]
-        rooms = rooms or ["null"] * (len(inputs) + len(outputs))
-        self.given = self._rows("in", inputs, rooms[: len(inputs)])
+        self.arguments = self._rows("in", inputs, rooms[: len(inputs)])
         self.results = self._rows("out", outputs, rooms[len(inputs) :])
         #: The arrays of the call, with what is copied for all instances.
         self.arrays = "%in"
@@ -124,8 +123,7 @@ class _Loop:
         self.streams = [passes_by(f, r) if may_stream(f, r) else "" for r in self.results]
         #: The results that are fetched ahead, and whether to.
         lines = sum(lines_of(f, r.items, r.dtype) for r in self.results)
-        ahead = self.lanes > 1 and lines in AHEAD
-        self.far = [(self._is_far(k), k) for k in range(len(self.results)) if ahead]
+        self.far = [(self._is_far(k), k) for k in range(len(self.results)) if lines in AHEAD]
 
     def _is_far(self, k: int) -> str:
         """Return the bool "fetch these results ahead": not what passes by the caches anyway."""
@@ -147,8 +145,6 @@ class _Loop:
 
     def _whole(self, first: str) -> str:
         """Return the bool "the tile is complete"."""
-        if self.lanes == 1:
-            return "true"
         following = self.f.value(f"add i64 {first}, {self.lanes}")
         return self.f.value(f"icmp sle i64 {following}, %end")
 
@@ -161,15 +157,12 @@ class _Loop:
     def load(self, first: str, at: str) -> None:
         """Fill the tile of the instances from ``first`` on, in the frame ``at``."""
         f, whole = self.f, self._whole(first)
-        self._fill("in", self.inputs, gather(f, whole, first, "%end", self.given))
+        self._fill("in", self.inputs, gather(f, whole, first, "%end", self.arguments))
         self._fill("out", self.outputs, self._places(whole, first))
         for far, k in self.far:
-            fetch, after = f.label(), f.label()
-            f.fork(far, fetch, after)
-            f.start(fetch)
             rows = self.results[k]
-            announce_store(f, first_row(f, rows, first), rows.items, rows.dtype)
-            f.jump(after)
+            with f.when(far):
+                announce_store(f, first_row(f, rows, first), rows.items, rows.dtype)
         f.line(f"call void @load_tile(ptr {at}, ptr %tile.in, ptr %tile.out){self.inline}")
 
     def _places(self, whole: str, first: str) -> list[str]:
@@ -181,7 +174,9 @@ class _Loop:
             for streams in self.streams
         ]
         pairs = zip(direct, self.results)
-        return [location for flag, r in pairs for location in places_of(self.f, flag, first, [r])]
+        return [
+            location for flag, r in pairs for location in addresses_of(self.f, flag, first, [r])
+        ]
 
     def compute(self, first: str, at: str, step: str) -> None:
         """Run a step of the computation on a tile."""
@@ -195,26 +190,23 @@ class _Loop:
         for streams, r in zip(self.streams, self.results):
             if streams:
                 stream(f, f.value(f"and i1 {whole}, {streams}"), first, r)
-        if self.lanes > 1:
-            scatter(f, whole, first, "%end", self.results)
+        scatter(f, whole, first, "%end", self.results)
 
     def write(self, moves: Sequence[Callable[[str, str], None]], safepoint: Safepoint) -> None:
         """Write the loop over blocks of tiles; each move is made for all of a block."""
         f, step = self.f, self.tiles * self.lanes
-        with with_safepoints(f, "%begin", "%end", safepoint, step=step) as block:
+        with loop_with_safepoints(f, "%begin", "%end", safepoint, step=step) as block:
             first = block.counter
             if self.tiles == 1:
                 for move in moves:
                     move(first, "%frame")
             else:
-                past = f.value(f"add i64 {first}, {step}")
-                more = f.value(f"icmp slt i64 {past}, %end")
-                stop = f.value(f"select i1 {more}, i64 {past}, i64 %end")
+                stop = f.minimum(f.value(f"add i64 {first}, {step}"), "%end")
                 for move in moves:
                     with f.loop(first, stop, [("ptr", "%frame")], step=self.lanes) as tile:
                         (at,) = tile.carried
                         move(tile.counter, at)
-                        tile.next = [f.value(f"getelementptr i8, ptr {at}, i64 {self.own}")]
+                        tile.next = [f.offset(at, self.own)]
         if any(self.streams):
             fence(f)
         close_frame(f, f.module.frame.size)
@@ -278,13 +270,13 @@ def write_instance_loop(
         f.line(f"%row.{table} = alloca [{max(len(mine), 1)} x ptr], align 8")
     safepoint = safepoint_of(EVERYTHING, body)
     assert safepoint is not None
-    with with_safepoints(f, "%begin", "%end", safepoint) as loop:
+    with loop_with_safepoints(f, "%begin", "%end", safepoint) as loop:
         for table, mine in rows.items():
             for k, row in enumerate(mine):
                 at = f.address(Location(Pointer(table, k, uniform=True), 0, F64))
                 if row:
                     offset = f.value(f"mul i64 {loop.counter}, {row}")
-                    at = f.value(f"getelementptr i8, ptr {at}, i64 {offset}")
+                    at = f.offset(at, offset)
                 where = f.value(f"getelementptr ptr, ptr %row.{table}, i64 {k}")
                 f.line(f"store ptr {at}, ptr {where}, align 8")
         for step in steps:

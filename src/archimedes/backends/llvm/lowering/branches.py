@@ -1,7 +1,7 @@
 """Branches that come together again.
 
-Scalar code runs the branch that is taken. In lanes each branch that any lane takes runs for all,
-and is blended in where it was taken.
+Scalar code runs the branch that is taken. In SIMD lanes each branch that any lane takes runs for
+all, and its values are blended in where it was taken.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from archimedes.backends.llvm.lowering.assembler import Function
 from archimedes.backends.llvm.lowering.instructions import any_lane, blend, choose
 from archimedes.backends.lowering.copies import copy_all
-from archimedes.backends.lowering.dialect import Dialect, Join
-from archimedes.backends.lowering.scope import Binding, Location
+from archimedes.backends.lowering.dialect import Branching, Dialect, Join
+from archimedes.backends.lowering.scope import Binding
 from archimedes.graph.dtypes import I64
 
 __all__ = ["LaneJoin", "ScalarJoin"]
@@ -25,17 +25,9 @@ CHEAP = 12
 class _Branches(Join):
     """Branches being written: results too many for registers go to ``locations``."""
 
-    def __init__(
-        self,
-        dialect: Dialect,
-        f: Function,
-        index: str,
-        costs: Sequence[int],
-        dtypes: Sequence[int],
-        locations: Sequence[Location],
-    ) -> None:
-        self.dialect, self.f, self.index = dialect, f, index
-        self.costs, self.dtypes, self.locations = costs, dtypes, locations
+    def __init__(self, dialect: Dialect, f: Function, branching: Branching) -> None:
+        self.dialect, self.f = dialect, f
+        self.index, self.costs, self.dtypes, self.locations = branching
 
     def takes(self, k: int) -> str:
         """Return the bool "branch k runs", for an index that is clamped to the branches."""
@@ -50,7 +42,7 @@ class _Branches(Join):
         return self.costs[k] > CHEAP and sum(self.costs) == self.costs[k]
 
     def put(self, values: Sequence[Binding]) -> list[str]:
-        """Put values into their places, or return their registers."""
+        """Put values into their locations, or return their registers."""
         if self.locations:
             copy_all(self.dialect, self.f, list(zip(self.locations, values)))
             return []
@@ -60,20 +52,13 @@ class _Branches(Join):
 class ScalarJoin(_Branches):
     """Runs the branch that is taken."""
 
-    def __init__(
-        self,
-        dialect: Dialect,
-        f: Function,
-        index: str,
-        costs: Sequence[int],
-        dtypes: Sequence[int],
-        locations: Sequence[Location],
-    ) -> None:
-        super().__init__(dialect, f, index, costs, dtypes, locations)
+    def __init__(self, dialect: Dialect, f: Function, branching: Branching) -> None:
+        super().__init__(dialect, f, branching)
         self.end = f.label()
-        self.ways: list[tuple[list[str], str]] = []
+        #: The values of each branch, and the basic block they come from.
+        self.incoming: list[tuple[list[str], str]] = []
         # The last branch is tested first, so that a rare one stays out of the ordinary way.
-        self.order = range(len(costs) - 1, -1, -1)
+        self.order = range(len(self.costs) - 1, -1, -1)
 
     @contextmanager
     def branch(self, k: int) -> Iterator[None]:
@@ -89,77 +74,61 @@ class ScalarJoin(_Branches):
             f.start(following)
 
     def give(self, values: Sequence[Binding]) -> None:
-        """Remember values and the block they come from."""
-        found = self.put(values)
-        self.ways.append((found, self.f.block))
+        """Remember values and the basic block they come from."""
+        operands = self.put(values)
+        self.incoming.append((operands, self.f.block))
 
     def results(self) -> list[str]:
-        """Choose by the way that was taken."""
+        """Choose by the branch that was taken."""
         f = self.f
         f.start(self.end)
-        if self.locations:
-            return []
         return [
-            f.phi(f.spelling.types[d], *((values[j], block) for values, block in self.ways))
-            for j, d in enumerate(self.dtypes)
+            f.phi(f.spelling.types[d], *((values[j], block) for values, block in self.incoming))
+            for j, d in enumerate(self.dtypes if not self.locations else ())
         ]
 
 
 class LaneJoin(_Branches):
     """Runs the branches that any lane takes, cheap ones without asking, and blends."""
 
-    def __init__(
-        self,
-        dialect: Dialect,
-        f: Function,
-        index: str,
-        costs: Sequence[int],
-        dtypes: Sequence[int],
-        locations: Sequence[Location],
-    ) -> None:
-        super().__init__(dialect, f, index, costs, dtypes, locations)
-        self.order = sorted(range(len(costs)), key=lambda k: costs[k] > CHEAP)
-        self.mask = ""
-        self.found: list[str] = []
+    def __init__(self, dialect: Dialect, f: Function, branching: Branching) -> None:
+        super().__init__(dialect, f, branching)
+        self.order = sorted(range(len(self.costs)), key=lambda k: self.costs[k] > CHEAP)
+        self.values: list[str] = []
 
     @contextmanager
     def branch(self, k: int) -> Iterator[None]:
         """Run a branch that is cheap, or that is the first and only one; else ask the lanes."""
         f, cheap = self.f, self.costs[k] <= CHEAP
-        if k == self.order[0] and (cheap or len(self.costs) == 1):
+        if k != self.order[0] or not (cheap or len(self.costs) == 1):
+            self.mask = self.takes(k)
+        if cheap or not self.mask:
             yield
             return
-        self.mask = self.takes(k)
-        if cheap:
-            yield
-            return
-        before, old = f.block, self.found or [f.spelling.literal(0, d) for d in self.dtypes]
+        before, old = f.block, self.values or [f.spelling.literal(0, d) for d in self.dtypes]
         this, end = f.label(), f.label()
         f.fork(any_lane(f, self.mask), this, end, rare=self.is_rare(k))
         f.start(this)
-        self.found = old
+        self.values = old
         yield
-        new, after = self.found, f.block
+        new, after = self.values, f.block
         f.jump(end)
         if not self.locations:
             types = [f.spelling.types[d] for d in self.dtypes]
-            self.found = [f.phi(t, (x, before), (y, after)) for t, x, y in zip(types, old, new)]
+            self.values = [f.phi(t, (x, before), (y, after)) for t, x, y in zip(types, old, new)]
 
     def give(self, values: Sequence[Binding]) -> None:
         """Blend values in where the branch was taken."""
         f = self.f
         if not self.mask:
-            self.found = self.put(values)
+            self.values = self.put(values)
         elif not self.locations:
-            fresh = [f.operand(b) for b in values]
-            self.found = blend(f, self.mask, self.dtypes, fresh, self.found)
+            new = [f.operand(b) for b in values]
+            self.values = blend(f, self.mask, self.dtypes, new, self.values)
         else:
-            for location, value in zip(self.locations, values):
-                f.store(
-                    location,
-                    choose(f, location.dtype, self.mask, f.operand(value), f.load(location)),
-                )
+            for to, value in zip(self.locations, values):
+                f.store(to, choose(f, to.dtype, self.mask, f.operand(value), f.load(to)))
 
     def results(self) -> list[str]:
         """Return what has been blended."""
-        return self.found
+        return self.values

@@ -1,4 +1,4 @@
-"""Functions of a module: pieces of long ones, and bodies that are called from several regions.
+"""The dialect's part about functions: pieces of long ones, and bodies called from several regions.
 
 All take the same parameters, the frame and the arrays of the call. Arguments and results lie in the
 frame; blocks are passed by address.
@@ -6,15 +6,15 @@ frame; blocks are passed by address.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function, Module
 from archimedes.backends.llvm.lowering.memory import Pointer
 from archimedes.backends.llvm.lowering.memory_dialect import MemoryDialect
 from archimedes.backends.lowering.copies import arrays, copy_all
-from archimedes.backends.lowering.dialect import FEW, Reach
+from archimedes.backends.lowering.dialect import FEW, Reach, Results
 from archimedes.backends.lowering.graph_lowering import Lowering
 from archimedes.backends.lowering.scope import Binding, Location
 from archimedes.graph.dtypes import item_type, length_of
@@ -32,15 +32,14 @@ class FrameReach(Reach):
         self.slots: dict[Pointer, Pointer] = {}
 
     def location(self, location: Location) -> Location:
-        """Return the place by a pointer that any function can get."""
+        """Return the location by a pointer that any function can get."""
         pointer, f = location.array, self.f
         if pointer.kind != "local":
             return location
         if pointer not in self.slots:
             offset = f.module.frame.bytes(8)
             self.slots[pointer] = pointer._replace(kind="slot", value=offset)
-            at = f.value(f"getelementptr i8, ptr %frame, i64 {offset}")
-            f.line(f"store ptr {pointer.value}, ptr {at}, align 8")
+            f.line(f"store ptr {pointer.value}, ptr {f.offset('%frame', offset)}, align 8")
         return location._replace(array=self.slots[pointer])
 
     def binding(self, binding: Binding, dtype: int) -> Binding:
@@ -52,6 +51,19 @@ class FrameReach(Reach):
             location = self.f.module.frame.array(dtype)
             self.f.store(location, self.f.operand(binding))
         return Binding(location=self.location(location))
+
+    def shared(self, binding: Binding, dtype: int) -> Binding:
+        """Return the binding of a scalar kernel's value as one that all SIMD lanes share."""
+        binding = self.binding(binding, dtype)
+        return binding if binding.location is None else Binding(location=_share(binding.memory))
+
+    def shared_location(self, location: Location) -> Location:
+        """Return a location in the memory of a scalar kernel as one that all SIMD lanes share."""
+        return _share(self.location(location))
+
+
+def _share(location: Location) -> Location:
+    return location._replace(array=location.array._replace(uniform=True))
 
 
 class Routine(NamedTuple):
@@ -67,7 +79,7 @@ class FunctionDialect(MemoryDialect):
 
     def __init__(self, module: Module) -> None:
         super().__init__(module)
-        #: The function whose parts are called from outside, one after the other, and their names.
+        #: The function whose pieces are called from outside, one after the other, and their names.
         self.outermost: Function | None = None
         self.steps: list[str] = []
 
@@ -85,7 +97,7 @@ class FunctionDialect(MemoryDialect):
         """Write a function with the same parameters."""
         with self._function("part") as part:
             yield part
-        # Parts of a body inside it come behind lines, at least those of its loop.
+        # Pieces of a body inside it come behind lines, at least those of its loop.
         if f is self.outermost and not f.lines:
             self.steps.append(part.name)
         else:
@@ -96,76 +108,61 @@ class FunctionDialect(MemoryDialect):
         return FrameReach(f)
 
     def function(
-        self, low: Lowering, f: Function, region: Region, body: Graph, given: Sequence[Binding]
+        self, low: Lowering, f: Function, region: Region, body: Graph, arguments: Sequence[Binding]
     ) -> Routine:
         """Write a function whose arguments and results are in the frame."""
-        arguments = self._parameters(f, body.input_dtypes, given)
-        results = self._parameters(f, body.output_dtypes, ())
+        uniform = self.form(body, arguments)
+        parameters = self._parameters(f, body.input_dtypes, uniform)
+        results = self._parameters(f, body.output_dtypes, [False] * len(body.outputs))
         with self._function("shared") as part, self.module.frame.separate():
-            inside = [Binding(location=location) for location in arguments]
+            inside = [Binding(location=location) for location in parameters]
             low.lower(part, body, inside, stores=list(enumerate(results)))
         live = set(body.live())
-        used = {k: arguments[k] for k, i in enumerate(body.inputs) if i in live}
+        used = {k: parameters[k] for k, i in enumerate(body.inputs) if i in live}
         return Routine(part.name, used, results)
 
     def _parameters(
-        self, f: Function, kinds: Sequence[int], given: Sequence[Binding]
+        self, f: Function, kinds: Sequence[int], uniform: Sequence[bool]
     ) -> list[Location]:
         """Return where a function finds or puts values: scalars in the frame, blocks by address."""
-        locations = iter(arrays(self, f, [kind for kind in kinds if not length_of(kind)]))
-        found = []
-        for k, kind in enumerate(kinds):
-            if not length_of(kind):
-                found.append(next(locations))
-                continue
-            uniform = bool(given) and self._is_uniform(given[k])
-            slot = Pointer("slot", self.module.frame.bytes(8), uniform)
-            found.append(Location(slot, 0, item_type(kind)))
-        return found
+        scalars = iter(arrays(self, f, [kind for kind in kinds if not length_of(kind)]))
+        return [
+            Location(Pointer("slot", self.module.frame.bytes(8), same), 0, item_type(kind))
+            if length_of(kind)
+            else next(scalars)
+            for kind, same in zip(kinds, uniform)
+        ]
 
-    def form(self, body: Graph, given: Sequence[Binding]) -> Any:
-        """Return which blocks are the same in all lanes."""
-        kinds = body.input_dtypes
-        return tuple(length_of(x) > 0 and self._is_uniform(b) for x, b in zip(kinds, given))
-
-    def _point(self, f: Function, slot: Location, location: Location) -> None:
-        """Let a function find a block."""
-        at = f.value(f"getelementptr i8, ptr %frame, i64 {slot.array.value}")
-        f.line(f"store ptr {f.address(location)}, ptr {at}, align 8")
-
-    def _is_uniform(self, binding: Binding) -> bool:
-        """Tell whether a block is the same in all lanes (of one lane, it does not matter)."""
-        location = binding.location
-        return location is not None and location.array.uniform and self.module.spelling.lanes > 1
+    def form(self, body: Graph, arguments: Sequence[Binding]) -> tuple[bool, ...]:
+        """Return which blocks are the same in all lanes (of one lane, it does not matter)."""
+        lanes = self.module.spelling.lanes
+        return tuple(
+            lanes > 1 and length_of(kind) > 0 and b.memory.array.uniform
+            for kind, b in zip(body.input_dtypes, arguments)
+        )
 
     def call(
-        self,
-        low: Lowering,
-        f: Function,
-        routine: Routine,
-        given: Sequence[Binding],
-        wanted: Sequence[int],
-        to: Mapping[int, Location],
+        self, f: Function, routine: Routine, arguments: Sequence[Binding], results: Results
     ) -> list[Binding]:
-        """Call a function; the next call overwrites its results, so they are taken along."""
-        name, arguments, results = routine
-        blocks = {k: location for k, location in arguments.items() if location.array.kind == "slot"}
-        copies = [(location, given[k]) for k, location in arguments.items() if k not in blocks]
+        """Call a function; the next call overwrites its results, so they are loaded or copied."""
+        wanted, blocks = results
+        slots = {k: to for k, to in routine.arguments.items() if to.array.kind == "slot"}
+        copies = [(to, arguments[k]) for k, to in routine.arguments.items() if k not in slots]
         copy_all(self, f, copies)
-        for k, slot in blocks.items():
-            location = given[k].location
-            assert location is not None
-            self._point(f, slot, location)
-        for k, slot in enumerate(results):
-            if slot.array.kind == "slot":
-                self._point(f, slot, to[k])
-        f.line(f"call void {name}({PARAMETERS})")
-        scalars = [k for k in wanted if k not in to]
+        addresses = [(slot, arguments[k].memory) for k, slot in slots.items()]
+        outputs = enumerate(routine.results)
+        addresses += [(slot, blocks[k]) for k, slot in outputs if slot.array.kind == "slot"]
+        for slot, location in addresses:
+            at = f.offset("%frame", slot.array.value)
+            f.line(f"store ptr {f.address(location)}, ptr {at}, align 8")
+        f.line(f"call void {routine.name}({PARAMETERS})")
+        values = {k: Binding(location=location) for k, location in blocks.items()}
+        scalars = {k: routine.results[k] for k in wanted if k not in blocks}
         if len(scalars) <= FEW:
-            found = {k: Binding(operand=f.load(results[k])) for k in scalars}
+            values |= {k: Binding(operand=f.load(location)) for k, location in scalars.items()}
         else:
-            own = arrays(self, f, [results[k].dtype for k in scalars])
-            copy_all(self, f, [(p, Binding(location=results[k])) for p, k in zip(own, scalars)])
-            found = {k: Binding(location=p) for p, k in zip(own, scalars)}
-        found |= {k: Binding(location=location) for k, location in to.items()}
-        return [found[k] for k in wanted]
+            own = arrays(self, f, [location.dtype for location in scalars.values()])
+            sources = [Binding(location=location) for location in scalars.values()]
+            copy_all(self, f, list(zip(own, sources)))
+            values |= {k: Binding(location=location) for k, location in zip(scalars, own)}
+        return [values[k] for k in wanted]

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function, Module
 from archimedes.backends.llvm.lowering.function_dialect import FrameReach
-from archimedes.backends.llvm.lowering.safepoints import with_safepoints
+from archimedes.backends.llvm.lowering.safepoints import loop_with_safepoints
 from archimedes.backends.llvm.lowering.tiles import (
     Rows,
+    addresses_of,
     gather,
     load_tile,
-    places_of,
     scatter,
     store_tile,
 )
@@ -87,7 +87,7 @@ def fixed_bindings(scope: Scope, body: Graph, shared: Sequence[int], slices: int
     """Return what all lanes share."""
     reach = FrameReach(scope.f)
     pairs = zip(scope.bindings(shared), body.input_dtypes[slices:])
-    return [_uniform(reach.binding(b, item_type(kind))) for b, kind in pairs]
+    return [reach.shared(b, item_type(kind)) for b, kind in pairs]
 
 
 def _tiles(
@@ -106,20 +106,14 @@ def _tiles(
     lanes, safepoint = f.module.target.lanes, safepoint_of(length, body)
     plain = f.loop(0, length, step=lanes)
     with (
-        plain if safepoint is None else with_safepoints(f, 0, length, safepoint, step=lanes) as loop
+        plain
+        if safepoint is None
+        else loop_with_safepoints(f, 0, length, safepoint, step=lanes) as loop
     ):
         f.line(
             f"call void {name}(ptr %frame, ptr %in, ptr %out, i64 {loop.counter}, "
             f"i64 {length}{pointers})"
         )
-
-
-def _uniform(binding: Binding) -> Binding:
-    """Return a value in the memory of a scalar kernel as one that lanes share."""
-    location = binding.location
-    if location is None:
-        return binding
-    return Binding(location=location._replace(array=location.array._replace(uniform=True)))
 
 
 def _sources(scope: Scope, region: Map, stacked: Sequence[Sequence[int]]) -> list[_Columns]:
@@ -174,7 +168,7 @@ def _write_tile(
     outputs, stores = tiles(results)
     from_rows, to_rows = rows(taken, sources), rows(given, results)
     reads = gather(f, whole, "%first", "%end", from_rows)
-    writes = places_of(f, whole, "%first", to_rows)
+    writes = addresses_of(f, whole, "%first", to_rows)
     for r, base, tile in zip(from_rows, reads, inputs):
         load_tile(f, base, r.items, set(range(r.items)), tile)
     first = [Binding(location=slices[j]) for j in range(len(slices))]
@@ -214,11 +208,11 @@ def map_in_registers(
     for first in range(0, region.length, lanes):
         rows = [min(first + lane, region.length - 1) for lane in range(lanes)]
         vectors = [
-            _joined(f, kind, f.spelling.types[d], [given[row * region.slices + j] for row in rows])
+            f.vector(kind, f.spelling.types[d], [given[row * region.slices + j] for row in rows])
             for j, (kind, d) in enumerate(zip(kinds, body.input_dtypes))
         ]
         arguments = "".join(f", {kind} {x}" for kind, x in zip(kinds, vectors))
-        called = f"{name}(ptr %frame, ptr %in, ptr %out{arguments})"
+        called = f"{name}({PARAMETERS}{arguments})"
         whole = f.value(f"call {_struct(made)} {called}")
         results.append(
             [f.value(f"extractvalue {_struct(made)} {whole}, {k}") for k in range(len(kept))]
@@ -229,14 +223,6 @@ def map_in_registers(
         vector = results[row // lanes][at]
         one = f.value(f"extractelement {made[at]} {vector}, i64 {row % lanes}")
         scope.bind(i, Binding(operand=one))
-
-
-def _joined(f: Function, kind: str, item: str, values: Sequence[str]) -> str:
-    """Return a vector of values."""
-    vector = "poison"
-    for lane, x in enumerate(values):
-        vector = f.value(f"insertelement {kind} {vector}, {item} {x}, i64 {lane}")
-    return vector
 
 
 def _struct(kinds: Sequence[str]) -> str:

@@ -1,12 +1,12 @@
 """LLVM IR as a dialect of the lowering: values are registers, for one instance or for lanes.
 
 In lanes every branch that any lane takes runs for all, and loops go on until no lane is active;
-what lanes have that did not take part is blended in (``joins.py``, ``go_on``).
+what lanes have that did not take part is blended in (``branches.py``, ``exit_unless``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
@@ -16,17 +16,17 @@ from archimedes.backends.llvm.lowering.branches import LaneJoin, ScalarJoin
 from archimedes.backends.llvm.lowering.function_dialect import FunctionDialect
 from archimedes.backends.llvm.lowering.instructions import LOWERING, any_lane, blend, choose
 from archimedes.backends.llvm.lowering.memory import Pointer
-from archimedes.backends.llvm.lowering.safepoints import Run, with_safepoints
+from archimedes.backends.llvm.lowering.safepoints import Run, loop_with_safepoints
 from archimedes.backends.llvm.runtime.calls_to_python import HostCall
 from archimedes.backends.lowering.analysis import Safepoint, has_host
-from archimedes.backends.lowering.dialect import Join, Loop
+from archimedes.backends.lowering.dialect import Branching, Carried, Join, Loop, Request
 from archimedes.backends.lowering.graph_lowering import Lowering
 from archimedes.backends.lowering.schedule import (
     Schedule,
-    as_written,
-    in_one_piece,
-    nearer,
-    schedule,
+    depth_first_schedule,
+    latency_schedule,
+    locality_schedule,
+    program_order,
 )
 from archimedes.backends.lowering.scope import Binding, Instances, Location, Scope
 from archimedes.graph.dtypes import B8, length_of
@@ -43,20 +43,16 @@ LONGEST_ROW = 1024
 _LOWER = tuple(LOWERING.get(op.name) for op in TABLE)
 
 
-def still_fine(f: Function) -> str:
-    """Return an i1 that tells whether no callback has failed so far."""
-    failed = f.value("load i32, ptr %frame, align 4")
-    return f.value(f"icmp eq i32 {failed}, 0")
-
-
 @dataclass
-class _Repeat(Loop):
-    """A loop that is left on a condition; ``mask`` are the lanes that are still in it."""
+class _WhileLoop(Loop):
+    """A loop that is left on a condition; ``mask`` are the lanes that are still in it.
 
+    ``run`` is its loop between safepoints, ``done`` the label behind it.
+    """
+
+    run: Run | None = None
     done: str = ""
     hosted: bool = False
-    #: Where it has safepoints: its run between two of them.
-    run: Run | None = None
 
 
 class Llvm(FunctionDialect):
@@ -68,29 +64,21 @@ class Llvm(FunctionDialect):
     def __init__(self, module: Module) -> None:
         super().__init__(module)
         self.hosts: list[HostCall] = []
-        self._wide: dict[tuple[str, int], Lowering] = {}
+        self._vectorized: dict[tuple[str, int], Lowering] = {}
 
     # ---- nodes ---------------------------------------------------------------------------
 
-    def order(
-        self,
-        g: Graph,
-        stored: Sequence[int],
-        wanted: Sequence[int],
-        known: Mapping[int, Binding],
-        whole: bool,
-    ) -> Schedule:
+    def order(self, g: Graph, request: Request) -> Schedule:
         """Return the order for machine code.
 
-        In parts, values that live longer would go through the frame. In a draft, where all of
-        them lie in memory, any order will do.
+        In pieces, values that live longer would go through the frame. In the unoptimized tier,
+        where all of them lie in memory, any order will do.
         """
-        asked = [*stored, *wanted]
-        if not self.module.target.effort and not known:
-            return as_written(g, asked)
-        found, registers = schedule(g, asked, known), self.module.target.registers
-        better = in_one_piece if whole else nearer
-        return better(g, found, asked, registers)
+        asked, target = [*request.stored, *request.wanted], self.module.target
+        if not target.effort and not request.known:
+            return program_order(g, asked)
+        improve = latency_schedule if request.whole else locality_schedule
+        return improve(g, depth_first_schedule(g, asked, request.known), asked, target.registers)
 
     def nodes(
         self, low: Lowering, scope: Scope, order: Sequence[int], last: Sequence[int]
@@ -117,67 +105,44 @@ class Llvm(FunctionDialect):
 
     # ---- control flow --------------------------------------------------------------------
 
-    def counted(
-        self,
-        f: Function,
-        length: int,
-        carried: Sequence[tuple[int, str]],
-        safepoint: Safepoint | None = None,
+    def for_loop(
+        self, f: Function, length: int, carried: Carried = (), safepoint: Safepoint | None = None
     ) -> AbstractContextManager[Loop]:
         """Write a loop that carries registers."""
         pairs = [(f.spelling.types[d], x) for d, x in carried]
-        if safepoint is None:
-            return f.loop(0, length, pairs)
-        return with_safepoints(f, 0, length, safepoint, pairs)
+        return loop_with_safepoints(f, 0, length, safepoint, pairs)
 
     @contextmanager
-    def repeated(
-        self,
-        f: Function,
-        limit: int,
-        carried: Sequence[tuple[int, str]],
-        hosted: bool,
-        safepoint: Safepoint | None = None,
+    def while_loop(
+        self, f: Function, limit: int, carried: Carried, hosted: bool, safepoint: Safepoint | None
     ) -> Iterator[Loop]:
         """Write a loop that goes on while any lane does; the others keep their values."""
         types, done = f.spelling.types, f.label()
         pairs = [(types[B8], f.spelling.literal(True, B8)), *((types[d], x) for d, x in carried)]
-        if safepoint is None:
-            writing: AbstractContextManager[Loop] = f.loop(0, limit, pairs)
-        else:
-            writing = with_safepoints(f, 0, limit, safepoint, pairs, done=done)
-        with writing as inner:
-            active, *values = inner.carried
-            loop = _Repeat(inner.counter, values, values, active, done, hosted)
-            if safepoint is not None:
-                assert isinstance(inner, Run)
-                loop.run = inner
+        with loop_with_safepoints(f, 0, limit, safepoint, pairs, done=done) as run:
+            active, *values = run.carried
+            loop = _WhileLoop(run.counter, values, values, active, run, done, hosted)
             yield loop
-            fresh = blend(f, loop.mask, [d for d, _ in carried], loop.next, values)
-            inner.next = [loop.mask, *fresh]
-        if safepoint is None:
-            f.jump(done)
-        loop.carried = inner.carried[1:]
+            new = blend(f, loop.mask, [d for d, _ in carried], loop.next, values)
+            run.next = [loop.mask, *new]
+        loop.carried = run.carried[1:]
 
-    def go_on(self, f: Function, loop: Loop, test: str) -> None:
+    def exit_unless(self, f: Function, loop: Loop, test: str) -> None:
         """Leave if the test holds in no lane that is still active."""
-        assert isinstance(loop, _Repeat)
+        assert isinstance(loop, _WhileLoop) and loop.run is not None
         running = f.value(f"and {f.spelling.types[B8]} {loop.mask}, {test}")
         if loop.hosted:
             # After a failed callback its results mean nothing: leave.
-            running = f.value(f"and i1 {running}, {still_fine(f)}")
+            running = f.value(f"and i1 {running}, {self._no_failure(f)}")
         going, leaving = f.label(), f.label()
         f.fork(any_lane(f, running), going, leaving)
         # Values are those of the loop's head on both ways out.
         f.start(leaving)
-        if loop.run is None:
-            f.line(f"br label %{loop.done}")
-        else:
-            loop.run.leave(f, loop.done)
+        loop.run.leave(f, loop.done)
         f.start(going)
         loop.mask = running
 
-    def renew(
+    def copy_masked(
         self, f: Function, mask: str, copies: Sequence[tuple[Location, Location, int]]
     ) -> bool:
         """Copy in active lanes only."""
@@ -188,38 +153,28 @@ class Llvm(FunctionDialect):
                 f.store(to, choose(f, to.dtype, mask, f.load(new), f.load(to)))
                 continue
             with f.loop(0, length) as run:
-                here, there = (f.moving(x, run.counter, 1) for x in (to, new))
+                here, there = (f.advance(x, run.counter, 1) for x in (to, new))
                 f.store(here, choose(f, to.dtype, mask, f.load(there), f.load(here)))
         return True
 
-    def in_turn(
+    def swap_by_parity(
         self, f: Function, counter: str, first: Location, second: Location
     ) -> tuple[Location, Location]:
         """Choose addresses by the last bit of the counter."""
         odd = f.value(f"trunc i64 {counter} to i1")
         at = [f.address(location) for location in (first, second)]
         names = [f.value(f"select i1 {odd}, ptr {b}, ptr {a}") for a, b in (at, at[::-1])]
-        old, new = (
-            Location(first.array._replace(kind="local", value=name), 0, first.dtype)
-            for name in names
-        )
+        arrays = (first.array._replace(kind="local", value=name) for name in names)
+        old, new = (Location(array, 0, first.dtype) for array in arrays)
         return old, new
 
     def from_end(self, f: Function, counter: str, length: int) -> str:
         """Count backwards."""
         return f.value(f"sub i64 {length - 1}, {counter}")
 
-    def join(
-        self,
-        f: Function,
-        index: str,
-        costs: Sequence[int],
-        dtypes: Sequence[int],
-        locations: Sequence[Location],
-    ) -> Join:
+    def join(self, f: Function, branching: Branching) -> Join:
         """Begin branches."""
-        kind = LaneJoin if f.spelling.lanes > 1 else ScalarJoin
-        return kind(self, f, index, costs, dtypes, locations)
+        return (LaneJoin if f.spelling.lanes > 1 else ScalarJoin)(self, f, branching)
 
     # ---- regions: each imports what writes it, of which most programs have few --------------
 
@@ -231,69 +186,58 @@ class Llvm(FunctionDialect):
         f.line(f"call void {name}(ptr {f.address(work)})")
 
     def map(self, low: Lowering, scope: Scope, region: Map, outs: Sequence[int]) -> bool:
-        """Compute instances in lanes if the kernel is scalar."""
-        from archimedes.backends.llvm.lowering.lane_maps import (
-            is_short,
-            map_in_lanes,
-            map_in_registers,
-        )
+        """Compute instances in SIMD lanes if the kernel is scalar."""
+        from archimedes.backends.llvm.lowering import lane_maps
 
-        mapped = [*region.body.input_dtypes[: region.slices], *region.body.output_dtypes]
-        lanes = self.module.target.lanes
-        short = is_short(region, lanes)
-        if any(map(length_of, mapped)) or not self._lanes_free(
-            region.body, lanes if short else region.length
-        ):
+        body, lanes = region.body, self.module.target.lanes
+        blocks = any(map(length_of, [*body.input_dtypes[: region.slices], *body.output_dtypes]))
+        short = lane_maps.is_short(region, lanes)
+        if blocks or not self._has_free_lanes(body, lanes if short else region.length):
             return False
-        wide = self.in_lanes(low, region.body, lanes)
-        write = map_in_registers if short else map_in_lanes
-        write(self.module.wide, wide, scope, region, outs)
+        write = lane_maps.map_in_registers if short else lane_maps.map_in_lanes
+        write(self.module.wide, self.in_lanes(low, body, lanes), scope, region, outs)
         return True
 
-    def rows(self, low: Lowering, scope: Scope, given: Instances, outs: Sequence[int]) -> bool:
-        """Compute rows of blocks in lanes, where they are short."""
+    def rows(self, low: Lowering, scope: Scope, instances: Instances, outs: Sequence[int]) -> bool:
+        """Compute rows of blocks in SIMD lanes, where they are short."""
         from archimedes.backends.llvm.lowering.lane_maps import rows_in_lanes
 
-        long = longest_block(given.body) > LONGEST_ROW
-        if long or not self._lanes_free(given.body, given.length):
+        body = instances.body
+        if longest_block(body) > LONGEST_ROW or not self._has_free_lanes(body, instances.length):
             return False
-        wide = self.in_lanes(low, given.body, self.module.target.lanes)
-        rows_in_lanes(self.module.wide, wide, scope, given, outs)
+        wide = self.in_lanes(low, body, self.module.target.lanes)
+        rows_in_lanes(self.module.wide, wide, scope, instances, outs)
         return True
 
-    def _lanes_free(self, body: Graph, length: int) -> bool:
-        """Tell whether so many instances of a body may be put into lanes."""
+    def _has_free_lanes(self, body: Graph, length: int) -> bool:
+        """Return whether so many instances of a body may be put into SIMD lanes."""
         here = self.module.spelling.lanes == 1 and length >= self.module.target.lanes
         return here and not has_host(body)
 
     def nest(self, low: Lowering, scope: Scope, region: Nest, outs: Sequence[int]) -> bool:
-        """Compute points in lanes if the kernel is scalar, else some at a time."""
-        module, cost = self.module, low.sizes.cost(region.body)
-        lanes = module.spelling.lanes
+        """Compute points in SIMD lanes if the kernel is scalar, else some at a time."""
         if has_host(region.body):
             return False
-        if lanes > 1:
-            from archimedes.backends.llvm.lowering.nests.batch_nests import instance_nest
+        cost = low.sizes.cost(region.body)
+        if self.module.spelling.lanes > 1:
+            from archimedes.backends.llvm.lowering.nests.batch_nests import lower_batch_nest
 
-            given, wanted = scope.bindings(region.inputs.tolist()), scope.numbers(outs)
-            writer = instance_nest(low, scope.f, region, given, wanted, cost)
-            if writer is None:
-                return False
-            to = [scope.new_block(i) for i in outs] if region.kept else []
-            for i, value in zip([] if region.kept else outs, writer.write(to)):
-                scope.bind(i, Binding(operand=value))
-            return True
-        from archimedes.backends.llvm.lowering.nests.loop_vectorize import vector_nest
+            return lower_batch_nest(low, scope, region, outs, cost)
+        from archimedes.backends.llvm.lowering.nests.loop_vectorize import lower_vector_nest
 
-        return vector_nest(self, low, scope, region, outs, cost)
+        return lower_vector_nest(self, low, scope, region, outs, cost)
 
     def in_lanes(self, low: Lowering, body: Graph, lanes: int) -> Lowering:
         """Return the lowering of a body in functions of vectors."""
-        found = self._wide.get((body.digest(), lanes))
-        if found is None:
-            found = Lowering(Llvm(self.module.in_lanes(lanes)), [body], low.part)
-            self._wide[body.digest(), lanes] = found
-        return found
+        key = body.digest(), lanes
+        if key not in self._vectorized:
+            wide = Llvm(self.module.in_lanes(lanes))
+            self._vectorized[key] = Lowering(wide, [body], low.part)
+        return self._vectorized[key]
+
+    def _no_failure(self, f: Function) -> str:
+        """Return the bool "no callback has failed so far"."""
+        return f.value(f"icmp eq i32 {f.value('load i32, ptr %frame, align 4')}, 0")
 
     def host(self, low: Lowering, scope: Scope, region: Host, outs: Sequence[int]) -> None:
         """Call a function of Python, with one slot of 8 bytes per value, and bind its used outputs.
@@ -311,20 +255,15 @@ class Llvm(FunctionDialect):
 
         for k, i in enumerate(region.inputs.tolist()):
             f.store(slot(arguments, k, dtypes[k]), scope.operand(i))
-        fine = still_fine(f)
-        this, end = f.label(), f.label()
-        f.fork(fine, this, end)
-        f.start(this)
         f.module.declare("@arc_host", "void", "i64, ptr, ptr")
-        at = f.value(f"getelementptr i8, ptr %frame, i64 {arguments}")
-        to = f.value(f"getelementptr i8, ptr %frame, i64 {results}")
-        done = f.value(f"getelementptr i8, ptr {to}, i64 {8 * len(region.dtypes)}")
-        f.line(f"store i64 0, ptr {done}, align 8")
-        f.line(f"call void @arc_host(i64 {len(self.hosts)}, ptr {at}, ptr {to})")
-        raised = f.value(f"icmp eq i64 {f.value(f'load i64, ptr {done}, align 8')}, 0")
-        status = f.value(f"select i1 {raised}, i32 {RAISED}, i32 0")
-        f.line(f"store i32 {status}, ptr %frame, align 4")
-        f.jump(end)
+        with f.when(self._no_failure(f)):
+            at, to = (f.offset("%frame", base) for base in (arguments, results))
+            done = f.offset(to, 8 * len(region.dtypes))
+            f.line(f"store i64 0, ptr {done}, align 8")
+            f.line(f"call void @arc_host(i64 {len(self.hosts)}, ptr {at}, ptr {to})")
+            raised = f.value(f"icmp eq i64 {f.value(f'load i64, ptr {done}, align 8')}, 0")
+            status = f.value(f"select i1 {raised}, i32 {RAISED}, i32 0")
+            f.line(f"store i32 {status}, ptr %frame, align 4")
         for i in outs:
             k = scope.graph.b[i]
             scope.bind(i, Binding(operand=f.load(slot(results, k, region.dtypes[k]))))

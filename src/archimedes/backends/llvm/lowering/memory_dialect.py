@@ -97,9 +97,9 @@ class MemoryDialect(Dialect):
         """Store a value."""
         f.store(location, operand)
 
-    def moving(self, f: Function, location: Location, counter: str, stride: int) -> Location:
+    def advance(self, f: Function, location: Location, counter: str, stride: int) -> Location:
         """Compute an address."""
-        return f.moving(location, counter, stride)
+        return f.advance(location, counter, stride)
 
     # ---- elements at computed indices ----------------------------------------------------
 
@@ -128,7 +128,7 @@ class MemoryDialect(Dialect):
         if table.array.lane:
             return Binding(operand=self.element(f, block, 0, f.load(table)))
         index = f.value(f"load i64, ptr {f.address(table)}, align {ITEM_BYTES[I64]}")
-        return Binding(location=f.moving(block, index, 1))
+        return Binding(location=f.advance(block, index, 1))
 
     def _addresses(self, f: Function, location: Location, length: int, index: str) -> list[str]:
         """Return where each lane finds its element."""
@@ -143,19 +143,16 @@ class MemoryDialect(Dialect):
             offset = f.value(f"mul i64 {one}, {step}")
             if lane and not location.array.uniform:
                 offset = f.value(f"add i64 {offset}, {lane * item}")
-            addresses.append(f.value(f"getelementptr i8, ptr {base}, i64 {offset}"))
+            addresses.append(f.offset(base, offset))
         return addresses
 
     def element(self, f: Function, location: Location, length: int, index: str) -> str:
         """Load an element at an index clamped to the block."""
         dtype = location.dtype
         item, kind = ITEM_MEMORY[dtype], f.spelling.memory[dtype]
-        value = "poison"
-        for lane, at in enumerate(self._addresses(f, location, length, index)):
-            one = f.value(f"load {item}, ptr {at}, align {ITEM_BYTES[dtype]}")
-            if f.spelling.lanes > 1:
-                one = f.value(f"insertelement {kind} {value}, {item} {one}, i64 {lane}")
-            value = one
+        addresses = self._addresses(f, location, length, index)
+        items = (f.value(f"load {item}, ptr {at}, align {ITEM_BYTES[dtype]}") for at in addresses)
+        value = f.vector(kind, item, items) if f.spelling.lanes > 1 else next(items)
         return f.to_bool(value) if dtype == B8 else value
 
     def put(self, f: Function, location: Location, length: int, index: str, operand: str) -> None:
@@ -179,13 +176,13 @@ class MemoryDialect(Dialect):
             done = count - count % TOGETHER
             kind, align = f"<{TOGETHER} x {ITEM_MEMORY[to.dtype]}>", ITEM_BYTES[to.dtype]
             with f.loop(0, done, step=TOGETHER) as loop:
-                here, there = (f.address(f.moving(x, loop.counter, 1)) for x in (start, to))
+                here, there = (f.address(f.advance(x, loop.counter, 1)) for x in (start, to))
                 value = f.value(f"load {kind}, ptr {here}, align {align}")
                 f.line(f"store {kind} {value}, ptr {there}, align {align}")
         if done < count:
             with f.loop(done, count) as loop:
-                value = f.load(f.moving(start, loop.counter, 1))
-                f.store(f.moving(to, loop.counter, 1), value)
+                value = f.load(f.advance(start, loop.counter, 1))
+                f.store(f.advance(to, loop.counter, 1), value)
 
     def fill_run(self, f: Function, to: Location, operand: str, count: int) -> None:
         """Store one constant many times; scalar code stores several at once."""
@@ -196,11 +193,11 @@ class MemoryDialect(Dialect):
             # Bools are bytes in memory.
             stored = {"true": "1", "false": "0"}.get(operand, operand)
             with f.loop(0, done, step=TOGETHER) as loop:
-                there = f.address(f.moving(to, loop.counter, 1))
+                there = f.address(f.advance(to, loop.counter, 1))
                 f.line(f"store {kind} splat ({item} {stored}), ptr {there}, align {align}")
         if done < count:
             with f.loop(done, count) as loop:
-                f.store(f.moving(to, loop.counter, 1), operand)
+                f.store(f.advance(to, loop.counter, 1), operand)
 
     def interrupt(self, f: Function) -> None:
         """Begin a basic block."""

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from archimedes.backends.llvm.lowering.assembler import Function
 from archimedes.backends.llvm.lowering.memory import ITEM_BYTES
-from archimedes.backends.llvm.lowering.tiles import LINE, Rows
+from archimedes.backends.llvm.lowering.tiles import LINE, Rows, first_row
 from archimedes.backends.lowering.nests import Walk
 from archimedes.graph.regions import Nest
 
 if TYPE_CHECKING:
-    from archimedes.backends.llvm.lowering.nests.loop_vectorize import LaneNest
+    from archimedes.backends.llvm.lowering.nests.loop_vectorize import VectorNest
 
 __all__ = ["fence", "may_stream", "passes_by", "passes_caches", "stream", "write_streamed"]
 
@@ -38,13 +38,9 @@ def passes_by(f: Function, rows: Rows, limit: int | None = None) -> str:
 def stream(f: Function, condition: str, first: str, rows: Rows) -> None:
     """Copy a tile from its room to the array if the condition holds."""
     _add_copy(f)
-    copy, after = f.label(), f.label()
-    f.fork(condition, copy, after)
-    f.start(copy)
-    offset = f.value(f"mul i64 {first}, {rows.items * 8}")
-    to = f.value(f"getelementptr i8, ptr {rows.base}, i64 {offset}")
-    f.line(f"call void {NAME}(ptr {to}, ptr {rows.room}, i64 {rows.items * f.spelling.lanes})")
-    f.jump(after)
+    with f.when(condition):
+        to, count = first_row(f, rows, first), rows.items * f.spelling.lanes
+        f.line(f"call void {NAME}(ptr {to}, ptr {rows.room}, i64 {count})")
 
 
 def fence(f: Function) -> None:
@@ -93,7 +89,7 @@ LARGE = 1 << 24
 VECTOR = 32
 
 
-def passes_caches(nest: LaneNest, results: Sequence[Walk]) -> bool:
+def passes_caches(nest: VectorNest, results: Sequence[Walk]) -> bool:
     """Tell whether the results of a nest are to be streamed."""
     region: Nest = nest.region
     if region.combine or nest.plan.stages or len(region.shape) != 1 or len(results) != 1:
@@ -105,7 +101,7 @@ def passes_caches(nest: LaneNest, results: Sequence[Walk]) -> bool:
 
 
 def write_streamed(
-    nest: LaneNest, walks: Sequence[Walk], count: int, ends: tuple[str, str] | None
+    nest: VectorNest, walks: Sequence[Walk], count: int, ends: tuple[str, str] | None
 ) -> None:
     """Write the loop over tiles; the last of the walks takes the results."""
     f, region, lanes = nest.f, nest.region, nest.plan.lanes
@@ -121,11 +117,11 @@ def write_streamed(
         wanted = f.value(f"add i64 {loop.counter}, {shift}")
         low = f.value(f"icmp slt i64 {wanted}, 0")
         above = f.value(f"select i1 {low}, i64 0, i64 {wanted}")
-        start = nest.within(above, length, lanes, always=True)
-        here = [nest.lanes_along(w) for w in nest.at(walks, 0, start)]
-        given = nest.arguments(here[:count], [nest.lane_index(start)])
-        (found,) = nest.low.lower(f, region.body, given, nest.wanted)
-        value, to = f.operand(found), here[count].location
+        start = nest.clamp_tile(above, length, lanes, always=True)
+        here = nest.lanes_along(nest.advance_to(walks, 0, start), 0)
+        arguments = nest.arguments(here[:count], [nest.lane_index(start)])
+        (result,) = nest.low.lower(f, region.body, arguments, nest.wanted)
+        value, to = f.operand(result), here[count].location
         whole, part, after = f.label(), f.label(), f.label()
         f.fork(f.value(f"icmp eq i64 {start}, {wanted}"), whole, part)
         f.start(whole)

@@ -126,7 +126,7 @@ def open_frame(f: Function, size: int, tiles: int = 1, own: int = 0) -> None:
         f.line(f"%frame = inttoptr i64 {aligned} to ptr")
     f.line("store i32 0, ptr %frame, align 4")
     if has_safepoints(f):
-        others = [f.value(f"getelementptr i8, ptr %frame, i64 {k * own}") for k in range(1, tiles)]
+        others = [f.offset("%frame", k * own) for k in range(1, tiles)]
         open_budget(f, ["%frame", *others])
 
 

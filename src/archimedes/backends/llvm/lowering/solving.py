@@ -38,7 +38,7 @@ class _Matrix:
     def at(self, row: str, column: str) -> Location:
         """Return the place of an entry at computed indices."""
         base = self.f.value(f"mul i64 {row}, {self.width}")
-        return self.f.moving(self.start, self.f.value(f"add i64 {base}, {column}"), 1)
+        return self.f.advance(self.start, self.f.value(f"add i64 {base}, {column}"), 1)
 
     def get(self, row: str, column: str) -> str:
         return self.f.load(self.at(row, column))
@@ -78,9 +78,7 @@ class _Matrix:
         f, size = self.f, ITEM_BYTES[self.dtype]
         count = f.module.target.lanes
         kind = f"<{count} x {self.kind}>"
-        one = f.value(f"insertelement {kind} poison, {self.kind} {factor}, i64 0")
-        mask = f"<{count} x i32> zeroinitializer"
-        factors = f.value(f"shufflevector {kind} {one}, {kind} poison, {mask}")
+        factors = f.splat(factor, self.kind, count)
         span = f.value(f"sub i64 {self.width}, {start}")
         end = f.value(f"add i64 {start}, {f.value(f'and i64 {span}, {-count}')}")
         with f.loop(start, end, step=count) as columns:

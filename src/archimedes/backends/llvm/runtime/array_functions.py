@@ -38,6 +38,11 @@ _WORDS = {
 _COMPARISONS = "<>=="
 
 
+def _operator(op: str, swapped: bool = False) -> Callable[[Any, Any], Any]:
+    """Return the method of an operator of Python."""
+    return lambda self, other: self._with(op, other, swapped)
+
+
 class Value:
     """A number, a truth or a vector of numbers in the function that is being written."""
 
@@ -53,38 +58,12 @@ class Value:
         kind = "i1" if op in _COMPARISONS else one.kind
         return Value(w, w.f.value(f"{word} {one.kind} {a.text}, {b.text}"), kind)
 
-    def __add__(self, other: Any) -> Value:
-        return self._with("+", other)
-
-    def __radd__(self, other: Any) -> Value:
-        return self._with("+", other, True)
-
-    def __sub__(self, other: Any) -> Value:
-        return self._with("-", other)
-
-    def __rsub__(self, other: Any) -> Value:
-        return self._with("-", other, True)
-
-    def __mul__(self, other: Any) -> Value:
-        return self._with("*", other)
-
-    def __rmul__(self, other: Any) -> Value:
-        return self._with("*", other, True)
-
-    def __truediv__(self, other: Any) -> Value:
-        return self._with("/", other)
-
-    def __rtruediv__(self, other: Any) -> Value:
-        return self._with("/", other, True)
-
-    def __floordiv__(self, other: Any) -> Value:
-        return self._with("/", other)
-
-    def __lt__(self, other: Any) -> Value:
-        return self._with("<", other)
-
-    def __gt__(self, other: Any) -> Value:
-        return self._with(">", other)
+    __add__, __radd__ = _operator("+"), _operator("+", True)
+    __sub__, __rsub__ = _operator("-"), _operator("-", True)
+    __mul__, __rmul__ = _operator("*"), _operator("*", True)
+    __truediv__, __rtruediv__ = _operator("/"), _operator("/", True)
+    __floordiv__ = _operator("/")
+    __lt__, __gt__ = _operator("<"), _operator(">")
 
     def equals(self, other: Any) -> Value:
         """Whether both are the same."""
@@ -192,10 +171,7 @@ class Writer:
 
     def spread(self, one: Value) -> Value:
         """Return a vector with a number in all lanes."""
-        first = self.f.value(f"insertelement {self.wide} poison, double {one.text}, i64 0")
-        zeros = f"<{self.lanes} x i32> zeroinitializer"
-        text = self.f.value(f"shufflevector {self.wide} {first}, {self.wide} poison, {zeros}")
-        return Value(self, text, self.wide)
+        return Value(self, self.f.splat(one.text, "double", self.lanes), self.wide)
 
     def total(self, vector: Value) -> Value:
         """Return the sum of a vector's numbers, by halves."""
@@ -292,11 +268,8 @@ class Writer:
     @contextmanager
     def when(self, condition: Value) -> Iterator[None]:
         """Write what runs only where the condition holds."""
-        then, after = self.f.label(), self.f.label()
-        self.f.fork(condition.text, then, after)
-        self.f.start(then)
-        yield
-        self.f.jump(after)
+        with self.f.when(condition.text):
+            yield
 
     def leave_unless(self, condition: Value, code: Value) -> None:
         """End the function with this code, unless the condition holds."""

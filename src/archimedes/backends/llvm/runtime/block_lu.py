@@ -72,9 +72,7 @@ class BlockWriter:
 
     def spread_value(self, one: str) -> str:
         """Copy a number to all lanes."""
-        first = self.f.value(f"insertelement {self.kind} poison, {self.item} {one}, i64 0")
-        zeros = f"<{self.width} x i32> zeroinitializer"
-        return self.f.value(f"shufflevector {self.kind} {first}, {self.kind} poison, {zeros}")
+        return self.f.splat(one, self.item, self.width)
 
     def combined(self, op: str, total: str | None, a: str, b: str) -> str:
         """Return total plus or minus a times b, each rounded; without a total the product."""

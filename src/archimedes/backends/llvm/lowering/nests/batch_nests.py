@@ -1,4 +1,4 @@
-"""``Nest`` in a batch kernel, whose lanes are instances: points of one or two axes together.
+"""``Nest`` in a batch kernel, whose SIMD lanes are instances: points of one or two axes together.
 
 A value is a vector of instances, wherever it lies: no axis is better than another. Points that are
 computed together share what they read in common, and give the CPU enough to do.
@@ -12,25 +12,26 @@ from contextlib import ExitStack
 from itertools import combinations, product
 from typing import Any
 
-from archimedes.backends.llvm.lowering.nests.loop_fission import StagedNest, Staging, write_stages
-from archimedes.backends.llvm.lowering.nests.packing import LEAST, packed
-from archimedes.backends.llvm.lowering.nests.register_tiling import RowNest
+from archimedes.backends.llvm.lowering.nests.loop_fission import Staging, write_stages
+from archimedes.backends.llvm.lowering.nests.packing import LEAST, pack_read
+from archimedes.backends.llvm.lowering.nests.register_tiling import TiledNest
 from archimedes.backends.llvm.lowering.nests.vector_plans import (
     CHUNK,
     SHORT,
     TWO,
     Plan,
     in_stages,
+    power_of_two_below,
     registers_of,
 )
 from archimedes.backends.llvm.runtime.machine import Target
+from archimedes.backends.lowering.analysis import is_in_order
 from archimedes.backends.lowering.graph_lowering import Lowering
-from archimedes.backends.lowering.nests import Index, NestWriter, Walk, along, identity
-from archimedes.backends.lowering.scope import Binding, Location
+from archimedes.backends.lowering.nests import Index, Walk
+from archimedes.backends.lowering.scope import Binding, Location, Scope
 from archimedes.graph.regions import Affine, Nest
-from archimedes.graph.regions.nest import row_major
 
-__all__ = ["instance_nest"]
+__all__ = ["lower_batch_nest"]
 
 #: Points of each axis that are computed together.
 Tile = dict[int, int]
@@ -40,57 +41,52 @@ LOAD, STORE, TURN = 1.0, 1.0, 6.0
 REGISTERS = 4
 
 
-def instance_nest(
-    low: Lowering,
-    f: Any,
-    region: Nest,
-    given: Sequence[Binding],
-    wanted: Sequence[int],
-    cost: int,
-) -> NestWriter | None:
-    """Return what writes a nest in lanes of instances, None where plain loops do.
+def lower_batch_nest(
+    low: Lowering, scope: Scope, region: Nest, outs: Sequence[int], cost: int
+) -> bool:
+    """Write a nest in lanes of instances and bind its outputs; False where plain loops do.
 
     ``cost`` are the operations of the body.
     """
+    f = scope.f
     lanes, target = f.spelling.lanes, f.module.target
     axis = max(range(region.kept), key=region.shape.__getitem__, default=-1)
+    nest = low, f, region, scope.bindings(region.inputs.tolist()), scope.numbers(outs)
+    writer: TiledNest
     if axis >= 0 and in_stages(region, axis, cost, target, lanes):
         rows = max(1, REGISTERS * target.lanes // lanes)
-        plan = Plan(axis, lanes, axis, rows, stages=True)
-        return InstanceStages(low, f, region, given, wanted, plan)
-    tile = _tile_of(region, cost, lanes, target)
-    return None if tile is None else InstanceNest(low, f, region, given, wanted, tile)
+        writer = StagedBatchNest(*nest, Plan(axis, lanes, axis, rows, stages=True))
+    else:
+        tile = _tile_of(region, cost, lanes, target)
+        if tile is None:
+            return False
+        writer = BatchNest(*nest, tile)
+    values = writer.write([scope.new_block(i) for i in outs] if region.kept else [])
+    for i, value in zip([] if region.kept else outs, values):
+        scope.bind(i, Binding(operand=value))
+    return True
 
 
 def _tile_of(region: Nest, cost: int, lanes: int, target: Target) -> Tile | None:
-    """Return how many points of which axes to compute together, None where it is one of none.
-
-    ``cost`` are the operations of the body.
-    """
+    """Return how many points of which axes to compute together, None where it is one of none."""
     each = max(1, lanes // target.lanes) * len(region.body.outputs)
     most = max(1, (registers_of(target) - 4) // each)
     if not region.combine:
         most = min(most, 4)
     if cost > SHORT:
         most = min(most, 4 if region.combine else 2)
-    if cost > TWO:
+    partials = region.combine and not is_in_order(region)
+    if cost > TWO or (partials and len(region.shape) != region.kept + 1):
         return None
-    wide = [k for k in range(region.kept) if region.shape[k] > 1]
-    found: list[Tile] = [{}]
-    for axes in [*((k,) for k in wide), *combinations(wide, 2)]:
+    axes = [k for k in range(region.kept) if region.shape[k] > 1]
+    tiles: list[Tile] = [{}]
+    for chosen in [*((k,) for k in axes), *combinations(axes, 2)]:
         # What two axes share stays in registers too.
-        limit = most if len(axes) == 1 else max(1, most * 3 // 4)
-        sizes = [range(2, min(limit, region.shape[k]) + 1) for k in axes]
-        found += [dict(zip(axes, x)) for x in product(*sizes) if math.prod(x) <= limit]
-    best = min(found, key=lambda tile: _price(region, cost, tile))
-    partials = region.combine and not _in_order(region)
-    if partials and len(region.shape) != region.kept + 1:
-        return None
-    return best if math.prod(best.values()) > 1 or partials else None
-
-
-def _in_order(region: Nest) -> bool:
-    return region.partials == 1 or region.reduced <= region.partials
+        limit = most if len(chosen) == 1 else max(1, most * 3 // 4)
+        sizes = [range(2, min(limit, region.shape[k]) + 1) for k in chosen]
+        tiles += [dict(zip(chosen, x)) for x in product(*sizes) if math.prod(x) <= limit]
+    best = min(tiles, key=lambda tile: _price(region, cost, tile))
+    return best if best or partials else None
 
 
 def _price(region: Nest, cost: int, tile: Tile) -> float:
@@ -109,7 +105,7 @@ def _price(region: Nest, cost: int, tile: Tile) -> float:
     return turns * (inside * region.reduced + STORE * points + TURN)
 
 
-class InstanceNest(RowNest):
+class BatchNest(TiledNest):
     """Writes a nest, a tile of points at a time."""
 
     def __init__(
@@ -117,24 +113,24 @@ class InstanceNest(RowNest):
         low: Lowering,
         f: Any,
         region: Nest,
-        given: Sequence[Binding],
+        inputs: Sequence[Binding],
         wanted: Sequence[int],
         tile: Tile,
     ) -> None:
         points = list(product(*(range(n) for n in tile.values())))
         lanes, target = f.spelling.lanes, f.module.target
         each = max(1, lanes // target.lanes) * len(wanted) * len(points)
-        group = max(1, (registers_of(target) - 4) // each)
-        group = min(1 << (group.bit_length() - 1), region.partials)
-        super().__init__(low, f, region, given, wanted, Plan(-1, lanes, -1, len(points), group))
-        self.tile, self.group = tile, group
+        group = power_of_two_below(max(1, (registers_of(target) - 4) // each))
+        plan = Plan(-1, lanes, -1, len(points), min(group, region.partials))
+        super().__init__(low, f, region, inputs, wanted, plan)
+        self.tile = tile
         self.steps = [dict(zip(tile, x)) for x in points]
 
-    def across(self, walks: Sequence[Walk], row: int) -> list[Walk]:
+    def at_row(self, walks: Sequence[Walk], row: int) -> list[Walk]:
         """Return walks at a point of the tile."""
-        return [w._replace(location=w.location.at(self._further(w, row))) for w in walks]
+        return [w.at(self._distance(w, row)) for w in walks]
 
-    def _further(self, walk: Walk, row: int) -> int:
+    def _distance(self, walk: Walk, row: int) -> int:
         """Return how far a point of the tile is from the first."""
         rows = {} if walk.layout is None else walk.layout.rows
         return sum(n * rows.get(k, walk.strides[k]) for k, n in self.steps[row].items())
@@ -147,39 +143,38 @@ class InstanceNest(RowNest):
 
     def row_indices(self, indices: dict[int, Index], row: int) -> list[Index]:
         """Return the indices of the kept axes at a point of the tile."""
-        found = dict(indices)
-        if self.region.indexed:
-            for k, step in self.steps[row].items():
-                if step:
-                    found[k] = self.index(self.f.value(f"add i64 {indices[k][1]}, {step}"))
-        return [found[axis] for axis in range(self.region.kept)]
+        mine = dict(indices)
+        for k, step in self.steps[row].items() if self.region.indexed else ():
+            if step:
+                mine[k] = self.index(self.f.value(f"add i64 {indices[k][1]}, {step}"))
+        return [mine[axis] for axis in range(self.region.kept)]
 
     def write(self, to: Sequence[Location]) -> list[str]:
-        """Write the loops; results go to these places, or are returned where no axis is kept.
+        """Write the loops; results go to these locations, or are returned if no axis is kept.
 
         Where something is packed for many instances, there are loops for that and for few.
         """
-        f, reads = self.f, self.reads()
-        there = self._packed(reads)
-        if not there:
-            return self._loops(reads, to)
-        copies = [walk.location for walk in there.values()]
+        f, (walks, count) = self.f, self.walks(to)
+        copies = self._pack(walks[:count])
+        if not copies:
+            return self._loops(walks, count)
         many, few, after = f.label(), f.label(), f.label()
-        f.fork(f.value(f"icmp ne ptr {f.address(copies[0])}, null"), many, few)
+        first = next(iter(copies.values())).location
+        f.fork(f.value(f"icmp ne ptr {f.address(first)}, null"), many, few)
         f.start(many)
-        self._loops([there.get(k, walk) for k, walk in enumerate(reads)], to)
+        self._loops([copies.get(k, walk) for k, walk in enumerate(walks)], count)
         f.line(f"br label %{after}")
         f.start(few)
-        self._loops(reads, to)
+        self._loops(walks, count)
         f.jump(after)
         return []
 
-    def _packed(self, reads: Sequence[Walk]) -> dict[int, Walk]:
+    def _pack(self, reads: Sequence[Walk]) -> dict[int, Walk]:
         """Return walks through copies, of those of the reads that are worth one, by number."""
         region, module = self.region, self.f.module
-        found: dict[int, Walk] = {}
+        copies: dict[int, Walk] = {}
         if not region.combine or module.copies is None:
-            return found
+            return copies
         kinds = [read for read in region.reads if read is not None]
         for k, (walk, read) in enumerate(zip(reads, kinds)):
             items = math.prod(n for n, s in zip(region.shape, walk.strides) if s)
@@ -187,87 +182,60 @@ class InstanceNest(RowNest):
             # Arrays of the call and tables are there before the first instance.
             there = walk.location.array.uniform and walk.location.array.kind in ("in", "global")
             if isinstance(read, Affine) and there and apart and items >= LEAST:
-                packing, mine = packed(region, walk, self.tile, 0 if self.in_order else self.group)
-                found[k] = mine._replace(location=module.copies.location(packing))
-        return found
+                group = 0 if self.in_order else self.plan.group
+                packing, mine = pack_read(region, walk, self.tile, group)
+                copies[k] = mine._replace(location=module.copies.location(packing))
+        return copies
 
-    def _loops(self, walks: list[Walk], to: Sequence[Location]) -> list[str]:
-        region, d, f = self.region, self.d, self.f
-        count = len(walks)
-        strides = row_major(region.shape[: region.kept])
-        walks = [*walks, *(Walk(location, strides) for location in to)]
+    def _loops(self, walks: Sequence[Walk], count: int) -> list[str]:
+        region, f = self.region, self.f
         indices: dict[int, Index] = {}
         with ExitStack() as loops:
             for axis in range(region.kept):
-                number = self.tile.get(axis, 1)
-                if number > 1:
-                    turn = loops.enter_context(f.loop(0, region.shape[axis], step=number)).counter
-                    counter = self.within(turn, region.shape[axis], number)
-                    walks = self._at_tile(walks, axis, turn, counter)
+                step = self.tile.get(axis, 1)
+                if step > 1:
+                    turn = loops.enter_context(f.loop(0, region.shape[axis], step=step)).counter
+                    start = self.clamp_tile(turn, region.shape[axis], step)
+                    walks = self._at_tile(walks, axis, turn, start)
+                    indices[axis] = self.index(start)
                 else:
-                    loop = along(d, f, region.shape[axis], walks, axis)
-                    counter, walks = loops.enter_context(loop)
-                indices[axis] = self.index(counter)
-            kept = [self.row_indices(indices, row) for row in range(len(self.steps))]
-            totals = self._totals(walks[:count], kept)
-            for row in range(len(self.steps) if to else 0):
-                for walk, value in zip(self.across(walks[count:], row), totals):
-                    d.store(f, walk.location, value)
-                totals = totals[len(to) :]
-        return totals
+                    walks, indices[axis] = self.enter_axis(loops, walks, axis)
+            return self.write_rows(walks, count, indices)
 
     def _at_tile(self, walks: Sequence[Walk], axis: int, turn: str, start: str) -> list[Walk]:
         """Return walks at a tile: copies have one behind the other, arrays where it starts."""
-        there = iter(self.at([w for w in walks if w.layout is not None], axis, turn))
-        here = iter(self.at([w for w in walks if w.layout is None], axis, start))
+        there = iter(self.advance_to([w for w in walks if w.layout is not None], axis, turn))
+        here = iter(self.advance_to([w for w in walks if w.layout is None], axis, start))
         return [next(here if walk.layout is None else there) for walk in walks]
 
-    def _totals(self, reads: Sequence[Walk], kept: Sequence[Sequence[Index]]) -> list[str]:
-        """Return the results of all points of a tile."""
-        region, d, f = self.region, self.d, self.f
-        if not region.combine:
-            return [d.operand(f, value) for value in self.of_rows(reads, kept)]
-        first = [d.literal(identity(region.combine, x), x) for x in self.dtypes] * len(kept)
-        if self.in_order:
-            return self._chains(reads, kept, first)
-        return self._by_partials(reads, kept, first)
 
-
-class InstanceStages(StagedNest):
+class StagedBatchNest(TiledNest):
     """Writes a nest that combines nothing in stages over chunks of points."""
 
-    @property
-    def staged(self) -> Staging:
-        """Rows at once; a chunk has as many numbers as where lanes go along an axis."""
-        lanes = self.f.spelling.lanes
-        return Staging(self.plan.axis, self.plan.rows, max(self.plan.rows, CHUNK // lanes))
-
-    def room(self, dtype: int) -> Location:
-        """Reserve a vector of instances for each point."""
-        pointer = self.f.room(dtype, self.staged.chunk * self.f.spelling.lanes)
-        return Location(pointer._replace(uniform=False, lane=0), 0, dtype)
-
-    def staged_points(
-        self, walks: Sequence[Walk], start: str
-    ) -> Iterator[tuple[list[Walk], Index]]:
-        """Yield what is at each row from ``start`` on."""
-        here = self.at(walks, self.plan.axis, start)
-        for row in range(self.plan.rows):
-            number = self.f.value(f"add i64 {start}, {row}") if self.region.indexed else start
-            yield self.across(here, row), self.index(number)
-
     def write(self, to: Sequence[Location]) -> list[str]:
-        """Write the loops; results go to these places."""
-        region, d, f = self.region, self.d, self.f
-        walks = self.reads()
-        count = len(walks)
-        walks += [Walk(location, row_major(region.shape[: region.kept])) for location in to]
+        """Write the loops; results go to these locations."""
+        plan, lanes = self.plan, self.f.spelling.lanes
+        # A chunk has as many numbers as where lanes go along an axis.
+        chunk = max(plan.rows, CHUNK // lanes)
+
+        def room(dtype: int) -> Location:
+            """Reserve a vector of instances for each point."""
+            pointer = self.f.room(dtype, chunk * lanes)
+            return Location(pointer._replace(uniform=False, lane=0), 0, dtype)
+
+        walks, count = self.walks(to)
         indices: dict[int, Index] = {}
         with ExitStack() as loops:
-            for axis in range(region.kept):
-                if axis != self.plan.axis:
-                    loop = along(d, f, region.shape[axis], walks, axis)
-                    counter, walks = loops.enter_context(loop)
-                    indices[axis] = self.index(counter)
-            write_stages(self, walks, count, indices, None)
+            for axis in range(self.region.kept):
+                if axis != plan.axis:
+                    walks, indices[axis] = self.enter_axis(loops, walks, axis)
+            staging = Staging(plan.axis, plan.rows, chunk, room, self._points)
+            write_stages(self, staging, walks, count, indices)
         return []
+
+    def _points(self, walks: Sequence[Walk], start: str) -> Iterator[tuple[list[Walk], Index]]:
+        """Yield walks and index at each row from ``start`` on."""
+        here = self.advance_to(walks, self.plan.axis, start)
+        for row in range(self.plan.rows):
+            number = self.f.value(f"add i64 {start}, {row}") if self.region.indexed else start
+            yield self.at_row(here, row), self.index(number)

@@ -12,13 +12,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from archimedes.backends.llvm.lowering.assembler import Function, Module
+from archimedes.backends.llvm.lowering.assembler import Function
 from archimedes.backends.llvm.lowering.memory import ITEM_BYTES, ITEM_MEMORY, Pointer
 from archimedes.backends.lowering.nests import Walk
 from archimedes.backends.lowering.scope import Location
 from archimedes.graph.regions import Nest
 
-__all__ = ["LEAST", "Copies", "Layout", "Packing", "packed", "write_copies"]
+__all__ = ["LEAST", "Copies", "Layout", "Packing", "pack_read", "write_copies"]
 
 #: Arrays of so many items are packed: fewer stay in the first cache as they are.
 LEAST = 8_192
@@ -77,7 +77,9 @@ class Copies:
         return Location(Pointer("in", number, uniform=True), 0, packing.source.dtype)
 
 
-def packed(region: Nest, walk: Walk, tile: Mapping[int, int], group: int) -> tuple[Packing, Walk]:
+def pack_read(
+    region: Nest, walk: Walk, tile: Mapping[int, int], group: int
+) -> tuple[Packing, Walk]:
     """Return the copy of what a nest reads, and the walk through it but for its place.
 
     ``tile`` has the points of kept axes that are computed together, of which the walk has some.
@@ -133,27 +135,19 @@ def write_copies(f: Function, copies: Copies, offsets: Sequence[int]) -> str:
             value = f.value(f"load ptr, ptr {at}, align 8")
         to = f.value(f"getelementptr ptr, ptr %all.in, i64 {k}")
         f.line(f"store ptr {value}, ptr {to}, align 8")
-    many, after = f.label(), f.label()
     number = f.value("sub i64 %end, %begin")
-    f.fork(f.value(f"icmp sge i64 {number}, {INSTANCES}"), many, after)
-    f.start(many)
-    for k, (packing, offset) in enumerate(zip(packings, offsets)):
-        copy = f.value(f"getelementptr i8, ptr %frame, i64 {offset}")
-        name = _copying(f.module, packing)
-        f.line(f"call void {name}(ptr %frame, ptr %in, ptr {copy})")
-        to = f.value(f"getelementptr ptr, ptr %all.in, i64 {arrays + k}")
-        f.line(f"store ptr {copy}, ptr {to}, align 8")
-    f.jump(after)
+    with f.when(f.value(f"icmp sge i64 {number}, {INSTANCES}")):
+        for k, (packing, offset) in enumerate(zip(packings, offsets), arrays):
+            name = f.module.fresh("pack")
+            head = f"define internal void {name}(ptr %frame, ptr %in, ptr %to) noinline"
+            inner = Function(f.module, head)
+            _write_copy(inner, packing, 0, "0", {})
+            inner.finish()
+            copy = f.offset("%frame", offset)
+            f.line(f"call void {name}(ptr %frame, ptr %in, ptr {copy})")
+            to = f.value(f"getelementptr ptr, ptr %all.in, i64 {k}")
+            f.line(f"store ptr {copy}, ptr {to}, align 8")
     return "%all.in"
-
-
-def _copying(module: Module, packing: Packing) -> str:
-    """Write a function that makes a copy; return its name."""
-    name = module.fresh("pack")
-    f = Function(module, f"define internal void {name}(ptr %frame, ptr %in, ptr %to) noinline")
-    _write_copy(f, packing, 0, "0", {})
-    f.finish()
-    return name
 
 
 def _write_copy(

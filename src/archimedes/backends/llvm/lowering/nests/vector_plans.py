@@ -7,12 +7,21 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from archimedes.backends.llvm.runtime.machine import Target
+from archimedes.backends.lowering.analysis import is_in_order
 from archimedes.graph.dtypes import B8, I64
 from archimedes.graph.ops import CONST, INPUT, OPERANDS
 from archimedes.graph.regions import Affine, Gather, Nest
 from archimedes.graph.regions.nest import PARTIALS, row_major
 
-__all__ = ["CHUNK", "Plan", "in_any_order", "in_stages", "plan_of", "registers_of"]
+__all__ = [
+    "CHUNK",
+    "Plan",
+    "in_any_order",
+    "in_stages",
+    "plan_of",
+    "power_of_two_below",
+    "registers_of",
+]
 
 #: Bodies of up to so many operations are short: loads and loops are most of the work.
 SHORT = 8
@@ -74,7 +83,7 @@ def _price(region: Nest, axis: int) -> float:
     return sum({0: 0.5, 1: 1.0, -1: 1.5}.get(s, 8.0) for s in strides)
 
 
-def _floor(n: int) -> int:
+def power_of_two_below(n: int) -> int:
     """Return the largest power of two that is not above a number."""
     return 1 << (n.bit_length() - 1)
 
@@ -88,7 +97,7 @@ def _together(region: Nest, cost: int) -> int:
 
 
 def in_stages(region: Nest, axis: int, cost: int, target: Target, lanes: int = 1) -> bool:
-    """Tell whether a body of plain operations is computed in stages, for so many instances."""
+    """Return whether a body of plain operations is computed in stages, for so many instances."""
     points, length = lanes * math.prod(region.shape), lanes * region.shape[axis]
     # Instances come again and again: the ends of their loops are foreseen.
     least = STAGED if lanes == 1 else STAGED // 4
@@ -113,7 +122,7 @@ def plan_of(region: Nest, cost: int, target: Target) -> Plan | None:
     ``cost`` are the operations of its body.
     """
     shape, kept = region.shape, region.kept
-    in_order = region.partials == 1 or region.reduced <= region.partials
+    in_order = is_in_order(region)
     wide = [k for k in range(kept) if shape[k] >= LEAST]
     prices = {k: _price(region, k) for k in wide}
     axis = min(reversed(wide), key=prices.__getitem__, default=-1)
@@ -147,7 +156,7 @@ def _along_kept(region: Nest, axis: int, cost: int, target: Target, in_order: bo
         registers = 4 if math.prod(region.shape) >= MANY else 2
         return Plan(axis, registers * target.lanes, stages=True)
     registers = min(_together(region, cost), 2 if region.combine and in_order else 4)
-    lanes = min(target.lanes * registers, _floor(region.shape[axis]))
+    lanes = min(target.lanes * registers, power_of_two_below(region.shape[axis]))
     others = [k for k in range(region.kept) if k != axis and region.shape[k] > 1]
     if not region.combine or cost > SHORT:
         return Plan(axis, lanes)
@@ -155,6 +164,8 @@ def _along_kept(region: Nest, axis: int, cost: int, target: Target, in_order: bo
     fitting = max(1, (registers_of(target) - 4) // each)
     if not in_order:
         one = len(region.shape) == region.kept + 1
-        return Plan(axis, lanes, group=min(_floor(fitting), region.partials) if one else 0)
+        return Plan(
+            axis, lanes, group=min(power_of_two_below(fitting), region.partials) if one else 0
+        )
     rows = min(fitting, region.shape[others[-1]]) if others else 1
     return Plan(axis, lanes, others[-1], rows) if rows > 1 else Plan(axis, lanes)
