@@ -137,7 +137,7 @@ def test_mistakes(capsys, tmp_path, monkeypatch):
     assert main(["run"]) == 1 and "--template f16" in capsys.readouterr().err
     assert main(["run", "none.yaml", "--json"]) == 1
     said = capsys.readouterr()
-    assert "none.yaml is not there" in json.loads(said.out)["error"]
+    assert "none.yaml: no such file" in json.loads(said.out)["error"]
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from archimedes.cli import examinations as look
+from archimedes.cli import doctor as look
 from archimedes.cli import main
 from archimedes.installation import install_command
 from archimedes.system.programs import install_hint
@@ -36,7 +36,7 @@ def doctor(**environment):
 def test_here_everything_that_is_needed_is_there(capsys):
     assert main(["doctor"]) == 0
     out = capsys.readouterr().out
-    assert "All that is needed is there." in out and "native code" in out
+    assert "Everything that is needed is installed." in out and "native code" in out
     assert all(len(line) < 140 for line in out.splitlines())
 
 

@@ -109,11 +109,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Traceback (most recent call last):
     SystemExit: 0
     """
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     known = {*COMMANDS, "-h", "--help", "--version"}
-    plain = given and (given[0] in known or not given[0].startswith("-"))
+    names_command = words and (words[0] in known or not words[0].startswith("-"))
     parser = make_parser()
-    options = parser.parse_args(given if plain else [DEFAULT, *given])
+    options = parser.parse_args(words if names_command else [DEFAULT, *words])
     options.parser = parser
     try:
         return module_of(COMMANDS[options.command]).run(options)

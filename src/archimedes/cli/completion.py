@@ -20,13 +20,13 @@ def run(options: argparse.Namespace) -> int:
 
 def words(parser: argparse.ArgumentParser) -> dict[str, tuple[list[str], list[str]]]:
     """Return for each command its options, and the words that its arguments may be."""
-    found = {}
+    table = {}
     (commands,) = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
     for name, own in commands.choices.items():
         flags = [s for action in own._actions for s in action.option_strings]
         values = [str(v) for a in own._actions if not a.option_strings for v in a.choices or ()]
-        found[name] = (flags, values)
-    return found
+        table[name] = (flags, values)
+    return table
 
 
 def _cases(parser: argparse.ArgumentParser, action: str) -> tuple[str, str]:

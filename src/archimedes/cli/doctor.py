@@ -7,10 +7,22 @@ writes nothing, and asks each thing by itself.
 from __future__ import annotations
 
 import argparse
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import NamedTuple
 
-from archimedes.cli.answers import print_json
+from archimedes.cli.answers import answer
+from archimedes.installation import install_command
+from archimedes.system.cpus import cpu_count, cpu_name, operating_system
+from archimedes.system.programs import find_browser, find_program, install_hint, run_program
 
-__all__ = ["declare", "run"]
+__all__ = ["OPTIONAL", "REQUIRED", "Finding", "declare", "examine", "run"]
 
 SIGNS = {"ok": "ok", "missing": "--", "problem": "!!", "info": "  "}
 
@@ -21,22 +33,280 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Look at everything; the exit status is 1 where something that is needed is wrong."""
-    from archimedes.cli.examinations import examine
-
     sections = examine()
-    wrong = [f for found in sections.values() for f in found if f.state == "problem"]
-    if options.json:
-        data = {title: [f._asdict() for f in found] for title, found in sections.items()}
-        print_json({"healthy": not wrong, "sections": data})
-        return 1 if wrong else 0
-    for title, found in sections.items():
-        print(f"{title}")
-        for f in found:
-            print(f"  {SIGNS[f.state]}  {f.name:<26}{f.value}")
-            if f.advice:
-                print(f"      {f.advice}")
-        print()
-    print(
-        f"{len(wrong)} thing(s) to repair, marked !!" if wrong else "All that is needed is there."
-    )
+    wrong = sum(f.state == "problem" for findings in sections.values() for f in findings)
+    data = {title: [f._asdict() for f in findings] for title, findings in sections.items()}
+    lines = []
+    for title, findings in sections.items():
+        lines.append(title)
+        for f in findings:
+            lines.append(f"  {SIGNS[f.state]}  {f.name:<26}{f.value}")
+            lines += [f"      {f.advice}"] if f.advice else []
+        lines.append("")
+    repair = f"{wrong} thing(s) to repair, marked !!"
+    lines.append(repair if wrong else "Everything that is needed is installed.")
+    answer(options, {"healthy": not wrong, "sections": data}, "\n".join(lines))
     return 1 if wrong else 0
+
+
+# ---- examinations: each returns findings and raises nothing -----------------------------------
+
+
+class Finding(NamedTuple):
+    """One thing: `state` is "ok", "missing" (optional), "problem" (needed) or "info"."""
+
+    name: str
+    state: str
+    value: str
+    advice: str = ""
+
+
+#: Packages that are needed, with the least version, as in pyproject.toml.
+REQUIRED = {
+    "numpy": "2.0",
+    "llvmlite": "0.46",
+    "scipy": "1.13",
+    "pyyaml": "6.0",
+    "tqdm": "4.66",
+    "matplotlib": "3.8",
+}
+#: Optional parts: what they are for, modules each of which brings it, the extra that adds one.
+OPTIONAL = (
+    ("live views in a browser", ("viser",), "viewer"),
+    ("tables: pandas", ("pandas",), "data"),
+    ("tables: xarray", ("xarray",), "data"),
+    ("IPOPT", ("casadi", "ipyopt"), "optimize"),
+    ("SUNDIALS", ("sksundae",), "sundials"),
+    ("robots from MJCF", ("mujoco",), "robots"),
+    ("campaigns on a cluster", ("dask",), "distributed"),
+    ("GPU", ("cupy",), "cuda"),
+)
+#: Distributions by module, where the names differ.
+DISTRIBUTIONS = {"sksundae": "scikit-sundae"}
+#: Programs by purpose.
+PROGRAMS = {
+    "Compilers (for C code; native code in Python needs none)": (
+        *("gcc", "clang", "arm-none-eabi-gcc", "riscv64-unknown-elf-gcc"),
+    ),
+    "Emulators and other programs": (
+        *("qemu-system-arm", "qemu-system-riscv32", "chromium", "ffmpeg"),
+    ),
+}
+
+
+def examine() -> dict[str, list[Finding]]:
+    """Return all findings by section."""
+    examinations: dict[str, Callable[[], list[Finding]]] = {
+        "System": system,
+        "Packages that are needed": packages,
+        "Compiling": compiling,
+        "Cache of compiled code": cache,
+        **{title: lambda title=title: programs(title) for title in PROGRAMS},  # type: ignore[misc]
+        "GPU": gpu,
+        "Optional parts": optional,
+    }
+    return {title: run_examination(title, look) for title, look in examinations.items()}
+
+
+def run_examination(title: str, look: Callable[[], list[Finding]]) -> list[Finding]:
+    """Return findings; where the examination itself fails, that is the finding."""
+    try:
+        return look()
+    except Exception as error:
+        return [Finding(title, "problem", f"{type(error).__name__}: {error}")]
+
+
+def system() -> list[Finding]:
+    import archimedes
+
+    python = sys.version.split()[0]
+    old = sys.version_info < (3, 11)
+    return [
+        Finding("Archimedes", "ok", archimedes.__version__),
+        Finding(
+            "Python",
+            "problem" if old else "ok",
+            f"{python} ({sys.executable})",
+            "Python 3.11 or newer is needed" if old else "",
+        ),
+        Finding("platform", "info", operating_system()),
+        Finding("processor", "info", cpu_name()),
+        Finding("vector instructions", "info", vector_instructions()),
+        Finding("threads", "info", threads()),
+    ]
+
+
+def vector_instructions() -> str:
+    """Return what of SIMD this processor has, as LLVM sees it."""
+    try:
+        from llvmlite import binding  # type: ignore[import-untyped]
+
+        features = binding.get_host_cpu_features()
+    except Exception as error:  # an old or broken llvmlite; the section on packages says more
+        return f"unknown ({type(error).__name__})"
+    known = ("avx512f", "avx2", "avx", "fma", "sse4.2", "neon", "sve")
+    return ", ".join(name for name in known if features.get(name)) or "none"
+
+
+def threads() -> str:
+    chosen = os.environ.get("ARCHIMEDES_THREADS")
+    source = f"ARCHIMEDES_THREADS={chosen}" if chosen else f"of {os.cpu_count()} processors"
+    return f"{cpu_count()} ({source})"
+
+
+def version_numbers(text: str) -> tuple[int, ...]:
+    """Return the leading numbers of a version.
+
+    >>> version_numbers("2.0.1rc1") >= version_numbers("2.0")
+    True
+    """
+    leading = re.match(r"\d+(\.\d+)*", text)
+    return tuple(map(int, leading[0].split("."))) if leading else ()
+
+
+def installed_version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def packages() -> list[Finding]:
+    findings = []
+    for name, least in REQUIRED.items():
+        version = installed_version(name)
+        advice = f'pip install "{name}>={least}"'
+        if version is None:
+            findings.append(Finding(name, "problem", "not installed", advice))
+        elif version_numbers(version) < version_numbers(least):
+            value = f"{version}, but {least} or newer is needed"
+            findings.append(Finding(name, "problem", value, f"{advice} --upgrade"))
+        else:
+            findings.append(Finding(name, "ok", version))
+    return findings
+
+
+def compiling() -> list[Finding]:
+    """Record, differentiate and compile something small."""
+    try:
+        import archimedes as arc
+
+        double = arc.compile(lambda x: x * x + 1.0, backend="llvm")
+        slope = arc.grad(lambda x: x * x)(3.0)
+        good = float(double(2.0)) == 5.0 and float(slope) == 6.0
+    except Exception as error:
+        advice = "see the packages above; if they are right, please report this"
+        return [Finding("native code", "problem", f"{type(error).__name__}: {error}", advice)]
+    if not good:
+        return [Finding("native code", "problem", "a wrong result", "please report this")]
+    return [Finding("native code", "ok", "a function was recorded, differentiated and compiled")]
+
+
+def cache() -> list[Finding]:
+    from archimedes.backends.code_cache import LIMIT, cache_folder
+
+    folder = cache_folder()
+    if folder is None:
+        advice = "unset ARCHIMEDES_CACHE, or name a folder by ARCHIMEDES_CACHE_DIR"
+        return [Finding("folder", "missing", "turned off, or no home folder", advice)]
+    findings = [Finding("folder", "info", str(folder))]
+    try:
+        sizes = [p.stat().st_size for p in folder.rglob("*.o") if p.is_file()]
+    except OSError as error:
+        sizes = []
+        findings.append(Finding("reading it", "missing", str(error)))
+    total = f"{sum(sizes) / 2**20:.1f} MiB in {len(sizes)} kernels (limit {LIMIT // 2**20} MiB)"
+    findings.append(Finding("size", "info", total))
+    if can_write(folder):
+        findings.append(Finding("writing to it", "ok", "possible"))
+    else:
+        advice = (
+            "kernels are compiled anew in every process: name a folder that you may write to, "
+            "export ARCHIMEDES_CACHE_DIR=$PWD/archimedes-cache"
+        )
+        findings.append(Finding("writing to it", "missing", "not possible", advice))
+    return findings
+
+
+def can_write(folder: Path) -> bool:
+    """Whether files could be made in a folder, or the folder itself; nothing is written."""
+    while not folder.exists():
+        if folder.parent == folder:
+            return False
+        folder = folder.parent
+    return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+
+
+def first_line(path: str) -> str:
+    """Return what a program says of its version."""
+    try:
+        option = "-version" if Path(path).stem == "ffmpeg" else "--version"
+        done = run_program([path, option], timeout=10)
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"{path}, which does not start ({type(error).__name__})"
+    lines = (done.stdout or done.stderr).strip().splitlines()
+    return lines[0][:80] if lines else path
+
+
+def programs(title: str) -> list[Finding]:
+    findings = []
+    for name in PROGRAMS[title]:
+        path = find_browser() if name == "chromium" else find_program(name)
+        if path is not None:
+            findings.append(Finding(name, "ok", first_line(path)))
+        else:
+            findings.append(Finding(name, "missing", "not found", install_hint(name)))
+    return findings
+
+
+def gpu() -> list[Finding]:
+    program = find_program("nvidia-smi")
+    driver = None
+    if program:
+        query = [
+            program,
+            "--query-gpu=name,driver_version,memory.total,memory.free",
+            "--format=csv,noheader",
+        ]
+        try:
+            done = run_program(query, timeout=20)
+            driver = done.stdout.strip().splitlines()[0] if done.returncode == 0 else None
+        except (OSError, IndexError, subprocess.SubprocessError):
+            driver = None
+    if driver is None:
+        text = "no NVIDIA GPU with a driver: everything runs on the processor"
+        return [Finding("device", "missing", text)]
+    findings = [Finding("device", "ok", driver)]
+    if importlib.util.find_spec("cupy") is None:
+        advice = f"{install_command('cuda')} (CUDA 13), {install_command('cuda12')} (CUDA 12)"
+        findings.append(Finding("CuPy", "missing", "not installed", advice))
+    else:
+        text = f"{installed_version('cupy') or 'installed'}; python -m tests.cuda checks it"
+        findings.append(Finding("CuPy", "ok", text))
+        where = 'arrays of CuPy, PyTorch and JAX on it run there, NumPy\'s with backend="cuda"'
+        findings.append(Finding("what runs there", "ok", where))
+    return findings
+
+
+def optional() -> list[Finding]:
+    findings = []
+    for purpose, modules, extra in OPTIONAL:
+        here = next(filter(is_importable, modules), None)
+        if here is not None:
+            name = DISTRIBUTIONS.get(here, here)
+            findings.append(
+                Finding(purpose, "ok", f"{name} {installed_version(name) or ''}".strip())
+            )
+        else:
+            names = " or ".join(DISTRIBUTIONS.get(module, module) for module in modules)
+            value = f"{names} is not installed"
+            findings.append(Finding(purpose, "missing", value, install_command(extra)))
+    return findings
+
+
+def is_importable(module: str) -> bool:
+    """Return whether a module is installed, without importing it."""
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False

@@ -7,7 +7,7 @@ import difflib
 import re
 from pathlib import Path
 
-from archimedes.cli.answers import CommandError, print_json
+from archimedes.cli.answers import CommandError, answer
 from archimedes.errors import EXPLAINED
 from archimedes.installation import checkout_folder
 
@@ -25,17 +25,11 @@ def run(options: argparse.Namespace) -> int:
     """Print a section, or the list of kinds."""
     if not options.kind:
         titles = {kind: read_section(kind).partition("\n")[0] for kind in EXPLAINED}
-        if options.json:
-            print_json(titles)
-        else:
-            print("\n".join(f"{kind:<22}{title}" for kind, title in titles.items()))
+        answer(options, titles, "\n".join(f"{kind:<22}{t}" for kind, t in titles.items()))
         return 0
     kind = find_kind(" ".join(options.kind))
     section = read_section(kind)
-    if options.json:
-        print_json({"kind": kind, "section": section})
-    else:
-        print(section)
+    answer(options, {"kind": kind, "section": section}, section)
     return 0
 
 

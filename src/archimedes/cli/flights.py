@@ -120,12 +120,12 @@ def fly_guided(
         raise ValueError(f"{path}: guidance gives the controls: leave out controls and trim")
     guidance = numbers(OrbitGuidance, dict(config.guidance or {}), f"{path}: guidance")
 
-    def steered(t: Any, x: Any, law: OrbitGuidance) -> Any:
+    def ascend(t: Any, x: Any, law: OrbitGuidance) -> Any:
         return vehicle.dynamics(t, x, law.command(vehicle, t, x))
 
     x0 = vehicle.state(config.start.build(), **inner)
     options |= {"args": (guidance,), "events": vehicle.staging()}
-    flown = solve(config, vehicle, steered, x0, path, options)
+    flown = solve(config, vehicle, ascend, x0, path, options)
     command = vmap(lambda t, x: guidance.command(vehicle, t, x))
     return Flown(config, vehicle, command(flown.t, flown.x), flown)
 
@@ -148,14 +148,9 @@ def solve(
     if flown.status == 0:
         return flown
     last = tree.map(lambda leaf: leaf[-1:], flown.events["x_before"])
-    return Trajectory(
-        np.append(flown.t, flown.events["t"][-1]),
-        tree.map(lambda leaf, end: np.concatenate([leaf, end]), flown.x, last),
-        status=flown.status,
-        message=flown.message,
-        stats=flown.stats,
-        events=flown.events,
-    )
+    x = tree.map(lambda leaf, end: np.concatenate([leaf, end]), flown.x, last)
+    about = {name: getattr(flown, name) for name in ("status", "message", "stats", "events")}
+    return Trajectory(np.append(flown.t, flown.events["t"][-1]), x, **about)
 
 
 def mapping(data: Any, path: Path) -> dict[str, Any]:
@@ -168,10 +163,10 @@ def vehicle_source(name: str, path: Path) -> Any:
     """Return a name as it is; the path of a file is taken from beside the flight."""
     if not name.lower().endswith((".yaml", ".yml", ".json")):
         return name
-    found = Path(name)
-    if found.is_absolute() or ".." in found.parts:
+    file = Path(name)
+    if file.is_absolute() or ".." in file.parts:
         raise ValueError(f"{path}: vehicle {name!r} must be a file beside this one, or below")
-    return path.parent / found
+    return path.parent / file
 
 
 def as_numbers(value: Any, what: str) -> np.ndarray:
@@ -189,13 +184,13 @@ def numbers(kind: Any, values: dict[str, Any], what: str) -> Any:
     known = list(kind.__dataclass_fields__)
     if unknown := [name for name in values if name not in known]:
         raise ValueError(f"{what} has no {unknown[0]!r}; there are {known}")
-    given = {name: as_numbers(v, f"{what}.{name}") for name, v in values.items()}
+    fields = {name: as_numbers(v, f"{what}.{name}") for name, v in values.items()}
     try:
-        made = kind(**given)
-        structure(made)
+        value = kind(**fields)
+        structure(value)
     except TypeError:
         raise ValueError(f"{what} must give {known}, got {list(values)}") from None
-    return made
+    return value
 
 
 #: What may be wrong with a file.

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from archimedes.cli.answers import CommandError, print_json
+from archimedes.cli.answers import CommandError, add_output, answer
 
 __all__ = ["declare", "run"]
 
@@ -23,7 +23,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="example arguments as JSON, '[0.0, [1, 2, 3]]', or module:name of a tuple "
         "(default: the module's example_args)",
     )
-    parser.add_argument("--output", type=Path, default=Path("c"), help="folder (default: c)")
+    add_output(parser, "c", "the project")
     parser.add_argument("--float32", action="store_true", help="float instead of double")
     parser.add_argument("--target", default="c", help="c, arduino or cortex-m (default: c)")
     parser.add_argument("--state", action="append", help="argument that a result replaces")
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     from archimedes.embedded import codegen
     from archimedes.errors import ArchimedesError
 
-    function = named(options.function)
+    function = find_name(options.function)
     if not callable(function):
         raise CommandError(f"{options.function} is not a function")
     settings: dict[str, Any] = {"target": options.target, "verify": options.verify}
@@ -53,26 +53,23 @@ def run(options: argparse.Namespace) -> int:
         project = codegen(function, args, output_dir=options.output, **settings)
     except (ArchimedesError, ValueError, TypeError) as error:
         raise CommandError(str(error)) from None
-    found: dict[str, Any] = {"folder": str(options.output), "files": sorted(project.files)}
+    data: dict[str, Any] = {"folder": str(options.output), "files": sorted(project.files)}
+    lines = [str(path) for path in project.paths]
     if project.verification is not None:
-        found["verified"] = str(project.verification)
-    if options.json:
-        print_json(found)
-    else:
-        print("\n".join(str(path) for path in project.paths))
-        if project.verification is not None:
-            print(project.verification)
+        data["verified"] = str(project.verification)
+        lines.append(str(project.verification))
+    answer(options, data, "\n".join(lines))
     return 0
 
 
-def named(text: str) -> Any:
+def find_name(text: str) -> Any:
     """Return what ``module:name`` stands for."""
     module, _, name = text.partition(":")
     if not (module and name):
         raise CommandError(f"{text!r} must be written module:function, such as controller:step")
     sys.path.insert(0, str(Path.cwd()))
     try:
-        found: Any = importlib.import_module(module)
+        value: Any = importlib.import_module(module)
     except ImportError as error:
         raise CommandError(
             f"{module} cannot be imported ({error}): start in the folder where it lies, or "
@@ -81,10 +78,10 @@ def named(text: str) -> Any:
     finally:
         sys.path.pop(0)
     for part in name.split("."):
-        if not hasattr(found, part):
+        if not hasattr(value, part):
             raise CommandError(f"{module} has no {name!r}")
-        found = getattr(found, part)
-    return found
+        value = getattr(value, part)
+    return value
 
 
 def example_arguments(options: argparse.Namespace) -> tuple[Any, ...]:
@@ -93,17 +90,16 @@ def example_arguments(options: argparse.Namespace) -> tuple[Any, ...]:
 
     text = options.args.strip()
     if text and text[0] not in "[{" and ":" in text:
-        found = named(text)
-        return tuple(found() if callable(found) else found)
+        return _as_tuple(find_name(text))
     if not text:
         module = options.function.partition(":")[0]
-        kept = getattr(importlib.import_module(module), "example_args", None)
-        if kept is None:
+        examples = getattr(importlib.import_module(module), "example_args", None)
+        if examples is None:
             raise CommandError(
                 "example arguments are needed: --args '[0.0, [1, 2, 3]]', or a tuple "
                 f"example_args in {module}"
             )
-        return tuple(kept() if callable(kept) else kept)
+        return _as_tuple(examples)
     try:
         values = json.loads(text)
     except json.JSONDecodeError as error:
@@ -111,3 +107,8 @@ def example_arguments(options: argparse.Namespace) -> tuple[Any, ...]:
     if not isinstance(values, list):
         raise CommandError("--args must be a list, one entry per argument")
     return tuple(np.asarray(v, dtype=float) if isinstance(v, list) else v for v in values)
+
+
+def _as_tuple(examples: Any) -> tuple[Any, ...]:
+    """Return examples that are kept as a tuple, or made by a function."""
+    return tuple(examples() if callable(examples) else examples)

@@ -8,7 +8,7 @@ from importlib import resources
 from pathlib import Path
 from string import Template
 
-from archimedes.cli.answers import CommandError, print_json
+from archimedes.cli.answers import CommandError, answer
 
 __all__ = ["declare", "run"]
 
@@ -41,7 +41,8 @@ def run(options: argparse.Namespace) -> int:
     if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
         raise CommandError(f"{folder} is there already and not empty: name another by --output")
     texts = {
-        Template(path).substitute(name=name): filled(file, name) for path, file in FILES.items()
+        Template(path).substitute(name=name): fill_template(file, name)
+        for path, file in FILES.items()
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -49,15 +50,13 @@ def run(options: argparse.Namespace) -> int:
             (folder / path).write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
         raise CommandError(f"{folder} cannot be written ({error.strerror})") from None
-    if options.json:
-        print_json({"folder": str(folder), "files": sorted(texts)})
-        return 0
-    print("\n".join(str(folder / path) for path in texts))
-    print(f"\ncd {folder} && python {name}.py && python -m pytest && python make_c.py")
+    lines = [str(folder / path) for path in texts]
+    lines.append(f"\ncd {folder} && python {name}.py && python -m pytest && python make_c.py")
+    answer(options, {"folder": str(folder), "files": sorted(texts)}, "\n".join(lines))
     return 0
 
 
-def filled(file: str, name: str) -> str:
+def fill_template(file: str, name: str) -> str:
     """Return a template with the project's name put in."""
     folder = resources.files("archimedes.cli") / "project_template"
     return Template((folder / file).read_text(encoding="utf-8")).substitute(name=name)

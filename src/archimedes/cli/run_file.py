@@ -5,14 +5,22 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from archimedes.cli.answers import CommandError, print_json
-from archimedes.cli.folders import input_file, output_file, output_folder
+from archimedes.cli.answers import (
+    CommandError,
+    add_output,
+    answer,
+    input_file,
+    output_file,
+    output_folder,
+)
+
+if TYPE_CHECKING:
+    from archimedes.cli.flights import Flown
 
 __all__ = ["declare", "flight_templates", "run"]
 
-FOLDER = "archimedes_run"
 #: A description is short; what is longer is no description.
 MOST = 16 * 2**20
 
@@ -29,9 +37,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--template", choices=list(flight_templates()), help="print a file to start from"
     )
-    parser.add_argument(
-        "--output", type=Path, default=Path(FOLDER), help=f"folder for results (default: {FOLDER})"
-    )
+    add_output(parser, "archimedes_run", "results")
     parser.add_argument("--no-page", action="store_true", help="leave out the page in 3-D")
 
 
@@ -55,19 +61,17 @@ def run(options: argparse.Namespace) -> int:
     flown.trajectory.to_csv(files[1], units=True)
     if not options.no_page:
         files.append(page(flown, output_file(folder, f"{stem}.html")))
-    found = summary(flown)
-    if options.json:
-        print_json({**found, "files": [str(file) for file in files]})
-    else:
-        print("\n".join(f"  {name:<28}{value}" for name, value in found.items()))
-        print("\n".join(f"  {file}" for file in files))
+    data = summary(flown)
+    lines = [f"  {name:<28}{value}" for name, value in data.items()]
+    lines += [f"  {file}" for file in files]
+    answer(options, {**data, "files": [str(file) for file in files]}, "\n".join(lines))
     if flown.complete:
         return 0
-    print(f"archimedes run: {path}: {found['end']}", file=sys.stderr)
+    print(f"archimedes run: {path}: {data['end']}", file=sys.stderr)
     return 1
 
 
-def summary(flown: Any) -> dict[str, Any]:
+def summary(flown: Flown) -> dict[str, Any]:
     """Return how a flight ended."""
     traj = flown.trajectory
     last = flown.vehicle.world.flight(traj.t[-1], getattr(traj.final, "motion", traj.final))
@@ -88,7 +92,7 @@ def said(error: BaseException, path: Path) -> str:
     return text if path.name in text else f"{path}: {text}"
 
 
-def page(flown: Any, path: Path) -> Path:
+def page(flown: Flown, path: Path) -> Path:
     """Write the page of a flight, with its controls."""
     from archimedes.viewer import view
 

@@ -6,14 +6,18 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from archimedes.cli.answers import CommandError, print_json
-from archimedes.cli.folders import input_file, output_file, output_folder
+from archimedes.cli.answers import (
+    CommandError,
+    add_output,
+    answer,
+    input_file,
+    output_file,
+    output_folder,
+)
 from archimedes.cli.run_file import said
 from archimedes.system.programs import open_page
 
 __all__ = ["declare", "run"]
-
-FOLDER = "archimedes_view"
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -22,9 +26,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--vehicle", help="what moves: f16, multirotor, satellite, rocket, car")
     parser.add_argument("--title", default="", help="what stands above it")
     parser.add_argument("--show", action="store_true", help="open the page in a browser")
-    parser.add_argument(
-        "--output", type=Path, default=Path(FOLDER), help=f"folder for the page (default: {FOLDER})"
-    )
+    add_output(parser, "archimedes_view", "the page")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -42,11 +44,8 @@ def run(options: argparse.Namespace) -> int:
     shown.scene.title = options.title or shown.scene.title or path.name
     target = output_file(output_folder(options.output), f"{path.stem}.html")
     shown.save(target)
-    if options.json:
-        first, last = shown.scene.span
-        print_json({"page": str(target), "bytes": target.stat().st_size, "span": [first, last]})
-    else:
-        print(target)
+    size, span = target.stat().st_size, list(shown.scene.span)
+    answer(options, {"page": str(target), "bytes": size, "span": span}, str(target))
     if options.show:
         open_page(target)
     return 0
@@ -85,11 +84,10 @@ def example_state(vehicle: Any) -> Any:
     from archimedes.spatial import Quaternion
     from archimedes.vehicles import FlightState
 
+    zero = np.zeros(3)
     if hasattr(vehicle, "state"):
-        zero = np.zeros(3)
         return vehicle.state(FlightState(0.0, 0.0, 0.0, zero, zero, zero))
     wheels = np.zeros(len(vehicle.wheels.axes))
-    zero = np.zeros(3)
     return type(vehicle).State(pos=zero, vel=zero, att=Quaternion.identity(), w_B=zero, h=wheels)
 
 
@@ -102,10 +100,10 @@ def plain_body(read: Any) -> Any:
     from archimedes.spatial import Quaternion, RigidBody
 
     x = read.x
-    found = x.get("motion", x) if isinstance(x, dict) else {}
-    if not (isinstance(found, dict) and "pos" in found and "att" in found):
+    motion = x.get("motion", x) if isinstance(x, dict) else {}
+    if not (isinstance(motion, dict) and "pos" in motion and "att" in motion):
         raise ValueError("it has no columns pos and att: say what it is by --vehicle")
-    pos, att = as_numbers(found["pos"], "pos"), as_numbers(found["att"], "att")
+    pos, att = as_numbers(motion["pos"], "pos"), as_numbers(motion["att"], "att")
     lead = read.t.shape
     if pos.shape != (*lead, 3) or att.shape not in ((*lead, 4), (*lead, 3)):
         raise ValueError(
@@ -115,7 +113,7 @@ def plain_body(read: Any) -> Any:
     as_numbers(read.t, "t")
     q = att if att.shape[-1] == 4 else Quaternion.from_euler(att, "xyz").array
     still = np.zeros(pos.shape)
-    v, w = (as_numbers(found.get(name, still), name) for name in ("v_B", "w_B"))
+    v, w = (as_numbers(motion.get(name, still), name) for name in ("v_B", "w_B"))
     return Trajectory(read.t, RigidBody.State(pos, Quaternion(q), v, w))
 
 

@@ -1,7 +1,49 @@
-"""Demonstrations: each flies something, checks it, and leaves plots and a page to look at."""
+"""Demonstrations: each flies something, checks it, and leaves plots and a page to look at.
+
+A demonstration is a line in the table and a module, which is imported when it is run.
+"""
 
 from __future__ import annotations
 
-from archimedes.demos.catalogue import DEMOS, Demo, run_demo
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from archimedes.demos.reporting import Report
 
 __all__ = ["DEMOS", "Demo", "run_demo"]
+
+
+class Demo(NamedTuple):
+    """A demonstration: the module that has its `run(report)`, and what it shows."""
+
+    module: str
+    summary: str
+
+
+DEMOS = {
+    "f16": Demo("f16_flight", "an F-16 trims and flies turns in wind, with 1,000 dispersed copies"),
+    "quadrotor": Demo("quadrotor", "a quadrotor follows a figure-eight in wind and gusts"),
+    "satellite": Demo("satellite_slew", "a satellite turns to an attitude with its wheels"),
+    "landing": Demo("rocket_landing", "a rocket lands on its tail, from many places"),
+    "orbit": Demo("two_stages", "a rocket of two stages flies to orbit; staging is an event"),
+    "arm": Demo("robot_arm", "an arm draws a circle with its hand by computed torque"),
+    "quadruped": Demo("quadruped", "a quadruped is pushed and stays on its feet"),
+    "t-handle": Demo("t_handle", "a body spun about its middle axis flips over and over"),
+}
+
+
+def run_demo(name: str, folder: Path, runs: int | None = None, quiet: bool = False) -> Report:
+    """Run a demonstration; its files go to `folder`, its text to the standard output.
+
+    `runs` are dispersed copies (None: as many as it has by itself); `quiet` prints nothing.
+    """
+    from archimedes.demos.reporting import Report
+
+    if name not in DEMOS:
+        raise ValueError(f"there is no demo {name!r}; there are {', '.join(DEMOS)}")
+    report = Report(name, folder, runs, quiet)
+    import_module(f"archimedes.demos.{DEMOS[name].module}").run(report)
+    report.close()
+    return report

@@ -71,7 +71,7 @@ def nominal() -> dict[str, Any]:
     return {"wind": wind, "gust": np.array(8.0), "mass": plane.mass, "xcg": plane.xcg}
 
 
-def dispersed(count: int, seed: int = 1) -> dict[str, Any]:
+def disperse(count: int, seed: int = 1) -> dict[str, Any]:
     """Return `count` sets of parameters: wind, gust, mass and centre of mass vary."""
     rng, p = np.random.default_rng(seed), nominal()
     return {
@@ -107,8 +107,8 @@ def show_trim(report: Report, trimmed: Any) -> F16Autopilot:
     small = linearize(plane, trimmed.flight, u, {"power": trimmed.state.power})
     for mode in modes(small):
         if mode.frequency > 1e-6:
-            swing = f"{2 * np.pi / mode.pole.imag:.1f} s a swing, " if mode.pole.imag else ""
-            how = f"{swing}damping {mode.damping:.2f}, {', '.join(mode.main_states[:2])}"
+            period = f"period {2 * np.pi / mode.pole.imag:.1f} s, " if mode.pole.imag else ""
+            how = f"{period}damping {mode.damping:.2f}, {', '.join(mode.main_states[:2])}"
             report.line("mode", f"{mode.frequency:.3f} rad/s", how)
     return F16Autopilot.design(plane, trimmed, small)
 
@@ -166,7 +166,7 @@ def show_batch(report: Report, fly: Any) -> arc.Trajectory:
     """Fly dispersed copies as one batch and tell how far they spread."""
     count = report.copies(COPIES)
     report.section(f"{count:,} dispersed copies as one batch: wind, gust, mass, centre of mass")
-    p = dispersed(count)
+    p = disperse(count)
     axes = {"in_axes": (None, dict.fromkeys(p, 0))}
     fly(tree.map(lambda leaf: leaf[:16], p), 61, **axes)  # compiles the kernel for batches
     many, seconds = timed(lambda: fly(p, 61, progress=report.progress, **axes))

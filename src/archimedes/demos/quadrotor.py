@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import archimedes as arc
-from archimedes.demos.reporting import Report, duration, timed
+from archimedes.demos.reporting import Report
 from archimedes.environment import ConstantWind, OneCosineGust, Winds
 from archimedes.vehicles import FlatEarth, FlightState, GeometricController, load
 
@@ -17,7 +17,7 @@ drone = load("multirotor")
 
 
 def path(t: Any, w: float = 0.6) -> tuple[Any, Any, Any]:
-    """Return place, velocity and acceleration in NED axes, 10 m up."""
+    """Return position, velocity and acceleration in NED axes, 10 m up."""
     p = np.stack([8 * np.sin(w * t), 4 * np.sin(2 * w * t), -10.0 + 0.0 * t])
     v = np.stack([8 * w * np.cos(w * t), 8 * w * np.cos(2 * w * t), 0.0 * t])
     a = np.stack([-8 * w**2 * np.sin(w * t), -16 * w**2 * np.sin(2 * w * t), 0.0 * t])
@@ -45,11 +45,9 @@ def run(report: Report) -> None:
     options: dict[str, Any] = {"rtol": 1e-6, "t_eval": times}
     span = (0.0, SECONDS)
     fly = lambda: arc.solve_ode(closed_loop, span, start, args=(nominal,), **options)  # noqa: E731
-    once, first = timed(fly)
-    _, again = timed(fly, 3)
+    title = f"A figure-eight of {SECONDS:g} s in wind, every rotor simulated"
+    once = report.time_motion(title, fly, SECONDS)
     off = np.linalg.norm(once.x.motion.pos - path(times)[0].T, axis=1)
-    report.section(f"A figure-eight of {SECONDS:g} s in wind, every rotor simulated")
-    report.speed(first, again, SECONDS)
     report.line("off the path, once settled", f"{100 * off[100:].max():.0f} cm", "gust included")
     report.check("the path is kept within 60 cm", off[100:].max() < 0.6)
     many = disperse(report, start, nominal)
@@ -67,10 +65,8 @@ def disperse(report: Report, start: Any, p: Any) -> arc.Trajectory:
     options: dict[str, Any] = {"rtol": 1e-6, "t_eval": np.linspace(0.0, SECONDS, 76)}
     options["in_axes"] = (None, dict.fromkeys(draws, 0))
     solve = lambda: arc.solve_ode(closed_loop, (0.0, SECONDS), start, args=(draws,), **options)  # noqa: E731
-    many, seconds = timed(solve)
+    many = report.time_batch(f"{count:,} copies: wind, gust and mass vary", solve)
     off = np.linalg.norm(many.x.motion.pos - path(many.t[0])[0].T, axis=2)[:, 15:].max(axis=1)
-    report.section(f"{count:,} copies: wind, gust and mass vary")
-    report.line("time", duration(seconds), "compilation included")
     low, high = np.quantile(off, [0.05, 0.95])
     report.line(
         "largest distance, 90 % of them", f"{100 * high:.0f} cm", f"5 %: {100 * low:.0f} cm"

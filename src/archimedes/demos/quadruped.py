@@ -16,12 +16,12 @@ LEGS = (("fl", 0.2, 0.15), ("fr", 0.2, -0.15), ("hl", -0.2, 0.15), ("hr", -0.2, 
 FEET = [f"{leg}_foot" for leg, _, _ in LEGS]
 
 
-def quadruped() -> mb.Model:
+def make_quadruped() -> mb.Model:
     """Return a trunk with four legs, each of a hip that rolls and pitches, and a knee."""
     b = mb.Builder("quadruped")
     b.add_body("trunk", mass=10.0, inertia=[0.08, 0.3, 0.35])
     for leg, x, y in LEGS:
-        for part, parent, axis, place, length in (
+        for part, parent, axis, position, length in (
             ("hip", "trunk", [1, 0, 0], [x, y, 0], 0.0),
             ("thigh", f"{leg}_hip", [0, 1, 0], [0, 0, 0], THIGH),
             ("shin", f"{leg}_thigh", [0, 1, 0], [0, 0, -THIGH], SHIN),
@@ -30,13 +30,13 @@ def quadruped() -> mb.Model:
             rod = mass * (length**2 / 12.0 + 1e-3)
             b.add_body(name, mass=mass, com=[0, 0, -length / 2], inertia=[rod, rod, 0.3 * rod])
             b.attach(
-                name, parent, joint=name, axis=axis, position=place, damping=0.1, armature=0.01
+                name, parent, joint=name, axis=axis, position=position, damping=0.1, armature=0.01
             )
         b.add_frame(f"{leg}_foot", f"{leg}_shin", position=[0, 0, -SHIN])
     return b.build(base="floating")
 
 
-robot, ground = quadruped(), mb.Ground(friction=0.7)
+robot, ground = make_quadruped(), mb.Ground(friction=0.7)
 
 
 def standing() -> tuple[Any, Any]:
@@ -72,9 +72,8 @@ def run(report: Report) -> None:
     report.section(f"{robot!r}, pushed by 60 N and 80 N")
     report.speed(first, again, SECONDS)
     aside = 1e3 * np.abs(states.q[:, 1]).max()
-    report.line(
-        "steps of 2 ms with contact", f"{len(times)}", f"{1e6 * again / len(times):.0f} us each"
-    )
+    each = f"{1e6 * again / len(times):.0f} us each"
+    report.line("steps of 2 ms with contact", f"{len(times)}", each)
     report.line("pushed aside by up to", f"{aside:.0f} mm")
     report.line("height at the end", f"{states.q[-1, 2]:.3f} m", f"standing is {HEIGHT:g} m")
     report.check("it stands at the end", abs(states.q[-1, 2] - HEIGHT) < 0.02)

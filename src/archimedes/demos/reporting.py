@@ -8,13 +8,16 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import archimedes as arc
 from archimedes.simulate.trajectory.exports import MissingExtra
 from archimedes.system.cpus import architecture
+
+if TYPE_CHECKING:
+    from archimedes.viewer import View
 
 __all__ = ["Report", "duration", "timed"]
 
@@ -88,13 +91,30 @@ class Report:
         self.lines.setdefault(self._section, {})[name] = f"{value} {remark}".strip()
         self.say(f"  {name:<34}{value:>12}   {remark}".rstrip())
 
+    def time_motion(
+        self, title: str, solve: Callable[[], Any], seconds: float, repeats: int = 3
+    ) -> Any:
+        """Begin a section with the times of a simulation of some seconds; return its result."""
+        result, first = timed(solve)
+        _, again = timed(solve, repeats)
+        self.section(title)
+        self.speed(first, again, seconds)
+        return result
+
+    def time_batch(self, title: str, solve: Callable[[], Any]) -> Any:
+        """Begin a section with the time of a simulation of many copies; return its result."""
+        result, seconds = timed(solve)
+        self.section(title)
+        self.line("time", duration(seconds), "compilation included")
+        return result
+
     def speed(self, first: float, again: float, seconds: float) -> None:
         """Tell what the first call and later ones took, and how many times real time that is."""
         self.line("first call", duration(first), "records and compiles")
         self.line("every further call", duration(again), f"for {seconds:g} s of the motion")
         self.line("against real time", f"{seconds / again:,.0f} x", "faster")
 
-    def check(self, name: str, passed: Any) -> None:
+    def check(self, name: str, passed: bool | np.bool_) -> None:
         """Note whether something that must hold does; a failure is told at once."""
         self.checks[name] = bool(passed)
         if not passed:
@@ -110,7 +130,7 @@ class Report:
         else:
             self.files.append(path)
 
-    def page(self, view: Any, name: str) -> None:
+    def page(self, view: View, name: str) -> None:
         """Save a view as ``name.html``."""
         self.files.append(view.save(self.folder / f"{name}.html"))
 

@@ -36,15 +36,15 @@ def arm(heavier: float = 1.0, friction: float = 0.0) -> mb.Model:
 known, real = arm(heavier=0.9), arm(friction=0.5)
 
 
-def wanted(t: Any) -> Any:
+def circle(t: Any) -> Any:
     """Return where the hand should be at a time."""
     angle = 2.0 * np.pi * t / PERIOD
     return CENTER + RADIUS * np.stack([0.0 * t, np.cos(angle), np.sin(angle)])
 
 
-def reach(place: Any) -> Any:
-    """Return the search for the angles that put the hand at a place."""
-    target = Transformation(place, Quaternion.identity())
+def reach(point: Any) -> Any:
+    """Search the angles that put the hand at a point."""
+    target = Transformation(point, Quaternion.identity())
     only = [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]
     return mb.inverse_kinematics(known, "hand", target, [0.0, 0.5, 1.2], weights=only)
 
@@ -52,11 +52,12 @@ def reach(place: Any) -> Any:
 def run(report: Report) -> None:
     """Search the angles of the whole circle at once, follow them, measure the error."""
     times = np.linspace(0.0, PERIOD, 65)
-    found, seconds = timed(lambda: arc.vmap(reach)(np.stack([wanted(t) for t in times])))
+    points = np.stack([circle(t) for t in times])
+    search, seconds = timed(lambda: arc.vmap(reach)(points))
     report.section("The angles along the circle, found by one mapped search")
     report.line("points", f"{len(times)}", duration(seconds))
-    report.check("the whole circle is within reach", np.all(found.success))
-    path = [arc.interpolant([times], found.q[:, k], method="cubic") for k in range(3)]
+    report.check("the whole circle is within reach", np.all(search.success))
+    path = [arc.interpolant([times], search.q[:, k], method="cubic") for k in range(3)]
 
     def angles(t: Any) -> Any:
         return np.stack([curve(np.mod(t, PERIOD)) for curve in path])
@@ -78,7 +79,7 @@ def run(report: Report) -> None:
         )
         once, seconds = timed(solve)
         hand = mb.frame_pose(real, once.x.q, "hand").t
-        off = np.linalg.norm(hand - np.stack([wanted(t) for t in outputs]), axis=1)[120:]
+        off = np.linalg.norm(hand - np.stack([circle(t) for t in outputs]), axis=1)[120:]
         report.line(f"gain of {gain:g} rad/s", f"{1e3 * off.max():.2f} mm", duration(seconds))
     report.check("the hand stays within 5 mm", off.max() < 5e-3)
     write(report, once, hand)
@@ -93,7 +94,7 @@ def write(report: Report, once: Any, hand: Any) -> None:
     report.figure("joints", lambda file: plot(once, title=title, file=file))
     page = view({"arm": (real, once)}, title="An arm draws a circle")
     page.scene.note = "Inverse kinematics by one mapped search, computed torque against errors"
-    circle = np.stack([wanted(t) for t in np.linspace(0.0, PERIOD, 120)])
-    page.scene.paths.append(Path("wanted", circle, "#19a979"))
+    points = np.stack([circle(t) for t in np.linspace(0.0, PERIOD, 120)])
+    page.scene.paths.append(Path("wanted", points, "#19a979"))
     page.scene.paths.append(Path("hand", hand, "#f2662b"))
     report.page(page, "arm")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import archimedes as arc
-from archimedes.demos.reporting import Report, duration, timed
+from archimedes.demos.reporting import Report
 from archimedes.vehicles import FlatEarth, FlightState, Rocket
 from archimedes.vehicles.parts import MassProperties
 from archimedes.vehicles.rocket import cylindrical_stage
@@ -83,10 +83,7 @@ def run(report: Report) -> None:
     times = np.linspace(0.0, SECONDS + 2.0, 521)
     options: dict[str, Any] = {"t_eval": times, "events": TOUCHDOWN, "rtol": 1e-7}
     solve = lambda: arc.solve_ode(falling, (0.0, times[-1]), start(), **options)  # noqa: E731
-    once, first = timed(solve)
-    _, again = timed(solve, 3)
-    report.section("One landing, from 1,500 m and 110 m/s")
-    report.speed(first, again, SECONDS)
+    once = report.time_motion("One landing, from 1,500 m and 110 m/s", solve, SECONDS)
     speed, off = touchdown(once.final)
     burnt = float(once.x.propellant[0, 0] - once.final.propellant[0])
     report.line("touchdown at", f"{once.events['t'][0]:.2f} s")
@@ -115,10 +112,9 @@ def disperse(report: Report) -> arc.Trajectory:
     times = np.linspace(0.0, SECONDS + 2.0, 80)
     options: dict[str, Any] = {"t_eval": times, "events": TOUCHDOWN, "in_axes": 0, "rtol": 1e-7}
     x0 = x0.replace(motion=motion)
-    many, seconds = timed(lambda: arc.solve_ode(falling, (0.0, times[-1]), x0, **options))
+    solve = lambda: arc.solve_ode(falling, (0.0, times[-1]), x0, **options)  # noqa: E731
+    many = report.time_batch(f"{count:,} landings from other places as one batch", solve)
     speed, off = touchdown(many.final)
-    report.section(f"{count:,} landings from other places as one batch")
-    report.line("time", duration(seconds), "compilation included")
     report.line("speed, 95 % below", f"{np.quantile(speed, 0.95):.2f} m/s")
     report.line("from the middle, 95 % below", f"{np.quantile(off, 0.95):.2f} m")
     report.check("95 % land softer than 4 m/s", np.quantile(speed, 0.95) < 4.0)

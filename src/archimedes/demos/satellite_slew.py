@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import archimedes as arc
-from archimedes.demos.reporting import Report, duration, timed
+from archimedes.demos.reporting import Report
 from archimedes.environment import WGS84
 from archimedes.spatial import Quaternion
 from archimedes.vehicles import Satellite, load
@@ -49,10 +49,7 @@ def run(report: Report) -> None:
     """Slew once, slew from many attitudes, check momentum and pointing."""
     times = np.linspace(0.0, SECONDS, 601)
     solve = lambda: arc.solve_ode(slewing, (0.0, SECONDS), start(), t_eval=times)  # noqa: E731
-    once, first = timed(solve)
-    _, again = timed(solve, 3)
-    report.section(f"A slew of {SECONDS:g} s in orbit")
-    report.speed(first, again, SECONDS)
+    once = report.time_motion(f"A slew of {SECONDS:g} s in orbit", solve, SECONDS)
     left = off_goal(once.x.att)
     report.line("off the goal", f"{left[-1]:.3f} deg", f"from {left[0]:.0f} deg")
     report.line("wheels at the end", f"{np.abs(once.x.h[-1]).max():.3f} N m s")
@@ -66,18 +63,11 @@ def disperse(report: Report) -> arc.Trajectory:
     count, rng, x = report.copies(COPIES), np.random.default_rng(2), start()
     q = rng.normal(size=(count, 4))
     q /= np.linalg.norm(q, axis=1, keepdims=True)
-    x0 = Satellite.State(
-        pos=np.tile(x.pos, (count, 1)),
-        vel=np.tile(x.vel, (count, 1)),
-        att=Quaternion(q),
-        w_B=x.w_B + 0.003 * rng.normal(size=(count, 3)),
-        h=np.zeros((count, 3)),
-    )
+    x0 = arc.tree.map(lambda leaf: np.tile(leaf, (count, 1)), x)
+    x0 = x0.replace(att=Quaternion(q), w_B=x.w_B + 0.003 * rng.normal(size=(count, 3)))
     times = np.linspace(0.0, SECONDS, 76)
     solve = lambda: arc.solve_ode(slewing, (0.0, SECONDS), x0, t_eval=times, in_axes=0)  # noqa: E731
-    many, seconds = timed(solve)
-    report.section(f"{count:,} slews from random attitudes as one batch")
-    report.line("time", duration(seconds), "compilation included")
+    many = report.time_batch(f"{count:,} slews from random attitudes as one batch", solve)
     worst = off_goal(many.x.att)[:, -1].max()
     report.line("farthest off the goal", f"{worst:.3f} deg", f"after {SECONDS:g} s")
     report.check("all reach the goal within 1 deg", worst < 1.0)

@@ -51,14 +51,14 @@ def show_model(report: Report) -> None:
 def show_physics(report: Report, once: arc.Trajectory) -> None:
     """Show what is conserved, and when the body flips."""
     report.section(f"One body, {tumbling.DURATION:g} s: it spins about its middle axis and flips")
-    found = tumbling.drifts(once)
-    for name, drift in found.items():
+    drifts = tumbling.drifts(once)
+    for name, drift in drifts.items():
         report.line(name, f"{drift:.1e}", "largest relative drift")
     flips = once.events["t"]
     interval, exact = float(np.mean(np.diff(flips))), tumbling.flip_interval()
     report.line("flips", f"{len(flips)}", f"the first at t = {flips[0]:.3f} s")
     report.line("time between flips", f"{interval:.6f} s", f"closed form {exact:.6f} s")
-    report.check("what is conserved stays", max(found.values()) < ALLOWED)
+    report.check("what is conserved stays", max(drifts.values()) < ALLOWED)
     report.check("flips come as the closed form says", abs(interval / exact - 1.0) < ALLOWED)
 
 
@@ -80,7 +80,7 @@ def show_speed(report: Report, once: arc.Trajectory) -> None:
 def show_batch(report: Report) -> None:
     """Simulate dispersed copies as one batch."""
     runs = report.copies(COPIES)
-    x0 = tumbling.dispersed(runs)
+    x0 = tumbling.disperse(runs)
     tumbling.simulate_batch(tree.map(lambda leaf: leaf[:64], x0))  # compiles the lane kernel
     many, seconds = timed(lambda: tumbling.simulate_batch(x0))
     report.section(f"{runs:,} dispersed copies as one batch, each with its own steps, all cores")

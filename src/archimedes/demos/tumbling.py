@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes import tree
 from archimedes.simulate import Trajectory, solve_ode
 from archimedes.simulate.events.event import Event
 from archimedes.spatial import Quaternion, RigidBody
@@ -17,7 +18,7 @@ __all__ = [
     "DURATION",
     "FLIP",
     "body",
-    "dispersed",
+    "disperse",
     "drifts",
     "dynamics",
     "flip_interval",
@@ -61,17 +62,11 @@ def simulate(events: Any = None) -> Trajectory:
     return solve_ode(dynamics, (0.0, DURATION), x, t_eval=times, **options)
 
 
-def dispersed(count: int, seed: int = 1) -> RigidBody.State:
+def disperse(count: int, seed: int = 1) -> RigidBody.State:
     """Return the initial states of `count` bodies, each turning a little differently."""
-    x, _ = body()
-    rng = np.random.default_rng(seed)
-    spread = rng.normal(scale=0.01, size=(count, 3))
-    return RigidBody.State(
-        pos=np.tile(x.pos, (count, 1)),
-        att=Quaternion(np.tile(x.att.array, (count, 1))),
-        v_B=np.tile(x.v_B, (count, 1)),
-        w_B=x.w_B + spread,
-    )
+    spread = np.random.default_rng(seed).normal(scale=0.01, size=(count, 3))
+    many = tree.map(lambda leaf: np.tile(leaf, (count, 1)), body()[0])
+    return many.replace(w_B=many.w_B + spread)
 
 
 def simulate_batch(x0: RigidBody.State) -> Trajectory:
@@ -87,15 +82,15 @@ def drifts(traj: Trajectory) -> dict[str, float]:
     x = traj.x
     energy = RigidBody.kinetic_energy(x, u)
     q = np.asarray(x.att.array)
-    found = {
+    errors = {
         "energy": np.abs(energy / energy[..., :1] - 1.0),
         "quaternion norm": np.abs(np.linalg.norm(q, axis=-1) - 1.0),
     }
     for name in ("linear momentum", "angular momentum"):
         h = getattr(RigidBody, name.replace(" ", "_"))(x, u)
         size = np.linalg.norm(h[..., :1, :], axis=-1)
-        found[name] = np.linalg.norm(h - h[..., :1, :], axis=-1) / size
-    return {name: float(np.max(values)) for name, values in found.items()}
+        errors[name] = np.linalg.norm(h - h[..., :1, :], axis=-1) / size
+    return {name: float(np.max(values)) for name, values in errors.items()}
 
 
 def flip_interval() -> float:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import archimedes as arc
-from archimedes.demos.reporting import Report, timed
+from archimedes.demos.reporting import Report
 from archimedes.environment import WGS84
 from archimedes.vehicles import FlightState, OrbitGuidance, load
 
@@ -36,20 +36,13 @@ def run(report: Report) -> None:
         np.deg2rad(28.5), np.deg2rad(-80.6), 10.0, np.zeros(3),
         np.array([0.0, 0.5 * np.pi - 1e-9, 0.5 * np.pi]), np.zeros(3),
     )  # fmt: skip
-    times = np.linspace(0.0, SECONDS, 701)
-    options: dict[str, Any] = {
-        "events": rocket.staging(),
-        "t_eval": times,
-        "rtol": 1e-7,
-        "atol": 1e-6,
-    }
+    options: dict[str, Any] = {"events": rocket.staging(), "rtol": 1e-7, "atol": 1e-6}
+    options["t_eval"] = np.linspace(0.0, SECONDS, 701)
     solve = lambda: arc.solve_ode(ascent, (0.0, SECONDS), rocket.state(pad), **options)  # noqa: E731
-    once, first = timed(solve)
-    _, again = timed(solve, 2)
+    title = "From Cape Canaveral to orbit, the Earth turning"
+    once = report.time_motion(title, solve, SECONDS, repeats=2)
     x = arc.tree.map(lambda leaf: leaf[-1], once.x)
     low, high = orbit(x)
-    report.section("From Cape Canaveral to orbit, the Earth turning")
-    report.speed(first, again, SECONDS)
     report.line("staging at", f"{once.events['t'][0]:.1f} s", "an event that resets the state")
     report.line("orbit", f"{low:.0f} x {high:.0f} km", "perigee and apogee")
     report.line("propellant left", f"{float(x.propellant[1]):.0f} kg")
