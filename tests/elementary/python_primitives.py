@@ -127,6 +127,13 @@ class PythonPrimitives:
         value = raw(x, float)
         return Scalar(float(math.floor(value)) if math.isfinite(value) else value)
 
+    def rint(self, x: Any) -> Scalar:
+        value = raw(x, float)
+        return Scalar(math.copysign(round(value), value) if math.isfinite(value) else value)
+
+    def to_int(self, x: Any) -> Scalar:
+        return Scalar(int(raw(x, float)))
+
     def copysign(self, a: Any, b: Any) -> Scalar:
         return Scalar(math.copysign(raw(a, float), raw(b, float)))
 

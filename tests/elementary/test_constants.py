@@ -43,6 +43,8 @@ def close(parts: tuple[float, ...], value: str, bits: int) -> bool:
         ((exponential.LN2_HIGH, exponential.LN2_LOW), "log(2)", 95),
         ((exponential.LN2_UPPER, exponential.LN2_REST), "log(2)", 79),
         ((exponential.LOG2_E,), "1/log(2)", 53),
+        ((exponential.LOG2_10,), "log(10)/log(2)", 53),
+        ((exponential.LN10_UPPER, exponential.LN10_REST), "log(10)", 78),
         ((hyperbolic.HALF_LN2_HIGH, hyperbolic.HALF_LN2_LOW), "log(2)/2", 96),
         ((hyperbolic.TWO_LOG2_E,), "2/log(2)", 53),
         ((exponential.LOG2_E_UPPER, exponential.LOG2_E_REST), "1/log(2)", 79),
@@ -67,6 +69,7 @@ def significant_bits(x: float) -> int:
     [
         (exponential.LN2_HIGH, 42),
         (exponential.LN2_UPPER, 26),
+        (exponential.LN10_UPPER, 26),
         (hyperbolic.HALF_LN2_HIGH, 46),
         (trigonometric.PIECE_1, 37),
         (trigonometric.PIECE_2, 37),

@@ -68,7 +68,7 @@ def test_below_zero_to_the_size_of_the_terms(name: str) -> None:
 EDGES = np.array([0.0, -0.0, -1.0, -2.0, np.inf, -np.inf, np.nan, 171.7, 1e300, -1e300, 30.0])
 
 
-@pytest.mark.parametrize("name", ["erf", "erfc", "gamma", "gammaln", "digamma"])
+@pytest.mark.parametrize("name", ["erf", "erfc", "exp10", "gamma", "gammaln", "digamma"])
 def test_edges_as_scipy(name: str) -> None:
     got, want = getattr(special, name)(EDGES), getattr(scipy.special, name)(EDGES)
     np.testing.assert_allclose(got, want, rtol=1e-14)
@@ -111,7 +111,7 @@ def test_derivatives_to_second_order(name: str, x: float) -> None:
 
 # ---- the same bits, SciPy's ufuncs, errors -------------------------------------------------------
 
-NAMES = ["erf", "erfc", "gamma", "gammaln", "digamma"]
+NAMES = ["erf", "erfc", "exp10", "gamma", "gammaln", "digamma"]
 
 
 @pytest.mark.long_cases("llvm*")

@@ -7,12 +7,11 @@ from pathlib import Path
 import mpmath
 import numpy as np
 import pytest
-from benchmarks.ulp import EDGES
+from benchmarks.ulp import EDGES, count_primitives
 
 import archimedes as arc
 from archimedes.graph import F64
 from archimedes.graph.elementary import evaluate
-from archimedes.graph.elementary.counting import count_primitives
 from tests.c.checking import Bundle, needs
 from tests.programs.ops import op_program
 from tests.programs.program import Program

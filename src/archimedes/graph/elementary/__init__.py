@@ -6,17 +6,7 @@ or as nodes of a graph. No libm is called, so results are equal to the bit every
 
 from __future__ import annotations
 
-from archimedes.graph.elementary.primitives import NUMPY, NumpyPrimitives, Primitives, Value
-from archimedes.graph.elementary.table import ELEMENTARY, SPECIAL, Elementary, evaluate, in_float32
+from archimedes.graph.elementary.primitives import NUMPY
+from archimedes.graph.elementary.table import ELEMENTARY, PROGRAMS, evaluate, in_float32
 
-__all__ = [
-    "ELEMENTARY",
-    "NUMPY",
-    "SPECIAL",
-    "Elementary",
-    "NumpyPrimitives",
-    "Primitives",
-    "Value",
-    "evaluate",
-    "in_float32",
-]
+__all__ = ["ELEMENTARY", "NUMPY", "PROGRAMS", "evaluate", "in_float32"]

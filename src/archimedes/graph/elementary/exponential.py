@@ -33,6 +33,7 @@ __all__ = [
     "clamp",
     "exp",
     "exp2",
+    "exp10",
     "exp_of_pair",
     "expm1",
     "expm1_scaled",
@@ -61,6 +62,12 @@ ROUNDER = 1.5 * 2.0**52
 """Added to a float below 2^51, leaves its nearest integer in the low bits."""
 BIAS = 2046
 """Twice the float64 exponent bias, so that half of ``k + BIAS`` is a biased exponent."""
+LOG2_10 = 3.321928094887362
+"""log2(10)."""
+LN10_UPPER = float.fromhex("0x1.26bb1b8000000p+1")
+"""Upper 26 bits of ln 10."""
+LN10_REST = float.fromhex("0x1.daaa8ac16ea57p-26")
+"""ln 10 minus LN10_UPPER."""
 EXP_LIMIT = (-746.0, 710.0)
 """Beyond these exp is 0 or infinite in float64."""
 
@@ -111,9 +118,13 @@ def exp_of_pair(p: Primitives, h: Value, low: Value) -> Value:
     """exp(h + low) for a pair: about 0.55 ulp."""
     inside = (h > EXP_LIMIT[0]) & (h < EXP_LIMIT[1])
     _, biased, hi, lo = reduce_exponent(p, clamp(p, h, *EXP_LIMIT))
+    return _exp_of_reduced(p, hi, lo - p.where(inside, low, 0.0), biased)
+
+
+def _exp_of_reduced(p: Primitives, hi: Value, lo: Value, biased: Value) -> Value:
+    """exp(hi - lo) 2**(biased - BIAS): about 0.55 ulp."""
     one, error = fast_two_sum(1.0, hi)
-    tail = _exp_tail(hi, lo - p.where(inside, low, 0.0))
-    return scale(p, one + (error + tail), biased)
+    return scale(p, one + (error + _exp_tail(hi, lo)), biased)
 
 
 def exp2(p: Primitives, x: Value) -> Value:
@@ -124,6 +135,21 @@ def exp2(p: Primitives, x: Value) -> Value:
     high, low = halves(p, f)
     hi, lo = high * LN2_UPPER, -(low * LN2_UPPER + f * LN2_REST)
     return scale(p, 1.0 + (hi + _exp_tail(hi, lo)), biased)
+
+
+def exp10(p: Primitives, x: Value) -> Value:
+    """10 to the power x.
+
+    ``x = k log10(2) + f``, where ``k log10(2)`` is a pair, so that ``f`` has all its digits.
+    """
+    x = clamp(p, x, -325.0, 309.0)
+    k, biased = _round_biased(p, x * LOG2_10)
+    rest, small = x - k * LOG10_2_HIGH, k * LOG10_2_LOW
+    f = rest - small
+    high, low = halves(p, f)
+    f_error = (rest - f) - small
+    lo = -(low * LN10_UPPER + (f * LN10_REST + f_error * LN10_UPPER))
+    return _exp_of_reduced(p, high * LN10_UPPER, lo, biased)
 
 
 def expm1_scaled(p: Primitives, x: Value) -> tuple[Value, ...]:

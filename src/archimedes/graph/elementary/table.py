@@ -81,6 +81,7 @@ ELEMENTARY: dict[str, Elementary] = {
 SPECIAL: dict[str, Elementary] = {
     row.name: row
     for row in (
+        _row(exponential.exp10, None),
         _row(special_functions.erf, None),
         _row(special_functions.erfc, None),
         _row(special_functions.gamma, None),

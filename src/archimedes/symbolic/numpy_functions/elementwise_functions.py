@@ -285,7 +285,7 @@ def _beta_logarithm(e: Emit, a: int, b: int) -> int:
 
 #: Names of ufuncs in scipy.special -> an op, or a formula in ops.
 _SCIPY: dict[str, Any] = {
-    **{name: CODES[name] for name in ("erf", "erfc", "gamma", "gammaln")},
+    **{name: CODES[name] for name in ("erf", "erfc", "exp10", "gamma", "gammaln")},
     "psi": CODES["digamma"],
     "betaln": _beta_logarithm,
 }
