@@ -8,7 +8,7 @@ from scipy import optimize as scipy_optimize
 
 import archimedes as arc
 from archimedes.optimize import least_squares
-from archimedes.optimize.fits.losses import LOSSES
+from archimedes.optimize.fits.levenberg_marquardt import LOSSES
 
 T = np.linspace(0.0, 3.0, 25)
 CLEAN = 2.0 * np.exp(-0.8 * T) + 0.5

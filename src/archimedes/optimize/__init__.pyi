@@ -1,9 +1,9 @@
 from archimedes.function import implicit as implicit
 from archimedes.function import root as root
-from archimedes.optimize.fits.fitting import least_squares as least_squares
-from archimedes.optimize.fits.levenberg_marquardt import lm_solve as lm_solve
-from archimedes.optimize.fits.results import LMResult as LMResult
-from archimedes.optimize.fits.results import LMStatus as LMStatus
+from archimedes.optimize.fits.least_squares import LMResult as LMResult
+from archimedes.optimize.fits.least_squares import least_squares as least_squares
+from archimedes.optimize.fits.least_squares import lm_solve as lm_solve
+from archimedes.optimize.fits.levenberg_marquardt import LMStatus as LMStatus
 from archimedes.optimize.fixed_points import fixed_point as fixed_point
 from archimedes.optimize.nonlinear.nlp import NlpSolver as NlpSolver
 from archimedes.optimize.nonlinear.nlp import minimize as minimize

@@ -1,4 +1,4 @@
-"""``lm_solve``: the Levenberg-Marquardt method, with bounds.
+"""The Levenberg-Marquardt method, with bounds and losses.
 
 Sources: K. Madsen, H. B. Nielsen, O. Tingleff, "Methods for non-linear least squares problems"
 (2nd ed., DTU 2004), algorithm 3.16 and eq. 2.21 for the damping; J. J. More, "The
@@ -10,10 +10,15 @@ Symbols: r residuals (m,), J Jacobian (m, n), g = J^T r, cost = r^T r / 2, D sca
 (the largest column norms of J so far), mu damping, p step:  (J^T J + mu D^2) p = -g.
 A bound holds an unknown that is on it and that -g would push beyond; others move, and steps that
 pass a bound are cut there.
+
+A loss gives outliers less weight than squares do, as in SciPy: of a residual r the cost is
+s^2 rho((r / s)^2) / 2 with s = ``f_scale``. Each loss returns rho and rho' at z. (P. Huber, "Robust
+statistics", Wiley 1981, section 7.8: reweighted least squares.)
 """
 
 from __future__ import annotations
 
+import enum
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,17 +27,11 @@ from typing import Any
 
 import numpy as np
 
-from archimedes import tree
 from archimedes.checks import is_traced
 from archimedes.errors import ShapeDtypeError
-from archimedes.function import jac as jacobian
-from archimedes.function.recording_store import Current, form_of, prepared, prepared_function
-from archimedes.optimize.fits.losses import LOSSES, Loss, scaled
-from archimedes.optimize.fits.results import LMResult, LMStatus
-from archimedes.optimize.problems.unknowns import name_number, read_limits
 from archimedes.portable_numpy import matmul, norm, solve_least_squares
 
-__all__ = ["lm_solve"]
+__all__ = ["LOSSES", "LMStatus", "Residuals", "Search", "StopLimits", "check_plain"]
 
 _EPS = float(np.finfo(float).eps)
 #: Residuals that this many roundings of x explain are rounding.
@@ -44,124 +43,112 @@ _MOST_GROWTH = 8.0
 #: Damping below which a step is as good as undamped, and beyond which it changes nothing.
 _LEAST_DAMPING, _MOST_DAMPING = 1e-60, 1e30
 
+Loss = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
-def lm_solve(
-    func: Callable[..., Any],
-    x0: Any,
-    args: Any = (),
-    *,
-    bounds: Any = None,
-    ftol: float = 1e-10,
-    xtol: float = 1e-10,
-    gtol: float = 1e-10,
-    max_nfev: int | None = None,
-    maxiter: int | None = None,
-    maxtime: float | None = None,
-    damping: float = 1e-3,
-    loss: str = "linear",
-    f_scale: float = 1.0,
-    jac: Callable[..., Any] | None = None,
-) -> LMResult:
-    """Minimize the sum of squares of residuals by the Levenberg-Marquardt method.
 
-    Wrong arguments raise an error; what the numbers do is in ``status`` of the result. Ctrl-C
-    returns the best point so far.
+class LMStatus(enum.IntEnum):
+    """Why the iteration ended; 1 to 4 are minima, as in MINPACK, and so is 7.
 
-    Parameters
-    ----------
-    func : callable
-        Residuals ``func(x, *args)``, any tree of numbers.
-    x0 : float, array or tree
-        Starting point.
-    args : tuple, optional
-        Further arguments of the functions.
-    bounds : (lower, upper), optional
-        Limits: numbers, or trees like `x0`, with None where there is no limit. Equal limits fix a
-        number.
-    ftol : float, optional
-        Relative change of the cost at which the iteration ends.
-    xtol : float, optional
-        Relative change of x at which it ends.
-    gtol : float, optional
-        Cosine of the angle between the residuals and each column of their Jacobian at which it
-        ends, as in MINPACK, so that a flat region is not taken for a minimum.
-    max_nfev : int, optional
-        Largest number of evaluations, by default 100 for each unknown.
-    maxiter : int, optional
-        Largest number of iterations.
-    maxtime : float, optional
-        Longest time in s.
-    damping : float, optional
-        First damping of the steps.
-    loss : {"linear", "soft_l1", "huber", "cauchy", "arctan"}, optional
-        All but ``"linear"`` give residuals above `f_scale` less weight.
-    f_scale : float, optional
-        Size of residuals that are no outliers.
-    jac : callable, optional
-        Jacobian (m, n) of a function of arrays, if it has been made already.
-
-    Examples
-    --------
-    >>> rosenbrock = lambda x: np.stack([10 * (x[1] - x[0] ** 2), 1 - x[0]])
-    >>> lm_solve(rosenbrock, [-1.2, 1.0]).x
-    array([1., 1.])
+    >>> from archimedes.optimize import LMStatus, lm_solve
+    >>> fit = lm_solve(lambda x: x - 1.0, [0.0])
+    >>> fit.status is LMStatus(fit.status.value), fit.status.value in (1, 2, 3, 4)
+    (True, True)
     """
-    if not callable(func):
-        raise TypeError(
-            f"func must be a function of x, got {type(func).__name__}: write least_squares(f, x0), "
-            "not least_squares(f(x0), x0)"
-        )
-    args = args if isinstance(args, tuple) else (args,)
-    _check_plain((x0, args))
-    if isinstance(x0, (list, tuple)) and all(isinstance(x, (int, float)) for x in x0):
-        x0 = np.array(x0, dtype=float)
-    start, unravel = tree.ravel(tree.map(lambda leaf: np.asarray(leaf) * 1.0, x0))
-    if start.size == 0:
-        raise ValueError("x0 holds no numbers to solve for")
-    lower, upper = _limits(bounds, x0, start)
-    made: Any = _recorded(func, start, unravel) if jac is None else (func, jac)
-    problem = _Problem(made[0], made[1], args, lower, upper)
-    limits = _Limits.of(100 * start.size if max_nfev is None else max_nfev, maxiter, maxtime)
-    if loss not in LOSSES or not f_scale > 0:
-        raise ValueError(
-            f"loss={loss!r} must be one of {tuple(LOSSES)}, f_scale={f_scale} positive"
-        )
-    cost = _Cost(LOSSES[loss], float(f_scale))
-    search = _Search(problem, start, (ftol, xtol, gtol), limits, damping, cost)
-    status = search.run()
-    x = search.x
-    mask = np.where(x <= lower, -1, np.where(x >= upper, 1, 0))
-    return LMResult(
-        x=unravel(x),
-        cost=search.cost,
-        fun=search.raw[0],
-        jac=search.raw[1],
-        grad=matmul(search.J.T, search.r),
-        status=status,
-        nfev=problem.nfev,
-        njev=problem.njev,
-        nit=len(search.history),
-        active_mask=mask,
-        history=tuple(search.history),
-    )
+
+    NON_FINITE = -1
+    FTOL_REACHED = 1
+    XTOL_REACHED = 2
+    BOTH_TOL_REACHED = 3
+    GTOL_REACHED = 4
+    MAX_FEVAL = 5
+    STALLED = 6
+    ROUNDING_REACHED = 7
+    MAX_ITERATIONS = 8
+    TIME_LIMIT = 9
+    INTERRUPTED = 10
+    FLAT = 11
+
+    @property
+    def success(self) -> bool:
+        """Whether a minimum was found."""
+        return 1 <= self <= 4 or self is LMStatus.ROUNDING_REACHED
+
+    @property
+    def message(self) -> str:
+        """What happened, and what to do about it."""
+        return _MESSAGES[self]
 
 
-def _recorded(func: Callable[..., Any], start: Any, unravel: Any) -> tuple[Any, Any]:
-    """Return the residuals as a function of a vector, and their Jacobian."""
+_MESSAGES = {
+    LMStatus.NON_FINITE: (
+        "the residuals or their Jacobian are nan or infinite at x: start elsewhere, or keep x "
+        "where the function is defined with bounds="
+    ),
+    LMStatus.FTOL_REACHED: "converged: the cost changes by less than ftol",
+    LMStatus.XTOL_REACHED: "converged: x changes by less than xtol",
+    LMStatus.BOTH_TOL_REACHED: "converged: cost and x change by less than ftol and xtol",
+    LMStatus.GTOL_REACHED: "converged: the residuals are orthogonal to their slopes, to gtol",
+    LMStatus.MAX_FEVAL: (
+        "stopped after max_nfev evaluations: raise max_nfev, or start closer to the solution"
+    ),
+    LMStatus.STALLED: (
+        "no step lowers the cost, though the gradient says that one should: is the function "
+        "smooth, and are its residuals of similar size?"
+    ),
+    LMStatus.ROUNDING_REACHED: "converged: what is left of the residuals is rounding",
+    LMStatus.MAX_ITERATIONS: (
+        "stopped at the limit of iterations: raise maxiter, or start closer to the solution"
+    ),
+    LMStatus.TIME_LIMIT: (
+        "stopped at the limit of time: raise maxtime, or start closer to the solution"
+    ),
+    LMStatus.FLAT: (
+        "no residual changes with x near x0, so that nothing says where to go: start where the "
+        "model responds to x"
+    ),
+    LMStatus.INTERRUPTED: "interrupted: x is the best point that was reached",
+}
 
-    def make(current: Current) -> tuple[Any, Any]:
-        def residuals(x: Any, *args: Any) -> Any:
-            return tree.ravel(current.functions[0](unravel(x), *args))[0] * 1.0
 
-        name = getattr(func, "__name__", "residuals")
-        made = prepared_function(residuals, (current,), name)
-        return made, jacobian(made)
-
-    return prepared("residuals", (func,), form_of(unravel(start)), make)
+def linear(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Squares themselves."""
+    return z, np.ones_like(z)
 
 
-def _check_plain(given: Any) -> None:
-    if is_traced(given):
+def soft_l1(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Squares of small residuals, sizes of large ones, without a corner."""
+    t = 1.0 + z
+    return 2.0 * (np.sqrt(t) - 1.0), t**-0.5
+
+
+def huber(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Squares up to f_scale, then sizes."""
+    inside, t = z <= 1.0, np.maximum(z, 1.0)
+    return np.where(inside, z, 2.0 * np.sqrt(t) - 1.0), np.where(inside, 1.0, t**-0.5)
+
+
+def cauchy(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Logarithms: far outliers hardly count."""
+    return np.log1p(z), 1.0 / (1.0 + z)
+
+
+def arctan(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Bounded: one residual costs no more than pi/2 s^2 / 2."""
+    return np.arctan(z), 1.0 / (1.0 + z**2)
+
+
+LOSSES: dict[str, Loss] = {
+    "linear": linear,
+    "soft_l1": soft_l1,
+    "huber": huber,
+    "cauchy": cauchy,
+    "arctan": arctan,
+}
+
+
+def check_plain(values: object) -> None:
+    """Raise where values are traced."""
+    if is_traced(values):
         raise TypeError(
             "lm_solve and least_squares run on numbers, and were given a value of a function that "
             "is being recorded: call them outside, or write the conditions of the minimum as "
@@ -169,24 +156,8 @@ def _check_plain(given: Any) -> None:
         )
 
 
-def _limits(bounds: Any, x0: Any, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return lower and upper bounds as vectors; equal ones hold a number where it is."""
-    bad = np.flatnonzero(~np.isfinite(start))
-    if bad.size:
-        k = int(bad[0])
-        raise ValueError(f"{name_number(x0, k, 'x0')} is {start[k]}: a start must be finite")
-    lower, upper = read_limits(bounds, x0, "bounds")
-    if not np.all((lower <= start) & (start <= upper)):
-        k = int(np.argmin((lower <= start) & (start <= upper)))
-        raise ValueError(
-            f"x0 is outside its bounds: {name_number(x0, k, 'x0')} is {start[k]:.6g}, not in "
-            f"[{lower[k]:.6g}, {upper[k]:.6g}]"
-        )
-    return lower, upper
-
-
 @dataclass(frozen=True)
-class _Limits:
+class StopLimits:
     """When to stop without a minimum."""
 
     evaluations: int
@@ -194,7 +165,7 @@ class _Limits:
     time: float
 
     @classmethod
-    def of(cls, max_nfev: Any, maxiter: Any, maxtime: Any) -> _Limits:
+    def read(cls, max_nfev: int, maxiter: int | None, maxtime: float | None) -> StopLimits:
         """Return limits from now on."""
         for name, value in (("max_nfev", max_nfev), ("maxiter", maxiter), ("maxtime", maxtime)):
             if value is not None and not value > 0:
@@ -202,7 +173,7 @@ class _Limits:
         end = np.inf if maxtime is None else time.perf_counter() + maxtime
         return cls(int(max_nfev), np.inf if maxiter is None else maxiter, end)
 
-    def passed(self, evaluations: int, iterations: int) -> LMStatus | None:
+    def check(self, evaluations: int, iterations: int) -> LMStatus | None:
         """Return the limit that has been reached, if any."""
         if evaluations >= self.evaluations:
             return LMStatus.MAX_FEVAL
@@ -211,65 +182,67 @@ class _Limits:
         return LMStatus.TIME_LIMIT if time.perf_counter() > self.time else None
 
 
+def _half_square(r: np.ndarray) -> float:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return 0.5 * float(matmul(r, r))
+
+
 @dataclass
-class _Problem:
-    """The functions, and how often they were called."""
+class Residuals:
+    """The residuals as a function of a vector, what they cost, and how often they were called."""
 
     residuals: Callable[..., Any]
     jacobian: Callable[..., Any]
     args: tuple[Any, ...]
     lower: np.ndarray
     upper: np.ndarray
+    loss: Loss
+    f_scale: float
     nfev: int = 0
     njev: int = 0
 
     def value(self, x: np.ndarray) -> np.ndarray:
+        """Return the residuals (m,)."""
         self.nfev += 1
-        found = self.residuals(x, *self.args)
+        value = self.residuals(x, *self.args)
         if self.nfev == 1:
-            _check_plain(found)  # what it reads may be traced
-        return np.asarray(found)
+            check_plain(value)  # what it reads may be traced
+        return np.asarray(value)
 
     def slope(self, x: np.ndarray) -> np.ndarray:
+        """Return their Jacobian (m, n)."""
         self.njev += 1
         return np.asarray(self.jacobian(x, *self.args))
 
-
-def _half_square(r: np.ndarray) -> float:
-    with np.errstate(over="ignore", invalid="ignore"):
-        return 0.5 * float(matmul(r, r))
-
-
-@dataclass(frozen=True)
-class _Cost:
-    """What is minimised of the residuals."""
-
-    loss: Loss
-    scale: float
-
-    def of(self, r: np.ndarray) -> float:
-        if self.loss is LOSSES["linear"]:
+    def cost(self, r: np.ndarray) -> float:
+        """Return what is minimised."""
+        if self.loss is linear:
             return _half_square(r)
         with np.errstate(over="ignore", invalid="ignore"):
-            return 0.5 * self.scale**2 * float(np.sum(self.loss((r / self.scale) ** 2)[0]))
+            return 0.5 * self.f_scale**2 * float(np.sum(self.loss((r / self.f_scale) ** 2)[0]))
 
     def model(self, r: np.ndarray, J: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return residuals and Jacobian whose squares stand for the cost nearby."""
-        if self.loss is LOSSES["linear"]:
+        """Return residuals and Jacobian, weighted, whose squares have the cost's gradient.
+
+        The weights are sqrt(rho'). Losses bend down as z grows, so that the true cost falls at
+        least as much as these squares do: steps need no second derivative, and are never misled
+        by one.
+        """
+        if self.loss is linear:
             return r, J
-        return scaled(self.loss, self.scale, r, J)
+        weight = np.sqrt(self.loss((r / self.f_scale) ** 2)[1])
+        return r * weight, J * weight[:, None]
 
 
 @dataclass
-class _Search:
+class Search:
     """The state of the iteration."""
 
-    problem: _Problem
+    problem: Residuals
     x: np.ndarray
     tolerances: tuple[float, float, float]
-    limits: _Limits
+    limits: StopLimits
     mu: float
-    loss: _Cost
     growth: float = 2.0
     history: list[float] = field(default_factory=list)
 
@@ -313,7 +286,7 @@ class _Search:
             try:
                 x = np.clip(self.x + self._whole_step(), self.problem.lower, self.problem.upper)
                 self._arrive(x, self.problem.value(x))
-                self.scale, self.mu, self.growth = np.zeros_like(x), self.first_mu, 2.0
+                self._reset(np.zeros_like(x))
                 status = self._iterate()
             except KeyboardInterrupt:
                 status = LMStatus.INTERRUPTED
@@ -331,6 +304,10 @@ class _Search:
         step[free] = -whole / np.where(sizes > 0, sizes, 1.0)
         return step
 
+    def _reset(self, scale: np.ndarray) -> None:
+        """Begin again with the first damping."""
+        self.scale, self.mu, self.growth = scale, self.first_mu, 2.0
+
     def _iterate(self) -> LMStatus:
         while np.isfinite(self.cost) and np.all(np.isfinite(self.J)):
             self.scale = np.maximum(self.scale, np.linalg.norm(self.J, axis=0))
@@ -347,9 +324,9 @@ class _Search:
     def _arrive(self, x: np.ndarray, r: np.ndarray) -> None:
         raw = (r, self.problem.slope(x))
         # All at once: an interrupt leaves it where it was, or where it is.
-        self.x, self.cost, self.raw = x, self.loss.of(r), raw
+        self.x, self.cost, self.raw = x, self.problem.cost(r), raw
         #: Those of the model: with a loss, outliers have been made smaller.
-        self.r, self.J = self.loss.model(*self.raw)
+        self.r, self.J = self.problem.model(*self.raw)
 
     def _probe(self, least: float, among: np.ndarray | None = None) -> bool | None:
         """Move to the best of some points nearby if it lowers the cost by more than ``least``.
@@ -358,15 +335,15 @@ class _Search:
         may be a maximum (x**2 - 1 at 0), which no gradient tells, or on a plateau.
         """
         start, best, plateau = self.cost, None, True
-        places = range(self.x.size) if among is None else among
-        for k, part, sign in product(places, _PROBES, (1.0, -1.0)):
+        unknowns = range(self.x.size) if among is None else among
+        for k, part, sign in product(unknowns, _PROBES, (1.0, -1.0)):
             x = np.array(self.x)
             x[k] += sign * part * max(1.0, abs(x[k]))
             x = np.clip(x, self.problem.lower, self.problem.upper)
             if self._limit() is not None:
                 break
             r = self.problem.value(x)
-            cost = self.loss.of(r)
+            cost = self.problem.cost(r)
             plateau = plateau and cost == start
             if cost < (start - least if best is None else best[0]):
                 best = (cost, x, r)
@@ -402,7 +379,7 @@ class _Search:
             if self.mu > _MOST_DAMPING or np.array_equal(x, self.x):
                 return self._without_progress(1e-8)
             r = self.problem.value(x)
-            cost = self.loss.of(r)
+            cost = self.problem.cost(r)
             predicted = -float(matmul(gradient, step)) - _half_square(matmul(self.J, step))
             gained = self.cost - cost
             short = self._is_short(step, free)
@@ -430,7 +407,7 @@ class _Search:
         return limit
 
     def _limit(self) -> LMStatus | None:
-        return self.limits.passed(self.problem.nfev, len(self.history))
+        return self.limits.check(self.problem.nfev, len(self.history))
 
     def _without_progress(self, tolerance: float) -> LMStatus | None:
         """Return what it means that no step lowers the cost, or None if there is a way on."""
@@ -443,7 +420,7 @@ class _Search:
         sizes = np.linalg.norm(self.J, axis=0)
         if np.any(sizes < 1e-3 * self.scale):
             # Columns have been much larger elsewhere: as damping, that holds their unknowns.
-            self.scale, self.mu, self.growth = sizes, self.first_mu, 2.0
+            self._reset(sizes)
             return None
         return self._limit() or LMStatus.STALLED
 
@@ -462,7 +439,7 @@ class _Search:
                 return False
             x = np.array(self.x)
             x[k] += _EPS ** (1 / 3) * (self.reach[k] or 1.0)
-            r, J = self.loss.model(self.problem.value(x), self.problem.slope(x))
+            r, J = self.problem.model(self.problem.value(x), self.problem.slope(x))
             H[row] = (matmul(J.T, r) - gradient)[free] / (x[k] - self.x[k])
         if not np.all(np.isfinite(H)):
             return False
