@@ -71,6 +71,7 @@ from archimedes.simulate import monte_carlo as monte_carlo
 from archimedes.simulate import odeint as odeint
 from archimedes.simulate import solve_dae as solve_dae
 from archimedes.simulate import solve_ode as solve_ode
+from archimedes.tree import Struct as Struct
 from archimedes.tree import StructConfig as StructConfig
 from archimedes.tree import UnionConfig as UnionConfig
 from archimedes.tree import field as field

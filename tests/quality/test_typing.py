@@ -27,10 +27,10 @@ def _short(text: str) -> str:
     return re.sub(r"\b[\w.]+\.(?=\w)", "", text)
 
 
-@pytest.mark.long
-def test_what_a_type_checker_sees():
+def test_what_a_type_checker_sees(tmp_path):
+    packages = ["-p", "archimedes", "-m", "tests.quality.typed_model"]
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "-p", "archimedes", "-m", "tests.quality.typed_model"],
+        [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path), *packages],
         cwd=MODEL.parents[2],
         capture_output=True,
         text=True,
@@ -57,10 +57,11 @@ def test_what_a_type_checker_sees():
 
 @pytest.mark.long
 @pytest.mark.parametrize("platform", ["darwin", "win32"])
-def test_other_systems_have_what_is_used_on_them(platform):
+def test_other_systems_have_what_is_used_on_them(platform, tmp_path):
     """The types of Python's library say which system has which function."""
+    options = ["--cache-dir", str(tmp_path), "--platform", platform]
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--platform", platform, "-p", "archimedes.system"],
+        [sys.executable, "-m", "mypy", *options, "-p", "archimedes.system"],
         cwd=MODEL.parents[2],
         capture_output=True,
         text=True,

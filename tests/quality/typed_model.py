@@ -34,11 +34,20 @@ def doubled(x: Vector) -> Vector:
     return 2.0 * x
 
 
+class Wing(arc.Struct):
+    area: float
+    span: float = 1.0
+
+
 body = Body(1.0, position=np.ones(3))
+wing = Wing(2.0)
 compiled = arc.compile(scaled)
 
 reveal_type(Body)  # def (mass: float, position: ARRAY, name: str =) -> Body
 reveal_type(body.mass)  # float
+reveal_type(Wing)  # def (area: float, span: float =) -> Wing
+reveal_type(wing.replace(area=3.0))  # Wing
+reveal_type(arc.tree.replace(body, mass=2.0))  # Body
 reveal_type(body.position)  # ARRAY
 reveal_type(body.energy(np.ones(3)))  # float
 reveal_type(compiled)  # Compiled[[x: ARRAY, k: float =], ARRAY]

@@ -11,6 +11,7 @@ from typing import ClassVar, Generic, TypeVar
 import numpy as np
 import pytest
 
+import archimedes as arc
 from archimedes import tree
 from archimedes.errors import StructError
 from archimedes.tree import InitVar, field, struct
@@ -505,3 +506,36 @@ def test_struct_of_a_struct_is_that_struct():
     assert struct(Body) is Body
     assert struct()(Body) is Body
     assert Body(2.0).mass == 2.0
+
+
+class Wing(arc.Struct):
+    """A struct by its base class."""
+
+    area: float = arc.field(units="m^2")
+    profile: str = arc.field(static=True, default="naca0012")
+
+
+class Delta(Wing):
+    sweep: float = 0.5
+
+
+def test_structs_by_their_base_class():
+    assert tree.is_struct(Wing) and tree.is_struct(Delta) and not tree.is_struct(arc.Struct)
+    assert tree.leaves(Delta(3.0)) == [3.0, 0.5]
+    assert Delta(3.0).replace(sweep=0.7) == Delta(3.0, sweep=0.7)
+    assert arc.compile(lambda w: w.replace(area=2.0 * w.area))(Wing(4.0)).area == 8.0
+    assert arc.struct(Wing) is Wing
+    with pytest.raises(dataclasses.FrozenInstanceError, match=r"x = x\.replace\(area=\.\.\.\)"):
+        Wing(1.0).area = 2.0
+
+
+def test_options_of_the_base_class():
+    class Named(arc.Struct, kw_only=True):
+        name: float
+
+    with pytest.raises(TypeError):
+        Named(1.0)
+    with pytest.raises(StructError, match=r"Write @struct\(slots=True\)"):
+
+        class Slotted(arc.Struct, slots=True):
+            a: float

@@ -14,6 +14,7 @@ from archimedes.tree.operations import structure as structure
 from archimedes.tree.operations import unflatten as unflatten
 from archimedes.tree.struct_methods import replace as replace
 from archimedes.tree.structs import InitVar as InitVar
+from archimedes.tree.structs import Struct as Struct
 from archimedes.tree.structs import field as field
 from archimedes.tree.structs import fields as fields
 from archimedes.tree.structs import is_struct as is_struct

@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, InitVar
 from types import MemberDescriptorType
-from typing import Any, TypeVar, dataclass_transform, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, dataclass_transform, overload
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from archimedes.tree.struct_methods import (
 
 __all__ = [
     "InitVar",
+    "Struct",
     "field",
     "fields",
     "is_struct",
@@ -241,6 +242,43 @@ def struct(cls: type | None = None, /, **kwargs: Any) -> Any:
     install_fields(made, *field_names(made))
     STRUCTS.add(made)
     return made
+
+
+@dataclass_transform(field_specifiers=(field, dataclasses.field), frozen_default=True)
+class Struct:
+    """Base class of structs: ``class Body(Struct)`` is the struct that the decorator would make.
+
+    Type checkers see the methods of a base class, but not those that a decorator adds: of structs
+    that inherit from `Struct` they know ``replace``.
+
+    Parameters
+    ----------
+    **options
+        Options of `struct`, as keywords of the class: ``class Body(Struct, kw_only=True)``.
+
+    Examples
+    --------
+    >>> from archimedes.tree import Struct
+    >>> class Body(Struct):
+    ...     mass: float = 1.0
+    >>> Body().replace(mass=2.0)
+    Body(mass=2.0)
+    """
+
+    if TYPE_CHECKING:
+
+        def replace(self, **changes: Any) -> Self:
+            """Return a copy with some fields changed."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Turn a subclass into a struct."""
+        super().__init_subclass__()
+        if options.get("slots"):
+            raise StructError(
+                f"class {cls.__qualname__}(Struct, slots=True): a class with slots is made anew, "
+                "which a base class cannot do. Write @struct(slots=True) above a plain class."
+            )
+        struct(cls, **options)
 
 
 def _say_what_to_write(cls: Any) -> None:
