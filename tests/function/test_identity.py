@@ -450,3 +450,27 @@ def test_pickling_an_object_changes_nothing():
 @arc.struct
 class Parameters:
     k: float
+
+
+def test_another_frozen_function_is_another_one() -> None:
+    inner = arc.compile(lambda x: 2.0 * x, freeze=True)
+    outer = arc.compile(lambda x: inner(x))
+    assert outer(1.0) == 2.0
+    inner = arc.compile(lambda x: 3.0 * x, freeze=True)
+    assert outer(1.0) == 3.0
+
+
+class Slotted:
+    __slots__ = ("gain", "offset")
+
+
+def test_arrays_in_slots_are_watched() -> None:
+    model = Slotted()
+    model.gain, model.offset = 2.0, np.ones(3)
+    f = arc.compile(lambda x: model.gain * x + model.offset)
+    for _ in range(6):
+        assert f(1.0)[0] == 3.0
+    model.gain = 3.0
+    assert f(1.0)[0] == 4.0
+    model.offset[:] = 2.0
+    assert f(1.0)[0] == 5.0

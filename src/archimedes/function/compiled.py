@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar,
 
 from archimedes.backends.registry import check_backend
 from archimedes.errors import TraceError
+from archimedes.function.dependencies.openers import Same
 from archimedes.function.dependencies.states import Dependencies
 from archimedes.function.execution.tiers import SINGLE, CallForm, Tiers
 from archimedes.function.recorded_function import RecordedFunction
@@ -63,24 +64,6 @@ class CompiledMethod(functools.partial, Generic[P, R]):
 
 Q = ParamSpec("Q")
 S = TypeVar("S")
-
-
-class Frozen:
-    """Stands for a frozen function among what others read: it is the same while it exists."""
-
-    __slots__ = ("_compiled",)
-
-    def __init__(self, compiled: Any) -> None:
-        self._compiled = compiled
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Frozen) and self._compiled is other._compiled
-
-    def __hash__(self) -> int:
-        return id(self._compiled)
-
-    def __content__(self) -> tuple[()]:
-        return ()
 
 
 class Compiled(RecordedFunction, Generic[P, R]):
@@ -158,7 +141,8 @@ class Compiled(RecordedFunction, Generic[P, R]):
         functools.update_wrapper(self, function, updated=())
         self.__name__ = self.name
         self.__signature__ = signature.parameters
-        self.frozen = Frozen(self) if freeze else None
+        #: A frozen function is known by identity: it is the same while it exists.
+        self.frozen = Same(self) if freeze else None
         #: Called from another recording, it is copied into it up to this many operations.
         self.inline_limit = INLINE_LIMIT
 

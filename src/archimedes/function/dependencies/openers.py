@@ -346,6 +346,11 @@ def open_by_identity(walk: Walk, value: Any, path: str) -> None:
     walk.add(value, Same(value))
 
 
+def open_same(walk: Walk, value: Same, path: str) -> None:
+    """What is to be known by identity: the key itself."""
+    walk.add(value, value)
+
+
 # ---- containers, arrays, numbers ---------------------------------------------------------------
 
 
@@ -455,6 +460,7 @@ Opener = Callable[["Walk", Any, str], None]
 
 #: How to look into objects of these very classes.
 OPENERS: dict[type, Opener] = {
+    Same: open_same,
     FunctionType: open_function,
     MethodType: open_method,
     BuiltinFunctionType: open_builtin,
