@@ -240,8 +240,8 @@ def test_large_captured_arrays_belong_to_their_functions():
 def test_memory_is_bounded():
     kept = Store(size=3)
     for k in range(10):
-        assert kept.find(k, None, lambda k=k: k) == k
+        assert kept.find(k, (), lambda current, k=k: k) == k
     assert kept.values() == [7, 8, 9]
-    kept.find(7, None, lambda: None)
-    kept.find(10, None, lambda: 10)
+    kept.find(7, (), lambda current: None)
+    kept.find(10, (), lambda current: 10)
     assert kept.values() == [9, 7, 10]

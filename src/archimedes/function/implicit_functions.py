@@ -24,7 +24,7 @@ from archimedes.function.derivatives.directional import jvp
 from archimedes.function.derivatives.transforms import jac
 from archimedes.function.leaf_specs import LeafSpec
 from archimedes.function.recording import Recording, apply_recording
-from archimedes.function.recording_store import Current, prepared, prepared_function
+from archimedes.function.recording_store import Current, compile_frozen, find_or_make
 from archimedes.function.region_bodies import flatten_traced, record_body
 from archimedes.function.root_iterations import ITERATIONS, Equations
 from archimedes.function.signatures import Signature
@@ -149,7 +149,7 @@ class Implicit:
         if current is None:
             self._compiled = Compiled(self._solve, name=self.name, watch=(func,))
         else:
-            self._compiled = prepared_function(self._solve, (current,), self.name)
+            self._compiled = compile_frozen(self._solve, (current,), self.name)
 
     def __call__(self, x0: Any, *args: Any, **named: Any) -> Any:
         """Return the solution, starting the iteration at ``x0``.
@@ -463,5 +463,5 @@ def root(
         solver = make(None)  # which says what is wrong, or belongs to a recording under way
     else:
         settings = (names, method, tol, steps, content_of(bounds))
-        solver = prepared("root", (func,), settings, make)
+        solver = find_or_make("root", (func,), settings, make)
     return solver.solve(x0, *given) if full_output else solver(x0, *given)

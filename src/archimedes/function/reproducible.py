@@ -9,7 +9,7 @@ import numpy as np
 
 from archimedes.backends.registry import reference_backend
 from archimedes.checks import is_traced
-from archimedes.function.recording_store import Current, form_of, prepared, prepared_function
+from archimedes.function.recording_store import Current, compile_frozen, find_or_make, form_of
 from archimedes.graph.elementary import evaluate
 from archimedes.symbolic import trace_error
 from archimedes.symbolic.numpy_functions.elementwise_functions import record
@@ -31,14 +31,14 @@ def call(function: Callable[..., Any], *args: Any) -> Any:
     name = getattr(function, "__name__", "function")
 
     def make(current: Current) -> Any:
-        return prepared_function(
+        return compile_frozen(
             lambda *args: current.functions[0](*args),
             (current,),
             name,
             backend=reference_backend().name,
         )
 
-    return prepared("call", (function,), form_of(args), make)(*args)
+    return find_or_make("call", (function,), form_of(args), make)(*args)
 
 
 def apply_elementary(name: str, *operands: Any) -> Any:

@@ -84,10 +84,7 @@ class MassPlan(Plan):
 class _Functions:
     """F and its derivatives, compiled; ``key`` tells it from others."""
 
-    def __init__(self, func: Callable[..., Any], layout: Layout, key: Hashable) -> None:
-        #: Replaced by others of the same content, so that an object that changes is not read.
-        self.current = current = Current((func,))
-
+    def __init__(self, current: Current, layout: Layout, key: Hashable) -> None:
         def flat(t: Any, x: Any, xdot: Any, args: Any) -> Any:
             (func,) = current.functions
             result = func(t, layout.unpack(x), layout.unpack(xdot), *args)
@@ -101,7 +98,7 @@ class _Functions:
                 )
             return vector
 
-        self.flat, self.layout, self.key = flat, layout, key
+        self.current, self.flat, self.layout, self.key = current, flat, layout, key
         self.residual = native(flat, "residual", (current,))
         self.forms: dict[Hashable, Form] = {}
         self.pencils: dict[Hashable, CompressedPencil] = {}
@@ -213,12 +210,10 @@ def residual_of(func: Callable[..., Any], layout: Layout, args: tuple[Any, ...])
     Form(algebraic=array([False,  True]), linear=True)
     """
     key = (fingerprint(func), layout)
-
-    def renew(functions: _Functions) -> None:
-        functions.current.functions = (func,)
-
-    make = lambda: _Functions(func, layout, key)  # noqa: E731
-    return Residual(store.find(("residual", key), func, make, renew), args)
+    functions = store.find(
+        ("residual", key), (func,), lambda current: _Functions(current, layout, key)
+    )
+    return Residual(functions, args)
 
 
 #: A start is consistent if a Newton step from it moves no number by more than this, relative to

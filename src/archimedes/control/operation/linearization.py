@@ -16,7 +16,7 @@ from archimedes.control.linear.state_space import StateSpace
 from archimedes.control.operation.named_numbers import named_numbers
 from archimedes.errors import ShapeDtypeError
 from archimedes.function import jac
-from archimedes.function.recording_store import Current, form_of, prepared, prepared_function
+from archimedes.function.recording_store import Current, compile_frozen, find_or_make, form_of
 from archimedes.tree import struct
 
 __all__ = ["LQRDesign", "linearize", "lqr_design"]
@@ -78,9 +78,9 @@ def linearize(
                 return tree.ravel(current.functions[0](t, *given, *args))[0] * 1.0
 
             name = getattr(function, "__name__", "function")
-            return jac(prepared_function(flat, (current,), name))
+            return jac(compile_frozen(flat, (current,), name))
 
-        return prepared("linearize", (function,), form_of((x, u)), make)
+        return find_or_make("linearize", (function,), form_of((x, u)), make)
 
     z = np.concatenate([xs.vector, us.vector])
     AB = of(dynamics)(z, t, args)

@@ -24,7 +24,7 @@ from archimedes.control.linear.state_space import StateSpace
 from archimedes.control.operation.linearization import linearize
 from archimedes.control.operation.named_numbers import NamedNumbers, entries_of, named_numbers
 from archimedes.function import jac
-from archimedes.function.recording_store import Current, form_of, prepared, prepared_function
+from archimedes.function.recording_store import Current, compile_frozen, find_or_make, form_of
 from archimedes.optimize import least_squares
 
 __all__ = [
@@ -176,7 +176,7 @@ class Model:
         self.form = (form_of((x, u)), form_of(args))
         numbers = tree.map(lambda leaf: np.asarray(leaf) * 1.0, (x, u if self.driven else ()))
         self._unravel = tree.ravel(numbers)[1]
-        self._recorded = prepared("rates and outputs", self.given, self.form, self._functions)
+        self._recorded = find_or_make("rates and outputs", self.given, self.form, self._functions)
 
     def _functions(self, current: Current) -> tuple[Any, ...]:
         def rates(t: Any, x: Any, u: Any, args: Any) -> Any:
@@ -187,7 +187,7 @@ class Model:
 
         driven = self.driven
         return tuple(
-            prepared_function(call, (current,), call.__name__)
+            compile_frozen(call, (current,), call.__name__)
             for call, given in zip((rates, seen), self.given)
             if given is not None
         )
@@ -223,11 +223,11 @@ class Model:
             return np.concatenate([tree.ravel(v)[0] * 1.0 for v in values])[places] - goals
 
         def make(current: Current) -> tuple[Any, Any]:
-            made = prepared_function(misfit, name="misfit")
+            made = compile_frozen(misfit, name="misfit")
             return made, jac(made)
 
         settings = (self.form, tuple(moving.tolist()), tuple(places), tuple(loose.tolist()))
-        parts = prepared("conditions", self.given, settings, make)
+        parts = find_or_make("conditions", self.given, settings, make)
         return ModelFunctions(parts, start, moving, self.split, self.t)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import jac as jacobian
-from archimedes.function.recording_store import Current, form_of, prepared, prepared_function
+from archimedes.function.recording_store import Current, compile_frozen, find_or_make, form_of
 from archimedes.optimize.fits.levenberg_marquardt import (
     LOSSES,
     LMStatus,
@@ -222,10 +222,10 @@ def _record(
             return tree.ravel(current.functions[0](unravel(x), *args))[0] * 1.0
 
         name = getattr(func, "__name__", "residuals")
-        recorded = prepared_function(residuals, (current,), name)
+        recorded = compile_frozen(residuals, (current,), name)
         return recorded, jacobian(recorded)
 
-    return prepared("residuals", (func,), form_of(unravel(start)), make)
+    return find_or_make("residuals", (func,), form_of(unravel(start)), make)
 
 
 def _read_bounds(bounds: Any, x0: Tree, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

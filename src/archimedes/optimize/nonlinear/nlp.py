@@ -12,7 +12,7 @@ from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.function import ConvergenceError
 from archimedes.function.implicit_functions import Fixed
-from archimedes.function.recording_store import form_of, prepared
+from archimedes.function.recording_store import find_or_make, form_of
 from archimedes.function.region_bodies import any_traced
 from archimedes.function.signatures import Signature
 from archimedes.optimize.nonlinear.program import (
@@ -227,12 +227,12 @@ class NlpSolver:
         """
         constraints = self._constraints
         settings = (len(self.obj), constraints.names, self.name, form_of(unknowns), form_of(args))
-        return prepared(
+        return find_or_make(
             "nonlinear program",
             (*self.obj, *constraints.functions),
             settings,
             lambda current: Program(current, constraints, unknowns, args, self.name),
-            again=Program.compile_at_once,
+            on_reuse=Program.compile_at_once,
         )
 
     def _limits(self, program: Program, unknowns: Tree, bounds: Any, constr_bounds: Any) -> Limits:

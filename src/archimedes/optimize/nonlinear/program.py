@@ -20,7 +20,7 @@ from archimedes.errors import explained
 from archimedes.function import Compiled, vmap
 from archimedes.function.derivatives.map_splitting import taken_apart
 from archimedes.function.implicit_functions import Fixed
-from archimedes.function.recording_store import Current, prepared_function
+from archimedes.function.recording_store import Current, compile_frozen
 from archimedes.optimize.problems.blocks import Block, Structure, with_arguments
 from archimedes.optimize.problems.unknowns import find_result_shapes, read_limits
 from archimedes.typing import Array, ArrayLike, Tree
@@ -222,7 +222,7 @@ class Program:
             return current.functions[k](x, *_unwrap(args))
 
         name = getattr(current.functions[k], "__name__", label)
-        recorded = prepared_function(call, (current,), name)
+        recorded = compile_frozen(call, (current,), name)
         # All are parts of one program, whose maps shall be seen.
         recorded.inline_limit = sys.maxsize
         return recorded
@@ -247,7 +247,7 @@ class Program:
         elements.check(self.size, what)
         data = tuple(rows[0] for rows in elements.data)
         z = np.zeros(elements.index.shape[1])
-        function = prepared_function(self._element(k), (self.current,), what)
+        function = compile_frozen(self._element(k), (self.current,), what)
         one = find_result_shapes(function, z, (*data, *self.args), what)
         return tree.map(lambda leaf: np.zeros((len(elements.index), *np.shape(leaf))), one)
 
@@ -282,7 +282,7 @@ class Program:
         if any(function is None for function in self._recorded):
             return self._element_blocks()
         index, name = np.arange(self.size)[None], self.name
-        whole = prepared_function(with_arguments(self.func, 1 + len(self.args)), name=name)
+        whole = compile_frozen(with_arguments(self.func, 1 + len(self.args)), name=name)
         # Recorded once, for itself and for its derivatives.
         whole.inline_limit = sys.maxsize
         recording = whole.recording(np.zeros(self.size), *self.args)

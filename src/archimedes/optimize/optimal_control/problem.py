@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.errors import TraceError
-from archimedes.function.recording_store import form_of, prepared
+from archimedes.function.recording_store import find_or_make, form_of
 from archimedes.function.region_bodies import any_traced
 from archimedes.optimize.optimal_control.equations import Guess
 from archimedes.optimize.optimal_control.mesh import make_mesh, refine_mesh
@@ -199,7 +199,7 @@ class OptimalControl:
             Further arguments of the functions.
         """
         rule = find_scheme(scheme)
-        recordings = prepared(
+        recordings = find_or_make(
             "transcription",
             self.functions,
             (scheme, guess.form(), form_of(args)),

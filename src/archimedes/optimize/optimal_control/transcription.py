@@ -16,7 +16,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import vmap
-from archimedes.function.recording_store import Current, prepared_function
+from archimedes.function.recording_store import Current, compile_frozen
 from archimedes.optimize.optimal_control.equations import Equations, Guess
 from archimedes.optimize.optimal_control.schemes import NAMES, Scheme
 from archimedes.optimize.problems.blocks import Block, Evaluator, Structure, with_arguments
@@ -153,7 +153,7 @@ class Recordings:
             if current.functions[k] is None:
                 return None
             call = lambda t, *more: current.functions[k](t, *more)  # noqa: E731
-            recorded = prepared_function(call, (current,), name)
+            recorded = compile_frozen(call, (current,), name)
             return find_number_shapes(recorded, 0.0, (*more, *rest), name)
 
         self.equations = Equations(current, scheme, guess, find_shapes(5, "integrals", along))
@@ -192,7 +192,7 @@ class Transcription:
         key, kernels = f"mapped {name} {shared}", self.recordings.kernels["intervals"]
         if key not in kernels:
             function = with_arguments(getattr(self.equations, name), mapped + shared)
-            recorded = prepared_function(function, self._watch, name)
+            recorded = compile_frozen(function, self._watch, name)
             kernels[key] = vmap(recorded, in_axes=(0,) * mapped + (None,) * shared)
         return kernels[key]
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.function import Compiled, SparsePattern, compile, hess, jac, vmap
-from archimedes.function.recording_store import prepared_function
+from archimedes.function.recording_store import compile_frozen
 from archimedes.typing import Array
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Block:
     ``data`` are arrays with one row for each element, given to ``func`` after z. ``often`` says
     that it is worth compiling before the first call. Where ``watch`` is given, the block belongs to
     something in the store of recordings, which knows when its function has changed: see
-    ``prepared_function``. Blocks of one function share their ``kernels``.
+    ``compile_frozen``. Blocks of one function share their ``kernels``.
     """
 
     func: Callable[..., Any]
@@ -117,7 +117,7 @@ class Block:
         if self.watch is None:
             value = compile(func, name=self.name)
         else:
-            value = prepared_function(func, self.watch, self.name)
+            value = compile_frozen(func, self.watch, self.name)
         # Recorded once, for itself and for its derivatives.
         value.inline_limit = sys.maxsize
         return value

@@ -12,7 +12,7 @@ from archimedes import tree
 from archimedes.checks import is_traced
 from archimedes.function import grad, hess, jac
 from archimedes.function.derivatives.transforms import is_linear, is_quadratic
-from archimedes.function.recording_store import Current, form_of, prepared, prepared_function
+from archimedes.function.recording_store import Current, compile_frozen, find_or_make, form_of
 from archimedes.optimize.problems.unknowns import as_unknowns, as_vector, check_order, read_limits
 from archimedes.optimize.small.quadratic import QPSolution, solve_qp
 from archimedes.typing import Array, Tree
@@ -124,7 +124,7 @@ def _prepare(
 ) -> _Model:
     """Return a function that is quadratic or linear, recorded once; raise if it is not."""
     form = form_of((unravel(origin), args))
-    model = prepared(
+    model = find_or_make(
         f"{kind} {name}", (function,), form, lambda current: _Model(current, unravel, name, kind)
     )
     if model.fits is None:
@@ -154,11 +154,11 @@ class _Model:
 
         self.name, self.kind = name, kind
         #: As the user returns it, and flat.
-        self.whole = whole = prepared_function(whole, (current,), name)
+        self.whole = whole = compile_frozen(whole, (current,), name)
         if kind == "quadratic":
             self.value, self.slope, self.curvature = whole, grad(whole), hess(whole)
         else:
-            self.value = prepared_function(lambda x, *args: tree.ravel(whole(x, *args))[0] * 1.0)
+            self.value = compile_frozen(lambda x, *args: tree.ravel(whole(x, *args))[0] * 1.0)
             self.slope = jac(self.value)
 
     def compare(self, value: Array, model: Array) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 import numpy as np
 
 from archimedes.function import Compiled
-from archimedes.function.recording_store import prepared_function
+from archimedes.function.recording_store import compile_frozen
 from archimedes.optimize.problems.results import Status
 from archimedes.optimize.problems.tasks import Answer, Limits, RecordedProgram, Settings, Task
 from archimedes.optimize.small.linear_algebra import UNROLLED
@@ -42,7 +42,7 @@ def _record_once(
     program: RecordedProgram, key: Hashable, function: Callable[..., object]
 ) -> Compiled:
     if key not in program.kernels:
-        kernel = prepared_function(
+        kernel = compile_frozen(
             function,
             name=f"{function.__name__}_{program.name}",
             loops_from=UNROLLED if program.size > UNROLLED else None,

@@ -20,7 +20,6 @@ from archimedes.backends.registry import backend_of
 from archimedes.errors import ArchimedesError, explained
 from archimedes.function import Compiled
 from archimedes.function.batching.batch_axes import instance, spread_axes, to_front
-from archimedes.function.dependencies.openers import Same
 from archimedes.function.dependencies.states import content_of, fingerprint
 from archimedes.simulate.methods.method_table import METHODS, Method, is_stiff
 from archimedes.simulate.problem import argument_checks
@@ -167,15 +166,13 @@ class Model:
     """A derivative function made ready: ``plan`` for recording, ``args`` to go with it.
 
     ``full`` returns the user's arguments for those that kernels take, and ``static`` are the
-    numbers of the user's arguments that are no inputs of a kernel. ``source`` is the user's
-    function and what else ``func`` was made of.
+    numbers of the user's arguments that are no inputs of a kernel.
     """
 
     func: Callable[..., Any]
     key: Any
     args: tuple[Any, ...]
     full: Callable[[tuple[Any, ...]], tuple[Any, ...]]
-    source: Any
     static: Sequence[int] = ()
 
     def plan(self, layout: Layout, method: Method, options: Options, log: bool = False) -> Plan:
@@ -201,14 +198,11 @@ class Model:
 
         Functions that read the same objects have the same kernels.
         """
-        events, clock, sources = options.checked_events(), options.clock, self.source
+        events, clock = options.checked_events(), options.clock
         forms = (bool(options.project), options.is_adaptive(method))
         keys = (tuple(event.key for event in events), None if clock is None else clock.key)
-        if events or clock is not None:
-            updates = [] if clock is None else [part.update for part in clock.parts]
-            sources = (sources, [(event.fn, event.reset) for event in events], updates)
         build = lambda: self.plan(layout, method, options, log=True)  # noqa: E731
-        return kernels_for((self.key, layout, method, forms, keys), build, sources, options.backend)
+        return kernels_for((self.key, layout, method, forms, keys), build, options.backend)
 
 
 def share_code(func: Callable[..., Any]) -> Compiled:
@@ -244,7 +238,7 @@ def model_of(
     owner = func.__self__ if isinstance(func, MethodType) else None
     bound = is_struct(type(owner))
     if not static_argnames and not bound:
-        return Model(func, fingerprint(func), args, tuple, func)
+        return Model(func, fingerprint(func), args, tuple)
     static = {
         k: args[k] for k in argument_checks.static_positions(func, static_argnames, len(args))
     }
@@ -265,7 +259,6 @@ def model_of(
         (fingerprint(base), bound, contents),
         (owner, *inputs) if bound else inputs,
         full,
-        (base, tuple(map(Same, static.values()))),
         tuple(static),
     )
 

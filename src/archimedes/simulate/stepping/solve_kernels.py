@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ from archimedes.backends.array_kinds import HOST
 from archimedes.backends.registry import AUTO, check_backend, default_backend, get_backend, resolved
 from archimedes.function import Compiled
 from archimedes.function.batching.native_loops import Repeated
-from archimedes.function.recording_store import PerThread, prepared_function, store
+from archimedes.function.recording_store import Current, compile_frozen, store
 from archimedes.simulate.stepping.dense_output import END, RowLayout, state_in
 from archimedes.simulate.stepping.solve_loops import one_attempt, one_try
 from archimedes.simulate.stepping.trial_step import Plan, Run, Setup, begin_run
@@ -39,11 +40,11 @@ def native(
     """Compile at the first call: a loop is never short enough to interpret it first (``early``).
 
     With ``drafts`` the first calls, which are short, run on code made in a hurry. ``watch`` as in
-    ``prepared_function``.
+    ``compile_frozen``.
     """
     backend = check_backend("solve_ode", backend)
     backend = backend if early else resolved(backend)
-    made = prepared_function(function, watch, name, backend)
+    made = compile_frozen(function, watch, name, backend)
     made.drafts = drafts
     return made
 
@@ -51,12 +52,12 @@ def native(
 class Kernels:
     """The loops of one plan as compiled functions, for one instance and for batches."""
 
-    def __init__(self, plan: Plan, backend: str = AUTO) -> None:
+    def __init__(self, plan: Plan, backend: str = AUTO, current: Current | None = None) -> None:
         self.plan = plan
         #: What runs them.
         self.backend = get_backend(backend)
-        #: The plan of the functions that each thread has given last, or what makes it.
-        self._latest: PerThread[Plan | Callable[[], Plan]] = PerThread(plan)
+        #: What makes the plan of the functions that each thread has given last.
+        self._current = current or Current((lambda: plan,))
         self.watched = Watched(self)
         self.made: dict[Any, Any] = {}
 
@@ -79,16 +80,10 @@ class Kernels:
         backend = AUTO if early and self.backend is default_backend() else self.backend.name
         return native(function, name or function.__name__, watch, backend, early, drafts)
 
-    def renew(self, plan: Callable[[], Plan]) -> None:
-        """Record in this thread from now on what other functions, of the same content, are."""
-        self._latest.value = plan
-
     def current(self) -> Plan:
         """Return the plan to record now."""
-        latest = self._latest.value
-        if not isinstance(latest, Plan):
-            latest = self._latest.value = latest()
-        return latest
+        (make_plan,) = self._current.functions
+        return make_plan()
 
     def rows(self, dense: bool = True) -> RowLayout:
         """Return the layout of the rows that ``steps`` puts out."""
@@ -237,19 +232,15 @@ class Watched:
         return self.functions
 
 
-def kernels_for(
-    key: Hashable, plan: Callable[[], Plan], sources: Any = None, backend: str | None = None
-) -> Kernels:
+def kernels_for(key: Hashable, plan: Callable[[], Plan], backend: str | None = None) -> Kernels:
     """Return the kernels of a backend kept under this key, or those of a new plan.
 
-    ``sources`` are the functions it is made of. Others of the same content may have made the
-    kernels that are kept: what is recorded from now on must not read those, which may change.
+    Functions of the same content as the plan's may have made the kernels that are kept: what is
+    recorded from now on must not read those, which may change, and so asks for the plan again.
     """
+    plan = functools.cache(plan)
     # Solvers have checked the name that a user gave.
     backend = resolved(backend or check_backend("solve_ode", None))
     return store.find(
-        ("kernels", key, backend),
-        sources,
-        lambda: Kernels(plan(), backend),
-        lambda kernels: kernels.renew(plan),
+        ("kernels", key, backend), (plan,), lambda current: Kernels(plan(), backend, current)
     )
