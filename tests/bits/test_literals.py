@@ -11,8 +11,7 @@ from mpmath import mpf
 
 import archimedes as arc
 from archimedes.environment import StandardAtmosphere1976
-from archimedes.environment import smooth_atmosphere_table as smooth
-from archimedes.environment import standard_atmosphere as standard
+from archimedes.environment import atmosphere as standard
 from archimedes.graph.derivatives import rules
 from archimedes.optimize.optimal_control.schemes import POINTS, WEIGHTS
 from archimedes.simulate.methods import implicit
@@ -50,7 +49,7 @@ def test_bases_of_the_standard_atmosphere():
 
 
 def test_the_upper_atmosphere_begins_where_the_layers_end():
-    layered = arc.compile(standard.layered, backend="interpreter")
+    layered = arc.compile(standard.layer_state, backend="interpreter")
     assert layered(standard.TOP_OF_LAYERS)[1] == standard.TOP_PRESSURE
 
 
@@ -60,9 +59,9 @@ def test_the_smooth_atmosphere_goes_through_the_standard():
         found = StandardAtmosphere1976()(z)
         return found.temperature, np.log(found.pressure), np.log(found.density)
 
-    assert smooth.HEIGHT.tolist() == [1000.0 * k for k in range(-5, 101)]
-    tables = (smooth.TEMPERATURE, smooth.LOG_PRESSURE, smooth.LOG_DENSITY)
-    for table, numbers in zip(tables, air(smooth.HEIGHT), strict=True):
+    height, *tables = standard.read_columns("smooth_atmosphere.txt")
+    assert height.tolist() == [1000.0 * k for k in range(-5, 101)]
+    for table, numbers in zip(tables, air(height), strict=True):
         np.testing.assert_array_equal(table, numbers)
 
 

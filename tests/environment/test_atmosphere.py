@@ -14,7 +14,7 @@ from archimedes.environment import (
     SmoothAtmosphere,
     StandardAtmosphere1976,
 )
-from archimedes.environment.air import GAS_CONSTANT
+from archimedes.environment.atmosphere import GAS_CONSTANT
 from tests.environment.backends import check_batched, check_everywhere
 from tests.environment.ussa76_species import atmosphere
 from tests.truth import TRUTH, needs_truth

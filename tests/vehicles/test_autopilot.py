@@ -23,7 +23,7 @@ from archimedes.vehicles import (
     linearize,
     trim,
 )
-from archimedes.vehicles.f16 import tables
+from archimedes.vehicles.f16.aerodynamics import TABLES as tables
 from archimedes.vehicles.f16.autopilot import regulator
 from tests.environment.backends import check_everywhere
 

@@ -1,8 +1,10 @@
-"""Geodetic coordinates and positions in the Earth-fixed frame E.
+"""Reference ellipsoids, geodetic coordinates, Earth-fixed positions and local-level frames.
 
-Legend: E has its z-axis along the axis of rotation and its x-axis on the zero meridian; lat is
-geodetic latitude, lon longitude (east positive), alt the height above the ellipsoid along its
-normal; rho is the distance from the axis, (c, s) cosine and sine of the latitude.
+Legend: the Earth-fixed frame E has its z-axis along the axis of rotation and its x-axis on the zero
+meridian; lat is geodetic latitude, lon longitude (east positive), alt the height above the
+ellipsoid along its normal; rho is the distance from the axis, (c, s) cosine and sine of the
+latitude. R_NE takes E-coordinates to north-east-down coordinates; its rows are the unit vectors
+north, east and down in E.
 
 Sources: Vermeille, J. Geodesy 85 (2011) 105, for the closed form that starts the inverse. Two
 Newton steps on the equation of the normal, ``z c - rho s + e2 N s c = 0``, end it: none of its
@@ -11,18 +13,121 @@ terms is larger than the position, so nothing is lost to cancellation, inside th
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.checks import as_array, check_finite, check_vector, concrete
-from archimedes.environment.ellipsoid import WGS84, Ellipsoid
 from archimedes.function import stop_gradient
+from archimedes.spatial import RotationMatrix, Transformation
+from archimedes.spatial.components import join_matrix
+from archimedes.tree import field, struct
 
-__all__ = ["ecef_to_geodetic", "geodetic_rates", "geodetic_to_ecef"]
+if TYPE_CHECKING:
+    from archimedes.typing import ArrayLike, Scalar, Vec3
+
+__all__ = [
+    "SPHERICAL_EARTH",
+    "WGS84",
+    "Ellipsoid",
+    "ecef_to_geodetic",
+    "enu",
+    "geodetic_rates",
+    "geodetic_to_ecef",
+    "local_tangent_plane",
+    "ned",
+]
 
 
-def check_latitude(lat: Any) -> Any:
+@struct
+class Ellipsoid:
+    """An ellipsoid of revolution that rotates about its short axis.
+
+    Parameters
+    ----------
+    a : float
+        Equatorial radius in m.
+    f : float, optional
+        Flattening. 0, the default, is a sphere.
+    mu : float, optional
+        Gravitational parameter in m^3/s^2.
+    omega : float, optional
+        Angular velocity in rad/s. 0, the default, is a planet at rest.
+    J2 : float, optional
+        Second zonal harmonic, positive for a flattened planet.
+
+    Examples
+    --------
+    >>> from archimedes.environment import WGS84
+    >>> round(WGS84.b, 4)
+    6356752.3142
+    """
+
+    a: float = field(units="m")
+    f: float = 0.0
+    mu: float = field(units="m^3/s^2", default=0.0)
+    omega: float = field(units="rad/s", default=0.0)
+    J2: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the values where they are known."""
+        a, f, mu = concrete(self.a), concrete(self.f), concrete(self.mu)
+        if a is not None and not np.all((a > 0.0) & np.isfinite(a)):
+            raise ValueError(f"Ellipsoid.a must be positive and finite, in m, got {self.a}")
+        if f is not None and not np.all((f >= 0.0) & (f < 1.0)):
+            raise ValueError(
+                f"Ellipsoid.f must be a flattening from 0 (sphere) to below 1, got {self.f}; "
+                "if you have the inverse flattening, pass 1 / it"
+            )
+        if mu is not None and not np.all((mu >= 0.0) & np.isfinite(mu)):
+            raise ValueError(f"Ellipsoid.mu must not be negative, in m^3/s^2, got {self.mu}")
+
+    @property
+    def b(self) -> Any:
+        """Polar radius in m."""
+        return self.a * (1.0 - self.f)
+
+    @property
+    def e2(self) -> Any:
+        """Square of the first eccentricity."""
+        return self.f * (2.0 - self.f)
+
+    def prime_vertical_radius(self, lat: Scalar) -> Any:
+        """Return the radius of curvature in m across the meridian.
+
+        Parameters
+        ----------
+        lat : array_like
+            Geodetic latitude in rad.
+        """
+        return self.a / np.sqrt(1.0 - self.e2 * np.sin(lat) ** 2)
+
+    def meridian_radius(self, lat: Scalar) -> Any:
+        """Return the radius of curvature in m along the meridian.
+
+        Parameters
+        ----------
+        lat : array_like
+            Geodetic latitude in rad.
+        """
+        w2 = 1.0 - self.e2 * np.sin(lat) ** 2
+        return self.a * (1.0 - self.e2) / (w2 * np.sqrt(w2))
+
+
+#: World Geodetic System 1984: NGA.STND.0036 (2014), with the J2 of the NESC check cases.
+WGS84 = Ellipsoid(
+    a=6378137.0,
+    f=1.0 / 298.257223563,
+    mu=3.986004418e14,
+    omega=7.292115e-5,
+    J2=0.00108262982,
+)
+
+#: A round Earth at rest, of the authalic radius (NASA/TM-2015-218675, check case 4).
+SPHERICAL_EARTH = Ellipsoid(a=6371007.1809, f=0.0, mu=3.986004418e14, omega=0.0, J2=0.0)
+
+
+def check_latitude(lat: Scalar) -> Any:
     """Return `lat` as an array, checked to be a latitude in rad where it is known."""
     lat = as_array(lat, "lat")
     values = concrete(lat)
@@ -34,7 +139,7 @@ def check_latitude(lat: Any) -> Any:
     return lat
 
 
-def geodetic_to_ecef(lat: Any, lon: Any, alt: Any, ellipsoid: Ellipsoid = WGS84) -> Any:
+def geodetic_to_ecef(lat: Scalar, lon: Scalar, alt: ArrayLike, ellipsoid: Ellipsoid = WGS84) -> Any:
     """Return the Earth-fixed position of geodetic coordinates.
 
     Parameters
@@ -70,7 +175,7 @@ def geodetic_to_ecef(lat: Any, lon: Any, alt: Any, ellipsoid: Ellipsoid = WGS84)
     return np.stack(np.broadcast_arrays(*parts), axis=-1)
 
 
-def ecef_to_geodetic(p_E: Any, ellipsoid: Ellipsoid = WGS84) -> tuple[Any, Any, Any]:
+def ecef_to_geodetic(p_E: Vec3, ellipsoid: Ellipsoid = WGS84) -> tuple[Any, Any, Any]:
     """Return geodetic latitude, longitude and height of a position.
 
     The result is exact to rounding from far outside down to the evolute, some 43 km around the
@@ -109,7 +214,7 @@ def ecef_to_geodetic(p_E: Any, ellipsoid: Ellipsoid = WGS84) -> tuple[Any, Any, 
     return np.arctan2(s, c), lon, height
 
 
-def _first_normal(rho: Any, z: Any, ellipsoid: Ellipsoid) -> tuple[Any, Any]:
+def _first_normal(rho: Scalar, z: Scalar, ellipsoid: Ellipsoid) -> tuple[Any, Any]:
     """Return cosine and sine of the latitude by Vermeille's closed form, to some 1e-10."""
     e2 = ellipsoid.e2
     p, q = (rho / ellipsoid.a) ** 2, (1.0 - e2) * (z / ellipsoid.a) ** 2
@@ -129,7 +234,7 @@ def _first_normal(rho: Any, z: Any, ellipsoid: Ellipsoid) -> tuple[Any, Any]:
     return np.where(centre, 1.0, along / size), np.where(centre, 0.0, z / size)
 
 
-def _newton(c: Any, s: Any, rho: Any, z: Any, ellipsoid: Ellipsoid) -> tuple[Any, Any]:
+def _newton(c: Scalar, s: Scalar, rho: Scalar, z: Scalar, ellipsoid: Ellipsoid) -> tuple[Any, Any]:
     """Turn the normal (c, s) until it passes through the point (rho, z): one Newton step."""
     e2 = ellipsoid.e2
     w2 = 1.0 - e2 * s * s
@@ -144,7 +249,7 @@ def _newton(c: Any, s: Any, rho: Any, z: Any, ellipsoid: Ellipsoid) -> tuple[Any
     return c * scale, s * scale
 
 
-def _height(c: Any, s: Any, rho: Any, z: Any, ellipsoid: Ellipsoid) -> Any:
+def _height(c: Scalar, s: Scalar, rho: Scalar, z: Scalar, ellipsoid: Ellipsoid) -> Any:
     """Return ``rho c + z s - a W``, W^2 = 1 - e2 s^2, from the sphere of radius a outwards."""
     a, e2s2 = ellipsoid.a, ellipsoid.e2 * s * s
     # Subtracting the sphere first keeps the small differences small.
@@ -152,7 +257,7 @@ def _height(c: Any, s: Any, rho: Any, z: Any, ellipsoid: Ellipsoid) -> Any:
 
 
 def geodetic_rates(
-    lat: Any, alt: Any, v_NED: Any, ellipsoid: Ellipsoid = WGS84
+    lat: Scalar, alt: Scalar, v_NED: Vec3, ellipsoid: Ellipsoid = WGS84
 ) -> tuple[Any, Any, Any]:
     """Return the rates of latitude, longitude and height for a velocity.
 
@@ -186,3 +291,99 @@ def geodetic_rates(
     north = ellipsoid.meridian_radius(lat) + alt
     east = (ellipsoid.prime_vertical_radius(lat) + alt) * np.cos(lat)
     return v[..., 0] / north, v[..., 1] / east, -v[..., 2]
+
+
+def _axes(lat: Scalar, lon: Scalar) -> dict[str, list[Any]]:
+    lat, lon = np.broadcast_arrays(check_latitude(lat), as_array(lon, "lon"))
+    sf, cf, sl, cl = np.sin(lat), np.cos(lat), np.sin(lon), np.cos(lon)
+    return {
+        "north": [-sf * cl, -sf * sl, cf],
+        "east": [-sl, cl, np.zeros_like(sl)],
+        "up": [cf * cl, cf * sl, sf],
+    }
+
+
+def ned(lat: Scalar, lon: Scalar) -> RotationMatrix:
+    """Return the attitude of the north-east-down frame in E.
+
+    Its matrix takes E coordinates to NED coordinates.
+
+    Parameters
+    ----------
+    lat : array_like
+        Geodetic latitude in rad.
+    lon : array_like
+        Longitude in rad, positive to the east.
+
+    Examples
+    --------
+    >>> from archimedes.environment import ned
+    >>> ned(0.0, 0.0).as_matrix()
+    array([[-0., -0.,  1.],
+           [-0.,  1.,  0.],
+           [-1., -0., -0.]])
+    """
+    axes = _axes(lat, lon)
+    return RotationMatrix.make(
+        join_matrix([*axes["north"], *axes["east"], *(-part for part in axes["up"])])
+    )
+
+
+def enu(lat: Scalar, lon: Scalar) -> RotationMatrix:
+    """Return the attitude of the east-north-up frame in E.
+
+    Parameters
+    ----------
+    lat : array_like
+        Geodetic latitude in rad.
+    lon : array_like
+        Longitude in rad, positive to the east.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from archimedes.environment import enu
+    >>> enu(0.0, 0.0).rotate(np.array([1.0, 0.0, 0.0])).round(12)
+    array([0., 0., 1.])
+    """
+    axes = _axes(lat, lon)
+    return RotationMatrix.make(join_matrix([*axes["east"], *axes["north"], *axes["up"]]))
+
+
+_FRAMES = {"ned": ned, "enu": enu}
+
+
+def local_tangent_plane(
+    lat: Scalar, lon: Scalar, alt: ArrayLike = 0.0, axes: str = "ned", ellipsoid: Ellipsoid = WGS84
+) -> Transformation:
+    """Return the transformation from E to local coordinates with their origin at a site.
+
+    ``plane.apply(p_E)`` returns positions from the site, and ``plane.inv().apply(p_L)`` positions
+    in E.
+
+    Parameters
+    ----------
+    lat : array_like
+        Geodetic latitude in rad.
+    lon : array_like
+        Longitude in rad, positive to the east.
+    alt : array_like, optional
+        Height above the ellipsoid in m.
+    axes : {"ned", "enu"}, optional
+        North-east-down or east-north-up.
+    ellipsoid : Ellipsoid, optional
+        Shape, gravity and rotation of the planet. `WGS84` by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from archimedes.environment import local_tangent_plane
+    >>> plane = local_tangent_plane(0.0, 0.0)
+    >>> plane.apply(np.array([6378137.0, 0.0, 5.0]))
+    array([5., 0., 0.])
+    """
+    if axes not in _FRAMES:
+        raise ValueError(f"local_tangent_plane: axes={axes!r} is not one of {sorted(_FRAMES)}")
+    return Transformation.from_pose(
+        geodetic_to_ecef(lat, lon, alt, ellipsoid), _FRAMES[axes](lat, lon)
+    )

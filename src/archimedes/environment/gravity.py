@@ -4,21 +4,32 @@ The centrifugal part of what a plumb line shows belongs to the rotating frame, n
 bodies described in rotating axes add it themselves (`EarthReferencedBody` does). Positions p_E
 (..., 3) are in m from the planet's centre, in any axes for the round models and in Earth-fixed axes
 for the others. Every model is a struct: its parameters can be traced and differentiated.
+
+Normal gravity is the field of an ellipsoid whose surface is level. Legend: (u, beta) are
+ellipsoidal coordinates, rho = sqrt(u^2 + E^2) cos(beta), z = u sin(beta), with E the distance of
+the foci from the centre; q and q' are the functions of Heiskanen and Moritz, here with their
+leading powers taken out, so that a sphere (E = 0) is an ordinary case.
+Source: Heiskanen and Moritz, Physical Geodesy, 1967, equations 2-58 to 2-67.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.checks import as_array, check_positive, check_vector, concrete
-from archimedes.environment.ellipsoid import WGS84
-from archimedes.spatial.components import cross, matvec
+from archimedes.environment.geodesy import WGS84, Ellipsoid
+from archimedes.portable_numpy import arctan
+from archimedes.spatial.components import cross, matvec, polynomial
 from archimedes.tree import field, struct
+
+if TYPE_CHECKING:
+    from archimedes.typing import Matrix, Scalar, Vec3
 
 __all__ = [
     "J2Gravity",
+    "NormalGravity",
     "PointMassGravity",
     "ThirdBodyGravity",
     "UniformGravity",
@@ -26,7 +37,7 @@ __all__ = [
 ]
 
 
-def check_away_from_centre(p: Any, name: str = "p_E") -> Any:
+def check_away_from_centre(p: Vec3, name: str = "p_E") -> Any:
     """Return positions (..., 3); known ones at the centre are refused."""
     p = check_vector(p, 3, name)
     values = concrete(p)
@@ -35,7 +46,7 @@ def check_away_from_centre(p: Any, name: str = "p_E") -> Any:
     return p
 
 
-def squared_length(p: Any) -> Any:
+def length_squared(p: Vec3) -> Any:
     """Return the squared length of vectors (..., 3)."""
     return p[..., 0] ** 2 + p[..., 1] ** 2 + p[..., 2] ** 2
 
@@ -63,7 +74,7 @@ class UniformGravity:
         """Check the vector."""
         check_vector(self.g_E, 3, "UniformGravity.g_E")
 
-    def __call__(self, p_E: Any) -> Any:
+    def __call__(self, p_E: Vec3) -> Any:
         """Return the attraction (..., 3) at positions (..., 3)."""
         p_E = check_vector(p_E, 3, "p_E")
         return np.zeros_like(p_E) + as_array(self.g_E, "g_E")
@@ -92,10 +103,10 @@ class PointMassGravity:
         """Check the parameter where it is known."""
         check_positive(self.mu, "PointMassGravity.mu", "m^3/s^2")
 
-    def __call__(self, p_E: Any) -> Any:
+    def __call__(self, p_E: Vec3) -> Any:
         """Return the attraction (..., 3) at positions (..., 3) from the centre."""
         p_E = check_away_from_centre(p_E)
-        r2 = squared_length(p_E)
+        r2 = length_squared(p_E)
         return -(self.mu / (r2 * np.sqrt(r2)))[..., None] * p_E
 
 
@@ -131,10 +142,10 @@ class J2Gravity:
         check_positive(self.mu, "J2Gravity.mu", "m^3/s^2")
         check_positive(self.radius, "J2Gravity.radius", "m")
 
-    def __call__(self, p_E: Any) -> Any:
+    def __call__(self, p_E: Vec3) -> Any:
         """Return the attraction (..., 3) at positions (..., 3), z along the axis of rotation."""
         p_E = check_away_from_centre(p_E)
-        r2 = squared_length(p_E)
+        r2 = length_squared(p_E)
         z2 = 5.0 * p_E[..., 2] ** 2 / r2
         k = 1.5 * self.J2 * self.radius**2 / r2
         across, along = 1.0 + k * (1.0 - z2), 1.0 + k * (3.0 - z2)
@@ -171,19 +182,19 @@ class ThirdBodyGravity:
     mu: float = field(units="m^3/s^2")
     position: Any = field(static=True)
 
-    def __call__(self, p: Any, t: Any = 0.0) -> Any:
+    def __call__(self, p: Vec3, t: Scalar = 0.0) -> Any:
         """Return the perturbing acceleration (..., 3) at positions (..., 3)."""
         p = check_vector(p, 3, "p")
         s = check_vector(self.position(t), 3, "position(t)")
         d = p - s
-        s2, d2 = squared_length(s), squared_length(d)
+        s2, d2 = length_squared(s), length_squared(d)
         # q = d^2 / s^2 - 1, and f(q) = (1 + q)^(3/2) - 1 without the subtraction.
         q = np.sum(p * (p - 2.0 * s), axis=-1) / s2
         f = q * (3.0 + 3.0 * q + q * q) / (1.0 + (1.0 + q) * np.sqrt(1.0 + q))
         return -(self.mu / (d2 * np.sqrt(d2)))[..., None] * (p + f[..., None] * s)
 
 
-def gravity_gradient_torque(mu: Any, r_B: Any, J_B: Any) -> Any:
+def gravity_gradient_torque(mu: Scalar, r_B: Vec3, J_B: Matrix) -> Any:
     """Return the moment on a body in the gravity field of a round planet, ``3 mu / r^5 (r x J r)``.
 
     Parameters
@@ -209,6 +220,75 @@ def gravity_gradient_torque(mu: Any, r_B: Any, J_B: Any) -> Any:
     array([0.000e+00, 0.000e+00, 1.673e-06])
     """
     r_B = check_away_from_centre(r_B, "r_B")
-    r2 = squared_length(r_B)
+    r2 = length_squared(r_B)
     u = r_B / np.sqrt(r2)[..., None]
     return (3.0 * mu / (r2 * np.sqrt(r2)))[..., None] * cross(u, matvec(as_array(J_B, "J_B"), u))
+
+
+#: Coefficients of Q and Q' in powers of (E / u)^2: alternating series for (E / u)^2 below one.
+_TERMS = 12
+_Q = [(-1) ** (n + 1) * 2.0 * n / ((2 * n + 1) * (2 * n + 3)) for n in range(1, _TERMS + 1)]
+_DQ = [(-1) ** (n + 1) * 6.0 / ((2 * n + 1) * (2 * n + 3)) for n in range(1, _TERMS + 1)]
+#: Up to here the series are exact to rounding; beyond, the closed forms have lost little.
+_SMALL = 0.04
+
+
+def _q(x2: Scalar) -> Any:
+    """Return ``q / x^3`` with q = ((1 + 3 / x^2) atan(x) - 3 / x) / 2, for x^2."""
+    large = np.where(x2 > _SMALL, x2, 1.0)
+    x = np.sqrt(large)
+    closed = 0.5 * ((1.0 + 3.0 / large) * arctan(x) - 3.0 / x) / (x * large)
+    return np.where(x2 > _SMALL, closed, polynomial(_Q, np.minimum(x2, _SMALL)))
+
+
+def _dq(x2: Scalar) -> Any:
+    """Return ``q' / x^2`` with q' = 3 (1 + 1 / x^2) (1 - atan(x) / x) - 1, for x^2."""
+    large = np.where(x2 > _SMALL, x2, 1.0)
+    x = np.sqrt(large)
+    closed = (3.0 * (1.0 + 1.0 / large) * (1.0 - arctan(x) / x) - 1.0) / large
+    return np.where(x2 > _SMALL, closed, polynomial(_DQ, np.minimum(x2, _SMALL)))
+
+
+@struct
+class NormalGravity:
+    """Attraction of a level ellipsoid: exact, closed, on and above its surface.
+
+    With the centrifugal acceleration added, the result is normal to the ellipsoid's surface and of
+    the size given by Somigliana's formula there.
+
+    Parameters
+    ----------
+    ellipsoid : Ellipsoid, optional
+        Shape, gravity and rotation of the planet. `WGS84` by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from archimedes.environment import NormalGravity
+    >>> NormalGravity()(np.array([6378137.0, 0.0, 0.0])).round(9)
+    array([-9.81424104, -0.        , -0.        ])
+    """
+
+    ellipsoid: Ellipsoid = field(default_factory=lambda: WGS84)
+
+    def __call__(self, p_E: Vec3) -> Any:
+        """Return the attraction (..., 3) at positions (..., 3) in Earth-fixed axes."""
+        p_E = check_away_from_centre(p_E)
+        x, y, z = p_E[..., 0], p_E[..., 1], p_E[..., 2]
+        a, b, mu = self.ellipsoid.a, self.ellipsoid.b, self.ellipsoid.mu
+        E2 = a * a * self.ellipsoid.e2
+        rho2 = x * x + y * y
+        k = rho2 + z * z - E2
+        u2 = 0.5 * (k + np.sqrt(k * k + 4.0 * E2 * z * z))
+        v2 = u2 + E2
+        u, v = np.sqrt(u2), np.sqrt(v2)
+        sine2, cosine2 = z * z / u2, rho2 / v2
+        w2 = (u2 + E2 * sine2) / v2
+        spin = (self.ellipsoid.omega * a) ** 2
+        q0 = _q(E2 / (b * b))
+        # -gamma_u and gamma_beta / (sin cos), each times w.
+        inward = mu / v2 + spin * b**3 / (u2 * v2) * _dq(E2 / u2) / q0 * (0.5 * sine2 - 1.0 / 6.0)
+        turning = spin / v * (b / u) ** 3 * _q(E2 / u2) / q0
+        across = -(inward * u / v + turning * sine2) / (w2 * v)
+        along = (-inward + turning * cosine2 * u / v) / (w2 * u)
+        return np.stack([x * across, y * across, z * along], axis=-1)

@@ -6,15 +6,19 @@ coefficients, as the World Magnetic Model and the IGRF publish them, in nT.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.checks import as_array, check_positive
-from archimedes.environment.gravity import check_away_from_centre, squared_length
+from archimedes.environment.gravity import check_away_from_centre, length_squared
 from archimedes.environment.spherical_harmonics import harmonic_gradient
 from archimedes.tree import field, struct
+
+if TYPE_CHECKING:
+    from archimedes.typing import Scalar, Vec3
 
 __all__ = ["MagneticDipole", "MagneticField", "read_magnetic_coefficients"]
 
@@ -53,10 +57,10 @@ class MagneticDipole:
         """Check the radius where it is known."""
         check_positive(self.radius, "MagneticDipole.radius", "m")
 
-    def __call__(self, p_E: Any) -> Any:
+    def __call__(self, p_E: Vec3) -> Any:
         """Return the field B_E (..., 3) in T at positions (..., 3)."""
         p_E = check_away_from_centre(p_E)
-        r2 = squared_length(p_E)
+        r2 = length_squared(p_E)
         r = np.sqrt(r2)
         u, m = p_E / r[..., None], as_array(self.moment, "moment")
         along = 3.0 * np.sum(u * m, axis=-1)
@@ -111,7 +115,7 @@ class MagneticField:
         if (self.dg is None) != (self.dh is None):
             raise ValueError("MagneticField: give both dg and dh, or neither")
 
-    def __call__(self, p_E: Any, year: Any = None) -> Any:
+    def __call__(self, p_E: Vec3, year: Scalar | None = None) -> Any:
         """Return the field B_E (..., 3) in T at positions (..., 3), in the decimal `year`."""
         p_E = check_away_from_centre(p_E)
         g, h = as_array(self.g, "g"), as_array(self.h, "h")
@@ -124,7 +128,7 @@ class MagneticField:
         return harmonic_gradient(p_E, scale, self.radius, g * full, h * full)
 
 
-def read_magnetic_coefficients(path: Any) -> MagneticField:
+def read_magnetic_coefficients(path: str | os.PathLike[str]) -> MagneticField:
     r"""Read a coefficient file of the World Magnetic Model.
 
     Parameters

@@ -11,15 +11,18 @@ Guidance 11 (1988) 31.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.checks import as_array, check_finite, check_positive
-from archimedes.environment.ellipsoid import WGS84
-from archimedes.environment.gravity import check_away_from_centre, squared_length
+from archimedes.environment.geodesy import WGS84
+from archimedes.environment.gravity import check_away_from_centre, length_squared
 from archimedes.function import scan
 from archimedes.tree import field, struct
+
+if TYPE_CHECKING:
+    from archimedes.typing import Array, Matrix, Scalar, Vec3
 
 __all__ = ["SphericalHarmonicGravity", "harmonic_gradient"]
 
@@ -47,14 +50,14 @@ class Tables:
                     self.slope[row, m] = math.sqrt((0.5 if m == 0 else 1.0) * (n - m) * (n + m + 1))
 
 
-def harmonic_gradient(p: Any, scale: Any, radius: Any, C: Any, S: Any) -> Any:
+def harmonic_gradient(p: Vec3, scale: Scalar, radius: Scalar, C: Matrix, S: Matrix) -> Any:
     """Return the gradient (..., 3) of a potential in spherical harmonics at positions (..., 3).
 
     The potential is ``scale / r * sum (radius / r)^n P_nm (C_nm cos(m lon) + S_nm sin(m lon))``,
     with fully normalised coefficients `C` and `S` (degree + 1, degree + 1), first index n.
     """
     degree = C.shape[0] - 1
-    r2 = squared_length(p)
+    r2 = length_squared(p)
     r = np.sqrt(r2)
     direction = p / r[..., None]
     s, t, u = (direction[..., k, None] for k in range(3))
@@ -64,12 +67,12 @@ def harmonic_gradient(p: Any, scale: Any, radius: Any, C: Any, S: Any) -> Any:
     orders = np.arange(degree + 1.0)
     zero = np.zeros_like(u)
 
-    def shifted(row: Any) -> Any:  # row[m - 1]
+    def shift(row: Array) -> Any:  # row[m - 1]
         return np.concatenate([zero, row[..., :-1]], axis=-1)
 
-    real1, imaginary1 = shifted(real), shifted(imaginary)
+    real1, imaginary1 = shift(real), shift(imaginary)
 
-    def of_degree(carry: Any, row: Any) -> tuple[Any, Any]:
+    def of_degree(carry: tuple[Any, ...], row: tuple[Any, ...]) -> tuple[Any, Any]:
         A1, A2, power, a1, a2, a3, a4 = carry
         n, c, sn, one_back, two_back, diagonal, slope = row
         A = one_back * u * A1 - two_back * A2 + diagonal
@@ -98,10 +101,10 @@ def harmonic_gradient(p: Any, scale: Any, radius: Any, C: Any, S: Any) -> Any:
     )
 
 
-def _powers(s: Any, t: Any, degree: int) -> tuple[Any, Any]:
+def _powers(s: Scalar, t: Scalar, degree: int) -> tuple[Any, Any]:
     """Return real and imaginary parts (..., degree + 1) of (s + i t)^m."""
 
-    def times(carry: Any, _: Any) -> tuple[Any, Any]:
+    def times(carry: tuple[Any, ...], _: object) -> tuple[Any, Any]:
         real, imaginary = carry
         return (real * s - imaginary * t, real * t + imaginary * s), carry
 
@@ -155,7 +158,7 @@ class SphericalHarmonicGravity:
         check_finite(C, "SphericalHarmonicGravity.C")
         check_finite(S, "SphericalHarmonicGravity.S")
 
-    def __call__(self, p_E: Any) -> Any:
+    def __call__(self, p_E: Vec3) -> Any:
         """Return the attraction (..., 3) at positions (..., 3) in Earth-fixed axes."""
         C, S = as_array(self.C, "C"), as_array(self.S, "S")
         return harmonic_gradient(check_away_from_centre(p_E), self.mu, self.radius, C, S)

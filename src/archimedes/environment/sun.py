@@ -7,13 +7,16 @@ appendix III. Source of the shadow: Montenbruck and Gill, Satellite Orbits, 2000
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.checks import as_array, check_vector
-from archimedes.environment.ellipsoid import WGS84
+from archimedes.environment.geodesy import WGS84
 from archimedes.spatial.components import scaled_norm
+
+if TYPE_CHECKING:
+    from archimedes.typing import Array, ArrayLike, Scalar, Vec3
 
 __all__ = ["ASTRONOMICAL_UNIT", "SUN_RADIUS", "sun_position", "sunlit_fraction"]
 
@@ -59,7 +62,7 @@ DISTANCE_CHANGE = np.array([(103019.0, 1.107490, 6283.075850)])
 ABERRATION = 9934.0
 
 
-def sun_position(day: Any, fraction: Any = 0.0) -> Any:
+def sun_position(day: ArrayLike, fraction: Scalar = 0.0) -> Any:
     """Return the position of the Sun from the Earth.
 
     The axes are inertial: the mean equator and equinox of date. The direction is the one that light
@@ -98,13 +101,13 @@ def sun_position(day: Any, fraction: Any = 0.0) -> Any:
     return (ASTRONOMICAL_UNIT * distance)[..., None] * np.stack(direction, axis=-1)
 
 
-def _sum(terms: np.ndarray, T: Any) -> Any:
+def _sum(terms: np.ndarray, T: Array) -> Any:
     """Return the sum of a cos(b + c T) over the rows a, b, c."""
     a, b, c = terms.T
     return np.sum(a * np.cos(b + c * T[..., None]), axis=-1)
 
 
-def sunlit_fraction(p: Any, sun: Any, radius: Any = WGS84.a) -> Any:
+def sunlit_fraction(p: Vec3, sun: Vec3, radius: Scalar = WGS84.a) -> Any:
     """Return the fraction of the solar disc, 0 to 1, that is visible from a position.
 
     In the penumbra the fraction follows from the overlap of two discs.

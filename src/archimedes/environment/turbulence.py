@@ -3,27 +3,111 @@
 Legend: s is time in units of L / V, the time a wave of the scale length L needs to pass at the
 airspeed V; a filter is a sum of first-order lags, ``sum c_k / (lambda_k + s)``, driven by one
 noise; its output is scaled to unit variance for the step that is taken, whatever its length.
-Source: MIL-F-8785C, 1980, section 3.7.2; MIL-HDBK-1797, appendix A. Von Karman's spectra have no
-exact filter: the ones here follow them within 1.5 % from 0.01 to 1,000 rad per scale length.
+Source: MIL-F-8785C, 1980, sections 3.7.2 and 3.7.3; MIL-HDBK-1797, appendix A, section 4.9.2. Von
+Karman's spectra have no exact filter: the ones here follow them within 1.5 % from 0.01 to 1,000 rad
+per scale length. Intensities and lengths depend on the altitude: below 1,000 ft the ground rules,
+above 2,000 ft the free air, and in between values are interpolated. The specifications are in feet;
+everything here is in SI.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from archimedes.checks import as_array, check_positive, check_vector
-from archimedes.environment.turbulence_scales import (
-    CROSS_FACTOR,
-    EXCEEDANCE,
-    SPECIFICATIONS,
-    intensities,
-    lengths,
-)
+from archimedes.function import interpolant
 from archimedes.tree import field, struct
 
-__all__ = ["DrydenTurbulence", "Gust", "VonKarmanTurbulence"]
+if TYPE_CHECKING:
+    from archimedes.typing import ArrayLike, Scalar, Vector
+
+__all__ = [
+    "CROSS_FACTOR",
+    "EXCEEDANCE",
+    "SPECIFICATIONS",
+    "DrydenTurbulence",
+    "Gust",
+    "VonKarmanTurbulence",
+    "free_air_intensity",
+    "intensities",
+    "lengths",
+]
+
+FOOT = 0.3048
+#: What multiplies L_v and L_w in the formulas of each specification. The handbook's lengths are
+#: half of the older ones, and its spectra are written with 2 L_v and 2 L_w: the same curves.
+CROSS_FACTOR = {"MIL-F-8785C": 1.0, "MIL-HDBK-1797": 2.0}
+SPECIFICATIONS = tuple(CROSS_FACTOR)
+#: Scale length of the free air in ft: Dryden's and von Karman's spectra.
+FREE_AIR = {"dryden": 1750.0, "von karman": 2500.0}
+
+#: Probability that the intensity is exceeded, and the table's rows: altitude in ft, rms in ft/s
+#: (MIL-F-8785C, figure 7).
+EXCEEDANCE = (2e-1, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+_INTENSITY = np.array(
+    [
+        [500, 3.2, 4.2, 6.6, 8.6, 11.8, 15.6, 18.7],
+        [1750, 2.2, 3.6, 6.9, 9.6, 13.0, 17.6, 21.5],
+        [3750, 1.5, 3.3, 7.4, 10.6, 16.0, 23.0, 28.4],
+        [7500, 0.0, 1.6, 6.7, 10.1, 15.1, 23.6, 30.2],
+        [15000, 0.0, 0.0, 4.6, 8.0, 11.6, 22.1, 30.7],
+        [25000, 0.0, 0.0, 2.7, 6.6, 9.7, 20.0, 31.0],
+        [35000, 0.0, 0.0, 0.4, 5.0, 8.1, 16.0, 25.2],
+        [45000, 0.0, 0.0, 0.0, 4.2, 8.2, 15.1, 23.1],
+        [55000, 0.0, 0.0, 0.0, 2.7, 7.9, 12.1, 17.5],
+        [65000, 0.0, 0.0, 0.0, 0.0, 4.9, 7.9, 10.7],
+        [75000, 0.0, 0.0, 0.0, 0.0, 3.2, 6.2, 8.4],
+        [80000, 0.0, 0.0, 0.0, 0.0, 2.1, 5.1, 7.2],
+    ]
+)
+_CURVES = {
+    p: interpolant(_INTENSITY[:, 0] * FOOT, _INTENSITY[:, k + 1] * FOOT)
+    for k, p in enumerate(EXCEEDANCE)
+}
+
+
+def free_air_intensity(alt: Scalar, probability: float) -> Any:
+    """Return the rms gust in m/s at an altitude in m that is exceeded with this probability."""
+    return _CURVES[probability](alt)
+
+
+def _blend(alt: Scalar, low: Scalar, high: Scalar) -> Any:
+    """Go from the value at 1,000 ft to that at 2,000 ft linearly in altitude."""
+    s = np.clip((alt / FOOT - 1000.0) / 1000.0, 0.0, 1.0)
+    return (1.0 - s) * low + s * high
+
+
+def _ground(alt: Scalar) -> tuple[Any, Any]:
+    """Return the height over ground in ft, from 10 to 1,000, and the specification's divisor."""
+    h = np.clip(alt / FOOT, 10.0, 1000.0)
+    return h, 0.177 + 0.000823 * h
+
+
+def lengths(alt: Scalar, spectrum: str, specification: str) -> tuple[Any, Any, Any]:
+    """Return the scale lengths (L_u, L_v, L_w) in m at an altitude over ground in m."""
+    h, divisor = _ground(alt)
+    along, free = h / divisor**1.2, FREE_AIR[spectrum]
+    factor = CROSS_FACTOR[specification]
+    return (
+        _blend(alt, along, free) * FOOT,
+        _blend(alt, along, free) * FOOT / factor,
+        _blend(alt, h, free) * FOOT / factor,
+    )
+
+
+def intensities(alt: Scalar, wind_20ft: Scalar, probability: float) -> tuple[Any, Any, Any]:
+    """Return the rms gusts (u, v, w) in m/s for the wind at 20 ft and the free air's intensity."""
+    _, divisor = _ground(alt)
+    vertical = 0.1 * wind_20ft
+    horizontal = vertical / divisor**0.4
+    free = free_air_intensity(np.maximum(alt, 2000.0 * FOOT), probability)
+    return (
+        _blend(alt, horizontal, free),
+        _blend(alt, horizontal, free),
+        _blend(alt, vertical, free),
+    )
 
 
 @struct
@@ -53,10 +137,10 @@ class Gust:
 class Filter:
     """A sum of lags in scaled time: poles ``lambda_k`` and weights ``c_k``."""
 
-    def __init__(self, poles: Any, weights: Any) -> None:
+    def __init__(self, poles: ArrayLike, weights: ArrayLike) -> None:
         self.poles, self.weights = np.array(poles), np.array(weights)
 
-    def advance(self, x: Any, noise: Any, step: Any) -> tuple[Any, Any]:
+    def advance(self, x: Vector, noise: Vector, step: Scalar) -> tuple[Any, Any]:
         """Return the next state and the output of unit variance after a scaled time `step`.
 
         The noise is held over the step. The variance of the output follows from that and is divided
@@ -130,7 +214,7 @@ class Turbulence:
         along, cross = (np.zeros(len(f.poles)) for f in FILTERS[self.spectrum])
         return Turbulence.State(along, cross, cross.copy(), 0.0, 0.0, 0.0)
 
-    def lengths(self, alt: Any) -> tuple[Any, Any, Any]:
+    def lengths(self, alt: Scalar) -> tuple[Any, Any, Any]:
         """Return the scale lengths (L_u, L_v, L_w) in m at an altitude over ground in m.
 
         Those of MIL-HDBK-1797 across are half of those of MIL-F-8785C; its spectra, written with
@@ -138,11 +222,13 @@ class Turbulence:
         """
         return lengths(as_array(alt, "alt"), self.spectrum, self.specification)
 
-    def intensities(self, alt: Any) -> tuple[Any, Any, Any]:
+    def intensities(self, alt: Scalar) -> tuple[Any, Any, Any]:
         """Return the rms gusts (u, v, w) in m/s at an altitude over ground in m."""
         return intensities(as_array(alt, "alt"), self.wind_20ft, self.probability)
 
-    def step(self, x: Any, noise: Any, airspeed: Any, alt: Any, dt: Any) -> tuple[Any, Gust]:
+    def step(
+        self, x: Turbulence.State, noise: Vector, airspeed: Scalar, alt: Scalar, dt: Scalar
+    ) -> tuple[Any, Gust]:
         """Return the state and the gust after `dt` seconds at an airspeed in m/s.
 
         `noise` (4,) holds independent standard normal numbers, such as
@@ -163,7 +249,9 @@ class Turbulence:
         # Air that rises ahead turns about -y; air that moves right ahead turns about +z.
         return state, Gust(np.stack([u, v, w]), np.stack([roll, -pitch, yaw]))
 
-    def _roll(self, p: Any, noise: Any, airspeed: Any, L: Any, sigma: Any, dt: Any) -> Any:
+    def _roll(
+        self, p: Scalar, noise: Scalar, airspeed: Scalar, L: Scalar, sigma: Scalar, dt: Scalar
+    ) -> Any:
         """Rolling gusts: a lag of 4 b / (pi V) with the variance of the specification."""
         b = self.wingspan
         decay = np.exp(-np.pi * airspeed * dt / (4.0 * b))
@@ -173,7 +261,7 @@ class Turbulence:
         variance = 0.8 * (np.pi * L / (4.0 * b)) ** (1.0 / 3.0) / L * np.pi**2 / (8.0 * b)
         return p, sigma * np.sqrt(variance) * p
 
-    def _turn(self, z: Any, gust: Any, airspeed: Any, factor: float, dt: Any) -> Any:
+    def _turn(self, z: Scalar, gust: Scalar, airspeed: Scalar, factor: float, dt: Scalar) -> Any:
         """The slope of a gust along the flight, smoothed over ``factor b / pi``."""
         smoothing = factor * self.wingspan / np.pi
         step = np.maximum(airspeed * dt / smoothing, 1e-12)

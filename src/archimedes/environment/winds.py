@@ -8,7 +8,7 @@ down: a wind "from the west" blows east and has a positive second component. Win
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from archimedes.checks import as_array, check_positive, check_vector, concrete
 from archimedes.environment.geodesy import ecef_to_geodetic
 from archimedes.portable_numpy import log
 from archimedes.tree import field, struct
+
+if TYPE_CHECKING:
+    from archimedes.typing import Array, Scalar
 
 __all__ = [
     "ConstantWind",
@@ -30,7 +33,7 @@ __all__ = [
 _NOT_A_POSITION = 1e6
 
 
-def altitude_of(where: Any) -> Any:
+def altitude_of(where: Array) -> Any:
     """Return altitudes in m for altitudes, or for positions p_E (..., 3)."""
     where = as_array(where, "where")
     if where.ndim == 0 or where.shape[-1] != 3:
@@ -47,7 +50,7 @@ def altitude_of(where: Any) -> Any:
     return np.where(near, np.nan, ecef_to_geodetic(where)[2])
 
 
-def _blow(speed: Any, direction: Any) -> Any:
+def _blow(speed: Scalar, direction: Scalar) -> Any:
     """Return the velocity (..., 3) of a wind of some speed that blows towards `direction`."""
     speed, direction = np.broadcast_arrays(speed, as_array(direction, "direction"))
     return np.stack(
@@ -74,7 +77,7 @@ class ConstantWind:
 
     v_NED: Any = field(units="m/s", default_factory=lambda: np.zeros(3))
 
-    def __call__(self, t: Any, where: Any) -> Any:
+    def __call__(self, t: Scalar, where: Array) -> Any:
         """Return the wind (..., 3) at time `t` and place `where`."""
         v = check_vector(self.v_NED, 3, "ConstantWind.v_NED")
         return v + np.zeros_like(altitude_of(where))[..., None]
@@ -115,7 +118,7 @@ class TableWind:
         if values is not None and not np.all(np.diff(values) > 0.0):
             raise ValueError(f"TableWind.alt must increase strictly, got {values}")
 
-    def __call__(self, t: Any, where: Any) -> Any:
+    def __call__(self, t: Scalar, where: Array) -> Any:
         """Return the wind (..., 3) at time `t` and place `where`."""
         alt, v = as_array(self.alt), as_array(self.v_NED)
         height = altitude_of(where)
@@ -148,7 +151,7 @@ class LinearShear:
     gradient: Any = field(units="1/s", default_factory=lambda: np.zeros(3))
     reference: float = field(units="m", default=0.0)
 
-    def __call__(self, t: Any, where: Any) -> Any:
+    def __call__(self, t: Scalar, where: Array) -> Any:
         """Return the wind (..., 3) at time `t` and place `where`."""
         v_0 = check_vector(self.v_0, 3, "LinearShear.v_0")
         gradient = check_vector(self.gradient, 3, "LinearShear.gradient")
@@ -191,7 +194,7 @@ class LogarithmicShear:
         check_positive(self.reference, "LogarithmicShear.reference", "m")
         check_positive(self.roughness, "LogarithmicShear.roughness", "m")
 
-    def __call__(self, t: Any, where: Any) -> Any:
+    def __call__(self, t: Scalar, where: Array) -> Any:
         """Return the wind (..., 3) at time `t` and place `where`, altitudes over the ground."""
         height = altitude_of(where)
         low = 2.0 * self.roughness
@@ -235,7 +238,7 @@ class OneCosineGust:
         """Check the rise time where it is known."""
         check_positive(self.rise, "OneCosineGust.rise", "s")
 
-    def __call__(self, t: Any, where: Any) -> Any:
+    def __call__(self, t: Scalar, where: Array) -> Any:
         """Return the wind (..., 3) at time `t`; it is the same everywhere."""
         s = np.clip((as_array(t, "t") - self.start) / self.rise, 0.0, 1.0 if self.hold else 2.0)
         size = 0.5 * (1.0 - np.cos(np.pi * s)) + np.zeros_like(altitude_of(where))
@@ -263,7 +266,7 @@ class Winds:
 
     parts: Any = field(default=())
 
-    def __call__(self, t: Any, where: Any) -> Any:
+    def __call__(self, t: Scalar, where: Array) -> Any:
         """Return the sum of the winds (..., 3) at time `t` and place `where`."""
         total = np.zeros(3) + np.zeros_like(altitude_of(where))[..., None]
         for part in self.parts:

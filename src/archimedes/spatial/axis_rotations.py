@@ -54,7 +54,7 @@ class AxisRotation(NamedTuple):
         """The two axes that rotate into each other."""
         return (self.axis + 1) % 3, (self.axis + 2) % 3
 
-    def rotate(self, x: Any, y: Any) -> tuple[Any, Any]:
+    def rotate(self, x: Any, y: Scalar) -> tuple[Any, Any]:
         """Return (c x - s y, s x + c y), without products for a multiple of 90 deg."""
         _, c, s = self
         if type(c) is float and c == 0.0:

@@ -11,12 +11,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from struct import Struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy import ndarray
 
 from archimedes.checks import FLOAT
+
+if TYPE_CHECKING:
+    from archimedes.typing import Array, Matrix, Scalar, Vec3
 
 __all__ = [
     "atan2",
@@ -42,14 +45,14 @@ __all__ = [
 nine_doubles = Struct("9d").pack
 
 
-def components(x: Any, n: int) -> Sequence[Any]:
+def components(x: Array, n: int) -> Sequence[Any]:
     """Return the `n` components along the last axis."""
     if type(x) is np.ndarray and x.ndim == 1 and x.dtype is FLOAT:
         return x.tolist()
     return [x[..., k] for k in range(n)]
 
 
-def matrix_components(m: Any) -> Sequence[Sequence[Any]]:
+def matrix_components(m: Matrix) -> Sequence[Sequence[Any]]:
     """Return the entries of a matrix (..., 3, 3) as three rows of three."""
     if type(m) is np.ndarray and m.ndim == 2 and m.dtype is FLOAT:
         return m.tolist()
@@ -77,12 +80,12 @@ def join_matrix(entries: Sequence[Any]) -> Any:
     return flat.reshape((*flat.shape[:-1], 3, 3))
 
 
-def sqrt(x: Any) -> Any:
+def sqrt(x: Scalar) -> Any:
     """Return the square root."""
     return math.sqrt(x) if type(x) is float else np.sqrt(x)
 
 
-def sin(x: Any) -> Any:
+def sin(x: Scalar) -> Any:
     """Return the sine, of an infinity nan as NumPy does."""
     if type(x) is not float:
         return np.sin(x)
@@ -92,7 +95,7 @@ def sin(x: Any) -> Any:
         return math.nan
 
 
-def cos(x: Any) -> Any:
+def cos(x: Scalar) -> Any:
     """Return the cosine, of an infinity nan as NumPy does."""
     if type(x) is not float:
         return np.cos(x)
@@ -102,12 +105,12 @@ def cos(x: Any) -> Any:
         return math.nan
 
 
-def atan2(y: Any, x: Any) -> Any:
+def atan2(y: Scalar, x: Scalar) -> Any:
     """Return the angle of the point (x, y)."""
     return math.atan2(y, x) if type(y) is float and type(x) is float else np.arctan2(y, x)
 
 
-def select(test: Any, a: Any, b: Any) -> Any:
+def select(test: Any, a: Scalar, b: Scalar) -> Any:
     """Return `a` where `test` holds, else `b`; both are computed, so both must be safe."""
     return (a if test else b) if type(test) is bool else np.where(test, a, b)
 
@@ -119,7 +122,7 @@ def choose(test: Any, a: Sequence[Any], b: Sequence[Any]) -> Sequence[Any]:
     return [np.where(test, p, q) for p, q in zip(a, b, strict=True)]
 
 
-def polynomial(coefficients: Sequence[float], x: Any) -> Any:
+def polynomial(coefficients: Sequence[float], x: Scalar) -> Any:
     """Evaluate the polynomial with these coefficients, constant term first, by Horner's rule."""
     total: Any = coefficients[-1]
     for c in coefficients[-2::-1]:
@@ -146,21 +149,21 @@ def scaled_norm(v: Sequence[Any]) -> Any:
     return np.where(zero, 0.0, size * np.sqrt(np.where(zero, 1.0, dot(scaled, scaled))))
 
 
-def cross(a: Any, b: Any) -> Any:
+def cross(a: Vec3, b: Array) -> Any:
     """Return the vector product of arrays (..., 3), broadcast against each other."""
     ax, ay, az = components(a, 3)
     bx, by, bz = components(b, 3)
     return join([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx])
 
 
-def skew(v: Any) -> Any:
+def skew(v: Vec3) -> Any:
     """Return the matrix (..., 3, 3) with ``skew(v) @ u == cross(v, u)``."""
     x, y, z = components(v, 3)
     zero = 0.0 * x
     return join_matrix([zero, -z, y, z, zero, -x, -y, x, zero])
 
 
-def matvec(matrix: Any, vector: Any) -> Any:
+def matvec(matrix: Matrix, vector: Vec3) -> Any:
     """Return the product of matrices (..., 3, 3) and vectors (..., 3), broadcast.
 
     Batches are multiplied out by components: NumPy's product of many small matrices is slow.
@@ -177,7 +180,7 @@ def matvec(matrix: Any, vector: Any) -> Any:
     )
 
 
-def transpose(matrix: Any) -> Any:
+def transpose(matrix: Matrix) -> Any:
     """Return the matrices with their last two axes swapped."""
     return matrix.T if matrix.ndim == 2 else np.swapaxes(matrix, -1, -2)
 

@@ -6,12 +6,15 @@ point fixed in the body, r_CM_B the position of CM from R; all vectors (..., 3) 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.checks import as_array, as_scalar
 from archimedes.spatial.components import cross, expand, matvec
+
+if TYPE_CHECKING:
+    from archimedes.typing import ArrayLike, Scalar, Vec3
 
 __all__ = [
     "cm_velocity",
@@ -26,7 +29,7 @@ __all__ = [
 ]
 
 
-def mass_rate_force(dm_dt: Any, v_B: Any) -> Any:
+def mass_rate_force(dm_dt: ArrayLike, v_B: ArrayLike) -> Any:
     """Return ``-dm_dt v_B`` in N: mass that leaves, or comes, with zero inertial velocity.
 
     Right for a body that collects resting dust, or drops what it first brings to rest. For a rocket
@@ -47,7 +50,7 @@ def mass_rate_force(dm_dt: Any, v_B: Any) -> Any:
     return -expand(as_scalar(dm_dt, "dm_dt")) * as_array(v_B, "v_B")
 
 
-def exhaust_thrust(dm_dt: Any, v_rel_B: Any) -> Any:
+def exhaust_thrust(dm_dt: Scalar, v_rel_B: ArrayLike) -> Any:
     """Return the thrust ``dm_dt v_rel_B`` in N of mass leaving at `v_rel_B` relative to the body.
 
     `dm_dt` is negative for a rocket. This is the whole effect on the velocity of the remaining
@@ -68,7 +71,7 @@ def exhaust_thrust(dm_dt: Any, v_rel_B: Any) -> Any:
     return expand(as_scalar(dm_dt, "dm_dt")) * as_array(v_rel_B, "v_rel_B")
 
 
-def inertia_rate_moment(dJ_dt: Any, w_B: Any) -> Any:
+def inertia_rate_moment(dJ_dt: ArrayLike, w_B: Vec3) -> Any:
     """Return ``-dJ_dt w_B`` in N m: inertia that changes while angular momentum is kept.
 
     Parameters
@@ -87,7 +90,9 @@ def inertia_rate_moment(dJ_dt: Any, w_B: Any) -> Any:
     return -matvec(as_array(dJ_dt, "dJ_dt"), as_array(w_B, "w_B"))
 
 
-def cm_velocity(v_ref_B: Any, w_B: Any, r_CM_B: Any, dr_CM_B: Any = (0.0, 0.0, 0.0)) -> Any:
+def cm_velocity(
+    v_ref_B: ArrayLike, w_B: Vec3, r_CM_B: ArrayLike, dr_CM_B: ArrayLike = (0.0, 0.0, 0.0)
+) -> Any:
     """Return the velocity of the centre of mass, the state ``v_B``, from that of the reference.
 
     `dr_CM_B` is the velocity of the centre of mass within the body.
@@ -112,7 +117,9 @@ def cm_velocity(v_ref_B: Any, w_B: Any, r_CM_B: Any, dr_CM_B: Any = (0.0, 0.0, 0
     return as_array(v_ref_B, "v_ref_B") + shift
 
 
-def reference_velocity(v_B: Any, w_B: Any, r_CM_B: Any, dr_CM_B: Any = (0.0, 0.0, 0.0)) -> Any:
+def reference_velocity(
+    v_B: ArrayLike, w_B: Vec3, r_CM_B: ArrayLike, dr_CM_B: ArrayLike = (0.0, 0.0, 0.0)
+) -> Any:
     """Return the velocity of the reference point, at which aerodynamics are often defined.
 
     Parameters
@@ -135,7 +142,7 @@ def reference_velocity(v_B: Any, w_B: Any, r_CM_B: Any, dr_CM_B: Any = (0.0, 0.0
     return as_array(v_B, "v_B") - shift
 
 
-def moment_about_cm(M_ref_B: Any, F_B: Any, r_CM_B: Any) -> Any:
+def moment_about_cm(M_ref_B: ArrayLike, F_B: ArrayLike, r_CM_B: ArrayLike) -> Any:
     """Return the moment about the centre of mass of a force `F_B` and moment at the reference.
 
     Parameters
@@ -156,7 +163,7 @@ def moment_about_cm(M_ref_B: Any, F_B: Any, r_CM_B: Any) -> Any:
     return as_array(M_ref_B, "M_ref_B") - arm
 
 
-def parallel_axis(J_B: Any, m: Any, r_B: Any) -> Any:
+def parallel_axis(J_B: ArrayLike, m: ArrayLike, r_B: ArrayLike) -> Any:
     """Return the inertia about a point `r_B` from the centre of mass, from that about it.
 
     Parameters
@@ -176,12 +183,11 @@ def parallel_axis(J_B: Any, m: Any, r_B: Any) -> Any:
     """
     r = as_array(r_B, "r_B")
     square = np.sum(r * r, axis=-1)[..., None, None] * np.eye(3)
-    m = as_scalar(m, "m")
-    m = m if type(m) is float else m[..., None, None]
+    m = expand(expand(as_scalar(m, "m")))
     return as_array(J_B, "J_B") + m * (square - r[..., :, None] * r[..., None, :])
 
 
-def gyroscopic_moment(w_B: Any, h_B: Any, dh_dt: Any = (0.0, 0.0, 0.0)) -> Any:
+def gyroscopic_moment(w_B: Vec3, h_B: ArrayLike, dh_dt: ArrayLike = (0.0, 0.0, 0.0)) -> Any:
     """Return ``-dh_dt - w_B x h_B`` in N m for internal angular momentum `h_B` (rotors, wheels).
 
     `h_B` is the angular momentum of the internal parts relative to the body, and `dh_dt` its rate
@@ -206,7 +212,9 @@ def gyroscopic_moment(w_B: Any, h_B: Any, dh_dt: Any = (0.0, 0.0, 0.0)) -> Any:
     return 0.0 - as_array(dh_dt, "dh_dt") - turn
 
 
-def rotating_frame_acceleration(pos: Any, vel: Any, Omega: Any, dOmega_dt: Any = None) -> Any:
+def rotating_frame_acceleration(
+    pos: ArrayLike, vel: ArrayLike, Omega: ArrayLike, dOmega_dt: ArrayLike | None = None
+) -> Any:
     """Return the apparent acceleration in a frame that rotates at `Omega`, in its coordinates.
 
     ``-2 Omega x vel - Omega x (Omega x pos) - dOmega_dt x pos``: Coriolis, centrifugal and Euler.

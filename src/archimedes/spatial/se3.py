@@ -10,7 +10,7 @@ inverse at the logarithm) give the same numbers.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from archimedes.spatial.attitudes.quaternions import dcm_to_quaternion, quaterni
 from archimedes.spatial.attitudes.rotvec import rotvec_to_dcm, so3_left_jacobian
 from archimedes.spatial.components import matvec, skew, transpose
 from archimedes.spatial.stumpff import stumpff
+
+if TYPE_CHECKING:
+    from archimedes.typing import ArrayLike, Matrix, Vec3
 
 __all__ = [
     "homogeneous",
@@ -30,7 +33,7 @@ __all__ = [
 ]
 
 
-def homogeneous(R: Any, t: Any) -> Any:
+def homogeneous(R: Matrix, t: Vec3) -> Any:
     """Return the matrix (..., 4, 4) of a rotation matrix (..., 3, 3) and a vector (..., 3).
 
     >>> import numpy as np
@@ -42,13 +45,13 @@ def homogeneous(R: Any, t: Any) -> Any:
     return np.concatenate([top, bottom], axis=-2)
 
 
-def blocks(a: Any, b: Any, c: Any, d: Any) -> Any:
+def blocks(a: Matrix, b: Matrix, c: Matrix, d: Matrix) -> Any:
     """Return the matrix (..., 6, 6) of four blocks [[a, b], [c, d]]."""
     top, bottom = np.concatenate([a, b], axis=-1), np.concatenate([c, d], axis=-1)
     return np.concatenate([top, bottom], axis=-2)
 
 
-def se3_exp(xi: Any) -> Any:
+def se3_exp(xi: ArrayLike) -> Any:
     """Return the homogeneous matrix (..., 4, 4) of a twist (..., 6), linear part first.
 
     Parameters
@@ -66,7 +69,7 @@ def se3_exp(xi: Any) -> Any:
     return homogeneous(rotvec_to_dcm(-phi), matvec(so3_left_jacobian(phi), rho))
 
 
-def se3_log(T: Any) -> Any:
+def se3_log(T: ArrayLike) -> Any:
     """Return the twist (..., 6), linear part first, of a homogeneous matrix (..., 4, 4).
 
     Parameters
@@ -87,7 +90,7 @@ def se3_log(T: Any) -> Any:
     return np.concatenate([rho, phi], axis=-1)
 
 
-def se3_adjoint(T: Any) -> Any:
+def se3_adjoint(T: ArrayLike) -> Any:
     """Return the matrix (..., 6, 6) that takes twists to the coordinates T takes points to.
 
     Parameters
@@ -106,7 +109,7 @@ def se3_adjoint(T: Any) -> Any:
     return blocks(R, np.matmul(skew(T[..., :3, 3]), R), np.zeros_like(R), R)
 
 
-def se3_left_jacobian(xi: Any, inverse: bool = False) -> Any:
+def se3_left_jacobian(xi: ArrayLike, inverse: bool = False) -> Any:
     """Return the left Jacobian of `se3_exp` (..., 6, 6) at a twist (..., 6), or its inverse.
 
     Parameters
@@ -139,7 +142,7 @@ def se3_left_jacobian(xi: Any, inverse: bool = False) -> Any:
     return blocks(J, upper, np.zeros_like(J), J)
 
 
-def se3_right_jacobian(xi: Any, inverse: bool = False) -> Any:
+def se3_right_jacobian(xi: ArrayLike, inverse: bool = False) -> Any:
     """Return the right Jacobian of `se3_exp` (..., 6, 6) at a twist (..., 6), or its inverse.
 
     ``exp(xi)^-1 d/dt exp(xi)`` is the twist ``se3_right_jacobian(xi) @ dxi_dt``.

@@ -9,14 +9,19 @@ Source: Featherstone, Rigid Body Dynamics Algorithms, 2008, chapter 2 (angular p
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from archimedes.checks import as_array, as_scalar, check_vector
 from archimedes.spatial.components import cross, expand, matvec, skew
+from archimedes.spatial.spatial_algebra import Spatial
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
+
+if TYPE_CHECKING:
+    from archimedes.spatial.transformation import Transformation
+    from archimedes.typing import Array, ArrayLike, Vec3
 
 __all__ = ["Force", "Motion", "SpatialInertia"]
 
@@ -28,7 +33,7 @@ class SpatialVector:
     angular: Any
     __array_ufunc__ = None
 
-    def __init__(self, linear: Any, angular: Any) -> None:
+    def __init__(self, linear: Vec3, angular: Vec3) -> None:
         raise NotImplementedError
 
     def __post_init__(self) -> None:
@@ -38,7 +43,7 @@ class SpatialVector:
         self.__dict__["angular"] = check_vector(self.angular, 3, f"{name} angular")
 
     @classmethod
-    def from_array(cls, array: Any) -> Self:
+    def from_array(cls, array: Array) -> Self:
         """Make a vector of an array (..., 6), linear part first."""
         a = check_vector(array, 6, "array")
         return cls(a[..., :3], a[..., 3:])
@@ -100,7 +105,7 @@ class Motion(SpatialVector):
     linear: Any = field(units="m/s")
     angular: Any = field(units="rad/s")
 
-    def velocity_at(self, point: Any) -> Any:
+    def velocity_at(self, point: ArrayLike) -> Any:
         """Return the velocity (..., 3) of the body's point at `point` (..., 3).
 
         Parameters
@@ -120,12 +125,11 @@ class Motion(SpatialVector):
         other : Motion or Force
             What moves along with this motion.
         """
-        w, v = self.angular, self.linear
+        own = Spatial(self.linear, self.angular)
         if isinstance(other, Force):
-            linear = cross(w, other.linear)
-            return Force(linear, cross(w, other.angular) + cross(v, other.linear))
+            return Force(*own.cross_force(Spatial(other.linear, other.angular)))
         if isinstance(other, Motion):
-            return Motion(cross(w, other.linear) + cross(v, other.angular), cross(w, other.angular))
+            return Motion(*own.cross(Spatial(other.linear, other.angular)))
         raise TypeError(f"cross takes a Motion or a Force, got {type(other).__qualname__}")
 
     def dot(self, force: Force) -> Any:
@@ -164,7 +168,7 @@ class Force(SpatialVector):
     angular: Any = field(units="N m")
 
     @classmethod
-    def at_point(cls, force: Any, point: Any) -> Force:
+    def at_point(cls, force: ArrayLike, point: ArrayLike) -> Force:
         """Return the force vector of a force (3,) that acts at a point (3,).
 
         Parameters
@@ -259,7 +263,7 @@ class SpatialInertia:
         """
         return 0.5 * motion.dot(self @ motion)
 
-    def transform(self, X_BA: Any) -> SpatialInertia:
+    def transform(self, X_BA: Transformation) -> SpatialInertia:
         """Return the inertia, given in A, in the coordinates of B.
 
         Parameters

@@ -12,13 +12,13 @@ Eng. 46, 1999.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.checks import as_array, check_vector, concrete
+from archimedes.spatial.attitudes.attitude_classes import Quaternion
 from archimedes.spatial.attitudes.interpolation import quaternion_array
-from archimedes.spatial.attitudes.quaternion import Quaternion
 from archimedes.spatial.attitudes.quaternions import (
     quaternion_exp,
     quaternion_inverse,
@@ -33,13 +33,16 @@ from archimedes.spatial.stumpff import stumpff
 from archimedes.spatial.transformation import Transformation
 from archimedes.tree import field, struct
 
+if TYPE_CHECKING:
+    from archimedes.typing import Array, ArrayLike, Vec3, Vector
+
 __all__ = ["PoseSpline", "QuaternionSpline"]
 
 #: Newton steps for the nonlinear term, from the solution without it.
 STEPS = 6
 
 
-def rate_and_acceleration(v: Any, dv: Any, ddv: Any) -> tuple[Any, Any]:
+def rate_and_acceleration(v: Vec3, dv: Vec3, ddv: Vec3) -> tuple[Any, Any]:
     """Return the body rate and its derivative for a rotation vector and its derivatives.
 
     ``w = dv - c2 v x dv + c3 v x (v x dv)``, differentiated term by term.
@@ -57,7 +60,7 @@ def rate_and_acceleration(v: Any, dv: Any, ddv: Any) -> tuple[Any, Any]:
     return rate, acceleration
 
 
-def block_tridiagonal(lower: Any, diagonal: Any, upper: Any) -> Any:
+def block_tridiagonal(lower: Array, diagonal: Array, upper: Array) -> Any:
     """Return the dense matrix (3n, 3n) of blocks (n, 3, 3); lower[0] and upper[-1] are unused."""
     n = len(diagonal)
     zero = np.zeros((3, 3))
@@ -74,7 +77,13 @@ def block_tridiagonal(lower: Any, diagonal: Any, upper: Any) -> Any:
 
 
 def knot_rates(
-    dt: Any, r: Any, start: Any, end: Any, J: Any, J_inv: Any, extra: Callable[[Any], Any] | None
+    dt: Vector,
+    r: Array,
+    start: Vec3,
+    end: Vec3,
+    J: Array,
+    J_inv: Array,
+    extra: Callable[[Any], Any] | None,
 ) -> Any:
     """Return the rates (n, 3) at the knots for which the acceleration is continuous.
 
@@ -109,7 +118,7 @@ def knot_rates(
     return np.concatenate([start[None], inner, end[None]], axis=0)
 
 
-def cubic(dt: Any, step: Any, start: Any, end: Any) -> Any:
+def cubic(dt: Vector, step: Array, start: Vec3, end: Vec3) -> Any:
     """Return coefficients (n, 3, 3) of tau, tau^2, tau^3 for cubics with given steps and slopes."""
     h = dt[:, None]
     second = (3.0 * step / h - 2.0 * start - end) / h
@@ -117,12 +126,12 @@ def cubic(dt: Any, step: Any, start: Any, end: Any) -> Any:
     return np.stack([start, second, third], axis=1)
 
 
-def pick(table: Any, index: Any) -> Any:
+def pick(table: Array, index: Array) -> Any:
     """Return rows of a table; np.array makes one that takes a traced index, where in a trace."""
     return np.array(table)[index]
 
 
-def at_time(coefficients: Any, times: Any, t: Any) -> tuple[Any, Any, Any, Any]:
+def at_time(coefficients: Array, times: Vector, t: ArrayLike) -> tuple[Any, Any, Any, Any]:
     """Return the interval of `t`, and the cubic in it with two derivatives, each (..., 3)."""
     t = as_array(t, "t")
     index = np.clip(np.searchsorted(times, t, side="right") - 1, 0, len(times) - 2)
@@ -133,7 +142,7 @@ def at_time(coefficients: Any, times: Any, t: Any) -> tuple[Any, Any, Any, Any]:
     return index, value, a + tau * (2.0 * b + tau * (3.0 * c)), 2.0 * b + tau * (6.0 * c)
 
 
-def check_times(times: Any, count: int) -> Any:
+def check_times(times: ArrayLike, count: int) -> Any:
     """Return knot times (n,), increasing and as many as there are knots."""
     times = as_array(times, "times")
     if times.ndim != 1 or len(times) != count or count < 2:
@@ -191,12 +200,12 @@ class QuaternionSpline:
         dt = times[1:] - times[:-1]
         r = quaternion_log(quaternion_multiply(quaternion_inverse(q[:-1]), q[1:]))
         J, J_inv = so3_right_jacobian(r), so3_right_jacobian(r, inverse=True)
-        given = [(self.start_rate, 0, "start_rate"), (self.end_rate, -1, "end_rate")]
+        rates = [(self.start_rate, 0, "start_rate"), (self.end_rate, -1, "end_rate")]
         start, end = (
-            r[k] / dt[k] if rate is None else check_vector(rate, 3, name) for rate, k, name in given
+            r[k] / dt[k] if rate is None else check_vector(rate, 3, name) for rate, k, name in rates
         )
 
-        def extra(w: Any) -> Any:
+        def extra(w: Array) -> Any:
             dv = matvec(J_inv[:-1], w)
             return rate_and_acceleration(r[:-1], dv, np.zeros_like(dv))[1]
 
@@ -206,14 +215,14 @@ class QuaternionSpline:
         fields["start_rate"], fields["end_rate"] = start, end
         fields["coefficients"] = cubic(dt, r, w[:-1], matvec(J_inv, w[1:]))
 
-    def __call__(self, t: Any) -> Quaternion:
+    def __call__(self, t: ArrayLike) -> Quaternion:
         """Return the attitude at time `t`, or a batch for an array of times."""
         index, v, _, _ = at_time(self.coefficients, self.times, t)
         return Quaternion.make(
             quaternion_multiply(pick(self.attitudes.array, index), quaternion_exp(v))
         )
 
-    def angular_velocity(self, t: Any) -> Any:
+    def angular_velocity(self, t: ArrayLike) -> Any:
         """Return the body rate (..., 3) in rad/s.
 
         Parameters
@@ -223,7 +232,7 @@ class QuaternionSpline:
         """
         return rate_and_acceleration(*at_time(self.coefficients, self.times, t)[1:])[0]
 
-    def angular_acceleration(self, t: Any) -> Any:
+    def angular_acceleration(self, t: ArrayLike) -> Any:
         """Return the derivative (..., 3) of the body rate, in rad/s^2.
 
         Parameters
@@ -281,12 +290,12 @@ class PoseSpline:
         v = knot_rates(dt, step, step[0] / dt[0], step[-1] / dt[-1], one, one, None)
         fields["coefficients"] = cubic(dt, step, v[:-1], v[1:])
 
-    def __call__(self, t: Any) -> Transformation:
+    def __call__(self, t: ArrayLike) -> Transformation:
         """Return the pose at time `t`: the transformation from body to frame."""
         index, p, _, _ = at_time(self.coefficients, self.times, t)
         return Transformation(pick(self.positions, index) + p, self.attitudes(t).inv())
 
-    def twist(self, t: Any) -> Motion:
+    def twist(self, t: ArrayLike) -> Motion:
         """Return velocity and angular velocity of the body in the frame, in body axes.
 
         Parameters

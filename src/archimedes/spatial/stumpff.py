@@ -11,9 +11,12 @@ formulas with the norm of the rotation vector divide zero by zero. The recursion
 from __future__ import annotations
 
 from math import factorial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from archimedes.spatial.components import atan2, cos, polynomial, select, sin, sqrt
+
+if TYPE_CHECKING:
+    from archimedes.typing import Scalar
 
 __all__ = ["arctan_ratio", "stumpff"]
 
@@ -23,7 +26,7 @@ SERIES = {k: [(-1.0) ** i / factorial(k + 2 * i) for i in range(10)] for k in ra
 ARCTAN = [(-1.0) ** i / (2 * i + 1) for i in range(9)]
 
 
-def stumpff(orders: tuple[int, ...], x: Any) -> list[Any]:
+def stumpff(orders: tuple[int, ...], x: Scalar) -> list[Any]:
     """Return ``c[k](x)`` for each order k from 0 to 5, for x >= 0.
 
     >>> import numpy as np
@@ -42,7 +45,7 @@ def stumpff(orders: tuple[int, ...], x: Any) -> list[Any]:
     return [select(small, polynomial(SERIES[k], near), closed[k]) for k in orders]
 
 
-def arctan_ratio(squared: Any, w: Any) -> Any:
+def arctan_ratio(squared: Scalar, w: Scalar) -> Any:
     """Return ``atan2(n, w) / n`` for ``n = sqrt(squared)`` and w >= 0, not both zero.
 
     Even in n, hence smooth at n = 0; the series in n/w is used below n/w = 0.1.

@@ -6,22 +6,23 @@ the attitude of B in A, and t the position of A's origin from B's, in B.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.checks import as_array, as_scalar, check_matrix, check_vector, concrete
-from archimedes.spatial.attitudes.composition import compose
-from archimedes.spatial.attitudes.quaternion import Quaternion
+from archimedes.spatial.attitudes.attitude_base import quaternion_of
+from archimedes.spatial.attitudes.attitude_classes import Quaternion, RotationMatrix, compose
 from archimedes.spatial.attitudes.quaternions import quaternion_exp, quaternion_log
-from archimedes.spatial.attitudes.representation import quaternion_of
-from archimedes.spatial.attitudes.rotation_matrix import RotationMatrix
 from archimedes.spatial.attitudes.rotvec import so3_left_jacobian
-from archimedes.spatial.components import cross, matvec
+from archimedes.spatial.components import cross, expand, matvec
 from archimedes.spatial.se3 import homogeneous, se3_adjoint
 from archimedes.spatial.spatial_vectors import Force, Motion
 from archimedes.spatial.validation import check_rotation
 from archimedes.tree import field, struct
+
+if TYPE_CHECKING:
+    from archimedes.typing import ArrayLike, Scalar
 
 __all__ = ["Transformation"]
 
@@ -68,7 +69,7 @@ class Transformation:
         return cls(np.zeros(3), Quaternion.identity())
 
     @classmethod
-    def from_matrix(cls, matrix: Any) -> Transformation:
+    def from_matrix(cls, matrix: ArrayLike) -> Transformation:
         """Make one of a homogeneous matrix (..., 4, 4), with a `RotationMatrix`.
 
         Parameters
@@ -84,7 +85,7 @@ class Transformation:
         return cls(T[..., :3, 3], RotationMatrix.make(R))
 
     @classmethod
-    def from_pose(cls, pos: Any, att: Any) -> Transformation:
+    def from_pose(cls, pos: ArrayLike, att: Any) -> Transformation:
         """Return X_BA for a body B at position `pos` in A with attitude `att` in A.
 
         Parameters
@@ -127,7 +128,7 @@ class Transformation:
 
     # ---- operations ----------------------------------------------------------------------
 
-    def apply(self, pos: Any) -> Any:
+    def apply(self, pos: ArrayLike) -> Any:
         """Return points in B for points in A: (3,) or (3, N); batches take (..., 3).
 
         Parameters
@@ -143,7 +144,7 @@ class Transformation:
             return self.apply_vec(points) + self.t[:, None]
         return matvec(matrix, points) + self.t
 
-    def apply_vec(self, vec: Any) -> Any:
+    def apply_vec(self, vec: ArrayLike) -> Any:
         """Return free vectors in B for vectors in A: the rotation alone.
 
         Parameters
@@ -188,7 +189,7 @@ class Transformation:
         t = self.t + self.apply_vec(other.t)
         return Transformation(t, compose(other.r, self.r))
 
-    def interpolate(self, other: Transformation, s: Any) -> Transformation:
+    def interpolate(self, other: Transformation, s: Scalar) -> Transformation:
         """Return the transformation at `s` from this (0) to `other` (1) along a screw motion.
 
         Parameters
@@ -199,5 +200,4 @@ class Transformation:
             Fraction of the way, 0 to 1. It broadcasts against the batch of attitudes.
         """
         step = (other @ self.inv()).log()
-        s = as_scalar(s, "s")
-        return Transformation.exp((s if type(s) is float else s[..., None]) * step) @ self
+        return Transformation.exp(expand(as_scalar(s, "s")) * step) @ self

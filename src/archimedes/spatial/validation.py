@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from archimedes.checks import (
 )
 from archimedes.errors import explained
 from archimedes.spatial.components import components
+
+if TYPE_CHECKING:
+    from archimedes.typing import ArrayLike, Scalar
 
 __all__ = [
     "INFINITY",
@@ -41,7 +44,7 @@ ndarray = np.ndarray
 ROTATION_TOLERANCE = 1e-6
 
 
-def vector_components(x: Any, n: int, name: str, finite: bool = True) -> Sequence[Any]:
+def vector_components(x: ArrayLike, n: int, name: str, finite: bool = True) -> Sequence[Any]:
     """Return the components of a vector (..., n), checked to be finite if asked.
 
     Functions that check a norm computed from the components need not ask.
@@ -57,7 +60,7 @@ def vector_components(x: Any, n: int, name: str, finite: bool = True) -> Sequenc
     return components(array, n)
 
 
-def check_norm(squared: Any, name: str) -> None:
+def check_norm(squared: Scalar, name: str) -> None:
     """Raise where a known squared norm is zero, nan or infinite."""
     if type(squared) is float and 0.0 < squared < INFINITY:
         return
@@ -72,7 +75,7 @@ def check_norm(squared: Any, name: str) -> None:
         )
 
 
-def check_rotation(x: Any, name: str) -> Any:
+def check_rotation(x: ArrayLike, name: str) -> Any:
     """Return `x` as an array (..., 3, 3), checked to be proper and orthonormal if known."""
     matrix = check_matrix(x, 3, name)
     values = concrete(matrix)
@@ -99,14 +102,14 @@ def check_rotation(x: Any, name: str) -> Any:
     return matrix
 
 
-def check_mass(m: Any, name: str) -> None:
+def check_mass(m: Scalar, name: str) -> None:
     """Raise where a known mass is not positive and finite."""
     values = concrete(as_scalar(m, name))
     if values is not None and not np.all((values > 0.0) & (values < np.inf)):
         raise ValueError(f"{name} must be positive and finite, in kg, got {m}")
 
 
-def check_inertia(J: Any, name: str) -> None:
+def check_inertia(J: ArrayLike, name: str) -> None:
     """Raise where a known inertia matrix is asymmetric or not positive definite."""
     matrix = check_matrix(J, 3, name)
     values = concrete(matrix)

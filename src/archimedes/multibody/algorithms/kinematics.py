@@ -30,7 +30,7 @@ from archimedes.multibody.algorithms.links import (
     link_pose,
     links_at,
 )
-from archimedes.spatial.attitudes.rotation_matrix import RotationMatrix
+from archimedes.spatial.attitudes.attitude_classes import RotationMatrix
 from archimedes.spatial.components import components, cross, matvec
 from archimedes.spatial.spatial_algebra import Pose, Spatial
 from archimedes.spatial.transformation import Transformation

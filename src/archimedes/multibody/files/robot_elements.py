@@ -71,7 +71,7 @@ def by_angles(angles: Sequence[float]) -> np.ndarray:
 def by_quaternion(words: list[str], element: Element, what: str) -> np.ndarray:
     """Return the rotation (3, 3), child to parent, of a quaternion written x y z w."""
     x, y, z, w = ([number(word, element, what) for word in words] + [np.nan] * 4)[:4]
-    size = norm([w, x, y, z])
+    size = float(norm([w, x, y, z]))
     if len(words) != 4 or abs(size - 1.0) > 1e-3:
         raise element.error(f"{what} {' '.join(words)!r} must be four numbers x y z w of length 1")
     return quaternion_to_dcm(np.array([w, x, y, z]) / size).T

@@ -10,15 +10,18 @@ Attitude Determination and Control, 2014, sections 5.3 and 5.5.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from archimedes.checks import as_array, check_vector, concrete
-from archimedes.spatial.attitudes.quaternion import Quaternion
+from archimedes.spatial.attitudes.attitude_base import quaternion_of
+from archimedes.spatial.attitudes.attitude_classes import Quaternion
 from archimedes.spatial.attitudes.quaternions import quaternion_normalize, quaternion_to_dcm
-from archimedes.spatial.attitudes.representation import quaternion_of
 from archimedes.spatial.components import choose, components, join, transpose
+
+if TYPE_CHECKING:
+    from archimedes.typing import Array, ArrayLike, Matrix
 
 __all__ = ["Alignment", "align_vectors", "mean"]
 
@@ -26,7 +29,7 @@ __all__ = ["Alignment", "align_vectors", "mean"]
 SQUARINGS = 24
 
 
-def dominant_quaternion(K: Any) -> Any:
+def dominant_quaternion(K: Matrix) -> Any:
     """Return the unit eigenvector (..., 4) of the largest eigenvalue of K (..., 4, 4) >= 0."""
     for _ in range(SQUARINGS):
         K = np.matmul(K, K)
@@ -41,7 +44,7 @@ def dominant_quaternion(K: Any) -> Any:
     return quaternion_normalize(join(best))
 
 
-def check_weights(weights: Any, count: int) -> Any:
+def check_weights(weights: ArrayLike | None, count: int) -> Any:
     """Return `count` weights, not negative and with a positive sum where known."""
     if weights is None:
         return np.ones(count)
@@ -54,7 +57,7 @@ def check_weights(weights: Any, count: int) -> Any:
     return array
 
 
-def mean(attitudes: Any, weights: Any = None) -> Quaternion:
+def mean(attitudes: Any, weights: ArrayLike | None = None) -> Quaternion:
     """Return the mean attitude of a batch, over its first axis.
 
     It minimizes the weighted sum of squared chordal distances ``|R - R_i|^2``.
@@ -111,7 +114,7 @@ class Alignment(NamedTuple):
     covariance: Any
 
 
-def align_vectors(v_B: Any, v_E: Any, weights: Any = None) -> Alignment:
+def align_vectors(v_B: ArrayLike, v_E: ArrayLike, weights: ArrayLike | None = None) -> Alignment:
     """Return the attitude that best aligns two sets of vectors (Wahba's problem).
 
     It is the R_BE for which ``v_B ~ R_BE v_E``.
@@ -169,7 +172,7 @@ def align_vectors(v_B: Any, v_E: Any, weights: Any = None) -> Alignment:
     return Alignment(Quaternion.make(q), rssd, covariance)
 
 
-def check_nonzero(squares: Any) -> None:
+def check_nonzero(squares: Array) -> None:
     """Raise where all vectors are known to be zero."""
     values = concrete(squares)
     if values is not None and not np.all(values > 0.0):

@@ -9,13 +9,15 @@ rates: Stevens, Lewis and Johnson, Aircraft Control and Simulation, 2016, eq. 1.
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from archimedes.checks import check_vector, concrete
+from archimedes.errors import explained
 from archimedes.spatial.attitudes.quaternions import dcm_to_quaternion
-from archimedes.spatial.attitudes.sequences import parse_sequence
 from archimedes.spatial.components import (
     atan2,
     choose,
@@ -29,21 +31,93 @@ from archimedes.spatial.components import (
 )
 from archimedes.spatial.validation import INFINITY, check_norm, vector_components
 
+if TYPE_CHECKING:
+    from archimedes.typing import ArrayLike
+
 __all__ = [
+    "Sequence",
     "check_angles",
     "dcm_to_euler",
     "euler_kinematics",
     "euler_to_dcm",
     "euler_to_euler",
     "euler_to_quaternion",
+    "parse_sequence",
     "quaternion_to_euler",
 ]
+
+#: Sign of the permutation (i, j, m) of the axes, with m the one left over.
+PARITY = {(0, 1): 1.0, (1, 2): 1.0, (2, 0): 1.0, (1, 0): -1.0, (2, 1): -1.0, (0, 2): -1.0}
+
+
+class Sequence(NamedTuple):
+    """An Euler sequence.
+
+    `axes` are 0, 1, 2 for the letters x, y, z, in their order. `factors` lists positions in
+    `axes` from left to right in the matrix product R_BE: in the order of the letters when
+    extrinsic (`in_order`), in reverse when intrinsic. For three letters, `i` and `j` are the axes
+    of the first two factors and `m` the one left over, `parity` the sign of the permutation
+    (i, j, m), and the sequence is `proper` if the third axis is i again instead of m.
+    """
+
+    axes: tuple[int, ...]
+    factors: tuple[int, ...]
+    in_order: bool
+    i: int = 0
+    j: int = 0
+    m: int = 0
+    parity: float = 1.0
+    proper: bool = False
+
+
+@functools.cache
+def parse_sequence(seq: str, full: bool = False) -> Sequence:
+    """Return the meaning of an Euler sequence; with `full` it must have three letters.
+
+    Lower case is extrinsic (about the axes of the reference frame), upper case intrinsic (about
+    the axes as already turned), as in SciPy.
+
+    >>> parse_sequence("zyx").axes
+    (2, 1, 0)
+    """
+    if not isinstance(seq, str) or not 1 <= len(seq) <= 3 or set(seq.lower()) - set("xyz"):
+        raise ValueError(
+            explained(
+                "sequence", f"seq must be one to three of the letters x, y and z, got {seq!r}"
+            )
+        )
+    if seq not in (seq.lower(), seq.upper()):
+        raise ValueError(
+            explained(
+                "sequence",
+                "seq must be all lower case (extrinsic) or all upper case (intrinsic), got "
+                f"{seq!r}",
+            )
+        )
+    if any(a == b for a, b in pairwise(seq)):
+        raise ValueError(
+            explained("sequence", f"seq must not repeat an axis next to itself, got {seq!r}")
+        )
+    axes = tuple("xyz".index(letter) for letter in seq.lower())
+    order = tuple(range(len(seq)))
+    in_order = seq.islower()
+    factors = order if in_order else order[::-1]
+    if len(seq) == 3:
+        i, j, k = (axes[n] for n in factors)
+        return Sequence(axes, factors, in_order, i, j, 3 - i - j, PARITY[i, j], i == k)
+    if full:
+        raise ValueError(
+            f"seq must have three letters here, since fewer do not describe every rotation or "
+            f"rate, got {seq!r}"
+        )
+    return Sequence(axes, factors, in_order)
+
 
 #: Sine (or cosine) of the middle angle below which the outer two are taken as one.
 LOCK = 1e-13
 
 
-def check_angles(angles: Any, seq: str, name: str = "angles") -> Any:
+def check_angles(angles: ArrayLike, seq: str, name: str = "angles") -> Any:
     """Return the angles as an array (..., n) for a sequence of n letters; n = 1 allows a scalar."""
     count = len(parse_sequence(seq).axes)
     if type(angles) is np.ndarray and angles.shape == (count,):
@@ -56,12 +130,12 @@ def check_angles(angles: Any, seq: str, name: str = "angles") -> Any:
         raise ValueError(f"{error} (one per letter of seq={seq!r})") from None
 
 
-def angle_components(angles: Any, seq: str, name: str = "angles") -> Any:
+def angle_components(angles: ArrayLike, seq: str, name: str = "angles") -> Any:
     """Return the checked angles component by component."""
     return components(check_angles(angles, seq, name), len(seq))
 
 
-def euler_to_quaternion(angles: Any, seq: str = "xyz") -> Any:
+def euler_to_quaternion(angles: ArrayLike, seq: str = "xyz") -> Any:
     """Return the quaternion (..., 4) of Euler angles (..., n) in rad.
 
     Parameters
@@ -96,7 +170,7 @@ def euler_to_quaternion(angles: Any, seq: str = "xyz") -> Any:
     return join(q)
 
 
-def euler_to_dcm(angles: Any, seq: str = "xyz") -> Any:
+def euler_to_dcm(angles: ArrayLike, seq: str = "xyz") -> Any:
     """Return the passive rotation matrix R_BE (..., 3, 3) of Euler angles (..., n) in rad.
 
     Parameters
@@ -129,7 +203,7 @@ def euler_to_dcm(angles: Any, seq: str = "xyz") -> Any:
     return join_matrix([*rows[0], *rows[1], *rows[2]])
 
 
-def quaternion_to_euler(q: Any, seq: str = "xyz") -> Any:
+def quaternion_to_euler(q: ArrayLike, seq: str = "xyz") -> Any:
     """Return the Euler angles (..., 3) in rad, in the order of `seq`, of quaternions (..., 4).
 
     The first and last lie in [-pi, pi], the middle one in [-pi/2, pi/2], or in [0, pi] where the
@@ -182,7 +256,7 @@ def quaternion_to_euler(q: Any, seq: str = "xyz") -> Any:
     return join([first, middle, last] if in_order else [last, middle, first])
 
 
-def dcm_to_euler(matrix: Any, seq: str = "xyz") -> Any:
+def dcm_to_euler(matrix: ArrayLike, seq: str = "xyz") -> Any:
     """Return the Euler angles (..., 3) in rad of passive rotation matrices R_BE (..., 3, 3).
 
     Parameters
@@ -203,7 +277,7 @@ def dcm_to_euler(matrix: Any, seq: str = "xyz") -> Any:
     return quaternion_to_euler(dcm_to_quaternion(matrix), seq)
 
 
-def euler_to_euler(angles: Any, seq: str, new_seq: str) -> Any:
+def euler_to_euler(angles: ArrayLike, seq: str, new_seq: str) -> Any:
     """Return Euler angles (..., n) of sequence `seq` as angles (..., 3) of `new_seq`, in rad.
 
     Parameters
@@ -224,7 +298,7 @@ def euler_to_euler(angles: Any, seq: str, new_seq: str) -> Any:
     return quaternion_to_euler(euler_to_quaternion(angles, seq), new_seq)
 
 
-def euler_kinematics(rpy: Any, inverse: bool = False, seq: str = "xyz") -> Any:
+def euler_kinematics(rpy: ArrayLike, inverse: bool = False, seq: str = "xyz") -> Any:
     """Return the matrix H (..., 3, 3) with ``rates = H @ w_B``, or its inverse.
 
     `rpy` (..., 3) are the angles of `seq`, in rad, in the order of its letters, and so are the

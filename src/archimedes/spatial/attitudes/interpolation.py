@@ -8,12 +8,12 @@ and fast animation, SIGGRAPH course notes 1987 (squad).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.checks import as_scalar, check_vector
-from archimedes.spatial.attitudes.attitude_base import AttitudeBase
+from archimedes.spatial.attitudes.attitude_base import AttitudeBase, quaternion_of
 from archimedes.spatial.attitudes.quaternions import (
     quaternion_exp,
     quaternion_inverse,
@@ -21,8 +21,10 @@ from archimedes.spatial.attitudes.quaternions import (
     quaternion_multiply,
     quaternion_normalize,
 )
-from archimedes.spatial.attitudes.representation import quaternion_of
 from archimedes.spatial.components import expand
+
+if TYPE_CHECKING:
+    from archimedes.typing import ArrayLike, Quat, Scalar
 
 __all__ = ["slerp", "squad", "squad_controls"]
 
@@ -32,12 +34,14 @@ def quaternion_array(x: Any, name: str) -> Any:
     return check_vector(quaternion_of(x) if hasattr(x, "as_matrix") else x, 4, name)
 
 
-def like(given: Any, q: Any) -> Any:
-    """Return a quaternion array in the class of `given`, or as an array."""
-    return given.of_quaternion(q, **given.static()) if isinstance(given, AttitudeBase) else q
+def like(original: Any, q: Quat) -> Any:
+    """Return a quaternion array in the class of `original`, or as an array."""
+    if not isinstance(original, AttitudeBase):
+        return q
+    return original.of_quaternion(q, **original.static())
 
 
-def slerp(q0: Any, q1: Any, s: Any) -> Any:
+def slerp(q0: ArrayLike, q1: ArrayLike, s: Scalar) -> Any:
     """Return the attitude on the shortest rotation, at constant rate, between two attitudes.
 
     The result is of the class of `q0`. ``q`` and ``-q`` are the same attitude.
@@ -63,7 +67,7 @@ def slerp(q0: Any, q1: Any, s: Any) -> Any:
     return like(q0, quaternion_multiply(a, step))
 
 
-def squad(q0: Any, q1: Any, control0: Any, control1: Any, s: Any) -> Any:
+def squad(q0: ArrayLike, q1: ArrayLike, control0: ArrayLike, control1: ArrayLike, s: Scalar) -> Any:
     """Return the attitude at `s` between q0 (0) and q1 (1) on a curve bent by two controls.
 
     With the controls of `squad_controls` the curve through many attitudes has continuous rates.

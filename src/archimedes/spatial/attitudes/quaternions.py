@@ -1,18 +1,19 @@
-"""Quaternions as arrays (..., 4), scalar first; right-handed Hamilton product.
+"""Quaternions as arrays (..., 4), scalar first, and rotation matrices R_BE as arrays (..., 3, 3).
 
-Legend: q = [w, x, y, z]; R_BE = quaternion_to_dcm(q) takes E-coordinates to B-coordinates
-(passive), so that q is the attitude of B in E; w_B is the body rate. Quaternions that are not of
-unit length are normalised on conversion.
+Legend: q = [w, x, y, z] with the right-handed Hamilton product; R_BE = quaternion_to_dcm(q) takes
+E-coordinates to B-coordinates (passive), so that q is the attitude of B in E; w_B is the body rate.
+Quaternions that are not of unit length are normalised on conversion.
 Source: Sola, Quaternion kinematics for the error-state Kalman filter, 2017, arXiv:1711.02508.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy import ndarray
 
-from archimedes.checks import FLOAT, as_scalar
+from archimedes.checks import FLOAT, as_scalar, check_matrix, check_vector
 from archimedes.spatial.components import (
     choose,
     dot,
@@ -20,12 +21,20 @@ from archimedes.spatial.components import (
     join_matrix,
     matrix_components,
     select,
+    skew,
     sqrt,
+    transpose,
 )
 from archimedes.spatial.stumpff import arctan_ratio, stumpff
 from archimedes.spatial.validation import INFINITY, check_norm, check_rotation, vector_components
 
+if TYPE_CHECKING:
+    from archimedes.typing import ArrayLike, Quat, Scalar
+
 __all__ = [
+    "dcm_angular_velocity",
+    "dcm_kinematics",
+    "dcm_normalize",
     "dcm_to_quaternion",
     "quaternion_conjugate",
     "quaternion_exp",
@@ -39,7 +48,7 @@ __all__ = [
 ]
 
 
-def quaternion_normalize(q: Any) -> Any:
+def quaternion_normalize(q: ArrayLike) -> Any:
     """Return `q` (..., 4) divided by its norm.
 
     Parameters
@@ -59,7 +68,7 @@ def quaternion_normalize(q: Any) -> Any:
     return join([p / norm for p in c])
 
 
-def quaternion_conjugate(q: Any) -> Any:
+def quaternion_conjugate(q: ArrayLike) -> Any:
     """Return `q` (..., 4) with its vector part negated: the inverse of a unit quaternion.
 
     Parameters
@@ -76,7 +85,7 @@ def quaternion_conjugate(q: Any) -> Any:
     return join([w, -x, -y, -z])
 
 
-def quaternion_inverse(q: Any) -> Any:
+def quaternion_inverse(q: ArrayLike) -> Any:
     """Return the quaternion (..., 4) whose product with `q` is [1, 0, 0, 0].
 
     Parameters
@@ -95,7 +104,7 @@ def quaternion_inverse(q: Any) -> Any:
     return join([w / squared, -x / squared, -y / squared, -z / squared])
 
 
-def quaternion_multiply(q1: Any, q2: Any) -> Any:
+def quaternion_multiply(q1: ArrayLike, q2: ArrayLike) -> Any:
     """Return the Hamilton product of quaternions (..., 4), broadcast against each other.
 
     ``quaternion_to_dcm(quaternion_multiply(q1, q2)) == quaternion_to_dcm(q2) @
@@ -125,7 +134,7 @@ def quaternion_multiply(q1: Any, q2: Any) -> Any:
     )
 
 
-def quaternion_to_dcm(q: Any) -> Any:
+def quaternion_to_dcm(q: Quat) -> Any:
     """Return the passive rotation matrix R_BE (..., 3, 3) of a quaternion (..., 4).
 
     Parameters
@@ -160,7 +169,7 @@ def quaternion_to_dcm(q: Any) -> Any:
     )  # fmt: skip
 
 
-def dcm_to_quaternion(matrix: Any) -> Any:
+def dcm_to_quaternion(matrix: ArrayLike) -> Any:
     """Return the unit quaternion (..., 4) of passive rotation matrices R_BE (..., 3, 3).
 
     The component largest in size comes out positive; which one is largest is decided as by Shepperd
@@ -196,7 +205,7 @@ def dcm_to_quaternion(matrix: Any) -> Any:
     return join([p / norm for p in best])
 
 
-def quaternion_exp(rotvec: Any) -> Any:
+def quaternion_exp(rotvec: ArrayLike) -> Any:
     """Return the quaternion (..., 4) of rotation vectors (..., 3): axis times angle, in rad.
 
     Parameters
@@ -216,7 +225,7 @@ def quaternion_exp(rotvec: Any) -> Any:
     return join([c0, c1 * half[0], c1 * half[1], c1 * half[2]])
 
 
-def quaternion_log(q: Any) -> Any:
+def quaternion_log(q: ArrayLike) -> Any:
     """Return the rotation vector (..., 3), of length at most pi, of quaternions (..., 4).
 
     ``q`` and ``-q`` give the same vector. Smooth everywhere but at half turns, where the vector
@@ -240,7 +249,7 @@ def quaternion_log(q: Any) -> Any:
     return join([scale * x, scale * y, scale * z])
 
 
-def quaternion_kinematics(q: Any, w: Any, baumgarte: Any = 1.0) -> Any:
+def quaternion_kinematics(q: ArrayLike, w: ArrayLike, baumgarte: Scalar = 1.0) -> Any:
     """Return dq/dt (..., 4) for the body rate `w` (..., 3) in body axes, in rad/s.
 
     ``1/2 q (x) w - baumgarte (|q|^2 - 1) q``; the second term holds the norm at one during
@@ -274,7 +283,7 @@ def quaternion_kinematics(q: Any, w: Any, baumgarte: Any = 1.0) -> Any:
     )
 
 
-def quaternion_kinematics_matrix(q: Any, inverse: bool = False) -> Any:
+def quaternion_kinematics_matrix(q: ArrayLike, inverse: bool = False) -> Any:
     """Return the matrix (..., 4, 3) with ``dq/dt = M @ w_B``, or its left inverse (..., 3, 4).
 
     Parameters
@@ -304,3 +313,75 @@ def quaternion_kinematics_matrix(q: Any, inverse: bool = False) -> Any:
         shape = (4, 3)
     flat = join([k * p for p in entries])
     return flat.reshape((*flat.shape[:-1], *shape))
+
+
+#: Newton-Schulz steps; the error is squared by each, so 0.3 falls below 1e-16 in six.
+STEPS = 6
+
+
+def dcm_kinematics(matrix: ArrayLike, w: ArrayLike) -> Any:
+    """Return dR_BE/dt = -[w_B]x R_BE (..., 3, 3) for the body rate `w` (..., 3), in rad/s.
+
+    Parameters
+    ----------
+    matrix : array (..., 3, 3)
+        Rotation matrix R_BE, which takes E to B coordinates.
+    w : array (..., 3)
+        Angular velocity of B relative to E in rad/s, in body axes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> dcm_kinematics(np.eye(3), [0.0, 0.0, 1.0])[0]
+    array([0., 1., 0.])
+    """
+    m = check_matrix(matrix, 3, "matrix")
+    return np.matmul(skew(-check_vector(w, 3, "w")), m)
+
+
+def dcm_angular_velocity(matrix: ArrayLike, rate: ArrayLike) -> Any:
+    """Return the body rate w_B (..., 3), in rad/s, of matrices R_BE that change by `rate`.
+
+    Parameters
+    ----------
+    matrix : array (..., 3, 3)
+        Rotation matrix R_BE, which takes E to B coordinates.
+    rate : array (..., 3, 3)
+        Time derivative of the matrix, in 1/s.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> dcm_angular_velocity(np.eye(3), dcm_kinematics(np.eye(3), [1.0, 2.0, 3.0]))
+    array([1., 2., 3.])
+    """
+    m = check_matrix(matrix, 3, "matrix")
+    s = np.matmul(check_matrix(rate, 3, "rate"), transpose(m))
+    x, y, z = s[..., 1, 2] - s[..., 2, 1], s[..., 2, 0] - s[..., 0, 2], s[..., 0, 1] - s[..., 1, 0]
+    return 0.5 * join([x, y, z])
+
+
+def dcm_normalize(matrix: ArrayLike) -> Any:
+    """Return the rotation matrices nearest to matrices (..., 3, 3) that have drifted.
+
+    Newton-Schulz iteration for the polar factor (Higham, Functions of Matrices, 2008, 8.3), for
+    singular values within 0.3 of one.
+
+    Parameters
+    ----------
+    matrix : array (..., 3, 3)
+        Matrices that have drifted from rotation matrices. Their singular values lie within 0.3 of
+        one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> dcm_normalize(1.1 * np.eye(3)).round(15)
+    array([[1., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 1.]])
+    """
+    m = check_matrix(matrix, 3, "matrix")
+    for _ in range(STEPS):
+        m = 1.5 * m - 0.5 * np.matmul(m, np.matmul(transpose(m), m))
+    return m

@@ -1,14 +1,19 @@
-r"""Rotation vectors as arrays (..., 3): axis times angle, in rad.
+"""Rotation vectors (axis times angle) and modified Rodrigues parameters as arrays (..., 3).
 
 Legend: v is the rotation vector of R_EB = exp([v]x), the transpose of the passive matrix R_BE.
 The right Jacobian gives the body rate, ``w_B = Jr(v) dv/dt``; the left Jacobian is its transpose
 and gives the rate in reference axes. c2, c3 are Stumpff functions of |v|^2.
 Source: Sola, Deray and Atchuthan, A micro Lie theory, 2018, arXiv:1812.01537, eqs. 143-146.
+
+Modified Rodrigues parameters s are the axis times tan(angle / 4). Every rotation has two sets, s
+and its shadow -s/|s|^2; the one with |s| <= 1 rotates by at most 180 degrees.
+Source: Schaub and Junkins, Analytical Mechanics of Space Systems, 2018, section 3.6.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from archimedes.spatial.attitudes.quaternions import (
     dcm_to_quaternion,
@@ -16,12 +21,22 @@ from archimedes.spatial.attitudes.quaternions import (
     quaternion_log,
     quaternion_to_dcm,
 )
-from archimedes.spatial.components import dot, join_matrix, transpose
+from archimedes.spatial.components import dot, join, join_matrix, select, sqrt, transpose
 from archimedes.spatial.stumpff import stumpff
-from archimedes.spatial.validation import vector_components
+from archimedes.spatial.validation import check_norm, vector_components
+
+if TYPE_CHECKING:
+    from archimedes.typing import ArrayLike, Scalar
 
 __all__ = [
+    "dcm_to_mrp",
     "dcm_to_rotvec",
+    "mrp_kinematics",
+    "mrp_normalize",
+    "mrp_shadow",
+    "mrp_to_dcm",
+    "mrp_to_quaternion",
+    "quaternion_to_mrp",
     "rotvec_kinematics",
     "rotvec_to_dcm",
     "so3_left_jacobian",
@@ -29,7 +44,7 @@ __all__ = [
 ]
 
 
-def rotvec_to_dcm(rotvec: Any) -> Any:
+def rotvec_to_dcm(rotvec: ArrayLike) -> Any:
     """Return the passive rotation matrix R_BE (..., 3, 3) of rotation vectors (..., 3).
 
     Parameters
@@ -47,7 +62,7 @@ def rotvec_to_dcm(rotvec: Any) -> Any:
     return quaternion_to_dcm(quaternion_exp(rotvec))
 
 
-def dcm_to_rotvec(matrix: Any) -> Any:
+def dcm_to_rotvec(matrix: ArrayLike) -> Any:
     """Return the rotation vector (..., 3) of passive rotation matrices R_BE (..., 3, 3).
 
     Parameters
@@ -64,7 +79,7 @@ def dcm_to_rotvec(matrix: Any) -> Any:
     return quaternion_log(dcm_to_quaternion(matrix))
 
 
-def quadratic(v: Any, a: Any, b: Any, square: Any) -> Any:
+def quadratic(v: Sequence[Any], a: Scalar, b: Scalar, square: Scalar) -> Any:
     """Return the matrix ``I + a [v]x + b [v]x^2`` of the components of v; `square` is |v|^2."""
     x, y, z = v
     ax, ay, az = a * x, a * y, a * z
@@ -80,7 +95,7 @@ def quadratic(v: Any, a: Any, b: Any, square: Any) -> Any:
     )  # fmt: skip
 
 
-def so3_right_jacobian(rotvec: Any, inverse: bool = False) -> Any:
+def so3_right_jacobian(rotvec: ArrayLike, inverse: bool = False) -> Any:
     """Return the right Jacobian of the exponential (..., 3, 3) at `rotvec`, or its inverse.
 
     ``w_B = so3_right_jacobian(v) @ dv_dt``. The inverse exists for angles below 2 pi.
@@ -109,7 +124,7 @@ def so3_right_jacobian(rotvec: Any, inverse: bool = False) -> Any:
     return quadratic(v, -c2, c3, square)
 
 
-def so3_left_jacobian(rotvec: Any, inverse: bool = False) -> Any:
+def so3_left_jacobian(rotvec: ArrayLike, inverse: bool = False) -> Any:
     """Return the left Jacobian of the exponential (..., 3, 3) at `rotvec`, or its inverse.
 
     ``w_E = so3_left_jacobian(v) @ dv_dt``, the rate of B in reference axes.
@@ -131,7 +146,7 @@ def so3_left_jacobian(rotvec: Any, inverse: bool = False) -> Any:
     return transpose(so3_right_jacobian(rotvec, inverse))
 
 
-def rotvec_kinematics(rotvec: Any, inverse: bool = False) -> Any:
+def rotvec_kinematics(rotvec: ArrayLike, inverse: bool = False) -> Any:
     """Return the matrix M (..., 3, 3) with ``dv/dt = M @ w_B``, or its inverse.
 
     Parameters
@@ -149,3 +164,152 @@ def rotvec_kinematics(rotvec: Any, inverse: bool = False) -> Any:
            [0., 0., 1.]])
     """
     return so3_right_jacobian(rotvec, not inverse)
+
+
+def quaternion_to_mrp(q: ArrayLike) -> Any:
+    """Return the parameters (..., 3) with ``|s| <= 1`` of quaternions (..., 4).
+
+    Parameters
+    ----------
+    q : array (..., 4)
+        Quaternion [w, x, y, z], scalar first.
+
+    Examples
+    --------
+    >>> quaternion_to_mrp([0.0, 1.0, 0.0, 0.0])
+    array([1., 0., 0.])
+    """
+    w, x, y, z = c = vector_components(q, 4, "q", finite=False)
+    squared = dot(c, c)
+    check_norm(squared, "quaternion q")
+    sign = select(w < 0.0, -1.0, 1.0)
+    scale = sign / (sqrt(squared) + sign * w)
+    return join([scale * x, scale * y, scale * z])
+
+
+def mrp_to_quaternion(mrp: ArrayLike) -> Any:
+    """Return the unit quaternion (..., 4) of parameters (..., 3) of either set.
+
+    Parameters
+    ----------
+    mrp : array (..., 3)
+        Modified Rodrigues parameters: the axis times tan(angle/4).
+
+    Examples
+    --------
+    >>> mrp_to_quaternion([1.0, 0.0, 0.0])
+    array([0., 1., 0., 0.])
+    """
+    x, y, z = c = vector_components(mrp, 3, "mrp")
+    squared = dot(c, c)
+    scale = 2.0 / (1.0 + squared)
+    return join([0.5 * scale * (1.0 - squared), scale * x, scale * y, scale * z])
+
+
+def mrp_to_dcm(mrp: ArrayLike) -> Any:
+    """Return the passive rotation matrix R_BE (..., 3, 3) of parameters (..., 3).
+
+    Parameters
+    ----------
+    mrp : array (..., 3)
+        Modified Rodrigues parameters: the axis times tan(angle/4).
+
+    Examples
+    --------
+    >>> mrp_to_dcm([0.0, 0.0, 0.0])
+    array([[1., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 1.]])
+    """
+    return quaternion_to_dcm(mrp_to_quaternion(mrp))
+
+
+def dcm_to_mrp(matrix: ArrayLike) -> Any:
+    """Return the parameters (..., 3) with ``|s| <= 1`` of rotation matrices R_BE (..., 3, 3).
+
+    Parameters
+    ----------
+    matrix : array (..., 3, 3)
+        Rotation matrix R_BE, which takes E to B coordinates.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> dcm_to_mrp(np.eye(3))
+    array([0., 0., 0.])
+    """
+    return quaternion_to_mrp(dcm_to_quaternion(matrix))
+
+
+def mrp_shadow(mrp: ArrayLike) -> Any:
+    """Return the other parameters (..., 3) of the same rotation, ``-s / |s|^2``.
+
+    Parameters
+    ----------
+    mrp : array (..., 3)
+        Modified Rodrigues parameters: the axis times tan(angle/4).
+
+    Examples
+    --------
+    >>> mrp_shadow([0.5, 0.0, 0.0])
+    array([-2., -0., -0.])
+    """
+    c = vector_components(mrp, 3, "mrp")
+    squared = dot(c, c)
+    check_norm(squared, "mrp")
+    return join([-p / squared for p in c])
+
+
+def mrp_normalize(mrp: ArrayLike) -> Any:
+    """Return the parameters (..., 3) of the same rotation with ``|s| <= 1``.
+
+    Parameters
+    ----------
+    mrp : array (..., 3)
+        Modified Rodrigues parameters: the axis times tan(angle/4).
+
+    Examples
+    --------
+    >>> mrp_normalize([-2.0, 0.0, 0.0])
+    array([ 0.5, -0. , -0. ])
+    """
+    c = vector_components(mrp, 3, "mrp")
+    squared = dot(c, c)
+    outside = squared > 1.0
+    scale = select(outside, -1.0 / select(outside, squared, 1.0), 1.0)
+    return join([scale * p for p in c])
+
+
+def mrp_kinematics(mrp: ArrayLike, inverse: bool = False) -> Any:
+    """Return the matrix M (..., 3, 3) with ``ds/dt = M @ w_B``, or its inverse.
+
+    Parameters
+    ----------
+    mrp : array (..., 3)
+        Modified Rodrigues parameters: the axis times tan(angle/4).
+    inverse : bool, optional
+        Return the inverse matrix instead. False by default.
+
+    Examples
+    --------
+    >>> mrp_kinematics([0.0, 0.0, 0.0])
+    array([[0.25, 0.  , 0.  ],
+           [0.  , 0.25, 0.  ],
+           [0.  , 0.  , 0.25]])
+    """
+    x, y, z = c = vector_components(mrp, 3, "mrp")
+    squared = dot(c, c)
+    if inverse:  # the matrix is orthogonal up to the factor (1 + |s|^2)/4
+        turn, scale = -1.0, 4.0 / ((1.0 + squared) * (1.0 + squared))
+    else:
+        turn, scale = 1.0, 0.25
+    one = scale * (1.0 - squared)
+    twice = 2.0 * scale
+    tx, ty, tz = turn * x, turn * y, turn * z
+    return join_matrix(
+        [
+            one + twice * x * x, twice * (x * y - tz), twice * (x * z + ty),
+            twice * (x * y + tz), one + twice * y * y, twice * (y * z - tx),
+            twice * (x * z - ty), twice * (y * z + tx), one + twice * z * z,
+        ]
+    )  # fmt: skip

@@ -4,11 +4,14 @@ Legend: CX CY CZ are force coefficients along body axes, CL CM CN moment coeffic
 reference point, all with wing area, span b and mean chord c; surfaces are positive where they give
 a negative moment (elevator trailing edge down pitches down).
 Source: Stevens, Lewis and Johnson, Aircraft Control and Simulation, 3rd edition, section 3.5 and
-appendix A.4, with the tables of `tables`.
+appendix A.4, with the tables of `f16_tables.toml`.
 """
 
 from __future__ import annotations
 
+from importlib import resources
+from tomllib import loads
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,10 +19,13 @@ import numpy as np
 from archimedes.checks import check_positive
 from archimedes.function import interpolant
 from archimedes.tree import field, struct
-from archimedes.vehicles.f16 import tables as T
 from archimedes.vehicles.surroundings import Surroundings
 
-__all__ = ["F16Aerodynamics"]
+__all__ = ["TABLES", "F16Aerodynamics"]
+
+_text = resources.files("archimedes.vehicles.f16").joinpath("f16_tables.toml").read_text()
+#: Wind-tunnel data: coefficients over angles, thrust over altitude and Mach number.
+TABLES = T = SimpleNamespace(**{name: np.array(x, float) for name, x in loads(_text).items()})
 
 
 def _of_alpha(values: np.ndarray) -> Any:

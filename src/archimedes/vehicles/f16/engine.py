@@ -13,7 +13,7 @@ import numpy as np
 
 from archimedes.function import interpolant
 from archimedes.tree import field, struct
-from archimedes.vehicles.f16 import tables as T
+from archimedes.vehicles.f16.aerodynamics import TABLES as T
 from archimedes.vehicles.surroundings import Surroundings
 
 __all__ = ["F16Engine"]

@@ -1,25 +1,126 @@
-"""The U.S. Standard Atmosphere 1976, from 5 km below sea level to 1,000 km above.
+"""Atmospheres: the U.S. Standard Atmosphere 1976, a smooth stand-in, and an exponential one.
 
 Legend: z is geometric height, H geopotential height, both in m; T_M the molecular-scale
-temperature. Up to 86 km the atmosphere is made of seven layers in which T_M is linear in H; above,
-temperature is given piecewise and pressure comes from the diffusion of six species.
+temperature. Up to 86 km the standard atmosphere is made of seven layers in which T_M is linear in
+H; above, temperature is given piecewise and pressure comes from the diffusion of six species.
 Source: U.S. Standard Atmosphere, 1976, NOAA-S/T 76-1562.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from importlib import resources
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_finite, concrete
-from archimedes.environment import smooth_atmosphere_table as smooth
-from archimedes.environment import upper_atmosphere_table as table
-from archimedes.environment.air import GAS_CONSTANT, Air
+from archimedes.checks import as_array, check_finite, check_positive, concrete
 from archimedes.function import interpolant
 from archimedes.tree import field, struct
 
-__all__ = ["SmoothAtmosphere", "StandardAtmosphere1976"]
+if TYPE_CHECKING:
+    from archimedes.typing import ArrayLike, Scalar
+
+__all__ = ["Air", "ExponentialAtmosphere", "SmoothAtmosphere", "StandardAtmosphere1976"]
+
+#: Ratio of specific heats of air, and its gas constant in J/(kg K), both of USSA 1976.
+GAMMA = 1.4
+GAS_CONSTANT = 8314.32 / 28.9644
+#: Sutherland's constants of USSA 1976: kg/(s m K^(1/2)) and K.
+_SUTHERLAND = (1.458e-6, 110.4)
+
+
+@struct
+class Air:
+    """State of the air: scalars or arrays of one shape.
+
+    Parameters
+    ----------
+    temperature : array_like
+        Temperature in K.
+    pressure : array_like
+        Pressure in Pa.
+    density : array_like
+        Density in kg/m^3.
+    speed_of_sound : array_like
+        Speed of sound in m/s.
+    dynamic_viscosity : array_like
+        Dynamic viscosity in Pa s.
+
+    Examples
+    --------
+    >>> from archimedes.environment import StandardAtmosphere1976
+    >>> air = StandardAtmosphere1976()(0.0)
+    >>> round(float(air.density), 4), round(float(air.pressure), 1)
+    (1.225, 101325.0)
+    """
+
+    temperature: Any = field(units="K")
+    pressure: Any = field(units="Pa")
+    density: Any = field(units="kg/m^3")
+    speed_of_sound: Any = field(units="m/s")
+    dynamic_viscosity: Any = field(units="Pa s")
+
+    @classmethod
+    def of(cls, temperature: Scalar, pressure: Scalar, density: Scalar) -> Air:
+        """Return the state of a perfect gas, from temperature, pressure and density.
+
+        Parameters
+        ----------
+        temperature : array_like
+            Temperature in K.
+        pressure : array_like
+            Pressure in Pa.
+        density : array_like
+            Density in kg/m^3.
+        """
+        beta, S = _SUTHERLAND
+        return cls(
+            temperature=temperature,
+            pressure=pressure,
+            density=density,
+            speed_of_sound=np.sqrt(GAMMA * pressure / density),
+            dynamic_viscosity=beta * temperature * np.sqrt(temperature) / (temperature + S),
+        )
+
+
+@struct
+class ExponentialAtmosphere:
+    """Density ``density * exp(-alt / scale_height)`` at a constant temperature.
+
+    Parameters
+    ----------
+    density : float, optional
+        Density at altitude zero in kg/m^3.
+    scale_height : float, optional
+        Height in m over which the density falls by a factor of e.
+    temperature : float, optional
+        Temperature in K at every altitude.
+
+    Examples
+    --------
+    >>> from archimedes.environment import ExponentialAtmosphere
+    >>> round(float(ExponentialAtmosphere()(8500.0).density), 5)
+    0.45065
+    """
+
+    density: float = field(units="kg/m^3", default=1.225)
+    scale_height: float = field(units="m", default=8500.0)
+    temperature: float = field(units="K", default=288.15)
+
+    def __post_init__(self) -> None:
+        """Check the parameters where they are known."""
+        check_positive(self.density, "ExponentialAtmosphere.density", "kg/m^3")
+        check_positive(self.scale_height, "ExponentialAtmosphere.scale_height", "m")
+        check_positive(self.temperature, "ExponentialAtmosphere.temperature", "K")
+
+    def __call__(self, alt: ArrayLike) -> Air:
+        """Return the air at altitudes `alt` in m."""
+        z = as_array(alt, "alt")
+        check_finite(z, "alt")
+        rho = self.density * np.exp(-z / self.scale_height)
+        T = self.temperature + np.zeros_like(rho)
+        return Air.of(T, rho * GAS_CONSTANT * T, rho)
+
 
 EARTH_RADIUS = 6356766.0
 LOWEST, TOP_OF_LAYERS, HIGHEST = -5000.0, 86000.0, 1e6
@@ -58,16 +159,28 @@ BASE_PRESSURE = np.array(
     ]
 )
 
-_log_pressure = interpolant(table.HEIGHT, table.LOG_PRESSURE, method="cubic")
-_molar_mass = interpolant(table.HEIGHT, table.MOLAR_MASS, method="cubic")
+
+def read_columns(name: str) -> list[np.ndarray]:
+    """Return the columns of a table that lies beside this module."""
+    text = resources.files("archimedes.environment").joinpath(name).read_text()
+    return [*np.loadtxt(text.splitlines(), unpack=True)]
 
 
-def geopotential_height(z: Any) -> Any:
+def read_splines(name: str) -> list[Any]:
+    """Return cubic splines over the first column of such a table."""
+    height, *columns = read_columns(name)
+    return [interpolant(height, column, method="cubic") for column in columns]
+
+
+_log_pressure, _molar_mass = read_splines("upper_atmosphere.txt")
+
+
+def geopotential_height(z: Scalar) -> Any:
     """Return the geopotential height in m for a geometric height in m, as USSA 1976 defines it."""
     return EARTH_RADIUS * z / (EARTH_RADIUS + z)
 
 
-def layered(z: Any) -> tuple[Any, Any, Any]:
+def layer_state(z: Scalar) -> tuple[Any, Any, Any]:
     """Return temperature, pressure and density up to 86 km."""
     H = geopotential_height(z)
     layer = sum((base <= H).astype(np.int64) for base in BASE_HEIGHT[1:])
@@ -85,7 +198,7 @@ def layered(z: Any) -> tuple[Any, Any, Any]:
     return T, p, p / (GAS_CONSTANT * T_M)
 
 
-def upper_temperature(z: Any) -> Any:
+def upper_temperature(z: Scalar) -> Any:
     """Return the kinetic temperature in K from 86 to 1,000 km (section 1.2.5)."""
     km = 1e-3 * z
     low = np.clip(km, 91.0, 110.0)
@@ -105,7 +218,7 @@ def upper_temperature(z: Any) -> Any:
 TOP_PRESSURE = 0.3733804618310577
 
 
-def diffusive(z: Any) -> tuple[Any, Any, Any]:
+def diffusive(z: Scalar) -> tuple[Any, Any, Any]:
     """Return temperature, pressure and density from 86 km up."""
     T, km = upper_temperature(z), 1e-3 * z
     p = TOP_PRESSURE * np.exp(_log_pressure(km))
@@ -116,7 +229,7 @@ def diffusive(z: Any) -> tuple[Any, Any, Any]:
 COLDEST = 186.6
 
 
-def check_temperature_offset(offset: Any, name: str) -> None:
+def check_temperature_offset(offset: Scalar, name: str) -> None:
     """Raise where a known offset takes the coldest air to absolute zero, or is not finite."""
     values = concrete(offset)
     if values is not None and not np.all((values > -COLDEST) & np.isfinite(values)):
@@ -127,7 +240,7 @@ def check_temperature_offset(offset: Any, name: str) -> None:
         )
 
 
-def warmed(T: Any, p: Any, rho: Any, offset: Any) -> Air:
+def shift_temperature(T: Scalar, p: Scalar, rho: Scalar, offset: Scalar) -> Air:
     """Return the air with its temperature raised at the same pressure: a hot or cold day."""
     warm = T + offset
     if concrete(offset) is None:  # a known offset has been checked
@@ -135,7 +248,7 @@ def warmed(T: Any, p: Any, rho: Any, offset: Any) -> Air:
     return Air.of(warm, p, rho * T / warm)
 
 
-def check_altitude(alt: Any) -> Any:
+def check_altitude(alt: ArrayLike) -> Any:
     """Return altitudes as an array within the range of the model; beyond it the ends hold."""
     alt = as_array(alt, "alt")
     check_finite(alt, "alt")
@@ -172,18 +285,16 @@ class StandardAtmosphere1976:
             self.temperature_offset, "StandardAtmosphere1976.temperature_offset"
         )
 
-    def __call__(self, alt: Any) -> Air:
+    def __call__(self, alt: ArrayLike) -> Air:
         """Return the air at altitudes `alt` in m."""
         z = check_altitude(alt)
-        low = layered(np.minimum(z, TOP_OF_LAYERS))
+        low = layer_state(np.minimum(z, TOP_OF_LAYERS))
         high = diffusive(np.maximum(z, TOP_OF_LAYERS))
         T, p, rho = (np.where(z < TOP_OF_LAYERS, a, b) for a, b in zip(low, high))
-        return warmed(T, p, rho, self.temperature_offset)
+        return shift_temperature(T, p, rho, self.temperature_offset)
 
 
-_temperature = interpolant(smooth.HEIGHT, smooth.TEMPERATURE, method="cubic")
-_smooth_log_pressure = interpolant(smooth.HEIGHT, smooth.LOG_PRESSURE, method="cubic")
-_smooth_log_density = interpolant(smooth.HEIGHT, smooth.LOG_DENSITY, method="cubic")
+_temperature, _smooth_log_pressure, _smooth_log_density = read_splines("smooth_atmosphere.txt")
 
 
 @struct
@@ -212,9 +323,9 @@ class SmoothAtmosphere:
         """Check the offset where it is known."""
         check_temperature_offset(self.temperature_offset, "SmoothAtmosphere.temperature_offset")
 
-    def __call__(self, alt: Any) -> Air:
+    def __call__(self, alt: ArrayLike) -> Air:
         """Return the air at altitudes `alt` in m."""
         z = as_array(alt, "alt")
         check_finite(z, "alt")
         T, p = _temperature(z), np.exp(_smooth_log_pressure(z))
-        return warmed(T, p, np.exp(_smooth_log_density(z)), self.temperature_offset)
+        return shift_temperature(T, p, np.exp(_smooth_log_density(z)), self.temperature_offset)
