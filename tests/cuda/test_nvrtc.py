@@ -12,7 +12,7 @@ import archimedes as arc
 from archimedes.backends.cuda import nvrtc as nvrtc_module
 from archimedes.backends.cuda.kernel_text import assemble_file, kernel_text, layout, program_text
 from archimedes.backends.cuda.nvrtc import compile_cubin, find_nvrtc, resources, version
-from archimedes.backends.interpreter_backend import InterpretedProgram, Interpreter
+from archimedes.backends.interpreter import InterpretedProgram, Interpreter
 from archimedes.errors import DeviceError
 from archimedes.graph import CODES, F64, Graph
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.backends.interpreter_backend import InterpretedProgram
+from archimedes.backends.interpreter import InterpretedProgram
 from archimedes.backends.llvm.backend import NativeProgram
 from archimedes.function.execution import tiers
 from tests.entries import needs_entries

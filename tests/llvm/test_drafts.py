@@ -46,7 +46,7 @@ def test_drafts_have_the_same_bits(n, folder):
     draft = build(*program(n), draft=True)
     assert draft.draft
     quick, first = called(draft, x), draft.address
-    draft.finish()
+    draft.optimize()
     assert not draft.draft
     assert draft.address != first
     whole = build(*program(n))
@@ -61,7 +61,7 @@ def test_code_on_disk_is_taken_where_it_is_better(folder):
     again = build(*program(7), draft=True)
     assert again.draft
     assert again.stats.cached == 1
-    draft.finish()
+    draft.optimize()
     better = build(*program(7), draft=True)
     assert not better.draft
     assert better.stats.cached == 1

@@ -99,7 +99,7 @@ def test_batches_of_solves_ask_the_same_function(monkeypatch):
 def test_one_cpu_takes_on_batches_of_any_size(monkeypatch):
     """Nobody helps: batches go the short way in, however much work they are."""
     from archimedes.backends.llvm import backend
-    from archimedes.backends.work import EVERYTHING
+    from archimedes.backends.protocol import EVERYTHING
 
     f = arc.compile(lambda x: np.sum(np.sin(x) * x), backend="llvm")
     x = np.ones(300)

@@ -26,7 +26,7 @@ class Arrays(ABC):
 
     @abstractmethod
     def owns(self, value: Any) -> bool:
-        """Tell whether a value is an array of this kind."""
+        """Return whether a value is an array of this kind."""
 
     @abstractmethod
     def describe(self, array: Any) -> tuple[tuple[int, ...], np.dtype]:
@@ -49,19 +49,19 @@ class Arrays(ABC):
 
     @abstractmethod
     def move_axis(self, array: Any, source: int, destination: int) -> Any:
-        """Return an array with one of its axes at another place."""
+        """Return an array with one of its axes at another position."""
 
     @abstractmethod
-    def copy_into(self, value: Any, place: Any) -> None:
+    def copy_into(self, value: Any, target: Any) -> None:
         """Write a value, of this kind or NumPy's, into an array of this kind."""
 
     @abstractmethod
     def is_plain(self, array: Any) -> bool:
-        """Tell whether a kernel could write to an array as it is: in C order and writable."""
+        """Return whether a kernel could write to an array as it is: in C order and writable."""
 
     @abstractmethod
     def may_overlap(self, a: Any, b: Any) -> bool:
-        """Tell whether two arrays may share memory."""
+        """Return whether two arrays may share memory."""
 
     def module(self) -> Any:
         """Return what has NumPy's functions for these arrays, or None.
@@ -82,9 +82,9 @@ class Arrays(ABC):
         """Return numbers that are looked at and dropped, as ``to_host`` does."""
         return self.to_host(array)
 
-    def fetch(self, array: Any, place: np.ndarray) -> None:
+    def fetch(self, array: Any, target: np.ndarray) -> None:
         """Copy an array of this kind into one of NumPy's."""
-        place[...] = self.to_host(array)
+        target[...] = self.to_host(array)
 
     def working(self, apart: bool) -> AbstractContextManager[Any]:
         """Return a context for work that says what helps where memory does not suffice.
@@ -112,7 +112,7 @@ class HostArrays(Arrays):
         return np
 
     def owns(self, value: Any) -> bool:
-        """Tell whether a value is a NumPy array."""
+        """Return whether a value is a NumPy array."""
         return isinstance(value, np.ndarray)
 
     def describe(self, array: Any) -> tuple[tuple[int, ...], np.dtype]:
@@ -135,17 +135,17 @@ class HostArrays(Arrays):
         """Return a view."""
         return np.moveaxis(array, source, destination)
 
-    def copy_into(self, value: Any, place: Any) -> None:
+    def copy_into(self, value: Any, target: Any) -> None:
         """Write a value into an array."""
-        place[...] = value
+        target[...] = value
 
     def is_plain(self, array: Any) -> bool:
-        """Tell whether a kernel could write to it."""
+        """Return whether a kernel could write to it."""
         flags = array.flags
         return flags.c_contiguous and flags.writeable and flags.aligned
 
     def may_overlap(self, a: Any, b: Any) -> bool:
-        """Tell whether two arrays may share memory."""
+        """Return whether two arrays may share memory."""
         return np.may_share_memory(a, b)
 
     def result(self, array: Any) -> Any:

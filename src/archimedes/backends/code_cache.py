@@ -105,7 +105,7 @@ def read(key: str) -> bytes | None:
     if folder is None:
         return None
     path = _path(folder, key)
-    data = _trusted_bytes(path)
+    data = _read_trusted(path)
     if data is None:
         return None
     with suppress(OSError):  # a folder for reading only keeps its times
@@ -121,19 +121,19 @@ def _checksum(key: str, code: bytes) -> bytes:
     return blake2b(key.encode() + b"\n" + code, digest_size=CHECKSUM).digest()
 
 
-def _trusted_bytes(path: Path) -> bytes | None:
+def _read_trusted(path: Path) -> bytes | None:
     """Return what a file holds that only this user or root can have written."""
     try:
         handle = open_for_reading(path)
     except OSError:
         return None
     try:
-        found = os.fstat(handle)
-        reason = _distrust_once(path.parent) or explain_distrust_of_file(path, found)
+        status = os.fstat(handle)
+        reason = _distrust_once(path.parent) or explain_distrust_of_file(path, status)
         if reason is not None:
             _warn_once(reason)
             return None
-        if found.st_size > LIMIT:
+        if status.st_size > LIMIT:
             return None
         with os.fdopen(handle, "rb", closefd=False) as file:
             return file.read()
@@ -193,8 +193,8 @@ def _trim_once(folder: Path) -> None:
     for inner in [p for p in folder.iterdir() if _FOLDER.fullmatch(p.name) and not p.is_symlink()]:
         for path in [p for p in inner.glob("*") if _FILE.fullmatch(p.name)]:
             with suppress(OSError):  # other processes may be trimming too
-                found = path.lstat()
-                files.append((found.st_mtime, found.st_size, path))
+                status = path.lstat()
+                files.append((status.st_mtime, status.st_size, path))
     total = 0
     for _, size, path in sorted(files, reverse=True):
         total += size

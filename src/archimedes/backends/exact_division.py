@@ -65,7 +65,7 @@ def factors_of(c: float) -> Factors | None:
 
 
 def _candidates(divisor: int) -> Iterator[tuple[float, float]]:
-    """Pairs of floats, neither negative, whose sum is about 1 / divisor."""
+    """Yield pairs of floats, neither negative, whose sum is about 1 / divisor."""
     from fractions import Fraction  # which single calls do without
 
     exact = Fraction(1, divisor)
@@ -78,7 +78,7 @@ def _candidates(divisor: int) -> Iterator[tuple[float, float]]:
 
 
 def _always_rounds_alike(divisor: int, high: float, low: float) -> bool:
-    """Tell whether the two multiplications round as the division, for all numerators of 53 bits."""
+    """Return whether both multiplications round as the division, for all 53-bit numerators."""
     from fractions import Fraction
 
     missing = abs(Fraction(high) + Fraction(low) - Fraction(1, divisor))
@@ -94,7 +94,9 @@ def _always_rounds_alike(divisor: int, high: float, low: float) -> bool:
 
 
 def _near_middles(divisor: int, nearness: int) -> Iterator[int]:
-    """Numerators whose quotient is within ``nearness / (2 * divisor)`` of the middle of two floats.
+    """Yield numerators whose quotient is near the middle of two floats, by ``nearness`` at most.
+
+    That is in units of ``1 / (2 * divisor)``.
 
     With the quotient ``2**s * a / divisor`` in [2**52, 2**53) and the middle ``n + 1/2``, the
     distance is ``d / (2 * divisor)``, where ``2**(s+1) * a = (2n + 1) * divisor + d``. No quotient

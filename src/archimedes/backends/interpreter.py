@@ -1,4 +1,4 @@
-"""Run a graph with NumPy: the oracle of every other backend and the first debugging tool.
+"""Run a graph with NumPy: the reference that every other backend must equal bit for bit.
 
 A value is a NumPy scalar or an array over a batch; values of one graph broadcast against each
 other, so that a value shared by all instances stays a scalar. A block is a 1-D array of its
@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from archimedes.backends.leaves import put_values, values_in
+from archimedes.backends.protocol import Backend, Figures, Kernel, Program
 from archimedes.graph.dtypes import DTYPES
 from archimedes.graph.ops import ARITY, BLOCK, CONST, ELEMENT, INPUT, LOOKUP, OUT, REGION, TABLE
 from archimedes.graph.program import Graph
+from archimedes.graph.regions.base import has_blocks
+from archimedes.graph.text import statistics
 from archimedes.system.floating_point import in_default_environment
 
-__all__ = ["evaluate", "run"]
+__all__ = ["InterpretedProgram", "Interpreter", "evaluate", "run"]
 
 # Operators on NumPy scalars are several times quicker than the ufuncs, with the same results.
 _QUICK = {
@@ -61,10 +66,9 @@ class _Evaluation:
         self._live: dict[int, tuple[Graph, list[int]]] = {}
 
     def __call__(self, g: Graph, inputs: Sequence[Any]) -> list[Any]:
-        found = self._live.get(id(g))
-        if found is None:
-            found = self._live[id(g)] = g, g.live()
-        return _values(g, found[1], inputs, self)
+        if id(g) not in self._live:
+            self._live[id(g)] = g, g.live()
+        return _values(g, self._live[id(g)][1], inputs, self)
 
 
 def _values(g: Graph, live: list[int], inputs: Sequence[Any], body: _Evaluation) -> list[Any]:
@@ -105,3 +109,75 @@ def _within(index: Any, length: int) -> Any:
         # A hundred times as fast for one.
         return min(max(int(index), 0), length - 1)
     return np.clip(index, 0, length - 1)
+
+
+# ---- the backend: runs at once, with nothing to build -------------------------------------------
+
+
+class InterpretedProgram(Kernel):
+    """A graph that is run node by node."""
+
+    sources = ("graph",)
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._types = program.graph.input_dtypes, program.graph.output_dtypes
+
+    @cached_property
+    def _one_by_one(self) -> bool:
+        """Whether there are blocks, so that instances run one at a time."""
+        return has_blocks(self.program.graph)
+
+    def call(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
+        """Compute one instance."""
+        graph = self.program.graph
+        in_types, out_types = self._types
+        put_values(run(graph, values_in(inputs, in_types)), out_types, outputs)
+
+    def call_batch(
+        self,
+        inputs: Sequence[np.ndarray],
+        batched: Sequence[bool],
+        outputs: Sequence[np.ndarray],
+        count: int,
+        threads: int | None = None,
+    ) -> None:
+        """Compute many instances: values are arrays over them, unless there are blocks."""
+        if not count:
+            return
+        if self._one_by_one:
+            for k in range(count):
+                row = [x[k] if many else x for x, many in zip(inputs, batched)]
+                self.call(row, [out[k, ...] for out in outputs])
+            return
+        values: list[Any] = []
+        for array, many in zip(inputs, batched):
+            values.extend(array.reshape(count, -1).T if many else array.ravel())
+        results = iter(run(self.program.graph, values))
+        for out in outputs:
+            columns = np.empty((out.size // count, count), out.dtype)
+            for row, value in zip(columns, results):
+                row[...] = value
+            out[...] = columns.T.reshape(out.shape)
+
+    def source(self, kind: str) -> str:
+        """Return the graph as text."""
+        return str(self.program.graph)
+
+    def figures(self) -> Figures:
+        """Return what is known without compiling."""
+        return Figures(operations=statistics(self.program.graph).total)
+
+
+class Interpreter(Backend):
+    """The reference that every other backend must equal bit for bit."""
+
+    name = "interpreter"
+    reads_tables_in_place = True
+
+    def build(self, program: Program) -> Kernel:
+        """Return the program as it is."""
+        return InterpretedProgram(program)
+
+
+BACKEND = Interpreter()

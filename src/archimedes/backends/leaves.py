@@ -9,7 +9,7 @@ import numpy as np
 
 from archimedes.graph.dtypes import block_type, length_of
 
-__all__ = ["leaf_values", "listed_kinds", "put_values", "values_in"]
+__all__ = ["leaf_values", "put_values", "types_of_arrays", "values_in"]
 
 
 def leaf_values(kinds: Sequence[int], sizes: Sequence[int]) -> list[int]:
@@ -21,16 +21,16 @@ def leaf_values(kinds: Sequence[int], sizes: Sequence[int]) -> list[int]:
     >>> leaf_values([F64, F64, block_type(F64, 100), F64], [2, 0, 100, 1])
     [2, 0, 1, 1]
     """
-    found: list[int] = []
+    counts: list[int] = []
     at = 0
     for size in sizes:
         block = size and at < len(kinds) and length_of(kinds[at])
-        found.append(1 if block else size)
-        at += found[-1]
-    return found
+        counts.append(1 if block else size)
+        at += counts[-1]
+    return counts
 
 
-def listed_kinds(kinds: Sequence[int], leaves: Sequence[tuple[int, int]]) -> list[int]:
+def types_of_arrays(kinds: Sequence[int], leaves: Sequence[tuple[int, int]]) -> list[int]:
     """Return the types of inputs (or outputs) that arrays of (size, dtype) describe.
 
     ``kinds`` are those of the graph, which say where a block is meant.

@@ -21,7 +21,21 @@ from archimedes.graph.program import Graph
 if TYPE_CHECKING:
     from archimedes.backends.entry_forms import EntryRequest
 
-__all__ = ["ArrayType", "Backend", "Figures", "GroupSizes", "Kernel", "Program"]
+__all__ = [
+    "EVERYTHING",
+    "ArrayType",
+    "Backend",
+    "Figures",
+    "GroupSizes",
+    "Kernel",
+    "Program",
+    "estimate_work",
+]
+
+#: More instances, or rounds of a loop, than there ever are.
+EVERYTHING = 2**62
+#: How often a bounded loop is assumed to run.
+ROUNDS = 100
 
 
 class ArrayType(NamedTuple):
@@ -87,7 +101,7 @@ class Kernel(ABC):
         ``arrays.take`` and ``arrays.empty`` make them.
         """
 
-    def bound(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> Callable[[], None]:
+    def bind(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> Callable[[], None]:
         """Return ``f()``, which calls the kernel with arrays that stay the same."""
         return lambda: self.call(inputs, outputs)
 
@@ -173,10 +187,10 @@ class Kernel(ABC):
         """
         return None
 
-    def finish(self) -> None:
-        """Make a draft (``Backend.draft``) as good as what ``build`` gives; calls may be running.
+    def optimize(self) -> None:
+        """Replace unoptimized code (``Backend.build_unoptimized``); calls may be running.
 
-        What was taken from the kernel before, such as direct entries, stays a draft.
+        What was taken from the kernel before, such as direct entries, stays unoptimized.
         """
         return
 
@@ -210,10 +224,10 @@ class Backend(ABC):
     def build(self, program: Program) -> Kernel:
         """Make a program ready to run, or take it from the cache."""
 
-    def draft(self, program: Program) -> Kernel:
+    def build_unoptimized(self, program: Program) -> Kernel:
         """Return a kernel with the same bits, sooner where that can be had for less speed.
 
-        ``Kernel.finish`` is called for those that turn out to be run for long.
+        ``Kernel.optimize`` is called for those that turn out to be run for long.
         """
         return self.build(program)
 
@@ -252,3 +266,15 @@ class Backend(ABC):
 
     def __repr__(self) -> str:
         return f"<backend {self.name}>"
+
+
+def estimate_work(graph: Graph, rounds: int = ROUNDS) -> int:
+    """Count the nodes of a graph and of the bodies in it: roughly what one run costs.
+
+    A loop with a bound is taken to run ``rounds`` times, or as often as it may if that is less.
+    """
+
+    def body(inner: Graph) -> int:
+        return estimate_work(inner, rounds)
+
+    return len(graph) + sum(region.work(body, rounds) for region in graph.regions.values())

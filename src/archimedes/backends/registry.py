@@ -21,16 +21,16 @@ from archimedes.errors import ShapeDtypeError, explained
 
 __all__ = [
     "AUTO",
-    "asked_for",
+    "backend_choice",
     "backend_of",
     "check_backend",
     "default_backend",
+    "device_backend",
     "get_backend",
-    "home_of",
     "names",
     "reference_backend",
     "register",
-    "resolved",
+    "resolve_backend",
     "runs_in_place",
     "unregister",
 ]
@@ -42,7 +42,7 @@ _DEFAULT, _REFERENCE = "llvm", "interpreter"
 #: Backends of this package and the modules that have them; imported when first needed.
 _BUILT_IN = {
     "llvm": "archimedes.backends.llvm.backend",
-    "interpreter": "archimedes.backends.interpreter_backend",
+    "interpreter": "archimedes.backends.interpreter",
     "cuda": "archimedes.backends.cuda.backend",
 }
 
@@ -114,12 +114,12 @@ def check_backend(caller: str, name: str | None) -> str:
     return name
 
 
-def asked_for(name: str | None) -> str | None:
+def backend_choice(name: str | None) -> str | None:
     """Return the name that a user gave, or the environment's; None where neither says anything.
 
     Nothing is checked: for finding again what was made with a name that was.
 
-    >>> asked_for("llvm")
+    >>> backend_choice("llvm")
     'llvm'
     """
     return os.environ.get(VARIABLE) if name is None else name
@@ -129,7 +129,7 @@ def _is_known(name: str) -> bool:
     return name == AUTO or name in _registered or name in _BUILT_IN
 
 
-def resolved(name: str) -> str:
+def resolve_backend(name: str) -> str:
     """Return the name of the backend that compiles: "auto" stands for the default one."""
     return _DEFAULT if name == AUTO else name
 
@@ -140,13 +140,12 @@ def get_backend(name: str) -> Backend:
     >>> get_backend("interpreter")
     <backend interpreter>
     """
-    name = resolved(name)
-    found = _registered.get(name)
-    if found is None:
+    name = resolve_backend(name)
+    if name not in _registered:
         if name not in _BUILT_IN:
             raise ValueError(f"backend={name!r} is not one of {names()}")
-        found = register(import_module(_BUILT_IN[name]).BACKEND)
-    return found
+        register(import_module(_BUILT_IN[name]).BACKEND)
+    return _registered[name]
 
 
 def default_backend() -> Backend:
@@ -176,19 +175,19 @@ def backend_of(value: Any) -> Backend | None:
     return None
 
 
-def home_of(leaves: Sequence[Any], names: Sequence[str]) -> Backend | None:
+def device_backend(leaves: Sequence[Any], names: Sequence[str]) -> Backend | None:
     """Return the backend whose arrays the leaves of a call are, None for NumPy's and numbers.
 
     Numbers go with any arrays; arrays of two kinds are an error, by the names of the leaves.
     """
     if not _met_others:
         return None
-    homes = [_numpy if _is_array(leaf) else backend_of(leaf) for leaf in leaves]
-    found = {home: k for k, home in reversed(list(enumerate(homes))) if home is not None}
-    if len(found) > 1:
-        raise _mixed([(names[k], _kind(home)) for home, k in found.items()], found)
-    home = next(iter(found), None)
-    return home if isinstance(home, Backend) else None
+    owners = [_numpy if _is_array(leaf) else backend_of(leaf) for leaf in leaves]
+    first = {owner: k for k, owner in reversed(list(enumerate(owners))) if owner is not None}
+    if len(first) > 1:
+        raise _mixing_error([(names[k], _kind(owner)) for owner, k in first.items()], first)
+    owner = next(iter(first), None)
+    return owner if isinstance(owner, Backend) else None
 
 
 def runs_in_place(name: str, leaves: Sequence[Any]) -> bool:
@@ -202,17 +201,17 @@ def runs_in_place(name: str, leaves: Sequence[Any]) -> bool:
 _numpy = object()
 
 
-def _is_array(leaf: Any) -> bool:
+def _is_array(leaf: object) -> bool:
     return isinstance(leaf, np.ndarray) and leaf.ndim > 0
 
 
-def _kind(home: Any) -> str:
-    return home.arrays.kind if isinstance(home, Backend) else HOST.kind
+def _kind(owner: object) -> str:
+    return owner.arrays.kind if isinstance(owner, Backend) else HOST.kind
 
 
-def _mixed(arguments: list[tuple[str, str]], homes: Iterable[Any]) -> ShapeDtypeError:
+def _mixing_error(arguments: list[tuple[str, str]], owners: Iterable[object]) -> ShapeDtypeError:
     said = " and ".join(f"{name} is a {kind} array" for name, kind in sorted(arguments))
-    remedies = [h.arrays.remedy for h in homes if isinstance(h, Backend) and h.arrays.remedy]
+    remedies = [o.arrays.remedy for o in owners if isinstance(o, Backend) and o.arrays.remedy]
     return ShapeDtypeError(
         f"argument {said}: a call runs where its arrays lie, so that all must be of one kind; "
         f"{'; '.join(remedies) or 'move one of them'}"

@@ -13,8 +13,13 @@ from typing import Any, Self
 import numpy as np
 
 from archimedes import tree
-from archimedes.backends.registry import check_backend, default_backend, resolved, runs_in_place
-from archimedes.backends.work import operations
+from archimedes.backends.protocol import estimate_work
+from archimedes.backends.registry import (
+    check_backend,
+    default_backend,
+    resolve_backend,
+    runs_in_place,
+)
 from archimedes.checks import is_traced
 from archimedes.errors import ShapeDtypeError, TraceError
 from archimedes.function.dependencies.side_effects import (
@@ -267,7 +272,10 @@ class RecordedFunction(ShortcutHolder):
             # What went wrong did so for want of values: with them it has been recorded.
             recording = None
         if recording is not None and self.dependencies.reads_in_place:
-            work, limit = operations(recording.blocks), _MORE * operations(plain.blocks) + _FEW
+            work, limit = (
+                estimate_work(recording.blocks),
+                _MORE * estimate_work(plain.blocks) + _FEW,
+            )
             is_short = work <= _LONG and not self.dependencies.callbacks
             if recording.outs == plain.outs and work <= limit and is_short:
                 return recording
@@ -364,7 +372,7 @@ class RecordedFunction(ShortcutHolder):
         For what is known to be called often. Recordings that were made before are compiled at
         their next call.
         """
-        self.backend = resolved(self.backend)
+        self.backend = resolve_backend(self.backend)
         for _, tiers in list(self._cache.values()):
             tiers.compile_at_once()
         return self

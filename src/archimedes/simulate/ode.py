@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.backends.registry import asked_for, check_backend
+from archimedes.backends.registry import backend_choice, check_backend
 from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.problem import argument_checks
 from archimedes.simulate.solves.initial_value_problem import (
@@ -130,7 +130,7 @@ def solve_ode(
     request = None
     if usual and not (progress or static_argnames):
         steps = (dt, first_step, max_step, max_steps, project)
-        settings = (method, rtol, atol, asked_for(backend), *steps)
+        settings = (method, rtol, atol, backend_choice(backend), *steps)
         request = request_of(func, t_span, x0, args, t_eval, False, settings)
         if request is not None and request.prepared is not None and (t_eval is None or not dense):
             solution = request.prepared.solve(request, t_eval)

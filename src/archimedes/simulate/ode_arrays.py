@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.backends.registry import asked_for, check_backend
+from archimedes.backends.registry import backend_choice, check_backend
 from archimedes.checks import is_traced
 from archimedes.function import Compiled, stop_gradient, vmap
 from archimedes.function.derivatives.flows import moved
@@ -156,7 +156,7 @@ def odeint(
     request = None
     if events is None and inputs is None and sampled is None and not (progress or static_argnames):
         steps = (dt, first_step, max_step, max_steps, project)
-        settings = (method, rtol, atol, asked_for(backend), *steps)
+        settings = (method, rtol, atol, backend_choice(backend), *steps)
         request = request_of(func, t_span, x0, args, t_eval, True, settings)
         if request is not None and request.prepared is not None and not full_output:
             solution = request.prepared.solve(request, t_eval)

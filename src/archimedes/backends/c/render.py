@@ -14,7 +14,7 @@ from archimedes.backends.c.c_functions import Function, names_used
 from archimedes.backends.c.helpers import PRELUDE, library, with_dependencies
 from archimedes.backends.c.memory import Array
 from archimedes.backends.c.spelling import CTYPES
-from archimedes.backends.leaves import leaf_values, listed_kinds
+from archimedes.backends.leaves import leaf_values, types_of_arrays
 from archimedes.backends.lowering.graph_lowering import Lowering
 from archimedes.backends.lowering.scope import Binding, Location, Store, stays_in_place
 from archimedes.errors import CodegenError
@@ -309,7 +309,7 @@ def _check_names(name: str, arguments: Sequence[Argument]) -> None:
 
 
 def _check_layout(what: str, arguments: Sequence[Argument], dtypes: Sequence[int]) -> None:
-    described = listed_kinds(dtypes, [(a.size, a.dtype) for a in arguments])
+    described = types_of_arrays(dtypes, [(a.size, a.dtype) for a in arguments])
     if described != list(dtypes):
         raise CodegenError(
             f"the {what} describe {len(described)} scalars, which are not the {len(dtypes)} of the "

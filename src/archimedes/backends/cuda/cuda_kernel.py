@@ -28,8 +28,7 @@ from archimedes.backends.cuda.kernel_text import (
 )
 from archimedes.backends.cuda.nvrtc import compile_kernels
 from archimedes.backends.cuda.repeated_kernel import CudaRepeated, RepeatedProgram
-from archimedes.backends.protocol import Figures, Kernel, Program
-from archimedes.backends.work import EVERYTHING, operations
+from archimedes.backends.protocol import EVERYTHING, Figures, Kernel, Program, estimate_work
 from archimedes.errors import DeviceError
 from archimedes.graph.dtypes import DTYPES
 
@@ -140,7 +139,7 @@ class CudaProgram(Kernel):
         """Return what the code made so far costs."""
         compiled = list(self._compiled.values())
         return Figures(
-            operations=operations(self.program.graph, EVERYTHING),
+            operations=estimate_work(self.program.graph, EVERYTHING),
             code_bytes=sum(x.bytes for x in compiled),
             compile_seconds=sum(x.seconds for x in compiled),
             from_disk=any(x.from_disk for x in compiled),

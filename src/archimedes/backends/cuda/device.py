@@ -227,9 +227,9 @@ class CupyArrays(Arrays):
         """Copy to memory that the GPU writes to by itself, which is not for keeping."""
         return copy_pinned(as_cupy(array))
 
-    def fetch(self, array: Any, place: np.ndarray) -> None:
+    def fetch(self, array: Any, target: np.ndarray) -> None:
         """Copy to NumPy's memory through memory that the GPU writes to by itself."""
-        _copy_in_pieces(as_cupy(array), place)
+        _copy_in_pieces(as_cupy(array), target)
 
     @contextmanager
     def working(self, apart: bool) -> Iterator[None]:
@@ -242,9 +242,9 @@ class CupyArrays(Arrays):
         """Return a view."""
         return cupy().moveaxis(as_cupy(array), source, destination)
 
-    def copy_into(self, value: Any, place: Any) -> None:
+    def copy_into(self, value: Any, target: Any) -> None:
         """Write a value into an array on the GPU."""
-        as_cupy(place)[...] = as_cupy(value)
+        as_cupy(target)[...] = as_cupy(value)
 
     def is_plain(self, array: Any) -> bool:
         """Return whether a kernel could write to it."""

@@ -12,8 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.backends.protocol import Backend, Figures, Kernel, Program
-from archimedes.backends.work import EVERYTHING, operations
+from archimedes.backends.protocol import (
+    EVERYTHING,
+    Backend,
+    Figures,
+    Kernel,
+    Program,
+    estimate_work,
+)
 from archimedes.graph.text import statistics
 from archimedes.system.cpus import cpu_count
 
@@ -42,7 +48,7 @@ class NativeProgram(Kernel):
         from archimedes.backends.llvm.runtime.kernel import build
 
         self.program = program
-        self._work = operations(program.graph)
+        self._work = estimate_work(program.graph)
         sizes = [[(int(np.prod(shape)), code) for code, shape in types] for types in program[1:3]]
         self.kernel: NativeKernel = build(program.graph, *sizes, name=program.name, draft=draft)
 
@@ -50,11 +56,11 @@ class NativeProgram(Kernel):
         """Compute one instance."""
         self.kernel.call(inputs, outputs)
 
-    def bound(
+    def bind(
         self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]
     ) -> Callable[[], None]:
         """Return the kernel with the addresses of its arrays."""
-        return self.kernel.bound(inputs, outputs)
+        return self.kernel.bind(inputs, outputs)
 
     def call_batch(
         self,
@@ -96,7 +102,7 @@ class NativeProgram(Kernel):
             if sum(sizes) > SHARED_BYTES:
                 return None
             batch = Batch(limit, shared, sizes)
-        brief = batch is None and operations(self.program.graph, EVERYTHING) < BRIEF
+        brief = batch is None and estimate_work(self.program.graph, EVERYTHING) < BRIEF
         return make_entry(request, address, self.kernel, batch, brief)
 
     def sorted_runs(self) -> Any:
@@ -113,9 +119,9 @@ class NativeProgram(Kernel):
 
         return repeating(self.kernel, inputs, outputs, carry)
 
-    def finish(self) -> None:
+    def optimize(self) -> None:
         """Compile with all of LLVM's effort what was compiled in a hurry."""
-        self.kernel.finish()
+        self.kernel.optimize()
 
     def source(self, kind: str) -> str:
         """Return the scalar kernel as LLVM IR or assembly."""
@@ -145,7 +151,7 @@ class LLVM(Backend):
         """Compile, or read from the cache."""
         return NativeProgram(program)
 
-    def draft(self, program: Program) -> Kernel:
+    def build_unoptimized(self, program: Program) -> Kernel:
         """Compile in a hurry, or read from the cache what was compiled before."""
         return NativeProgram(program, draft=True)
 

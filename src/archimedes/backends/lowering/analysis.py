@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from archimedes.backends.work import EVERYTHING, operations
+from archimedes.backends.protocol import EVERYTHING, estimate_work
 from archimedes.graph.ops import ARITY, BLOCK, CONST, INPUT, OUT, REGION
 from archimedes.graph.passes import with_outputs
 from archimedes.graph.program import Graph
@@ -98,8 +98,8 @@ class Safepoint(NamedTuple):
 
 def safepoint_of(length: int, *bodies: Graph) -> Safepoint | None:
     """Return the safepoint of a loop over these bodies; None where it is over soon anyway."""
-    most = sum(operations(body, EVERYTHING) for body in bodies)
+    most = sum(estimate_work(body, EVERYTHING) for body in bodies)
     if length * most <= BUDGET:
         return None
-    work = max(1, sum(operations(body, rounds=1) for body in bodies))
+    work = max(1, sum(estimate_work(body, rounds=1) for body in bodies))
     return Safepoint(1 if most > BUDGET else max(1, BUDGET // work), work)

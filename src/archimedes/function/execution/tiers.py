@@ -33,9 +33,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archimedes.backends.array_kinds import HOST
 from archimedes.backends.entry_forms import Argument, EntryRequest, Leaf, Result, Tuple
-from archimedes.backends.protocol import ArrayType, Kernel, Program
-from archimedes.backends.registry import AUTO, get_backend, home_of, reference_backend
-from archimedes.backends.work import operations
+from archimedes.backends.protocol import ArrayType, Kernel, Program, estimate_work
+from archimedes.backends.registry import AUTO, device_backend, get_backend, reference_backend
 from archimedes.errors import ShapeDtypeError
 from archimedes.function.execution.kernel_calls import KernelCalls, canonical, result_form
 from archimedes.function.recording import Recording
@@ -108,7 +107,7 @@ class Tiers:
         #: How kernels are called; a device's arrays stay there, NumPy's are moved.
         arrays = self.backend.arrays
         self.calls = KernelCalls(recording.leaves, self.program, arrays, stays or arrays is HOST)
-        self._operations = operations(graph)
+        self._operations = estimate_work(graph)
         self._work = self._calls = 0
         self._drafts = drafts
         self._lock = threading.Lock()
@@ -124,7 +123,7 @@ class Tiers:
 
     def where(self, leaves: Sequence[Any], names: Sequence[str]) -> Tiers:
         """Return what runs a call with these leaves (and their names): it runs where they lie."""
-        home = home_of(leaves, names)
+        home = device_backend(leaves, names)
         if home is None:
             return self
         if self.name not in (AUTO, home.name):
@@ -171,7 +170,7 @@ class Tiers:
     def complete(self) -> None:
         """Have the kernel made as well as it can be, which may have been made in a hurry."""
         self._drafts = False
-        self.kernel().finish()
+        self.kernel().optimize()
 
     def kernel(self) -> Kernel:
         """Return the compiled kernel, making it if needed."""
@@ -179,7 +178,7 @@ class Tiers:
             with self._lock:
                 if self._kernel is None:
                     backend = self.backend
-                    make = backend.draft if self._drafts else backend.build
+                    make = backend.build_unoptimized if self._drafts else backend.build
                     self._kernel = make(self.program)
         return self._kernel
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.backends.protocol import Backend
-from archimedes.backends.registry import AUTO, backend_of, home_of
+from archimedes.backends.registry import AUTO, backend_of, device_backend
 from archimedes.checks import is_traced
 from archimedes.errors import ShapeDtypeError, explained
 from archimedes.simulate.problem.state_layout import Layout
@@ -61,7 +61,7 @@ def home_of_arrays(backend: str | None, **given: Any) -> Backend | None:
         names += treedef.paths(name)
     if not any(backend_of(leaf) for leaf in leaves if not isinstance(leaf, _PLAIN)):
         return None
-    home = home_of(leaves, names)
+    home = device_backend(leaves, names)
     if home is not None and home.arrays.module() is None:
         raise ShapeDtypeError(
             f"the batch lies in {home.arrays.kind} arrays, and solvers take NumPy's: move them "

@@ -143,7 +143,7 @@ class Memory:
             part[:] = value
         self.x = np.empty(solver.size)
         starts = [*self.setup, self.setup[T_START], self.x, *self.numbers]
-        self.begin = solver.begin.kernel().bound(starts, here.parts)
+        self.begin = solver.begin.kernel().bind(starts, here.parts)
 
 
 class BoundSolver(ABC):
@@ -198,7 +198,7 @@ class BoundSolver(ABC):
         here, there = Room(self.run_types), Room(self.run_types)
         memory = Memory(self, here, there, Room(self.input_types))
         arrays = [*memory.inputs.parts, *here.parts, *inputs]
-        memory.call = self.kernel.kernel().bound(arrays, [*there.parts, *outputs])
+        memory.call = self.kernel.kernel().bind(arrays, [*there.parts, *outputs])
         return memory
 
     def use_loop(self, loop: Callable[..., Any], *args: Any) -> None:

@@ -7,7 +7,13 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from archimedes.backends.array_kinds import HOST
-from archimedes.backends.registry import AUTO, check_backend, default_backend, get_backend, resolved
+from archimedes.backends.registry import (
+    AUTO,
+    check_backend,
+    default_backend,
+    get_backend,
+    resolve_backend,
+)
 from archimedes.function import Compiled
 from archimedes.function.batching.native_loops import Repeated
 from archimedes.function.recording_store import Current, compile_frozen, store
@@ -43,7 +49,7 @@ def native(
     ``compile_frozen``.
     """
     backend = check_backend("solve_ode", backend)
-    backend = backend if early else resolved(backend)
+    backend = backend if early else resolve_backend(backend)
     made = compile_frozen(function, watch, name, backend)
     made.drafts = drafts
     return made
@@ -240,7 +246,7 @@ def kernels_for(key: Hashable, plan: Callable[[], Plan], backend: str | None = N
     """
     plan = functools.cache(plan)
     # Solvers have checked the name that a user gave.
-    backend = resolved(backend or check_backend("solve_ode", None))
+    backend = resolve_backend(backend or check_backend("solve_ode", None))
     return store.find(
         ("kernels", key, backend), (plan,), lambda current: Kernels(plan(), backend, current)
     )

@@ -35,7 +35,7 @@ from archimedes.backends.llvm.lowering.tiles import (
 )
 from archimedes.backends.lowering.analysis import Safepoint, safepoint_of
 from archimedes.backends.lowering.scope import Location
-from archimedes.backends.work import EVERYTHING
+from archimedes.backends.protocol import EVERYTHING
 from archimedes.graph.dtypes import F64
 from archimedes.graph.program import Graph
 

@@ -210,7 +210,7 @@ class Kernel:
         self._call = _SCALAR_TYPE(code.address)
         self._single = code
 
-    def finish(self) -> None:
+    def optimize(self) -> None:
         """Compile a draft as other kernels are; calls under way may still run the draft."""
         with self._finishing:
             if self.draft:
@@ -373,7 +373,7 @@ class Kernel:
         given = checked_pointers("input", in_arrays, self._in_dtypes, sizes_in)
         return given, checked_pointers("output", out_arrays, self._out_dtypes, sizes_out)
 
-    def bound(
+    def bind(
         self, in_arrays: Sequence[np.ndarray], out_arrays: Sequence[np.ndarray]
     ) -> Callable[[], None]:
         """Return ``f()``, which computes one instance with these arrays; it holds them."""

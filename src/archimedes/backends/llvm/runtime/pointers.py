@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from archimedes.backends.leaves import listed_kinds
+from archimedes.backends.leaves import types_of_arrays
 from archimedes.backends.llvm.calling_convention import Leaf
 from archimedes.backends.llvm.python_api.c_api import supported
 from archimedes.errors import GraphError
@@ -19,7 +19,7 @@ __all__ = ["check_leaves", "checked_pointers", "data_pointer", "pointer_reader",
 
 def check_leaves(name: str, leaves: Sequence[Leaf], dtypes: Sequence[int]) -> None:
     """Raise where the arrays described do not hold inputs or outputs of these types."""
-    listed = listed_kinds(dtypes, leaves)
+    listed = types_of_arrays(dtypes, leaves)
     if len(listed) != len(dtypes):
         raise GraphError(
             f"{name} describe {len(listed)} values, but the graph has {len(dtypes)}; list every "
