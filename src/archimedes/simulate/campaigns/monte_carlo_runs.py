@@ -1,19 +1,13 @@
-"""Checks of what users give to a campaign, before anything runs.
-
-Putting the runs of a campaign together: those just made and those on disk.
-
-Monte Carlo campaigns: many runs of a model, seeded, spread over workers, kept on disk.
-"""
+"""Monte Carlo campaigns: many runs of a model, seeded, spread over workers, kept on disk."""
 
 from __future__ import annotations
 
 import inspect
-import operator
 import os
 import pickle
 import sys
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
@@ -23,7 +17,7 @@ from concurrent.futures import (
     wait,
 )
 from contextlib import contextmanager, nullcontext
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,6 +36,7 @@ from archimedes.simulate.campaigns.chunk_store import (
     read_chunk,
 )
 from archimedes.simulate.campaigns.distributions import Distribution
+from archimedes.simulate.campaigns.parameter_draws import is_numeric
 from archimedes.simulate.campaigns.workers import (
     Outcome,
     Task,
@@ -53,251 +48,27 @@ from archimedes.simulate.campaigns.workers import (
 from archimedes.simulate.trajectory.columns import label_leaves
 from archimedes.system.cpus import check_threads
 from archimedes.system.floating_point import in_default_environment
+from archimedes.tree import TreeDef
+
+if TYPE_CHECKING:
+    from archimedes.typing import Tree
 
 __all__ = ["monte_carlo"]
-
-
-def check_count(name: str, value: Any, least: int) -> int:
-    """Return a whole number, which must be at least ``least``."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(f"monte_carlo: {name} must be a whole number, got {value!r}") from None
-    if isinstance(value, bool):
-        raise TypeError(f"monte_carlo: {name} must be a whole number, got {value!r}")
-    if number < least:
-        raise ValueError(f"monte_carlo: {name} must be at least {least}, got {number}")
-    return number
-
-
-def check_model(model: Any, distributions: Any) -> None:
-    """Raise if the model is not a function of one parameter tree, or a class was given."""
-    if not callable(model):
-        words = f"model must be a function model(params) -> results, got {type(model).__name__}"
-        swapped = callable(distributions) and not isinstance(distributions, Distribution)
-        remedy = "the model comes first, then the distributions" if swapped else "write f, not f(x)"
-        raise TypeError(f"monte_carlo: {words}: {remedy}")
-    try:
-        inspect.signature(model).bind(None)
-    except TypeError as error:
-        raise TypeError(
-            f"monte_carlo: model is called with one argument, the tree of parameters: {error}. "
-            "Put them into a dict or a struct"
-        ) from None
-    except ValueError:  # a builtin without a signature
-        pass
-    leaves, treedef = tree.flatten(distributions)
-    for leaf, path in zip(leaves, treedef.paths("distributions")):
-        if isinstance(leaf, type) and issubclass(leaf, Distribution):
-            name = leaf.__name__
-            raise TypeError(
-                explained(
-                    "distribution", f"monte_carlo: {path} is the class {name}: write {name}(...)"
-                )
-            )
-
-
-def check_folder(folder: Any) -> None:
-    """Raise if a folder is not a path."""
-    if folder is not None and not isinstance(folder, (str, os.PathLike)):
-        raise TypeError(f"monte_carlo: folder must be a path, got {type(folder).__name__}")
-
-
-def check_progress(progress: Any) -> None:
-    """Raise if progress is neither True or False nor a function."""
-    if progress is not None and not isinstance(progress, bool) and not callable(progress):
-        raise TypeError(
-            "monte_carlo: progress must be True, False or a function of (runs done, n), got "
-            f"{progress!r}"
-        )
-
-
-def check_portable(task: Any, executor: Any) -> None:
-    """Raise early where a process pool could not send the model to its workers."""
-    if not isinstance(executor, ProcessPoolExecutor):
-        return
-    try:
-        pickle.dumps(task)
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise CampaignError(
-            "monte_carlo: the model and the distributions must travel to other processes, and "
-            f"cannot: {error}. Define the model with def at the top of a module"
-        ) from error
-
-
-def explain_broken_pool(model: Any) -> str:
-    """Return why a pool may have lost its workers, and what to do."""
-    main = sys.modules["__main__"]
-    if getattr(model, "__module__", None) == "__main__" and not hasattr(main, "__file__"):
-        advice = (
-            "they cannot import the model, which was typed into a notebook, a prompt or python -c: "
-            "write it into a file, and import it from there"
-        )
-    else:
-        advice = (
-            "each of them imports your program again, so put what starts the campaign under "
-            'if __name__ == "__main__":'
-        )
-    return (
-        "monte_carlo: the executor lost its worker processes. Where these are not forked (Windows, "
-        f"macOS, Linux since Python 3.14) {advice}. If that is so already, a worker was killed, "
-        "for example for lack of memory: use fewer workers or a smaller chunk. With a folder, the "
-        "same call goes on with the runs that are missing"
-    )
-
-
-def named_arrays(outcome: Outcome) -> dict[str, np.ndarray]:
-    """Return what a chunk keeps, by name; parameters that are not numbers are left out."""
-    arrays = {STATUS: outcome.status, MESSAGES: np.array(list(outcome.messages.values()), "U")}
-    for root, value in (("params", outcome.params), ("result", outcome.results)):
-        if value is None:
-            continue
-        leaves, treedef = tree.flatten(value)
-        for leaf, label in zip(leaves, label_leaves(treedef, root)):
-            if root == "result" or np.asarray(leaf).dtype.kind in "biufc":
-                arrays[label.name] = np.asarray(leaf)
-    return arrays
-
-
-class Part(NamedTuple):
-    """Runs to be joined with others: leaves of their results (None: all failed) and status."""
-
-    start: int
-    stop: int
-    leaves: list[np.ndarray] | None
-    status: np.ndarray
-    messages: dict[int, str]
-
-
-def collect(task: Task, fresh: list[Outcome], old: list[Chunk], n: int) -> Campaign:
-    """Put the runs of this call and those on disk together, in order."""
-    worker = worker_of(task)
-    executed = sum(one.stop - one.start for one in fresh)
-    if not fresh and not old:
-        return Campaign(np.arange(0), None, None, n, 0, np.arange(0), {})
-    arrays = [(one, read_chunk(one)) for one in old]
-    for one, found in arrays:
-        check_params(worker, one, found)
-    treedef = result_structure(worker, fresh, arrays)
-    parts = [fresh_part(one, treedef) for one in fresh]
-    parts += [disk_part(one, found, treedef) for one, found in arrays]
-    parts.sort(key=lambda part: part.start)
-    runs = np.concatenate([np.arange(part.start, part.stop) for part in parts])
-    inside = runs < n
-    results = None if treedef is None else treedef.unflatten(joined_leaves(parts, inside))
-    return Campaign(
-        runs[inside],
-        join_params(worker, runs[inside]),
-        results,
-        n,
-        executed,
-        np.concatenate([part.status for part in parts])[inside],
-        {run: words for part in parts for run, words in part.messages.items() if run < n},
-    )
-
-
-def check_params(worker: Worker, one: Chunk, arrays: dict[str, np.ndarray]) -> None:
-    """Refuse a chunk whose parameters are not those of its runs."""
-    drawn = worker.draw(one.start, one.stop)
-    leaves, treedef = tree.flatten(worker.sampler.params(drawn, one.stop - one.start))
-    for leaf, label in zip(leaves, label_leaves(treedef, "params")):
-        wanted = np.asarray(leaf)
-        if wanted.dtype.kind not in "biufc":
-            continue
-        found = arrays.get(label.name)
-        if found is None:
-            raise CampaignError(
-                f"monte_carlo: {one.path} has {sorted(arrays)}, without the parameter {label.name}"
-            )
-        same = found.dtype == wanted.dtype and found.shape == wanted.shape
-        if not same or found.tobytes() != wanted.tobytes():
-            raise CampaignError(
-                f"monte_carlo: {one.path} holds other parameters ({label.name}) than those of the "
-                f"runs {one.start} to {one.stop - 1} it is named for: delete it, and its runs are "
-                "done again"
-            )
-
-
-def result_structure(
-    worker: Worker, fresh: list[Outcome], old: list[tuple[Chunk, dict[str, np.ndarray]]]
-) -> Any:
-    """Return the structure of results; the files have names and numbers only. None: all failed."""
-    for one in fresh:
-        if one.results is not None:
-            return tree.structure(one.results)
-    for chunk, arrays in old:
-        good = np.flatnonzero(chunk_status(arrays, chunk) != RAISED)
-        if good.size:
-            return worker.structure(chunk.start + int(good[0]))
-    return None
-
-
-def fresh_part(one: Outcome, treedef: Any) -> Part:
-    leaves = None
-    if one.results is not None:
-        leaves, structure = tree.flatten(one.results)
-        if structure is not treedef:
-            where = treedef.difference(structure, "result")
-            raise CampaignError(
-                f"monte_carlo: run {one.start} returned another structure than others, {where}"
-            )
-    return Part(one.start, one.stop, leaves, one.status, one.messages)
-
-
-def disk_part(one: Chunk, arrays: dict[str, np.ndarray], treedef: Any) -> Part:
-    status = chunk_status(arrays, one)
-    raised = one.start + np.flatnonzero(status == RAISED)
-    messages = dict(zip(raised.tolist(), arrays.get(MESSAGES, np.array([])).tolist()))
-    names = [] if treedef is None else [x.name for x in label_leaves(treedef, "result")]
-    leaves = None
-    if (status != RAISED).any():
-        if not set(names) <= set(arrays):
-            raise CampaignError(
-                f"monte_carlo: {one.path} has {sorted(arrays)}, and the model returns {names}"
-            )
-        leaves = [arrays[name] for name in names]
-    return Part(one.start, one.stop, leaves, status, messages)
-
-
-def chunk_status(arrays: dict[str, np.ndarray], chunk: Chunk) -> np.ndarray:
-    """Return the status of the runs of a chunk, also of one that was written without it."""
-    if STATUS in arrays:
-        return arrays[STATUS]
-    results = [leaf for name, leaf in arrays.items() if not name.startswith("params")]
-    return statuses_of(results, chunk.stop - chunk.start)
-
-
-def joined_leaves(parts: list[Part], inside: np.ndarray) -> list[np.ndarray]:
-    """Join the leaves of parts; runs of a part without results have nan."""
-    known = next(part.leaves for part in parts if part.leaves is not None)
-    rows = []
-    for part in parts:
-        none = np.zeros(part.stop - part.start, dtype=bool)
-        rows.append(part.leaves or [fill_in(leaf[:0], none) for leaf in known])
-    return [np.concatenate(columns)[inside] for columns in zip(*rows)]
-
-
-def join_params(worker: Any, runs: np.ndarray) -> Any:
-    """Draw the parameters of all runs again: that is quicker than carrying them along."""
-    cuts = np.flatnonzero(np.diff(runs) != 1) + 1
-    blocks = [worker.draw(int(b[0]), int(b[-1]) + 1) for b in np.split(runs, cuts) if len(b)]
-    drawn = tree.map(lambda *rows: np.concatenate(rows), *blocks) if blocks else []
-    return worker.sampler.params(drawn, len(runs))
-
 
 #: Chunks handed to an executor before the first results are waited for.
 IN_FLIGHT = 32
 
-Range = tuple[int, int]
+#: The arrays of a chunk by name.
+Arrays = dict[str, np.ndarray]
 
 
 def monte_carlo(
     model: Callable[[Any], Any],
-    distributions: Any,
+    distributions: Tree,
     n: int,
     seed: int = 0,
     *,
-    folder: Any = None,
+    folder: str | os.PathLike[str] | None = None,
     chunk: int | None = None,
     executor: Any = None,
     threads: int | None = None,
@@ -358,55 +129,132 @@ def monte_carlo(
     >>> found.results["range"].shape
     (1000,)
     """
-    n = check_count("n", n, 0)
+    n = _check_count("n", n, 0)
     backend = check_backend("monte_carlo", backend)
-    if chunk is None:
-        chunk = get_backend(backend).sizes.chunk
-    chunk = check_count("chunk", chunk, 1)
-    check_model(model, distributions)
-    check_folder(folder)
-    check_progress(progress)
+    chunk = _check_count("chunk", get_backend(backend).sizes.chunk if chunk is None else chunk, 1)
+    _check_model(model, distributions)
+    if folder is not None and not isinstance(folder, (str, os.PathLike)):
+        raise TypeError(f"monte_carlo: folder must be a path, got {type(folder).__name__}")
+    if progress is not None and not isinstance(progress, bool) and not callable(progress):
+        raise TypeError(
+            "monte_carlo: progress must be True, False or a function of (runs done, n), got "
+            f"{progress!r}"
+        )
     threads = check_threads("monte_carlo", threads)
-    seed = check_count("seed", seed, 0)
+    seed = _check_count("seed", seed, 0)
     task = Task(uuid.uuid4().hex, model, distributions, seed, vectorize, threads, backend)
-    check_portable(task, executor)
+    _check_portable(task, executor)
     store = nullcontext() if folder is None else ChunkStore(folder, worker_of(task).identity())
     try:
         with store as disk:
-            return run_campaign(task, n, chunk, executor, disk, progress)
+            return _run_campaign(task, n, chunk, executor, disk, progress)
     finally:
         forget(task)
 
 
+def _check_count(name: str, value: int, least: int) -> int:
+    """Return a whole number, which must be at least ``least``."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"monte_carlo: {name} must be a whole number, got {value!r}")
+    number = value.__index__()
+    if number < least:
+        raise ValueError(f"monte_carlo: {name} must be at least {least}, got {number}")
+    return number
+
+
+def _check_model(model: object, distributions: Tree) -> None:
+    """Raise if the model is not a function of one parameter tree, or a class was given."""
+    if not callable(model):
+        words = f"model must be a function model(params) -> results, got {type(model).__name__}"
+        swapped = callable(distributions) and not isinstance(distributions, Distribution)
+        remedy = "the model comes first, then the distributions" if swapped else "write f, not f(x)"
+        raise TypeError(f"monte_carlo: {words}: {remedy}")
+    try:
+        inspect.signature(model).bind(None)
+    except TypeError as error:
+        raise TypeError(
+            f"monte_carlo: model is called with one argument, the tree of parameters: {error}. "
+            "Put them into a dict or a struct"
+        ) from None
+    except ValueError:  # a builtin without a signature
+        pass
+    leaves, treedef = tree.flatten(distributions)
+    for leaf, path in zip(leaves, treedef.paths("distributions")):
+        if isinstance(leaf, type) and issubclass(leaf, Distribution):
+            name = leaf.__name__
+            message = f"monte_carlo: {path} is the class {name}: write {name}(...)"
+            raise TypeError(explained("distribution", message))
+
+
+def _check_portable(task: Task, executor: object) -> None:
+    """Raise early where a process pool could not send the model to its workers."""
+    if not isinstance(executor, ProcessPoolExecutor):
+        return
+    try:
+        pickle.dumps(task)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise CampaignError(
+            "monte_carlo: the model and the distributions must travel to other processes, and "
+            f"cannot: {error}. Define the model with def at the top of a module"
+        ) from error
+
+
+def _explain_broken_pool(model: object) -> str:
+    """Return why a pool may have lost its workers, and what to do."""
+    advice = (
+        "each of them imports your program again, so put what starts the campaign under "
+        'if __name__ == "__main__":'
+    )
+    in_main = getattr(model, "__module__", None) == "__main__"
+    if in_main and not hasattr(sys.modules["__main__"], "__file__"):
+        advice = (
+            "they cannot import the model, which was typed into a notebook, a prompt or python -c: "
+            "write it into a file, and import it from there"
+        )
+    return (
+        "monte_carlo: the executor lost its worker processes. Where these are not forked (Windows, "
+        f"macOS, Linux since Python 3.14) {advice}. If that is so already, a worker was killed, "
+        "for example for lack of memory: use fewer workers or a smaller chunk. With a folder, the "
+        "same call goes on with the runs that are missing"
+    )
+
+
 @in_default_environment
-def run_campaign(
-    task: Task, n: int, size: int, executor: Any, disk: ChunkStore | None, progress: Any
+def _run_campaign(
+    task: Task,
+    n: int,
+    size: int,
+    executor: object,
+    disk: ChunkStore | None,
+    progress: bool | Callable[[int, int], None],
 ) -> Campaign:
     """Run what is missing and put everything together."""
-    old = [] if disk is None else [c for c in disk.chunks() if c.start < n]
+    old = [] if disk is None else [chunk for chunk in disk.chunks() if chunk.start < n]
     ranges = missing_ranges(old, n, size)
     done = n - sum(stop - start for start, stop in ranges)
     fresh: list[Outcome] = []
-    with monitor(progress, n, done) as tell:
+    with _monitor(progress, n, done) as report:
         try:
-            for outcome in outcomes(task, ranges, executor):
+            for outcome in _run_ranges(task, ranges, executor):
                 if disk is not None:
-                    disk.write(outcome.start, outcome.stop, named_arrays(outcome))
+                    disk.write(outcome.start, outcome.stop, _name_arrays(outcome))
                 fresh.append(outcome)
                 done += outcome.stop - outcome.start
-                tell(done, n)
+                report(done, n)
         except KeyboardInterrupt:
             pass  # what is there is the answer; it says that it is not complete
-    return collect(task, fresh, old, n)
+    return _collect(worker_of(task), fresh, old, n)
 
 
-def outcomes(task: Task, ranges: list[Range], executor: Any) -> Iterator[Outcome]:
+def _run_ranges(
+    task: Task, ranges: Sequence[tuple[int, int]], executor: object
+) -> Iterator[Outcome]:
     """Yield what ranges of runs gave, as they are done."""
     if executor is None:
         for start, stop in ranges:
             yield run_chunk(task, start, stop)
         return
-    pool = as_executor(executor)
+    pool = _as_executor(executor)
     waiting: set[Future] = set()
     rest = iter(ranges)
     try:
@@ -421,13 +269,13 @@ def outcomes(task: Task, ranges: list[Range], executor: Any) -> Iterator[Outcome
                 waiting.remove(future)
                 yield future.result()
     except BrokenExecutor as error:
-        raise CampaignError(explain_broken_pool(task.model)) from error
+        raise CampaignError(_explain_broken_pool(task.model)) from error
     finally:
         for future in waiting:
             future.cancel()
 
 
-def as_executor(executor: Any) -> Executor:
+def _as_executor(executor: Any) -> Executor:
     """Return a `concurrent.futures.Executor`; a Dask client has one of its own."""
     if hasattr(executor, "get_executor"):
         return executor.get_executor(pure=False)
@@ -440,8 +288,10 @@ def as_executor(executor: Any) -> Executor:
 
 
 @contextmanager
-def monitor(progress: Any, n: int, done: int) -> Iterator[Callable[[int, int], Any]]:
-    """Return what is called with (runs done, all runs): a user's function, a bar, or nothing."""
+def _monitor(
+    progress: bool | Callable[[int, int], None], n: int, done: int
+) -> Iterator[Callable[[int, int], Any]]:
+    """Yield what is called with (runs done, all runs): a user's function, a bar, or nothing."""
     if progress is not True:
         yield progress or (lambda done, n: None)
         return
@@ -449,3 +299,131 @@ def monitor(progress: Any, n: int, done: int) -> Iterator[Callable[[int, int], A
 
     with tqdm(total=n, initial=done, unit="run") as bar:
         yield lambda done, n: bar.update(done - bar.n)
+
+
+# ---- putting runs together, those just made and those on disk --------------------------------
+
+
+def _name_arrays(outcome: Outcome) -> Arrays:
+    """Return what a chunk keeps, by name; parameters that are not numbers are left out."""
+    arrays = {STATUS: outcome.status, MESSAGES: np.array(list(outcome.messages.values()), "U")}
+    for root, value in (("params", outcome.params), ("result", outcome.results)):
+        leaves, treedef = tree.flatten(value)
+        for leaf, label in zip(leaves, label_leaves(treedef, root)):
+            if root == "result" or is_numeric(leaf):
+                arrays[label.name] = np.asarray(leaf)
+    return arrays
+
+
+def _collect(worker: Worker, fresh: list[Outcome], old: list[Chunk], n: int) -> Campaign:
+    """Put the runs of this call and those on disk together, in order."""
+    executed = sum(outcome.stop - outcome.start for outcome in fresh)
+    if not fresh and not old:
+        return Campaign(np.arange(0), None, None, n, 0, np.arange(0), {})
+    stored = [(chunk, read_chunk(chunk)) for chunk in old]
+    for chunk, arrays in stored:
+        _check_params(worker, chunk, arrays)
+    treedef = _result_structure(worker, fresh, stored)
+    outcomes = [*fresh, *(_read_outcome(chunk, arrays, treedef) for chunk, arrays in stored)]
+    outcomes.sort(key=lambda outcome: outcome.start)
+    runs = np.concatenate([np.arange(outcome.start, outcome.stop) for outcome in outcomes])
+    inside = runs < n
+    return Campaign(
+        runs[inside],
+        _draw_params(worker, runs[inside]),
+        None if treedef is None else _join_results(outcomes, treedef, inside),
+        n,
+        executed,
+        np.concatenate([outcome.status for outcome in outcomes])[inside],
+        {run: words for one in outcomes for run, words in one.messages.items() if run < n},
+    )
+
+
+def _check_params(worker: Worker, chunk: Chunk, arrays: Arrays) -> None:
+    """Refuse a chunk whose parameters are not those of its runs."""
+    count = chunk.stop - chunk.start
+    params = worker.sampler.params(worker.draw(chunk.start, chunk.stop), count)
+    leaves, treedef = tree.flatten(params)
+    for leaf, label in zip(leaves, label_leaves(treedef, "params")):
+        if not is_numeric(leaf):
+            continue
+        expected, array = np.asarray(leaf), arrays.get(label.name)
+        if array is None:
+            raise CampaignError(
+                f"monte_carlo: {chunk.path} has {sorted(arrays)}, without the parameter "
+                f"{label.name}"
+            )
+        same = array.dtype == expected.dtype and array.shape == expected.shape
+        if not same or array.tobytes() != expected.tobytes():
+            raise CampaignError(
+                f"monte_carlo: {chunk.path} holds other parameters ({label.name}) than those of "
+                f"the runs {chunk.start} to {chunk.stop - 1} it is named for: delete it, and its "
+                "runs are done again"
+            )
+
+
+def _result_structure(
+    worker: Worker, fresh: list[Outcome], stored: list[tuple[Chunk, Arrays]]
+) -> TreeDef | None:
+    """Return the structure of results; the files have names and numbers only. None: all failed."""
+    for outcome in fresh:
+        if outcome.results is not None:
+            return tree.structure(outcome.results)
+    for chunk, arrays in stored:
+        good = np.flatnonzero(_chunk_status(arrays, chunk) != RAISED)
+        if good.size:
+            return worker.structure(chunk.start + int(good[0]))
+    return None
+
+
+def _read_outcome(chunk: Chunk, arrays: Arrays, treedef: TreeDef | None) -> Outcome:
+    """Return what a chunk on disk holds, without the parameters, which are drawn again."""
+    status = _chunk_status(arrays, chunk)
+    raised = chunk.start + np.flatnonzero(status == RAISED)
+    messages = dict(zip(raised.tolist(), arrays.get(MESSAGES, np.array([])).tolist()))
+    results = None
+    if treedef is not None and (status != RAISED).any():
+        names = [label.name for label in label_leaves(treedef, "result")]
+        if not set(names) <= set(arrays):
+            raise CampaignError(
+                f"monte_carlo: {chunk.path} has {sorted(arrays)}, and the model returns {names}"
+            )
+        results = treedef.unflatten([arrays[name] for name in names])
+    return Outcome(chunk.start, chunk.stop, None, results, status, messages)
+
+
+def _chunk_status(arrays: Arrays, chunk: Chunk) -> np.ndarray:
+    """Return the status of the runs of a chunk, also of one that was written without it."""
+    if STATUS in arrays:
+        return arrays[STATUS]
+    results = [leaf for name, leaf in arrays.items() if not name.startswith("params")]
+    return statuses_of(results, chunk.stop - chunk.start)
+
+
+def _join_results(outcomes: list[Outcome], treedef: TreeDef, inside: np.ndarray) -> Tree:
+    """Join the results of all runs; where all runs of a chunk failed, they are nan."""
+    rows = []
+    for outcome in outcomes:
+        leaves, structure = tree.flatten(outcome.results)
+        if outcome.results is not None and structure is not treedef:
+            raise CampaignError(
+                f"monte_carlo: run {outcome.start} returned another structure than others, "
+                f"{treedef.difference(structure, 'result')}"
+            )
+        rows.append((outcome, leaves))
+    examples = next(leaves for _, leaves in rows if leaves)
+    columns = zip(
+        *(
+            leaves or [fill_in(leaf[:0], outcome.status != outcome.status) for leaf in examples]
+            for outcome, leaves in rows
+        )
+    )
+    return treedef.unflatten([np.concatenate(column)[inside] for column in columns])
+
+
+def _draw_params(worker: Worker, runs: np.ndarray) -> Tree:
+    """Draw the parameters of all runs again: that is quicker than carrying them along."""
+    cuts = np.flatnonzero(np.diff(runs) != 1) + 1
+    blocks = [worker.draw(int(b[0]), int(b[-1]) + 1) for b in np.split(runs, cuts) if len(b)]
+    drawn = tree.map(lambda *rows: np.concatenate(rows), *blocks) if blocks else []
+    return worker.sampler.params(drawn, len(runs))

@@ -27,7 +27,7 @@ from archimedes.simulate.campaigns.parameter_draws import Sampler
 from archimedes.system.floating_point import in_default_environment
 
 #: Campaigns whose programs a worker keeps.
-KEPT = 8
+CAPACITY = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class Worker:
         self.many = vmap(compiled, threads=task.threads)
         # On a device all that goes there are the numbers of the runs.
         there = get_backend(task.backend).arrays is not HOST
-        drawing = Compiled(self.drawn_there, watch=(task.model,), backend=task.backend)
+        drawing = Compiled(self.draw_and_run, watch=(task.model,), backend=task.backend)
         self.drawn = vmap(drawing) if there and self.sampler.places else None
         self.draws = vmap(Compiled(self.sampler.one, backend=task.backend))
         self._state = whole_fingerprint(task.model)
@@ -76,7 +76,7 @@ class Worker:
         """Run the model for what was drawn for one run."""
         return self.task.model(self.sampler.params(drawn))
 
-    def drawn_there(self, run: Any) -> tuple[list[Any], Any]:
+    def draw_and_run(self, run: Any) -> tuple[list[Any], Any]:
         """Draw for the run of a number, and run the model."""
         drawn = self.sampler.one(run)
         return drawn, self.one(drawn)
@@ -100,11 +100,11 @@ class Worker:
         h = hashlib.blake2b(digest_size=16)
         plain = not self.task.vectorize
         if self.task.vectorize:
-            made = self.recording()
-            h.update(made.graph.lasting_digest().encode())
-            fixed = [out.spec.value for out in made.outs if not out.spec.traced]
+            recording = self.recording()
+            h.update(recording.graph.lasting_digest().encode())
+            fixed = [out.spec.value for out in recording.outs if not out.spec.traced]
             h.update(stable_digest(fixed).encode())
-            plain = bool(made.graph.effects())
+            plain = bool(recording.graph.effects())
         if plain:  # of plain Python, only its text and what it reads are known
             try:
                 h.update(stable_digest(self.task.model).encode())
@@ -126,7 +126,7 @@ class Worker:
     def recording(self) -> Any:
         """Return the program that the model is, all it reads included."""
         sample = tree.map(lambda leaf: leaf[0], self.sampler(0, 1))
-        return recorded(lambda: self.many.compiled.recording(sample))
+        return explain_tracing(lambda: self.many.compiled.recording(sample))
 
     def structure(self, run: int) -> Any:
         """Return the structure of results; a model that is plain Python makes a `run` for it."""
@@ -140,15 +140,15 @@ class Worker:
         messages: dict[int, str] = {}
         if self.drawn is not None and self.task.vectorize:
             runs, many = np.arange(start, stop), self.drawn
-            drawn, results = recorded(lambda: many(runs))
+            drawn, results = explain_tracing(lambda: many(runs))
             return self.outcome(start, stop, drawn, results, messages)
         drawn = self.sampler(start, stop)
         if not self.task.vectorize:
             results, messages = self.in_turn(drawn, start, stop)
         elif drawn:
-            results = recorded(lambda: self.many(drawn))
+            results = explain_tracing(lambda: self.many(drawn))
         else:  # every run is the same
-            results = _repeat(recorded(lambda: self.many.compiled(drawn)), stop - start)
+            results = _repeat(explain_tracing(lambda: self.many.compiled(drawn)), stop - start)
         return self.outcome(start, stop, drawn, results, messages)
 
     def outcome(
@@ -197,7 +197,7 @@ def check_result(model: Callable[[Any], Any], results: Any) -> Any:
     return results
 
 
-def recorded(work: Callable[[], Any]) -> Any:
+def explain_tracing(work: Callable[[], Any]) -> Any:
     """Do work that records the model; where that cannot be, say how to run it all the same."""
     try:
         return work()
@@ -245,7 +245,7 @@ def worker_of(task: Task) -> Worker:
     with _LOCK:
         worker = _WORKERS.get(task.name)
         if worker is None:
-            while len(_WORKERS) >= KEPT:
+            while len(_WORKERS) >= CAPACITY:
                 del _WORKERS[next(iter(_WORKERS))]
             worker = _WORKERS[task.name] = Worker(task)
         return worker
