@@ -8,7 +8,7 @@ and control", 2014, eq. 6.93 (Farrenkopf).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from archimedes.observers.corrections import Estimate, Filter, Prediction, check
 from archimedes.observers.extended import ExtendedKalmanFilter
 from archimedes.spatial import Quaternion
 from archimedes.tree import field, struct
+
+if TYPE_CHECKING:
+    from archimedes.observers.charts import Args
+    from archimedes.typing import Array, ArrayLike, Scalar, Tree
 
 __all__ = ["AttitudeFilter"]
 
@@ -110,7 +114,7 @@ class AttitudeFilter(Filter):
             [np.concatenate([turn, both], axis=1), np.concatenate([both, bias], axis=1)]
         )
 
-    def dyn(self, t: Any, x: State, w_B: Any) -> State:
+    def dyn(self, t: Scalar, x: State, w_B: Array) -> State:
         """Return the state after a step with the measured rate.
 
         Parameters
@@ -125,7 +129,7 @@ class AttitudeFilter(Filter):
         turn = Quaternion.exp((w_B - x.bias) * self.dt)
         return self.State(x.att.mul(turn), x.bias)
 
-    def obs(self, t: Any, x: State, *args: Any) -> Any:
+    def obs(self, t: Scalar, x: State, *args: Any) -> Any:
         """Return the references in body axes, (3 k,).
 
         Parameters
@@ -143,10 +147,10 @@ class AttitudeFilter(Filter):
         k = self.references.shape[0]
         each = np.zeros(k) + self.sight
         R = np.diag(np.reshape(each[:, None] * np.ones(3), (-1,)) ** 2)
-        kept = (self.missing, self.gate, self.square_root, self.iterations)
-        return ExtendedKalmanFilter(self.dyn, self.obs, self.noise(), R, *kept)
+        settings = (self.missing, self.gate, self.square_root, self.iterations)
+        return ExtendedKalmanFilter(self.dyn, self.obs, self.noise(), R, *settings)
 
-    def predict(self, t: Any, x: Any, P: Any, args: Any = None) -> Prediction:
+    def predict(self, t: Scalar, x: Tree, P: ArrayLike, args: Args | None = None) -> Prediction:
         """Return the state and covariance after a step with the rate ``args[0]``.
 
         Parameters
@@ -164,7 +168,9 @@ class AttitudeFilter(Filter):
             raise ValueError("args must be (w_B,): the measured rate (3,) in rad/s")
         return self._filter().predict(t, x, P, args)
 
-    def correct(self, t: Any, x: Any, y: Any, P: Any, args: Any = None) -> Estimate:
+    def correct(
+        self, t: Scalar, x: Tree, y: ArrayLike, P: ArrayLike, args: Args | None = None
+    ) -> Estimate:
         """Return the estimate after directions were seen, without a step of the gyro.
 
         Parameters

@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -25,8 +25,15 @@ from archimedes.function import jac
 from archimedes.spatial import Quaternion, so3_right_jacobian
 from archimedes.spatial.attitudes.attitude_base import AttitudeBase
 
+if TYPE_CHECKING:
+    from archimedes.typing import Array, ArrayLike, Scalar, Tree
 
-def _is_attitude(node: Any) -> bool:
+
+#: Further arguments of a model's functions.
+Args: TypeAlias = tuple[Any, ...]
+
+
+def _is_attitude(node: object) -> bool:
     return isinstance(node, AttitudeBase)
 
 
@@ -36,32 +43,26 @@ class Chart:
     #: Whether errors are those of the numbers themselves.
     plain = True
 
-    def __init__(self, x: Any) -> None:
+    def __init__(self, x: Tree) -> None:
         self.size = int(x.shape[0])
 
-    def plus(self, x: Any, e: Any) -> Any:
+    def plus(self, x: Tree, e: Array) -> Any:
         """Return the state that differs from x by an error e (n,)."""
         return x + e
 
-    def minus(self, x: Any, base: Any) -> Any:
+    def minus(self, x: Tree, base: Tree) -> Any:
         """Return the error (n,) of x as seen from a base."""
         return x - base
 
-    def returned(self, value: Any, name: str) -> Any:
+    def check_state(self, value: Tree, name: str) -> Tree:
         """Return a state that a function of the user gave."""
-        found = real_numbers(value, f"what {name} returned")
-        if np.shape(found) != (self.size,):
-            raise ShapeDtypeError(
-                f"{name}(t, x, *args) must return a vector of shape ({self.size},), got "
-                f"{np.shape(found)}"
-            )
-        return found
+        return _check_vector(value, name, self.size)
 
-    def mean(self, weights: Any, states: list[Any]) -> Any:
+    def mean(self, weights: Array, states: list[Any]) -> Any:
         """Return the mean of states with weights that sum to one."""
         return weights @ np.stack(states)
 
-    def moved(self, shift: Any) -> Any:
+    def transport(self, shift: Array) -> Array | None:
         """Return the matrix that takes errors about x to those about plus(x, shift), or None."""
         return None
 
@@ -71,7 +72,7 @@ class TreeChart(Chart):
 
     plain = False
 
-    def __init__(self, x: Any) -> None:
+    def __init__(self, x: Tree) -> None:
         self.nodes, self.treedef = tree.flatten(x, is_leaf=_is_attitude)
         sizes = [3 if _is_attitude(v) else math.prod(np.shape(v)) for v in self.nodes]
         for node, path in zip(self.nodes, self.treedef.paths("x")):
@@ -81,10 +82,10 @@ class TreeChart(Chart):
         self.parts = [slice(a, b) for a, b in itertools.pairwise(ends)]
         self.size = ends[-1]
 
-    def _nodes(self, x: Any) -> list[Any]:
+    def _nodes(self, x: Tree) -> list[Any]:
         return tree.leaves(x, is_leaf=_is_attitude)
 
-    def plus(self, x: Any, e: Any) -> Any:
+    def plus(self, x: Tree, e: Array) -> Any:
         """Return the state that differs from x by an error e (n,)."""
         moved = []
         for node, part in zip(self._nodes(x), self.parts):
@@ -95,7 +96,7 @@ class TreeChart(Chart):
                 moved.append(node + np.reshape(e[part], np.shape(node)))
         return self.treedef.unflatten(moved)
 
-    def minus(self, x: Any, base: Any) -> Any:
+    def minus(self, x: Tree, base: Tree) -> Any:
         """Return the error (n,) of x as seen from a base."""
         rows = []
         for node, origin in zip(self._nodes(x), self._nodes(base)):
@@ -105,19 +106,19 @@ class TreeChart(Chart):
                 rows.append(np.reshape(node - origin, (-1,)))
         return np.concatenate(rows)
 
-    def returned(self, value: Any, name: str) -> Any:
+    def check_state(self, value: Tree, name: str) -> Tree:
         """Return a state that a function of the user gave."""
-        found, treedef = tree.flatten(value, is_leaf=_is_attitude)
+        nodes, treedef = tree.flatten(value, is_leaf=_is_attitude)
         difference = self.treedef.difference(treedef, "x")
-        shapes = [tuple(map(np.shape, tree.leaves(v))) for v in (self.nodes, found)]
+        shapes = [tuple(map(np.shape, tree.leaves(v))) for v in (self.nodes, nodes)]
         if difference is not None or shapes[0] != shapes[1]:
             raise ShapeDtypeError(
                 f"{name}(t, x, *args) must return a state with the structure of x: "
                 f"{difference or f'shapes {shapes[1]} in place of {shapes[0]}'}"
             )
-        return treedef.unflatten([v if _is_attitude(v) else v * 1.0 for v in found])
+        return treedef.unflatten([v if _is_attitude(v) else v * 1.0 for v in nodes])
 
-    def mean(self, weights: Any, states: list[Any]) -> Any:
+    def mean(self, weights: Array, states: list[Any]) -> Any:
         """Return the mean of states with weights that sum to one.
 
         Two passes: the mean error about the first state, then about that mean.
@@ -127,7 +128,7 @@ class TreeChart(Chart):
             base = self.plus(base, weights @ np.stack([self.minus(x, base) for x in states]))
         return base
 
-    def moved(self, shift: Any) -> Any:
+    def transport(self, shift: Array) -> Array | None:
         """Return the matrix that takes errors about x to those about plus(x, shift), or None.
 
         For attitudes it is the right Jacobian of exp (Sola, 287 and 183).
@@ -142,14 +143,13 @@ class TreeChart(Chart):
         return G
 
 
-def chart_of(x: Any, size: int | None = None) -> tuple[Chart, Any]:
+def chart_of(x: Tree, size: int | None = None) -> tuple[Chart, Any]:
     """Return the chart of a state and the state, as an array where it is a vector.
 
     >>> chart, x = chart_of({"att": Quaternion.identity(), "bias": np.zeros(3)})
     >>> chart.size
     6
     """
-    made: Chart
     is_array = hasattr(x, "dtype") or (
         isinstance(x, (list, tuple)) and all(np.ndim(v) == 0 and not tree.is_struct(v) for v in x)
     )
@@ -163,47 +163,55 @@ def chart_of(x: Any, size: int | None = None) -> tuple[Chart, Any]:
         return Chart(x), x
     leaves, treedef = tree.flatten(x)
     x = treedef.unflatten([real_numbers(v, p) for v, p in zip(leaves, treedef.paths("x"))])
-    made = TreeChart(x)
-    if size is not None and made.size != size:
+    chart = TreeChart(x)
+    if size is not None and chart.size != size:
         raise ShapeDtypeError(
-            f"x has errors of {made.size} numbers (3 for an attitude), the covariances {size}"
+            f"x has errors of {chart.size} numbers (3 for an attitude), the covariances {size}"
         )
-    return made, x
+    return chart, x
 
 
-def check_function(value: Any, name: str) -> None:
-    """Raise where what should be a function cannot be called."""
-    if not callable(value):
-        raise TypeError(f"{name} must be a function {name}(t, x, *args), got {value!r}")
+def check_functions(**functions: object) -> None:
+    """Raise where what should be a function of a model cannot be called."""
+    for name, function in functions.items():
+        if not callable(function):
+            raise TypeError(f"{name} must be a function {name}(t, x, *args), got {function!r}")
 
 
-def vector_of(value: Any) -> Any:
+def ravel_measurement(value: Tree) -> Any:
     """Return the numbers of a measurement that is a struct or a dict, in order; else itself."""
     is_tree = isinstance(value, Mapping) or tree.is_struct(type(value))
     return tree.ravel(value)[0] if is_tree else value
 
 
-def measured(func: Callable[..., Any], t: Any, x: Any, args: Any, size: int) -> Any:
-    """Call a model's measurement; returns a vector (size,)."""
-    found = real_numbers(vector_of(func(t, x, *args)), "what obs returned")
-    if np.shape(found) != (size,):
+def _check_vector(value: ArrayLike, name: str, size: int) -> Any:
+    """Return the vector that a user's function must have returned."""
+    numbers = real_numbers(value, f"what {name} returned")
+    if np.shape(numbers) != (size,):
         raise ShapeDtypeError(
-            f"obs(t, x, *args) must return a vector of shape ({size},), got {np.shape(found)}"
+            f"{name}(t, x, *args) must return a vector of shape ({size},), got {np.shape(numbers)}"
         )
-    return found
+    return numbers
 
 
-def slopes(func: Callable[..., Any], chart: Chart, t: Any, x: Any, args: Any, state: bool) -> Any:
+def measure(func: Callable[..., Any], t: Scalar, x: Tree, args: Args, size: int) -> Any:
+    """Return the measurement (size,) that a model expects."""
+    return _check_vector(ravel_measurement(func(t, x, *args)), "obs", size)
+
+
+def jacobian(
+    func: Callable[..., Any], chart: Chart, t: Scalar, x: Tree, args: Args, state: bool
+) -> Any:
     """Return the Jacobian of dyn (``state``) or obs in the error of the state."""
     if chart.plain:
         return jac(func, argnums=1)(t, x, *args)
-    return _slopes(np.zeros(chart.size), t, x, tuple(args), func, state)
+    return _jacobian(np.zeros(chart.size), t, x, tuple(args), func, state)
 
 
-def _along(e: Any, t: Any, x: Any, args: Any, func: Callable[..., Any], state: bool) -> Any:
+def _along(e: Array, t: Scalar, x: Tree, args: Args, func: Callable[..., Any], state: bool) -> Any:
     chart, x = chart_of(x)
     moved = func(t, chart.plus(x, e), *args)
-    return chart.minus(moved, func(t, x, *args)) if state else vector_of(moved)
+    return chart.minus(moved, func(t, x, *args)) if state else ravel_measurement(moved)
 
 
-_slopes = jac(_along, static_argnames=("func", "state"))
+_jacobian = jac(_along, static_argnames=("func", "state"))

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.control.matrix_checks import symmetric_matrix
-from archimedes.observers.charts import check_function, measured, slopes, vector_of
+from archimedes.observers.charts import Args, Chart, check_functions, jacobian, measure
 from archimedes.observers.corrections import (
     Estimate,
     Filter,
     Prediction,
-    check_gate,
+    check_filter,
     check_iterations,
-    checked,
     correct_linear,
-    finished,
-    given_measurement,
     predict_linear,
 )
 from archimedes.tree import field, struct
+
+if TYPE_CHECKING:
+    from archimedes.typing import Array, Scalar, Tree
 
 __all__ = ["ExtendedKalmanFilter"]
 
@@ -78,60 +77,28 @@ class ExtendedKalmanFilter(Filter):
     iterations: int = field(static=True, default=1)
 
     def __post_init__(self) -> None:
-        check_gate(self.gate)
+        check_filter(self)
         check_iterations(self.iterations)
-        check_function(self.dyn, "dyn")
-        check_function(self.obs, "obs")
-        object.__setattr__(self, "Q", symmetric_matrix(self.Q, "Q", eigenvalues="not negative"))
-        object.__setattr__(self, "R", symmetric_matrix(self.R, "R", eigenvalues="positive"))
+        check_functions(dyn=self.dyn, obs=self.obs)
 
-    def predict(self, t: Any, x: Any, P: Any, args: Any = None) -> Prediction:
-        """Return the state and covariance after a step of the model.
-
-        Parameters
-        ----------
-        t : float
-            Time in s.
-        x : array (n,) or tree
-            State.
-        P : array (n, n)
-            Covariance of the state, or its factor with `square_root`.
-        args : tuple, optional
-            Further arguments of the functions of the model.
-        """
-        chart, x, P, args = checked(x, P, args, self.Q.shape[0], self.square_root)
-        ahead = chart.returned(self.dyn(t, x, *args), "dyn")
-        F = slopes(self.dyn, chart, t, x, args, state=True)
+    def _predict(self, chart: Chart, t: Scalar, x: Tree, P: Array, args: Args) -> Prediction:
+        ahead = chart.check_state(self.dyn(t, x, *args), "dyn")
+        F = jacobian(self.dyn, chart, t, x, args, state=True)
         return predict_linear(ahead, F, P, self.Q, self.square_root)
 
-    def correct(self, t: Any, x: Any, y: Any, P: Any, args: Any = None) -> Estimate:
-        """Return the estimate after a measurement, without a step of the model.
-
-        Parameters
-        ----------
-        t : float
-            Time in s.
-        x : array (n,) or tree
-            State.
-        y : array (m,)
-            Measurement.
-        P : array (n, n)
-            Covariance of the state, or its factor with `square_root`.
-        args : tuple, optional
-            Further arguments of the functions of the model.
-        """
-        m, root = self.R.shape[0], self.square_root
-        chart, x, P, args = checked(x, P, args, self.Q.shape[0], root)
-        y = given_measurement(vector_of(y), m, self.missing)
-        expected = measured(self.obs, t, x, args, m)
-        H = slopes(self.obs, chart, t, x, args, state=False)
-        shift, found = correct_linear(P, y, expected, H, self.R, self.missing, root)
+    def _correct(
+        self, chart: Chart, t: Scalar, x: Tree, y: Array, P: Array, args: Args
+    ) -> tuple[Array, Estimate]:
+        m, settings = self.R.shape[0], (self.R, self.missing, self.square_root)
+        expected = measure(self.obs, t, x, args, m)
+        H = jacobian(self.obs, chart, t, x, args, state=False)
+        shift, estimate = correct_linear(P, y, expected, H, *settings)
         for _ in range(self.iterations - 1):
-            near, G = chart.plus(x, shift), chart.moved(shift)
-            H = slopes(self.obs, chart, t, near, args, state=False)
+            near, G = chart.plus(x, shift), chart.transport(shift)
+            H = jacobian(self.obs, chart, t, near, args, state=False)
             H = H if G is None else H @ G
             # All of it as seen from where the correction began.
-            expected = measured(self.obs, t, near, args, m) - H @ shift
-            shift, again = correct_linear(P, y, expected, H, self.R, self.missing, root)
-            found = replace(found, P=again.P)
-        return finished(chart, x, P, shift, found, self.gate, root)
+            expected = measure(self.obs, t, near, args, m) - H @ shift
+            shift, again = correct_linear(P, y, expected, H, *settings)
+            estimate = replace(estimate, P=again.P)
+        return shift, estimate

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from archimedes.control.matrix_checks import matrix, symmetric_matrix, vector
+from archimedes.control.matrix_checks import matrix, vector
+from archimedes.observers.charts import Args, Chart
 from archimedes.observers.corrections import (
     Estimate,
     Filter,
     Prediction,
-    check_gate,
-    checked,
+    check_filter,
     correct_linear,
-    finished,
-    given_measurement,
     predict_linear,
 )
 from archimedes.tree import field, struct
+
+if TYPE_CHECKING:
+    from archimedes.typing import Array, ArrayLike, Scalar, Tree
 
 __all__ = ["KalmanFilter"]
 
@@ -68,31 +69,16 @@ class KalmanFilter(Filter):
     square_root: bool = field(static=True, default=False)
 
     def __post_init__(self) -> None:
-        check_gate(self.gate)
-        n = matrix(self.A, "A").shape[0]
-        put = object.__setattr__
+        n, put = matrix(self.A, "A").shape[0], object.__setattr__
         put(self, "A", matrix(self.A, "A", n, n, finite=True))
         put(self, "C", matrix(self.C, "C", None, n, finite=True))
-        put(self, "Q", symmetric_matrix(self.Q, "Q", n, eigenvalues="not negative"))
-        put(self, "R", symmetric_matrix(self.R, "R", self.C.shape[0], eigenvalues="positive"))
+        check_filter(self)
+        matrix(self.Q, "Q", n, n)
+        matrix(self.R, "R", *2 * self.C.shape[:1])
         if self.B is not None:
             put(self, "B", matrix(self.B, "B", n, finite=True))
 
-    def predict(self, t: Any, x: Any, P: Any, args: Any = None) -> Prediction:
-        """Return the state and covariance after a step of the model.
-
-        Parameters
-        ----------
-        t : float
-            Time in s.
-        x : array (n,) or tree
-            State.
-        P : array (n, n)
-            Covariance of the state, or its factor with `square_root`.
-        args : tuple, optional
-            ``(u,)``, the input, if the filter has `B`.
-        """
-        _, x, P, args = self._checked(x, P, args)
+    def _predict(self, chart: Chart, t: Scalar, x: Array, P: Array, args: Args) -> Prediction:
         if len(args) != (self.B is not None):
             raise ValueError("args must be (u,) where there is B, and empty where there is none")
         ahead = self.A @ x
@@ -100,27 +86,13 @@ class KalmanFilter(Filter):
             ahead = ahead + self.B @ vector(args[0], "args[0]", self.B.shape[1])
         return predict_linear(ahead, self.A, P, self.Q, self.square_root)
 
-    def correct(self, t: Any, x: Any, y: Any, P: Any, args: Any = None) -> Estimate:
-        """Return the estimate after a measurement, without a step of the model.
+    def _correct(
+        self, chart: Chart, t: Scalar, x: Array, y: Array, P: Array, args: Args
+    ) -> tuple[Array, Estimate]:
+        expected = self.C @ x
+        return correct_linear(P, y, expected, self.C, self.R, self.missing, self.square_root)
 
-        Parameters
-        ----------
-        t : float
-            Time in s.
-        x : array (n,) or tree
-            State.
-        y : array (m,)
-            Measurement.
-        P : array (n, n)
-            Covariance of the state, or its factor with `square_root`.
-        args : tuple, optional
-            Not used.
-        """
-        chart, x, P, args = self._checked(x, P, args)
-        y, root = given_measurement(y, self.R.shape[0], self.missing), self.square_root
-        shift, found = correct_linear(P, y, self.C @ x, self.C, self.R, self.missing, root)
-        return finished(chart, x, P, shift, found, self.gate, root)
-
-    def _checked(self, x: Any, P: Any, args: Any) -> Any:
-        n = self.Q.shape[0]
-        return checked(vector(x, "x", n), P, args, n, self.square_root)
+    def _check_inputs(
+        self, x: Tree, P: ArrayLike, args: Args | None
+    ) -> tuple[Chart, Any, Any, Args]:
+        return super()._check_inputs(vector(x, "x", self.Q.shape[0]), P, args)

@@ -7,7 +7,7 @@ Whether errors are as large as a filter says.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,13 +15,19 @@ from archimedes import tree
 from archimedes.control.matrix_checks import matrix, symmetric_matrix, vector
 from archimedes.errors import ShapeDtypeError
 from archimedes.function import scan
-from archimedes.observers.charts import chart_of
+from archimedes.observers.charts import (
+    Args,
+    chart_of,
+)
 from archimedes.observers.corrections import Estimate, Filter, Prediction, symmetric
+
+if TYPE_CHECKING:
+    from archimedes.typing import Array, ArrayLike, Tree
 
 __all__ = ["consistency_bounds", "filter_series", "nees", "rts_smoother"]
 
 
-def times_last(rows: Any) -> Any:
+def times_last(rows: Tree) -> Any:
     """Move the axis of samples to the end of arrays; trees keep it in front, as in `odeint`."""
     if not isinstance(rows, Estimate):
         return np.moveaxis(rows, 0, -1) if hasattr(rows, "dtype") else rows
@@ -30,35 +36,41 @@ def times_last(rows: Any) -> Any:
 
 
 def along(
-    observer: Filter, ts: Any, ys: Any, x0: Any, P0: Any, args: Any, us: Any
+    observer: Filter,
+    ts: ArrayLike,
+    ys: Any,
+    x0: Tree,
+    P0: ArrayLike,
+    args: Args | None,
+    us: ArrayLike | None,
 ) -> tuple[Prediction, Estimate]:
     """Return predictions and estimates of all samples, which are the leading axis.
 
     Covariances are covariances, whatever the filter carries.
     """
-    ts = vector(ts, "ts")
-    ys = matrix(ys[None] if hasattr(ys, "ndim") and ys.ndim == 1 else ys, "ys")
-    count = ts.shape[0]
+    times = vector(ts, "ts")
+    rows = matrix(ys[None] if getattr(ys, "ndim", 2) == 1 else ys, "ys")
+    count = times.shape[0]
     if count == 0:
         raise ShapeDtypeError("ts must hold at least one time")
-    if ys.shape[1] != count:
+    if rows.shape[1] != count:
         raise ShapeDtypeError(
-            f"ys must have one column per time, shape (m, {count}), got {ys.shape}"
+            f"ys must have one column per time, shape (m, {count}), got {rows.shape}"
         )
-    samples: tuple[Any, ...] = (ts, ys.T)
+    samples: tuple[Any, ...] = (times, rows.T)
     if us is not None:
         samples = (*samples, matrix(us, "us", None, count).T)
     rest = () if args is None else tuple(args)
 
-    def step(carry: Any, sample: Any) -> Any:
+    def step(carry: Tree, sample: Tree) -> Any:
         t, y, *u = sample
         more = (*u, *rest)
         before = observer.predict(t, carry[0], carry[1], more)
         after = observer.correct(t, before.x, y, before.P, more)
         return (after.x, after.P), (plain(before), plain(after))
 
-    def plain(found: Any) -> Any:
-        return tree.replace(found, P=observer.to_covariance(found.P))
+    def plain(estimate: Tree) -> Tree:
+        return tree.replace(estimate, P=observer.to_covariance(estimate.P))
 
     chart, x0 = chart_of(x0)
     P0 = symmetric_matrix(P0, "P0", chart.size, eigenvalues="not negative")
@@ -66,7 +78,14 @@ def along(
 
 
 def filter_series(
-    observer: Filter, ts: Any, ys: Any, x0: Any, P0: Any, args: Any = None, *, us: Any = None
+    observer: Filter,
+    ts: ArrayLike,
+    ys: ArrayLike,
+    x0: Tree,
+    P0: ArrayLike,
+    args: Args | None = None,
+    *,
+    us: ArrayLike | None = None,
 ) -> Estimate:
     """Filter a series of measurements.
 
@@ -108,7 +127,14 @@ ROUNDING = float(np.finfo(float).eps)
 
 
 def rts_smoother(
-    observer: Filter, ts: Any, ys: Any, x0: Any, P0: Any, args: Any = None, *, us: Any = None
+    observer: Filter,
+    ts: ArrayLike,
+    ys: ArrayLike,
+    x0: Tree,
+    P0: ArrayLike,
+    args: Args | None = None,
+    *,
+    us: ArrayLike | None = None,
 ) -> tuple[Any, Any]:
     """Smooth a series of measurements: estimate each state from the measurements of all times.
 
@@ -150,7 +176,7 @@ def rts_smoother(
     last = tree.map(lambda leaf: leaf[-1], (after.x, after.P))
     chart, _ = chart_of(last[0])
 
-    def back(later: Any, sample: Any) -> Any:
+    def back(later: Tree, sample: Tree) -> Any:
         x, P, ahead = sample
         # States that are known exactly have no variance: nothing later corrects them.
         known = np.diagonal(ahead.P) * ROUNDING + 1e-300
@@ -168,7 +194,7 @@ def rts_smoother(
     return times_last(xs), times_last(Ps)
 
 
-def nees(x_true: Any, x: Any, P: Any) -> Any:
+def nees(x_true: Tree, x: Tree, P: Array) -> Any:
     """Return the normalized estimation error squared, ``e^T P^-1 e`` with e = x_true - x.
 
     Errors of attitudes are rotations, as in the filters. It is chi-square distributed with n

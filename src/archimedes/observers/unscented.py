@@ -7,30 +7,30 @@ and nonlinear estimation", Proc. IEEE 92 (2004), eq. 12.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.checks import is_traced
 from archimedes.control.matrix_checks import symmetric_matrix
-from archimedes.observers.charts import Chart, check_function, measured, vector_of
+from archimedes.observers.charts import Args, Chart, check_functions, measure
 from archimedes.observers.corrections import (
     Estimate,
     Filter,
     Prediction,
-    check_gate,
-    checked,
+    check_filter,
+    correct_factors,
     correct_mean,
-    correct_roots,
-    finished,
-    given_measurement,
-    joined,
-    present,
-    root_of,
+    factor_covariance,
+    is_present,
+    mask_missing,
     symmetric,
-    without,
+    triangularize,
 )
 from archimedes.tree import field, struct
+
+if TYPE_CHECKING:
+    from archimedes.typing import Array, Scalar, Tree
 
 __all__ = ["UnscentedKalmanFilter"]
 
@@ -83,13 +83,10 @@ class UnscentedKalmanFilter(Filter):
     square_root: bool = field(static=True, default=False)
 
     def __post_init__(self) -> None:
-        check_gate(self.gate)
-        check_function(self.dyn, "dyn")
-        check_function(self.obs, "obs")
-        object.__setattr__(self, "Q", symmetric_matrix(self.Q, "Q", eigenvalues="not negative"))
-        object.__setattr__(self, "R", symmetric_matrix(self.R, "R", eigenvalues="positive"))
-        if not self.kappa > -self.Q.shape[0]:
-            n = self.Q.shape[0]
+        check_filter(self)
+        check_functions(dyn=self.dyn, obs=self.obs)
+        n = self.Q.shape[0]
+        if not self.kappa > -n:
             raise ValueError(f"kappa must be above -n = {-n} for {n} states, got {self.kappa}")
         if self.square_root and self.kappa < 0.0:
             raise ValueError(
@@ -97,7 +94,7 @@ class UnscentedKalmanFilter(Filter):
                 "the middle would have a negative weight, which no factor has"
             )
 
-    def _points(self, chart: Chart, x: Any, P: Any) -> tuple[Any, list[Any], Any]:
+    def _points(self, chart: Chart, x: Tree, P: Array) -> tuple[Any, list[Any], Any]:
         """Return errors (2n+1, n), the states that have them, and weights (2n+1,)."""
         n = chart.size
         if self.square_root:
@@ -111,61 +108,28 @@ class UnscentedKalmanFilter(Filter):
         E = np.concatenate([np.zeros((1, n)), away, -away])
         return E, [x, *(chart.plus(x, e) for e in E[1:])], w
 
-    def predict(self, t: Any, x: Any, P: Any, args: Any = None) -> Prediction:
-        """Return the state and covariance after a step of the model.
-
-        Parameters
-        ----------
-        t : float
-            Time in s.
-        x : array (n,) or tree
-            State.
-        P : array (n, n)
-            Covariance of the state, or its factor with `square_root`.
-        args : tuple, optional
-            Further arguments of the functions of the model.
-        """
-        chart, x, P, args = checked(x, P, args, self.Q.shape[0], self.square_root)
+    def _predict(self, chart: Chart, t: Scalar, x: Tree, P: Array, args: Args) -> Prediction:
         E, points, w = self._points(chart, x, P)
-        ahead = [chart.returned(self.dyn(t, point, *args), "dyn") for point in points]
+        ahead = [chart.check_state(self.dyn(t, point, *args), "dyn") for point in points]
         mean = chart.mean(w, ahead)
         spread = np.stack([chart.minus(state, mean) for state in ahead])
         cross = E.T @ (w[:, None] * spread)
         if self.square_root:
-            L = joined((np.sqrt(w)[:, None] * spread).T, root_of(self.Q))
-            return Prediction(mean, L, cross)
+            deviations = (np.sqrt(w)[:, None] * spread).T
+            return Prediction(mean, triangularize(deviations, factor_covariance(self.Q)), cross)
         return Prediction(mean, symmetric(spread.T @ (w[:, None] * spread)) + self.Q, cross)
 
-    def correct(self, t: Any, x: Any, y: Any, P: Any, args: Any = None) -> Estimate:
-        """Return the estimate after a measurement, without a step of the model.
-
-        Parameters
-        ----------
-        t : float
-            Time in s.
-        x : array (n,) or tree
-            State.
-        y : array (m,)
-            Measurement.
-        P : array (n, n)
-            Covariance of the state, or its factor with `square_root`.
-        args : tuple, optional
-            Further arguments of the functions of the model.
-        """
-        m, root = self.R.shape[0], self.square_root
-        chart, x, P, args = checked(x, P, args, self.Q.shape[0], root)
-        y = given_measurement(vector_of(y), m, self.missing)
+    def _correct(
+        self, chart: Chart, t: Scalar, x: Tree, y: Array, P: Array, args: Args
+    ) -> tuple[Array, Estimate]:
         E, points, w = self._points(chart, x, P)
-        Y = np.stack([measured(self.obs, t, point, args, m) for point in points])
-        expected = w @ Y
-        there = present(y, self.missing)
-        spread, R = without(there, Y - expected, self.R)
-        if root:
+        Y = np.stack([measure(self.obs, t, point, args, self.R.shape[0]) for point in points])
+        expected, present = w @ Y, is_present(y, self.missing)
+        spread, R = mask_missing(present, Y - expected, self.R)
+        if self.square_root:
             size = np.sqrt(w)[:, None]
-            shift, found = correct_roots((size * E).T, (size * spread).T, y, expected, there, R)
-            return finished(chart, x, P, shift, found, self.gate, root)
+            return correct_factors((size * E).T, (size * spread).T, y, expected, present, R)
         weighted = w[:, None] * spread
         C, S = E.T @ weighted, symmetric(spread.T @ weighted) + R
-        shift, K, e, nis = correct_mean(y, expected, there, C, S)
-        found = Estimate(None, symmetric(P - K @ S @ K.T), e, S, nis)
-        return finished(chart, x, P, shift, found, self.gate, root)
+        shift, K, e, nis = correct_mean(y, expected, present, C, S)
+        return shift, Estimate(None, symmetric(P - K @ S @ K.T), e, S, nis)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -33,7 +33,12 @@ from archimedes.graph.program import Graph
 from archimedes.simulate.methods.method_table import MOST_STEPS, Derivative
 from archimedes.simulate.methods.rosenbrock import RODAS5P, WithMass
 from archimedes.simulate.problem import argument_checks
-from archimedes.simulate.problem.state_layout import Layout, as_state, layout_of
+from archimedes.simulate.problem.state_layout import (
+    Args,
+    Layout,
+    as_state,
+    layout_of,
+)
 from archimedes.simulate.progress import monitor_of
 from archimedes.simulate.solves.bdf import ImplicitEquations, solve_equations
 from archimedes.simulate.solves.collectors import Result, Samples
@@ -54,6 +59,9 @@ from archimedes.simulate.stepping.trial_step import Plan
 from archimedes.simulate.trajectory.trajectory import Trajectory
 from archimedes.symbolic.core.trace import is_tracing
 
+if TYPE_CHECKING:
+    from archimedes.typing import Array, ArrayLike, Scalar, Tree
+
 __all__ = ["InconsistentStart", "solve_dae"]
 
 #: Operations whose values show in their derivatives, unlike those of a floor, say.
@@ -73,7 +81,7 @@ class MassPlan(Plan):
 
     mass: Callable[..., Any] = NotImplemented
 
-    def derivative(self, args: tuple[Any, ...]) -> Derivative:
+    def derivative(self, args: Args) -> Derivative:
         """Return f(t, x), with M, for these arguments."""
         return WithMass(
             lambda t, x: self.func(t, x, args),
@@ -85,7 +93,7 @@ class _Functions:
     """F and its derivatives, compiled; ``key`` tells it from others."""
 
     def __init__(self, current: Current, layout: Layout, key: Hashable) -> None:
-        def flat(t: Any, x: Any, xdot: Any, args: Any) -> Any:
+        def flat(t: Scalar, x: Array, xdot: Array, args: Args) -> Any:
             (func,) = current.functions
             result = func(t, layout.unpack(x), layout.unpack(xdot), *args)
             if layout.is_array and isinstance(result, (list, tuple)):
@@ -103,7 +111,7 @@ class _Functions:
         self.forms: dict[Hashable, Form] = {}
         self.pencils: dict[Hashable, CompressedPencil] = {}
 
-    def form(self, t: float, x: np.ndarray, args: tuple[Any, ...]) -> Form:
+    def form(self, t: float, x: np.ndarray, args: Args) -> Form:
         """Return what form F has with arguments like these."""
         key = _kind_of(args)
         found = self.forms.get(key)
@@ -111,7 +119,7 @@ class _Functions:
             found = self.forms[key] = self._form(t, x, args)
         return found
 
-    def pencil(self, t: float, x: np.ndarray, args: tuple[Any, ...]) -> CompressedPencil:
+    def pencil(self, t: float, x: np.ndarray, args: Args) -> CompressedPencil:
         """Return the sparse derivatives of F with arguments like these."""
         key = _kind_of(args)
         found = self.pencils.get(key)
@@ -125,7 +133,7 @@ class _Functions:
             )
         return found
 
-    def _form(self, t: float, x: np.ndarray, args: tuple[Any, ...]) -> Form:
+    def _form(self, t: float, x: np.ndarray, args: Args) -> Form:
         point = (t, x, np.zeros(x.size), args)
         used = sparsity(self.flat, argnums=2)(*point).toarray().any(axis=0)
         # M must not depend on t, x and xdot; nor, by a branch say, on xdot what else is in F.
@@ -140,16 +148,16 @@ class _Functions:
         return kernels_for((self.key, "mass"), self._plan)
 
     def _plan(self) -> MassPlan:
-        def right(t: Any, x: Any, args: Any) -> Any:
+        def right(t: Scalar, x: Array, args: Args) -> Any:
             return -self.flat(t, x, np.zeros(self.layout.size), args)
 
-        def mass(t: Any, x: Any, args: Any) -> Any:
+        def mass(t: Scalar, x: Array, args: Args) -> Any:
             return jac(self.flat, argnums=2)(t, x, np.zeros(self.layout.size), args)
 
         return MassPlan(share_code(right), self.layout, RODAS5P, mass=mass)
 
 
-def _kind_of(args: tuple[Any, ...]) -> Hashable:
+def _kind_of(args: Args) -> Hashable:
     """Return what recordings depend on: the structure of arguments, shapes and types."""
     leaves, treedef = tree.flatten(args)
     return treedef, describe_leaves(leaves, treedef, ["args"])
@@ -171,7 +179,7 @@ def _is_smooth(graph: Graph, inputs: Iterable[int]) -> bool:
 class Residual:
     """F and its derivatives for given arguments."""
 
-    def __init__(self, functions: _Functions, args: tuple[Any, ...]) -> None:
+    def __init__(self, functions: _Functions, args: Args) -> None:
         self.functions = functions
         self.args = args
 
@@ -183,7 +191,9 @@ class Residual:
         """Return dF/dx and dF/dxdot, sparse."""
         return self.functions.pencil(t, x, self.args).at(t, x, xdot, self.args)
 
-    def linearised(self, t: float, x: Any, xdot: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def linearised(
+        self, t: float, x: Array, xdot: Array
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return F (n,), dF/dx and dF/dxdot (n, n)."""
         return self(t, x, xdot), *self.pencil(t, x, xdot).dense()
 
@@ -200,7 +210,7 @@ class Residual:
         return self.functions.kernels()
 
 
-def residual_of(func: Callable[..., Any], layout: Layout, args: tuple[Any, ...]) -> Residual:
+def residual_of(func: Callable[..., Any], layout: Layout, args: Args) -> Residual:
     """Return F for these arguments, with functions kept from earlier calls if possible.
 
     >>> from archimedes.simulate.problem.state_layout import layout_of
@@ -242,7 +252,7 @@ class InconsistentStart(ArchimedesError, ValueError):
     """
 
 
-def _solved(residual: Residual, t: float, x: Any, xdot: Any, correct: bool) -> tuple[Any, Any]:
+def _solved(residual: Residual, t: float, x: Array, xdot: Array, correct: bool) -> tuple[Any, Any]:
     """Solve F = 0 for the derivatives of differential states and, to ``correct``, algebraic ones.
 
     Gauss-Newton, as there may be more equations than unknowns; returns x and xdot.
@@ -268,7 +278,7 @@ def _solved(residual: Residual, t: float, x: Any, xdot: Any, correct: bool) -> t
     return x, xdot
 
 
-def _check_consistent(residual: Residual, t: float, x: Any, xdot: Any, correct: bool) -> None:
+def _check_consistent(residual: Residual, t: float, x: Array, xdot: Array, correct: bool) -> None:
     """Raise where F is not zero, judged by how far Newton's method would move the state."""
     value, by_x, by_xdot = residual.linearised(t, x, xdot)
     size = np.abs(by_x) @ (1.0 + np.abs(x)) + np.abs(by_xdot) @ (1.0 + np.abs(xdot))
@@ -290,14 +300,14 @@ def _check_consistent(residual: Residual, t: float, x: Any, xdot: Any, correct: 
 def solve_dae(
     residual: Callable[..., Any],
     t_span: Sequence[float],
-    x0: Any,
-    xdot0: Any = None,
+    x0: Tree,
+    xdot0: Tree = None,
     *,
     method: str | None = None,
-    t_eval: Any = None,
-    args: Any = (),
-    rtol: Any = RTOL,
-    atol: Any = ATOL,
+    t_eval: ArrayLike | None = None,
+    args: Args = (),
+    rtol: Tree = RTOL,
+    atol: Tree = ATOL,
     correct: bool = False,
     first_step: float | None = None,
     max_step: float = np.inf,
@@ -383,7 +393,7 @@ def solve_dae(
 
 
 def _consistent(
-    equations: Residual, t: float, x: Any, xdot: Any, unknown: bool, correct: bool
+    equations: Residual, t: float, x: Array, xdot: Array, unknown: bool, correct: bool
 ) -> tuple[Any, Any]:
     """Return a start that satisfies the equations; ``unknown``: its derivatives are not given."""
     if unknown or correct:
@@ -392,7 +402,7 @@ def _consistent(
     return x, xdot
 
 
-def _differentiate(residual: Residual, t: float, x: Any, xdot: Any) -> tuple[Any, Any]:
+def _differentiate(residual: Residual, t: float, x: Array, xdot: Array) -> tuple[Any, Any]:
     """Return first and second derivatives of the state at a consistent start.
 
     They are solved for in d/dt F(t, x, xdot) = 0, which has the first derivatives of algebraic
@@ -453,7 +463,7 @@ def _choose_method(method: str | None, linear: bool, size: int) -> str:
     return method
 
 
-def _derivatives(xdot0: Any, layout: Layout) -> np.ndarray:
+def _derivatives(xdot0: Tree, layout: Layout) -> np.ndarray:
     if xdot0 is None:
         return np.zeros(layout.size)
     state = as_state(xdot0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from archimedes.function import Compiled, fori_loop
 from archimedes.simulate.methods.method_table import Method
@@ -18,6 +18,9 @@ from archimedes.simulate.problem.state_layout import (
 )
 from archimedes.simulate.solves.initial_value_problem import find_method
 from archimedes.simulate.stepping.trial_step import Plan
+
+if TYPE_CHECKING:
+    from archimedes.typing import Scalar, Tree
 
 __all__ = ["discretize"]
 
@@ -84,13 +87,13 @@ def discretize(
         func if isinstance(func, Compiled) else Compiled(func, static_argnames=static_argnames)
     )
 
-    def step(t: Any, x: Any, *args: Any) -> Any:
+    def step(t: Scalar, x: Tree, *args: Any) -> Any:
         state = as_state(x)
         layout = layout_of(state)
         plan = Plan(derivative, layout, chosen, projection(layout) if project else None)
         f = plan.derivative(args)
 
-        def one(k: Any, carry: tuple[Any, Any]) -> tuple[Any, Any]:
+        def one(k: Scalar, carry: tuple[Any, Any]) -> tuple[Any, Any]:
             now, memory = carry
             made = chosen.step(f, t + k * h, now, h, memory)
             if plan.project is None:

@@ -24,6 +24,7 @@ from archimedes.simulate.trajectory.trajectory import Trajectory
 if TYPE_CHECKING:
     from archimedes.simulate.events.event import EventLike
     from archimedes.simulate.problem.inputs import Sampled
+    from archimedes.typing import ArrayLike, Tree
 
 __all__ = ["solve_ode"]
 
@@ -31,13 +32,13 @@ __all__ = ["solve_ode"]
 def solve_ode(
     func: Callable[..., Any],
     t_span: Sequence[float],
-    x0: Any,
+    x0: Tree,
     *,
     method: str | Method | None = None,
-    t_eval: Any = None,
+    t_eval: ArrayLike | None = None,
     args: Any = (),
-    rtol: Any = RTOL,
-    atol: Any = ATOL,
+    rtol: Tree = RTOL,
+    atol: Tree = ATOL,
     dt: float | None = None,
     first_step: float | None = None,
     max_step: float = np.inf,

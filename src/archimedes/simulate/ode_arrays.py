@@ -16,7 +16,11 @@ from archimedes.function.region_bodies import any_traced
 from archimedes.function.signatures import former_options
 from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.problem import argument_checks
-from archimedes.simulate.problem.state_layout import as_state, layout_of
+from archimedes.simulate.problem.state_layout import (
+    Args,
+    as_state,
+    layout_of,
+)
 from archimedes.simulate.solves.initial_value_problem import (
     ATOL,
     RTOL,
@@ -39,7 +43,7 @@ from archimedes.simulate.statuses import (
 )
 from archimedes.simulate.stepping.dense_output import known
 from archimedes.simulate.stepping.solve_loops import FOREVER, go_to_end, go_to_times
-from archimedes.simulate.stepping.trial_step import Plan, begin_run, direction_of
+from archimedes.simulate.stepping.trial_step import Integration, Plan
 
 if TYPE_CHECKING:
     from archimedes.simulate.events.event import EventLike
@@ -57,11 +61,11 @@ RECORDED = 10_000
 def odeint(
     func: Callable[..., Any],
     t_span: Sequence[Any],
-    x0: Any,
+    x0: Tree,
     method: str | Method | None = None,
-    t_eval: Any = None,
-    atol: Any = ATOL,
-    rtol: Any = RTOL,
+    t_eval: ArrayLike | None = None,
+    atol: Tree = ATOL,
+    rtol: Tree = RTOL,
     args: Any = None,
     static_argnames: str | Sequence[str] = (),
     *,
@@ -226,7 +230,7 @@ def _record(
     func: Callable[..., Any],
     t_span: Sequence[Scalar],
     x0: Tree,
-    args: tuple[Any, ...],
+    args: Args,
     t_eval: ArrayLike | None,
     options: Options,
 ) -> tuple[Tree, SolveInfo]:
@@ -236,7 +240,7 @@ def _record(
     the solution, which gives them the derivatives of their times.
     """
     start, end = argument_checks.check_span(t_span, x0)
-    times = np.zeros(0) if t_eval is None else t_eval
+    times: Any = np.zeros(0) if t_eval is None else t_eval
     if np.ndim(times) != 1:
         raise ValueError(f"t_eval must have shape (m,), got {np.shape(times)}")
     if not is_traced(start, end, times) and t_eval is not None:
@@ -250,10 +254,11 @@ def _record(
     if is_traced(start):
         x = moved(f, start, t0, x)
     setup = options.setup(layout, t0, t_end, FOREVER)
-    run = begin_run(plan, setup, t0, x, model.args, t_eval is not None or plan.events is not None)
+    ode = Integration(plan, setup, model.args)
+    run = ode.begin(t0, x, dense=t_eval is not None or plan.events is not None)
     limit = options.step_limit(_default_limit(plan, options, start, end, times))
     if t_eval is None:
-        run = go_to_end(plan, setup, model.args, run, limit)
+        run = go_to_end(ode, run, limit)
         status, rows = np.where(run.status == RUNNING, TOO_MANY_STEPS, run.status), run.x
         if is_traced(end):
             # A run that ended by an event does not depend on the end of the span.
@@ -262,8 +267,8 @@ def _record(
         rows = known(status >= 0, rows)[None]
     else:
         fixed = stop_gradient(times)
-        run, rows = go_to_times(plan, setup, model.args, run, fixed, limit)
-        is_short = np.any(direction_of(setup) * (fixed[-1:] - run.t) > 0.0)
+        run, rows = go_to_times(ode, run, fixed, limit)
+        is_short = np.any(ode.direction * (fixed[-1:] - run.t) > 0.0)
         outcome = np.where(is_short, TOO_MANY_STEPS, FINISHED)
         status = np.where(run.status == RUNNING, outcome, run.status)
         if is_traced(times):
@@ -298,9 +303,9 @@ def _default_limit(
 def integrator(
     func: Callable[..., Any],
     method: str | Method | None = None,
-    t_eval: Any = None,
-    atol: Any = ATOL,
-    rtol: Any = RTOL,
+    t_eval: ArrayLike | None = None,
+    atol: Tree = ATOL,
+    rtol: Tree = RTOL,
     static_argnames: str | Sequence[str] = (),
     name: str | None = None,
     **options: Any,
@@ -341,7 +346,7 @@ def integrator(
     """
     compiled = func if isinstance(func, Compiled) else Compiled(func)
 
-    def solve(x0: Any, t_span: Sequence[Any], *args: Any) -> Any:
+    def solve(x0: Tree, t_span: Sequence[Any], *args: Any) -> Any:
         argument_checks.check_pair(t_span, x0, argument_checks.INTEGRATOR_ORDER)
         return odeint(
             compiled, t_span, x0, method, t_eval, atol, rtol, args, static_argnames, **options

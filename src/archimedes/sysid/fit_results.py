@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.control.matrix_checks import matrix
 from archimedes.sysid.timeseries import Timeseries
+
+if TYPE_CHECKING:
+    from archimedes.typing import ArrayLike
 
 __all__ = ["Fit", "ResidualTests", "residual_tests"]
 
@@ -82,7 +85,11 @@ class ResidualTests:
 
 
 def residual_tests(
-    residuals: Any, us: Any = None, lags: int = 20, level: float = 0.95, fitted: int = 0
+    residuals: ArrayLike,
+    us: ArrayLike | None = None,
+    lags: int = 20,
+    level: float = 0.95,
+    fitted: int = 0,
 ) -> ResidualTests:
     """Return the correlations of residuals, among themselves and with the inputs.
 

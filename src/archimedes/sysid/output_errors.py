@@ -7,7 +7,7 @@ shooting): models that are unstable, or far from the data at first, stay near th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from archimedes.sysid.fit_results import Fit
 from archimedes.sysid.timeseries import Timeseries
 from archimedes.sysid.weighted_fits import Problem, Unknowns, check_given, finished, solve
 
+if TYPE_CHECKING:
+    from archimedes.typing import Array, ArrayLike, Scalar, Tree
+
 __all__ = ["multiple_shooting", "output_error"]
 
 HOLDS = ("zero", "linear")
@@ -28,17 +31,17 @@ def output_error(
     dynamics: Callable[..., Any],
     outputs: Callable[..., Any],
     data: Timeseries,
-    p_guess: Any,
-    x0: Any,
+    p_guess: Tree,
+    x0: Tree,
     *,
-    bounds: Any = None,
+    bounds: Tree = None,
     estimate_x0: bool = False,
     discrete: bool = False,
     hold: str = "zero",
     substeps: int = 2,
     segments: int = 1,
-    weights: Any = None,
-    states: Any = None,
+    weights: ArrayLike | None = None,
+    states: ArrayLike | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Fit:
     """Fit the parameters of dx/dt = dynamics(t, x, u, p), y = outputs(t, x, u, p) to data.
@@ -101,16 +104,16 @@ def output_error(
         later = guess.T[:: pieces.length][1 : int(segments)]
         unknowns.start[unknowns.n + unknowns.nx :] = np.reshape(later, (-1,))
 
-    def residuals(z: Any, weights: Any) -> Any:
+    def residuals(z: Array, weights: ArrayLike | None) -> Any:
         ys, _ = pieces.run(model, unknowns.parameters(z), unknowns.states(z))
         return np.reshape(np.where(pieces.seen, (pieces.ys - ys) * weights, 0.0), (-1,))
 
-    def jumps(z: Any) -> Any:
+    def jumps(z: Array) -> Any:
         starts = unknowns.states(z)
         _, ends = pieces.run(model, unknowns.parameters(z), starts)
         return np.reshape(ends[:-1] - starts[1:], (-1,))
 
-    def predict(p: Any, x0: Any, other: Timeseries) -> np.ndarray:
+    def predict(p: Tree, x0: Tree, other: Timeseries) -> np.ndarray:
         return _Pieces(other, 1).predictions(model, p, tree.ravel(x0)[0] * 1.0)
 
     joints = jumps if segments > 1 else None
@@ -129,7 +132,7 @@ def _check_settings(data: Timeseries, hold: str, substeps: int, segments: int) -
         raise ValueError(f"segments must be between 1 and {len(data) - 1}, got {segments}")
 
 
-def _checked_weights(given: Any, rows: int) -> np.ndarray:
+def _checked_weights(given: ArrayLike, rows: int) -> np.ndarray:
     weights = np.asarray(real_numbers(given, "weights"))
     if weights.shape not in ((), (rows,)):
         raise ShapeDtypeError(f"weights must be a number or ({rows},), got {weights.shape}")
@@ -138,7 +141,9 @@ def _checked_weights(given: Any, rows: int) -> np.ndarray:
     return weights + np.zeros(rows)
 
 
-def _noise_weights(problem: Problem, pieces: _Pieces, options: Any) -> np.ndarray:
+def _noise_weights(
+    problem: Problem, pieces: _Pieces, options: Mapping[str, Any] | None
+) -> np.ndarray:
     """Return one over the noise of each output, as a fit with equal weights leaves it."""
     spread = np.nanstd(pieces.data.ys, axis=1)
     first = 1.0 / np.where(spread > 0.0, spread, 1.0)
@@ -154,8 +159,8 @@ def multiple_shooting(
     dynamics: Callable[..., Any],
     outputs: Callable[..., Any],
     data: Timeseries,
-    p_guess: Any,
-    x0: Any,
+    p_guess: Tree,
+    x0: Tree,
     *,
     segments: int = 10,
     **more: Any,
@@ -201,8 +206,8 @@ class _Model:
 
     def __init__(
         self,
-        dynamics: Any,
-        outputs: Any,
+        dynamics: Callable[..., Any],
+        outputs: Callable[..., Any],
         unknowns: Unknowns,
         rows: int,
         discrete: bool,
@@ -213,7 +218,7 @@ class _Model:
         self.nx, self.rows = unknowns.nx, rows
         self.discrete, self.hold, self.substeps = discrete, hold, substeps
 
-    def rate(self, t: Any, x: Any, u: Any, p: Any) -> Any:
+    def rate(self, t: Scalar, x: Array, u: Array, p: Tree) -> Any:
         found = tree.ravel(self.dynamics(t, self.unravel(x), u, p))[0] * 1.0
         if found.shape != (self.nx,):
             raise ShapeDtypeError(
@@ -222,7 +227,7 @@ class _Model:
             )
         return found
 
-    def seen(self, t: Any, x: Any, u: Any, p: Any) -> Any:
+    def seen(self, t: Scalar, x: Array, u: Array, p: Tree) -> Any:
         given = self.outputs(t, self.unravel(x), u, p)
         found = tree.ravel(given)[0] * 1.0
         if found.shape != (self.rows,):
@@ -231,14 +236,14 @@ class _Model:
             )
         return found
 
-    def ahead(self, x: Any, sample: Any, p: Any) -> Any:
+    def ahead(self, x: Array, sample: Tree, p: Tree) -> Any:
         """Return the state at the next sample."""
         t, end, u, later = sample
         if self.discrete:
             return self.rate(t, x, u, p)
         h = (end - t) / self.substeps
 
-        def input(part: Any) -> Any:
+        def input(part: Scalar) -> Any:
             return u if self.hold == "zero" else u + part * (later - u)
 
         for k in range(self.substeps):
@@ -283,11 +288,11 @@ class _Pieces:
         self.seen = np.isfinite(whole)
         self.ys = np.where(self.seen, whole, 0.0)
 
-    def run(self, model: _Model, p: Any, starts: Any) -> tuple[Any, Any]:
+    def run(self, model: _Model, p: Tree, starts: Array) -> tuple[Any, Any]:
         """Return outputs (segments, length + 1, rows) and the states at the ends."""
 
-        def segment(x: Any, steps: Any, p: Any) -> Any:
-            def move(x: Any, sample: Any) -> Any:
+        def segment(x: Array, steps: Tree, p: Tree) -> Any:
+            def move(x: Array, sample: Tree) -> Any:
                 moved = model.ahead(x, sample, p)
                 return moved, model.seen(sample[1], moved, sample[3], p)
 
@@ -297,7 +302,7 @@ class _Pieces:
 
         return vmap(segment, in_axes=(0, 0, None))(starts, self.steps, p)
 
-    def predictions(self, model: _Model, p: Any, x0: Any) -> np.ndarray:
+    def predictions(self, model: _Model, p: Tree, x0: Tree) -> np.ndarray:
         """Return outputs (rows, N) of one run."""
         ys, _ = compile(lambda p, x: self.run(model, p, x[None]))(p, x0)
         return np.asarray(ys)[0, : self.count + 1].T

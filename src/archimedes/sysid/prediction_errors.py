@@ -14,7 +14,7 @@ cannot win by believing itself less (L. Ljung, "System identification", 2nd ed.,
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,10 +27,13 @@ from archimedes.sysid.fit_results import Fit
 from archimedes.sysid.timeseries import Timeseries
 from archimedes.sysid.weighted_fits import Problem, Solved, Unknowns, check_given, finished, solve
 
+if TYPE_CHECKING:
+    from archimedes.typing import Array, ArrayLike, Tree
+
 __all__ = ["pem"]
 
 
-def _surprise(e: Any, S: Any) -> Any:
+def _surprise(e: Array, S: Array) -> Any:
     """Return what one sample adds; one that is missing (e = 0, S = 1) adds nothing."""
     return 0.5 * (e @ np.linalg.solve(S, e)) + np.sum(np.log(np.diagonal(np.linalg.cholesky(S))))
 
@@ -42,7 +45,7 @@ def most_likely(
     held = np.array(problem.start)
     places = np.flatnonzero(problem.free)
 
-    def cost(v: Any) -> Any:
+    def cost(v: Array) -> Any:
         z = np.array(held)
         z[places] = v
         e, S = along(z)
@@ -74,11 +77,11 @@ def most_likely(
 def pem(
     predictor: Filter | Callable[[Any], Filter],
     data: Timeseries,
-    p_guess: Any,
-    x0: Any,
+    p_guess: Tree,
+    x0: Tree,
     *,
-    P0: Any = None,
-    bounds: Any = None,
+    P0: ArrayLike | None = None,
+    bounds: Tree = None,
     estimate_x0: bool = False,
     passes: int = 2,
     likelihood: bool = False,
@@ -143,11 +146,11 @@ def pem(
     unknowns = Unknowns(p_guess, x0, bounds, 1, estimate_x0)
     run = _Run(predictor, unknowns, P0)
 
-    def residuals(z: Any, roots: Any) -> Any:
+    def residuals(z: Array, roots: Array) -> Any:
         innovations, _ = run.along(unknowns.parameters(z), unknowns.states(z)[0], data)
         return np.reshape(np.sum(roots * innovations[:, None, :], axis=2), (-1,))
 
-    def predict(p: Any, x0: Any, other: Timeseries) -> np.ndarray:
+    def predict(p: Tree, x0: Tree, other: Timeseries) -> np.ndarray:
         flat = tree.ravel(x0)[0] * 1.0
         found = compile(lambda p, x: run.along(p, x, other)[0])(p, flat)
         return np.where(np.isfinite(other.ys), other.ys - np.asarray(found).T, np.nan)
@@ -172,13 +175,13 @@ def pem(
 class _Run:
     """A filter along data, for parameters and a first state."""
 
-    def __init__(self, predictor: Any, unknowns: Unknowns, P0: Any) -> None:
+    def __init__(self, predictor: Any, unknowns: Unknowns, P0: ArrayLike | None) -> None:
         self.predictor, self.unknowns, self.P0 = predictor, unknowns, P0
         n = unknowns.nx
         if P0 is not None:
             self.P0 = symmetric_matrix(P0, "P0", n, eigenvalues="not negative")
 
-    def of(self, p: Any, inputs: int) -> tuple[Filter, Any]:
+    def of(self, p: Tree, inputs: int) -> tuple[Filter, Any]:
         """Return the filter, and its arguments as a function of u."""
         if isinstance(self.predictor, Filter):
             return self.predictor, lambda u: (u, p)
@@ -187,7 +190,7 @@ class _Run:
             raise TypeError(f"predictor(p) must return a filter, got {type(made).__name__}")
         return made, lambda u: (u,) if inputs else ()
 
-    def along(self, p: Any, x: Any, data: Timeseries) -> tuple[Any, Any]:
+    def along(self, p: Tree, x: Array, data: Timeseries) -> tuple[Any, Any]:
         """Return innovations (N, rows) and their covariances (N, rows, rows)."""
         observer, args = self.of(p, len(data.us))
         P0 = getattr(observer, "Q", None) if self.P0 is None else self.P0
@@ -197,7 +200,7 @@ class _Run:
         us, ys = data.us.T, data.ys.T
         first = observer.correct(data.ts[0], self.unknowns.unravel_x(x), ys[0], P, args(us[0]))
 
-        def sample(carry: Any, given: Any) -> Any:
+        def sample(carry: Tree, given: Any) -> Any:
             t, later, before, u, y = given
             ahead = observer.predict(t, carry[0], carry[1], args(before))
             found = observer.correct(later, ahead.x, y, ahead.P, args(u))

@@ -5,13 +5,16 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.control.matrix_checks import real_numbers
 from archimedes.errors import ShapeDtypeError
 from archimedes.tree import field, struct
+
+if TYPE_CHECKING:
+    from archimedes.typing import Tree
 
 __all__ = ["Timeseries"]
 
@@ -173,7 +176,11 @@ class Timeseries:
 
     @classmethod
     def from_csv(
-        cls, path: Any, inputs: Sequence[str], outputs: Sequence[str], time: str = "t"
+        cls,
+        path: str | Path,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        time: str = "t",
     ) -> Timeseries:
         """Read columns of a CSV file by the names in its first line; empty cells are missing.
 
@@ -225,7 +232,7 @@ class Timeseries:
         return cls(times, us, ys, inputs=tuple(inputs), outputs=tuple(outputs))
 
 
-def _rows(value: Any, name: str, count: int) -> np.ndarray:
+def _rows(value: Tree, name: str, count: int) -> np.ndarray:
     found = np.asarray(real_numbers(value, name))
     found = found[None] if found.ndim == 1 else found
     if found.ndim != 2 or found.shape[1] != count:

@@ -11,9 +11,9 @@ Parameters and states as unknowns of a fit, and the result made of its solution.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from archimedes.optimize import least_squares
 from archimedes.optimize.problems.unknowns import read_limits
 from archimedes.sysid.fit_results import Fit
 from archimedes.sysid.timeseries import Timeseries
+
+if TYPE_CHECKING:
+    from archimedes.typing import Array, Scalar, Tree
 
 #: How often multipliers of the jumps are updated, and how small jumps must become.
 UPDATES, JUMP = 12, 1e-9
@@ -49,7 +52,7 @@ class Problem:
         self.free = self.lower < self.upper
         jumps = self.jumps
 
-        def both(z: Any, weights: Any, price: Any, multipliers: Any) -> Any:
+        def both(z: Array, weights: Array, price: Scalar, multipliers: Array) -> Any:
             r = self.residuals(z, weights)
             if jumps is None:
                 return r
@@ -57,7 +60,7 @@ class Problem:
 
         self.both, self.slopes = compile(both), jac(both)
 
-    def whole(self, v: Any) -> np.ndarray:
+    def whole(self, v: Array) -> np.ndarray:
         """Return z for numbers of what is free."""
         z = np.array(self.start)
         z[self.free] = v
@@ -82,7 +85,7 @@ class Solved:
     variance: float | None = None
 
 
-def solve(problem: Problem, weights: Any, options: Any = None) -> Solved:
+def solve(problem: Problem, weights: Array, options: Mapping[str, Any] | None = None) -> Solved:
     """Minimise the sum of squares with jumps led to zero."""
     m = 0 if problem.jumps is None else int(np.size(problem.jumps(problem.start)))
     multipliers, price, z = np.zeros(m), PRICE, np.array(problem.start)
@@ -90,10 +93,10 @@ def solve(problem: Problem, weights: Any, options: Any = None) -> Solved:
     free, iterations, last = problem.free, 0, np.inf
     for _ in range(UPDATES if m else 1):
 
-        def misfit(v: Any, price: float = price, multipliers: Any = multipliers) -> Any:
+        def misfit(v: Array, price: float = price, multipliers: Array = multipliers) -> Any:
             return problem.both(problem.whole(v), weights, price, multipliers)
 
-        def slopes(v: Any, price: float = price, multipliers: Any = multipliers) -> Any:
+        def slopes(v: Array, price: float = price, multipliers: Array = multipliers) -> Any:
             return problem.slopes(problem.whole(v), weights, price, multipliers)[:, free]
 
         _check_misfit(np.asarray(misfit(z[free])))
@@ -166,7 +169,7 @@ def variances(solved: Solved, free: np.ndarray, scale: float) -> tuple[np.ndarra
     return P, blind
 
 
-def check_given(data: Any, p_guess: Any, x0: Any) -> None:
+def check_given(data: object, p_guess: Tree, x0: Tree) -> None:
     """Raise where data or guesses cannot be fitted."""
     if is_traced(p_guess, x0):
         raise TypeError(
@@ -224,15 +227,15 @@ class Unknowns:
         self.lower = np.concatenate([low, np.where(open_ > 0.0, -np.inf, states)])
         self.upper = np.concatenate([high, np.where(open_ > 0.0, np.inf, states)])
 
-    def parameters(self, z: Any) -> Any:
+    def parameters(self, z: Array) -> Any:
         """Return the tree of parameters in z."""
         return self.p.unravel(z[: self.n])
 
-    def states(self, z: Any) -> Any:
+    def states(self, z: Array) -> Any:
         """Return the states at the beginnings of segments, (segments, nx)."""
         return np.reshape(z[self.n :], (self.segments, self.nx))
 
-    def unravel_x(self, x: Any) -> Any:
+    def unravel_x(self, x: Array) -> Any:
         """Return the tree of a state (nx,)."""
         return self.x.unravel(x)
 

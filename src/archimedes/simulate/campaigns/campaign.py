@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from archimedes.simulate.statuses import FINISHED, NON_FINITE, SimulationError
 from archimedes.simulate.trajectory.columns import tree_columns
 from archimedes.simulate.trajectory.exports import require
 
+if TYPE_CHECKING:
+    from archimedes.typing import Array, Tree
+
 __all__ = ["Campaign", "summarize"]
 
 #: Errors that are failures of a run, not of the model.
@@ -30,7 +33,7 @@ NUMERICAL = (ArithmeticError, np.linalg.LinAlgError, SimulationError)
 LISTED, NAMED = 10, 3
 
 
-def statuses_of(results: Any, count: int) -> np.ndarray:
+def statuses_of(results: Tree, count: int) -> np.ndarray:
     """Return the status of each of `count` runs by their stacked results: nan is a failure.
 
     >>> statuses_of({"a": np.array([1.0, np.nan]), "b": np.array([1, 2])}, 2)
@@ -64,7 +67,7 @@ def fill_in(stacked: np.ndarray, good: np.ndarray) -> np.ndarray:
     return rows
 
 
-def reasons(results: Any, status: np.ndarray, messages: dict[int, str], runs: Any) -> str:
+def reasons(results: Tree, status: np.ndarray, messages: dict[int, str], runs: np.ndarray) -> str:
     """Say why runs failed, the most frequent reason first: ``nan in result.range (12 runs)``."""
     count: Counter[str] = Counter()
     for run in np.asarray(runs)[status == RAISED].tolist():
@@ -122,7 +125,7 @@ class Statistics:
         )
 
 
-def summarize(results: Any, quantiles: Any = (0.05, 0.5, 0.95)) -> Statistics:
+def summarize(results: Tree, quantiles: float | Sequence[float] = (0.05, 0.5, 0.95)) -> Statistics:
     """Return statistics over the first axis of each leaf.
 
     Values that are nan are left out and counted. The standard deviation is that of a sample, with n
@@ -165,7 +168,7 @@ def leaf_statistics(values: np.ndarray, quantiles: tuple[float, ...]) -> list[An
     known = ~np.isnan(x)
     count = known.sum(axis=0)
 
-    def over(n: Any, total: Any) -> Any:
+    def over(n: Array, total: Array) -> Any:
         return np.divide(total, n, out=np.full(np.shape(total), np.nan), where=n > 0)[()]
 
     mean = over(count, np.where(known, x, 0.0).sum(axis=0))
@@ -246,7 +249,7 @@ class Campaign:
     def __len__(self) -> int:
         return len(self.runs)
 
-    def statistics(self, quantiles: Any = (0.05, 0.5, 0.95)) -> Statistics:
+    def statistics(self, quantiles: float | Sequence[float] = (0.05, 0.5, 0.95)) -> Statistics:
         """Return mean, standard deviation, extremes and quantiles of the results.
 
         Parameters

@@ -86,7 +86,7 @@ def missing_ranges(done: Sequence[Chunk], total: int, size: int) -> list[tuple[i
 class ChunkStore:
     """The folder of one campaign; use it as a context to hold it against other processes."""
 
-    def __init__(self, folder: Any, identity: Mapping[str, Any]) -> None:
+    def __init__(self, folder: str | os.PathLike[str], identity: Mapping[str, Any]) -> None:
         self.folder = Path(folder)
         self.identity = {"format": "archimedes-campaign", "version": 1, **identity}
         self._lock: Any = None

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import zlib
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from archimedes.function.reproducible import call
 from archimedes.random import fold_in, key
 from archimedes.random.continuous import normal_quantile
 from archimedes.random.keys import DRAW, shift_right, threefry
+
+if TYPE_CHECKING:
+    from archimedes.typing import Array, ArrayLike
 
 __all__ = [
     "Choice",
@@ -105,7 +108,7 @@ class Distribution:
         """
         return uniform_numbers(keys, self.uniforms)
 
-    def draw(self, u: Any) -> Any:
+    def draw(self, u: Array) -> Any:
         """Return the value for uniform random numbers.
 
         Parameters
@@ -115,7 +118,7 @@ class Distribution:
         """
         return self.quantile(np.reshape(u, self.shape) if self.shape else u[0])
 
-    def quantile(self, p: Any) -> Any:
+    def quantile(self, p: Array) -> Any:
         """Return the value below which a given fraction of the distribution lies.
 
         Parameters
@@ -125,7 +128,7 @@ class Distribution:
         """
         raise NotImplementedError(f"{type(self).__name__} must define draw(u) or quantile(p)")
 
-    def cdf(self, x: Any) -> Any:
+    def cdf(self, x: ArrayLike) -> Any:
         """Return the fraction of the distribution that lies below a value.
 
         Parameters
@@ -136,7 +139,7 @@ class Distribution:
         raise TypeError(f"{type(self).__name__} has no cdf(x), which Truncated needs")
 
 
-def numbers(owner: Any, **values: Any) -> tuple[int, ...]:
+def numbers(owner: object, **values: Any) -> tuple[int, ...]:
     """Store parameters of a distribution as float arrays; return the shape they share."""
     for name, value in values.items():
         found = np.asarray(value)
@@ -150,7 +153,7 @@ def numbers(owner: Any, **values: Any) -> tuple[int, ...]:
         raise ValueError(f"{type(owner).__name__}: the shapes {shapes} do not fit") from None
 
 
-def check(owner: Any, good: Any, words: str) -> None:
+def check(owner: object, good: Array | bool, words: str) -> None:
     if not np.all(good):
         raise ValueError(f"{type(owner).__name__}: {words}, got {owner!r}")
 
@@ -180,7 +183,7 @@ class Normal(Distribution):
         object.__setattr__(self, "shape", numbers(self, mean=self.mean, std=self.std))
         check(self, self.std >= 0, "std must not be negative")
 
-    def quantile(self, p: Any) -> Any:
+    def quantile(self, p: Array) -> Any:
         """Return mean + std z(p), with the quantile z of the standard normal distribution.
 
         Parameters
@@ -190,7 +193,7 @@ class Normal(Distribution):
         """
         return self.mean + self.std * normal_quantile(p)
 
-    def cdf(self, x: Any) -> Any:
+    def cdf(self, x: ArrayLike) -> Any:
         """Return the fraction below a value.
 
         Parameters
@@ -229,7 +232,7 @@ class Uniform(Distribution):
         object.__setattr__(self, "shape", numbers(self, low=self.low, high=self.high))
         check(self, self.low <= self.high, "low must not exceed high")
 
-    def quantile(self, p: Any) -> Any:
+    def quantile(self, p: Array) -> Any:
         """Return low + (high - low) p.
 
         Parameters
@@ -239,7 +242,7 @@ class Uniform(Distribution):
         """
         return self.low + (self.high - self.low) * p
 
-    def cdf(self, x: Any) -> Any:
+    def cdf(self, x: ArrayLike) -> Any:
         """Return the fraction below a value.
 
         Parameters
@@ -277,7 +280,7 @@ class LogNormal(Distribution):
         object.__setattr__(self, "shape", numbers(self, mean=self.mean, sigma=self.sigma))
         check(self, self.sigma >= 0, "sigma must not be negative")
 
-    def quantile(self, p: Any) -> Any:
+    def quantile(self, p: Array) -> Any:
         """Return exp(mean + sigma z(p)), with the quantile z of the standard normal distribution.
 
         Parameters
@@ -287,7 +290,7 @@ class LogNormal(Distribution):
         """
         return np.exp(self.mean + self.sigma * normal_quantile(p))
 
-    def cdf(self, x: Any) -> Any:
+    def cdf(self, x: ArrayLike) -> Any:
         """Return the fraction below a value.
 
         Parameters
@@ -336,7 +339,7 @@ class Truncated(Distribution):
         object.__setattr__(self, "between", above - below)
         object.__setattr__(self, "shape", np.broadcast_shapes(self.base.shape, np.shape(below)))
 
-    def quantile(self, p: Any) -> Any:
+    def quantile(self, p: Array) -> Any:
         """Return the value at a fraction of the part that lies between the limits.
 
         Parameters
@@ -373,7 +376,7 @@ class Integers(Distribution):
         check(self, self.low < self.high, "low must be below high")
         check(self, self.high - self.low <= 2**52, "at most 2^52 different numbers are possible")
 
-    def quantile(self, p: Any) -> Any:
+    def quantile(self, p: Array) -> Any:
         """Return the whole number at a fraction.
 
         Parameters
@@ -416,7 +419,7 @@ class Choice(Distribution):
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "p", p / p.sum())
 
-    def draw(self, u: Any) -> Any:
+    def draw(self, u: Array) -> Any:
         """Return the value that a uniform number selects.
 
         Parameters
@@ -428,7 +431,7 @@ class Choice(Distribution):
         return array(self.values)[np.sum(u[0] >= steps)]  # which takes traced places
 
 
-def _square_root(cov: Any) -> Any:
+def _square_root(cov: Array) -> Any:
     """Return the symmetric root of a covariance."""
     values, vectors = np.linalg.eigh(cov)
     return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
@@ -468,7 +471,7 @@ class MultivariateNormal(Distribution):
         object.__setattr__(self, "shape", (n,))
         object.__setattr__(self, "root", call(_square_root, self.cov))
 
-    def quantile(self, p: Any) -> Any:
+    def quantile(self, p: Array) -> Any:
         """Return mean + cov^(1/2) z(p), with the quantile z of the standard normal distribution.
 
         Parameters
@@ -514,7 +517,7 @@ class RandomAttitude(Distribution):
             check(self, self.kind is None, "kind is that of around, so give only one of them")
             numbers(self, std=self.std)
 
-    def draw(self, u: Any) -> Any:
+    def draw(self, u: Array) -> Any:
         """Return an attitude, or a quaternion array, for three uniform random numbers.
 
         Parameters
@@ -552,7 +555,7 @@ class RunKey(Distribution):
         """
         return keys
 
-    def draw(self, u: Any) -> Any:
+    def draw(self, u: Array) -> Any:
         """Return the key of a run.
 
         Parameters
@@ -563,7 +566,7 @@ class RunKey(Distribution):
         return u
 
 
-def even_quaternion(u: Any) -> Any:
+def even_quaternion(u: Array) -> Any:
     """Return a unit quaternion (4,), even over all rotations.
 
     Source: K. Shoemake, Uniform random rotations, Graphics Gems III, 1992, section III.6.

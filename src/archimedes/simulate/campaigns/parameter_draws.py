@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from archimedes.function import vmap
 from archimedes.random import fold_in
 from archimedes.simulate.campaigns.distributions import GENERATOR, Distribution, place_key, run_keys
 from archimedes.simulate.trajectory.columns import label_leaves
+
+if TYPE_CHECKING:
+    from archimedes.typing import Tree
 
 __all__ = ["disperse"]
 
@@ -30,7 +33,7 @@ class Sampler:
     axis; ``sampler.params(drawn)`` puts one run's part, or all of them, into the parameter tree.
     """
 
-    def __init__(self, distributions: Any, seed: int) -> None:
+    def __init__(self, distributions: Tree, seed: int) -> None:
         self.leaves, self.treedef = tree.flatten(distributions)
         self.seed = seed
         self.names = [label.name for label in label_leaves(self.treedef, "params")]
@@ -96,7 +99,7 @@ def fixed_bytes(leaf: Any) -> bytes:
     return text.encode() + (array.tobytes() if is_numeric(leaf) else b"")
 
 
-def disperse(nominal: Any, distributions: Mapping[str, Any]) -> Any:
+def disperse(nominal: Tree, distributions: Mapping[str, Any]) -> Any:
     """Return nominal parameters with distributions in place of some of them.
 
     Unlike the constructor of a struct, this does not run the checks of the struct, which know only

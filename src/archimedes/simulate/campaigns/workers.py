@@ -10,7 +10,7 @@ import inspect
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from archimedes.simulate.campaigns.campaign import NUMERICAL, fill_in, statuses_
 from archimedes.simulate.campaigns.chunk_store import RAISED, CampaignError
 from archimedes.simulate.campaigns.parameter_draws import Sampler
 from archimedes.system.floating_point import in_default_environment
+
+if TYPE_CHECKING:
+    from archimedes.typing import Tree
 
 #: Campaigns whose programs a worker keeps.
 CAPACITY = 8
@@ -152,7 +155,7 @@ class Worker:
         return self.outcome(start, stop, drawn, results, messages)
 
     def outcome(
-        self, start: int, stop: int, drawn: list[Any], results: Any, messages: dict[int, str]
+        self, start: int, stop: int, drawn: list[Any], results: Tree, messages: dict[int, str]
     ) -> Outcome:
         """Return what some runs gave, with the status of each."""
         if results is not None or not messages:
@@ -182,7 +185,7 @@ class Worker:
         return tree.map(lambda leaf: fill_in(leaf, good), stack(rows)) if rows else None, messages
 
 
-def check_result(model: Callable[[Any], Any], results: Any) -> Any:
+def check_result(model: Callable[[Any], Any], results: Tree) -> Any:
     """Return the results, if there are any."""
     if not tree.leaves(results):
         code = getattr(inspect.unwrap(model), "__code__", None)
@@ -209,7 +212,7 @@ def explain_tracing(work: Callable[[], Any]) -> Any:
         raise
 
 
-def _repeat(result: Any, count: int) -> Any:
+def _repeat(result: Tree, count: int) -> Any:
     return tree.map(lambda leaf: np.stack([np.asarray(leaf)] * count), result)
 
 

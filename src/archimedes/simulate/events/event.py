@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -19,8 +19,16 @@ from archimedes import tree
 from archimedes.errors import ShapeDtypeError, explained
 from archimedes.function import jvp
 from archimedes.function.dependencies.states import fingerprint
-from archimedes.simulate.problem.state_layout import DerivativeError, Layout, check_time_first
+from archimedes.simulate.problem.state_layout import (
+    Args,
+    DerivativeError,
+    Layout,
+    check_time_first,
+)
 from archimedes.tree import struct
+
+if TYPE_CHECKING:
+    from archimedes.typing import Array, Scalar, Tree
 
 __all__ = ["Event"]
 
@@ -99,7 +107,7 @@ def check_events(events: Any) -> tuple[Event, ...]:
     return tuple(_as_event(event, k) for k, event in enumerate(given))
 
 
-def _as_event(event: Any, k: int) -> Event:
+def _as_event(event: object, k: int) -> Event:
     if isinstance(event, Event):
         return event
     if not callable(event) or isinstance(event, type):
@@ -145,7 +153,7 @@ class Watch:
 
     events: tuple[Event, ...]
     layout: Layout
-    full: Callable[[tuple[Any, ...]], tuple[Any, ...]]
+    full: Callable[[Args], Args]
     log: bool = False
 
     @property
@@ -153,11 +161,11 @@ class Watch:
         """Directions (E,)."""
         return np.array([event.direction for event in self.events])
 
-    def _own(self, x: Any) -> Any:
+    def _own(self, x: Array) -> Any:
         """Return the state as a tree of its own, into which the user's function may write."""
         return self.layout.unpack(np.copy(x))
 
-    def value(self, k: int, t: Any, x: Any, args: tuple[Any, ...]) -> Any:
+    def value(self, k: int, t: Scalar, x: Array, args: Args) -> Any:
         """Return g of event k, a scalar."""
         g = self.events[k].fn(t, self._own(x), *self.full(args))
         if g is None:
@@ -179,30 +187,30 @@ class Watch:
         # A truth value is 1 or -1, so that from False to True is up.
         return np.where(g, 1.0, -1.0) if np.result_type(g) == np.bool_ else g * 1.0
 
-    def truths(self, t: Any, x: Any, args: tuple[Any, ...]) -> np.ndarray:
+    def truths(self, t: Scalar, x: Array, args: Args) -> np.ndarray:
         """Tell which events (E,) are truth values: they have neither slope nor nearness to zero."""
         given = self.full(args)
         found = [np.result_type(e.fn(t, self._own(x), *given)) == np.bool_ for e in self.events]
         return np.array(found)
 
-    def rate(self, k: int, t: Any, x: Any, xdot: Any, args: tuple[Any, ...]) -> Any:
+    def rate(self, k: int, t: Scalar, x: Array, xdot: Array, args: Args) -> Any:
         """Return dg/dt of event k along (1, xdot)."""
         one = np.ones(())
 
-        def along(t: Any, x: Any) -> Any:
+        def along(t: Scalar, x: Array) -> Any:
             return self.value(k, t, x, args)
 
         return jvp(along, argnums=(0, 1))(t, x, (one, xdot))
 
-    def values(self, t: Any, x: Any, args: tuple[Any, ...]) -> Any:
+    def values(self, t: Scalar, x: Array, args: Args) -> Any:
         """Return g of all events, (E,)."""
         return np.stack([self.value(k, t, x, args) for k in range(len(self.events))])
 
-    def rates(self, t: Any, x: Any, xdot: Any, args: tuple[Any, ...]) -> Any:
+    def rates(self, t: Scalar, x: Array, xdot: Array, args: Args) -> Any:
         """Return dg/dt of all events, (E,)."""
         return np.stack([self.rate(k, t, x, xdot, args) for k in range(len(self.events))])
 
-    def reset(self, k: int, t: Any, x: Any, args: tuple[Any, ...]) -> Any:
+    def reset(self, k: int, t: Scalar, x: Array, args: Args) -> Any:
         """Return the state after event k."""
         change = self.events[k].reset
         if change is None:
@@ -213,31 +221,31 @@ class Watch:
                 f"events[{k}].reset returned None instead of a state: is a `return` missing?",
                 change,
             )
-        return _packed(self.layout, state, k)
+        return _pack_reset(self.layout, state, k)
 
-    def start(self, t: Any, x: Any, xdot: Any, sign: Any, args: tuple[Any, ...]) -> Signals:
+    def start(self, t: Scalar, x: Array, xdot: Array, sign: Array, args: Args) -> Signals:
         """Return the signals where a run begins."""
         rate = sign * self.rates(t, x, xdot, args)
-        g = sided(self.values(t, x, args), rate)
+        g = side_of_zero(self.values(t, x, args), rate)
         none = np.zeros(len(self.events), dtype=np.int64)
         zero = 0.0 * t
         last = zero - np.inf * sign
         return Signals(g, rate, g, rate, none, last, none[0], none[0], zero, none > 0, x)
 
     def after(
-        self, before: Signals, t: Any, x: Any, xdot: Any, sign: Any, args: tuple[Any, ...]
+        self, before: Signals, t: Scalar, x: Array, xdot: Array, sign: Array, args: Args
     ) -> Signals:
         """Return the signals after a step."""
         rate = sign * self.rates(t, x, xdot, args)
-        g = sided(self.values(t, x, args), rate)
+        g = side_of_zero(self.values(t, x, args), rate)
         return tree.replace(before, g=g, rate=rate, g_before=before.g, rate_before=before.rate)
 
-    def crossed(self, before: Any, after: Any) -> Any:
-        """Tell which events (E,) crossed zero, in a direction they listen to."""
+    def crossings(self, before: Array, after: Array) -> Array:
+        """Return which events (E,) crossed zero, in a direction they listen to."""
         return crossings(before, after, self.directions)
 
 
-def _packed(layout: Layout, state: Any, k: int) -> Any:
+def _pack_reset(layout: Layout, state: Tree, k: int) -> Any:
     """Join what a reset returned, after checking that it is a state."""
     leaves, treedef = tree.flatten(np.stack(state) if isinstance(state, list) else state)
     if not layout.treedef.matches(treedef):
@@ -254,12 +262,12 @@ def _packed(layout: Layout, state: Any, k: int) -> Any:
     return layout.pack(treedef.unflatten(leaves))
 
 
-def sided(g: Any, rate: Any) -> Any:
+def side_of_zero(g: Array, rate: Array) -> Any:
     """Return g, with exact zeros moved to the side to which they are leaving."""
     return np.where(g == 0.0, TINY * np.sign(rate), g)
 
 
-def crossings(before: Any, after: Any, directions: Any) -> Any:
+def crossings(before: Array, after: Array, directions: Array) -> Any:
     """Tell where values change sign in the directions listened to.
 
     >>> crossings(np.array([-1.0, 1.0, 1.0]), np.array([1.0, -1.0, 2.0]), np.array([1, 1, 0]))

@@ -1,45 +1,41 @@
-"""Looking for events within a step: the first place where an event function changes sign.
+"""Where events happen in a step, and how the run goes on after them.
 
-A step is as long as the state allows; an event function g may be faster. It is searched on the
-interpolant of the step, in pieces. A piece is believed where g at points within agrees well enough
-with the cubic that has g's values and slopes at both ends: the error of a cubic there is
-c u^2 (1 - u)^2 with u in [0, 1] across the piece, the points give c, and SAFETY times that added to
-the cubic must leave either no zero, or exactly one. Both are read off the coefficients of
+**Searching.** A step is as long as the state allows; an event function g may be faster. It is
+searched on the interpolant of the step, in pieces. A piece is believed where g at points within
+agrees well enough with the cubic that has g's values and slopes at both ends: the error of a cubic
+there is c u^2 (1 - u)^2 with u in [0, 1] across the piece, the points give c, and SAFETY times that
+added to the cubic must leave either no zero, or exactly one. Both are read off the coefficients of
 Bernstein's form, of which u^2 (1 - u)^2 is one basis function. Otherwise the piece is halved; a
 piece that follows one that was believed is at most twice as long, so that the search goes from
-what is known to what is not.
+what is known to what is not. What is certain (decision 014): pieces are no longer than a hundredth
+of the span, or the step. So g cannot keep the other sign for longer than that and remain unseen,
+whatever it is.
 
-What is certain (decision 014): pieces are no longer than a hundredth of the span, or the step. So
-g cannot keep the other sign for longer than that and remain unseen, whatever it is.
+**Locating.** In the first piece with an event, bisection finds the time of each; the earliest wins,
+and all within rounding of it fire together. The time is then polished with real steps of the method
+up to the event, so that it is as accurate as the solution, not only as the interpolant.
 
-Symbols: theta in [0, 1] place in the step, u in [0, 1] place in a piece.
+**Derivatives.** The location is a constant. Where an event acts, the state is moved to the event's
+own time, which depends on everything that g does, changed there, and moved back to the constant
+time along the new derivative (``function/derivatives/flows.py``): to first order that is the jump
+of the variational equations (the saltation matrix), and it is right to any order.
 
-Settling a step that may contain an event: when, which, and how the run goes on.
-
-``event_search`` finds the first piece of the step with an event in it, and in the piece the time
-of each; the earliest wins, and all within rounding of it fire together. It is then polished with
-real steps of the method up to the event, so that it is as accurate as the solution, not only as
-the interpolant.
-
-Derivatives: the location is a constant. Where an event acts the state is moved to the event's own
-time, which depends on everything that g does, changed there, and moved back to the constant time
-along the new derivative (``function/derivatives/flows.py``): to first order that is the jump of
-the variational equations (the saltation matrix), and it is right to any order. Symbols: theta in
-[0, 1] place in the step, t_e = t_old + h_e the time of the event.
+Symbols: theta in [0, 1] fraction of the step, u in [0, 1] fraction of a piece, t_e = t_old + h_e
+the time of the event.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from archimedes import tree
 from archimedes.function import cond, fori_loop, stop_gradient, while_loop
 from archimedes.function.derivatives.flows import event_time, moved
-from archimedes.simulate.events.event import TINY, Signals, Watch, sided
+from archimedes.simulate.events.event import TINY, Signals, Watch, side_of_zero
 from archimedes.simulate.methods.method_table import Derivative, evaluate_dense
 from archimedes.simulate.statuses import (
     CHATTERING,
@@ -50,6 +46,12 @@ from archimedes.simulate.statuses import (
     RUNNING,
     SETTLED,
 )
+
+if TYPE_CHECKING:
+    from archimedes.simulate.problem.state_layout import Args
+    from archimedes.simulate.stepping.trial_step import Integration, Run
+    from archimedes.typing import Array
+
 
 BISECTIONS = 60
 #: Pieces of the span that are looked at in any case.
@@ -69,21 +71,22 @@ BUSY = 256.0
 class Path:
     """The solution within a step, and the event functions along it."""
 
-    def __init__(self, plan: Any, args: Any, run: Any, sign: Any) -> None:
-        self.watch: Watch = plan.events
-        self.project = plan.project
-        self.args = stop_gradient(args)
-        self.sign = sign
+    def __init__(self, ode: Integration, run: Run) -> None:
+        assert ode.plan.events is not None
+        self.watch: Watch = ode.plan.events
+        self.project = ode.project
+        self.args = stop_gradient(ode.args)
+        self.sign = ode.direction
         self.count = len(self.watch.events)
         fixed = stop_gradient((run.t_old, run.t - run.t_old, run.x_old, run.dense))
         self.t, self.h, self.x, self.dense = fixed
 
-    def state(self, theta: Any) -> Any:
+    def state(self, theta: Array) -> Array:
         """Return x of the interpolant."""
         x = self.x + evaluate_dense(self.dense, theta)
-        return x if self.project is None else self.project(x)
+        return self.project(x)
 
-    def slope(self, theta: Any) -> Any:
+    def slope(self, theta: Array) -> Array:
         """Return dx/dt of the interpolant."""
         degree = len(self.dense)
         total = self.dense[-1] * float(degree)
@@ -91,7 +94,7 @@ class Path:
             total = total * theta + self.dense[k] * float(k + 1)
         return total / self.h
 
-    def values(self, theta: Any) -> Any:
+    def values(self, theta: Array) -> Array:
         """Return g of each event (E,) at its own theta (E,), or at the same theta ()."""
         if np.ndim(theta) == 0:
             return self.watch.values(self.t + theta * self.h, self.state(theta), self.args)
@@ -102,7 +105,7 @@ class Path:
             ]
         )
 
-    def rates(self, theta: Any) -> Any:
+    def rates(self, theta: Array) -> Array:
         """Return dg/dt along the integration, of all events at one theta: (E,)."""
         t, x = self.t + theta * self.h, self.state(theta)
         return self.sign * self.watch.rates(t, x, self.slope(theta), self.args)
@@ -126,7 +129,7 @@ class Piece(NamedTuple):
     rounds: Any
 
 
-def _bernstein(piece: Piece, length: Any) -> list[Any]:
+def _bernstein(piece: Piece, length: Array) -> list[Any]:
     """Return the five coefficients of the cubic through values and rates at the ends."""
     first = piece.g_left + piece.rate_left * (length / 3.0)
     second = piece.g_right - piece.rate_right * (length / 3.0)
@@ -139,7 +142,7 @@ def _bernstein(piece: Piece, length: Any) -> list[Any]:
     ]
 
 
-def _quartic(q: list[Any], u: float) -> Any:
+def _quartic(q: list[Any], u: float) -> Array:
     v = 1.0 - u
     powers = (v**4, 4.0 * u * v**3, 6.0 * u**2 * v**2, 4.0 * u**3 * v, u**4)
     total = powers[0] * q[0]
@@ -148,8 +151,8 @@ def _quartic(q: list[Any], u: float) -> Any:
     return total
 
 
-def _believed(path: Path, piece: Piece) -> Any:
-    """Tell for which events (E,) the piece has no zero for sure, or exactly one."""
+def _is_believed(path: Path, piece: Piece) -> Array:
+    """Return for which events (E,) the piece has no zero for sure, or exactly one."""
     width = piece.right - piece.left
     q = _bernstein(piece, width * np.abs(path.h))
     c = np.zeros(path.count)
@@ -165,7 +168,7 @@ def _believed(path: Path, piece: Piece) -> Any:
     return none | (one & (side * q[4] < 0.0)) | (side == 0.0)
 
 
-def first_piece(path: Path, signals: Signals, span: Any) -> Piece:
+def first_piece(path: Path, signals: Signals, span: Array) -> Piece:
     """Search a step whose end has these signals; the piece of the first event, if any was found."""
     size = np.abs(path.h)
     most = np.minimum(1.0, span / (LOOKS * size))
@@ -175,12 +178,12 @@ def first_piece(path: Path, signals: Signals, span: Any) -> Piece:
         reach = piece.left + piece.width
         right = np.where(piece.left + 1.01 * piece.width >= 1.0, 1.0, reach)
         rate = np.where(right == 1.0, signals.rate, path.rates(right))
-        g = np.where(right == 1.0, signals.g, sided(path.values(right), rate))
+        g = np.where(right == 1.0, signals.g, side_of_zero(path.values(right), rate))
         tried = piece._replace(right=right, g_right=g, rate_right=rate)
         width = right - piece.left
         least = np.where(piece.rounds < PATIENCE, LEAST, COARSE)
-        good = np.all(_believed(path, tried)) | (width <= least)
-        found = good & np.any(path.watch.crossed(piece.g_left, g))
+        good = np.all(_is_believed(path, tried)) | (width <= least)
+        found = good & np.any(path.watch.crossings(piece.g_left, g))
         on = good & ~found
         return Piece(
             left=np.where(on, right, piece.left),
@@ -209,13 +212,13 @@ def first_piece(path: Path, signals: Signals, span: Any) -> Piece:
     return while_loop(lambda p: ~p.found & (p.left < 1.0), look, begun, max_steps=ROUNDS)
 
 
-def bounded(piece: Piece, h: Any, h_next: Any) -> Any:
+def limit_step(piece: Piece, h: Array, h_next: Array) -> Array:
     """Return the next step, shorter if the search in this one took many rounds."""
     size = np.abs(h) * np.maximum(BUSY / np.maximum(piece.rounds, 1.0), 0.1)
     return np.where(piece.rounds > BUSY, np.sign(h_next) * np.minimum(np.abs(h_next), size), h_next)
 
 
-def located(path: Path, piece: Piece) -> tuple[Any, Any]:
+def locate(path: Path, piece: Piece) -> tuple[Any, Any]:
     """Return the place theta (E,) of each event in the piece, inf where there is none.
 
     Also the side (E,), -1 or 1, from which it crosses.
@@ -226,25 +229,25 @@ def located(path: Path, piece: Piece) -> tuple[Any, Any]:
     found = _bisect(
         piece.left * ones, piece.right * ones, lambda theta: np.sign(path.values(theta)) != start
     )
-    crossed = path.watch.crossed(piece.g_left, piece.g_right)
+    crossed = path.watch.crossings(piece.g_left, piece.g_right)
     return np.where(crossed, found, np.inf), start
 
 
-def _bisect(low: Any, high: Any, beyond: Callable[[Any], Any]) -> Any:
+def _bisect(low: Array, high: Array, beyond: Callable[[Any], Any]) -> Array:
     """Return the first places (E,) between low and high from which on ``beyond`` holds."""
 
-    def narrow(bracket: Any) -> Any:
+    def narrow(bracket: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = bracket
         middle = 0.5 * (low + high)
         past = beyond(middle)
         return np.where(past, low, middle), np.where(past, middle, high)
 
-    def wide(bracket: Any) -> Any:
+    def is_wide(bracket: tuple[Array, Array]) -> Any:
         low, high = bracket
         middle = 0.5 * (low + high)
         return np.any((middle != low) & (middle != high))
 
-    return while_loop(wide, narrow, (low, high), max_steps=BISECTIONS)[1]
+    return while_loop(is_wide, narrow, (low, high), max_steps=BISECTIONS)[1]
 
 
 POLISHING = 4
@@ -259,20 +262,20 @@ NEAR_GAP, NEAR_COUNT = 1e-12, 20
 CLOSE_GAP, CLOSE_COUNT = 1e-8, 2000
 
 
-def _polished(path: Path, f: Derivative, plan: Any, memory: Any, theta: Any, mine: Any) -> Any:
+def _polish(path: Path, ode: Integration, theta: Array, mine: Array) -> Array:
     """Return h_e, improved by Newton's method on g of the earliest event with real steps.
 
     A change that would leave the neighbourhood of the bracket is not made: where g only grazes
     zero its derivative says nothing.
     """
+    f, method = ode.plan.derivative(path.args), ode.plan.method
+    memory = method.start(f, path.t, path.x)
     guess = theta * path.h
     most = 1e-3 * np.abs(path.h)
 
-    def improve(_: Any, h: Any) -> Any:
-        x = plan.method.step(f, path.t, path.x, h, memory).x
-        x = x if plan.project is None else plan.project(x)
-        t = path.t + h
-        g, rate = _mine(path.watch, mine, f, t, x, path.args)
+    def improve(_: object, h: Array) -> Array:
+        x = ode.project(method.step(f, path.t, path.x, h, memory).x)
+        g, rate = _signal_of(path.watch, mine, f, path.t + h, x, path.args)
         change = -g / np.where(rate == 0.0, 1.0, rate)
         good = (rate != 0.0) & np.isfinite(change) & (np.abs(h + change - guess) <= most)
         within = path.sign * (h + change) > 0.0
@@ -280,75 +283,71 @@ def _polished(path: Path, f: Derivative, plan: Any, memory: Any, theta: Any, min
 
     better = fori_loop(0, POLISHING, improve, guess)
     # Not beyond the step, of which the end (and the end of the span) is known exactly.
-    return np.where(np.abs(better) >= np.abs(path.h), path.h, better)
+    return stop_gradient(np.where(np.abs(better) >= np.abs(path.h), path.h, better))
 
 
-def _mine(watch: Watch, mine: Any, f: Derivative, t: Any, x: Any, args: Any) -> tuple[Any, Any]:
+def _signal_of(
+    watch: Watch, mine: Array, f: Derivative, t: Array, x: Array, args: Args
+) -> tuple[Array, Array]:
     """Return g and dg/dt of the event that ``mine`` (E,) marks."""
     g = np.sum(np.where(mine, watch.values(t, x, args), 0.0))
     rate = np.sum(np.where(mine, watch.rates(t, x, f(t, x), args), 0.0))
     return g, rate
 
 
-def settle(plan: Any, setup: Any, args: tuple[Any, ...], run: Any, begin: Any) -> Any:
+def settle(ode: Integration, run: Run) -> Run:
     """Look for events in the step that a run just made, and return it after the first one.
 
-    ``begin(plan, setup, t, x, args, dense)`` starts the run again from there. If there is no
-    event after all, the run goes on as it was. The status is EVENT where one was terminal.
+    If there is no event after all, the run goes on as it was. The status is EVENT where one was
+    terminal.
     """
-    sign = np.where(setup.t_end >= setup.t_start, 1.0, -1.0)
-    path = Path(plan, args, run, sign)
-    signals = stop_gradient(run.signals)
-    piece = stop_gradient(first_piece(path, signals, np.abs(setup.t_end - setup.t_start)))
+    setup, path, signals = ode.setup, Path(ode, run), stop_gradient(run.signals)
+    piece = stop_gradient(first_piece(path, signals, ode.span))
     # Where a piece of the step was believed, pieces of the next one begin with its length.
     width = 0.5 * piece.width * np.abs(path.h)
     run = tree.replace(run, signals=tree.replace(run.signals, width=stop_gradient(width)))
 
-    def nothing() -> Any:
+    def go_on() -> Run:
         unknown = np.any(np.isnan(signals.g))
         status = np.where(run.t == setup.t_end, FINISHED, RUNNING)
         status = np.where(unknown, NON_FINITE, status)
-        h = stop_gradient(bounded(piece, path.h, run.h)) if plan.adaptive else run.h
+        h = stop_gradient(limit_step(piece, path.h, run.h)) if ode.plan.adaptive else run.h
         return tree.replace(run, status=status, h=h)
 
-    def fire() -> Any:
-        return _fire(plan, setup, args, run, begin, path, stop_gradient(located(path, piece)))
+    def fire() -> Run:
+        return _fire(ode, run, path, *stop_gradient(locate(path, piece)))
 
-    return cond(piece.found, fire, nothing)
+    return cond(piece.found, fire, go_on)
 
 
-def _fire(plan: Any, setup: Any, args: Any, run: Any, begin: Any, path: Path, crossing: Any) -> Any:
-    places, sides = crossing
-    watch: Watch = plan.events
-    f = plan.derivative(args)
+def _fire(ode: Integration, run: Run, path: Path, thetas: Array, sides: Array) -> Run:
+    """Return the run after the first of the events at ``thetas`` (E,), from ``sides`` (E,)."""
+    plan, setup, f = ode.plan, ode.setup, ode.f
+    watch = path.watch
     memory = plan.method.start(f, path.t, run.x_old)
-    theta = np.min(places)
-    mine = _first(places == theta)
+    theta = np.min(thetas)
+    mine = _first(thetas == theta)
     close = SIMULTANEOUS * np.abs(path.h) + 4e-16 * np.abs(path.t)
-    fired = np.abs(places - theta) * np.abs(path.h) <= close
+    fired = np.abs(thetas - theta) * np.abs(path.h) <= close
 
-    fixed = plan.derivative(path.args)
-    h_e = stop_gradient(
-        _polished(path, fixed, plan, plan.method.start(fixed, path.t, path.x), theta, mine)
-    )
+    h_e = _polish(path, ode, theta, mine)
     t_e = np.where(h_e == path.h, stop_gradient(run.t), path.t + h_e)
-    t_e, h_e = _rounded(path, setup, t_e, h_e, stop_gradient(run.t))
-    x_e = plan.method.step(f, path.t, run.x_old, h_e, memory).x
-    x_e = x_e if plan.project is None else plan.project(x_e)
+    t_e, h_e = _round_time(path, ode.span, t_e, h_e, stop_gradient(run.t))
+    x_e = ode.project(plan.method.step(f, path.t, run.x_old, h_e, memory).x)
     truths = watch.truths(t_e, x_e, path.args)
     if truths.any():
         # A truth value is beyond its change where the interpolant is, not only nearly so.
-        place = np.where(h_e == theta * path.h, theta, h_e / path.h)
-        beyond = stop_gradient(path.state(place)) + (x_e - stop_gradient(x_e))
+        at = np.where(h_e == theta * path.h, theta, h_e / path.h)
+        beyond = stop_gradient(path.state(at)) + (x_e - stop_gradient(x_e))
         x_e = np.where(np.any(mine & truths), beyond, x_e)
 
-    x, ends = _after(plan, args, fired, t_e, x_e)
-    g, _ = _mine(watch, mine, f, t_e, x_e, args)
-    begun = begin(plan, setup, t_e, x, args, True)
+    x, ends = _state_after(ode, watch, fired, t_e, x_e)
+    g, _ = _signal_of(watch, mine, f, t_e, x_e, ode.args)
+    begun = ode.begin(t_e, x, True)
     jumped = np.any(fired & np.array([event.reset is not None for event in watch.events]))
     rests = np.where(begun.signals.rate == 0.0, sides, np.sign(begun.signals.rate))
     leaving = np.where(jumped, rests, -sides)
-    signals = _signals(run.signals, begun.signals, fired & ~truths, leaving, setup, t_e, g)
+    signals = _signals_after(run.signals, begun.signals, fired & ~truths, leaving, ode.span, t_e, g)
     count = run.signals.count + fired
     signals = tree.replace(signals, fired=fired, count=count, x_before=stop_gradient(x_e))
     going = SETTLED if watch.log else RUNNING
@@ -374,42 +373,45 @@ def _fire(plan: Any, setup: Any, args: Any, run: Any, begin: Any, path: Path, cr
     )
 
 
-def _rounded(path: Path, setup: Any, t_e: Any, h_e: Any, t_new: Any) -> tuple[Any, Any]:
+def _round_time(
+    path: Path, span: Array, t_e: Array, h_e: Array, t_new: Array
+) -> tuple[Array, Array]:
     """Return the time of an event and the step to it.
 
     Time is the sum of the steps, this one too: where rounding of the time can be seen, the event is
     at the next time that there is, and the step goes there.
     """
     miss = (t_e - path.t) - h_e
-    seen = np.abs(miss) > VISIBLE * np.abs(setup.t_end - setup.t_start)
-    early = seen & (path.sign * miss < 0.0)
+    visible = np.abs(miss) > VISIBLE * span
+    early = visible & (path.sign * miss < 0.0)
     # 0.75 eps |t| is more than half of the distance to the next number, and less than 1.5 of it.
     t_e = np.where(early, t_e + path.sign * (0.75 * EPS) * np.abs(t_e), t_e)
     t_e = np.where(path.sign * (t_e - t_new) > 0.0, t_new, t_e)
-    return t_e, np.where(seen, t_e - path.t, h_e)
+    return t_e, np.where(visible, t_e - path.t, h_e)
 
 
-def _after(plan: Any, args: Any, fired: Any, t_e: Any, x_e: Any) -> tuple[Any, Any]:
+def _state_after(
+    ode: Integration, watch: Watch, fired: Array, t_e: Array, x_e: Array
+) -> tuple[Array, Any]:
     """Return the state after the events that fired, and whether the run ends with them.
 
     Each event acts at a time of its own, which has the value t_e and the derivatives of where its
     g is zero on the solution before.
     """
-    watch: Watch = plan.events
-    f = plan.derivative(args)
+    f = ode.f
 
     def time(k: int) -> Any:
-        return event_time(f, lambda t, x: watch.value(k, t, x, args), t_e, x_e)
+        return event_time(f, lambda t, x: watch.value(k, t, x, ode.args), t_e, x_e)
 
-    def reset(k: int, x: Any) -> Any:
+    def reset(k: int, x: Array) -> Array:
         t = time(k)
-        return moved(f, t, t_e, watch.reset(k, t, moved(f, t_e, t, x), args))
+        return moved(f, t, t_e, watch.reset(k, t, moved(f, t_e, t, x), ode.args))
 
     x = x_e
     for k, event in enumerate(watch.events):
         if event.reset is not None:
             x = cond(fired[k], lambda x, k=k: reset(k, x), lambda x: x * 1.0, x)
-    x = x if plan.project is None else plan.project(x)
+    x = ode.project(x)
     last = _first(fired & np.array([event.terminal for event in watch.events]))
     for k, event in enumerate(watch.events):
         if event.terminal:
@@ -417,13 +419,13 @@ def _after(plan: Any, args: Any, fired: Any, t_e: Any, x_e: Any) -> tuple[Any, A
     return x, np.any(last)
 
 
-def _first(marks: Any) -> Any:
+def _first(marks: Array) -> Array:
     """Keep the first True of (E,)."""
     return marks & (np.cumsum(marks.astype(np.int64)) == 1)
 
 
-def _signals(
-    old: Signals, new: Signals, fired: Any, leaving: Any, setup: Any, t: Any, g: Any
+def _signals_after(
+    old: Signals, new: Signals, fired: Array, leaving: Array, span: Array, t: Array, g: Array
 ) -> Signals:
     """Return the signals after an event.
 
@@ -434,17 +436,16 @@ def _signals(
     """
     noise = 4.0 * np.abs(g) + 1e-12 * np.maximum(np.abs(old.g_before), np.abs(old.g))
     at_zero = fired & (np.abs(new.g) <= noise)
-    g_new = np.where(at_zero & (np.sign(new.g) != leaving), TINY * leaving, new.g)
-    span = np.abs(setup.t_end - setup.t_start)
-    gap = np.abs(t - old.last)
+    g_new = stop_gradient(np.where(at_zero & (np.sign(new.g) != leaving), TINY * leaving, new.g))
+    rate, gap = stop_gradient(new.rate), np.abs(t - old.last)
     near = gap <= NEAR_GAP * np.maximum(np.abs(t), span)
     close = gap <= CLOSE_GAP * span
     return tree.replace(
         new,
-        g=stop_gradient(g_new),
-        rate=stop_gradient(new.rate),
-        g_before=stop_gradient(g_new),
-        rate_before=stop_gradient(new.rate),
+        g=g_new,
+        rate=rate,
+        g_before=g_new,
+        rate_before=rate,
         last=stop_gradient(t),
         width=old.width,
         near=np.where(near, old.near + 1, 0),

@@ -17,7 +17,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from archimedes.simulate.methods.method_table import (
     register,
     rms_norm,
 )
+
+if TYPE_CHECKING:
+    from archimedes.typing import Array, Scalar, Tree
 
 Row = dict[int, float]
 
@@ -284,13 +287,13 @@ DOP853 = Tableau(
 TABLEAUS = (EULER, HEUN, RK4, BS3, DOPRI5, TSIT5, DOP853)
 
 
-def _weigh(row: Row, k: Sequence[Any], h: Any, x: Any = None) -> Any:
+def _weigh(row: Row, k: Sequence[Any], h: Scalar, x: Array | None = None) -> Any:
     """x + h times the sum of the stages with the weights of a row, in the order of the stages."""
     return weighted([row[i] for i in sorted(row)], [k[i] for i in sorted(row)], None, h, x)
 
 
 @piece()
-def _two_norms(error: Any, scale: Any) -> Any:
+def _two_norms(error: Array, scale: Array) -> Any:
     """DOP853 combines estimates of order 5 and 3 to one of order 7 (HNW eq. II.10.17)."""
     high, low = error[0] / scale, error[1] / scale
     high2, low2 = np.sum(high * high), np.sum(low * low)
@@ -302,10 +305,10 @@ def _two_norms(error: Any, scale: Any) -> Any:
 def method_of(tableau: Tableau) -> Method:
     """Make the method of a tableau."""
 
-    def start(f: Derivative, t: Any, x: Any) -> Any:
+    def start(f: Derivative, t: Scalar, x: Array) -> Any:
         return f(t, x)
 
-    def step(f: Derivative, t: Any, x: Any, h: Any, memory: Any) -> Step:
+    def step(f: Derivative, t: Scalar, x: Array, h: Scalar, memory: Tree) -> Step:
         k = [memory]
         new = before = x
         for node, row in zip(tableau.nodes[1:], tableau.stages[1:]):
@@ -318,7 +321,7 @@ def method_of(tableau: Tableau) -> Method:
         last = stop_gradient((h, k[-1] - k[-2], new - before, new, k[-1]))
         return Step(new, error, k[-1], k, estimate(*last))
 
-    def dense(f: Derivative, t: Any, x: Any, h: Any, step: Step) -> Any:
+    def dense(f: Derivative, t: Scalar, x: Array, h: Scalar, step: Step) -> Any:
         k = list(step.stages)
         for node, row in tableau.more:
             k.append(f(t + node * h, _weigh(row, k, h, x)))

@@ -34,7 +34,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,11 +42,14 @@ from archimedes.function import jac, stop_gradient, vmap, while_loop
 from archimedes.function.linear_combinations import weighted
 from archimedes.simulate.methods.method_table import Derivative, Method, Step, register, rms_norm
 
+if TYPE_CHECKING:
+    from archimedes.typing import Array, Scalar, Tree
+
 #: Vectors of more numbers than this are multiplied by a matrix in a loop.
 WRITTEN_OUT = 12
 
 
-def product(matrix: Any, vector: Any) -> Any:
+def product(matrix: Array, vector: Array) -> Any:
     """Return matrix @ vector, as a loop over the rows where n * n products compile for long.
 
     >>> import numpy as np
@@ -61,16 +64,16 @@ def product(matrix: Any, vector: Any) -> Any:
 class DenseJacobian:
     """A Jacobian (n, n) with all its elements."""
 
-    def __init__(self, matrix: Any) -> None:
+    def __init__(self, matrix: Array) -> None:
         self.matrix = matrix
 
-    def solver(self, diagonal: Any, factor: Any) -> Callable[[Any], Any]:
+    def solver(self, diagonal: Scalar, factor: Scalar) -> Callable[[Any], Any]:
         """Return r -> x, the solution of (diagonal + factor J) x = r; diagonal may be a matrix."""
         if np.ndim(diagonal) == 0:
             diagonal = np.eye(len(self.matrix)) * diagonal
         return solver_of(diagonal + factor * self.matrix)
 
-    def stage_solver(self, coefficients: np.ndarray, h: Any) -> Callable[[Any], Any]:
+    def stage_solver(self, coefficients: np.ndarray, h: Scalar) -> Callable[[Any], Any]:
         """Return r -> x, the solution of (I - h coefficients kron J) x = r: all stages at once."""
         size = len(coefficients) * len(self.matrix)
         return solver_of(np.eye(size) - h * np.kron(coefficients, self.matrix))
@@ -80,7 +83,7 @@ class DenseJacobian:
         return np.max(np.sum(np.abs(self.matrix), axis=1))
 
 
-def solver_of(matrix: Any) -> Callable[[Any], Any]:
+def solver_of(matrix: Array) -> Callable[[Any], Any]:
     """Return r -> x, the solution of matrix x = r.
 
     A step has many right sides: one inverse and a product for each take a third of the time of as
@@ -90,7 +93,7 @@ def solver_of(matrix: Any) -> Callable[[Any], Any]:
     return lambda right: product(inverse, right)
 
 
-def linearised(f: Derivative, t: Any, x: Any) -> tuple[Any, Any]:
+def linearised(f: Derivative, t: Scalar, x: Array) -> tuple[Any, Any]:
     """Return df/dt (n,) and the Jacobian df/dx, as an object with ``solver`` and ``norm``.
 
     A right-hand side that knows better says so itself (see ``solves/single_steps.py``).
@@ -117,11 +120,11 @@ _TINY = 1e-300
 
 def simplified_newton(
     residual: Callable[[Any], Any],
-    base: Any,
-    guess: Any,
+    base: Array,
+    guess: Array,
     solve: Callable[[Any], Any],
     max_steps: int,
-    scale: Any = None,
+    scale: Array | None = None,
 ) -> tuple[Any, Any]:
     """Solve residual(X) = 0 by X += solve(residual(X)); return X and the norm of its error.
 
@@ -132,13 +135,13 @@ def simplified_newton(
     """
     tolerance = FIXED_STEP_TOLERANCE if scale is None else ADAPTIVE_TOLERANCE
 
-    def going(state: Any) -> Any:
+    def going(state: Tree) -> Any:
         _, size, before, count = state
         rate = size / np.maximum(before, _TINY)
         error = np.where(count > 1, size * rate / np.maximum(1.0 - rate, 0.01), size)
         return (count < 1) | ((error > tolerance) & (size <= 2.0 * before))
 
-    def iterate(state: Any) -> Any:
+    def iterate(state: Tree) -> Any:
         X, size, _, count = state
         change = solve(residual(X))
         X = X + change
@@ -160,7 +163,7 @@ ESDIRK_ITERATIONS = 10
 REFUSED = 0.1
 
 
-def _residual(f: Derivative, t: Any, base: Any, gh: Any, X: Any) -> Any:
+def _residual(f: Derivative, t: Scalar, base: Array, gh: Scalar, X: Array) -> Any:
     """What is left of a stage's equation, X = base + gh f(t, X)."""
     return base + gh * f(t, X) - X
 
@@ -180,11 +183,19 @@ class Esdirk:
     embedded: tuple[float, ...]
     dense: tuple[tuple[float, ...], ...]
 
-    def start(self, f: Derivative, t: Any, x: Any) -> Any:
+    def start(self, f: Derivative, t: Scalar, x: Array) -> Any:
         """Return the slope, which is the first stage."""
         return f(t, x)
 
-    def step(self, f: Derivative, t: Any, x: Any, h: Any, memory: Any, scale: Any = None) -> Step:
+    def step(
+        self,
+        f: Derivative,
+        t: Scalar,
+        x: Array,
+        h: Scalar,
+        memory: Tree,
+        scale: Array | None = None,
+    ) -> Step:
         """Take one step; where Newton's iteration does not converge, the error is inf.
 
         Without ``scale`` no step is repeated, and the state is nan then.
@@ -208,7 +219,7 @@ class Esdirk:
             return Step(np.where(worst <= FAILED, state, np.nan), local, slopes[-1], slopes)
         return Step(state, np.where(worst <= REFUSED, local, np.inf), slopes[-1], slopes)
 
-    def dense_coefficients(self, f: Derivative, t: Any, x: Any, h: Any, step: Step) -> Any:
+    def dense_coefficients(self, f: Derivative, t: Scalar, x: Array, h: Scalar, step: Step) -> Any:
         """Return the coefficients of the interpolant."""
         return np.stack([weighted(row, step.stages, None, h) for row in self.dense])
 
@@ -302,16 +313,16 @@ _TO_COEFFICIENTS = np.array(
 )
 
 
-def _start(f: Derivative, t: Any, x: Any) -> Any:
+def _start(f: Derivative, t: Scalar, x: Array) -> Any:
     """Return a placeholder: no step needs anything from the one before."""
     return np.zeros_like(x)
 
 
-def _step(f: Derivative, t: Any, x: Any, h: Any, memory: Any) -> Step:
+def _step(f: Derivative, t: Scalar, x: Array, h: Scalar, memory: Tree) -> Step:
     """Take one step; nan where Newton's iteration does not converge, since no step is repeated."""
     solve = linearised(f, t, x)[1].stage_solver(_A, h)
 
-    def residual(Z: Any) -> Any:
+    def residual(Z: Array) -> Any:
         changes = Z.reshape(3, x.size)
         slopes = [f(t + c * h, x + z) for c, z in zip(_C, changes)]
         return h * np.concatenate([weighted(row, slopes) for row in _A]) - Z
@@ -323,7 +334,7 @@ def _step(f: Derivative, t: Any, x: Any, h: Any, memory: Any) -> Step:
     return Step(x_new, None, memory, stages)
 
 
-def _dense(f: Derivative, t: Any, x: Any, h: Any, step: Step) -> Any:
+def _dense(f: Derivative, t: Scalar, x: Array, h: Scalar, step: Step) -> Any:
     """Return the coefficients of the collocation polynomial."""
     return np.stack([weighted(row, step.stages) for row in _TO_COEFFICIENTS])
 

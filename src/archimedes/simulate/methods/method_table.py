@@ -31,7 +31,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -39,6 +39,9 @@ from archimedes.errors import ArchimedesError
 from archimedes.function import Compiled
 from archimedes.symbolic.core.trace import is_tracing
 from archimedes.tree import struct
+
+if TYPE_CHECKING:
+    from archimedes.typing import Array, Scalar
 
 __all__ = ["METHODS", "Method"]
 
@@ -93,7 +96,7 @@ class Step(NamedTuple):
 
 
 @piece()
-def rms_norm(error: Any, scale: Any) -> Any:
+def rms_norm(error: Array, scale: Array) -> Any:
     """Root mean square of error / scale (Hairer, Norsett, Wanner I, eq. II.4.11).
 
     >>> float(rms_norm(np.array([3.0, 4.0]), np.array([1.0, 1.0])))
@@ -189,7 +192,7 @@ def register(method: Method) -> Method:
     return method
 
 
-def evaluate_dense(coefficients: Any, theta: Any) -> Any:
+def evaluate_dense(coefficients: Array, theta: Scalar) -> Any:
     """Return sum over k of theta^k c[k-1] for coefficients (degree, n), by Horner's rule.
 
     >>> evaluate_dense(np.array([[1.0], [2.0]]), 0.5)
@@ -216,7 +219,7 @@ class Suspicion:
 
 
 @piece()
-def estimate(h: Any, slopes: Any, states: Any, x: Any, slope: Any) -> Any:
+def estimate(h: Scalar, slopes: Array, states: Array, x: Array, slope: Array) -> Any:
     """Return h |lambda| from the differences of two slopes and of the states they belong to.
 
     Numbers count relative to their size (x, or what the slope moves it by in a step): the fast
@@ -230,8 +233,8 @@ def estimate(h: Any, slopes: Any, states: Any, x: Any, slope: Any) -> Any:
     return np.abs(h) * np.sqrt(np.where(known, much, 0.0) / np.where(known, little, 1.0))
 
 
-def suspected(before: Suspicion, stiffness: Any, extent: float) -> Suspicion:
-    """Return what is suspected after one more step; once certain it stays."""
+def count_hits(before: Suspicion, stiffness: Array, extent: float) -> Suspicion:
+    """Return the suspicion after one more step; once certain it stays."""
     hit = stiffness > BORDER * extent
     misses = np.where(hit, 0, before.misses + 1)
     forgotten = (misses >= MISSES) & (before.hits < HITS)

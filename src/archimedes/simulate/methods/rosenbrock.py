@@ -20,7 +20,7 @@ for which the method has the same orders.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from archimedes.function import stop_gradient
 from archimedes.function.linear_combinations import weighted
 from archimedes.simulate.methods.implicit import linearised, product
 from archimedes.simulate.methods.method_table import Derivative, Method, Step, register
+
+if TYPE_CHECKING:
+    from archimedes.typing import Array, Scalar, Tree
 
 
 def read_rows(text: str) -> tuple[tuple[float, ...], ...]:
@@ -100,16 +103,16 @@ class WithMass:
         self.f = f
         self.mass = mass
 
-    def __call__(self, t: Any, x: Any) -> Any:
+    def __call__(self, t: Scalar, x: Array) -> Any:
         """Return f(t, x)."""
         return self.f(t, x)
 
 
-def _start(f: Derivative, t: Any, x: Any) -> Any:
+def _start(f: Derivative, t: Scalar, x: Array) -> Any:
     return f(t, x)
 
 
-def _step(f: Derivative, t: Any, x: Any, h: Any, memory: Any) -> Step:
+def _step(f: Derivative, t: Scalar, x: Array, h: Scalar, memory: Tree) -> Step:
     f_t, jacobian = linearised(f, t, x)
     mass = f.mass(t, x) if isinstance(f, WithMass) else None
     shift = 1.0 / (GAMMA * h) if mass is None else mass / (GAMMA * h)
@@ -127,7 +130,7 @@ def _step(f: Derivative, t: Any, x: Any, h: Any, memory: Any) -> Step:
     return Step(x_new, u[-1], f(t + h, x_new), u, size)
 
 
-def _dense(f: Derivative, t: Any, x: Any, h: Any, step: Step) -> Any:
+def _dense(f: Derivative, t: Scalar, x: Array, h: Scalar, step: Step) -> Any:
     first, second, third = (weighted(row, step.stages) for row in DENSE)
     return np.stack([step.x - x + first, second - first, third - second, -third])
 

@@ -12,7 +12,7 @@ J. Open Research Software 5 (2017) 15.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,12 +23,15 @@ from archimedes.simulate.methods.method_table import (
     Method,
     Step,
     Suspicion,
+    count_hits,
     is_stiff,
     register,
-    suspected,
 )
 from archimedes.simulate.methods.rosenbrock import RODAS5P
 from archimedes.tree import struct
+
+if TYPE_CHECKING:
+    from archimedes.typing import Array, Scalar
 
 EXPLICIT = method_of(TSIT5)
 #: Steps of the stiff method in a row that an explicit one could have made, after which it does;
@@ -48,7 +51,7 @@ class Memory:
     stiff_steps: Any
 
 
-def _start(f: Derivative, t: Any, x: Any) -> Memory:
+def _start(f: Derivative, t: Scalar, x: Array) -> Memory:
     slope = f(t, x)
     none = np.where(np.isfinite(np.sum(slope)), 0, 0)
     return Memory(slope, none > 0, Suspicion(none, none), none, none)
@@ -61,7 +64,7 @@ def _padded(stages: list[Any], count: int) -> list[Any]:
 COUNT = max(len(TSIT5.stages), 8)
 
 
-def _step(f: Derivative, t: Any, x: Any, h: Any, memory: Memory) -> Step:
+def _step(f: Derivative, t: Scalar, x: Array, h: Scalar, memory: Memory) -> Step:
     def made(method: Method) -> tuple[Any, ...]:
         step = method.step(f, t, x, h, memory.slope)
         return (
@@ -76,7 +79,7 @@ def _step(f: Derivative, t: Any, x: Any, h: Any, memory: Memory) -> Step:
         memory.stiff, lambda: made(RODAS5P), lambda: made(EXPLICIT)
     )
     assert EXPLICIT.stability is not None
-    suspicion = suspected(memory.suspicion, stop_gradient(stiffness), EXPLICIT.stability)
+    suspicion = count_hits(memory.suspicion, stop_gradient(stiffness), EXPLICIT.stability)
     easy = np.where(stiffness < MARGIN * EXPLICIT.stability, memory.easy + 1, 0)
     stiff = np.where(memory.stiff, easy < EASY, is_stiff(suspicion))
     fresh = stiff != memory.stiff
@@ -93,7 +96,7 @@ def _step(f: Derivative, t: Any, x: Any, h: Any, memory: Memory) -> Step:
     return Step(x_new, error, new, (memory.stiff, stages))
 
 
-def _dense(f: Derivative, t: Any, x: Any, h: Any, step: Step) -> Any:
+def _dense(f: Derivative, t: Scalar, x: Array, h: Scalar, step: Step) -> Any:
     stiff, stages = step.stages
 
     def of(method: Method, count: int) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,8 +14,14 @@ from archimedes.backends.protocol import Backend
 from archimedes.backends.registry import AUTO, backend_of, device_backend
 from archimedes.checks import is_traced
 from archimedes.errors import ShapeDtypeError, explained
-from archimedes.simulate.problem.state_layout import Layout
+from archimedes.simulate.problem.state_layout import (
+    Args,
+    Layout,
+)
 from archimedes.symbolic.core.trace import is_tracing, trace_error
+
+if TYPE_CHECKING:
+    from archimedes.typing import Array, ArrayLike, Scalar, Tree
 
 #: Leaves that no device owns.
 _PLAIN = (int, float, str, np.ndarray, np.generic)
@@ -75,7 +81,7 @@ def home_of_arrays(backend: str | None, **given: Any) -> Backend | None:
     return home
 
 
-def check_span(t_span: Any, x0: Any) -> tuple[Any, Any]:
+def check_span(t_span: Any, x0: Tree) -> tuple[Any, Any]:
     """Return the ends of a time span, floats or traced; ``x0`` tells if the two were swapped."""
     if type(t_span) is not tuple or list(map(type, t_span)) != [float, float]:
         check_pair(t_span, x0)
@@ -93,7 +99,7 @@ _ORDER = "the order is (func, t_span, x0), as in SciPy's solve_ivp"
 INTEGRATOR_ORDER = "the order is solve(x0, t_span, *args)"
 
 
-def check_pair(t_span: Any, x0: Any, order: str = _ORDER) -> None:
+def check_pair(t_span: Any, x0: Tree, order: str = _ORDER) -> None:
     """Refuse what is not a pair of numbers, and a pair where x0 looks more like the span.
 
     States are written as arrays or lists, spans as tuples: where it is the other way round a
@@ -124,18 +130,18 @@ def _kind(value: Any) -> int:
     return _KINDS.index(type(value)) if type(value) in _KINDS else len(_KINDS)
 
 
-def _are_numbers(values: Any) -> bool:
+def _are_numbers(values: Tree) -> bool:
     kinds = {np.dtype(getattr(v, "dtype", None) or np.asarray(v).dtype).kind for v in values}
     return kinds <= set("iuf")
 
 
-def _finite(end: Any, t_span: Any) -> float:
+def _finite(end: Scalar, t_span: Any) -> float:
     if not math.isfinite(end):
         raise ValueError(f"t_span = ({', '.join(map(str, t_span))}) must be finite")
     return float(end)
 
 
-def check_times(t_eval: Any, start: float, end: float) -> np.ndarray:
+def check_times(t_eval: ArrayLike, start: float, end: float) -> np.ndarray:
     """Return output times: within the span, in its direction."""
     # Kernels read times one after the other in memory.
     times = np.ascontiguousarray(t_eval, dtype=np.float64)
@@ -168,7 +174,7 @@ def check_times(t_eval: Any, start: float, end: float) -> np.ndarray:
     )
 
 
-def in_order(times: Any, start: Any, end: Any) -> Any:
+def in_order(times: Array, start: Scalar, end: Scalar) -> Any:
     """Tell which times (m,) a solve can put out: in the span, and not before an earlier one.
 
     >>> in_order(np.array([0.5, 0.2, 2.0]), 0.0, 1.0)
@@ -180,7 +186,7 @@ def in_order(times: Any, start: Any, end: Any) -> Any:
     return (along >= np.maximum(furthest, 0.0)) & (along <= direction * (end - start))
 
 
-def check_state(x0: Any, layout: Layout) -> np.ndarray:
+def check_state(x0: Tree, layout: Layout) -> np.ndarray:
     """Return a state as a vector (n,); one that is nan or infinite is refused, naming the leaf."""
     x = layout.pack(x0)
     if np.count_nonzero(np.isfinite(x)) == x.size:
@@ -190,7 +196,7 @@ def check_state(x0: Any, layout: Layout) -> np.ndarray:
     raise ValueError(f"{path} is nan or infinite: {leaf!r}")
 
 
-def check_tolerances(rtol: Any, atol: Any) -> None:
+def check_tolerances(rtol: Array, atol: Array) -> None:
     """Refuse tolerances that no step could meet."""
     for name, value in (("rtol", rtol), ("atol", atol)):
         if not (np.isfinite(value).all() and (value >= 0.0).all()):
@@ -206,7 +212,7 @@ def check_step(name: str, value: Any) -> float:
     return float(value)
 
 
-def check_args(args: Any) -> tuple[Any, ...]:
+def check_args(args: Args) -> tuple[Any, ...]:
     """Return the further arguments of the function as a tuple."""
     if args is None:
         return ()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,7 +24,14 @@ from archimedes.function.interpolation import Axis, look_up
 from archimedes.function.region_bodies import any_traced
 from archimedes.random.arguments import check_key
 from archimedes.random.keys import fold_in
-from archimedes.simulate.problem.state_layout import Layout, rounding
+from archimedes.simulate.problem.state_layout import (
+    Args,
+    Layout,
+    rounding,
+)
+
+if TYPE_CHECKING:
+    from archimedes.typing import Scalar, Tree
 
 __all__ = ["InputSeries", "Sampled"]
 
@@ -53,7 +60,7 @@ class InputSeries:
     (3.0, 2.0)
     """
 
-    def __init__(self, t: Any, u: Any, method: str = "linear") -> None:
+    def __init__(self, t: Scalar, u: Tree, method: str = "linear") -> None:
         if method not in METHODS:
             raise ValueError(f"InputSeries: method={method!r} is not one of {METHODS}")
         self.t = _times(t)
@@ -64,7 +71,7 @@ class InputSeries:
         paths = self._treedef.paths("u")
         self._tables = [_table(leaf, path, len(self.t)) for leaf, path in zip(leaves, paths)]
 
-    def __call__(self, t: Any) -> Any:
+    def __call__(self, t: Scalar) -> Any:
         """Return the value at the time t; of an array of times, their values along its axes."""
         t = t if is_traced(t) else np.asarray(t, dtype=np.float64)[()]
         k = self._axis.interval(t)
@@ -81,7 +88,7 @@ class InputSeries:
         return self._treedef.unflatten([between(table) for table in self._tables])
 
 
-def _times(t: Any) -> np.ndarray:
+def _times(t: Scalar) -> np.ndarray:
     times = _numbers(t, "t")
     if times.ndim != 1 or len(times) < 2:
         raise ValueError(
@@ -111,7 +118,7 @@ def _table(leaf: Any, path: str, count: int) -> np.ndarray:
     return table
 
 
-def _numbers(value: Any, name: str) -> np.ndarray:
+def _numbers(value: Tree, name: str) -> np.ndarray:
     """Return a copy as float64; anything but real numbers is refused."""
     array = np.asarray(value)
     if array.dtype.kind not in "biuf":
@@ -190,7 +197,7 @@ class Sampled:
         key = key.tobytes() if isinstance(key, np.ndarray) else key
         return fingerprint(self.update), self.dt, self.offset, times, key
 
-    def following(self, t: Any) -> Any:
+    def following(self, t: Scalar) -> Any:
         """Return the first sampling time after a time, or inf if there is none.
 
         Parameters
@@ -207,11 +214,11 @@ class Sampled:
         k = Axis(grid, "times", data=True).interval(t)
         return look_up(padded, k + 1)
 
-    def _slack(self, t: Any) -> Any:
+    def _slack(self, t: Scalar) -> Any:
         """Return by how much, in periods, a sample time may be off."""
         return SAME + rounding(t, self.offset) / self.dt
 
-    def due(self, t: Any) -> Any:
+    def due(self, t: Scalar) -> Any:
         """Return whether a time is a sampling time, to within rounding.
 
         Parameters
@@ -226,7 +233,7 @@ class Sampled:
         times = np.asarray(self.times, dtype=np.float64)
         return look_up(times, self.index(t)) == t
 
-    def index(self, t: Any) -> Any:
+    def index(self, t: Scalar) -> Any:
         """Return the number of the sample at a time, counted from 0.
 
         Parameters
@@ -240,7 +247,7 @@ class Sampled:
         grid = np.concatenate([times, [times[-1] + 1.0]])
         return Axis(grid, "times", data=True).interval(t)
 
-    def act(self, place: int, t: Any, x: Any, u: Any, args: tuple[Any, ...]) -> Any:
+    def act(self, place: int, t: Scalar, x: Tree, u: Tree, args: Args) -> Any:
         """Return the new memory of the part.
 
         Parameters
@@ -299,7 +306,7 @@ class Clock:
         """What makes two clocks the same for a kernel."""
         return tuple(part.identity for part in self.parts), self.single, self.visible
 
-    def stop(self, t: Any, end: Any) -> Any:
+    def stop(self, t: Scalar, end: Scalar) -> Any:
         """Return where the next steps have to stop: the next sample, or the end."""
         times = [part.following(t) for part in self.parts]
         return np.minimum(np.min(np.stack(times)), end)
@@ -308,7 +315,7 @@ class Clock:
         """Return the memories as users see them."""
         return memories[0] if self.single else tuple(memories[: self.visible])
 
-    def tick(self, t: Any, state: Any, args: tuple[Any, ...]) -> Any:
+    def tick(self, t: Scalar, state: Tree, args: Args) -> Any:
         """Return the state after the parts that are due at t have acted."""
         x, memories = state[0], list(state[1])
         for k, part in enumerate(self.parts):
@@ -323,12 +330,12 @@ class Clock:
                 memories[k] = cond(part.due(t), act, lambda k=k: memories[k])
         return x, tuple(memories)
 
-    def flat_tick(self, layout: Layout, t: Any, x: Any, args: tuple[Any, ...]) -> Any:
+    def flat_tick(self, layout: Layout, t: Scalar, x: Tree, args: Args) -> Any:
         """The same on a flat vector."""
         return layout.pack(self.tick(t, layout.unpack(x), args))
 
 
-def _like(new: Any, old: Any, k: int) -> Any:
+def _like(new: Tree, old: Tree, k: int) -> Any:
     """Return a new memory as floats, after checking that it is like the old one."""
     leaves, treedef = tree.flatten(new)
     before, expected = tree.flatten(old)

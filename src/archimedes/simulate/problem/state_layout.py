@@ -17,7 +17,7 @@ import linecache
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -25,6 +25,13 @@ from archimedes import tree
 from archimedes.errors import ShapeDtypeError, explained
 from archimedes.tree import TreeDef
 from archimedes.tree.treedef import LEAF
+
+if TYPE_CHECKING:
+    from archimedes.typing import Array, Tree
+
+
+#: The arguments of a user's function, after time and state.
+Args: TypeAlias = tuple[Any, ...]
 
 
 def rounding(*times: Any) -> Any:
@@ -39,7 +46,7 @@ def rounding(*times: Any) -> Any:
     return 4.0 * float(np.finfo(np.float64).eps) * largest
 
 
-def as_state(x: Any) -> Any:
+def as_state(x: Tree) -> Tree:
     """Return a state tree; a list or tuple of numbers, as in SciPy, is an array."""
     is_list = isinstance(x, (list, tuple)) and not hasattr(x, "_fields") and len(x) > 0
     if is_list and all(tree.is_leaf(part) and np.ndim(part) == 0 for part in x):
@@ -50,7 +57,7 @@ def as_state(x: Any) -> Any:
 class DerivativeError(ShapeDtypeError):
     """A function returned something that is not a derivative of the state; names the function."""
 
-    def __init__(self, message: str, func: Any = None) -> None:
+    def __init__(self, message: str, func: object = None) -> None:
         super().__init__(message if func is None else f"{message}\n  in {place_of(func)}")
 
 
@@ -58,7 +65,7 @@ class DerivativeError(ShapeDtypeError):
 _INNER = ("__wrapped__", "func", "__func__", "written_as")
 
 
-def place_of(func: Any) -> str:
+def place_of(func: object) -> str:
     """Return where a function is written: file, line and name.
 
     A function made here from the user's says so by its attribute ``written_as``.
@@ -79,7 +86,7 @@ def place_of(func: Any) -> str:
     return f"{place}\n    {text}" if text else place
 
 
-def check_time_first(func: Any, call: str = "func(t, x, ...)") -> None:
+def check_time_first(func: object, call: str = "func(t, x, ...)") -> None:
     """Refuse a function whose second argument is named t: solvers give it the time first.
 
     SciPy's ``odeint`` calls func(y, t): with the arguments swapped, nothing else would reveal the
@@ -117,14 +124,14 @@ class Layout:
         """Whether the state is one array rather than a tree."""
         return self.treedef is LEAF
 
-    def pack(self, state: Any) -> Any:
+    def pack(self, state: Tree) -> Any:
         """Join the leaves of a state of this structure into one float vector."""
         leaves = [state] if type(state) is np.ndarray else tree.leaves(state)
         if len(leaves) == 1:
             return np.reshape(leaves[0], (-1,)) * 1.0
         return np.concatenate([np.reshape(leaf, (-1,)) * 1.0 for leaf in leaves])
 
-    def unpack(self, vector: Any, axes: tuple[int, ...] = ()) -> Any:
+    def unpack(self, vector: Array, axes: tuple[int, ...] = ()) -> Any:
         """Return the tree of a vector (..., n) whose leading axes are ``axes``."""
         if self.is_array:
             return np.reshape(vector, (*axes, *self.shapes[0]))
@@ -135,11 +142,7 @@ class Layout:
             at += size
         return self.treedef.unflatten(leaves)
 
-    def pack_derivative(self, result: Any, func: Any = None) -> Any:
-        """Join what the user's function returned, after checking that it is like the state."""
-        return self.pack(self.checked(result, func))
-
-    def checked(self, result: Any, func: Any = None) -> Any:
+    def check_derivative(self, result: Tree, func: object = None) -> Any:
         """Return a derivative, which must be like the state; ``func`` is what returned it."""
         if self.is_array and isinstance(result, (list, tuple)):
             shapes = {np.shape(part) for part in result if tree.is_leaf(part)}
@@ -188,7 +191,7 @@ class Layout:
                 )
         return result
 
-    def spread(self, value: Any, name: str) -> np.ndarray:
+    def spread(self, value: Tree, name: str) -> np.ndarray:
         """Return a tolerance (a number, a vector or a tree like the state) as a vector (n,)."""
         leaves, treedef = tree.flatten(value)
         if self.treedef.matches(treedef) and not self.is_array:
@@ -214,7 +217,7 @@ class Layout:
         return np.concatenate(found)
 
 
-def layout_of(state: Any) -> Layout:
+def layout_of(state: Tree) -> Layout:
     """Return the layout of a state; leaves that are not numbers are named in the error."""
     leaves, treedef = tree.flatten(state)
     if not any(map(np.size, leaves)):
@@ -263,7 +266,7 @@ def projection(layout: Layout) -> Projection | None:
     sizes = [math.prod(shape) for shape in layout.shapes]
     starts = np.concatenate([[0], np.cumsum(sizes)]).tolist()
 
-    def project(x: Any) -> Any:
+    def project(x: Array) -> Any:
         parts, at = [], 0
         for node, first in places:
             last = first + node.num_leaves

@@ -52,7 +52,8 @@ def drive_batch(task: Task, monitor: Monitor | None) -> Result:
     def solve(group: slice, tell: Monitor | None = None) -> Result:
         part, outputs = instances if stop is None else instances.part(group), None
         if whole is not None:
-            outputs = tuple(None if array is None else array[group] for array in whole)
+            t, x = whole
+            outputs = (None if t is None else t[group], x[group])
         own = replace(task, instances=part, outputs=outputs)
         if on_device:
             return _drive_on_device(own, tell, stop, stays)
@@ -94,7 +95,7 @@ def _drive_on_device(
     arrays = task.kernels.backend.arrays
     xp = arrays.module()
 
-    def move(leaf: Any) -> Any:
+    def move(leaf: object) -> Any:
         return xp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf
 
     with arrays.working(apart=not stays):

@@ -19,7 +19,7 @@ with the formula's leading coefficient alpha; the formula's derivative is xdot =
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,6 +42,10 @@ from archimedes.simulate.statuses import (
 from archimedes.simulate.stepping.solve_kernels import Kernels
 from archimedes.simulate.stepping.stepwise import Stepwise
 from archimedes.simulate.stepping.trial_step import Setup, initial_step, smallest_step
+
+if TYPE_CHECKING:
+    from archimedes.simulate.problem.state_layout import Args
+    from archimedes.typing import Array, Scalar
 
 #: Solves a linear system for a right side (n,).
 Solver = Callable[[np.ndarray], np.ndarray]
@@ -68,7 +72,7 @@ FIRST = 1e-3
 
 
 @piece(often=True)
-def _root(error: Any, order: Any) -> Any:
+def _root(error: Scalar, order: Scalar) -> Any:
     """Return by how much a step of this error (relative to what it may be) could be longer."""
     return np.power(np.maximum(error, 1e-20), -1.0 / (order + 1.0))
 
@@ -96,7 +100,7 @@ class ExplicitEquations:
     #: Factors may be rounded: see ``_Newton.renew``. Rates of convergence count as this at most.
     may_round, slowest = True, 1.0
 
-    def __init__(self, kernels: Kernels, setup: Setup, x: np.ndarray, args: Any) -> None:
+    def __init__(self, kernels: Kernels, setup: Setup, x: np.ndarray, args: Args) -> None:
         single = kernels.single
         if not isinstance(single, Stepwise):
             single = kernels.keep("stepwise", lambda: Stepwise(kernels))
@@ -110,10 +114,10 @@ class ExplicitEquations:
 
     def start(self, setup: Setup, x: np.ndarray, sign: float) -> tuple[np.ndarray, float]:
         """Return the derivative at the start and the size of a first step."""
-        t, atol, rtol = float(setup.t_start), setup.atol, setup.rtol
+        t = float(setup.t_start)
         slope = self.slope(t, x)
         with np.errstate(all="ignore"):
-            return slope, float(initial_step(self.slope, t, x, slope, sign, atol, rtol, 1))
+            return slope, float(initial_step(self.slope, t, x, slope, sign, setup, 1))
 
     def defect(
         self, t: float, x: np.ndarray, d: np.ndarray, psi: np.ndarray, c: float
@@ -224,7 +228,7 @@ class _Newton:
         self.c, self.rate = c, 1.0
 
     def correction(
-        self, t: float, guess: np.ndarray, psi: np.ndarray, c: float, scale: Any, allowed: float
+        self, t: float, guess: np.ndarray, psi: np.ndarray, c: float, scale: Array, allowed: float
     ) -> np.ndarray | None:
         """Return d with guess + d = the new state, or None where no iteration converged."""
         if self.solver is None or abs(c / self.c - 1.0) > KEPT:
@@ -244,7 +248,7 @@ class _Newton:
         return found
 
     def _iterated(
-        self, t: float, guess: np.ndarray, psi: np.ndarray, c: float, scale: Any, allowed: float
+        self, t: float, guess: np.ndarray, psi: np.ndarray, c: float, scale: Array, allowed: float
     ) -> np.ndarray | None:
         d, x, before = np.zeros_like(guess), guess, 0.0
         # Factors of another c: the correction that is best for slow and fast parts alike.
@@ -416,7 +420,7 @@ def solve_equations(equations: ExplicitEquations | ImplicitEquations, samples: S
     return samples.result(march.status, march.t, march.rejected, stats)
 
 
-def _drive(kernels: Kernels, args: tuple[Any, ...], samples: Samples) -> Result:
+def _drive(kernels: Kernels, args: Args, samples: Samples) -> Result:
     equations = ExplicitEquations(kernels, samples.setup, samples.x0, args)
     return solve_equations(equations, samples)
 

@@ -33,6 +33,7 @@ from archimedes.simulate.stepping.trial_step import Run, Setup
 
 if TYPE_CHECKING:
     from archimedes.function import Compiled
+    from archimedes.simulate.problem.state_layout import Args
     from archimedes.typing import ArrayLike
 
 #: Leaves of :class:`Setup`, and where those are that differ from solve to solve.
@@ -182,7 +183,7 @@ class BoundSolver(ABC):
         return tiers
 
     @abstractmethod
-    def find_kernels(self, run: Run, setup: Setup, args: tuple[Any, ...]) -> None:
+    def find_kernels(self, run: Run, setup: Setup, args: Args) -> None:
         """Find the kernels that go on from a run."""
 
     @abstractmethod
@@ -259,7 +260,7 @@ class BoundSolver(ABC):
 class LastState(BoundSolver):
     """The last state."""
 
-    def find_kernels(self, run: Run, setup: Setup, args: tuple[Any, ...]) -> None:
+    def find_kernels(self, run: Run, setup: Setup, args: Args) -> None:
         """Find the kernels that go on from a run."""
         self.use_loop(go_to_end, setup, args, run)
 
@@ -286,7 +287,7 @@ class AtTimes(BoundSolver):
 
     dense = True
 
-    def find_kernels(self, run: Run, setup: Setup, args: tuple[Any, ...]) -> None:
+    def find_kernels(self, run: Run, setup: Setup, args: Args) -> None:
         """Find the kernels that go on from a run."""
         self.chunk = chunk_of(1, self.size, OneRun.most_outputs)
         self.use_loop(go_to_times, setup, args, run, np.zeros(self.chunk))
@@ -325,7 +326,7 @@ class AtTimes(BoundSolver):
 class InRows(BoundSolver):
     """Steps, one after the other into rows: states at many times in them, or after each."""
 
-    def find_kernels(self, run: Run, setup: Setup, args: tuple[Any, ...]) -> None:
+    def find_kernels(self, run: Run, setup: Setup, args: Args) -> None:
         """Find the kernels that go on from a run."""
         repeated = self.kernels.repeated_step(False)
         assert repeated is not None

@@ -25,6 +25,7 @@ from archimedes.simulate.stepping.trial_step import Run, Setup
 
 if TYPE_CHECKING:
     from archimedes.simulate.solves.event_logs import Events
+    from archimedes.typing import Array
 
 
 #: Numbers that a kernel puts out at most in one call.
@@ -397,7 +398,7 @@ class OutputsThere(Collector):
     as soon as the step is made. ``x`` (N, m, n) is where they go, made here if it is None.
     """
 
-    def __init__(self, runs: Runs, times: np.ndarray, x: Any = None) -> None:
+    def __init__(self, runs: Runs, times: np.ndarray, x: Array | None = None) -> None:
         super().__init__(runs)
         assert isinstance(runs, ManyRuns)
         xp, setup, x0 = runs.xp, runs.setup, runs.instances.x0

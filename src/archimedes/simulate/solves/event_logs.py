@@ -114,7 +114,7 @@ def batch_table(
     column = np.arange(len(order)) - (np.cumsum(each) - each)[instance]
     most = int(each.max(initial=0))
 
-    def table(values: np.ndarray, fill: Any) -> np.ndarray:
+    def table(values: np.ndarray, fill: float) -> np.ndarray:
         whole = np.full((count, most, *values.shape[1:]), fill, dtype=values.dtype)
         whole[instance, column] = values[order]
         return whole

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,8 +18,16 @@ from archimedes.errors import TraceError, explained
 from archimedes.function import vmap
 from archimedes.simulate.events.event import Event, EventLike, check_events
 from archimedes.simulate.problem.inputs import Clock, InputSeries, Sampled, check_sampled
-from archimedes.simulate.problem.state_layout import as_state, check_time_first, layout_of
+from archimedes.simulate.problem.state_layout import (
+    Args,
+    as_state,
+    check_time_first,
+    layout_of,
+)
 from archimedes.simulate.trajectory.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from archimedes.typing import Scalar, Tree
 
 #: (t, memories) -> the arguments between x and the user's own.
 Between = Callable[[Any, Any], tuple[Any, ...]]
@@ -43,7 +51,7 @@ class Hybrid:
         """Return the user's events on the larger state."""
         return tuple(_event(event, self.between) for event in check_events(events))
 
-    def begin(self, t: Any, x0: Any, args: tuple[Any, ...], axes: Any) -> Any:
+    def begin(self, t: Scalar, x0: Tree, args: Args, axes: tuple[Any, ...] | None) -> Any:
         """Return the initial state: parts that are due at the start have acted.
 
         ``axes`` are those of x0 and args in a batch, None for a single solve.
@@ -51,7 +59,7 @@ class Hybrid:
         x = tree.map(lambda leaf: leaf * 1.0, as_state(x0))
         memories = tuple(tree.map(lambda leaf: leaf * 1.0, p.init) for p in self.clock.parts)
 
-        def first(x: Any, *args: Any) -> Any:
+        def first(x: Tree, *args: Any) -> Any:
             return self.clock.tick(t, (x, memories), args)
 
         if axes is None:
@@ -75,7 +83,7 @@ class Hybrid:
             events=events,
         )
 
-    def _inputs(self, t: np.ndarray, memories: Any) -> Any:
+    def _inputs(self, t: np.ndarray, memories: Tree) -> Any:
         """Return what the dynamics were given at the times: one thing, or a pair."""
         if self.inputs is None:
             return self.clock.seen(memories)
@@ -93,10 +101,10 @@ class _OwnDense:
     def __init__(self, dense: Any) -> None:
         self.dense = dense
 
-    def __call__(self, t: Any) -> Any:
+    def __call__(self, t: Scalar) -> Any:
         return self.dense(t)[0]
 
-    def __getitem__(self, key: Any) -> _OwnDense:
+    def __getitem__(self, key: object) -> _OwnDense:
         return _OwnDense(self.dense[key])
 
 
@@ -105,7 +113,7 @@ def hybrid_of(
     inputs: Callable[[Any], Any] | None,
     sampled: Sampled | Sequence[Sampled] | None,
     start: Any,
-    end: Any,
+    end: Scalar,
 ) -> Hybrid:
     """Put a model, its input and its sampled parts together; the ends of the span may be traced."""
     check_time_first(func)
@@ -135,7 +143,7 @@ def hybrid_of(
         parts = (*parts, _series_part(inputs, start))
 
     # Closures over plain values, so that kernels are found again (see ``function.dependencies``).
-    def between(t: Any, memories: Any) -> tuple[Any, ...]:
+    def between(t: Scalar, memories: Tree) -> tuple[Any, ...]:
         found: tuple[Any, ...] = ()
         if inputs is not None:
             found = (memories[-1] if held else inputs(t),)
@@ -143,9 +151,9 @@ def hybrid_of(
             found = (*found, memories[0] if single else tuple(memories[:visible]))
         return found
 
-    def dynamics(t: Any, state: Any, *args: Any) -> Any:
+    def dynamics(t: Scalar, state: Tree, *args: Any) -> Any:
         x, memories = state
-        slope = layout_of(x).checked(func(t, x, *between(t, memories), *args), func)
+        slope = layout_of(x).check_derivative(func(t, x, *between(t, memories), *args), func)
         return slope, tree.map(lambda leaf: 0.0 * leaf, memories)
 
     return Hybrid(dynamics, between, inputs, Clock(parts, single, visible))
@@ -154,10 +162,10 @@ def hybrid_of(
 def _event(event: Event, between: Between) -> Event:
     own, change = event.fn, event.reset
 
-    def fn(t: Any, state: Any, *args: Any) -> Any:
+    def fn(t: Scalar, state: Tree, *args: Any) -> Any:
         return own(t, state[0], *between(t, state[1]), *args)
 
-    def reset(t: Any, state: Any, *args: Any) -> Any:
+    def reset(t: Scalar, state: Tree, *args: Any) -> Any:
         assert change is not None
         return change(t, state[0], *between(t, state[1]), *args), state[1]
 

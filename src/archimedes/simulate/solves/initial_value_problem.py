@@ -24,6 +24,7 @@ from archimedes.function.dependencies.states import content_of, fingerprint
 from archimedes.simulate.methods.method_table import METHODS, Method, is_stiff
 from archimedes.simulate.problem import argument_checks
 from archimedes.simulate.problem.state_layout import (
+    Args,
     Layout,
     as_state,
     check_time_first,
@@ -171,8 +172,8 @@ class Model:
 
     func: Callable[..., Any]
     key: Any
-    args: tuple[Any, ...]
-    full: Callable[[tuple[Any, ...]], tuple[Any, ...]]
+    args: Args
+    full: Callable[[Args], Args]
     static: Sequence[int] = ()
 
     def plan(self, layout: Layout, method: Method, options: Options, log: bool = False) -> Plan:
@@ -221,7 +222,7 @@ def share_code(func: Callable[..., Any]) -> Compiled:
 
 def model_of(
     func: Callable[..., Any],
-    args: tuple[Any, ...],
+    args: Args,
     static_argnames: str | Sequence[str] | None = None,
 ) -> Model:
     """Take func(t, x, *args) apart into what is recorded and what a kernel is given.
@@ -267,7 +268,7 @@ def expand_parts(
     func: Callable[..., Any],
     t_span: Sequence[Scalar],
     x0: Tree,
-    args: tuple[Any, ...],
+    args: Args,
     options: Options,
     in_axes: tuple[Any, ...] | None = None,
 ) -> tuple[Hybrid | None, Callable[..., Any], Tree]:
@@ -288,7 +289,7 @@ def expand_parts(
     return hybrid, hybrid.dynamics, hybrid.begin(start, x0, args, in_axes)
 
 
-def axes_tuple(in_axes: Any, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+def axes_tuple(in_axes: Any, args: Args) -> tuple[Any, ...] | None:
     """Return the batch axes of x0 and each of args; one number stands for all."""
     if in_axes is None:
         return None
@@ -306,7 +307,7 @@ def prepare(
     func: Callable[..., Any],
     t_span: Sequence[Scalar],
     x0: Tree,
-    args: tuple[Any, ...],
+    args: Args,
     options: Options,
     in_axes: tuple[Any, ...] | None = None,
 ) -> Problem:
@@ -335,7 +336,7 @@ def prepare(
 
 
 def _batch(
-    model: Model, x0: Tree, args: tuple[Any, ...], in_axes: tuple[Any, ...]
+    model: Model, x0: Tree, args: Args, in_axes: tuple[Any, ...]
 ) -> tuple[Layout, Instances]:
     """Return the layout of one state of a batch, and its instances."""
     axes_and_values = zip(in_axes, (as_state(x0), *args), strict=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from archimedes.simulate.stepping.dense_output import END, START
 from archimedes.simulate.stepping.solve_kernels import Kernels
 from archimedes.simulate.stepping.solve_loops import go_to_end, go_to_times, make_steps, try_steps
 from archimedes.simulate.stepping.trial_step import Run, Setup
+
+if TYPE_CHECKING:
+    from archimedes.simulate.problem.state_layout import Args
+    from archimedes.typing import Array
 
 #: Rows in the first call of a kernel, and trial steps in a call where they are made in Python.
 FIRST_ROWS, FEW_STEPS = 32, 16
@@ -39,7 +43,7 @@ class Instances:
 
     count: int
     x0: np.ndarray
-    args: tuple[Any, ...]
+    args: Args
     many: Sequence[bool] = ()
     alone: bool = False
 
@@ -241,7 +245,7 @@ class ManyRuns:
         self.run, rows = self._call(make_steps if carried else try_steps, fixed=(count,))
         return rows
 
-    def to_outputs(self, times: np.ndarray, sign: float, done: Any, x: Any) -> Any:
+    def to_outputs(self, times: np.ndarray, sign: float, done: Any, x: Array) -> Any:
         """Go on, each run for itself, and put the states at times (m,) into ``x`` (N, m, n).
 
         ``done``: how many of them each run has behind it. Returns how many there are then.

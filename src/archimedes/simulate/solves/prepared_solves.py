@@ -18,7 +18,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from operator import is_not
 from types import CodeType, FunctionType, MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -43,6 +43,9 @@ from archimedes.simulate.trajectory.trajectory import Trajectory, assemble_traje
 from archimedes.symbolic import is_tracing
 from archimedes.tree import is_struct
 from archimedes.tree.treedef import LEAF
+
+if TYPE_CHECKING:
+    from archimedes.typing import Tree
 
 #: How many prepared solves are kept (the oldest is forgotten), and after how many ordinary solves
 #: a request is prepared. NEVER stands for one that cannot be.
@@ -108,7 +111,7 @@ class Request(Start):
 def request_of(
     func: Any,
     t_span: Any,
-    x0: Any,
+    x0: Tree,
     args: Any,
     t_eval: Any,
     final: bool,

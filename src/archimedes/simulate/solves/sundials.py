@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,10 @@ from archimedes.simulate.statuses import (
 from archimedes.simulate.stepping.solve_kernels import Kernels
 from archimedes.simulate.stepping.stepwise import Stepwise
 from archimedes.simulate.stepping.trial_step import Setup
+
+if TYPE_CHECKING:
+    from archimedes.simulate.problem.state_layout import Args
+    from archimedes.typing import Array
 
 #: Steps between two looks at whether the solver still moves.
 PATIENCE = 2000
@@ -170,19 +174,17 @@ def solve_residual(
     return _solve("ida", solver, samples, samples.x0, xdot0)
 
 
-def _dense(kernels: Kernels, args: tuple[Any, ...]) -> dict[str, Any]:
+def _dense(kernels: Kernels, args: Args) -> dict[str, Any]:
     """Return the options for a Jacobian with all its elements."""
     jacobian = kernels.jacobian()
 
-    def fill(t: float, x: Any, xdot: Any, out: Any) -> None:
+    def fill(t: float, x: Array, xdot: Array, out: Array) -> None:
         out[:] = jacobian(t, x, args)
 
     return {"jacfn": fill}
 
 
-def _sparse(
-    kernels: Kernels, setup: Setup, x0: np.ndarray, args: tuple[Any, ...]
-) -> dict[str, Any] | None:
+def _sparse(kernels: Kernels, setup: Setup, x0: np.ndarray, args: Args) -> dict[str, Any] | None:
     """Return the options for a large model, or None for another.
 
     Its systems are solved by GMRES, preconditioned by our factors of I - gamma J: exact where
@@ -194,14 +196,14 @@ def _sparse(
     form = single.jacobian(setup.t_start, x0, args)
     known: dict[str, Any] = {}
 
-    def factorise(t: float, x: Any, xdot: Any, jok: int, jnew: Any, gamma: float) -> None:
+    def factorise(t: float, x: Array, xdot: Array, jok: int, jnew: Array, gamma: float) -> None:
         if not jok or not known:
             known["jacobian"] = form.at(t, np.array(x), args)[1]
         jnew[0] = int(not jok)
         known["solve"] = known["jacobian"].solver(1.0, -gamma)
 
     def solve(
-        t: float, x: Any, xdot: Any, r: Any, z: Any, gamma: float, delta: float, side: int
+        t: float, x: Array, xdot: Array, r: Array, z: Array, gamma: float, delta: float, side: int
     ) -> None:
         z[:] = known["solve"](np.array(r))
 
@@ -209,7 +211,7 @@ def _sparse(
     return {"linsolver": "gmres", "precond": made}
 
 
-def _drive_cvode(kernels: Kernels, args: tuple[Any, ...], samples: Samples) -> Result:
+def _drive_cvode(kernels: Kernels, args: Args, samples: Samples) -> Result:
     f, x0 = kernels.derivative(), samples.x0
 
     def fill(t: float, x: np.ndarray, out: np.ndarray) -> None:
@@ -220,7 +222,7 @@ def _drive_cvode(kernels: Kernels, args: tuple[Any, ...], samples: Samples) -> R
     return _solve("cvode", solver, samples, x0)
 
 
-def _drive_ida(kernels: Kernels, args: tuple[Any, ...], samples: Samples) -> Result:
+def _drive_ida(kernels: Kernels, args: Args, samples: Samples) -> Result:
     f, jacobian, x0 = kernels.derivative(), kernels.jacobian(), samples.x0
     return solve_residual(
         lambda t, x, xdot: xdot - f(t, x, args),

@@ -17,7 +17,7 @@ sparse matrix", SIAM J. Matrix Anal. Appl. 22 (2001) 973-996.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,14 @@ from archimedes.function import jvp
 from archimedes.function.derivatives.sparse import structure
 from archimedes.simulate.sparse.sparse_systems import Factors, SparseSystem
 from archimedes.slow_notice import notify_if_slow
+
+if TYPE_CHECKING:
+    from archimedes.simulate.problem.state_layout import Args
+    from archimedes.typing import Array, Scalar
+
+
+#: Returns the solution (n,) of a linear system for a right side (n,).
+Solver = Callable[[np.ndarray], np.ndarray]
 
 
 def grouped(rows: np.ndarray, columns: np.ndarray, n: int) -> np.ndarray:
@@ -92,9 +100,9 @@ class CompressedJacobian:
         self,
         f: Callable[..., Any],
         native: Callable[..., Any],
-        t: Any,
+        t: Scalar,
         x: np.ndarray,
-        args: Any,
+        args: Args,
         factors: Any,
     ) -> None:
         self.size = x.size
@@ -108,7 +116,7 @@ class CompressedJacobian:
         self.still = np.zeros(x.size)
         self._stages: dict[int, SparseSystem] = {}
 
-        def along(t: Any, x: Any, dt: Any, dx: Any, args: Any) -> Any:
+        def along(t: Scalar, x: Array, dt: Scalar, dx: Array, args: Args) -> Any:
             return jvp(f, argnums=(0, 1))(t, x, args, (dt, dx))
 
         self.along = native(along, "along")
@@ -129,7 +137,7 @@ class CompressedJacobian:
             )
         return self._stages[count]
 
-    def at(self, t: Any, x: np.ndarray, args: Any) -> tuple[np.ndarray, SparseJacobian]:
+    def at(self, t: Scalar, x: np.ndarray, args: Args) -> tuple[np.ndarray, SparseJacobian]:
         """Return df/dt and df/dx."""
         t = float(t)
         values = self.pattern.values(lambda direction: self.along(t, x, 0.0, direction, args))
@@ -142,13 +150,15 @@ class SparseJacobian:
     def __init__(self, form: CompressedJacobian, values: np.ndarray) -> None:
         self.form, self.values = form, values
 
-    def solver(self, diagonal: Any, factor: float, rounded: bool = False) -> Callable[[Any], Any]:
+    def solver(
+        self, diagonal: Scalar, factor: float, rounded: bool = False
+    ) -> Callable[[Any], Any]:
         """Return r -> x, the solution of (diagonal + factor J) x = r; see ``factored``."""
         system = self.form.system
         factors: Factors = system.factored(factor * self.values, float(diagonal), rounded)
         return factors.solve
 
-    def stage_solver(self, coefficients: np.ndarray, h: Any) -> Callable[[Any], Any]:
+    def stage_solver(self, coefficients: np.ndarray, h: Scalar) -> Solver:
         """Return r -> x, the solution of (I - h coefficients kron J) x = r: all stages at once."""
         system = self.form.stages(len(coefficients))
         return system.factored(-h * np.kron(coefficients.ravel(), self.values), 1.0).solve
@@ -232,19 +242,27 @@ class CompressedPencil:
         self.order: np.ndarray | None = None
         self.system: SparseSystem | None = None
 
-        def along(t: Any, x: Any, xdot: Any, args: Any, dt: Any, dx: Any, dxdot: Any) -> Any:
+        def along(
+            t: Scalar,
+            x: Array,
+            xdot: Array,
+            args: Args,
+            dt: Scalar,
+            dx: Array,
+            dxdot: Array,
+        ) -> Any:
             return jvp(F, argnums=(0, 1, 2))(t, x, xdot, args, (dt, dx, dxdot))
 
         self.along = native(along, "along")
 
-    def at(self, t: float, x: np.ndarray, xdot: np.ndarray, args: Any) -> SparsePencil:
+    def at(self, t: float, x: np.ndarray, xdot: np.ndarray, args: Args) -> SparsePencil:
         """Return the two matrices at a point."""
         point, still = (t, x, xdot, args), self.still
         by_x = self.by_x.values(lambda d: self.along(*point, 0.0, d, still))
         by_xdot = self.by_xdot.values(lambda d: self.along(*point, 0.0, still, d))
         return SparsePencil(self, by_x, by_xdot)
 
-    def by_time(self, t: float, x: np.ndarray, xdot: np.ndarray, args: Any) -> np.ndarray:
+    def by_time(self, t: float, x: np.ndarray, xdot: np.ndarray, args: Args) -> np.ndarray:
         """Return dF/dt, (n,)."""
         return self.along(t, x, xdot, args, 1.0, self.still, self.still)
 

@@ -204,7 +204,7 @@ class SparseSystem:
     array([2.5, 2. , 1. ])
     """
 
-    def __init__(self, rows: Any, columns: Any, n: int, native: Any = None) -> None:
+    def __init__(self, rows: np.ndarray, columns: np.ndarray, n: int, native: Any = None) -> None:
         self.rows, self.columns, self.n = np.asarray(rows), np.asarray(columns), n
         self.elimination: Elimination = eliminated(self.rows, self.columns, n)
         self.native = native

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,11 +18,14 @@ from archimedes.function import stop_gradient
 from archimedes.simulate.methods.method_table import evaluate_dense
 from archimedes.simulate.problem.state_layout import Layout
 
+if TYPE_CHECKING:
+    from archimedes.typing import Array, Scalar
+
 #: Columns of the times at which a step begins and ends.
 START, END = 0, 1
 
 
-def row_of(t_old: Any, t: Any, x_old: Any, x: Any, dense: Any) -> Any:
+def row_of(t_old: Array, t: Scalar, x_old: Array, x: Array, dense: Array) -> Any:
     """Return the row of a step; ``dense`` (degree, n) may be None."""
     parts = [np.stack([t_old, t]), x_old, x]
     if dense is not None:
@@ -37,20 +40,20 @@ class RowLayout:
         self.size, self.degree = size, degree
         self.width = 2 + 2 * size + degree * size
 
-    def x_old(self, rows: Any) -> Any:
+    def x_old(self, rows: Array) -> Any:
         """States at the beginning of each step, (..., n)."""
         return rows[..., 2 : 2 + self.size]
 
-    def x(self, rows: Any) -> Any:
+    def x(self, rows: Array) -> Any:
         """States at the end of each step, (..., n)."""
         return rows[..., 2 + self.size : 2 + 2 * self.size]
 
-    def dense(self, rows: Any) -> Any:
+    def dense(self, rows: Array) -> Any:
         """Interpolants, (..., degree, n)."""
         return rows[..., 2 + 2 * self.size :].reshape(*rows.shape[:-1], self.degree, self.size)
 
 
-def known(condition: Any, x: Any) -> Any:
+def known(condition: Array, x: Array) -> Any:
     """Return x where the condition holds and nan elsewhere, with derivatives that are nan there.
 
     >>> known(np.array([True, False]), np.array([1.0, 2.0]))
@@ -59,13 +62,13 @@ def known(condition: Any, x: Any) -> Any:
     return x * np.where(condition, 1.0, np.nan)
 
 
-def interpolated(
-    t_old: Any,
-    t_new: Any,
-    x_old: Any,
-    x: Any,
-    dense: Any,
-    t: Any,
+def interpolate(
+    t_old: Array,
+    t_new: Array,
+    x_old: Array,
+    x: Array,
+    dense: Array,
+    t: Scalar,
     project: Callable[[Any], Any] | None,
 ) -> Any:
     """Return the state at t within a step; at its end exactly the state there."""
@@ -77,10 +80,10 @@ def interpolated(
     return np.where(t == t_new, x, between)
 
 
-def state_in(parts: RowLayout, row: Any, t: Any, project: Callable[[Any], Any] | None) -> Any:
+def state_in(parts: RowLayout, row: Array, t: Scalar, project: Callable[[Any], Any] | None) -> Any:
     """Return the state (n,) at t within the step of a row."""
     x_old, x, dense = parts.x_old(row), parts.x(row), parts.dense(row)
-    return interpolated(row[START], row[END], x_old, x, dense, t, project)
+    return interpolate(row[START], row[END], x_old, x, dense, t, project)
 
 
 @dataclass(slots=True, eq=False)
@@ -122,7 +125,7 @@ class DenseOutput:
     def _sign(self) -> float:
         return 1.0 if self.ends[-1] >= self.starts[0] else -1.0
 
-    def __call__(self, t: Any) -> Any:
+    def __call__(self, t: Scalar) -> Any:
         """Return the state tree at t; times outside the solve raise."""
         times = np.asarray(t, dtype=np.float64)
         rows = self.rows(times.ravel())
@@ -166,6 +169,6 @@ class BatchDense(Sequence[DenseOutput]):
         places = np.arange(len(self.parts))[key]
         return self.parts[places] if places.ndim == 0 else BatchDense(self.parts[k] for k in places)
 
-    def __call__(self, t: Any) -> Any:
+    def __call__(self, t: Scalar) -> Any:
         """Return the state trees of all instances at t, a number or an array."""
         return tree.map(lambda *leaves: np.stack(leaves), *(part(t) for part in self.parts))

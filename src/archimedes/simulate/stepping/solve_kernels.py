@@ -18,12 +18,17 @@ from archimedes.function import Compiled
 from archimedes.function.batching.native_loops import Repeated
 from archimedes.function.recording_store import Current, compile_frozen, store
 from archimedes.simulate.stepping.dense_output import END, RowLayout, state_in
-from archimedes.simulate.stepping.solve_loops import one_attempt, one_try
-from archimedes.simulate.stepping.trial_step import Plan, Run, Setup, begin_run
+from archimedes.simulate.stepping.solve_loops import (
+    make_step,
+    try_step,
+)
+from archimedes.simulate.stepping.trial_step import Integration, Plan, Run, Setup
 
 if TYPE_CHECKING:
     from archimedes.function.batching.sorted_items import Over, RepeatedBatch
+    from archimedes.simulate.problem.state_layout import Args
     from archimedes.simulate.stepping.stepwise import Stepwise
+    from archimedes.typing import Array, Scalar
 
 
 #: From this many numbers in a state on systems are sparse, where steps are made in Python.
@@ -98,8 +103,8 @@ class Kernels:
     def begin(self, dense: bool) -> Compiled:
         """``(setup, t, x, args) -> run``."""
 
-        def begin(setup: Setup, t: Any, x: Any, args: Any) -> Run:
-            return begin_run(self.current(), setup, t, x, args, dense)
+        def begin(setup: Setup, t: Scalar, x: Array, args: Args) -> Run:
+            return Integration(self.current(), setup, args).begin(t, x, dense)
 
         # It has no loop of ours, and is called once for each solve.
         return self.keep(("begin", dense), lambda: self._native(begin, (self.watched,), early=True))
@@ -107,8 +112,8 @@ class Kernels:
     def loop(self, loop: Callable[..., Any], *fixed: Any) -> Compiled:
         """Return a loop of ``solve_loops.py`` as a kernel ``(setup, args, run, *inputs)``."""
 
-        def kernel(setup: Setup, args: Any, run: Run, *inputs: Any) -> Any:
-            return loop(self.current(), setup, args, run, *inputs, *fixed)
+        def kernel(setup: Setup, args: Args, run: Run, *inputs: Any) -> Any:
+            return loop(Integration(self.current(), setup, args), run, *inputs, *fixed)
 
         build = lambda: self._native(kernel, (self.watched,), loop.__name__)  # noqa: E731
         return self.keep((loop, *fixed), build)
@@ -136,10 +141,10 @@ class Kernels:
         """
         if self.backend.arrays is not HOST:
             return None
-        step = one_attempt if carried else one_try
+        step = make_step if carried else try_step
 
-        def one(run: Run, setup: Setup, args: Any) -> tuple[Any, ...]:
-            return step(self.current(), setup, args, run)
+        def one(run: Run, setup: Setup, args: Args) -> tuple[Any, ...]:
+            return step(Integration(self.current(), setup, args), run)
 
         return self.keep(
             ("one", carried), lambda: Repeated(self._native(one, (self.watched,), step.__name__))
@@ -152,10 +157,10 @@ class Kernels:
         """
         from archimedes.function.batching.sorted_items import RepeatedBatch
 
-        step = one_attempt if carried else one_try
+        step = make_step if carried else try_step
 
-        def one(run: Run, setup: Setup, args: Any, time: Any) -> tuple[Any, ...]:
-            return step(self.current(), setup, args, run, time)
+        def one(run: Run, setup: Setup, args: Args, time: Array) -> tuple[Any, ...]:
+            return step(Integration(self.current(), setup, args), run, time)
 
         def build() -> RepeatedBatch:
             stepped = self._native(one, (self.watched,), step.__name__)
@@ -169,7 +174,7 @@ class Kernels:
 
         return self.keep(("to outputs", carried), build)
 
-    def _state(self, row: Any, t: Any) -> Any:
+    def _state(self, row: Array, t: Scalar) -> Any:
         """Return the state at t in the step of a row."""
         return state_in(self.rows(), row, t, self.plan.project)
 
@@ -178,7 +183,7 @@ class Kernels:
         """Whether runs go on without events and sampled parts."""
         return self.plan.events is None and self.plan.clock is None
 
-    def fill(self, times: Any, sign: float, x: Any) -> Callable[[Any, Any, Any], None]:
+    def fill(self, times: Array, sign: float, x: Array) -> Callable[[Any, Any, Any], None]:
         """``(rows, places, done)``: outputs of steps into x, see ``over_runs``."""
         return self.over().bound(END, times, sign, x)
 
@@ -193,7 +198,7 @@ class Kernels:
     def derivative(self) -> Compiled:
         """``(t, x, args) -> f``, on flat vectors."""
 
-        def derivative(t: Any, x: Any, args: Any) -> Any:
+        def derivative(t: Scalar, x: Array, args: Args) -> Any:
             return self.current().derivative(args)(t, x)
 
         return self.keep("derivative", lambda: self._native(derivative, early=True, drafts=False))
@@ -203,7 +208,7 @@ class Kernels:
 
         from archimedes.function import jac
 
-        def jacobian(t: Any, x: Any, args: Any) -> Any:
+        def jacobian(t: Scalar, x: Array, args: Args) -> Any:
             return jac(self.current().derivative(args), argnums=1)(t, x)
 
         return self.keep("jacobian", lambda: self._native(jacobian, drafts=False))

@@ -20,14 +20,18 @@ from archimedes import tree
 from archimedes.function.batching.sorted_items import RunByRun
 from archimedes.simulate.events.event import Watch
 from archimedes.simulate.problem.inputs import Clock
-from archimedes.simulate.problem.state_layout import Layout
+from archimedes.simulate.problem.state_layout import (
+    Args,
+    Layout,
+)
 from archimedes.simulate.sparse.sparse_jacobians import CompressedJacobian
 from archimedes.simulate.stepping.dense_output import END, state_in
-from archimedes.simulate.stepping.solve_loops import one_attempt, one_try
-from archimedes.simulate.stepping.trial_step import Plan, Run, Setup, begin_run
+from archimedes.simulate.stepping.solve_loops import make_step, try_step
+from archimedes.simulate.stepping.trial_step import Integration, Plan, Run, Setup
 
 if TYPE_CHECKING:
     from archimedes.simulate.stepping.solve_kernels import Kernels
+    from archimedes.typing import Array, Scalar
 
 
 #: (function, name, what it calls of the user's) -> what is called in its place.
@@ -55,15 +59,15 @@ class _CompiledWatch(Watch):
             self.made[what, k] = function
         return function(*args)
 
-    def value(self, k: int, t: Any, x: Any, args: tuple[Any, ...]) -> Any:
+    def value(self, k: int, t: Scalar, x: Array, args: Args) -> Any:
         """Return g of event k."""
         return self._call("value", k, float(t), x, args)
 
-    def rate(self, k: int, t: Any, x: Any, xdot: Any, args: tuple[Any, ...]) -> Any:
+    def rate(self, k: int, t: Scalar, x: Array, xdot: Array, args: Args) -> Any:
         """Return dg/dt of event k."""
         return self._call("rate", k, float(t), x, xdot, args)
 
-    def reset(self, k: int, t: Any, x: Any, args: tuple[Any, ...]) -> Any:
+    def reset(self, k: int, t: Scalar, x: Array, args: Args) -> Any:
         """Return the state after event k."""
         return self._call("reset", k, float(t), x, args)
 
@@ -83,11 +87,11 @@ class _CompiledClock(Clock):
     compiled: Any = None
     made: dict[Any, Callable[..., Any]] = field(default_factory=dict)
 
-    def flat_tick(self, layout: Layout, t: Any, x: Any, args: tuple[Any, ...]) -> Any:
+    def flat_tick(self, layout: Layout, t: Scalar, x: Array, args: Args) -> Any:
         """Return the state after the parts that are due at t have acted."""
         if layout not in self.made:
 
-            def tick(t: Any, x: Any, args: tuple[Any, ...]) -> Any:
+            def tick(t: Scalar, x: Array, args: Args) -> Any:
                 return self.plain.flat_tick(layout, t, x, args)
 
             updates = tuple(part.update for part in self.parts)
@@ -107,13 +111,13 @@ def _own(given: Any) -> dict[str, Any]:
 class _Bound:
     """f(t, x) for some arguments, with its Jacobian as one of few entries."""
 
-    def __init__(self, steps: Stepwise, args: Any) -> None:
+    def __init__(self, steps: Stepwise, args: Args) -> None:
         self.steps, self.args = steps, args
 
-    def __call__(self, t: Any, x: Any) -> Any:
+    def __call__(self, t: Scalar, x: Array) -> Any:
         return self.steps.f(float(t), x, self.args)
 
-    def linearised(self, t: Any, x: Any) -> tuple[Any, Any]:
+    def linearised(self, t: Scalar, x: Array) -> tuple[Any, Any]:
         """Return df/dt and df/dx: see ``methods/linear_systems.py``."""
         return self.steps.jacobian(t, x, self.args).at(t, x, self.args)
 
@@ -135,7 +139,7 @@ class Stepwise:
         )
         self._jacobians: dict[Any, CompressedJacobian] = {}
 
-    def jacobian(self, t: Any, x: np.ndarray, args: Any) -> CompressedJacobian:
+    def jacobian(self, t: Scalar, x: np.ndarray, args: Args) -> CompressedJacobian:
         """Return the Jacobian for arguments of this structure."""
         key = tree.structure(args), tuple(np.shape(leaf) for leaf in tree.leaves(args))
         found = self._jacobians.get(key)
@@ -153,39 +157,39 @@ class Stepwise:
     def begin(self, dense: bool) -> Callable[..., Run]:
         """``(setup, t, x, args) -> run``."""
 
-        def begin(setup: Setup, t: Any, x: Any, args: Any) -> Run:
+        def begin(setup: Setup, t: Scalar, x: Array, args: Args) -> Run:
             with np.errstate(all="ignore"):
-                return begin_run(self.plan, setup, t, x, args, dense)
+                return Integration(self.plan, setup, args).begin(t, x, dense)
 
         return begin
 
     def loop(self, loop: Callable[..., Any]) -> Callable[..., Any]:
         """Return a loop of ``solve_loops.py`` as a function ``(setup, args, run, *inputs)``."""
 
-        def call(setup: Setup, args: Any, run: Run, *inputs: Any) -> Any:
+        def call(setup: Setup, args: Args, run: Run, *inputs: Any) -> Any:
             with np.errstate(all="ignore"):
-                return loop(self.plan, setup, args, run, *inputs)
+                return loop(Integration(self.plan, setup, args), run, *inputs)
 
         return call
 
-    def fill(self, times: Any, sign: float, x: Any) -> Callable[[Any, Any, Any], None]:
+    def fill(self, times: Array, sign: float, x: Array) -> Callable[[Any, Any, Any], None]:
         """``(rows, places, done)``: outputs of steps into x, see ``Kernels.fill``."""
         layout, project = self.kernels.rows(), self.plan.project
 
-        def states(row: Any, times: np.ndarray) -> np.ndarray:
+        def states(row: Array, times: np.ndarray) -> np.ndarray:
             return np.stack([state_in(layout, row, t, project) for t in times])
 
         return RunByRun(states).bound(END, times, sign, x)
 
     def repeated_step(self, carried: bool) -> Callable[..., tuple[Run, int]]:
         """``(run, (setup, args), rows) -> run, count``: see ``Kernels.repeated_step``."""
-        step = one_attempt if carried else one_try
+        step = make_step if carried else try_step
 
         def run_on(run: Run, given: Any, rows: np.ndarray) -> tuple[Run, int]:
-            (setup, args), filled, going = given, 0, True
+            ode, filled, going = Integration(self.plan, *given), 0, True
             with np.errstate(all="ignore"):
                 while going and filled < len(rows):
-                    run, row, made, going = step(self.plan, setup, args, run)
+                    run, row, made, going = step(ode, run)
                     if made:
                         rows[filled] = row
                         filled += 1

@@ -12,12 +12,15 @@ import dataclasses
 import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from archimedes import tree
 from archimedes.tree.treedef import LEAF, TreeDef
+
+if TYPE_CHECKING:
+    from archimedes.typing import Tree
 
 #: Parts of a trajectory that tables hold, by the name that their columns start with.
 PARTS = ("x", "u", "y")
@@ -91,7 +94,7 @@ def component_names(name: str, shape: tuple[int, ...]) -> list[str]:
     return [f"{name}[{','.join(map(str, index))}]" for index in np.ndindex(*shape)]
 
 
-def tree_columns(value: Any, lead: int, root: str = "x", prefix: bool = True) -> list[Column]:
+def tree_columns(value: Tree, lead: int, root: str = "x", prefix: bool = True) -> list[Column]:
     """Return the columns of a tree whose leaves have `lead` leading axes of batch and time."""
     leaves, treedef = tree.flatten(value)
     columns = []

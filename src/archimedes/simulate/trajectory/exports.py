@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from archimedes.simulate.trajectory.columns import (
     needs_prefix,
     tree_columns,
 )
+
+if TYPE_CHECKING:
+    from archimedes.typing import Tree
 
 __all__ = ["MissingExtra"]
 
@@ -124,7 +127,7 @@ def make_table(traj: Any) -> Table:
     return Table(runs, traj.t[known], columns, units)
 
 
-def plain(value: Any) -> Any:
+def plain(value: Tree) -> Any:
     """Return NumPy numbers and arrays as Python numbers and lists."""
     return np.asarray(value).tolist()
 

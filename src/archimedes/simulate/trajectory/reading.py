@@ -13,13 +13,16 @@ import math
 import re
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes import tree
 from archimedes.simulate.trajectory.columns import component_names, label_leaves, split_names
 from archimedes.simulate.trajectory.exports import FORMAT, opened, read_archive
+
+if TYPE_CHECKING:
+    from archimedes.typing import Tree
 
 UNITS = re.compile(r" \([^()]*\)$")
 COMPONENT = re.compile(r"(.*)\[(\d+(?:,\d+)*)\]")
@@ -205,7 +208,7 @@ def run_places(run: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return run, within
 
 
-def spread(column: np.ndarray, place: tuple[np.ndarray, np.ndarray], fill: Any) -> np.ndarray:
+def spread(column: np.ndarray, place: tuple[np.ndarray, np.ndarray], fill: float) -> np.ndarray:
     """Put the lines of a column into an array (runs, samples)."""
     shape = tuple(int(p.max()) + 1 if p.size else 0 for p in place)
     out = np.full(shape, fill, dtype=column.dtype)
@@ -248,7 +251,7 @@ def assemble(
 
 def fill(
     part: str,
-    like: Any,
+    like: Tree,
     named: dict[str, np.ndarray],
     caller: str,
     names_of: Callable[[str, tuple[int, ...]], list[str]],

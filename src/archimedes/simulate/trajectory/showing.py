@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes import tree
 from archimedes.simulate.trajectory.columns import label_leaves
 
+if TYPE_CHECKING:
+    from archimedes.typing import ArrayLike, Tree
+
 #: Names of leaves shown before the rest is only counted.
 MANY = 12
 
 
-def _short_name(value: Any) -> str:
+def _short_name(value: Tree) -> str:
     return type(value).__qualname__.rpartition("<locals>.")[2]
 
 
-def _number(value: Any) -> str:
+def _number(value: Tree) -> str:
     return f"{value:.6g}" if isinstance(value, float | np.floating) else str(value)
 
 
@@ -32,7 +35,7 @@ def span(t: np.ndarray) -> str:
     return f"{batch}{first:.6g} to {last:.6g}, {samples}"
 
 
-def leaf_rows(value: Any, lead: int) -> list[tuple[str, str, str]]:
+def leaf_rows(value: Tree, lead: int) -> list[tuple[str, str, str]]:
     """Return (name, shape, units) of each leaf, without the axes of batch and time."""
     leaves, treedef = tree.flatten(value)
     return [
@@ -41,7 +44,7 @@ def leaf_rows(value: Any, lead: int) -> list[tuple[str, str, str]]:
     ]
 
 
-def part_lines(value: Any, lead: int) -> list[str]:
+def part_lines(value: Tree, lead: int) -> list[str]:
     """Return the text of a tree: its type, then a line per leaf with shape and units."""
     if tree.is_leaf(value):
         return [f"array, shape {tuple(np.shape(value))}"]
@@ -55,7 +58,7 @@ def part_lines(value: Any, lead: int) -> list[str]:
     return [_short_name(value), *lines, *rest]
 
 
-def outcome(status: Any) -> tuple[str, str]:
+def outcome(status: ArrayLike) -> tuple[str, str]:
     """Return success and status as text; for a batch how many of each."""
     codes = np.asarray(status)
     if codes.ndim == 0:
@@ -77,7 +80,7 @@ def _show_stats(stats: dict[str, Any]) -> str:
     return ", ".join(shown)
 
 
-def show_events(events: Any) -> str:
+def show_events(events: Tree) -> str:
     """Return how many events there were, and when the first ones."""
     t = np.asarray(events["t"]) if isinstance(events, dict) and "t" in events else np.zeros(0)
     times = t[~np.isnan(t)]

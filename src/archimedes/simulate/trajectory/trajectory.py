@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from archimedes import tree
 from archimedes.errors import StructError
 from archimedes.simulate.trajectory.columns import Column, label_leaves, tree_columns
+
+if TYPE_CHECKING:
+    from archimedes.typing import ArrayLike, Tree
 
 __all__ = ["Trajectory"]
 
@@ -56,16 +59,16 @@ class Trajectory:
 
     def __init__(
         self,
-        t: Any,
-        x: Any,
+        t: ArrayLike,
+        x: Tree,
         *,
-        u: Any = None,
-        y: Any = None,
+        u: Tree = None,
+        y: Tree = None,
         status: Any = 0,
         message: str = "",
         stats: Mapping[str, Any] | None = None,
         dense: Any = None,
-        events: Any = None,
+        events: Tree = None,
     ) -> None:
         self.t = as_times(t)
         if self.t.ndim == 0:
@@ -112,7 +115,7 @@ class Trajectory:
 
     # ---- parts of it ---------------------------------------------------------------------
 
-    def __call__(self, t: Any) -> Any:
+    def __call__(self, t: ArrayLike) -> Any:
         """Return the state at time `t`, a number or an array (k,), from the dense output."""
         if self.dense is None:
             raise ValueError(
@@ -166,7 +169,7 @@ class Trajectory:
         places = (*np.indices(self.batch_shape), last)
         return tree.map(lambda leaf: leaf[places], self.x)
 
-    def _of_batch(self, value: Any, batch: tuple[Any, ...]) -> Any:
+    def _of_batch(self, value: Tree, batch: tuple[Any, ...]) -> Any:
         """Take the chosen instances of what has a batch axis; what has none is shared."""
         axes = self.batch_shape[: len(batch)]
         return value[batch] if axes and np.shape(value)[: len(axes)] == axes else value
@@ -249,7 +252,7 @@ class Trajectory:
 
     @classmethod
     def from_pandas(
-        cls, frame: Any, *, like: Any = None, u_like: Any = None, y_like: Any = None
+        cls, frame: Any, *, like: Tree = None, u_like: Tree = None, y_like: Tree = None
     ) -> Self:
         """Make a trajectory from a DataFrame.
 
@@ -269,7 +272,7 @@ class Trajectory:
 
     @classmethod
     def from_xarray(
-        cls, dataset: Any, *, like: Any = None, u_like: Any = None, y_like: Any = None
+        cls, dataset: Any, *, like: Tree = None, u_like: Tree = None, y_like: Tree = None
     ) -> Self:
         """Make a trajectory from a Dataset.
 
@@ -289,7 +292,7 @@ class Trajectory:
 
     @classmethod
     def from_csv(
-        cls, source: Any, *, like: Any = None, u_like: Any = None, y_like: Any = None
+        cls, source: Any, *, like: Tree = None, u_like: Tree = None, y_like: Tree = None
     ) -> Self:
         """Read a trajectory from a table.
 
@@ -309,7 +312,7 @@ class Trajectory:
 
     @classmethod
     def from_npz(
-        cls, source: Any, *, like: Any = None, u_like: Any = None, y_like: Any = None
+        cls, source: Any, *, like: Tree = None, u_like: Tree = None, y_like: Tree = None
     ) -> Self:
         """Read a trajectory from a NumPy archive.
 
@@ -343,7 +346,7 @@ def as_times(t: Any) -> Any:
     return array if array.dtype == np.float64 else array.astype(np.float64)
 
 
-def check_leaves(value: Any, lead: tuple[int, ...], name: str) -> Any:
+def check_leaves(value: Tree, lead: tuple[int, ...], name: str) -> Any:
     """Return a tree with arrays for leaves, each with the axes of `t` in front."""
     if value is None:
         return None
