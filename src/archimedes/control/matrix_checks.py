@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from archimedes.checks import is_traced
 from archimedes.errors import ShapeDtypeError, explained
 from archimedes.function import array
 from archimedes.function.matrix_exponential import diagonal_units, in_units
+from archimedes.typing import Array, ArrayLike
 
 __all__ = ["matrix", "real_numbers", "symmetric_matrix", "vector"]
 
@@ -17,73 +16,73 @@ __all__ = ["matrix", "real_numbers", "symmetric_matrix", "vector"]
 ROUNDING = 1e-9
 
 
-def real_numbers(value: Any, name: str) -> Any:
+def real_numbers(value: ArrayLike, name: str) -> Array:
     """Return real numbers as an array of floats, traced or not."""
     if is_traced(value):
         is_array = hasattr(value, "dtype") and not isinstance(value, np.ndarray)
-        found = value if is_array else array(value)
+        numbers = value if is_array else array(value)
     else:
         try:
-            found = np.asarray(value)
+            numbers = np.asarray(value)
         except ValueError:
             raise ShapeDtypeError(f"{name} must be an array, got {value!r}") from None
-    kind = getattr(getattr(found, "dtype", None), "kind", "O")
+    kind = getattr(getattr(numbers, "dtype", None), "kind", "O")
     if kind not in "fiu":
         raise ShapeDtypeError(f"{name} must be an array of real numbers, got {value!r}")
-    return found if kind == "f" else found.astype(np.float64)
+    return numbers if kind == "f" else numbers.astype(np.float64)
 
 
-def vector(value: Any, name: str, size: int | None = None) -> Any:
+def vector(value: ArrayLike, name: str, size: int | None = None) -> Array:
     """Return numbers as an array (size,)."""
-    found = real_numbers(value, name)
-    if np.ndim(found) != 1 or (size is not None and found.shape != (size,)):
+    numbers = real_numbers(value, name)
+    if np.ndim(numbers) != 1 or (size is not None and numbers.shape != (size,)):
         wanted = "(n,)" if size is None else f"({size},)"
-        raise ShapeDtypeError(f"{name} must be a vector of shape {wanted}, got {np.shape(found)}")
-    return found
+        raise ShapeDtypeError(f"{name} must be a vector of shape {wanted}, got {np.shape(numbers)}")
+    return numbers
 
 
 def matrix(
-    value: Any,
+    value: ArrayLike,
     name: str,
     rows: int | None = None,
     columns: int | None = None,
     *,
     finite: bool = False,
-) -> Any:
+) -> Array:
     """Return numbers as an array (rows, columns); None is any number."""
-    found = real_numbers(value, name)
-    shape = np.shape(found)
+    numbers = real_numbers(value, name)
+    shape = np.shape(numbers)
     if len(shape) != 2 or any(w not in (None, s) for w, s in zip((rows, columns), shape)):
         wanted = ", ".join("n" if w is None else str(w) for w in (rows, columns))
         raise ShapeDtypeError(f"{name} must be a matrix of shape ({wanted}), got {shape}")
-    if finite and not is_traced(found) and not np.all(np.isfinite(found)):
-        raise ValueError(f"{name} must hold finite numbers, got {found}")
-    return found
+    if finite and not is_traced(numbers) and not np.all(np.isfinite(numbers)):
+        raise ValueError(f"{name} must hold finite numbers, got {numbers}")
+    return numbers
 
 
 def symmetric_matrix(
-    value: Any, name: str, size: int | None = None, eigenvalues: str = "any"
-) -> Any:
+    value: ArrayLike, name: str, size: int | None = None, eigenvalues: str = "any"
+) -> Array:
     """Return a symmetric matrix (size, size), finite and with eigenvalues as asked, where known.
 
     ``eigenvalues`` is "any", "not negative" (covariances) or "positive".
     """
-    found = matrix(value, name, size, size, finite=True)
-    if found.shape[0] != found.shape[1]:
-        raise ShapeDtypeError(f"{name} must be a square matrix, got shape {found.shape}")
-    if is_traced(found):
-        return found
-    slack = ROUNDING * np.max(np.abs(found), initial=0.0)
-    if np.any(np.abs(found - found.T) > slack):
+    numbers = matrix(value, name, size, size, finite=True)
+    if numbers.shape[0] != numbers.shape[1]:
+        raise ShapeDtypeError(f"{name} must be a square matrix, got shape {numbers.shape}")
+    if is_traced(numbers):
+        return numbers
+    slack = ROUNDING * np.max(np.abs(numbers), initial=0.0)
+    if np.any(np.abs(numbers - numbers.T) > slack):
         raise ValueError(
             explained(
-                "weight", f"{name} must be symmetric; use ({name} + {name}.T) / 2, got {found}"
+                "weight", f"{name} must be symmetric; use ({name} + {name}.T) / 2, got {numbers}"
             )
         )
     if eigenvalues == "any":
-        return found
-    least = np.min(np.linalg.eigvalsh(found), initial=np.inf)
-    if eigenvalues == "positive" and not _is_definite(found):
+        return numbers
+    least = np.min(np.linalg.eigvalsh(numbers), initial=np.inf)
+    if eigenvalues == "positive" and not _is_definite(numbers):
         raise ValueError(
             explained(
                 "weight",
@@ -99,7 +98,7 @@ def symmetric_matrix(
                 "weighted by it would count below zero; is a sign wrong?",
             )
         )
-    return found
+    return numbers
 
 
 def _is_definite(M: np.ndarray) -> bool:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.checks import is_traced
-from archimedes.control.operation.named_numbers import named_numbers
+from archimedes.control.operation.named_numbers import name_numbers
 from archimedes.function import compile, jac
 from archimedes.optimize import least_squares
 from archimedes.optimize.problems.unknowns import read_limits
@@ -185,7 +185,7 @@ def check_given(data: object, p_guess: Tree, x0: Tree) -> None:
             "output out"
         )
     for value, name in ((p_guess, "p_guess"), (x0, "x0")):
-        numbers = named_numbers(value, name)
+        numbers = name_numbers(value, name)
         if name == "p_guess" and not numbers.names:
             raise ValueError("p_guess holds no numbers to fit")
         bad = np.flatnonzero(~np.isfinite(numbers.vector))
@@ -204,7 +204,7 @@ class Unknowns:
     free_x0: bool
 
     def __post_init__(self) -> None:
-        self.p, self.x = named_numbers(self.p_guess, "p"), named_numbers(self.x0, "x0")
+        self.p, self.x = name_numbers(self.p_guess, "p"), name_numbers(self.x0, "x0")
         self.n, self.nx = len(self.p.names), len(self.x.names)
         low, high = read_limits(self.bounds, self.p_guess, "bounds")
         away = np.flatnonzero((self.p.vector < low) | (self.p.vector > high))

@@ -5,7 +5,8 @@ Truncation by square roots: M. Safonov, R. Chiang, IEEE Trans. AC 34, 1989.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,11 +14,12 @@ from archimedes.checks import is_traced
 from archimedes.control.linear.lyapunov import solve_dlyap, solve_lyap
 from archimedes.control.linear.state_space import StateSpace
 from archimedes.function.matrix_exponential import diagonal_units, in_units
+from archimedes.typing import Array, Scalar
 
 __all__ = ["Reduced", "balanced_truncation", "gramians"]
 
 
-def gramians(system: StateSpace) -> tuple[Any, Any]:
+def gramians(system: StateSpace) -> tuple[Array, Array]:
     """Return the controllability and observability Gramians of a stable system.
 
     Its states may be stiff and in any units.
@@ -69,10 +71,10 @@ class Reduced(NamedTuple):
     """
 
     system: StateSpace
-    hankel: Any
-    error_bound: Any
-    left: Any
-    right: Any
+    hankel: Array
+    error_bound: Scalar
+    left: Array
+    right: Array
 
 
 def balanced_truncation(system: StateSpace, order: int) -> Reduced:
@@ -90,8 +92,8 @@ def balanced_truncation(system: StateSpace, order: int) -> Reduced:
     Examples
     --------
     >>> two = StateSpace([[-1.0, 0.0], [0.0, -9.0]], [[1.0], [0.1]], [[1.0, 0.1]], [[0.0]])
-    >>> found = balanced_truncation(two, 1)
-    >>> bool(found.error_bound < 0.002), found.system.A.shape
+    >>> reduced = balanced_truncation(two, 1)
+    >>> bool(reduced.error_bound < 0.002), reduced.system.A.shape
     (True, (1, 1))
     """
     if not isinstance(system, StateSpace):
@@ -111,21 +113,12 @@ def balanced_truncation(system: StateSpace, order: int) -> Reduced:
     scale = 1.0 / np.sqrt(hankel[:k])
     left = scale[:, None] * (U[:, :k].T @ sight.T)
     right = (reach @ Vt[:k].T) * scale
-    kept = StateSpace(
-        left @ system.A @ right,
-        left @ system.B,
-        system.C @ right,
-        system.D,
-        system.dt,
-        inputs=system.inputs,
-        outputs=system.outputs,
-        input_units=system.input_units,
-        output_units=system.output_units,
-    )
-    return Reduced(kept, hankel, 2.0 * np.sum(hankel[k:]), left, right)
+    A, B, C = left @ system.A @ right, left @ system.B, system.C @ right
+    reduced = replace(system, A=A, B=B, C=C, states=(), state_units=())
+    return Reduced(reduced, hankel, 2.0 * np.sum(hankel[k:]), left, right)
 
 
-def _root(M: Any) -> Any:
+def _root(M: Array) -> Array:
     """Return S with S S' = M, for M that may be singular and whose states may be in any units."""
     units = diagonal_units(M)
     values, vectors = np.linalg.eigh(in_units(M, 1.0 / units, 1.0 / units))

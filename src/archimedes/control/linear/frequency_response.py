@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,10 @@ from archimedes.errors import ShapeDtypeError
 from archimedes.function import vmap
 from archimedes.function.matrix_exponential import balancing_units
 from archimedes.tree import field, struct
+from archimedes.typing import Array, ArrayLike, Scalar
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["FrequencyResponse", "Margins", "frequency_response", "margins"]
 
@@ -60,35 +64,35 @@ class FrequencyResponse:
     array([ -0.04,  -3.01, -20.04])
     """
 
-    omega: Any = field(units="rad/s")
-    real: Any
-    imag: Any
+    omega: Array = field(units="rad/s")
+    real: Array
+    imag: Array
     inputs: tuple[str, ...] = field(static=True, default=())
     outputs: tuple[str, ...] = field(static=True, default=())
 
     @property
-    def magnitude(self) -> Any:
+    def magnitude(self) -> Array:
         """Sizes (p, m, N)."""
         return np.hypot(self.real, self.imag)
 
     @property
-    def decibels(self) -> Any:
+    def decibels(self) -> Array:
         """Sizes in dB (p, m, N); of nothing -inf."""
         with np.errstate(divide="ignore"):
             return 20.0 * np.log10(self.magnitude)
 
     @property
-    def phase(self) -> Any:
+    def phase(self) -> Array:
         """Phases in rad (p, m, N); of numbers without jumps along the frequencies."""
         angle = np.arctan2(self.imag, self.real)
-        return angle if is_traced(angle) else np.apply_along_axis(_unwrapped, -1, angle)
+        return angle if is_traced(angle) else np.apply_along_axis(_unwrap, -1, angle)
 
     @property
     def values(self) -> np.ndarray:
         """Complex numbers (p, m, N), outside recorded code."""
         return np.asarray(self.real) + 1j * np.asarray(self.imag)
 
-    def plot(self) -> Any:
+    def plot(self) -> Figure:
         """Draw Bode's diagrams of all channels; returns the matplotlib figure."""
         import matplotlib.pyplot as plt
 
@@ -104,7 +108,7 @@ class FrequencyResponse:
         return figure
 
 
-def frequency_response(system: StateSpace, omega: Any) -> FrequencyResponse:
+def frequency_response(system: StateSpace, omega: ArrayLike) -> FrequencyResponse:
     """Return the frequency response of a system.
 
     All frequencies are computed in one native batch. The result is differentiable with respect to
@@ -121,8 +125,8 @@ def frequency_response(system: StateSpace, omega: Any) -> FrequencyResponse:
     Examples
     --------
     >>> lag = StateSpace([[-1.0]], [[1.0]], [[1.0]], [[0.0]])
-    >>> found = frequency_response(lag, [0.0, 1.0])
-    >>> found.magnitude.round(4), np.rad2deg(found.phase).round(2)
+    >>> response = frequency_response(lag, [0.0, 1.0])
+    >>> response.magnitude.round(4), np.rad2deg(response.phase).round(2)
     (array([[[1.    , 0.7071]]]), array([[[  0., -45.]]]))
     """
     if not isinstance(system, StateSpace):
@@ -137,7 +141,9 @@ def frequency_response(system: StateSpace, omega: Any) -> FrequencyResponse:
     return FrequencyResponse(omega, real, imag, system.inputs, system.outputs)
 
 
-def _response(w: Any, A: Any, B: Any, C: Any, D: Any, dt: Any) -> tuple[Any, Any]:
+def _respond(
+    w: Scalar, A: Array, B: Array, C: Array, D: Array, dt: Scalar | None
+) -> tuple[Array, Array]:
     """Return real and imaginary part (p, m) at one frequency."""
     n = A.shape[0]
     sigma, turn = (0.0, w) if dt is None else (np.cos(w * dt), np.sin(w * dt))
@@ -148,15 +154,15 @@ def _response(w: Any, A: Any, B: Any, C: Any, D: Any, dt: Any) -> tuple[Any, Any
     return np.where(at_pole, np.inf, C @ X[:n] + D), np.where(at_pole, np.nan, C @ X[n:])
 
 
-def _unwrapped(angles: np.ndarray) -> np.ndarray:
+def _unwrap(angles: np.ndarray) -> np.ndarray:
     """Return phases without jumps; a missing one, at a pole, does not touch the others."""
     known = np.isfinite(angles)
-    found = np.array(angles)
-    found[known] = np.unwrap(angles[known])
-    return found
+    phases = np.array(angles)
+    phases[known] = np.unwrap(angles[known])
+    return phases
 
 
-_responses = vmap(_response, in_axes=(0, None, None, None, None, None))
+_responses = vmap(_respond, in_axes=(0, None, None, None, None, None))
 
 
 #: How far from the axis, relative to its size, an eigenvalue may be to be looked at: double ones
@@ -201,8 +207,8 @@ class Margins:
     --------
     >>> from archimedes.control import StateSpace, margins
     >>> loop = StateSpace([[0.0, 1.0], [0.0, -1.0]], [[0.0], [1.0]], [[1.0, 0.0]], [[0.0]])
-    >>> found = margins(loop)
-    >>> found.gain, round(found.delay, 4)
+    >>> m = margins(loop)
+    >>> m.gain, round(m.delay, 4)
     (inf, 1.1506)
     """
 
@@ -225,8 +231,8 @@ def margins(loop: StateSpace) -> Margins:
     Examples
     --------
     >>> integrators = StateSpace([[0.0, 1.0], [0.0, -1.0]], [[0.0], [1.0]], [[1.0, 0.0]], [[0.0]])
-    >>> found = margins(integrators)
-    >>> round(float(np.rad2deg(found.phase)), 2), round(found.phase_frequency, 4)
+    >>> m = margins(integrators)
+    >>> round(float(np.rad2deg(m.phase)), 2), round(m.phase_frequency, 4)
     (51.83, 0.7862)
     """
     if not isinstance(loop, StateSpace):
@@ -238,10 +244,10 @@ def margins(loop: StateSpace) -> Margins:
         )
     if is_traced(loop.A, loop.B, loop.C, loop.D):
         raise TypeError("margins runs on numbers; frequency_response can be recorded")
-    system, frequency = _on_the_axis(loop)
-    crossings = _unit_crossings(system)
-    gain, gain_w = _gain_margin(system, crossings)
-    values = [(w, _at(system, w)) for w in crossings]
+    system, frequency = _as_continuous(loop)
+    crossings = _find_unit_crossings(system)
+    gain, gain_w = _find_gain_margin(system, crossings)
+    values = [(w, _evaluate(system, w)) for w in crossings]
     leads = [(float((np.angle(v) + np.pi) % (2.0 * np.pi)), w) for w, v in values]
     phases = [(min(lead, 2.0 * np.pi - lead), w) for lead, w in leads]
     phase, phase_w = min(phases, default=(np.inf, np.nan))
@@ -260,10 +266,10 @@ def _is_stable(system: System) -> bool:
     return d != -1.0 and bool(np.all(np.linalg.eigvals(A - B @ C / (1.0 + d)).real < 0.0))
 
 
-def _on_the_axis(loop: StateSpace) -> tuple[System, Callable[[float], float]]:
+def _as_continuous(loop: StateSpace) -> tuple[System, Callable[[float], float]]:
     """Return a continuous system with the same values, balanced, and its frequencies in rad/s."""
     A, B, C, D = (np.asarray(getattr(loop, k), dtype=float) for k in "ABCD")
-    A, B, C = _balanced(A, B, C)
+    A, B, C = _balance(A, B, C)
     if loop.dt is None:
         return (A, B, C, float(D[0, 0])), float
     eye = np.eye(len(A))
@@ -273,18 +279,18 @@ def _on_the_axis(loop: StateSpace) -> tuple[System, Callable[[float], float]]:
         raise ValueError("loop has a pole at -1, the highest frequency: no margins there") from None
     root, dt = np.sqrt(2.0), float(loop.dt)
     A, B, C, D = inverse @ (A - eye), root * inverse @ B, root * C @ inverse, D - C @ inverse @ B
-    A, B, C = _balanced(A, B, C)
+    A, B, C = _balance(A, B, C)
     return (A, B, C, float(D[0, 0])), lambda w: float(2.0 * np.arctan(w) / dt)
 
 
-def _balanced(A: np.ndarray, B: np.ndarray, C: np.ndarray) -> tuple[np.ndarray, ...]:
+def _balance(A: np.ndarray, B: np.ndarray, C: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return the same system with states in units that suit it, the input and the output."""
     units = balancing_units(np.block([[A, B], [C, np.zeros((1, 1))]]))
     units = (units[:-1] / units[-1])[:, None]
     return A * units.T / units, B / units, C * units.T
 
 
-def _at(system: System, w: float) -> complex:
+def _evaluate(system: System, w: float) -> complex:
     A, B, C, d = system
     if np.isinf(w):
         return complex(d)
@@ -295,24 +301,26 @@ def _at(system: System, w: float) -> complex:
     return value if abs(value) < POLE else complex(np.inf)
 
 
-def _unit_crossings(system: System) -> list[float]:
+def _find_unit_crossings(system: System) -> list[float]:
     """Return the frequencies, zero and infinity among them, at which |L| is one."""
     A, B, C, d = system
     none = np.zeros_like(A)
     pencil = np.block([[A, none, B], [-C.T @ C, -A.T, -d * C.T], [-d * C, -B.T, 1.0 - d * d]])
-    found = _on_axis(pencil, lambda w: abs(_at(system, w)) - 1.0, lambda w: 1.0)
-    return found + [w for w in (0.0, np.inf) if abs(abs(_at(system, w)) - 1.0) < 1e-14]
+    crossings = _find_zeros(pencil, lambda w: abs(_evaluate(system, w)) - 1.0, lambda w: 1.0)
+    return crossings + [w for w in (0.0, np.inf) if abs(abs(_evaluate(system, w)) - 1.0) < 1e-14]
 
 
-def _real_crossings(system: System) -> list[float]:
+def _find_real_crossings(system: System) -> list[float]:
     """Return the frequencies between zero and infinity at which L is real."""
     A, B, C, _ = system
     none = np.zeros_like(A)
     pencil = np.block([[A, none, B], [none, -A, B], [C, C, np.zeros((1, 1))]])
-    return _on_axis(pencil, lambda w: _at(system, w).imag, lambda w: abs(_at(system, w)))
+    return _find_zeros(
+        pencil, lambda w: _evaluate(system, w).imag, lambda w: abs(_evaluate(system, w))
+    )
 
 
-def _on_axis(
+def _find_zeros(
     pencil: np.ndarray, function: Callable[[float], float], scale: Callable[[float], float]
 ) -> list[float]:
     """Return the zeros of a pencil on the axis, where ``function`` is zero relative to ``scale``.
@@ -325,16 +333,16 @@ def _on_axis(
     eigenvalues: Any = eigvals(pencil, mass)
     values = eigenvalues[np.isfinite(eigenvalues)]
     near = np.abs(values.real) <= NEAR * np.abs(values)
-    found: list[float] = []
+    zeros: list[float] = []
     for w in sorted(values[near & (values.imag > 0.0)].imag):
-        w = _polished(function, float(w))
+        w = _polish(function, float(w))
         holds = abs(function(w)) <= HOLDS * scale(w)  # false for nan, at a pole
-        if holds and not any(abs(w - other) <= 1e-7 * w for other in found):
-            found.append(w)
-    return found
+        if holds and not any(abs(w - other) <= 1e-7 * w for other in zeros):
+            zeros.append(w)
+    return zeros
 
 
-def _polished(function: Callable[[float], float], w: float) -> float:
+def _polish(function: Callable[[float], float], w: float) -> float:
     """Return w after secant steps, each of which must bring the function nearer to zero."""
     value = function(w)
     for _ in range(4):
@@ -350,10 +358,10 @@ def _polished(function: Callable[[float], float], w: float) -> float:
     return w
 
 
-def _gain_margin(system: System, crossings: list[float]) -> tuple[float, float]:
-    frequencies = [0.0, np.inf, *_real_crossings(system)]
+def _find_gain_margin(system: System, crossings: list[float]) -> tuple[float, float]:
+    frequencies = [0.0, np.inf, *_find_real_crossings(system)]
     # A loop that is real everywhere, such as 1 / s^2, has no crossing of its own.
-    frequencies += [w for w in crossings if abs(_at(system, w).imag) <= HOLDS]
-    values = [(w, _at(system, w).real) for w in frequencies]
+    frequencies += [w for w in crossings if abs(_evaluate(system, w).imag) <= HOLDS]
+    values = [(w, _evaluate(system, w).real) for w in frequencies]
     gains = [(-1.0 / v, w) for w, v in values if -np.inf < v < 0.0]
     return min(gains, key=lambda pair: abs(np.log(pair[0])), default=(np.inf, np.nan))

@@ -9,7 +9,6 @@ systems take few steps. What rounding leaves of the equation is solved for once 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from archimedes.checks import is_traced
 from archimedes.control.matrix_checks import matrix, symmetric_matrix
 from archimedes.function import fori_loop, stop_gradient
 from archimedes.function.matrix_exponential import balancing_units, in_units, repeat_while
+from archimedes.typing import Array, ArrayLike
 
 __all__ = [
     "DOUBLINGS",
@@ -33,7 +33,7 @@ DOUBLINGS = 60
 LEFT = 1e-16
 
 
-def solve_dlyap(A: Any, Q: Any) -> Any:
+def solve_dlyap(A: ArrayLike, Q: ArrayLike) -> Array:
     """Return X (n, n) of the discrete Lyapunov equation A X A' - X + Q = 0.
 
     States may be in any units. The solution is differentiable and works inside compiled functions.
@@ -54,7 +54,7 @@ def solve_dlyap(A: Any, Q: Any) -> Any:
     return _solve(A, Q, discrete_correction, lambda A, X: A @ X @ A.T - X, discrete=True)
 
 
-def solve_lyap(A: Any, Q: Any) -> Any:
+def solve_lyap(A: ArrayLike, Q: ArrayLike) -> Array:
     """Return X (n, n) of the Lyapunov equation A X + X A' + Q = 0.
 
     The conditions are those of `solve_dlyap`, in continuous time.
@@ -74,12 +74,12 @@ def solve_lyap(A: Any, Q: Any) -> Any:
     return _solve(A, Q, continuous_correction, lambda A, X: A @ X + X @ A.T, discrete=False)
 
 
-def discrete_correction(A: Any) -> Callable[[Any], Any]:
+def discrete_correction(A: Array) -> Callable[[Array], Array]:
     """Return the function of Q whose value X solves A X A' - X + Q = 0, nan if A is unstable."""
     return lambda Q: _double(A, Q)
 
 
-def continuous_correction(A: Any) -> Callable[[Any], Any]:
+def continuous_correction(A: Array) -> Callable[[Array], Array]:
     """Return the function of Q whose value X solves A X + X A' + Q = 0, nan if A is unstable."""
     eye, held = np.eye(A.shape[0]), stop_gradient(A)
     # X does not depend on the pole.
@@ -89,15 +89,15 @@ def continuous_correction(A: Any) -> Callable[[Any], Any]:
     return lambda Q: _double(F, 2.0 * pole * (left @ Q @ left.T))
 
 
-def _norm(M: Any) -> Any:
+def _norm(M: Array) -> Array:
     return np.sqrt(np.sum(M * M))
 
 
-def _double(F: Any, X: Any) -> Any:
-    def unfinished(carry: tuple[Any, Any]) -> Any:
+def _double(F: Array, X: Array) -> Array:
+    def unfinished(carry: tuple[Array, Array]) -> Array:
         return np.max(np.abs(carry[0])) >= LEFT  # false for nan
 
-    def double(carry: tuple[Any, Any]) -> tuple[Any, Any]:
+    def double(carry: tuple[Array, Array]) -> tuple[Array, Array]:
         F, X = carry
         X = X + F @ X @ F.T
         return F @ F, 0.5 * (X + X.T)
@@ -106,7 +106,14 @@ def _double(F: Any, X: Any) -> Any:
     return np.where(np.max(np.abs(F)) < LEFT, X, np.nan)
 
 
-def _solve(A: Any, Q: Any, correction: Any, terms: Any, *, discrete: bool) -> Any:
+def _solve(
+    A: ArrayLike,
+    Q: ArrayLike,
+    correction: Callable[[Array], Callable[[Array], Array]],
+    terms: Callable[[Array, Array], Array],
+    *,
+    discrete: bool,
+) -> Array:
     n = matrix(A, "A").shape[0]
     A, Q = matrix(A, "A", n, n, finite=True), symmetric_matrix(Q, "Q", n)
     traced = is_traced(A, Q)
@@ -117,7 +124,7 @@ def _solve(A: Any, Q: Any, correction: Any, terms: Any, *, discrete: bool) -> An
         with np.errstate(all="ignore"):
             solve = correction(M)
 
-            def improve(_: Any, X: Any) -> Any:
+            def improve(_: object, X: Array) -> Array:
                 return X + solve(balanced_Q + terms(M, X))
 
             X = np.zeros((n, n))

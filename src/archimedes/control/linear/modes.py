@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from archimedes.checks import is_traced
 from archimedes.control.linear.state_space import StateSpace
 from archimedes.control.matrix_checks import matrix
+from archimedes.typing import ArrayLike
 
 __all__ = ["Mode", "ModeTable", "modes"]
 
@@ -66,13 +66,13 @@ class Mode:
     @property
     def main_states(self) -> tuple[str, ...]:
         """States that together have 80 % of the mode."""
-        found, total = [], 0.0
+        names, total = [], 0.0
         for name, share in self.participation.items():
-            found.append(name)
+            names.append(name)
             total += share
             if total >= 0.8:
                 break
-        return tuple(found)
+        return tuple(names)
 
     @property
     def stable(self) -> bool:
@@ -92,8 +92,8 @@ class ModeTable:
     Examples
     --------
     >>> from archimedes.control import modes
-    >>> found = modes([[0.0, 1.0], [-4.0, -0.4]])
-    >>> len(found), round(found[0].frequency, 6), round(found[0].damping, 6)
+    >>> table = modes([[0.0, 1.0], [-4.0, -0.4]])
+    >>> len(table), round(table[0].frequency, 6), round(table[0].damping, 6)
     (1, 2.0, 0.1)
     """
 
@@ -122,7 +122,7 @@ class ModeTable:
     __repr__ = __str__
 
 
-def modes(system: StateSpace | Any, dt: float | None = None) -> ModeTable:
+def modes(system: StateSpace | ArrayLike, dt: float | None = None) -> ModeTable:
     """Return the modes of a system.
 
     A conjugate pair is one mode. This runs on numbers, since eigenvectors cannot be recorded; poles
@@ -159,10 +159,10 @@ def modes(system: StateSpace | Any, dt: float | None = None) -> ModeTable:
     if system.dt is not None:
         with np.errstate(divide="ignore"):
             poles = np.log(poles.astype(complex)) / system.dt
-    found = []
+    table = []
     for k in np.argsort(np.abs(poles), kind="stable"):
         if np.imag(poles[k]) >= 0.0:
             order = np.argsort(-shares[k], kind="stable")
             named = {system.states[i]: float(shares[k, i]) for i in order}
-            found.append(Mode(complex(poles[k]), named))
-    return ModeTable(tuple(found))
+            table.append(Mode(complex(poles[k]), named))
+    return ModeTable(tuple(table))

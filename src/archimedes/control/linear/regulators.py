@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from archimedes.checks import is_traced
-from archimedes.control.linear.riccati import care, dare, solve_definite
+from archimedes.control.linear.riccati import solve_definite, solve_riccati
 from archimedes.control.linear.unstabilizable_modes import ESTIMATOR
 from archimedes.control.matrix_checks import matrix, symmetric_matrix
+from archimedes.typing import Array, ArrayLike
 
 __all__ = ["dlqe", "dlqr", "lqe", "lqr"]
 
 
-def lqr(A: Any, B: Any, Q: Any, R: Any, N: Any = None) -> tuple[Any, Any]:
+def lqr(
+    A: ArrayLike, B: ArrayLike, Q: ArrayLike, R: ArrayLike, N: ArrayLike | None = None
+) -> tuple[Array, Array]:
     """Return the gain of the linear-quadratic regulator.
 
     For dx/dt = A x + B u, u = -K x minimizes the integral of x'Qx + u'Ru + 2x'Nu. The cost must not
@@ -46,12 +47,14 @@ def lqr(A: Any, B: Any, Q: Any, R: Any, N: Any = None) -> tuple[Any, Any]:
     array([[1.    , 1.7321]])
     """
     _check_cost(Q, R, N)
-    X = care(A, B, Q, R, N)
+    X = solve_riccati(A, B, Q, R, N, discrete=False)
     BX = matrix(B, "B").T @ X
     return solve_definite(matrix(R, "R"), BX if N is None else BX + matrix(N, "N").T), X
 
 
-def dlqr(A: Any, B: Any, Q: Any, R: Any, N: Any = None) -> tuple[Any, Any]:
+def dlqr(
+    A: ArrayLike, B: ArrayLike, Q: ArrayLike, R: ArrayLike, N: ArrayLike | None = None
+) -> tuple[Array, Array]:
     """Return the gain of the linear-quadratic regulator in discrete time.
 
     For x+ = A x + B u, u = -K x minimizes the sum of x'Qx + u'Ru + 2x'Nu. The conditions are those
@@ -82,14 +85,14 @@ def dlqr(A: Any, B: Any, Q: Any, R: Any, N: Any = None) -> tuple[Any, Any]:
     array([[0.618]])
     """
     _check_cost(Q, R, N)
-    X = dare(A, B, Q, R, N)
+    X = solve_riccati(A, B, Q, R, N, discrete=True)
     B = matrix(B, "B")
     BXA = B.T @ X @ matrix(A, "A")
     right = BXA if N is None else BXA + matrix(N, "N").T
     return solve_definite(matrix(R, "R") + B.T @ X @ B, right), X
 
 
-def lqe(A: Any, C: Any, Q: Any, R: Any) -> tuple[Any, Any]:
+def lqe(A: ArrayLike, C: ArrayLike, Q: ArrayLike, R: ArrayLike) -> tuple[Array, Array]:
     """Return the gain of the steady-state Kalman-Bucy filter.
 
     dx/dt = A x + w is observed as y = C x + v. The estimate follows dx/dt = A x + L (y - C x), and
@@ -117,12 +120,12 @@ def lqe(A: Any, C: Any, Q: Any, R: Any) -> tuple[Any, Any]:
     >>> L.round(6), P.round(6)
     (array([[2.]]), array([[2.]]))
     """
-    A, C, R = _transposed(A, C, R)
-    P = care(A, C, symmetric_matrix(Q, "Q", A.shape[0], "not negative"), R, words=ESTIMATOR)
+    A, C, Q, R = _dual_system(A, C, Q, R)
+    P = solve_riccati(A, C, Q, R, None, discrete=False, words=ESTIMATOR)
     return solve_definite(R, C.T @ P).T, P
 
 
-def dlqe(A: Any, C: Any, Q: Any, R: Any) -> tuple[Any, Any]:
+def dlqe(A: ArrayLike, C: ArrayLike, Q: ArrayLike, R: ArrayLike) -> tuple[Array, Array]:
     """Return the gain of the steady-state Kalman filter.
 
     x+ = A x + w is observed as y = C x + v. A prediction x, whose error has the covariance P, is
@@ -150,12 +153,12 @@ def dlqe(A: Any, C: Any, Q: Any, R: Any) -> tuple[Any, Any]:
     >>> L.round(4), P.round(4)
     (array([[0.618]]), array([[1.618]]))
     """
-    A, C, R = _transposed(A, C, R)
-    P = dare(A, C, symmetric_matrix(Q, "Q", A.shape[0], "not negative"), R, words=ESTIMATOR)
+    A, C, Q, R = _dual_system(A, C, Q, R)
+    P = solve_riccati(A, C, Q, R, None, discrete=True, words=ESTIMATOR)
     return solve_definite(R + C.T @ P @ C, C.T @ P).T, P
 
 
-def _check_cost(Q: Any, R: Any, N: Any) -> None:
+def _check_cost(Q: ArrayLike, R: ArrayLike, N: ArrayLike | None) -> None:
     """Raise where x'Qx + u'Ru + 2x'Nu, as far as it is known, can be below zero."""
     if N is None:
         symmetric_matrix(Q, "Q", eigenvalues="not negative")
@@ -167,8 +170,11 @@ def _check_cost(Q: Any, R: Any, N: Any) -> None:
     symmetric_matrix(both, "[[Q, N], [N.T, R]]", eigenvalues="not negative")
 
 
-def _transposed(A: Any, C: Any, R: Any) -> tuple[Any, Any, Any]:
-    """Return the dual system, with errors that name what the user gave."""
+def _dual_system(
+    A: ArrayLike, C: ArrayLike, Q: ArrayLike, R: ArrayLike
+) -> tuple[Array, Array, Array, Array]:
+    """Return the system whose regulator is the estimator, with errors that name what was given."""
     n = matrix(A, "A").shape[0]
     A, C = matrix(A, "A", n, n, finite=True), matrix(C, "C", None, n, finite=True)
-    return A.T, C.T, symmetric_matrix(R, "R", C.shape[0], "positive")
+    R = symmetric_matrix(R, "R", C.shape[0], "positive")
+    return A.T, C.T, symmetric_matrix(Q, "Q", n, "not negative"), R

@@ -12,7 +12,6 @@ Trans. AC 13, 1968): Lyapunov equations of the closed loop.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from archimedes.control.linear.lyapunov import (
     continuous_correction,
     discrete_correction,
 )
-from archimedes.control.linear.unstabilizable_modes import REGULATOR, Words, no_solution
+from archimedes.control.linear.unstabilizable_modes import REGULATOR, Words, explain_failure
 from archimedes.control.matrix_checks import matrix, symmetric_matrix
 from archimedes.function import stop_gradient
 from archimedes.function.matrix_exponential import (
@@ -32,8 +31,9 @@ from archimedes.function.matrix_exponential import (
     in_units,
     repeat_while,
 )
+from archimedes.typing import Array, ArrayLike
 
-__all__ = ["care", "dare", "solve_care", "solve_dare", "solve_definite"]
+__all__ = ["solve_care", "solve_dare", "solve_definite", "solve_riccati"]
 
 #: A closed loop on the limit of stability dies away by half in each doubling, where others square
 #: what is left of them; one that still does so here is on the limit but for rounding.
@@ -45,7 +45,9 @@ CORRECTION, ENOUGH = 0.1, 1e-9
 NEWTON_STEPS, FIRST = 5, 1e300
 
 
-def solve_dare(A: Any, B: Any, Q: Any, R: Any, N: Any = None) -> Any:
+def solve_dare(
+    A: ArrayLike, B: ArrayLike, Q: ArrayLike, R: ArrayLike, N: ArrayLike | None = None
+) -> Array:
     """Return the stabilizing X (n, n) of A'XA - X - (A'XB + N)(B'XB + R)^-1(B'XA + N') + Q = 0.
 
     States and inputs may be in any units. B must reach every unstable mode of A; otherwise
@@ -70,10 +72,12 @@ def solve_dare(A: Any, B: Any, Q: Any, R: Any, N: Any = None) -> Any:
     >>> solve_dare([[2.0]], [[1.0]], [[1.0]], [[1.0]]).round(6)
     array([[4.236068]])
     """
-    return dare(A, B, Q, R, N)
+    return solve_riccati(A, B, Q, R, N, discrete=True)
 
 
-def solve_care(A: Any, B: Any, Q: Any, R: Any, N: Any = None) -> Any:
+def solve_care(
+    A: ArrayLike, B: ArrayLike, Q: ArrayLike, R: ArrayLike, N: ArrayLike | None = None
+) -> Array:
     """Return the stabilizing X (n, n) of A'X + XA - (XB + N) R^-1 (B'X + N') + Q = 0.
 
     The conditions and derivatives are those of `solve_dare`.
@@ -96,56 +100,55 @@ def solve_care(A: Any, B: Any, Q: Any, R: Any, N: Any = None) -> Any:
     >>> solve_care([[1.0]], [[1.0]], [[3.0]], [[1.0]]).round(6)
     array([[3.]])
     """
-    return care(A, B, Q, R, N)
+    return solve_riccati(A, B, Q, R, N, discrete=False)
 
 
-def dare(A: Any, B: Any, Q: Any, R: Any, N: Any = None, words: Words = REGULATOR) -> Any:
-    """Solve as `solve_dare` does, with errors in the words of who asks."""
-    return _answer(_dare, True, words, *_checked(A, B, Q, R, N))
+def solve_riccati(
+    A: ArrayLike,
+    B: ArrayLike,
+    Q: ArrayLike,
+    R: ArrayLike,
+    N: ArrayLike | None,
+    discrete: bool,
+    words: Words = REGULATOR,
+) -> Array:
+    """Solve as `solve_dare` or `solve_care` does, with errors in the words of who asks.
 
-
-def care(A: Any, B: Any, Q: Any, R: Any, N: Any = None, words: Words = REGULATOR) -> Any:
-    """Solve as `solve_care` does, with errors in the words of who asks."""
-    return _answer(_care, False, words, *_checked(A, B, Q, R, N))
-
-
-def _checked(A: Any, B: Any, Q: Any, R: Any, N: Any) -> tuple[Any, ...]:
+    Without a stabilising solution X is nan; plain numbers raise instead.
+    """
     n = matrix(A, "A").shape[0]
     A, B = matrix(A, "A", n, n, finite=True), matrix(B, "B", n, finite=True)
     m = B.shape[1]
-    Q = symmetric_matrix(Q, "Q", n)
-    R = symmetric_matrix(R, "R", m, eigenvalues="positive")
-    return A, B, Q, R, None if N is None else matrix(N, "N", n, m, finite=True)
-
-
-def _answer(solve: Any, discrete: bool, words: Words, *given: Any) -> Any:
-    """Return X, nan without a stabilising solution; plain numbers raise instead."""
-    A, G, Q = _without_cross(*given)
-    units = _hamiltonian_units(A, G, Q)
+    Q, R = symmetric_matrix(Q, "Q", n), symmetric_matrix(R, "R", m, eigenvalues="positive")
+    N = None if N is None else matrix(N, "N", n, m, finite=True)
+    F, G, H = _without_cross(A, B, Q, R, N)
+    units = _hamiltonian_units(F, G, H)
     inverse = 1.0 / units
-    balanced = in_units(A, inverse, units), in_units(G, inverse, inverse), in_units(Q, units, units)
-    traced = is_traced(given)
+    balanced = in_units(F, inverse, units), in_units(G, inverse, inverse), in_units(H, units, units)
+    traced = is_traced(A, B, Q, R, N)
     try:
         with np.errstate(all="ignore"):
-            X = solve(*balanced)
+            X = (_dare if discrete else _care)(*balanced)
         failed = not traced and bool(np.any(np.isnan(X)))
     except np.linalg.LinAlgError:
         if traced:
             raise
         failed = True
     if failed:
-        B = in_units(given[1], inverse, 1.0 / diagonal_units(given[3]))
-        raise no_solution(balanced[0], B, balanced[2], discrete, words)
+        scaled_B = in_units(B, inverse, 1.0 / diagonal_units(R))
+        raise explain_failure(balanced[0], scaled_B, balanced[2], discrete, words)
     return in_units(X, inverse, inverse)
 
 
-def solve_definite(M: Any, right: Any) -> Any:
+def solve_definite(M: Array, right: Array) -> Array:
     """Return M^-1 right for a positive definite M, whose rows may be in any units."""
     units = 1.0 / diagonal_units(M)
     return units[:, None] * np.linalg.solve(in_units(M, units, units), units[:, None] * right)
 
 
-def _without_cross(A: Any, B: Any, Q: Any, R: Any, N: Any) -> tuple[Any, Any, Any]:
+def _without_cross(
+    A: Array, B: Array, Q: Array, R: Array, N: Array | None
+) -> tuple[Array, Array, Array]:
     """Return A, G, Q of the same equation without N."""
     if N is None:
         return A, B @ solve_definite(R, B.T), Q
@@ -154,7 +157,7 @@ def _without_cross(A: Any, B: Any, Q: Any, R: Any, N: Any) -> tuple[Any, Any, An
     return A - B @ solved[:, n:], B @ solved[:, :n], Q - N @ solved[:, n:]
 
 
-def _hamiltonian_units(A: Any, G: Any, Q: Any) -> Any:
+def _hamiltonian_units(A: Array, G: Array, Q: Array) -> Array:
     """Return the units (n,) of the states that balance [[A, -G], [-Q, -A']]."""
     n = A.shape[0]
     above, below = np.concatenate([A, G], axis=1), np.concatenate([Q, A.T], axis=1)
@@ -164,15 +167,15 @@ def _hamiltonian_units(A: Any, G: Any, Q: Any) -> Any:
     return np.ldexp(np.ones(n), power.astype(np.int64))
 
 
-def _dare(A: Any, G: Any, Q: Any) -> Any:
-    def step(X: Any) -> Any:
+def _dare(A: Array, G: Array, Q: Array) -> Array:
+    def step(X: Array) -> Array:
         closed = np.linalg.solve(np.eye(A.shape[0]) + G @ X, A)
         return discrete_correction(closed.T)(_symmetric(A.T @ X @ closed - X + Q))
 
-    return _corrected(_doubled(A, G, Q), step)
+    return _correct(_double(A, G, Q), step)
 
 
-def _care(A: Any, G: Any, H: Any) -> Any:
+def _care(A: Array, G: Array, H: Array) -> Array:
     """Cayley's transform makes the equation a discrete one with the same solution."""
     eye = np.eye(A.shape[0])
     # Any pole to the right of A's eigenvalues will do; X does not depend on it.
@@ -180,33 +183,33 @@ def _care(A: Any, G: Any, H: Any) -> Any:
     pole = np.where(pole > 0.0, pole, 1.0)
     shifted = np.linalg.inv(A - pole * eye)
     W = np.linalg.inv((A - pole * eye).T + H @ shifted @ G)
-    X = _doubled(
+    X = _double(
         eye + 2.0 * pole * W.T, 2.0 * pole * (shifted @ G @ W), 2.0 * pole * (W @ H @ shifted)
     )
 
-    def step(X: Any) -> Any:
+    def step(X: Array) -> Array:
         closed = A - G @ X
         return continuous_correction(closed.T)(_symmetric(A.T @ X + X @ closed + H))
 
-    return _corrected(X, step)
+    return _correct(X, step)
 
 
-def _symmetric(M: Any) -> Any:
+def _symmetric(M: Array) -> Array:
     return 0.5 * (M + M.T)
 
 
-def _corrected(X: Any, step: Callable[[Any], Any]) -> Any:
+def _correct(X: Array, step: Callable[[Array], Array]) -> Array:
     """Return X after steps of Newton's method, mostly one; nan where the first is not small.
 
     A step is nan where the closed loop is not stable, and large where rounding has decided X. One
     that the next does not undercut by far was rounding of the residual, and is not taken.
     """
 
-    def unfinished(carry: tuple[Any, ...]) -> Any:
+    def unfinished(carry: tuple[Array, ...]) -> Array:
         part = carry[2]
         return (part > ENOUGH) & ((part <= CORRECTION) | (part == FIRST))  # false for nan
 
-    def improve(carry: tuple[Any, ...]) -> tuple[Any, ...]:
+    def improve(carry: tuple[Array, ...]) -> tuple[Array, ...]:
         X, change, part = carry
         trial = X + change
         following = step(trial)
@@ -225,13 +228,13 @@ def _corrected(X: Any, step: Callable[[Any], Any]) -> Any:
     return np.where(part <= CORRECTION, X + change, np.nan)
 
 
-def _size(M: Any) -> Any:
+def _size(M: Array) -> Array:
     """Return the norm of a matrix that scales something: a constant to derivatives."""
     M = stop_gradient(M)
     return np.sqrt(np.sum(M * M))
 
 
-def _doubled(F: Any, G: Any, H: Any) -> Any:
+def _double(F: Array, G: Array, H: Array) -> Array:
     """Return X after doublings; nan where F has not died away (X does not stabilise).
 
     Doubling sums the cost of 2^k steps. A cost of the last state, ``last``, makes unstable modes
@@ -244,10 +247,10 @@ def _doubled(F: Any, G: Any, H: Any) -> Any:
     H = H + F.T @ last @ solved[:, :n] - last
     F, G = solved[:, :n], solved[:, n:]
 
-    def unfinished(carry: tuple[Any, ...]) -> Any:
+    def unfinished(carry: tuple[Array, ...]) -> Array:
         return carry[3] >= LEFT  # false for nan
 
-    def double(carry: tuple[Any, ...]) -> tuple[Any, ...]:
+    def double(carry: tuple[Array, ...]) -> tuple[Array, ...]:
         F, G, H, size, halving = carry
         solved = np.linalg.solve(np.eye(n) + G @ H, np.concatenate([F, G], axis=1))
         FW, GW = solved[:, :n], solved[:, n:]

@@ -7,7 +7,8 @@ Linear systems as structs, and transfer functions as such systems.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,18 @@ from archimedes.checks import check_positive, is_traced
 from archimedes.control.matrix_checks import matrix, vector
 from archimedes.function import expm
 from archimedes.tree import field, struct
+from archimedes.typing import Array, ArrayLike, Scalar
 
 __all__ = ["StateSpace", "discretize_linear", "tf2ss"]
 
-Matrices = tuple[Any, Any, Any, Any]
+Matrices = tuple[Array, Array, Array, Array]
+#: Some of the inputs or outputs, by name or number; all if None.
+Choice = str | int | Sequence[str | int] | None
 
 
-def discretize_linear(A: Any, B: Any, C: Any, D: Any, dt: Any, method: str = "zoh") -> Matrices:
+def discretize_linear(
+    A: ArrayLike, B: ArrayLike, C: ArrayLike, D: ArrayLike, dt: Scalar, method: str = "zoh"
+) -> Matrices:
     """Return the matrices of a linear system in discrete time.
 
     The result is differentiable, also with respect to `dt`.
@@ -63,46 +69,46 @@ def discretize_linear(A: Any, B: Any, C: Any, D: Any, dt: Any, method: str = "zo
     check_positive(dt, "dt", "s")
     try:
         with np.errstate(all="ignore"):
-            found = METHODS[method](A, B, C, D, dt)
+            discrete = METHODS[method](A, B, C, D, dt)
     except np.linalg.LinAlgError:
         pole = "2 / dt" if method == "tustin" else "1 / dt"
         raise np.linalg.LinAlgError(
             f"method={method!r} has no steps of dt={dt} s for an A with an eigenvalue at {pole}: "
             "take shorter steps, or method='zoh'"
         ) from None
-    if not is_traced(found) and not all(np.all(np.isfinite(part)) for part in found):
+    if not is_traced(discrete) and not all(np.all(np.isfinite(part)) for part in discrete):
         raise ValueError(
             f"dt={dt} s is so long that states of this unstable system grow beyond all numbers in "
             "one step: take shorter steps"
         )
-    return found
+    return discrete
 
 
-def _zero_order_hold(A: Any, B: Any, C: Any, D: Any, dt: Any) -> Matrices:
+def _zero_order_hold(A: Array, B: Array, C: Array, D: Array, dt: Scalar) -> Matrices:
     n, m = B.shape
     top = np.concatenate([A, B], axis=1) * dt
-    moved = expm(np.concatenate([top, np.zeros((m, n + m))]))
-    return moved[:n, :n], moved[:n, n:], C, D
+    flow = expm(np.concatenate([top, np.zeros((m, n + m))]))
+    return flow[:n, :n], flow[:n, n:], C, D
 
 
-def _first_order_hold(A: Any, B: Any, C: Any, D: Any, dt: Any) -> Matrices:
+def _first_order_hold(A: Array, B: Array, C: Array, D: Array, dt: Scalar) -> Matrices:
     n, m = B.shape
     top = np.concatenate([A * dt, B * dt, np.zeros((n, m))], axis=1)
     below = np.concatenate([np.zeros((m, n + m)), np.eye(m)], axis=1)
-    moved = expm(np.concatenate([top, below, np.zeros((m, n + 2 * m))]))
-    F, held, ramp = moved[:n, :n], moved[:n, n : n + m], moved[:n, n + m :]
+    flow = expm(np.concatenate([top, below, np.zeros((m, n + 2 * m))]))
+    F, held, ramp = flow[:n, :n], flow[:n, n : n + m], flow[:n, n + m :]
     return F, held - ramp + F @ ramp, C, D + C @ ramp
 
 
-def _weighted(share: float) -> Callable[..., Matrices]:
-    """Return the rule x+ = x + dt ((1 - share) dx/dt + share dx+/dt)."""
+def _theta_rule(theta: float) -> Callable[..., Matrices]:
+    """Return the rule x+ = x + dt ((1 - theta) dx/dt + theta dx+/dt)."""
 
-    def rule(A: Any, B: Any, C: Any, D: Any, dt: Any) -> Matrices:
+    def rule(A: Array, B: Array, C: Array, D: Array, dt: Scalar) -> Matrices:
         eye = np.eye(A.shape[0])
-        ahead = eye - share * dt * A
-        F = np.linalg.solve(ahead, eye + (1.0 - share) * dt * A)
+        ahead = eye - theta * dt * A
+        F = np.linalg.solve(ahead, eye + (1.0 - theta) * dt * A)
         G = np.linalg.solve(ahead, dt * B)
-        return F, G, np.linalg.solve(ahead.T, C.T).T, D + share * (C @ G)
+        return F, G, np.linalg.solve(ahead.T, C.T).T, D + theta * (C @ G)
 
     return rule
 
@@ -110,9 +116,9 @@ def _weighted(share: float) -> Callable[..., Matrices]:
 METHODS: dict[str, Callable[..., Matrices]] = {
     "zoh": _zero_order_hold,
     "foh": _first_order_hold,
-    "tustin": _weighted(0.5),
-    "euler": _weighted(0.0),
-    "backward": _weighted(1.0),
+    "tustin": _theta_rule(0.5),
+    "euler": _theta_rule(0.0),
+    "backward": _theta_rule(1.0),
 }
 
 
@@ -155,11 +161,11 @@ class StateSpace:
     (array([0.095163]), array([0.]))
     """
 
-    A: Any
-    B: Any
-    C: Any
-    D: Any
-    dt: Any = field(default=None, units="s")
+    A: Array
+    B: Array
+    C: Array
+    D: Array
+    dt: Scalar | None = field(default=None, units="s")
     states: tuple[str, ...] = field(static=True, default=(), kw_only=True)
     inputs: tuple[str, ...] = field(static=True, default=(), kw_only=True)
     outputs: tuple[str, ...] = field(static=True, default=(), kw_only=True)
@@ -178,12 +184,12 @@ class StateSpace:
             check_positive(self.dt, "dt", "s")
         sizes = {"state": n, "input": self.B.shape[1], "output": self.C.shape[0]}
         for (kind, size), letter in zip(sizes.items(), "xuy"):
-            names = _texts(getattr(self, f"{kind}s"), f"{kind}s", size)
+            names = _read_texts(getattr(self, f"{kind}s"), f"{kind}s", size)
             put(self, f"{kind}s", names or tuple(f"{letter}[{k}]" for k in range(size)))
-            units = _texts(getattr(self, f"{kind}_units"), f"{kind}_units", size)
+            units = _read_texts(getattr(self, f"{kind}_units"), f"{kind}_units", size)
             put(self, f"{kind}_units", units or ("",) * size)
 
-    def step(self, state: Any, input: Any) -> tuple[Any, Any]:
+    def step(self, state: ArrayLike, input: ArrayLike) -> tuple[Array, Array]:
         """Return the next state and the output, in discrete time.
 
         Parameters
@@ -196,7 +202,7 @@ class StateSpace:
         x, u = self._at(state, input)
         return self.A @ x + self.B @ u, self.C @ x + self.D @ u
 
-    def rates(self, state: Any, input: Any) -> Any:
+    def rates(self, state: ArrayLike, input: ArrayLike) -> Array:
         """Return dx/dt (n,), in continuous time.
 
         Parameters
@@ -209,7 +215,7 @@ class StateSpace:
         x, u = self._at(state, input)
         return self.A @ x + self.B @ u
 
-    def output(self, state: Any, input: Any) -> Any:
+    def output(self, state: ArrayLike, input: ArrayLike) -> Array:
         """Return the output y (p,).
 
         Parameters
@@ -222,7 +228,7 @@ class StateSpace:
         x, u = self._at(state, input)
         return self.C @ x + self.D @ u
 
-    def discretize(self, dt: Any, method: str = "zoh") -> StateSpace:
+    def discretize(self, dt: Scalar, method: str = "zoh") -> StateSpace:
         """Return the system in discrete time.
 
         Parameters
@@ -235,13 +241,13 @@ class StateSpace:
         if self.dt is not None:
             raise ValueError(f"this system is in steps of dt = {self.dt} s already")
         A, B, C, D = discretize_linear(self.A, self.B, self.C, self.D, dt, method)
-        return self.replace(A=A, B=B, C=C, D=D, dt=dt)  # type: ignore[attr-defined]
+        return replace(self, A=A, B=B, C=C, D=D, dt=dt)
 
     def poles(self) -> Any:
         """Return the eigenvalues of A (n,), complex; in recorded code a pair of real and imag."""
         return np.linalg.eigvals(self.A)
 
-    def part(self, outputs: Any = None, inputs: Any = None) -> StateSpace:
+    def part(self, outputs: Choice = None, inputs: Choice = None) -> StateSpace:
         """Return the system from some of its inputs to some of its outputs.
 
         Parameters
@@ -257,18 +263,15 @@ class StateSpace:
         >>> system.part("y[1]", ["u[0]"]).B.shape
         (2, 1)
         """
-        i = _chosen(outputs, self.outputs, "outputs")
-        j = _chosen(inputs, self.inputs, "inputs")
-        return StateSpace(
-            self.A,
-            self.B[:, j],
-            self.C[i],
-            self.D[i][:, j],
-            self.dt,
-            states=self.states,
+        i = _choose(outputs, self.outputs, "outputs")
+        j = _choose(inputs, self.inputs, "inputs")
+        return replace(
+            self,
+            B=self.B[:, j],
+            C=self.C[i],
+            D=self.D[i][:, j],
             inputs=tuple(self.inputs[k] for k in j),
             outputs=tuple(self.outputs[k] for k in i),
-            state_units=self.state_units,
             input_units=tuple(self.input_units[k] for k in j),
             output_units=tuple(self.output_units[k] for k in i),
         )
@@ -299,18 +302,10 @@ class StateSpace:
             )
         if system.dt is True:
             raise ValueError("system.dt is True, an unknown step: give it one in seconds")
-        names = [tuple(getattr(system, f"{k}_labels")) for k in ("state", "input", "output")]
+        kinds = ("state", "input", "output")
+        names = {f"{k}s": tuple(getattr(system, f"{k}_labels")) for k in kinds}
         A, B, C, D = (np.array(getattr(system, k), dtype=float) for k in "ABCD")
-        return cls(
-            A,
-            B,
-            C,
-            D,
-            dt=float(system.dt) if system.dt else None,
-            states=names[0],
-            inputs=names[1],
-            outputs=names[2],
-        )
+        return cls(A, B, C, D, float(system.dt) if system.dt else None, **names)
 
     def __str__(self) -> str:
         kind = "continuous time" if self.dt is None else f"steps of {self.dt} s"
@@ -323,30 +318,31 @@ class StateSpace:
             lines += [f"{k} =\n{getattr(self, k)}" for k in "ABCD"]
         return "\n".join(lines)
 
-    def _at(self, state: Any, input: Any) -> tuple[Any, Any]:
+    def _at(self, state: ArrayLike, input: ArrayLike) -> tuple[Array, Array]:
         n, m = self.B.shape
         return vector(state, "state", n), vector(input, "input", m)
 
 
-def _texts(given: Any, name: str, size: int) -> tuple[str, ...]:
-    found = (given,) if isinstance(given, str) else tuple(given)
-    if found and (len(found) != size or not all(isinstance(v, str) for v in found)):
-        raise ValueError(f"{name} must be {size} texts, got {given!r}")
-    return found
+def _read_texts(value: str | Sequence[str], name: str, size: int) -> tuple[str, ...]:
+    texts = (value,) if isinstance(value, str) else tuple(value)
+    if texts and (len(texts) != size or not all(isinstance(v, str) for v in texts)):
+        raise ValueError(f"{name} must be {size} texts, got {value!r}")
+    return texts
 
 
-def _chosen(wanted: Any, names: tuple[str, ...], what: str) -> list[int]:
+def _choose(wanted: Choice, names: tuple[str, ...], what: str) -> list[int]:
+    """Return the numbers of names, which may be given by number."""
     if wanted is None:
         return list(range(len(names)))
-    given = [wanted] if isinstance(wanted, (str, int)) else list(wanted)
-    for item in given:
+    items = [wanted] if isinstance(wanted, (str, int)) else list(wanted)
+    for item in items:
         known = item in names if isinstance(item, str) else 0 <= item < len(names)
         if not known:
             raise ValueError(f"{what} has no {item!r}; there are {', '.join(names)}")
-    return [names.index(item) if isinstance(item, str) else int(item) for item in given]
+    return [names.index(item) if isinstance(item, str) else int(item) for item in items]
 
 
-def tf2ss(num: Any, den: Any, dt: Any = None) -> StateSpace:
+def tf2ss(num: ArrayLike, den: ArrayLike, dt: Scalar | None = None) -> StateSpace:
     """Return a system with the transfer function num/den.
 
     It has one input and one output, and is in controllable canonical form.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["ESTIMATOR", "REGULATOR", "Words", "no_solution"]
+__all__ = ["ESTIMATOR", "REGULATOR", "Words", "explain_failure"]
 
 #: Singular values below this part of the largest are rounding, in balanced units.
 RANK = 1e-14
@@ -43,7 +43,7 @@ ESTIMATOR = Words(
 )
 
 
-def no_solution(
+def explain_failure(
     A: np.ndarray, B: np.ndarray, Q: np.ndarray, discrete: bool, words: Words
 ) -> np.linalg.LinAlgError:
     """Return the error of an equation without a stabilising solution, which names a mode.
@@ -58,14 +58,14 @@ def no_solution(
     poles = np.linalg.eigvals(A)
     beyond = np.abs(poles) - 1.0 if discrete else poles.real
     for pole, off in sorted(zip(poles, beyond), key=lambda item: -item[1]):
-        if off >= -margin and _lost(A, B, pole):
-            lost = f"; it does not {words.verb} the one at {_number(pole)}: {words.remedy}"
-            return np.linalg.LinAlgError(text + lost)
+        if off >= -margin and _is_missed(A, B, pole):
+            missed = f"; it does not {words.verb} the one at {_format_pole(pole)}: {words.remedy}"
+            return np.linalg.LinAlgError(text + missed)
     for pole, off in zip(poles, beyond):
-        if abs(off) <= margin and _lost(A.T, Q, np.conj(pole)):
+        if abs(off) <= margin and _is_missed(A.T, Q, np.conj(pole)):
             return np.linalg.LinAlgError(
-                f"found no stabilising solution: the mode of A at {_number(pole)} is on the limit "
-                f"of stability, and {words.cost}: give its states some"
+                f"found no stabilising solution: the mode of A at {_format_pole(pole)} is on the "
+                f"limit of stability, and {words.cost}: give its states some"
             )
     return np.linalg.LinAlgError(
         f"found no stabilising solution in double precision. {words.pair} does {words.verb} every "
@@ -75,8 +75,8 @@ def no_solution(
     )
 
 
-def _lost(A: np.ndarray, B: np.ndarray, pole: complex) -> bool:
-    """Whether [A - pole I, B] has not full rank, columns of B being of the size of A."""
+def _is_missed(A: np.ndarray, B: np.ndarray, pole: complex) -> bool:
+    """Return whether [A - pole I, B] has not full rank, columns of B being of the size of A."""
     size = np.abs(B).max(initial=0.0)
     scale = max(np.abs(A).max(initial=0.0), 1.0) / size if size > 0.0 else 1.0
     sizes = np.linalg.svd(
@@ -85,7 +85,7 @@ def _lost(A: np.ndarray, B: np.ndarray, pole: complex) -> bool:
     return bool(sizes[-1] <= RANK * sizes[0])
 
 
-def _number(pole: complex) -> str:
+def _format_pole(pole: complex) -> str:
     real = f"{pole.real:.4g}"
     return (
         real if abs(pole.imag) < 1e-12 * (1.0 + abs(pole)) else f"{real} +- {abs(pole.imag):.4g}j"

@@ -13,7 +13,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.control.linear.regulators import dlqr, lqr
 from archimedes.control.linear.state_space import StateSpace
-from archimedes.control.operation.named_numbers import named_numbers
+from archimedes.control.operation.named_numbers import name_numbers
 from archimedes.errors import ShapeDtypeError
 from archimedes.function import jac
 from archimedes.function.recording_store import Current, compile_frozen, find_or_make, form_of
@@ -67,7 +67,7 @@ def linearize(
     """
     if not callable(dynamics):
         raise TypeError(f"dynamics must be a function (t, x, u, *args), got {dynamics!r}")
-    xs, us = named_numbers(x, "x"), named_numbers(() if u is None else u, "u")
+    xs, us = name_numbers(x, "x"), name_numbers(() if u is None else u, "u")
     n, m = xs.vector.shape[0], us.vector.shape[0]
     driven, states, controls = u is not None, xs.unravel, us.unravel
 
@@ -96,7 +96,7 @@ def linearize(
     else:
         CD = of(outputs)(z, t, args)
         example = outputs(t, x, *(() if u is None else (u,)), *args)
-        seen = named_numbers(example, "y")[2:]
+        seen = name_numbers(example, "y")[2:]
     return StateSpace(
         AB[:, :n],
         AB[:, n:],

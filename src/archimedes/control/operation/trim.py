@@ -1,10 +1,4 @@
-"""What a trim is given by name: what is free, within which bounds, and what is prescribed.
-
-A model's rates and outputs as functions of some of its numbers, recorded once.
-
-The search for a balance: bounded least squares, and words for what is left.
-
-Trim: states and inputs at which rates and outputs are what they should be.
+"""Trim: states and inputs at which rates and outputs are what they should be.
 
 The search is a bounded least-squares problem in what is free: an equation for each rate and each
 output that is prescribed. Where they cannot all be met, what is left has names.
@@ -12,7 +6,7 @@ output that is prescribed. Where they cannot all be met, what is left has names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,306 +16,18 @@ from archimedes import tree
 from archimedes.checks import is_traced
 from archimedes.control.linear.state_space import StateSpace
 from archimedes.control.operation.linearization import linearize
-from archimedes.control.operation.named_numbers import NamedNumbers, entries_of, named_numbers
+from archimedes.control.operation.named_numbers import NamedNumbers, find_entries, name_numbers
 from archimedes.function import jac
 from archimedes.function.recording_store import Current, compile_frozen, find_or_make, form_of
 from archimedes.optimize import least_squares
+from archimedes.typing import Array, Scalar, Tree
 
-__all__ = [
-    "Balance",
-    "Condition",
-    "Known",
-    "Model",
-    "ModelFunctions",
-    "OperatingPoint",
-    "conditions_of",
-    "limits_of",
-    "message_of",
-    "moving_numbers",
-    "trim",
-]
-
-
-@dataclass(frozen=True)
-class Condition:
-    """A named number of rates or outputs, and where it should lie."""
-
-    name: str
-    place: int
-    low: float
-    high: float
-
-
-class Known:
-    """Names of states and inputs; where both have one, it needs its "x." or "u."."""
-
-    def __init__(self, x: NamedNumbers, u: NamedNumbers) -> None:
-        self.x, self.u, self.n = x, u, len(x.names)
-        both = set(x.names) & set(u.names)
-        self.full = tuple(
-            f"{root}.{name}" if name in both else name
-            for root, part in (("x", x), ("u", u))
-            for name in part.names
-        )
-
-    def entries(self, wanted: Any, what: str) -> list[int]:
-        """Return where names lie among states and inputs; "x" and "u" are all of them."""
-        found: set[int] = set()
-        for name in (wanted,) if isinstance(wanted, str) else wanted:
-            for root, part, first in (("x", self.x, 0), ("u", self.u, self.n)):
-                if name == root and name not in self.full:  # all states, or all inputs
-                    found.update(range(first, first + len(part.names)))
-                    break
-                inside = name.removeprefix(f"{root}.")
-                if inside != name:
-                    found.update(first + k for k in entries_of([inside], part.names, what))
-                    break
-            else:
-                found.update(entries_of([name], self.full, what))
-        return sorted(found)
-
-
-def moving_numbers(known: Known, free: Any, fixed: Any) -> np.ndarray:
-    """Return where the unknowns lie among states and inputs."""
-    every = range(len(known.full)) if free is None else known.entries(free, "free")
-    held = known.entries(fixed, "fixed")
-    moving = np.array([k for k in every if k not in held], dtype=int)
-    if moving.size == 0:
-        raise ValueError("trim: nothing is free; name fewer states and inputs in fixed")
-    return moving
-
-
-def limits_of(known: Known, bounds: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return bounds of all states and inputs, by their names."""
-    low, high = np.full(len(known.full), -np.inf), np.full(len(known.full), np.inf)
-    for name, pair in (bounds or {}).items():
-        places = known.entries([name], "bounds")
-        low[places], high[places] = _pair(pair, f"bounds[{name!r}]")
-    return low, high
-
-
-def _pair(given: Any, what: str) -> tuple[float, float]:
-    pair = given if isinstance(given, (tuple, list)) else (given, given)
-    values = np.asarray([np.nan if v is None else v for v in pair], dtype=float)
-    if values.shape != (2,):
-        raise ValueError(f"{what} must be a number or a pair (lower, upper), got {given!r}")
-    low = -np.inf if pair[0] is None else float(values[0])
-    high = np.inf if pair[1] is None else float(values[1])
-    if not low <= high:
-        raise ValueError(f"{what} is crossed or nan: lower {low}, upper {high}")
-    return low, high
-
-
-def conditions_of(known: Known, seen: NamedNumbers | None, rates: Any, targets: Any) -> Any:
-    """Return the conditions on rates, then on outputs."""
-    wanted: dict[int, tuple[float, float] | None] = dict.fromkeys(range(known.n), (0.0, 0.0))
-    for name, value in (rates or {}).items():
-        for k in known.entries([name], "rates"):
-            if k >= known.n:
-                raise ValueError(f"rates names {name!r}, which is an input: inputs have no rates")
-            wanted[k] = None if value is None else _pair(value, f"rates[{name!r}]")
-    found = [
-        Condition(f"rate of {known.full[k]}", k, *edges)
-        for k, edges in wanted.items()
-        if edges is not None
-    ]
-    if targets and seen is None:
-        raise ValueError("targets prescribes outputs: give the function outputs too")
-    for name, value in (targets or {}).items():
-        assert seen is not None
-        for k in entries_of([name], seen.names, "targets"):
-            low, high = _pair(value, f"targets[{name!r}]")
-            found.append(Condition(seen.names[k], known.n + k, low, high))
-    if not found:
-        raise ValueError("trim: nothing is prescribed; give rates or targets")
-    return found
-
-
-@dataclass(frozen=True)
-class ModelFunctions:
-    """What is left of conditions, as a function of what is free; ``split`` is the way back.
-
-    ``parts`` are the recorded functions, which all models of the same content share; what is not
-    free (``start``) and the time are arguments of theirs.
-    """
-
-    parts: tuple[Any, Any]
-    start: np.ndarray
-    moving: np.ndarray
-    unravel: Callable[[Any], Any]
-    t: Any
-
-    def misfit(self, zs: Any, aims: Any, args: Any) -> Any:
-        """Return the numbers of the conditions less ``aims``; slacks follow the unknowns in zs."""
-        return self.parts[0](zs, self.start, aims, self.t, args)
-
-    def slopes(self, zs: Any, aims: Any, args: Any) -> Any:
-        """Return the derivatives of ``misfit`` in zs."""
-        return self.parts[1](zs, self.start, aims, self.t, args)
-
-    def split(self, z: Any) -> Any:
-        """Return x and u (or None) for numbers of what is free."""
-        full = np.array(self.start)
-        full[self.moving] = z
-        return self.unravel(full)
-
-
-class Model:
-    """Functions of states and inputs, with or without the latter."""
-
-    def __init__(
-        self, dynamics: Any, outputs: Any, x: Any, u: Any, args: tuple[Any, ...], t: Any
-    ) -> None:
-        self.given, self.t, self.driven = (dynamics, outputs), float(t), u is not None
-        self.form = (form_of((x, u)), form_of(args))
-        numbers = tree.map(lambda leaf: np.asarray(leaf) * 1.0, (x, u if self.driven else ()))
-        self._unravel = tree.ravel(numbers)[1]
-        self._recorded = find_or_make("rates and outputs", self.given, self.form, self._functions)
-
-    def _functions(self, current: Current) -> tuple[Any, ...]:
-        def rates(t: Any, x: Any, u: Any, args: Any) -> Any:
-            return current.functions[0](t, x, *((u,) if driven else ()), *args)
-
-        def seen(t: Any, x: Any, u: Any, args: Any) -> Any:
-            return current.functions[1](t, x, *((u,) if driven else ()), *args)
-
-        driven = self.driven
-        return tuple(
-            compile_frozen(call, (current,), call.__name__)
-            for call, given in zip((rates, seen), self.given)
-            if given is not None
-        )
-
-    def split(self, full: Any) -> tuple[Any, Any]:
-        """Return x and u (or None) for all their numbers."""
-        x, u = self._unravel(full)
-        return x, u if self.driven else None
-
-    def rates(self, x: Any, u: Any, args: Any) -> Any:
-        """Return dx/dt."""
-        return self._recorded[0](self.t, x, u, args)
-
-    def seen(self, x: Any, u: Any, args: Any) -> Any:
-        """Return the outputs."""
-        return self._recorded[1](self.t, x, u, args)
-
-    def functions(
-        self, start: np.ndarray, moving: np.ndarray, wanted: Sequence[Condition]
-    ) -> ModelFunctions:
-        """Return what is left of conditions where the numbers at ``moving`` are free."""
-        places = [c.place for c in wanted]
-        loose = np.array([c.low < c.high for c in wanted])
-        driven, unravel, count = self.driven, self._unravel, len(moving)
-        recorded = self._recorded
-
-        def misfit(zs: Any, start: Any, aims: Any, t: Any, args: Any) -> Any:
-            full, goals = np.array(start), np.array(aims)
-            full[moving] = zs[:count]
-            goals[loose] = zs[count:]
-            x, u = unravel(full)
-            values = [call(t, x, u if driven else None, args) for call in recorded]
-            return np.concatenate([tree.ravel(v)[0] * 1.0 for v in values])[places] - goals
-
-        def make(current: Current) -> tuple[Any, Any]:
-            made = compile_frozen(misfit, name="misfit")
-            return made, jac(made)
-
-        settings = (self.form, tuple(moving.tolist()), tuple(places), tuple(loose.tolist()))
-        parts = find_or_make("conditions", self.given, settings, make)
-        return ModelFunctions(parts, start, moving, self.split, self.t)
-
+__all__ = ["OperatingPoint", "trim"]
 
 #: The search ends where nothing changes any more.
 TIGHT: dict[str, Any] = {"ftol": 1e-15, "xtol": 1e-15, "gtol": 1e-15}
 
-
-class Balance:
-    """The least-squares problem: an equation for each condition.
-
-    A condition with room between its edges has a slack: an unknown between them that it equals.
-    Rows are divided by their slopes, so that units do not decide what is met first.
-    """
-
-    def __init__(
-        self, functions: ModelFunctions, wanted: list[Condition], low: Any, high: Any
-    ) -> None:
-        self.functions, self.wanted, self.low, self.high = functions, wanted, low, high
-        self.edges = np.array([c.low for c in wanted]), np.array([c.high for c in wanted])
-        self.loose = self.edges[0] < self.edges[1]
-        #: Where the conditions without room should lie.
-        self.aims = np.where(self.loose, 0.0, self.edges[0])
-
-    def misfit(self, zs: Any, args: Any) -> np.ndarray:
-        """Return what is left of each equation for unknowns and slacks."""
-        return np.asarray(self.functions.misfit(zs, self.aims, args))
-
-    def slopes(self, zs: Any, args: Any) -> np.ndarray:
-        """Return the derivatives of ``misfit``."""
-        return np.asarray(self.functions.slopes(zs, self.aims, args))
-
-    def values(self, z: Any, args: Any) -> np.ndarray:
-        """Return the numbers that the conditions are about."""
-        none = np.zeros(np.count_nonzero(self.loose))
-        return self.misfit(np.concatenate([z, none]), args) + self.aims
-
-    def left(self, z: Any, args: Any) -> np.ndarray:
-        """Return what is left of each condition."""
-        found = self.values(z, args)
-        return found - np.clip(found, *self.edges)
-
-    def rows(self, z: Any, args: Any) -> np.ndarray:
-        """Return the slopes of the conditions in z."""
-        none = np.zeros(np.count_nonzero(self.loose))
-        return self.slopes(np.concatenate([z, none]), args)[:, : len(z)]
-
-    def reached(self, z: Any, args: Any) -> dict[str, bool]:
-        """Tell which conditions anything that is free changes."""
-        return {c.name: bool(np.any(r != 0.0)) for c, r in zip(self.wanted, self.rows(z, args))}
-
-    def search(self, z: Any, args: Any) -> Any:
-        """Return the solution within bounds; equal bounds take an unknown out."""
-        values, rows = self.values(z, args), self.rows(z, args)
-        low = np.concatenate([self.low, self.edges[0][self.loose]])
-        high = np.concatenate([self.high, self.edges[1][self.loose]])
-        held, open_ = np.clip(np.concatenate([z, values[self.loose]]), low, high), low < high
-        if not np.all(np.isfinite(values)) or not np.all(np.isfinite(rows)) or not np.any(open_):
-            return z
-        size = np.linalg.norm(rows * np.maximum(np.abs(z), 1.0), axis=1)
-        power = -np.round(np.log2(np.where(size > 0.0, size, 1.0)))
-        weights = np.ldexp(1.0, power.astype(int))
-
-        def whole(v: Any) -> np.ndarray:
-            full = np.array(held)
-            full[open_] = v
-            return full
-
-        found = least_squares(
-            lambda v: weights * self.misfit(whole(v), args),
-            held[open_],
-            jac=lambda v: weights[:, None] * self.slopes(whole(v), args)[:, open_],
-            bounds=(low[open_], high[open_]),
-            **TIGHT,
-        )
-        return whole(found.x)[: len(z)]
-
-
-def message_of(
-    residuals: dict[str, float], stuck: dict[str, float], tol: float, reached: dict[str, bool]
-) -> str:
-    """Say what is left, the largest first, and why, where that can be seen."""
-    if not all(np.isfinite(v) for v in residuals.values()):
-        bad = next(k for k, v in residuals.items() if not np.isfinite(v))
-        return f"not balanced: {bad} is {residuals[bad]}; start where the model is defined"
-    worst = sorted(residuals, key=lambda k: -abs(residuals[k]))
-    texts = []
-    for name in [k for k in worst if abs(residuals[k]) > tol][:4]:
-        why = "" if reached[name] else ", and nothing that is free changes it"
-        texts.append(f"{name} is left at {residuals[name]:.3g}{why}")
-    held = ", ".join(f"{name} is at its bound {v:.6g}" for name, v in stuck.items())
-    return (
-        f"not balanced: {'; '.join(texts)}{f' ({held})' if held else ''}; widen bounds, free more, "
-        "or start nearer"
-    )
+Names = str | Iterable[str]
 
 
 @dataclass(frozen=True)
@@ -359,10 +65,10 @@ class OperatingPoint:
     (True, array([0.479426]), array([0., 0.]))
     """
 
-    x: Any
-    u: Any
-    rates: Any
-    outputs: Any
+    x: Tree
+    u: Tree
+    rates: Tree
+    outputs: Tree
     residuals: dict[str, float]
     at_bounds: dict[str, float]
     success: bool
@@ -392,12 +98,12 @@ start nearer
 
 def trim(
     dynamics: Callable[..., Any],
-    x: Any,
-    u: Any = None,
+    x: Tree,
+    u: Tree = None,
     outputs: Callable[..., Any] | None = None,
     *,
-    free: Any = None,
-    fixed: Any = (),
+    free: Names | None = None,
+    fixed: Names = (),
     rates: Mapping[str, Any] | None = None,
     targets: Mapping[str, Any] | None = None,
     bounds: Mapping[str, tuple[float, float]] | None = None,
@@ -455,53 +161,312 @@ def trim(
             "trim runs on numbers, and was given a value of a function that is being recorded: "
             "call it outside, or solve the rates with arc.root, which can be recorded"
         )
-    known, start = _known_numbers(x, u)
-    model = Model(dynamics, outputs, x, u, args, t)
-    # Numbers of the kind that the search has, so that outputs are recorded once.
-    seen = None if outputs is None else named_numbers(model.seen(*model.split(start), args), "y")
-    moving = moving_numbers(known, free, fixed)
-    low, high = (edge[moving] for edge in limits_of(known, bounds))
-    wanted = conditions_of(known, seen, rates, targets)
-    functions = model.functions(start, moving, wanted)
-    balance = Balance(functions, wanted, low, high)
-    z = np.clip(start[moving], low, high)
-    before = None
-    for given in (*through, args):
-        found = balance.search(z, given)
-        if before is not None and np.any(np.abs(balance.left(found, given)) > tol):
-            # A model that jumps (an engine's lag, a table's edge) can hold the search on one side:
-            # it starts again from where the last two balances point to.
-            ahead = balance.search(np.clip(2.0 * z - before, low, high), given)
-            misses = [np.linalg.norm(balance.left(p, given)) for p in (found, ahead)]
-            found = ahead if misses[1] < misses[0] else found
-        before, z = z, found
-    error = balance.left(z, args)
-    residuals = {c.name: float(v) for c, v in zip(wanted, error)}
-    stuck = {known.full[k]: float(v) for k, v in zip(moving, z)}
-    stuck = {k: v for (k, v), on in zip(stuck.items(), (z <= low) | (z >= high)) if on}
-    success = bool(np.all(np.abs(error) <= tol))
-    reached = {} if success else balance.reached(z, args)
-    x, u = functions.split(z)
-    with np.errstate(all="ignore"):  # the message says where numbers are not finite
-        now = (model.rates(x, u, args), None if outputs is None else model.seen(x, u, args))
-    return OperatingPoint(
-        x=x,
-        u=u,
-        rates=now[0],
-        outputs=now[1],
-        residuals=residuals,
-        at_bounds=stuck,
-        success=success,
-        message="balanced" if success else message_of(residuals, stuck, tol, reached),
-        system=lambda: linearize(dynamics, x, u, outputs, t=t, args=args),
-    )
-
-
-def _known_numbers(x: Any, u: Any) -> tuple[Known, np.ndarray]:
-    """Return the names of states and inputs, and where the search starts."""
-    known = Known(named_numbers(x, "x"), named_numbers(() if u is None else u, "u"))
+    known = _Names(name_numbers(x, "x"), name_numbers(() if u is None else u, "u"))
     start = np.asarray(np.concatenate([known.x.vector, known.u.vector]))
     if not np.all(np.isfinite(start)):
         k = int(np.argmin(np.isfinite(start)))
         raise ValueError(f"trim: {known.full[k]} starts at {start[k]}: give x and u finite numbers")
-    return known, start
+    model = _Model(dynamics, outputs, x, u, args, t)
+    # Numbers of the kind that the search has, so that outputs are recorded once.
+    y = None if outputs is None else name_numbers(model.outputs(*model.split(start), args), "y")
+    unknowns = known.find_unknowns(free, fixed)
+    low, high = (edge[unknowns] for edge in known.read_bounds(bounds))
+    balance = _Balance(
+        model, start, unknowns, _read_conditions(known, y, rates, targets), low, high
+    )
+    z = np.clip(start[unknowns], low, high)
+    before = None
+    for arguments in (*through, args):
+        point = balance.search(z, arguments)
+        if before is not None and np.any(np.abs(balance.residuals(point, arguments)) > tol):
+            # A model that jumps (an engine's lag, a table's edge) can hold the search on one side:
+            # it starts again from where the last two balances point to.
+            ahead = balance.search(np.clip(2.0 * z - before, low, high), arguments)
+            misses = [np.linalg.norm(balance.residuals(p, arguments)) for p in (point, ahead)]
+            point = ahead if misses[1] < misses[0] else point
+        before, z = z, point
+    error = balance.residuals(z, args)
+    residuals = {c.name: float(v) for c, v in zip(balance.conditions, error)}
+    at_bounds = {
+        known.full[k]: float(v) for k, v, on in zip(unknowns, z, (z <= low) | (z >= high)) if on
+    }
+    success = bool(np.all(np.abs(error) <= tol))
+    x, u = balance.split(z)
+    with np.errstate(all="ignore"):  # the message says where numbers are not finite
+        x_rates = model.rates(x, u, args)
+        y_now = None if outputs is None else model.outputs(x, u, args)
+    return OperatingPoint(
+        x=x,
+        u=u,
+        rates=x_rates,
+        outputs=y_now,
+        residuals=residuals,
+        at_bounds=at_bounds,
+        success=success,
+        message="balanced" if success else balance.describe(z, args, residuals, at_bounds, tol),
+        system=lambda: linearize(dynamics, x, u, outputs, t=t, args=args),
+    )
+
+
+class _Names:
+    """Names of states and inputs; where both have one, it needs its "x." or "u."."""
+
+    def __init__(self, x: NamedNumbers, u: NamedNumbers) -> None:
+        self.x, self.u, self.n = x, u, len(x.names)
+        both = set(x.names) & set(u.names)
+        self.full = tuple(
+            f"{root}.{name}" if name in both else name
+            for root, part in (("x", x), ("u", u))
+            for name in part.names
+        )
+
+    def find(self, names: Names, what: str) -> list[int]:
+        """Return where names are among states and inputs; "x" and "u" are all of them."""
+        entries: set[int] = set()
+        for name in (names,) if isinstance(names, str) else names:
+            for root, part, first in (("x", self.x, 0), ("u", self.u, self.n)):
+                if name == root and name not in self.full:  # all states, or all inputs
+                    entries.update(range(first, first + len(part.names)))
+                    break
+                inside = name.removeprefix(f"{root}.")
+                if inside != name:
+                    entries.update(first + k for k in find_entries([inside], part.names, what))
+                    break
+            else:
+                entries.update(find_entries([name], self.full, what))
+        return sorted(entries)
+
+    def find_unknowns(self, free: Names | None, fixed: Names) -> np.ndarray:
+        """Return where the unknowns are among states and inputs."""
+        every = range(len(self.full)) if free is None else self.find(free, "free")
+        held = self.find(fixed, "fixed")
+        unknowns = np.array([k for k in every if k not in held], dtype=int)
+        if unknowns.size == 0:
+            raise ValueError("trim: nothing is free; name fewer states and inputs in fixed")
+        return unknowns
+
+    def read_bounds(self, bounds: Mapping[str, Any] | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return bounds of all states and inputs, by their names."""
+        low, high = np.full(len(self.full), -np.inf), np.full(len(self.full), np.inf)
+        for name, pair in (bounds or {}).items():
+            entries = self.find([name], "bounds")
+            low[entries], high[entries] = _read_pair(pair, f"bounds[{name!r}]")
+        return low, high
+
+
+@dataclass(frozen=True)
+class _Condition:
+    """A named number of rates, then outputs, and where it should lie."""
+
+    name: str
+    entry: int
+    low: float
+    high: float
+
+
+def _read_pair(value: Any, what: str) -> tuple[float, float]:
+    """Return a number, or a pair (lower, upper), as a pair; None is no limit."""
+    pair = value if isinstance(value, (tuple, list)) else (value, value)
+    values = np.asarray([np.nan if v is None else v for v in pair], dtype=float)
+    if values.shape != (2,):
+        raise ValueError(f"{what} must be a number or a pair (lower, upper), got {value!r}")
+    low = -np.inf if pair[0] is None else float(values[0])
+    high = np.inf if pair[1] is None else float(values[1])
+    if not low <= high:
+        raise ValueError(f"{what} is crossed or nan: lower {low}, upper {high}")
+    return low, high
+
+
+def _read_conditions(
+    known: _Names,
+    y: NamedNumbers | None,
+    rates: Mapping[str, Any] | None,
+    targets: Mapping[str, Any] | None,
+) -> list[_Condition]:
+    """Return the conditions on rates, then on outputs."""
+    wanted: dict[int, tuple[float, float] | None] = dict.fromkeys(range(known.n), (0.0, 0.0))
+    for name, value in (rates or {}).items():
+        for k in known.find([name], "rates"):
+            if k >= known.n:
+                raise ValueError(f"rates names {name!r}, which is an input: inputs have no rates")
+            wanted[k] = None if value is None else _read_pair(value, f"rates[{name!r}]")
+    conditions = [
+        _Condition(f"rate of {known.full[k]}", k, *pair)
+        for k, pair in wanted.items()
+        if pair is not None
+    ]
+    for name, value in (targets or {}).items():
+        if y is None:
+            raise ValueError("targets prescribes outputs: give the function outputs too")
+        for k in find_entries([name], y.names, "targets"):
+            pair = _read_pair(value, f"targets[{name!r}]")
+            conditions.append(_Condition(y.names[k], known.n + k, *pair))
+    if not conditions:
+        raise ValueError("trim: nothing is prescribed; give rates or targets")
+    return conditions
+
+
+class _Model:
+    """Rates and outputs as functions of states and inputs, recorded once."""
+
+    def __init__(
+        self,
+        dynamics: Callable[..., Any],
+        outputs: Callable[..., Any] | None,
+        x: Tree,
+        u: Tree,
+        args: tuple[Any, ...],
+        t: Scalar,
+    ) -> None:
+        self.functions, self.t, self.driven = (dynamics, outputs), float(t), u is not None
+        self.form = (form_of((x, u)), form_of(args))
+        numbers = tree.map(lambda leaf: np.asarray(leaf) * 1.0, (x, u if self.driven else ()))
+        self.unravel = tree.ravel(numbers)[1]
+        self.recorded = find_or_make("rates and outputs", self.functions, self.form, self._record)
+
+    def _record(self, current: Current) -> tuple[Callable[..., Any], ...]:
+        def make(k: int) -> Callable[..., Any]:
+            def call(t: Scalar, x: Tree, u: Tree, args: tuple[Any, ...]) -> Any:
+                return current.functions[k](t, x, *((u,) if driven else ()), *args)
+
+            return compile_frozen(call, (current,), ("rates", "outputs")[k])
+
+        driven = self.driven
+        return tuple(make(k) for k, function in enumerate(self.functions) if function is not None)
+
+    def split(self, full: Array) -> tuple[Tree, Tree]:
+        """Return x and u (or None) for all their numbers."""
+        x, u = self.unravel(full)
+        return x, u if self.driven else None
+
+    def rates(self, x: Tree, u: Tree, args: tuple[Any, ...]) -> Tree:
+        """Return dx/dt."""
+        return self.recorded[0](self.t, x, u, args)
+
+    def outputs(self, x: Tree, u: Tree, args: tuple[Any, ...]) -> Tree:
+        """Return the outputs."""
+        return self.recorded[1](self.t, x, u, args)
+
+
+class _Balance:
+    """The least-squares problem: an equation for each condition.
+
+    A condition with room between its limits has a slack: an unknown between them that it equals.
+    Rows are divided by their slopes, so that units do not decide what is met first. What is not
+    free (``start``) and the time are arguments of the recorded functions, which all models of the
+    same content share.
+    """
+
+    def __init__(
+        self,
+        model: _Model,
+        start: np.ndarray,
+        unknowns: np.ndarray,
+        conditions: list[_Condition],
+        low: np.ndarray,
+        high: np.ndarray,
+    ) -> None:
+        self.model, self.start, self.unknowns, self.conditions = model, start, unknowns, conditions
+        self.low, self.high = low, high
+        self.limits = np.array([c.low for c in conditions]), np.array([c.high for c in conditions])
+        self.loose = self.limits[0] < self.limits[1]
+        #: Where the conditions without room should lie.
+        self.aims = np.where(self.loose, 0.0, self.limits[0])
+        entries, loose, count = [c.entry for c in conditions], self.loose, len(unknowns)
+        recorded, unravel, driven = model.recorded, model.unravel, model.driven
+
+        def misfit(zs: Array, start: Array, aims: Array, t: Scalar, args: tuple[Any, ...]) -> Array:
+            full, goals = np.array(start), np.array(aims)
+            full[unknowns] = zs[:count]
+            goals[loose] = zs[count:]
+            x, u = unravel(full)
+            values = [call(t, x, u if driven else None, args) for call in recorded]
+            return np.concatenate([tree.ravel(v)[0] * 1.0 for v in values])[entries] - goals
+
+        def make(_: Current) -> tuple[Callable[..., Any], Callable[..., Any]]:
+            function = compile_frozen(misfit, name="misfit")
+            return function, jac(function)
+
+        settings = (model.form, tuple(unknowns.tolist()), tuple(entries), tuple(loose.tolist()))
+        self._functions = find_or_make("conditions", model.functions, settings, make)
+
+    def misfit(self, zs: np.ndarray, args: tuple[Any, ...]) -> np.ndarray:
+        """Return what is left of each equation for unknowns and slacks."""
+        return np.asarray(self._functions[0](zs, self.start, self.aims, self.model.t, args))
+
+    def slopes(self, zs: np.ndarray, args: tuple[Any, ...]) -> np.ndarray:
+        """Return the derivatives of ``misfit``."""
+        return np.asarray(self._functions[1](zs, self.start, self.aims, self.model.t, args))
+
+    def _without_slacks(self, z: np.ndarray) -> np.ndarray:
+        return np.concatenate([z, np.zeros(np.count_nonzero(self.loose))])
+
+    def values(self, z: np.ndarray, args: tuple[Any, ...]) -> np.ndarray:
+        """Return the numbers that the conditions are about."""
+        return self.misfit(self._without_slacks(z), args) + self.aims
+
+    def residuals(self, z: np.ndarray, args: tuple[Any, ...]) -> np.ndarray:
+        """Return what is left of each condition."""
+        values = self.values(z, args)
+        return values - np.clip(values, *self.limits)
+
+    def rows(self, z: np.ndarray, args: tuple[Any, ...]) -> np.ndarray:
+        """Return the slopes of the conditions in z."""
+        return self.slopes(self._without_slacks(z), args)[:, : len(z)]
+
+    def split(self, z: np.ndarray) -> tuple[Tree, Tree]:
+        """Return x and u (or None) for numbers of what is free."""
+        full = np.array(self.start)
+        full[self.unknowns] = z
+        return self.model.split(full)
+
+    def search(self, z: np.ndarray, args: tuple[Any, ...]) -> np.ndarray:
+        """Return the solution within bounds; equal bounds take an unknown out."""
+        values, rows = self.values(z, args), self.rows(z, args)
+        low = np.concatenate([self.low, self.limits[0][self.loose]])
+        high = np.concatenate([self.high, self.limits[1][self.loose]])
+        held, open_ = np.clip(np.concatenate([z, values[self.loose]]), low, high), low < high
+        if not np.all(np.isfinite(values)) or not np.all(np.isfinite(rows)) or not np.any(open_):
+            return z
+        size = np.linalg.norm(rows * np.maximum(np.abs(z), 1.0), axis=1)
+        power = -np.round(np.log2(np.where(size > 0.0, size, 1.0)))
+        weights = np.ldexp(1.0, power.astype(int))
+
+        def whole(v: np.ndarray) -> np.ndarray:
+            full = np.array(held)
+            full[open_] = v
+            return full
+
+        fit = least_squares(
+            lambda v: weights * self.misfit(whole(v), args),
+            held[open_],
+            jac=lambda v: weights[:, None] * self.slopes(whole(v), args)[:, open_],
+            bounds=(low[open_], high[open_]),
+            **TIGHT,
+        )
+        return whole(fit.x)[: len(z)]
+
+    def describe(
+        self,
+        z: np.ndarray,
+        args: tuple[Any, ...],
+        residuals: dict[str, float],
+        at_bounds: dict[str, float],
+        tol: float,
+    ) -> str:
+        """Say what is left, the largest first, and why, where that can be seen."""
+        if not all(np.isfinite(v) for v in residuals.values()):
+            bad = next(k for k, v in residuals.items() if not np.isfinite(v))
+            return f"not balanced: {bad} is {residuals[bad]}; start where the model is defined"
+        rows = self.rows(z, args)
+        idle = {c.name for c, row in zip(self.conditions, rows) if not np.any(row != 0.0)}
+        worst = sorted(residuals, key=lambda k: -abs(residuals[k]))
+        texts = []
+        for name in [k for k in worst if abs(residuals[k]) > tol][:4]:
+            why = ", and nothing that is free changes it" if name in idle else ""
+            texts.append(f"{name} is left at {residuals[name]:.3g}{why}")
+        held = ", ".join(f"{name} is at its bound {v:.6g}" for name, v in at_bounds.items())
+        return (
+            f"not balanced: {'; '.join(texts)}{f' ({held})' if held else ''}; widen bounds, free "
+            "more, or start nearer"
+        )
