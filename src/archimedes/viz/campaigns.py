@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes import tree
 from archimedes.simulate.campaigns.campaign import Campaign
 from archimedes.simulate.trajectory.columns import tree_columns
-from archimedes.viz.sheets import sheet
+from archimedes.viz.themes import File, sheet
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from archimedes.typing import Tree
 
 __all__ = ["plot_campaign", "sensitivities"]
 
@@ -18,22 +25,27 @@ KINDS = ("histograms", "scatter", "sensitivities")
 #: Results and parameters in one figure.
 MOST = 8
 CELL = 2.4
+#: What opens a sheet of a size.
+Page = Callable[[tuple[float, float]], AbstractContextManager[Any]]
+#: Numbers over runs and their units, by name.
+Columns = dict[str, tuple[np.ndarray, str]]
 
 
-def columns_of(value: Any, root: str) -> dict[str, tuple[np.ndarray, str]]:
+def columns_of(value: Tree, root: str) -> Columns:
     """Return the numbers of a tree over runs, with their units, by name."""
     leaves = tree.leaves(value)
-    found = {}
+    columns = {}
     for column in tree_columns(value, 1, root, prefix=False):
         values: Any = np.asarray(leaves[column.leaf])
         if values.ndim and values.dtype.kind in "biuf":
-            found[column.name] = (values[(slice(None), *column.place)].astype(float), column.units)
-    return found
+            numbers = values[(slice(None), *column.place)].astype(float)
+            columns[column.name] = (numbers, column.units)
+    return columns
 
 
-def varying(found: dict[str, tuple[np.ndarray, str]]) -> dict[str, tuple[np.ndarray, str]]:
+def varying(columns: Columns) -> Columns:
     """Return those that differ from run to run."""
-    return {name: v for name, v in found.items() if np.nanmax(v[0]) > np.nanmin(v[0])}
+    return {name: v for name, v in columns.items() if np.nanmax(v[0]) > np.nanmin(v[0])}
 
 
 def sensitivities(campaign: Campaign) -> tuple[list[str], list[str], np.ndarray]:
@@ -85,8 +97,8 @@ def plot_campaign(
     *,
     kind: str = "histograms",
     title: str | None = None,
-    file: Any = None,
-) -> Any:
+    file: File = None,
+) -> Figure:
     """Plot a campaign.
 
     Runs that failed are left out, and counted.
@@ -139,17 +151,17 @@ def plot_campaign(
         raise ValueError("plot: the results of this campaign hold no numbers")
     failed = len(campaign.failed)
     remark = f"{failed} of {len(campaign)} failed" if failed else f"{len(campaign):,} runs"
-    return DRAWINGS[kind](campaign, results, remark, title, file)
+    return DRAWINGS[kind](campaign, results, remark, partial(sheet, title=title, file=file))
 
 
 def axis_label(name: str, units: str) -> str:
     return f"{name} ({units})" if units else name
 
 
-def draw_histograms(campaign: Any, results: Any, remark: str, title: Any, file: Any) -> Any:
+def draw_histograms(campaign: Campaign, results: Columns, remark: str, page: Page) -> Figure:
     across = min(3, len(results))
     down = -(-len(results) // across)
-    with sheet((1.3 * CELL * across, CELL * down + 0.5), title, file) as figure:
+    with page((1.3 * CELL * across, CELL * down + 0.5)) as figure:
         grid = figure.subplots(down, across, squeeze=False).ravel()
         for axes, (name, (values, units)) in zip(grid, results.items()):
             good = values[np.isfinite(values)]
@@ -167,12 +179,12 @@ def draw_histograms(campaign: Any, results: Any, remark: str, title: Any, file: 
     return figure
 
 
-def draw_scatter(campaign: Any, results: Any, remark: str, title: Any, file: Any) -> Any:
+def draw_scatter(campaign: Campaign, results: Columns, remark: str, page: Page) -> Figure:
     params = dict(list(varying(columns_of(campaign.params, "params")).items())[:MOST])
     if not params:
         raise ValueError("plot: no parameter of this campaign varies: kind='histograms' shows it")
     size = (CELL * len(params) + 0.6, 0.85 * CELL * len(results) + 0.5)
-    with sheet(size, title, file) as figure:
+    with page(size) as figure:
         grid = figure.subplots(len(results), len(params), squeeze=False, sharex="col", sharey="row")
         faint = float(np.clip(30.0 / len(campaign) ** 0.5, 0.12, 0.9))
         for row, (name, (y, units)) in zip(grid, results.items()):
@@ -187,13 +199,13 @@ def draw_scatter(campaign: Any, results: Any, remark: str, title: Any, file: Any
     return figure
 
 
-def draw_sensitivities(campaign: Any, results: Any, remark: str, title: Any, file: Any) -> Any:
+def draw_sensitivities(campaign: Campaign, results: Columns, remark: str, page: Page) -> Figure:
     rows, params, table = sensitivities(campaign)
     shown = [name for name in results if name in rows]
     if not (shown and params):
         raise ValueError("plot: nothing varies in this campaign: there are no sensitivities")
     height = 0.28 * min(len(params), 12) + 0.9
-    with sheet((7.0, height * len(shown) + 0.4), title, file) as figure:
+    with page((7.0, height * len(shown) + 0.4)) as figure:
         grid = figure.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
         for axes, name in zip(grid, shown):
             values = table[rows.index(name)]

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.control import ModeTable, StateSpace, modes
-from archimedes.viz.sheets import sheet
+from archimedes.viz.themes import File, sheet
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from archimedes.typing import ArrayLike
 
 __all__ = ["plot_modes", "plot_root_locus"]
 
@@ -17,8 +23,12 @@ DAMPING = (0.1, 0.3, 0.5, 0.7, 0.9)
 
 
 def plot_modes(
-    system: Any, *, dt: float | None = None, title: str | None = None, file: Any = None
-) -> Any:
+    system: StateSpace | ModeTable | ArrayLike,
+    *,
+    dt: float | None = None,
+    title: str | None = None,
+    file: File = None,
+) -> Figure:
     """Plot the poles of a linear system.
 
     Rays are lines of equal damping, circles of equal natural frequency. Modes are named by the
@@ -64,7 +74,7 @@ def plot_modes(
     return figure
 
 
-def label_modes(axes: Any, table: ModeTable) -> None:
+def label_modes(axes: Axes, table: ModeTable) -> None:
     """Write beside each mode where it is seen most; those at one place share a label."""
     size = max(m.frequency for m in table) or 1.0
     spots: dict[tuple[int, int], tuple[complex, list[str]]] = {}
@@ -72,19 +82,19 @@ def label_modes(axes: Any, table: ModeTable) -> None:
         at = (round(mode.pole.real / (0.06 * size)), round(mode.pole.imag / (0.06 * size)))
         names = spots.setdefault(at, (mode.pole, []))[1]
         names += [name for name in mode.main_states[:2] if name not in names]
-    place = {"xytext": (6, 7), "textcoords": "offset points", "fontsize": "small"}
+    style: dict[str, Any] = {"xytext": (6, 7), "textcoords": "offset points"}
     for pole, names in spots.values():
         text = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
-        axes.annotate(text, (pole.real, pole.imag), **place)
+        axes.annotate(text, (pole.real, pole.imag), fontsize="small", **style)
 
 
-def draw_plane(axes: Any, values: Any) -> None:
+def draw_plane(axes: Axes, values: np.ndarray) -> None:
     """Draw axes, rays of damping and circles of frequency behind eigenvalues."""
     reach = 1.12 * (float(np.abs(values).max()) or 1.0)
     left = min(-0.25 * reach, 1.15 * float(values.real.min()))
     right = max(0.12 * reach, 1.3 * float(values.real.max()))
     top = max(0.3 * reach, 1.2 * float(values.imag.max()))
-    faint = {"color": "0.6", "linewidth": 0.7, "zorder": 0}
+    faint: dict[str, Any] = {"color": "0.6", "linewidth": 0.7, "zorder": 0}
     axes.axhline(0.0, **faint)
     axes.axvline(0.0, **faint)
     for zeta in DAMPING:
@@ -93,7 +103,12 @@ def draw_plane(axes: Any, values: Any) -> None:
         x = max(end, -top / slope)
         for sign in (1.0, -1.0):
             axes.plot([0.0, x], [0.0, -sign * slope * x], linestyle=(0, (2, 3)), **faint)
-        small = {"fontsize": "x-small", "color": "0.5", "ha": "center", "va": "bottom"}
+        small: dict[str, Any] = {
+            "fontsize": "x-small",
+            "color": "0.5",
+            "ha": "center",
+            "va": "bottom",
+        }
         axes.annotate(f"{zeta:g}", (0.95 * x, -0.95 * slope * x), **small)
     angle = np.linspace(0.5 * np.pi, 1.5 * np.pi, 100)
     power = 10.0 ** np.floor(np.log10(reach))
@@ -111,12 +126,12 @@ def draw_plane(axes: Any, values: Any) -> None:
 
 def plot_root_locus(
     system: Callable[[Any], Any],
-    values: Any,
+    values: ArrayLike,
     *,
     name: str = "parameter",
     title: str | None = None,
-    file: Any = None,
-) -> Any:
+    file: File = None,
+) -> Figure:
     """Plot how the eigenvalues of a matrix move as a value changes.
 
     The first value is marked by a circle, the last by a cross, and the colour shows the values in
@@ -150,7 +165,7 @@ def plot_root_locus(
     points = np.asarray(values, dtype=float)
     if points.ndim != 1 or len(points) < 2:
         raise ValueError(f"plot_root_locus: values must be (n,), n >= 2, got {points.shape}")
-    paths = followed([np.linalg.eigvals(matrix_of(system(v))) for v in points])
+    paths = follow_eigenvalues([np.linalg.eigvals(matrix_of(system(v))) for v in points])
     with sheet((7.4, 5.2), title, file) as figure:
         axes = figure.subplots()
         seen = axes.scatter(
@@ -168,7 +183,7 @@ def plot_root_locus(
     return figure
 
 
-def matrix_of(system: Any) -> np.ndarray:
+def matrix_of(system: StateSpace | ArrayLike) -> np.ndarray:
     """Return the matrix A (n, n) of a system or an array."""
     A = np.asarray(getattr(system, "A", system), dtype=float)
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
@@ -178,12 +193,12 @@ def matrix_of(system: Any) -> np.ndarray:
     return A
 
 
-def followed(found: list[np.ndarray]) -> np.ndarray:
+def follow_eigenvalues(steps: list[np.ndarray]) -> np.ndarray:
     """Return eigenvalues (k, n) ordered so that each column goes on from the one before."""
     from scipy.optimize import linear_sum_assignment
 
-    rows = [found[0]]
-    for values in found[1:]:
+    rows = [steps[0]]
+    for values in steps[1:]:
         _, order = linear_sum_assignment(np.abs(rows[-1][:, None] - values))
         rows.append(values[order])
     return np.stack(rows)

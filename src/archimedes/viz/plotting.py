@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scipy.sparse import issparse
 
@@ -15,7 +15,11 @@ from archimedes.simulate.campaigns.campaign import Campaign
 from archimedes.viz.campaigns import plot_campaign
 from archimedes.viz.modes import plot_modes
 from archimedes.viz.structures import plot_graph, plot_sparsity
+from archimedes.viz.themes import File
 from archimedes.viz.trajectories import plot_trajectory
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["plot"]
 
@@ -31,7 +35,9 @@ DRAWERS: dict[type, Callable[..., Any]] = {
 }
 
 
-def plot(what: Any, *args: Any, title: str | None = None, file: Any = None, **options: Any) -> Any:
+def plot(
+    what: object, *args: Any, title: str | None = None, file: File = None, **options: Any
+) -> Figure:
     """Plot a result and return the matplotlib Figure.
 
     ===================  ==================================================================
@@ -66,8 +72,9 @@ def plot(what: Any, *args: Any, title: str | None = None, file: Any = None, **op
     >>> [axes.get_ylabel() for axes in figure.axes]
     ['pos', 'vel']
     """
-    drawer = plot_sparsity if issparse(what) else None
-    drawer = drawer or next((d for kind, d in DRAWERS.items() if isinstance(what, kind)), None)
+    kinds = (draw for kind, draw in DRAWERS.items() if isinstance(what, kind))
+    other: Callable[..., Any] | None = plot_sparsity if issparse(what) else None
+    drawer = next(kinds, other)
     if drawer is not None:
         return drawer(what, *args, title=title, file=file, **options)
     names = ", ".join(kind.__name__ for kind in DRAWERS)

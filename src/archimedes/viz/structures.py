@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.function import Compiled, SparsePattern
 from archimedes.graph.ops import CONST, INPUT, REGION, TABLE
 from archimedes.graph.program import Graph
-from archimedes.viz.sheets import sheet
+from archimedes.viz.themes import File, sheet
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from archimedes.typing import ArrayLike
 
 __all__ = ["plot_graph", "plot_sparsity"]
 
@@ -18,7 +24,9 @@ __all__ = ["plot_graph", "plot_sparsity"]
 NODES = 220
 
 
-def plot_sparsity(matrix: Any, *, title: str | None = None, file: Any = None) -> Any:
+def plot_sparsity(
+    matrix: SparsePattern | ArrayLike, *, title: str | None = None, file: File = None
+) -> Figure:
     """Plot the sparsity pattern of a matrix.
 
     Parameters
@@ -62,13 +70,13 @@ def plot_sparsity(matrix: Any, *, title: str | None = None, file: Any = None) ->
     return figure
 
 
-def entries(matrix: Any) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
+def entries(matrix: SparsePattern | ArrayLike) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
     """Return rows and columns of the entries of anything that is a matrix, and its shape."""
     if isinstance(matrix, SparsePattern):
         return matrix.rows, matrix.columns, matrix.shape
     if hasattr(matrix, "tocoo"):
-        found = matrix.tocoo()
-        return found.row, found.col, found.shape
+        entries = matrix.tocoo()
+        return entries.row, entries.col, entries.shape
     array = np.asarray(matrix)
     if array.ndim != 2:
         raise ValueError(f"plot_sparsity: expected a matrix, got shape {array.shape}")
@@ -76,7 +84,9 @@ def entries(matrix: Any) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
     return rows, columns, array.shape
 
 
-def plot_graph(program: Any, *args: Any, title: str | None = None, file: Any = None) -> Any:
+def plot_graph(
+    program: Compiled | Graph, *args: Any, title: str | None = None, file: File = None
+) -> Figure:
     """Plot the program of a compiled function: operations by level.
 
     Inputs are at the top, outputs at the bottom, and edges show what uses what. A program too long
@@ -113,7 +123,7 @@ def plot_graph(program: Any, *args: Any, title: str | None = None, file: Any = N
     return draw(graph, known, title, file)
 
 
-def compiled_graph(program: Any, args: Any) -> Graph:
+def compiled_graph(program: object, args: Sequence[Any]) -> Graph:
     if not isinstance(program, Compiled):
         raise TypeError(
             f"plot_graph: expected a compiled function or a graph, got {type(program).__name__}: "
@@ -129,7 +139,7 @@ def name_of(graph: Graph, i: int) -> str:
     return TABLE[op].name
 
 
-def draw_nodes(graph: Graph, nodes: list[int], title: Any, file: Any) -> Any:
+def draw_nodes(graph: Graph, nodes: list[int], title: str | None, file: File) -> Figure:
     level: dict[int, int] = {}
     for i in nodes:
         above = [level[k] for k in graph.operands(i) if k in level]
@@ -137,15 +147,15 @@ def draw_nodes(graph: Graph, nodes: list[int], title: Any, file: Any) -> Any:
     rows: dict[int, list[int]] = {}
     for i in nodes:
         rows.setdefault(level[i], []).append(i)
-    place = layout(graph, rows)
+    positions = layout(graph, rows)
     wide = max(len(row) for row in rows.values())
     size = (float(np.clip(0.75 * wide + 1.0, 4, 14)), float(np.clip(0.55 * len(rows) + 1.0, 3, 16)))
     with sheet(size, title, file) as figure:
         axes = figure.subplots()
         for i in nodes:
             for k in graph.operands(i):
-                if k in place:
-                    (x0, y0), (x1, y1) = place[k], place[i]
+                if k in positions:
+                    (x0, y0), (x1, y1) = positions[k], positions[i]
                     axes.plot([x0, x1], [y0, y1], color="0.6", linewidth=0.7, zorder=1)
         outputs = set(graph.outputs)
         paper = figure.get_facecolor()
@@ -153,10 +163,16 @@ def draw_nodes(graph: Graph, nodes: list[int], title: Any, file: Any) -> Any:
             color = "C2" if graph.op[i] == INPUT else "C1" if i in outputs else "C0"
             text = "in" if graph.op[i] == INPUT else name_of(graph, i)
             box = {"boxstyle": "round,pad=0.25", "fc": color, "ec": "none"}
-            style = {"fontsize": 7, "ha": "center", "va": "center", "color": paper, "zorder": 2}
-            axes.text(*place[i], text, bbox=box, **style)
+            style: dict[str, Any] = {
+                "fontsize": 7,
+                "ha": "center",
+                "va": "center",
+                "color": paper,
+                "zorder": 2,
+            }
+            axes.text(*positions[i], text, bbox=box, **style)
         axes.set_axis_off()
-        spread = [p[0] for p in place.values()]
+        spread = [x for x, _ in positions.values()]
         axes.set_xlim(min(spread) - 0.6, max(spread) + 0.6)
         axes.set_ylim(-len(rows) + 0.4, 0.6)
         text = f"{len(nodes)} operations and inputs in {len(rows)} levels"
@@ -165,23 +181,23 @@ def draw_nodes(graph: Graph, nodes: list[int], title: Any, file: Any) -> Any:
 
 
 def layout(graph: Graph, rows: dict[int, list[int]]) -> dict[int, tuple[float, float]]:
-    """Return places of nodes: level by level, each near the middle of what it uses."""
-    place: dict[int, tuple[float, float]] = {}
+    """Return positions of nodes: level by level, each near the middle of what it uses."""
+    positions: dict[int, tuple[float, float]] = {}
     for depth in sorted(rows):
         row = rows[depth]
 
-        def wanted(i: int) -> float:
-            above = [place[k][0] for k in graph.operands(i) if k in place]
+        def middle(i: int) -> float:
+            above = [positions[k][0] for k in graph.operands(i) if k in positions]
             return float(np.mean(above)) if above else 0.0
 
-        ordered = sorted(row, key=wanted) if depth else row
+        ordered = sorted(row, key=middle) if depth else row
         start = -0.5 * (len(row) - 1)
         for j, i in enumerate(ordered):
-            place[i] = (start + j, -float(depth))
-    return place
+            positions[i] = (start + j, -float(depth))
+    return positions
 
 
-def draw_counts(graph: Graph, nodes: list[int], title: Any, file: Any) -> Any:
+def draw_counts(graph: Graph, nodes: list[int], title: str | None, file: File) -> Figure:
     counts = Counter(name_of(graph, i) for i in nodes if graph.op[i] != INPUT)
     names, numbers = zip(*counts.most_common(24)[::-1])
     with sheet((6.4, 0.24 * len(names) + 1.2), title, file) as figure:

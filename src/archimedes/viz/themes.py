@@ -1,13 +1,21 @@
-"""How plots look: one table of matplotlib settings per theme."""
+"""How plots look: one table of matplotlib settings per theme, and the figure of every plot."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from os import PathLike
+from typing import TYPE_CHECKING, Any
 
 from archimedes.simulate.trajectory.exports import require
 
-__all__ = ["THEMES", "current_theme", "matplotlib_settings", "set_theme"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["THEMES", "File", "current_theme", "matplotlib_settings", "set_theme", "sheet"]
+
+#: Where a figure is saved, if anywhere.
+File = str | PathLike[str] | None
 
 # Colours that people with any form of colour vision can tell apart, from M. Okabe and K. Ito,
 # Color Universal Design, 2008; on dark ground the same hues, lighter.
@@ -92,3 +100,26 @@ def set_theme(theme: str = "light") -> None:
     settings = matplotlib_settings(theme)
     require("matplotlib", None, "set_theme").rcParams.update(settings)
     _current = theme
+
+
+@contextmanager
+def sheet(
+    size: tuple[float, float], title: str | None = None, file: File = None
+) -> Iterator[Figure]:
+    """Give a figure of a size in inches to draw on, in the current theme; then title and save it.
+
+    In a notebook, and where it is saved, the figure is closed: a notebook shows what a function
+    returns, and an open figure would be shown twice; files by the hundred would keep as many open.
+    What is returned can be drawn on and saved as before.
+    """
+    matplotlib = require("matplotlib", None, "plot")
+    pyplot = require("matplotlib.pyplot", None, "plot")
+    with matplotlib.rc_context(dict(matplotlib_settings(current_theme()))):
+        figure = pyplot.figure(figsize=size, layout="constrained")
+        yield figure
+        if title is not None:
+            figure.suptitle(title)
+        if file is not None:
+            figure.savefig(file)
+    if file is not None or "inline" in matplotlib.get_backend():
+        pyplot.close(figure)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,13 @@ from archimedes.errors import TraceError
 from archimedes.simulate.trajectory.columns import PARTS, component_names, label_leaves
 from archimedes.simulate.trajectory.trajectory import Trajectory
 from archimedes.spatial.attitudes.attitude_base import AttitudeBase
-from archimedes.viz.sheets import sheet
+from archimedes.viz.themes import File, sheet
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from archimedes.typing import Tree
 
 __all__ = ["plot_trajectory"]
 
@@ -47,10 +53,10 @@ def plot_trajectory(
     *,
     labels: Mapping[str, str] | Sequence[str] | None = None,
     title: str | None = None,
-    file: Any = None,
+    file: File = None,
     spread: str = "auto",
     angles: bool = True,
-) -> Any:
+) -> Figure:
     """Plot a trajectory over time, with a panel for each leaf.
 
     Axes carry the names and units of the fields of structs. Between samples the interpolants are
@@ -98,7 +104,7 @@ def plot_trajectory(
         )
     wanted = [names] if isinstance(names, str) else names
     panels = choose(all_panels(traj, angles), all_panels(traj, angles=False), wanted)
-    panels = [relabelled(panel, label_table(traj, labels)) for panel in panels]
+    panels = [relabel(panel, label_table(traj, labels)) for panel in panels]
     with sheet((WIDTH, PANEL_HEIGHT * len(panels) + MARGIN), title, file) as figure:
         rows = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
         for axes, panel in zip(rows, panels):
@@ -129,7 +135,7 @@ def all_panels(traj: Trajectory, angles: bool) -> list[Panel]:
     return panels
 
 
-def roll_pitch_yaw(att: Any, lead: int) -> np.ndarray:
+def roll_pitch_yaw(att: AttitudeBase, lead: int) -> np.ndarray:
     """Return the angles (..., m, 3) of attitudes over time in deg, without jumps of a turn."""
     numbers = np.asarray(att.array, dtype=np.float64)
     known: Any = np.isfinite(numbers).all(axis=-1)
@@ -142,7 +148,7 @@ def roll_pitch_yaw(att: Any, lead: int) -> np.ndarray:
     return np.where(known[..., None], np.rad2deg(rpy), np.nan)
 
 
-def smooth(traj: Trajectory) -> tuple[np.ndarray, Any]:
+def smooth(traj: Trajectory) -> tuple[np.ndarray, Tree]:
     """Return times and states with the dense output between the samples.
 
     Samples stay as they are: at an event there are two, and the line jumps.
@@ -160,24 +166,28 @@ def smooth(traj: Trajectory) -> tuple[np.ndarray, Any]:
     return np.stack([t for t, _ in rows]), tree.map(lambda *x: np.stack(x), *(x for _, x in rows))
 
 
-def between(t: np.ndarray, x: Any, dense: Any, each: int) -> tuple[np.ndarray, Any]:
+def between(
+    t: np.ndarray, x: Tree, dense: Callable[[np.ndarray], Tree], each: int
+) -> tuple[np.ndarray, Tree]:
     """Return one trajectory with ``each`` points from one sample to the next."""
     steps = np.diff(t)
     part = np.arange(each) / each
     fine = np.append((t[:-1, None] + steps[:, None] * part).ravel(), t[-1])
     # Not at the samples, not where two are at one time, not after the end (nan in a batch).
     inside = np.append((np.nan_to_num(steps)[:, None] * part).ravel() != 0.0, False)
-    found = dense(fine[inside])
+    finer = dense(fine[inside])
 
-    def filled(own: np.ndarray, new: np.ndarray) -> np.ndarray:
+    def fill(own: np.ndarray, new: np.ndarray) -> np.ndarray:
         whole = np.concatenate([np.repeat(own[:-1], each, axis=0), own[-1:]]).astype(np.float64)
         whole[inside] = new
         return whole
 
-    return fine, tree.map(filled, x, found)
+    return fine, tree.map(fill, x, finer)
 
 
-def label_table(traj: Trajectory, labels: Any) -> dict[str, str]:
+def label_table(
+    traj: Trajectory, labels: Mapping[str, str] | Sequence[str] | None
+) -> dict[str, str]:
     """Return the names that a user gave, by the trajectory's own."""
     if labels is None:
         return {}
@@ -191,7 +201,7 @@ def label_table(traj: Trajectory, labels: Any) -> dict[str, str]:
     return dict(zip(names, labels))
 
 
-def relabelled(panel: Panel, table: dict[str, str]) -> Panel:
+def relabel(panel: Panel, table: dict[str, str]) -> Panel:
     labels = [table.get(label, label) for label in panel.labels]
     single = labels[0] if len(labels) == 1 and panel.labels[0] in table else panel.title
     return panel._replace(title=table.get(panel.title, single), labels=labels)
@@ -222,7 +232,7 @@ def choose(panels: list[Panel], raw: list[Panel], names: Sequence[str] | None) -
     return chosen
 
 
-def draw_panel(axes: Any, panel: Panel, spread: str = "auto") -> None:
+def draw_panel(axes: Axes, panel: Panel, spread: str = "auto") -> None:
     """Draw the lines of one panel, with its name and units."""
     axes.set_ylabel(f"{panel.title} ({panel.units})" if panel.units else panel.title)
     axes.margins(x=0.01)
@@ -234,7 +244,7 @@ def draw_panel(axes: Any, panel: Panel, spread: str = "auto") -> None:
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.04), borderaxespad=0.3)
 
 
-def draw_events(axes: Any, traj: Trajectory) -> None:
+def draw_events(axes: Axes, traj: Trajectory) -> None:
     """Mark the times of the events of a single trajectory by thin lines."""
     if isinstance(traj.events, dict) and not traj.batch_shape:
         first, last = (np.min(traj.t), np.max(traj.t)) if len(traj) else (np.nan, np.nan)
@@ -251,11 +261,11 @@ def shared_times(t: np.ndarray) -> np.ndarray | None:
 
 def shares(values: np.ndarray, parts: Sequence[float]) -> np.ndarray:
     """Return quantiles over the trajectories that have a value, (parts, m); nan where none has."""
-    found = np.full((len(parts), values.shape[1]), np.nan)
+    quantiles = np.full((len(parts), values.shape[1]), np.nan)
     some = ~np.isnan(values).all(axis=0)
     if some.any():
-        found[:, some] = np.nanquantile(values[:, some], parts, axis=0)
-    return found
+        quantiles[:, some] = np.nanquantile(values[:, some], parts, axis=0)
+    return quantiles
 
 
 def failures(traj: Trajectory) -> str:
@@ -271,7 +281,7 @@ def failures(traj: Trajectory) -> str:
 
 
 def draw_component(
-    axes: Any, t: np.ndarray, values: np.ndarray, label: str, colour: str, spread: str
+    axes: Axes, t: np.ndarray, values: np.ndarray, label: str, colour: str, spread: str
 ) -> None:
     """Draw one number over time: a line, or for many trajectories their median and bands."""
     bands = spread in ("band", "fan") or (spread == "auto" and len(t) > SINGLE_LINES)

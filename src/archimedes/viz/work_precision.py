@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes import tree
 from archimedes.simulate import solve_ode
-from archimedes.viz.sheets import sheet
+from archimedes.viz.themes import File, sheet
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from archimedes.typing import ArrayLike, Tree
 
 __all__ = ["measure_work_precision", "plot_work_precision"]
 
 
 def measure_work_precision(
-    func: Any,
-    t_span: Any,
-    x0: Any,
+    func: Callable[..., Any],
+    t_span: tuple[float, float],
+    x0: Tree,
     methods: Sequence[str] = ("tsit5", "dop853"),
     rtols: Sequence[float] = (1e-3, 1e-5, 1e-7, 1e-9),
     *,
-    reference: Any = None,
+    reference: Tree | None = None,
     repeats: int = 5,
     **options: Any,
 ) -> dict[str, np.ndarray]:
@@ -67,7 +72,7 @@ def measure_work_precision(
         return tree.ravel(solve_ode(func, t_span, x0, **settings)[-1])[0]
 
     exact = end("dop853", 1e-13) if reference is None else tree.ravel(reference)[0]
-    found = {}
+    measured = {}
     for method in methods:
         rows = []
         for rtol in rtols:
@@ -78,13 +83,13 @@ def measure_work_precision(
                 best = min(best, time.perf_counter() - start)
             error = np.abs(value - exact) / np.maximum(np.abs(exact), 1e-3 * np.abs(exact).max())
             rows.append((float(error.max()), best))
-        found[method] = np.array(rows)
-    return found
+        measured[method] = np.array(rows)
+    return measured
 
 
 def plot_work_precision(
-    results: Mapping[str, Any], *, title: str | None = None, file: Any = None
-) -> Any:
+    results: Mapping[str, ArrayLike], *, title: str | None = None, file: File = None
+) -> Figure:
     """Plot time over error of integration methods: down and to the left is better.
 
     Parameters
