@@ -94,7 +94,7 @@ def multiply_matrices(g: Graph, left: np.ndarray, right: np.ndarray, code: int) 
     if not short and (used < fewest or (2 * used <= dense and used < MANY_PRODUCTS)):
         return _multiply_nodes(g, left, right, code)
     axes = range(len(batch))
-    sizes = {**dict(zip(axes, batch)), "n": n, "m": m, "k": k}
+    sizes: dict[Hashable, int] = {**dict(zip(axes, batch)), "n": n, "m": m, "k": k}
     operands = [(left, [*axes, "n", "k"]), (right, [*axes, "k", "m"])]
     return _contract_in_loop(g, code, operands, [*axes, "n", "m"], sizes, {"k"})
 

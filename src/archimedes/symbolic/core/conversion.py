@@ -324,7 +324,7 @@ def operand_ids(trace: Trace, x: Traced | float, code: int) -> np.ndarray:
         ids = x.ids if x.owner is trace else trace.elements_of(x)
         return ids if x.code == code else cast_ids(trace.graph, ids, x.code, code)
     if code == I64 and not -INT64_LIMIT <= x < INT64_LIMIT:
-        raise range_error(x)
+        raise range_error(int(x))
     return _array(trace.graph.const(x, code), dtype=_ID)
 
 

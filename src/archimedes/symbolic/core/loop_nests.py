@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import repeat
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -121,7 +121,7 @@ def uses_loops(g: Graph, size: int, *arrays: np.ndarray, weight: int = 1) -> boo
 
 
 @contextmanager
-def _change_rules(**changes: int) -> Iterator[None]:
+def _change_rules(**changes: Any) -> Iterator[None]:
     before = _state.rules
     _state.rules = before._replace(**changes)
     try:
@@ -240,6 +240,7 @@ def elementwise(
     if weight and (uses_loops(g, size, *operands, weight=weight) or (blocks and is_long(size))):
         return loop_elementwise(g, operands, dtypes, shape, make, blocks)
     columns = [_nodes(g, ids, shape) for ids in operands]
+    flat: list[Any]
     if isinstance(make, int):
         flat = list(map(g.emit, repeat(make), *columns))
     else:

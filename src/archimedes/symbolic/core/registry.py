@@ -6,14 +6,22 @@ folder imports them: ``recording_context.py`` does, before the first recording b
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from archimedes.errors import explained
 from archimedes.symbolic.core.trace import trace_error
-from archimedes.symbolic.core.traced_value import TracedValue, as_constant, as_traced
+from archimedes.symbolic.core.traced_value import (
+    HOLDERS,
+    NO_VALUE,
+    Operand,
+    Traced,
+    TracedValue,
+    as_constant,
+    as_traced,
+)
 
 __all__ = [
     "ADOPTERS",
@@ -23,13 +31,15 @@ __all__ = [
     "UFUNC_METHODS",
     "call_function",
     "implements",
+    "store_results",
+    "target",
     "ufunc_method",
 ]
 
 _Implementation = Callable[..., Any]
 _Decorator = Callable[[_Implementation], _Implementation]
 
-#: NumPy function -> implementation with the same signature.
+#: NumPy function -> implementation with the same signature, but for ``out``.
 FUNCTIONS: dict[Any, _Implementation] = {}
 #: Ufunc that is a function of whole arrays (``np.matmul``) -> implementation, ``out=`` apart.
 GUFUNCS: dict[Any, _Implementation] = {}
@@ -92,20 +102,50 @@ _VALUE_DEPENDENT = {
 }
 
 
+#: Where NumPy's functions have ``out`` among their positional arguments.
+_OUT_POSITIONS = {
+    name: position
+    for position, names in (
+        (1, "fix isposinf isneginf"),
+        (
+            2,
+            "max min amax amin any all argmax argmin nanargmax nanargmin nanmax nanmin median "
+            "nanmedian ptp dot outer choose concatenate stack round around",
+        ),
+        (
+            3,
+            "sum prod mean std var nansum nanprod nanmean nanstd nanvar cumsum cumprod nancumsum "
+            "nancumprod clip take compress quantile percentile nanquantile nanpercentile",
+        ),
+        (5, "trace"),
+    )
+    for name in names.split()
+}
+
+
 def call_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Handle ``__array_function__`` for traced arrays."""
     args = tuple([as_traced(a) for a in args])
-    kwargs = {key: as_traced(value) for key, value in kwargs.items()}
+    kwargs = {key: as_traced(value) for key, value in kwargs.items() if value is not NO_VALUE}
     implementation = FUNCTIONS.get(function)
     if implementation is None and any(adopt(function) for adopt in FUNCTION_ADOPTERS):
         implementation = FUNCTIONS.get(function)
     if implementation is not None:
-        return _in_form(function, args, implementation(*args, **kwargs))
+        out = kwargs.pop("out", None)
+        position = _OUT_POSITIONS.get(function.__name__, len(args))
+        if len(args) > position:
+            out, args = args[position], args[:position] + args[position + 1 :]
+        result = _in_form(function, args, implementation(*args, **kwargs))
+        if out is None:
+            return result
+        if not isinstance(result, TracedValue):
+            raise trace_error(f"{_name_of(function)}(out=...) cannot be traced", "Leave out= away.")
+        return store_results((out,), result)
     plain_args = [as_constant(a) for a in args]
     plain_kwargs = {k: as_constant(v) for k, v in kwargs.items()}
-    if not _any_traced(plain_args) and not _any_traced(list(plain_kwargs.values())):
+    if not _is_any_traced(plain_args) and not _is_any_traced(list(plain_kwargs.values())):
         return function(*plain_args, **plain_kwargs)
-    name = f"{function.__module__}.{function.__name__}".replace("numpy", "np")
+    name = _name_of(function)
     remedy = _VALUE_DEPENDENT.get(function.__name__)
     if remedy is not None:
         raise trace_error(
@@ -118,6 +158,10 @@ def call_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
             "foreign code", "Write it with other NumPy functions, or wrap the call in arc.callback."
         ),
     )
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    return f"{function.__module__}.{function.__name__}".replace("numpy", "np")
 
 
 def _in_form(function: Any, args: tuple[Any, ...], result: Any) -> Any:
@@ -133,7 +177,46 @@ def _in_form(function: Any, args: tuple[Any, ...], result: Any) -> Any:
     return result if type(result) is form else form(result.ids, result.code, result.owner)
 
 
-def _any_traced(items: Any) -> bool:
+def _is_any_traced(items: Any) -> bool:
     if isinstance(items, (list, tuple)):
-        return any(_any_traced(i) for i in items)
+        return any(_is_any_traced(i) for i in items)
     return isinstance(items, TracedValue)
+
+
+# ---- writing results ---------------------------------------------------------------------------
+
+
+def target(x: Operand, what: str = "out=, or an operator such as a += x") -> Traced:
+    """Return the traced array to write to, which must have been made in the recording."""
+    if isinstance(x, TracedValue):
+        return x
+    holder = HOLDERS.get(type(x))
+    if holder is not None:
+        return holder.writable(x)
+    raise trace_error(
+        "a traced result cannot be written into a plain NumPy array made outside the "
+        f"trace ({what})",
+        "Write a = a + x, or copy the array inside the function first: a = np.array(a).",
+    )
+
+
+def store_results(out: Sequence[Operand | None], result: Traced) -> Traced:
+    """Store results in the arrays given as ``out=``."""
+    results = list(result) if isinstance(result, tuple) else [result]
+    for k, (array, value) in enumerate(zip(out, results)):
+        if array is None:
+            continue
+        into = target(array)
+        if not np.can_cast(value.dtype, into.dtype, "same_kind"):
+            raise TypeError(
+                f"Cannot cast ufunc output from {value.dtype!r} to {into.dtype!r} with casting "
+                "rule 'same_kind'"
+            )
+        if np.broadcast_shapes(into.shape, value.shape) != into.shape:
+            raise ValueError(
+                f"non-broadcastable output operand with shape {into.shape} doesn't match the "
+                f"broadcast shape {value.shape}"
+            )
+        into[...] = value
+        results[k] = array
+    return results[0] if len(results) == 1 else tuple(results)

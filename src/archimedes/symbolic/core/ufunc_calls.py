@@ -31,10 +31,16 @@ from archimedes.symbolic.core.conversion import (
 )
 from archimedes.symbolic.core.indexing import static_key
 from archimedes.symbolic.core.loop_nests import elementwise, loop_reduce, uses_loops
-from archimedes.symbolic.core.registry import ADOPTERS, GUFUNCS, UFUNC_METHODS, ufunc_method
+from archimedes.symbolic.core.registry import (
+    ADOPTERS,
+    GUFUNCS,
+    UFUNC_METHODS,
+    store_results,
+    target,
+    ufunc_method,
+)
 from archimedes.symbolic.core.trace import Trace, current_trace, trace_error
 from archimedes.symbolic.core.traced_value import (
-    HOLDERS,
     NO_VALUE,
     Axis,
     Operand,
@@ -46,7 +52,7 @@ from archimedes.symbolic.core.ufuncs import UFUNCS, int_power
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-__all__ = ["apply_ufunc", "call_ufunc", "finish", "reduce_ufunc", "target"]
+__all__ = ["apply_ufunc", "call_ufunc", "reduce_ufunc"]
 
 _COMPARISONS = frozenset(
     {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal}
@@ -63,7 +69,7 @@ def _exceeds_int64(x: Operand) -> bool:
 
 
 def apply_ufunc(
-    ufunc: np.ufunc, inputs: Sequence[Operand], dtype: DTypeLike = None, number: bool = False
+    ufunc: np.ufunc, inputs: Sequence[Operand], dtype: DTypeLike | None = None, number: bool = False
 ) -> Traced:
     """Apply a row of the ufunc table elementwise; ``number`` makes results Python numbers."""
     trace = current_trace()
@@ -134,13 +140,14 @@ def call_ufunc(
     elif method == "__call__":
         result = _call(ufunc, inputs, out, kwargs)
     elif method in UFUNC_METHODS:
+        kwargs = {key: value for key, value in kwargs.items() if value is not NO_VALUE}
         result = UFUNC_METHODS[method](ufunc, *inputs, **kwargs)
     else:
         raise trace_error(
             f"np.{ufunc.__name__}.{method} cannot be traced",
             f"Use one of {', '.join(UFUNC_METHODS)}.",
         )
-    return result if out is None else _write(out, result)
+    return result if out is None else store_results(out, result)
 
 
 def _call(
@@ -174,55 +181,15 @@ def _copy_in_order(result: Traced, order: str, inputs: Sequence[Operand]) -> Tra
     return result if result.ids.ndim < 2 else result.copy(order)
 
 
-def target(x: Operand, what: str = "out=, or an operator such as a += x") -> Traced:
-    """Return the traced array to write to, which must have been made in the recording."""
-    if isinstance(x, TracedValue):
-        return x
-    holder = HOLDERS.get(type(x))
-    if holder is not None:
-        return holder.writable(x)
-    raise trace_error(
-        "a traced result cannot be written into a plain NumPy array made outside the "
-        f"trace ({what})",
-        "Write a = a + x, or copy the array inside the function first: a = np.array(a).",
-    )
-
-
-def _write(out: Sequence[Operand | None], result: Traced) -> Traced:
-    """Store results in the arrays given as ``out=``."""
-    results = list(result) if isinstance(result, tuple) else [result]
-    for k, (array, value) in enumerate(zip(out, results)):
-        if array is None:
-            continue
-        into = target(array)
-        if not np.can_cast(value.dtype, into.dtype, "same_kind"):
-            raise TypeError(
-                f"Cannot cast ufunc output from {value.dtype!r} to {into.dtype!r} with casting "
-                "rule 'same_kind'"
-            )
-        if np.broadcast_shapes(into.shape, value.shape) != into.shape:
-            raise ValueError(
-                f"non-broadcastable output operand with shape {into.shape} doesn't match the "
-                f"broadcast shape {value.shape}"
-            )
-        into[...] = value
-        results[k] = array
-    return results[0] if len(results) == 1 else tuple(results)
-
-
-def finish(out: Traced | None, result: Traced) -> Traced:
-    """Return a function's result, stored in its ``out=`` argument where one was given."""
-    return result if out is None else _write((out,), result)
-
-
 # ---- reduce and accumulate ---------------------------------------------------------------------
 
 
+@ufunc_method("reduce")
 def reduce_ufunc(
     ufunc: np.ufunc,
     x: Operand,
     axis: Axis = 0,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
     keepdims: bool = False,
     initial: Operand = None,
     where: Operand = True,
@@ -236,8 +203,8 @@ def reduce_ufunc(
     elif ufunc in (np.logical_and, np.logical_or, np.logical_xor) and x.code != B8:
         x = x.astype(bool)
     identity = ufunc.identity
-    start = None if initial is NO_VALUE or initial is None else lift(initial).astype(x.dtype)
-    if where is not True and where is not NO_VALUE:
+    start = None if initial is None else lift(initial).astype(x.dtype)
+    if where is not True:
         neutral = start if identity is None else identity
         if neutral is None:
             raise ValueError(
@@ -251,14 +218,7 @@ def reduce_ufunc(
     axes = range(x.ndim) if axis is None else axis
     axes = tuple(sorted(np.lib.array_utils.normalize_axis_tuple(axes, x.ndim)))
     result = _fold_axes(ufunc, x, axes, start)
-    return np.expand_dims(result, axes) if keepdims is not NO_VALUE and keepdims else result
-
-
-@ufunc_method("reduce")
-def _reduce(
-    ufunc: np.ufunc, x: Operand, axis: Axis = 0, dtype: DTypeLike = None, **kwargs: Any
-) -> Traced:
-    return reduce_ufunc(ufunc, x, axis, dtype, **kwargs)
+    return np.expand_dims(result, axes) if keepdims else result
 
 
 #: Reductions that are loops, by dtype; of products there is no derivative.
@@ -332,8 +292,7 @@ def _accumulate(
     ufunc: np.ufunc,
     x: Operand,
     axis: int = 0,
-    dtype: DTypeLike = None,
-    out: Traced | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Traced:
     x = lift(x) if dtype is None else lift(x).astype(dtype)
     if dtype is None and x.code == B8 and ufunc in (np.add, np.multiply):
@@ -363,8 +322,7 @@ def _reduceat(
     x: Operand,
     indices: Sequence[int],
     axis: int = 0,
-    dtype: DTypeLike = None,
-    out: Traced | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Traced:
     """Reduce the stretches that begin at static positions; a stretch may be one element."""
     rows = np.moveaxis(lift(x), axis, 0)

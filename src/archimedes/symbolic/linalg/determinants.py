@@ -15,6 +15,7 @@ from archimedes.graph.program import Graph
 from archimedes.symbolic.core.array_scans import scan_rows
 from archimedes.symbolic.core.conversion import lift, wrap
 from archimedes.symbolic.core.trace import current_trace
+from archimedes.symbolic.core.traced_value import Traced
 from archimedes.symbolic.linalg.elimination import INVERSE, UNROLLED, eliminate, rows_of
 from archimedes.symbolic.linalg.factorizations import wide_triangle
 from archimedes.symbolic.linalg.jacobi import singular
@@ -34,7 +35,7 @@ __all__ = ["DETERMINANT", "LOG_DETERMINANT"]
 _WELL_CONDITIONED = {F64: 1e5, F32: 1e2}
 
 
-def _triangle(a: Any) -> tuple[list[Any], Any]:
+def _triangle(a: Traced) -> tuple[list[Any], Any]:
     """Return the pivots of a matrix and the traced bool that says whether they change sign."""
     trace = current_trace()
     e, work = rows_of(a)
@@ -42,18 +43,18 @@ def _triangle(a: Any) -> tuple[list[Any], Any]:
     return [wrap(work[k][k], a.code, trace) for k in range(len(a))], wrap(odd, B8, trace)
 
 
-def _determinant_body(a: Any) -> tuple[Any]:
+def _determinant_body(a: Traced) -> tuple[Any]:
     pivots, odd = _triangle(a)
     product = scaled_product(pivots)
     return (np.where(odd, -product, product),)
 
 
-def _minor_cofactors(a: Any) -> Any:
+def _minor_cofactors(a: Traced) -> Traced:
     """Return cof(A) by expansion into minors, each computed once."""
     n = len(a)
     found: dict[Any, Any] = {}
 
-    def minor(rows: tuple[int, ...], columns: tuple[int, ...]) -> Any:
+    def minor(rows: tuple[int, ...], columns: tuple[int, ...]) -> Traced:
         if len(rows) == 1:
             return a[rows[0], columns[0]]
         if (rows, columns) not in found:
@@ -74,7 +75,7 @@ def _minor_cofactors(a: Any) -> Any:
     return np.stack([np.stack(row) for row in signed])
 
 
-def _products_without(s: Any, *left_out: int) -> Any:
+def _products_without(s: Traced, *left_out: int) -> Traced:
     """Return the product of all values but some."""
     product = s[0] * 0.0 + 1.0
     for k in range(len(s)):
@@ -83,7 +84,7 @@ def _products_without(s: Any, *left_out: int) -> Any:
     return product
 
 
-def _factors(a: Any) -> tuple[Any, Any, Any]:
+def _factors(a: Traced) -> tuple[Any, Any, Any]:
     """Return U, s and V^T with det(U V^T) = 1, for which the last of s may be negative."""
     u, s, vt = singular(a, vectors=True)
     pivots, odd = _triangle(u @ vt)
@@ -94,7 +95,7 @@ def _factors(a: Any) -> tuple[Any, Any, Any]:
     return u * last, s * last, vt
 
 
-def _cofactors_body(a: Any, det: Any) -> tuple[Any]:
+def _cofactors_body(a: Traced, det: Traced) -> tuple[Any]:
     """det A^-T where the inverse is good; else U diag(products of the other s) V^T."""
     n, code = len(a), a.code
     trace = current_trace()
@@ -118,7 +119,9 @@ def _cofactors_body(a: Any, det: Any) -> tuple[Any]:
     return (wrap(np.array(ids).reshape(n, n), code, trace),)
 
 
-def _cofactors_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
+def _cofactors_push(
+    operands: Sequence[Any], results: Sequence[Any], rows: list[list[Traced]]
+) -> Traced:
     """P = U^T dA V: d cof = U C V^T without any division.
 
     C_ij = -P_ji times the other s, and C_ii is the sum over k of P_kk times the others: the
@@ -144,7 +147,7 @@ _FACTORS = singular_function("factors of det", _factors, "factors of det")
 _COFACTORS = MatrixFunction("cofactors", _cofactors_body, _cofactors_push)
 
 
-def _cofactors(a: Any, det: Any) -> Any:
+def _cofactors(a: Traced, det: Traced) -> Traced:
     if len(a) <= UNROLLED:
         return _minor_cofactors(a)
     if len(a) > MAX_SPECTRAL or is_wide_matrix(a):
@@ -152,12 +155,14 @@ def _cofactors(a: Any, det: Any) -> Any:
     return call(_COFACTORS, a, det.reshape(1))[0]
 
 
-def _determinant_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
+def _determinant_push(
+    operands: Sequence[Any], results: Sequence[Any], rows: list[list[Traced]]
+) -> Traced:
     gradient = _cofactors(operands[0], results[0])
     return [[np.sum(gradient * da)] for (da,) in rows]
 
 
-def _log_determinant_body(a: Any) -> tuple[Any, Any]:
+def _log_determinant_body(a: Traced) -> tuple[Any, Any]:
     pivots, odd = _triangle(a)
     sign = np.where(odd, -1.0, 1.0).astype(a.dtype)
     for pivot in pivots:
@@ -165,16 +170,18 @@ def _log_determinant_body(a: Any) -> tuple[Any, Any]:
     return sign, np.sum(np.stack([np.log(np.abs(pivot)) for pivot in pivots]))
 
 
-def _log_determinant_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
+def _log_determinant_push(
+    operands: Sequence[Any], results: Sequence[Any], rows: list[list[Traced]]
+) -> Traced:
     """d log|det A| = tr(A^-1 dA); the sign is locally constant."""
     inverse = call(INVERSE, operands[0])[0].T
     return [[np.zeros_like(results[0]), np.sum(inverse * da)] for (da,) in rows]
 
 
-def _wide_determinant(a: Any) -> tuple[Any]:
+def _wide_determinant(a: Traced) -> tuple[Any]:
     pivots, odd = wide_triangle(a)
 
-    def step(carry: list[Any], row: list[Any]) -> Any:
+    def step(carry: list[Any], row: list[Any]) -> Traced:
         (mantissa, exponent), (pivot,) = carry, row
         m, e = split_exponent(pivot.astype(float))
         mantissa, shift = split_exponent(mantissa * m)
@@ -186,7 +193,7 @@ def _wide_determinant(a: Any) -> tuple[Any]:
     return (np.where(odd, -product, product),)
 
 
-def _wide_log_determinant(a: Any) -> tuple[Any, Any]:
+def _wide_log_determinant(a: Traced) -> tuple[Any, Any]:
     pivots, odd = wide_triangle(a)
     sign = np.prod(np.sign(pivots))
     return np.where(odd, -sign, sign), np.sum(np.log(np.abs(pivots)))

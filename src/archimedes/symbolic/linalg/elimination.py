@@ -22,6 +22,7 @@ from archimedes.symbolic.core.array_scans import array_of, array_value
 from archimedes.symbolic.core.conversion import lift, wrap
 from archimedes.symbolic.core.loop_nests import loop_rules
 from archimedes.symbolic.core.trace import current_trace
+from archimedes.symbolic.core.traced_value import Traced
 from archimedes.symbolic.linalg.matrices import CONSTANT, is_wide_matrix, values_of
 from archimedes.symbolic.linalg.matrix_functions import MatrixFunction, call
 
@@ -113,14 +114,14 @@ def rows_of(*arrays: Any) -> tuple[Emit, Rows]:
     return Emit(trace.graph, arrays[0].code), ids.tolist()
 
 
-def unrolled_solve(a: Any, b: Any) -> Any:
+def unrolled_solve(a: Traced, b: Traced) -> Traced:
     """Solve ``a @ x = b`` for traced (n, n) and (n, m) arrays, all in scalar operations."""
     e, work = rows_of(a, b)
     eliminate(e, work)
     return wrap(np.array(_back_substitute(e, work), dtype=np.int64).reshape(b.shape), a.code)
 
 
-def _region_solve(a: Any, b: Any) -> Any:
+def _region_solve(a: Traced, b: Traced) -> Traced:
     trace = current_trace()
     g: Graph = trace.graph
     operands = [*trace.ids_of(a).ravel(), *trace.ids_of(b).ravel()]
@@ -129,7 +130,7 @@ def _region_solve(a: Any, b: Any) -> Any:
     return wrap(outs.reshape(b.shape), a.code, trace)
 
 
-def _wide_solve(a: Any, b: Any) -> tuple[Any]:
+def _wide_solve(a: Traced, b: Traced) -> tuple[Any]:
     trace = current_trace()
     given = [array_value(trace, x) for x in (a, b)]
     n, m = b.shape
@@ -137,11 +138,11 @@ def _wide_solve(a: Any, b: Any) -> tuple[Any]:
     return (array_of(trace, made, b.shape, a.code),)
 
 
-def _wide_inverse(a: Any) -> tuple[Any]:
+def _wide_inverse(a: Traced) -> tuple[Any]:
     return _wide_solve(a, lift(np.eye(len(a), dtype=a.dtype)))
 
 
-def divide(b: Any, pivot: Any) -> Any:
+def divide(b: Traced, pivot: Traced) -> Traced:
     """Return b / pivot; literal zeros stay so, as they do where elimination skips them."""
     trace = current_trace()
     g, by = trace.graph, int(trace.ids_of(pivot)[()])
@@ -152,7 +153,7 @@ def divide(b: Any, pivot: Any) -> Any:
     return wrap(np.array(flat, dtype=np.int64).reshape(b.shape), b.code, trace)
 
 
-def solve_dense(a: Any, b: Any) -> Any:
+def solve_dense(a: Traced, b: Traced) -> Traced:
     """Solve for a matrix taken as one block: unrolled where small or constant, else a region."""
     n = len(a)
     if n == 1:
@@ -175,38 +176,46 @@ def _is_long(n: int, columns: int) -> bool:
 # ---- derivatives in closed form ----------------------------------------------------------------
 
 
-def _solve_columns(a: Any, blocks: list[Any]) -> list[Any]:
+def _solve_columns(a: Traced, blocks: list[Any]) -> list[Any]:
     """Solve for several right-hand sides with one elimination."""
     width = blocks[0].shape[1]
     x = solve_dense(a, np.concatenate(blocks, axis=1))
     return [x[:, k * width : (k + 1) * width] for k in range(len(blocks))]
 
 
-def _solution_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
+def _solution_push(
+    operands: Sequence[Any], results: Sequence[Any], rows: list[list[Traced]]
+) -> Traced:
     """A dX = dB - dA X."""
     (a, _), (x,) = operands, results
     return [[dx] for dx in _solve_columns(a, [db - da @ x for da, db in rows])]
 
 
-def _solution_pull(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
+def _solution_pull(
+    operands: Sequence[Any], results: Sequence[Any], rows: list[list[Traced]]
+) -> Traced:
     """A^T L = Xbar; Bbar = L; Abar = -L X^T."""
     (a, _), (x,) = operands, results
     return [[-(bar @ x.T), bar] for bar in _solve_columns(a.T, [row[0] for row in rows])]
 
 
-def _inverse_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
+def _inverse_push(
+    operands: Sequence[Any], results: Sequence[Any], rows: list[list[Traced]]
+) -> Traced:
     """dX = -X dA X."""
     (x,) = results
     return [[-((x @ da) @ x)] for (da,) in rows]
 
 
-def _inverse_pull(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
+def _inverse_pull(
+    operands: Sequence[Any], results: Sequence[Any], rows: list[list[Traced]]
+) -> Traced:
     """Abar = -X^T Xbar X^T."""
     (x,) = results
     return [[-((x.T @ bar) @ x.T)] for (bar,) in rows]
 
 
-def _inverse_body(a: Any) -> tuple[Any]:
+def _inverse_body(a: Traced) -> tuple[Any]:
     eye = wrap(current_trace().graph.constants(np.eye(len(a), dtype=a.dtype)), a.code)
     return (unrolled_solve(a, eye) if len(a) <= UNROLLED else _region_solve(a, eye),)
 

@@ -15,6 +15,7 @@ from archimedes.symbolic.core.array_scans import scan_rows
 from archimedes.symbolic.core.conversion import floats, lift, wrap
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import current_trace, trace_error
+from archimedes.symbolic.core.traced_value import Operand, Traced
 from archimedes.symbolic.linalg.elimination import divide
 from archimedes.symbolic.linalg.matrices import (
     check_square,
@@ -35,11 +36,11 @@ __all__ = [
 ]
 
 
-def _columns(count: int) -> Any:
+def _columns(count: int) -> Traced:
     return lift(np.arange(count))
 
 
-def wide_triangle(a: Any) -> tuple[Any, Any]:
+def wide_triangle(a: Traced) -> tuple[Any, Any]:
     """Return the pivots of a matrix by elimination, and whether an odd number of rows moved.
 
     A zero pivot eliminates nothing.
@@ -47,7 +48,7 @@ def wide_triangle(a: Any) -> tuple[Any, Any]:
     n = len(a)
     i = np.arange(n)
 
-    def step(carry: list[Any], row: list[Any]) -> Any:
+    def step(carry: list[Any], row: list[Any]) -> Traced:
         (work, odd), (k,) = carry, row
         column = work[:, k]
         p = np.argmax(np.where(i >= k, np.abs(column), -1.0))
@@ -62,12 +63,12 @@ def wide_triangle(a: Any) -> tuple[Any, Any]:
     return pivots, odd
 
 
-def wide_cholesky(a: Any) -> tuple[Any]:
+def wide_cholesky(a: Traced) -> tuple[Any]:
     """Return the lower factor, column by column, of what the lower triangle says."""
     n = len(a)
     i = np.arange(n)
 
-    def step(carry: list[Any], row: list[Any]) -> Any:
+    def step(carry: list[Any], row: list[Any]) -> Traced:
         (lower,), (j,) = carry, row
         rest = a[:, j] - lower @ lower[j]
         root = np.sqrt(rest[j])
@@ -78,13 +79,13 @@ def wide_cholesky(a: Any) -> tuple[Any]:
     return (lower,)
 
 
-def wide_householder(a: Any, columns: int) -> tuple[Any, Any]:
+def wide_householder(a: Traced, columns: int) -> tuple[Any, Any]:
     """Return the first columns of Q, and R, as ``householder`` does."""
     m, n = a.shape
     i, c = np.arange(m), np.arange(n)
     count = min(m - 1, n)
 
-    def step(carry: list[Any], row: list[Any]) -> Any:
+    def step(carry: list[Any], row: list[Any]) -> Traced:
         (r,), (j,) = carry, row
         column = r[:, j]
         alpha, tail = column[j], np.where(i > j, column, 0.0).astype(a.dtype)
@@ -99,7 +100,7 @@ def wide_householder(a: Any, columns: int) -> tuple[Any, Any]:
         rest = r - (tau * v)[:, None] * (v @ r)
         return [np.where(c == j, head.astype(a.dtype)[:, None], rest)], [v, tau]
 
-    def back(carry: list[Any], row: list[Any]) -> Any:
+    def back(carry: list[Any], row: list[Any]) -> Traced:
         (q,), (v, tau) = carry, row
         return [q - (tau * v)[:, None] * (v @ q)], []
 
@@ -114,7 +115,7 @@ def wide_householder(a: Any, columns: int) -> tuple[Any, Any]:
 QRResult = type(np.linalg.qr(np.eye(1)))
 
 
-def _cholesky_matrix(a: Any) -> Any:
+def _cholesky_matrix(a: Traced) -> Traced:
     """Column by column (Golub, Van Loan, Matrix Computations, 4th ed., 4.2.5)."""
     if is_wide_matrix(a):
         return call(_CHOLESKY, a)[0]
@@ -130,7 +131,9 @@ def _cholesky_matrix(a: Any) -> Any:
     return lower
 
 
-def _cholesky_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
+def _cholesky_push(
+    operands: Sequence[Any], results: Sequence[Any], rows: list[list[Traced]]
+) -> Traced:
     """L^-1 dL is the lower triangle of L^-1 dA L^-T, with half its diagonal.
 
     (Murray, Differentiation of the Cholesky decomposition, arXiv:1602.07527, 2016.)
@@ -151,7 +154,7 @@ _CHOLESKY = MatrixFunction(
 
 
 @implements(np.linalg.cholesky)
-def _cholesky(a: Any, /, *, upper: bool = False) -> Any:
+def _cholesky(a: Operand, /, *, upper: bool = False) -> Traced:
     """Factorise; reads one triangle only, and gives nan where ``a`` is not positive definite."""
     (a,) = floats(a)
     check_square(a)
@@ -163,12 +166,12 @@ def _cholesky(a: Any, /, *, upper: bool = False) -> Any:
 # ---- qr ----------------------------------------------------------------------------------------
 
 
-def _eye(rows: int, columns: int, like: Any) -> Any:
+def _eye(rows: int, columns: int, like: Traced) -> Traced:
     trace = current_trace()
     return wrap(trace.graph.constants(np.eye(rows, columns, dtype=like.dtype)), like.code, trace)
 
 
-def _reflector(x: Any) -> tuple[Any, Any, Any]:
+def _reflector(x: Traced) -> tuple[Any, Any, Any]:
     """Return v (v[0] = 1), tau and beta with (I - tau v v^T) x = (beta, 0, ...), as LAPACK's larfg.
 
     A zero tail gives tau = 0 and beta = x[0]. The divisors are guarded, so that derivatives are
@@ -185,7 +188,7 @@ def _reflector(x: Any) -> tuple[Any, Any, Any]:
     return np.concatenate([head, tail * scale]), tau, np.where(flat, alpha, beta)
 
 
-def householder(a: Any, columns: int) -> tuple[Any, Any]:
+def householder(a: Traced, columns: int) -> tuple[Any, Any]:
     """Factorise a (m, n) matrix; returns the first ``columns`` columns of Q, and R (columns, n).
 
     Squares of the elements must neither overflow nor underflow: see ``power_of_two``.
@@ -207,7 +210,7 @@ def householder(a: Any, columns: int) -> tuple[Any, Any]:
     return q, r[:columns]
 
 
-def scaled_householder(a: Any, columns: int) -> tuple[Any, Any]:
+def scaled_householder(a: Traced, columns: int) -> tuple[Any, Any]:
     """Factorise a matrix of any magnitude, as ``householder`` does."""
     if len(a) == 1:
         return householder(a, columns)  # nothing to square
@@ -217,7 +220,7 @@ def scaled_householder(a: Any, columns: int) -> tuple[Any, Any]:
     return q, r * scale
 
 
-def _tall_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
+def _tall_push(operands: Sequence[Any], results: Sequence[Any], rows: list[list[Traced]]) -> Traced:
     """Q^T dA R^-1 = Q^T dQ + dR R^-1: the first antisymmetric, the second upper triangular.
 
     (Walter, Lehmann, Lamour, Optimization Methods and Software 27(2), 2012.)
@@ -237,14 +240,14 @@ def _tall_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> An
     return found
 
 
-def _tall(a: Any) -> tuple[Any, Any]:
+def _tall(a: Traced) -> tuple[Any, Any]:
     return scaled_householder(a, a.shape[1])
 
 
 _TALL = MatrixFunction("qr", _tall, _tall_push, wide=_tall)
 
 
-def _reduced(a: Any) -> tuple[Any, Any]:
+def _reduced(a: Traced) -> tuple[Any, Any]:
     m, n = a.shape
     if m >= n:
         return call(_TALL, a)
@@ -252,7 +255,7 @@ def _reduced(a: Any) -> tuple[Any, Any]:
     return q, np.concatenate([r, q.T @ a[:, m:]], axis=1)
 
 
-def _complete(a: Any) -> tuple[Any, Any]:
+def _complete(a: Traced) -> tuple[Any, Any]:
     # The columns beyond A's own are a basis of what is left: the algorithm decides which, so
     # its own derivative is the right one.
     m, n = a.shape
@@ -260,7 +263,7 @@ def _complete(a: Any) -> tuple[Any, Any]:
 
 
 @implements(np.linalg.qr)
-def _qr(a: Any, mode: str = "reduced") -> Any:
+def _qr(a: Operand, mode: str = "reduced") -> Traced:
     """Factorise into Q R; derivatives need independent (leading) columns."""
     (a,) = floats(a)
     check_stacked(a)

@@ -23,6 +23,7 @@ from archimedes.symbolic.core.conversion import floats, wrap
 from archimedes.symbolic.core.ordering import exchanges
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import current_trace, trace_error
+from archimedes.symbolic.core.traced_value import Operand, Traced
 from archimedes.symbolic.linalg.matrices import check_square, over_stack, power_of_two
 from archimedes.symbolic.linalg.matrix_functions import MatrixFunction, call, repeat_while
 from archimedes.symbolic.numpy_functions.complex_pairs import ComplexPair
@@ -175,7 +176,7 @@ def _qr_step(f: Arithmetic, h: Matrix, shift: Complex) -> None:
         h[k][k] = f.add(h[k][k], shift)
 
 
-def _eigenvalues(a: Any) -> tuple[Any, Any]:
+def _eigenvalues(a: Traced) -> tuple[Any, Any]:
     """Return real and imaginary parts, ascending by the real part, then by the imaginary one."""
     n, code = len(a), a.code
     a, scale = power_of_two(a)
@@ -230,7 +231,9 @@ def _sort(e: Emit, values: list[Complex], least: int) -> None:
         values[i], values[j] = f.where(swap, b, a), f.where(swap, a, b)
 
 
-def _eigenvalues_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
+def _eigenvalues_push(
+    operands: Sequence[Any], results: Sequence[Any], rows: list[list[Traced]]
+) -> Traced:
     """dz = tr(N dA) / tr(N) with N = adj(z - A) = sum of z**(n-1-k) B_k.
 
     B_0 = 1, B_k = A B_(k-1) + c_k with c_k = -tr(A B_(k-1)) / k. At a value that is not simple
@@ -262,7 +265,7 @@ _EIGENVALUES = MatrixFunction("eigvals", _eigenvalues, _eigenvalues_push)
 
 
 @implements(np.linalg.eigvals)
-def _eigvals(a: Any) -> ComplexPair:
+def _eigvals(a: Operand) -> ComplexPair:
     (a,) = floats(a)
     check_square(a)
     if a.shape[-1] > MAX_GENERAL:

@@ -19,6 +19,7 @@ from archimedes.graph.program import Graph
 from archimedes.symbolic.core.conversion import wrap
 from archimedes.symbolic.core.ordering import exchanges
 from archimedes.symbolic.core.trace import current_trace
+from archimedes.symbolic.core.traced_value import Traced
 from archimedes.symbolic.linalg.factorizations import householder
 from archimedes.symbolic.linalg.matrices import power_of_two
 from archimedes.symbolic.linalg.matrix_functions import repeat_while
@@ -77,14 +78,14 @@ def _sort(e: Emit, keys: list[int], rows: Rows, *, descending: bool) -> None:
             row[i], row[j] = e.where(swap, row[j], row[i]), e.where(swap, row[i], row[j])
 
 
-def _matrix(rows: Rows, code: int, n: int) -> Any:
+def _matrix(rows: Rows, code: int, n: int) -> Traced:
     return wrap(np.array(rows, dtype=np.int64).reshape(len(rows), n), code)
 
 
 # ---- symmetric matrices ------------------------------------------------------------------------
 
 
-def symmetric_eigen(a: Any, *, vectors: bool) -> tuple[Any, ...]:
+def symmetric_eigen(a: Traced, *, vectors: bool) -> tuple[Any, ...]:
     """Return eigenvalues, ascending, and (where wanted) eigenvectors in columns.
 
     Vectors are as the rotations leave them: their signs follow no rule.
@@ -142,7 +143,7 @@ def symmetric_eigen(a: Any, *, vectors: bool) -> tuple[Any, ...]:
 # ---- singular values ---------------------------------------------------------------------------
 
 
-def _orthogonal_columns(work: Any, *, vectors: bool) -> tuple[Any, Any, Any]:
+def _orthogonal_columns(work: Traced, *, vectors: bool) -> tuple[Any, Any, Any]:
     """Rotate the columns of a square matrix until they are orthogonal, longest first.
 
     Returns their lengths, the columns, and (where wanted) the product of the rotations.
@@ -200,7 +201,7 @@ def _orthogonal_columns(work: Any, *, vectors: bool) -> tuple[Any, Any, Any]:
     return lengths, sides[:n], sides[n:]
 
 
-def singular(a: Any, *, vectors: bool, full: bool = False) -> tuple[Any, ...]:
+def singular(a: Traced, *, vectors: bool, full: bool = False) -> tuple[Any, ...]:
     """Return singular values, descending, or U, s and V^T, of a matrix with m >= n.
 
     U has m columns where ``full``, else n. It comes from the qr factorisation of the rotated

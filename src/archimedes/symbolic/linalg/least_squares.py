@@ -21,7 +21,7 @@ from archimedes.symbolic.core.conversion import floats, lift, wrap
 from archimedes.symbolic.core.loop_nests import loops_from
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import current_trace
-from archimedes.symbolic.core.traced_value import as_constant
+from archimedes.symbolic.core.traced_value import Operand, Traced, as_constant
 from archimedes.symbolic.linalg.factorizations import scaled_householder
 from archimedes.symbolic.linalg.jacobi import singular
 from archimedes.symbolic.linalg.matrices import (
@@ -66,7 +66,7 @@ def _round_robin(n: int) -> np.ndarray:
     return np.array(rounds).reshape(-1, n)
 
 
-def _wide_columns(a: Any) -> tuple[Any, Any]:
+def _wide_columns(a: Traced) -> tuple[Any, Any]:
     """Return W and V with W = A V, the columns of W orthogonal, by one-sided Jacobi rotations.
 
     Each round rotates disjoint pairs of columns, all at once. (Golub, Van Loan, Matrix
@@ -79,7 +79,7 @@ def _wide_columns(a: Any) -> tuple[Any, Any]:
     first = np.arange(n) < rounds
     shape = {0: a.T.shape, 1: (n, n)}
 
-    def turn(carry: list[Any], row: list[Any]) -> Any:
+    def turn(carry: list[Any], row: list[Any]) -> Traced:
         (w, v, left, short), (partner, is_first) = carry, row
         other = w[partner]
         pp, pq = np.sum(w * w, axis=1), np.sum(w * other, axis=1)
@@ -97,7 +97,7 @@ def _wide_columns(a: Any) -> tuple[Any, Any]:
         turned = [c[:, None] * x - s[:, None] * x[partner] for x in (w, v)]
         return [*turned, left, short], []
 
-    def arrays(body: Any, ids: list[int]) -> list[Any]:
+    def arrays(body: Traced, ids: list[int]) -> list[Any]:
         blocks = [array_of(body, i, shape[k], code) for k, i in enumerate(ids[:2])]
         return [*blocks, *(wrap(np.array(i), code, body) for i in ids[2:])]
 
@@ -124,7 +124,7 @@ def _wide_columns(a: Any) -> tuple[Any, Any]:
     return w.T, v.T
 
 
-def _singular(a: Any) -> tuple[Any, Any, Any]:
+def _singular(a: Traced) -> tuple[Any, Any, Any]:
     """Return U, s and V^T of a matrix with m >= n; s in no order where it is wide."""
     if not is_wide_matrix(a):
         return singular(a, vectors=True)
@@ -134,24 +134,24 @@ def _singular(a: Any) -> tuple[Any, Any, Any]:
     return w / np.where(s == 0.0, 1.0, s).astype(a.dtype), s * scale, v.T
 
 
-def _reciprocals(s: Any, rcond: Any) -> tuple[Any, Any]:
+def _reciprocals(s: Traced, rcond: Operand) -> tuple[Any, Any]:
     """Return which singular values are kept, and f."""
     keep = s > rcond * np.max(s)
     return keep, np.where(keep, 1.0 / np.where(keep, s, 1.0), 0.0).astype(s.dtype)
 
 
-def _branch(test: Any, arrays: Sequence[Any], sides: Sequence[Callable[..., Any]]) -> list[Any]:
+def _branch(test: Traced, arrays: Sequence[Any], sides: Sequence[Callable[..., Any]]) -> list[Any]:
     """Return the arrays that the first function returns where ``test`` is true, else the second."""
     trace, code = current_trace(), arrays[0].code
     wide = is_wide_matrix(arrays[0])
     shapes: list[tuple[int, ...]] = []
 
-    def flat(owner: Any, values: Sequence[Any]) -> list[int]:
+    def flat(owner: Traced, values: Sequence[Any]) -> list[int]:
         if wide:
             return [array_value(owner, x, code) for x in values]
         return [i for x in values for i in owner.ids_of(x).ravel().tolist()]
 
-    def apart(owner: Any, ids: Sequence[int], given: Sequence[tuple[int, ...]]) -> list[Any]:
+    def apart(owner: Traced, ids: Sequence[int], given: Sequence[tuple[int, ...]]) -> list[Any]:
         if wide:
             return [array_of(owner, int(i), shape, code) for i, shape in zip(ids, given)]
         sizes = np.cumsum([0, *(int(np.prod(shape, dtype=int)) for shape in given)])
@@ -172,7 +172,7 @@ def _branch(test: Any, arrays: Sequence[Any], sides: Sequence[Callable[..., Any]
     return apart(trace, made, shapes)
 
 
-def _solve_triangle(t: Any, c: Any, rcond: Any) -> tuple[Any, Any]:
+def _solve_triangle(t: Traced, c: Traced, rcond: Operand) -> tuple[Any, Any]:
     """Return T^+ c for a square matrix, and how many singular values are kept.
 
     Where T^-1 shows that all are kept, which is the usual case, none of them is computed:
@@ -182,10 +182,10 @@ def _solve_triangle(t: Any, c: Any, rcond: Any) -> tuple[Any, Any]:
     inverse = np.linalg.inv(t)
     full = n * n * np.max(np.abs(t)) * np.max(np.abs(inverse)) * rcond < 1.0
 
-    def regular(t: Any, c: Any, rcond: Any) -> list[Any]:
+    def regular(t: Traced, c: Traced, rcond: Operand) -> list[Any]:
         return [np.linalg.solve(t, c), full_like(t, float(n), shape=())]
 
-    def deficient(t: Any, c: Any, rcond: Any) -> list[Any]:
+    def deficient(t: Traced, c: Traced, rcond: Operand) -> list[Any]:
         u, s, vt = _singular(t)
         keep, f = _reciprocals(s, rcond)
         return [vt.T @ (f[:, None] * (u.T @ c)), np.sum(keep.astype(t.dtype))]
@@ -194,7 +194,7 @@ def _solve_triangle(t: Any, c: Any, rcond: Any) -> tuple[Any, Any]:
     return solution, rank
 
 
-def _least_squares(a: Any, b: Any, rcond: Any) -> tuple[Any, Any]:
+def _least_squares(a: Traced, b: Traced, rcond: Operand) -> tuple[Any, Any]:
     """Return x and the rank; b is None for the pseudo-inverse."""
     m, n = a.shape
     if m >= n:
@@ -209,13 +209,13 @@ def _least_squares(a: Any, b: Any, rcond: Any) -> tuple[Any, Any]:
 # ---- derivatives ---------------------------------------------------------------------------------
 
 
-def _constant_rank(a: Any, x: Any, rcond: Any) -> Callable[[Any, Any], Any]:
+def _constant_rank(a: Traced, x: Traced, rcond: Operand) -> Callable[[Any, Any], Any]:
     """Return dX b as a function of dA and b, where all that is cut is zero.
 
     (Golub, Pereyra, SIAM J. Numer. Anal. 10(2), 1973.)
     """
 
-    def change(da: Any, b: Any) -> Any:
+    def change(da: Traced, b: Traced) -> Traced:
         y = x @ b
         outside, back = da.T @ (b - a @ y), da.T @ (x.T @ y)
         return x @ (x.T @ outside) + (back - x @ (a @ back)) - x @ (da @ y)
@@ -223,7 +223,7 @@ def _constant_rank(a: Any, x: Any, rcond: Any) -> Callable[[Any, Any], Any]:
     return change
 
 
-def _truncated(a: Any, x: Any, rcond: Any) -> Callable[[Any, Any], Any]:
+def _truncated(a: Traced, x: Traced, rcond: Operand) -> Callable[[Any, Any], Any]:
     """Return dX b as a function of dA and b, where what is cut may be large.
 
     With P = U^T dA V, dX^T = U C V^T + (dA V - U P) diag(f^2) V^T, where C_ij is -f_i f_j P_ji if
@@ -241,7 +241,7 @@ def _truncated(a: Any, x: Any, rcond: Any) -> Callable[[Any, Any], Any]:
     weight = np.where(mixed, larger * larger / ((1.0 - ratio) * (1.0 + ratio)), 0.0).astype(a.dtype)
     both = f[:, None] * f
 
-    def change(da: Any, b: Any) -> Any:
+    def change(da: Traced, b: Traced) -> Traced:
         d = da if tall else da.T
         dv = d @ vt.T
         p = u.T @ dv
@@ -254,7 +254,12 @@ def _truncated(a: Any, x: Any, rcond: Any) -> Callable[[Any, Any], Any]:
     return change
 
 
-def _pseudo_inverse_push(change: Any, operands: Sequence[Any], results: Any, rows: Any) -> Any:
+def _pseudo_inverse_push(
+    change: Callable[..., Traced],
+    operands: Sequence[Any],
+    results: Traced,
+    rows: list[list[Traced]],
+) -> Traced:
     a, rcond = operands
     push = change(a, results[0], rcond)
     eye = lift(np.eye(len(a), dtype=a.dtype))
@@ -262,8 +267,12 @@ def _pseudo_inverse_push(change: Any, operands: Sequence[Any], results: Any, row
 
 
 def _least_squares_push(
-    inverse: MatrixFunction, change: Any, operands: Sequence[Any], results: Any, rows: Any
-) -> Any:
+    inverse: MatrixFunction,
+    change: Callable[..., Traced],
+    operands: Sequence[Any],
+    results: Traced,
+    rows: list[list[Traced]],
+) -> Traced:
     a, b, rcond = operands
     (x,) = call(inverse, a, rcond)
     push = change(a, x, rcond)
@@ -271,10 +280,10 @@ def _least_squares_push(
     return [[push(da, b) + x @ db, zero] for da, db, _ in rows]
 
 
-def _functions(change: Any) -> tuple[MatrixFunction, MatrixFunction]:
+def _functions(change: Callable[..., Traced]) -> tuple[MatrixFunction, MatrixFunction]:
     """Return pinv and lstsq as recorded functions that have this derivative."""
 
-    def inverse_body(a: Any, rcond: Any) -> tuple[Any]:
+    def inverse_body(a: Traced, rcond: Operand) -> tuple[Any]:
         return (_least_squares(a, None, rcond)[0],)
 
     inverse = MatrixFunction(
@@ -288,7 +297,7 @@ _AT_CONSTANT_RANK = _functions(_constant_rank)
 _TRUNCATED = _functions(_truncated)
 
 
-def _functions_for(a: Any, rcond: Any) -> tuple[MatrixFunction, MatrixFunction]:
+def _functions_for(a: Traced, rcond: Operand) -> tuple[MatrixFunction, MatrixFunction]:
     """Return those whose derivative is right for what ``rcond`` cuts."""
     value = as_constant(rcond)
     noise = _NOISE * max(a.shape[-2:]) * np.finfo(a.dtype).eps
@@ -300,7 +309,9 @@ def _functions_for(a: Any, rcond: Any) -> tuple[MatrixFunction, MatrixFunction]:
 
 
 @implements(np.linalg.pinv)
-def _pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._NoValue) -> Any:
+def _pinv(
+    a: Operand, rcond: Operand = None, hermitian: bool = False, *, rtol: Operand = np._NoValue
+) -> Traced:
     """Pseudo-inverse; singular values up to ``rtol`` times the largest count as zero."""
     (a,) = floats(a)
     check_stacked(a)
@@ -319,7 +330,7 @@ def _pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np.
     return over_stack(lambda m, r: call(function, m, r)[0], (2, 0), a, cut)
 
 
-def _cut(rcond: Any, a: Any) -> Any:
+def _cut(rcond: Operand, a: Traced) -> Traced:
     """Return what lstsq means by ``rcond``: outside of (0, 1) LAPACK takes the precision."""
     eps = np.finfo(a.dtype).eps
     if rcond is None:
@@ -329,7 +340,7 @@ def _cut(rcond: Any, a: Any) -> Any:
     return chosen.astype(a.dtype)
 
 
-def _solve_constant(a: np.ndarray, b: Any, rcond: float) -> tuple[Any, int, np.ndarray]:
+def _solve_constant(a: np.ndarray, b: Traced, rcond: float) -> tuple[Any, int, np.ndarray]:
     """Solve for a matrix that is known while recording."""
     u, s, vt = np.linalg.svd(a, full_matrices=False)
     keep = s > rcond * np.max(s, initial=0.0)
@@ -338,7 +349,7 @@ def _solve_constant(a: np.ndarray, b: Any, rcond: float) -> tuple[Any, int, np.n
 
 
 @implements(np.linalg.lstsq)
-def _lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+def _lstsq(a: Operand, b: Operand, rcond: Operand = None) -> Traced:
     """Solve in the least squares sense; of several solutions the shortest.
 
     Two things differ from NumPy's, where the matrix is not known while recording: the residuals

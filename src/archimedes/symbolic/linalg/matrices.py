@@ -15,6 +15,7 @@ from archimedes.graph.program import Graph
 from archimedes.symbolic.core.conversion import wrap
 from archimedes.symbolic.core.loop_nests import loop_threshold, uses_loops
 from archimedes.symbolic.core.trace import current_trace, trace_error
+from archimedes.symbolic.core.traced_value import Traced
 
 __all__ = [
     "CONSTANT",
@@ -47,7 +48,7 @@ def check_stacked(*arrays: Any) -> None:
             )
 
 
-def check_square(a: Any) -> None:
+def check_square(a: Traced) -> None:
     """Raise NumPy's error unless the array holds square matrices."""
     check_stacked(a)
     if a.shape[-1] != a.shape[-2]:
@@ -56,7 +57,7 @@ def check_square(a: Any) -> None:
         )
 
 
-def is_wide_matrix(a: Any) -> bool:
+def is_wide_matrix(a: Traced) -> bool:
     """Tell whether a matrix is worked on by loops: one of 16 x 16 or more, where it is a block.
 
     Smaller ones keep their elements, so that batches of them keep their lanes.
@@ -70,14 +71,14 @@ def is_wide_matrix(a: Any) -> bool:
     return a.size > CONSTANT**2 and constant_values(trace.graph, ids, a.dtype) is not None
 
 
-def values_of(a: Any) -> list[float | None]:
+def values_of(a: Traced) -> list[float | None]:
     """Return each element's value where it is a literal, else None."""
     trace = current_trace()
     value = trace.graph.value
     return [value.get(i) for i in trace.ids_of(a).ravel().tolist()]
 
 
-def over_stack(function: Callable[..., Any], cores: Sequence[int], *arrays: Any) -> Any:
+def over_stack(function: Callable[..., Any], cores: Sequence[int], *arrays: Any) -> Traced:
     """Apply a function of single matrices to stacks of them, broadcasting the leading axes.
 
     ``cores[k]`` is the number of trailing axes of ``arrays[k]`` that the function sees; it
@@ -127,7 +128,7 @@ def _exponent_part(g: Graph, x: int, code: int) -> int:
     return g.emit(write, g.emit(_AND, g.emit(read, x), g.const(mask, I64)))
 
 
-def power_of_two(a: Any) -> tuple[Any, Any]:
+def power_of_two(a: Traced) -> tuple[Any, Any]:
     """Return ``(a / s, s)`` with s the power of two next below the largest magnitude in ``a``.
 
     Dividing by s is exact but for results in the subnormal range. s is 1 for a matrix of zeros.
@@ -141,7 +142,7 @@ def power_of_two(a: Any) -> tuple[Any, Any]:
     return a / scale, scale
 
 
-def split_exponent(x: Any) -> tuple[Any, Any]:
+def split_exponent(x: Traced) -> tuple[Any, Any]:
     """Return ``(m, e)`` with x = m 2**e for a traced float64 scalar, 2 <= abs(m) < 4, e an int.
 
     Zero and numbers that are not finite keep their value in m; subnormal ones give a smaller m.
@@ -156,7 +157,7 @@ def split_exponent(x: Any) -> tuple[Any, Any]:
     return x * wrap(factor, F64, trace), wrap(e.sub(field, e.c(1024)), I64, trace)
 
 
-def scaled_product(factors: Sequence[Any]) -> Any:
+def scaled_product(factors: Sequence[Any]) -> Traced:
     """Return the product of traced scalars; it overflows or vanishes only where its value does."""
     if len(factors) <= 2:
         product = factors[0]

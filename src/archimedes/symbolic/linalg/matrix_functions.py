@@ -27,6 +27,7 @@ from archimedes.symbolic.core.array_scans import array_input, array_of, array_va
 from archimedes.symbolic.core.conversion import wrap
 from archimedes.symbolic.core.loop_nests import loops_from
 from archimedes.symbolic.core.trace import Trace, current_trace
+from archimedes.symbolic.core.traced_value import Traced
 from archimedes.symbolic.linalg.matrices import is_wide_matrix
 
 __all__ = [
@@ -182,7 +183,9 @@ class Rule:
 
     pattern = None
 
-    def __init__(self, function: MatrixFunction, takes: Any, gives: Any) -> None:
+    def __init__(
+        self, function: MatrixFunction, takes: Layout | Blocks, gives: Layout | Blocks
+    ) -> None:
         self.name = function.name
         self._function = function
         self._takes = takes
@@ -296,14 +299,14 @@ class _SpectralRule(_ValueRule):
         return found
 
 
-def _row(g: Graph, number: int, code: int, table: np.ndarray) -> Any:
+def _row(g: Graph, number: int, code: int, table: np.ndarray) -> Traced:
     """Return the row of a constant table whose number is computed."""
     columns = table.reshape(len(table), -1).T.astype(DTYPES[code])
     ids = [g.lookup(column, number) if column.any() else g.const(0.0, code) for column in columns]
     return wrap(np.array(ids, dtype=np.int64).reshape(table.shape[1:]), code)
 
 
-def rule_of(function: MatrixFunction, takes: Any, gives: Any) -> Rule:
+def rule_of(function: MatrixFunction, takes: Layout | Blocks, gives: Layout | Blocks) -> Rule:
     """Return the derivative of a function recorded for one layout of operands and results."""
     if function.spectrum is None:
         return Rule(function, takes, gives)

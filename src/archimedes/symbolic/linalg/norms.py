@@ -12,6 +12,7 @@ import numpy as np
 
 from archimedes.symbolic.core.conversion import floats
 from archimedes.symbolic.core.registry import implements
+from archimedes.symbolic.core.traced_value import Axis, Operand, Traced
 from archimedes.symbolic.linalg.matrices import LinAlgError, check_stacked
 from archimedes.symbolic.numpy_functions.structural import full_like
 
@@ -20,18 +21,18 @@ __all__: list[str] = []
 Axes = tuple[int, ...]
 
 
-def _away_from_zero(function: Callable[[Any], Any], x: Any) -> Any:
+def _away_from_zero(function: Callable[[Any], Any], x: Traced) -> Traced:
     """f(x) for an f with f(0) = 0 whose derivative is infinite there: made zero."""
     at_zero = x == 0
     safe = np.where(at_zero, 1.0, x).astype(x.dtype)
     return np.where(at_zero, 0.0, function(safe)).astype(x.dtype)
 
 
-def _euclidean(x: Any, axes: Axes) -> Any:
+def _euclidean(x: Traced, axes: Axes) -> Traced:
     return _away_from_zero(np.sqrt, np.sum(x * x, axis=axes))
 
 
-def _power_sum(x: Any, axes: Axes, order: float) -> Any:
+def _power_sum(x: Traced, axes: Axes, order: float) -> Traced:
     total = np.sum(np.abs(x) ** order, axis=axes)
     if order < 0:
         return total ** (1.0 / order)
@@ -47,7 +48,7 @@ _VECTOR: dict[float, Callable[[Any, Axes], Any]] = {
 }
 
 
-def _vector(x: Any, order: Any, axes: Axes) -> Any:
+def _vector(x: Traced, order: float | str | None, axes: Axes) -> Traced:
     if order is None:
         order = 2
     if isinstance(order, str):
@@ -76,7 +77,7 @@ _MATRIX: dict[Any, Callable[[Any], Any]] = {
 }
 
 
-def _matrix(x: Any, order: Any, axes: Axes) -> Any:
+def _matrix(x: Traced, order: float | str | None, axes: Axes) -> Traced:
     if order not in _MATRIX:
         raise ValueError("Invalid norm order for matrices.")
     return _MATRIX[order](np.moveaxis(x, axes, (-2, -1)))
@@ -96,12 +97,14 @@ def _axes(axis: Any, ndim: int) -> Axes:
     return axes
 
 
-def _keep(result: Any, axes: Axes, keepdims: bool) -> Any:
+def _keep(result: Traced, axes: Axes, keepdims: bool) -> Traced:
     return np.expand_dims(result, tuple(sorted(axes))) if keepdims else result
 
 
 @implements(np.linalg.norm)
-def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+def _norm(
+    x: Operand, ord: float | str | None = None, axis: Axis = None, keepdims: bool = False
+) -> Traced:
     (x,) = floats(x)
     axes = _axes(axis, x.ndim)
     if axis is None and ord is None:
@@ -116,14 +119,18 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
 
 
 @implements(np.linalg.vector_norm)
-def _vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+def _vector_norm(
+    x: Operand, /, *, axis: Axis = None, keepdims: bool = False, ord: float | str | None = 2
+) -> Traced:
     (x,) = floats(x)
     axes = _axes(axis, x.ndim)
     return _keep(_vector(x, ord, axes), axes, keepdims)
 
 
 @implements(np.linalg.matrix_norm)
-def _matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+def _matrix_norm(
+    x: Operand, /, *, keepdims: bool = False, ord: float | str | None = "fro"
+) -> Traced:
     (x,) = floats(x)
     check_stacked(x)
     axes = (x.ndim - 2, x.ndim - 1)
@@ -131,7 +138,7 @@ def _matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
 
 
 @implements(np.linalg.cond)
-def _cond(x: Any, p: Any = None) -> Any:
+def _cond(x: Operand, p: Operand = None) -> Traced:
     """Condition number; inf for a singular matrix."""
     (x,) = floats(x)
     if x.size == 0:

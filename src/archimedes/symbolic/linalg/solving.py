@@ -7,12 +7,14 @@ augmenting paths, then strongly connected components (Pothen, Fan, ACM TOMS 16(4
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.symbolic.core.conversion import floats, lift, lift_many
 from archimedes.symbolic.core.registry import implements
+from archimedes.symbolic.core.traced_value import Operand, Traced
 from archimedes.symbolic.linalg.determinants import DETERMINANT, LOG_DETERMINANT
 from archimedes.symbolic.linalg.elimination import INVERSE, divide, solve_dense
 from archimedes.symbolic.linalg.matrices import (
@@ -27,6 +29,9 @@ from archimedes.symbolic.linalg.matrices import (
 )
 from archimedes.symbolic.linalg.matrix_functions import call
 from archimedes.symbolic.numpy_functions.structural import full_like
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 __all__ = ["block_triangular", "permutation_sign"]
 
@@ -121,19 +126,19 @@ def permutation_sign(blocks: list[Block]) -> int:
 SlogdetResult = type(np.linalg.slogdet(np.eye(1)))
 
 
-def _blocks(a: Any) -> Any:
+def _blocks(a: Traced) -> Traced:
     if is_wide_matrix(a):
         return [(list(range(len(a))), list(range(len(a))))]
     zeros = [value == 0 for value in values_of(a)]
     return block_triangular(~np.array(zeros, dtype=bool).reshape(a.shape))
 
 
-def _part(a: Any, rows: list[int], columns: list[int]) -> Any:
+def _part(a: Traced, rows: list[int], columns: list[int]) -> Traced:
     """Return some rows and columns of a matrix; itself, where they are all."""
     return a if rows == columns == list(range(len(a))) else a[rows][:, columns]
 
 
-def _solve_matrix(a: Any, b: Any, dense: Any = solve_dense) -> Any:
+def _solve_matrix(a: Traced, b: Traced, dense: Traced = solve_dense) -> Traced:
     """Solve block after block; ``dense`` solves one diagonal block."""
     blocks = _blocks(a)
     if blocks is None:
@@ -152,7 +157,7 @@ def _solve_matrix(a: Any, b: Any, dense: Any = solve_dense) -> Any:
 
 
 @implements(np.linalg.solve)
-def _solve(a: Any, b: Any) -> Any:
+def _solve(a: Operand, b: Operand) -> Traced:
     a, b = floats(a, b)
     check_square(a)
     n = a.shape[-1]
@@ -167,24 +172,24 @@ def _solve(a: Any, b: Any) -> Any:
     return x[..., 0] if vector else x
 
 
-def _inverse_times(a: Any, b: Any) -> Any:
+def _inverse_times(a: Traced, b: Traced) -> Traced:
     return divide(b, a[0, 0]) if len(a) == 1 else call(INVERSE, a)[0] @ b
 
 
-def _inv_matrix(a: Any) -> Any:
+def _inv_matrix(a: Traced) -> Traced:
     if is_wide_matrix(a):
         return call(INVERSE, a)[0]
     return _solve_matrix(a, floats(np.eye(len(a), dtype=a.dtype))[0], _inverse_times)
 
 
 @implements(np.linalg.inv)
-def _inv(a: Any) -> Any:
+def _inv(a: Operand) -> Traced:
     (a,) = floats(a)
     check_square(a)
     return over_stack(_inv_matrix, (2,), a)
 
 
-def _block_determinant(a: Any) -> Any:
+def _block_determinant(a: Traced) -> Traced:
     if len(a) == 1:
         return a[0, 0]
     if len(a) == 2:
@@ -193,7 +198,7 @@ def _block_determinant(a: Any) -> Any:
     return call(DETERMINANT, a)[0]
 
 
-def _det_matrix(a: Any) -> Any:
+def _det_matrix(a: Traced) -> Traced:
     blocks = _blocks(a)
     one = full_like(a, 1.0, shape=())
     if blocks is None:
@@ -212,13 +217,13 @@ def _det_matrix(a: Any) -> Any:
 
 
 @implements(np.linalg.det)
-def _det(a: Any) -> Any:
+def _det(a: Operand) -> Traced:
     (a,) = floats(a)
     check_square(a)
     return over_stack(_det_matrix, (2,), a)
 
 
-def _slogdet_matrix(a: Any) -> tuple[Any, Any]:
+def _slogdet_matrix(a: Traced) -> tuple[Any, Any]:
     blocks = _blocks(a)
     one = full_like(a, 1.0, shape=())
     if blocks is None:
@@ -235,14 +240,14 @@ def _slogdet_matrix(a: Any) -> tuple[Any, Any]:
 
 
 @implements(np.linalg.slogdet)
-def _slogdet(a: Any) -> Any:
+def _slogdet(a: Operand) -> Traced:
     (a,) = floats(a)
     check_square(a)
     return SlogdetResult(*over_stack(_slogdet_matrix, (2,), a))
 
 
 @implements(np.linalg.matrix_power)
-def _matrix_power(a: Any, n: Any) -> Any:
+def _matrix_power(a: Operand, n: Operand) -> Traced:
     a = lift(a)
     check_square(a)
     try:
@@ -266,7 +271,7 @@ def _matrix_power(a: Any, n: Any) -> Any:
 
 
 @implements(np.linalg.multi_dot)
-def _multi_dot(arrays: Any, *, out: Any = None) -> Any:
+def _multi_dot(arrays: Sequence[Operand]) -> Traced:
     ready = lift_many(list(arrays))
     if len(ready) < 2:
         raise ValueError("Expecting at least two arrays.")
@@ -280,11 +285,7 @@ def _multi_dot(arrays: Any, *, out: Any = None) -> Any:
             raise LinAlgError(f"{a.ndim}-dimensional array given. Array must be two-dimensional")
     product = _chain(ready, _chain_splits([a.shape[0] for a in ready] + [ready[-1].shape[1]]))
     product = product[0] if first else product
-    product = product[..., 0] if last else product
-    if out is None:
-        return product
-    out[...] = product
-    return out
+    return product[..., 0] if last else product
 
 
 def _chain_splits(sizes: list[int]) -> dict[tuple[int, int], int]:
@@ -305,7 +306,7 @@ def _chain_splits(sizes: list[int]) -> dict[tuple[int, int], int]:
 
 def _chain(
     arrays: list[Any], split: dict[tuple[int, int], int], first: int = 0, last: int | None = None
-) -> Any:
+) -> Traced:
     last = len(arrays) - 1 if last is None else last
     if first == last:
         return arrays[first]
@@ -314,7 +315,7 @@ def _chain(
 
 
 @implements(np.linalg.tensorsolve)
-def _tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
+def _tensorsolve(a: Operand, b: Operand, axes: Axis = None) -> Traced:
     a, b = floats(a, b)
     if axes is not None:
         kept = [k for k in range(a.ndim) if k not in axes]
@@ -330,7 +331,7 @@ def _tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
 
 
 @implements(np.linalg.tensorinv)
-def _tensorinv(a: Any, ind: int = 2) -> Any:
+def _tensorinv(a: Operand, ind: int = 2) -> Traced:
     (a,) = floats(a)
     if ind <= 0:
         raise ValueError("Invalid ind argument.")
@@ -339,27 +340,27 @@ def _tensorinv(a: Any, ind: int = 2) -> Any:
 
 
 @implements(np.linalg.trace)
-def _trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+def _trace(x: Operand, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Traced:
     return np.trace(x, offset, axis1=-2, axis2=-1, dtype=dtype)
 
 
 @implements(np.linalg.diagonal)
-def _diagonal(x: Any, /, *, offset: int = 0) -> Any:
+def _diagonal(x: Operand, /, *, offset: int = 0) -> Traced:
     return np.diagonal(x, offset, axis1=-2, axis2=-1)
 
 
 @implements(np.linalg.matrix_transpose)
-def _matrix_transpose(x: Any, /) -> Any:
+def _matrix_transpose(x: Operand, /) -> Traced:
     x = lift(x)
     check_stacked(x)
     return x.mT
 
 
 @implements(np.linalg.vecdot)
-def _vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+def _vecdot(x1: Operand, x2: Operand, /, *, axis: int = -1) -> Traced:
     return np.vecdot(x1, x2, axis=axis)  # type: ignore[call-overload]
 
 
 @implements(np.linalg.tensordot)
-def _tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
+def _tensordot(x1: Operand, x2: Operand, /, *, axes: Axis = 2) -> Traced:
     return np.tensordot(x1, x2, axes=axes)

@@ -17,6 +17,7 @@ from archimedes.graph.derivatives.quotients import Quotients
 from archimedes.symbolic.core.conversion import floats, wrap
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import current_trace, trace_error
+from archimedes.symbolic.core.traced_value import Operand, Traced
 from archimedes.symbolic.linalg.jacobi import singular, symmetric_eigen
 from archimedes.symbolic.linalg.matrices import (
     MAX_SPECTRAL,
@@ -38,7 +39,7 @@ __all__ = [
 ]
 
 
-def _sum_of_sizes(x: Any, y: Any) -> Any:
+def _sum_of_sizes(x: Traced, y: Traced) -> Traced:
     """|x|^T |y|: the sizes of the terms of x^T y."""
     return np.abs(x).T @ np.abs(y)
 
@@ -47,19 +48,19 @@ def _pairs(n: int) -> list[tuple[int, int]]:
     return [(i, j) for i in range(n) for j in range(i + 1, n)]
 
 
-def _pair_arrays(x: Any) -> tuple[Any, Any]:
+def _pair_arrays(x: Traced) -> tuple[Any, Any]:
     """Return x_i and x_j for all pairs i < j."""
     pairs = np.array(_pairs(len(x)), dtype=np.int64).reshape(-1, 2)
     return x[pairs[:, 0]], x[pairs[:, 1]]
 
 
-def _upper(x: Any) -> Any:
+def _upper(x: Traced) -> Traced:
     """Return x_ij for all pairs i < j."""
     pairs = np.array(_pairs(len(x)), dtype=np.int64).reshape(-1, 2)
     return x[pairs[:, 0], pairs[:, 1]]
 
 
-def _laid_out(n: int, upper: Any, lower: Any) -> Any:
+def _laid_out(n: int, upper: Traced, lower: Traced) -> Traced:
     """Return the (n, n) array with given entries above and below a diagonal of zeros."""
     ids_of = current_trace().ids_of
     ids = np.full((n, n), current_trace().graph.const(0.0, upper.code), dtype=np.int64)
@@ -76,7 +77,7 @@ def _planes(n: int) -> np.ndarray:
     return planes
 
 
-def _reciprocals(values: Any, gaps: Any) -> Any:
+def _reciprocals(values: Traced, gaps: Traced) -> Traced:
     """Return 1 / gap, nan where it is as small as rounding errors of the values."""
     trace = current_trace()
     quotients = Quotients(trace.graph, trace.ids_of(values).tolist())
@@ -97,7 +98,7 @@ def _eigen_rates(results: Sequence[Any], row: Callable[[np.ndarray], Any]) -> li
     return [np.zeros_like(w), v @ row(_planes(len(w)))]
 
 
-def eigen_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
+def eigen_push(operands: Sequence[Any], results: Sequence[Any], rows: list[list[Traced]]) -> Traced:
     """P = V^T dA V: dw = diag(P), dV = V (F o P), F_ij = 1 / (w_j - w_i); nan at a tie.
 
     (Magnus, Econometric Theory 1(2), 1985.)
@@ -119,7 +120,7 @@ def _eigen_numerators(results: Sequence[Any], bars: Sequence[Any]) -> tuple[Any,
     return _upper(m - m.T), _upper(sizes + sizes.T)
 
 
-def _eigen_gathered(results: Sequence[Any], bars: Sequence[Any], turned: Any) -> Any:
+def _eigen_gathered(results: Sequence[Any], bars: Sequence[Any], turned: Traced) -> Traced:
     """Pbar_ij = Pbar_ji is half of m_ij / (w_j - w_i)."""
     v, half = results[1], 0.5 * turned
     return (v @ (_laid_out(len(v), half, half) + np.diag(bars[0]))) @ v.T
@@ -172,7 +173,9 @@ def _units(n: int, still: int, places: np.ndarray) -> np.ndarray:
     return np.concatenate([np.zeros((still, n)), np.eye(n)[places]])
 
 
-def singular_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
+def singular_push(
+    operands: Sequence[Any], results: Sequence[Any], rows: list[list[Traced]]
+) -> Traced:
     """P = U^T dA V = W_U S + dS - S W_V with W_U, W_V antisymmetric; nan at a tie.
 
     The symmetric part of P turns both sides by 1 / (s_j - s_i), the antisymmetric part against
@@ -223,7 +226,7 @@ def _singular_numerators(results: Sequence[Any], bars: Sequence[Any]) -> tuple[A
     return np.concatenate(found), np.concatenate(terms)
 
 
-def _singular_gathered(results: Sequence[Any], bars: Sequence[Any], turned: Any) -> Any:
+def _singular_gathered(results: Sequence[Any], bars: Sequence[Any], turned: Traced) -> Traced:
     u, s, vt = results
     n = len(s)
     u1, count = u[:, :n], n * (n - 1) // 2
@@ -256,7 +259,9 @@ def check_size(name: str, n: int) -> None:
 # ---- symmetric eigenvalues -----------------------------------------------------------------------
 
 
-def _eigenvalue_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
+def _eigenvalue_push(
+    operands: Sequence[Any], results: Sequence[Any], rows: list[list[Traced]]
+) -> Traced:
     v = call(_EIGEN, operands[0])[1]
     return [[np.sum(v * (da @ v), axis=0)] for (da,) in rows]
 
@@ -275,7 +280,7 @@ _EIGENVALUES = MatrixFunction(
 )
 
 
-def symmetric(name: str, a: Any, uplo: str) -> Any:
+def symmetric(name: str, a: Traced, uplo: str) -> Traced:
     """Fill one triangle from the other, as NumPy, which reads only one."""
     (a,) = floats(a)
     check_square(a)
@@ -288,19 +293,19 @@ def symmetric(name: str, a: Any, uplo: str) -> Any:
 
 
 @implements(np.linalg.eigh)
-def _eigh(a: Any, UPLO: str = "L") -> Any:
+def _eigh(a: Operand, UPLO: str = "L") -> Traced:
     a = symmetric("eigh", a, UPLO)
     return EighResult(*over_stack(partial(call, _EIGEN), (2,), a))
 
 
 @implements(np.linalg.eigvalsh)
-def _eigvalsh(a: Any, UPLO: str = "L") -> Any:
+def _eigvalsh(a: Operand, UPLO: str = "L") -> Traced:
     a = symmetric("eigvalsh", a, UPLO)
     return over_stack(lambda x: call(_EIGENVALUES, x)[0], (2,), a)
 
 
 def _untraceable(name: str, what: str, remedy: str) -> Callable[..., Any]:
-    def refuse(*args: Any, **kwargs: Any) -> Any:
+    def refuse(*args: Any, **kwargs: Any) -> Traced:
         raise trace_error(
             f"np.linalg.{name} cannot be traced: {what}", explained("eigenvectors", remedy)
         )
@@ -328,12 +333,14 @@ implements(np.linalg.matrix_rank)(
 # ---- singular values -----------------------------------------------------------------------------
 
 
-def _singular_value_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
+def _singular_value_push(
+    operands: Sequence[Any], results: Sequence[Any], rows: list[list[Traced]]
+) -> Traced:
     u, _, vt = call(SINGULAR[False], operands[0])
     return [[np.sum(u * (da @ vt.T), axis=0)] for (da,) in rows]
 
 
-def singular_function(name: str, body: Callable[..., tuple[Any, ...]], family: str) -> Any:
+def singular_function(name: str, body: Callable[..., tuple[Any, ...]], family: str) -> Traced:
     """Return the function of a matrix with these factors U, s and V^T."""
     spectrum = Spectrum(family, 1, (0, 2), SINGULAR_TURNS)
     return MatrixFunction(name, body, singular_push, spectrum=spectrum)
@@ -351,7 +358,7 @@ _SINGULAR_VALUES = MatrixFunction(
 )
 
 
-def _svd_matrix(a: Any, full: bool) -> tuple[Any, Any, Any]:
+def _svd_matrix(a: Traced, full: bool) -> tuple[Any, Any, Any]:
     if a.shape[0] >= a.shape[1]:
         return call(SINGULAR[full], a)
     u, s, vt = call(SINGULAR[full], a.T)
@@ -359,7 +366,7 @@ def _svd_matrix(a: Any, full: bool) -> tuple[Any, Any, Any]:
 
 
 @implements(np.linalg.svdvals)
-def _svdvals(x: Any, /) -> Any:
+def _svdvals(x: Operand, /) -> Traced:
     (x,) = floats(x)
     check_stacked(x)
     check_size("svdvals", min(x.shape[-2:]))
@@ -369,8 +376,8 @@ def _svdvals(x: Any, /) -> Any:
 
 @implements(np.linalg.svd)
 def _svd(
-    a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
-) -> Any:
+    a: Operand, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+) -> Traced:
     (a,) = floats(a)
     check_stacked(a)
     if hermitian:

@@ -16,15 +16,15 @@ from archimedes.symbolic.core.indexing import read_table
 from archimedes.symbolic.core.ordering import count_below, segment_ends
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import trace_error
-from archimedes.symbolic.core.traced_value import NO_VALUE, Traced, as_constant
+from archimedes.symbolic.core.traced_value import NO_VALUE, Axis, Operand, Traced, as_constant
 
 __all__: list[str] = []
 
 
 @implements(np.diff)
 def diff(
-    a: Any, n: int = 1, axis: int = -1, prepend: Any = NO_VALUE, append: Any = NO_VALUE
-) -> Any:
+    a: Operand, n: int = 1, axis: int = -1, prepend: Operand = NO_VALUE, append: Operand = NO_VALUE
+) -> Traced:
     """Return the n-th difference along an axis; bools differ by "not equal"."""
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n!r}")
@@ -50,7 +50,7 @@ def diff(
 
 
 @implements(np.ediff1d)
-def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+def _ediff1d(ary: Operand, to_end: Operand = None, to_begin: Operand = None) -> Traced:
     x = lift(ary).reshape(-1)
     parts = [x[1:] - x[:-1]]
     for ends, place in ((to_begin, 0), (to_end, len(parts) + 1)):
@@ -60,7 +60,7 @@ def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
 
 @implements(np.trapezoid)
-def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+def _trapezoid(y: Operand, x: Operand = None, dx: Operand = 1.0, axis: int = -1) -> Traced:
     y = np.moveaxis(lift(y), axis, -1)
     if x is None:
         step = dx
@@ -70,7 +70,7 @@ def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     return np.sum(step * (y[..., 1:] + y[..., :-1]) / 2.0, axis=-1)
 
 
-def _spacing(given: Any, length: int) -> Any:
+def _spacing(given: Operand, length: int) -> Traced:
     """Turn coordinates into steps; equal static steps become one number, as in NumPy."""
     if np.ndim(given) == 0:
         return given
@@ -85,7 +85,7 @@ def _spacing(given: Any, length: int) -> Any:
     return steps
 
 
-def _gradient_along(f: Any, h: Any, edge_order: int) -> Any:
+def _gradient_along(f: Operand, h: Operand, edge_order: int) -> Traced:
     """Second-order central differences along the first axis, one-sided at its ends."""
     if np.ndim(h) == 0:
         inner = (f[2:] - f[:-2]) / (2.0 * h)
@@ -109,7 +109,7 @@ def _gradient_along(f: Any, h: Any, edge_order: int) -> Any:
 
 
 @implements(np.gradient)
-def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+def _gradient(f: Operand, *varargs: Any, axis: Axis = None, edge_order: int = 1) -> Traced:
     f = as_float(f)
     axes = np.lib.array_utils.normalize_axis_tuple(range(f.ndim) if axis is None else axis, f.ndim)
     if len(varargs) not in (0, 1, len(axes)) or (
@@ -134,7 +134,9 @@ def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> A
 
 
 @implements(np.unwrap)
-def _unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * math.pi) -> Any:
+def _unwrap(
+    p: Operand, discont: Operand = None, axis: int = -1, *, period: Operand = 2 * math.pi
+) -> Traced:
     given = lift(p)
     p = np.moveaxis(given, axis, -1)
     steps = diff(p)
@@ -155,8 +157,13 @@ def _unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * ma
 
 @implements(np.interp)
 def _interp(
-    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
-) -> Any:
+    x: Operand,
+    xp: Operand,
+    fp: Operand,
+    left: Operand = None,
+    right: Operand = None,
+    period: Operand = None,
+) -> Traced:
     """Interpolate linearly, exact at the points; derivatives are those of the segment to the right.
 
     Cost: log2 of the number of points a value where both ``xp`` and ``fp`` are static, else
@@ -186,7 +193,7 @@ def _interp(
     return np.where(np.isnan(x), x, result)
 
 
-def _periodic(xp: Any, fp: Any, x: Any, period: Any) -> tuple[Any, Any, Any]:
+def _periodic(xp: Operand, fp: Operand, x: Operand, period: Operand) -> tuple[Any, Any, Any]:
     static = as_constant(period)
     if not isinstance(static, SymbolicArray) and np.all(np.equal(static, 0)):
         raise ValueError("period must be a non-zero value")
@@ -198,7 +205,7 @@ def _periodic(xp: Any, fp: Any, x: Any, period: Any) -> tuple[Any, Any, Any]:
     return xp, np.concatenate([fp[-1:], fp, fp[:1]]), x % period
 
 
-def _segment(x: Any, xp: Any, fp: Any) -> Any:
+def _segment(x: Operand, xp: Operand, fp: Operand) -> Traced:
     points, values = as_constant(xp), as_constant(fp)
     if not isinstance(points, SymbolicArray) and not isinstance(values, SymbolicArray):
         with np.errstate(all="ignore"):
@@ -223,7 +230,7 @@ def _segment(x: Any, xp: Any, fp: Any) -> Any:
 def _slide(a: Traced, v: Traced, mode: str | int) -> Traced:
     """Return the dot products of the shorter array v with the stretches of a that overlap it."""
     n, m = a.size, v.size
-    starts = {
+    starts: dict[str | int, tuple[int, int]] = {
         "full": (1 - m, n),
         "same": (-(m // 2), n - m // 2),
         "valid": (0, n - m + 1),
@@ -234,7 +241,7 @@ def _slide(a: Traced, v: Traced, mode: str | int) -> Traced:
     return slide_products(a, v, *starts[mode])
 
 
-def _vectors(a: Any, v: Any) -> tuple[Any, Any]:
+def _vectors(a: Operand, v: Operand) -> tuple[Any, Any]:
     a, v = lift_many([np.atleast_1d(a), np.atleast_1d(v)])
     if a.ndim != 1 or v.ndim != 1:
         raise ValueError("object too deep for desired array")
@@ -244,7 +251,7 @@ def _vectors(a: Any, v: Any) -> tuple[Any, Any]:
 
 
 @implements(np.convolve)
-def _convolve(a: Any, v: Any, mode: Any = "full") -> Any:
+def _convolve(a: Operand, v: Operand, mode: str = "full") -> Traced:
     a, v = _vectors(a, v)
     if v.size > a.size:
         a, v = v, a
@@ -252,7 +259,7 @@ def _convolve(a: Any, v: Any, mode: Any = "full") -> Any:
 
 
 @implements(np.correlate)
-def _correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
+def _correlate(a: Operand, v: Operand, mode: str = "valid") -> Traced:
     a, v = _vectors(a, v)
     if v.size > a.size:
         return _slide(v, a, mode)[::-1]
@@ -263,14 +270,14 @@ def _correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
 
 
 @implements(np.polyval)
-def _polyval(p: Any, x: Any) -> Any:
+def _polyval(p: Operand, x: Operand) -> Traced:
     """Evaluate by Horner's rule."""
     p, x = lift(p), lift(x)
     y = np.zeros_like(x, dtype=np.result_type(p.dtype, x.dtype))
     return fold_steps(lambda y, c: ([y[0] * x + c[0]], []), [y], [p])[0]
 
 
-def _align_powers(a1: Any, a2: Any) -> tuple[Any, Any]:
+def _align_powers(a1: Operand, a2: Operand) -> tuple[Any, Any]:
     """Fill the shorter coefficient list with leading zeros."""
     a, b = lift_many([np.atleast_1d(a1), np.atleast_1d(a2)])
     n = max(a.size, b.size)
@@ -279,19 +286,19 @@ def _align_powers(a1: Any, a2: Any) -> tuple[Any, Any]:
 
 
 @implements(np.polyadd)
-def _polyadd(a1: Any, a2: Any) -> Any:
+def _polyadd(a1: Operand, a2: Operand) -> Traced:
     a, b = _align_powers(a1, a2)
     return a + b
 
 
 @implements(np.polysub)
-def _polysub(a1: Any, a2: Any) -> Any:
+def _polysub(a1: Operand, a2: Operand) -> Traced:
     a, b = _align_powers(a1, a2)
     return a - b
 
 
 @implements(np.polymul)
-def _polymul(a1: Any, a2: Any) -> Any:
+def _polymul(a1: Operand, a2: Operand) -> Traced:
     return np.convolve(lift(a1), lift(a2))
 
 
@@ -300,7 +307,7 @@ def _powers(n: int) -> np.ndarray:
 
 
 @implements(np.polyder)
-def _polyder(p: Any, m: int = 1) -> Any:
+def _polyder(p: Operand, m: int = 1) -> Traced:
     if m < 0:
         raise ValueError("Order of derivative must be positive (see polyint)")
     p = lift(p)
@@ -310,7 +317,7 @@ def _polyder(p: Any, m: int = 1) -> Any:
 
 
 @implements(np.polyint)
-def _polyint(p: Any, m: int = 1, k: Any = None) -> Any:
+def _polyint(p: Operand, m: int = 1, k: Operand = None) -> Traced:
     if m < 0:
         raise ValueError("Order of integral must be positive (see polyder)")
     constants = np.atleast_1d(lift(0.0 if k is None else k))
@@ -324,7 +331,7 @@ def _polyint(p: Any, m: int = 1, k: Any = None) -> Any:
 
 
 @implements(np.poly)
-def _poly(seq_of_zeros: Any) -> Any:
+def _poly(seq_of_zeros: Operand) -> Traced:
     zeros = lift(seq_of_zeros)
     if zeros.ndim != 1:
         raise trace_error(
@@ -338,8 +345,14 @@ def _poly(seq_of_zeros: Any) -> Any:
 
 @implements(np.polyfit)
 def _polyfit(
-    x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False
-) -> Any:
+    x: Operand,
+    y: Operand,
+    deg: int,
+    rcond: Operand = None,
+    full: bool = False,
+    w: Operand = None,
+    cov: Operand = False,
+) -> Traced:
     """Fit by least squares with scaled columns, as NumPy does; only the coefficients."""
     if full or cov:
         raise trace_error(

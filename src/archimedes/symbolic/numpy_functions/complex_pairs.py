@@ -7,12 +7,13 @@ that spectra need; anything else is refused by name, as is returning one from a 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from archimedes.symbolic.core.trace import trace_error
+from archimedes.symbolic.core.traced_value import Operand, Traced
 
 __all__ = ["PAIR_FUNCTIONS", "ComplexPair"]
 
@@ -31,7 +32,7 @@ class ComplexPair:
     __slots__ = ("imag", "real")
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, real: Any, imag: Any) -> None:
+    def __init__(self, real: Operand, imag: Operand) -> None:
         self.real = real
         self.imag = imag
 
@@ -53,10 +54,10 @@ class ComplexPair:
     def __len__(self) -> int:
         return len(self.real)
 
-    def __getitem__(self, index: Any) -> ComplexPair:
+    def __getitem__(self, index: Operand) -> ComplexPair:
         return ComplexPair(self.real[index], self.imag[index])
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: Operand, value: Operand) -> None:
         real, imag = _parts(value)
         self.real, self.imag = self.real.copy(), self.imag.copy()
         self.real[index], self.imag[index] = real, imag
@@ -74,23 +75,23 @@ class ComplexPair:
     def __neg__(self) -> ComplexPair:
         return ComplexPair(-self.real, -self.imag)
 
-    def __abs__(self) -> Any:
+    def __abs__(self) -> Traced:
         return np.hypot(self.real, self.imag)
 
-    def __add__(self, other: Any) -> ComplexPair:
+    def __add__(self, other: Operand) -> ComplexPair:
         a, b = _parts(other)
         return ComplexPair(self.real + a, self.imag + b)
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> ComplexPair:
+    def __sub__(self, other: Operand) -> ComplexPair:
         a, b = _parts(other)
         return ComplexPair(self.real - a, self.imag - b)
 
-    def __rsub__(self, other: Any) -> ComplexPair:
+    def __rsub__(self, other: Operand) -> ComplexPair:
         return -self + other
 
-    def __mul__(self, other: Any) -> ComplexPair:
+    def __mul__(self, other: Operand) -> ComplexPair:
         if not _is_complex(other):
             return ComplexPair(self.real * other, self.imag * other)
         a, b = _parts(other)
@@ -98,7 +99,7 @@ class ComplexPair:
 
     __rmul__ = __mul__
 
-    def __truediv__(self, other: Any) -> ComplexPair:
+    def __truediv__(self, other: Operand) -> ComplexPair:
         if not _is_complex(other):
             return ComplexPair(self.real / other, self.imag / other)
         a, b = _parts(other)
@@ -106,33 +107,35 @@ class ComplexPair:
         product = self * ComplexPair(a, -b)
         return ComplexPair(product.real / square, product.imag / square)
 
-    def __rtruediv__(self, other: Any) -> ComplexPair:
+    def __rtruediv__(self, other: Operand) -> ComplexPair:
         return ComplexPair(*_parts(other)) / self
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Traced:
         handler = _UFUNCS.get(ufunc)
         if handler is None or method != "__call__" or kwargs:
             raise trace_error(f"np.{ufunc.__name__} of a complex result cannot be traced", _REMEDY)
         return handler(*inputs)
 
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    def __array_function__(
+        self, function: Callable[..., Any], types: Sequence[type], args: Operand, kwargs: Operand
+    ) -> Traced:
         handler = PAIR_FUNCTIONS.get(function)
         if handler is None:
             name = f"{function.__module__}.{function.__name__}".replace("numpy", "np")
             raise trace_error(f"{name} of a complex result cannot be traced", _REMEDY)
         return handler(*args, **kwargs)
 
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+    def __array__(self, *args: Any, **kwargs: Any) -> Traced:
         raise trace_error("a complex result cannot be turned into an array of numbers", _REMEDY)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Traced:
         if name.startswith("__"):
             raise AttributeError(name)
         raise trace_error(f"a complex result has no attribute {name!r} while recording", _REMEDY)
 
 
 def _refused(what: str) -> Callable[..., Any]:
-    def refuse(*args: Any) -> Any:
+    def refuse(*args: Any) -> Traced:
         raise trace_error(f"{what} a complex result cannot be traced", _REMEDY)
 
     return refuse
@@ -149,20 +152,20 @@ for _names, _what in (
         setattr(ComplexPair, f"__{_name}__", _refused(_what))
 
 
-def _is_complex(x: Any) -> bool:
+def _is_complex(x: Operand) -> bool:
     return isinstance(x, (ComplexPair, complex, np.complexfloating)) or (
         isinstance(x, np.ndarray) and x.dtype.kind == "c"
     )
 
 
-def _parts(x: Any) -> tuple[Any, Any]:
+def _parts(x: Operand) -> tuple[Any, Any]:
     return (x.real, x.imag) if _is_complex(x) else (x, 0.0)
 
 
 def _ordered(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """Apply an operator with a pair on its left, whatever the other operand is."""
 
-    def apply(a: Any, b: Any) -> Any:
+    def apply(a: Operand, b: Operand) -> Traced:
         left = a if isinstance(a, ComplexPair) else ComplexPair(*_parts(a))
         return operation(left, b)
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.symbolic.core.array import SymbolicArray
 from archimedes.symbolic.core.conversion import as_float, lift, lift_many, wrap
-from archimedes.symbolic.core.registry import implements
+from archimedes.symbolic.core.registry import implements, target
 from archimedes.symbolic.core.trace import trace_error
-from archimedes.symbolic.core.traced_value import as_constant
-from archimedes.symbolic.core.ufunc_calls import target
+from archimedes.symbolic.core.traced_value import Operand, Traced, as_constant
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 __all__: list[str] = []
 
@@ -22,16 +24,16 @@ __all__: list[str] = []
 
 @implements(np.linspace)
 def linspace(
-    start: Any,
-    stop: Any,
-    num: Any = 50,
+    start: Operand,
+    stop: Operand,
+    num: int = 50,
     endpoint: bool = True,
     retstep: bool = False,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
     *,
-    device: Any = None,
-) -> Any:
+    device: str | None = None,
+) -> Traced:
     """Return evenly spaced numbers between traced ends; how many is static."""
     num = int(num)
     if num < 0:
@@ -53,14 +55,14 @@ def linspace(
 
 @implements(np.logspace)
 def logspace(
-    start: Any,
-    stop: Any,
-    num: Any = 50,
+    start: Operand,
+    stop: Operand,
+    num: int = 50,
     endpoint: bool = True,
-    base: Any = 10.0,
-    dtype: Any = None,
+    base: Operand = 10.0,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
-) -> Any:
+) -> Traced:
     """Return numbers evenly spaced on a log scale between traced exponents."""
     y = np.power(base, np.moveaxis(linspace(start, stop, num, endpoint), 0, -1))
     y = np.moveaxis(y, -1, axis)
@@ -69,8 +71,13 @@ def logspace(
 
 @implements(np.geomspace)
 def _geomspace(
-    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
-) -> Any:
+    start: Operand,
+    stop: Operand,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> Traced:
     first, last = (as_float(x) for x in lift_many([start, stop], weak=True))
     sign = np.sign(first)
     a, b = first / sign, last / sign
@@ -84,7 +91,7 @@ def _geomspace(
 
 
 @implements(np.vander)
-def _vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
+def _vander(x: Operand, N: Operand = None, increasing: bool = False) -> Traced:
     x = lift(x)
     if x.ndim != 1:
         raise ValueError("x must be a one-dimensional array or sequence.")
@@ -109,12 +116,12 @@ _STATISTICS: dict[str, Any] = {
 }
 
 
-def _pairs(given: Any, ndim: int) -> Any:
+def _pairs(given: Operand, ndim: int) -> Traced:
     """Spell out a pad argument as one pair (before, after) per axis."""
     return np.broadcast_to(np.asarray(None) if given is None else lift(given), (ndim, 2))
 
 
-def _sides(x: Any, axis: int, mode: str, widths: Any, given: Any) -> list[Any]:
+def _sides(x: Operand, axis: int, mode: str, widths: Operand, given: Operand) -> list[Any]:
     """Make the two blocks that are laid at the ends of one axis."""
     x = np.moveaxis(x, axis, 0)
     n, blocks = len(x), []
@@ -136,7 +143,7 @@ def _sides(x: Any, axis: int, mode: str, widths: Any, given: Any) -> list[Any]:
 
 
 @implements(np.pad)
-def _pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
+def _pad(array: Operand, pad_width: Operand, mode: Any = "constant", **kwargs: Any) -> Traced:
     x = lift(array)
     if mode in ("edge", "reflect", "symmetric", "wrap") and kwargs.get("reflect_type") != "odd":
         return wrap(np.pad(x.ids, pad_width, mode=mode, **kwargs), x.code, x.owner)
@@ -169,7 +176,9 @@ def _pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> A
 # ---- writing -----------------------------------------------------------------------------------
 
 
-def _scatter(function: Any, a: Any, values: Any, *args: Any, **kwargs: Any) -> None:
+def _scatter(
+    function: Callable[..., Any], a: Operand, values: Operand, *args: Any, **kwargs: Any
+) -> None:
     """Let NumPy write positions of the values, in the order ``function(a, *args, values)``."""
     into = target(a, f"np.{function.__name__}")
     source = lift(values)
@@ -191,35 +200,35 @@ def _no_traced_positions(name: str, *positions: Any) -> list[Any]:
 
 
 @implements(np.put)
-def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+def _put(a: Operand, ind: Operand, v: Operand, mode: str = "raise") -> None:
     (ind,) = _no_traced_positions("put", ind)
     _scatter(np.put, a, v, ind, mode=mode)
 
 
 @implements(np.put_along_axis)
-def _put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
+def _put_along_axis(arr: Operand, indices: Operand, values: Operand, axis: int | None) -> None:
     (indices,) = _no_traced_positions("put_along_axis", indices)
 
-    def put_along_axis(origin: Any, numbers: Any) -> None:
+    def put_along_axis(origin: Operand, numbers: Operand) -> None:
         np.put_along_axis(origin, indices, numbers, axis)
 
     _scatter(put_along_axis, arr, values)
 
 
 @implements(np.fill_diagonal)
-def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+def _fill_diagonal(a: Operand, val: Operand, wrap: bool = False) -> None:
     _scatter(np.fill_diagonal, a, val, wrap=wrap)
 
 
 @implements(np.putmask)
-def _putmask(a: Any, mask: Any, values: Any) -> None:
+def _putmask(a: Operand, mask: Operand, values: Operand) -> None:
     into = target(a, "np.putmask")
     spread = np.resize(lift(values).astype(into.dtype), into.shape)
     into[...] = np.where(mask, spread, into)
 
 
 @implements(np.place)
-def _place(arr: Any, mask: Any, vals: Any) -> None:
+def _place(arr: Operand, mask: Operand, vals: Operand) -> None:
     mask = as_constant(mask)
     if not isinstance(mask, SymbolicArray):
         _scatter(np.place, arr, vals, mask)
@@ -234,8 +243,8 @@ def _place(arr: Any, mask: Any, vals: Any) -> None:
 
 @implements(np.apply_along_axis)
 def _apply_along_axis(
-    func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any
-) -> Any:
+    func1d: Callable[..., Any], axis: int, arr: Operand, *args: Any, **kwargs: Any
+) -> Traced:
     moved = np.moveaxis(lift(arr), axis, -1)
     results = [func1d(moved[at], *args, **kwargs) for at in np.ndindex(moved.shape[:-1])]
     if not results:
@@ -248,7 +257,7 @@ def _apply_along_axis(
 
 
 @implements(np.apply_over_axes)
-def _apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
+def _apply_over_axes(func: Callable[..., Any], a: Operand, axes: Operand) -> Traced:
     value = lift(a)
     for axis in np.atleast_1d(axes).tolist():
         result = lift(func(value, axis))

@@ -16,8 +16,7 @@ from archimedes.symbolic.core.conversion import as_float, cast_ids, floats, lift
 from archimedes.symbolic.core.loop_nests import elementwise
 from archimedes.symbolic.core.registry import ADOPTERS, GUFUNCS, implements
 from archimedes.symbolic.core.trace import current_trace, trace_error
-from archimedes.symbolic.core.traced_value import as_constant
-from archimedes.symbolic.core.ufunc_calls import finish
+from archimedes.symbolic.core.traced_value import Operand, Traced, as_constant
 from archimedes.symbolic.core.ufuncs import UFUNCS
 
 __all__ = ["record", "where"]
@@ -27,7 +26,7 @@ _MISSING: Any = object()
 
 
 @implements(np.where)
-def where(condition: Any, x: Any = _MISSING, y: Any = _MISSING) -> Any:
+def where(condition: Operand, x: Operand = _MISSING, y: Operand = _MISSING) -> Traced:
     """Choose elementwise; both sides are computed, the condition decides which value is kept."""
     if x is _MISSING or y is _MISSING:
         raise trace_error(
@@ -46,7 +45,7 @@ def where(condition: Any, x: Any = _MISSING, y: Any = _MISSING) -> Any:
 
 
 @implements(np.select)
-def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+def _select(condlist: Operand, choicelist: Operand, default: Operand = 0) -> Traced:
     if len(condlist) != len(choicelist):
         raise ValueError("list of cases must be same length as list of conditions")
     *choices, result = lift_many([*choicelist, default], weak=True)
@@ -57,7 +56,7 @@ def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 
 
 @implements(np.piecewise)
-def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
+def _piecewise(x: Operand, condlist: Operand, funclist: Operand, *args: Any, **kw: Any) -> Traced:
     x = lift(x)
     conditions = list(condlist) if isinstance(condlist, (list, tuple)) else list(lift(condlist))
     if conditions and np.ndim(conditions[0]) == 0 and x.ndim > 0:
@@ -81,22 +80,21 @@ def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> A
 
 @implements(np.clip)
 def _clip(
-    a: Any,
-    a_min: Any = None,
-    a_max: Any = None,
-    out: Any = None,
+    a: Operand,
+    a_min: Operand = None,
+    a_max: Operand = None,
     *,
-    min: Any = None,
-    max: Any = None,
+    min: Operand = None,
+    max: Operand = None,
     **kwargs: Any,
-) -> Any:
+) -> Traced:
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     result = lift(a)
     if low is not None:
         result = np.maximum(result, low)
     if high is not None:
         result = np.minimum(result, high)
-    return finish(out, result if result is not a else result.copy())
+    return result if result is not a else result.copy()
 
 
 # The method ``x.clip`` of a plain array calls a ufunc.
@@ -104,31 +102,31 @@ GUFUNCS[np._core.umath.clip] = _clip  # type: ignore[attr-defined]
 
 
 @implements(np.choose)
-def _choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
+def _choose(a: Operand, choices: Operand, mode: str = "raise") -> Traced:
     index = as_constant(lift(a))
     options = lift_many(list(choices))
     if not isinstance(index, SymbolicArray):
         spread = np.broadcast_arrays(index, *(o.ids for o in options))
         picked = np.choose(spread[0], spread[1:], mode=mode)  # type: ignore[call-overload]
-        return finish(out, wrap(picked, options[0].code))
+        return wrap(picked, options[0].code)
     if mode == "wrap":
         index = np.remainder(index, len(options))
     result = options[-1]
     for k in reversed(range(len(options) - 1)):
         result = where(index <= k, options[k], result)
     shape = np.broadcast_shapes(index.shape, *(o.shape for o in options))
-    return finish(out, np.broadcast_to(result, shape).copy())
+    return np.broadcast_to(result, shape).copy()
 
 
 # ---- rounding, comparison within tolerance, cleaning --------------------------------------------
 
 
 @implements(np.round, np.around)
-def _round(a: Any, decimals: int = 0, out: Any = None) -> Any:
+def _round(a: Operand, decimals: int = 0) -> Traced:
     """Round half to even after scaling by a power of ten, in NumPy's order of operations."""
     x = lift(a)
     if decimals == 0:
-        return finish(out, x.copy() if x.code == I64 else np.rint(x))
+        return x.copy() if x.code == I64 else np.rint(x)
     scale = 10.0 ** abs(decimals)
     if x.code == I64:
         rounded = x.copy() if decimals > 0 else (np.rint(x / scale) * scale).astype(np.int64)
@@ -136,19 +134,23 @@ def _round(a: Any, decimals: int = 0, out: Any = None) -> Any:
         rounded = np.rint(x * scale) / scale
     else:
         rounded = np.rint(x / scale) * scale
-    return finish(out, rounded)
+    return rounded
 
 
 # Deprecated since NumPy 2.5.
 @implements(*(getattr(np, name) for name in ("fix",) if hasattr(np, name)))
-def _fix(x: Any, out: Any = None) -> Any:
-    return finish(out, np.trunc(x))
+def _fix(x: Operand) -> Traced:
+    return np.trunc(x)
 
 
 @implements(np.nan_to_num)
 def _nan_to_num(
-    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
-) -> Any:
+    x: Operand,
+    copy: bool = True,
+    nan: Operand = 0.0,
+    posinf: Operand = None,
+    neginf: Operand = None,
+) -> Traced:
     given = lift(x)
     result = given
     if is_float(given.code):
@@ -164,38 +166,40 @@ def _nan_to_num(
 
 
 @implements(np.isposinf)
-def _isposinf(x: Any, out: Any = None) -> Any:
-    return finish(out, np.equal(x, math.inf))
+def _isposinf(x: Operand) -> Traced:
+    return np.equal(x, math.inf)
 
 
 @implements(np.isneginf)
-def _isneginf(x: Any, out: Any = None) -> Any:
-    return finish(out, np.equal(x, -math.inf))
+def _isneginf(x: Operand) -> Traced:
+    return np.equal(x, -math.inf)
 
 
 @implements(np.isreal)
-def _isreal(x: Any) -> Any:
+def _isreal(x: Operand) -> Traced:
     return np.full_like(lift(x), True, dtype=bool)
 
 
 @implements(np.iscomplex)
-def _iscomplex(x: Any) -> Any:
+def _iscomplex(x: Operand) -> Traced:
     return np.full_like(lift(x), False, dtype=bool)
 
 
 @implements(np.real_if_close)
-def _real_if_close(a: Any, tol: float = 100) -> Any:
+def _real_if_close(a: Operand, tol: float = 100) -> Traced:
     return lift(a)
 
 
 @implements(np.angle)
-def _angle(z: Any, deg: bool = False) -> Any:
+def _angle(z: Operand, deg: bool = False) -> Traced:
     angle = np.arctan2(0, z)
     return angle * (180 / math.pi) if deg else angle
 
 
 @implements(np.isclose)
-def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
+def isclose(
+    a: Operand, b: Operand, rtol: Operand = 1e-5, atol: Operand = 1e-8, equal_nan: bool = False
+) -> Traced:
     """Compare elementwise within ``atol + rtol * abs(b)``; infinities only equal themselves."""
     a, b = lift(a), as_float(b)
     near = np.abs(a - b) <= atol + rtol * np.abs(b)
@@ -204,12 +208,14 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool 
 
 
 @implements(np.allclose)
-def _allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
+def _allclose(
+    a: Operand, b: Operand, rtol: Operand = 1e-5, atol: Operand = 1e-8, equal_nan: bool = False
+) -> Traced:
     return np.all(isclose(a, b, rtol, atol, equal_nan))
 
 
 @implements(np.array_equal)
-def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+def _array_equal(a1: Operand, a2: Operand, equal_nan: bool = False) -> Traced:
     a, b = lift(a1), lift(a2)
     if a.shape != b.shape:
         return False
@@ -218,7 +224,7 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
 
 
 @implements(np.array_equiv)
-def _array_equiv(a1: Any, a2: Any) -> Any:
+def _array_equiv(a1: Operand, a2: Operand) -> Traced:
     a, b = lift(a1), lift(a2)
     try:
         np.broadcast_shapes(a.shape, b.shape)
@@ -237,7 +243,7 @@ _I0 = [1 / math.factorial(k) ** 2 for k in range(60)]
 _I0_FAR = [math.prod(range(1, 2 * k, 2)) ** 2 / (math.factorial(k) * 8**k) for k in range(24)]
 
 
-def _series(x: Any, coefficients: list[float]) -> Any:
+def _series(x: Operand, coefficients: list[float]) -> Traced:
     """Sum a power series, lowest power first, by Horner's rule."""
     total = np.full_like(x, coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
@@ -246,7 +252,7 @@ def _series(x: Any, coefficients: list[float]) -> Any:
 
 
 @implements(np.sinc)
-def _sinc(x: Any) -> Any:
+def _sinc(x: Operand) -> Traced:
     """Return sin(pi x)/(pi x), by its series near zero, where derivatives of the ratio cancel."""
     y = math.pi * as_float(x)
     small = np.abs(y) < 0.5
@@ -255,7 +261,7 @@ def _sinc(x: Any) -> Any:
 
 
 @implements(np.i0)
-def _i0(x: Any) -> Any:
+def _i0(x: Operand) -> Traced:
     """Return the modified Bessel function of order zero, by its series near zero and far out."""
     x = np.abs(as_float(x))
     near = x < 30.0
@@ -267,14 +273,14 @@ def _i0(x: Any) -> Any:
 # ---- special functions --------------------------------------------------------------------------
 
 
-def record(name: str, *operands: Any) -> Any:
+def record(name: str, *operands: Operand) -> Traced:
     """Record an op of that name for each element; ints become float64, float32 alone stays."""
     arrays = floats(*operands)
     trace = current_trace()
     dtype = arrays[0].code
-    operands = [trace.elements_of(x) for x in arrays]
-    shape = np.broadcast_shapes(*(x.shape for x in operands))
-    (ids,) = elementwise(trace.graph, operands, [dtype] * len(operands), shape, CODES[name])
+    columns = [trace.elements_of(x) for x in arrays]
+    shape = np.broadcast_shapes(*(x.shape for x in columns))
+    (ids,) = elementwise(trace.graph, columns, [dtype] * len(columns), shape, CODES[name])
     return wrap(ids, dtype, trace)
 
 

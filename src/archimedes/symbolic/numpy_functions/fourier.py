@@ -8,7 +8,6 @@ NumPy's own: they differ by rounding.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from archimedes.graph.elementary import evaluate
 from archimedes.symbolic.core.conversion import floats
 from archimedes.symbolic.core.registry import FUNCTIONS, implements
 from archimedes.symbolic.core.trace import trace_error
+from archimedes.symbolic.core.traced_value import Operand, Traced
 from archimedes.symbolic.numpy_functions.complex_pairs import PAIR_FUNCTIONS, ComplexPair
 
 __all__: list[str] = []
@@ -74,11 +74,11 @@ def _transform(z: ComplexPair, sign: int) -> ComplexPair:
 _BOTH = ("real", "imag")
 
 
-def _rotated(z: ComplexPair, c: Any, s: Any) -> ComplexPair:
+def _rotated(z: ComplexPair, c: Operand, s: Operand) -> ComplexPair:
     return ComplexPair(z.real * c - z.imag * s, z.real * s + z.imag * c)
 
 
-def _prepared(name: str, a: Any, n: Any, axis: Any) -> tuple[ComplexPair, int]:
+def _prepared(name: str, a: Operand, n: int | None, axis: int) -> tuple[ComplexPair, int]:
     """Return the operand with its axis last and cut or filled to n elements."""
     if isinstance(a, ComplexPair):
         real, imag = floats(a.real, a.imag)
@@ -101,7 +101,7 @@ def _prepared(name: str, a: Any, n: Any, axis: Any) -> tuple[ComplexPair, int]:
     return ComplexPair(real, imag), axis
 
 
-def _resized(x: Any, n: int) -> Any:
+def _resized(x: Operand, n: int) -> Traced:
     have = x.shape[-1]
     if have >= n:
         return x[..., :n]
@@ -122,9 +122,10 @@ def _finished(z: ComplexPair, factor: float, axis: int) -> ComplexPair:
     return ComplexPair(*(np.moveaxis(getattr(scaled, w), -1, axis) for w in _BOTH))
 
 
-def _complex_transform(name: str, sign: int) -> Any:
-    def transform(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
-        _refuse_out(name, out)
+def _complex_transform(name: str, sign: int) -> Traced:
+    def transform(
+        a: Operand, n: int | None = None, axis: int = -1, norm: str | None = None
+    ) -> Traced:
         z, axis = _prepared(name, a, n, axis)
         factor = _scale(z.shape[-1], norm, inverse=sign > 0)
         return _finished(_transform(z, sign), factor, axis)
@@ -132,18 +133,12 @@ def _complex_transform(name: str, sign: int) -> Any:
     return transform
 
 
-def _refuse_out(name: str, out: Any) -> None:
-    if out is not None:
-        raise trace_error(f"np.fft.{name}(out=...) cannot be traced", "Leave out= away.")
-
-
 implements(np.fft.fft)(_complex_transform("fft", -1))
 implements(np.fft.ifft)(_complex_transform("ifft", 1))
 
 
 @implements(np.fft.rfft)
-def _rfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
-    _refuse_out("rfft", out)
+def _rfft(a: Operand, n: int | None = None, axis: int = -1, norm: str | None = None) -> Traced:
     if isinstance(a, ComplexPair):
         raise TypeError("np.fft.rfft takes real input: use np.fft.fft")
     z, axis = _prepared("rfft", a, n, axis)
@@ -153,8 +148,7 @@ def _rfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = No
 
 
 @implements(np.fft.irfft)
-def _irfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
-    _refuse_out("irfft", out)
+def _irfft(a: Operand, n: int | None = None, axis: int = -1, norm: str | None = None) -> Traced:
     have = a.shape[range(a.ndim)[axis]]
     size = 2 * (have - 1) if n is None else int(n)
     if size < 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,12 +11,15 @@ from archimedes.symbolic.core.contraction import contract, multiply_matrices
 from archimedes.symbolic.core.conversion import lift, lift_many, wrap
 from archimedes.symbolic.core.registry import GUFUNCS, implements
 from archimedes.symbolic.core.trace import current_trace, trace_error
-from archimedes.symbolic.core.ufunc_calls import finish
+from archimedes.symbolic.core.traced_value import Operand, Traced
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 __all__ = ["einsum", "matmul"]
 
 
-def _pair(a: Any, b: Any) -> tuple[Any, Any]:
+def _pair(a: Operand, b: Operand) -> tuple[Any, Any]:
     a, b = lift_many([a, b])
     return a, b
 
@@ -25,7 +28,7 @@ def _pair(a: Any, b: Any) -> tuple[Any, Any]:
 _OWN_AXES = ([(-2, -1)] * 3, [(-1,), (-2, -1), (-1,)])
 
 
-def matmul(a: Any, b: Any, **kwargs: Any) -> Any:
+def matmul(a: Operand, b: Operand, **kwargs: Any) -> Traced:
     """Multiply matrices as ``np.matmul``: 1-D operands are vectors, leading axes broadcast."""
     dtype = kwargs.pop("dtype", None)
     if kwargs.get("axes") in _OWN_AXES:
@@ -59,18 +62,18 @@ def matmul(a: Any, b: Any, **kwargs: Any) -> Any:
     return result if dtype is None else result.astype(dtype)
 
 
-def _vecdot(a: Any, b: Any, axis: int = -1, **kwargs: Any) -> Any:
+def _vecdot(a: Operand, b: Operand, axis: int = -1, **kwargs: Any) -> Traced:
     a, b = _pair(a, b)
     if axis != -1:
         a, b = np.moveaxis(a, axis, -1), np.moveaxis(b, axis, -1)
     return matmul(a[..., None, :], b[..., :, None])[..., 0, 0]
 
 
-def _matvec(a: Any, b: Any, **kwargs: Any) -> Any:
+def _matvec(a: Operand, b: Operand, **kwargs: Any) -> Traced:
     return matmul(a, lift(b)[..., :, None])[..., 0]
 
 
-def _vecmat(a: Any, b: Any, **kwargs: Any) -> Any:
+def _vecmat(a: Operand, b: Operand, **kwargs: Any) -> Traced:
     return matmul(lift(a)[..., None, :], b)[..., 0, :]
 
 
@@ -81,22 +84,22 @@ for _name, _function in (("vecdot", _vecdot), ("matvec", _matvec), ("vecmat", _v
 
 
 @implements(np.dot)
-def _dot(a: Any, b: Any, out: Any = None) -> Any:
+def _dot(a: Operand, b: Operand) -> Traced:
     a, b = _pair(a, b)
     if a.ndim == 0 or b.ndim == 0:
-        return finish(out, a * b)
+        return a * b
     if b.ndim <= 2:
-        return finish(out, matmul(a, b))
-    return finish(out, np.tensordot(a, b, axes=([a.ndim - 1], [b.ndim - 2])))
+        return matmul(a, b)
+    return np.tensordot(a, b, axes=([a.ndim - 1], [b.ndim - 2]))
 
 
 @implements(np.vdot)
-def _vdot(a: Any, b: Any) -> Any:
+def _vdot(a: Operand, b: Operand) -> Traced:
     return matmul(lift(a).reshape(-1), lift(b).reshape(-1))
 
 
 @implements(np.inner)
-def _inner(a: Any, b: Any) -> Any:
+def _inner(a: Operand, b: Operand) -> Traced:
     a, b = _pair(a, b)
     if a.ndim == 0 or b.ndim == 0:
         return a * b
@@ -104,17 +107,17 @@ def _inner(a: Any, b: Any) -> Any:
 
 
 @implements(np.outer)
-def _outer(a: Any, b: Any, out: Any = None) -> Any:
-    return finish(out, lift(a).reshape(-1, 1) * lift(b).reshape(1, -1))
+def _outer(a: Operand, b: Operand) -> Traced:
+    return lift(a).reshape(-1, 1) * lift(b).reshape(1, -1)
 
 
 @implements(np.linalg.outer)
-def _linalg_outer(x1: Any, x2: Any) -> Any:
+def _linalg_outer(x1: Operand, x2: Operand) -> Traced:
     return _outer(x1, x2)
 
 
 @implements(np.tensordot)
-def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+def _tensordot(a: Operand, b: Operand, axes: Operand = 2) -> Traced:
     a, b = _pair(a, b)
     axes_a: list[Any]
     axes_b: list[Any]
@@ -138,8 +141,13 @@ def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 
 @implements(np.cross)
 def _cross(
-    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None
-) -> Any:
+    a: Operand,
+    b: Operand,
+    axisa: int = -1,
+    axisb: int = -1,
+    axisc: int = -1,
+    axis: int | None = None,
+) -> Traced:
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = _pair(a, b)
@@ -157,17 +165,17 @@ def _cross(
     return _moved(np.stack(parts, axis=-1), -1, axisc)
 
 
-def _moved(x: Any, source: int, to: int) -> Any:
+def _moved(x: Operand, source: int, to: int) -> Traced:
     return x if source == to else np.moveaxis(x, source, to)
 
 
 @implements(np.linalg.cross)
-def _linalg_cross(x1: Any, x2: Any, axis: int = -1) -> Any:
+def _linalg_cross(x1: Operand, x2: Operand, axis: int = -1) -> Traced:
     return _cross(x1, x2, axis=axis)
 
 
 @implements(np.kron)
-def _kron(a: Any, b: Any) -> Any:
+def _kron(a: Operand, b: Operand) -> Traced:
     a, b = _pair(a, b)
     n = max(a.ndim, b.ndim)
     a = a.reshape((1,) * (n - a.ndim) + a.shape)
@@ -179,13 +187,13 @@ def _kron(a: Any, b: Any) -> Any:
 
 @implements(np.trace)
 def _trace(
-    a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
-) -> Any:
-    return np.sum(np.diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype, out=out)
+    a: Operand, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None
+) -> Traced:
+    return np.sum(np.diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype)
 
 
 @implements(np.linalg.matmul)
-def _linalg_matmul(x1: Any, x2: Any) -> Any:
+def _linalg_matmul(x1: Operand, x2: Operand) -> Traced:
     return matmul(x1, x2)
 
 
@@ -226,21 +234,20 @@ def _parse(subscripts: str, shapes: list[tuple[int, ...]]) -> tuple[list[list[An
 
 @implements(np.einsum)
 def einsum(
-    subscripts: Any,
+    subscripts: Operand,
     *operands: Any,
-    out: Any = None,
-    dtype: Any = None,
-    casting: Any = "safe",
-    optimize: Any = False,
+    dtype: DTypeLike | None = None,
+    casting: str = "safe",
+    optimize: Operand = False,
     **kwargs: Any,
-) -> Any:
+) -> Traced:
     """Evaluate the Einstein summation convention, any number of operands, with ellipsis.
 
     Of booleans the products are "and" and the sums "or", as NumPy's are, unless ``dtype`` is that
     of numbers.
     """
     if not isinstance(subscripts, str):
-        return einsum(*_from_lists(subscripts, *operands), out=out, dtype=dtype, casting=casting)
+        return einsum(*_from_lists(subscripts, *operands), dtype=dtype, casting=casting)
     arrays = lift_many(list(operands))
     if dtype is not None:
         arrays = [a.astype(dtype, casting=casting) for a in arrays]
@@ -251,16 +258,16 @@ def einsum(
             if sizes.get(label, 1) not in (1, size) and size != 1:
                 raise ValueError(f"einsum: axes labelled {label!r} have sizes that differ")
             sizes[label] = max(size, sizes.get(label, size)) if size != 1 else sizes.get(label, 1)
-    if len(arrays) == 1 and out is None and {*labels[0]} == {*output}:
+    if len(arrays) == 1 and {*labels[0]} == {*output}:
         # NumPy gives a view: of the diagonal, or with the axes in another order.
         return arrays[0]._like(np.einsum(subscripts, arrays[0].ids))
-    return finish(out, contract(arrays, labels, output, sizes))
+    return contract(arrays, labels, output, sizes)
 
 
 def _from_lists(*given: Any) -> tuple[Any, ...]:
     """Turn NumPy's other form, einsum(a, [0, 1], b, [1], [0]), into subscripts and operands."""
 
-    def text(labels: Any) -> str:
+    def text(labels: Operand) -> str:
         return "".join("..." if k is Ellipsis else _LETTERS[k] for k in labels)
 
     pairs = len(given) // 2 * 2

@@ -1,183 +1,154 @@
-"""Reductions along axes."""
+"""Reductions along axes: sums, means, extremes and their positions, with and without nan.
+
+Arguments are those of NumPy's functions, without ``out``: ``core/registry.py`` writes to it.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.graph.dtypes import B8
+from archimedes.graph.dtypes import B8, is_float
 from archimedes.symbolic.core.conversion import as_float, lift
+from archimedes.symbolic.core.ordering import first_extreme
 from archimedes.symbolic.core.registry import implements
-from archimedes.symbolic.core.traced_value import NO_VALUE
-from archimedes.symbolic.core.ufunc_calls import finish, reduce_ufunc
+from archimedes.symbolic.core.traced_value import Axis, Operand, Traced
+from archimedes.symbolic.core.ufunc_calls import reduce_ufunc
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 __all__: list[str] = []
 
 
-def _unless_given(x: Any, default: Any) -> Any:
-    return default if x is NO_VALUE or x is None else x
+def _with_dtype(ufunc: np.ufunc) -> Callable[..., Traced]:
+    return lambda a, axis=None, *args, **kw: reduce_ufunc(ufunc, a, axis, *args, **kw)
 
 
-def _reduction(ufunc: np.ufunc) -> Any:
-    def run(
-        a: Any,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
-        keepdims: Any = NO_VALUE,
-        initial: Any = NO_VALUE,
-        where: Any = NO_VALUE,
-    ) -> Any:
-        return finish(out, reduce_ufunc(ufunc, lift(a), axis, dtype, keepdims, initial, where))
-
-    return run
+def _without_dtype(ufunc: np.ufunc) -> Callable[..., Traced]:
+    return lambda a, axis=None, *args, **kw: reduce_ufunc(ufunc, a, axis, None, *args, **kw)
 
 
-def _extreme(ufunc: np.ufunc) -> Any:
-    def run(
-        a: Any,
-        axis: Any = None,
-        out: Any = None,
-        keepdims: Any = NO_VALUE,
-        initial: Any = NO_VALUE,
-        where: Any = NO_VALUE,
-    ) -> Any:
-        return finish(out, reduce_ufunc(ufunc, lift(a), axis, None, keepdims, initial, where))
-
-    return run
+implements(np.sum)(_with_dtype(np.add))
+implements(np.prod)(_with_dtype(np.multiply))
+implements(np.max, np.amax)(_without_dtype(np.maximum))
+implements(np.min, np.amin)(_without_dtype(np.minimum))
+implements(np.nanmax)(_without_dtype(np.fmax))
+implements(np.nanmin)(_without_dtype(np.fmin))
+implements(np.any)(_without_dtype(np.logical_or))
+implements(np.all)(_without_dtype(np.logical_and))
 
 
-def _logical(ufunc: np.ufunc) -> Any:
-    def run(
-        a: Any,
-        axis: Any = None,
-        out: Any = None,
-        keepdims: Any = NO_VALUE,
-        *,
-        where: Any = NO_VALUE,
-    ) -> Any:
-        return finish(out, reduce_ufunc(ufunc, lift(a), axis, None, keepdims, None, where))
-
-    return run
+def _as_float(a: Operand, dtype: DTypeLike | None) -> Traced:
+    return as_float(a) if dtype is None else lift(a).astype(dtype)
 
 
-implements(np.sum)(_reduction(np.add))
-implements(np.prod)(_reduction(np.multiply))
-implements(np.max, np.amax)(_extreme(np.maximum))
-implements(np.min, np.amin)(_extreme(np.minimum))
-implements(np.any)(_logical(np.logical_or))
-implements(np.all)(_logical(np.logical_and))
-
-
-def _count(x: Any, axis: Any, where: Any) -> Any:
-    """Number of elements each result is made from: an int, or an array where ``where`` is given."""
-    if where is True or where is NO_VALUE:
-        axes = (
-            range(x.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, x.ndim)
-        )
+def _count(x: Traced, axis: Axis, where: Operand) -> int | Traced:
+    """Return the number of elements each result is made from: an array if ``where`` is given."""
+    if where is True:
+        axes = range(x.ndim) if axis is None else axis
+        axes = np.lib.array_utils.normalize_axis_tuple(axes, x.ndim)
         return int(np.prod([x.shape[k] for k in axes], dtype=int))
     spread = np.broadcast_to(lift(where), x.shape)
     return np.sum(spread, axis=axis, dtype=x.dtype, keepdims=True)
 
 
+def _drop_axes(x: Traced, axis: Axis, keepdims: bool) -> Traced:
+    """Remove the axes a reduction kept, unless they were asked for."""
+    if keepdims:
+        return x
+    return np.squeeze(x, axis=tuple(range(x.ndim)) if axis is None else axis)
+
+
 @implements(np.mean)
 def _mean(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = NO_VALUE,
+    a: Operand,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    keepdims: bool = False,
     *,
-    where: Any = NO_VALUE,
-) -> Any:
-    x = as_float(a) if dtype is None else lift(a).astype(dtype)
+    where: Operand = True,
+) -> Traced:
+    x = _as_float(a, dtype)
     total = reduce_ufunc(np.add, x, axis, None, True, None, where)
-    return finish(out, _drop(total / _count(x, axis, where), axis, keepdims, x.ndim))
-
-
-def _drop(x: Any, axis: Any, keepdims: Any, ndim: int) -> Any:
-    """Remove the axes a reduction kept, unless they were asked for."""
-    if _unless_given(keepdims, False):
-        return x
-    return np.squeeze(x, axis=tuple(range(ndim)) if axis is None else axis)
+    return _drop_axes(total / _count(x, axis, where), axis, keepdims)
 
 
 @implements(np.var)
 def _var(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: Any = 0,
-    keepdims: Any = NO_VALUE,
+    a: Operand,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    ddof: Operand = 0,
+    keepdims: bool = False,
     *,
-    where: Any = NO_VALUE,
-    mean: Any = NO_VALUE,
-    correction: Any = NO_VALUE,
-) -> Any:
-    x = as_float(a) if dtype is None else lift(a).astype(dtype)
-    ddof = _unless_given(correction, ddof)
-    centre = _unless_given(mean, None)
-    if centre is None:
-        centre = _mean(x, axis, keepdims=True, where=where)
-    squares = np.square(x - centre)
-    total = reduce_ufunc(np.add, squares, axis, None, True, None, where)
-    divisor = _count(x, axis, where) - ddof
+    where: Operand = True,
+    mean: Operand = None,
+    correction: Operand = None,
+) -> Traced:
+    x = _as_float(a, dtype)
+    centre = _mean(x, axis, keepdims=True, where=where) if mean is None else mean
+    total = reduce_ufunc(np.add, np.square(x - centre), axis, None, True, None, where)
+    divisor = _count(x, axis, where) - (ddof if correction is None else correction)
     divisor = max(divisor, 0) if type(divisor) in (int, float) else np.maximum(divisor, 0)
-    return finish(out, _drop(total / divisor, axis, keepdims, x.ndim))
+    return _drop_axes(total / divisor, axis, keepdims)
 
 
 @implements(np.std)
-def _std(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: Any = 0,
-    keepdims: Any = NO_VALUE,
-    *,
-    where: Any = NO_VALUE,
-    mean: Any = NO_VALUE,
-    correction: Any = NO_VALUE,
-) -> Any:
-    variance = _var(
-        a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction
-    )
-    return finish(out, np.sqrt(variance))
+def _std(a: Operand, *args: Any, **kwargs: Any) -> Traced:
+    return np.sqrt(_var(a, *args, **kwargs))
 
 
-@implements(np.cumsum)
-def _cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    return finish(out, _cumulative(np.add, a, axis, dtype))
+# ---- positions ---------------------------------------------------------------------------------
 
 
-@implements(np.cumprod)
-def _cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    return finish(out, _cumulative(np.multiply, a, axis, dtype))
+def _position(largest: bool, without_nan: bool) -> Callable[..., Traced]:
+    replacement = -np.inf if largest else np.inf
+
+    def run(a: Operand, axis: int | None = None, *, keepdims: bool = False) -> Traced:
+        x = lift(a)
+        if without_nan and is_float(x.code):
+            x = np.where(np.isnan(x), replacement, x)
+        result = first_extreme(x, axis, largest)
+        if not keepdims:
+            return result
+        return result.reshape((1,) * x.ndim) if axis is None else np.expand_dims(result, axis)
+
+    return run
 
 
-def _cumulative(ufunc: np.ufunc, a: Any, axis: Any, dtype: Any) -> Any:
-    x = lift(a)
-    if dtype is not None:
-        x = x.astype(dtype)
-    elif x.code == B8:
-        x = x.astype(np.int64)
-    if axis is None:
-        x, axis = x.reshape(-1), 0
-    return ufunc.accumulate(x, axis=axis)
+implements(np.argmax)(_position(largest=True, without_nan=False))
+implements(np.argmin)(_position(largest=False, without_nan=False))
+implements(np.nanargmax)(_position(largest=True, without_nan=True))
+implements(np.nanargmin)(_position(largest=False, without_nan=True))
 
 
-def _array_api(cumulative: Any) -> Any:
+# ---- cumulative --------------------------------------------------------------------------------
+
+
+def _cumulative(ufunc: np.ufunc) -> Callable[..., Traced]:
+    def run(a: Operand, axis: int | None = None, dtype: DTypeLike | None = None) -> Traced:
+        x = lift(a) if dtype is None else lift(a).astype(dtype)
+        if dtype is None and x.code == B8:
+            x = x.astype(np.int64)
+        return ufunc.accumulate(x.reshape(-1) if axis is None else x, axis=axis or 0)
+
+    return run
+
+
+def _cumulative_of_array_api(ufunc: np.ufunc) -> Callable[..., Traced]:
+    cumulative = _cumulative(ufunc)
+
     def run(
-        x: Any,
+        x: Operand,
         /,
         *,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
+        axis: int | None = None,
+        dtype: DTypeLike | None = None,
         include_initial: bool = False,
-    ) -> Any:
+    ) -> Traced:
         x = lift(x)
         if axis is None:
             if x.ndim > 1:
@@ -188,14 +159,78 @@ def _array_api(cumulative: Any) -> Any:
         result = cumulative(x, axis, dtype)
         if include_initial:
             first = cumulative(np.moveaxis(x, axis, 0)[:0], 0, dtype)
-            start = reduce_ufunc(_UFUNC[cumulative], first, 0, dtype, True, None, True)
+            start = reduce_ufunc(ufunc, first, 0, dtype, True)
             result = np.concatenate([np.moveaxis(start, 0, axis), result], axis=axis)
-        return finish(out, result)
+        return result
 
     return run
 
 
-_UFUNC = {_cumsum: np.add, _cumprod: np.multiply}
+implements(np.cumsum)(_cumulative(np.add))
+implements(np.cumprod)(_cumulative(np.multiply))
 if hasattr(np, "cumulative_sum"):
-    implements(np.cumulative_sum)(_array_api(_cumsum))
-    implements(np.cumulative_prod)(_array_api(_cumprod))
+    implements(np.cumulative_sum)(_cumulative_of_array_api(np.add))
+    implements(np.cumulative_prod)(_cumulative_of_array_api(np.multiply))
+
+
+# ---- without nan -------------------------------------------------------------------------------
+
+
+def _without_nan(function: Callable[..., Traced], neutral: float) -> Callable[..., Traced]:
+    def run(a: Operand, *args: Any, **kwargs: Any) -> Traced:
+        x = lift(a)
+        x = np.where(np.isnan(x), neutral, x) if is_float(x.code) else x
+        return function(x, *args, **kwargs)
+
+    return run
+
+
+implements(np.nansum)(_without_nan(_with_dtype(np.add), 0.0))
+implements(np.nanprod)(_without_nan(_with_dtype(np.multiply), 1.0))
+implements(np.nancumsum)(_without_nan(_cumulative(np.add), 0.0))
+implements(np.nancumprod)(_without_nan(_cumulative(np.multiply), 1.0))
+
+
+def _mask_nan(x: Traced, where: Operand) -> Traced:
+    """Return which elements count: those that are not nan, and are chosen by ``where``."""
+    mask = ~np.isnan(x)
+    return mask if where is True else mask & np.broadcast_to(where, x.shape)
+
+
+@implements(np.nanmean)
+def _nanmean(
+    a: Operand,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    keepdims: bool = False,
+    *,
+    where: Operand = True,
+) -> Traced:
+    x = _as_float(a, dtype)
+    return _mean(x, axis, keepdims=keepdims, where=_mask_nan(x, where))
+
+
+@implements(np.nanvar)
+def _nanvar(
+    a: Operand,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    ddof: Operand = 0,
+    keepdims: bool = False,
+    *,
+    where: Operand = True,
+    mean: Operand = None,
+    correction: Operand = None,
+) -> Traced:
+    x = _as_float(a, dtype)
+    mask = _mask_nan(x, where)
+    count = np.sum(mask, axis=axis, keepdims=True) - (ddof if correction is None else correction)
+    centre = _mean(x, axis, keepdims=True, where=mask) if mean is None else mean
+    total = np.sum(np.where(mask, np.square(x - centre), 0.0), axis=axis, keepdims=True)
+    result = np.where(count > 0, total / count.astype(x.dtype), np.nan)
+    return _drop_axes(result, axis, keepdims)
+
+
+@implements(np.nanstd)
+def _nanstd(a: Operand, *args: Any, **kwargs: Any) -> Traced:
+    return np.sqrt(_nanvar(a, *args, **kwargs))

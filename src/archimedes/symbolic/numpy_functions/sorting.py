@@ -13,7 +13,7 @@ from archimedes.symbolic.core.conversion import lift, lift_many, wrap
 from archimedes.symbolic.core.ordering import count_below, count_traced_below, sort_rows
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import current_trace
-from archimedes.symbolic.core.traced_value import Traced, as_constant
+from archimedes.symbolic.core.traced_value import Operand, Traced, as_constant
 
 __all__: list[str] = []
 
@@ -34,7 +34,7 @@ def _sort_along(
     return wrap(result, I64 if column is None else keys[column].code, trace)
 
 
-def _axis(a: Any, axis: Any) -> tuple[Any, int]:
+def _axis(a: Operand, axis: int | None) -> tuple[Any, int]:
     a = lift(a)
     if axis is None:
         return a.reshape(-1), 0
@@ -42,7 +42,14 @@ def _axis(a: Any, axis: Any) -> tuple[Any, int]:
 
 
 @implements(np.sort)
-def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+def sort(
+    a: Operand,
+    axis: int | None = -1,
+    kind: str | None = None,
+    order: str | None = None,
+    *,
+    stable: bool | None = None,
+) -> Traced:
     """Sort as ``np.sort``; ``kind="stable"`` also keeps the order of 0.0 and -0.0."""
     a, axis = _axis(a, axis)
     return _sort_along(axis, [a], 0, kind in ("stable", "mergesort") or bool(stable))
@@ -50,15 +57,20 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
 
 @implements(np.argsort)
 def argsort(
-    a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
-) -> Any:
+    a: Operand,
+    axis: int | None = -1,
+    kind: str | None = None,
+    order: str | None = None,
+    *,
+    stable: bool | None = None,
+) -> Traced:
     """Return the positions that sort an array; equal elements keep their order."""
     a, axis = _axis(a, axis)
     return _sort_along(axis, [a])
 
 
 @implements(np.lexsort)
-def _lexsort(keys: Any, axis: int = -1) -> Any:
+def _lexsort(keys: Operand, axis: int = -1) -> Traced:
     """Positions that sort by the last key, then by those before it."""
     ready = [lift(k) for k in reversed(list(keys))]
     return _sort_along(np.lib.array_utils.normalize_axis_index(axis, ready[0].ndim), ready)
@@ -66,21 +78,29 @@ def _lexsort(keys: Any, axis: int = -1) -> Any:
 
 @implements(np.partition)
 def _partition(
-    a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None
-) -> Any:
+    a: Operand,
+    kth: Operand,
+    axis: int | None = -1,
+    kind: str = "introselect",
+    order: str | None = None,
+) -> Traced:
     # A full sort is one of the orders that NumPy may return.
     return sort(a, axis)
 
 
 @implements(np.argpartition)
 def _argpartition(
-    a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None
-) -> Any:
+    a: Operand,
+    kth: Operand,
+    axis: int | None = -1,
+    kind: str = "introselect",
+    order: str | None = None,
+) -> Traced:
     return argsort(a, axis)
 
 
 @implements(np.searchsorted)
-def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+def searchsorted(a: Operand, v: Operand, side: str = "left", sorter: Operand = None) -> Traced:
     """Find where values would be inserted into a sorted array, traced or static."""
     if side not in ("left", "right"):
         raise ValueError(f"side must be 'left' or 'right' (got {side!r})")
@@ -96,7 +116,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
 
 
 @implements(np.digitize)
-def _digitize(x: Any, bins: Any, right: bool = False) -> Any:
+def _digitize(x: Operand, bins: Operand, right: bool = False) -> Traced:
     bins = lift(bins)
     side = "left" if right else "right"
     edges = as_constant(bins)
@@ -115,13 +135,13 @@ def _digitize(x: Any, bins: Any, right: bool = False) -> Any:
 
 @implements(np.isin)
 def _isin(
-    element: Any,
-    test_elements: Any,
+    element: Operand,
+    test_elements: Operand,
     assume_unique: bool = False,
     invert: bool = False,
     *,
-    kind: Any = None,
-) -> Any:
+    kind: str | None = None,
+) -> Traced:
     element, tests = lift_many([element, test_elements])
     found = np.any(element[..., None] == tests.reshape(-1), axis=-1)
     return ~found if invert else found

@@ -7,7 +7,7 @@ filled in (``FILL``), and several arrays joined (``JOIN``).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,21 +15,23 @@ from archimedes.checks import is_traced
 from archimedes.graph.dtypes import code_of
 from archimedes.symbolic.core.array import SymbolicArray
 from archimedes.symbolic.core.conversion import cast_ids, lift, lift_many, wrap
-from archimedes.symbolic.core.registry import FUNCTIONS, implements
+from archimedes.symbolic.core.registry import FUNCTIONS, implements, target
 from archimedes.symbolic.core.trace import current_trace, trace_error
-from archimedes.symbolic.core.traced_value import as_constant
-from archimedes.symbolic.core.ufunc_calls import finish, target
+from archimedes.symbolic.core.traced_value import Operand, Traced, as_constant
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 __all__: list[str] = []
 
 
-def _wrap_all(result: Any, x: SymbolicArray) -> Any:
+def _wrap_all(result: Operand, x: SymbolicArray) -> Traced:
     if isinstance(result, (list, tuple)):
         return type(result)(_wrap_all(r, x) for r in result)
     return x._like(result)
 
 
-def _static(name: str, x: Any) -> Any:
+def _static(name: str, x: Operand) -> Traced:
     """Return an argument that decides a result's shape, which must be known."""
     x = as_constant(x)
     if isinstance(x, SymbolicArray):
@@ -41,8 +43,8 @@ def _static(name: str, x: Any) -> Any:
     return x
 
 
-def _move(function: Any) -> Callable[..., Any]:
-    def run(x: Any, *args: Any, **kwargs: Any) -> Any:
+def _move(function: Callable[..., Any]) -> Callable[..., Any]:
+    def run(x: Operand, *args: Any, **kwargs: Any) -> Traced:
         x = lift(x)
         args = tuple(_static(function.__name__, a) for a in args)
         kwargs = {k: _static(function.__name__, v) for k, v in kwargs.items()}
@@ -51,10 +53,10 @@ def _move(function: Any) -> Callable[..., Any]:
     return run
 
 
-def _fill(function: Any) -> Callable[..., Any]:
+def _fill(function: Callable[..., Any]) -> Callable[..., Any]:
     """Ids are raised by one, so that the zeros NumPy fills in can be told from ids."""
 
-    def run(x: Any, *args: Any, **kwargs: Any) -> Any:
+    def run(x: Operand, *args: Any, **kwargs: Any) -> Traced:
         x = lift(x)
         trace = current_trace()
         args = tuple(_static(function.__name__, a) for a in args)
@@ -65,13 +67,12 @@ def _fill(function: Any) -> Callable[..., Any]:
     return run
 
 
-def _join(function: Any) -> Callable[..., Any]:
-    def run(arrays: Any, *args: Any, dtype: Any = None, **kwargs: Any) -> Any:
+def _join(function: Callable[..., Any]) -> Callable[..., Any]:
+    def run(arrays: Operand, *args: Any, dtype: DTypeLike | None = None, **kwargs: Any) -> Traced:
         kwargs.pop("casting", None)
-        out = kwargs.pop("out", None)
         ready = lift_many(list(arrays))
         result = wrap(function([a.ids for a in ready], *args, **kwargs), ready[0].code)
-        return finish(out, result if dtype is None else result.astype(dtype))
+        return result if dtype is None else result.astype(dtype)
 
     return run
 
@@ -82,10 +83,10 @@ def _separate(x: SymbolicArray) -> np.ndarray:
     return ids if x.form() is x.array else ids.copy()
 
 
-def _each(function: Any) -> Callable[..., Any]:
+def _each(function: Callable[..., Any]) -> Callable[..., Any]:
     """Functions of any number of arrays that treat each alone or only broadcast them."""
 
-    def run(*arrays: Any, **kwargs: Any) -> Any:
+    def run(*arrays: Any, **kwargs: Any) -> Traced:
         ready = [lift(a) for a in arrays]
         trace = current_trace()
         results = function(*map(_separate, ready), **kwargs)
@@ -117,7 +118,7 @@ FUNCTIONS[np.lib.stride_tricks.sliding_window_view] = _move(
 
 
 @implements(np.take_along_axis)
-def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
+def _take_along_axis(arr: Operand, indices: Operand, axis: int | None = -1) -> Traced:
     a = lift(arr)
     if axis is None:
         a, axis = a.reshape(-1), 0
@@ -130,7 +131,7 @@ def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     return a[tuple(grid)]
 
 
-def _static_condition(name: str, condition: Any) -> np.ndarray:
+def _static_condition(name: str, condition: Operand) -> np.ndarray:
     test = as_constant(lift(condition))
     if isinstance(test, SymbolicArray):
         raise trace_error(
@@ -141,19 +142,21 @@ def _static_condition(name: str, condition: Any) -> np.ndarray:
 
 
 @implements(np.compress)
-def _compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
+def _compress(condition: Operand, a: Operand, axis: int | None = None) -> Traced:
     x = lift(a)
     picked = np.compress(_static_condition("compress", condition), x.ids, axis=axis)
-    return finish(out, wrap(picked, x.code, x.owner))
+    return wrap(picked, x.code, x.owner)
 
 
 @implements(np.extract)
-def _extract(condition: Any, arr: Any) -> Any:
+def _extract(condition: Operand, arr: Operand) -> Traced:
     x = lift(arr)
     return wrap(np.extract(_static_condition("extract", condition), x.ids), x.code, x.owner)
 
 
-def _astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+def _astype(
+    x: Operand, dtype: DTypeLike | None, /, *, copy: bool = True, device: str | None = None
+) -> Traced:
     return lift(x).astype(dtype, copy=copy)
 
 
@@ -162,12 +165,12 @@ if hasattr(np, "astype"):
 
 
 @implements(np.copy)
-def _copy(a: Any, order: str = "K", subok: bool = False) -> Any:
+def _copy(a: Operand, order: str = "K", subok: bool = False) -> Traced:
     return lift(a).copy(order)
 
 
 @implements(np.take)
-def _take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
+def _take(a: Operand, indices: Operand, axis: int | None = None, mode: str = "raise") -> Traced:
     a = lift(a)
     if axis is None:
         a, axis = a.reshape(-1), 0
@@ -178,21 +181,21 @@ def _take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "
             indices = indices % a.shape[axis]
         elif mode == "clip":
             indices = np.clip(indices, 0, a.shape[axis] - 1)
-        return finish(out, a[(slice(None),) * (axis % a.ndim) + (indices,)])
-    return finish(out, a._like(np.take(a.ids, indices, axis=axis, mode=mode)))  # type: ignore[call-overload]
+        return a[(slice(None),) * (axis % a.ndim) + (indices,)]
+    return a._like(np.take(a.ids, indices, axis=axis, mode=mode))  # type: ignore[call-overload]
 
 
 @implements(np.block)
-def _block(arrays: Any) -> Any:
+def _block(arrays: Operand) -> Traced:
     leaves: list[Any] = []
 
-    def collect(x: Any) -> Any:
+    def collect(x: Operand) -> Traced:
         if isinstance(x, list):
             return [collect(i) for i in x]
         leaves.append(x)
         return len(leaves) - 1
 
-    def restore(x: Any) -> Any:
+    def restore(x: Operand) -> Traced:
         return [restore(i) for i in x] if isinstance(x, list) else ready[x].ids
 
     nest = collect(arrays)
@@ -201,7 +204,7 @@ def _block(arrays: Any) -> Any:
 
 
 @implements(np.append)
-def _append(arr: Any, values: Any, axis: Any = None) -> Any:
+def _append(arr: Operand, values: Operand, axis: int | None = None) -> Traced:
     arr, values = lift_many([arr, values])
     if axis is None:
         return np.concatenate([arr.reshape(-1), values.reshape(-1)])
@@ -209,7 +212,7 @@ def _append(arr: Any, values: Any, axis: Any = None) -> Any:
 
 
 @implements(np.insert)
-def _insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
+def _insert(arr: Operand, obj: Operand, values: Operand, axis: int | None = None) -> Traced:
     a = lift(arr)
     trace = current_trace()
     v = lift(values)
@@ -219,14 +222,14 @@ def _insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
 
 def _filled(value: float) -> Callable[..., Any]:
     def like(
-        a: Any,
-        dtype: Any = None,
+        a: Operand,
+        dtype: DTypeLike | None = None,
         order: str = "K",
         subok: bool = True,
-        shape: Any = None,
+        shape: Operand = None,
         *,
-        device: Any = None,
-    ) -> Any:
+        device: str | None = None,
+    ) -> Traced:
         return full_like(a, value, dtype, order, shape=shape)
 
     return like
@@ -234,15 +237,15 @@ def _filled(value: float) -> Callable[..., Any]:
 
 @implements(np.full_like)
 def full_like(
-    a: Any,
-    fill_value: Any,
-    dtype: Any = None,
+    a: Operand,
+    fill_value: Operand,
+    dtype: DTypeLike | None = None,
     order: str = "K",
     subok: bool = True,
-    shape: Any = None,
+    shape: Operand = None,
     *,
-    device: Any = None,
-) -> Any:
+    device: str | None = None,
+) -> Traced:
     """Return a new traced array of one value, in the shape and dtype of another."""
     code = lift(a).code if dtype is None else code_of(np.dtype(dtype))
     if code is None:
@@ -261,17 +264,17 @@ FUNCTIONS[np.empty_like] = _filled(0)
 
 
 @implements(np.real)
-def _real(val: Any) -> Any:
+def _real(val: Operand) -> Traced:
     return val.real
 
 
 @implements(np.imag)
-def _imag(val: Any) -> Any:
+def _imag(val: Operand) -> Traced:
     return val.imag
 
 
 @implements(np.copyto)
-def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+def _copyto(dst: Operand, src: Operand, casting: str = "same_kind", where: Operand = True) -> None:
     into = target(dst, "np.copyto")
     into[...] = src if where is True else np.where(where, src, into)
 
@@ -280,17 +283,17 @@ def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -
 
 
 @implements(np.shape)
-def _shape(a: Any) -> tuple[int, ...]:
+def _shape(a: Operand) -> tuple[int, ...]:
     return lift(a).shape
 
 
 @implements(np.ndim)
-def _ndim(a: Any) -> int:
+def _ndim(a: Operand) -> int:
     return lift(a).ndim
 
 
 @implements(np.size)
-def _size(a: Any, axis: Any = None) -> int:
+def _size(a: Operand, axis: int | None = None) -> int:
     a = lift(a)
     return a.size if axis is None else a.shape[axis]
 
@@ -301,21 +304,21 @@ def _common_type(*arrays: Any) -> type:
 
 
 @implements(np.min_scalar_type)
-def _min_scalar_type(a: Any, /) -> np.dtype:
+def _min_scalar_type(a: Operand, /) -> np.dtype:
     return lift(a).dtype
 
 
-def _by_shape(function: Any) -> Callable[..., Any]:
+def _by_shape(function: Callable[..., Any]) -> Callable[..., Any]:
     """Functions that look at an array's shape only."""
 
-    def run(arr: Any, *args: Any, **kwargs: Any) -> Any:
+    def run(arr: Operand, *args: Any, **kwargs: Any) -> Traced:
         return function(np.broadcast_to(0, lift(arr).shape), *args, **kwargs)
 
     return run
 
 
-def _by_memory(function: Any) -> Callable[..., Any]:
-    def run(a: Any, b: Any, **kwargs: Any) -> bool:
+def _by_memory(function: Callable[..., Any]) -> Callable[..., Any]:
+    def run(a: Operand, b: Operand, **kwargs: Any) -> bool:
         ids = [x.ids if isinstance(x, SymbolicArray) else x for x in (a, b)]
         return function(*ids, **kwargs)
 
@@ -329,7 +332,9 @@ for _name in ("shares_memory", "may_share_memory"):
 
 
 @implements(np.ravel_multi_index)
-def _ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
+def _ravel_multi_index(
+    multi_index: Operand, dims: Operand, mode: str = "raise", order: str = "C"
+) -> Traced:
     """Combine traced coordinates, which are taken to lie inside ``dims``."""
     strides = np.array([np.prod(dims[k + 1 :], dtype=int) for k in range(len(dims))])
     if order == "F":
@@ -338,7 +343,7 @@ def _ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: 
 
 
 @implements(np.unravel_index)
-def _unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Any, ...]:
+def _unravel_index(indices: Operand, shape: Operand, order: str = "C") -> tuple[Any, ...]:
     """Split traced positions, which are taken to lie inside ``shape``."""
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     rest, found = lift(indices), []
@@ -353,7 +358,7 @@ def _result_type(*args: Any) -> np.dtype:
     return np.result_type(*(_promoting(a) for a in args))
 
 
-def _promoting(x: Any) -> Any:
+def _promoting(x: Operand) -> Traced:
     """What stands for a value in NumPy's promotion: its dtype, or a number that is weak too."""
     if not isinstance(x, SymbolicArray):
         return x
@@ -361,16 +366,16 @@ def _promoting(x: Any) -> Any:
 
 
 @implements(np.can_cast)
-def _can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
+def _can_cast(from_: Operand, to: Operand, casting: Any = "safe") -> bool:
     source = from_.dtype if isinstance(from_, SymbolicArray) else from_
     return np.can_cast(source, to, casting)
 
 
 @implements(np.iscomplexobj)
-def _iscomplexobj(x: Any) -> bool:
+def _iscomplexobj(x: Operand) -> bool:
     return False
 
 
 @implements(np.isrealobj)
-def _isrealobj(x: Any) -> bool:
+def _isrealobj(x: Operand) -> bool:
     return True

@@ -114,7 +114,6 @@ class RecordedFlat(FlatView):
 
 # ---- the array ----------------------------------------------------------------------------------
 
-ndarray = np.ndarray
 _view = ndarray.view
 _get, _set = ndarray.__getitem__, ndarray.__setitem__
 

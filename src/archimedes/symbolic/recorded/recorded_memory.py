@@ -106,8 +106,7 @@ class Nodes:
 
 # ---- memory -------------------------------------------------------------------------------------
 
-ndarray = np.ndarray
-_view, _copy = ndarray.view, ndarray.copy
+_copy = ndarray.copy
 _get_dtype: Any = ndarray.dtype.__get__
 
 
