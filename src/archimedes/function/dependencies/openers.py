@@ -65,7 +65,7 @@ from archimedes.function.dependencies.tracked_reads import (
 )
 from archimedes.symbolic import SymbolicArray
 from archimedes.symbolic.recorded.nondeterminism import (
-    cached_generators,
+    generators_in_cache,
     is_generator,
     names_clock,
     names_random_source,
@@ -208,7 +208,7 @@ def open_partial(walk: Walk, value: Any, path: str) -> None:
 
 def open_cache(walk: Walk, value: Any, path: str) -> None:
     """``lru_cache``: what it computes, not what it has computed; generators move, though."""
-    generators = [walk.token(g, f"{path}()") for g in cached_generators(value)]
+    generators = [walk.token(g, f"{path}()") for g in generators_in_cache(value)]
     walk.add(value, "cache", walk.token(value.__wrapped__, path), *generators)
 
 

@@ -219,9 +219,9 @@ def contract(
     ):
         while len(ids) > 2:  # two operands after the other
             needed = {*output, *(x for _, row in ids[2:] for x in row)}
-            kept = [x for x in dict.fromkeys([*ids[0][1], *ids[1][1]]) if x in needed]
-            first = _contract_in_loop(g, code, ids[:2], kept, sizes)
-            ids = [(first, kept), *ids[2:]]
+            remaining = [x for x in dict.fromkeys([*ids[0][1], *ids[1][1]]) if x in needed]
+            first = _contract_in_loop(g, code, ids[:2], remaining, sizes)
+            ids = [(first, remaining), *ids[2:]]
         return wrap(_contract_in_loop(g, code, ids, output, sizes), code, trace)
     order = output + summed
     product: Traced = None
@@ -280,10 +280,10 @@ def _contract_in_loop(
             total = body.emit(mul, total, factor)
         return total
 
-    kept = sum(x in axes for x in output)
+    free = sum(x in axes for x in output)
     shape = tuple(sizes[x] for x in axes)
-    combine = add if kept < len(axes) else ""  # or nothing is left to sum
-    ids = loop_reduce(g, reads, shape, kept, multiply, combine)
+    combine = add if free < len(axes) else ""  # or nothing is left to sum
+    ids = loop_reduce(g, reads, shape, free, multiply, combine)
     return ids.reshape([sizes[x] for x in output])
 
 

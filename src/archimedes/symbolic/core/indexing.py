@@ -37,7 +37,7 @@ __all__ = ["FlatView", "put", "read_table", "static_key", "take"]
 _SELECT, _EQ, _ADD, _LT, _LE, _AND = (CODES[n] for n in ("select", "eq", "add", "lt", "le", "and"))
 
 
-def _traced(x: Any) -> bool:
+def _is_traced(x: Any) -> bool:
     return isinstance(x, TracedValue)
 
 
@@ -48,9 +48,9 @@ def static_key(key: Any) -> tuple[Any] | None:
         return (key,)
     known = []
     for part in parts:
-        if isinstance(part, list) and any(_traced(p) for p in part):
+        if isinstance(part, list) and any(_is_traced(p) for p in part):
             part = lift(part)
-        if _traced(part):
+        if _is_traced(part):
             value = part.constant()
             if value is None:
                 return None
@@ -62,11 +62,11 @@ def static_key(key: Any) -> tuple[Any] | None:
 def _parts(key: Any, ndim: int) -> list[tuple[Any, int]]:
     """Split a key into its parts and the axis each begins at."""
     parts = [
-        lift(p) if isinstance(p, list) and any(map(_traced, p)) else p
+        lift(p) if isinstance(p, list) and any(map(_is_traced, p)) else p
         for p in (key if isinstance(key, tuple) else (key,))
     ]
     for part in parts:
-        if _traced(part) and part.code == B8:
+        if _is_traced(part) and part.code == B8:
             raise trace_error(
                 "x[mask] with a traced mask has a shape that depends on values",
                 explained(
@@ -75,7 +75,7 @@ def _parts(key: Any, ndim: int) -> list[tuple[Any, int]]:
                     "Assignment of one value, x[mask] = c, does work.",
                 ),
             )
-        if _traced(part) and part.code != I64:
+        if _is_traced(part) and part.code != I64:
             raise IndexError("arrays used as indices must be of integer (or boolean) type")
     widths = [_width(p) for p in parts]
     rest = ndim - sum(w for w in widths if w is not None)
@@ -97,13 +97,13 @@ def _width(part: Any) -> int | None:
         return None
     if part is None:
         return 0
-    if _traced(part):
+    if _is_traced(part):
         return 1
     mask = isinstance(part, (list, np.ndarray, bool, np.bool_)) and np.asarray(part)
     return mask.ndim if isinstance(mask, np.ndarray) and mask.dtype == bool else 1
 
 
-class _Places:
+class _Sources:
     """Where each element of ``x[key]`` comes from, for a key with traced integers.
 
     ``shape`` is the result's; iteration yields, in the result's order, the coordinates of an
@@ -112,11 +112,11 @@ class _Places:
 
     def __init__(self, x: TracedValue, key: Any, trace: Trace) -> None:
         placed = _parts(key, x.ndim)
-        self.traced_axes = [axis for part, axis in placed if _traced(part)]
+        self.traced_axes = [axis for part, axis in placed if _is_traced(part)]
         positions: dict[int, np.ndarray] = {}
         shape, static = list(x.shape), []
         for part, axis in placed:
-            if _traced(part):
+            if _is_traced(part):
                 if x.shape[axis] == 0 and part.size:
                     raise IndexError(f"index is out of bounds for axis {axis} with size 0")
                 positions[axis] = _wrap_negative(trace, part, x.shape[axis])
@@ -138,7 +138,7 @@ class _Places:
         return zip(*(column.tolist() for column in self.columns))
 
     def uses_loops(self, g: Graph, ids: np.ndarray) -> bool:
-        """Tell whether so many elements are read, or of so many, that it is done by a loop."""
+        """Return whether so many elements are read, or of so many, that it is done by a loop."""
         traced = [self.columns[axis] for axis in self.traced_axes]
         return uses_loops(g, ids.size, ids) or uses_loops(g, math.prod(self.shape), *traced)
 
@@ -170,19 +170,21 @@ def _wrap_negative(trace: Trace, index: TracedValue, size: int) -> np.ndarray:
 def take(x: TracedValue, key: Any) -> Any:
     """Read at traced integer positions; positions outside the array are clamped to its ends."""
     trace = current_trace()
-    places = _Places(x, key, trace)
-    if places.uses_loops(trace.graph, trace.elements_of(x)):
-        static, moving = places.flat(x.shape)
-        made = gather(trace.graph, trace.elements_of(x), x.code, static, moving)
-        return wrap(made.reshape(places.shape), x.code, trace)
+    sources = _Sources(x, key, trace)
+    if sources.uses_loops(trace.graph, trace.elements_of(x)):
+        static, moving = sources.flat(x.shape)
+        elements = gather(trace.graph, trace.elements_of(x), x.code, static, moving)
+        return wrap(elements.reshape(sources.shape), x.code, trace)
     ids = trace.ids_of(x)
     flat = []
-    for at in places:
+    for at in sources:
         where: list[Any] = list(at)
-        for axis in places.traced_axes:
+        for axis in sources.traced_axes:
             where[axis] = slice(None)
-        flat.append(_choose(trace, ids[tuple(where)], [at[k] for k in places.traced_axes], x.dtype))
-    return wrap(np.array(flat, dtype=np.int64).reshape(places.shape), x.code, trace)
+        flat.append(
+            _choose(trace, ids[tuple(where)], [at[k] for k in sources.traced_axes], x.dtype)
+        )
+    return wrap(np.array(flat, dtype=np.int64).reshape(sources.shape), x.code, trace)
 
 
 def _choose(trace: Trace, choices: np.ndarray, positions: list[int], dtype: Any) -> int:
@@ -208,50 +210,50 @@ def _choose(trace: Trace, choices: np.ndarray, positions: list[int], dtype: Any)
 def put(x: TracedValue, key: Any, ids: np.ndarray) -> None:
     """Write at traced integer positions (none outside the array), or under a traced mask."""
     trace = current_trace()
-    if _traced(key) and key.code == B8:
+    if _is_traced(key) and key.code == B8:
         _put_masked(trace, x, key, ids)
         return
     g = trace.graph
-    places = _Places(x, key, trace)
+    targets = _Sources(x, key, trace)
     try:
-        values = np.broadcast_to(ids, places.shape).ravel().tolist()
+        values = np.broadcast_to(ids, targets.shape).ravel().tolist()
     except ValueError:
         raise ValueError(
             f"shape mismatch: value array of shape {ids.shape} could not be broadcast to indexing "
-            f"result of shape {places.shape}"
+            f"result of shape {targets.shape}"
         ) from None
-    if uses_loops(g, len(values), *(places.columns[axis] for axis in places.traced_axes)):
-        _put_many(trace, x, places, values)
+    if uses_loops(g, len(values), *(targets.columns[axis] for axis in targets.traced_axes)):
+        _put_many(trace, x, targets, values)
         return
     if uses_loops(g, x.size, x.ids) and len(values) < x.size:
-        static, moving = places.flat(x.shape)
+        static, moving = targets.flat(x.shape)
         x.ids[...] = scatter(g, x.ids, x.code, static, moving, values)
         return
-    ranges = [range(x.shape[axis]) for axis in places.traced_axes]
-    for at, value in zip(places, values):
+    ranges = [range(x.shape[axis]) for axis in targets.traced_axes]
+    for at, value in zip(targets, values):
         where = list(at)
         for spot in itertools.product(*ranges):
             test = g.const(True, B8)
-            for axis, k in zip(places.traced_axes, spot):
+            for axis, k in zip(targets.traced_axes, spot):
                 test = g.emit(_AND, test, g.emit(_EQ, at[axis], g.const(k, I64)))
                 where[axis] = k
             x.ids[tuple(where)] = g.emit(_SELECT, test, value, int(x.ids[tuple(where)]))
 
 
-def _put_many(trace: Trace, x: TracedValue, places: _Places, values: list[int]) -> None:
+def _put_many(trace: Trace, x: TracedValue, targets: _Sources, values: list[int]) -> None:
     """Write many values in loops: every element looks for the last one that is meant for it.
 
     Positions are sorted, values with the same one in their order.
     """
-    static, moving = places.flat(x.shape)
+    static, moving = targets.flat(x.shape)
     at = wrap(flat_positions(trace.graph, static, moving), I64, trace)
-    given = wrap(np.array(values, dtype=np.int64), x.code, trace)
+    new_values = wrap(np.array(values, dtype=np.int64), x.code, trace)
     order: Any = np.argsort(at, kind="stable")
-    ordered, targets = at[order], np.arange(x.size)
-    found: Any = np.maximum(np.searchsorted(ordered, targets, side="right") - 1, 0)
+    ordered, numbers = at[order], np.arange(x.size)
+    candidate: Any = np.maximum(np.searchsorted(ordered, numbers, side="right") - 1, 0)
     old = wrap(x.ids.reshape(-1), x.code, trace)
-    new: Any = np.where(ordered[found] == targets, given[order[found]], old)
-    x.ids[...] = trace.elements_of(new).reshape(x.shape)
+    updated: Any = np.where(ordered[candidate] == numbers, new_values[order[candidate]], old)
+    x.ids[...] = trace.elements_of(updated).reshape(x.shape)
 
 
 def _put_masked(trace: Trace, x: TracedValue, mask: TracedValue, ids: np.ndarray) -> None:

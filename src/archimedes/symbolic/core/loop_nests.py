@@ -207,15 +207,15 @@ class LoopBuilder:
         return self.body.input(kind)
 
     def append(
-        self, outputs: Sequence[int], kept: int | None = None, combine: str = ""
+        self, outputs: Sequence[int], free: int | None = None, combine: str = ""
     ) -> list[np.ndarray]:
         """Append the loop with these nodes of its body as results, and return the results' ids.
 
         With ``combine``, values are combined along all axes but the first ``kept``.
         """
         self.body.outputs = list(outputs)
-        blocks = loops(self.g, self.ids, self.reads, self.body, self.shape, kept, combine)
-        shape = self.shape[:kept]
+        blocks = loops(self.g, self.ids, self.reads, self.body, self.shape, free, combine)
+        shape = self.shape[:free]
         if not shape:
             return [_array(block, dtype=_ID) for block in blocks]
         return [references(self.g, block).reshape(shape) for block in blocks]
@@ -245,7 +245,7 @@ def elementwise(
         flat = list(map(g.emit, repeat(make), *columns))
     else:
         flat = [make(g, *row, *blocks) for row in zip(*columns)]
-    several = [flat] if results == 1 else list(zip(*flat)) or [[]] * results
+    several = [flat] if results == 1 else list(zip(*flat)) or [()] * results
     return [_array(one, dtype=_ID).reshape(shape) for one in several]
 
 
@@ -279,7 +279,7 @@ def loop_reduce(
     g: Graph,
     operands: Sequence[tuple[np.ndarray, int, Sequence[int]]],
     shape: tuple[int, ...],
-    kept: int,
+    free: int,
     make: Callable[..., int],
     combine: str,
     indexed: bool = False,
@@ -294,7 +294,7 @@ def loop_reduce(
     inputs = [loop.operand(ids, code, axes) for ids, code, axes in operands]
     if indexed:
         inputs += [loop.body.input(I64) for _ in shape]
-    (ids,) = loop.append([make(loop.body, *inputs)], kept, combine)
+    (ids,) = loop.append([make(loop.body, *inputs)], free, combine)
     return ids
 
 

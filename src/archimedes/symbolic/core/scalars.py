@@ -112,7 +112,7 @@ class SymbolicScalar(SymbolicArray):
         return _whole(np.trunc(self))
 
     def is_integer(self) -> Any:
-        """Tell whether the value is a whole number."""
+        """Return whether the value is a whole number."""
         return np.equal(np.trunc(self), self)
 
 
@@ -134,7 +134,7 @@ class SymbolicNumber(SymbolicScalar):
 
     def __round__(self, ndigits: int | None = None) -> Any:
         if ndigits is None or self.code != F64:
-            return _number(SymbolicScalar.__round__(_counted(self), ndigits))
+            return _number(SymbolicScalar.__round__(_as_integer(self), ndigits))
         return _number(round_to_digits(self, int(ndigits)))
 
     def __bool__(self) -> bool:
@@ -143,19 +143,19 @@ class SymbolicNumber(SymbolicScalar):
     @property
     def real(self) -> SymbolicArray:
         """The number; for a bool the integer, as in Python."""
-        return _counted(self)
+        return _as_integer(self)
 
     @property
     def imag(self) -> SymbolicArray:
         """Zero, of the same type."""
-        return _counted(self) * 0
+        return _as_integer(self) * 0
 
     def conjugate(self) -> SymbolicArray:
         """Return the number: it is real."""
-        return _counted(self)
+        return _as_integer(self)
 
     def is_integer(self) -> Any:
-        """Tell whether the value is a whole number."""
+        """Return whether the value is a whole number."""
         return _number(SymbolicScalar.is_integer(self))
 
 
@@ -190,7 +190,7 @@ def _number(x: Any) -> Any:
     return SymbolicNumber(x.ids, x.code, x.owner)
 
 
-def _counted(x: Any) -> Any:
+def _as_integer(x: Any) -> Any:
     """Return an operand of arithmetic: a bool is the integer 0 or 1."""
     if type(x) is bool:
         return int(x)
@@ -219,7 +219,7 @@ def _binary(name: str, ufunc: Any, prepare: Any, swap: bool) -> Any:
 
 def _unary(ufunc: Any) -> Any:
     def method(self: Any) -> Any:
-        return apply_ufunc(ufunc, (_counted(self),), number=True)
+        return apply_ufunc(ufunc, (_as_integer(self),), number=True)
 
     return method
 
@@ -235,7 +235,7 @@ def _invert(self: Any) -> Any:
 
 def _power(base: Any, exponent: Any) -> Any:
     """Python's power: the type of ``int**int`` depends on the exponent's sign."""
-    base, exponent = _counted(base), _counted(exponent)
+    base, exponent = _as_integer(base), _as_integer(exponent)
     if _is_int(base) and _is_int(exponent):
         known = exponent if type(exponent) is int else _value(exponent)
         if known is None and _value(base) in (1, -1):
@@ -265,7 +265,7 @@ def _value(x: Any) -> Any:
     return current_trace().graph.value.get(int(current_trace().ids_of(x)))
 
 
-def _raised(name: str, swap: bool) -> Any:
+def _power_method(name: str, swap: bool) -> Any:
     with_arrays = getattr(Operators, name)
 
     def method(self: Any, other: Any, modulus: Any = None) -> Any:
@@ -282,7 +282,7 @@ def _raised(name: str, swap: bool) -> Any:
 
 _ARITHMETIC = ["add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "lshift", "rshift"]
 for _name in (*_ARITHMETIC, "and", "or", "xor"):
-    _prepare = _counted if _name in _ARITHMETIC else _same
+    _prepare = _as_integer if _name in _ARITHMETIC else _same
     for _prefix, _swap in (("", False), ("r", True), ("i", False)):
         # A number cannot be written to: x += 1 is x = x + 1.
         _dunder = f"__{'' if _prefix == 'i' else _prefix}{_name}__"
@@ -294,8 +294,8 @@ for _name in ["neg", "pos", "abs"]:
     setattr(SymbolicNumber, f"__{_name}__", _unary(OPERATORS[_name]))
 for _name, _method in {
     "invert": _invert,
-    "pow": _raised("__pow__", swap=False),
-    "rpow": _raised("__rpow__", swap=True),
-    "ipow": _raised("__pow__", swap=False),
+    "pow": _power_method("__pow__", swap=False),
+    "rpow": _power_method("__rpow__", swap=True),
+    "ipow": _power_method("__pow__", swap=False),
 }.items():
     setattr(SymbolicNumber, f"__{_name}__", _method)

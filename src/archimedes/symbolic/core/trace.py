@@ -134,21 +134,21 @@ class Trace:
         assert self.parent is not None
         source = self.parent.graph
         ids = outer.ravel()
-        made = np.empty(ids.size, dtype=np.int64)
+        inner = np.empty(ids.size, dtype=np.int64)
         if source.referenced and any_reference(ids):
             starts = np.array(source.reference_starts)
             home = np.searchsorted(starts, ids, side="right") - 1
             for at in np.unique(home[home >= 0]).tolist():
                 first = self.graph.first_reference(self._inside(source.referenced[at]))
                 mine = home == at
-                made[mine] = ids[mine] - starts[at] + first
+                inner[mine] = ids[mine] - starts[at] + first
             nodes = np.flatnonzero(home < 0).tolist()
         else:
             nodes = list(range(ids.size))
         flat = ids.tolist()
         for k in nodes:
-            made[k] = self._inside(flat[k])
-        return made.reshape(outer.shape)
+            inner[k] = self._inside(flat[k])
+        return inner.reshape(outer.shape)
 
     def _inside(self, i: int) -> int:
         """Return what stands in this graph for a node of the enclosing one."""
@@ -191,7 +191,7 @@ def current_trace() -> Trace:
 
 
 def is_tracing() -> bool:
-    """Tell whether this thread is recording a function."""
+    """Return whether this thread is recording a function."""
     return bool(_stack.traces)
 
 
@@ -202,16 +202,16 @@ def trace_number() -> int:
 
 
 def is_active(number: int) -> bool:
-    """Tell whether a trace of this thread is under way."""
+    """Return whether a trace of this thread is under way."""
     return any(trace.number == number for trace in _stack.traces)
 
 
 def trace_error(what: str, remedy: str, where: TracebackType | None = None) -> TraceError:
     """Build the one error of tracing: what happened, on which line, what to write instead."""
-    return _noted(TraceError(f"{what}, at\n  {user_line(where)}\n{remedy}"))
+    return _note(TraceError(f"{what}, at\n  {user_line(where)}\n{remedy}"))
 
 
-def _noted(error: TraceError) -> TraceError:
+def _note(error: TraceError) -> TraceError:
     """Remember an error with the recordings under way, in case the user's code catches it."""
     for trace in _stack.traces:
         trace.refused = trace.refused or error
@@ -225,7 +225,7 @@ def range_error(value: int) -> TraceError:
         f"function are, at\n  {user_line()}\nWrite it as a float ({float(value)!r}), or declare "
         "the argument it meets static (static_argnames)."
     )
-    return _noted(error)
+    return _note(error)
 
 
 #: What libraries say that were given traced values, or arrays of them.

@@ -281,10 +281,10 @@ class TracedValue:
         form = TracedValue.array if isinstance(ids, np.ndarray) else TracedValue.scalar
         if not self.ids.ndim and self.form() is not TracedValue.array:
             ids = np.array(ids)  # a scalar cannot be written to, not even through a view
-        made = form(_asarray(ids, dtype=np.int64), self.code, self.owner)
-        if self.owner is current_trace() or np.may_share_memory(made.ids, self.ids):
-            return made
-        return made.copy()
+        result = form(_asarray(ids, dtype=np.int64), self.code, self.owner)
+        if self.owner is current_trace() or np.may_share_memory(result.ids, self.ids):
+            return result
+        return result.copy()
 
     def copy(self, order: Any = "C") -> Any:
         """Return a copy that can be written to."""
@@ -319,8 +319,8 @@ def as_traced(x: Any) -> Any:
     kind = type(x)
     holder = HOLDERS.get(kind)
     if holder is not None:
-        found = holder.traced(x)
-        return x if found is None else found
+        traced = holder.traced(x)
+        return x if traced is None else traced
     if (kind is list or kind is tuple) and not HOLDERS.keys().isdisjoint(map(type, x)):
         return kind([as_traced(item) for item in x])
     return x

@@ -264,12 +264,12 @@ def _fold_axes(ufunc: np.ufunc, x: Traced, axes: tuple[int, ...], start: Traced 
 
 def _reduce_in_loop(x: Traced, axes: Sequence[int], combine: str) -> Traced:
     trace = current_trace()
-    kept = [axis for axis in range(x.ndim) if axis not in axes]
-    order = [*kept, *axes]
+    free = [axis for axis in range(x.ndim) if axis not in axes]
+    order = [*free, *axes]
     shape = tuple(x.shape[axis] for axis in order)
     operand = (trace.elements_of(x), x.code, [order.index(axis) for axis in range(x.ndim)])
-    ids = loop_reduce(trace.graph, [operand], shape, len(kept), lambda body, i: i, combine)
-    if len(kept) > 1 and not x.ids.flags.c_contiguous:
+    ids = loop_reduce(trace.graph, [operand], shape, len(free), lambda body, i: i, combine)
+    if len(free) > 1 and not x.ids.flags.c_contiguous:
         laid_out = np.add.reduce(x.ids, axis=tuple(axes))  # for its order in memory
         laid_out[...] = ids
         ids = laid_out

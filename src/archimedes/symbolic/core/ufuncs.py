@@ -1,4 +1,4 @@
-"""Ufuncs that no single op computes, as short formulas in ops.
+"""What each NumPy ufunc becomes: an opcode, or a short formula in ops. Adding a ufunc adds a row.
 
 A formula is ``f(e, *ids) -> id`` (or a tuple of ids, for a ufunc with several results) with ``e``
 an ``Emit`` of the dtype of NumPy's loop.
@@ -19,25 +19,10 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions import Nest
 from archimedes.symbolic.core.trace import trace_error
 
-__all__ = [
-    "UFUNCS",
-    "float_divmod",
-    "gcd",
-    "heaviside",
-    "ignoring_nan",
-    "int_divmod",
-    "int_power",
-    "is_nan",
-    "lcm",
-    "ldexp",
-    "logaddexp",
-    "modf",
-    "sign_of",
-    "unchanged",
-]
+__all__ = ["UFUNCS", "int_power"]
 
 
-def unchanged(e: Emit, x: int) -> int:
+def identity(e: Emit, x: int) -> int:
     """The value itself."""
     return x
 
@@ -123,7 +108,7 @@ _BOTH, _EITHER = {CODES["min"], CODES["or"]}, {CODES["max"], CODES["and"]}
 
 
 def _never_negative(g: Graph, i: int, depth: int = 8) -> bool:
-    """Tell whether an integer is shown not to be negative by the way it is made."""
+    """Return whether an integer is shown not to be negative by the way it is made."""
     if i in g.value:
         return g.value[i] >= 0
     op, depth = g.op[i], depth - 1
@@ -237,7 +222,7 @@ def _by_kind(floats: Any, ints: Any, bools: Any = None) -> Row:
     return f, f, i, b
 
 
-def _swapped(name: str) -> Row:
+def _swap(name: str) -> Row:
     return _always(lambda e, a, b: e(name, b, a))
 
 
@@ -260,7 +245,7 @@ def _shift(name: str) -> Row:
     return _always(build)
 
 
-def _scaled(factor: float) -> Row:
+def _times(factor: float) -> Row:
     return _always(lambda e, x: e("mul", x, e.c(factor)))
 
 
@@ -280,17 +265,17 @@ UFUNCS: dict[np.ufunc, Row] = {
     np.multiply: _by_kind("mul", "mul", "and"),
     np.true_divide: _always("div"),
     np.negative: _always("neg"),
-    np.positive: _always(unchanged),
-    np.conjugate: _always(unchanged),
-    np.absolute: _by_kind("abs", "abs", unchanged),
+    np.positive: _always(identity),
+    np.conjugate: _always(identity),
+    np.absolute: _by_kind("abs", "abs", identity),
     np.fabs: _always("abs"),
     np.square: _always(lambda e, x: e("mul", x, x)),
     np.reciprocal: _by_kind(
         lambda e, x: e("div", e.c(1.0), x), lambda e, x: e("quotient", e.c(1), x)
     ),
-    np.floor: _by_kind("floor", unchanged, unchanged),
-    np.ceil: _by_kind("ceil", unchanged, unchanged),
-    np.trunc: _by_kind("trunc", unchanged, unchanged),
+    np.floor: _by_kind("floor", identity, identity),
+    np.ceil: _by_kind("ceil", identity, identity),
+    np.trunc: _by_kind("trunc", identity, identity),
     np.rint: _always("rint"),
     np.sign: _always(sign_of),
     np.signbit: _always(
@@ -315,10 +300,10 @@ UFUNCS: dict[np.ufunc, Row] = {
     np.power: _by_kind("pow", int_power),
     np.float_power: _always("pow"),
     np.ldexp: _always(ldexp),
-    np.deg2rad: _scaled(math.pi / 180),
-    np.radians: _scaled(math.pi / 180),
-    np.rad2deg: _scaled(180 / math.pi),
-    np.degrees: _scaled(180 / math.pi),
+    np.deg2rad: _times(math.pi / 180),
+    np.radians: _times(math.pi / 180),
+    np.rad2deg: _times(180 / math.pi),
+    np.degrees: _times(180 / math.pi),
     np.logaddexp: _always(logaddexp("exp", lambda e, x: e("log1p", x))),
     np.logaddexp2: _always(logaddexp("exp2", lambda e, x: e("mul", e("log1p", x), e.c(_LOG2_E)))),
     np.heaviside: _always(heaviside),
@@ -336,8 +321,8 @@ UFUNCS: dict[np.ufunc, Row] = {
     ),
     np.less: _always("lt"),
     np.less_equal: _always("le"),
-    np.greater: _swapped("lt"),
-    np.greater_equal: _swapped("le"),
+    np.greater: _swap("lt"),
+    np.greater_equal: _swap("le"),
     np.equal: _always("eq"),
     np.not_equal: _always("ne"),
     np.logical_and: _logical("and"),

@@ -56,7 +56,7 @@ def _frames(where: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
 
 
 def is_user_code(frame: FrameType) -> bool:
-    """Tell whether a frame runs neither this package's machinery, NumPy, SciPy, Python's own
+    """Return whether a frame runs neither this package's machinery, NumPy, SciPy, Python's own
     library nor an extension."""
     name = frame.f_code.co_filename
     if name.startswith(_STDLIB) and not any(folder in name for folder in INSTALLED):
@@ -74,12 +74,12 @@ _INTERNAL = (
 
 @functools.cache
 def is_internal_module(module: str) -> bool:
-    """Tell whether a module belongs to NumPy, SciPy or the machinery of this package."""
+    """Return whether a module belongs to NumPy, SciPy or the machinery of this package."""
     return any(module == name or module.startswith(f"{name}.") for name in _INTERNAL)
 
 
 def is_internal(frame: FrameType) -> bool:
-    """Tell whether a frame runs code of such a module; quicker than ``is_user_code``."""
+    """Return whether a frame runs code of such a module; quicker than ``is_user_code``."""
     return is_internal_module(frame.f_globals.get("__name__", ""))
 
 
@@ -113,8 +113,8 @@ def frame_line(frame: FrameType, number: int | None = None) -> str:
     number = frame.f_lineno if number is None else number
     name = frame.f_code.co_filename
     text = linecache.getline(name, number).strip()
-    place = f"{name}:{number}, in {frame.f_code.co_name}"
-    return f"{place}\n    {text}" if text else place
+    location = f"{name}:{number}, in {frame.f_code.co_name}"
+    return f"{location}\n    {text}" if text else location
 
 
 # ---- lines of nodes -----------------------------------------------------------------------------
@@ -160,5 +160,5 @@ class recording_lines:
                 code = frame.f_code
                 lines.append(SourceLine(code.co_filename, frame.f_lineno, code.co_name))
             frame = frame.f_back
-        found = tuple(lines)
-        return self._known.setdefault(found, found)
+        key = tuple(lines)
+        return self._known.setdefault(key, key)

@@ -11,21 +11,20 @@ from typing import Any
 import numpy as np
 
 from archimedes.graph.dtypes import B8, F32, F64
-from archimedes.graph.program import Graph
 from archimedes.symbolic.core.array_scans import scan_rows
 from archimedes.symbolic.core.conversion import lift, wrap
 from archimedes.symbolic.core.trace import current_trace
 from archimedes.symbolic.core.traced_value import Traced
 from archimedes.symbolic.linalg.elimination import INVERSE, UNROLLED, eliminate, rows_of
-from archimedes.symbolic.linalg.factorizations import wide_triangle
+from archimedes.symbolic.linalg.factorizations import loop_triangle
 from archimedes.symbolic.linalg.jacobi import singular
 from archimedes.symbolic.linalg.matrices import (
     MAX_SPECTRAL,
-    is_wide_matrix,
-    scaled_product,
+    is_large,
+    multiply_scaled,
     split_exponent,
 )
-from archimedes.symbolic.linalg.matrix_functions import MatrixFunction, call, choose, emitting
+from archimedes.symbolic.linalg.matrix_functions import MatrixFunction, branch, call
 from archimedes.symbolic.linalg.spectral import singular_function
 
 __all__ = ["DETERMINANT", "LOG_DETERMINANT"]
@@ -45,26 +44,26 @@ def _triangle(a: Traced) -> tuple[list[Any], Any]:
 
 def _determinant_body(a: Traced) -> tuple[Any]:
     pivots, odd = _triangle(a)
-    product = scaled_product(pivots)
+    product = multiply_scaled(pivots)
     return (np.where(odd, -product, product),)
 
 
 def _minor_cofactors(a: Traced) -> Traced:
     """Return cof(A) by expansion into minors, each computed once."""
     n = len(a)
-    found: dict[Any, Any] = {}
+    minors: dict[tuple[tuple[int, ...], tuple[int, ...]], Traced] = {}
 
     def minor(rows: tuple[int, ...], columns: tuple[int, ...]) -> Traced:
         if len(rows) == 1:
             return a[rows[0], columns[0]]
-        if (rows, columns) not in found:
+        if (rows, columns) not in minors:
             total: Any = None
             for k, column in enumerate(columns):
                 rest = columns[:k] + columns[k + 1 :]
                 term = a[rows[0], column] * minor(rows[1:], rest)
                 total = term if total is None else total - term if k % 2 else total + term
-            found[rows, columns] = total
-        return found[rows, columns]
+            minors[rows, columns] = total
+        return minors[rows, columns]
 
     def without(k: int) -> tuple[int, ...]:
         return tuple(i for i in range(n) if i != k)
@@ -97,26 +96,19 @@ def _factors(a: Traced) -> tuple[Any, Any, Any]:
 
 def _cofactors_body(a: Traced, det: Traced) -> tuple[Any]:
     """det A^-T where the inverse is good; else U diag(products of the other s) V^T."""
-    n, code = len(a), a.code
-    trace = current_trace()
     inverse = call(INVERSE, a)[0]
-    good = np.max(np.abs(a)) * np.max(np.abs(inverse)) <= _WELL_CONDITIONED[code]
-    operands = [i for x in (a, inverse, det) for i in trace.ids_of(x).ravel().tolist()]
+    is_good = np.max(np.abs(a)) * np.max(np.abs(inverse)) <= _WELL_CONDITIONED[a.code]
 
-    def matrices(g: Graph, ids: list[int]) -> list[int]:
-        with emitting(g) as body:
-            x = wrap(np.array(ids[n * n : -1]).reshape(n, n), code, body)
-            found = wrap(ids[-1], code, body) * x.T
-            return body.ids_of(found).ravel().tolist()
+    def by_inverse(a: Traced, inverse: Traced, det: Traced) -> list[Traced]:
+        return [det[0] * inverse.T]
 
-    def values(g: Graph, ids: list[int]) -> list[int]:
-        with emitting(g) as body:
-            u, s, vt = _factors(wrap(np.array(ids[: n * n]).reshape(n, n), code, body))
-            others = np.stack([_products_without(s, k) for k in range(n)])
-            return body.ids_of((u * others) @ vt).ravel().tolist()
+    def by_values(a: Traced, inverse: Traced, det: Traced) -> list[Traced]:
+        u, s, vt = _factors(a)
+        others = np.stack([_products_without(s, k) for k in range(len(a))])
+        return [(u * others) @ vt]
 
-    ids = choose(trace.graph, int(trace.ids_of(good)), operands, matrices, values)
-    return (wrap(np.array(ids).reshape(n, n), code, trace),)
+    (cofactors,) = branch(is_good, [a, inverse, det], by_inverse, by_values)
+    return (cofactors,)
 
 
 def _cofactors_push(
@@ -135,12 +127,12 @@ def _cofactors_push(
             for i in range(n)
         ]
     )
-    found = []
+    tangents = []
     for da, _ in rows:
         p = (u.T @ da) @ vt.T
         diagonal = others @ np.diagonal(p)
-        found.append([(u @ (np.diag(diagonal) - others * p.T)) @ vt])
-    return found
+        tangents.append([(u @ (np.diag(diagonal) - others * p.T)) @ vt])
+    return tangents
 
 
 _FACTORS = singular_function("factors of det", _factors, "factors of det")
@@ -150,7 +142,7 @@ _COFACTORS = MatrixFunction("cofactors", _cofactors_body, _cofactors_push)
 def _cofactors(a: Traced, det: Traced) -> Traced:
     if len(a) <= UNROLLED:
         return _minor_cofactors(a)
-    if len(a) > MAX_SPECTRAL or is_wide_matrix(a):
+    if len(a) > MAX_SPECTRAL or is_large(a):
         return det * call(INVERSE, a)[0].T
     return call(_COFACTORS, a, det.reshape(1))[0]
 
@@ -178,8 +170,8 @@ def _log_determinant_push(
     return [[np.zeros_like(results[0]), np.sum(inverse * da)] for (da,) in rows]
 
 
-def _wide_determinant(a: Traced) -> tuple[Any]:
-    pivots, odd = wide_triangle(a)
+def _loop_determinant(a: Traced) -> tuple[Any]:
+    pivots, odd = loop_triangle(a)
 
     def step(carry: list[Any], row: list[Any]) -> Traced:
         (mantissa, exponent), (pivot,) = carry, row
@@ -193,13 +185,15 @@ def _wide_determinant(a: Traced) -> tuple[Any]:
     return (np.where(odd, -product, product),)
 
 
-def _wide_log_determinant(a: Traced) -> tuple[Any, Any]:
-    pivots, odd = wide_triangle(a)
+def _loop_log_determinant(a: Traced) -> tuple[Any, Any]:
+    pivots, odd = loop_triangle(a)
     sign = np.prod(np.sign(pivots))
     return np.where(odd, -sign, sign), np.sum(np.log(np.abs(pivots)))
 
 
-DETERMINANT = MatrixFunction("det", _determinant_body, _determinant_push, wide=_wide_determinant)
+DETERMINANT = MatrixFunction(
+    "det", _determinant_body, _determinant_push, loop_body=_loop_determinant
+)
 LOG_DETERMINANT = MatrixFunction(
-    "slogdet", _log_determinant_body, _log_determinant_push, wide=_wide_log_determinant
+    "slogdet", _log_determinant_body, _log_determinant_push, loop_body=_loop_log_determinant
 )

@@ -23,7 +23,7 @@ from archimedes.symbolic.core.conversion import lift, wrap
 from archimedes.symbolic.core.loop_nests import loop_rules
 from archimedes.symbolic.core.trace import current_trace
 from archimedes.symbolic.core.traced_value import Traced
-from archimedes.symbolic.linalg.matrices import CONSTANT, is_wide_matrix, values_of
+from archimedes.symbolic.linalg.matrices import CONSTANT, is_large, values_of
 from archimedes.symbolic.linalg.matrix_functions import MatrixFunction, call
 
 _DIV = CODES["div"]
@@ -35,7 +35,7 @@ __all__ = [
     "eliminate",
     "rows_of",
     "solve_dense",
-    "unrolled_solve",
+    "solve_unrolled",
 ]
 
 #: Largest matrix whose solution is unrolled; a larger one is a ``Solve`` region, unless constant.
@@ -114,7 +114,7 @@ def rows_of(*arrays: Any) -> tuple[Emit, Rows]:
     return Emit(trace.graph, arrays[0].code), ids.tolist()
 
 
-def unrolled_solve(a: Traced, b: Traced) -> Traced:
+def solve_unrolled(a: Traced, b: Traced) -> Traced:
     """Solve ``a @ x = b`` for traced (n, n) and (n, m) arrays, all in scalar operations."""
     e, work = rows_of(a, b)
     eliminate(e, work)
@@ -130,16 +130,15 @@ def _region_solve(a: Traced, b: Traced) -> Traced:
     return wrap(outs.reshape(b.shape), a.code, trace)
 
 
-def _wide_solve(a: Traced, b: Traced) -> tuple[Any]:
+def _loop_solve(a: Traced, b: Traced) -> tuple[Any]:
     trace = current_trace()
-    given = [array_value(trace, x) for x in (a, b)]
-    n, m = b.shape
-    (made,) = trace.graph.region(Solve(given, n, m, a.code, blocks=True)).tolist()
-    return (array_of(trace, made, b.shape, a.code),)
+    inputs = [array_value(trace, x) for x in (a, b)]
+    (solution,) = trace.graph.region(Solve(inputs, *b.shape, a.code, blocks=True)).tolist()
+    return (array_of(trace, solution, b.shape, a.code),)
 
 
-def _wide_inverse(a: Traced) -> tuple[Any]:
-    return _wide_solve(a, lift(np.eye(len(a), dtype=a.dtype)))
+def _loop_inverse(a: Traced) -> tuple[Any]:
+    return _loop_solve(a, lift(np.eye(len(a), dtype=a.dtype)))
 
 
 def divide(b: Traced, pivot: Traced) -> Traced:
@@ -158,17 +157,17 @@ def solve_dense(a: Traced, b: Traced) -> Traced:
     n = len(a)
     if n == 1:
         return divide(b, a[0, 0])
-    if is_wide_matrix(a):
+    if is_large(a):
         return call(_SOLUTION, a, b)[0]
     if n <= CONSTANT and None not in values_of(a):
-        return unrolled_solve(a, b)
+        return solve_unrolled(a, b)
     if n <= UNROLLED and not _is_long(n, b.shape[1]):
         return call(_SOLUTION, a, b)[0]
     return _region_solve(a, b)
 
 
 def _is_long(n: int, columns: int) -> bool:
-    """Tell whether a small system is too long to be written out, in C that is to be short."""
+    """Return whether a small system is too long to be written out, in C that is to be short."""
     rules = loop_rules()
     return rules.sparse and rules.elements <= SHORT_CODE and n * (n + columns) >= LONG_SYSTEM
 
@@ -217,14 +216,16 @@ def _inverse_pull(
 
 def _inverse_body(a: Traced) -> tuple[Any]:
     eye = wrap(current_trace().graph.constants(np.eye(len(a), dtype=a.dtype)), a.code)
-    return (unrolled_solve(a, eye) if len(a) <= UNROLLED else _region_solve(a, eye),)
+    return (solve_unrolled(a, eye) if len(a) <= UNROLLED else _region_solve(a, eye),)
 
 
 _SOLUTION = MatrixFunction(
     "solve",
-    lambda a, b: (unrolled_solve(a, b),),
+    lambda a, b: (solve_unrolled(a, b),),
     _solution_push,
     _solution_pull,
-    wide=_wide_solve,
+    loop_body=_loop_solve,
 )
-INVERSE = MatrixFunction("inv", _inverse_body, _inverse_push, _inverse_pull, wide=_wide_inverse)
+INVERSE = MatrixFunction(
+    "inv", _inverse_body, _inverse_push, _inverse_pull, loop_body=_loop_inverse
+)

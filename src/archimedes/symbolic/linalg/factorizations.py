@@ -20,7 +20,7 @@ from archimedes.symbolic.linalg.elimination import divide
 from archimedes.symbolic.linalg.matrices import (
     check_square,
     check_stacked,
-    is_wide_matrix,
+    is_large,
     over_stack,
     power_of_two,
 )
@@ -28,11 +28,11 @@ from archimedes.symbolic.linalg.matrix_functions import MatrixFunction, call
 from archimedes.symbolic.numpy_functions.structural import full_like
 
 __all__ = [
+    "factorize_scaled",
     "householder",
-    "scaled_householder",
-    "wide_cholesky",
-    "wide_householder",
-    "wide_triangle",
+    "loop_cholesky",
+    "loop_householder",
+    "loop_triangle",
 ]
 
 
@@ -40,7 +40,7 @@ def _columns(count: int) -> Traced:
     return lift(np.arange(count))
 
 
-def wide_triangle(a: Traced) -> tuple[Any, Any]:
+def loop_triangle(a: Traced) -> tuple[Any, Any]:
     """Return the pivots of a matrix by elimination, and whether an odd number of rows moved.
 
     A zero pivot eliminates nothing.
@@ -63,7 +63,7 @@ def wide_triangle(a: Traced) -> tuple[Any, Any]:
     return pivots, odd
 
 
-def wide_cholesky(a: Traced) -> tuple[Any]:
+def loop_cholesky(a: Traced) -> tuple[Any]:
     """Return the lower factor, column by column, of what the lower triangle says."""
     n = len(a)
     i = np.arange(n)
@@ -79,7 +79,7 @@ def wide_cholesky(a: Traced) -> tuple[Any]:
     return (lower,)
 
 
-def wide_householder(a: Traced, columns: int) -> tuple[Any, Any]:
+def loop_householder(a: Traced, columns: int) -> tuple[Any, Any]:
     """Return the first columns of Q, and R, as ``householder`` does."""
     m, n = a.shape
     i, c = np.arange(m), np.arange(n)
@@ -115,10 +115,8 @@ def wide_householder(a: Traced, columns: int) -> tuple[Any, Any]:
 QRResult = type(np.linalg.qr(np.eye(1)))
 
 
-def _cholesky_matrix(a: Traced) -> Traced:
+def _cholesky_body(a: Traced) -> tuple[Traced]:
     """Column by column (Golub, Van Loan, Matrix Computations, 4th ed., 4.2.5)."""
-    if is_wide_matrix(a):
-        return call(_CHOLESKY, a)[0]
     n = len(a)
     lower = np.zeros_like(a)
     for j in range(n):
@@ -128,7 +126,7 @@ def _cholesky_matrix(a: Traced) -> Traced:
         for i in range(j + 1, n):
             rest = a[i, j] - lower[i, :j] @ row if j else a[i, j]
             lower[i, j] = divide(rest, root)
-    return lower
+    return (lower,)
 
 
 def _cholesky_push(
@@ -139,17 +137,17 @@ def _cholesky_push(
     (Murray, Differentiation of the Cholesky decomposition, arXiv:1602.07527, 2016.)
     """
     (lower,) = results
-    found = []
+    tangents = []
     for (da,) in rows:
         change = np.tril(da) + np.tril(da, -1).T
         inside = np.linalg.solve(lower, np.linalg.solve(lower, change).T)
         half = np.tril(inside, -1) + np.diag(0.5 * np.diagonal(inside))
-        found.append([lower @ half])
-    return found
+        tangents.append([lower @ half])
+    return tangents
 
 
 _CHOLESKY = MatrixFunction(
-    "cholesky", lambda a: (_cholesky_matrix(a),), _cholesky_push, wide=wide_cholesky
+    "cholesky", _cholesky_body, _cholesky_push, loop_body=loop_cholesky, inline=True
 )
 
 
@@ -158,9 +156,8 @@ def _cholesky(a: Operand, /, *, upper: bool = False) -> Traced:
     """Factorise; reads one triangle only, and gives nan where ``a`` is not positive definite."""
     (a,) = floats(a)
     check_square(a)
-    if upper:
-        return over_stack(_cholesky_matrix, (2,), a.mT).mT
-    return over_stack(_cholesky_matrix, (2,), a)
+    lower = over_stack(lambda x: call(_CHOLESKY, x)[0], (2,), a.mT if upper else a)
+    return lower.mT if upper else lower
 
 
 # ---- qr ----------------------------------------------------------------------------------------
@@ -210,13 +207,13 @@ def householder(a: Traced, columns: int) -> tuple[Any, Any]:
     return q, r[:columns]
 
 
-def scaled_householder(a: Traced, columns: int) -> tuple[Any, Any]:
+def factorize_scaled(a: Traced, columns: int) -> tuple[Any, Any]:
     """Factorise a matrix of any magnitude, as ``householder`` does."""
     if len(a) == 1:
         return householder(a, columns)  # nothing to square
     scaled, scale = power_of_two(a)
-    wide = is_wide_matrix(a) and min(a.shape[0] - 1, a.shape[1]) > 0
-    q, r = (wide_householder if wide else householder)(scaled, columns)
+    large = is_large(a) and min(a.shape[0] - 1, a.shape[1]) > 0
+    q, r = (loop_householder if large else householder)(scaled, columns)
     return q, r * scale
 
 
@@ -227,7 +224,7 @@ def _tall_push(operands: Sequence[Any], results: Sequence[Any], rows: list[list[
     """
     q, r = results
     inverse = np.linalg.inv(r)
-    found = []
+    tangents = []
     for (da,) in rows:
         change = da @ inverse
         inside = q.T @ change
@@ -236,18 +233,18 @@ def _tall_push(operands: Sequence[Any], results: Sequence[Any], rows: list[list[
         dq = q @ turn
         if q.shape[0] != q.shape[1]:
             dq = dq + (change - q @ inside)
-        found.append([dq, np.triu((inside - turn) @ r)])
-    return found
+        tangents.append([dq, np.triu((inside - turn) @ r)])
+    return tangents
 
 
 def _tall(a: Traced) -> tuple[Any, Any]:
-    return scaled_householder(a, a.shape[1])
+    return factorize_scaled(a, a.shape[1])
 
 
-_TALL = MatrixFunction("qr", _tall, _tall_push, wide=_tall)
+_TALL = MatrixFunction("qr", _tall, _tall_push, loop_body=_tall)
 
 
-def _reduced(a: Traced) -> tuple[Any, Any]:
+def _factorize_reduced(a: Traced) -> tuple[Any, Any]:
     m, n = a.shape
     if m >= n:
         return call(_TALL, a)
@@ -255,11 +252,11 @@ def _reduced(a: Traced) -> tuple[Any, Any]:
     return q, np.concatenate([r, q.T @ a[:, m:]], axis=1)
 
 
-def _complete(a: Traced) -> tuple[Any, Any]:
+def _factorize_complete(a: Traced) -> tuple[Any, Any]:
     # The columns beyond A's own are a basis of what is left: the algorithm decides which, so
     # its own derivative is the right one.
     m, n = a.shape
-    return scaled_householder(a, m) if m > n else _reduced(a)
+    return factorize_scaled(a, m) if m > n else _factorize_reduced(a)
 
 
 @implements(np.linalg.qr)
@@ -268,7 +265,7 @@ def _qr(a: Operand, mode: str = "reduced") -> Traced:
     (a,) = floats(a)
     check_stacked(a)
     if mode == "r":
-        return over_stack(_reduced, (2,), a)[1]
+        return over_stack(_factorize_reduced, (2,), a)[1]
     if mode not in _MODES:
         if mode == "raw":
             raise trace_error("np.linalg.qr(mode='raw') cannot be traced", "Use mode='reduced'.")
@@ -276,4 +273,4 @@ def _qr(a: Operand, mode: str = "reduced") -> Traced:
     return QRResult(*over_stack(_MODES[mode], (2,), a))
 
 
-_MODES = {"reduced": _reduced, "complete": _complete}
+_MODES = {"reduced": _factorize_reduced, "complete": _factorize_complete}

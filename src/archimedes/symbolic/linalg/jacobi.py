@@ -10,19 +10,20 @@ Legend: rows are lists of ids; c, s, t are cosine, sine and tangent of a rotatio
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from archimedes.graph.formulas import Emit
-from archimedes.graph.program import Graph
-from archimedes.symbolic.core.conversion import wrap
+from archimedes.symbolic.core.conversion import lift, wrap
 from archimedes.symbolic.core.ordering import exchanges
 from archimedes.symbolic.core.trace import current_trace
 from archimedes.symbolic.core.traced_value import Traced
 from archimedes.symbolic.linalg.factorizations import householder
 from archimedes.symbolic.linalg.matrices import power_of_two
 from archimedes.symbolic.linalg.matrix_functions import repeat_while
+from archimedes.symbolic.numpy_functions.structural import full_like
 
 __all__ = ["singular", "symmetric_eigen"]
 
@@ -55,17 +56,10 @@ def _rotate(e: Emit, c: int, s: int, x: list[int], y: list[int]) -> tuple[list[i
     )
 
 
-def _largest(e: Emit, ids: list[int]) -> int:
-    total = ids[0]
-    for i in ids[1:]:
-        total = e("max", total, i)
-    return total
-
-
-def _not_below(g: Graph, value: int, limit: int) -> int:
-    """Emit not (value <= limit): nan keeps a loop running, and so reaches the results."""
-    e = Emit(g, g.dtype[value])
-    return e("not", e("le", value, limit))
+def _largest(x: Traced) -> Traced:
+    """Return the largest of a few numbers, one after the other."""
+    e, ids = _emit_of(x), _ids_of(x)
+    return wrap(reduce(lambda a, b: e("max", a, b), ids), x.code)
 
 
 def _sort(e: Emit, keys: list[int], rows: Rows, *, descending: bool) -> None:
@@ -73,132 +67,126 @@ def _sort(e: Emit, keys: list[int], rows: Rows, *, descending: bool) -> None:
     for i, j in exchanges(len(keys)):
         first, second = (keys[i], keys[j]) if descending else (keys[j], keys[i])
         swap = e("lt", first, second)
-        keys[i], keys[j] = e.where(swap, keys[j], keys[i]), e.where(swap, keys[i], keys[j])
-        for row in rows:
+        for row in (keys, *rows):
             row[i], row[j] = e.where(swap, row[j], row[i]), e.where(swap, row[i], row[j])
 
 
-def _matrix(rows: Rows, code: int, n: int) -> Traced:
-    return wrap(np.array(rows, dtype=np.int64).reshape(len(rows), n), code)
+def _emit_of(x: Traced) -> Emit:
+    return Emit(current_trace().graph, x.code)
+
+
+def _ids_of(x: Traced) -> Any:
+    """Return the ids of an array as nested lists."""
+    return current_trace().ids_of(x).tolist()
+
+
+def _array_of(ids: Rows | list[int], code: int, shape: tuple[int, ...]) -> Traced:
+    return wrap(np.array(ids, dtype=np.int64).reshape(shape), code)
 
 
 # ---- symmetric matrices ------------------------------------------------------------------------
 
 
-def symmetric_eigen(a: Traced, *, vectors: bool) -> tuple[Any, ...]:
+def symmetric_eigen(a: Traced, *, vectors: bool) -> tuple[Traced, ...]:
     """Return eigenvalues, ascending, and (where wanted) eigenvectors in columns.
 
     Vectors are as the rotations leave them: their signs follow no rule.
     """
-    n = len(a)
-    trace = current_trace()
-    g = trace.graph
-    ids = trace.ids_of(a)
+    n, code = len(a), a.code
     lower = [(i, j) for i in range(n) for j in range(i + 1)]
-    place = {(i, j): k for k, pair in enumerate(lower) for i, j in (pair, pair[::-1])}
-    size = len(lower)
-    start = [int(ids[i, j]) for i, j in lower]
+    index = {(i, j): k for k, pair in enumerate(lower) for i, j in (pair, pair[::-1])}
+    ids = current_trace().ids_of(a)
+    # Carried: the lower triangle, and the vectors, one in each row.
+    carry = [_array_of([int(ids[pair]) for pair in lower], code, (len(lower),))]
     if vectors:
-        start += g.constants(np.eye(n, dtype=a.dtype)).ravel().tolist()
+        carry.append(lift(np.eye(n, dtype=a.dtype)))
 
-    def sweep(g: Graph, carry: list[int], shared: list[int]) -> list[int]:
-        e = Emit(g, a.code)
-        m = list(carry[:size])
-        columns = [carry[size + k * n : size + (k + 1) * n] for k in range(n)] if vectors else []
+    def sweep(carry: list[Traced], shared: list[Traced]) -> list[Traced]:
+        e, m, columns = _emit_of(a), _ids_of(carry[0]), _ids_of(carry[1]) if vectors else []
         for p, q in _pairs(n):
-            app, aqq, apq = place[p, p], place[q, q], place[p, q]
+            app, aqq, apq = index[p, p], index[q, q], index[p, q]
             c, s, t = _rotation(e, m[app], m[aqq], m[apq])
             change = e.mul(t, m[apq])
             m[app], m[aqq] = e.sub(m[app], change), e.add(m[aqq], change)
             m[apq] = e.c(0.0)
             for k in range(n):
                 if k not in (p, q):
-                    (m[place[k, p]],), (m[place[k, q]],) = _rotate(
-                        e, c, s, [m[place[k, p]]], [m[place[k, q]]]
-                    )
+                    akp, akq = index[k, p], index[k, q]
+                    (m[akp],), (m[akq],) = _rotate(e, c, s, [m[akp]], [m[akq]])
             if vectors:
                 columns[p], columns[q] = _rotate(e, c, s, columns[p], columns[q])
-        return m + [i for column in columns for i in column]
+        rotated = [_array_of(m, code, (len(lower),))]
+        return [*rotated, _array_of(columns, code, (n, n))] if vectors else rotated
 
-    def unfinished(g: Graph, carry: list[int], shared: list[int]) -> int:
-        e = Emit(g, a.code)
-        return _not_below(
-            g, _largest(e, [e("abs", carry[place[p, q]]) for p, q in _pairs(n)]), shared[0]
-        )
+    def is_unfinished(carry: list[Traced], shared: list[Traced]) -> Traced:
+        beside = [index[p, q] for p, q in _pairs(n)]
+        # Not the opposite test: nan keeps the loop running, and so reaches the results.
+        return ~(_largest(np.abs(carry[0][beside])) <= shared[0])
 
-    e = Emit(g, a.code)
     if n > 2:
-        scale = _largest(e, [e("abs", i) for i in start[:size]])
-        enough = e.mul(e.c(float(np.finfo(a.dtype).eps) / 1024), scale)
-        start = repeat_while(g, start, [enough], unfinished, sweep, MAX_SWEEPS)
+        enough = float(np.finfo(a.dtype).eps) / 1024 * _largest(np.abs(carry[0]))
+        carry = repeat_while(is_unfinished, sweep, carry, [enough], MAX_SWEEPS)
     elif n == 2:
-        start = sweep(g, start, [])
-    values = [start[place[k, k]] for k in range(n)]
-    rows = np.array(start[size:], dtype=np.int64).reshape(-1, n).T.tolist() if vectors else []
-    _sort(e, values, rows, descending=False)
-    result = wrap(np.array(values, dtype=np.int64), a.code)
-    return (result, _matrix(rows, a.code, n)) if vectors else (result,)
+        carry = sweep(carry, [])
+    values = _ids_of(carry[0][[index[k, k] for k in range(n)]])
+    rows = _ids_of(carry[1].T) if vectors else []
+    _sort(_emit_of(a), values, rows, descending=False)
+    result = _array_of(values, code, (n,))
+    return (result, _array_of(rows, code, (n, n))) if vectors else (result,)
 
 
 # ---- singular values ---------------------------------------------------------------------------
 
 
-def _orthogonal_columns(work: Traced, *, vectors: bool) -> tuple[Any, Any, Any]:
+def _dot(e: Emit, x: list[int], y: list[int]) -> int:
+    total = e.mul(x[0], y[0])
+    for i, j in zip(x[1:], y[1:]):
+        total = e.add(total, e.mul(i, j))
+    return total
+
+
+def _orthogonal_columns(work: Traced, *, vectors: bool) -> tuple[Traced, Traced, Traced]:
     """Rotate the columns of a square matrix until they are orthogonal, longest first.
 
     Returns their lengths, the columns, and (where wanted) the product of the rotations.
     """
-    n = len(work)
-    trace = current_trace()
-    g = trace.graph
+    n, code = len(work), work.code
     eps = float(np.finfo(work.dtype).eps)
-    half = n * n
-    start = [int(i) for i in trace.ids_of(work).T.ravel()]
+    # Carried: the columns (and those of the rotations), one in each row; the largest cosine left.
+    columns = work.T
     if vectors:
-        start += g.constants(np.eye(n, dtype=work.dtype)).ravel().tolist()
-    start.append(g.const(1.0, work.code))
+        columns = np.concatenate([columns, lift(np.eye(n, dtype=work.dtype))])
+    count = len(columns)
 
-    def unpack(carry: list[int]) -> Rows:
-        return [carry[k * n : (k + 1) * n] for k in range(len(carry) // n)]
-
-    def dot(e: Emit, x: list[int], y: list[int]) -> int:
-        total = e.mul(x[0], y[0])
-        for i, j in zip(x[1:], y[1:]):
-            total = e.add(total, e.mul(i, j))
-        return total
-
-    def sweep(g: Graph, carry: list[int], shared: list[int]) -> list[int]:
-        e = Emit(g, work.code)
-        columns = unpack(carry[:-1])
+    def sweep(carry: list[Traced], shared: list[Traced]) -> list[Traced]:
+        e, columns, short = _emit_of(work), _ids_of(carry[0]), _ids_of(shared[0])
         left = e.c(0.0)
         for p, q in _pairs(n):
-            pp, qq = dot(e, columns[p], columns[p]), dot(e, columns[q], columns[q])
-            pq = dot(e, columns[p], columns[q])
+            pp, qq = _dot(e, columns[p], columns[p]), _dot(e, columns[q], columns[q])
+            pq = _dot(e, columns[p], columns[q])
             c, s, _ = _rotation(e, pp, qq, pq)
             # A column as short as rounding errors has no direction worth waiting for.
-            short = e("le", e("min", pp, qq), shared[0])
+            is_short = e("le", e("min", pp, qq), short)
             cosine = e.div(e("abs", pq), e("sqrt", e.mul(pp, qq)))
-            left = e("max", left, e.where(short, e.c(0.0), cosine))
-            for k in (0, n) if vectors else (0,):
+            left = e("max", left, e.where(is_short, e.c(0.0), cosine))
+            for k in range(0, count, n):
                 columns[k + p], columns[k + q] = _rotate(e, c, s, columns[k + p], columns[k + q])
-        return [i for column in columns for i in column] + [left]
+        return [_array_of(columns, code, (count, n)), wrap(left, code)]
 
-    def unfinished(g: Graph, carry: list[int], shared: list[int]) -> int:
-        return _not_below(g, carry[-1], g.const(2 * n * eps, work.code))
+    def is_unfinished(carry: list[Traced], shared: list[Traced]) -> Traced:
+        return ~(carry[1] <= 2 * n * eps)
 
-    e = Emit(g, work.code)
+    e = _emit_of(work)
     if n > 1:
-        longest = _largest(e, [dot(e, x, x) for x in unpack(start[:half])])
-        short = e.mul(e.c((4 * n * eps) ** 2), longest)
-        start = repeat_while(g, start, [short], unfinished, sweep, MAX_SWEEPS)
-    columns = unpack(start[:-1])
-    squares = [dot(e, x, x) for x in columns[:n]]
-    rows = np.array(columns, dtype=np.int64).reshape(-1, n, n)
-    stacked = np.concatenate([block.T for block in rows]).tolist()
-    _sort(e, squares, stacked, descending=True)
-    lengths = np.sqrt(wrap(np.array(squares, dtype=np.int64), work.code))
-    sides = _matrix(stacked, work.code, n)
-    return lengths, sides[:n], sides[n:]
+        longest = _largest(_array_of([_dot(e, x, x) for x in _ids_of(work.T)], code, (n,)))
+        short = (4 * n * eps) ** 2 * longest
+        carry = [columns, full_like(work, 1.0, shape=())]
+        columns, _ = repeat_while(is_unfinished, sweep, carry, [short], MAX_SWEEPS)
+    squares = [_dot(e, x, x) for x in _ids_of(columns[:n])]
+    rows = _ids_of(np.concatenate([columns[k : k + n].T for k in range(0, count, n)]))
+    _sort(e, squares, rows, descending=True)
+    sides = _array_of(rows, code, (count, n))
+    return np.sqrt(_array_of(squares, code, (n,))), sides[:n], sides[n:]
 
 
 def singular(a: Traced, *, vectors: bool, full: bool = False) -> tuple[Any, ...]:

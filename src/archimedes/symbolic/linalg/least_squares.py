@@ -7,38 +7,27 @@ that is, where s <= rcond max(s). x = X b is the shortest of all solutions of le
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from archimedes.checks import is_traced
-from archimedes.graph.program import Graph
-from archimedes.symbolic.core.array_scans import array_of, array_value, scan_rows
-from archimedes.symbolic.core.conversion import floats, lift, wrap
-from archimedes.symbolic.core.loop_nests import loops_from
+from archimedes.symbolic.core.array_scans import scan_rows
+from archimedes.symbolic.core.conversion import floats, lift
 from archimedes.symbolic.core.registry import implements
-from archimedes.symbolic.core.trace import current_trace
 from archimedes.symbolic.core.traced_value import Operand, Traced, as_constant
-from archimedes.symbolic.linalg.factorizations import scaled_householder
+from archimedes.symbolic.linalg.factorizations import factorize_scaled
 from archimedes.symbolic.linalg.jacobi import singular
 from archimedes.symbolic.linalg.matrices import (
     MAX_SPECTRAL,
     LinAlgError,
     check_stacked,
-    is_wide_matrix,
+    is_large,
     over_stack,
     power_of_two,
 )
-from archimedes.symbolic.linalg.matrix_functions import (
-    MatrixFunction,
-    call,
-    choose,
-    emitting,
-    repeat_while,
-)
+from archimedes.symbolic.linalg.matrix_functions import MatrixFunction, branch, call, repeat_while
 from archimedes.symbolic.linalg.spectral import SINGULAR, symmetric
 from archimedes.symbolic.numpy_functions.structural import full_like
 
@@ -47,7 +36,7 @@ __all__: list[str] = []  # it fills the table
 
 #: Singular values cut at so many times the rounding errors of a matrix are rounding errors.
 _NOISE = 4.0
-#: Sweeps of Jacobi's method over a wide matrix: see ``jacobi.py``.
+#: Sweeps of Jacobi's method over a large matrix: see ``jacobi.py``.
 _MAX_SWEEPS = 30
 
 
@@ -66,20 +55,18 @@ def _round_robin(n: int) -> np.ndarray:
     return np.array(rounds).reshape(-1, n)
 
 
-def _wide_columns(a: Traced) -> tuple[Any, Any]:
+def _orthogonalize_in_loops(a: Traced) -> tuple[Any, Any]:
     """Return W and V with W = A V, the columns of W orthogonal, by one-sided Jacobi rotations.
 
     Each round rotates disjoint pairs of columns, all at once. (Golub, Van Loan, Matrix
     Computations, 4th ed., 8.6.3 and 8.5.6.)
     """
-    n, code = a.shape[1], a.code
-    trace = current_trace()
+    n = a.shape[1]
     eps = float(np.finfo(a.dtype).eps)
     rounds = _round_robin(n)
     first = np.arange(n) < rounds
-    shape = {0: a.T.shape, 1: (n, n)}
 
-    def turn(carry: list[Any], row: list[Any]) -> Traced:
+    def turn(carry: list[Traced], row: list[Traced]) -> tuple[list[Traced], list[Traced]]:
         (w, v, left, short), (partner, is_first) = carry, row
         other = w[partner]
         pp, pq = np.sum(w * w, axis=1), np.sum(w * other, axis=1)
@@ -94,42 +81,30 @@ def _wide_columns(a: Traced) -> tuple[Any, Any]:
         cosine = np.abs(pq) / np.sqrt(pp * qq)
         counts = ~idle & ~(np.minimum(pp, qq) <= short)
         left = np.maximum(left, np.max(np.where(counts, cosine, 0.0).astype(a.dtype)))
-        turned = [c[:, None] * x - s[:, None] * x[partner] for x in (w, v)]
-        return [*turned, left, short], []
+        w, v = (c[:, None] * x - s[:, None] * x[partner] for x in (w, v))
+        return [w, v, left, short], []
 
-    def arrays(body: Traced, ids: list[int]) -> list[Any]:
-        blocks = [array_of(body, i, shape[k], code) for k, i in enumerate(ids[:2])]
-        return [*blocks, *(wrap(np.array(i), code, body) for i in ids[2:])]
+    def sweep(carry: list[Traced], shared: list[Traced]) -> list[Traced]:
+        zero = full_like(a, 0.0, shape=())
+        start = [*carry[:2], zero, *shared]
+        return scan_rows(turn, start, [lift(rounds), lift(first)])[0][:3]
 
-    def sweep(g: Graph, carry: list[int], shared: list[int]) -> list[int]:
-        with emitting(g) as body, loops_from(2, 1):
-            w, v, _, short = arrays(body, [*carry, *shared])
-            zero = full_like(w, 0.0, shape=())
-            table = [lift(rounds), lift(first)]
-            w, v, left, _ = scan_rows(turn, [w, v, zero, short], table)[0]
-            return [array_value(body, x, code) for x in (w, v, left)]
-
-    def unfinished(g: Graph, carry: list[int], shared: list[int]) -> int:
-        with emitting(g) as body:
-            left = wrap(np.array(carry[2]), code, body)
-            return array_value(body, ~(left <= 2 * n * eps))
+    def is_unfinished(carry: list[Traced], shared: list[Traced]) -> Traced:
+        return ~(carry[2] <= 2 * n * eps)
 
     w, v = a.T, lift(np.eye(n, dtype=a.dtype))
     short = (4 * n * eps) ** 2 * np.max(np.sum(w * w, axis=1))
-    start = [array_value(trace, x, code) for x in (w, v, full_like(a, 1.0, shape=()))]
-    done = repeat_while(
-        trace.graph, start, [array_value(trace, short, code)], unfinished, sweep, _MAX_SWEEPS
-    )
-    w, v, _ = arrays(trace, done)
+    start = [w, v, full_like(a, 1.0, shape=())]
+    w, v, _ = repeat_while(is_unfinished, sweep, start, [short], _MAX_SWEEPS, blocks=True)
     return w.T, v.T
 
 
 def _singular(a: Traced) -> tuple[Any, Any, Any]:
-    """Return U, s and V^T of a matrix with m >= n; s in no order where it is wide."""
-    if not is_wide_matrix(a):
+    """Return U, s and V^T of a matrix with m >= n; s in no order where it is large."""
+    if not is_large(a):
         return singular(a, vectors=True)
     scaled, scale = power_of_two(a)
-    w, v = _wide_columns(scaled)
+    w, v = _orthogonalize_in_loops(scaled)
     s = np.sqrt(np.sum(w * w, axis=0))
     return w / np.where(s == 0.0, 1.0, s).astype(a.dtype), s * scale, v.T
 
@@ -138,38 +113,6 @@ def _reciprocals(s: Traced, rcond: Operand) -> tuple[Any, Any]:
     """Return which singular values are kept, and f."""
     keep = s > rcond * np.max(s)
     return keep, np.where(keep, 1.0 / np.where(keep, s, 1.0), 0.0).astype(s.dtype)
-
-
-def _branch(test: Traced, arrays: Sequence[Any], sides: Sequence[Callable[..., Any]]) -> list[Any]:
-    """Return the arrays that the first function returns where ``test`` is true, else the second."""
-    trace, code = current_trace(), arrays[0].code
-    wide = is_wide_matrix(arrays[0])
-    shapes: list[tuple[int, ...]] = []
-
-    def flat(owner: Traced, values: Sequence[Any]) -> list[int]:
-        if wide:
-            return [array_value(owner, x, code) for x in values]
-        return [i for x in values for i in owner.ids_of(x).ravel().tolist()]
-
-    def apart(owner: Traced, ids: Sequence[int], given: Sequence[tuple[int, ...]]) -> list[Any]:
-        if wide:
-            return [array_of(owner, int(i), shape, code) for i, shape in zip(ids, given)]
-        sizes = np.cumsum([0, *(int(np.prod(shape, dtype=int)) for shape in given)])
-        parts = [np.array(ids[i:j], dtype=np.int64) for i, j in pairwise(sizes)]
-        return [wrap(x.reshape(shape), code, owner) for x, shape in zip(parts, given)]
-
-    def record(side: Callable[..., Any]) -> Callable[[Graph, list[int]], list[int]]:
-        def emit(g: Graph, ids: list[int]) -> list[int]:
-            with emitting(g) as body, loops_from(2, 1) if wide else nullcontext():
-                made = side(*apart(body, ids, [x.shape for x in arrays]))
-                shapes[:] = [x.shape for x in made]
-                return flat(body, made)
-
-        return emit
-
-    test_id = array_value(trace, test)
-    made = choose(trace.graph, test_id, flat(trace, arrays), record(sides[0]), record(sides[1]))
-    return apart(trace, made, shapes)
 
 
 def _solve_triangle(t: Traced, c: Traced, rcond: Operand) -> tuple[Any, Any]:
@@ -190,7 +133,7 @@ def _solve_triangle(t: Traced, c: Traced, rcond: Operand) -> tuple[Any, Any]:
         keep, f = _reciprocals(s, rcond)
         return [vt.T @ (f[:, None] * (u.T @ c)), np.sum(keep.astype(t.dtype))]
 
-    solution, rank = _branch(full, [t, c, rcond], [regular, deficient])
+    solution, rank = branch(full, [t, c, rcond], regular, deficient)
     return solution, rank
 
 
@@ -198,9 +141,9 @@ def _least_squares(a: Traced, b: Traced, rcond: Operand) -> tuple[Any, Any]:
     """Return x and the rank; b is None for the pseudo-inverse."""
     m, n = a.shape
     if m >= n:
-        q, r = scaled_householder(a, n)
+        q, r = factorize_scaled(a, n)
         return _solve_triangle(r, q.T if b is None else q.T @ b, rcond)
-    q, r = scaled_householder(a.T, m)
+    q, r = factorize_scaled(a.T, m)
     c = lift(np.eye(m, dtype=a.dtype)) if b is None else b
     y, rank = _solve_triangle(r.T, c, rcond)
     return q @ y, rank
@@ -233,7 +176,7 @@ def _truncated(a: Traced, x: Traced, rcond: Operand) -> Callable[[Any, Any], Any
     """
     tall = a.shape[0] >= a.shape[1]
     matrix = a if tall else a.T
-    u, s, vt = _singular(matrix) if is_wide_matrix(a) else call(SINGULAR[False], matrix)
+    u, s, vt = _singular(matrix) if is_large(a) else call(SINGULAR[False], matrix)
     keep, f = _reciprocals(s, rcond)
     mixed = keep[:, None] ^ keep
     larger = f[:, None] + f
@@ -287,10 +230,10 @@ def _functions(change: Callable[..., Traced]) -> tuple[MatrixFunction, MatrixFun
         return (_least_squares(a, None, rcond)[0],)
 
     inverse = MatrixFunction(
-        "pinv", inverse_body, partial(_pseudo_inverse_push, change), wide=inverse_body
+        "pinv", inverse_body, partial(_pseudo_inverse_push, change), loop_body=inverse_body
     )
     push = partial(_least_squares_push, inverse, change)
-    return inverse, MatrixFunction("lstsq", _least_squares, push, wide=_least_squares)
+    return inverse, MatrixFunction("lstsq", _least_squares, push, loop_body=_least_squares)
 
 
 _AT_CONSTANT_RANK = _functions(_constant_rank)
@@ -330,7 +273,7 @@ def _pinv(
     return over_stack(lambda m, r: call(function, m, r)[0], (2, 0), a, cut)
 
 
-def _cut(rcond: Operand, a: Traced) -> Traced:
+def _cutoff(rcond: Operand, a: Traced) -> Traced:
     """Return what lstsq means by ``rcond``: outside of (0, 1) LAPACK takes the precision."""
     eps = np.finfo(a.dtype).eps
     if rcond is None:
@@ -373,11 +316,11 @@ def _lstsq(a: Operand, b: Operand, rcond: Operand = None) -> Traced:
         x, rank = np.zeros_like(a, shape=(n, right.shape[1])), 0
         values = full_like(a, 0.0, shape=(0,))
     elif not is_traced(matrix := as_constant(a)) and not is_traced(
-        cut := as_constant(_cut(rcond, a))
+        cut := as_constant(_cutoff(rcond, a))
     ):
         x, rank, values = _solve_constant(matrix, right, float(cut))
     else:
-        cut = _cut(rcond, a)
+        cut = _cutoff(rcond, a)
         x, count = call(_functions_for(a, cut)[1], a, right, cut)
         rank = count.astype(int)
         values = np.linalg.svdvals(a) if min(m, n) <= MAX_SPECTRAL else None

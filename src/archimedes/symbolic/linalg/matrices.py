@@ -23,10 +23,10 @@ __all__ = [
     "LinAlgError",
     "check_square",
     "check_stacked",
-    "is_wide_matrix",
+    "is_large",
+    "multiply_scaled",
     "over_stack",
     "power_of_two",
-    "scaled_product",
     "split_exponent",
     "values_of",
 ]
@@ -57,8 +57,8 @@ def check_square(a: Traced) -> None:
         )
 
 
-def is_wide_matrix(a: Traced) -> bool:
-    """Tell whether a matrix is worked on by loops: one of 16 x 16 or more, where it is a block.
+def is_large(a: Traced) -> bool:
+    """Return whether a matrix is worked on by loops: one of 16 x 16 or more, if it is a block.
 
     Smaller ones keep their elements, so that batches of them keep their lanes.
     """
@@ -157,7 +157,7 @@ def split_exponent(x: Traced) -> tuple[Any, Any]:
     return x * wrap(factor, F64, trace), wrap(e.sub(field, e.c(1024)), I64, trace)
 
 
-def scaled_product(factors: Sequence[Any]) -> Traced:
+def multiply_scaled(factors: Sequence[Any]) -> Traced:
     """Return the product of traced scalars; it overflows or vanishes only where its value does."""
     if len(factors) <= 2:
         product = factors[0]

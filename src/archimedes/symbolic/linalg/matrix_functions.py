@@ -1,18 +1,23 @@
-"""Functions of matrices with derivatives in closed form, and how the graph gets to know these.
+"""Functions of matrices with derivatives in closed form, recorded as ``Call`` regions.
 
 A rule is written with arrays: ``push`` maps tangents of operands to tangents of results, ``pull``
 is its transpose (left out where the graph may transpose ``push`` by itself). Functions that give
 eigenvectors or singular vectors say instead how these turn.
+
+A small matrix is scalarized: the body is recorded once for the literals among its operands, so that
+zeros and constants fold inside it, and literals among its results are visible outside. A large
+matrix is a block, and its body is loops.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any
+from itertools import pairwise
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,31 +33,22 @@ from archimedes.symbolic.core.conversion import wrap
 from archimedes.symbolic.core.loop_nests import loops_from
 from archimedes.symbolic.core.trace import Trace, current_trace
 from archimedes.symbolic.core.traced_value import Traced
-from archimedes.symbolic.linalg.matrices import is_wide_matrix
+from archimedes.symbolic.linalg.matrices import is_large
 
-__all__ = [
-    "Blocks",
-    "Formula",
-    "Layout",
-    "MatrixFunction",
-    "Rule",
-    "Spectrum",
-    "Turns",
-    "call",
-    "choose",
-    "emitting",
-    "repeat_while",
-    "rule_of",
-]
+__all__ = ["MatrixFunction", "Spectrum", "Turns", "branch", "call", "repeat_while"]
 
 #: ``formula(operands, results, rows)``: ``rows`` holds, for each direction, one array per operand
 #: (push) or a result (pull); so does the answer, for results (push) or operands (pull).
-Formula = Callable[[Sequence[Any], Sequence[Any], list[list[Any]]], list[list[Any]]]
-
+Formula = Callable[[Sequence[Traced], Sequence[Traced], list[list[Traced]]], list[list[Traced]]]
+#: One row of ids for each direction; None is zero.
+Rows = list[list[int | None]]
 #: What the graph expects of a rule; see ``DerivativeRule``.
-Pass = Callable[[Graph, np.ndarray, np.ndarray, list[list[int | None]]], Any] | None
+Pass = Callable[[Graph, np.ndarray, np.ndarray, Rows], Any] | None
 
 _ADD = CODES["add"]
+
+
+# ---- functions ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -62,14 +58,14 @@ class Turns:
     ``gaps(results)`` are the gaps of all turns and the speeds of the values along each of them.
     ``rates(results, row)`` is the change of each result along a turn, for which ``row`` reads
     constant tables with a row for each turn. ``numerators(results, bars)`` are the m of all turns
-    and the sizes of their terms, one array each. ``gathered(results, bars, turned)`` is the
+    and the sizes of their terms, one array each. ``gather(results, bars, quotients)`` is the
     adjoint of the operand from those of the values and the m / u.
     """
 
-    gaps: Callable[[Sequence[Any]], tuple[Any, list[dict[int, float]]]]
-    rates: Callable[[Sequence[Any], Callable[[np.ndarray], Any]], list[Any]]
-    numerators: Callable[[Sequence[Any], Sequence[Any]], tuple[Any, Any]]
-    gathered: Callable[[Sequence[Any], Sequence[Any], Any], Any]
+    gaps: Callable[[Sequence[Traced]], tuple[Traced, list[dict[int, float]]]]
+    rates: Callable[[Sequence[Traced], Callable[[np.ndarray], Traced]], list[Traced]]
+    numerators: Callable[[Sequence[Traced], Sequence[Traced]], tuple[Traced, Traced]]
+    gather: Callable[[Sequence[Traced], Sequence[Traced], Traced], Traced]
 
 
 @dataclass(frozen=True)
@@ -90,156 +86,242 @@ class Spectrum:
 class MatrixFunction:
     """A function of arrays with a derivative in closed form.
 
-    ``body`` takes arrays and returns a tuple of arrays, all of one floating dtype. ``spectrum``
-    says which results are eigenvalues or singular values, and how their vectors turn.
+    ``body`` takes arrays and returns a tuple of arrays, all of one floating dtype; ``loop_body``
+    does the same for large matrices, where all arrays are blocks (default: none of them are large).
+    With ``inline``, small matrices have no region, and the derivative of their body's nodes.
+    ``spectrum`` says which results are eigenvalues or singular values, and how their vectors turn.
     """
 
     name: str
-    body: Callable[..., tuple[Any, ...]]
+    body: Callable[..., tuple[Traced, ...]]
     push: Formula
     pull: Formula | None = None
     spectrum: Spectrum | None = None
-    #: The body for wide matrices, which are blocks: a loop, whatever their size.
-    wide: Callable[..., tuple[Any, ...]] | None = None
+    loop_body: Callable[..., tuple[Traced, ...]] | None = None
+    inline: bool = False
+
+
+def call(function: MatrixFunction, *arrays: Traced) -> tuple[Traced, ...]:
+    """Record a function of arrays as a region with the function's own derivative.
+
+    Where every operand is a literal the body is recorded in place, and folds.
+    """
+    trace = current_trace()
+    takes: Layout
+    if function.loop_body is not None and is_large(arrays[0]):
+        takes = Blocks(arrays[0].code, tuple(a.shape for a in arrays))
+        inputs = takes.ids(trace, arrays)
+    else:
+        position: dict[int, int] = {}
+        takes = _describe(trace, arrays, position)
+        inputs = list(position)
+        if not inputs or function.inline:
+            return function.body(*arrays)
+    body, gives, rule = _record(function, takes)
+    return tuple(gives.arrays(trace, trace.graph.region(Call(inputs, body, rule)).tolist()))
+
+
+@lru_cache(maxsize=1024)
+def _record(function: MatrixFunction, takes: Layout) -> tuple[Graph, Layout, Rule]:
+    """Record a body for one layout of operands, once: equal calls share body and rule."""
+    gives: Layout
+    with _emit_to(Graph(), takes) as trace:
+        if isinstance(takes, Blocks):
+            assert function.loop_body is not None
+            results = function.loop_body(*(array_input(trace, s, takes.code) for s in takes.shapes))
+            gives = Blocks(takes.code, tuple(x.shape for x in results))
+            trace.graph.outputs = gives.ids(trace, results)
+        else:
+            assert isinstance(takes, Elements)
+            ids = trace.graph.add_inputs(takes.code, max(takes.positions, default=-1) + 1)
+            results = function.body(*takes.arrays(trace, ids.tolist()))
+            gives = _describe(trace, results, None)
+            trace.graph.outputs = [
+                i for i in _flat_ids(trace, results) if trace.graph.op[i] != CONST
+            ]
+    return prune(trace.graph), gives, _rule_of(function, takes, gives)
+
+
+@contextmanager
+def _emit_to(g: Graph, layout: Layout) -> Iterator[Trace]:
+    """Let array code append to a graph: in loops, where arrays are blocks."""
+    with Trace(g) as trace:
+        if isinstance(layout, Blocks):
+            with loops_from(2, 1):
+                yield trace
+        else:
+            yield trace
+
+
+# ---- where the elements of arrays are ----------------------------------------------------------
+
+
+def _flat_ids(trace: Trace, arrays: Sequence[Traced]) -> list[int]:
+    return [i for array in arrays for i in trace.ids_of(array).ravel().tolist()]
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the elements of several arrays are: at a position of a flat list, or literal."""
+    """Arrays of some shapes and one dtype as a flat list of ids."""
 
     code: int
     shapes: tuple[tuple[int, ...], ...]
-    places: tuple[int, ...]
-    literals: tuple[float, ...]  # one per element; meaningful where the place is -1
 
-    def arrays(self, trace: Trace, flat: Sequence[int]) -> list[Any]:
-        """Lay out ids of values."""
-        const = trace.graph.const
-        ids = [
-            int(flat[place]) if place >= 0 else const(literal, self.code)
-            for place, literal in zip(self.places, self.literals)
-        ]
-        return self._split(trace, ids)
+    def arrays(self, trace: Trace, flat: Sequence[int]) -> list[Traced]:
+        """Return the arrays that ids stand for."""
+        sizes = np.cumsum([0, *map(math.prod, self.shapes)]).tolist()
+        parts = [np.array(flat[i:j], dtype=np.int64) for i, j in pairwise(sizes)]
+        return [wrap(ids.reshape(s), self.code, trace) for ids, s in zip(parts, self.shapes)]
 
-    def changes(self, trace: Trace, flat: Sequence[int | None]) -> list[Any]:
-        """Lay out ids of tangents or adjoints; those of literals are zero."""
-        zero = trace.graph.const(0.0, self.code)
-        given = [None if place < 0 else flat[place] for place in self.places]
-        return self._split(trace, [zero if i is None else int(i) for i in given])
+    def ids(self, trace: Trace, arrays: Sequence[Traced]) -> list[int]:
+        """Return the ids of arrays."""
+        return _flat_ids(trace, arrays)
 
-    def by_array(self) -> list[list[int | None]]:
-        """Return the places of each array's elements; None for a literal."""
-        places = iter(self.places)
-        counts = [int(np.prod(shape, dtype=int)) for shape in self.shapes]
-        return [[None if (k := next(places)) < 0 else k for _ in range(n)] for n in counts]
+    def changes(self, trace: Trace, flat: Sequence[int | None]) -> list[Traced]:
+        """Return the arrays of tangents or adjoints, zero where there is none."""
+        raise NotImplementedError
 
-    def _split(self, trace: Trace, ids: list[int]) -> list[Any]:
-        arrays, start = [], 0
-        for shape in self.shapes:
-            count = int(np.prod(shape, dtype=int))
-            part = np.array(ids[start : start + count], dtype=np.int64)
-            arrays.append(wrap(part.reshape(shape), self.code, trace))
-            start += count
-        return arrays
-
-    def gather(self, trace: Trace, arrays: Sequence[Any], count: int) -> list[int | None]:
-        """Collect tangents or adjoints by position, adding where an element appears twice."""
-        g = trace.graph
-        flat: list[int | None] = [None] * count
-        ids = [i for array in arrays for i in trace.ids_of(array).ravel().tolist()]
-        for place, i in zip(self.places, ids):
-            if place >= 0 and g.value.get(i) != 0:
-                old = flat[place]
-                flat[place] = i if old is None else g.emit(_ADD, old, i)
-        return flat
+    def gather(self, trace: Trace, arrays: Sequence[Traced], count: int) -> list[int | None]:
+        """Return the ids of tangents or adjoints."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class Blocks:
-    """Several wide arrays: one block each, or a scalar. What ``Layout`` is to elements."""
+class Elements(Layout):
+    """A layout in which each element is at a position of the flat list, or literal."""
 
-    code: int
-    shapes: tuple[tuple[int, ...], ...]
+    positions: tuple[int, ...]
+    literals: tuple[float, ...]  # one per element; meaningful where the position is -1
 
-    def arrays(self, trace: Trace, flat: Sequence[int]) -> list[Any]:
+    def arrays(self, trace: Trace, flat: Sequence[int]) -> list[Traced]:
+        """Return the arrays that ids stand for."""
+        const = trace.graph.const
+        pairs = zip(self.positions, self.literals)
+        return super().arrays(
+            trace, [int(flat[k]) if k >= 0 else const(literal, self.code) for k, literal in pairs]
+        )
+
+    def changes(self, trace: Trace, flat: Sequence[int | None]) -> list[Traced]:
+        """Return the arrays of tangents or adjoints; those of literals are zero."""
+        zero = trace.graph.const(0.0, self.code)
+        ids = (None if k < 0 else flat[k] for k in self.positions)
+        return super().arrays(trace, [zero if i is None else int(i) for i in ids])
+
+    def gather(self, trace: Trace, arrays: Sequence[Traced], count: int) -> list[int | None]:
+        """Collect tangents or adjoints by position, adding where an element appears twice."""
+        g = trace.graph
+        flat: list[int | None] = [None] * count
+        for k, i in zip(self.positions, _flat_ids(trace, arrays)):
+            if k >= 0 and g.value.get(i) != 0:
+                old = flat[k]
+                flat[k] = i if old is None else g.emit(_ADD, old, i)
+        return flat
+
+    def by_array(self) -> list[list[int | None]]:
+        """Return the positions of each array's elements; None for a literal."""
+        positions = [None if k < 0 else k for k in self.positions]
+        sizes = np.cumsum([0, *map(math.prod, self.shapes)]).tolist()
+        return [positions[i:j] for i, j in pairwise(sizes)]
+
+
+def _describe(trace: Trace, arrays: Sequence[Traced], position: dict[int, int] | None) -> Elements:
+    """Describe arrays of a trace: equal ids share a position in ``position``, which is filled in.
+
+    Without ``position`` each element gets a position of its own.
+    """
+    values = [(i, trace.graph.value.get(i)) for i in _flat_ids(trace, arrays)]
+    if position is None:
+        count = iter(range(len(values)))
+        positions = [next(count) if literal is None else -1 for _, literal in values]
+    else:
+        positions = [
+            position.setdefault(i, len(position)) if literal is None else -1
+            for i, literal in values
+        ]
+    literals = tuple(0.0 if literal is None else literal for _, literal in values)
+    shapes = tuple(a.shape for a in arrays)
+    return Elements(arrays[0].code, shapes, tuple(positions), literals)
+
+
+@dataclass(frozen=True)
+class Blocks(Layout):
+    """A layout in which each array is one id: of a block, or of a scalar."""
+
+    def arrays(self, trace: Trace, flat: Sequence[int]) -> list[Traced]:
         """Return the arrays that ids stand for."""
         return [array_of(trace, int(i), s, self.code) for i, s in zip(flat, self.shapes)]
 
-    def changes(self, trace: Trace, flat: Sequence[int | None]) -> list[Any]:
-        """Return the arrays of tangents or adjoints, zero where there is none."""
-        g, given = trace.graph, []
-        for i, shape in zip(flat, self.shapes):
-            kind = block_type(self.code, math.prod(shape)) if shape else self.code
-            given.append(g.const(0.0, kind) if i is None else int(i))
-        return self.arrays(trace, given)
-
-    def gather(self, trace: Trace, arrays: Sequence[Any], count: int) -> list[int | None]:
-        """Return the ids of tangents or adjoints."""
+    def ids(self, trace: Trace, arrays: Sequence[Traced]) -> list[int]:
+        """Return the ids of arrays."""
         return [array_value(trace, array, self.code) for array in arrays]
+
+    def changes(self, trace: Trace, flat: Sequence[int | None]) -> list[Traced]:
+        """Return the arrays of tangents or adjoints, zero where there is none."""
+        kinds = [block_type(self.code, math.prod(s)) if s else self.code for s in self.shapes]
+        const = trace.graph.const
+        return self.arrays(
+            trace, [const(0.0, kind) if i is None else i for i, kind in zip(flat, kinds)]
+        )
+
+    def gather(self, trace: Trace, arrays: Sequence[Traced], count: int) -> list[int | None]:
+        """Return the ids of tangents or adjoints."""
+        return [*self.ids(trace, arrays)]
+
+
+# ---- derivatives -------------------------------------------------------------------------------
 
 
 class Rule:
     """A formula on arrays as the graph's derivative rule on ids."""
 
-    pattern = None
+    pattern: ClassVar[None] = None
 
-    def __init__(
-        self, function: MatrixFunction, takes: Layout | Blocks, gives: Layout | Blocks
-    ) -> None:
+    def __init__(self, function: MatrixFunction, takes: Layout, gives: Layout) -> None:
         self.name = function.name
-        self._function = function
-        self._takes = takes
-        self._gives = gives
-        self.forward: Pass = self._forward
-        self.reverse: Pass = None if function.pull is None else self._reverse
+        self._takes, self._gives = takes, gives
+        self.forward: Pass = partial(self._apply, function.push, takes, gives)
+        self.reverse: Pass = (
+            None if function.pull is None else partial(self._apply, function.pull, gives, takes)
+        )
 
-    @contextmanager
-    def _emitting(self, g: Graph) -> Iterator[Trace]:
-        """Let formulas append to a graph: in loops, where arrays are blocks."""
-        loops = loops_from(2, 1) if isinstance(self._takes, Blocks) else nullcontext()
-        with emitting(g) as trace, loops:
-            yield trace
-
-    def _forward(
-        self, g: Graph, inputs: np.ndarray, outs: np.ndarray, rows: list[list[int | None]]
-    ) -> list[list[int | None]]:
-        with self._emitting(g) as trace:
+    def _apply(
+        self,
+        formula: Formula,
+        source: Layout,
+        target: Layout,
+        g: Graph,
+        inputs: np.ndarray,
+        outs: np.ndarray,
+        rows: Rows,
+    ) -> Rows:
+        with _emit_to(g, self._takes) as trace:
             operands = self._takes.arrays(trace, inputs.tolist())
             results = self._gives.arrays(trace, outs.tolist())
-            given = [self._takes.changes(trace, row) for row in rows]
-            found = self._function.push(operands, results, given)
-            return [self._gives.gather(trace, row, len(outs)) for row in found]
-
-    def _reverse(
-        self, g: Graph, inputs: np.ndarray, outs: np.ndarray, rows: list[list[int | None]]
-    ) -> list[list[int | None]]:
-        assert self._function.pull is not None
-        with self._emitting(g) as trace:
-            operands = self._takes.arrays(trace, inputs.tolist())
-            results = self._gives.arrays(trace, outs.tolist())
-            given = [self._gives.changes(trace, row) for row in rows]
-            found = self._function.pull(operands, results, given)
-            return [self._takes.gather(trace, row, len(inputs)) for row in found]
+            changes = [source.changes(trace, row) for row in rows]
+            count = len(inputs if target is self._takes else outs)
+            images = formula(operands, results, changes)
+            return [target.gather(trace, row, count) for row in images]
 
 
 class _ValueRule(Rule):
     """The rule of a function that gives the values of a matrix."""
 
-    def __init__(self, function: MatrixFunction, takes: Layout, gives: Layout) -> None:
+    def __init__(self, function: MatrixFunction, takes: Elements, gives: Elements) -> None:
         super().__init__(function, takes, gives)
         assert function.spectrum is not None
         self._spectrum = function.spectrum
         self.family = self._spectrum.family
-        places = gives.by_array()
-        self.value_places = places[self._spectrum.values]
-        vectors = self._spectrum.vectors
-        self.whole = frozenset(k for r in vectors for k in places[r] if k is not None)
+        positions = gives.by_array()
+        self.value_places = positions[self._spectrum.values]
+        vectors = [k for r in self._spectrum.vectors for k in positions[r]]
+        self.whole = frozenset(k for k in vectors if k is not None)
+        self._has_literal_vectors = None in vectors
 
 
 class _SpectralRule(_ValueRule):
     """Formulas on arrays as a ``SpectralRule`` on ids."""
 
-    def __init__(self, function: MatrixFunction, takes: Layout, gives: Layout) -> None:
+    def __init__(self, function: MatrixFunction, takes: Elements, gives: Elements) -> None:
         super().__init__(function, takes, gives)
         assert self._spectrum.turns is not None
         self._turns = self._spectrum.turns
@@ -247,194 +329,130 @@ class _SpectralRule(_ValueRule):
         self.through = partial(spectral_forward, self)
 
     def values(self, g: Graph, outs: Sequence[int]) -> list[int]:
-        with emitting(g) as trace:
+        with Trace(g) as trace:
             return trace.ids_of(self._gives.arrays(trace, outs)[self._spectrum.values]).tolist()
 
     def turns(self, g: Graph, outs: Sequence[int]) -> list[Turn]:
-        with emitting(g) as trace:
+        with Trace(g) as trace:
             gaps, speeds = self._turns.gaps(self._gives.arrays(trace, outs))
             ids = trace.ids_of(gaps).tolist()
             return [Turn(i, s, self._angle(s)) for i, s in zip(ids, speeds)]
 
     def _angle(self, speeds: dict[int, float]) -> float:
         """Vectors that are known in part, or leave their space, are not turned for a trial."""
-        places = self._gives.by_array()
-        known = any(k is None for r in self._spectrum.vectors for k in places[r])
-        return 1.0 if len(speeds) == 2 and not known else 0.0
+        return 1.0 if len(speeds) == 2 and not self._has_literal_vectors else 0.0
 
     def rates(self, g: Graph, outs: Sequence[int], number: int) -> list[int | None]:
-        with emitting(g) as trace:
-            chosen = partial(_row, g, number, self._gives.code)
-            found = self._turns.rates(self._gives.arrays(trace, outs), chosen)
-            return self._gives.gather(trace, found, len(outs))
+        with Trace(g) as trace:
+            row = partial(_read_row, g, number, self._gives.code)
+            rates = self._turns.rates(self._gives.arrays(trace, outs), row)
+            return self._gives.gather(trace, rates, len(outs))
 
-    def numerators(
-        self, g: Graph, outs: Sequence[int], rows: list[list[int | None]]
-    ) -> list[list[tuple[int, int]]]:
-        found = []
-        with emitting(g) as trace:
+    def numerators(self, g: Graph, outs: Sequence[int], rows: Rows) -> list[list[tuple[int, int]]]:
+        with Trace(g) as trace:
             results = self._gives.arrays(trace, outs)
-            for row in rows:
-                pair = self._turns.numerators(results, self._gives.changes(trace, row))
-                m, size = (trace.ids_of(array).tolist() for array in pair)
-                found.append(list(zip(m, size)))
-        return found
+            pairs = [
+                self._turns.numerators(results, self._gives.changes(trace, row)) for row in rows
+            ]
+            return [
+                list(zip(*(trace.ids_of(array).tolist() for array in pair)))  # type: ignore[misc]
+                for pair in pairs
+            ]
 
     def gathered(
         self,
         g: Graph,
         inputs: Sequence[int],
         outs: Sequence[int],
-        rows: list[list[int | None]],
+        rows: Rows,
         turned: list[list[int]],
-    ) -> list[list[int | None]]:
-        found = []
-        with emitting(g) as trace:
+    ) -> Rows:
+        with Trace(g) as trace:
             results = self._gives.arrays(trace, outs)
+            adjoints = []
             for row, ids in zip(rows, turned):
                 quotients = wrap(np.array(ids, dtype=np.int64), self._gives.code, trace)
                 bars = self._gives.changes(trace, row)
-                bar = self._turns.gathered(results, bars, quotients)
-                found.append(self._takes.gather(trace, [bar], len(inputs)))
-        return found
+                bar = self._turns.gather(results, bars, quotients)
+                adjoints.append(self._takes.gather(trace, [bar], len(inputs)))
+            return adjoints
 
 
-def _row(g: Graph, number: int, code: int, table: np.ndarray) -> Traced:
+def _read_row(g: Graph, number: int, code: int, table: np.ndarray) -> Traced:
     """Return the row of a constant table whose number is computed."""
     columns = table.reshape(len(table), -1).T.astype(DTYPES[code])
     ids = [g.lookup(column, number) if column.any() else g.const(0.0, code) for column in columns]
     return wrap(np.array(ids, dtype=np.int64).reshape(table.shape[1:]), code)
 
 
-def rule_of(function: MatrixFunction, takes: Layout | Blocks, gives: Layout | Blocks) -> Rule:
+def _rule_of(function: MatrixFunction, takes: Layout, gives: Layout) -> Rule:
     """Return the derivative of a function recorded for one layout of operands and results."""
     if function.spectrum is None:
         return Rule(function, takes, gives)
-    if function.spectrum.turns is None:
-        return _ValueRule(function, takes, gives)
-    return _SpectralRule(function, takes, gives)
+    assert isinstance(takes, Elements) and isinstance(gives, Elements)
+    kind = _ValueRule if function.spectrum.turns is None else _SpectralRule
+    return kind(function, takes, gives)
 
 
-@contextmanager
-def emitting(g: Graph) -> Iterator[Trace]:
-    """Let array code append to a given graph."""
-    trace = Trace()
-    trace.graph = g
-    with trace:
-        yield trace
-
-
-# ---- calls --------------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=1024)
-def _recorded(function: MatrixFunction, takes: Layout) -> tuple[Graph, Layout, Rule]:
-    """Record a body for one layout of operands, once: equal calls share body and rule."""
-    with Trace() as trace:
-        ids = trace.graph.add_inputs(takes.code, max(takes.places, default=-1) + 1)
-        results = function.body(*takes.arrays(trace, ids.tolist()))
-        flat = [i for r in results for i in trace.ids_of(r).ravel().tolist()]
-        trace.graph.outputs = [i for i in flat if trace.graph.op[i] != CONST]
-        gives = _layout(trace, results, None)
-    return prune(trace.graph), gives, rule_of(function, takes, gives)
-
-
-def _layout(trace: Trace, arrays: Sequence[Any], position: dict[int, int] | None) -> Layout:
-    """Describe arrays of a trace: equal ids share a place in ``position``, which is filled in.
-
-    Without ``position`` each element gets a place of its own.
-    """
-    value = trace.graph.value
-    places: list[int] = []
-    literals: list[float] = []
-    count = 0
-    for i in (i for array in arrays for i in trace.ids_of(array).ravel().tolist()):
-        literal = value.get(i)
-        literals.append(0.0 if literal is None else literal)
-        if literal is not None:
-            places.append(-1)
-        elif position is None:
-            places.append(count)
-            count += 1
-        else:
-            places.append(position.setdefault(i, len(position)))
-    return Layout(arrays[0].code, tuple(a.shape for a in arrays), tuple(places), tuple(literals))
-
-
-def call(function: MatrixFunction, *arrays: Any) -> tuple[Any, ...]:
-    """Record ``function.body(*arrays)`` as a region with the function's own derivative.
-
-    Where every operand is a literal the body is recorded in place, and folds.
-    """
-    trace = current_trace()
-    if function.wide is not None and is_wide_matrix(arrays[0]):
-        return _call_on_blocks(function, arrays)
-    position: dict[int, int] = {}
-    takes = _layout(trace, arrays, position)
-    if not position:
-        return function.body(*arrays)
-    body, gives, rule = _recorded(function, takes)
-    outs = trace.graph.region(Call(list(position), body, rule))
-    return tuple(gives.arrays(trace, outs.tolist()))
-
-
-@lru_cache(maxsize=1024)
-def _recorded_on_blocks(function: MatrixFunction, takes: Blocks) -> tuple[Graph, Blocks, Rule]:
-    """Record the body for wide matrices of some shapes, once."""
-    assert function.wide is not None
-    with Trace() as trace, loops_from(2, 1):
-        results = function.wide(*(array_input(trace, s, takes.code) for s in takes.shapes))
-        trace.graph.outputs = [array_value(trace, x, takes.code) for x in results]
-        gives = Blocks(takes.code, tuple(x.shape for x in results))
-    return prune(trace.graph), gives, rule_of(function, takes, gives)
-
-
-def _call_on_blocks(function: MatrixFunction, arrays: Sequence[Any]) -> tuple[Any, ...]:
-    """Record a function of wide matrices."""
-    trace = current_trace()
-    takes = Blocks(arrays[0].code, tuple(a.shape for a in arrays))
-    body, gives, rule = _recorded_on_blocks(function, takes)
-    given = [array_value(trace, a, takes.code) for a in arrays]
-    outs = trace.graph.region(Call(given, body, rule))
-    return tuple(gives.arrays(trace, outs.tolist()))
+# ---- loops and branches ------------------------------------------------------------------------
 
 
 def repeat_while(
-    g: Graph,
-    carry: Sequence[int],
-    shared: Sequence[int],
-    test: Callable[[Graph, list[int], list[int]], int],
-    step: Callable[[Graph, list[int], list[int]], list[int]],
+    test: Callable[[list[Traced], list[Traced]], Traced],
+    step: Callable[[list[Traced], list[Traced]], Sequence[Traced]],
+    carry: Sequence[Traced],
+    shared: Sequence[Traced],
     limit: int,
-) -> list[int]:
-    """Emit a bounded loop: ``carry = step(carry, shared)`` while ``test(carry, shared)``."""
-    n = len(carry)
+    blocks: bool = False,
+) -> list[Traced]:
+    """Return the last of ``carry = step(carry, shared)`` while ``test(carry, shared)`` is true.
+
+    With ``blocks``, all arrays are blocks, and the step is loops.
+    """
+    trace, code = current_trace(), carry[0].code
+    kind = Blocks if blocks else Layout
+    carried, common = (kind(code, tuple(x.shape for x in xs)) for xs in (carry, shared))
+    start = carried.ids(trace, carry)
+    inputs = [*start, *common.ids(trace, shared)]
 
     def record(function: Callable[..., Any]) -> Graph:
         body = Graph()
-        ids = [body.input(g.dtype[i]) for i in [*carry, *shared]]
-        outs = function(body, ids[:n], ids[n:])
-        body.outputs = list(outs) if isinstance(outs, list) else [outs]
+        with _emit_to(body, carried) as inner:
+            ids = [body.input(trace.graph.dtype[i]) for i in inputs]
+            own, others = ids[: len(start)], ids[len(start) :]
+            outs = function(carried.arrays(inner, own), common.arrays(inner, others))
+            is_test = function is test
+            body.outputs = [array_value(inner, outs)] if is_test else carried.ids(inner, outs)
         return prune(body)
 
-    region = While([*carry, *shared], record(test), record(step), n, limit)
-    return g.region(region).tolist()
+    region = While(inputs, record(test), record(step), len(start), limit)
+    return carried.arrays(trace, trace.graph.region(region).tolist())
 
 
-def choose(
-    g: Graph,
-    test: int,
-    operands: Sequence[int],
-    when_true: Callable[[Graph, list[int]], list[int]],
-    when_false: Callable[[Graph, list[int]], list[int]],
-) -> list[int]:
-    """Emit a branch: only the side that ``test`` calls for runs. Both give as many results."""
+def branch(
+    test: Traced,
+    arrays: Sequence[Traced],
+    when_true: Callable[..., Sequence[Traced]],
+    when_false: Callable[..., Sequence[Traced]],
+) -> list[Traced]:
+    """Return the arrays that one of two functions returns: only the side that is needed runs."""
+    trace, code = current_trace(), arrays[0].code
+    kind = Blocks if is_large(arrays[0]) else Layout
+    takes = kind(code, tuple(a.shape for a in arrays))
+    inputs = takes.ids(trace, arrays)
+    gives = takes
 
-    def record(side: Callable[[Graph, list[int]], list[int]]) -> Graph:
+    def record(side: Callable[..., Sequence[Traced]]) -> Graph:
+        nonlocal gives
         body = Graph()
-        body.outputs = side(body, [body.input(g.dtype[i]) for i in operands])
+        with _emit_to(body, takes) as inner:
+            ids = [body.input(trace.graph.dtype[i]) for i in inputs]
+            results = side(*takes.arrays(inner, ids))
+            gives = kind(code, tuple(x.shape for x in results))
+            body.outputs = gives.ids(inner, results)
         return prune(body)
 
-    index = g.emit(CODES["i64"], test)
-    branches = (record(when_false), record(when_true))
-    return g.region(Switch(np.array([index, *operands]), branches)).tolist()
+    index = trace.graph.emit(CODES["i64"], array_value(trace, test))
+    sides = (record(when_false), record(when_true))
+    outs = trace.graph.region(Switch(np.array([index, *inputs]), sides)).tolist()
+    return gives.arrays(trace, outs)

@@ -21,10 +21,10 @@ from archimedes.symbolic.linalg.matrices import (
     LinAlgError,
     check_square,
     check_stacked,
-    is_wide_matrix,
+    is_large,
+    multiply_scaled,
     over_stack,
     power_of_two,
-    scaled_product,
     values_of,
 )
 from archimedes.symbolic.linalg.matrix_functions import call
@@ -44,18 +44,18 @@ def _match(nonzero: np.ndarray) -> list[int] | None:
     row_of = [-1] * n
     column_of = [-1] * n
 
-    def place(column: int, seen: set[int]) -> bool:
+    def find_row(column: int, seen: set[int]) -> bool:
         rows = [column, *range(n)]  # the diagonal first: most matrices have one
         for row in rows:
             if not nonzero[row, column] or row in seen:
                 continue
             seen.add(row)
-            if column_of[row] < 0 or place(column_of[row], seen):
+            if column_of[row] < 0 or find_row(column_of[row], seen):
                 row_of[column], column_of[row] = row, column
                 return True
         return False
 
-    if all(place(column, set()) for column in range(n)):
+    if all(find_row(column, set()) for column in range(n)):
         return row_of
     return None
 
@@ -127,7 +127,7 @@ SlogdetResult = type(np.linalg.slogdet(np.eye(1)))
 
 
 def _blocks(a: Traced) -> Traced:
-    if is_wide_matrix(a):
+    if is_large(a):
         return [(list(range(len(a))), list(range(len(a))))]
     zeros = [value == 0 for value in values_of(a)]
     return block_triangular(~np.array(zeros, dtype=bool).reshape(a.shape))
@@ -177,7 +177,7 @@ def _inverse_times(a: Traced, b: Traced) -> Traced:
 
 
 def _inv_matrix(a: Traced) -> Traced:
-    if is_wide_matrix(a):
+    if is_large(a):
         return call(INVERSE, a)[0]
     return _solve_matrix(a, floats(np.eye(len(a), dtype=a.dtype))[0], _inverse_times)
 
@@ -213,7 +213,7 @@ def _det_matrix(a: Traced) -> Traced:
             block = np.stack(scaled)
             factors += scales
         factors.append(_block_determinant(block))
-    return scaled_product(factors) * float(permutation_sign(blocks)) if factors else one
+    return multiply_scaled(factors) * float(permutation_sign(blocks)) if factors else one
 
 
 @implements(np.linalg.det)
@@ -315,11 +315,11 @@ def _chain(
 
 
 @implements(np.linalg.tensorsolve)
-def _tensorsolve(a: Operand, b: Operand, axes: Axis = None) -> Traced:
+def _tensorsolve(a: Operand, b: Operand, axes: Any = None) -> Traced:
     a, b = floats(a, b)
     if axes is not None:
-        kept = [k for k in range(a.ndim) if k not in axes]
-        a = np.transpose(a, [*kept, *axes])
+        others = [k for k in range(a.ndim) if k not in axes]
+        a = np.transpose(a, [*others, *axes])
     shape = a.shape[b.ndim :]
     size = int(np.prod(shape, dtype=int))
     if a.size != size**2:
@@ -362,5 +362,5 @@ def _vecdot(x1: Operand, x2: Operand, /, *, axis: int = -1) -> Traced:
 
 
 @implements(np.linalg.tensordot)
-def _tensordot(x1: Operand, x2: Operand, /, *, axes: Axis = 2) -> Traced:
+def _tensordot(x1: Operand, x2: Operand, /, *, axes: Any = 2) -> Traced:
     return np.tensordot(x1, x2, axes=axes)

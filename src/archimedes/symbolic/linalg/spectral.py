@@ -81,8 +81,8 @@ def _reciprocals(values: Traced, gaps: Traced) -> Traced:
     """Return 1 / gap, nan where it is as small as rounding errors of the values."""
     trace = current_trace()
     quotients = Quotients(trace.graph, trace.ids_of(values).tolist())
-    made = [quotients.reciprocal(i) for i in trace.ids_of(gaps).tolist()]
-    return wrap(np.array(made, dtype=np.int64), values.code)
+    ids = [quotients.reciprocal(i) for i in trace.ids_of(gaps).tolist()]
+    return wrap(np.array(ids, dtype=np.int64), values.code)
 
 
 # ---- symmetric eigenvalues -----------------------------------------------------------------------
@@ -106,11 +106,11 @@ def eigen_push(operands: Sequence[Any], results: Sequence[Any], rows: list[list[
     w, v = results
     upper = _reciprocals(w, _eigen_gaps(results)[0])
     f = _laid_out(len(w), upper, -upper)
-    found = []
+    tangents = []
     for (da,) in rows:
         p = v.T @ (da @ v)
-        found.append([np.diagonal(p), v @ (f * p)])
-    return found
+        tangents.append([np.diagonal(p), v @ (f * p)])
+    return tangents
 
 
 def _eigen_numerators(results: Sequence[Any], bars: Sequence[Any]) -> tuple[Any, Any]:
@@ -120,13 +120,13 @@ def _eigen_numerators(results: Sequence[Any], bars: Sequence[Any]) -> tuple[Any,
     return _upper(m - m.T), _upper(sizes + sizes.T)
 
 
-def _eigen_gathered(results: Sequence[Any], bars: Sequence[Any], turned: Traced) -> Traced:
+def _eigen_gather(results: Sequence[Any], bars: Sequence[Any], turned: Traced) -> Traced:
     """Pbar_ij = Pbar_ji is half of m_ij / (w_j - w_i)."""
     v, half = results[1], 0.5 * turned
     return (v @ (_laid_out(len(v), half, half) + np.diag(bars[0]))) @ v.T
 
 
-EIGEN_TURNS = Turns(_eigen_gaps, _eigen_rates, _eigen_numerators, _eigen_gathered)
+EIGEN_TURNS = Turns(_eigen_gaps, _eigen_rates, _eigen_numerators, _eigen_gather)
 
 
 # ---- singular values -----------------------------------------------------------------------------
@@ -168,9 +168,9 @@ def _singular_rates(results: Sequence[Any], row: Callable[[np.ndarray], Any]) ->
     return [du, np.zeros_like(s), dv.T]
 
 
-def _units(n: int, still: int, places: np.ndarray) -> np.ndarray:
+def _units(n: int, still: int, indices: np.ndarray) -> np.ndarray:
     """Return ``still`` rows of zeros, and then unit vectors."""
-    return np.concatenate([np.zeros((still, n)), np.eye(n)[places]])
+    return np.concatenate([np.zeros((still, n)), np.eye(n)[indices]])
 
 
 def singular_push(
@@ -189,7 +189,7 @@ def singular_push(
     difference, total = _reciprocals(s, second - first), _reciprocals(s, second + first)
     together, against = _laid_out(n, difference, -difference), _laid_out(n, total, total)
     inverse = _reciprocals(s, s)
-    found = []
+    tangents = []
     for (da,) in rows:
         dav = da @ v
         p = u1.T @ dav
@@ -200,8 +200,8 @@ def singular_push(
             du = du + out
             if u2.shape[1]:
                 du = np.concatenate([du, -(u1 @ (out.T @ u2))], axis=1)
-        found.append([du, np.diagonal(p), (v @ (even - odd)).T])
-    return found
+        tangents.append([du, np.diagonal(p), (v @ (even - odd)).T])
+    return tangents
 
 
 def _singular_numerators(results: Sequence[Any], bars: Sequence[Any]) -> tuple[Any, Any]:
@@ -216,17 +216,17 @@ def _singular_numerators(results: Sequence[Any], bars: Sequence[Any]) -> tuple[A
     m_u, m_v = (m - m.T for m in (x.T @ bar for x, bar in (left, right)))
     sizes = sum(_sum_of_sizes(x, bar) for x, bar in (left, right))
     size = _upper(sizes + sizes.T)
-    found, terms = [_upper(m_u + m_v), _upper(m_u - m_v)], [size, size]
+    numerators, terms = [_upper(m_u + m_v), _upper(m_u - m_v)], [size, size]
     if _is_tall(results):
         outward = bars[0][:, :n]
         if u2.shape[1]:
             outward = outward - u2 @ (bars[0][:, n:].T @ u1)
-        found.append((outward - u1 @ (u1.T @ outward)).ravel())
+        numerators.append((outward - u1 @ (u1.T @ outward)).ravel())
         terms.append((np.abs(outward) + np.abs(u1) @ _sum_of_sizes(u1, outward)).ravel())
-    return np.concatenate(found), np.concatenate(terms)
+    return np.concatenate(numerators), np.concatenate(terms)
 
 
-def _singular_gathered(results: Sequence[Any], bars: Sequence[Any], turned: Traced) -> Traced:
+def _singular_gather(results: Sequence[Any], bars: Sequence[Any], turned: Traced) -> Traced:
     u, s, vt = results
     n = len(s)
     u1, count = u[:, :n], n * (n - 1) // 2
@@ -238,7 +238,7 @@ def _singular_gathered(results: Sequence[Any], bars: Sequence[Any], turned: Trac
     return a_bar
 
 
-SINGULAR_TURNS = Turns(_singular_gaps, _singular_rates, _singular_numerators, _singular_gathered)
+SINGULAR_TURNS = Turns(_singular_gaps, _singular_rates, _singular_numerators, _singular_gather)
 
 
 # ---- NumPy's functions --------------------------------------------------------------------------

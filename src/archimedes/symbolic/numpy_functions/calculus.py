@@ -53,9 +53,9 @@ def diff(
 def _ediff1d(ary: Operand, to_end: Operand = None, to_begin: Operand = None) -> Traced:
     x = lift(ary).reshape(-1)
     parts = [x[1:] - x[:-1]]
-    for ends, place in ((to_begin, 0), (to_end, len(parts) + 1)):
+    for ends, position in ((to_begin, 0), (to_end, len(parts) + 1)):
         if ends is not None:
-            parts.insert(place, lift(ends).reshape(-1).astype(x.dtype))
+            parts.insert(position, lift(ends).reshape(-1).astype(x.dtype))
     return np.concatenate(parts)
 
 
@@ -70,15 +70,15 @@ def _trapezoid(y: Operand, x: Operand = None, dx: Operand = 1.0, axis: int = -1)
     return np.sum(step * (y[..., 1:] + y[..., :-1]) / 2.0, axis=-1)
 
 
-def _spacing(given: Operand, length: int) -> Traced:
+def _spacing(spacing: Operand, length: int) -> Traced:
     """Turn coordinates into steps; equal static steps become one number, as in NumPy."""
-    if np.ndim(given) == 0:
-        return given
-    if np.ndim(given) != 1:
+    if np.ndim(spacing) == 0:
+        return spacing
+    if np.ndim(spacing) != 1:
         raise ValueError("distances must be either scalars or 1d")
-    if len(given) != length:
+    if len(spacing) != length:
         raise ValueError("when 1d, distances must match the length of the corresponding dimension")
-    steps = diff(as_float(given))
+    steps = diff(as_float(spacing))
     static = as_constant(steps)
     if not isinstance(static, SymbolicArray) and np.all(static == static[0]):
         return static[0]
@@ -118,18 +118,18 @@ def _gradient(f: Operand, *varargs: Any, axis: Axis = None, edge_order: int = 1)
         raise TypeError("invalid number of arguments")
     if edge_order > 2:
         raise ValueError("'edge_order' greater than 2 not supported")
-    given = varargs or (1.0,)
-    given = given * len(axes) if len(given) == 1 else given
+    spacings = varargs or (1.0,)
+    spacings = spacings * len(axes) if len(spacings) == 1 else spacings
     results = []
-    for k, spacing in zip(axes, given):
+    for k, spacing in zip(axes, spacings):
         if f.shape[k] < edge_order + 1:
             raise ValueError(
                 "Shape of array too small to calculate a numerical gradient, at least "
                 "(edge_order + 1) elements are required."
             )
         moved = np.moveaxis(f, k, 0)
-        made = _gradient_along(moved, _spacing(spacing, f.shape[k]), edge_order)
-        results.append(copy_layout(np.moveaxis(made.astype(f.dtype), 0, k), f))
+        slope = _gradient_along(moved, _spacing(spacing, f.shape[k]), edge_order)
+        results.append(copy_layout(np.moveaxis(slope.astype(f.dtype), 0, k), f))
     return results[0] if len(axes) == 1 else tuple(results)
 
 
@@ -137,8 +137,8 @@ def _gradient(f: Operand, *varargs: Any, axis: Axis = None, edge_order: int = 1)
 def _unwrap(
     p: Operand, discont: Operand = None, axis: int = -1, *, period: Operand = 2 * math.pi
 ) -> Traced:
-    given = lift(p)
-    p = np.moveaxis(given, axis, -1)
+    phase = lift(p)
+    p = np.moveaxis(phase, axis, -1)
     steps = diff(p)
     discont = period / 2 if discont is None else discont
     whole = not is_float(lift(steps * period).code)
@@ -148,8 +148,8 @@ def _unwrap(
         wrapped = np.where((wrapped == -high) & (steps > 0), high, wrapped)
     correction = np.where(np.abs(steps) < discont, 0, wrapped - steps)
     rest = p[..., 1:] + np.cumsum(correction, axis=-1)
-    made = np.concatenate([p[..., :1].astype(rest.dtype), rest], axis=-1)
-    return copy_layout(np.moveaxis(made, -1, axis), given)
+    unwrapped = np.concatenate([p[..., :1].astype(rest.dtype), rest], axis=-1)
+    return copy_layout(np.moveaxis(unwrapped, -1, axis), phase)
 
 
 # ---- interpolation -----------------------------------------------------------------------------

@@ -134,7 +134,7 @@ class ComplexPair:
         raise trace_error(f"a complex result has no attribute {name!r} while recording", _REMEDY)
 
 
-def _refused(what: str) -> Callable[..., Any]:
+def _refuse(what: str) -> Callable[..., Any]:
     def refuse(*args: Any) -> Traced:
         raise trace_error(f"{what} a complex result cannot be traced", _REMEDY)
 
@@ -149,7 +149,7 @@ for _names, _what in (
     ("pow rpow matmul rmatmul floordiv mod", "this operation with"),
 ):
     for _name in _names.split():
-        setattr(ComplexPair, f"__{_name}__", _refused(_what))
+        setattr(ComplexPair, f"__{_name}__", _refuse(_what))
 
 
 def _is_complex(x: Operand) -> bool:
@@ -162,7 +162,7 @@ def _parts(x: Operand) -> tuple[Any, Any]:
     return (x.real, x.imag) if _is_complex(x) else (x, 0.0)
 
 
-def _ordered(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _with_pair_first(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """Apply an operator with a pair on its left, whatever the other operand is."""
 
     def apply(a: Operand, b: Operand) -> Traced:
@@ -177,10 +177,10 @@ _UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
     np.conjugate: ComplexPair.conj,
     np.negative: ComplexPair.__neg__,
     np.square: lambda z: z * z,
-    np.add: _ordered(ComplexPair.__add__),
-    np.subtract: _ordered(ComplexPair.__sub__),
-    np.multiply: _ordered(ComplexPair.__mul__),
-    np.true_divide: _ordered(ComplexPair.__truediv__),
+    np.add: _with_pair_first(ComplexPair.__add__),
+    np.subtract: _with_pair_first(ComplexPair.__sub__),
+    np.multiply: _with_pair_first(ComplexPair.__mul__),
+    np.true_divide: _with_pair_first(ComplexPair.__truediv__),
 }
 
 #: NumPy functions of pairs; ``fourier.py`` adds its own.

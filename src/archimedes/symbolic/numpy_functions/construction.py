@@ -116,16 +116,16 @@ _STATISTICS: dict[str, Any] = {
 }
 
 
-def _pairs(given: Operand, ndim: int) -> Traced:
+def _pairs(argument: Operand, ndim: int) -> Traced:
     """Spell out a pad argument as one pair (before, after) per axis."""
-    return np.broadcast_to(np.asarray(None) if given is None else lift(given), (ndim, 2))
+    return np.broadcast_to(np.asarray(None) if argument is None else lift(argument), (ndim, 2))
 
 
-def _sides(x: Operand, axis: int, mode: str, widths: Operand, given: Operand) -> list[Any]:
+def _sides(x: Operand, axis: int, mode: str, widths: Operand, values: Operand) -> list[Any]:
     """Make the two blocks that are laid at the ends of one axis."""
     x = np.moveaxis(x, axis, 0)
     n, blocks = len(x), []
-    for before, width, value in zip((True, False), widths, given):
+    for before, width, value in zip((True, False), widths, values):
         if mode == "linear_ramp":
             ramp = linspace(
                 value, x[0 if before else -1], int(width), endpoint=False, dtype=x.dtype
@@ -166,9 +166,9 @@ def _pad(array: Operand, pad_width: Operand, mode: Any = "constant", **kwargs: A
     widths = as_constant(_pairs(pad_width, x.ndim))
     if isinstance(widths, SymbolicArray):
         raise trace_error("np.pad was given a traced width", "Sizes must be static.")
-    given = _pairs(kwargs.get(keyword, default), x.ndim)
+    values = _pairs(kwargs.get(keyword, default), x.ndim)
     for axis in range(x.ndim):
-        before, after = _sides(x, axis, mode, widths[axis], given[axis])
+        before, after = _sides(x, axis, mode, widths[axis], values[axis])
         x = np.concatenate([before, x, after], axis=axis)
     return x if x.ndim < 2 else x.copy("F" if lift(array).ids.flags.fnc else "C")
 
@@ -249,11 +249,11 @@ def _apply_along_axis(
     results = [func1d(moved[at], *args, **kwargs) for at in np.ndindex(moved.shape[:-1])]
     if not results:
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
-    made = lift(results)
-    shape = moved.shape[:-1] + made.shape[1:]
+    stacked = lift(results)
+    shape = moved.shape[:-1] + stacked.shape[1:]
     axis = axis % moved.ndim
     order = [*range(axis), *range(moved.ndim - 1, len(shape)), *range(axis, moved.ndim - 1)]
-    return made.reshape(shape).transpose(order)
+    return stacked.reshape(shape).transpose(order)
 
 
 @implements(np.apply_over_axes)

@@ -151,17 +151,17 @@ def _nan_to_num(
     posinf: Operand = None,
     neginf: Operand = None,
 ) -> Traced:
-    given = lift(x)
-    result = given
-    if is_float(given.code):
-        limits = np.finfo(given.dtype)
+    array = lift(x)
+    result = array
+    if is_float(array.code):
+        limits = np.finfo(array.dtype)
         high = limits.max if posinf is None else posinf
         low = limits.min if neginf is None else neginf
         for test, value in ((np.isnan, nan), (np.isposinf, high), (np.isneginf, low)):
-            result = np.where(test(given), lift(value).astype(given.dtype), result)
-    if not copy and given is x:
-        given[...] = result
-        return given
+            result = np.where(test(array), lift(value).astype(array.dtype), result)
+    if not copy and array is x:
+        array[...] = result
+        return array
     return result if result is not x else result.copy()
 
 

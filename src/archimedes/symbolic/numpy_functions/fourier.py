@@ -60,25 +60,25 @@ def _transform(z: ComplexPair, sign: int) -> ComplexPair:
     for r in range(p):
         part = _transform(z[..., r::p], sign)
         c, s = _units(r * np.arange(m), n, sign)
-        parts.append(_rotated(part, c, s) if r else part)
-    found = []
+        parts.append(_rotate(part, c, s) if r else part)
+    outputs = []
     for q in range(p):
         total = parts[0]
         for r in range(1, p):
             cosine, sine = _units(np.array(r * q), p, sign)
-            total = total + _rotated(parts[r], cosine, sine)
-        found.append(total)
-    return ComplexPair(*(np.concatenate([getattr(f, w) for f in found], -1) for w in _BOTH))
+            total = total + _rotate(parts[r], cosine, sine)
+        outputs.append(total)
+    return ComplexPair(*(np.concatenate([getattr(f, w) for f in outputs], -1) for w in _BOTH))
 
 
 _BOTH = ("real", "imag")
 
 
-def _rotated(z: ComplexPair, c: Operand, s: Operand) -> ComplexPair:
+def _rotate(z: ComplexPair, c: Operand, s: Operand) -> ComplexPair:
     return ComplexPair(z.real * c - z.imag * s, z.real * s + z.imag * c)
 
 
-def _prepared(name: str, a: Operand, n: int | None, axis: int) -> tuple[ComplexPair, int]:
+def _prepare(name: str, a: Operand, n: int | None, axis: int) -> tuple[ComplexPair, int]:
     """Return the operand with its axis last and cut or filled to n elements."""
     if isinstance(a, ComplexPair):
         real, imag = floats(a.real, a.imag)
@@ -97,11 +97,11 @@ def _prepared(name: str, a: Operand, n: int | None, axis: int) -> tuple[ComplexP
             "Use fewer points, or a number that is a product of small primes, or wrap the call "
             "in arc.callback.",
         )
-    real, imag = (_resized(np.moveaxis(x, axis, -1), n) for x in (real, imag))
+    real, imag = (_resize(np.moveaxis(x, axis, -1), n) for x in (real, imag))
     return ComplexPair(real, imag), axis
 
 
-def _resized(x: Operand, n: int) -> Traced:
+def _resize(x: Operand, n: int) -> Traced:
     have = x.shape[-1]
     if have >= n:
         return x[..., :n]
@@ -117,7 +117,7 @@ def _scale(n: int, norm: str | None, inverse: bool) -> float:
     return 1 / n if inverse == (norm != "forward") else 1.0
 
 
-def _finished(z: ComplexPair, factor: float, axis: int) -> ComplexPair:
+def _finish(z: ComplexPair, factor: float, axis: int) -> ComplexPair:
     scaled = z if factor == 1.0 else z * factor
     return ComplexPair(*(np.moveaxis(getattr(scaled, w), -1, axis) for w in _BOTH))
 
@@ -126,9 +126,9 @@ def _complex_transform(name: str, sign: int) -> Traced:
     def transform(
         a: Operand, n: int | None = None, axis: int = -1, norm: str | None = None
     ) -> Traced:
-        z, axis = _prepared(name, a, n, axis)
+        z, axis = _prepare(name, a, n, axis)
         factor = _scale(z.shape[-1], norm, inverse=sign > 0)
-        return _finished(_transform(z, sign), factor, axis)
+        return _finish(_transform(z, sign), factor, axis)
 
     return transform
 
@@ -141,10 +141,10 @@ implements(np.fft.ifft)(_complex_transform("ifft", 1))
 def _rfft(a: Operand, n: int | None = None, axis: int = -1, norm: str | None = None) -> Traced:
     if isinstance(a, ComplexPair):
         raise TypeError("np.fft.rfft takes real input: use np.fft.fft")
-    z, axis = _prepared("rfft", a, n, axis)
+    z, axis = _prepare("rfft", a, n, axis)
     size = z.shape[-1]
     half = _transform(z, -1)[..., : size // 2 + 1]
-    return _finished(half, _scale(size, norm, inverse=False), axis)
+    return _finish(half, _scale(size, norm, inverse=False), axis)
 
 
 @implements(np.fft.irfft)
@@ -153,7 +153,7 @@ def _irfft(a: Operand, n: int | None = None, axis: int = -1, norm: str | None = 
     size = 2 * (have - 1) if n is None else int(n)
     if size < 1:
         raise ValueError(f"Invalid number of data points ({size}) specified.")
-    z, axis = _prepared("irfft", a, size // 2 + 1, axis)
+    z, axis = _prepare("irfft", a, size // 2 + 1, axis)
     # The rest of the spectrum is the conjugate of its mirror image; zero and half frequency, which
     # are their own, are real whatever is given.
     own = [0] + ([size // 2] if size % 2 == 0 else [])
@@ -161,8 +161,8 @@ def _irfft(a: Operand, n: int | None = None, axis: int = -1, norm: str | None = 
     z = ComplexPair(z.real, z.imag * keep)
     back = z[..., 1 : (size + 1) // 2][..., ::-1].conj()
     full = ComplexPair(*(np.concatenate([getattr(p, w) for p in (z, back)], -1) for w in _BOTH))
-    found = _transform(full, 1).real * _scale(size, norm, inverse=True)
-    return np.moveaxis(found, -1, axis)
+    signal = _transform(full, 1).real * _scale(size, norm, inverse=True)
+    return np.moveaxis(signal, -1, axis)
 
 
 for _function in (np.fft.fft, np.fft.ifft, np.fft.rfft, np.fft.irfft):

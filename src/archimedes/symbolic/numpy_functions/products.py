@@ -151,7 +151,7 @@ def _cross(
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = _pair(a, b)
-    a, b = _moved(a, axisa, -1), _moved(b, axisb, -1)
+    a, b = _move_axis(a, axisa, -1), _move_axis(b, axisb, -1)
     if {a.shape[-1], b.shape[-1]} - {2, 3}:
         raise ValueError(
             f"np.cross needs vectors of length 3 along the axis, got {a.shape} and {b.shape}"
@@ -162,10 +162,10 @@ def _cross(
     a0, a1, a2 = (a[..., k] if k < a.shape[-1] else np.zeros_like(a[..., 0]) for k in range(3))
     b0, b1, b2 = (b[..., k] if k < b.shape[-1] else np.zeros_like(b[..., 0]) for k in range(3))
     parts = [a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0]
-    return _moved(np.stack(parts, axis=-1), -1, axisc)
+    return _move_axis(np.stack(parts, axis=-1), -1, axisc)
 
 
-def _moved(x: Operand, source: int, to: int) -> Traced:
+def _move_axis(x: Operand, source: int, to: int) -> Traced:
     return x if source == to else np.moveaxis(x, source, to)
 
 
@@ -264,13 +264,13 @@ def einsum(
     return contract(arrays, labels, output, sizes)
 
 
-def _from_lists(*given: Any) -> tuple[Any, ...]:
+def _from_lists(*arguments: Any) -> tuple[Any, ...]:
     """Turn NumPy's other form, einsum(a, [0, 1], b, [1], [0]), into subscripts and operands."""
 
     def text(labels: Operand) -> str:
         return "".join("..." if k is Ellipsis else _LETTERS[k] for k in labels)
 
-    pairs = len(given) // 2 * 2
-    terms = ",".join(text(labels) for labels in given[1:pairs:2])
-    output = f"->{text(given[-1])}" if len(given) > pairs else ""
-    return terms + output, *given[:pairs:2]
+    pairs = len(arguments) // 2 * 2
+    terms = ",".join(text(labels) for labels in arguments[1:pairs:2])
+    output = f"->{text(arguments[-1])}" if len(arguments) > pairs else ""
+    return terms + output, *arguments[:pairs:2]

@@ -143,5 +143,5 @@ def _isin(
     kind: str | None = None,
 ) -> Traced:
     element, tests = lift_many([element, test_elements])
-    found = np.any(element[..., None] == tests.reshape(-1), axis=-1)
-    return ~found if invert else found
+    is_member = np.any(element[..., None] == tests.reshape(-1), axis=-1)
+    return ~is_member if invert else is_member

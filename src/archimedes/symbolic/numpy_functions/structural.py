@@ -220,7 +220,7 @@ def _insert(arr: Operand, obj: Operand, values: Operand, axis: int | None = None
     return wrap(np.insert(trace.elements_of(a), as_constant(obj), ids, axis=axis), a.code, trace)
 
 
-def _filled(value: float) -> Callable[..., Any]:
+def _fill_like(value: float) -> Callable[..., Any]:
     def like(
         a: Operand,
         dtype: DTypeLike | None = None,
@@ -253,14 +253,14 @@ def full_like(
     trace = current_trace()
     value = lift(fill_value)
     ids = cast_ids(trace.graph, trace.elements_of(value), value.code, code)
-    made = np.empty_like(lift(a).ids, order=order, shape=shape)  # type: ignore[call-overload]
-    made[...] = ids
-    return wrap(made, code, trace)
+    filled = np.empty_like(lift(a).ids, order=order, shape=shape)  # type: ignore[call-overload]
+    filled[...] = ids
+    return wrap(filled, code, trace)
 
 
-FUNCTIONS[np.zeros_like] = _filled(0)
-FUNCTIONS[np.ones_like] = _filled(1)
-FUNCTIONS[np.empty_like] = _filled(0)
+FUNCTIONS[np.zeros_like] = _fill_like(0)
+FUNCTIONS[np.ones_like] = _fill_like(1)
+FUNCTIONS[np.empty_like] = _fill_like(0)
 
 
 @implements(np.real)
@@ -346,11 +346,11 @@ def _ravel_multi_index(
 def _unravel_index(indices: Operand, shape: Operand, order: str = "C") -> tuple[Any, ...]:
     """Split traced positions, which are taken to lie inside ``shape``."""
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
-    rest, found = lift(indices), []
+    rest, coordinates = lift(indices), []
     for n in reversed(shape) if order == "C" else shape:
         rest, at = np.divmod(rest, n)
-        found.append(at)
-    return tuple(reversed(found) if order == "C" else found)
+        coordinates.append(at)
+    return tuple(reversed(coordinates) if order == "C" else coordinates)
 
 
 @implements(np.result_type)

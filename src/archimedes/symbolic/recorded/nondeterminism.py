@@ -28,10 +28,10 @@ __all__ = [
     "CLOCK_REMEDY",
     "REMEDY",
     "asks_numpy",
-    "cached_generators",
     "clock_label",
     "drawing_frame",
     "generator_state",
+    "generators_in_cache",
     "is_clock",
     "is_direct",
     "is_generator",
@@ -158,7 +158,7 @@ def module_generators() -> Iterator[tuple[str, Any]]:
         yield "random", random.getstate.__self__
 
 
-def cached_generators(wrapper: Any) -> list[Any]:
+def generators_in_cache(wrapper: Any) -> list[Any]:
     """Return the generators among the results that ``functools.lru_cache`` remembers."""
     held = gc.get_referents(wrapper)
     tables = [table.values() for table in held if type(table) is dict]

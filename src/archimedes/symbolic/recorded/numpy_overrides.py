@@ -40,7 +40,7 @@ from archimedes.symbolic.recorded.numpy_patching import (
     take_lists,
     with_arrays,
 )
-from archimedes.symbolic.recorded.recorded_array import RecordedArray, claimed
+from archimedes.symbolic.recorded.recorded_array import RecordedArray, adopt_result
 from archimedes.symbolic.recorded.recorded_memory import as_recorded
 
 __all__ = ["install", "uninstall"]
@@ -53,15 +53,15 @@ def _objects(x: Any) -> Any:
     if not is_traced(x) or isinstance(x, (list, tuple)):
         return x
     traced = lift(x)
-    made = np.empty(traced.shape, dtype=object)
+    objects = np.empty(traced.shape, dtype=object)
     for at in np.ndindex(*traced.shape):
-        made[at] = traced[at]
-    return made
+        objects[at] = traced[at]
+    return objects
 
 
-def _lifted(result: Any) -> Any:
+def _lift_result(result: Any) -> Any:
     if isinstance(result, tuple):
-        return tuple(_lifted(part) for part in result)
+        return tuple(_lift_result(part) for part in result)
     return lift(result) if is_traced(result) else as_recorded(result)
 
 
@@ -82,7 +82,7 @@ class _Vectorize(np.vectorize, metaclass=_LikeBase):
         if is_traced(args) or is_traced(tuple(kwargs.values())):
             args = tuple(_objects(a) for a in args)
             kwargs = {key: _objects(value) for key, value in kwargs.items()}
-        return _lifted(super().__call__(*args, **kwargs))
+        return _lift_result(super().__call__(*args, **kwargs))
 
 
 class _Ndenumerate(np.ndenumerate, metaclass=_LikeBase):
@@ -99,7 +99,7 @@ def _taking_keys(concatenator: Any) -> Any:
                 return concatenator[key]
             if is_traced(key):
                 key = tuple(map(_objects, key)) if isinstance(key, tuple) else _objects(key)
-            return _lifted(concatenator[key])
+            return _lift_result(concatenator[key])
 
     return Concatenator()
 
@@ -120,7 +120,7 @@ for _name in ("vectorize", "ndenumerate"):
 
 
 def _recording() -> bool:
-    """Tell whether the caller of a replaced function is user code that is being recorded."""
+    """Return whether the caller of a replaced function is user code that is being recorded."""
     return is_tracing() and is_called_by_user(sys._getframe(2))
 
 
@@ -185,10 +185,10 @@ def _array(original: Any) -> Callable[..., Any]:
             if type(a) is list and dtype is None and not args and not kwargs:
                 return lift(a)
             kwargs.pop("like", None)
-            return _traced_array(original, lift(a), dtype, args, kwargs)
+            return _convert_traced(original, lift(a), dtype, args, kwargs)
         if isinstance(kwargs.get("like"), SymbolicArray):
             del kwargs["like"]
-        return claimed(original(a, dtype, *args, **kwargs), a)
+        return adopt_result(original(a, dtype, *args, **kwargs), a)
 
     return array
 
@@ -202,7 +202,7 @@ def _refuse_library(a: Any, name: str) -> None:
         )
 
 
-def _traced_array(original: Any, x: Any, dtype: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+def _convert_traced(original: Any, x: Any, dtype: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """Let NumPy decide on the ids whether to copy, and in which order of memory."""
     if dtype is not None and np.dtype(dtype) != x.dtype:
         x = x.astype(dtype, order=kwargs.get("order") or "K")
@@ -222,7 +222,7 @@ def _iterable(original: Any) -> Callable[..., Any]:
     return iterable
 
 
-def _made(original: Any) -> Callable[..., Any]:
+def _adopt_results(original: Any) -> Callable[..., Any]:
     """For functions of arrays and numbers whose result is an array that may be written to."""
     name = original.__name__
 
@@ -231,7 +231,7 @@ def _made(original: Any) -> Callable[..., Any]:
         if not _recording():
             return original(*args, **kwargs)
         args, kwargs = with_arrays(name, args, kwargs)
-        return claimed(original(*args, **kwargs), args, kwargs)
+        return adopt_result(original(*args, **kwargs), args, kwargs)
 
     return make
 
@@ -258,7 +258,7 @@ _NAMES: dict[Callable[[Any], Any], str] = {
     _array: "array asarray asanyarray asfortranarray ascontiguousarray asarray_chkfinite require",
     _take: "take",
     _iterable: "iterable",
-    _made: (
+    _adopt_results: (
         "arange linspace logspace geomspace zeros_like ones_like empty_like full_like copy "
         "fromfunction fromiter indices meshgrid concatenate stack vstack hstack dstack "
         "column_stack block diag diagflat tril triu vander tile repeat outer kron"
@@ -271,16 +271,16 @@ _originals: dict[str, Any] = {
 
 def _versions() -> Iterator[tuple[Any, str, Any, Any]]:
     """Yield modules with names of functions there, the functions, and versions for recordings."""
-    made: dict[int, Any] = {}
+    versions: dict[int, Any] = {}
     for make, names in _NAMES.items():
         for name in names.split():
             yield np, name, _originals[name], make(_originals[name])
     for module in (np, np.linalg, np.fft):
         for name, f in array_functions(module).items():
             if module is not np or name not in _originals:
-                if id(f) not in made:
-                    made[id(f)] = take_lists(f)
-                yield module, name, f, made[id(f)]
+                if id(f) not in versions:
+                    versions[id(f)] = take_lists(f)
+                yield module, name, f, versions[id(f)]
 
 
 class _Replacements:

@@ -166,7 +166,7 @@ _others: set[str] = set()
 #: How many modules there were when all were looked at.
 _count = 0
 #: Where functions are bound: the globals, the name there, the function.
-_places: list[tuple[dict[str, Any], str, Any]] = []
+_bindings: list[tuple[dict[str, Any], str, Any]] = []
 
 
 def _names_of(module: Any) -> dict[str, Any]:
@@ -181,10 +181,10 @@ def _names_of(module: Any) -> dict[str, Any]:
 def _look(module: str, names: dict[str, Any], stands: Mapping[int, Any]) -> None:
     if _seen.get(module) == len(names):
         return
-    known = {place[1] for place in _places if place[0] is names}
+    known = {binding[1] for binding in _bindings if binding[0] is names}
     for name, value in list(names.items()):
         if id(value) in stands and name not in known:
-            _places.append((names, name, value))
+            _bindings.append((names, name, value))
     _seen[module] = len(names)
 
 
@@ -205,7 +205,7 @@ def _find(internal: Callable[[str], bool], stands: Mapping[int, Any]) -> None:
 def replace_bound_names(internal: Callable[[str], bool], stands: Mapping[int, Any]) -> None:
     """Replace functions where modules of users have bound them; ``stands`` are by their ids."""
     _find(internal, stands)
-    for names, name, original in _places:
+    for names, name, original in _bindings:
         if names.get(name) is original:
             names[name] = stands[id(original)]
 
@@ -216,7 +216,7 @@ def restore_bound_names(originals: Mapping[int, Any]) -> None:
     A name that was bound anew meanwhile stays. Modules that were imported meanwhile, by any
     thread, get the originals too.
     """
-    for names, name, original in _places:
+    for names, name, original in _bindings:
         if originals.get(id(names.get(name))) is original:
             names[name] = original
     main = _names_of(sys.modules.get("__main__"))

@@ -19,23 +19,23 @@ from archimedes.symbolic.recorded.recorded_memory import (
     as_plain,
     as_recorded,
     check_maker,
+    find_traced,
     holds_nodes,
     numbers_of,
     root_of,
-    traced_form,
     writable,
 )
 
-__all__ = ["RecordedArray", "RecordedFlat", "call_plainly", "claimed"]
+__all__ = ["RecordedArray", "RecordedFlat", "adopt_result", "call_plainly"]
 
 ndarray = np.ndarray
 
 
 def call_plainly(function: Any, args: Any, kwargs: Any) -> Any:
     """Call a NumPy function on the numbers of arrays made while recording."""
-    given: list[tuple[Any, Any]] = []
-    result = function(*_plain_tree(args, given), **_plain_tree(kwargs, given))
-    return _result(result, given)
+    seen: list[tuple[Any, Any]] = []
+    result = function(*_plain_tree(args, seen), **_plain_tree(kwargs, seen))
+    return _adopt(result, seen)
 
 
 def _plain_tree(x: Any, seen: list[tuple[Any, Any]]) -> Any:
@@ -58,31 +58,31 @@ def _owner(x: np.ndarray) -> Any:
     return x
 
 
-def _result(result: Any, given: list[tuple[Any, Any]]) -> Any:
+def _adopt(result: Any, seen: list[tuple[Any, Any]]) -> Any:
     """Let arrays in a result take traced values, unless they are or view an outside array."""
     if isinstance(result, (tuple, list)):
-        parts = [_result(r, given) for r in result]
+        parts = [_adopt(r, seen) for r in result]
         make = getattr(type(result), "_make", type(result))
         return make(parts)
     if type(result) is not ndarray:
         return result
-    for plain, original in given:
+    for plain, original in seen:
         if result is plain:
             return original
     owner = _owner(result)
-    for plain, original in given:
+    for plain, original in seen:
         if _owner(plain) is owner and not isinstance(original, RecordedMemory):
             return result
     return as_recorded(result)
 
 
-def claimed(result: Any, *given: Any) -> Any:
+def adopt_result(result: Any, *arguments: Any) -> Any:
     """Return what a NumPy function made of its arguments as what user code gets to see."""
     if isinstance(result, SymbolicArray):
         return result
     seen: list[tuple[Any, Any]] = []
-    _plain_tree(given, seen)
-    return _result(result, seen)
+    _plain_tree(arguments, seen)
+    return _adopt(result, seen)
 
 
 # ---- x.flat -------------------------------------------------------------------------------------
@@ -97,15 +97,15 @@ class RecordedFlat(FlatView):
         return np.ndarray.flat.__get__(self.base)
 
     def __iter__(self) -> Iterator[Any]:
-        found = traced_form(self.base)
-        return iter(self._numbers_of() if found is None else found.flat)
+        traced = find_traced(self.base)
+        return iter(self._numbers_of() if traced is None else traced.flat)
 
     def __getitem__(self, key: Any) -> Any:
-        found = traced_form(self.base)
-        return self._numbers_of()[key] if found is None else found.flat[key]
+        traced = find_traced(self.base)
+        return self._numbers_of()[key] if traced is None else traced.flat[key]
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if traced_form(self.base) is None and not is_traced(value):
+        if find_traced(self.base) is None and not is_traced(value):
             check_maker(root_of(self.base))
             self._numbers_of()[key] = value
         else:
@@ -133,32 +133,32 @@ class RecordedArray(RecordedMemory):
 
     @property
     def holds_traced_values(self) -> bool:
-        """Tell whether traced values were written to it, so that it is not an array of numbers."""
+        """Return whether traced values were written to it, so that it is not an array of numbers."""
         return holds_nodes(self)
 
     # ---- reading and writing ---------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> Any:
-        found = traced_form(self)
-        if found is None:
+        traced = find_traced(self)
+        if traced is None:
             if not is_traced(key):
                 return _get(self, key)
-            found = lift(self)
-        return found[as_traced(key)]
+            traced = lift(self)
+        return traced[as_traced(key)]
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        found = traced_form(self)
-        if found is None:
+        traced = find_traced(self)
+        if traced is None:
             if not is_traced(value) and not is_traced(key):
                 check_maker(root_of(self))
                 _set(self, key, value)
                 return
-            found = writable(self)
-        found[as_traced(key)] = value
+            traced = writable(self)
+        traced[as_traced(key)] = value
 
     def __iter__(self) -> Iterator[Any]:
-        found = traced_form(self)
-        return ndarray.__iter__(self) if found is None else iter(found)
+        traced = find_traced(self)
+        return ndarray.__iter__(self) if traced is None else iter(traced)
 
     @property
     def flat(self) -> Any:
@@ -172,14 +172,14 @@ class RecordedArray(RecordedMemory):
     @property  # type: ignore[misc]  # of traced values it cannot be set
     def imag(self) -> Any:
         """Zeros: arrays made while recording are real."""
-        found = traced_form(self)
-        return ndarray.imag.__get__(self) if found is None else found.imag
+        traced = find_traced(self)
+        return ndarray.imag.__get__(self) if traced is None else traced.imag
 
     def view(self, *args: Any, **kwargs: Any) -> Any:
         """Return another array over the same memory; ``type=np.ndarray`` makes no difference."""
-        found = traced_form(self)
-        made = _view(self, *args, **kwargs)
-        return as_recorded(made) if found is None else found.view(made.dtype)
+        traced = find_traced(self)
+        view = _view(self, *args, **kwargs)
+        return as_recorded(view) if traced is None else traced.view(view.dtype)
 
     # ---- NumPy's protocols -----------------------------------------------------------------
 
@@ -209,16 +209,16 @@ class RecordedArray(RecordedMemory):
     # ---- leaving Python --------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        found = traced_form(self)
-        return repr(_view(self, ndarray) if found is None else found)
+        traced = find_traced(self)
+        return repr(_view(self, ndarray) if traced is None else traced)
 
     def __str__(self) -> str:
-        found = traced_form(self)
-        return str(_view(self, ndarray) if found is None else found)
+        traced = find_traced(self)
+        return str(_view(self, ndarray) if traced is None else traced)
 
     def __format__(self, spec: str) -> str:
-        found = traced_form(self)
-        return format(_view(self, ndarray) if found is None else found, spec)
+        traced = find_traced(self)
+        return format(_view(self, ndarray) if traced is None else traced, spec)
 
     def __reduce__(self) -> Any:
         return numbers_of(self, "pickled").__reduce__()
@@ -237,7 +237,7 @@ class RecordedArray(RecordedMemory):
 
 RecordedMemory.form = RecordedArray
 DIRECT.add(RecordedArray)
-HOLDERS[RecordedArray] = Holder(traced_form, as_plain, writable)
+HOLDERS[RecordedArray] = Holder(find_traced, as_plain, writable)
 
 
 # ---- methods -----------------------------------------------------------------------------------
@@ -247,14 +247,14 @@ def _method(name: str, *, writes: bool = False) -> Any:
     plain = getattr(ndarray, name)
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        found = traced_form(self)
-        if found is None:
+        traced = find_traced(self)
+        if traced is None:
             if not is_traced(args) and not (kwargs and is_traced(tuple(kwargs.values()))):
                 if writes:
                     check_maker(root_of(self))
                 return as_recorded(plain(self, *args, **kwargs))
-            found = writable(self) if writes else lift(self)
-        return getattr(found, name)(*args, **kwargs)
+            traced = writable(self) if writes else lift(self)
+        return getattr(traced, name)(*args, **kwargs)
 
     method.__name__ = name
     method.__doc__ = f"As ``ndarray.{name}``."
@@ -277,8 +277,8 @@ def _outside(name: str) -> Any:
     plain = getattr(ndarray, name)
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        found = traced_form(self)
-        if found is None:
+        traced = find_traced(self)
+        if traced is None:
             return plain(self, *args, **kwargs)
         return getattr(numbers_of(self, f"read by x.{name}()"), name)(*args, **kwargs)
 

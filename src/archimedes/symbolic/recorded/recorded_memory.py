@@ -24,11 +24,11 @@ __all__ = [
     "as_plain",
     "as_recorded",
     "check_maker",
+    "find_traced",
     "holds_nodes",
     "numbers_of",
     "root_of",
     "set_dtype",
-    "traced_form",
     "writable",
 ]
 
@@ -138,8 +138,8 @@ class RecordedMemory(ndarray):
     @property
     def dtype(self) -> np.dtype:
         """NumPy dtype of the values, be they numbers or nodes."""
-        found, nodes = _get_dtype(self), self._nodes
-        return found if nodes is None or found.kind != "V" else nodes.dtype
+        memory_dtype, nodes = _get_dtype(self), self._nodes
+        return memory_dtype if nodes is None or memory_dtype.kind != "V" else nodes.dtype
 
     @dtype.setter
     def dtype(self, dtype: Any) -> None:
@@ -160,7 +160,7 @@ def root_of(x: RecordedMemory) -> RecordedMemory:
     return root
 
 
-def traced_form(x: RecordedMemory) -> Any:
+def find_traced(x: RecordedMemory) -> Any:
     """Return the traced array that an array stands for, or None if it holds numbers."""
     root = root_of(x)
     nodes = root._nodes
@@ -168,7 +168,7 @@ def traced_form(x: RecordedMemory) -> Any:
 
 
 def holds_nodes(x: RecordedMemory) -> bool:
-    """Tell whether traced values were written to an array, or to what it is a view of."""
+    """Return whether traced values were written to an array, or to what it is a view of."""
     return root_of(x)._nodes is not None
 
 
@@ -212,10 +212,10 @@ def as_plain(x: Any) -> Any:
 
 def numbers_of(x: RecordedMemory, what: str) -> np.ndarray:
     """Return the memory as a plain array, for code that knows nothing of traced values."""
-    found = traced_form(x)
-    if found is None:
+    traced = find_traced(x)
+    if traced is None:
         return as_plain(x)
-    value = found.constant()
+    value = traced.constant()
     if value is None:
         raise trace_error(
             f"an array that holds traced values is {what}",
@@ -224,13 +224,13 @@ def numbers_of(x: RecordedMemory, what: str) -> np.ndarray:
     return value
 
 
-def as_recorded(made: Any) -> Any:
+def as_recorded(array: Any) -> Any:
     """Return a fresh NumPy array as one that can take traced values, if it is made in a recording.
 
     Arrays of other dtypes, and anything else, are returned as they are.
     """
-    if type(made) is not ndarray or code_of(made.dtype) is None or not is_tracing():
-        return made
-    view = _view(made, RecordedMemory.form)
+    if type(array) is not ndarray or code_of(array.dtype) is None or not is_tracing():
+        return array
+    view = _view(array, RecordedMemory.form)
     # A root must own its memory: NumPy has views of it refer to the owner, whatever their class.
     return view if root_of(view) is not view else _copy(view, "K")
