@@ -1,21 +1,29 @@
-"""Operators and methods of traced arrays, each the NumPy function of the same meaning."""
+"""The traced array: NumPy's interface to the ids of a traced value.
+
+Operators and most methods are the NumPy function of the same meaning. Structural operations run
+NumPy itself on the ids, so that their meaning is NumPy's. Basic slices are views of the ids:
+writing through one changes the original, as in NumPy.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.graph.dtypes import F32, F64, code_of
+from archimedes.graph.dtypes import F32, F64
 from archimedes.symbolic.core import indexing
-from archimedes.symbolic.core.conversion import cast_ids, lift
+from archimedes.symbolic.core.conversion import cast_ids, code_of_dtype, lift
 from archimedes.symbolic.core.indexing import FlatView
 from archimedes.symbolic.core.registry import call_function
 from archimedes.symbolic.core.trace import Trace, current_trace, trace_error
-from archimedes.symbolic.core.traced_value import TracedValue
+from archimedes.symbolic.core.traced_value import Key, Operand, Traced, TracedValue
 from archimedes.symbolic.core.ufunc_calls import apply_ufunc, call_ufunc
 from archimedes.symbolic.core.ufuncs import UFUNCS
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 __all__ = ["DIRECT", "OPERATORS", "Operators", "SymbolicArray"]
 
@@ -29,10 +37,10 @@ class Operators:
     __slots__ = ()
 
 
-def _operator(ufunc: np.ufunc, *, swap: bool = False) -> Any:
+def _operator(ufunc: np.ufunc, *, swap: bool = False) -> Callable[..., Any]:
     elementwise = ufunc in UFUNCS
 
-    def method(self: Any, other: Any) -> Any:
+    def method(self: Traced, other: Operand) -> Traced:
         if elementwise and type(other) in DIRECT:
             # No other class has a say: the way through NumPy would end here.
             return apply_ufunc(ufunc, (other, self) if swap else (self, other))
@@ -43,35 +51,23 @@ def _operator(ufunc: np.ufunc, *, swap: bool = False) -> Any:
     return method
 
 
-def _inplace(ufunc: np.ufunc) -> Any:
-    def method(self: Any, other: Any) -> Any:
-        result = ufunc(self, other)
+def _inplace(ufunc: np.ufunc) -> Callable[..., Any]:
+    def method(self: Traced, other: Operand) -> Traced:
         if self.ids.ndim == 0 and self.form() is not self.array:
-            return result  # a scalar is a value: it is replaced, not written to
-        if not np.can_cast(result.dtype, self.dtype, "same_kind"):
-            raise TypeError(
-                f"Cannot cast ufunc '{ufunc.__name__}' output from {result.dtype!r} to "
-                f"{self.dtype!r} with casting rule 'same_kind'"
-            )
-        if result.shape != self.shape:
-            raise ValueError(
-                f"non-broadcastable output operand with shape {self.shape} doesn't match the "
-                f"broadcast shape {result.shape}"
-            )
-        self[...] = result
-        return self
+            return ufunc(self, other)  # a scalar is a value: it is replaced, not written to
+        return ufunc(self, other, out=(self,))
 
     return method
 
 
-def _unary(ufunc: np.ufunc) -> Any:
-    def method(self: Any) -> Any:
+def _unary(ufunc: np.ufunc) -> Callable[..., Any]:
+    def method(self: Traced) -> Traced:
         return apply_ufunc(ufunc, (self,))
 
     return method
 
 
-def _power(self: Any, exponent: Any) -> Any:
+def _power(self: Traced, exponent: Operand) -> Traced:
     # NumPy's operator, unlike np.power, takes the square root for an exponent of 0.5.
     if type(exponent) is float and exponent == 0.5:
         return np.sqrt(self)
@@ -132,8 +128,8 @@ for _name in _UFUNCS.split():
     setattr(Operators, _name, (_operator if _ufunc.nin == 2 else _unary)(_ufunc))
 
 
-def _function_method(name: str) -> Any:
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+def _function_method(name: str) -> Callable[..., Any]:
+    def method(self: Traced, *args: Any, **kwargs: Any) -> Traced:
         return getattr(np, name)(self, *args, **kwargs)
 
     method.__name__ = name
@@ -172,7 +168,7 @@ class SymbolicArray(TracedValue, Operators):
         return FlatView(self)
 
     @flat.setter
-    def flat(self, values: Any) -> None:
+    def flat(self, values: Operand) -> None:
         FlatView(self)[...] = values
 
     def item(self, *args: int) -> Any:
@@ -195,13 +191,13 @@ class SymbolicArray(TracedValue, Operators):
         """Return nested lists of traced Python numbers."""
         return self.item() if self.ndim == 0 else [self[k].tolist() for k in range(len(self.ids))]
 
-    def __getitem__(self, key: Any) -> SymbolicArray:
+    def __getitem__(self, key: Key) -> SymbolicArray:
         static = indexing.static_key(key)
         if static is not None:
             return self._like(self.ids[static[0]])
         return indexing.take(self, key)
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: Key, value: Operand) -> None:
         if self.owner is not current_trace():
             raise trace_error(
                 "a function recorded inside another writes to the outer one's array",
@@ -221,26 +217,27 @@ class SymbolicArray(TracedValue, Operators):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return call_ufunc(ufunc, method, inputs, kwargs)
 
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    def __array_function__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Traced:
         return call_function(func, args, kwargs)
 
     # ---- methods that are not functions of the same name -------------------------------
 
     def astype(
         self,
-        dtype: Any,
+        dtype: DTypeLike,
         order: Any = "K",
         casting: Any = "unsafe",
         subok: bool = True,
         copy: bool = True,
     ) -> SymbolicArray:
         """Convert to another dtype; floats are truncated toward zero, as in NumPy."""
-        code = code_of(np.dtype(dtype))
-        if code is None:
-            raise trace_error(
-                f"dtype {np.dtype(dtype)} cannot be traced",
-                "Use float64, float32, int64 or bool.",
-            )
+        code = code_of_dtype(dtype)
         if not np.can_cast(self.dtype, dtype, casting):
             raise TypeError(
                 f"Cannot cast array data from {self.dtype!r} to {np.dtype(dtype)!r} according to "
@@ -257,14 +254,14 @@ class SymbolicArray(TracedValue, Operators):
     def __copy__(self) -> SymbolicArray:
         return self.copy("K")
 
-    def __deepcopy__(self, memo: Any) -> SymbolicArray:
+    def __deepcopy__(self, memo: object) -> SymbolicArray:
         return self.copy("K")
 
     def flatten(self, order: Any = "C") -> SymbolicArray:
         """Return a copy collapsed into one dimension."""
         return self._like(self.ids.flatten(order))
 
-    def view(self, dtype: Any = None) -> SymbolicArray:
+    def view(self, dtype: DTypeLike | None = None) -> SymbolicArray:
         """Return another array of the same elements: writing to one changes both."""
         if dtype is not None and np.dtype(dtype) != self.dtype:
             raise trace_error(
@@ -282,7 +279,7 @@ class SymbolicArray(TracedValue, Operators):
         """Return the array with its axes permuted."""
         return self._like(self.ids.transpose(*axes))
 
-    def fill(self, value: Any) -> None:
+    def fill(self, value: Operand) -> None:
         """Set every element."""
         self[...] = value
 
@@ -290,11 +287,13 @@ class SymbolicArray(TracedValue, Operators):
         """Sort in place."""
         self[...] = np.sort(self, axis=axis, **kwargs)
 
-    def partition(self, kth: Any, axis: int = -1, **kwargs: Any) -> None:
+    def partition(self, kth: Operand, axis: int = -1, **kwargs: Any) -> None:
         """Partition in place (by a full sort)."""
         self[...] = np.partition(self, kth, axis=axis, **kwargs)
 
-    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> SymbolicArray:
+    def compress(
+        self, condition: Operand, axis: int | None = None, out: Operand = None
+    ) -> SymbolicArray:
         """Return the slices along an axis that a static condition selects."""
         return np.compress(condition, self, axis=axis, out=out)
 
@@ -322,7 +321,7 @@ class SymbolicNdarray(SymbolicArray):
             raise TypeError("iteration over a 0-d array")
         return (self._like(row) for row in self.ids)
 
-    def __contains__(self, value: Any) -> bool:
+    def __contains__(self, value: Operand) -> bool:
         return bool(np.any(self == value))
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "NO_VALUE",
     "Axis",
     "Holder",
+    "Key",
     "Operand",
     "Traced",
     "TracedValue",
@@ -39,6 +40,8 @@ _asarray = np.asarray
 Traced: TypeAlias = Any
 #: What NumPy's functions take for an array: a traced value, an array, a number, or lists of these.
 Operand: TypeAlias = Any
+#: A key of ``x[key]``: numbers, slices, None, an ellipsis, arrays, or a tuple of these.
+Key: TypeAlias = Any
 #: Axes of an array, as NumPy's functions take them.
 Axis: TypeAlias = int | Sequence[int] | None
 #: What NumPy's functions have for an argument that was not given.

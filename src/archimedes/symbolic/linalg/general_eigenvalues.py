@@ -90,7 +90,7 @@ def _shift(h: ComplexPair, count: Traced) -> ComplexPair:
     """Return Wilkinson's shift of the lowest block; every tenth step another one."""
     a = b = c = d = _zero_like(h)
     for k in range(1, len(h)):
-        is_left = 0.0 < _size(h[k, k - 1])
+        is_left = _size(h[k, k - 1]) > 0.0
         corner = (h[k - 1, k - 1], h[k - 1, k], h[k, k - 1], h[k, k])
         a, b, c, d = (_where(is_left, new, old) for new, old in zip(corner, (a, b, c, d)))
     half = (a - d) * 0.5

@@ -31,7 +31,7 @@ from archimedes.symbolic.linalg.matrix_functions import call
 from archimedes.symbolic.numpy_functions.structural import full_like
 
 if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
+    pass
 
 __all__ = ["block_triangular", "permutation_sign"]
 
@@ -339,28 +339,8 @@ def _tensorinv(a: Operand, ind: int = 2) -> Traced:
     return _inv(a.reshape(-1, size)).reshape(a.shape[ind:] + a.shape[:ind])
 
 
-@implements(np.linalg.trace)
-def _trace(x: Operand, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Traced:
-    return np.trace(x, offset, axis1=-2, axis2=-1, dtype=dtype)
-
-
-@implements(np.linalg.diagonal)
-def _diagonal(x: Operand, /, *, offset: int = 0) -> Traced:
-    return np.diagonal(x, offset, axis1=-2, axis2=-1)
-
-
 @implements(np.linalg.matrix_transpose)
 def _matrix_transpose(x: Operand, /) -> Traced:
     x = lift(x)
     check_stacked(x)
     return x.mT
-
-
-@implements(np.linalg.vecdot)
-def _vecdot(x1: Operand, x2: Operand, /, *, axis: int = -1) -> Traced:
-    return np.vecdot(x1, x2, axis=axis)  # type: ignore[call-overload]
-
-
-@implements(np.linalg.tensordot)
-def _tensordot(x1: Operand, x2: Operand, /, *, axes: Any = 2) -> Traced:
-    return np.tensordot(x1, x2, axes=axes)

@@ -106,17 +106,12 @@ def _inner(a: Operand, b: Operand) -> Traced:
     return np.tensordot(a, b, axes=([a.ndim - 1], [b.ndim - 1]))
 
 
-@implements(np.outer)
+@implements(np.outer, np.linalg.outer)
 def _outer(a: Operand, b: Operand) -> Traced:
     return lift(a).reshape(-1, 1) * lift(b).reshape(1, -1)
 
 
-@implements(np.linalg.outer)
-def _linalg_outer(x1: Operand, x2: Operand) -> Traced:
-    return _outer(x1, x2)
-
-
-@implements(np.tensordot)
+@implements(np.tensordot, np.linalg.tensordot)
 def _tensordot(a: Operand, b: Operand, axes: Operand = 2) -> Traced:
     a, b = _pair(a, b)
     axes_a: list[Any]
@@ -169,11 +164,6 @@ def _move_axis(x: Operand, source: int, to: int) -> Traced:
     return x if source == to else np.moveaxis(x, source, to)
 
 
-@implements(np.linalg.cross)
-def _linalg_cross(x1: Operand, x2: Operand, axis: int = -1) -> Traced:
-    return _cross(x1, x2, axis=axis)
-
-
 @implements(np.kron)
 def _kron(a: Operand, b: Operand) -> Traced:
     a, b = _pair(a, b)
@@ -192,9 +182,11 @@ def _trace(
     return np.sum(np.diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype)
 
 
-@implements(np.linalg.matmul)
-def _linalg_matmul(x1: Operand, x2: Operand) -> Traced:
-    return matmul(x1, x2)
+implements(np.linalg.matmul)(matmul)
+implements(np.linalg.vecdot)(_vecdot)
+implements(np.linalg.cross)(lambda x1, x2, axis=-1: _cross(x1, x2, axis=axis))
+implements(np.linalg.diagonal)(lambda x, offset=0: np.diagonal(x, offset, -2, -1))
+implements(np.linalg.trace)(lambda x, offset=0, dtype=None: _trace(x, offset, -2, -1, dtype))
 
 
 # ---- Einstein's summation convention ------------------------------------------------------------

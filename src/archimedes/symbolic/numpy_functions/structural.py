@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.checks import is_traced
-from archimedes.graph.dtypes import code_of
 from archimedes.symbolic.core.array import SymbolicArray
-from archimedes.symbolic.core.conversion import cast_ids, lift, lift_many, wrap
+from archimedes.symbolic.core.conversion import cast_ids, code_of_dtype, lift, lift_many, wrap
 from archimedes.symbolic.core.registry import FUNCTIONS, implements, target
 from archimedes.symbolic.core.trace import current_trace, trace_error
 from archimedes.symbolic.core.traced_value import Operand, Traced, as_constant
@@ -112,9 +111,8 @@ for _names, _make in ((_MOVE, _move), (_FILL, _fill), (_JOIN, _join), (_EACH, _e
             FUNCTIONS[getattr(np, _name)] = _make(getattr(np, _name))
 
 
-FUNCTIONS[np.lib.stride_tricks.sliding_window_view] = _move(
-    np.lib.stride_tricks.sliding_window_view
-)
+_window = np.lib.stride_tricks.sliding_window_view
+implements(_window)(_move(_window))
 
 
 @implements(np.take_along_axis)
@@ -220,21 +218,6 @@ def _insert(arr: Operand, obj: Operand, values: Operand, axis: int | None = None
     return wrap(np.insert(trace.elements_of(a), as_constant(obj), ids, axis=axis), a.code, trace)
 
 
-def _fill_like(value: float) -> Callable[..., Any]:
-    def like(
-        a: Operand,
-        dtype: DTypeLike | None = None,
-        order: str = "K",
-        subok: bool = True,
-        shape: Operand = None,
-        *,
-        device: str | None = None,
-    ) -> Traced:
-        return full_like(a, value, dtype, order, shape=shape)
-
-    return like
-
-
 @implements(np.full_like)
 def full_like(
     a: Operand,
@@ -247,9 +230,7 @@ def full_like(
     device: str | None = None,
 ) -> Traced:
     """Return a new traced array of one value, in the shape and dtype of another."""
-    code = lift(a).code if dtype is None else code_of(np.dtype(dtype))
-    if code is None:
-        raise trace_error(f"dtype {dtype} cannot be traced", "Use float64, float32, int64 or bool.")
+    code = lift(a).code if dtype is None else code_of_dtype(dtype)
     trace = current_trace()
     value = lift(fill_value)
     ids = cast_ids(trace.graph, trace.elements_of(value), value.code, code)
@@ -258,9 +239,12 @@ def full_like(
     return wrap(filled, code, trace)
 
 
-FUNCTIONS[np.zeros_like] = _fill_like(0)
-FUNCTIONS[np.ones_like] = _fill_like(1)
-FUNCTIONS[np.empty_like] = _fill_like(0)
+def _like(value: float) -> Callable[..., Traced]:
+    return lambda a, *args, **kwargs: full_like(a, value, *args, **kwargs)
+
+
+implements(np.zeros_like, np.empty_like)(_like(0))
+implements(np.ones_like)(_like(1))
 
 
 @implements(np.real)

@@ -133,7 +133,7 @@ class RecordedArray(RecordedMemory):
 
     @property
     def holds_traced_values(self) -> bool:
-        """Return whether traced values were written to it, so that it is not an array of numbers."""
+        """Return whether traced values were written to it."""
         return holds_nodes(self)
 
     # ---- reading and writing ---------------------------------------------------------------
