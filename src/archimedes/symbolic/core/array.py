@@ -291,9 +291,7 @@ class SymbolicArray(TracedValue, Operators):
         """Partition in place (by a full sort)."""
         self[...] = np.partition(self, kth, axis=axis, **kwargs)
 
-    def compress(
-        self, condition: Operand, axis: int | None = None, out: Operand = None
-    ) -> SymbolicArray:
+    def compress(self, condition: Operand, axis: int | None = None, out: Operand = None) -> Traced:
         """Return the slices along an axis that a static condition selects."""
         return np.compress(condition, self, axis=axis, out=out)
 

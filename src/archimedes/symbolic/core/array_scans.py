@@ -1,6 +1,6 @@
-"""Arrays taken row by row: a scan whose steps read rows of blocks, and give rows.
+"""Arrays read row by row: a scan, each of whose steps reads rows of blocks and returns rows.
 
-What is computed in a step is NumPy on traced arrays, all recorded as loops.
+A step is NumPy on traced arrays, all of which are recorded as loops.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Traced arrays made of anything array-like: lifting, dtypes, and the order of memory."""
+"""Traced arrays made of anything array-like, dtypes, and the order of elements in memory."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def copy_in_order(values: np.ndarray, order: tuple[int, ...] | None) -> np.ndarr
 
 
 def match_layout(ids: np.ndarray, *sources: np.ndarray) -> np.ndarray:
-    """Give fresh ids the memory order that NumPy's elementwise functions would choose.
+    """Return new ids in the memory order that NumPy's elementwise functions would choose.
 
     The order decides whether a later ``reshape`` or ``ravel`` is a view, which shows when it is
     written to. ``sources`` are the ids (one or two arrays) that the new ones were made from.
@@ -109,7 +109,7 @@ _REMEDIES = {
 def refuse_subclass(
     x: object, name: Callable[[], str], line: Callable[[], str] | None = None
 ) -> None:
-    """Raise for arrays of a class that has rules of its own; ``name`` says what it is.
+    """Raise for an array of a class whose operators have another meaning; ``name()`` names it.
 
     Arrays in files (``np.memmap``) are arrays; so are those of this package.
     """

@@ -1,9 +1,9 @@
-"""Indexing traced arrays: static keys are NumPy's business, traced ones become selections.
+"""Indexing traced arrays: NumPy applies static keys to ids, traced keys become selections.
 
 A key with traced integers is first read as a static key of the same form: NumPy applies it to
 arrays of coordinates, which tells for every element of the result which coordinates are static
 and which are elements of a traced index. So all of NumPy's rules (broadcasting of index arrays,
-their place in the result, np.newaxis, ellipsis) hold by construction.
+their axes in the result, np.newaxis, ellipsis) hold by construction.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _parts(key: Any, ndim: int) -> list[tuple[Any, int]]:
 
 
 def _width(part: Any) -> int | None:
-    """Number of axes a part of a key uses up; None for the ellipsis, which takes the rest."""
+    """Return how many axes a part of a key uses; None for the ellipsis, which takes the rest."""
     if part is Ellipsis:
         return None
     if part is None:
@@ -138,7 +138,7 @@ class _Sources:
         return zip(*(column.tolist() for column in self.columns))
 
     def uses_loops(self, g: Graph, ids: np.ndarray) -> bool:
-        """Return whether so many elements are read, or of so many, that it is done by a loop."""
+        """Return whether the read is a loop: of many elements, or from many elements."""
         traced = [self.columns[axis] for axis in self.traced_axes]
         return uses_loops(g, ids.size, ids) or uses_loops(g, math.prod(self.shape), *traced)
 
@@ -241,9 +241,9 @@ def put(x: TracedValue, key: Any, ids: np.ndarray) -> None:
 
 
 def _put_many(trace: Trace, x: TracedValue, targets: _Sources, values: list[int]) -> None:
-    """Write many values in loops: every element looks for the last one that is meant for it.
+    """Write many values in loops: each element searches for the last value written to it.
 
-    Positions are sorted, values with the same one in their order.
+    The search is in sorted positions; values for the same position keep their order.
     """
     static, moving = targets.flat(x.shape)
     at = wrap(flat_positions(trace.graph, static, moving), I64, trace)

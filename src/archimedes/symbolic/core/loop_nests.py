@@ -211,7 +211,7 @@ class LoopBuilder:
     ) -> list[np.ndarray]:
         """Append the loop with these nodes of its body as results, and return the results' ids.
 
-        With ``combine``, values are combined along all axes but the first ``kept``.
+        With ``combine``, values are combined along all axes but the first ``free``.
         """
         self.body.outputs = list(outputs)
         blocks = loops(self.g, self.ids, self.reads, self.body, self.shape, free, combine)
@@ -284,7 +284,7 @@ def loop_reduce(
     combine: str,
     indexed: bool = False,
 ) -> np.ndarray:
-    """Append a loop that combines values along all axes but the first ``kept``.
+    """Append a loop that combines values along all axes but the first ``free``.
 
     Operands are ids, their dtype, and for each of their axes the axis of the index space; if
     ``indexed``, ``make`` also gets the index along each axis. Returns ids in the shape of the kept

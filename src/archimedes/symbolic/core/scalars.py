@@ -1,8 +1,19 @@
-"""Python's ``round(x, n)`` of a float: the nearest decimal to its exact value, ties to even.
+"""Traced scalars: NumPy's, and Python's numbers with Python's rules.
 
-NumPy rounds ``x * 10**n``, whose own rounding makes spurious ties: 2.675 is below the tie,
-so that Python gives 2.67 and NumPy 2.68. Here the rounding error of the product decides
-(Dekker, "A floating-point technique for extending the available precision", Numer. Math. 18, 1971).
+Both answer type tests as the values they stand for do, since ``isinstance`` asks an object for
+its ``__class__``: a traced Python float is an instance of ``float`` and ``numbers.Real``, a traced
+element of a float32 array one of ``np.float32``. ``type(x)`` is what it is, so that C code which
+would read a float's memory (``math.sin``) asks ``__float__`` instead, which explains itself.
+
+A *number* stands for a Python int, float or bool: what a caller passed as one, and what Python's
+operators make of those. Operators between two of them follow Python (``True + True`` is 2,
+``7 / 2`` a float, ``2**-1`` one half); between one and an array NumPy's rules hold, where it does
+not widen the array. What NumPy's functions return is never a number. See docs/decisions/018.
+
+Python's ``round(x, n)`` gives the nearest decimal to the exact value of a float, ties to even.
+NumPy rounds ``x * 10**n``, whose own rounding makes spurious ties: 2.675 is below the tie, so that
+Python gives 2.67 and NumPy 2.68. Here the rounding error of the product decides (Dekker, "A
+floating-point technique for extending the available precision", Numer. Math. 18, 1971).
 """
 
 from __future__ import annotations

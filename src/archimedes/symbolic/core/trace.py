@@ -73,7 +73,7 @@ class Trace:
 
     Use it as a context manager; while it is active, NumPy calls on traced arrays append to its
     graph. A value of an enclosing trace becomes an extra input, listed in ``captured`` (ids in
-    the enclosing graph) with its place in ``graph.inputs`` after those made explicitly. Given a
+    the enclosing graph) with its index in ``graph.inputs`` after those made explicitly. Given a
     ``graph``, it appends to that one.
     """
 

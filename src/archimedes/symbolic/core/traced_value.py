@@ -32,7 +32,7 @@ __all__ = [
     "as_traced",
 ]
 
-# NumPy's own, also while names in its module are replaced (``creation.py``).
+# NumPy's own, also while names in its module are replaced (``recorded/numpy_patching.py``).
 _asarray = np.asarray
 
 
@@ -189,7 +189,7 @@ class TracedValue:
         raise trace_error(f"{what} needs the value of a traced {self.dtype}", remedy)
 
     def _explain_plain_array(self, frame: FrameType) -> None:
-        """Raise the error about a plain array that was given this value, if that is what it is."""
+        """Raise the error about a plain array that was given this value, if there is one."""
         # For errors only: it takes a while to import.
         from archimedes.symbolic.core.plain_array_uses import explain_plain_array_use
 
@@ -279,7 +279,7 @@ class TracedValue:
     # ---- what NumPy makes of the ids ---------------------------------------------------
 
     def _like(self, ids: Any) -> Any:
-        """Wrap ids made from this array's by NumPy: a view belongs where the array does."""
+        """Wrap ids that NumPy made from this array's: a view belongs to the same trace."""
         # Where NumPy gives a scalar of the ids, it would give one of the values.
         form = TracedValue.array if isinstance(ids, np.ndarray) else TracedValue.scalar
         if not self.ids.ndim and self.form() is not TracedValue.array:
@@ -295,7 +295,7 @@ class TracedValue:
         return self.form()(trace.elements_of(self).copy(order), self.code, trace)
 
     def form(self) -> Any:
-        """Return the class of what NumPy's methods make of it: of an array, an array."""
+        """Return the class of the results of NumPy's methods: for an array, the array's."""
         return TracedValue.array
 
 

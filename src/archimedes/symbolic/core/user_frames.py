@@ -56,8 +56,10 @@ def _frames(where: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
 
 
 def is_user_code(frame: FrameType) -> bool:
-    """Return whether a frame runs neither this package's machinery, NumPy, SciPy, Python's own
-    library nor an extension."""
+    """Return whether a frame runs the user's code.
+
+    That is any code but this package's machinery, NumPy, SciPy, Python's library and extensions.
+    """
     name = frame.f_code.co_filename
     if name.startswith(_STDLIB) and not any(folder in name for folder in INSTALLED):
         return False
@@ -88,7 +90,7 @@ _numpy: tuple[str, ...] = ("numpy",)
 
 
 def treat_as_numpy(module: str) -> None:
-    """Have errors look through the frames of a module as they do through NumPy's."""
+    """Let errors skip the frames of a module, as they skip NumPy's."""
     global _numpy
     _numpy = (*_numpy, module)
 

@@ -133,7 +133,9 @@ def _region_solve(a: Traced, b: Traced) -> Traced:
 def _loop_solve(a: Traced, b: Traced) -> tuple[Any]:
     trace = current_trace()
     inputs = [array_value(trace, x) for x in (a, b)]
-    (solution,) = trace.graph.region(Solve(inputs, *b.shape, a.code, blocks=True)).tolist()
+    n, columns = b.shape
+    region = Solve(inputs, n, columns, a.code, blocks=True)
+    (solution,) = trace.graph.region(region).tolist()
     return (array_of(trace, solution, b.shape, a.code),)
 
 

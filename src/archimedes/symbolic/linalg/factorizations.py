@@ -1,7 +1,12 @@
-"""Factorisations of wide matrices: a step for each column, all steps one loop over blocks.
+"""Triangular factorizations of traced matrices: cholesky and qr.
 
-Every step works on the whole matrix, with zeros (or what was there) outside the part that the
-column concerns: three times the operations of the shortest way, in straight loops.
+Legend: A = L L^T (Cholesky); A = Q R (Householder), Q with orthonormal columns, R upper triangular.
+Signs are LAPACK's: the diagonal of R has the sign opposite to the element it replaces, and a column
+with nothing below its diagonal is left alone.
+
+A large matrix is factorized by a scan with a step for each column. Every step works on the whole
+matrix, with zeros (or what was there) outside the part that the column concerns: three times the
+operations of the shortest way, in straight loops.
 """
 
 from __future__ import annotations

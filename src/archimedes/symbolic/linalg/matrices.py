@@ -1,4 +1,7 @@
-"""What every function of ``np.linalg`` does first: dtypes, shapes, and the loop over a stack."""
+"""What functions of ``np.linalg`` share: checks of shapes, the loop over a stack, exact scaling.
+
+Matrices are scaled by powers of two, so that squares and products neither overflow nor vanish.
+"""
 
 from __future__ import annotations
 

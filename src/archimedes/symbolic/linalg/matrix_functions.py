@@ -354,10 +354,7 @@ class _SpectralRule(_ValueRule):
             pairs = [
                 self._turns.numerators(results, self._gives.changes(trace, row)) for row in rows
             ]
-            return [
-                list(zip(*(trace.ids_of(array).tolist() for array in pair)))  # type: ignore[misc]
-                for pair in pairs
-            ]
+            return [list(zip(*(trace.ids_of(array).tolist() for array in pair))) for pair in pairs]
 
     def gathered(
         self,

@@ -1,7 +1,12 @@
-"""Block triangular form: which unknowns a matrix's literal zeros let one solve for by themselves.
+"""Solving, inverting, determinants and products of matrices.
 
-A diagonal, triangular or permuted triangular matrix falls into blocks of one unknown, for which
-there is nothing to pivot; a matrix without literal zeros is one block. Perfect matching by
+Unlike NumPy's, the functions do not raise for a matrix that turns out to be singular when the
+program runs: its results are inf or nan. One that its literal zeros make singular raises while it
+is being recorded.
+
+The literal zeros of a matrix say which unknowns can be found by themselves: its block triangular
+form. A diagonal, triangular or permuted triangular matrix falls into blocks of one unknown, for
+which there is nothing to pivot; a matrix without literal zeros is one block. Perfect matching by
 augmenting paths, then strongly connected components (Pothen, Fan, ACM TOMS 16(4), 1990).
 """
 

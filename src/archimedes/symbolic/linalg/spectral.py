@@ -1,7 +1,13 @@
-"""How eigenvectors and singular vectors turn with a matrix: the formulas of their derivatives.
+"""Eigenvalues of symmetric matrices, singular values, and the formulas of their derivatives.
 
-Legend: A = V diag(w) V^T, or A = U diag(s) V^T; dX and Xbar are the tangent and the adjoint of X.
-``graph/derivatives/spectral_derivatives.py`` says what a turn is, its gap, its m.
+Legend: A = V diag(w) V^T with w ascending; A = U diag(s) V^T with s descending; dX and Xbar are the
+tangent and the adjoint of X. ``graph/derivatives/spectral_derivatives.py`` says what a turn of the
+vectors is, its gap, its m.
+
+Where two values are equal their vectors are arbitrary and jump with the matrix. A function that
+does not depend on their choice (the root of a matrix, a sum over all values) has derivatives there
+all the same; one that does gets nan. Each of the equal values by itself has the slope of its own
+vector, one of its subgradients.
 """
 
 from __future__ import annotations

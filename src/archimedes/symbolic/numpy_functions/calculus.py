@@ -1,4 +1,4 @@
-"""Differences, integrals, interpolation and convolution."""
+"""Differences, integrals, interpolation, convolution, and polynomials by their coefficients."""
 
 from __future__ import annotations
 

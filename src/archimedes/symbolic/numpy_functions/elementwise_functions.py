@@ -1,4 +1,4 @@
-"""Choosing between values: where, select, piecewise, clip and their like."""
+"""Functions of elements: choosing between values, rounding, comparing, and special functions."""
 
 from __future__ import annotations
 

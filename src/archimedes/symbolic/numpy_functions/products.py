@@ -1,4 +1,4 @@
-"""Products of arrays: matmul and its family, outer, cross."""
+"""Products of arrays: matmul and its family, outer, cross, Einstein's summation convention."""
 
 from __future__ import annotations
 

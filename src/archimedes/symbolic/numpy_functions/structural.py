@@ -1,7 +1,8 @@
-"""Functions that only move elements: NumPy runs them on the ids.
+"""Functions that only move elements, which NumPy runs on the ids, or that ask about an array.
 
-Three shapes of function cover nearly all: one array in (``MOVE``), one array in with zeros
-filled in (``FILL``), and several arrays joined (``JOIN``).
+Four kinds of function cover nearly all that move: of one array (``MOVE``), of one array with zeros
+filled in (``FILL``), of several arrays that are joined (``JOIN``), and of several arrays each of
+which is treated alone (``EACH``).
 """
 
 from __future__ import annotations

@@ -1,10 +1,16 @@
-"""Random numbers drawn while recording would become constants: drawing them is refused.
+"""Random numbers and times read while recording would become constants: reading them is refused.
 
 NumPy's and Python's generators know nothing of recordings, and their numbers look like any other.
-What tells is the state of a generator: it is compared before and after a recording, for all
-generators that the function can reach and for those of the modules ``numpy.random`` and
-``random``. Numbers that come from the operating system have no state; they are asked for by C
-functions, which ``watching.py`` notices. See docs/decisions/017-random-numbers.md.
+But a draw changes the state of a generator: states are compared before and after a recording, for
+all generators that the function can reach and for those of the modules ``numpy.random`` and
+``random``.
+
+Clocks, and random numbers of the operating system, have no state; C functions read them. Python
+reports C functions to a thread's own profiling function (``sys.setprofile``) just before it calls
+them; nothing is replaced, and other threads notice nothing. Being told of every call more than
+doubles the time of a recording, so only those recordings are watched whose functions can reach such
+a source. ``is_clock`` and ``is_random_source`` answer that for the walk over what a function reads.
+See docs/decisions/017-random-numbers.md.
 """
 
 from __future__ import annotations
@@ -61,7 +67,7 @@ _CARRIERS = frozenset({"random", "secrets", "uuid", "numpy", "scipy"})
 
 
 def refusal(name: str) -> str:
-    """Return the words about a function that was called."""
+    """Return what the error says about a function that was called."""
     return (
         f"{name} was called while the function was being recorded: what it gives would become a "
         "constant, the same in every call"
@@ -131,7 +137,7 @@ _TYPES = {
 
 
 def _kind(value: Any) -> str:
-    """Return which of the classes of generators a value is of, or an empty string."""
+    """Return the name of a generator's class, or an empty string for any other value."""
     for name, kinds in _TYPES.items():
         module = sys.modules.get(name)
         for kind in kinds if module is not None else ():
@@ -303,7 +309,7 @@ def _check(frame: FrameType, event: str, argument: Any) -> None:
 
 
 def _refuse_draw(frame: FrameType, function: Any) -> None:
-    """Refuse what a user's frame calls that asks the operating system in the end."""
+    """Refuse a call of the user's that asks the operating system for random numbers."""
     import ast  # for errors only
 
     from archimedes.symbolic.core.plain_array_uses import expression_at

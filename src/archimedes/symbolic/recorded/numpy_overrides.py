@@ -66,7 +66,7 @@ def _lift_result(result: Any) -> Any:
 
 
 class _LikeBase(type):
-    """The class of classes that take the place of others: instances of those count as theirs."""
+    """The metaclass of classes that replace another: instances of the other count as theirs."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, cls.__bases__[0])
@@ -91,7 +91,7 @@ class _Ndenumerate(np.ndenumerate, metaclass=_LikeBase):
 
 
 def _taking_keys(concatenator: Any) -> Any:
-    """Return what ``np.r_`` or ``np.c_`` is, with a key that may hold traced arrays."""
+    """Return a version of ``np.r_`` or ``np.c_`` whose key may hold traced arrays."""
 
     class Concatenator(type(concatenator)):  # type: ignore[misc]
         def __getitem__(self, key: Any) -> Any:
@@ -194,7 +194,7 @@ def _array(original: Any) -> Callable[..., Any]:
 
 
 def _refuse_library(a: Any, name: str) -> None:
-    """Say that a library, which would read memory, was given an array that holds traced values."""
+    """Raise if a library, which would read its memory, is given an array of traced values."""
     if is_traced(a):
         raise trace_error(
             f"np.{name} in library code needs the values of an array that holds traced ones",
@@ -213,7 +213,7 @@ def _convert_traced(original: Any, x: Any, dtype: Any, args: Any, kwargs: dict[s
 
 
 def _iterable(original: Any) -> Callable[..., Any]:
-    """np.iterable asks by iterating; a traced scalar answers only when that begins."""
+    """np.iterable calls iter(y), which for a traced scalar fails only at the first step."""
 
     @functools.wraps(original)
     def iterable(y: Any) -> bool:
@@ -284,36 +284,36 @@ def _versions() -> Iterator[tuple[Any, str, Any, Any]]:
 
 
 class _Replacements:
-    """Functions of NumPy by module and name, and what stands for each."""
+    """Functions of NumPy by module and name, and the proxy of each."""
 
     def __init__(self, dispatch: Dispatch) -> None:
         self.dispatch = dispatch
         self.names: list[tuple[dict[str, Any], str, Any, Any]] = []
-        #: Stands by the ids of functions, functions by those of stands.
-        self.stands: dict[int, Any] = {}
+        #: Proxies by the ids of functions, functions by those of proxies.
+        self.proxies: dict[int, Any] = {}
         self.originals: dict[int, Any] = {}
         for module, name, original, version in _versions():
-            if id(original) not in self.stands:
-                self.stands[id(original)] = dispatch.make(original, version)
-            self._add(module, name, original, self.stands[id(original)])
+            if id(original) not in self.proxies:
+                self.proxies[id(original)] = dispatch.make(original, version)
+            self._add(module, name, original, self.proxies[id(original)])
         for name, version in VERSIONS.items():
             self._add(np, name, getattr(np, name), version)
 
-    def _add(self, module: Any, name: str, original: Any, stand: Any) -> None:
-        self.names.append((vars(module), name, original, stand))
-        self.stands[id(original)], self.originals[id(stand)] = stand, original
+    def _add(self, module: Any, name: str, original: Any, proxy: Any) -> None:
+        self.names.append((vars(module), name, original, proxy))
+        self.proxies[id(original)], self.originals[id(proxy)] = proxy, original
 
     def install(self) -> None:
-        """Let the stands take their places; what someone else has put there stays."""
-        for names, name, original, stand in self.names:
+        """Put the proxies in; what someone else has put there stays."""
+        for names, name, original, proxy in self.names:
             if names.get(name) is original:
-                names[name] = stand
-        replace_bound_names(is_internal_module, self.stands)
+                names[name] = proxy
+        replace_bound_names(is_internal_module, self.proxies)
 
     def uninstall(self) -> None:
         """Put the functions back."""
-        for names, name, original, stand in self.names:
-            if names.get(name) is stand:
+        for names, name, original, proxy in self.names:
+            if names.get(name) is proxy:
                 names[name] = original
         restore_bound_names(self.originals)
 

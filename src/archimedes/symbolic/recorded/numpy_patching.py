@@ -1,9 +1,16 @@
-"""What stands for a function of NumPy while something is recorded.
+"""Proxies for NumPy's functions, which take their place while something is recorded.
 
-A *stand* leads to a version of the function that knows traced values in threads that record, and
-to the original in all others. It equals the original, and has its class, name, text and hash.
+A *proxy* leads to a version of the function that knows traced values in threads that record, and
+to the original in all others. It equals the original, and has its class, name, docstring and hash.
 Native code does this in a few nanoseconds (``Backend.thread_dispatch``), so that other threads are
-not slowed; where there is none, Python does. See docs/decisions/004-numpy-creation.md.
+not slowed down; where there is none, Python does. Names that ``from numpy import zeros`` bound in
+modules of users are replaced too. See docs/decisions/004-numpy-creation.md.
+
+NumPy offers its protocols to arrays, not to the items of a list: of a list of traced numbers,
+``np.max([x, 1.0])``, it would make an array of Python objects. So the version of each function
+makes the array that ``np.array`` would make (Python's numbers become float64, int64 or bool,
+NumPy's scalars keep their dtype), and calls the original.
+See docs/decisions/020-lists-of-traced-numbers.md.
 """
 
 from __future__ import annotations
@@ -43,11 +50,11 @@ treat_as_numpy(__name__)
 
 
 class _Text:
-    """The text of a stand is that of its function: ``numpy.ma`` reads it when it is imported."""
+    """The docstring of a proxy is that of its function: ``numpy.ma`` reads it when imported."""
 
-    def __get__(self, stand: Any, owner: type) -> str:
+    def __get__(self, proxy: Any, owner: type) -> str:
         own = "What stands for a NumPy function while a recording is under way."
-        return own if stand is None else stand.original.__doc__
+        return own if proxy is None else proxy.original.__doc__
 
 
 class ProxyBase:  # noqa: D101  see _Text
@@ -83,7 +90,7 @@ def is_proxy(value: Any) -> bool:
     return issubclass(type(value), ProxyBase)
 
 
-#: Other things that stand for something of NumPy's, by id: both.
+#: Proxies of NumPy's classes, by id: the proxy and the original.
 DERIVED: dict[int, tuple[Any, Any]] = {}
 
 
@@ -98,7 +105,7 @@ def original_of(value: Any) -> Any:
 
 
 class Dispatch(Protocol):
-    """Makes stands, and keeps track of the threads that are recording."""
+    """Makes proxies, and keeps track of the threads that are recording."""
 
     def make(self, original: Any, version: Any) -> Any:
         """Return a callable: ``version`` in threads that are recording, ``original`` in others."""
@@ -135,7 +142,7 @@ _native: Callable[[type, bool], Dispatch | None] | None = None
 
 
 def use_native(source: Callable[[type, bool], Dispatch | None]) -> None:
-    """Have stands made by native code.
+    """Let native code make the proxies.
 
     ``source(base, needed)`` returns what makes them, of a class derived from ``base``, or None:
     where there is none, and unless it is ``needed`` also where it would have to be loaded.
@@ -145,7 +152,7 @@ def use_native(source: Callable[[type, bool], Dispatch | None]) -> None:
 
 
 def find_dispatch() -> Dispatch:
-    """Return what makes stands now: native code is loaded if there are threads to be slowed."""
+    """Return what makes proxies now: native code is loaded if it keeps other threads fast."""
     native = None if _native is None else _native(ProxyBase, threading.active_count() > 1)
     return _python if native is None else native
 
@@ -170,7 +177,7 @@ _bindings: list[tuple[dict[str, Any], str, Any]] = []
 
 
 def _names_of(module: Any) -> dict[str, Any]:
-    """Return the names of a module as they are: one that loads when it is looked at does not."""
+    """Return the names of a module, without loading one that loads on access."""
     try:
         names = object.__getattribute__(module, "__dict__")
     except AttributeError:
@@ -178,18 +185,18 @@ def _names_of(module: Any) -> dict[str, Any]:
     return names if isinstance(names, dict) else {}
 
 
-def _look(module: str, names: dict[str, Any], stands: Mapping[int, Any]) -> None:
+def _look(module: str, names: dict[str, Any], proxies: Mapping[int, Any]) -> None:
     if _seen.get(module) == len(names):
         return
     known = {binding[1] for binding in _bindings if binding[0] is names}
     for name, value in list(names.items()):
-        if id(value) in stands and name not in known:
+        if id(value) in proxies and name not in known:
             _bindings.append((names, name, value))
     _seen[module] = len(names)
 
 
-def _find(internal: Callable[[str], bool], stands: Mapping[int, Any]) -> None:
-    """Look through new modules; the main one (a notebook) grows, and is looked at again."""
+def _find(internal: Callable[[str], bool], proxies: Mapping[int, Any]) -> None:
+    """Look through new modules, and again through the main one, which grows in a notebook."""
     global _count
     grew = len(sys.modules) != _count
     _count = len(sys.modules)
@@ -199,19 +206,19 @@ def _find(internal: Callable[[str], bool], stands: Mapping[int, Any]) -> None:
         if internal(module) or module.partition(".")[0] in sys.stdlib_module_names:
             _others.add(module)
         else:
-            _look(module, _names_of(sys.modules.get(module)), stands)
+            _look(module, _names_of(sys.modules.get(module)), proxies)
 
 
-def replace_bound_names(internal: Callable[[str], bool], stands: Mapping[int, Any]) -> None:
-    """Replace functions where modules of users have bound them; ``stands`` are by their ids."""
-    _find(internal, stands)
+def replace_bound_names(internal: Callable[[str], bool], proxies: Mapping[int, Any]) -> None:
+    """Replace functions in the modules of users that bound them; ``proxies`` are by their ids."""
+    _find(internal, proxies)
     for names, name, original in _bindings:
         if names.get(name) is original:
-            names[name] = stands[id(original)]
+            names[name] = proxies[id(original)]
 
 
 def restore_bound_names(originals: Mapping[int, Any]) -> None:
-    """Undo ``replace``; ``originals`` are by the ids of what stands for them.
+    """Undo ``replace_bound_names``; ``originals`` are by the ids of their proxies.
 
     A name that was bound anew meanwhile stays. Modules that were imported meanwhile, by any
     thread, get the originals too.

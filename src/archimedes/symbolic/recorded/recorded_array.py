@@ -1,4 +1,8 @@
-"""What NumPy's functions of numbers return inside a recording: arrays that take traced values."""
+"""The class of arrays made while recording: NumPy's interface to ``recorded_memory.py``.
+
+While such an array holds numbers, NumPy's functions run on its memory, and their results are such
+arrays again. Once it holds traced values, all calls go to the traced array that it stands for.
+"""
 
 from __future__ import annotations
 

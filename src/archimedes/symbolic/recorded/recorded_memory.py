@@ -1,4 +1,16 @@
-"""The graph nodes of an array made while recording, laid out as its memory is."""
+"""Arrays made while recording: real NumPy arrays, until a traced value is written into one.
+
+``np.zeros(3)`` inside a recorded function gives a ``RecordedArray``, a subclass of ndarray. As long
+as it holds numbers only, NumPy works on its memory and nothing is recorded. The first traced value
+that is written into it, or into any view of it, gives the array that all views stem from, its
+*root*, a parallel array of graph nodes. From then on these nodes are read and written, for the root
+and for every view, also for older ones. A view finds its nodes as it finds its numbers: by offset
+and strides.
+
+The memory of such an array is then filled with a poison: nan, or the least integer. Code that
+ignores NumPy's protocols and reads the memory gets nothing plausible. What such code writes differs
+from the poison, and becomes constants. See docs/decisions/004-numpy-creation.md.
+"""
 
 from __future__ import annotations
 
