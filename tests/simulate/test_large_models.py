@@ -12,8 +12,8 @@ import archimedes as arc
 from archimedes import Event
 from archimedes.backends.registry import get_backend
 from archimedes.function.recording_store import store
-from archimedes.simulate.sparse.sparse_jacobians import CompressedJacobian, grouped
-from archimedes.simulate.sparse.sparse_systems import SparseSystem, eliminated
+from archimedes.simulate.sparse.sparse_jacobians import CompressedJacobian, color_columns
+from archimedes.simulate.sparse.sparse_systems import SparseSystem, order_elimination
 from archimedes.simulate.stepping import solve_kernels
 from tests.optional_packages import import_or_skip
 
@@ -115,10 +115,10 @@ def test_systems_are_solved_with_the_same_bits_natively(name):
     values, right = rng.normal(size=len(rows)), rng.normal(size=n)
     native = get_backend("llvm").block_factors()
     plain, fast = SparseSystem(rows, columns, n), SparseSystem(rows, columns, n, native)
-    ours, theirs = plain.factored(values, 9.0), fast.factored(values, 9.0)
+    ours, theirs = plain.factorize(values, 9.0), fast.factorize(values, 9.0)
     assert np.array_equal(ours.blocks, theirs.blocks)
     assert np.array_equal(ours.solve(right), theirs.solve(right))
-    rounded = [system.factored(values, 9.0, rounded=True) for system in (plain, fast)]
+    rounded = [system.factorize(values, 9.0, rounded=True) for system in (plain, fast)]
     assert np.array_equal(rounded[0].solve(right), rounded[1].solve(right))
     assert np.allclose(rounded[0].solve(right), ours.solve(right), rtol=1e-5, atol=1e-6)
     matrix = coo_array((values, (rows, columns)), shape=(n, n)).tocsc() + 9.0 * eye_array(n)
@@ -134,7 +134,7 @@ def test_rounded_factors_have_the_same_bits_where_numbers_vanish(size):
     values, right = size * rng.normal(size=len(rows)), rng.normal(size=n)
     native = get_backend("llvm").block_factors()
     ours, theirs = (
-        SparseSystem(rows, columns, n, how).factored(values, 7.0, rounded=True)
+        SparseSystem(rows, columns, n, how).factorize(values, 7.0, rounded=True)
         for how in (None, native)
     )
     assert ours.blocks.dtype == np.float32
@@ -165,7 +165,7 @@ def test_panels_are_columns_of_the_same_pattern():
 
 def test_fill_is_what_elimination_makes():
     rows, columns, n = grid(5)
-    found = eliminated(rows, columns, n)
+    found = order_elimination(rows, columns, n)
     assert sorted(i for block in found.blocks for i in block) == list(range(n))
     home = {i: k for k, block in enumerate(found.blocks) for i in block}
     coupled = {(home[i], home[j]) for i, j in zip(rows.tolist(), columns.tolist())}
@@ -179,8 +179,8 @@ def test_singular_and_growing_systems_are_nan():
     at = np.array([0, 1, 2]), np.array([0, 1, 2])
     for native in (None, get_backend("llvm").block_factors()):
         system = SparseSystem(*at, 3, native)
-        assert np.isnan(system.factored(np.array([1.0, -1.0, 1.0]), 1.0).solve(np.ones(3))).all()
-        assert np.isnan(system.factored(np.full(3, np.nan), 1.0).solve(np.ones(3))).all()
+        assert np.isnan(system.factorize(np.array([1.0, -1.0, 1.0]), 1.0).solve(np.ones(3))).all()
+        assert np.isnan(system.factorize(np.full(3, np.nan), 1.0).solve(np.ones(3))).all()
 
 
 def test_systems_of_very_different_scales_are_solved():
@@ -189,7 +189,7 @@ def test_systems_of_very_different_scales_are_solved():
     values = rng.normal(size=len(rows)) * 10.0 ** rng.integers(-8, 9, size=20)[rows]
     right = rng.normal(size=n)
     for shift in (1.0, 1e14, 1e-3):
-        found = SparseSystem(rows, columns, n).factored(values, shift).solve(right)
+        found = SparseSystem(rows, columns, n).factorize(values, shift).solve(right)
         matrix = coo_array((values, (rows, columns)), shape=(n, n)).toarray() + shift * np.eye(n)
         scale = np.abs(matrix) @ np.abs(found) + np.abs(right)
         assert (np.abs(matrix @ found - right) <= 1e-10 * scale).all()
@@ -198,13 +198,13 @@ def test_systems_of_very_different_scales_are_solved():
 def test_pivots_are_found_within_blocks():
     rows, columns = np.array([0, 1]), np.array([1, 0])
     for native in (None, get_backend("llvm").block_factors()):
-        factors = SparseSystem(rows, columns, 2, native).factored(np.array([2.0, 4.0]), 0.0)
+        factors = SparseSystem(rows, columns, 2, native).factorize(np.array([2.0, 4.0]), 0.0)
         assert np.array_equal(factors.solve(np.array([2.0, 8.0])), [2.0, 1.0])
 
 
 def test_groups_share_no_row():
     rows, columns, n = grid(5)
-    groups = grouped(rows, columns, n)
+    groups = color_columns(rows, columns, n)
     assert groups.max() < 16
     for group in range(groups.max() + 1):
         mine = rows[np.isin(columns, np.flatnonzero(groups == group))]

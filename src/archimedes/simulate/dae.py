@@ -114,24 +114,24 @@ class _Functions:
     def form(self, t: float, x: np.ndarray, args: Args) -> Form:
         """Return what form F has with arguments like these."""
         key = _kind_of(args)
-        found = self.forms.get(key)
-        if found is None:
-            found = self.forms[key] = self._form(t, x, args)
-        return found
+        form = self.forms.get(key)
+        if form is None:
+            form = self.forms[key] = self._form(t, x, args)
+        return form
 
     def pencil(self, t: float, x: np.ndarray, args: Args) -> CompressedPencil:
         """Return the sparse derivatives of F with arguments like these."""
         key = _kind_of(args)
-        found = self.pencils.get(key)
-        if found is None:
+        pencil = self.pencils.get(key)
+        if pencil is None:
             compiled = partial(native, watch=(self.current,))
-            found = self.pencils[key] = CompressedPencil(
+            pencil = self.pencils[key] = CompressedPencil(
                 self.residual,
                 compiled,
                 (t, x, np.zeros(x.size), args),
                 get_backend(AUTO).block_factors(),
             )
-        return found
+        return pencil
 
     def _form(self, t: float, x: np.ndarray, args: Args) -> Form:
         point = (t, x, np.zeros(x.size), args)
@@ -191,7 +191,7 @@ class Residual:
         """Return dF/dx and dF/dxdot, sparse."""
         return self.functions.pencil(t, x, self.args).at(t, x, xdot, self.args)
 
-    def linearised(
+    def linearize(
         self, t: float, x: Array, xdot: Array
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return F (n,), dF/dx and dF/dxdot (n, n)."""
@@ -252,7 +252,9 @@ class InconsistentStart(ArchimedesError, ValueError):
     """
 
 
-def _solved(residual: Residual, t: float, x: Array, xdot: Array, correct: bool) -> tuple[Any, Any]:
+def _solve_start(
+    residual: Residual, t: float, x: Array, xdot: Array, correct: bool
+) -> tuple[Any, Any]:
     """Solve F = 0 for the derivatives of differential states and, to ``correct``, algebraic ones.
 
     Gauss-Newton, as there may be more equations than unknowns; returns x and xdot.
@@ -260,7 +262,7 @@ def _solved(residual: Residual, t: float, x: Array, xdot: Array, correct: bool) 
     algebraic, linear = residual.form(t, x)
     free = algebraic & correct
     for _ in range(1 if linear and not correct else NEWTON_STEPS):
-        value, by_x, by_xdot = residual.linearised(t, x, xdot)
+        value, by_x, by_xdot = residual.linearize(t, x, xdot)
         unknown = np.concatenate([by_xdot[:, ~algebraic], by_x[:, free]], axis=1)
         if not (np.isfinite(value).all() and np.isfinite(unknown).all()):
             raise InconsistentStart(
@@ -280,7 +282,7 @@ def _solved(residual: Residual, t: float, x: Array, xdot: Array, correct: bool) 
 
 def _check_consistent(residual: Residual, t: float, x: Array, xdot: Array, correct: bool) -> None:
     """Raise where F is not zero, judged by how far Newton's method would move the state."""
-    value, by_x, by_xdot = residual.linearised(t, x, xdot)
+    value, by_x, by_xdot = residual.linearize(t, x, xdot)
     size = np.abs(by_x) @ (1.0 + np.abs(x)) + np.abs(by_xdot) @ (1.0 + np.abs(xdot))
     part = np.abs(value) / np.where(size > 0.0, size, 1.0)
     worst = int(np.argmax(np.where(np.isfinite(part), part, np.inf)))
@@ -372,18 +374,18 @@ def solve_dae(
     state = as_state(x0)
     layout = layout_of(state)
     x = argument_checks.check_state(state, layout)
-    given = argument_checks.check_args(args)
+    arguments = argument_checks.check_args(args)
     options = Options(None, None, rtol, atol, None, first_step, max_step, max_steps, project=False)
     setup = options.setup(layout, start, end)
     times = None if t_eval is None else argument_checks.check_times(t_eval, start, end)
-    equations = residual_of(residual, layout, given)
+    equations = residual_of(residual, layout, arguments)
     if is_tracing():
         argument_checks.refuse_traced(equations(start, x, np.zeros(layout.size)))
     method = _choose_method(method, equations.form(start, x).linear, layout.size)
     x, xdot = _consistent(equations, start, x, _derivatives(xdot0, layout), xdot0 is None, correct)
     limit = options.step_limit(MAX_STEPS if method == "rodas5p" else MOST_STEPS)
     if method == "rodas5p":
-        instances = Instances(1, x[None], given, alone=True)
+        instances = Instances(1, x[None], arguments, alone=True)
         return Problem(equations.kernels(), setup, instances, limit).solve(
             t_eval, progress=progress
         )
@@ -397,7 +399,7 @@ def _consistent(
 ) -> tuple[Any, Any]:
     """Return a start that satisfies the equations; ``unknown``: its derivatives are not given."""
     if unknown or correct:
-        x, xdot = _solved(equations, t, x, xdot, correct)
+        x, xdot = _solve_start(equations, t, x, xdot, correct)
     _check_consistent(equations, t, x, xdot, correct)
     return x, xdot
 
@@ -410,10 +412,10 @@ def _differentiate(residual: Residual, t: float, x: Array, xdot: Array) -> tuple
     """
     algebraic = residual.form(t, x).algebraic
     known = np.where(algebraic, 0.0, xdot)
-    _, by_x, by_xdot = residual.linearised(t, x, known)
+    _, by_x, by_xdot = residual.linearize(t, x, known)
     rest = residual.by_time(t, x, known) + by_x @ known
-    found = np.linalg.lstsq(np.where(algebraic, by_x, by_xdot), -rest, rcond=None)[0]
-    return np.where(algebraic, found, xdot), np.where(algebraic, 0.0, found)
+    unknowns = np.linalg.lstsq(np.where(algebraic, by_x, by_xdot), -rest, rcond=None)[0]
+    return np.where(algebraic, unknowns, xdot), np.where(algebraic, 0.0, unknowns)
 
 
 def _by_bdf(equations: Residual, xdot: np.ndarray, samples: Samples) -> Result:
@@ -437,15 +439,15 @@ def _by_ida(equations: Residual, xdot: np.ndarray, samples: Samples) -> Result:
 _DRIVES = {"bdf": _by_bdf, "ida": _by_ida}
 
 
-def _trajectory(found: Result, layout: Layout, limit: int) -> Trajectory:
-    status, count = found.status[0], found.lengths[0]
-    message = message_of(status, float(found.run.t), limit, stiff=True)
+def _trajectory(result: Result, layout: Layout, limit: int) -> Trajectory:
+    status, count = result.status[0], result.lengths[0]
+    message = message_of(status, float(result.run.t), limit, stiff=True)
     return Trajectory(
-        found.t[0],
-        layout.unpack(found.x[0], (count,)),
+        result.t[0],
+        layout.unpack(result.x[0], (count,)),
         status=status,
         message=message + _INDEX if status == STEP_UNDERFLOW else message,
-        stats=found.stats,
+        stats=result.stats,
     )
 
 

@@ -95,10 +95,10 @@ def discretize(
 
         def one(k: Scalar, carry: tuple[Any, Any]) -> tuple[Any, Any]:
             now, memory = carry
-            made = chosen.step(f, t + k * h, now, h, memory)
+            result = chosen.step(f, t + k * h, now, h, memory)
             if plan.project is None:
-                return made.x, made.memory
-            new = plan.project(made.x)
+                return result.x, result.memory
+            new = plan.project(result.x)
             return new, chosen.start(f, t + (k + 1) * h, new)
 
         flat = layout.pack(state)

@@ -41,7 +41,7 @@ from archimedes.simulate.statuses import (
     SimulationError,
     SolveInfo,
 )
-from archimedes.simulate.stepping.dense_output import known
+from archimedes.simulate.stepping.dense_output import nan_unless
 from archimedes.simulate.stepping.solve_loops import FOREVER, go_to_end, go_to_times
 from archimedes.simulate.stepping.trial_step import Integration, Plan
 
@@ -264,7 +264,7 @@ def _record(
             # A run that ended by an event does not depend on the end of the span.
             last = np.where(run.status == EVENT, stop_gradient(run.t), end)
             rows = moved(f, stop_gradient(last), last, rows)
-        rows = known(status >= 0, rows)[None]
+        rows = nan_unless(status >= 0, rows)[None]
     else:
         fixed = stop_gradient(times)
         run, rows = go_to_times(ode, run, fixed, limit)
@@ -274,11 +274,13 @@ def _record(
         if is_traced(times):
             good = argument_checks.in_order(fixed, t0, t_end)
             status = np.where(np.all(good), status, UNORDERED)
-            rows = vmap(lambda a, b, x: moved(f, a, b, x))(fixed, times, known(good[:, None], rows))
+            rows = vmap(lambda a, b, x: moved(f, a, b, x))(
+                fixed, times, nan_unless(good[:, None], rows)
+            )
     if options.clock is not None and is_traced(end):
         # Sampled parts cannot follow back in time, which nothing could say before.
         forward = end > start
-        rows = known(forward, rows)
+        rows = nan_unless(forward, rows)
         status = np.where(forward, status, UNORDERED)
     info = stop_gradient(SolveInfo(status >= 0, status, run.t, run.accepted))
     return layout.unpack(rows, rows.shape[:1]), info

@@ -17,7 +17,7 @@ from archimedes.errors import ShapeDtypeError
 from archimedes.function import compile, scan, vmap
 from archimedes.sysid.fit_results import Fit
 from archimedes.sysid.timeseries import Timeseries
-from archimedes.sysid.weighted_fits import Problem, Unknowns, check_given, finished, solve
+from archimedes.sysid.weighted_fits import Problem, Unknowns, check_given, make_fit, solve
 
 if TYPE_CHECKING:
     from archimedes.typing import Array, ArrayLike, Scalar, Tree
@@ -118,9 +118,9 @@ def output_error(
 
     joints = jumps if segments > 1 else None
     problem = Problem(residuals, joints, unknowns.start, unknowns.lower, unknowns.upper)
-    given = _noise_weights(problem, pieces, options) if weights is None else weights
-    solved = solve(problem, _checked_weights(given, len(data.ys)), options)
-    return finished(unknowns, problem, solved, data, predict)
+    chosen = _noise_weights(problem, pieces, options) if weights is None else weights
+    solved = solve(problem, _check_weights(chosen, len(data.ys)), options)
+    return make_fit(unknowns, problem, solved, data, predict)
 
 
 def _check_settings(data: Timeseries, hold: str, substeps: int, segments: int) -> None:
@@ -132,8 +132,8 @@ def _check_settings(data: Timeseries, hold: str, substeps: int, segments: int) -
         raise ValueError(f"segments must be between 1 and {len(data) - 1}, got {segments}")
 
 
-def _checked_weights(given: ArrayLike, rows: int) -> np.ndarray:
-    weights = np.asarray(real_numbers(given, "weights"))
+def _check_weights(values: ArrayLike, rows: int) -> np.ndarray:
+    weights = np.asarray(real_numbers(values, "weights"))
     if weights.shape not in ((), (rows,)):
         raise ShapeDtypeError(f"weights must be a number or ({rows},), got {weights.shape}")
     if not np.all(weights > 0.0):
@@ -219,22 +219,22 @@ class _Model:
         self.discrete, self.hold, self.substeps = discrete, hold, substeps
 
     def rate(self, t: Scalar, x: Array, u: Array, p: Tree) -> Any:
-        found = tree.ravel(self.dynamics(t, self.unravel(x), u, p))[0] * 1.0
-        if found.shape != (self.nx,):
+        slope = tree.ravel(self.dynamics(t, self.unravel(x), u, p))[0] * 1.0
+        if slope.shape != (self.nx,):
             raise ShapeDtypeError(
-                f"dynamics returns {found.shape[0]} numbers for a state of {self.nx}: it must "
+                f"dynamics returns {slope.shape[0]} numbers for a state of {self.nx}: it must "
                 "return the structure of x0"
             )
-        return found
+        return slope
 
     def seen(self, t: Scalar, x: Array, u: Array, p: Tree) -> Any:
-        given = self.outputs(t, self.unravel(x), u, p)
-        found = tree.ravel(given)[0] * 1.0
-        if found.shape != (self.rows,):
+        outputs = self.outputs(t, self.unravel(x), u, p)
+        numbers = tree.ravel(outputs)[0] * 1.0
+        if numbers.shape != (self.rows,):
             raise ShapeDtypeError(
-                f"outputs returns {found.shape[0]} numbers, ys of data has {self.rows} rows"
+                f"outputs returns {numbers.shape[0]} numbers, ys of data has {self.rows} rows"
             )
-        return found
+        return numbers
 
     def ahead(self, x: Array, sample: Tree, p: Tree) -> Any:
         """Return the state at the next sample."""

@@ -25,7 +25,7 @@ from archimedes.observers.corrections import Filter
 from archimedes.optimize import minimize
 from archimedes.sysid.fit_results import Fit
 from archimedes.sysid.timeseries import Timeseries
-from archimedes.sysid.weighted_fits import Problem, Solved, Unknowns, check_given, finished, solve
+from archimedes.sysid.weighted_fits import Problem, Solved, Unknowns, check_given, make_fit, solve
 
 if TYPE_CHECKING:
     from archimedes.typing import Array, ArrayLike, Tree
@@ -43,34 +43,34 @@ def most_likely(
 ) -> Solved:
     """Maximise the likelihood of innovations (N, m) with covariances (N, m, m), functions of z."""
     held = np.array(problem.start)
-    places = np.flatnonzero(problem.free)
+    free = np.flatnonzero(problem.free)
 
     def cost(v: Array) -> Any:
         z = np.array(held)
-        z[places] = v
+        z[free] = v
         e, S = along(z)
         return np.sum(vmap(_surprise)(e, S)) / e.shape[0]
 
-    start = held[places]
+    start = held[free]
     if not np.isfinite(compile(cost)(start)):
         raise ValueError(
             "the likelihood is not finite with p_guess: start nearer, or keep Q and R positive "
             "with bounds= (or fit their logarithms)"
         )
-    edges = (problem.lower[places], problem.upper[places])
-    found = minimize(cost, start, bounds=edges, method="ipm", options=dict(options or {}))
+    edges = (problem.lower[free], problem.upper[free])
+    minimum = minimize(cost, start, bounds=edges, method="ipm", options=dict(options or {}))
     z = held.copy()
-    z[places] = problem.start[places] = found.x
+    z[free] = problem.start[free] = minimum.x
     e = np.asarray(compile(lambda z: along(z)[0])(z))
     H = np.zeros((z.size, z.size))
-    H[np.ix_(places, places)] = e.shape[0] * hess(cost)(found.x)
+    H[np.ix_(free, free)] = e.shape[0] * hess(cost)(minimum.x)
     sizes, V = np.linalg.eigh(0.5 * (H + H.T))
     # As if they were slopes of residuals of variance one.
     slopes = np.sqrt(np.maximum(sizes, 0.0))[:, None] * V.T
-    total = float(found.fun * e.shape[0])
+    total = float(minimum.fun * e.shape[0])
     none = np.zeros((0, z.size))
     return Solved(
-        z, e.ravel(), slopes, none, total, found.iterations, found.success, found.message, 1.0
+        z, e.ravel(), slopes, none, total, minimum.iterations, minimum.success, minimum.message, 1.0
     )
 
 
@@ -152,13 +152,13 @@ def pem(
 
     def predict(p: Tree, x0: Tree, other: Timeseries) -> np.ndarray:
         flat = tree.ravel(x0)[0] * 1.0
-        found = compile(lambda p, x: run.along(p, x, other)[0])(p, flat)
-        return np.where(np.isfinite(other.ys), other.ys - np.asarray(found).T, np.nan)
+        innovations = compile(lambda p, x: run.along(p, x, other)[0])(p, flat)
+        return np.where(np.isfinite(other.ys), other.ys - np.asarray(innovations).T, np.nan)
 
     problem = Problem(residuals, None, unknowns.start, unknowns.lower, unknowns.upper)
     if likelihood:
         along = lambda z: run.along(unknowns.parameters(z), unknowns.states(z)[0], data)  # noqa: E731
-        return finished(unknowns, problem, most_likely(along, problem, options), data, predict)
+        return make_fit(unknowns, problem, most_likely(along, problem, options), data, predict)
     spreads = compile(lambda z: run.along(unknowns.parameters(z), unknowns.states(z)[0], data)[1])
     for _ in range(int(passes)):
         # Roots of the inverse covariances of innovations, as they are believed now.
@@ -169,7 +169,7 @@ def pem(
                 "or R"
             )
         solved = solve(problem, np.linalg.inv(np.linalg.cholesky(S)), options)
-    return finished(unknowns, problem, solved, data, predict)
+    return make_fit(unknowns, problem, solved, data, predict)
 
 
 class _Run:
@@ -185,10 +185,10 @@ class _Run:
         """Return the filter, and its arguments as a function of u."""
         if isinstance(self.predictor, Filter):
             return self.predictor, lambda u: (u, p)
-        made = self.predictor(p)
-        if not isinstance(made, Filter):
-            raise TypeError(f"predictor(p) must return a filter, got {type(made).__name__}")
-        return made, lambda u: (u,) if inputs else ()
+        observer = self.predictor(p)
+        if not isinstance(observer, Filter):
+            raise TypeError(f"predictor(p) must return a filter, got {type(observer).__name__}")
+        return observer, lambda u: (u,) if inputs else ()
 
     def along(self, p: Tree, x: Array, data: Timeseries) -> tuple[Any, Any]:
         """Return innovations (N, rows) and their covariances (N, rows, rows)."""
@@ -200,11 +200,11 @@ class _Run:
         us, ys = data.us.T, data.ys.T
         first = observer.correct(data.ts[0], self.unknowns.unravel_x(x), ys[0], P, args(us[0]))
 
-        def sample(carry: Tree, given: Any) -> Any:
-            t, later, before, u, y = given
+        def sample(carry: Tree, step: Any) -> Any:
+            t, later, before, u, y = step
             ahead = observer.predict(t, carry[0], carry[1], args(before))
-            found = observer.correct(later, ahead.x, y, ahead.P, args(u))
-            return (found.x, found.P), (found.innovation, found.S)
+            estimate = observer.correct(later, ahead.x, y, ahead.P, args(u))
+            return (estimate.x, estimate.P), (estimate.innovation, estimate.S)
 
         steps = (data.ts[:-1], data.ts[1:], us[:-1], us[1:], ys[1:])
         _, (e, S) = scan(sample, (first.x, first.P), steps)

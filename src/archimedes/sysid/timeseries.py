@@ -212,16 +212,16 @@ class Timeseries:
             raise ValueError(f"{path} has more than one column {twice[0]!r}: give them names apart")
 
         def column(name: str) -> np.ndarray:
-            place, found = head.index(name), []
+            index, numbers = head.index(name), []
             for number, line in numbered[1:]:
-                cell = line[place].strip() if place < len(line) else ""
+                cell = line[index].strip() if index < len(line) else ""
                 try:
-                    found.append(float(cell) if cell else np.nan)
+                    numbers.append(float(cell) if cell else np.nan)
                 except ValueError:
                     raise ValueError(
                         f"{path}, line {number}: {name} is {cell!r}, not a number"
                     ) from None
-            return np.array(found)
+            return np.array(numbers)
 
         times = column(time)
         if np.any(np.isnan(times)):
@@ -233,12 +233,12 @@ class Timeseries:
 
 
 def _rows(value: Tree, name: str, count: int) -> np.ndarray:
-    found = np.asarray(real_numbers(value, name))
-    found = found[None] if found.ndim == 1 else found
-    if found.ndim != 2 or found.shape[1] != count:
-        turned = found.ndim == 2 and found.shape[0] == count
+    rows = np.asarray(real_numbers(value, name))
+    rows = rows[None] if rows.ndim == 1 else rows
+    if rows.ndim != 2 or rows.shape[1] != count:
+        turned = rows.ndim == 2 and rows.shape[0] == count
         raise ShapeDtypeError(
-            f"{name} must have one column per time, shape (rows, {count}), got {found.shape}"
+            f"{name} must have one column per time, shape (rows, {count}), got {rows.shape}"
             + (f": times are last, give {name}.T" if turned else "")
         )
-    return found
+    return rows

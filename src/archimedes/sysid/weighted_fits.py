@@ -101,10 +101,10 @@ def solve(problem: Problem, weights: Array, options: Mapping[str, Any] | None = 
 
         _check_misfit(np.asarray(misfit(z[free])))
         edges = (problem.lower[free], problem.upper[free])
-        found = least_squares(misfit, z[free], jac=slopes, bounds=edges, options=settings)
-        z = problem.whole(found.x)
+        result = least_squares(misfit, z[free], jac=slopes, bounds=edges, options=settings)
+        z = problem.whole(result.x)
         problem.start = z
-        iterations += found.nit
+        iterations += result.nit
         if not m:
             break
         jump = (np.asarray(misfit(z[free]))[-m:] - multipliers) / price
@@ -118,7 +118,7 @@ def solve(problem: Problem, weights: Array, options: Mapping[str, Any] | None = 
     both = np.asarray(problem.both(z, weights, price, multipliers))
     J = np.asarray(problem.slopes(z, weights, price, multipliers))
     count = len(both) - m
-    success, message = found.success, found.message
+    success, message = result.success, result.message
     if m and size > 1e-6 * (1.0 + np.max(np.abs(z))):
         success = False
         message = f"segments do not meet: a jump of {size:.3g} is left; start nearer, or use fewer"
@@ -158,10 +158,10 @@ def variances(solved: Solved, free: np.ndarray, scale: float) -> tuple[np.ndarra
     columns = np.linalg.norm(reduced, axis=0)
     columns = np.where(columns > 0.0, columns, 1.0)
     _, sizes, Vt = np.linalg.svd(reduced / columns, full_matrices=False)
-    kept = sizes > 1e-10 * max(sizes.max(initial=0.0), 1e-300)
-    inverse = np.where(kept, 1.0 / np.where(kept, sizes, 1.0), 0.0)
+    determined = sizes > 1e-10 * max(sizes.max(initial=0.0), 1e-300)
+    inverse = np.where(determined, 1.0 / np.where(determined, sizes, 1.0), 0.0)
     root = basis @ ((Vt.T * inverse) / columns[:, None])
-    lost = basis @ (Vt[~kept].T / columns[:, None])
+    lost = basis @ (Vt[~determined].T / columns[:, None])
     P = np.zeros((len(free), len(free)))
     P[np.ix_(free, free)] = scale * root @ root.T
     blind = np.zeros((len(free), lost.shape[1]))
@@ -240,7 +240,7 @@ class Unknowns:
         return self.x.unravel(x)
 
 
-def finished(
+def make_fit(
     unknowns: Unknowns,
     problem: Problem,
     solved: Solved,

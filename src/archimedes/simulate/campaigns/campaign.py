@@ -77,15 +77,15 @@ def reasons(results: Tree, status: np.ndarray, messages: dict[int, str], runs: n
         values = np.asarray(leaf)
         if values.dtype.kind in "fc" and values.shape[:1] == status.shape:
             count[f"nan in {path}"] += int(_with_nan(values[rows]).sum())
-    found = [f"{why} ({_runs(number)})" for why, number in count.most_common() if number]
-    return "; ".join(found[:NAMED] + ([f"{len(found) - NAMED} more"] if found[NAMED:] else []))
+    texts = [f"{why} ({_runs(number)})" for why, number in count.most_common() if number]
+    return "; ".join(texts[:NAMED] + ([f"{len(texts) - NAMED} more"] if texts[NAMED:] else []))
 
 
 def _runs(number: int) -> str:
     return "1 run" if number == 1 else f"{number} runs"
 
 
-def listed(runs: Sequence[int]) -> str:
+def list_runs(runs: Sequence[int]) -> str:
     """Return the numbers of runs as text, the first of them if there are many."""
     shown = ", ".join(map(str, runs[:LISTED]))
     return shown if len(runs) <= LISTED else f"{shown}, ..."
@@ -155,9 +155,9 @@ def summarize(results: Tree, quantiles: float | Sequence[float] = (0.05, 0.5, 0.
     trees = [treedef.unflatten(list(values)) for values in zip(*columns)]
     if not trees:
         trees = [results] * (5 + len(shares))
-    count, mean, std, low, high, *found = trees
+    count, mean, std, low, high, *at_shares = trees
     total = len(leaves[0]) if leaves else 0
-    return Statistics(total, count, mean, std, low, high, dict(zip(shares, found)))
+    return Statistics(total, count, mean, std, low, high, dict(zip(shares, at_shares)))
 
 
 def leaf_statistics(values: np.ndarray, quantiles: tuple[float, ...]) -> list[Any]:
@@ -177,11 +177,11 @@ def leaf_statistics(values: np.ndarray, quantiles: tuple[float, ...]) -> list[An
     low = np.where(count > 0, np.where(known, x, np.inf).min(axis=0, initial=np.inf), np.nan)[()]
     high = np.where(count > 0, np.where(known, x, -np.inf).max(axis=0, initial=-np.inf), np.nan)[()]
     ordered = np.sort(x, axis=0)  # nan goes to the end
-    found = [ordered_quantile(ordered, count, q) for q in quantiles]
-    return [count[()], mean, std, low, high, *found]
+    values_at = [quantile_of_sorted(ordered, count, q) for q in quantiles]
+    return [count[()], mean, std, low, high, *values_at]
 
 
-def ordered_quantile(ordered: np.ndarray, count: np.ndarray, q: float) -> Any:
+def quantile_of_sorted(ordered: np.ndarray, count: np.ndarray, q: float) -> Any:
     """Return the quantile of the first `count` values of each column (linear interpolation)."""
     if not len(ordered):
         return np.full(ordered.shape[1:], np.nan)[()]
@@ -277,7 +277,7 @@ class Campaign:
         failed = self.failed
         why = reasons(self.results, self.status, self.messages, self.runs)
         number = "all runs" if len(failed) == len(self) else f"{len(failed)} of {len(self)} runs"
-        return f"{number} failed, {why}: {listed(failed.tolist())}"
+        return f"{number} failed, {why}: {list_runs(failed.tolist())}"
 
     def __repr__(self) -> str:
         state = "complete" if self.complete else f"interrupted, {self.total - len(self)} missing"

@@ -142,34 +142,34 @@ class ChunkStore:
             self._write(path, lambda file: file.write(text.encode()))
             return
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-            if not isinstance(found, dict):
+            manifest = json.loads(path.read_text(encoding="utf-8"))
+            if not isinstance(manifest, dict):
                 raise ValueError("it holds no settings")
         except (OSError, ValueError, RecursionError) as error:
             raise CampaignError(f"monte_carlo: {path} cannot be read: {error}") from error
         for name, words in IDENTITY.items():
-            if found.get(name) != self.identity[name]:
+            if manifest.get(name) != self.identity[name]:
                 raise CampaignError(
                     f"monte_carlo: the campaign in {self.folder} {words}: {name} is "
-                    f"{found.get(name)} there and {self.identity[name]} now. Runs of both cannot "
-                    "be mixed: go back to what it was, or give another folder"
+                    f"{manifest.get(name)} there and {self.identity[name]} now. Runs of both "
+                    "cannot be mixed: go back to what it was, or give another folder"
                 )
 
     def chunks(self) -> list[Chunk]:
         """Return the chunks that are there, in the order of their runs."""
-        found = []
+        chunks = []
         for path in self.folder.iterdir():
             match = NAME.fullmatch(path.name)
             if match:
-                found.append(Chunk(int(match[1]), int(match[2]), path))
-        found.sort()
-        for one, other in itertools.pairwise(found):
+                chunks.append(Chunk(int(match[1]), int(match[2]), path))
+        chunks.sort()
+        for one, other in itertools.pairwise(chunks):
             if one.stop > other.start:
                 raise CampaignError(
                     f"monte_carlo: {one.path} and {other.path} hold the same runs: delete the one "
                     "that was put there by hand"
                 )
-        return found
+        return chunks
 
     def write(self, start: int, stop: int, arrays: Mapping[str, np.ndarray]) -> Chunk:
         """Add a chunk; when this returns it is on disk, whole."""

@@ -142,10 +142,10 @@ class Distribution:
 def numbers(owner: object, **values: Any) -> tuple[int, ...]:
     """Store parameters of a distribution as float arrays; return the shape they share."""
     for name, value in values.items():
-        found = np.asarray(value)
-        if found.dtype.kind not in "iuf" or not np.all(np.isfinite(found)):
+        array = np.asarray(value)
+        if array.dtype.kind not in "iuf" or not np.all(np.isfinite(array)):
             raise ValueError(f"{type(owner).__name__}: {name} must be finite, got {value!r}")
-        object.__setattr__(owner, name, found.astype(np.float64))
+        object.__setattr__(owner, name, array.astype(np.float64))
     try:
         return np.broadcast_shapes(*(np.shape(value) for value in values.values()))
     except ValueError:

@@ -69,7 +69,7 @@ class Sampler:
         """
         values = list(self.leaves)
         if count is not None:
-            values = [repeated(leaf, count) for leaf in values]
+            values = [repeat_leaf(leaf, count) for leaf in values]
         for k, value in zip(self.places, drawn):
             values[k] = value
         return self.treedef.unflatten(values)
@@ -89,7 +89,7 @@ def is_numeric(leaf: Any) -> bool:
     return np.asarray(leaf).dtype.kind in "biufc"
 
 
-def repeated(leaf: Any, count: int) -> Any:
+def repeat_leaf(leaf: Any, count: int) -> Any:
     return np.broadcast_to(leaf, (count, *np.shape(leaf))) if is_numeric(leaf) else leaf
 
 

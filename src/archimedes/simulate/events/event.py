@@ -103,8 +103,8 @@ def check_events(events: Any) -> tuple[Event, ...]:
 
     A function may have attributes ``terminal`` and ``direction``, as in SciPy.
     """
-    given = tuple(events or ()) if isinstance(events, (list, tuple, type(None))) else (events,)
-    return tuple(_as_event(event, k) for k, event in enumerate(given))
+    entries = tuple(events or ()) if isinstance(events, (list, tuple, type(None))) else (events,)
+    return tuple(_as_event(event, k) for k, event in enumerate(entries))
 
 
 def _as_event(event: object, k: int) -> Event:
@@ -189,9 +189,9 @@ class Watch:
 
     def truths(self, t: Scalar, x: Array, args: Args) -> np.ndarray:
         """Tell which events (E,) are truth values: they have neither slope nor nearness to zero."""
-        given = self.full(args)
-        found = [np.result_type(e.fn(t, self._own(x), *given)) == np.bool_ for e in self.events]
-        return np.array(found)
+        own_args = self.full(args)
+        flags = [np.result_type(e.fn(t, self._own(x), *own_args)) == np.bool_ for e in self.events]
+        return np.array(flags)
 
     def rate(self, k: int, t: Scalar, x: Array, xdot: Array, args: Args) -> Any:
         """Return dg/dt of event k along (1, xdot)."""

@@ -226,11 +226,11 @@ def locate(path: Path, piece: Piece) -> tuple[Any, Any]:
     ones = np.ones(path.count)
     start = np.sign(piece.g_left)
     # A value of zero counts as the other side: the place returned is at or after the crossing.
-    found = _bisect(
+    thetas = _bisect(
         piece.left * ones, piece.right * ones, lambda theta: np.sign(path.values(theta)) != start
     )
     crossed = path.watch.crossings(piece.g_left, piece.g_right)
-    return np.where(crossed, found, np.inf), start
+    return np.where(crossed, thetas, np.inf), start
 
 
 def _bisect(low: Array, high: Array, beyond: Callable[[Any], Any]) -> Array:

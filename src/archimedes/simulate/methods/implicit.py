@@ -93,12 +93,12 @@ def solver_of(matrix: Array) -> Callable[[Any], Any]:
     return lambda right: product(inverse, right)
 
 
-def linearised(f: Derivative, t: Scalar, x: Array) -> tuple[Any, Any]:
+def linearize(f: Derivative, t: Scalar, x: Array) -> tuple[Any, Any]:
     """Return df/dt (n,) and the Jacobian df/dx, as an object with ``solver`` and ``norm``.
 
     A right-hand side that knows better says so itself (see ``solves/single_steps.py``).
     """
-    own = getattr(f, "linearised", None)
+    own = getattr(f, "linearize", None)
     if own is not None:
         return own(t, x)
     f_t, matrix = jac(f, argnums=(0, 1))(t, x)
@@ -118,7 +118,7 @@ FAILED = 1e-6
 _TINY = 1e-300
 
 
-def simplified_newton(
+def iterate_newton(
     residual: Callable[[Any], Any],
     base: Array,
     guess: Array,
@@ -201,14 +201,14 @@ class Esdirk:
         Without ``scale`` no step is repeated, and the state is nan then.
         """
         gh = self.gamma * h
-        solve = linearised(f, t, x)[1].solver(1.0, -gh)
+        solve = linearize(f, t, x)[1].solver(1.0, -gh)
         slopes = [memory]
         state, worst = x, np.zeros(())
         for c, row in zip(self.c[1:], self.a[1:]):
             base = weighted(row, slopes, np.zeros_like(x), h, x)
             guess = base + gh * slopes[-1]
             residual = partial(_residual, f, t + c * h, base, gh)
-            state, error = simplified_newton(residual, base, guess, solve, ESDIRK_ITERATIONS, scale)
+            state, error = iterate_newton(residual, base, guess, solve, ESDIRK_ITERATIONS, scale)
             worst = np.maximum(worst, error)
             # The slope from the equation, not from f: f would amplify what Newton left over.
             slopes.append((state - base) / gh)
@@ -320,7 +320,7 @@ def _start(f: Derivative, t: Scalar, x: Array) -> Any:
 
 def _step(f: Derivative, t: Scalar, x: Array, h: Scalar, memory: Tree) -> Step:
     """Take one step; nan where Newton's iteration does not converge, since no step is repeated."""
-    solve = linearised(f, t, x)[1].stage_solver(_A, h)
+    solve = linearize(f, t, x)[1].stage_solver(_A, h)
 
     def residual(Z: Array) -> Any:
         changes = Z.reshape(3, x.size)
@@ -328,7 +328,7 @@ def _step(f: Derivative, t: Scalar, x: Array, h: Scalar, memory: Tree) -> Step:
         return h * np.concatenate([weighted(row, slopes) for row in _A]) - Z
 
     base = np.concatenate([x, x, x])
-    Z, error = simplified_newton(residual, base, np.zeros_like(base), solve, RADAU_ITERATIONS)
+    Z, error = iterate_newton(residual, base, np.zeros_like(base), solve, RADAU_ITERATIONS)
     stages = Z.reshape(3, x.size)
     x_new = np.where(error <= FAILED, x + stages[-1], np.nan)
     return Step(x_new, None, memory, stages)

@@ -61,8 +61,8 @@ def piece(*static: str, often: bool = False) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         @functools.cache
         def compiled() -> Compiled:
-            made = Compiled(function, static_argnames=static or None, freeze=True)
-            return made.compile_at_once() if often else made
+            function_ = Compiled(function, static_argnames=static or None, freeze=True)
+            return function_.compile_at_once() if often else function_
 
         @functools.wraps(function)
         def call(*args: Any) -> Any:

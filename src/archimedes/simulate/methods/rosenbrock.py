@@ -26,7 +26,7 @@ import numpy as np
 
 from archimedes.function import stop_gradient
 from archimedes.function.linear_combinations import weighted
-from archimedes.simulate.methods.implicit import linearised, product
+from archimedes.simulate.methods.implicit import linearize, product
 from archimedes.simulate.methods.method_table import Derivative, Method, Step, register
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _start(f: Derivative, t: Scalar, x: Array) -> Any:
 
 
 def _step(f: Derivative, t: Scalar, x: Array, h: Scalar, memory: Tree) -> Step:
-    f_t, jacobian = linearised(f, t, x)
+    f_t, jacobian = linearize(f, t, x)
     mass = f.mass(t, x) if isinstance(f, WithMass) else None
     shift = 1.0 / (GAMMA * h) if mass is None else mass / (GAMMA * h)
     solve = jacobian.solver(shift, -1.0)

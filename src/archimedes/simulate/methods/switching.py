@@ -57,7 +57,7 @@ def _start(f: Derivative, t: Scalar, x: Array) -> Memory:
     return Memory(slope, none > 0, Suspicion(none, none), none, none)
 
 
-def _padded(stages: list[Any], count: int) -> list[Any]:
+def _pad(stages: list[Any], count: int) -> list[Any]:
     return [*stages, *(np.zeros_like(stages[0]) for _ in range(count - len(stages)))]
 
 
@@ -65,18 +65,18 @@ COUNT = max(len(TSIT5.stages), 8)
 
 
 def _step(f: Derivative, t: Scalar, x: Array, h: Scalar, memory: Memory) -> Step:
-    def made(method: Method) -> tuple[Any, ...]:
+    def take_step(method: Method) -> tuple[Any, ...]:
         step = method.step(f, t, x, h, memory.slope)
         return (
             step.x,
             step.error,
             step.memory,
-            np.stack(_padded(step.stages, COUNT)),
+            np.stack(_pad(step.stages, COUNT)),
             step.stiffness,
         )
 
     x_new, error, slope, stages, stiffness = cond(
-        memory.stiff, lambda: made(RODAS5P), lambda: made(EXPLICIT)
+        memory.stiff, lambda: take_step(RODAS5P), lambda: take_step(EXPLICIT)
     )
     assert EXPLICIT.stability is not None
     suspicion = count_hits(memory.suspicion, stop_gradient(stiffness), EXPLICIT.stability)

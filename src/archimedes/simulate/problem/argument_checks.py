@@ -41,9 +41,9 @@ def refuse_traced(*values: Any) -> None:
         )
 
 
-def refuse_device_arrays(**given: Any) -> None:
+def refuse_device_arrays(**arguments: Any) -> None:
     """Raise for arrays of a device: a single solve is driven from here, with NumPy's."""
-    for name, value in given.items():
+    for name, value in arguments.items():
         if type(value) is np.ndarray or value is None or (type(value) is tuple and not value):
             continue  # most of the time
         for leaf in tree.leaves(value):
@@ -55,15 +55,15 @@ def refuse_device_arrays(**given: Any) -> None:
                 )
 
 
-def home_of_arrays(backend: str | None, **given: Any) -> Backend | None:
+def home_of_arrays(backend: str | None, **arguments: Any) -> Backend | None:
     """Return the backend whose arrays a batch is given in, None for NumPy's.
 
     ``backend`` is what the user asked for.
     """
     leaves, names = [], []
-    for name, value in given.items():
-        found, treedef = tree.flatten(value)
-        leaves += found
+    for name, value in arguments.items():
+        flat, treedef = tree.flatten(value)
+        leaves += flat
         names += treedef.paths(name)
     if not any(backend_of(leaf) for leaf in leaves if not isinstance(leaf, _PLAIN)):
         return None
@@ -107,9 +107,11 @@ def check_pair(t_span: Any, x0: Tree, order: str = _ORDER) -> None:
     """
     pair = isinstance(t_span, _KINDS) or hasattr(t_span, "shape")
     if not pair or np.shape(t_span) != (2,) or not _are_numbers(t_span):
-        got = repr(t_span) if tree.is_leaf(t_span) or pair else f"a {type(t_span).__name__}"
+        shown = repr(t_span) if tree.is_leaf(t_span) or pair else f"a {type(t_span).__name__}"
         raise ValueError(
-            explained("order", f"t_span must be a pair (start, end) of numbers, got {got}: {order}")
+            explained(
+                "order", f"t_span must be a pair (start, end) of numbers, got {shown}: {order}"
+            )
         )
     if _kind(x0) < _kind(t_span) and np.shape(x0) == (2,) and _are_numbers(x0):
         raise ValueError(

@@ -247,7 +247,7 @@ class Sampled:
         grid = np.concatenate([times, [times[-1] + 1.0]])
         return Axis(grid, "times", data=True).interval(t)
 
-    def act(self, place: int, t: Scalar, x: Tree, u: Tree, args: Args) -> Any:
+    def act(self, number: int, t: Scalar, x: Tree, u: Tree, args: Args) -> Any:
         """Return the new memory of the part.
 
         Parameters
@@ -266,7 +266,7 @@ class Sampled:
         if self.key is None:
             return self.update(t, x, u, *args)
         key = self.key(*args) if callable(self.key) else self.key
-        mine = fold_in(fold_in(key, place), self.index(t))
+        mine = fold_in(fold_in(key, number), self.index(t))
         return self.update(t, x, u, *args, key=mine)
 
 
@@ -311,7 +311,7 @@ class Clock:
         times = [part.following(t) for part in self.parts]
         return np.minimum(np.min(np.stack(times)), end)
 
-    def seen(self, memories: Sequence[Any]) -> Any:
+    def visible_memories(self, memories: Sequence[Any]) -> Any:
         """Return the memories as users see them."""
         return memories[0] if self.single else tuple(memories[: self.visible])
 
@@ -322,8 +322,8 @@ class Clock:
 
             def act(k: int = k, part: Sampled = part) -> Any:
                 # Copies, into which the user's function may write.
-                own, seen = tree.map(np.copy, (x, self.seen(memories)))
-                new = part.act(k, t, own, seen, args)
+                own, visible_memories = tree.map(np.copy, (x, self.visible_memories(memories)))
+                new = part.act(k, t, own, visible_memories, args)
                 return _like(new, memories[k], k)
 
             if tree.leaves(memories[k]):

@@ -82,8 +82,8 @@ def place_of(func: object) -> str:
     if code is None:
         return str(getattr(plain, "__name__", name))
     text = linecache.getline(code.co_filename, code.co_firstlineno).strip()
-    place = f"{code.co_filename}:{code.co_firstlineno}, {name.rpartition('<locals>.')[2]}"
-    return f"{place}\n    {text}" if text else place
+    location = f"{code.co_filename}:{code.co_firstlineno}, {name.rpartition('<locals>.')[2]}"
+    return f"{location}\n    {text}" if text else location
 
 
 def check_time_first(func: object, call: str = "func(t, x, ...)") -> None:
@@ -205,16 +205,16 @@ class Layout:
                 f"{name} must be a number, a vector of the state's {self.size} numbers or a tree "
                 f"like the state, got {value!r}"
             )
-        found = []
+        vectors = []
         for k, (leaf, shape) in enumerate(zip(parts, self.shapes)):
             try:
-                found.append(np.broadcast_to(np.asarray(leaf, dtype=np.float64), shape).ravel())
+                vectors.append(np.broadcast_to(np.asarray(leaf, dtype=np.float64), shape).ravel())
             except ValueError:
                 raise ValueError(
                     f"{self.treedef.paths(name)[k]} has shape {np.shape(leaf)}, the state has "
                     f"{shape} there"
                 ) from None
-        return np.concatenate(found)
+        return np.concatenate(vectors)
 
 
 def layout_of(state: Tree) -> Layout:
@@ -245,11 +245,11 @@ def _places(node: TreeDef, first: int) -> list[tuple[TreeDef, int]]:
     """Outermost nodes below ``node`` that can normalise themselves, with their first leaf."""
     if callable(getattr(node.kind.cls, "normalize", None)):
         return [(node, first)]
-    found = []
+    nodes = []
     for child in node.children:
-        found += _places(child, first)
+        nodes += _places(child, first)
         first += child.num_leaves
-    return found
+    return nodes
 
 
 def projection(layout: Layout) -> Projection | None:
@@ -260,15 +260,15 @@ def projection(layout: Layout) -> Projection | None:
     >>> projection(layout_of(np.zeros(3))) is None
     True
     """
-    places = _places(layout.treedef, 0)
-    if not places:
+    nodes = _places(layout.treedef, 0)
+    if not nodes:
         return None
     sizes = [math.prod(shape) for shape in layout.shapes]
     starts = np.concatenate([[0], np.cumsum(sizes)]).tolist()
 
     def project(x: Array) -> Any:
         parts, at = [], 0
-        for node, first in places:
+        for node, first in nodes:
             last = first + node.num_leaves
             start, stop = starts[first], starts[last]
             own = Layout(node, layout.shapes[first:last])

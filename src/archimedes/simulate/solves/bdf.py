@@ -88,10 +88,10 @@ def _rescaling(order: int, factor: float) -> np.ndarray:
         return np.cumprod(steps, axis=0)
 
     left, right = table(factor), table(1.0)
-    made = np.zeros_like(left)
+    matrix = np.zeros_like(left)
     for k in range(order + 1):
-        made += left[:, k, None] * right[k]
-    return made
+        matrix += left[:, k, None] * right[k]
+    return matrix
 
 
 class ExplicitEquations:
@@ -130,11 +130,11 @@ class ExplicitEquations:
         """Return the rate of convergence after an iteration; in the first none is measured."""
         return before if measured is None else max(0.3 * before, measured)
 
-    def linearised(self, t: float, x: np.ndarray, xdot: np.ndarray) -> SparseJacobian:
+    def linearize(self, t: float, x: np.ndarray, xdot: np.ndarray) -> SparseJacobian:
         """Return df/dx."""
         return self.form.at(t, x, self.args)[1]
 
-    def factored(self, jacobian: SparseJacobian, c: float, rounded: bool) -> Solver:
+    def factorize(self, jacobian: SparseJacobian, c: float, rounded: bool) -> Solver:
         """Return r -> (I - c df/dx)^-1 r."""
         return jacobian.solver(1.0, -c, rounded)
 
@@ -161,7 +161,7 @@ class ImplicitEquations:
         xdot: np.ndarray,
         xddot: np.ndarray,
     ) -> None:
-        self.residual, self.linearised = residual, pencil
+        self.residual, self.linearize = residual, pencil
         self.xdot, self.xddot, self.evaluations = xdot, xddot, 0
 
     def start(self, setup: Setup, x: np.ndarray, sign: float) -> tuple[np.ndarray, float]:
@@ -191,7 +191,7 @@ class ImplicitEquations:
             return UNSURE
         return measured / (1.0 - measured) if measured < 1.0 else np.inf
 
-    def factored(self, pencil: SparsePencil, c: float, rounded: bool) -> Solver:
+    def factorize(self, pencil: SparsePencil, c: float, rounded: bool) -> Solver:
         """Return r -> (dF/dxdot + c dF/dx)^-1 r."""
         return pencil.solver(c)
 
@@ -216,14 +216,14 @@ class _Newton:
     def renew(self, t: float, guess: np.ndarray, psi: np.ndarray, c: float, jacobian: bool) -> None:
         """Make new factors for c, of a new Jacobian if asked for or if the one there is old."""
         if jacobian or self.jacobian is None or self.age > OLD:
-            self.jacobian = self.equations.linearised(t, guess, psi / c)
+            self.jacobian = self.equations.linearize(t, guess, psi / c)
             self.jacobians += 1
             self.age, self.fresh = 0, True
         # Rounding changes I - c J by this much at most. Where J does nothing, only I is left: it
         # must not be lost, or corrections there are far too small and look like convergence.
         rounding = abs(c) * self.jacobian.norm() * float(np.finfo(np.float32).eps)
         self.rounded = self.may_round and bool(rounding <= ROUNDED)
-        self.solver = self.equations.factored(self.jacobian, c, self.rounded)
+        self.solver = self.equations.factorize(self.jacobian, c, self.rounded)
         self.factorisations += 1
         self.c, self.rate = c, 1.0
 
@@ -233,8 +233,8 @@ class _Newton:
         """Return d with guess + d = the new state, or None where no iteration converged."""
         if self.solver is None or abs(c / self.c - 1.0) > KEPT:
             self.renew(t, guess, psi, c, jacobian=False)
-        found = self._iterated(t, guess, psi, c, scale, allowed)
-        while found is None:
+        d = self._iterate(t, guess, psi, c, scale, allowed)
+        while d is None:
             if not np.isfinite(self.jacobian.norm()):
                 # A shorter step may stay where there is one.
                 self.solver = self.jacobian = None
@@ -244,10 +244,10 @@ class _Newton:
             # From now on factors are exact, should it be their rounding that is in the way.
             self.may_round = self.may_round and not (self.fresh and self.c == c and self.rounded)
             self.renew(t, guess, psi, c, jacobian=not self.fresh)
-            found = self._iterated(t, guess, psi, c, scale, allowed)
-        return found
+            d = self._iterate(t, guess, psi, c, scale, allowed)
+        return d
 
-    def _iterated(
+    def _iterate(
         self, t: float, guess: np.ndarray, psi: np.ndarray, c: float, scale: Array, allowed: float
     ) -> np.ndarray | None:
         d, x, before = np.zeros_like(guess), guess, 0.0
@@ -369,14 +369,14 @@ class _March:
     def _choose(self, error: float, scale: np.ndarray) -> None:
         """Choose the order whose step is longest, and that step if it is worth a change."""
         k, D = self.order, self.D
-        found = {k: error}
+        errors = {k: error}
         if k > 1:
-            found[k - 1] = float(rms_norm(_ERROR[k - 1] * D[k], scale))
+            errors[k - 1] = float(rms_norm(_ERROR[k - 1] * D[k], scale))
         if k < MOST:
-            found[k + 1] = float(rms_norm(_ERROR[k + 1] * D[k + 2], scale))
+            errors[k + 1] = float(rms_norm(_ERROR[k + 1] * D[k + 2], scale))
         factors = {
             order: float(_root(np.float64(size), np.float64(order)))
-            for order, size in found.items()
+            for order, size in errors.items()
         }
         best = max(factors, key=lambda order: (factors[order], -order))
         factor = min(GROW, SAFETY * factors[best])
@@ -388,12 +388,12 @@ class _March:
     def at(self, times: np.ndarray) -> np.ndarray:
         """Return the states at times within the last step."""
         s = (times - self.t) / self.made
-        found = np.repeat(self.polynomial[:1], len(times), axis=0)
+        states = np.repeat(self.polynomial[:1], len(times), axis=0)
         weight = np.ones(len(times))
         for j in range(1, len(self.polynomial)):
             weight = weight * ((s + (j - 1.0)) / j)
-            found = found + weight[:, None] * self.polynomial[j]
-        return found
+            states = states + weight[:, None] * self.polynomial[j]
+        return states
 
 
 def solve_equations(equations: ExplicitEquations | ImplicitEquations, samples: Samples) -> Result:

@@ -328,7 +328,7 @@ class InRows(BoundSolver):
 
     def find_kernels(self, run: Run, setup: Setup, args: Args) -> None:
         """Find the kernels that go on from a run."""
-        repeated = self.kernels.repeated_step(False)
+        repeated = self.kernels.step_repeater(False)
         assert repeated is not None
         self.kind = repeated.kind((run, setup, args))
         self.rows, self.over = self.kernels.rows(), self.kernels.over()

@@ -135,7 +135,7 @@ class Collector(ABC):
     def call(self) -> None:
         """Go on until the kernel returns."""
 
-    def cut(self, instances: np.ndarray, before: np.ndarray) -> None:
+    def mark_events(self, instances: np.ndarray, before: np.ndarray) -> None:
         """Take note of the states (k, n) right before events, where samples show them."""
         return
 
@@ -230,7 +230,7 @@ class OutputTimes(Collector):
 
     def _rarely(self) -> None:
         """Collect the next outputs of each run."""
-        runs, places, done = self.runs, self.runs.places, self.done[self.runs.places]
+        runs, chosen, done = self.runs, self.runs.places, self.done[self.runs.places]
         chunk = chunk_of(self.total, self.x.shape[2], runs.most_outputs)
         offsets = np.arange(chunk)
         if (done == done[0]).all():
@@ -241,24 +241,24 @@ class OutputTimes(Collector):
         reached = self.along.searchsorted(self.sign * runs.run.t, side="right")
         count = np.minimum(reached - done, chunk)
         lanes, columns = np.nonzero(offsets < count[:, None])
-        self.x[places[lanes], done[lanes] + columns] = states[lanes, columns]
-        self.done[places] = done + count
+        self.x[chosen[lanes], done[lanes] + columns] = states[lanes, columns]
+        self.done[chosen] = done + count
 
     def _densely(self) -> None:
         """Make steps, and compute the outputs within them."""
-        runs, places = self.runs, self.runs.places
-        done = self.done if runs.one else self.done[places]
-        before, made = done, runs.run.accepted
+        runs, chosen = self.runs, self.runs.places
+        done = self.done if runs.one else self.done[chosen]
+        before, accepted = done, runs.run.accepted
         if self.dense:
             rows, before = runs.make_steps(self.count, True), done.copy()
         else:
             rows = runs.make_steps(self.count, False)
         # Rows without a step repeat the time of the one before: they have no outputs.
-        self.fill(rows, places, done)
+        self.fill(rows, chosen, done)
         if self.dense:
-            self.rare = (done - before).sum() < SPARSE * (runs.run.accepted - made).sum()
+            self.rare = (done - before).sum() < SPARSE * (runs.run.accepted - accepted).sum()
         if not runs.one:
-            self.done[places] = done
+            self.done[chosen] = done
 
     def result(self, run: Run, status: Any) -> Result:
         """Return what was collected."""
@@ -291,30 +291,30 @@ class EveryStep(Collector):
         self.made = np.zeros(runs.instances.count, dtype=np.int64)
         #: Rows of steps, of which instances, and how many of each.
         self.blocks: list[tuple[np.ndarray, np.ndarray, Any]] = []
-        self.cuts: list[tuple[int, int, np.ndarray]] = []
+        self.marks: list[tuple[int, int, np.ndarray]] = []
 
     def call(self) -> None:
         """Go on until the kernel returns."""
         runs, before = self.runs, self.runs.run.accepted
         rows = runs.make_steps(self.count, not self.tries)
-        made = runs.run.accepted - before
+        steps = runs.run.accepted - before
         if runs.one:
-            kept = rows[0]
-            self.made[0] += made
+            accepted_rows = rows[0]
+            self.made[0] += steps
         elif self.tries:
-            kept = rows[rows[..., START] != rows[..., END]]
+            accepted_rows = rows[rows[..., START] != rows[..., END]]
         else:
-            kept = rows[runs.xp.arange(self.count) < made[:, None]]
-        places = runs.places
+            accepted_rows = rows[runs.xp.arange(self.count) < steps[:, None]]
+        chosen = runs.places
         if not runs.one:
-            kept, made = map(runs.arrays.to_host, (kept, made))
-            self.made[places] += made
-        self.blocks.append((kept, places, made))
+            accepted_rows, steps = map(runs.arrays.to_host, (accepted_rows, steps))
+            self.made[chosen] += steps
+        self.blocks.append((accepted_rows, chosen, steps))
 
-    def cut(self, instances: np.ndarray, before: np.ndarray) -> None:
+    def mark_events(self, instances: np.ndarray, before: np.ndarray) -> None:
         """Take note of the states (k, n) right before events, which get samples of their own."""
         if self.times is None:
-            self.cuts.extend(zip(instances.tolist(), self.made[instances].tolist(), before))
+            self.marks.extend(zip(instances.tolist(), self.made[instances].tolist(), before))
 
     def _rows(self) -> np.ndarray:
         """Return the rows of the steps of each instance, (N, s, width), filled up with nan."""
@@ -325,45 +325,45 @@ class EveryStep(Collector):
             return np.concatenate(parts or [np.zeros((0, self.parts.width))])[None]
         whole = np.full((len(self.made), int(self.made.max()), self.parts.width), np.nan)
         at = np.zeros(len(self.made), dtype=np.int64)
-        for rows, places, counts in self.blocks:
+        for rows, chosen, counts in self.blocks:
             first = np.cumsum(counts) - counts
-            column = np.arange(len(rows)) - np.repeat(first - at[places], counts)
-            whole[np.repeat(places, counts), column] = rows
-            at[places] += counts
+            column = np.arange(len(rows)) - np.repeat(first - at[chosen], counts)
+            whole[np.repeat(chosen, counts), column] = rows
+            at[chosen] += counts
         return whole
 
-    def _with_cuts(self, t: np.ndarray, x: np.ndarray, lengths: list[int]) -> Any:
+    def _insert_marks(self, t: np.ndarray, x: np.ndarray, lengths: list[int]) -> Any:
         """Put the states before events in front of those after them: two samples at one time.
 
         Returns t and x; what was put in is added to ``lengths``.
         """
-        cuts: dict[int, list[tuple[int, np.ndarray]]] = {}
-        for lane, place, before in self.cuts:
-            cuts.setdefault(lane, []).append((place, before))
+        marks: dict[int, list[tuple[int, np.ndarray]]] = {}
+        for lane, index, before in self.marks:
+            marks.setdefault(lane, []).append((index, before))
             lengths[lane] += 1
         count, held, size = x.shape
         most = max(held, *lengths)
         longer = np.full((count, most), np.nan), np.full((count, most, size), np.nan)
-        for whole, given in zip(longer, (t, x)):
-            whole[:, :held] = given
-        for lane, own in cuts.items():
-            at = np.array([place for place, _ in own])
+        for whole, samples in zip(longer, (t, x)):
+            whole[:, :held] = samples
+        for lane, own in marks.items():
+            at = np.array([index for index, _ in own])
             new = np.zeros(lengths[lane], dtype=bool)
             new[at + np.arange(len(at))] = True
             states = np.array([before for _, before in own])
-            for whole, given, put in zip(longer, (t[lane], x[lane]), (t[lane, at], states)):
+            for whole, samples, put in zip(longer, (t[lane], x[lane]), (t[lane, at], states)):
                 part = whole[lane, : len(new)]
-                part[new], part[~new] = put, given[: len(new) - len(at)]
+                part[new], part[~new] = put, samples[: len(new) - len(at)]
         return longer
 
     def result(self, run: Run, status: Any) -> Result:
         """Return what was collected."""
-        rows, made, dense = self._rows(), self.made.tolist(), None
+        rows, steps, dense = self._rows(), self.made.tolist(), None
         if self.keep:
             layout, project = self.runs.kernels.plan.layout, self.runs.kernels.project()
             dense = [
                 DenseOutput.of_rows(own[:n], self.parts, layout, project)
-                for own, n in zip(rows, made)
+                for own, n in zip(rows, steps)
             ]
             if self.times is not None:
                 return self._at_times(self.times, dense, run, status)
@@ -371,9 +371,9 @@ class EveryStep(Collector):
         t[:, 0], t[:, 1:] = self.runs.setup.t_start, rows[:, :, END]
         x0 = self.runs.arrays.to_host(self.runs.instances.x0)
         x = np.concatenate([x0[:, None], self.parts.x(rows)], axis=1)
-        lengths = [n + 1 for n in made]
-        if self.cuts:
-            t, x = self._with_cuts(t, x, lengths)
+        lengths = [n + 1 for n in steps]
+        if self.marks:
+            t, x = self._insert_marks(t, x, lengths)
         return Result(t, x, lengths, run, status, dense)
 
     def _at_times(
@@ -384,7 +384,7 @@ class EveryStep(Collector):
         x = np.full((*t.shape, self.parts.size), np.nan)
         lengths = []
         for k, one in enumerate(dense):
-            reached = one.reached(times)
+            reached = one.times_reached(times)
             lengths.append(len(reached))
             t[k, : len(reached)] = reached
             x[k, : len(reached)] = one.rows(reached)

@@ -138,7 +138,7 @@ def drive(
             runs.pause_after(pace.start())
             collect.call()
             if log is not None and (fired := log.read()) is not None:
-                collect.cut(*fired)
+                collect.mark_events(*fired)
             pace.took(runs.count_steps())
             if monitor is not None:
                 monitor(*runs.progress())

@@ -51,21 +51,21 @@ class EventLog:
         return runs.places, signals.x_before[None]
 
     def _read_many(self) -> tuple[np.ndarray, np.ndarray] | None:
-        runs, run, places, xp = self.runs, self.runs.run, self.runs.places, self.runs.xp
+        runs, run, chosen, xp = self.runs, self.runs.run, self.runs.places, self.runs.xp
         here, signals = runs.arrays.to_host, run.signals
         total, status = here(signals.count).sum(axis=1), here(run.status)
         settled = status == SETTLED
         if settled.any():
             runs.run = replace(run, status=xp.asarray(np.where(settled, RUNNING, status)))
-        new = np.flatnonzero(total > self.seen[places])
+        new = np.flatnonzero(total > self.seen[chosen])
         if not len(new):
             return None
-        self.seen[places[new]] = total[new]
+        self.seen[chosen[new]] = total[new]
         there = xp.asarray(new)
         around = (signals.fired, run.t, signals.x_before, run.x)
         fired, t, before, after = (here(values[there]) for values in around)
-        self._append(places[new], fired, t, before, after)
-        return places[new], before
+        self._append(chosen[new], fired, t, before, after)
+        return chosen[new], before
 
     def _append(self, *entry: Any) -> None:
         for entries, value in zip(self.entries, entry):

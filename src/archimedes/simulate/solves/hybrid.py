@@ -66,19 +66,19 @@ class Hybrid:
             return first(x, *args)
         return vmap(first, in_axes=axes)(x, *args)
 
-    def show(self, found: Trajectory) -> Trajectory:
+    def show(self, trajectory: Trajectory) -> Trajectory:
         """Return the trajectory of the user's state, with inputs and memories as ``u``."""
-        x, memories = found.x
-        events, dense = found.events, found.dense
+        x, memories = trajectory.x
+        events, dense = trajectory.events, trajectory.dense
         if events is not None and "x_before" in events:
             events = {**events, **{k: events[k][0] for k in ("x_before", "x_after")}}
         return Trajectory(
-            found.t,
+            trajectory.t,
             x,
-            u=self._inputs(found.t, memories),
-            status=found.status,
-            message=found.message,
-            stats=found.stats,
+            u=self._inputs(trajectory.t, memories),
+            status=trajectory.status,
+            message=trajectory.message,
+            stats=trajectory.stats,
             dense=None if dense is None else _OwnDense(dense),
             events=events,
         )
@@ -86,13 +86,13 @@ class Hybrid:
     def _inputs(self, t: np.ndarray, memories: Tree) -> Any:
         """Return what the dynamics were given at the times: one thing, or a pair."""
         if self.inputs is None:
-            return self.clock.seen(memories)
+            return self.clock.visible_memories(memories)
         if len(memories) > self.clock.visible and tree.leaves(memories[-1]):
             values = memories[-1]
         else:
             rows = [self.inputs(time) for time in np.nan_to_num(t).ravel()]
             values = tree.map(lambda *v: np.reshape(v, (*t.shape, *np.shape(v[0]))), *rows)
-        return (values, self.clock.seen(memories)) if self.clock.visible else values
+        return (values, self.clock.visible_memories(memories)) if self.clock.visible else values
 
 
 class _OwnDense:
@@ -144,12 +144,12 @@ def hybrid_of(
 
     # Closures over plain values, so that kernels are found again (see ``function.dependencies``).
     def between(t: Scalar, memories: Tree) -> tuple[Any, ...]:
-        found: tuple[Any, ...] = ()
+        between_args: tuple[Any, ...] = ()
         if inputs is not None:
-            found = (memories[-1] if held else inputs(t),)
+            between_args = (memories[-1] if held else inputs(t),)
         if visible:
-            found = (*found, memories[0] if single else tuple(memories[:visible]))
-        return found
+            between_args = (*between_args, memories[0] if single else tuple(memories[:visible]))
+        return between_args
 
     def dynamics(t: Scalar, state: Tree, *args: Any) -> Any:
         x, memories = state

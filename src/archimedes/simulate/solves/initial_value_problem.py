@@ -111,7 +111,7 @@ class Options:
     backend: str | None = None
     clock: Clock | None = None
 
-    def checked_events(self) -> tuple[Event, ...]:
+    def events_to_watch(self) -> tuple[Event, ...]:
         """Return the events to watch for. Most solves have none and import nothing of them."""
         if self.events is None:
             return ()
@@ -179,7 +179,7 @@ class Model:
     def plan(self, layout: Layout, method: Method, options: Options, log: bool = False) -> Plan:
         """Return the plan for states of this layout; ``log``: kernels return at events."""
         watch = None
-        if events := options.checked_events():
+        if events := options.events_to_watch():
             from archimedes.simulate.events.event import Watch
 
             watch = Watch(events, layout, self.full, log)
@@ -199,7 +199,7 @@ class Model:
 
         Functions that read the same objects have the same kernels.
         """
-        events, clock = options.checked_events(), options.clock
+        events, clock = options.events_to_watch(), options.clock
         forms = (bool(options.project), options.is_adaptive(method))
         keys = (tuple(event.key for event in events), None if clock is None else clock.key)
         build = lambda: self.plan(layout, method, options, log=True)  # noqa: E731

@@ -47,7 +47,7 @@ class Instances:
     many: Sequence[bool] = ()
     alone: bool = False
 
-    def _taken(self, chosen: Any) -> tuple[Any, ...]:
+    def _take(self, chosen: Any) -> tuple[Any, ...]:
         leaves, treedef = tree.flatten(self.args)
         return treedef.unflatten(
             [leaf[chosen] if many else leaf for leaf, many in zip(leaves, self.many)]
@@ -55,12 +55,12 @@ class Instances:
 
     def args_of(self, chosen: np.ndarray) -> tuple[Any, ...]:
         """Return the arguments of the chosen instances."""
-        return self.args if len(chosen) == self.count else self._taken(chosen)
+        return self.args if len(chosen) == self.count else self._take(chosen)
 
     def part(self, chosen: slice) -> Instances:
         """Return some of the instances."""
         x0 = self.x0[chosen]
-        return Instances(len(x0), x0, self._taken(chosen), self.many)
+        return Instances(len(x0), x0, self._take(chosen), self.many)
 
     def axes(self) -> Any:
         """Return the axes of the arguments, as ``vmap`` takes them."""
@@ -122,7 +122,7 @@ class OneRun:
         ``carried``: the run carries interpolants. Otherwise the steps are single trials.
         """
         setup, args, before = self.setup, self.instances.args, self.run.accepted
-        repeat = self.kernels.single.repeated_step(carried)
+        repeat = self.kernels.single.step_repeater(carried)
         if repeat is None:
             kernel = self.kernels.loop(make_steps if carried else try_steps, count)
             self.run, rows = kernel(setup, args, self.run)
@@ -183,12 +183,12 @@ class ManyRuns:
         self.accepted, self.rejected = np.zeros((2, instances.count), dtype=np.int64)
         self._choose(np.arange(instances.count))
 
-    def _choose(self, places: np.ndarray) -> None:
+    def _choose(self, chosen: np.ndarray) -> None:
         """Call kernels for the instances at these places; it lasts until one of them is done."""
         #: Which they are; ``there``: the same beside the runs.
-        self.places, self.there = places, self.xp.asarray(places)
+        self.places, self.there = chosen, self.xp.asarray(chosen)
         #: The same as an index: all of them by a slice, which moves nothing.
-        self.at: Any = slice(None) if len(places) == self.instances.count else places
+        self.at: Any = slice(None) if len(chosen) == self.instances.count else chosen
         self.args = self.instances.args_of(self.there)
         self.setup = self.given
 
@@ -215,8 +215,8 @@ class ManyRuns:
 
     def pause_after(self, budget: int) -> None:
         """Let kernels return after ``budget`` more trial steps."""
-        made = self.accepted[self.at] + self.rejected[self.at]
-        pause = self.xp.asarray(np.minimum(made + budget, self.most))
+        steps = self.accepted[self.at] + self.rejected[self.at]
+        pause = self.xp.asarray(np.minimum(steps + budget, self.most))
         self.setup = tree.replace(self.given, pause=pause)
 
     def _call(
@@ -253,15 +253,15 @@ class ManyRuns:
         from archimedes.function.batching.sorted_items import Items
 
         items = Items(times, sign, self.there, done, x)
-        given, many = (self.setup, self.args), [*_SETUP_MANY, *self.instances.many]
+        inputs, many = (self.setup, self.args), [*_SETUP_MANY, *self.instances.many]
         kernel = self.kernels.to_outputs(self.run.dense is not None)
-        self.run = kernel(self.run, given, many, items)
+        self.run = kernel(self.run, inputs, many, items)
         return done
 
     def count_steps(self) -> int:
         """Look at where the runs stand now; return how many trial steps they made at most."""
-        run, places, at = self.run, self.places, self.at
-        if at is not places:
+        run, chosen, at = self.run, self.places, self.at
+        if at is not chosen:
             self.all = run
         else:
             for every, some in zip(tree.leaves(self.all), tree.leaves(run)):
@@ -270,11 +270,11 @@ class ManyRuns:
         status, accepted, rejected = map(self.arrays.glance, numbers)
         before = self.accepted[at] + self.rejected[at]
         self.status[at], self.accepted[at], self.rejected[at] = status, accepted, rejected
-        made = accepted + rejected
-        over = made >= self.most
+        steps = accepted + rejected
+        over = steps >= self.most
         if over.any():
-            self.status[places[over & (status == RUNNING)]] = TOO_MANY_STEPS
-        return int((made - before).max())
+            self.status[chosen[over & (status == RUNNING)]] = TOO_MANY_STEPS
+        return int((steps - before).max())
 
     def progress(self) -> tuple[float, float]:
         """Return the part of the span that is done, and the time, on average."""

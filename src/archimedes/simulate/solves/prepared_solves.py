@@ -70,18 +70,18 @@ class Request(Start):
     __slots__ = ("func", "key", "kind", "prepared", "reads")
 
     def __init__(
-        self, func: Any, kind: type[BoundSolver], key: Hashable, found: Prepared | int | None
+        self, func: Any, kind: type[BoundSolver], key: Hashable, stored: Prepared | int | None
     ) -> None:
         self.func, self.kind, self.key = func, kind, key
         self.prepared: Prepared | None = None
         #: What the function reads, where that is to be compared after an ordinary solve's.
         self.reads: State | None = None
-        if isinstance(found, Prepared):
-            if found.reads.is_unchanged():
-                self.prepared = found
+        if isinstance(stored, Prepared):
+            if stored.reads.is_unchanged():
+                self.prepared = stored
             else:
                 _solves.pop(key, None)
-        elif found == ORDINARY - 1:
+        elif stored == ORDINARY - 1:
             self.reads = state_of(func)
 
     def remember(self, problem: Problem) -> None:
@@ -99,11 +99,11 @@ class Request(Start):
         kernels = problem.kernels
         native, method = kernels.backend is default_backend(), kernels.plan.method
         usual = native and kernels.single is kernels and kernels.plain and method.drive is None
-        given = tree.structure(problem.instances.args)
+        structure = tree.structure(problem.instances.args)
         # Another thread may have changed what the function reads while the problem was made.
         if self.reads is None or state_of(self.func) is not self.reads:
             return ORDINARY - 1
-        if not usual or changing_statics({}, set(), (), given):
+        if not usual or changing_statics({}, set(), (), structure):
             return NEVER
         return Prepared(problem, self.reads, self.kind)
 
@@ -128,11 +128,11 @@ def request_of(
         if type(t_eval) not in _SERIES or (type(t_eval) is np.ndarray and t_eval.ndim != 1):
             return None
         outputs = AtTimes if len(t_eval) < FEW else InRows
-    given = () if args is None else tuple(args) if isinstance(args, (tuple, list)) else (args,)
+    own_args = () if args is None else tuple(args) if isinstance(args, (tuple, list)) else (args,)
     kind = type(func)
     if kind is MethodType and _is_struct(type(func.__self__)):
         # The struct of a bound method is an argument like others.
-        func, given = func.__func__, (func.__self__, *given)
+        func, own_args = func.__func__, (func.__self__, *own_args)
     elif kind is FunctionType:
         func = _first_of_its_kind(func)
     elif kind is not MethodType:
@@ -146,7 +146,7 @@ def request_of(
         leaves, structure = [np.array(x0)], LEAF
     else:
         leaves, structure = tree.flatten(x0)
-    numbers, of_numbers = tree.flatten(given) if given else ((), None)
+    numbers, of_numbers = tree.flatten(own_args) if own_args else ((), None)
     forms = _forms_of([*leaves, *numbers])
     begin, end = t_span
     if forms is None or type(begin) not in _NUMBERS or type(end) not in _NUMBERS:
@@ -156,10 +156,10 @@ def request_of(
     # Functions and methods are found by identity.
     key = (func, kind, settings, outputs, structure, of_numbers, forms)
     try:
-        found = _solves.get(key)
+        stored = _solves.get(key)
     except TypeError:
         return None  # a setting that is no number or name, such as an array of tolerances
-    request = Request(func, outputs, key, found)
+    request = Request(func, outputs, key, stored)
     request.t_start, request.t_end = float(begin), float(end)
     request.state, request.numbers = leaves, numbers
     return request
@@ -201,18 +201,18 @@ def _reads_the_same(one: FunctionType, other: FunctionType) -> bool:
 
 def _forms_of(leaves: Sequence[Any]) -> tuple[Any, ...] | None:
     """Return what kernels know of numbers; None where there are other things among them."""
-    found: list[Any] = []
+    forms: list[Any] = []
     for leaf in leaves:
         if type(leaf) is np.ndarray:
             dtype = leaf.dtype
             if dtype.char not in _KINDS or not dtype.isnative:
                 return None
-            found.append((dtype.char, leaf.shape))
+            forms.append((dtype.char, leaf.shape))
         elif type(leaf) in _NUMBERS:
-            found.append(type(leaf))
+            forms.append(type(leaf))
         else:
             return None
-    return tuple(found)
+    return tuple(forms)
 
 
 class Prepared:
@@ -253,17 +253,17 @@ class Prepared:
         leaves = [x[:, span].reshape(len(x), *shape) for span, shape in pairs]
         return self.layout.treedef.unflatten(leaves)
 
-    def trajectory(self, found: Solution) -> Trajectory:
+    def trajectory(self, solution: Solution) -> Trajectory:
         """Return the trajectory of a solve."""
-        end, method = found.end, self.method
+        end, method = solution.end, self.method
         looks = end.hits >= HITS and end.accepted >= MANY_STEPS
         stats = {"method": method.name, "steps": end.accepted, "rejected": end.rejected}
         return assemble_trajectory(
-            t=found.t,
-            x=self.unpack(found.x),
+            t=solution.t,
+            x=self.unpack(solution.x),
             status=end.status,
             message=message_of(end.status, end.reached, self.most, method.stiff, looks),
             stats=stats | end.counts,
-            dense=found.dense,
+            dense=solution.dense,
             events=None,
         )

@@ -207,8 +207,8 @@ def _sparse(kernels: Kernels, setup: Setup, x0: np.ndarray, args: Args) -> dict[
     ) -> None:
         z[:] = known["solve"](np.array(r))
 
-    made = _load("cvode").CVODEPrecond(factorise, solve)
-    return {"linsolver": "gmres", "precond": made}
+    preconditioner = _load("cvode").CVODEPrecond(factorise, solve)
+    return {"linsolver": "gmres", "precond": preconditioner}
 
 
 def _drive_cvode(kernels: Kernels, args: Args, samples: Samples) -> Result:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Solver = Callable[[np.ndarray], np.ndarray]
 
 
-def grouped(rows: np.ndarray, columns: np.ndarray, n: int) -> np.ndarray:
+def color_columns(rows: np.ndarray, columns: np.ndarray, n: int) -> np.ndarray:
     """Return a group (n,) for each column, such that columns of one share no row; -1: no entries.
 
     >>> at = np.array([0, 1, 1, 2]), np.array([0, 0, 1, 2])
@@ -76,7 +76,7 @@ class Compression:
     def __init__(self, rows: np.ndarray, columns: np.ndarray, n: int) -> None:
         order = np.lexsort((rows, columns))
         self.rows, self.columns = rows[order], columns[order]
-        groups = grouped(self.rows, self.columns, n)
+        groups = color_columns(self.rows, self.columns, n)
         count = int(groups.max(initial=-1)) + 1
         self.directions = [np.where(groups == k, 1.0, 0.0) for k in range(count)]
         own = groups[self.columns]
@@ -153,15 +153,15 @@ class SparseJacobian:
     def solver(
         self, diagonal: Scalar, factor: float, rounded: bool = False
     ) -> Callable[[Any], Any]:
-        """Return r -> x, the solution of (diagonal + factor J) x = r; see ``factored``."""
+        """Return r -> x, the solution of (diagonal + factor J) x = r; see ``factorize``."""
         system = self.form.system
-        factors: Factors = system.factored(factor * self.values, float(diagonal), rounded)
+        factors: Factors = system.factorize(factor * self.values, float(diagonal), rounded)
         return factors.solve
 
     def stage_solver(self, coefficients: np.ndarray, h: Scalar) -> Solver:
         """Return r -> x, the solution of (I - h coefficients kron J) x = r: all stages at once."""
         system = self.form.stages(len(coefficients))
-        return system.factored(-h * np.kron(coefficients.ravel(), self.values), 1.0).solve
+        return system.factorize(-h * np.kron(coefficients.ravel(), self.values), 1.0).solve
 
     def norm(self) -> Any:
         """Return the largest sum of sizes in a row."""
@@ -204,13 +204,13 @@ def match_rows(
 
     weights = 1.0 + (exponents.max(initial=0) - exponents)
     try:
-        found, partners = min_weight_full_bipartite_matching(
+        matched, partners = min_weight_full_bipartite_matching(
             csr_array((weights, (rows, columns)), shape=(n, n))
         )
     except ValueError:
         return None
     order = np.empty(n, np.int64)
-    order[found] = partners
+    order[matched] = partners
     return order
 
 
@@ -232,11 +232,11 @@ class CompressedPencil:
         entries = [structure(F, argnums=k)(*point) for k in (1, 2)]
         patterns = [Compression(rows, columns, n) for rows, columns, _ in entries]
         self.by_x, self.by_xdot = patterns
-        places = [pattern.rows * n + pattern.columns for pattern in patterns]
-        every = np.unique(np.concatenate(places))
+        keys = [pattern.rows * n + pattern.columns for pattern in patterns]
+        every = np.unique(np.concatenate(keys))
         self.rows, self.columns = np.divmod(every, n)
         #: Where entries of the two are among all.
-        self.at_x, self.at_xdot = (np.searchsorted(every, place) for place in places)
+        self.at_x, self.at_xdot = (np.searchsorted(every, key) for key in keys)
         self.still = np.zeros(n)
         #: The order of rows, and systems in this order.
         self.order: np.ndarray | None = None
@@ -294,10 +294,10 @@ class SparsePencil:
         values = values * left[form.rows]
         right = _powers(values, form.columns, form.size)
         values = values * right[form.columns]
-        factors = None if form.system is None else form.system.factored(values, 0.0)
+        factors = None if form.system is None else form.system.factorize(values, 0.0)
         if (factors is None or factors.growth > GROWTH) and form.reorder(values):
             assert form.system is not None
-            factors = form.system.factored(values, 0.0)
+            factors = form.system.factorize(values, 0.0)
         if factors is None:
             return lambda r: np.full(form.size, np.nan)
         order, solve = form.order, factors.solve
@@ -311,10 +311,10 @@ class SparsePencil:
 
     def dense(self) -> tuple[np.ndarray, np.ndarray]:
         """Return dF/dx and dF/dxdot, each (n, n)."""
-        form, found = self.form, np.zeros((2, self.form.size, self.form.size))
-        found[0, form.by_x.rows, form.by_x.columns] = self.by_x
-        found[1, form.by_xdot.rows, form.by_xdot.columns] = self.by_xdot
-        return found[0], found[1]
+        form, matrices = self.form, np.zeros((2, self.form.size, self.form.size))
+        matrices[0, form.by_x.rows, form.by_x.columns] = self.by_x
+        matrices[1, form.by_xdot.rows, form.by_xdot.columns] = self.by_xdot
+        return matrices[0], matrices[1]
 
     def norm(self) -> float:
         """Return the largest size of an entry; nan where there is one."""

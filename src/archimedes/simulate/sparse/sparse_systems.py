@@ -66,7 +66,7 @@ def _neighbours(rows: np.ndarray, columns: np.ndarray, n: int) -> list[list[int]
     return [ends[a:b] for a, b in itertools.pairwise(starts)]
 
 
-def _gathered(neighbours: list[list[int]]) -> list[list[int]]:
+def _gather_blocks(neighbours: list[list[int]]) -> list[list[int]]:
     """Return blocks of unknowns that are close to each other."""
     taken = [False] * len(neighbours)
     blocks: list[list[int]] = []
@@ -101,7 +101,7 @@ def _gathered(neighbours: list[list[int]]) -> list[list[int]]:
     return [*blocks, loose] if loose else blocks
 
 
-def eliminated(rows: np.ndarray, columns: np.ndarray, n: int) -> Elimination:
+def order_elimination(rows: np.ndarray, columns: np.ndarray, n: int) -> Elimination:
     """Return the elimination of a system (n, n) with entries at these places.
 
     >>> found = eliminated(np.array([0, 9]), np.array([9, 0]), 10)
@@ -109,7 +109,7 @@ def eliminated(rows: np.ndarray, columns: np.ndarray, n: int) -> Elimination:
     ([[0, 9, 1, 2, 3, 4, 5, 6], [7, 8]], [[], []])
     """
     neighbours = _neighbours(np.asarray(rows), np.asarray(columns), n)
-    blocks = _gathered(neighbours)
+    blocks = _gather_blocks(neighbours)
     home = np.empty(n, dtype=np.int64)
     for number, block in enumerate(blocks):
         home[block] = number
@@ -118,10 +118,10 @@ def eliminated(rows: np.ndarray, columns: np.ndarray, n: int) -> Elimination:
     for number, mine in enumerate(around):
         mine.discard(number)
     order, below = _children_first(*_least_first(around))
-    place = {number: k for k, number in enumerate(order)}
+    position = {number: k for k, number in enumerate(order)}
     return Elimination(
         [blocks[number] for number in order],
-        [sorted(place[number] for number in later) for later in below],
+        [sorted(position[number] for number in later) for later in below],
     )
 
 
@@ -130,22 +130,22 @@ def _children_first(order: list[int], below: list[set[int]]) -> tuple[list[int],
 
     What follows each other then touches the same blocks, which are still in the caches.
     """
-    place = {number: k for k, number in enumerate(order)}
-    parent = [min((place[other] for other in later), default=-1) for later in below]
+    position = {number: k for k, number in enumerate(order)}
+    parent = [min((position[other] for other in later), default=-1) for later in below]
     children: list[list[int]] = [[] for _ in order]
     roots: list[int] = []
     for k, above in enumerate(parent):
         (roots if above < 0 else children[above]).append(k)
-    found: list[int] = []
+    postorder: list[int] = []
     stack = [(root, False) for root in reversed(roots)]
     while stack:
         k, done = stack.pop()
         if done:
-            found.append(k)
+            postorder.append(k)
         else:
             stack.append((k, True))
             stack += [(child, False) for child in reversed(children[k])]
-    return [order[k] for k in found], [below[k] for k in found]
+    return [order[k] for k in postorder], [below[k] for k in postorder]
 
 
 def _least_first(around: list[set[int]]) -> tuple[list[int], list[set[int]]]:
@@ -206,7 +206,7 @@ class SparseSystem:
 
     def __init__(self, rows: np.ndarray, columns: np.ndarray, n: int, native: Any = None) -> None:
         self.rows, self.columns, self.n = np.asarray(rows), np.asarray(columns), n
-        self.elimination: Elimination = eliminated(self.rows, self.columns, n)
+        self.elimination: Elimination = order_elimination(self.rows, self.columns, n)
         self.native = native
         #: Memory of factors that are not used any more, and of rounded ones.
         self._free: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
@@ -257,13 +257,13 @@ class SparseSystem:
     def panels(self) -> np.ndarray:
         """The first diagonal block of each panel, ascending; at the end how many there are."""
         sizes, later, starts = np.diff(self.starts).tolist(), self.later.tolist(), self.starts
-        found, first = [0], 0
+        firsts, first = [0], 0
         for k, at in enumerate(starts[:-2].tolist(), 1):
             # What k - 1 touches but for k, k touches too: as many are the same.
             same = sizes[k - 1] == sizes[k] + 1 and later[at] == k
             if not same or k - first == PANEL:
-                found.append(first := k)
-        return np.array([*found, self.count], dtype=np.int64)
+                firsts.append(first := k)
+        return np.array([*firsts, self.count], dtype=np.int64)
 
     @cached_property
     def targets(self) -> np.ndarray:
@@ -279,7 +279,7 @@ class SparseSystem:
         other = np.arange(len(one)) - np.repeat(np.cumsum(follow) - follow, follow) + one + 1
         return self._pair(self.later[one], self.later[other])
 
-    def factored(self, values: np.ndarray, shift: float, rounded: bool = False) -> Factors:
+    def factorize(self, values: np.ndarray, shift: float, rounded: bool = False) -> Factors:
         """Return the factors of ``shift`` times the identity plus the matrix of these entries.
 
         ``rounded``: they are float32, so that both they and solutions, whose time is that of
@@ -291,7 +291,7 @@ class SparseSystem:
         flat = blocks.reshape(-1)
         flat[:] = 0.0
         with np.errstate(all="ignore"):
-            flat[self.entries] = _flushed(values.astype(flat.dtype))
+            flat[self.entries] = _flush(values.astype(flat.dtype))
             flat[self.diagonal] += shift
         flat[self.spare] = 1.0
         largest = max(_largest(flat[self.entries]), _largest(flat[self.diagonal]))
@@ -310,7 +310,7 @@ def _largest(numbers: np.ndarray) -> float:
     return float(np.maximum(numbers.max(initial=0.0), -numbers.min(initial=0.0)))
 
 
-def _flushed(numbers: np.ndarray) -> np.ndarray:
+def _flush(numbers: np.ndarray) -> np.ndarray:
     """Return float32 numbers with zeros for those too small to be normal; float64 as they are."""
     if numbers.dtype == np.float64:
         return numbers
@@ -346,7 +346,7 @@ class Factors:
 # ---- what the numbers mean, in NumPy ---------------------------------------------------------
 
 
-def _inverted(block: np.ndarray) -> np.ndarray:
+def _invert_block(block: np.ndarray) -> np.ndarray:
     """Return the inverse of a block, columns one after the other as it is itself."""
     left, right = block.T.copy(), np.eye(SIZE)
     for c in range(SIZE):
@@ -370,9 +370,9 @@ def _inverted(block: np.ndarray) -> np.ndarray:
 
 def _product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Return left times right for blocks (m, ...)."""
-    total = _flushed(left[:, None, 0, :] * right[:, :, 0, None])
+    total = _flush(left[:, None, 0, :] * right[:, :, 0, None])
     for k in range(1, SIZE):
-        total = _flushed(total + _flushed(left[:, None, k, :] * right[:, :, k, None]))
+        total = _flush(total + _flush(left[:, None, k, :] * right[:, :, k, None]))
     return total
 
 
@@ -380,7 +380,7 @@ def _factorise(system: SparseSystem, blocks: np.ndarray) -> None:
     starts = system.starts.tolist()
     with np.errstate(all="ignore"):
         for k, (a, b) in enumerate(itertools.pairwise(starts)):
-            blocks[k] = _flushed(_inverted(blocks[k].astype(np.float64)).astype(blocks.dtype))
+            blocks[k] = _flush(_invert_block(blocks[k].astype(np.float64)).astype(blocks.dtype))
             if a == b:
                 continue
             lower, later = slice(system.count + a, system.count + b), system.later[a:b]
@@ -388,8 +388,8 @@ def _factorise(system: SparseSystem, blocks: np.ndarray) -> None:
             left, right = blocks[lower], blocks[system.pairs :][lower]
             target = system._block(later[:, None], later)
             for j in range(SIZE):
-                product = _flushed(left[:, None, None, j, :] * right[:, :, j, None])
-                blocks[target] = _flushed(blocks[target] - product)
+                product = _flush(left[:, None, None, j, :] * right[:, :, j, None])
+                blocks[target] = _flush(blocks[target] - product)
 
 
 def _solve(system: SparseSystem, blocks: np.ndarray, x: np.ndarray) -> None:

@@ -53,7 +53,7 @@ class RowLayout:
         return rows[..., 2 + 2 * self.size :].reshape(*rows.shape[:-1], self.degree, self.size)
 
 
-def known(condition: Array, x: Array) -> Any:
+def nan_unless(condition: Array, x: Array) -> Any:
     """Return x where the condition holds and nan elsewhere, with derivatives that are nan there.
 
     >>> known(np.array([True, False]), np.array([1.0, 2.0]))
@@ -115,7 +115,7 @@ class DenseOutput:
         x_old, x, dense = parts.x_old(rows), parts.x(rows), parts.dense(rows)
         return cls(rows[:, START], rows[:, END], x_old, x, dense, layout, project)
 
-    def reached(self, times: np.ndarray) -> np.ndarray:
+    def times_reached(self, times: np.ndarray) -> np.ndarray:
         """Return those of the times, sorted along the solve, that it reached."""
         if not len(self.starts):
             return times[:0]
@@ -148,10 +148,10 @@ class DenseOutput:
         # Only a solve's very first time can lie in a step without length, made by an event there.
         theta = (t - self.starts[at]) / np.where(lengths == 0.0, 1.0, lengths)
         moved = evaluate_dense(np.moveaxis(self.coefficients[at], 1, 0), theta[:, None])
-        found = self.x[at] + moved
+        states = self.x[at] + moved
         if self.project is not None and len(t):
-            found = self.project(found)
-        return np.where((t == self.ends[at])[:, None], self.x_ends[at], found)
+            states = self.project(states)
+        return np.where((t == self.ends[at])[:, None], self.x_ends[at], states)
 
 
 class BatchDense(Sequence[DenseOutput]):
@@ -166,8 +166,8 @@ class BatchDense(Sequence[DenseOutput]):
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, (int, np.integer)):
             return self.parts[key]
-        places = np.arange(len(self.parts))[key]
-        return self.parts[places] if places.ndim == 0 else BatchDense(self.parts[k] for k in places)
+        chosen = np.arange(len(self.parts))[key]
+        return self.parts[chosen] if chosen.ndim == 0 else BatchDense(self.parts[k] for k in chosen)
 
     def __call__(self, t: Scalar) -> Any:
         """Return the state trees of all instances at t, a number or an array."""

@@ -55,9 +55,9 @@ def native(
     """
     backend = check_backend("solve_ode", backend)
     backend = backend if early else resolve_backend(backend)
-    made = compile_frozen(function, watch, name, backend)
-    made.drafts = drafts
-    return made
+    compiled = compile_frozen(function, watch, name, backend)
+    compiled.drafts = drafts
+    return compiled
 
 
 class Kernels:
@@ -74,10 +74,10 @@ class Kernels:
 
     def keep(self, key: Any, build: Callable[[], Any]) -> Any:
         """Return what is kept under a key, making it if needed."""
-        found = self.made.get(key)
-        if found is None:
-            found = self.made.setdefault(key, build())
-        return found
+        value = self.made.get(key)
+        if value is None:
+            value = self.made.setdefault(key, build())
+        return value
 
     def _native(
         self,
@@ -133,7 +133,7 @@ class Kernels:
         """Compile a part of the plan that is called on its own."""
         return self._native(function, watch, name, early=True, drafts=False)
 
-    def repeated_step(self, carried: bool) -> Repeated | None:
+    def step_repeater(self, carried: bool) -> Repeated | None:
         """``(run, (setup, args), rows) -> run, count``: steps of a single run into rows.
 
         ``carried``: the run carries interpolants, as in ``make_steps``; otherwise these

@@ -14,7 +14,7 @@ import numpy as np
 
 from archimedes.function import cond, scan, while_loop
 from archimedes.simulate.statuses import RUNNING
-from archimedes.simulate.stepping.dense_output import interpolate, known, row_of
+from archimedes.simulate.stepping.dense_output import interpolate, nan_unless, row_of
 from archimedes.simulate.stepping.trial_step import Integration, Run
 
 if TYPE_CHECKING:
@@ -82,7 +82,9 @@ def go_to_times(
 
         run = _repeat(ode, going, lambda t_new: ~missing(t_new), run, limit)
         ends = (run.t_old, run.t, run.x_old, run.x)
-        return run, known(~missing(run.t), interpolate(*ends, run.dense, time, ode.plan.project))
+        return run, nan_unless(
+            ~missing(run.t), interpolate(*ends, run.dense, time, ode.plan.project)
+        )
 
     return scan(to, run, times)
 

@@ -104,8 +104,8 @@ def compiled_clock(clock: Clock | None, compiled: Compile) -> Clock | None:
     return clock and _CompiledClock(**_own(clock), plain=clock, compiled=compiled)
 
 
-def _own(given: Any) -> dict[str, Any]:
-    return {one.name: getattr(given, one.name) for one in fields(given)}
+def _own(value: Any) -> dict[str, Any]:
+    return {one.name: getattr(value, one.name) for one in fields(value)}
 
 
 class _Bound:
@@ -117,7 +117,7 @@ class _Bound:
     def __call__(self, t: Scalar, x: Array) -> Any:
         return self.steps.f(float(t), x, self.args)
 
-    def linearised(self, t: Scalar, x: Array) -> tuple[Any, Any]:
+    def linearize(self, t: Scalar, x: Array) -> tuple[Any, Any]:
         """Return df/dt and df/dx: see ``methods/linear_systems.py``."""
         return self.steps.jacobian(t, x, self.args).at(t, x, self.args)
 
@@ -142,9 +142,9 @@ class Stepwise:
     def jacobian(self, t: Scalar, x: np.ndarray, args: Args) -> CompressedJacobian:
         """Return the Jacobian for arguments of this structure."""
         key = tree.structure(args), tuple(np.shape(leaf) for leaf in tree.leaves(args))
-        found = self._jacobians.get(key)
-        if found is None:
-            found = self._jacobians[key] = CompressedJacobian(
+        jacobian = self._jacobians.get(key)
+        if jacobian is None:
+            jacobian = self._jacobians[key] = CompressedJacobian(
                 self.f,
                 self.kernels.compiled,
                 float(t),
@@ -152,7 +152,7 @@ class Stepwise:
                 args,
                 self.kernels.backend.block_factors(),
             )
-        return found
+        return jacobian
 
     def begin(self, dense: bool) -> Callable[..., Run]:
         """``(setup, t, x, args) -> run``."""
@@ -181,16 +181,16 @@ class Stepwise:
 
         return RunByRun(states).bound(END, times, sign, x)
 
-    def repeated_step(self, carried: bool) -> Callable[..., tuple[Run, int]]:
+    def step_repeater(self, carried: bool) -> Callable[..., tuple[Run, int]]:
         """``(run, (setup, args), rows) -> run, count``: see ``Kernels.repeated_step``."""
         step = make_step if carried else try_step
 
-        def run_on(run: Run, given: Any, rows: np.ndarray) -> tuple[Run, int]:
-            ode, filled, going = Integration(self.plan, *given), 0, True
+        def run_on(run: Run, inputs: Any, rows: np.ndarray) -> tuple[Run, int]:
+            ode, filled, going = Integration(self.plan, *inputs), 0, True
             with np.errstate(all="ignore"):
                 while going and filled < len(rows):
-                    run, row, made, going = step(ode, run)
-                    if made:
+                    run, row, accepted, going = step(ode, run)
+                    if accepted:
                         rows[filled] = row
                         filled += 1
             return run, filled

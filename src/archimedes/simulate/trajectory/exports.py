@@ -109,14 +109,14 @@ def make_table(traj: Any) -> Table:
     def columns_of(prefix: bool) -> dict[str, list[Column]]:
         return {p: tree_columns(value, lead, p, prefix or p != "x") for p, value in parts.items()}
 
-    found = columns_of(prefix=False)
-    if needs_prefix({p: [c.name for c in columns] for p, columns in found.items()}):
-        found = columns_of(prefix=True)
+    parts_columns = columns_of(prefix=False)
+    if needs_prefix({p: [c.name for c in columns] for p, columns in parts_columns.items()}):
+        parts_columns = columns_of(prefix=True)
     known = ~np.isnan(traj.t)
     columns, units = {}, {}
     for part, value in parts.items():
         leaves = tree.leaves(value)
-        for column in found[part]:
+        for column in parts_columns[part]:
             columns[column.name] = leaves[column.leaf][(..., *column.place)][known]
             if column.units:
                 units[column.name] = column.units
@@ -155,14 +155,14 @@ def to_xarray(traj: Any) -> Any:
     axes = [*batch, "t"] if shared else [*batch, "sample"]
     coordinates = {"t": ("t", rows[0]) if shared else (axes, t)}
     variables = {}
-    for name, (leaf, units) in named_leaves(traj, prefix=False).items():
+    for name, (leaf, units) in leaves_by_name(traj, prefix=False).items():
         own = [f"{name}_{k}" for k in range(np.ndim(leaf) - lead)]
         variables[name] = ([*axes, *own], leaf, {"units": units} if units else {})
     attributes = {"message": traj.message, "status": plain(traj.status)}
     return xr.Dataset(variables, coordinates, attributes)
 
 
-def named_leaves(traj: Any, prefix: bool = True) -> dict[str, tuple[np.ndarray, str]]:
+def leaves_by_name(traj: Any, prefix: bool = True) -> dict[str, tuple[np.ndarray, str]]:
     """Return the leaves of state, inputs and outputs, with their units, by name.
 
     The names of the state start with ``x`` if `prefix`, else only where they must.
@@ -183,7 +183,7 @@ def named_leaves(traj: Any, prefix: bool = True) -> dict[str, tuple[np.ndarray, 
 
 
 @contextmanager
-def opened(target: Any, mode: str) -> Iterator[Any]:
+def open_file(target: Any, mode: str) -> Iterator[Any]:
     """Open a path; an open file passes through and stays open."""
     if hasattr(target, "write") or hasattr(target, "read"):
         yield target
@@ -203,7 +203,7 @@ def to_csv(traj: Any, target: Any = None, units: bool = False) -> str | None:
     lines = {**({} if run is None else {"run": run}), "t": t, **columns}
     unit = {"t": "s", **known} if units else {}
     header = [f"{name} ({unit[name]})" if name in unit else name for name in lines]
-    with opened(target, "w") as file:
+    with open_file(target, "w") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
         # Python writes the shortest text that reads back as the same number.
@@ -213,12 +213,12 @@ def to_csv(traj: Any, target: Any = None, units: bool = False) -> str | None:
 
 def to_npz(traj: Any, target: Any, compressed: bool = False) -> None:
     """Write an archive of arrays without pickles; see `Trajectory.to_npz`."""
-    leaves = named_leaves(traj)
+    leaves = leaves_by_name(traj)
     arrays = {"t": traj.t, "status": np.asarray(traj.status)}
     arrays.update({name: leaf for name, (leaf, _) in leaves.items()})
     for root in ("stats", "events"):
-        found, treedef = tree.flatten(getattr(traj, root))
-        for leaf, label in zip(found, label_leaves(treedef, root)):
+        values, treedef = tree.flatten(getattr(traj, root))
+        for leaf, label in zip(values, label_leaves(treedef, root)):
             arrays[label.name] = np.asarray(leaf)
     for name, array in arrays.items():
         if array.dtype.hasobject:
@@ -226,5 +226,5 @@ def to_npz(traj: Any, target: Any, compressed: bool = False) -> None:
     units = {name: unit for name, (_, unit) in leaves.items() if unit}
     header = json.dumps({**FORMAT, "message": traj.message, "units": units})
     write = np.savez_compressed if compressed else np.savez
-    with opened(target, "wb") as file:
+    with open_file(target, "wb") as file:
         write(file, header=np.array(header), **arrays)

@@ -19,7 +19,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.simulate.trajectory.columns import component_names, label_leaves, split_names
-from archimedes.simulate.trajectory.exports import FORMAT, opened, read_archive
+from archimedes.simulate.trajectory.exports import FORMAT, open_file, read_archive
 
 if TYPE_CHECKING:
     from archimedes.typing import Tree
@@ -41,7 +41,7 @@ Parts = dict[str, Any]
 def read_csv(source: Any, **likes: Any) -> Parts:
     """Return t, x, u, y from text as `to_csv` writes it; see `Trajectory.from_csv`."""
     try:
-        with opened(source, "r") as file:
+        with open_file(source, "r") as file:
             lines = [line for line in csv.reader(file) if line]
     except (csv.Error, UnicodeDecodeError) as error:
         raise ValueError(f"from_csv: {source} is not a table of numbers: {error}") from error
@@ -87,7 +87,7 @@ def read_xarray(dataset: Any, **likes: Any) -> Parts:
 
 def read_npz(source: Any, **likes: Any) -> Parts:
     """Return all parts from an archive as `to_npz` writes it; see `Trajectory.from_npz`."""
-    with opened(source, "rb") as file:
+    with open_file(source, "rb") as file:
         try:
             arrays = read_archive(file)
             header = json.loads(str(arrays.pop("header")))
@@ -168,13 +168,13 @@ def from_columns(columns: Arrays, caller: str, **likes: Any) -> Parts:
     t = columns.pop("t").astype(np.float64)
     run = columns.pop("run", None)
     if run is not None:
-        place = run_places(run)
-        t = spread(t, place, np.nan)
-        columns = {name: spread(column, place, 0) for name, column in columns.items()}
-    return {"t": t, **assemble(columns, caller, likes, component_names, grouped)}
+        position = run_places(run)
+        t = spread(t, position, np.nan)
+        columns = {name: spread(column, position, 0) for name, column in columns.items()}
+    return {"t": t, **assemble(columns, caller, likes, component_names, group_columns)}
 
 
-def grouped(columns: Arrays) -> dict[str, np.ndarray]:
+def group_columns(columns: Arrays) -> dict[str, np.ndarray]:
     """Put columns such as ``pos[0]``, ``pos[1]`` together where all of their places are there."""
     groups: dict[str, dict[tuple[int, ...], str]] = {}
     for name in columns:
@@ -182,14 +182,14 @@ def grouped(columns: Arrays) -> dict[str, np.ndarray]:
         leaf, index = (match[1], match[2].split(",")) if match else (name, [])
         groups.setdefault(leaf, {})[tuple(map(int, index))] = name
     leaves: dict[str, np.ndarray] = {}
-    for leaf, places in groups.items():
-        shape = tuple(n + 1 for n in np.max(np.array(list(places)), axis=0)) if places else ()
+    for leaf, indices in groups.items():
+        shape = tuple(n + 1 for n in np.max(np.array(list(indices)), axis=0)) if indices else ()
         # As many as there are places, before these are listed: a name may claim a billion.
-        whole = len({len(p) for p in places}) == 1 and len(places) == math.prod(map(int, shape))
-        if whole and set(places) == set(np.ndindex(*shape)):
-            leaves[leaf] = join([columns[places[p]] for p in np.ndindex(*shape)], shape)
+        whole = len({len(p) for p in indices}) == 1 and len(indices) == math.prod(map(int, shape))
+        if whole and set(indices) == set(np.ndindex(*shape)):
+            leaves[leaf] = join([columns[indices[p]] for p in np.ndindex(*shape)], shape)
         else:
-            leaves.update({name: columns[name] for name in places.values()})
+            leaves.update({name: columns[name] for name in indices.values()})
     return leaves
 
 
@@ -208,11 +208,11 @@ def run_places(run: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return run, within
 
 
-def spread(column: np.ndarray, place: tuple[np.ndarray, np.ndarray], fill: float) -> np.ndarray:
+def spread(column: np.ndarray, position: tuple[np.ndarray, np.ndarray], fill: float) -> np.ndarray:
     """Put the lines of a column into an array (runs, samples)."""
-    shape = tuple(int(p.max()) + 1 if p.size else 0 for p in place)
+    shape = tuple(int(p.max()) + 1 if p.size else 0 for p in position)
     out = np.full(shape, fill, dtype=column.dtype)
-    out[place] = column
+    out[position] = column
     return out
 
 
@@ -237,10 +237,10 @@ def assemble(
     left together into leaves.
     """
     rest = dict(named)
-    given = {part: like for part, like in likes.items() if like is not None}
-    parts = {part: fill(part, like, rest, caller, names_of) for part, like in given.items()}
-    for part, names in split_names(rest, rooted="x" in given).items():
-        if part not in given:
+    known = {part: like for part, like in likes.items() if like is not None}
+    parts = {part: fill(part, like, rest, caller, names_of) for part, like in known.items()}
+    for part, names in split_names(rest, rooted="x" in known).items():
+        if part not in known:
             parts[part] = nest(group({name: rest.pop(name) for name in names}), part)
     if rest:
         raise ValueError(

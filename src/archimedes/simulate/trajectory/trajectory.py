@@ -126,13 +126,13 @@ class Trajectory:
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, str):
-            return self._named(key)
+            return self._column(key)
         parts = check_index(key, self.t.ndim)
         x = tree.map(lambda leaf: leaf[parts], self.x)
         if len(parts) == self.t.ndim and is_number(parts[-1]):
             return x
         batch = parts[: self.t.ndim - 1]
-        made = Trajectory(
+        part = Trajectory(
             self.t[parts],
             x,
             u=tree.map(lambda leaf: leaf[parts], self.u),
@@ -143,7 +143,7 @@ class Trajectory:
             dense=self._dense_of(batch),
             events=tree.map(lambda leaf: self._of_batch(leaf, batch), self.events),
         )
-        return made._trimmed() if made.t.ndim == 1 and self.t.ndim > 1 else made
+        return part._trim() if part.t.ndim == 1 and self.t.ndim > 1 else part
 
     def between(self, start: float, stop: float) -> Trajectory:
         """Return the samples with ``start <= t <= stop``, whichever way time runs.
@@ -166,8 +166,8 @@ class Trajectory:
         last = np.maximum(np.sum(~np.isnan(self.t), axis=-1) - 1, 0)
         if not self.batch_shape:
             return self[int(last)]
-        places = (*np.indices(self.batch_shape), last)
-        return tree.map(lambda leaf: leaf[places], self.x)
+        index = (*np.indices(self.batch_shape), last)
+        return tree.map(lambda leaf: leaf[index], self.x)
 
     def _of_batch(self, value: Tree, batch: tuple[Any, ...]) -> Any:
         """Take the chosen instances of what has a batch axis; what has none is shared."""
@@ -180,18 +180,18 @@ class Trajectory:
             return self.dense
         return self.dense[batch[0] if len(batch) == 1 else batch]
 
-    def _trimmed(self) -> Trajectory:
+    def _trim(self) -> Trajectory:
         """Cut the nan times off the end of an instance that has left its batch."""
         count = int(np.sum(~np.isnan(self.t)))
-        made = self if count == len(self.t) else self[:count]
-        if isinstance(made.events, dict) and "t" in made.events:
+        part = self if count == len(self.t) else self[:count]
+        if isinstance(part.events, dict) and "t" in part.events:
             # In a batch, every instance has as many entries as the one with the most events.
-            there = np.flatnonzero(~np.isnan(made.events["t"]))
-            own = {name: made.events[name] for name in EVENT_TABLE}
-            made.events = tree.map(lambda leaf: leaf[there], own)
-        return made
+            there = np.flatnonzero(~np.isnan(part.events["t"]))
+            own = {name: part.events[name] for name in EVENT_TABLE}
+            part.events = tree.map(lambda leaf: leaf[there], own)
+        return part
 
-    def _named(self, name: str) -> Any:
+    def _column(self, name: str) -> Any:
         """Return a column (..., m) or a leaf (..., m, ...) of state, inputs or outputs."""
         for part in ("x", "u", "y"):
             value = getattr(self, part)
