@@ -93,8 +93,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.tree import field, struct
-from archimedes.vehicles.configurations import VehicleConfig
-from archimedes.vehicles.surroundings import FlightState
+from archimedes.vehicles.vehicle_files import VehicleConfig
+from archimedes.vehicles.worlds import FlightState
 from archimedes.vehicles.worlds import FlatEarth
 
 if TYPE_CHECKING:

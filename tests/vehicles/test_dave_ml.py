@@ -11,7 +11,7 @@ from scipy.interpolate import CubicSpline, LinearNDInterpolator, RegularGridInte
 import archimedes as arc
 from archimedes.environment import Air
 from archimedes.vehicles import F16, F16Aerodynamics, FlightState, dave_ml
-from archimedes.vehicles.surroundings import Surroundings
+from archimedes.vehicles.worlds import Surroundings
 from tests.environment.backends import check_batched, check_everywhere
 
 from . import dave_ml_files as F

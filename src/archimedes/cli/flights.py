@@ -18,7 +18,7 @@ from archimedes.simulate import SimulationError, Trajectory
 from archimedes.tree import StructConfig, structure
 from archimedes.tree.config_files import read_data
 from archimedes.vehicles import FlightState, OrbitGuidance, Rocket, load, trim
-from archimedes.vehicles.ground import simulate_flight
+from archimedes.vehicles.flight_case import simulate_flight
 
 __all__ = ["MISTAKES", "FlightConfig", "Flown", "fly_file"]
 

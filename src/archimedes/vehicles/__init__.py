@@ -5,16 +5,14 @@ from __future__ import annotations
 from archimedes.vehicles import dave_ml
 from archimedes.vehicles.car import Car, Tyre
 from archimedes.vehicles.f16 import F16, CircleGuidance, F16Aerodynamics, F16Autopilot, F16Engine
-from archimedes.vehicles.flight_case import FlightCase, FlightRecord, fly
-from archimedes.vehicles.ground import ground_event
+from archimedes.vehicles.flight_case import FlightCase, FlightRecord, fly, ground_event
 from archimedes.vehicles.multirotor import GeometricController, Multirotor, ring
 from archimedes.vehicles.projectile import Projectile
 from archimedes.vehicles.rocket import OrbitGuidance, Rocket, Stage, two_stage_rocket
 from archimedes.vehicles.satellite import Satellite
 from archimedes.vehicles.steady_flight import Trim, linearize, trim
-from archimedes.vehicles.surroundings import FlightState, Surroundings
 from archimedes.vehicles.vehicle_files import load, parameter_file
-from archimedes.vehicles.worlds import FlatEarth, RotatingEarth
+from archimedes.vehicles.worlds import FlatEarth, FlightState, RotatingEarth, Surroundings
 
 __all__ = [
     "F16",

@@ -1,18 +1,110 @@
-"""A flight as data: vehicle, start, controls, duration; one function flies any of them."""
+"""A flight as data: vehicle, start, controls, duration; one function flies any of them.
+
+A flight ends at the altitude of the ground under the vehicle.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from archimedes import tree
 from archimedes.function.reproducible import call
-from archimedes.simulate import Trajectory
+from archimedes.simulate import Event, Trajectory, solve_ode
 from archimedes.tree import field, struct
-from archimedes.vehicles.ground import simulate_flight
-from archimedes.vehicles.surroundings import FlightState
+from archimedes.vehicles.worlds import FlightState
 
-__all__ = ["FlightCase", "FlightRecord", "fly"]
+if TYPE_CHECKING:
+    from archimedes.typing import ArrayLike, Scalar, Tree
+
+__all__ = ["FlightCase", "FlightRecord", "fly", "ground_event", "simulate_flight"]
+
+#: The status of a solve that a terminal event ended.
+ENDED_BY_EVENT = 1
+
+#: A vehicle that starts on the ground may sink by this much, in m, before its flight ends.
+STANDING = 1e-3
+
+
+def ground_event(vehicle: Any, alt: Scalar = 0.0) -> Event:
+    """Return a terminal event for `solve_ode`: the centre of mass falls below an altitude.
+
+    Parameters
+    ----------
+    vehicle
+        Any vehicle of this package, or one with a `world`.
+    alt
+        Altitude of the ground in m, above the ellipsoid or above the plane of a flat Earth.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import archimedes as arc
+    >>> from archimedes.vehicles import FlatEarth, FlightState, Projectile, ground_event
+    >>> ball = Projectile(mass=1.0, inertia=np.eye(3), world=FlatEarth())
+    >>> x0 = ball.state(FlightState(0.0, 0.0, 45.0, np.zeros(3), np.zeros(3), np.zeros(3)))
+    >>> fall = arc.solve_ode(ball.dynamics, (0.0, 10.0), x0, events=ground_event(ball))
+    >>> round(float(fall.t[-1]), 3)
+    3.029
+    """
+    return Event(lambda t, x, *args: altitude(vehicle, t, x) - alt, direction=-1, terminal=True)
+
+
+def altitude(vehicle: Any, t: Scalar, x: Tree) -> Any:
+    """Return the altitude in m of a vehicle in a state."""
+    if hasattr(vehicle, "world"):
+        return vehicle.world.flight(t, getattr(x, "motion", x)).alt
+    return vehicle.outputs(t, x).altitude
+
+
+def simulate_flight(
+    vehicle: Any,
+    dynamics: Callable[..., Any],
+    duration: float,
+    x0: Tree,
+    ground: Scalar,
+    **options: Any,
+) -> Trajectory:
+    """Solve for a flight that ends after its duration or, with a message, at the ground.
+
+    `ground` is an altitude in m, or None where there is none to hit; `options` go to `solve_ode`.
+    """
+    # Feet that carry a vehicle know their ground themselves.
+    if ground is None or getattr(vehicle, "ground", None) is not None:
+        return solve_ode(dynamics, (0.0, duration), x0, **options)
+    start = np.min(altitude(vehicle, 0.0, x0))  # of the lowest one in a batch
+    if start < ground - STANDING:
+        raise ValueError(
+            f"the flight starts at an altitude of {float(start):.6g} m, below the ground at "
+            f"{float(ground):.6g} m: set ground to the altitude of the ground there, or to None "
+            "(null in a file) for a flight without ground"
+        )
+    level = ground if start > ground + STANDING else ground - STANDING
+    own = options.pop("events", None) or []
+    events = list(own) if isinstance(own, (list, tuple)) else [own]
+    events.append(ground_event(vehicle, level))
+    flown = solve_ode(dynamics, (0.0, duration), x0, events=events, **options)
+    if hit_ground(flown, len(events) - 1):
+        flown.message = _describe_impact(vehicle, flown)
+    return flown
+
+
+def hit_ground(flown: Trajectory, event: int) -> bool:
+    """Return whether one flight ended at the event of this number."""
+    ended = np.ndim(flown.status) == 0 and flown.status == ENDED_BY_EVENT
+    return bool(ended and flown.events["event"][-1] == event)
+
+
+def _describe_impact(vehicle: Any, flown: Trajectory) -> str:
+    t = float(flown.events["t"][-1])
+    message = f"the flight ended at the ground after {t:.6g} s"
+    if not hasattr(vehicle, "world"):
+        return message
+    x = tree.map(lambda leaf: leaf[-1], flown.events["x_before"])
+    v_NED = vehicle.world.flight(t, getattr(x, "motion", x)).v_NED
+    return f"{message}, at {float(np.sqrt(np.sum(v_NED * v_NED))):.4g} m/s"
 
 
 @struct
@@ -77,7 +169,7 @@ class FlightRecord(NamedTuple):
     trajectory: Trajectory
 
 
-def fly(case: FlightCase, t_eval: Any = None, **options: Any) -> FlightRecord:
+def fly(case: FlightCase, t_eval: ArrayLike | None = None, **options: Any) -> FlightRecord:
     """Fly a case.
 
     A flight that reaches the ground ends there, and ``trajectory.message`` says so.
@@ -108,8 +200,8 @@ def fly(case: FlightCase, t_eval: Any = None, **options: Any) -> FlightRecord:
     vehicle, controls = case.vehicle, case.controls
     x0 = call(lambda start, inner: vehicle.state(start, **inner), case.start, case.inner)
 
-    def dynamics(t: Any, x: Any, *given: Any) -> Any:
-        return vehicle.dynamics(t, x, controls(t, *given) if callable(controls) else controls)
+    def dynamics(t: Scalar, x: Tree, *args: Any) -> Any:
+        return vehicle.dynamics(t, x, controls(t, *args) if callable(controls) else controls)
 
     trajectory = simulate_flight(
         vehicle, dynamics, case.duration, x0, case.ground, t_eval=t_eval, **options

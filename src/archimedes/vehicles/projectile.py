@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,8 +10,10 @@ from archimedes.checks import as_array
 from archimedes.spatial.components import matvec
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
-from archimedes.vehicles.surroundings import FlightState
-from archimedes.vehicles.worlds import RotatingEarth
+from archimedes.vehicles.worlds import FlightState, RotatingEarth
+
+if TYPE_CHECKING:
+    from archimedes.typing import Scalar, Tree
 
 __all__ = ["Projectile"]
 
@@ -93,7 +95,7 @@ class Projectile:
         """
         return self.world.state(flight)
 
-    def dynamics(self, t: Any, x: Any, u: Any = None) -> Any:
+    def dynamics(self, t: Scalar, x: Tree, u: Tree | None = None) -> Any:
         """Return the derivative of the world's state.
 
         Parameters
@@ -115,7 +117,7 @@ class Projectile:
         M_B = (0.5 * half)[..., None] * lengths * turning
         return self.world.rates(t, x, F_B, M_B, self.mass, as_array(self.inertia))
 
-    def outputs(self, t: Any, x: Any, u: Any = None) -> Any:
+    def outputs(self, t: Scalar, x: Tree, u: Tree | None = None) -> Any:
         """Return what an observer would note.
 
         Parameters

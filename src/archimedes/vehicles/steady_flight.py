@@ -8,7 +8,7 @@ where the states of a world are not (positions change, quaternions turn).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,10 @@ from archimedes.function import jvp
 from archimedes.function.reproducible import call
 from archimedes.spatial.components import cross
 from archimedes.tree import field, struct
-from archimedes.vehicles.surroundings import FlightState
+from archimedes.vehicles.worlds import FlightState
+
+if TYPE_CHECKING:
+    from archimedes.typing import Scalar, Tree, Vector
 
 __all__ = ["Trim", "linearize", "trim"]
 
@@ -67,7 +70,9 @@ class Trim:
     message: str = field(static=True)
 
 
-def flight_rates(vehicle: Any, t: Any, flight: FlightState, rest: dict[str, Any], u: Any) -> Any:
+def flight_rates(
+    vehicle: Any, t: Scalar, flight: FlightState, rest: dict[str, Any], u: Tree
+) -> Any:
     """Return the rates of the flight state, and of what else the vehicle's state holds."""
     motion = vehicle.world.state(flight)
     rates = vehicle.dynamics(t, vehicle.State(motion=motion, **rest), u)
@@ -85,7 +90,7 @@ RATES = ("speed", "course", "climb", "roll", "pitch", "yaw", "p", "q", "r", "sid
 def trim(
     vehicle: Any,
     flight: FlightState,
-    u: Any,
+    u: Tree,
     rest: dict[str, Any] | None = None,
     *,
     free: Sequence[str] | None = None,
@@ -141,14 +146,14 @@ def trim(
     watched = _check_names("steady", steady, (*RATES, *inner))
     angles = dict(zip(UNKNOWNS, np.concatenate([flight.rpy, flight.w_B])))
 
-    def place(z: Any, flight: FlightState) -> tuple[FlightState, Any]:
+    def in_flight(z: Tree, flight: FlightState) -> tuple[FlightState, Any]:
         numbers = np.stack([z[name] for name in UNKNOWNS])
         at = tree.replace(flight, rpy=numbers[:3], w_B=numbers[3:])
         return at, {name: z[name] for name in inner}
 
     # The condition is an argument: another one needs no new recording of the vehicle.
-    def unsteady(t: Any, z: Any, u: Any, flight: FlightState, rate: Any) -> Any:
-        at, rest = place(z, flight)
+    def unsteady(t: Scalar, z: Vector, u: Tree, flight: FlightState, rate: Scalar) -> Any:
+        at, rest = in_flight(z, flight)
         return _unsteadiness(vehicle, at, rest, u, rate)
 
     # A turn is tightened little by little: the search starts near its goal each time.
@@ -172,29 +177,29 @@ def trim(
 
     stops = _by_name(getattr(vehicle, "stops", None), u)
     limits = stops if bounds is None else _by_name(bounds, u)
-    found = search(limits)
+    trim_point = search(limits)
     beyond: dict[str, str] = {}
-    if limits and not found.success:
+    if limits and not trim_point.success:
         # A search along bounds may end at a corner; one that may pass them tells what is missing.
         loose = search(None)
         beyond = _beyond(loose, limits)
-        found = loose if loose.success and not beyond else found
+        trim_point = loose if loose.success and not beyond else trim_point
         beyond = beyond if loose.success else {}
-    at, rest = place(found.x, flight)
+    at, rest = in_flight(trim_point.x, flight)
     state = vehicle.State(motion=call(vehicle.world.state, at), **rest)
-    error = np.array(list(found.residuals.values()))
-    if found.success:
+    error = np.array(list(trim_point.residuals.values()))
+    if trim_point.success:
         # Bounds of the user, or a control that is held, may lie beyond what the vehicle can do.
-        passed = _beyond(found, stops or {})
-        message = f"trimmed, with {_listed(passed)}" if passed else "trimmed"
+        passed = _beyond(trim_point, stops or {})
+        message = f"trimmed, with {_join_names(passed)}" if passed else "trimmed"
     else:
-        message = _message(found, beyond)
-    return Trim(state, found.u, at, error, found.success, message)
+        message = _message(trim_point, beyond)
+    return Trim(state, trim_point.u, at, error, trim_point.success, message)
 
 
-def _beyond(found: OperatingPoint, limits: dict[str, tuple[float, float]]) -> dict[str, str]:
+def _beyond(point: OperatingPoint, limits: dict[str, tuple[float, float]]) -> dict[str, str]:
     """Return the controls that are beyond their limits, and by which numbers."""
-    values = np.concatenate([np.ravel(leaf) for leaf in tree.leaves(found.u)])
+    values = np.concatenate([np.ravel(leaf) for leaf in tree.leaves(point.u)])
     texts = {}
     for (name, (low, high)), value in zip(limits.items(), values):
         if not low <= value <= high:
@@ -203,35 +208,35 @@ def _beyond(found: OperatingPoint, limits: dict[str, tuple[float, float]]) -> di
     return texts
 
 
-def _listed(beyond: dict[str, str]) -> str:
+def _join_names(beyond: dict[str, str]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in beyond.items())
 
 
-def _message(found: OperatingPoint, beyond: dict[str, str]) -> str:
+def _message(point: OperatingPoint, beyond: dict[str, str]) -> str:
     """Say what is left, the largest, and which control does not go far enough."""
-    left = found.residuals
+    left = point.residuals
     worst = max(left, key=lambda name: np.nan_to_num(abs(left[name]), nan=np.inf))
     text = f"no steady flight found: the rate of {worst} is left at {left[worst]:.3g}"
-    stops = {name.removeprefix("u."): f"{v:.4g}" for name, v in found.at_bounds.items()}
+    stops = {name.removeprefix("u."): f"{v:.4g}" for name, v in point.at_bounds.items()}
     if beyond:
-        text += f"; it would take {_listed(beyond)}"
+        text += f"; it would take {_join_names(beyond)}"
     elif stops:
         text += f" ({', '.join(f'{name} is at its stop {v}' for name, v in stops.items())})"
     return f"{text}; change speed or altitude, widen the bounds, or start nearer"
 
 
-def _by_name(bounds: Any, u: Any) -> dict[str, Any] | None:
+def _by_name(bounds: Any, u: Tree) -> dict[str, Any] | None:
     """Return bounds of the controls, a pair of trees whose leaves may be broader, by names."""
     if bounds is None:
         return None
-    found = {}
+    limits = {}
     paths = [path.lstrip(".") for path in tree.structure(u).paths()]
     for path, leaf, *ends in zip(paths, tree.leaves(u), *map(tree.leaves, bounds)):
         low, high = (np.broadcast_to(end, np.shape(leaf)) for end in ends)
         for k in np.ndindex(np.shape(leaf)):
             name = f"u.{path}" + (f"[{','.join(map(str, k))}]" if k else "")
-            found[name] = (float(low[k]), float(high[k]))
-    return found
+            limits[name] = (float(low[k]), float(high[k]))
+    return limits
 
 
 def _check_names(what: str, names: Sequence[str] | None, known: Sequence[str]) -> Sequence[str]:
@@ -242,7 +247,7 @@ def _check_names(what: str, names: Sequence[str] | None, known: Sequence[str]) -
     return [name for name in known if names is None or name in names]
 
 
-def _unsteadiness(vehicle: Any, at: FlightState, rest: Any, u: Any, turn_rate: Any) -> Any:
+def _unsteadiness(vehicle: Any, at: FlightState, rest: Any, u: Tree, turn_rate: Scalar) -> Any:
     """Return what vanishes in steady flight, by the names of `RATES` and of the inner states."""
     moving, inner = flight_rates(vehicle, 0.0, at, rest, u)
     turn = turn_rate * np.array([0.0, 0.0, 1.0])
@@ -257,7 +262,7 @@ def _unsteadiness(vehicle: Any, at: FlightState, rest: Any, u: Any, turn_rate: A
     return {**dict(zip(RATES, rates)), **inner}
 
 
-def linearize(vehicle: Any, flight: FlightState, u: Any, rest: Any = None) -> StateSpace:
+def linearize(vehicle: Any, flight: FlightState, u: Tree, rest: Any = None) -> StateSpace:
     """Return the linear system of flight state and inner states about a condition.
 
     Latitude and longitude are left out, since nothing depends on them over the times that modes
@@ -286,7 +291,7 @@ def linearize(vehicle: Any, flight: FlightState, u: Any, rest: Any = None) -> St
     """
     rest = {} if rest is None else rest
 
-    def rates(t: Any, z: Any, u: Any, lat: Any, lon: Any) -> Any:
+    def rates(t: Scalar, z: Vector, u: Tree, lat: Scalar, lon: Scalar) -> Any:
         alt, v_NED, rpy, w_B, rest = z
         at = FlightState(lat=lat, lon=lon, alt=alt, v_NED=v_NED, rpy=rpy, w_B=w_B)
         moving, inner = flight_rates(vehicle, 0.0, at, rest, u)

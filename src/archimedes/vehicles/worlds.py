@@ -1,23 +1,26 @@
-"""Where vehicles move: a flat Earth, or an ellipsoid that turns. A vehicle works in either.
+"""Where vehicles move: a flat Earth, or an ellipsoid that rotates. A vehicle works in either.
 
-A world knows its state of motion, what surrounds a vehicle in it, and how the state changes under a
-force and a moment. Choosing another world changes no vehicle.
+A world knows its state of motion, what surrounds a vehicle in it (air, gravity, and its motion
+through them), and how the state changes under a force and a moment. Choosing another world changes
+no vehicle.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.checks import as_array, check_vector
 from archimedes.environment import (
     WGS84,
+    Air,
     ConstantWind,
     Ellipsoid,
     J2Gravity,
     StandardAtmosphere1976,
     UniformGravity,
+    air_path_angles,
     ecef_to_geodetic,
     geodetic_to_ecef,
     ned,
@@ -25,9 +28,105 @@ from archimedes.environment import (
 from archimedes.spatial import EarthReferencedBody, EulerAngles, Quaternion, RigidBody
 from archimedes.spatial.components import cross
 from archimedes.tree import field, replace, struct
-from archimedes.vehicles.surroundings import FlightState, Surroundings
 
-__all__ = ["FlatEarth", "RotatingEarth"]
+if TYPE_CHECKING:
+    from archimedes.typing import Matrix, Scalar, Vec3
+
+__all__ = ["FlatEarth", "FlightState", "RotatingEarth", "Surroundings"]
+
+
+@struct
+class FlightState:
+    """Position and motion of a vehicle in the terms of flight.
+
+    Parameters
+    ----------
+    lat : float
+        Geodetic latitude in rad.
+    lon : float
+        Longitude in rad.
+    alt : float
+        Altitude in m.
+    v_NED : array (3,)
+        Velocity in m/s relative to the ground: north, east, down.
+    rpy : array (3,)
+        Roll, pitch and yaw in rad relative to north-east-down.
+    w_B : array (3,)
+        Angular velocity in rad/s relative to inertial axes, in body axes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from archimedes.vehicles import FlightState
+    >>> v_NED, rpy = np.array([170.0, 0.0, 0.0]), np.zeros(3)
+    >>> level = FlightState(0.6, -1.3, 3000.0, v_NED, rpy, np.zeros(3))
+    >>> level.replace(alt=5000.0).alt
+    5000.0
+    """
+
+    lat: Any = field(units="rad")
+    lon: Any = field(units="rad")
+    alt: Any = field(units="m")
+    v_NED: Any = field(units="m/s")
+    rpy: Any = field(units="rad")
+    w_B: Any = field(units="rad/s")
+
+
+@struct
+class Surroundings:
+    """Air and gravity at the vehicle, and its motion relative to the air.
+
+    Parameters
+    ----------
+    air : Air
+        State of the air.
+    alt : float
+        Altitude in m.
+    v_air_B : array (3,)
+        Velocity through the air in m/s, in body axes.
+    w_air_B : array (3,)
+        Angular velocity relative to the Earth in rad/s, in body axes.
+    g_B : array (3,)
+        Gravitational attraction in m/s^2, in body axes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from archimedes.vehicles import FlatEarth, FlightState
+    >>> level = FlightState(0, 0, 0.0, np.array([100.0, 0, 0]), np.zeros(3), np.zeros(3))
+    >>> world = FlatEarth()
+    >>> around = world.surroundings(0.0, world.state(level))
+    >>> float(around.airspeed), round(float(around.mach), 3), round(float(around.dynamic_pressure))
+    (100.0, 0.294, 6125)
+    """
+
+    air: Air = field()
+    alt: Any = field(units="m")
+    v_air_B: Any = field(units="m/s")
+    w_air_B: Any = field(units="rad/s")
+    g_B: Any = field(units="m/s^2")
+
+    @property
+    def airspeed(self) -> Any:
+        """True airspeed in m/s; its derivative at rest is zero."""
+        v2 = np.sum(self.v_air_B * self.v_air_B, axis=-1)
+        still = v2 == 0.0
+        return np.where(still, 0.0, np.sqrt(np.where(still, 1.0, v2)))
+
+    @property
+    def mach(self) -> Any:
+        """Mach number."""
+        return self.airspeed / self.air.speed_of_sound
+
+    @property
+    def dynamic_pressure(self) -> Any:
+        """Dynamic pressure in Pa."""
+        return 0.5 * self.air.density * np.sum(self.v_air_B * self.v_air_B, axis=-1)
+
+    @property
+    def angles(self) -> tuple[Any, Any]:
+        """Angle of attack and of sideslip in rad."""
+        return air_path_angles(self.v_air_B)
 
 
 @struct
@@ -74,16 +173,16 @@ class FlatEarth:
             Position, velocity and attitude.
         """
         att = EulerAngles(as_array(flight.rpy, "rpy"), "xyz")
-        place = [flight.lat * WGS84.a, flight.lon * WGS84.a, -1.0 * flight.alt]
+        pos = [flight.lat * WGS84.a, flight.lon * WGS84.a, -1.0 * flight.alt]
         v_NED = check_vector(flight.v_NED, 3, "v_NED")
         return RigidBody.State(
-            np.stack([as_array(x) for x in place]),
+            np.stack([as_array(x) for x in pos]),
             Quaternion.from_euler(att),
             att.rotate(v_NED),
             check_vector(flight.w_B, 3, "w_B"),
         )
 
-    def flight(self, t: Any, x: RigidBody.State) -> FlightState:
+    def flight(self, t: Scalar, x: RigidBody.State) -> FlightState:
         """Return the flight state of a motion, the inverse of `state`.
 
         Parameters
@@ -102,7 +201,7 @@ class FlatEarth:
             w_B=x.w_B,
         )
 
-    def surroundings(self, t: Any, x: RigidBody.State) -> Surroundings:
+    def surroundings(self, t: Scalar, x: RigidBody.State) -> Surroundings:
         """Return air and gravity at the vehicle.
 
         Parameters
@@ -121,7 +220,9 @@ class FlatEarth:
             g_B=x.att.rotate(self.gravity(x.pos)),
         )
 
-    def rates(self, t: Any, x: RigidBody.State, F_B: Any, M_B: Any, m: Any, J_B: Any) -> Any:
+    def rates(
+        self, t: Scalar, x: RigidBody.State, F_B: Vec3, M_B: Vec3, m: Scalar, J_B: Matrix
+    ) -> Any:
         """Return the derivative of the motion under a force and a moment.
 
         Parameters
@@ -142,7 +243,7 @@ class FlatEarth:
         weight = as_array(m)[..., None] * x.att.rotate(self.gravity(x.pos))
         return RigidBody.dynamics(t, x, RigidBody.Input(F_B + weight, M_B, m, J_B))
 
-    def shifted(self, x: RigidBody.State, shift_B: Any) -> RigidBody.State:
+    def shifted(self, x: RigidBody.State, shift_B: Vec3) -> RigidBody.State:
         """Return the motion of another point of the body.
 
         Parameters
@@ -207,7 +308,7 @@ class RotatingEarth:
             check_vector(flight.w_B, 3, "w_B"),
         )
 
-    def flight(self, t: Any, x: EarthReferencedBody.State) -> FlightState:
+    def flight(self, t: Scalar, x: EarthReferencedBody.State) -> FlightState:
         """Return the flight state of a motion, the inverse of `state`.
 
         Parameters
@@ -223,7 +324,7 @@ class RotatingEarth:
         rpy = EulerAngles.from_matrix(R_BN, "xyz").array
         return FlightState(lat, lon, alt, local.rotate(x.v_E), rpy, x.w_B)
 
-    def surroundings(self, t: Any, x: EarthReferencedBody.State) -> Surroundings:
+    def surroundings(self, t: Scalar, x: EarthReferencedBody.State) -> Surroundings:
         """Return air and gravity at the vehicle.
 
         Parameters
@@ -244,7 +345,7 @@ class RotatingEarth:
         )
 
     def rates(
-        self, t: Any, x: EarthReferencedBody.State, F_B: Any, M_B: Any, m: Any, J_B: Any
+        self, t: Scalar, x: EarthReferencedBody.State, F_B: Vec3, M_B: Vec3, m: Scalar, J_B: Matrix
     ) -> Any:
         """Return the derivative of the motion under a force and a moment.
 
@@ -267,7 +368,7 @@ class RotatingEarth:
         body = EarthReferencedBody(rot_earth=self.ellipsoid.omega)
         return body.dynamics(t, x, EarthReferencedBody.Input(F_E, M_B, m, J_B))
 
-    def shifted(self, x: EarthReferencedBody.State, shift_B: Any) -> EarthReferencedBody.State:
+    def shifted(self, x: EarthReferencedBody.State, shift_B: Vec3) -> EarthReferencedBody.State:
         """Return the motion of another point of the body.
 
         Parameters

@@ -17,12 +17,12 @@ from archimedes.spatial import EulerAngles
 from archimedes.spatial.components import cross
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, replace, struct
-from archimedes.vehicles.configurations import PartConfig, VehicleConfig
-from archimedes.vehicles.parts.limits import WORLD, check_flat, check_not_negative, check_part
-from archimedes.vehicles.surroundings import FlightState
-from archimedes.vehicles.worlds import FlatEarth
+from archimedes.vehicles.parts.actuators import WORLD, check_flat, check_not_negative, check_part
+from archimedes.vehicles.vehicle_files import PartConfig, VehicleConfig
+from archimedes.vehicles.worlds import FlatEarth, FlightState
 
 if TYPE_CHECKING:
+    from archimedes.typing import Scalar, Tree
     from archimedes.viewer import Flight, Scene
 
 __all__ = ["Car", "Tyre"]
@@ -60,7 +60,7 @@ class Tyre:
         for name in ("friction", "stiffness", "shape"):
             check_not_negative(getattr(self, name), f"Tyre.{name}", "1 or 1/rad")
 
-    def side_force(self, slip: Any, load: Any) -> Any:
+    def side_force(self, slip: Scalar, load: Scalar) -> Any:
         """Return the force in N to the right.
 
         Parameters
@@ -209,7 +209,7 @@ class Car:
         axles = [weight * self.rear / base, weight * self.front / base]
         return np.stack([as_array(axles[k // 2]) for k in range(4)])
 
-    def forces(self, t: Any, x: Any, u: Any) -> tuple[Any, Any]:
+    def forces(self, t: Scalar, x: Tree, u: Tree) -> tuple[Any, Any]:
         """Return force and moment on the vehicle.
 
         Parameters
@@ -230,7 +230,7 @@ class Car:
         v = self.world.surroundings(t, x).v_air_B
         return F - self.drag * np.abs(v[0]) * v * np.array([1.0, 0.0, 0.0]), M
 
-    def _wheels(self, x: Any, u: Any) -> tuple[Any, Any, Any]:
+    def _wheels(self, x: Tree, u: Tree) -> tuple[Any, Any, Any]:
         hubs = self.hubs()
         R = x.att.as_matrix()  # NED to body
         down = R[:, 2]
@@ -252,14 +252,14 @@ class Car:
         forces = -load[:, None] * down + push[:, None] * ahead + side[:, None] * right
         return np.sum(forces, axis=0), np.sum(cross(hubs, forces), axis=0), load
 
-    def _headings(self, x: Any, u: Any) -> Any:
+    def _headings(self, x: Tree, u: Tree) -> Any:
         """Return the directions (3, 4) of the wheels in NED axes, level with the ground."""
         R = x.att.as_matrix()
         yaw = np.arctan2(R[0, 1], R[0, 0])
         angles = np.stack([yaw + u.steer, yaw + u.steer, yaw + 0.0 * u.steer, yaw + 0.0 * u.steer])
         return np.stack([np.cos(angles), np.sin(angles), 0.0 * angles])
 
-    def _drive(self, u: Any, load: Any, forward: Any) -> Any:
+    def _drive(self, u: Tree, load: Scalar, forward: Scalar) -> Any:
         split = np.stack(
             [as_array(0.5 * part) for part in (self.front_drive, self.front_drive)]
             + [as_array(0.5 * (1.0 - self.front_drive)) for _ in range(2)]
@@ -269,7 +269,7 @@ class Car:
         braking = np.minimum(u.drive, 0.0) * share * np.tanh(forward / 0.1)
         return np.maximum(u.drive, 0.0) * split + braking
 
-    def dynamics(self, t: Any, x: Any, u: Any) -> Any:
+    def dynamics(self, t: Scalar, x: Tree, u: Tree) -> Any:
         """Return the derivative of the state.
 
         Parameters
@@ -284,7 +284,7 @@ class Car:
         F_B, M_B = self.forces(t, x, u)
         return self.world.rates(t, x, F_B, M_B, self.mass, as_array(self.inertia))
 
-    def outputs(self, t: Any, x: Any, u: Any) -> Any:
+    def outputs(self, t: Scalar, x: Tree, u: Tree) -> Any:
         """Return speed, side acceleration and wheel loads.
 
         Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from archimedes.vehicles.dave_ml.model import DaveModel, read
-from archimedes.vehicles.dave_ml.reports import CheckReport, CheckRow, ImportReport
+from archimedes.vehicles.dave_ml.dave_model import DaveModel, read
+from archimedes.vehicles.dave_ml.dave_report import CheckReport, CheckRow, ImportReport
 
 __all__ = ["CheckReport", "CheckRow", "DaveModel", "ImportReport", "read"]

@@ -1,21 +1,152 @@
-"""Expressions that variables are calculated by: called with the values of the variables they read.
+"""Expressions that variables are calculated by, read from MathML 2 content markup.
 
-The values may be numbers, arrays or traced: an expression is plain NumPy.
+An expression is called with the values of the variables it reads, which may be numbers, arrays or
+traced: it is plain NumPy. `in_order` sorts variables so that each comes after those it reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.function import switch
+from archimedes.xml_elements import Element, number
 
-__all__ = ["OPERATIONS", "Apply", "Expression", "Number", "Piecewise", "Reference"]
+if TYPE_CHECKING:
+    from archimedes.vehicles.dave_ml.elements import Variable
+
+__all__ = [
+    "OPERATIONS",
+    "Apply",
+    "Expression",
+    "Number",
+    "Piecewise",
+    "Reference",
+    "in_order",
+    "parse",
+]
+
+CONSTANTS = {"pi": np.pi, "exponentiale": np.e, "true": 1.0, "false": 0.0, "notanumber": np.nan}
+CONSTANTS |= {"infinity": np.inf, "eulergamma": np.euler_gamma}
+#: Qualifiers that stand between an operation and its arguments: they come last here.
+QUALIFIERS = {"root": "degree", "log": "logbase"}
+
+
+def parse(math: Element) -> Expression:
+    """Return the expression in a <math> element."""
+    parts = list(math)
+    if math.tag != "math" or len(parts) != 1:
+        raise math.error(f"<{math.tag}> must be a <math> with one expression")
+    return _parse(parts[0])
+
+
+def _parse(element: Element) -> Expression:
+    if element.tag in CONSTANTS:
+        return Number(CONSTANTS[element.tag])
+    reader = _READERS.get(element.tag)
+    if reader is None:
+        raise element.error(
+            f"MathML <{element.tag}> is not among the expressions that are read: "
+            f"{', '.join([*_READERS, *CONSTANTS])}"
+        )
+    return reader(element)
+
+
+def _number(element: Element) -> Number:
+    """<cn>: a number, or two with <sep/> between them."""
+    form = element.attributes.get("type", "real")
+    words = [part.strip() for part in element.content if isinstance(part, str) and part.strip()]
+    if form in ("e-notation", "rational") and len(words) == 2:
+        if form == "e-notation":
+            return Number(number("e".join(words), element, "<cn>"))
+        above, below = (number(word, element, "<cn>") for word in words)
+        if below == 0.0:
+            raise element.error("<cn> of type 'rational' has a denominator of zero")
+        return Number(above / below)
+    if form not in ("real", "integer", "double") or element.attributes.get("base", "10") != "10":
+        raise element.error(f"<cn> of type {form!r} and other bases than 10 are not read")
+    return Number(number(element.text, element, "<cn>"))
+
+
+def _apply(element: Element) -> Expression:
+    """<apply>: an operation and its arguments, or one expression in an <apply> of its own.
+
+    NASA's F-16 and two-stage rocket write <apply><piecewise>...</piecewise></apply>.
+    """
+    parts = list(element)
+    if not parts:
+        raise element.error("<apply> is empty; it needs an operation and its arguments")
+    head, rest = parts[0], parts[1:]
+    name = head.tag
+    if name in _READERS:
+        if rest:
+            raise rest[0].error(
+                f"<apply> around <{name}> holds this one expression, got <{rest[0].tag}> after it"
+            )
+        return _parse(head)
+    if name == "csymbol":
+        address = head.attributes.get("definitionURL", "")
+        name = address.rpartition("#")[2] or head.text
+    if name not in OPERATIONS:
+        raise head.error(
+            f"MathML operation {name!r} is not among those that are read: {', '.join(OPERATIONS)}"
+        )
+    qualifier = QUALIFIERS.get(name)
+    last = [part for part in rest if part.tag == qualifier]
+    arguments = [_parse(part) for part in rest if part.tag != qualifier]
+    arguments += [_parse(inner) for part in last for inner in part]
+    _, fewest, most = OPERATIONS[name]
+    if not fewest <= len(arguments) <= most:
+        allowed = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+        raise element.error(f"{name} takes {allowed} arguments, got {len(arguments)}")
+    return Apply(name, tuple(arguments))
+
+
+def _reference(element: Element) -> Reference:
+    if not element.text:
+        raise element.error("<ci> is empty; it holds the varID of a variable")
+    return Reference(element.text, element.place)
+
+
+def _semantics(element: Element) -> Expression:
+    """The first element is the expression, the others are annotations."""
+    parts = list(element)
+    if not parts:
+        raise element.error("<semantics> is empty")
+    return _parse(parts[0])
+
+
+def _piecewise(element: Element) -> Piecewise:
+    pieces, otherwise = [], element.find("otherwise")
+    for part in element:
+        inside = list(part)
+        if part.tag not in ("piece", "otherwise") or len(inside) != 1 + (part.tag == "piece"):
+            raise part.error(
+                "<piecewise> holds <piece>s of a value and a condition and one <otherwise>, got "
+                f"<{part.tag}> with {len(inside)} elements"
+            )
+        if part.tag == "piece":
+            pieces.append((_parse(inside[0]), _parse(inside[1])))
+    if not pieces:
+        raise element.error("<piecewise> has no <piece>")
+    rest = None if otherwise is None else _parse(next(iter(otherwise)))
+    return Piecewise(tuple(pieces), rest)
+
+
+_READERS: dict[str, Callable[[Element], Expression]] = {
+    "cn": _number,
+    "ci": _reference,
+    "apply": _apply,
+    "reln": _apply,  # MathML 1 writes relations so
+    "piecewise": _piecewise,
+    "semantics": _semantics,
+}
+
 
 Values = Mapping[str, Any]
 
@@ -33,28 +164,38 @@ def _minus(a: Any, *b: Any) -> Any:
     return a - b[0] if b else -a
 
 
-def _known(value: Any, *numbers: float) -> bool:
-    """Whether a number of the file, which no caller gives, is one of these."""
+def _is_number(value: object, *numbers: float) -> bool:
+    """Return whether a number of the file, which no caller gives, is one of these."""
     return type(value) is float and value in numbers
 
 
 def _power(a: Any, b: Any) -> Any:
     """Squares and square roots are rounded once, powers are not."""
-    if _known(b, 2.0):
+    if _is_number(b, 2.0):
         return np.square(a)
-    return np.sqrt(a) if _known(b, 0.5) else np.power(a, b)
+    return np.sqrt(a) if _is_number(b, 0.5) else np.power(a, b)
 
 
 def _root(a: Any, degree: Any = 2.0) -> Any:
-    if _known(degree, 2.0):
+    if _is_number(degree, 2.0):
         return np.sqrt(a)
-    return np.cbrt(a) if _known(degree, 3.0) else np.power(a, np.divide(1.0, degree))
+    return np.cbrt(a) if _is_number(degree, 3.0) else np.power(a, np.divide(1.0, degree))
 
 
 def _logarithm(a: Any, base: Any = 10.0) -> Any:
-    return np.log10(a) if _known(base, 10.0) else np.log(a) / np.log(base)
+    return np.log10(a) if _is_number(base, 10.0) else np.log(a) / np.log(base)
 
 
+def _inverse(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return the inverse of 1 / f."""
+    inverse = getattr(np, f"arc{function.__name__}")
+    return lambda a: inverse(1.0 / a)
+
+
+#: Functions that NumPy has under the same name, and reciprocals of such functions.
+NUMPY = "abs sqrt exp sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh floor"
+RECIPROCALS = {"sec": np.cos, "csc": np.sin, "cot": np.tan}
+RECIPROCALS |= {"sech": np.cosh, "csch": np.sinh, "coth": np.tanh}
 #: Operation -> what it does, and the fewest and most arguments it takes.
 OPERATIONS: dict[str, tuple[Callable[..., Any], int, float]] = {
     "plus": (_fold(lambda a, b: a + b), 1, np.inf),
@@ -79,42 +220,12 @@ OPERATIONS: dict[str, tuple[Callable[..., Any], int, float]] = {
     "or": (_fold(np.logical_or), 1, np.inf),
     "xor": (_fold(np.logical_xor), 1, np.inf),
     "not": (np.logical_not, 1, 1),
-    "sec": (lambda a: 1.0 / np.cos(a), 1, 1),
-    "csc": (lambda a: 1.0 / np.sin(a), 1, 1),
-    "cot": (lambda a: 1.0 / np.tan(a), 1, 1),
-    "sech": (lambda a: 1.0 / np.cosh(a), 1, 1),
-    "csch": (lambda a: 1.0 / np.sinh(a), 1, 1),
-    "coth": (lambda a: 1.0 / np.tanh(a), 1, 1),
-    "arcsec": (lambda a: np.arccos(1.0 / a), 1, 1),
-    "arccsc": (lambda a: np.arcsin(1.0 / a), 1, 1),
-    "arccot": (lambda a: np.arctan(1.0 / a), 1, 1),
-    "arcsech": (lambda a: np.arccosh(1.0 / a), 1, 1),
-    "arccsch": (lambda a: np.arcsinh(1.0 / a), 1, 1),
-    "arccoth": (lambda a: np.arctanh(1.0 / a), 1, 1),
     "implies": (lambda a, b: np.logical_or(np.logical_not(a), b), 2, 2),
-    **{
-        name: (function, 1, 1)
-        for name, function in {
-            "abs": np.abs,
-            "sqrt": np.sqrt,
-            "exp": np.exp,
-            "ln": np.log,
-            "sin": np.sin,
-            "cos": np.cos,
-            "tan": np.tan,
-            "arcsin": np.arcsin,
-            "arccos": np.arccos,
-            "arctan": np.arctan,
-            "sinh": np.sinh,
-            "cosh": np.cosh,
-            "tanh": np.tanh,
-            "arcsinh": np.arcsinh,
-            "arccosh": np.arccosh,
-            "arctanh": np.arctanh,
-            "floor": np.floor,
-            "ceiling": np.ceil,
-        }.items()
-    },
+    "ln": (np.log, 1, 1),
+    "ceiling": (np.ceil, 1, 1),
+    **{name: (getattr(np, name), 1, 1) for name in NUMPY.split()},
+    **{name: (lambda a, f=f: 1.0 / f(a), 1, 1) for name, f in RECIPROCALS.items()},
+    **{f"arc{name}": (_inverse(f), 1, 1) for name, f in RECIPROCALS.items()},
 }
 #: Operations that may fail beside where they are wanted: a piece with them runs only where taken.
 DELICATE = {"divide", "power", "root", "log", "ln", "sqrt", "rem", "arcsin", "arccos", "arccosh"}
@@ -224,3 +335,43 @@ class Piecewise(Expression):
 
 def _evaluation(expression: Expression, values: Values) -> Callable[[], Any]:
     return lambda: np.multiply(expression(values), 1.0)
+
+
+def in_order(
+    variables: Mapping[str, Variable], wanted: Iterable[str] | None = None
+) -> tuple[str, ...]:
+    """Return the wanted variables (all by default) and those they need, needed ones first.
+
+    Raises ValueError for names that are not defined and for variables that depend on themselves.
+    """
+    done: dict[str, None] = {}
+    for start in variables if wanted is None else wanted:
+        # Depth first, without recursion: chains of variables may be long.
+        path: dict[str, list[str]] = {start: _reads(variables, start)}
+        while path:
+            key, rest = next(reversed(path.items()))
+            if key in done or not rest:
+                del path[key]
+                done[key] = None
+                continue
+            following = rest.pop()
+            if following in path:
+                keys = list(path)
+                circle = [*keys[keys.index(following) :], following]
+                raise ValueError(
+                    f"{variables[following].place}: variables depend on themselves: "
+                    f"{' <- '.join(circle)}"
+                )
+            if following not in done:
+                path[following] = _reads(variables, following)
+    return tuple(done)
+
+
+def _reads(variables: Mapping[str, Variable], key: str) -> list[str]:
+    reads = variables[key].reads
+    for name, line in reads.items():
+        if name not in variables:
+            raise ValueError(
+                f"{line}: variable {key!r} reads {name!r}, which no variableDef defines"
+            )
+    return list(reversed(reads))

@@ -1,10 +1,12 @@
-"""Aerodynamic forces and moments of the F-16.
+"""Aerodynamic forces and moments of the F-16, and its afterburning turbofan.
 
 Legend: CX CY CZ are force coefficients along body axes, CL CM CN moment coefficients about the
 reference point, all with wing area, span b and mean chord c; surfaces are positive where they give
-a negative moment (elevator trailing edge down pitches down).
+a negative moment (elevator trailing edge down pitches down). Power is in percent, 0 idle, 50
+military, 100 full afterburner; throttle from 0 to 1. Thrust depends on power, altitude and Mach
+number, and power follows the throttle with a lag.
 Source: Stevens, Lewis and Johnson, Aircraft Control and Simulation, 3rd edition, section 3.5 and
-appendix A.4, with the tables of `f16_tables.toml`.
+appendices A.4 and A.5, with the tables of `f16_tables.toml`.
 """
 
 from __future__ import annotations
@@ -12,16 +14,19 @@ from __future__ import annotations
 from importlib import resources
 from tomllib import loads
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.checks import check_positive
 from archimedes.function import interpolant
 from archimedes.tree import field, struct
-from archimedes.vehicles.surroundings import Surroundings
+from archimedes.vehicles.worlds import Surroundings
 
-__all__ = ["TABLES", "F16Aerodynamics"]
+if TYPE_CHECKING:
+    from archimedes.typing import Scalar
+
+__all__ = ["TABLES", "F16Aerodynamics", "F16Engine"]
 
 _text = resources.files("archimedes.vehicles.f16").joinpath("f16_tables.toml").read_text()
 #: Wind-tunnel data: coefficients over angles, thrust over altitude and Mach number.
@@ -87,7 +92,7 @@ class F16Aerodynamics:
         check_positive(self.chord, "F16Aerodynamics.chord", "m")
 
     def coefficients(
-        self, around: Surroundings, elevator: Any, aileron: Any, rudder: Any, xcg: Any
+        self, around: Surroundings, elevator: Scalar, aileron: Scalar, rudder: Scalar, xcg: Scalar
     ) -> tuple[Any, Any]:
         """Return force and moment coefficients (3,) about the centre of mass.
 
@@ -126,7 +131,7 @@ class F16Aerodynamics:
         return np.stack([cx, cy, cz], axis=-1), np.stack([cl, cm, cn], axis=-1)
 
     def wrench(
-        self, around: Surroundings, elevator: Any, aileron: Any, rudder: Any, xcg: Any
+        self, around: Surroundings, elevator: Scalar, aileron: Scalar, rudder: Scalar, xcg: Scalar
     ) -> tuple[Any, Any]:
         """Return force in N and moment about the centre of mass in N m, in body axes.
 
@@ -147,3 +152,82 @@ class F16Aerodynamics:
         c_F, c_M = self.coefficients(around, elevator, aileron, rudder, xcg)
         push = (around.dynamic_pressure * self.area)[..., None]
         return push * c_F, push * c_M * np.array([self.span, self.chord, self.span])
+
+
+FOOT, POUND = 0.3048, 4.4482216152605
+
+
+def _of_mach_and_altitude(values: np.ndarray) -> Any:
+    return interpolant([T.MACH, T.ALTITUDE * FOOT], values * POUND, outside="extrapolate")
+
+
+IDLE, MILITARY, MAXIMUM = map(_of_mach_and_altitude, (T.IDLE, T.MILITARY, T.MAXIMUM))
+
+
+@struct
+class F16Engine:
+    """A jet engine with thrust along the x axis of the body, through the centre of mass.
+
+    Parameters
+    ----------
+    angular_momentum : float, optional
+        Angular momentum of the rotor about the x axis in kg m^2/s: 160 slug ft^2/s in the source,
+        zero in NASA's check cases.
+    lag : bool, optional
+        Whether the power lags behind the throttle. True by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from archimedes.vehicles import F16Engine
+    >>> engine = F16Engine()
+    >>> round(float(engine.commanded(0.5)), 2)
+    32.47
+    """
+
+    angular_momentum: float = field(units="kg m^2/s", default=216.9309)
+    lag: bool = field(static=True, default=True)
+
+    def commanded(self, throttle: Scalar) -> Any:
+        """Return the power in percent that a throttle setting asks for.
+
+        Parameters
+        ----------
+        throttle : float
+            Throttle from 0 to 1.
+        """
+        return np.where(throttle <= 0.77, 64.94 * throttle, 217.38 * throttle - 117.38)
+
+    def power_rate(self, power: Scalar, throttle: Scalar) -> Any:
+        """Return the rate of the power in percent per second: a lag that depends on the difference.
+
+        Parameters
+        ----------
+        power : float
+            Power of the engine in percent.
+        throttle : float
+            Throttle from 0 to 1.
+        """
+        command = self.commanded(throttle)
+        high = command >= 50.0
+        burning = power >= 50.0
+        target = np.where(high, np.where(burning, command, 60.0), np.where(burning, 40.0, command))
+        gap = target - power
+        slow = np.clip(1.9 - 0.036 * gap, 0.1, 1.0)
+        return np.where(burning, 5.0, slow) * gap
+
+    def thrust(self, power: Scalar, around: Surroundings) -> Any:
+        """Return the thrust in N.
+
+        Parameters
+        ----------
+        power : float
+            Power of the engine in percent.
+        around : Surroundings
+            Air, and motion relative to it.
+        """
+        mach, alt = around.mach, around.alt
+        military = MILITARY(mach, alt)
+        below = IDLE(mach, alt) + (military - IDLE(mach, alt)) * power / 50.0
+        above = military + (MAXIMUM(mach, alt) - military) * (power - 50.0) / 50.0
+        return np.where(power < 50.0, below, above)

@@ -9,7 +9,7 @@ bank.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,8 +21,11 @@ from archimedes.function.reproducible import call
 from archimedes.portable_numpy import matmul, norm
 from archimedes.tree import field, struct
 from archimedes.vehicles.f16.f16 import F16
-from archimedes.vehicles.parts.limits import check_part
+from archimedes.vehicles.parts.actuators import check_part
 from archimedes.vehicles.steady_flight import Trim
+
+if TYPE_CHECKING:
+    from archimedes.typing import Matrix, Scalar, Tree
 
 __all__ = ["CircleGuidance", "F16Autopilot", "regulator"]
 
@@ -37,13 +40,13 @@ ASIDE_INTEGRALS, ASIDE_CONTROLS = (2.0,), (0.1, 0.1)
 INTEGRATED = 0.1
 
 
-def regulator(A: Any, B: Any, x_scale: Any, u_scale: Any) -> Any:
+def regulator(A: Matrix, B: Matrix, x_scale: Any, u_scale: Any) -> Any:
     """Return the gains K of ``u = -K x`` that make errors and controls of the given sizes least."""
     Q, R = (np.diag(1.0 / np.square(scale)) for scale in (x_scale, u_scale))
     return call(lqr, A, B, Q, R)[0]
 
 
-def _with_integrals(A: Any, B: Any, rows: list[int]) -> tuple[Any, Any]:
+def _with_integrals(A: Matrix, B: Matrix, rows: list[int]) -> tuple[Any, Any]:
     """Return the system with the integrals of some states added."""
     n, k = len(A), len(rows)
     whole = np.zeros((n + k, n + k))
@@ -184,7 +187,7 @@ class F16Autopilot:
         """Return the memory at the start: trimmed controls, no integrals."""
         return F16Autopilot.Memory(self.input, np.zeros(3))
 
-    def step(self, memory: Any, plane: F16, t: Any, x: Any, target: Any, dt: Any) -> Any:
+    def step(self, memory: Any, plane: F16, t: Scalar, x: Tree, target: Any, dt: Scalar) -> Any:
         """Return the memory after a sample, with the inputs to be held until the next.
 
         Parameters
@@ -204,25 +207,26 @@ class F16Autopilot:
         """
         around, flight = plane.world.surroundings(t, x.motion), plane.world.flight(t, x.motion)
         roll, pitch = flight.rpy[0], flight.rpy[1]
-        turn, nose_up = self._coordinated(roll, pitch, around.airspeed)
+        turn, nose_up = self._turn_rates(roll, pitch, around.airspeed)
         w = around.w_air_B - turn
         sums = memory.integrals
-        alt, alt_rest = _cut(flight.alt - target.alt, self.max_altitude_error)
-        speed, speed_rest = _cut(around.airspeed - target.airspeed, self.max_speed_error)
+        alt, alt_rest = _clip_error(flight.alt - target.alt, self.max_altitude_error)
+        speed, speed_rest = _clip_error(around.airspeed - target.airspeed, self.max_speed_error)
         up = np.stack([alt, flight.v_NED[2], speed, pitch - nose_up, w[1], x.power - self.power])
         off = np.arctan2(flight.v_NED[1], flight.v_NED[0]) - target.course
         off = np.arctan2(np.sin(off), np.cos(off))
         # As far off as makes the largest bank.
-        off, off_rest = _cut(off, self.max_bank * self.aside[0, 1] / self.aside[0, 4])
+        off, off_rest = _clip_error(off, self.max_bank * self.aside[0, 1] / self.aside[0, 4])
         side = np.stack([around.angles[1], roll - target.bank, w[0], w[2], off])
         throttle, elevator = -self.along @ np.concatenate([up, sums[:2]])
         aileron, rudder = -self.aside @ np.concatenate([side, sums[2:]])
-        kept = self.input
         moved = F16.Input(throttle, elevator, aileron, rudder)
-        u = tree.map(lambda u, du, low, high: np.clip(u + du, low, high), kept, moved, *F16().stops)
+        u = tree.map(
+            lambda u, du, low, high: np.clip(u + du, low, high), self.input, moved, *F16().stops
+        )
         return F16Autopilot.Memory(u, sums + dt * np.stack([alt_rest, speed_rest, off_rest]))
 
-    def _coordinated(self, roll: Any, pitch: Any, speed: Any) -> tuple[Any, Any]:
+    def _turn_rates(self, roll: Scalar, pitch: Scalar, speed: Scalar) -> tuple[Any, Any]:
         """Return the body rates (3,) and the pitch of a level turn without sideslip."""
         roll = np.clip(roll, -1.2, 1.2)
         rate = STANDARD_GRAVITY * np.tan(roll) / np.maximum(speed, 1.0)
@@ -232,7 +236,7 @@ class F16Autopilot:
         return rate * w, self.pitch - self.alpha + lifted
 
 
-def _cut(error: Any, limit: Any) -> tuple[Any, Any]:
+def _clip_error(error: Scalar, limit: Scalar) -> tuple[Any, Any]:
     """Return the error within a limit, and what of it is added to its integral: small errors."""
     near = np.abs(error) < INTEGRATED * limit
     return np.clip(error, -limit, limit), np.where(near, error, 0.0)
@@ -269,7 +273,7 @@ class CircleGuidance:
         """Check the radius where it is known."""
         check_positive(self.radius, "CircleGuidance.radius", "m")
 
-    def target(self, plane: F16, t: Any, x: Any, alt: Any, airspeed: Any) -> Any:
+    def target(self, plane: F16, t: Scalar, x: Tree, alt: Scalar, airspeed: Scalar) -> Any:
         """Return the autopilot's target for a state on a `RotatingEarth`.
 
         Parameters

@@ -15,14 +15,13 @@ from archimedes.checks import as_array
 from archimedes.spatial.components import cross
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
-from archimedes.vehicles.configurations import PartConfig, VehicleConfig, World
-from archimedes.vehicles.f16.aerodynamics import F16Aerodynamics
-from archimedes.vehicles.f16.engine import F16Engine
-from archimedes.vehicles.parts.limits import WORLD, check_part
-from archimedes.vehicles.surroundings import FlightState
-from archimedes.vehicles.worlds import RotatingEarth
+from archimedes.vehicles.f16.aerodynamics import F16Aerodynamics, F16Engine
+from archimedes.vehicles.parts.actuators import WORLD, check_part
+from archimedes.vehicles.vehicle_files import PartConfig, VehicleConfig, World
+from archimedes.vehicles.worlds import FlightState, RotatingEarth
 
 if TYPE_CHECKING:
+    from archimedes.typing import Scalar, Tree
     from archimedes.viewer import Flight, Scene
 
 __all__ = ["F16"]
@@ -157,7 +156,7 @@ class F16:
         """Return the least and the largest `Input`: what throttle and surfaces reach."""
         return F16.Input(0.0, *(-reach for reach in SURFACES)), F16.Input(1.0, *SURFACES)
 
-    def state(self, flight: FlightState, power: Any = 0.0) -> Any:
+    def state(self, flight: FlightState, power: Scalar = 0.0) -> Any:
         """Return the state for a position, a velocity and an attitude.
 
         Parameters
@@ -169,7 +168,7 @@ class F16:
         """
         return F16.State(self.world.state(flight), as_array(power, "power"))
 
-    def power(self, x: Any, u: Any) -> Any:
+    def power(self, x: Tree, u: Tree) -> Any:
         """Return the power that makes thrust: the lagged one, or what the throttle asks for.
 
         Parameters
@@ -181,7 +180,7 @@ class F16:
         """
         return x.power if self.engine.lag else self.engine.commanded(u.throttle)
 
-    def forces(self, t: Any, x: Any, u: Any) -> tuple[Any, Any]:
+    def forces(self, t: Scalar, x: Tree, u: Tree) -> tuple[Any, Any]:
         """Return force and moment on the vehicle.
 
         Parameters
@@ -205,7 +204,7 @@ class F16:
         spin = self.engine.angular_momentum * along
         return F_B + thrust[..., None] * along, M_B - cross(x.motion.w_B, spin + 0.0 * M_B)
 
-    def dynamics(self, t: Any, x: Any, u: Any) -> Any:
+    def dynamics(self, t: Scalar, x: Tree, u: Tree) -> Any:
         """Return the derivative of the state.
 
         Parameters
@@ -222,7 +221,7 @@ class F16:
         motion = self.world.rates(t, x.motion, F_B, M_B, self.mass, as_array(self.inertia))
         return F16.State(motion, rate)
 
-    def outputs(self, t: Any, x: Any, u: Any) -> Any:
+    def outputs(self, t: Scalar, x: Tree, u: Tree) -> Any:
         """Return flight state, air data, load factor (along -z) and thrust.
 
         Parameters

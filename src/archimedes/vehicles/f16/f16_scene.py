@@ -23,6 +23,7 @@ from archimedes.viewer.meshes import box, ellipse, loft, mirror, moved, panel, r
 from archimedes.viewer.scene import Body, Camera, Chart, Mesh, Scene
 
 if TYPE_CHECKING:
+    from archimedes.typing import Tree
     from archimedes.vehicles.f16.f16 import F16
 
 __all__ = ["HINGES", "add_f16", "fighter", "fighter_surfaces"]
@@ -106,7 +107,7 @@ def add_f16(plane: F16, scene: Scene, flight: Flight) -> None:
     scene.charts.append(Chart("heading", flight.t, degrees(state.rpy)[2:], units="deg"))
 
 
-def add_surfaces(scene: Scene, flight: Flight, u: Any) -> None:
+def add_surfaces(scene: Scene, flight: Flight, u: Tree) -> None:
     """Add elevator, ailerons and rudder, turned as the inputs say: trailing edge down, left."""
     angles = {
         "elevator": -np.asarray(u.elevator),

@@ -15,13 +15,13 @@ from archimedes.portable_numpy import cos, sin
 from archimedes.spatial.components import cross
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
-from archimedes.vehicles.configurations import PartConfig, Vector, VehicleConfig, World
-from archimedes.vehicles.parts.limits import WORLD, check_flat, check_not_negative, check_part
+from archimedes.vehicles.parts.actuators import WORLD, check_flat, check_not_negative, check_part
 from archimedes.vehicles.parts.rotors import Rotors
-from archimedes.vehicles.surroundings import FlightState
-from archimedes.vehicles.worlds import FlatEarth
+from archimedes.vehicles.vehicle_files import PartConfig, Vector, VehicleConfig, World
+from archimedes.vehicles.worlds import FlatEarth, FlightState
 
 if TYPE_CHECKING:
+    from archimedes.typing import Scalar, Tree, Vec3, Vector
     from archimedes.viewer import Flight, Scene
 
 __all__ = ["GeometricController", "Multirotor", "ring"]
@@ -49,8 +49,8 @@ def ring(count: int, arm: float, **rotor: Any) -> Rotors:
         raise ValueError(f"ring: count={count} must be even and at least 4 to turn both ways")
     check_positive(arm, "ring: arm", "m")
     angle = 2.0 * np.pi * (np.arange(count) + 0.5) / count
-    places = np.stack([arm * cos(angle), arm * sin(angle), 0.0 * angle], axis=1)
-    return Rotors(places, np.where(np.arange(count) % 2 == 0, 1.0, -1.0), **rotor)
+    positions = np.stack([arm * cos(angle), arm * sin(angle), 0.0 * angle], axis=1)
+    return Rotors(positions, np.where(np.arange(count) % 2 == 0, 1.0, -1.0), **rotor)
 
 
 @struct
@@ -144,7 +144,7 @@ class Multirotor:
         """Return the least and the largest `Input`: rotors turn one way, at `max_speed` at most."""
         return Multirotor.Input(0.0), Multirotor.Input(self.rotors.max_speed)
 
-    def state(self, flight: FlightState, speeds: Any = None) -> Any:
+    def state(self, flight: FlightState, speeds: Vector | None = None) -> Any:
         """Return the state for a position, a velocity and an attitude.
 
         Parameters
@@ -168,7 +168,7 @@ class Multirotor:
         """
         return self.rotors.distribute(self.mass * gravity, np.zeros(3))
 
-    def forces(self, t: Any, x: Any, u: Any) -> tuple[Any, Any]:
+    def forces(self, t: Scalar, x: Tree, u: Tree) -> tuple[Any, Any]:
         """Return force and moment on the vehicle.
 
         Parameters
@@ -195,7 +195,7 @@ class Multirotor:
             F_B, M_B = F_B + push, M_B + turn
         return F_B, M_B
 
-    def dynamics(self, t: Any, x: Any, u: Any) -> Any:
+    def dynamics(self, t: Scalar, x: Tree, u: Tree) -> Any:
         """Return the derivative of the state.
 
         Parameters
@@ -211,7 +211,7 @@ class Multirotor:
         motion = self.world.rates(t, x.motion, F_B, M_B, self.mass, as_array(self.inertia))
         return Multirotor.State(motion, self.rotors.rates(x.speeds, u.speeds))
 
-    def outputs(self, t: Any, x: Any, u: Any = None) -> Any:
+    def outputs(self, t: Scalar, x: Tree, u: Tree | None = None) -> Any:
         """Return flight state and thrust.
 
         Parameters
@@ -285,7 +285,7 @@ class GeometricController:
     least_thrust: Any = 0.2
 
     def wrench(
-        self, vehicle: Multirotor, x: Any, p: Any, v: Any, a: Any, yaw: Any
+        self, vehicle: Multirotor, x: Tree, p: Vec3, v: Vec3, a: Vec3, yaw: Scalar
     ) -> tuple[Any, Any]:
         """Return thrust in N and moment (3,) in N m that follow a desired motion.
 
@@ -324,7 +324,14 @@ class GeometricController:
         return thrust, J @ turning + cross(x.w_B, J @ x.w_B)
 
     def command(
-        self, vehicle: Multirotor, x: Any, p: Any, v: Any, a: Any, yaw: Any, working: Any = None
+        self,
+        vehicle: Multirotor,
+        x: Tree,
+        p: Vec3,
+        v: Vec3,
+        a: Vec3,
+        yaw: Scalar,
+        working: Vector | None = None,
     ) -> Any:
         """Return the inputs of the vehicle that follow a desired motion.
 

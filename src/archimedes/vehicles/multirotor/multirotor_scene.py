@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from archimedes.viewer.meshes import X, Z, box, capsule, cylinder, moved, rod, s
 from archimedes.viewer.scene import Camera, Chart, Mesh, Scene
 
 if TYPE_CHECKING:
+    from archimedes.typing import ArrayLike
     from archimedes.vehicles.multirotor.multirotor import Multirotor
 
 __all__ = ["add_multirotor", "multirotor_meshes"]
@@ -43,7 +44,7 @@ def add_multirotor(drone: Multirotor, scene: Scene, flight: Flight) -> None:
     ]
 
 
-def multirotor_meshes(positions: Any) -> list[Mesh]:
+def multirotor_meshes(positions: ArrayLike) -> list[Mesh]:
     """Return a frame with an arm, a motor and a disc for each rotor at `positions` (n, 3)."""
     hubs = np.asarray(positions, dtype=float)
     reach = float(np.linalg.norm(hubs, axis=1).max())

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from archimedes.vehicles.parts.actuators import FirstOrderActuator, SecondOrderActuator
+from archimedes.vehicles.parts.attitude_control import Magnetorquers, ReactionWheels, Thrusters
 from archimedes.vehicles.parts.ground_contact import GroundContact
-from archimedes.vehicles.parts.magnetorquers import Magnetorquers
 from archimedes.vehicles.parts.mass_properties import MassProperties, Tank, combined, cylinder
-from archimedes.vehicles.parts.reaction_wheels import ReactionWheels
 from archimedes.vehicles.parts.rotors import Rotors
-from archimedes.vehicles.parts.thrusters import Thrusters
 
 __all__ = [
     "FirstOrderActuator",

@@ -1,23 +1,86 @@
 """Actuators: what a command becomes, with lag and limits on position and rate.
 
 Each gives `initial(position)`, `rates(x, command)` (the derivative of its state) and `position(x)`.
-Commands beyond the limits of position are cut off; the limits of rate hold for the motion.
+Commands beyond the limits of position are cut off; the limits of rate hold for the motion. Below
+are the checks and limits that parts share.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.checks import as_array, check_positive, concrete
+from archimedes.errors import StructError
+from archimedes.spatial import RigidBody
 from archimedes.tree import field, struct
-from archimedes.vehicles.parts.limits import check_not_negative, limited
 
-__all__ = ["FirstOrderActuator", "SecondOrderActuator"]
+if TYPE_CHECKING:
+    from archimedes.typing import ArrayLike, Scalar, Tree
+
+__all__ = [
+    "FirstOrderActuator",
+    "SecondOrderActuator",
+    "check_axes",
+    "check_flat",
+    "check_not_negative",
+    "check_part",
+    "limited",
+]
+
+#: What every vehicle asks of its world.
+WORLD = ("state", "flight", "surroundings", "rates")
 
 
-def _check_range(lower: Any, upper: Any, name: str) -> None:
+def check_axes(axes: ArrayLike, name: str) -> Any:
+    """Return unit vectors (n, 3), checked where they are known."""
+    axes = as_array(axes, name)
+    if axes.ndim != 2 or axes.shape[1] != 3:
+        raise ValueError(
+            f"{name} must have shape (n, 3), one unit vector per row, got {axes.shape}"
+        )
+    values = concrete(axes)
+    if values is not None and np.any(np.abs(np.linalg.norm(values, axis=1) - 1.0) > 1e-9):
+        raise ValueError(
+            f"{name} must be unit vectors, got lengths {np.linalg.norm(values, axis=1)}"
+        )
+    return axes
+
+
+def check_not_negative(value: Any, name: str, units: str) -> None:
+    """Raise where a known parameter is negative or not a number (infinite is no limit)."""
+    values = concrete(as_array(value, name))
+    if values is not None and not np.all(values >= 0.0):
+        raise ValueError(f"{name} must not be negative, in {units}, got {value}")
+
+
+def check_part(part: object, name: str, needed: Sequence[str]) -> None:
+    """Raise where a part lacks what the whole asks of it."""
+    missing = [wanted for wanted in needed if not hasattr(part, wanted)]
+    if missing:
+        raise StructError(
+            f"{name} must have {', '.join(needed)}; {type(part).__qualname__} lacks "
+            f"{', '.join(missing)}"
+        )
+
+
+def check_flat(world: object, name: str) -> None:
+    """Raise where a world has no level ground below: its states are not those of a `FlatEarth`."""
+    if getattr(world, "State", None) is not RigidBody.State:
+        raise StructError(
+            f"{name} needs level ground: world=FlatEarth(), got {type(world).__name__}"
+        )
+
+
+def limited(value: Any, limit: Scalar) -> Any:
+    """Hold values within plus or minus a limit."""
+    limit = as_array(limit, "limit")
+    return np.maximum(np.minimum(value, limit), -limit)
+
+
+def _check_range(lower: Scalar, upper: Scalar, name: str) -> None:
     low, high = concrete(as_array(lower)), concrete(as_array(upper))
     if low is not None and high is not None and not np.all(low <= high):
         raise ValueError(f"{name}: lower {lower} must not be above upper {upper}")
@@ -57,7 +120,7 @@ class FirstOrderActuator:
         check_not_negative(self.rate_limit, "FirstOrderActuator.rate_limit", "units per s")
         _check_range(self.lower, self.upper, "FirstOrderActuator")
 
-    def initial(self, position: Any) -> Any:
+    def initial(self, position: Scalar) -> Any:
         """Return the state at rest at a position.
 
         Parameters
@@ -67,7 +130,7 @@ class FirstOrderActuator:
         """
         return np.clip(as_array(position), self.lower, self.upper)
 
-    def position(self, x: Any) -> Any:
+    def position(self, x: Tree) -> Any:
         """Return the position.
 
         Parameters
@@ -77,7 +140,7 @@ class FirstOrderActuator:
         """
         return x
 
-    def rates(self, x: Any, command: Any) -> Any:
+    def rates(self, x: Tree, command: Scalar) -> Any:
         """Return the rate of the position for a command.
 
         Parameters
@@ -145,7 +208,7 @@ class SecondOrderActuator:
         position: Any = field()
         rate: Any = field()
 
-    def initial(self, position: Any) -> Any:
+    def initial(self, position: Scalar) -> Any:
         """Return the state at rest at a position.
 
         Parameters
@@ -156,7 +219,7 @@ class SecondOrderActuator:
         position = np.clip(as_array(position), self.lower, self.upper)
         return SecondOrderActuator.State(position, 0.0 * position)
 
-    def position(self, x: Any) -> Any:
+    def position(self, x: Tree) -> Any:
         """Return the position, within its limits.
 
         Parameters
@@ -166,7 +229,7 @@ class SecondOrderActuator:
         """
         return np.clip(x.position, self.lower, self.upper)
 
-    def rates(self, x: Any, command: Any) -> Any:
+    def rates(self, x: Tree, command: Scalar) -> Any:
         """Return the rates of position and rate for a command.
 
         Parameters

@@ -6,14 +6,17 @@ that never pull; friction opposes sliding and is smoothed below `slip` m/s.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.checks import as_array, check_positive
 from archimedes.spatial.components import cross
 from archimedes.tree import field, struct
-from archimedes.vehicles.parts.limits import check_not_negative
+from archimedes.vehicles.parts.actuators import check_not_negative
+
+if TYPE_CHECKING:
+    from archimedes.typing import Scalar, Vec3
 
 __all__ = ["GroundContact"]
 
@@ -60,7 +63,7 @@ class GroundContact:
         check_not_negative(self.damping, "GroundContact.damping", "N s/m")
         check_not_negative(self.friction, "GroundContact.friction", "1")
 
-    def wrench(self, alt: Any, att: Any, v_B: Any, w_B: Any) -> tuple[Any, Any]:
+    def wrench(self, alt: Scalar, att: Any, v_B: Vec3, w_B: Vec3) -> tuple[Any, Any]:
         """Return force and moment on a body above ground at altitude zero.
 
         Parameters

@@ -6,13 +6,16 @@ Legend: com is the place of the centre of mass in the vehicle's axes, J_C the in
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.checks import as_array, check_matrix, check_positive, check_vector
 from archimedes.tree import field, struct
-from archimedes.vehicles.parts.limits import check_axes, check_not_negative
+from archimedes.vehicles.parts.actuators import check_axes, check_not_negative
+
+if TYPE_CHECKING:
+    from archimedes.typing import ArrayLike, Scalar
 
 __all__ = ["MassProperties", "Tank", "combined", "cylinder"]
 
@@ -76,7 +79,9 @@ def combined(parts: Sequence[MassProperties]) -> MassProperties:
     return MassProperties(mass, com, inertia)
 
 
-def cylinder(mass: Any, radius: Any, length: Any, axis: Any = (1.0, 0.0, 0.0)) -> Any:
+def cylinder(
+    mass: Scalar, radius: Scalar, length: Scalar, axis: ArrayLike = (1.0, 0.0, 0.0)
+) -> Any:
     """Return the inertia (3, 3) in kg m^2 of a solid cylinder about its centre.
 
     Parameters
@@ -142,7 +147,7 @@ class Tank:
         check_positive(self.length, "Tank.length", "m")
         check_positive(self.radius, "Tank.radius", "m")
 
-    def contents(self, mass: Any) -> MassProperties:
+    def contents(self, mass: Scalar) -> MassProperties:
         """Return the mass properties of the contents, taken as solid.
 
         Parameters

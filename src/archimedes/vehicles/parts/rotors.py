@@ -8,7 +8,7 @@ Source: Mahony, Kumar and Corke, Multirotor Aerial Vehicles, IEEE Robotics and A
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,10 @@ from archimedes.checks import as_array, check_positive
 from archimedes.portable_numpy import matmul
 from archimedes.spatial.components import cross
 from archimedes.tree import field, struct
-from archimedes.vehicles.parts.limits import check_axes, check_not_negative
+from archimedes.vehicles.parts.actuators import check_axes, check_not_negative
+
+if TYPE_CHECKING:
+    from archimedes.typing import Scalar, Vec3, Vector
 
 __all__ = ["Rotors"]
 
@@ -94,7 +97,7 @@ class Rotors:
             return as_array(self.directions, "directions")
         return np.zeros_like(as_array(self.positions)) - np.array([0.0, 0.0, 1.0])
 
-    def rates(self, speeds: Any, commands: Any) -> Any:
+    def rates(self, speeds: Vector, commands: Vector) -> Any:
         """Return the rates (n,) of the speeds in rad/s^2.
 
         Parameters
@@ -107,7 +110,9 @@ class Rotors:
         goal = np.clip(commands, 0.0, as_array(self.max_speed))
         return (goal - speeds) / self.time_constant
 
-    def wrench(self, speeds: Any, rates: Any, v_air_B: Any, w_B: Any, density: Any) -> Any:
+    def wrench(
+        self, speeds: Vector, rates: Vector, v_air_B: Vec3, w_B: Vec3, density: Scalar
+    ) -> Any:
         """Return force (3,) and moment (3,) about the centre of mass, in body axes.
 
         Parameters
@@ -143,7 +148,7 @@ class Rotors:
         turning = arms - (self.torque * spins)[:, None] * axes
         return np.concatenate([-(self.thrust * axes[:, 2])[None], turning.T])
 
-    def distribute(self, thrust: Any, moment: Any, working: Any = None) -> Any:
+    def distribute(self, thrust: Scalar, moment: Vec3, working: Vector | None = None) -> Any:
         """Return the smallest speeds (n,) in rad/s that give a thrust and a moment.
 
         What would need a negative thrust is cut off at zero.

@@ -16,13 +16,14 @@ from archimedes.checks import as_array, check_positive
 from archimedes.simulate import Event
 from archimedes.spatial.components import cross
 from archimedes.tree import field, replace, struct
-from archimedes.vehicles.configurations import PartConfig, Vector, VehicleConfig, World
-from archimedes.vehicles.parts.limits import WORLD, check_not_negative, check_part, limited
+from archimedes.vehicles.parts.actuators import WORLD, check_not_negative, check_part, limited
 from archimedes.vehicles.parts.mass_properties import MassProperties, Tank, combined
-from archimedes.vehicles.surroundings import FlightState
-from archimedes.vehicles.worlds import RotatingEarth
+from archimedes.vehicles.vehicle_files import PartConfig, Vector, VehicleConfig, World
+from archimedes.vehicles.worlds import FlightState, RotatingEarth
 
 if TYPE_CHECKING:
+    from archimedes.typing import Scalar, Tree, Vec3
+    from archimedes.vehicles.worlds import Surroundings
     from archimedes.viewer import Flight, Scene
 
 __all__ = ["Rocket", "Stage", "cylindrical_stage", "two_stage_rocket"]
@@ -79,7 +80,7 @@ class Stage:
         check_not_negative(self.exit_area, "Stage.exit_area", "m^2")
         check_not_negative(self.max_gimbal, "Stage.max_gimbal", "rad")
 
-    def flow(self, throttle: Any) -> Any:
+    def flow(self, throttle: Scalar) -> Any:
         """Return the propellant flow in kg/s.
 
         Parameters
@@ -200,7 +201,7 @@ class Rocket:
         full = np.array([as_array(stage.tank.capacity) for stage in self.stages])
         return Rocket.State(self.world.state(flight), full, np.ones(len(self.stages)))
 
-    def mass_properties(self, x: Any) -> MassProperties:
+    def mass_properties(self, x: Tree) -> MassProperties:
         """Return mass, centre of mass and inertia of what is still attached.
 
         Parameters
@@ -217,7 +218,7 @@ class Rocket:
                 )
         return combined(parts)
 
-    def firing(self, x: Any, throttle: Any) -> Any:
+    def firing(self, x: Tree, throttle: Scalar) -> Any:
         """Return the throttle (n,) of each stage: the lowest one attached fires while it can.
 
         Parameters
@@ -234,7 +235,7 @@ class Rocket:
             taken = taken + x.attached[k]
         return np.stack(fires)
 
-    def forces(self, t: Any, x: Any, u: Any) -> tuple[Any, Any]:
+    def forces(self, t: Scalar, x: Tree, u: Tree) -> tuple[Any, Any]:
         """Return force and moment on the vehicle.
 
         Parameters
@@ -267,7 +268,7 @@ class Rocket:
             F_B, M_B = F_B + push, M_B + cross(arm, push)
         return F_B, M_B
 
-    def _air(self, around: Any, com: Any) -> tuple[Any, Any]:
+    def _air(self, around: Surroundings, com: Vec3) -> tuple[Any, Any]:
         v = around.v_air_B
         half = 0.5 * around.air.density * self.area * around.airspeed
         along, across = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 1.0])
@@ -275,7 +276,7 @@ class Rocket:
         arm = along * self.pressure_point - com
         return F_B, cross(arm, F_B)
 
-    def dynamics(self, t: Any, x: Any, u: Any) -> Any:
+    def dynamics(self, t: Scalar, x: Tree, u: Tree) -> Any:
         """Return the derivative of the state.
 
         Parameters
@@ -294,7 +295,7 @@ class Rocket:
         motion = self.world.rates(t, x.motion, F_B, M_B, whole.mass, whole.inertia)
         return Rocket.State(motion, -burnt, 0.0 * x.attached)
 
-    def outputs(self, t: Any, x: Any, u: Any) -> Any:
+    def outputs(self, t: Scalar, x: Tree, u: Tree) -> Any:
         """Return flight state, mass, load and dynamic pressure.
 
         Parameters
@@ -312,7 +313,7 @@ class Rocket:
             self.world.flight(t, x.motion), mass, F_B[0] / mass, around.dynamic_pressure
         )
 
-    def separate(self, x: Any, stage: int) -> Any:
+    def separate(self, x: Tree, stage: int) -> Any:
         """Return the state without a stage: the reset of a staging event.
 
         The rest continues with the velocity that its own centre of mass had.
@@ -357,7 +358,12 @@ class Rocket:
 
 
 def cylindrical_stage(
-    bottom: Any, length: Any, radius: Any, dry_mass: Any, propellant: Any, **engine: Any
+    bottom: Scalar,
+    length: Scalar,
+    radius: Scalar,
+    dry_mass: Scalar,
+    propellant: Scalar,
+    **engine: Any,
 ) -> Stage:
     """Return a stage that is a thin shell around a tank, from `bottom` m up, its engine there.
 
@@ -370,7 +376,7 @@ def cylindrical_stage(
     return Stage(shell, tank, engine=bottom, **engine)
 
 
-def two_stage_rocket(payload: float = 500.0, world: Any = None) -> Rocket:
+def two_stage_rocket(payload: float = 500.0, world: object | None = None) -> Rocket:
     """Return a rocket of 30 t with two stages that reaches a low orbit.
 
     It is made up, with typical figures: kerosene and liquid oxygen, structural ratios of 7 % and 9

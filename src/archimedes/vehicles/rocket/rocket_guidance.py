@@ -8,7 +8,7 @@ orbital energy wanted. Attitude is held by the gimbal, with gains per inertia.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,8 +16,11 @@ from archimedes.environment import ned
 from archimedes.environment.geodesy import ecef_to_geodetic
 from archimedes.spatial.components import cross
 from archimedes.tree import field, struct
-from archimedes.vehicles.parts.limits import check_part
+from archimedes.vehicles.parts.actuators import check_part
 from archimedes.vehicles.rocket.rocket import Rocket
+
+if TYPE_CHECKING:
+    from archimedes.typing import Scalar, Tree, Vec3
 
 __all__ = ["OrbitGuidance"]
 
@@ -63,7 +66,7 @@ class OrbitGuidance:
     stiffness: Any = field(units="1/s^2", default=4.0)
     damping: Any = field(units="1/s", default=3.5)
 
-    def command(self, rocket: Rocket, t: Any, x: Any) -> Any:
+    def command(self, rocket: Rocket, t: Scalar, x: Tree) -> Any:
         """Return the inputs of the rocket.
 
         Parameters
@@ -84,7 +87,7 @@ class OrbitGuidance:
         gimbal = self._gimbal(rocket, x, wanted_B)
         return Rocket.Input(np.where(self.energy(rocket, x) < self._goal(rocket), 1.0, 0.0), gimbal)
 
-    def pitch(self, t: Any, x: Any, v_NED: Any) -> Any:
+    def pitch(self, t: Scalar, x: Tree, v_NED: Vec3) -> Any:
         """Return the desired pitch angle in rad above the horizon.
 
         Parameters
@@ -103,7 +106,7 @@ class OrbitGuidance:
         later = np.arctan(self.tangent - self.tangent_rate * (t - 150.0))
         return np.where(x.attached[0] > 0.0, rising, later)
 
-    def energy(self, rocket: Rocket, x: Any) -> Any:
+    def energy(self, rocket: Rocket, x: Tree) -> Any:
         """Return the orbital energy in J/kg, of the inertial motion.
 
         Parameters
@@ -120,7 +123,7 @@ class OrbitGuidance:
     def _goal(self, rocket: Rocket) -> Any:
         return -0.5 * rocket.world.ellipsoid.mu / self.radius
 
-    def _gimbal(self, rocket: Rocket, x: Any, wanted_B: Any) -> Any:
+    def _gimbal(self, rocket: Rocket, x: Tree, wanted_B: Vec3) -> Any:
         whole = rocket.mass_properties(x)
         error = np.stack([0.0 * wanted_B[0], -wanted_B[2], wanted_B[1]])  # x_B cross wanted
         moment = whole.inertia @ (self.stiffness * error - self.damping * x.motion.w_B)

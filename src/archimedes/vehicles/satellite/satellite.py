@@ -25,13 +25,12 @@ from archimedes.spatial.components import cross, matvec
 from archimedes.spatial.rigid_body import attitude_rate
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
-from archimedes.vehicles.configurations import PartConfig, VehicleConfig
-from archimedes.vehicles.parts.limits import check_not_negative, check_part
-from archimedes.vehicles.parts.magnetorquers import Magnetorquers
-from archimedes.vehicles.parts.reaction_wheels import ReactionWheels
-from archimedes.vehicles.parts.thrusters import Thrusters
+from archimedes.vehicles.parts.actuators import check_not_negative, check_part
+from archimedes.vehicles.parts.attitude_control import Magnetorquers, ReactionWheels, Thrusters
+from archimedes.vehicles.vehicle_files import PartConfig, VehicleConfig
 
 if TYPE_CHECKING:
+    from archimedes.typing import Scalar, Tree
     from archimedes.viewer import Flight, Scene
 
 __all__ = ["Satellite"]
@@ -171,7 +170,7 @@ class Satellite:
         throttle = None if self.thrusters is None else np.zeros(len(self.thrusters.directions))
         return Satellite.Input(wheels, coils, throttle)
 
-    def dynamics(self, t: Any, x: Any, u: Any) -> Any:
+    def dynamics(self, t: Scalar, x: Tree, u: Tree) -> Any:
         """Return the derivative of the state.
 
         Parameters
@@ -197,7 +196,7 @@ class Satellite:
         turning = attitude_rate(x.att, x.att, x.w_B, self.baumgarte)
         return Satellite.State(x.vel, acceleration, turning, dw_B, dh)
 
-    def outputs(self, t: Any, x: Any, u: Any = None) -> Any:
+    def outputs(self, t: Scalar, x: Tree, u: Tree | None = None) -> Any:
         """Return field, momentum and altitude.
 
         Parameters
@@ -217,16 +216,16 @@ class Satellite:
             altitude=_altitude(x),
         )
 
-    def _field(self, earth: Any, x: Any) -> Any:
+    def _field(self, earth: Any, x: Tree) -> Any:
         return x.att.rotate(earth.rotate(self.magnetic_field(earth.rotate(x.pos)), inverse=True))
 
-    def _push(self, u: Any) -> tuple[Any, Any]:
+    def _push(self, u: Tree) -> tuple[Any, Any]:
         if self.thrusters is None or u.throttle is None:
             return np.zeros(3), np.zeros(3)
         F_B, M_B, _ = self.thrusters.wrench(u.throttle)
         return F_B, M_B
 
-    def _drag(self, x: Any) -> Any:
+    def _drag(self, x: Tree) -> Any:
         if self.atmosphere is None:
             return np.zeros(3)
         v = x.vel - cross(self.omega * np.array([0.0, 0.0, 1.0]), x.pos)
@@ -248,7 +247,7 @@ class Satellite:
         add_satellite(self, scene, flight)
 
 
-def _altitude(x: Any) -> Any:
+def _altitude(x: Tree) -> Any:
     """Return the height over the ellipsoid, which turning about its axis does not change."""
     return ecef_to_geodetic(x.pos)[2]
 

@@ -6,14 +6,17 @@ model does not hold.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes import random
 from archimedes.tree import field, struct
-from archimedes.vehicles.parts.limits import check_not_negative
-from archimedes.vehicles.surroundings import Surroundings
+from archimedes.vehicles.parts.actuators import check_not_negative
+from archimedes.vehicles.worlds import Surroundings
+
+if TYPE_CHECKING:
+    from archimedes.typing import Array
 
 __all__ = ["AirData"]
 
@@ -78,7 +81,7 @@ class AirData:
         for name in ("pressure_noise", "angle_noise", "temperature_noise"):
             check_not_negative(getattr(self, name), f"AirData.{name}", "the reading's unit")
 
-    def measure(self, around: Surroundings, key: Any) -> Any:
+    def measure(self, around: Surroundings, key: Array) -> Any:
         """Return a reading of the surroundings of a vehicle.
 
         Parameters

@@ -1,18 +1,26 @@
-"""A satellite-navigation receiver: position and velocity with slow and fast errors."""
+"""A satellite-navigation receiver and a star tracker.
+
+The receiver gives position and velocity with slow and fast errors, the star tracker the attitude
+itself with a small rotation as error.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes import random
 from archimedes.checks import as_array, check_positive
 from archimedes.environment import WGS84, ecef_to_geodetic, ned
+from archimedes.spatial import Quaternion, quaternion_exp, quaternion_multiply
 from archimedes.tree import field, struct
-from archimedes.vehicles.parts.limits import check_not_negative
+from archimedes.vehicles.parts.actuators import check_not_negative
 
-__all__ = ["Gnss"]
+if TYPE_CHECKING:
+    from archimedes.typing import Array, Scalar, Vec3
+
+__all__ = ["Gnss", "StarTracker"]
 
 
 @struct
@@ -64,7 +72,7 @@ class Gnss:
         for name in ("wander", "noise", "velocity_noise"):
             check_not_negative(getattr(self, name), f"Gnss.{name}", "m or m/s")
 
-    def initial(self, key: Any) -> Any:
+    def initial(self, key: Array) -> Any:
         """Return a slow error (3,), drawn from its stationary distribution.
 
         Parameters
@@ -74,7 +82,7 @@ class Gnss:
         """
         return as_array(self.wander) * random.normal(key, (3,))
 
-    def step(self, error: Any, p_E: Any, v_E: Any, key: Any, dt: Any) -> tuple[Any, Any]:
+    def step(self, error: Scalar, p_E: Vec3, v_E: Vec3, key: Array, dt: Scalar) -> tuple[Any, Any]:
         """Return the next slow error and a reading.
 
         Parameters
@@ -98,3 +106,45 @@ class Gnss:
         off = local.rotate(error + as_array(self.noise) * n[1], inverse=True)
         fast = local.rotate(as_array(self.velocity_noise) * n[2], inverse=True)
         return error, Gnss.Reading(p_E + off, v_E + fast)
+
+
+@struct
+class StarTracker:
+    """A star tracker, which reads the attitude.
+
+    Parameters
+    ----------
+    noise : array (3,), optional
+        Standard deviation in rad of the error about each body axis, largest about the line of
+        sight.
+    misalignment : array (3,), optional
+        Constant rotation in rad.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from archimedes.vehicles.sensors import StarTracker
+    >>> StarTracker(noise=np.array([1e-5, 1e-5, 8e-5])).noise
+    array([1.e-05, 1.e-05, 8.e-05])
+    """
+
+    noise: Any = field(units="rad", default_factory=lambda: np.array([3e-5, 3e-5, 2e-4]))
+    misalignment: Any = field(units="rad", default_factory=lambda: np.zeros(3))
+
+    def __post_init__(self) -> None:
+        """Check the sizes where they are known."""
+        check_not_negative(self.noise, "StarTracker.noise", "rad")
+
+    def measure(self, att: Any, key: Array) -> Any:
+        """Return the attitude that is read, as a `Quaternion`.
+
+        Parameters
+        ----------
+        att : attitude
+            True attitude.
+        key : array (2,)
+            Random key of `arc.random`.
+        """
+        error = as_array(self.misalignment) + as_array(self.noise) * random.normal(key, (3,))
+        true = att.as_quat().array
+        return Quaternion(quaternion_multiply(true, quaternion_exp(error)))

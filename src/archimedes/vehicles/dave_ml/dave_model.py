@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 
 from archimedes.checks import is_traced
-from archimedes.vehicles.dave_ml.definitions import Definitions, Signal, Variable
-from archimedes.vehicles.dave_ml.expressions import Expression
-from archimedes.vehicles.dave_ml.ordering import in_order
-from archimedes.vehicles.dave_ml.reading import read_definitions
-from archimedes.vehicles.dave_ml.reports import CheckReport, ImportReport, import_report, run_shots
+from archimedes.vehicles.dave_ml.dave_report import (
+    CheckReport,
+    ImportReport,
+    import_report,
+    run_shots,
+)
+from archimedes.vehicles.dave_ml.elements import Definitions, Signal, Variable, read_definitions
+from archimedes.vehicles.dave_ml.expressions import Expression, in_order
 from archimedes.xml_elements import read_elements
 
 __all__ = ["DaveModel", "read"]
@@ -191,16 +194,18 @@ class DaveModel:
         computed = (v.id for v in self.variables.values() if v.source is not None)
         return marked or tuple(key for key in computed if key not in used)
 
-    def _given(self, inputs: Mapping[str, Any] | None, named: Mapping[str, Any]) -> dict[str, Any]:
-        given: dict[str, Any] = {}
+    def _read_inputs(
+        self, inputs: Mapping[str, Any] | None, named: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        values: dict[str, Any] = {}
         for name, value in [*(inputs or {}).items(), *named.items()]:
             key = self.id_of(name, self._free)
-            if key in given:
+            if key in values:
                 raise ValueError(f"input {key!r} is given twice (as {name!r} the second time)")
             if self.variables[key].source is not None:
                 raise ValueError(f"{name!r} is computed by the model and cannot be given")
-            given[key] = _real(value, name)
-        return given
+            values[key] = _real(value, name)
+        return values
 
     def _run(
         self,
@@ -208,8 +213,8 @@ class DaveModel:
         inputs: Mapping[str, Any] | None,
         named: Mapping[str, Any],
     ) -> dict[str, Any]:
-        given = self._given(inputs, named)
-        missing = [k for k in self.inputs if k not in given and self.variables[k].initial is None]
+        known = self._read_inputs(inputs, named)
+        missing = [k for k in self.inputs if k not in known and self.variables[k].initial is None]
         if missing:
             told = ", ".join(f"{k} ({self.variables[k].units})" for k in missing)
             raise ValueError(f"the model needs values of its inputs {told}")
@@ -217,7 +222,7 @@ class DaveModel:
         for key in order:
             variable = self.variables[key]
             if variable.source is None:
-                value: Any = given.get(key, variable.initial)
+                value: Any = known.get(key, variable.initial)
             else:
                 value = variable.source(values)
             if isinstance(variable.source, Expression):

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from archimedes.vehicles.dave_ml.definitions import Definitions, Shot, Signal
+from archimedes.vehicles.dave_ml.elements import Definitions, Shot, Signal
 from archimedes.vehicles.dave_ml.expressions import Expression
 from archimedes.vehicles.dave_ml.lookups import Lookup
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from archimedes.vehicles.dave_ml.dave_model import DaveModel
 
 __all__ = ["CheckReport", "CheckRow", "ImportReport", "import_report", "run_shots"]
 
@@ -103,13 +109,13 @@ class CheckReport:
         return "\n".join([f"{self.shots} shots: {good} of {len(self.rows)} values agree", *shown])
 
 
-def run_shots(model: Any, shots: list[Shot], internal_rtol: float) -> CheckReport:
+def run_shots(model: DaveModel, shots: list[Shot], internal_rtol: float) -> CheckReport:
     """Run check cases through a model."""
     rows = []
     for shot in shots:
         try:
-            given = {model.id_of_signal(s, model.inputs): s.value for s in shot.inputs}
-            values = model.signals(given)
+            inputs = {model.id_of_signal(s, model.inputs): s.value for s in shot.inputs}
+            values = model.signals(inputs)
         except ValueError as error:
             raise ValueError(f"{shot.place}: shot {shot.name!r}: {error}") from None
         rows += [_row(model, shot, s, values, s.tolerance or 0.0, False) for s in shot.outputs]
@@ -122,7 +128,12 @@ def run_shots(model: Any, shots: list[Shot], internal_rtol: float) -> CheckRepor
 
 
 def _row(
-    model: Any, shot: Shot, signal: Signal, values: Any, tolerance: float, internal: bool
+    model: DaveModel,
+    shot: Shot,
+    signal: Signal,
+    values: Mapping[str, Any],
+    tolerance: float,
+    internal: bool,
 ) -> CheckRow:
     try:
         key = model.id_of_signal(signal, () if internal else model.outputs)
@@ -177,22 +188,22 @@ class ImportReport:
         )
 
 
-def import_report(model: Any, definitions: Definitions) -> ImportReport:
+def import_report(model: DaveModel, definitions: Definitions) -> ImportReport:
     """Say what of a file's definitions a model uses."""
     variables = definitions.variables.values()
     lookups = {v.id: v.source for v in variables if isinstance(v.source, Lookup)}
     formulas = [v for v in variables if isinstance(v.source, Expression)]
 
-    def listed(keys: Any) -> str:
+    def join_names(keys: Iterable[str]) -> str:
         told = (f"{k} [{definitions.variables[k].units}]" for k in keys)
         return ", ".join(told) or "none"
 
     used = [
-        f"inputs: {listed(model.inputs)}",
-        f"outputs: {listed(model.outputs)}",
-        f"constants: {listed(model.constants)}",
+        f"inputs: {join_names(model.inputs)}",
+        f"outputs: {join_names(model.outputs)}",
+        f"constants: {join_names(model.constants)}",
         f"calculations: {', '.join(v.id for v in formulas) or 'none'}",
-        *(f"table: {_described(key, lookup)}" for key, lookup in lookups.items()),
+        *(f"table: {_describe(key, lookup)}" for key, lookup in lookups.items()),
         f"check cases: {len(definitions.shots)}",
     ]
     approximated = list(definitions.approximated)
@@ -212,7 +223,7 @@ def import_report(model: Any, definitions: Definitions) -> ImportReport:
     return ImportReport(tuple(used), tuple(approximated), tuple(ignored))
 
 
-def _described(key: str, lookup: Lookup) -> str:
+def _describe(key: str, lookup: Lookup) -> str:
     axes = ", ".join(
         f"{a.variable} ({len(a.points)} points, {a.interpolate}, extrapolate {a.extrapolate})"
         for a in lookup.axes
