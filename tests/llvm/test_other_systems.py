@@ -17,15 +17,14 @@ from archimedes.backends import llvm as llvm_backend
 from archimedes.backends.entry_forms import Argument, EntryRequest, Leaf, Result, Tuple
 from archimedes.backends.llvm.calling_convention import BATCH, LOOP_THREADS, PART, SAFEPOINT, SCALAR
 from archimedes.backends.llvm.calling_convention import Leaf as KernelLeaf
-from archimedes.backends.llvm.python_api.buffers import READER_TEXT
+from archimedes.backends.llvm.python_api.buffers import reader_text
 from archimedes.backends.llvm.python_api.entry import Batch, entry_text
-from archimedes.backends.llvm.python_api.thread_dispatch import _TEXT as DISPATCH_TEXT
-from archimedes.backends.llvm.python_api.turns import turn_text
+from archimedes.backends.llvm.python_api.thread_dispatch import dispatch_text
 from archimedes.backends.llvm.runtime import block_lu, calls_to_python, native_loops
 from archimedes.backends.llvm.runtime.array_functions import array_text
 from archimedes.backends.llvm.runtime.kernel import Kernel
 from archimedes.backends.llvm.runtime.loop_threads import module_text
-from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target
+from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target, read_ir
 from archimedes.graph import CODES, F64, I64, Graph
 from archimedes.optimize.solvers.interior_point.native_loops import FUNCTIONS
 from archimedes.system.c_library import clock_function, imported_functions
@@ -167,18 +166,18 @@ def runtime_modules(target: Target) -> dict[str, tuple[str, str, set[str]]]:
         ),
         "loop_threads.py": ("arc_loop_entries", module_text(), set()),
         "array_functions.py": ("arc_entries", array_text(FUNCTIONS, target), set()),
-        "buffers.py": ("arc_data_pointer", READER_TEXT, set()),
-        "thread_dispatch.py": ("arc_fill", DISPATCH_TEXT, {"arc.key"}),
+        "buffers.py": ("arc_data_pointer", reader_text(), set()),
+        "thread_dispatch.py": ("arc_fill", dispatch_text(), {"arc.key"}),
         "entry.py": ("arc_python", entry_text(SINGLE, 4096, None, True), set()),
         "entry.py of a batch": ("arc_python", entry_text(MANY, 4096, Batch(9, 8192, (64,))), set()),
     }
     clock = clock_function(target.triple)[1]
     turns = {
-        "through ctypes": (calls_to_python.CALLBACK_TURN, {"arc_callback"}),
-        "by Python's functions": (turn_text(target), {"arc.turn", "arc.kept"}),
+        "through ctypes": (read_ir("callback_turn"), {"arc_callback"}),
+        "by Python's functions": (calls_to_python.turn_text(target), {"arc.turn", "arc.kept"}),
     }
     for way, (turn, names) in turns.items():
-        text = calls_to_python.look_text(target, turn)
+        text = calls_to_python.safepoint_text(target, turn)
         found[f"calls_to_python.py {way}"] = ("arc_look", text, {clock, *names})
     for name in ("factorise", "solve"):
         for item in ("double", "float"):
@@ -236,7 +235,7 @@ def test_numbers_of_threads_are_long():
     """That is 32 bits on Windows, whose upper half of a register is anything."""
     for target in TARGETS:
         long = "i32" if target in WINDOWS.targets else "i64"
-        text = turn_text(target)
+        text = calls_to_python.turn_text(target)
         assert f"declare {long} @PyThread_get_thread_ident()" in text
         assert f"call ptr @PyLong_FromUnsignedLong({long} %thread)" in text
 

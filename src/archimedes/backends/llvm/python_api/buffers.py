@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.backends.llvm.python_api.c_api import address, make_builtin
-from archimedes.backends.llvm.runtime.machine import common_code
+from archimedes.backends.llvm.runtime.machine import common_code, read_ir
 
 __all__ = [
     "BUFFER",
@@ -20,12 +20,12 @@ __all__ = [
     "FORMATTED",
     "NDIM",
     "OBJECT",
-    "READER_TEXT",
     "SHAPE",
     "SIZE",
     "WRITABLE",
     "format_of",
     "make_pointer_reader",
+    "reader_text",
 ]
 
 #: Offsets into a Py_buffer, and its size.
@@ -33,26 +33,6 @@ BUFFER, OBJECT, NDIM, FORMAT, SHAPE, SIZE = 0, 8, 36, 40, 48, 80
 #: PyBUF_ND | PyBUF_FORMAT (C-contiguous, with shape and format), PyBUF_WRITABLE, PyBUF_STRIDES.
 FORMATTED, WRITABLE, _STRIDES = 0x8 | 0x4, 0x1, 0x10 | 0x8
 _METH_O = 0x0008
-_NAME = "arc_data_pointer"
-READER_TEXT = f"""
-declare i32 @PyObject_GetBuffer(ptr, ptr, i32)
-declare void @PyBuffer_Release(ptr)
-declare ptr @PyLong_FromUnsignedLongLong(i64)
-define ptr @{_NAME}(ptr %self, ptr %array) nounwind {{
-entry:
-  %view = alloca [{SIZE} x i8], align 8
-  %status = call i32 @PyObject_GetBuffer(ptr %array, ptr %view, i32 {_STRIDES})
-  %good = icmp eq i32 %status, 0
-  br i1 %good, label %read, label %failed
-read:
-  %address = load i64, ptr %view, align 8
-  call void @PyBuffer_Release(ptr %view)
-  %number = call ptr @PyLong_FromUnsignedLongLong(i64 %address)
-  ret ptr %number
-failed:
-  ret ptr null
-}}
-"""
 
 
 def format_of(dtype: np.dtype[Any]) -> int:
@@ -62,8 +42,13 @@ def format_of(dtype: np.dtype[Any]) -> int:
     return ord(text)
 
 
+def reader_text() -> str:
+    """Return the module of ``make_pointer_reader``."""
+    return read_ir("data_pointer", size=SIZE, strides=_STRIDES)
+
+
 def make_pointer_reader() -> Callable[[np.ndarray], int]:
     """Make a builtin ``f(array)``: the address of an array's first item."""
     names = ("PyObject_GetBuffer", "PyBuffer_Release", "PyLong_FromUnsignedLongLong")
-    code = common_code(READER_TEXT, _NAME, {name: address(name) for name in names})
+    code = common_code(reader_text(), "arc_data_pointer", {x: address(x) for x in names})
     return make_builtin(code.address, _METH_O, (code,))

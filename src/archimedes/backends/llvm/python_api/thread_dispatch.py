@@ -12,9 +12,9 @@ from functools import cache
 from typing import Any
 
 from archimedes.backends.llvm.python_api.c_api import address, make_builtin
-from archimedes.backends.llvm.runtime.machine import common_code
+from archimedes.backends.llvm.runtime.machine import common_code, read_ir
 
-__all__ = ["ThreadDispatch", "thread_dispatch"]
+__all__ = ["ThreadDispatch", "dispatch_text", "thread_dispatch"]
 
 #: What an instance has after what every object has: its vectorcall, and the two functions.
 _HEAD, _WORD = object.__basicsize__, ctypes.sizeof(ctypes.c_void_p)
@@ -24,44 +24,12 @@ _TP_CALL, _TP_MEMBERS = 50, 72
 _T_OBJECT_EX, _T_PYSSIZET, _READONLY = 16, 19, 1
 _FLAGS = 1 << 18 | 1 << 11  # Py_TPFLAGS_DEFAULT, Py_TPFLAGS_HAVE_VECTORCALL
 _METH_FASTCALL = 0x0080
-_TEXT = f"""
-@arc.key = external global i8
-declare ptr @PyThread_tss_get(ptr)
-declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
-declare void @Py_IncRef(ptr)
-define ptr @arc_dispatch(ptr %self, ptr %arguments, i64 %count, ptr %names) nounwind {{
-entry:
-  %mark = call ptr @PyThread_tss_get(ptr @arc.key)
-  %plain = icmp eq ptr %mark, null
-  %offset = select i1 %plain, i64 {_ORIGINAL}, i64 {_VERSION}
-  %place = getelementptr i8, ptr %self, i64 %offset
-  %function = load ptr, ptr %place, align 8
-  %result = tail call ptr @PyObject_Vectorcall(
-    ptr %function, ptr %arguments, i64 %count, ptr %names)
-  ret ptr %result
-}}
-define ptr @arc_fill(ptr %module, ptr %arguments, i64 %count) nounwind {{
-entry:
-  %self = load ptr, ptr %arguments, align 8
-  %call = getelementptr i8, ptr %self, i64 {_VECTORCALL}
-  store ptr @arc_dispatch, ptr %call, align 8
-  br label %function
-function:
-  %k = phi i64 [1, %entry], [%next, %function]
-  %from = getelementptr ptr, ptr %arguments, i64 %k
-  %given = load ptr, ptr %from, align 8
-  call void @Py_IncRef(ptr %given)
-  %words = mul i64 %k, 8
-  %place = getelementptr i8, ptr %call, i64 %words
-  store ptr %given, ptr %place, align 8
-  %next = add i64 %k, 1
-  %more = icmp ult i64 %k, 2
-  br i1 %more, label %function, label %done
-done:
-  call void @Py_IncRef(ptr %self)
-  ret ptr %self
-}}
-"""
+
+
+def dispatch_text() -> str:
+    """Return the module: ``arc_fill`` fills in a callable, which calls ``arc_dispatch``."""
+    fields = {"vectorcall": _VECTORCALL, "original": _ORIGINAL, "version": _VERSION}
+    return read_ir("thread_dispatch", **fields)
 
 
 class _Member(ctypes.Structure):
@@ -108,7 +76,7 @@ class ThreadDispatch:
         self._key, self._mark = key, mark
         names = ("PyThread_tss_get", "PyObject_Vectorcall", "Py_IncRef")
         imports = {"arc.key": key, **{name: address(name) for name in names}}
-        code = common_code(_TEXT, "arc_fill", imports)
+        code = common_code(dispatch_text(), "arc_fill", imports)
         self.type = _make_type(base)
         #: ``fill(callable, original, version)`` enters the functions, and returns the callable.
         self._fill = make_builtin(code.address, _METH_FASTCALL, (code,))

@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any
 
 import llvmlite  # type: ignore[import-untyped]
@@ -15,8 +16,18 @@ import llvmlite.binding as llvm  # type: ignore[import-untyped]
 from archimedes.backends import code_cache as cache
 from archimedes.system.c_library import function_address, imported_functions
 
-__all__ = ["NativeCode", "Target", "common_code", "host_target", "import_addresses"]
+__all__ = [
+    "NativeCode",
+    "Target",
+    "common_code",
+    "function_pointer",
+    "host_target",
+    "import_addresses",
+    "read_ir",
+]
 
+#: Modules that are written by hand.
+_TEXT = Path(__file__).parents[1] / "text"
 #: LLVM orders runs of loads and stores in quadratic time below this many of them. The default
 #: of 1000 takes most of the compilation of wide outputs; 50 is as fast in what it compiles.
 _HUGE_REGION = 50
@@ -254,9 +265,22 @@ class NativeCode:
         Threads may make a cached function at once: one that did not stay in the cache is still
         called by who made it.
         """
-        made: Any = ctypes.CFUNCTYPE(ctypes.c_int, *kinds)(self.address)
-        made.code = self
-        return made
+        function: Any = ctypes.CFUNCTYPE(ctypes.c_int, *kinds)(self.address)
+        function.code = self
+        return function
+
+
+def function_pointer(function: Any) -> int:
+    """Return the address of a function of ctypes."""
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+def read_ir(name: str, **values: object) -> str:
+    """Return the LLVM IR of a file in ``text/``, with values for the names in braces."""
+    text = (_TEXT / f"{name}.ll").read_text("utf-8")
+    for key, value in values.items():
+        text = text.replace(f"{{{key}}}", str(value))
+    return text
 
 
 def common_code(text: str, symbol: str, imports: Mapping[str, int]) -> NativeCode:

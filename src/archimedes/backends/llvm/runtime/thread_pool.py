@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 from archimedes.backends.interrupts import Stopped, stoppable
-from archimedes.backends.llvm.runtime.loop_threads import paused
+from archimedes.backends.llvm.runtime.loop_threads import pause_helpers
 from archimedes.system.cpus import cpu_count
 from archimedes.system.processes import call_in_forked_children
 
@@ -116,12 +116,12 @@ def over_chunks(run: Callable[[int, int], None], n: int, threads: int, grain: in
     """
     grains = -(-n // grain)
     if threads <= 1:
-        with paused():
+        with pause_helpers():
             run(0, n)
     elif grains <= 1:
         run(0, n)
     else:
-        with paused():
+        with pause_helpers():
             _over_pieces(run, n, threads, grain)
 
 

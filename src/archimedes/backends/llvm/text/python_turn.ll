@@ -1,16 +1,6 @@
-"""Python's turn, as native code gives it: the GIL, a function of Python, and what that raised."""
-
-from __future__ import annotations
-
-from archimedes.backends.interrupts import KEPT, take_turn
-from archimedes.backends.llvm.python_api.c_api import address, object_pointer
-from archimedes.backends.llvm.runtime.machine import Target
-
-__all__ = ["turn_imports", "turn_text"]
-
-#: ``int arc_turn()``: 1, or 0 where something was raised, which is put into a dict, by thread.
-#: Nothing here runs Python between the exception and the dict, where another one could come up.
-_TEXT = """
+; Python's turn: the GIL, a function of Python, and what that raised.
+; int arc_turn() returns 1, or 0 where something was raised, which is put into a dict, by thread.
+; Nothing here runs Python between the exception and the dict, where another one could come up.
 @arc.turn = external global i8
 @arc.kept = external global i8
 declare i32 @PyGILState_Ensure()
@@ -58,20 +48,3 @@ file:
   call void @PyGILState_Release(i32 %gil)
   ret i32 0
 }
-"""
-_PYTHON = (
-    *("PyGILState_Ensure", "PyGILState_Release", "PyObject_CallNoArgs", "PyErr_Fetch"),
-    *("PyErr_NormalizeException", "PyException_SetTraceback", "PyThread_get_thread_ident"),
-    *("PyLong_FromUnsignedLong", "PyDict_SetItem", "Py_DecRef"),
-)
-
-
-def turn_text(target: Target) -> str:
-    """Write the function; a thread's number is a ``long``."""
-    return _TEXT.replace("{long}", "i32" if target.is_windows else "i64")
-
-
-def turn_imports() -> dict[str, int]:
-    """Return what the text names, by address."""
-    objects = {"arc.turn": object_pointer(take_turn), "arc.kept": object_pointer(KEPT)}
-    return {name: address(name) for name in _PYTHON} | objects
