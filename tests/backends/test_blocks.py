@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from archimedes.backends.interpreter import run
-from archimedes.backends.llvm.lowering.entries import scalar_program
+from archimedes.backends.llvm.lowering.entries import Source, scalar_program
 from archimedes.backends.llvm.runtime.kernel import Kernel, build
 from archimedes.backends.llvm.runtime.machine import host_target
 from archimedes.backends.protocol import ArrayType
@@ -130,14 +130,14 @@ def test_arrays_are_used_again():
     """Ten steps need two arrays: the one read and the one written; the last is the caller's."""
     g, n = chain(1000, 10), 1000
     leaves = native(g).inputs
-    made = scalar_program(g, leaves, leaves, host_target())
+    made = scalar_program(Source(g, leaves, leaves, host_target()))
     assert made.frame <= 2 * 8 * n + 256
 
 
 def test_results_go_where_they_are_wanted():
     g = chain(1000, 1)
     leaves = native(g).inputs
-    assert scalar_program(g, leaves, leaves, host_target()).frame <= 256
+    assert scalar_program(Source(g, leaves, leaves, host_target())).frame <= 256
 
 
 def test_code_does_not_grow_with_the_data():

@@ -43,11 +43,11 @@ def called(kernel, x):
 @pytest.mark.parametrize("n", [5, 100])
 def test_drafts_have_the_same_bits(n, folder):
     x = np.linspace(-2.0, 2.0, n)
-    draft = build(*program(n), draft=True)
-    assert draft.draft
+    draft = build(*program(n), unoptimized=True)
+    assert draft.unoptimized
     quick, first = called(draft, x), draft.address
     draft.optimize()
-    assert not draft.draft
+    assert not draft.unoptimized
     assert draft.address != first
     whole = build(*program(n))
     assert_bits(quick, called(whole, x))
@@ -57,13 +57,13 @@ def test_drafts_have_the_same_bits(n, folder):
 
 def test_code_on_disk_is_taken_where_it_is_better(folder):
     x = np.linspace(-2.0, 2.0, 7)
-    draft = build(*program(7), draft=True)
-    again = build(*program(7), draft=True)
-    assert again.draft
+    draft = build(*program(7), unoptimized=True)
+    again = build(*program(7), unoptimized=True)
+    assert again.unoptimized
     assert again.stats.cached == 1
     draft.optimize()
-    better = build(*program(7), draft=True)
-    assert not better.draft
+    better = build(*program(7), unoptimized=True)
+    assert not better.unoptimized
     assert better.stats.cached == 1
     assert_bits(called(again, x), called(better, x))
 
@@ -118,7 +118,7 @@ def test_drafts_spell_intrinsics_out(folder, monkeypatch):
     given, made = (
         [(leaf.size, code_of(leaf.dtype)) for leaf in some] for some in ((x, y, k), outs)
     )
-    draft = build(recording.blocks, given, made, draft=True)
+    draft = build(recording.blocks, given, made, unoptimized=True)
     found = [np.empty_like(out) for out in outs]
     draft.call([x, y, k], found)
     for ours, theirs in zip(found, outs):

@@ -15,7 +15,7 @@ import pytest
 import archimedes as arc
 from archimedes.backends.llvm.calling_convention import Leaf
 from archimedes.backends.llvm.lowering.assembler import Module
-from archimedes.backends.llvm.lowering.entries import scalar_program
+from archimedes.backends.llvm.lowering.entries import Source, scalar_program
 from archimedes.backends.llvm.lowering.memory import Spelling
 from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target
 from archimedes.graph import CODES, F64, Graph
@@ -231,7 +231,7 @@ def test_arm_code_sets_and_restores_its_register():
     x = g.input(F64)
     g.outputs = [g.emit(CODES["add"], x, x)]
     arm = Target("generic", "+neon", triple="aarch64-unknown-linux-gnu")
-    text = scalar_program(g, [Leaf(1, F64)], [Leaf(1, F64)], arm).text
+    text = scalar_program(Source(g, [Leaf(1, F64)], [Leaf(1, F64)], arm)).text
     code = arm.assembly(text).lower()
     guard = code[code.index("arc_scalar:") :]
     assert (guard.count("mrs"), guard.count("msr")) == (1, 2)

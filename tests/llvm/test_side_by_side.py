@@ -10,7 +10,7 @@ import pytest
 
 import archimedes as arc
 from archimedes.backends.llvm.runtime.kernel import build
-from archimedes.backends.llvm.slp_vectorize import side_by_side
+from archimedes.backends.llvm.slp_vectorize import slp_vectorize
 from archimedes.graph import CODES, F32, F64, Graph
 from archimedes.graph.regions import Map
 
@@ -57,7 +57,7 @@ def test_sines_and_cosines(count, features):
 @pytest.mark.parametrize("name", ["exp", "log", "tan", "arctan", "cbrt", "tanh", "gamma"])
 def test_other_functions(name, dtype):
     g = functions_of([name], 5, dtype)
-    assert len(maps_of(side_by_side(g, 4))) == 1
+    assert len(maps_of(slp_vectorize(g, 4))) == 1
     check(g, columns(5, np.float32 if dtype == F32 else np.float64), scalars=40)
 
 
@@ -66,7 +66,7 @@ def test_functions_of_two_arguments():
     given = [g.input(F64) for _ in range(6)]
     pairs = list(itertools.pairwise(given))
     g.outputs = [g.emit(CODES[name], a, b) for a, b in pairs for name in ("arctan2", "pow")]
-    assert [r.length for r in maps_of(side_by_side(g, 4))] == [5, 5]
+    assert [r.length for r in maps_of(slp_vectorize(g, 4))] == [5, 5]
     check(g, columns(6), scalars=40)
 
 
@@ -77,7 +77,7 @@ def test_functions_of_functions_and_of_constants():
     y = [g.emit(sin, v) for v in x]
     z = [g.emit(sin, g.emit(add, a, b)) for a, b in itertools.pairwise(y)]
     g.outputs = [*z, *(g.emit(pow_, v, g.const(2.5)) for v in x), g.emit(CODES["exp"], x[0])]
-    found = side_by_side(g, 4)
+    found = slp_vectorize(g, 4)
     # The second sines need the first; powers of a constant exponent are shorter by themselves.
     assert [r.length for r in maps_of(found)] == [5, 4]
     check(g, columns(5), scalars=40)
@@ -90,13 +90,13 @@ def test_what_is_far_away_does_not_wait():
     for _ in range(100):
         far = [g.emit(CODES["add"], v, x[0]) for v in far]
     g.outputs = [g.emit(CODES["cos"], v) for v in [*x[:4], *far]]
-    assert [r.length for r in maps_of(side_by_side(g, 4))] == [4, 4]
+    assert [r.length for r in maps_of(slp_vectorize(g, 4))] == [4, 4]
     check(g, columns(8), scalars=10)
 
 
 def test_nothing_to_do_is_the_same_graph():
     for g in (functions_of(["sin"], 2), functions_of(["sqrt"], 9)):
-        assert side_by_side(g, 4) is g
+        assert slp_vectorize(g, 4) is g
 
 
 def step(x):
@@ -157,5 +157,5 @@ def test_sines_of_some_and_cosines_of_others():
     x = [g.input(F64) for _ in range(6)]
     names = ["sin", "cos", "cos", "sin", "cos", "sin"]
     g.outputs = [g.emit(CODES[name], v) for name, v in zip(names, x)]
-    assert [r.length for r in maps_of(side_by_side(g, 4))] == [6]
+    assert [r.length for r in maps_of(slp_vectorize(g, 4))] == [6]
     check(g, columns(6), scalars=40)

@@ -44,13 +44,15 @@ class NativeProgram(Kernel):
 
     sources = ("llvm", "asm")
 
-    def __init__(self, program: Program, draft: bool = False) -> None:
+    def __init__(self, program: Program, unoptimized: bool = False) -> None:
         from archimedes.backends.llvm.runtime.kernel import build
 
         self.program = program
         self._work = estimate_work(program.graph)
         sizes = [[(int(np.prod(shape)), code) for code, shape in types] for types in program[1:3]]
-        self.kernel: NativeKernel = build(program.graph, *sizes, name=program.name, draft=draft)
+        self.kernel: NativeKernel = build(
+            program.graph, *sizes, name=program.name, unoptimized=unoptimized
+        )
 
     def call(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
         """Compute one instance."""
@@ -120,7 +122,7 @@ class NativeProgram(Kernel):
         return repeating(self.kernel, inputs, outputs, carry)
 
     def optimize(self) -> None:
-        """Compile with all of LLVM's effort what was compiled in a hurry."""
+        """Compile for the optimized tier."""
         self.kernel.optimize()
 
     def source(self, kind: str) -> str:
@@ -152,8 +154,8 @@ class LLVM(Backend):
         return NativeProgram(program)
 
     def build_unoptimized(self, program: Program) -> Kernel:
-        """Compile in a hurry, or read from the cache what was compiled before."""
-        return NativeProgram(program, draft=True)
+        """Compile for the unoptimized tier, or read from the cache what was compiled before."""
+        return NativeProgram(program, unoptimized=True)
 
     def thread_dispatch(self, base: type, needed: bool) -> Any:
         """Return what makes native stands."""

@@ -1,4 +1,4 @@
-"""Elementary functions of several arguments side by side: in one call they are lanes too.
+"""Superword-level parallelism: equal elementary functions of one call go into SIMD lanes.
 
 A program that one call runs has its lanes free. The sines and cosines of a robot's joints, the
 exponentials of a table of rates, are the same program on several arguments: as a ``Map`` they are
@@ -17,7 +17,7 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call, Map, Scan, Switch, While
 from archimedes.graph.regions.base import Region
 
-__all__ = ["side_by_side"]
+__all__ = ["slp_vectorize"]
 
 #: How many operations further than the first of a group the last of its arguments may be.
 NEAR = 32
@@ -33,34 +33,30 @@ class _Row(NamedTuple):
     nodes: dict[int, int]
 
 
-def side_by_side(graph: Graph, lanes: int) -> Graph:
+def slp_vectorize(graph: Graph, lanes: int) -> Graph:
     """Return an equal graph in which functions of more than half as many arguments are maps.
 
     Bodies that run for one instance at a time are rewritten too. A graph without such functions
     is returned as it is.
     """
-    return _rewritten(graph, lanes, {})
+    return _rewrite(graph, lanes, {})
 
 
-def _rewritten(graph: Graph, lanes: int, known: dict[str, Graph]) -> Graph:
+def _rewrite(graph: Graph, lanes: int, known: dict[str, Graph]) -> Graph:
     if not (graph.regions or any(map(_IS_ELEMENTARY.__getitem__, graph.op))):
         return graph
-    found = known.get(graph.digest())
-    if found is None:
-        bodies = {
-            i: [_rewritten(body, lanes, known) for body in region.bodies]
-            for i, region in graph.regions.items()
-            if _has_lanes_free(region)
-        }
-        changed = {
-            i: new
-            for i, new in bodies.items()
-            if any(x is not y for x, y in zip(new, graph.regions[i].bodies))
-        }
+    key = graph.digest()
+    if key not in known:
+        bodies = {}
+        for i, region in graph.regions.items():
+            new = [
+                _rewrite(body, lanes, known) for body in region.bodies if _has_free_lanes(region)
+            ]
+            if any(x is not y for x, y in zip(new, region.bodies)):
+                bodies[i] = new
         groups = _groups(graph, lanes)
-        found = _Renumbering(graph, changed).written(groups) if changed or groups else graph
-        known[graph.digest()] = found
-    return found
+        known[key] = _Renumbering(graph, bodies).write(groups) if bodies or groups else graph
+    return known[key]
 
 
 class _Renumbering:
@@ -71,20 +67,20 @@ class _Renumbering:
         self.dst.tables = list(src.tables)
         self.to: dict[int, int] = {}
 
-    def written(self, groups: Sequence[Sequence[_Row]]) -> Graph:
+    def write(self, groups: Sequence[Sequence[_Row]]) -> Graph:
         """Return the graph with these groups as maps."""
         src, dst, to = self.src, self.dst, self.to
-        self._further(src.inputs)
+        self._append(src.inputs)
         for group in groups:
             # What its arguments are made of comes before, whatever order it was written in.
-            self._further(src.live([j for row in group for j in row.operands]))
-            self._place(group)
-        self._further(src.live())
+            self._append(src.live([j for row in group for j in row.operands]))
+            self._append_map(group)
+        self._append(src.live())
         dst.inputs, dst.outputs = ([to[i] for i in ids] for ids in (src.inputs, src.outputs))
         dst.input_names, dst.output_names = src.input_names, src.output_names
         return dst
 
-    def _further(self, nodes: Sequence[int]) -> None:
+    def _append(self, nodes: Sequence[int]) -> None:
         """Append those of the nodes that are not there yet."""
         src, dst, to = self.src, self.dst, self.to
         new = [i for i in nodes if i not in to]
@@ -106,20 +102,20 @@ class _Renumbering:
                 bodies = self.bodies.get(i)
                 dst.regions[to[i]] = moved_region.with_bodies(bodies) if bodies else moved_region
 
-    def _place(self, group: Sequence[_Row]) -> None:
+    def _append_map(self, group: Sequence[_Row]) -> None:
         """Append a map, and note where its results are."""
         body = Graph()
         inputs = [body.input(self.src.dtype[j]) for j in group[0].operands]
         codes = sorted({code for row in group for code in row.nodes})
         body.outputs = [body.emit(code, *inputs) for code in codes]
-        given = np.array([self.to[j] for row in group for j in row.operands])
-        outs = self.dst.region(Map(given, body, len(group), len(inputs)))
+        operands = np.array([self.to[j] for row in group for j in row.operands])
+        outs = self.dst.region(Map(operands, body, len(group), len(inputs)))
         for row, results in zip(group, outs.reshape(len(group), -1).tolist()):
             self.to.update((i, results[codes.index(code)]) for code, i in row.nodes.items())
 
 
-def _has_lanes_free(region: Region) -> bool:
-    """Tell whether bodies run for one instance at a time."""
+def _has_free_lanes(region: Region) -> bool:
+    """Return whether bodies run for one instance at a time."""
     return isinstance(region, (Call, While, Switch)) or (
         isinstance(region, Scan) and region.carry > 0
     )
@@ -138,37 +134,37 @@ def _groups(g: Graph, lanes: int) -> list[list[_Row]]:
                 rows.setdefault((family, *operands), _Row(operands, {})).nodes[code] = i
     if 2 * len(rows) <= lanes:
         return []
-    locations = _places(g, g.live([j for row in rows.values() for j in row.operands]))
+    levels = _levels(g, g.live([j for row in rows.values() for j in row.operands]))
     alike: dict[tuple[int, ...], list[_Row]] = {}
     for (family, *_), row in rows.items():
-        level = max(locations[j][0] for j in row.operands)
+        level = max(levels[j][0] for j in row.operands)
         kinds = [g.dtype[j] for j in row.operands]
         alike.setdefault((level, family, *kinds), []).append(row)
-    found = [near for key in sorted(alike) for near in _near(alike[key], locations)]
-    return [group for group in found if 2 * len(group) > lanes]
+    groups = [near for key in sorted(alike) for near in _near(alike[key], levels)]
+    return [group for group in groups if 2 * len(group) > lanes]
 
 
-def _places(g: Graph, live: Sequence[int]) -> dict[int, tuple[int, int]]:
+def _levels(g: Graph, live: Sequence[int]) -> dict[int, tuple[int, int]]:
     """Return of each node how many elementary functions, and operations, lie on the way to it.
 
     No function depends on another of the same number.
     """
-    found: dict[int, tuple[int, int]] = {}
+    levels: dict[int, tuple[int, int]] = {}
     for i in live:
         code = g.op[i]
         if code == REGION:
             operands = g.regions[i].inputs.tolist()
         else:
             operands = [g.a[i], g.b[i], g.c[i]][: ARITY[code]]
-        before = [found[j] for j in operands]
+        before = [levels[j] for j in operands]
         level = max((rank for rank, _ in before), default=0) + _IS_ELEMENTARY[code]
-        found[i] = level, max((depth for _, depth in before), default=0) + 1
-    return found
+        levels[i] = level, max((depth for _, depth in before), default=0) + 1
+    return levels
 
 
-def _near(rows: Sequence[_Row], locations: dict[int, tuple[int, int]]) -> Iterator[list[_Row]]:
+def _near(rows: Sequence[_Row], levels: dict[int, tuple[int, int]]) -> Iterator[list[_Row]]:
     """Yield rows in groups that are about equally far from the beginning."""
-    depths = [max(locations[j][1] for j in row.operands) for row in rows]
+    depths = [max(levels[j][1] for j in row.operands) for row in rows]
     group: list[_Row] = []
     first = 0
     for k in sorted(range(len(rows)), key=depths.__getitem__):

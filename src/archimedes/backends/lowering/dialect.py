@@ -235,7 +235,7 @@ class Dialect:
         self.store(f, self.advance(f, location, self.index(f, index, length), 1), operand)
 
     def takes_columns(self, locations: Sequence[Location]) -> bool:
-        """Tell whether steps of a loop may write straight to places that wait for values."""
+        """Return whether steps of a loop may write straight to places that wait for values."""
         return True
 
     def operand(self, f: Any, binding: Binding) -> str:

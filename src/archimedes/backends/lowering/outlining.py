@@ -70,7 +70,7 @@ class Sizes:
         return sum(size for size in map(self.size, blocks) if size <= self.part)
 
     def is_shared(self, region: Region, body: Graph) -> bool:
-        """Tell whether a body occurs more than once and is worth a function."""
+        """Return whether a body occurs more than once and is worth a function."""
         least = self.shared.get(type(region))
         return least is not None and self._uses[body.digest()] > 1 and self.size(body) >= least
 
@@ -154,7 +154,7 @@ def shared_slots(
 
 
 def _hands_on(g: Graph, i: int) -> bool:
-    """Tell whether outputs of a region may be its inputs: of calls, and loops of no step."""
+    """Return whether outputs of a region may be its inputs: of calls, and loops of no step."""
     region = g.regions.get(i)
     return isinstance(region, Call) or (isinstance(region, Scan) and not region.length)
 

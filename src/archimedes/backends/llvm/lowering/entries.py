@@ -7,7 +7,7 @@ batched leaves of shape (N, leaf); leaves that are not batched are shared by all
 
 Outputs may not overlap inputs. The result is 0, ``NO_MEMORY``, or what a host callback returned.
 Functions keep no state: any number of threads may call them at once. They compute in the default
-floating-point environment, whatever that of the caller is (``guards.py``).
+floating-point environment, whatever that of the caller is (``prologue.py``).
 """
 
 from __future__ import annotations
@@ -29,13 +29,34 @@ from archimedes.backends.lowering.scope import Binding, Location
 from archimedes.graph.program import Graph
 
 if TYPE_CHECKING:
-    from archimedes.backends.llvm.lowering.batch_loop import TileIn
+    from archimedes.backends.llvm.lowering.batch_loop import InputTile
 
-__all__ = ["Program", "batch_program", "scalar_program"]
+__all__ = ["Program", "Source", "batch_program", "scalar_program"]
 
 SCALAR_PARAMETERS = "ptr %in, ptr %out"
 #: Up to this many operations a batch kernel keeps its tiles in registers.
 FUSED = 2500
+
+
+class Source(NamedTuple):
+    """What a kernel is written from: a graph, and the arrays of its inputs and outputs.
+
+    ``part`` is the number of operations a function may have; ``data`` names the tables that lie
+    outside the module.
+    """
+
+    graph: Graph
+    inputs: Sequence[Leaf]
+    outputs: Sequence[Leaf]
+    target: Target
+    part: int = PART
+    data: Mapping[str, str] | None = None
+
+    def locations(self) -> tuple[list[Location], list[Location]]:
+        """Return where inputs and outputs are in the arrays of a call."""
+        g = self.graph
+        inputs = _leaf_locations("in", g.input_dtypes, self.inputs)
+        return _flatten(inputs), _flatten(_leaf_locations("out", g.output_dtypes, self.outputs))
 
 
 class Program(NamedTuple):
@@ -48,62 +69,43 @@ class Program(NamedTuple):
 
 
 def _leaf_locations(
-    kind: str, kinds: Sequence[int], leaves: Sequence[Leaf], first: int = 0
+    array: str, kinds: Sequence[int], leaves: Sequence[Leaf], first: int = 0
 ) -> list[list[Location]]:
-    """Return the places of values of these types in the arrays of a call."""
-    pointers = [Pointer(kind, first + k, uniform=True) for k in range(len(leaves))]
+    """Return the locations of values of these types in the arrays of a call."""
     counts = leaf_values(kinds, [leaf.size for leaf in leaves])
     return [
-        [Location(p, k, leaf.dtype) for k in range(count)]
-        for p, leaf, count in zip(pointers, leaves, counts)
+        [Location(Pointer(array, first + k, uniform=True), c, leaf.dtype) for c in range(count)]
+        for k, (leaf, count) in enumerate(zip(leaves, counts))
     ]
 
 
-def _interface(
-    g: Graph, inputs: Sequence[Leaf], outputs: Sequence[Leaf]
-) -> tuple[list[Location], list[Location]]:
-    """Return the places of a graph's inputs and outputs in the arrays of a call."""
-    given = _leaf_locations("in", g.input_dtypes, inputs)
-    return _flat(given), _flat(_leaf_locations("out", g.output_dtypes, outputs))
-
-
-def _flat(nested: Sequence[Sequence[Location]]) -> list[Location]:
+def _flatten(nested: Sequence[Sequence[Location]]) -> list[Location]:
     return [x for row in nested for x in row]
 
 
 def _write_body(
     module: Module,
-    g: Graph,
-    given: Sequence[Location],
-    to: Sequence[Location],
-    part: int,
-    known: dict[int, Location],
+    source: Source,
+    inputs: Sequence[Location],
+    outputs: Sequence[Location],
+    known: Mapping[int, Location],
 ) -> tuple[list[HostCall], list[str]]:
     """Write the computation itself: return the functions of (frame, in, out) that make it up."""
-    llvm = Llvm(module)
-    f = Function(module, f"define internal void @body({PARAMETERS})")
-    llvm.outermost = f
+    llvm, g = Llvm(module), source.graph
+    f = llvm.outermost = Function(module, f"define internal void @body({PARAMETERS})")
     bound = {i: Binding(location=x) for i, x in known.items()}
-    given_bound = [Binding(location=x) for x in given]
-    low = Lowering(llvm, [g], part)
-    low.lower(f, g, given_bound, stores=list(enumerate(to)), known=bound)
+    arguments = [Binding(location=x) for x in inputs]
+    low = Lowering(llvm, [g], source.part)
+    low.lower(f, g, arguments, stores=list(enumerate(outputs)), known=bound)
     rest = ["@body"] if f.lines or not llvm.steps else []
     f.finish()
     return llvm.hosts, [*llvm.steps, *rest]
 
 
-def scalar_program(
-    g: Graph,
-    inputs: Sequence[Leaf],
-    outputs: Sequence[Leaf],
-    target: Target,
-    part: int = PART,
-    data: Mapping[str, str] | None = None,
-) -> Program:
-    """Write the module of the scalar kernel; ``data`` names the tables that lie outside."""
-    module = Module(Spelling(1), target, data)
-    given, to = _interface(g, inputs, outputs)
-    hosts, steps = _write_body(module, g, given, to, part, {})
+def scalar_program(source: Source) -> Program:
+    """Write the module of the scalar kernel."""
+    module = Module(Spelling(1), source.target, source.data)
+    hosts, steps = _write_body(module, source, *source.locations(), {})
     size = module.frame.size
     f = Function(module, f"define internal i32 @run({SCALAR_PARAMETERS}) noinline")
     open_frame(f, size)
@@ -114,68 +116,60 @@ def scalar_program(
     return Program(module.text(), hosts, size)
 
 
-def _tiles_in(
-    module: Module, g: Graph, inputs: Sequence[Leaf], batched: Sequence[bool]
-) -> tuple[dict[int, TileIn], list[list[Location]]]:
+def _input_tiles(
+    module: Module, source: Source, batched: Sequence[bool]
+) -> tuple[dict[int, InputTile], list[list[Location]]]:
     """Return the tiles of batched arrays that are used, and where all inputs are."""
+    g = source.graph
     live = set(g.live())
-    used = [i in live for i in g.inputs]
-    tiles: dict[int, TileIn] = {}
-    given = _leaf_locations("in", g.input_dtypes, inputs)
-    position = 0
-    for k, leaf in enumerate(inputs):
-        count = len(given[k])
-        columns = {c for c in range(count) if used[position + c]}
-        position += count
+    used = iter([i in live for i in g.inputs])
+    tiles: dict[int, InputTile] = {}
+    locations = _leaf_locations("in", g.input_dtypes, source.inputs)
+    for k, leaf in enumerate(source.inputs):
+        count = len(locations[k])
+        columns = {c for c in range(count) if next(used)}
         if batched[k] and columns:
             tile = module.frame.array(leaf.dtype, leaf.size)
             # Of a block all columns are used.
             tiles[k] = tile, columns if count == leaf.size else set(range(leaf.size))
-            given[k] = [tile.at(c) for c in range(count)]
-    return tiles, given
+            locations[k] = [tile.at(c) for c in range(count)]
+    return tiles, locations
 
 
 def batch_program(
-    g: Graph,
-    inputs: Sequence[Leaf],
-    batched: Sequence[bool],
-    outputs: Sequence[Leaf],
-    lanes: int,
-    fixed: Sequence[int],
-    target: Target,
-    part: int = PART,
-    data: Mapping[str, str] | None = None,
+    source: Source, batched: Sequence[bool], lanes: int, fixed: Sequence[int]
 ) -> Program:
     """Write the module of the batch kernel for one choice of batched inputs.
 
     ``fixed`` are nodes that do not depend on batched inputs, by dtype: the caller computes them
-    once and gives their values as further arrays, one per dtype, behind the inputs. With ``lanes``
+    once and passes their values as further arrays, one per dtype, behind the inputs. With ``lanes``
     1 the scalar computation runs for one instance after the other, where their arrays are.
     """
     # What single calls do without.
-    from archimedes.backends.llvm.lowering.batch_loop import (
-        write_batch_loop,
-        write_instance_loop,
-    )
+    from archimedes.backends.llvm.lowering.batch_loop import write_batch_loop, write_instance_loop
     from archimedes.backends.llvm.lowering.nests.packing import Copies
 
-    module = Module(Spelling(lanes), target, data)
-    kinds = [g.dtype[i] for i in fixed]
-    values = _leaf_locations("in", kinds, fixed_leaves(g, fixed), len(inputs))
-    known = dict(zip(fixed, _flat(values)))
+    g = source.graph
+    module = Module(Spelling(lanes), source.target, source.data)
+    kinds, arrays = [g.dtype[i] for i in fixed], len(source.inputs)
+    values = _leaf_locations("in", kinds, fixed_leaves(g, fixed), arrays)
+    known = dict(zip(fixed, _flatten(values)))
     if lanes == 1:
-        hosts, steps = _write_body(module, g, *_interface(g, inputs, outputs), part, known)
-        write_instance_loop(module, inputs, batched, outputs, len(values), steps, g)
+        hosts, steps = _write_body(module, source, *source.locations(), known)
+        write_instance_loop(module, source, batched, len(values), steps)
         return Program(module.text(), hosts, module.frame.size)
     frame = module.frame
-    tiles_in, given = _tiles_in(module, g, inputs, batched)
+    tiles_in, inputs = _input_tiles(module, source, batched)
+    sizes = [leaf.size for leaf in source.outputs]
     tiles_out = {
-        k: frame.array(leaf.dtype, leaf.size) for k, leaf in enumerate(outputs) if leaf.size
+        k: frame.array(leaf.dtype, leaf.size) for k, leaf in enumerate(source.outputs) if leaf.size
     }
-    counts = leaf_values(g.output_dtypes, [leaf.size for leaf in outputs])
+    counts = leaf_values(g.output_dtypes, sizes)
     to = [tiles_out[k].at(c) for k, count in enumerate(counts) for c in range(count)]
-    module.copies = Copies(len(inputs) + len(values))
-    hosts, steps = _write_body(module, g, _flat(given), to, part, known)
-    fused = frame.size <= STACK and cost(g, {}) <= FUSED and not module.copies.made
-    write_batch_loop(module, inputs, tiles_in, outputs, tiles_out, steps, bool(hosts), fused, g)
+    module.copies = Copies(arrays + len(values))
+    hosts, steps = _write_body(module, source, _flatten(inputs), to, known)
+    fused = frame.size <= STACK and cost(g, {}) <= FUSED and not module.copies.packings
+    # Callbacks take one tile at a time.
+    many = not hosts and len(steps) > 1
+    write_batch_loop(module, source, tiles_in, tiles_out, steps, many, fused)
     return Program(module.text(), hosts, frame.size, fused)

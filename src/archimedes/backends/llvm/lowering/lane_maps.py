@@ -1,11 +1,17 @@
-"""Independent instances in a scalar kernel, in SIMD lanes like those of a batch."""
+"""Independent instances in a scalar kernel, in SIMD lanes like those of a batch.
+
+``Map`` has its instances in numbers. Those of loops that carry nothing may be rows of blocks, which
+are read and written where they are. Few short instances do without a detour through memory: the
+arguments and results of a tile are vectors that a function takes and returns; the lanes of an
+incomplete one repeat the last instance.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function, Module
+from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function
 from archimedes.backends.llvm.lowering.function_dialect import FrameReach
 from archimedes.backends.llvm.lowering.safepoints import loop_with_safepoints
 from archimedes.backends.llvm.lowering.tiles import (
@@ -24,7 +30,10 @@ from archimedes.graph.dtypes import item_type, length_of
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Map
 
-__all__ = ["fixed_bindings", "is_short", "map_in_lanes", "map_in_registers", "rows_in_lanes"]
+__all__ = ["is_short", "map_in_lanes", "map_in_registers", "rows_in_lanes"]
+
+#: At most so many slices and results of an instance, and so many tiles, make a short map.
+FEW, TILES = 4, 8
 
 
 class _Columns(NamedTuple):
@@ -39,81 +48,56 @@ class _Columns(NamedTuple):
     offsets: Sequence[int]
 
 
-def map_in_lanes(
-    module: Module, wide: Lowering, scope: Scope, region: Map, outs: Sequence[int]
-) -> None:
-    """Compute a map tile by tile and bind its used outputs.
-
-    Tiles are functions of ``module``, whose values are vectors; ``wide`` lowers the body in it.
-    """
-    f, body, width = scope.f, region.body, len(region.body.outputs)
-    _, stacked, shared = region.parts()
-    kept = sorted({k % width for k in scope.numbers(outs)})
-    kinds = [body.output_dtypes[k] for k in kept]
-    locations = arrays(scope.dialect, f, kinds, region.length)
-    stride = {d: kinds.count(d) for d in set(kinds)}
-    results = []
-    for d, count in stride.items():
-        mine = [(k, location.offset) for k, location in zip(kept, locations) if location.dtype == d]
-        start = next(p for p in locations if p.dtype == d)._replace(offset=0)
-        results.append(_Columns(start, count, *zip(*mine)))
-    sources = _sources(scope, region, stacked.tolist())
-    fixed = fixed_bindings(scope, body, shared.tolist(), region.slices)
-    _tiles(module, wide, f, body, region.length, sources, fixed, results)
-    column = dict(zip(kept, locations))
-    for i, number in zip(outs, scope.numbers(outs)):
-        t, k = divmod(number, width)
-        scope.bind(i, Binding(location=column[k].at(t * stride[column[k].dtype])))
+def _used_outputs(scope: Scope, region: Map, outs: Sequence[int]) -> list[int]:
+    return sorted({k % len(region.body.outputs) for k in scope.numbers(outs)})
 
 
-def rows_in_lanes(
-    module: Module, wide: Lowering, scope: Scope, given: Instances, outs: Sequence[int]
-) -> None:
-    """Compute instances that are rows of blocks in the same way."""
-    body = given.body
-    sources = [
-        _Columns(scope.block(i), length_of(kind) or 1, (j,), (0,))
-        for j, (i, kind) in enumerate(zip(given.rows, body.input_dtypes))
-    ]
-    fixed = fixed_bindings(scope, body, given.shared, len(given.rows))
-    results = [
-        _Columns(scope.new_block(i), length_of(body.output_dtypes[k]) or 1, (k,), (0,))
-        for i, k in zip(outs, scope.numbers(outs))
-    ]
-    _tiles(module, wide, scope.f, body, given.length, sources, fixed, results)
-
-
-def fixed_bindings(scope: Scope, body: Graph, shared: Sequence[int], slices: int) -> list[Binding]:
+def _shared_bindings(
+    scope: Scope, body: Graph, shared: Sequence[int], slices: int
+) -> list[Binding]:
     """Return what all lanes share."""
     reach = FrameReach(scope.f)
     pairs = zip(scope.bindings(shared), body.input_dtypes[slices:])
     return [reach.shared(b, item_type(kind)) for b, kind in pairs]
 
 
-def _tiles(
-    module: Module,
-    wide: Lowering,
-    f: Function,
-    body: Graph,
-    length: int,
-    sources: Sequence[_Columns],
-    fixed: Sequence[Binding],
-    results: Sequence[_Columns],
-) -> None:
-    """Write the function of a tile, and the loop that calls it."""
-    name = _write_tile(module, wide, body, sources, fixed, results)
-    pointers = "".join(f", ptr {f.address(c.location)}" for c in (*sources, *results))
-    lanes, safepoint = f.module.target.lanes, safepoint_of(length, body)
-    plain = f.loop(0, length, step=lanes)
-    with (
-        plain
-        if safepoint is None
-        else loop_with_safepoints(f, 0, length, safepoint, step=lanes) as loop
-    ):
-        f.line(
-            f"call void {name}(ptr %frame, ptr %in, ptr %out, i64 {loop.counter}, "
-            f"i64 {length}{pointers})"
-        )
+# ---- through memory ------------------------------------------------------------------------
+
+
+def map_in_lanes(wide: Lowering, scope: Scope, region: Map, outs: Sequence[int]) -> None:
+    """Compute a map tile by tile and bind its used outputs; ``wide`` lowers its body."""
+    body, width = region.body, len(region.body.outputs)
+    _, stacked, shared = region.parts()
+    used = _used_outputs(scope, region, outs)
+    kinds = [body.output_dtypes[k] for k in used]
+    column = dict(zip(used, arrays(scope.dialect, scope.f, kinds, region.length)))
+    stride = {d: kinds.count(d) for d in set(kinds)}
+    results = []
+    for d, count in stride.items():
+        mine = {k: location for k, location in column.items() if location.dtype == d}
+        start = next(iter(mine.values()))._replace(offset=0)
+        results.append(_Columns(start, count, [*mine], [x.offset for x in mine.values()]))
+    sources = _sources(scope, region, stacked.tolist())
+    fixed = _shared_bindings(scope, body, shared.tolist(), region.slices)
+    _lower_tiles(wide, scope, Instances(body, region.length, (), ()), sources, fixed, results)
+    for i, number in zip(outs, scope.numbers(outs)):
+        t, k = divmod(number, width)
+        scope.bind(i, Binding(location=column[k].at(t * stride[column[k].dtype])))
+
+
+def rows_in_lanes(wide: Lowering, scope: Scope, instances: Instances, outs: Sequence[int]) -> None:
+    """Compute instances that are rows of blocks in the same way."""
+    body = instances.body
+    sources = [
+        _Columns(scope.block(i), length_of(kind) or 1, (j,), (0,))
+        for j, (i, kind) in enumerate(zip(instances.rows, body.input_dtypes))
+    ]
+    fixed = _shared_bindings(scope, body, instances.shared, len(instances.rows))
+    results = [
+        _Columns(scope.new_block(i), length_of(body.output_dtypes[k]) or 1, (k,), (0,))
+        for i, k in zip(outs, scope.numbers(outs))
+    ]
+    _lower_tiles(wide, scope, instances, sources, fixed, results)
 
 
 def _sources(scope: Scope, region: Map, stacked: Sequence[Sequence[int]]) -> list[_Columns]:
@@ -135,19 +119,23 @@ def _sources(scope: Scope, region: Map, stacked: Sequence[Sequence[int]]) -> lis
     return sources
 
 
-def _write_tile(
-    module: Module,
+def _lower_tiles(
     wide: Lowering,
-    body: Graph,
+    scope: Scope,
+    instances: Instances,
     sources: Sequence[_Columns],
     fixed: Sequence[Binding],
     results: Sequence[_Columns],
-) -> str:
-    """Write the function of one tile: ``(frame, in, out, first, end, slices ..., results ...)``."""
+) -> None:
+    """Write the function of a tile, and the loop that calls it.
+
+    It is ``void (frame, in, out, first, end, slices ..., results ...)``, of vectors.
+    """
+    outer, body, length = scope.f, instances.body, instances.length
+    module = outer.module.wide
     name = module.fresh("map")
-    taken = [f"%from{k}" for k in range(len(sources))]
-    given = [f"%to{k}" for k in range(len(results))]
-    pointers = "".join(f", ptr {x}" for x in (*taken, *given))
+    bases = [f"%from{k}" for k in range(len(sources))], [f"%to{k}" for k in range(len(results))]
+    pointers = "".join(f", ptr {x}" for x in (*bases[0], *bases[1]))
     head = f"define internal void {name}({PARAMETERS}, i64 %first, i64 %end{pointers})"
     f = Function(module, head)
     following = f.value(f"add i64 %first, {f.spelling.lanes}")
@@ -160,93 +148,75 @@ def _write_tile(
 
     def tiles(columns: Sequence[_Columns]) -> tuple[list[Location], dict[int, Location]]:
         """Return tiles, and by number of an input or output where it is in them."""
-        found = [module.frame.array(c.location.dtype, c.items) for c in columns]
-        pairs = [(k, tile.at(at)) for c, tile in zip(columns, found) for k, at in zip(*c[2:])]
-        return found, dict(pairs)
+        starts = [module.frame.array(c.location.dtype, c.items) for c in columns]
+        pairs = [(k, tile.at(at)) for c, tile in zip(columns, starts) for k, at in zip(*c[2:])]
+        return starts, dict(pairs)
 
     inputs, slices = tiles(sources)
     outputs, stores = tiles(results)
-    from_rows, to_rows = rows(taken, sources), rows(given, results)
+    from_rows, to_rows = rows(bases[0], sources), rows(bases[1], results)
     reads = gather(f, whole, "%first", "%end", from_rows)
     writes = addresses_of(f, whole, "%first", to_rows)
     for r, base, tile in zip(from_rows, reads, inputs):
         load_tile(f, base, r.items, set(range(r.items)), tile)
-    first = [Binding(location=slices[j]) for j in range(len(slices))]
-    wide.lower(f, body, [*first, *fixed], stores=sorted(stores.items()))
+    arguments = [Binding(location=slices[j]) for j in range(len(slices))]
+    wide.lower(f, body, [*arguments, *fixed], stores=sorted(stores.items()))
     for r, base, tile in zip(to_rows, writes, outputs):
         store_tile(f, base, r.items, tile)
     scatter(f, whole, "%first", "%end", to_rows)
     f.finish()
-    return name
+    pointers = "".join(f", ptr {outer.address(c.location)}" for c in (*sources, *results))
+    lanes, safepoint = f.spelling.lanes, safepoint_of(length, body)
+    with loop_with_safepoints(outer, 0, length, safepoint, step=lanes) as loop:
+        call = f"{name}({PARAMETERS}, i64 {loop.counter}, i64 {length}{pointers})"
+        outer.line(f"call void {call}")
 
 
-#: At most so many slices and results of an instance, and so many tiles.
-FEW, TILES = 4, 8
+# ---- in registers --------------------------------------------------------------------------
 
 
 def is_short(region: Map, lanes: int) -> bool:
-    """Tell whether a map is of few instances, which fill more than half of the lanes of a tile."""
-    body = region.body
-    few = max(region.slices, len(body.outputs)) <= FEW
+    """Return whether a map has few instances, which fill more than half of the lanes of a tile."""
+    few = max(region.slices, len(region.body.outputs)) <= FEW
     return few and lanes < 2 * region.length and region.length <= TILES * lanes
 
 
-def map_in_registers(
-    module: Module, wide: Lowering, scope: Scope, region: Map, outs: Sequence[int]
-) -> None:
+def map_in_registers(wide: Lowering, scope: Scope, region: Map, outs: Sequence[int]) -> None:
     """Compute a map tile by tile and bind its used outputs; ``wide`` lowers its body."""
-    f, body, width = scope.f, region.body, len(region.body.outputs)
+    f, body, length = scope.f, region.body, region.length
+    module = f.module.wide
     lanes, types = module.spelling.lanes, module.spelling.types
     _, stacked, shared = region.parts()
-    kept = sorted({k % width for k in scope.numbers(outs)})
-    kinds = [types[d] for d in body.input_dtypes[: region.slices]]
-    made = [types[body.output_dtypes[k]] for k in kept]
-    given = [scope.operand(i) for i in stacked.reshape(-1).tolist()]
-    fixed = fixed_bindings(scope, body, shared.tolist(), region.slices)
-    name = _write(module, wide, region, kept, kinds, made, fixed)
-    results = []
-    for first in range(0, region.length, lanes):
-        rows = [min(first + lane, region.length - 1) for lane in range(lanes)]
-        vectors = [
-            f.vector(kind, f.spelling.types[d], [given[row * region.slices + j] for row in rows])
-            for j, (kind, d) in enumerate(zip(kinds, body.input_dtypes))
-        ]
-        arguments = "".join(f", {kind} {x}" for kind, x in zip(kinds, vectors))
-        called = f"{name}({PARAMETERS}{arguments})"
-        whole = f.value(f"call {_struct(made)} {called}")
-        results.append(
-            [f.value(f"extractvalue {_struct(made)} {whole}, {k}") for k in range(len(kept))]
-        )
-    for i, number in zip(outs, scope.numbers(outs)):
-        row, k = divmod(number, width)
-        at = kept.index(k)
-        vector = results[row // lanes][at]
-        one = f.value(f"extractelement {made[at]} {vector}, i64 {row % lanes}")
-        scope.bind(i, Binding(operand=one))
-
-
-def _struct(kinds: Sequence[str]) -> str:
-    return "{ " + ", ".join(kinds) + " }"
-
-
-def _write(
-    module: Module,
-    wide: Lowering,
-    region: Map,
-    kept: Sequence[int],
-    kinds: Sequence[str],
-    made: Sequence[str],
-    fixed: Sequence[Binding],
-) -> str:
-    """Write the function of a tile: ``(frame, in, out, slices ...) -> results``."""
+    used = _used_outputs(scope, region, outs)
+    dtypes = body.input_dtypes[: region.slices]
+    kinds, result_kinds = [types[d] for d in dtypes], [types[body.output_dtypes[k]] for k in used]
+    struct = "{ " + ", ".join(result_kinds) + " }"
+    operands = [[scope.operand(i) for i in row] for row in stacked.tolist()]
+    fixed = _shared_bindings(scope, body, shared.tolist(), region.slices)
+    # The function of a tile: (frame, in, out, slices ...) -> results.
     name = module.fresh("few")
-    taken = [f"%slice{k}" for k in range(len(kinds))]
-    parameters = "".join(f", {kind} {x}" for kind, x in zip(kinds, taken))
-    f = Function(module, f"define internal {_struct(made)} {name}({PARAMETERS}{parameters})")
-    slices = [Binding(operand=x) for x in taken]
-    found = wide.lower(f, region.body, [*slices, *fixed], wanted=kept)
+    slices = "".join(f", {kind} %slice{k}" for k, kind in enumerate(kinds))
+    inner = Function(module, f"define internal {struct} {name}({PARAMETERS}{slices})")
+    arguments = [Binding(operand=f"%slice{k}") for k in range(len(kinds))]
+    values = wide.lower(inner, body, [*arguments, *fixed], wanted=used)
     whole = "poison"
-    for k, (kind, b) in enumerate(zip(made, found)):
-        whole = f.value(f"insertvalue {_struct(made)} {whole}, {kind} {f.operand(b)}, {k}")
-    f.finish(f"ret {_struct(made)} {whole}")
-    return name
+    for k, (kind, b) in enumerate(zip(result_kinds, values)):
+        item = inner.operand(b)
+        whole = inner.value(f"insertvalue {struct} {whole}, {kind} {item}, {k}")
+    inner.finish(f"ret {struct} {whole}")
+    tiles = []
+    for first in range(0, length, lanes):
+        rows = [operands[min(first + lane, length - 1)] for lane in range(lanes)]
+        vectors = [
+            f.vector(kind, f.spelling.types[d], [row[j] for row in rows])
+            for j, (kind, d) in enumerate(zip(kinds, dtypes))
+        ]
+        passed = "".join(f", {kind} {x}" for kind, x in zip(kinds, vectors))
+        tile = f.value(f"call {struct} {name}({PARAMETERS}{passed})")
+        tiles.append([f.value(f"extractvalue {struct} {tile}, {k}") for k in range(len(used))])
+    for i, number in zip(outs, scope.numbers(outs)):
+        row, k = divmod(number, len(body.outputs))
+        at = used.index(k)
+        vector = tiles[row // lanes][at]
+        one = f.value(f"extractelement {result_kinds[at]} {vector}, i64 {row % lanes}")
+        scope.bind(i, Binding(operand=one))

@@ -195,7 +195,7 @@ class Llvm(FunctionDialect):
         if blocks or not self._has_free_lanes(body, lanes if short else region.length):
             return False
         write = lane_maps.map_in_registers if short else lane_maps.map_in_lanes
-        write(self.module.wide, self.in_lanes(low, body, lanes), scope, region, outs)
+        write(self.in_lanes(low, body, lanes), scope, region, outs)
         return True
 
     def rows(self, low: Lowering, scope: Scope, instances: Instances, outs: Sequence[int]) -> bool:
@@ -206,7 +206,7 @@ class Llvm(FunctionDialect):
         if longest_block(body) > LONGEST_ROW or not self._has_free_lanes(body, instances.length):
             return False
         wide = self.in_lanes(low, body, self.module.target.lanes)
-        rows_in_lanes(self.module.wide, wide, scope, instances, outs)
+        rows_in_lanes(wide, scope, instances, outs)
         return True
 
     def _has_free_lanes(self, body: Graph, length: int) -> bool:

@@ -23,7 +23,7 @@ _KIND = "<4 x double>"
 
 
 def may_stream(f: Function, rows: Rows) -> bool:
-    """Tell whether results of these rows could pass by the caches."""
+    """Return whether results of these rows could pass by the caches."""
     item, lanes = ITEM_BYTES[rows.dtype], f.spelling.lanes
     return f.module.target.is_x86 and item == 8 and lanes > 1 and rows.items * lanes * 8 >= TILE
 
@@ -90,7 +90,7 @@ VECTOR = 32
 
 
 def passes_caches(nest: VectorNest, results: Sequence[Walk]) -> bool:
-    """Tell whether the results of a nest are to be streamed."""
+    """Return whether the results of a nest are to be streamed."""
     region: Nest = nest.region
     if region.combine or nest.plan.stages or len(region.shape) != 1 or len(results) != 1:
         return False

@@ -17,11 +17,11 @@ from archimedes.backends.lowering.scope import Location
 __all__ = [
     "Rows",
     "addresses_of",
-    "announce_store",
     "first_row",
     "gather",
     "lines_of",
     "load_tile",
+    "prefetch",
     "scatter",
     "store_tile",
 ]
@@ -174,7 +174,7 @@ def lines_of(f: Function, count: int, dtype: int) -> int:
     return -(-count * ITEM_BYTES[dtype] * f.spelling.lanes // LINE)
 
 
-def announce_store(f: Function, base: str, count: int, dtype: int) -> None:
+def prefetch(f: Function, base: str, count: int, dtype: int) -> None:
     """Fetch the lines that a tile will be written to, so that they arrive while it is computed."""
     f.module.declare("@llvm.prefetch.p0", "void", "ptr, i32, i32, i32")
     for line in range(lines_of(f, count, dtype)):

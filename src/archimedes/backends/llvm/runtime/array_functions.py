@@ -93,8 +93,8 @@ class Array:
         return Value(self.w, text, self.kind)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        given = self.w.like(value, self.kind)
-        self.w.f.line(f"store {self.kind} {given.text}, ptr {self._at(index)}, align 8")
+        text = self.w.like(value, self.kind).text
+        self.w.f.line(f"store {self.kind} {text}, ptr {self._at(index)}, align 8")
 
     def from_(self, index: Any) -> Array:
         """Return the array from an element on."""
@@ -124,8 +124,8 @@ class Variable:
 
     def set(self, value: Any) -> None:
         """Give it another number."""
-        given = self.w.like(value, self.kind)
-        self.w.f.line(f"store {self.kind} {given.text}, ptr {self.location}")
+        text = self.w.like(value, self.kind).text
+        self.w.f.line(f"store {self.kind} {text}, ptr {self.location}")
 
     def add(self, value: Any) -> None:
         """Add to it."""
@@ -175,12 +175,8 @@ class Writer:
 
     def total(self, vector: Value) -> Value:
         """Return the sum of a vector's numbers, by halves."""
-        parts = [
-            Value(
-                self, self.f.value(f"extractelement {self.wide} {vector.text}, i64 {k}"), "double"
-            )
-            for k in range(self.lanes)
-        ]
+        items = (f"extractelement {self.wide} {vector.text}, i64 {k}" for k in range(self.lanes))
+        parts = [Value(self, self.f.value(item), "double") for item in items]
         while len(parts) > 1:
             half = len(parts) // 2
             parts = [a + b for a, b in zip(parts[:half], parts[half:])]
@@ -199,8 +195,8 @@ class Writer:
         first, second, third = (self.like(v, kind) for v in (a, b, total))
         suffix = "f64" if kind == "double" else f"v{self.lanes}f64"
         self.f.module.declare(f"@llvm.fma.{suffix}", kind, f"{kind}, {kind}, {kind}")
-        given = ", ".join(f"{kind} {v.text}" for v in (first, second, third))
-        return Value(self, self.f.value(f"call {kind} @llvm.fma.{suffix}({given})"), kind)
+        operands = ", ".join(f"{kind} {v.text}" for v in (first, second, third))
+        return Value(self, self.f.value(f"call {kind} @llvm.fma.{suffix}({operands})"), kind)
 
     def minus(self, total: Value, a: Any, b: Any) -> Value:
         """Return total - a * b, rounded once."""
@@ -298,11 +294,10 @@ class Writer:
 
     def call(self, name: str, *arguments: Any) -> str:
         """Call another function of the module."""
-        given = []
-        for a in arguments:
-            kind, text = ("ptr", a.base) if isinstance(a, Array) else (a.kind, a.text)
-            given.append(f"{kind} {text}")
-        return self.f.value(f"call i32 @{name}({', '.join(given)})")
+        operands = [
+            f"ptr {a.base}" if isinstance(a, Array) else f"{a.kind} {a.text}" for a in arguments
+        ]
+        return self.f.value(f"call i32 @{name}({', '.join(operands)})")
 
 
 def _literal(value: float) -> str:
@@ -347,13 +342,13 @@ class ArrayFunction:
     arrays it is given; a call does not, and takes contiguous arrays of the right dtype.
     """
 
-    def __init__(self, native: Callable[..., int], kinds: str, kept: Any = None) -> None:
-        self._native, self._kinds, self._kept = native, kinds, kept
+    def __init__(self, native: Callable[..., int], kinds: str, owned: object) -> None:
+        self._native, self._kinds, self._owned = native, kinds, owned
         self._is_array, self._address = [kind in _DTYPES for kind in kinds], pointer_reader()
 
-    def __call__(self, *given: Any) -> int:
+    def __call__(self, *arguments: Any) -> int:
         """Run it, and return its code."""
-        pairs, address = zip(given, self._is_array, strict=True), self._address
+        pairs, address = zip(arguments, self._is_array, strict=True), self._address
         return self._native(*[address(x) if is_array else x for x, is_array in pairs])
 
     def bind(self, *first: Any) -> ArrayFunction:
@@ -375,7 +370,7 @@ def array_functions(
 ) -> dict[str, ArrayFunction]:
     """Return the functions by name, from the disk where they are there."""
     target = host_target(None)
-    kinds = {name: given for name, (given, _) in functions.items()}
+    kinds = {name: letters for name, (letters, _) in functions.items()}
     text = b"".join(path.read_bytes() for path in sorted(sources.glob("*.py")))
     version = f"{llvmlite.__version__} {cache.sources_digest(_OWN)}"
     key = cache.cache_key("arrays", kinds, text, target, version)
@@ -386,9 +381,9 @@ def array_functions(
         cache.write(key, code)
     native = NativeCode(code, "arc_entries")
     table = ctypes.CFUNCTYPE(ctypes.POINTER(ctypes.c_void_p))(native.address)()
-    found: dict[str, ArrayFunction] = {}
-    for k, (name, given) in enumerate(kinds.items()):
-        types = [ctypes.c_void_p if kind.isupper() else _KINDS[kind] for kind in given]
-        made = ctypes.CFUNCTYPE(ctypes.c_int, *types)(table[k])
-        found[name] = ArrayFunction(made, given, native)
-    return found
+    result: dict[str, ArrayFunction] = {}
+    for k, (name, letters) in enumerate(kinds.items()):
+        types = [ctypes.c_void_p if kind.isupper() else _KINDS[kind] for kind in letters]
+        function = ctypes.CFUNCTYPE(ctypes.c_int, *types)(table[k])
+        result[name] = ArrayFunction(function, letters, native)
+    return result

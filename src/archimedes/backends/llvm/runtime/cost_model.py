@@ -1,8 +1,8 @@
-"""What a kernel has to do for one instance, and how much of that goes in lanes by itself.
+"""Cost model: how many instances of a batch are computed at once.
 
-The instances of a batch go into lanes, or the elements of each instance's arrays do. Instances fill
-the lanes whatever they compute; but they take as many times the memory. Arrays do so where they are
-long: what is done in scalars, one step after the other, is left to one lane.
+The instances of a batch go into SIMD lanes, or the elements of each instance's arrays do. Instances
+fill the lanes whatever they compute, but they take as many times the memory. Arrays fill them where
+they are long: what is done in scalars, one step after the other, is left to one lane.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import math
 from collections.abc import Sequence, Set
 from typing import NamedTuple
 
-from archimedes.backends.leaves import leaf_values
 from archimedes.backends.llvm.runtime.machine import Target
 from archimedes.backends.lowering.analysis import cost, has_host
 from archimedes.graph.dtypes import length_of
@@ -19,16 +18,18 @@ from archimedes.graph.ops import BLOCK, CONST, INPUT, OUT, REGION, TABLE
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Affine, Map, Nest, Pack, Region, Scan, Solve, While
 
-__all__ = ["LaneCounts", "Shares", "lanes_for", "shares_of"]
+__all__ = ["estimate", "lanes_for"]
 
+#: Loops of this many steps count as long.
+LONG_LOOP = 16
 #: Operations that an elementary function is taken for, and the beginning of a loop.
 ELEMENTARY, BEGINNING = 40, 40
 #: Of an elimination this part is searching for pivots, swapping rows, ends of rows.
 PIVOTING = 0.3
 #: How often a bounded loop is assumed to run.
 ROUNDS = 10
-#: Bytes that a first and a second cache have left for a kernel, and what it takes longer where its
-#: blocks need more.
+#: Bytes that a first and a second cache have left for a kernel, and how much longer it takes where
+#: its blocks need more.
 CACHES = ((32_768, 1.0), (262_144, 1.25))
 BEYOND = 4.0
 #: What operations of products with a table take, by the bytes of the table: in lanes of one
@@ -37,6 +38,48 @@ BEYOND = 4.0
 TABLES = ((32_768, 1.0, 0.85), (262_144, 1.2, 0.7), (math.inf, 1.6, 0.7))
 #: What it takes to bring an item of the arrays of a call into lanes of instances, or back.
 MOVE = 1.4
+
+
+def lanes_for(graph: Graph, target: Target, varies: Sequence[bool]) -> int:
+    """Return how many instances to compute at once.
+
+    ``varies`` tells which inputs differ from instance to instance.
+
+    As many as a register holds; twice that for long loops, whose steps wait for each other and
+    leave the CPU with little to do meanwhile, and for matrix products, which then load half as
+    often. Where instances leave a loop at different times, more of them would wait for the last;
+    and a loop with many values, which the registers cannot hold twice, would wait for memory.
+
+    One where a callback takes one instance at a time, and where arrays are long enough for lanes
+    of their own: what instances of a batch have in memory together should stay in the caches.
+    """
+    if has_host(graph):
+        return 1
+    varying = [kind for kind, differs in zip(graph.input_dtypes, varies) if differs]
+    blocks = any(map(length_of, [*varying, *graph.output_dtypes]))
+    if not blocks and not _has_long_loops(graph, target.registers**2):
+        # Counting takes longer than reading the code of a long program from the disk.
+        return target.lanes
+    model = estimate(graph, target, varies)
+    if blocks and not model.prefers_instances:
+        return 1
+    return target.lanes * (2 if (model.shares_tables or not blocks) and model.fits_twice else 1)
+
+
+def _has_long_loops(graph: Graph, most: int) -> bool:
+    regions = graph.regions.values()
+    loops = [r for r in regions if isinstance(r, Scan) and r.length >= LONG_LOOP]
+    if any(not _has_while(r.body) and cost(r.body, {}) <= most for r in loops):
+        return True
+    if any(isinstance(r, Nest) and r.kept and r.reduced >= LONG_LOOP for r in regions):
+        return True
+    return any(_has_long_loops(body, most) for r in regions for body in r.bodies)
+
+
+def _has_while(graph: Graph) -> bool:
+    """Return whether some instances may wait for others."""
+    regions = graph.regions.values()
+    return any(isinstance(r, While) or any(map(_has_while, r.bodies)) for r in regions)
 
 
 class Work(NamedTuple):
@@ -53,7 +96,7 @@ class Work(NamedTuple):
     largest: int = 0
 
 
-class Shares(NamedTuple):
+class Estimate(NamedTuple):
     """What there is to do for an instance.
 
     ``pressure`` is how many times longer an operation takes on blocks of as many instances as
@@ -67,20 +110,20 @@ class Shares(NamedTuple):
     lanes: int
 
     @property
-    def twice(self) -> bool:
-        """Whether to compute twice as many instances as there are lanes, where that may pay.
+    def fits_twice(self) -> bool:
+        """Whether twice as many instances as there are lanes fit the first cache.
 
-        They fit the first cache; the second where they share most of what they load.
+        The second one where they share most of what they load.
         """
-        return 2 * self.held <= CACHES[self.shared][0]
+        return 2 * self.held <= CACHES[self.shares_tables][0]
 
     @property
-    def shared(self) -> bool:
+    def shares_tables(self) -> bool:
         """Whether most of the work are products with tables that all instances read."""
         return self.work.sharing > self.work.alone + self.work.together
 
     @property
-    def across(self) -> bool:
+    def prefers_instances(self) -> bool:
         """Whether instances in lanes are faster than one after the other."""
         work = self.work
         inside = work.alone + (work.together + work.reading) / self.lanes
@@ -88,17 +131,17 @@ class Shares(NamedTuple):
         return outside + MOVE * self.moved < 0.9 * inside
 
 
-def shares_of(graph: Graph, target: Target, varies: Sequence[bool]) -> Shares:
+def estimate(graph: Graph, target: Target, varies: Sequence[bool]) -> Estimate:
     """Return what there is to do, and how it can be done.
 
     ``varies`` tells which inputs differ from instance to instance; others are like tables.
     """
-    work = _Count(target).whole(graph, varies)
-    given = [kind for kind, differs in zip(graph.input_dtypes, varies) if differs]
-    moved = sum(map(length_of, [*given, *graph.output_dtypes]))
+    work = _Count(target).count(graph, _invariant_nodes(graph, varies))
+    varying = [kind for kind, differs in zip(graph.input_dtypes, varies) if differs]
+    moved = sum(map(length_of, [*varying, *graph.output_dtypes]))
     held = 8 * target.lanes * (moved + 2 * work.largest)
     pressure = next((factor for size, factor in CACHES if held <= size), BEYOND)
-    return Shares(work, pressure, held, moved, target.lanes)
+    return Estimate(work, pressure, held, moved, target.lanes)
 
 
 class _Count:
@@ -108,40 +151,38 @@ class _Count:
         self.target = target
         self._known: dict[str, Work] = {}
 
-    def whole(self, g: Graph, varies: Sequence[bool]) -> Work:
-        """Return the figures of a program but for what is computed once for all instances."""
-        return self._count(g, _shared(g, varies))
-
-    def of(self, g: Graph) -> Work:
+    def body(self, g: Graph) -> Work:
         """Return the figures of a body."""
         key = g.digest()
         if key not in self._known:
-            self._known[key] = self._count(g, {i for i in g.live() if g.op[i] == BLOCK})
+            self._known[key] = self.count(g, {i for i in g.live() if g.op[i] == BLOCK})
         return self._known[key]
 
-    def _count(self, g: Graph, shared: Set[int]) -> Work:
-        alone = together = reading = sharing = largest = 0
+    def count(self, g: Graph, shared: Set[int]) -> Work:
+        """Return the figures of a program but for nodes that are the same for all instances."""
+        total = Work()
         for i in g.live():
             code = g.op[i]
             if i in shared:
                 continue
+            mine, largest = Work(), [total.largest, length_of(g.dtype[i])]
             if code == REGION:
                 mine = self._region(g, g.regions[i], shared)
-                alone, together = alone + mine.alone, together + mine.together
-                reading, sharing = reading + mine.reading, sharing + mine.sharing
-                largest = max(largest, *(self.of(body).largest for body in g.regions[i].bodies), 0)
+                largest += [self.body(body).largest for body in g.regions[i].bodies]
             elif code not in (CONST, INPUT, OUT):
-                alone += ELEMENTARY if TABLE[code].elementary else 1
-            largest = max(largest, length_of(g.dtype[i]))
-        return Work(alone, together, reading, sharing, largest)
+                mine = Work(ELEMENTARY if TABLE[code].elementary else 1)
+            total = Work(*(x + y for x, y in zip(total[:4], mine)), max(largest))
+        return total
+
+    def _inside(self, region: Region, k: int) -> int:
+        """Return figure ``k`` of a region's bodies, and its own operations."""
+        return region.work(lambda body: self.body(body)[k], ROUNDS)
 
     def _region(self, g: Graph, region: Region, shared: Set[int]) -> Work:
         """Return the figures of a region."""
         own = region.work(lambda body: 0, ROUNDS)
-        one = region.work(lambda body: self.of(body).alone, ROUNDS)
-        many = region.work(lambda body: self.of(body).together, ROUNDS) - own
-        reading = region.work(lambda body: self.of(body).reading, ROUNDS) - own
-        sharing = region.work(lambda body: self.of(body).sharing, ROUNDS) - own
+        one, many, reading, sharing = (self._inside(region, k) for k in range(4))
+        many, reading, sharing = many - own, reading - own, sharing - own
         if isinstance(region, Solve):
             steps = int(PIVOTING * own)
             return Work(steps, own - steps)
@@ -150,19 +191,18 @@ class _Count:
         if isinstance(region, Nest):
             from archimedes.backends.llvm.lowering.nests.vector_plans import plan_of
 
-            price = self.of(region.body).alone
-            if plan_of(region, price, self.target) is None:
+            if plan_of(region, self.body(region.body).alone, self.target) is None:
                 return Work(BEGINNING + one, many, reading, sharing)
-            bytes_read = _table_bytes(g, region, shared)
-            if not bytes_read:
+            table = _table_bytes(g, region, shared)
+            if not table:
                 return Work(BEGINNING, one + many, reading, sharing)
-            each, all_of = next((x, y) for most, x, y in TABLES if bytes_read <= most)
+            each, all_of = next((x, y) for most, x, y in TABLES if table <= most)
             return Work(BEGINNING, many, int(each * one), int(all_of * one))
         return Work(one, many, reading, sharing)
 
 
 def _table_bytes(g: Graph, region: Nest, shared: Set[int]) -> int:
-    """Return the bytes of the largest array of all that a product reads along its results."""
+    """Return the bytes of the largest shared array that a product reads along its results."""
     sizes = [0]
     for i, read in zip(region.inputs.tolist(), region.reads if region.combine else ()):
         if i in shared and isinstance(read, Affine) and any(read.strides[: region.kept]):
@@ -170,81 +210,15 @@ def _table_bytes(g: Graph, region: Nest, shared: Set[int]) -> int:
     return max(sizes)
 
 
-def _shared(g: Graph, varies: Sequence[bool]) -> set[int]:
+def _invariant_nodes(g: Graph, varies: Sequence[bool]) -> set[int]:
     """Return the nodes that are the same for all instances."""
-    found: set[int] = set()
+    invariant: set[int] = set()
     for i in g.live():
         code = g.op[i]
         if code == INPUT:
             same = not varies[g.a[i]]
         else:
-            same = code in (BLOCK, CONST) or all(j in found for j in g.operands(i))
+            same = code in (BLOCK, CONST) or all(j in invariant for j in g.operands(i))
         if same:
-            found.add(i)
-    return found
-
-
-#: Loops of this many steps count as long.
-LONG_LOOP = 16
-
-
-class LaneCounts:
-    """The lanes of a kernel whose arrays hold so many items, by which of them are batched."""
-
-    def __init__(self, graph: Graph, sizes: Sequence[int], target: Target) -> None:
-        self.graph, self.target = graph, target
-        self._values = leaf_values(graph.input_dtypes, sizes)
-        self._known: dict[tuple[bool, ...], int] = {}
-
-    def varies(self, batched: Sequence[bool]) -> list[bool]:
-        """Return which inputs of the graph differ from instance to instance."""
-        return [flag for count, flag in zip(self._values, batched) for _ in range(count)]
-
-    def of(self, batched: tuple[bool, ...]) -> int:
-        """Return how many instances to compute at once."""
-        if batched not in self._known:
-            self._known[batched] = lanes_for(self.graph, self.target, self.varies(batched))
-        return self._known[batched]
-
-
-def lanes_for(graph: Graph, target: Target, varies: Sequence[bool]) -> int:
-    """Return how many instances to compute at once.
-
-    ``varies`` tells which inputs differ from instance to instance.
-
-    As many as a register holds; twice that for long loops, whose steps wait for each other and
-    leave the CPU with little to do meanwhile, and for matrix products, which then load half as
-    often. Where instances leave a loop at different times, more of them would wait for the last;
-    and a loop with many values, which the registers cannot hold twice, would wait for memory.
-
-    One where a callback takes one instance at a time, and where arrays are long enough for lanes
-    of their own (``shares.py``): what instances of a batch have in memory together should stay in
-    the caches.
-    """
-    if has_host(graph):
-        return 1
-    given = [kind for kind, differs in zip(graph.input_dtypes, varies) if differs]
-    blocks = any(map(length_of, [*given, *graph.output_dtypes]))
-    if not blocks and not _steps_in_sequence(graph, target.registers**2):
-        # Counting takes longer than reading the code of a long program from the disk.
-        return target.lanes
-    shares = shares_of(graph, target, varies)
-    if blocks and not shares.across:
-        return 1
-    return target.lanes * (2 if (shares.shared or not blocks) and shares.twice else 1)
-
-
-def _steps_in_sequence(graph: Graph, most: int) -> bool:
-    regions = graph.regions.values()
-    loops = [r for r in regions if isinstance(r, Scan) and r.length >= LONG_LOOP]
-    if any(not _waits(r.body) and cost(r.body, {}) <= most for r in loops):
-        return True
-    if any(isinstance(r, Nest) and r.kept and r.reduced >= LONG_LOOP for r in regions):
-        return True
-    return any(_steps_in_sequence(body, most) for r in regions for body in r.bodies)
-
-
-def _waits(graph: Graph) -> bool:
-    """Tell whether some instances may wait for others."""
-    regions = graph.regions.values()
-    return any(isinstance(r, While) or any(map(_waits, r.bodies)) for r in regions)
+            invariant.add(i)
+    return invariant

@@ -7,16 +7,17 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import llvmlite  # type: ignore[import-untyped]
 import numpy as np
 
 from archimedes.backends import code_cache as cache
 from archimedes.backends.interrupts import raise_kept
+from archimedes.backends.leaves import leaf_values
 from archimedes.backends.llvm.calling_convention import (
     BATCH,
     LOOP_THREADS,
@@ -29,11 +30,11 @@ from archimedes.backends.llvm.calling_convention import (
 )
 from archimedes.backends.llvm.runtime import loop_threads
 from archimedes.backends.llvm.runtime.calls_to_python import SAFEPOINT_ADDRESS, Hosting
-from archimedes.backends.llvm.runtime.cost_model import LaneCounts
+from archimedes.backends.llvm.runtime.cost_model import lanes_for
 from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target
 from archimedes.backends.llvm.runtime.pointers import (
     check_leaves,
-    checked_pointers,
+    check_pointers,
     data_pointer,
     pointer_table,
 )
@@ -52,13 +53,12 @@ if TYPE_CHECKING:
 __all__ = ["RECENT", "Kernel", "build", "forget_recent_code"]
 
 
-@dataclass(frozen=True)
-class Statistics:
+class Statistics(NamedTuple):
     """Figures about a kernel.
 
-    ``nodes``: operations after expansion; ``code_bytes``: object code of all entries made so
-    far; ``compile_seconds``: time to make them, cache or not; ``lanes``: instances computed at
-    once in a batch; ``cached``: entries that came from disk.
+    ``nodes``: operations after expansion; ``code_bytes``: object code of all entries compiled so
+    far; ``compile_seconds``: time to compile or load them; ``lanes``: instances computed at once in
+    a batch; ``cached``: entries that came from disk.
     """
 
     nodes: int
@@ -69,10 +69,10 @@ class Statistics:
 
 
 def _why_slow(graph: Graph) -> str:
-    """Say why it takes long to compile a program."""
+    """Say why it takes long to compile a program, and what to do."""
     return (
-        f"it has {cost(graph, {}):,} operations, of which LLVM compiles some 20,000 per "
-        "second. Shorter with operations on whole arrays, arc.vmap or arc.scan; code is kept "
+        f"it has {cost(graph, {}):,} operations, and LLVM compiles some 20,000 per second. "
+        "Operations on whole arrays, arc.vmap and arc.scan make it shorter; compiled code is kept "
         "on disk for the next time; backend='interpreter' starts at once"
     )
 
@@ -98,7 +98,7 @@ def forget_recent_code() -> None:
         _recent_code.clear()
 
 
-#: Functions of a draft are cut from so many operations on: all their values lie on the stack.
+#: Unoptimized functions are cut from so many operations on: all their values lie on the stack.
 UNCUT = 16_000
 #: The sources of this backend.
 _OWN = Path(__file__).parents[1]
@@ -118,17 +118,16 @@ def build(
     target_features: str | None = None,
     part: int = PART,
     name: str = "",
-    draft: bool = False,
+    unoptimized: bool = False,
 ) -> Kernel:
     """Compile a graph for this machine.
 
     ``in_leaves`` and ``out_leaves`` list ``(count, dtype code)`` of the arrays that hold the
     graph's inputs and outputs in order. ``lanes`` sets the number of instances a batch computes
-    at once (default: what the CPU's registers hold, twice that in long loops, as
-    ``lane_counts.py`` says);
-    ``target_features`` turns CPU features on or off; ``part`` is the number of operations a
-    native function may have; ``name`` is for messages; a ``draft`` is compiled in a hurry, until
-    ``Kernel.finish``.
+    at once (default: what ``cost_model.py`` says); ``target_features`` turns CPU features on or
+    off; ``part`` is the number of operations a native function may have; ``name`` is for messages.
+    An ``unoptimized`` kernel is compiled in an eighth of the time, and again by
+    ``Kernel.optimize``.
 
     Example::
 
@@ -142,7 +141,7 @@ def build(
     check_leaves("in_leaves", inputs, graph.input_dtypes)
     check_leaves("out_leaves", outputs, graph.output_dtypes)
     target = host_target(target_features)
-    return Kernel(graph, inputs, outputs, target, lanes, part, name, draft)
+    return Kernel(graph, inputs, outputs, target, lanes, part, name, unoptimized)
 
 
 class Kernel:
@@ -164,7 +163,7 @@ class Kernel:
         lanes: int | None,
         part: int,
         name: str = "",
-        draft: bool = False,
+        unoptimized: bool = False,
     ) -> None:
         self.source, self.name = graph, name
         self.inputs, self.outputs = list(inputs), list(outputs)
@@ -174,7 +173,7 @@ class Kernel:
         self._codes: list[NativeCode] = []
         self._hosting: Hosting | None = None
         self._batches: dict[tuple[bool, ...], _Batch] = {}
-        self._finishing = threading.Lock()
+        self._compiling = threading.Lock()
         #: Longer tables, which lie beside the code, and their names in it.
         self._tables = data_tables(graph)
         self._names: dict[str, str] = {}
@@ -184,13 +183,14 @@ class Kernel:
         self.has_host = has_host(graph)
         # Callbacks take one instance at a time.
         self._wanted = 1 if self.has_host else lanes
-        self._lane_counts = LaneCounts(graph, [leaf.size for leaf in inputs], target)
-        #: Whether the scalar entry is made in a hurry.
-        self.draft = draft and not self.has_host
+        self._values = leaf_values(graph.input_dtypes, [leaf.size for leaf in inputs])
+        self._lane_counts: dict[tuple[bool, ...], int] = {}
+        #: Whether the scalar entry is of the unoptimized tier.
+        self.unoptimized = unoptimized and not self.has_host
         self._single: NativeCode | None = None
         self._in_dtypes = [DTYPES[leaf.dtype] for leaf in inputs]
         self._out_dtypes = [DTYPES[leaf.dtype] for leaf in outputs]
-        if self.draft:
+        if self.unoptimized:
             self._scalar()
 
     @property
@@ -200,9 +200,9 @@ class Kernel:
 
     def _scalar(self) -> NativeCode:
         if self._single is None:
-            with self._finishing:
+            with self._compiling:
                 if self._single is None:
-                    self._use(self._make(SCALAR, ()))
+                    self._use(self._compile(SCALAR, ()))
         assert self._single is not None
         return self._single
 
@@ -211,11 +211,11 @@ class Kernel:
         self._single = code
 
     def optimize(self) -> None:
-        """Compile a draft as other kernels are; calls under way may still run the draft."""
-        with self._finishing:
-            if self.draft:
-                self.draft = False
-                self._use(self._make(SCALAR, ()))
+        """Compile for the optimized tier; calls under way may still run the unoptimized code."""
+        with self._compiling:
+            if self.unoptimized:
+                self.unoptimized = False
+                self._use(self._compile(SCALAR, ()))
 
     @cached_property
     def graph(self) -> Graph:
@@ -226,29 +226,28 @@ class Kernel:
 
     def _one_instance(self) -> Graph:
         """Return the graph for a call of its own, whose lanes are free for equal functions."""
-        from archimedes.backends.llvm.slp_vectorize import side_by_side
+        from archimedes.backends.llvm.slp_vectorize import slp_vectorize
         from archimedes.graph.expand import expand
 
-        together = side_by_side(self.source, self.target.lanes)
-        return self.graph if together is self.source else expand(together)
+        vectorized = slp_vectorize(self.source, self.target.lanes)
+        return self.graph if vectorized is self.source else expand(vectorized)
 
     # ---- making code -------------------------------------------------------------------
 
     def program(self, entry: str, batched: tuple[bool, ...], target: Target) -> Program:
         """Return the module of an entry, SCALAR or BATCH, as text."""
         # Takes a while, and code from the disk does without.
-        from archimedes.backends.llvm.lowering.entries import batch_program, scalar_program
+        from archimedes.backends.llvm.lowering.entries import Source, batch_program, scalar_program
 
-        # What is made in a hurry is not cut: moving values between parts takes longest of all.
-        # Nor is anything looked for in it, and vectors take LLVM several times as long.
+        # Unoptimized code is not cut: moving values between pieces takes longest of all. Nor is it
+        # vectorized: vectors take LLVM several times as long.
         part = self.part if target.effort else max(self.part, UNCUT)
-        where = (target, part, self._names)
-        if entry == SCALAR:
-            graph = self._one_instance() if target.effort else self.graph
-            return scalar_program(graph, self.inputs, self.outputs, *where)
-        fixed = self._fixed(batched)
-        lanes = self.lanes_of(batched)
-        return batch_program(self.graph, self.inputs, batched, self.outputs, lanes, fixed, *where)
+        source = Source(self.graph, self.inputs, self.outputs, target, part, self._names)
+        if entry == BATCH:
+            return batch_program(source, batched, self.lanes_of(batched), self._fixed(batched))
+        if target.effort:
+            source = source._replace(graph=self._one_instance())
+        return scalar_program(source)
 
     @property
     def lanes(self) -> int:
@@ -257,11 +256,20 @@ class Kernel:
 
     def lanes_of(self, batched: tuple[bool, ...]) -> int:
         """Return how many instances a batch with these inputs batched computes at once."""
-        return self._wanted or self._lane_counts.of(batched)
+        if self._wanted:
+            return self._wanted
+        if batched not in self._lane_counts:
+            lanes = lanes_for(self.source, self.target, self._varies(batched))
+            self._lane_counts[batched] = lanes
+        return self._lane_counts[batched]
+
+    def _varies(self, batched: Sequence[bool]) -> list[bool]:
+        """Return which inputs of the graph differ from instance to instance."""
+        return [flag for count, flag in zip(self._values, batched) for _ in range(count)]
 
     def _fixed(self, batched: tuple[bool, ...]) -> list[int]:
         """Return the nodes that a batch computes once for all instances."""
-        varies = self._lane_counts.varies(batched)
+        varies = self._varies(batched)
         if all(batched) and not fixed_nodes(self.source, varies):
             # Nor is there anything in the operations these are made of.
             return []
@@ -282,23 +290,29 @@ class Kernel:
             f"{llvmlite.__version__} {cache.sources_digest(_OWN)}",
         )
 
-    def _found(self, entry: str, batched: tuple[bool, ...]) -> tuple[Target, str, bytes | None]:
-        """Return code that exists, the best there is, or for what and as what to make it."""
-        key = self._key(entry, batched, self.target)
-        code = self._recent(key) or cache.read(key)
-        hurry = self.draft and entry == SCALAR
-        if code is not None or not hurry:
-            self.draft = self.draft and not hurry
-            return self.target, key, code
-        target = replace(self.target, effort=0)
-        key = self._key(entry, batched, target)
-        return target, key, self._recent(key) or cache.read(key)
+    def _look_up(self, entry: str, batched: tuple[bool, ...]) -> tuple[Target, str, bytes | None]:
+        """Return the target and the key of an entry, and its code if that exists.
+
+        Optimized code that exists is used where unoptimized code would do.
+        """
+        targets = [self.target]
+        if self.unoptimized and entry == SCALAR:
+            targets.append(replace(self.target, effort=0))
+        for target in targets:
+            key = self._key(entry, batched, target)
+            # Code of the same program with other data may be in memory.
+            code = (_recent_code.get(key) if self._tables else None) or cache.read(key)
+            if code is not None:
+                break
+        if entry == SCALAR:
+            self.unoptimized = target is not self.target
+        return target, key, code
 
     @in_default_environment
-    def _make(self, entry: str, batched: tuple[bool, ...]) -> NativeCode:
+    def _compile(self, entry: str, batched: tuple[bool, ...]) -> NativeCode:
         begin = time.perf_counter()
         hosted = self.has_host
-        target, key, code = (self.target, "", None) if hosted else self._found(entry, batched)
+        target, key, code = (self.target, "", None) if hosted else self._look_up(entry, batched)
         imports = {self._names[table_key(t)]: data_pointer(t) for t in self._tables}
         imports[LOOP_THREADS] = loop_threads.ADDRESS
         imports[SAFEPOINT] = SAFEPOINT_ADDRESS
@@ -321,10 +335,6 @@ class Kernel:
         self._codes.append(native)
         self._seconds += time.perf_counter() - begin
         return native
-
-    def _recent(self, key: str) -> bytes | None:
-        """Return code made lately for the same program with other data."""
-        return _recent_code.get(key) if self._tables else None
 
     @property
     def stats(self) -> Statistics:
@@ -353,7 +363,8 @@ class Kernel:
 
     # ---- calling -----------------------------------------------------------------------
 
-    def _finish(self, status: int) -> None:
+    def check_status(self, status: int) -> None:
+        """Raise where a call of native code did not return 0."""
         if status == 0:
             return
         if status == NO_MEMORY:
@@ -368,34 +379,32 @@ class Kernel:
         self, in_arrays: Sequence[np.ndarray], out_arrays: Sequence[np.ndarray]
     ) -> tuple[list[int], list[int]]:
         """Return the addresses of the arrays of a call, which must be those of the leaves."""
-        sizes_in = [leaf.size for leaf in self.inputs]
-        sizes_out = [leaf.size for leaf in self.outputs]
-        given = checked_pointers("input", in_arrays, self._in_dtypes, sizes_in)
-        return given, checked_pointers("output", out_arrays, self._out_dtypes, sizes_out)
+        sizes_in, sizes_out = ([x.size for x in leaves] for leaves in (self.inputs, self.outputs))
+        inputs = check_pointers("input", in_arrays, self._in_dtypes, sizes_in)
+        return inputs, check_pointers("output", out_arrays, self._out_dtypes, sizes_out)
 
     def bind(
         self, in_arrays: Sequence[np.ndarray], out_arrays: Sequence[np.ndarray]
     ) -> Callable[[], None]:
         """Return ``f()``, which computes one instance with these arrays; it holds them."""
-        given, to = map(pointer_table, self._pointers(in_arrays, out_arrays))
+        inputs, outputs = map(pointer_table, self._pointers(in_arrays, out_arrays))
         held = (tuple(in_arrays), tuple(out_arrays))
         self._scalar()
 
         def run(_: object = held) -> None:
-            status = self._call(given, to)
+            status = self._call(inputs, outputs)
             if status:
-                self._finish(status)
+                self.check_status(status)
 
         return run
 
-    def _run(self, given: Sequence[int], to: Sequence[int]) -> None:
+    def _run(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         if self._single is None:
             self._scalar()
-        self._finish(self._call(pointer_table(given), pointer_table(to)))
+        self.check_status(self._call(pointer_table(inputs), pointer_table(outputs)))
 
     def _batch(self, batched: tuple[bool, ...]) -> _Batch:
-        found = self._batches.get(batched)
-        if found is None:
+        if batched not in self._batches:
             if len(batched) != len(self.inputs):
                 raise ValueError(
                     f"batched has {len(batched)} flags for {len(self.inputs)} input arrays"
@@ -405,11 +414,10 @@ class Kernel:
                 leaves = fixed_leaves(self.graph, fixed)
                 once = with_outputs(self.graph, fixed)
                 shared = Kernel(once, self.inputs, leaves, self.target, 1, self.part)
-            code = self._make(BATCH, batched)
+            code = self._compile(BATCH, batched)
             lanes = self.lanes_of(batched)
-            found = _Batch(code.address, _BATCH_TYPE(code.address), shared, lanes)
-            self._batches[batched] = found
-        return found
+            self._batches[batched] = _Batch(code.address, _BATCH_TYPE(code.address), shared, lanes)
+        return self._batches[batched]
 
     def batch_addresses(self, batched: Sequence[bool]) -> tuple[int, int, tuple[int, ...]]:
         """Return the batch function, the function for what instances share, and its results.
@@ -440,25 +448,24 @@ class Kernel:
         flags = tuple(map(bool, batched))
         batch = self._batch(flags)
         sizes = [leaf.size * (n if flag else 1) for leaf, flag in zip(self.inputs, flags)]
-        given = checked_pointers("input", in_arrays, self._in_dtypes, sizes)
+        inputs = check_pointers("input", in_arrays, self._in_dtypes, sizes)
         sizes = [leaf.size * n for leaf in self.outputs]
-        to = pointer_table(checked_pointers("output", out_arrays, self._out_dtypes, sizes))
+        to = pointer_table(check_pointers("output", out_arrays, self._out_dtypes, sizes))
         if n == 0:
             return
         values: list[np.ndarray] = []
         if batch.shared is not None:
             values = [np.empty(leaf.size, DTYPES[leaf.dtype]) for leaf in batch.shared.outputs]
-            batch.shared._run(given, [data_pointer(v) for v in values])
-        arrays = pointer_table([*given, *(data_pointer(v) for v in values)])
+            batch.shared._run(inputs, [data_pointer(v) for v in values])
+        arrays = pointer_table([*inputs, *(data_pointer(v) for v in values)])
 
         def run(begin: int, end: int) -> None:
-            self._finish(batch.function(arrays, to, begin, end))
+            self.check_status(batch.function(arrays, to, begin, end))
 
         over_chunks(run, n, threads, batch.lanes)
 
 
-@dataclass(frozen=True)
-class _Batch:
+class _Batch(NamedTuple):
     """The native batch function, the kernel of what its instances share, instances at once."""
 
     address: int

@@ -13,7 +13,7 @@ from archimedes.backends.llvm.lowering.assembler import Function, Module
 from archimedes.backends.llvm.lowering.memory import ALIGNMENT, Spelling
 from archimedes.backends.llvm.lowering.prologue import add_guarded
 from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target
-from archimedes.backends.llvm.runtime.pointers import checked_pointers, data_pointer
+from archimedes.backends.llvm.runtime.pointers import check_pointers, data_pointer
 
 if TYPE_CHECKING:
     from archimedes.backends.llvm.runtime.kernel import Kernel
@@ -25,7 +25,9 @@ RUNS = "arc_runs"
 POINTERS = "kernel shared offsets rows keys items results places done"
 NUMBERS = "sequences steps row_bytes total result_bytes inputs room lanes"
 
-#: Of rows, items, results, places and done; and of those that change from call to call.
+#: Bytes of a float64.
+ITEM = 8
+#: Of rows, items, results, instances and done; and of those that change from call to call.
 _DTYPES = (*[np.dtype(np.float64)] * 3, *[np.dtype(np.int64)] * 2)
 _MOVING = (_DTYPES[0], *_DTYPES[3:])
 
@@ -143,11 +145,15 @@ class Runs:
 
     def __init__(self, kernel: Kernel) -> None:
         batched = (False, True)
-        self.address, self.shared, sizes = kernel.batch_addresses(batched)
-        self.lanes = kernel.lanes_of(batched)
+        address, shared, sizes = kernel.batch_addresses(batched)
         self.kernel = kernel  # holds the code
+        self.width, self.size = kernel.inputs[0].size, kernel.outputs[0].size
         rounded = [-(-size // ALIGNMENT) * ALIGNMENT for size in sizes]
         self.offsets = np.cumsum([0, *rounded], dtype=np.int64)
+        #: The first arguments of the native function, and its last but one, of all calls.
+        self.first = (address, shared or None, data_pointer(self.offsets))
+        room, lanes = int(self.offsets[-1]) + 1, kernel.lanes_of(batched)
+        self.last = (self.size * ITEM, 1 + len(self.offsets), room, lanes)
 
     def along(
         self, key: int, rows: np.ndarray, done: np.ndarray
@@ -157,64 +163,44 @@ class Runs:
         Its rows are the first ``steps`` of ``rows`` (s, width); ``done`` (1,) is moved on, and
         results (m, n) of items (m,) are filled in.
         """
-        width, size = self.kernel.inputs[0].size, self.kernel.outputs[0].size
-        locations = np.zeros(1, np.int64)
-        given, where, behind = checked_pointers(
-            "run", (rows, locations, done), _MOVING, (rows.size, 1, 1)
-        )
-        row_bytes, result_bytes = width * rows.itemsize, size * rows.itemsize
-        first = (self.address, self.shared or None, data_pointer(self.offsets), given)
-        keys = given + key * rows.itemsize
-        tables, room = 1 + len(self.offsets), int(self.offsets[-1]) + 1
-        function, lanes, kinds = _native_runs(), self.lanes, _DTYPES[1:3]
-        held = (rows, locations, done)
+        instances, size, row_bytes = np.zeros(1, np.int64), self.size, self.width * ITEM
+        arrays = (rows, instances, done)
+        start, *where = check_pointers("run", arrays, _MOVING, (rows.size, 1, 1))
+        first, last = (*self.first, start, start + key * ITEM), self.last
+        function, kinds = _native_runs(), _DTYPES[1:3]
 
         def run(
-            steps: int, items: np.ndarray, sign: float, results: np.ndarray, _: object = held
+            steps: int, items: np.ndarray, sign: float, results: np.ndarray, _: object = arrays
         ) -> None:
             total = len(items)
-            of_items, to = checked_pointers("run", (items, results), kinds, (total, total * size))
-            status = function(
-                *(*first, keys, of_items, to, where, behind, 1, steps, row_bytes, total),
-                *(result_bytes, tables, room, lanes, sign),
-            )
+            to = check_pointers("run", (items, results), kinds, (total, total * size))
+            status = function(*first, *to, *where, 1, steps, row_bytes, total, *last, sign)
             if status:
-                self.kernel._finish(status)
+                self.kernel.check_status(status)
 
         return run
 
     def bound(
         self, key: int, items: np.ndarray, sign: float, results: np.ndarray
     ) -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
-        """Return ``f(rows, places, done)``, which computes the results of items that have a row.
+        """Return ``f(rows, instances, done)``: the results of items that have a row.
 
-        What stays the same from call to call is checked here, once.
+        Each sequence of rows belongs to one of the instances of ``results``. What stays the same
+        from call to call is checked here, once.
         """
-        width, size = self.kernel.inputs[0].size, self.kernel.outputs[0].size
-        instances, total, _ = results.shape
-        to = checked_pointers(
-            "run", (items, results), _DTYPES[1:3], (total, instances * total * size)
-        )
-        shift = key * items.itemsize
-        first = (self.address, self.shared or None, data_pointer(self.offsets))
-        last = (
-            width * items.itemsize,
-            total,
-            size * results.itemsize,
-            1 + len(self.offsets),
-            int(self.offsets[-1]) + 1,
-            self.lanes,
-            sign,
-        )
-        function = _native_runs()
+        width, (instances, total, _) = self.width, results.shape
+        sizes = (total, instances * total * self.size)
+        to = check_pointers("run", (items, results), _DTYPES[1:3], sizes)
+        function, first, shift = _native_runs(), self.first, key * ITEM
+        last = (width * ITEM, total, *self.last, sign)
 
-        def run(rows: np.ndarray, locations: np.ndarray, done: np.ndarray) -> None:
+        def run(rows: np.ndarray, instances: np.ndarray, done: np.ndarray) -> None:
             sequences, steps, _ = rows.shape
             sizes = (sequences * steps * width, sequences, sequences)
-            given, *where = checked_pointers("run", (rows, locations, done), _MOVING, sizes)
-            status = function(*first, given, given + shift, *to, *where, sequences, steps, *last)
+            start, *where = check_pointers("run", (rows, instances, done), _MOVING, sizes)
+            status = function(*first, start, start + shift, *to, *where, sequences, steps, *last)
             if status:
-                self.kernel._finish(status)
+                self.kernel.check_status(status)
 
         return run
 
@@ -244,7 +230,7 @@ def _swap(f: Function) -> None:
         f.line(f"store ptr {x}, ptr {b}, align 8")
 
 
-def _written(f: Function) -> None:
+def _write_repeat(f: Function) -> None:
     """Write the loop; it ends where the kernel fails, does not go on, or has filled all rows."""
     head, fine, more, fail = (f.label() for _ in range(4))
     before = f.block
@@ -281,7 +267,7 @@ def repeat_text(target: Target) -> str:
     """Write the loop, for all kernels."""
     module = Module(Spelling(1), target)
     f = Function(module, f"define internal i32 @run({PARAMETERS}) noinline")
-    _written(f)
+    _write_repeat(f)
     add_guarded(module, REPEAT, PARAMETERS, "run")
     return module.text()
 
@@ -313,7 +299,7 @@ def repeating(
         writes[carry] = data_pointer(rows)
         status = function(kernel.address, *tables, carry, len(rows), rows.strides[0])
         if status:
-            kernel._finish(status)
+            kernel.check_status(status)
         calls, filled = counts.tolist()
         return calls, filled
 

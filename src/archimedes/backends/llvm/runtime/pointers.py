@@ -14,7 +14,7 @@ from archimedes.backends.llvm.python_api.c_api import supported
 from archimedes.errors import GraphError
 from archimedes.graph.dtypes import type_name
 
-__all__ = ["check_leaves", "checked_pointers", "data_pointer", "pointer_reader", "pointer_table"]
+__all__ = ["check_leaves", "check_pointers", "data_pointer", "pointer_reader", "pointer_table"]
 
 
 def check_leaves(name: str, leaves: Sequence[Leaf], dtypes: Sequence[int]) -> None:
@@ -48,7 +48,7 @@ def data_pointer(array: np.ndarray) -> int:
     return pointer_reader()(array)
 
 
-def checked_pointers(
+def check_pointers(
     kind: str, arrays: Sequence[np.ndarray], dtypes: Sequence[np.dtype], sizes: Sequence[int]
 ) -> list[int]:
     """Return the addresses of a call's arrays, or say which of them does not fit.

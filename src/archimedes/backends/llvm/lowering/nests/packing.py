@@ -67,13 +67,13 @@ class Copies:
 
     def __init__(self, arrays: int) -> None:
         self.arrays = arrays
-        self.made: list[Packing] = []
+        self.packings: list[Packing] = []
 
     def location(self, packing: Packing) -> Location:
         """Return where a copy is."""
-        if packing not in self.made:
-            self.made.append(packing)
-        number = self.arrays + self.made.index(packing)
+        if packing not in self.packings:
+            self.packings.append(packing)
+        number = self.arrays + self.packings.index(packing)
         return Location(Pointer("in", number, uniform=True), 0, packing.source.dtype)
 
 
@@ -126,7 +126,7 @@ def write_copies(f: Function, copies: Copies, offsets: Sequence[int]) -> str:
 
     The table holds null where there is no copy. ``offsets`` are those of copies in the frame.
     """
-    arrays, packings = copies.arrays, copies.made
+    arrays, packings = copies.arrays, copies.packings
     f.line(f"%all.in = alloca [{arrays + len(packings)} x ptr], align 8")
     for k in range(arrays + len(packings)):
         value = "null"

@@ -65,7 +65,7 @@ class _Answer:
 
 @contextmanager
 def frame_untouched(module: Module, f: Function) -> Iterator[_Answer]:
-    """Tell, afterwards, whether what is written keeps nothing in the frame, which threads share."""
+    """Find out whether what is written keeps nothing in the frame, which threads share."""
     frame, found = module.frame.whole or module.frame, _Answer()
     size = frame.size
     with frame.separate():
