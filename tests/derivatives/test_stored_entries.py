@@ -25,13 +25,13 @@ def on_disk(tmp_path, monkeypatch):
     monkeypatch.setenv("ARCHIMEDES_CACHE", "1")
     monkeypatch.setenv("ARCHIMEDES_CACHE_DIR", str(tmp_path))
     made = []
-    original = sparse._differentiated
+    original = sparse._differentiate
 
     def counted(*args):
         made.append(args)
         return original(*args)
 
-    monkeypatch.setattr(sparse, "_differentiated", counted)
+    monkeypatch.setattr(sparse, "_differentiate", counted)
     return made
 
 

@@ -12,7 +12,12 @@ from archimedes.function.dependencies.openers import Same
 from archimedes.function.dependencies.states import Dependencies
 from archimedes.function.execution.tiers import SINGLE, CallForm, Tiers
 from archimedes.function.recorded_function import RecordedFunction
-from archimedes.function.recording import INLINE_LIMIT, Recording, apply_recording, has_traced
+from archimedes.function.recording import (
+    INLINE_LIMIT,
+    Recording,
+    apply_recording,
+    is_part_of_recording,
+)
 from archimedes.function.signatures import Signature, former_options
 from archimedes.graph import Graph, Statistics, statistics
 
@@ -189,7 +194,7 @@ class Compiled(RecordedFunction, Generic[P, R]):
                 if result is not NotImplemented:
                     return result
         leaves, recording, tiers = self.lookup(args, kwargs, in_place=True)
-        if tiers is not None and not has_traced(leaves):
+        if tiers is not None and not is_part_of_recording(leaves):
             tiers = tiers.where(leaves, recording.names)
             result = tiers(leaves)
             if tiers.often and not kwargs and self._takes_shortcuts:
@@ -206,7 +211,7 @@ class Compiled(RecordedFunction, Generic[P, R]):
         from archimedes.function.execution.kernel_calls import result_arrays
 
         leaves, recording, tiers = self.lookup(args, kwargs, in_place=True)
-        if tiers is None or has_traced(leaves):
+        if tiers is None or is_part_of_recording(leaves):
             raise TraceError(
                 f"{self.name}: out= takes numbers; inside a recorded function there is nothing "
                 "to save, leave it out"

@@ -8,10 +8,11 @@ they are part of what a recording is specialised for.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -35,18 +36,23 @@ from archimedes.symbolic.recorded.recorded_array import RecordedArray
 from archimedes.system.floating_point import in_default_environment
 from archimedes.tree.treedef import TreeDef
 
+if TYPE_CHECKING:
+    from archimedes.typing import Tree
+
 __all__ = [
     "INLINE_LIMIT",
     "Recording",
     "apply_recording",
-    "has_traced",
+    "array_ids",
+    "is_part_of_recording",
     "leaf_elements",
+    "read_array",
     "record",
-    "sym_leaf",
+    "trace_leaf",
 ]
 
 
-def sym_leaf(trace: Trace, spec: LeafSpec) -> Any:
+def trace_leaf(trace: Trace, spec: LeafSpec) -> Any:
     """Append a leaf's inputs to a trace and return what stands for it in the function."""
     if not spec.traced:
         return spec.value
@@ -79,8 +85,8 @@ class Recording:
     """A recorded function: graph, argument leaves, result leaves, values of enclosing traces.
 
     Inputs of the graph are the traced leaves, one after the other, then ``captured`` (ids in the
-    graph of the enclosing trace). In ``blocks`` a wide leaf is one input or output, a block; in
-    ``graph`` every number of a leaf is one.
+    graph of the enclosing trace). In ``blocks`` a long leaf is one input or output, a block;
+    in ``graph`` every number of a leaf is one.
     """
 
     blocks: Graph
@@ -121,41 +127,55 @@ class Recording:
         """Position of each leaf's first input in ``blocks``."""
         return _starts([form.width for form in self.forms()])
 
-    def inputs(self, leaves: Sequence[Any]) -> list[int]:
-        """Return ids in the current trace for the inputs of ``blocks``, given all leaves."""
-        trace = current_trace()
+    def inputs(self, leaves: Sequence[Any], scalar: bool = False) -> list[int]:
+        """Return ids in the current trace for the inputs of ``blocks``, given all leaves.
+
+        ``scalar``: for the inputs of ``graph``.
+        """
         ids: list[int] = []
         for leaf, spec, form in zip(leaves, self.leaves, self.forms()):
-            if not form.size:
-                continue
-            array = _as_described(leaf, spec)
-            if form.block:
-                ids.append(as_block(trace.graph, trace.elements_of(array), spec.code))
-            else:
-                ids.extend(trace.ids_of(array).ravel().tolist())
+            if form.size:
+                ids += array_ids(_as_described(leaf, spec), form.block and not scalar)
         return ids + self.captured
 
-    def result(self, outs: Sequence[int]) -> Any:
-        """Return the result tree from ids, in the current trace, of the outputs of ``blocks``."""
-        g = current_trace().graph
-        forms = self.out_forms()
-        places = dict(zip(map(id, self.outs), zip(forms, _starts([f.width for f in forms]))))
+    def result(self, outs: Iterable[int], scalar: bool = False) -> Tree:
+        """Return the result tree from ids, in the current trace, of the outputs of ``blocks``.
 
-        def array(out: OutLeaf) -> SymbolicArray:
-            form, at = places[id(out)]
-            if form.block:
-                ids = references(g, outs[at])
-            else:
-                ids = np.array(outs[at : at + form.width], dtype=np.int64)
-            return wrap(ids.reshape(out.spec.shape), out.spec.code)
+        ``scalar``: of the outputs of ``graph``.
+        """
+        ids, blocks = iter(outs), (form.block and not scalar for form in self.out_forms())
+        leaves = [
+            read_array(ids, out.spec.shape, out.spec.code, block)
+            if out.spec.traced
+            else _copy(out.spec.value)
+            for out, block in zip(self.outs, blocks)
+        ]
+        return self.out_tree.unflatten(leaves)
 
-        return self.rebuild(array)
-
-    def rebuild(self, values: Callable[[OutLeaf], Any]) -> Any:
-        """Build the result tree, taking traced leaves from a function of their place."""
+    def rebuild(self, values: Callable[[OutLeaf], Any]) -> Tree:
+        """Build the result tree; ``values`` returns the traced leaves, in order."""
         return self.out_tree.unflatten(
-            [values(out) if out.spec.traced else _fresh(out.spec.value) for out in self.outs]
+            [values(out) if out.spec.traced else _copy(out.spec.value) for out in self.outs]
         )
+
+
+def array_ids(array: SymbolicArray, block: bool) -> list[int]:
+    """Return ids of an array in the current trace: that of its block, or those of its numbers."""
+    trace = current_trace()
+    if block:
+        return [as_block(trace.graph, trace.elements_of(array), array.code)]
+    return trace.ids_of(array).ravel().tolist()
+
+
+def read_array(
+    ids: Iterator[int], shape: tuple[int, ...], code: int, block: bool, weak: bool = False
+) -> SymbolicArray:
+    """Return the traced array whose ids come next: that of its block, or those of its numbers."""
+    if block:
+        elements = references(current_trace().graph, next(ids))
+    else:
+        elements = np.array(list(itertools.islice(ids, math.prod(shape))), dtype=np.int64)
+    return wrap(elements.reshape(shape), code, weak=weak)
 
 
 def _extent(spec: LeafSpec) -> tuple[int, int]:
@@ -166,7 +186,7 @@ def _starts(counts: Sequence[int]) -> list[int]:
     return [0, *itertools.accumulate(counts)][: len(counts)]
 
 
-def _fresh(value: Any) -> Any:
+def _copy(value: Any) -> Any:
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
@@ -178,9 +198,9 @@ def record(
     names: Sequence[str] | None = None,
 ) -> Recording:
     """Call ``function`` with traced leaves; ``build`` makes its arguments from them."""
-    what = f"recording {_named(function)}"
-    with Trace() as trace, notify_if_slow(what, lambda: _slow(trace.graph)):
-        args, kwargs = build([sym_leaf(trace, spec) for spec in leaves])
+    what = f"recording {getattr(function, '__name__', type(function).__name__)}()"
+    with Trace() as trace, notify_if_slow(what, lambda: _explain_slowness(trace.graph)):
+        args, kwargs = build([trace_leaf(trace, spec) for spec in leaves])
         result = function(*args, **kwargs)
         out_leaves, out_tree = tree.flatten(result)
         outs: list[OutLeaf] = []
@@ -191,41 +211,34 @@ def record(
             outs.append(out)
             at = out.stop
     trace.graph.outputs = ids
-    graph = _in_numbers(prune(trace.graph), len(trace.captured))
+    graph = _scalarize_inputs(prune(trace.graph), len(trace.captured))
     if names is not None:
         graph.input_names = input_names(leaves, names, len(trace.captured), graph.input_dtypes)
     return Recording(graph, tuple(leaves), out_tree, outs, trace.captured, names=names or ())
 
 
-def _named(function: Any) -> str:
-    return f"{getattr(function, '__name__', type(function).__name__)}()"
-
-
-def _slow(graph: Graph) -> str:
+def _explain_slowness(graph: Graph) -> str:
     return (
         f"its Python code runs once, and has made {len(graph):,} operations. What it does element "
         "by element is recorded so: shorter with operations on whole arrays, arc.vmap or arc.scan"
     )
 
 
-def _in_numbers(graph: Graph, captured: int) -> Graph:
-    """Take blocks among the arguments apart that are read element by element only."""
+def _scalarize_inputs(graph: Graph, captured: int) -> Graph:
+    """Scalarize those blocks among the arguments that are only read element by element."""
     inputs = graph.inputs[: len(graph.inputs) - captured]
     whole = {i for region in graph.regions.values() for i in region.inputs.tolist()}
     whole.update(graph.outputs)
-    apart = [
-        k
-        for k, i in enumerate(inputs)
-        if i not in whole and 0 < length_of(graph.dtype[i]) < loop_threshold() * ALWAYS_FACTOR
-    ]
-    for i in range(len(graph)) if apart else ():
+    short = loop_threshold() * ALWAYS_FACTOR
+    scalars = {i for i in inputs if i not in whole and 0 < length_of(graph.dtype[i]) < short}
+    for i in range(len(graph)) if scalars else ():
         if graph.op[i] == ELEMENT and graph.b[i] not in graph.value:
-            apart = [k for k in apart if inputs[k] != graph.a[i]]
-    if not apart:
+            scalars.discard(graph.a[i])
+    if not scalars:
         return graph
     kinds = graph.input_dtypes[: len(inputs)]
     forms = [Form(max(1, length_of(kind)), kind & 3, length_of(kind) > 0) for kind in kinds]
-    return with_forms(graph, [(f, f.block and k not in apart) for k, f in enumerate(forms)], ())
+    return with_forms(graph, [(f, f.block and i not in scalars) for i, f in zip(inputs, forms)], ())
 
 
 def _record_out(trace: Trace, leaf: Any, ids: list[int], path: str, start: int) -> OutLeaf:
@@ -236,13 +249,10 @@ def _record_out(trace: Trace, leaf: Any, ids: list[int], path: str, start: int) 
     traced = isinstance(leaf, RecordedArray) and code_of(leaf.dtype) is not None
     if traced or is_traced(leaf):
         array = lift(leaf)
-        elements = trace.elements_of(array)
         # A result made number by number, such as a robot's Jacobian, stays so: as a block it would
         # keep instances of a batch out of lanes.
-        if is_long(array.size) and lies_in_blocks(trace.graph, elements):
-            ids.append(as_block(trace.graph, elements, array.code))
-        else:
-            ids.extend(trace.ids_of(array).ravel().tolist())
+        is_block = is_long(array.size) and lies_in_blocks(trace.graph, trace.elements_of(array))
+        ids += array_ids(array, is_block)
         # Bodies of loops hand Python numbers on as such; results of whole functions are NumPy's.
         return OutLeaf(LeafSpec(array.code, array.shape, getattr(leaf, "weak", False)), start)
     if isinstance(leaf, ComplexPair):
@@ -250,8 +260,7 @@ def _record_out(trace: Trace, leaf: Any, ids: list[int], path: str, start: int) 
             f"{path} is complex, and results of recorded functions are real: return its .real and "
             ".imag"
         )
-    held = [x for value in getattr(leaf, "__dict__", {}).values() for x in tree.leaves(value)]
-    if is_traced(*held):
+    if is_traced(*getattr(leaf, "__dict__", {}).values()):
         name = type(leaf).__name__
         raise TraceError(
             f"{path} is a {name}, which holds traced values but is not a struct, so they cannot "
@@ -299,21 +308,13 @@ def _as_described(leaf: Any, spec: LeafSpec) -> SymbolicArray:
     return array if array.code == spec.code else array.astype(DTYPES[spec.code])
 
 
-def out_array(outs: Sequence[int], out: OutLeaf) -> SymbolicArray:
-    """Return the traced array of one result leaf from the ids of all outputs."""
-    block = np.array(outs[out.start : out.stop], dtype=np.int64)
-    return wrap(block.reshape(out.spec.shape), out.spec.code)
-
-
 #: A recorded function called from another is copied into it up to this many operations.
 INLINE_LIMIT = 1000
 
 
-def has_traced(leaves: Sequence[Any]) -> bool:
-    """Tell whether a call with these leaves is part of a recording."""
-    if not is_tracing():
-        return False
-    return any(type(x) is RecordedArray or is_traced(x) for x in leaves)
+def is_part_of_recording(leaves: Sequence[Any]) -> bool:
+    """Return whether a call with these leaves is part of a recording under way."""
+    return is_tracing() and any(type(x) is RecordedArray or is_traced(x) for x in leaves)
 
 
 def apply_recording(recording: Recording, leaves: Sequence[Any], limit: int = INLINE_LIMIT) -> Any:
@@ -330,7 +331,7 @@ def apply_recording(recording: Recording, leaves: Sequence[Any], limit: int = IN
 def _in_blocks(recording: Recording, leaves: Sequence[Any]) -> Recording:
     """Return the recording with blocks for arrays that lie in blocks here, and then for results.
 
-    Whatever is done inside: a caller that has blocks need not take them apart for each call.
+    Whatever is done inside: a caller that has blocks need not scalarize them for each call.
     """
     trace = current_trace()
     forms, out_forms = recording.forms(), recording.out_forms()
@@ -345,8 +346,7 @@ def _in_blocks(recording: Recording, leaves: Sequence[Any]) -> Recording:
     if all(form.block == block for form, block in zip((*forms, *out_forms), blocks + outs)):
         return recording
     key = ("in blocks", blocks, outs)
-    found = recording.memo.get(key)
-    if found is None:
+    if key not in recording.memo:
         program = recording.in_forms(blocks, outs)
-        found = recording.memo[key] = replace(recording, blocks=program, memo={})
-    return found
+        recording.memo[key] = replace(recording, blocks=program, memo={})
+    return recording.memo[key]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.function.leaf_specs import LeafSpec
-from archimedes.function.recording import OutLeaf, Recording, record
+from archimedes.function.recording import OutLeaf, Recording, array_ids, read_array, record
 from archimedes.graph.blocks.references import as_block, references
 from archimedes.graph.dtypes import DTYPES, code_of, item_type, length_of
 from archimedes.graph.passes import inline, prune
@@ -19,6 +19,9 @@ from archimedes.graph.program import Graph
 from archimedes.symbolic import SymbolicArray, current_trace, is_tracing, lift, wrap
 from archimedes.symbolic.core.conversion import cast, cast_ids
 from archimedes.tree.treedef import TreeDef
+
+if TYPE_CHECKING:
+    from archimedes.typing import Tree
 
 __all__ = [
     "Flat",
@@ -33,7 +36,7 @@ __all__ = [
 
 
 def any_traced(*trees: Any) -> bool:
-    """Tell whether a call must be recorded: some leaf is traced, or a trace is under way."""
+    """Return whether a call must be recorded: some leaf is traced, or a trace is under way."""
     return is_tracing() or any(
         isinstance(leaf, SymbolicArray) for t in trees for leaf in tree.leaves(t)
     )
@@ -59,21 +62,10 @@ class Flat:
     arrays: list[SymbolicArray]
     treedef: TreeDef
 
-    def ids(self) -> list[int]:
-        """Return the ids of all leaves, one after the other."""
-        trace = current_trace()
-        return [i for a in self.arrays for i in trace.ids_of(a).ravel().tolist()]
-
-    def values(self, blocks: Sequence[bool]) -> list[int]:
-        """Return the same, with a block for each leaf marked in ``blocks``."""
-        trace = current_trace()
-        found: list[int] = []
-        for a, block in zip(self.arrays, blocks):
-            if block:
-                found.append(as_block(trace.graph, trace.elements_of(a), a.code))
-            else:
-                found.extend(trace.ids_of(a).ravel().tolist())
-        return found
+    def ids(self, blocks: Sequence[bool] | None = None) -> list[int]:
+        """Return the ids of all leaves; of a leaf marked in ``blocks`` that of its block."""
+        marks = [False] * len(self.arrays) if blocks is None else blocks
+        return [i for a, block in zip(self.arrays, marks) for i in array_ids(a, block)]
 
     def specs(self) -> list[LeafSpec]:
         """Describe the leaves."""
@@ -81,26 +73,22 @@ class Flat:
 
     def cast(self, codes: Sequence[int], weak: Sequence[bool]) -> Flat:
         """Return the leaves converted to other dtypes; those marked ``weak`` are Python numbers."""
-        g = current_trace().graph
         trace = current_trace()
         arrays = [
-            wrap(cast_ids(g, trace.elements_of(a), a.code, code), code, weak=number)
+            wrap(cast_ids(trace.graph, trace.elements_of(a), a.code, code), code, weak=number)
             for a, code, number in zip(self.arrays, codes, weak)
         ]
         return Flat(arrays, self.treedef)
 
-    def rebuild(self, values: Sequence[int], blocks: Sequence[bool]) -> Any:
-        """Return the tree with leaves of these values, as ``values`` gives them."""
-        arrays, at = [], 0
-        g = current_trace().graph
-        for a, block in zip(self.arrays, blocks):
-            if block:
-                ids, count = references(g, values[at]), 1
-            else:
-                ids, count = np.array(values[at : at + a.size], dtype=np.int64), a.size
-            arrays.append(wrap(ids.reshape(a.shape), a.code, weak=a.weak))
-            at += count
-        return self.treedef.unflatten(arrays)
+    def rebuild(self, ids: Iterable[int], blocks: Sequence[bool]) -> Tree:
+        """Return the tree with leaves of these ids, as ``ids(blocks)`` gives them."""
+        rest = iter(ids)
+        return self.treedef.unflatten(
+            [
+                read_array(rest, a.shape, a.code, block, a.weak)
+                for a, block in zip(self.arrays, blocks)
+            ]
+        )
 
 
 def flatten_traced(value: Any, what: str) -> Flat:

@@ -68,7 +68,7 @@ class Signature:
         self.static = {*(self.positional[n] for n in numbers), *names}
 
     def is_positional(self, name: str) -> bool:
-        """Tell whether a name that ``bind`` gives belongs to a positional argument."""
+        """Return whether a name that ``bind`` gives belongs to a positional argument."""
         return name in self.positional or name.endswith("]")
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def whole(x: Any, name: str, what: str) -> Any:
 
 
 def all_true(test: Any) -> bool:
-    """Tell whether a test holds everywhere; where numbers are not known yet it is taken to."""
+    """Return whether a test holds everywhere; where numbers are not known yet it is taken to."""
     return is_traced(test) or bool(np.all(test))
 
 

@@ -56,7 +56,7 @@ def snapshot(value: Any) -> Any:
 
 
 def is_mutable(value: Any) -> bool:
-    """Tell whether `value` is or holds a list, dict, set or bytearray (arrays are read-only)."""
+    """Return whether `value` is or holds a list, dict, set or bytearray (arrays are read-only)."""
     cls = type(value)
     return (RULES.get(cls) or make_rule(cls)).mutable(value)
 

@@ -166,7 +166,7 @@ def _repeated(value: Any, count: int, arrays: Arrays) -> Any:
 
 
 def _varies(recording: Recording, batched: list[bool]) -> list[bool]:
-    """Tell for each output of the graph whether a batched input reaches it."""
+    """Return for each output of the graph whether a batched input reaches it."""
     g = recording.graph
     reached = [False] * len(g.op)
     for spec, start, many in zip(recording.leaves, recording.offsets(), batched):

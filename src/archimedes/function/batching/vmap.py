@@ -151,7 +151,7 @@ class Batched(ShortcutHolder, Generic[P, R]):
         return result_arrays(self.name, recording, out, kind, count)
 
     def _takes_shortcuts(self, axes: list[int | None], batched: list[bool]) -> bool:
-        """Tell whether arguments reach the function, and results the caller, as they are."""
+        """Return whether arguments reach the function, and results the caller, as they are."""
         signature = self.compiled.signature
         plain = signature.plain and not signature.static and self.out_axes == 0
         return plain and not any(axes) and len(batched) == len(axes)

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from archimedes.errors import ShapeDtypeError, explained
-from archimedes.function.recording import Recording
+from archimedes.function.recording import Recording, read_array
 from archimedes.function.region_bodies import (
     align,
-    any_traced,
     flatten_traced,
     own_copy,
     promoted_code,
@@ -19,10 +18,9 @@ from archimedes.function.region_bodies import (
     static_out_graph,
     with_output_codes,
 )
-from archimedes.graph.blocks.references import references
 from archimedes.graph.dtypes import I64
 from archimedes.graph.regions import Switch
-from archimedes.symbolic import SymbolicArray, current_trace, lift, wrap
+from archimedes.symbolic import SymbolicArray, current_trace, lift
 from archimedes.symbolic.core.traced_value import as_traced
 
 __all__ = ["cond", "switch"]
@@ -63,22 +61,21 @@ def switch(
             raise _not_an_index(np.asarray(known).dtype)
         at = int(known)
         return branches[min(max(at, 0), len(branches) - 1)](*own_copy(args))
-    assert any_traced(index)
     which = lift(index)
     if which.code != I64:
         if which.dtype.kind == "f":
             raise _not_an_index(which.dtype)
         which = which.astype(np.int64)
-    given = flatten_traced(args, "args")
+    flat = flatten_traced(args, "args")
     recordings = [
-        static_out_graph(record_body(lambda a, f=branch: f(*a), [given])) for branch in branches
+        static_out_graph(record_body(lambda a, f=branch: f(*a), [flat])) for branch in branches
     ]
     codes = _result_codes(recordings)
     first = recordings[0]
     # What is a block to one of the branches is one to all of them.
     ins = [any(forms) for forms in zip(*([f.block for f in r.forms()] for r in recordings))]
     outs = [any(forms) for forms in zip(*([f.block for f in r.out_forms()] for r in recordings))]
-    inputs = given.values(ins)
+    inputs = flat.ids(ins)
     bodies = [(r.in_forms(ins, outs), r.captured) for r in recordings]
     graphs, shared = align(bodies, len(inputs))
     widths = [1 if block else out.stop - out.start for out, block in zip(first.outs, outs)]
@@ -88,14 +85,12 @@ def switch(
         np.array([int(trace.ids_of(which)[()]), *inputs, *shared], dtype=np.int64),
         tuple(with_output_codes(g, each) for g in graphs),
     )
-    made = trace.graph.region(region).tolist()
-    leaves, at = [], 0
-    for k, (out, block, width) in enumerate(zip(first.outs, outs, widths)):
-        ids = references(trace.graph, made[at]) if block else np.array(made[at : at + width])
-        weak = all(recording.outs[k].spec.weak for recording in recordings)
-        shaped = ids.astype(np.int64).reshape(out.spec.shape)
-        leaves.append(wrap(shaped, codes[k], weak=weak))
-        at += width
+    ids = iter(trace.graph.region(region).tolist())
+    weak = [all(out.spec.weak for out in same) for same in zip(*(r.outs for r in recordings))]
+    leaves = [
+        read_array(ids, out.spec.shape, code, block, is_weak)
+        for out, code, block, is_weak in zip(first.outs, codes, outs, weak)
+    ]
     return first.out_tree.unflatten(leaves)
 
 
@@ -118,8 +113,7 @@ def _result_codes(recordings: Sequence[Recording]) -> list[int]:
                     explained(
                         "branches",
                         f"switch: {path} has shape {a.spec.shape} in branch 0 and {b.spec.shape} "
-                        "in "
-                        f"branch {k}; make them equal, for example with np.broadcast_to",
+                        f"in branch {k}; make them equal, for example with np.broadcast_to",
                     )
                 )
         codes = [promoted_code(a, b.spec.code) for a, b in zip(codes, other.outs)]

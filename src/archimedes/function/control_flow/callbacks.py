@@ -56,9 +56,9 @@ def callback(
     specs = [_result_spec(x, path) for x, path in zip(examples, out_tree.paths("result"))]
     name = getattr(func, "__name__", type(func).__name__)
     if not any_traced(args):
-        return _checked(func(*args), specs, out_tree, name)
+        return _check_result(func(*args), specs, out_tree, name)
     note_callbacks(callback_code(func))
-    given = flatten_traced(args, "args")
+    flat = flatten_traced(args, "args")
     outs, at = [], 0
     for spec in specs:
         outs.append(OutLeaf(spec, at))
@@ -66,26 +66,26 @@ def callback(
 
     def run(values: list[Any]) -> list[Any]:
         leaves, start = [], 0
-        for spec in given.specs():
+        for spec in flat.specs():
             block = np.array(values[start : start + spec.size], dtype=DTYPES[spec.code])
             leaves.append(block.reshape(spec.shape)[()])
             start += spec.size
-        result = _checked(func(*given.treedef.unflatten(leaves)), specs, out_tree, name)
+        result = _check_result(func(*flat.treedef.unflatten(leaves)), specs, out_tree, name)
         return [x for leaf in tree.leaves(result) for x in np.ravel(leaf)]
 
     derivative: Any = None
     if jvp is not None:
         rule = jvp
-        stand_in = Recording(Graph(), tuple(given.specs()), out_tree, outs, [])
+        stand_in = Recording(Graph(), tuple(flat.specs()), out_tree, outs, [])
         derivative = Rule(
             name,
             stand_in,
-            given.treedef,
+            flat.treedef,
             False,
             lambda primals, result, tangents: rule(primals, tangents),
         )
     dtypes = tuple(spec.code for spec in specs for _ in range(spec.size))
-    ids = np.array(given.ids(), dtype=np.int64)
+    ids = np.array(flat.ids(), dtype=np.int64)
     region = Host(ids, run, dtypes, name, derivative, line=user_line())
     results = current_trace().graph.region(region)
     return out_tree.unflatten(
@@ -106,7 +106,7 @@ def _result_spec(example: Any, path: str) -> LeafSpec:
     return LeafSpec(code, shape)
 
 
-def _checked(result: Any, specs: list[LeafSpec], treedef: Any, name: str) -> Any:
+def _check_result(result: Any, specs: list[LeafSpec], treedef: Any, name: str) -> Any:
     """Return the result in the declared dtypes, or say how it differs from what was declared."""
     leaves = tree.flatten_up_to(treedef, result, "result")
     arrays = []

@@ -16,7 +16,7 @@ from archimedes.checks import is_traced
 from archimedes.errors import ShapeDtypeError, TraceError, explained
 from archimedes.function.compiled import Compiled
 from archimedes.function.leaf_specs import LeafSpec
-from archimedes.function.recording import Recording
+from archimedes.function.recording import Recording, array_ids, read_array
 from archimedes.function.region_bodies import (
     Flat,
     align,
@@ -28,7 +28,6 @@ from archimedes.function.region_bodies import (
     static_out_graph,
     with_output_codes,
 )
-from archimedes.graph.blocks.references import as_block, references
 from archimedes.graph.dtypes import B8, item_type
 from archimedes.graph.regions import Scan, While
 from archimedes.graph.regions.loop_regions import UNBOUNDED
@@ -48,12 +47,12 @@ def _length(xs: Any, length: int | None) -> int:
         raise ValueError(f"scan: leaves of xs have different lengths {sorted(sizes)}")
     if not sizes and length is None:
         raise ValueError("scan: give xs or length, to say how many steps to take")
-    found = sizes.pop() if sizes else int(length)  # type: ignore[arg-type]
-    if length is not None and found != int(length):
-        raise ValueError(f"scan: length={length}, but xs has {found} steps")
-    if found < 0:
-        raise ValueError(f"scan: length={found} is negative")
-    return found
+    steps = sizes.pop() if sizes else int(length or 0)
+    if length is not None and steps != int(length):
+        raise ValueError(f"scan: length={length}, but xs has {steps} steps")
+    if steps < 0:
+        raise ValueError(f"scan: length={steps} is negative")
+    return steps
 
 
 def scan(
@@ -91,12 +90,12 @@ def scan(
     """
     steps = _length(xs, length)
     if xs is None and any_traced(init_carry):
-        (_, carry), ys = _scanned(_counting(func), (0, init_carry), xs, steps)
+        (_, carry), ys = _scan(_count_steps(func), (0, init_carry), xs, steps)
         return carry, ys
-    return _scanned(func, init_carry, xs, steps)
+    return _scan(func, init_carry, xs, steps)
 
 
-def _counting(func: Callable[[Any, Any], tuple[Any, Any]]) -> Callable[[Any, Any], Any]:
+def _count_steps(func: Callable[[Any, Any], tuple[Any, Any]]) -> Callable[[Any, Any], Any]:
     """Let the carry count the steps, for a function that gets their number."""
 
     def step(carry: tuple[Any, Any], _: None) -> Any:
@@ -109,20 +108,21 @@ def _counting(func: Callable[[Any, Any], tuple[Any, Any]]) -> Callable[[Any, Any
     return step
 
 
-def _scanned(func: Any, init_carry: Any, xs: Any, steps: int) -> tuple[Any, Any]:
+def _scan(func: Any, init_carry: Any, xs: Any, steps: int) -> tuple[Any, Any]:
     if not any_traced(init_carry, xs):
         return _scan_eagerly(func, init_carry, xs, steps)
     init = flatten_traced(init_carry, "init_carry")
     stacked = flatten_traced(xs, "xs")
     slices = ([LeafSpec(a.code, a.shape[1:]) for a in stacked.arrays], stacked.treedef)
     init, body = _record_step(lambda carry: record_body(func, [carry, slices]), init, "scan")
-    blocks = _carried_blocks(body, len(init.arrays))
+    blocks = _blocks_of_carry(body, len(init.arrays))
     if steps and _in_blocks(body, len(init.arrays), stacked, steps):
         return _scan_of_blocks(init, stacked, body, blocks, steps)
     # What differs from step to step is in numbers.
-    rest = [False] * len(body.leaves), [False] * len(body.outs)
-    graph = body.in_forms([*blocks, *rest[0]], [*blocks, *rest[1]])
-    carried = init.values(blocks)
+    graph = body.in_forms(
+        [*blocks, *[False] * len(body.leaves)], [*blocks, *[False] * len(body.outs)]
+    )
+    carried = init.ids(blocks)
     n, wide = len(carried), sum(spec.size for spec in slices[0])
     trace = current_trace()
     rows = [trace.ids_of(a).reshape(steps, -1) for a in stacked.arrays if a.size or steps]
@@ -136,27 +136,26 @@ def _scanned(func: Any, init_carry: Any, xs: Any, steps: int) -> tuple[Any, Any]
     ).in_blocks()
     outs = trace.graph.region(region)
     rows_out = outs[n:].reshape(steps, len(graph.outputs) - n)
-    return init.rebuild(outs[:n].tolist(), blocks), _stacked(
-        body, rows_out, sum(a.size for a in init.arrays)
-    )
+    carry = init.rebuild(outs[:n].tolist(), blocks)
+    return carry, _stack_results(body, rows_out, sum(a.size for a in init.arrays))
 
 
-#: From so many times the elements of any wide array on, what steps give is in blocks too.
+#: From so many times the elements of any long array on, what steps give is in blocks too.
 _MANY = 16
 
 
 def _in_blocks(body: Recording, carry: int, stacked: Flat, steps: int) -> bool:
-    """Tell whether what differs from step to step is in blocks: rows are wide, or there are many.
+    """Return whether what differs from step to step is in blocks: rows are long, or there are many.
 
     Few numbers stay numbers, so that instances of a batch keep their lanes.
     """
     forms = [*body.forms()[carry : len(body.leaves)], *body.out_forms()[carry:]]
     if any(form.block for form in forms):
         return True
-    given = sum(a.size for a in stacked.arrays)
-    made = steps * sum(out.spec.size for out in _second(body))
+    inputs = sum(a.size for a in stacked.arrays)
+    outputs = steps * sum(out.spec.size for out in _second(body))
     least = loop_threshold() * ALWAYS_FACTOR
-    return given >= least or given + made >= least * _MANY
+    return inputs >= least or inputs + outputs >= least * _MANY
 
 
 def _scan_of_blocks(
@@ -164,24 +163,24 @@ def _scan_of_blocks(
 ) -> tuple[Any, Any]:
     """Record a scan whose slices and outs are blocks: a row of a leaf is a block, or a scalar."""
     trace, ys = current_trace(), _second(body)
-    taken = [bool(a.shape[1:]) and a.size > 0 for a in stacked.arrays]
-    given = [bool(out.spec.shape) and out.spec.size > 0 for out in ys]
-    graph = body.in_forms([*blocks, *taken], [*blocks, *given])
-    carried = init.values(blocks)
-    rows = [as_block(trace.graph, trace.elements_of(a), a.code) for a in stacked.arrays if a.size]
+    rows_in = [bool(a.shape[1:]) and a.size > 0 for a in stacked.arrays]
+    rows_out = [bool(out.spec.shape) and out.spec.size > 0 for out in ys]
+    graph = body.in_forms([*blocks, *rows_in], [*blocks, *rows_out])
+    carried = init.ids(blocks)
+    rows = [i for a in stacked.arrays if a.size for i in array_ids(a, True)]
     inputs = np.array([*carried, *rows, *body.captured], dtype=np.int64)
     region = Scan(inputs, graph, steps, len(carried), len(rows), stacked=True)
     outs = trace.graph.region(region).tolist()
-    made = iter(outs[len(carried) :])
-    leaves = []
-    for out in ys:
-        ids = references(trace.graph, next(made)) if out.spec.size else np.zeros(0, np.int64)
-        leaves.append(wrap(ids.reshape(steps, *out.spec.shape), out.spec.code))
+    ids = iter(outs[len(carried) :])
+    leaves = [
+        read_array(ids, (steps, *out.spec.shape), out.spec.code, block=out.spec.size > 0)
+        for out in ys
+    ]
     last = init.rebuild(outs[: len(carried)], blocks)
     return last, body.out_tree.children[1].unflatten(leaves)
 
 
-def _stacked(body: Recording, rows: np.ndarray, carry: int) -> Any:
+def _stack_results(body: Recording, rows: np.ndarray, carry: int) -> Any:
     """Build the tree of stacked results; the body returns a pair (carry, y)."""
     leaves = []
     for out in _second(body):
@@ -241,10 +240,10 @@ def _record_step(
     raise AssertionError("dtypes only widen, and there are four, of numbers and of arrays")
 
 
-def _carried_blocks(body: Recording, count: int) -> list[bool]:
-    """Tell which of the carried arrays are blocks: those that a step takes or gives as such."""
+def _blocks_of_carry(body: Recording, count: int) -> list[bool]:
+    """Return which of the carried arrays are blocks: those that a step takes or gives as such."""
     pairs = zip(body.forms()[:count], body.out_forms()[:count])
-    return [given.block or made.block for given, made in pairs]
+    return [before.block or after.block for before, after in pairs]
 
 
 def _not_a_pair(what: str, returned: Any) -> TraceError:
@@ -318,8 +317,8 @@ def while_loop(
     test = static_out_graph(record_body(cond, [start]))
     if [out.spec.shape for out in test.outs] != [()]:
         raise ShapeDtypeError("while_loop: the condition must return one bool")
-    blocks = _carried_blocks(step, len(start.arrays))
-    carried = start.values(blocks)
+    blocks = _blocks_of_carry(step, len(start.arrays))
+    carried = start.ids(blocks)
     n = len(carried)
     bodies = (test.in_forms(blocks, [False]), test), (step.in_forms(blocks, blocks), step)
     (test_graph, step_graph), shared = align([(g, r.captured) for g, r in bodies], n)

@@ -43,36 +43,36 @@ class JacobianRule:
         self.least = least
         self.body = recording.graph
 
-    def pattern(self, given: Sequence[Any]) -> list[Any]:
+    def pattern(self, inputs: Sequence[Any]) -> list[Any]:
         """Return what outputs depend on: the function says it, not its Jacobian."""
-        return through(self.body, list(given))
+        return through(self.body, list(inputs))
 
     def forward(self, g: Graph, inputs: Any, outs: Any, rows: Rows) -> list[list[int | None]]:
         """Return the tangents of the outputs."""
         blocks = self._blocks(g, inputs, len(outs), len(rows))
         plain = [k for k in range(len(inputs)) if not _inside(blocks, k)]
-        found: list[list[int | None]] = [[None] * len(outs) for _ in rows]
+        rows_out: list[list[int | None]] = [[None] * len(outs) for _ in rows]
         seeds: list[Directions] = [{} for _ in range(len(inputs))]
         for d, row in enumerate(rows):
             for start, matrix in blocks:
-                _products(g, found[d], matrix, row[start : start + len(matrix[0])])
+                _products(g, rows_out[d], matrix, row[start : start + len(matrix[0])])
             for k in plain:
                 if (x := row[k]) is not None:
                     seeds[k][d] = x
         if any(seeds):
             _, tangents = forward_sweep(g, self.body, inputs.tolist(), seeds)
-            _add_all(g, found, tangents)
-        return found
+            _add_all(g, rows_out, tangents)
+        return rows_out
 
     def reverse(self, g: Graph, inputs: Any, outs: Any, rows: Rows) -> list[list[int | None]]:
         """Return the adjoints of the inputs."""
         blocks = self._blocks(g, inputs, len(outs), len(rows))
-        found: list[list[int | None]] = [[None] * len(inputs) for _ in rows]
+        rows_out: list[list[int | None]] = [[None] * len(inputs) for _ in rows]
         for d, row in enumerate(rows):
             for start, matrix in blocks:
                 mine: list[int | None] = [None] * len(matrix[0])
                 _products(g, mine, [*zip(*matrix, strict=True)], row)
-                found[d][start : start + len(mine)] = mine
+                rows_out[d][start : start + len(mine)] = mine
         wanted = [
             not _inside(blocks, k) and is_float(g.dtype[i]) for k, i in enumerate(inputs.tolist())
         ]
@@ -83,20 +83,20 @@ class JacobianRule:
                     if x is not None:
                         seeds[k][d] = x
             _, adjoints = reverse_sweep(g, self.body, inputs.tolist(), seeds, wanted)
-            _add_all(g, found, adjoints)
-        return found
+            _add_all(g, rows_out, adjoints)
+        return rows_out
 
     def _blocks(self, g: Graph, inputs: Any, count: int, directions: int) -> list[Block]:
         """Record the rule, and return the blocks of the arguments that have one."""
         if directions < self.least:
             return []
-        places = list(zip(self.recording.leaves, self.recording.offsets(), strict=True))
+        leaves = list(zip(self.recording.leaves, self.recording.offsets(), strict=True))
         with Trace(g) as trace:
             args = [
                 wrap(inputs[at : at + spec.size].reshape(spec.shape), spec.code)
                 if spec.traced
                 else spec.value
-                for spec, at in places
+                for spec, at in leaves
             ]
             answer = self.jacobians(*args)
             if not isinstance(answer, tuple) or len(answer) != len(args):
@@ -104,9 +104,9 @@ class JacobianRule:
                     f"the Jacobian rule of {self.name} must return a tuple of {len(args)}, one "
                     "array (or None) per argument"
                 )
-            found = [
+            blocks = [
                 (at, self._matrix(x, spec, k, count))
-                for k, (x, (spec, at)) in enumerate(zip(answer, places, strict=True))
+                for k, (x, (spec, at)) in enumerate(zip(answer, leaves, strict=True))
                 if x is not None and spec.traced
             ]
             if trace.captured:
@@ -114,7 +114,7 @@ class JacobianRule:
                     f"the Jacobian rule of {self.name} uses traced values from outside: pass them "
                     "as arguments of the function"
                 )
-        return found
+        return blocks
 
     def _matrix(self, x: Any, spec: LeafSpec, k: int, count: int) -> list[list[int]]:
         array, shape = lift(x), (*self.recording.outs[0].spec.shape, *spec.shape)
@@ -143,10 +143,10 @@ def _products(
             _add(g, to, i, g.emit(CODES["mul"], entries[k], x))
 
 
-def _add_all(g: Graph, found: list[list[int | None]], values: Sequence[Directions]) -> None:
+def _add_all(g: Graph, to: list[list[int | None]], values: Sequence[Directions]) -> None:
     for k, directions in enumerate(values):
         for d, i in directions.items():
-            _add(g, found[d], k, i)
+            _add(g, to[d], k, i)
 
 
 def _add(g: Graph, to: list[int | None], k: int, i: int) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.function.compiled import Compiled
-from archimedes.function.recording import OutLeaf, Recording, leaf_ids
+from archimedes.function.recording import Recording, leaf_ids, read_array
 from archimedes.function.region_bodies import any_traced, static_out_graph
 from archimedes.graph.dtypes import is_float
 from archimedes.graph.ops import CODES
@@ -20,15 +20,15 @@ from archimedes.graph.regions import Call, DerivativeRule
 from archimedes.symbolic import SymbolicArray, Trace, current_trace, lift, wrap
 from archimedes.symbolic.core.conversion import map_ids
 from archimedes.symbolic.core.traced_value import as_traced
+from archimedes.tree.treedef import TreeDef
+
+if TYPE_CHECKING:
+    from archimedes.typing import Tree
 
 __all__ = ["CustomFunction", "custom_jvp", "custom_vjp", "stop_gradient"]
 
 
-def _stopped(g: Graph, i: int) -> int:
-    return g.emit(CODES["stop"], i)
-
-
-def stop_gradient(x: Any) -> Any:
+def stop_gradient(x: Tree) -> Tree:
     """Return a value that every derivative treats as a constant.
 
     Parameters
@@ -47,15 +47,17 @@ def stop_gradient(x: Any) -> Any:
         if not isinstance(leaf, SymbolicArray) or not is_float(leaf.code):
             return leaf
         trace = current_trace()
-        ids = map_ids(trace.graph, trace.elements_of(leaf), leaf.code, _stopped)
+        ids = map_ids(
+            trace.graph, trace.elements_of(leaf), leaf.code, lambda g, i: g.emit(CODES["stop"], i)
+        )
         return wrap(ids, leaf.code, weak=leaf.weak)
 
     return tree.map(stop, x)
 
 
-def _filled(g: Graph, given: Any, like: Any) -> list[int]:
-    """Return one id per value of ``like``: what was given, or a zero of its dtype."""
-    return [g.const(0, g.dtype[i]) if t is None else t for t, i in zip(given, like.tolist())]
+def _fill_zeros(g: Graph, row: Sequence[int | None], like: np.ndarray) -> list[int]:
+    """Return one id per value of ``like``: that of the row, or a zero of its dtype."""
+    return [g.const(0, g.dtype[i]) if x is None else x for x, i in zip(row, like.tolist())]
 
 
 class Rule:
@@ -63,7 +65,14 @@ class Rule:
 
     pattern = None
 
-    def __init__(self, name: str, recording: Recording, args_tree: Any, reverse: bool, apply: Any):
+    def __init__(
+        self,
+        name: str,
+        recording: Recording,
+        args_tree: TreeDef,
+        reverse: bool,
+        apply: Callable[[Tree, Tree, Tree], Tree],
+    ) -> None:
         self.name = name
         self.recording = recording
         self.args_tree = args_tree
@@ -71,72 +80,67 @@ class Rule:
         self.forward = None if reverse else self._forward
         self.reverse = self._reverse if reverse else None
 
-    def _arguments(self, ids: Any) -> Any:
+    def _arguments(self, ids: Iterable[int]) -> Tree:
         """Build the argument tree from ids of the inputs; static leaves are what they were."""
-        leaves = []
-        for spec, start in zip(self.recording.leaves, self.recording.offsets()):
-            if not spec.traced:
-                leaves.append(spec.value)
-                continue
-            block = np.asarray(ids[start : start + spec.size], dtype=np.int64)
-            leaves.append(wrap(block.reshape(spec.shape), spec.code))
+        rest = iter(ids)
+        leaves = [
+            read_array(rest, spec.shape, spec.code, False) if spec.traced else spec.value
+            for spec in self.recording.leaves
+        ]
         return self.args_tree.unflatten(leaves)
 
-    def _result(self, ids: Any) -> Any:
-        def take(out: OutLeaf) -> Any:
-            block = np.asarray(ids[out.start : out.stop], dtype=np.int64)
-            return wrap(block.reshape(out.spec.shape), out.spec.code)
+    def _forward(self, g: Graph, inputs: np.ndarray, outs: np.ndarray, tangents: Any) -> list[Any]:
+        """Return the tangents of the outputs, by direction."""
+        return self._apply_rows(g, inputs, outs, tangents, inputs, outs, "tangent")
 
-        return self.recording.rebuild(take)
+    def _reverse(self, g: Graph, inputs: np.ndarray, outs: np.ndarray, adjoints: Any) -> list[Any]:
+        """Return the adjoints of the inputs, by direction."""
+        return self._apply_rows(g, inputs, outs, adjoints, outs, inputs, "cotangent")
 
-    def _run(self, g: Graph, work: Callable[[Trace], list[Any]]) -> list[Any]:
+    def _apply_rows(
+        self,
+        g: Graph,
+        inputs: np.ndarray,
+        outs: np.ndarray,
+        rows: Any,
+        source: np.ndarray,
+        target: np.ndarray,
+        what: str,
+    ) -> list[Any]:
+        """Apply the rule to each row of (co)tangents of ``source``; return those of ``target``."""
+        build = self._arguments if source is inputs else self._result
         with Trace(g) as trace:
-            rows = work(trace)
+            result = []
+            for row in rows:
+                vector = build(_fill_zeros(g, row, source))
+                answer = self.apply(self._arguments(inputs.tolist()), self._result(outs), vector)
+                result.append(self._ids(answer, len(target), what))
             if trace.captured:
                 raise TraceError(
                     f"the derivative rule of {self.name} uses traced values from outside: pass "
                     "them as arguments of the function"
                 )
-        return rows
+        return result
 
-    def _forward(self, g: Graph, inputs: Any, outs: Any, tangents: Any) -> list[Any]:
-        def work(trace: Trace) -> list[Any]:
-            rows = []
-            for given in tangents:
-                full = _filled(g, given, inputs)
-                result = self.apply(
-                    self._arguments(inputs), self._result(outs), self._arguments(full)
-                )
-                rows.append(self._ids(trace, result, outs, self.recording.out_tree, "tangent"))
-            return rows
-
-        return self._run(g, work)
-
-    def _reverse(self, g: Graph, inputs: Any, outs: Any, adjoints: Any) -> list[Any]:
-        def work(trace: Trace) -> list[Any]:
-            rows = []
-            for given in adjoints:
-                full = _filled(g, given, outs)
-                result = self.apply(self._arguments(inputs), self._result(outs), self._result(full))
-                rows.append(self._ids(trace, result, inputs, self.args_tree, "cotangent"))
-            return rows
-
-        return self._run(g, work)
-
-    def _ids(self, trace: Trace, result: Any, like: Any, treedef: Any, what: str) -> list[Any]:
-        """Check what the rule returned and return one id (or None) for each value in ``like``."""
-        specs = (
-            [out.spec for out in self.recording.outs]
-            if what == "tangent"
-            else list(self.recording.leaves)
+    def _result(self, ids: Any) -> Tree:
+        rest = iter(ids)
+        return self.recording.rebuild(
+            lambda out: read_array(rest, out.spec.shape, out.spec.code, False)
         )
-        leaves = tree.flatten_up_to(treedef, result, what)
-        row: list[Any] = []
+
+    def _ids(self, answer: Tree, count: int, what: str) -> list[int | None]:
+        """Check what the rule returned and return an id (or None) for each of ``count`` values."""
+        if what == "tangent":
+            specs, treedef = [out.spec for out in self.recording.outs], self.recording.out_tree
+        else:
+            specs, treedef = list(self.recording.leaves), self.args_tree
+        leaves = tree.flatten_up_to(treedef, answer, what)
+        row: list[int | None] = []
         for leaf, spec, path in zip(leaves, specs, treedef.paths(what)):
             if not spec.traced:
                 continue
             if not is_float(spec.code) or leaf is None:
-                row.extend([None] * spec.size)
+                row += [None] * spec.size
                 continue
             array = lift(leaf)
             if array.shape != spec.shape:
@@ -144,8 +148,8 @@ class Rule:
                     f"the derivative rule of {self.name} returned {path} of shape {array.shape}, "
                     f"{spec.shape} is needed"
                 )
-            row.extend(leaf_ids(array, spec))
-        return row + [None] * (len(like) - len(row))
+            row += leaf_ids(array, spec)
+        return row + [None] * (count - len(row))
 
 
 class CustomFunction:
@@ -177,24 +181,15 @@ class CustomFunction:
         dynamic = {k: v for k, v in values.items() if k not in static}
         args_tree = tree.structure(tuple(dynamic.values()))
         rule = self._rule_for(recording, args_tree)
-        inputs: list[int] = []
-        for leaf, spec in zip(leaves, recording.leaves):
-            if spec.traced:
-                inputs.extend(leaf_ids(leaf, spec))
-        ids = np.array([*inputs, *recording.captured], dtype=np.int64)
+        ids = np.array(recording.inputs(leaves, scalar=True), dtype=np.int64)
         closure = len(recording.captured)
         region = Call(ids, recording.graph, rule, closure=closure, copied=self.copied)
-        outs = current_trace().graph.region(region)
+        return recording.result(current_trace().graph.region(region).tolist(), scalar=True)
 
-        def take(out: OutLeaf) -> Any:
-            return wrap(outs[out.start : out.stop].reshape(out.spec.shape), out.spec.code)
-
-        return recording.rebuild(take)
-
-    def _rule_for(self, recording: Recording, args_tree: Any) -> DerivativeRule:
+    def _rule_for(self, recording: Recording, args_tree: TreeDef) -> DerivativeRule:
         return Rule(self.compiled.name, recording, args_tree, self.reverse, self._apply)
 
-    def _apply(self, args: Any, result: Any, given: Any) -> Any:
+    def _apply(self, args: Tree, result: Tree, vector: Tree) -> Tree:
         raise NotImplementedError
 
 
@@ -232,9 +227,9 @@ class custom_jvp(CustomFunction):
         self.rule = rule
         return rule
 
-    def _apply(self, args: Any, result: Any, given: Any) -> Any:
+    def _apply(self, args: Tree, result: Tree, vector: Tree) -> Tree:
         assert self.rule is not None
-        answer = self.rule(args, given)
+        answer = self.rule(args, vector)
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise TraceError(
                 f"the jvp rule of {self.compiled.name} must return a pair (result, tangent)"
@@ -281,14 +276,14 @@ class custom_vjp(CustomFunction):
         self.rule = bwd
         self.fwd = fwd
 
-    def _apply(self, args: Any, result: Any, given: Any) -> Any:
+    def _apply(self, args: Tree, result: Tree, vector: Tree) -> Tree:
         assert self.rule is not None
         answer = self.fwd(*args)
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise TraceError(
                 f"the fwd rule of {self.compiled.name} must return a pair (result, residuals)"
             )
-        cotangents = self.rule(answer[1], given)
+        cotangents = self.rule(answer[1], vector)
         if not isinstance(cotangents, tuple) or len(cotangents) != len(args):
             raise TraceError(
                 f"the bwd rule of {self.compiled.name} must return a tuple of {len(args)} "

@@ -6,10 +6,9 @@ matrices are cut into blocks in the shape of the trees of arguments and results.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from archimedes.errors import ShapeDtypeError, TraceError, explained
 from archimedes.function.compiled import Compiled
 from archimedes.function.dependencies.states import Dependencies, function_to_record
 from archimedes.function.leaf_specs import describe_leaves
-from archimedes.function.recording import OutLeaf, Recording, leaf_ids, record
+from archimedes.function.recording import OutLeaf, Recording, read_array, record
 from archimedes.function.signatures import Bound, Signature
 from archimedes.graph.blocks.building import loops
 from archimedes.graph.blocks.references import any_reference, block_of, references
@@ -34,26 +33,27 @@ from archimedes.symbolic import SymbolicArray, current_trace, lift, wrap
 from archimedes.symbolic.core.conversion import cast, cast_ids
 from archimedes.tree.treedef import TreeDef
 
+if TYPE_CHECKING:
+    from archimedes.typing import Tree
+
 __all__ = [
     "Derivative",
     "Point",
-    "blocks_of",
+    "as_dtype",
+    "cut_blocks",
     "dense_jacobian",
     "derivative_function",
-    "differentiable",
-    "differentiated",
+    "derivative_name",
     "entry_ids",
-    "filled",
     "float_outs",
     "gradient",
-    "gradient_of",
-    "leaf_values",
-    "named_after",
+    "gradient_graph",
     "out_shape",
+    "put_in_argument",
     "result_dtype",
     "rows_of",
     "scalar_out",
-    "typed",
+    "values_in_argument",
 ]
 
 
@@ -61,39 +61,42 @@ __all__ = [
 class Point:
     """A function recorded at given arguments, with the leaves it is differentiated in.
 
-    ``wrt`` are the inputs of the graph that belong to those leaves; ``wanted`` the leaves'
-    numbers; ``where`` the tree of the chosen argument (or tuple of arguments), ``leaves`` its
-    leaves, ``all_leaves`` those of all arguments.
+    ``wrt`` are the inputs of the scalar graph that belong to those leaves, ``block_wrt`` those of
+    the recording's ``blocks``; ``wanted`` are the leaves' numbers; ``where`` is the tree of the
+    chosen argument (or tuple of arguments), ``leaves`` are its leaves, ``all_leaves`` those of all
+    arguments.
     """
 
     recording: Recording
     wanted: list[int]
-    wrt: list[int]
     where: TreeDef
     leaves: list[Any]
     all_leaves: list[Any]
 
-    @cached_property
-    def inputs(self) -> list[int]:
-        """Ids in the current trace for the inputs of the recording's scalar graph."""
-        ids: list[int] = []
-        for leaf, spec in zip(self.all_leaves, self.recording.leaves):
-            if spec.traced:
-                ids.extend(leaf_ids(leaf, spec))
-        return ids + self.recording.captured
+    @property
+    def wrt(self) -> list[int]:
+        """The inputs of the recording's scalar graph that belong to the chosen leaves."""
+        starts, specs = self.recording.offsets(), self.recording.leaves
+        return [starts[k] + j for k in self.wanted for j in range(specs[k].size)]
 
     @property
     def block_wrt(self) -> list[int]:
-        """The inputs of the recording's ``blocks`` that belong to the leaves."""
+        """The inputs of the recording's ``blocks`` that belong to the chosen leaves."""
         starts, forms = self.recording.block_offsets(), self.recording.forms()
         return [starts[k] + j for k in self.wanted for j in range(forms[k].width)]
 
-    def block(self, position: int) -> tuple[int, tuple[int, ...]]:
-        """Start in ``wrt`` and shape of the leaf that is ``position``-th among the wanted."""
+    @property
+    def inputs(self) -> list[int]:
+        """Ids in the current trace for the inputs of the recording's ``blocks``."""
+        return self.recording.inputs(self.all_leaves)
+
+    def spans(self) -> Iterable[tuple[int, slice]]:
+        """Yield the number of each chosen leaf, and where its numbers are among those of all."""
         start = 0
-        for k in self.wanted[:position]:
-            start += self.recording.leaves[k].size
-        return start, self.recording.leaves[self.wanted[position]].shape
+        for k in self.wanted:
+            stop = start + self.recording.leaves[k].size
+            yield k, slice(start, stop)
+            start = stop
 
 
 class Derivative:
@@ -104,33 +107,32 @@ class Derivative:
         function: Callable[..., Any],
         argnums: int | Sequence[int],
         what: str,
-        static_argnums: Any = None,
-        static_argnames: Any = None,
+        static_argnums: int | Sequence[int] | None = None,
+        static_argnames: str | Sequence[str] | None = None,
     ) -> None:
         if not callable(function):
             raise TypeError(
                 f"{what} needs a function, got {type(function).__name__}: write arc.{what}(f)(x), "
                 f"not arc.{what}(f(x))"
             )
-        base = function.function if isinstance(function, Compiled) else function
-        self.function = base
-        #: Where recordings of the function are kept, if it is compiled: it is not called again.
-        self.compiled = function if isinstance(function, Compiled) else None
         self.what = what
-        #: What counts as part of the function, see ``Compiled``; its derivatives share it.
-        self.watch = (
-            function.dependencies
-            if isinstance(function, Compiled)
-            else Dependencies((base,), reads_in_place=True)
-        )
-        self.freeze = isinstance(function, Compiled) and function.dependencies.frozen
-        self.backend = function.backend if isinstance(function, Compiled) else None
-        self.loops_from = function.loops_from if isinstance(function, Compiled) else None
-        self.numerics = function.numerics if isinstance(function, Compiled) else "strict"
-        if isinstance(function, Compiled):
-            self.signature = function.signature
+        #: Where recordings of the function are kept, if it is compiled: it is not called again.
+        self.compiled = compiled = function if isinstance(function, Compiled) else None
+        #: Options of the function that its derivatives share, and what counts as part of it.
+        self.options: dict[str, Any] = {}
+        if compiled is None:
+            self.function = function
+            self.watch = Dependencies((function,), reads_in_place=True)
+            self.signature = Signature(function, static_argnums, static_argnames)
         else:
-            self.signature = Signature(base, static_argnums, static_argnames)
+            self.function, self.watch = compiled.function, compiled.dependencies
+            self.signature = compiled.signature
+            self.options = {
+                "backend": compiled.backend,
+                "numerics": compiled.numerics,
+                "freeze": compiled.dependencies.frozen,
+                "loops_from": compiled.loops_from,
+            }
         numbers = argnums if isinstance(argnums, (list, tuple)) else (argnums,)
         if not all(isinstance(n, (int, np.integer)) for n in numbers):
             raise TypeError(
@@ -138,22 +140,21 @@ class Derivative:
                 "the positional arguments from 0"
             )
         self.single = isinstance(argnums, (int, np.integer))
-        self.argnums = (int(argnums),) if self.single else tuple(argnums)  # type: ignore[arg-type]
+        self.argnums = tuple(map(int, numbers))
         if not self.argnums:
             raise ValueError(f"{what}: argnums is empty, so there is nothing to differentiate in")
 
     def point(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Point:
         """Record the function at these (traced) arguments."""
         values = self.signature.bind(args, kwargs)
-        static = self.signature.static
         chosen = self._chosen(values)
         for name in chosen:
-            if name in static:
+            if name in self.signature.static:
                 raise ValueError(
                     f"{self.what}: argument {name!r} is static, so it has no derivative: "
                     "choose another with argnums, or do not declare it static"
                 )
-            values[name] = tree.map(differentiable, values[name])
+            values[name] = tree.map(_as_float, values[name])
         # A default that is differentiated in is an argument like the others.
         defaulted: set[str] = getattr(values, "defaulted", set())
         values = Bound(values, defaulted - set(chosen))
@@ -161,7 +162,22 @@ class Derivative:
         dynamic = {k: v for k, v in values.items() if k not in fixed}
         leaves, treedef = tree.flatten(tuple(dynamic.values()))
         recording = self._recording(values, dynamic, leaves, treedef)
-        return self._locate(recording, leaves, dynamic, chosen, treedef)
+        numbers = iter(range(len(leaves)))
+        spans = {
+            name: [next(numbers) for _ in range(child.num_leaves)]
+            for name, child in zip(dynamic, treedef.children)
+        }
+        specs = recording.leaves
+        wanted = [
+            k for name in chosen for k in spans[name] if specs[k].traced and is_float(specs[k].code)
+        ]
+        if not wanted:
+            raise TraceError(
+                f"{self.what}: argument {chosen[0]!r} holds no numbers to differentiate in"
+            )
+        parts = tuple(dynamic[name] for name in chosen)
+        own, where = tree.flatten(parts[0] if self.single else parts)
+        return Point(recording, wanted, where, own, leaves)
 
     def _recording(
         self, values: dict[str, Any], dynamic: dict[str, Any], leaves: list[Any], treedef: TreeDef
@@ -171,7 +187,7 @@ class Derivative:
             return self.compiled.recording_of(values)
         specs = describe_leaves(leaves, treedef, list(dynamic))
 
-        def build(symbols: list[Any]) -> Any:
+        def build(symbols: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
             return self.signature.rebind(values, dict(zip(dynamic, treedef.unflatten(symbols))))
 
         return record(function_to_record(self.watch, self.function), specs, build)
@@ -190,39 +206,9 @@ class Derivative:
             raise ValueError(f"{self.what}: argnums={self.argnums} names {chosen[0]!r} twice")
         return chosen
 
-    def _locate(
-        self,
-        recording: Recording,
-        leaves: list[Any],
-        dynamic: dict[str, Any],
-        chosen: list[str],
-        treedef: TreeDef,
-    ) -> Point:
-        spans, at = {}, 0
-        for name, child in zip(dynamic, treedef.children):
-            spans[name] = range(at, at + child.num_leaves)
-            at += child.num_leaves
-        offsets = recording.offsets()
-        wanted: list[int] = []
-        wrt: list[int] = []
-        for name in chosen:
-            for k in spans[name]:
-                spec = recording.leaves[k]
-                if spec.traced and is_float(spec.code):
-                    wanted.append(k)
-                    wrt.extend(range(offsets[k], offsets[k] + spec.size))
-        if not wanted:
-            raise TraceError(
-                f"{self.what}: argument {chosen[0]!r} holds no numbers to differentiate in"
-            )
-        trees = [tree.structure(dynamic[name]) for name in chosen]
-        where = trees[0] if self.single else tree.structure(tuple(dynamic[name] for name in chosen))
-        chosen_leaves = leaves_of(dynamic, chosen)
-        return Point(recording, wanted, wrt, where, chosen_leaves, leaves)
 
-
-def named_after(function: Callable[..., Any], what: str, name: str | None) -> str:
-    """Return a name for the derivative ``what`` of a function, unless one was given."""
+def derivative_name(function: Callable[..., Any], what: str, name: str | None) -> str:
+    """Return a name for the derivative ``what`` of a function, unless the user gave one."""
     return name or f"{what}_{getattr(function, '__name__', 'function')}"
 
 
@@ -230,15 +216,7 @@ def derivative_function(
     run: Callable[..., Any], derivative: Derivative, name: str, signature: Signature | None = None
 ) -> Compiled:
     """Return the function that users get for what computes a derivative."""
-    compiled = Compiled(
-        run,
-        name=name,
-        backend=derivative.backend,
-        numerics=derivative.numerics,
-        freeze=derivative.freeze,
-        loops_from=derivative.loops_from,
-        watch=derivative.watch,
-    )
+    compiled = Compiled(run, name=name, watch=derivative.watch, **derivative.options)
     compiled.__doc__ = f"{derivative.what} of {derivative.signature.name}."
     if signature is None:
         compiled.__signature__ = derivative.signature.parameters
@@ -246,12 +224,7 @@ def derivative_function(
     return compiled
 
 
-def leaves_of(dynamic: dict[str, Any], chosen: list[str]) -> list[Any]:
-    """Return the leaves of the chosen arguments."""
-    return [leaf for name in chosen for leaf in tree.leaves(dynamic[name])]
-
-
-def differentiable(x: Any) -> Any:
+def _as_float(x: Any) -> Any:
     """Return a leaf as floating point where it is a number; other leaves unchanged."""
     if isinstance(x, bool) or (isinstance(x, SymbolicArray) and is_float(x.code)):
         return x
@@ -266,13 +239,14 @@ def differentiable(x: Any) -> Any:
     return x
 
 
+# ---- results -----------------------------------------------------------------------------------
+
+
 def float_outs(point: Point, what: str) -> list[OutLeaf]:
     """Return the leaves of the result, or say which of them has no derivative."""
-    outs = []
     for out, path in zip(point.recording.outs, point.recording.out_tree.paths("result")):
         code, value = out.spec.code, out.spec.value
-        numbers = out.spec.traced or isinstance(value, (int, float, np.ndarray, np.generic))
-        if not numbers:
+        if not (out.spec.traced or isinstance(value, (int, float, np.ndarray, np.generic))):
             raise ShapeDtypeError(
                 f"{what}: {path} is a {type(value).__name__}, which has no derivative"
             )
@@ -281,110 +255,7 @@ def float_outs(point: Point, what: str) -> list[OutLeaf]:
                 f"{what}: {path} is {DTYPES[code]}, which has no derivative: return floats, for "
                 "example x.astype(float)"
             )
-        outs.append(out)
-    return outs
-
-
-def result_dtype(point: Point, outs: Sequence[OutLeaf] = ()) -> int:
-    """Return the dtype that holds all chosen arguments and the given results."""
-    codes = {point.recording.leaves[k].code for k in point.wanted}
-    codes |= {out.spec.code for out in outs if out.spec.traced}
-    return F64 if F64 in codes else codes.pop()
-
-
-def typed(ids: np.ndarray, code: int) -> Any:
-    """Wrap ids of floats as an array of one dtype; a sweep mixes those of arguments and results."""
-    g = current_trace().graph
-    block = block_of(g, ids) if any_reference(ids) else None
-    if block is not None:
-        return wrap(cast_ids(g, ids, item_type(g.dtype[block]), code), code)
-    flat = [cast(g, i, code) for i in ids.ravel().tolist()]
-    return wrap(np.array(flat, dtype=np.int64).reshape(ids.shape), code)
-
-
-def blocks_of(point: Point, rows: np.ndarray, shape: tuple[int, ...], code: int = -1) -> Any:
-    """Cut the rows of one result leaf of the given shape into a tree of blocks.
-
-    Each has the dtype of its argument leaf, widened to ``code`` where given.
-    """
-    blocks = {}
-    for position, k in enumerate(point.wanted):
-        start, leaf_shape = point.block(position)
-        leaf = point.recording.leaves[k]
-        ids = rows[:, start : start + leaf.size].reshape((*shape, *leaf_shape))
-        blocks[k] = typed(ids, F64 if F64 in (code, leaf.code) else leaf.code)
-    return filled(point, blocks)
-
-
-def filled(point: Point, blocks: dict[int, Any]) -> Any:
-    """Put blocks in the place of the wanted leaves of the chosen arguments."""
-    filled = []
-    ready = iter([blocks[k] for k in point.wanted])
-    for leaf in point.leaves:
-        differentiated = isinstance(leaf, SymbolicArray) and is_float(leaf.code)
-        filled.append(next(ready) if differentiated else leaf)
-    return point.where.unflatten(filled)
-
-
-def dense_jacobian(point: Point, *, gradient: bool = False) -> np.ndarray:
-    """Return ids, in the current trace, of the Jacobian in the chosen leaves.
-
-    ``gradient``: of the gradient, so that it is the Hessian.
-    """
-    source, wrt, inputs = differentiated(point)
-    wide = has_blocks(source)
-    if gradient:
-        source = gradient_of(source, wrt)
-    entries = jacobian_graph(source, wrt, symmetric=gradient and wide)
-    g, shape = current_trace().graph, entries.shape
-    if entries.places is not None and len(entries.rows) < shape[0] * shape[1]:
-        return _with_zeros(g, entries, inline(g, entries.graph, inputs)[0])
-    dense = np.full(shape, g.const(0.0, F64), dtype=np.int64)
-    dense[entries.rows, entries.columns] = entry_ids(g, entries, inputs)
-    return dense
-
-
-def entry_ids(g: Graph, entries: Entries, inputs: Sequence[int]) -> np.ndarray:
-    """Append a program of entries to a graph, and return their ids."""
-    outs = inline(g, entries.graph, inputs)
-    if entries.places is None:
-        return np.array(outs, dtype=np.int64)
-    return references(g, outs[0])[entries.places]
-
-
-def _with_zeros(g: Graph, entries: Entries, block: int) -> np.ndarray:
-    """Return the ids of a dense matrix, some of whose entries are elements of a block."""
-    shape, kind = entries.shape, item_type(g.dtype[block])
-    places, there = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=bool)
-    places[entries.rows, entries.columns] = [] if entries.places is None else entries.places
-    there[entries.rows, entries.columns] = True
-    body = Graph()
-    value, known = body.input(kind), body.input(B8)
-    body.outputs = [body.emit(CODES["select"], known, value, body.const(0.0, kind))]
-    reads: list[Read] = [Gather(places.ravel()), Affine(0, (1,))]
-    made = loops(g, [block, g.block(there.ravel())], reads, body, (places.size,))
-    return references(g, made[0]).reshape(shape)
-
-
-def differentiated(point: Point) -> tuple[Graph, Sequence[int], Sequence[int]]:
-    """Return the program to differentiate, in which inputs, and what these are in the trace."""
-    recording = point.recording
-    if has_blocks(recording.blocks):
-        return recording.blocks, point.block_wrt, recording.inputs(point.all_leaves)
-    return recording.graph, point.wrt, point.inputs
-
-
-def out_shape(out: OutLeaf) -> tuple[int, ...]:
-    """Return the shape of a result leaf, traced or constant."""
-    return out.spec.shape if out.spec.traced else np.shape(out.spec.value)
-
-
-def rows_of(point: Point, dense: np.ndarray, out: OutLeaf) -> np.ndarray:
-    """Rows of one result leaf; zeros where it does not depend on the arguments at all."""
-    if out.spec.traced:
-        return dense[out.start : out.stop]
-    zero = current_trace().graph.const(0.0, result_dtype(point))
-    return np.full((int(np.size(out.spec.value)), dense.shape[1]), zero, dtype=np.int64)
+    return point.recording.outs
 
 
 def scalar_out(point: Point, what: str) -> OutLeaf:
@@ -402,45 +273,129 @@ def scalar_out(point: Point, what: str) -> OutLeaf:
     return outs[0]
 
 
-def gradient(point: Point) -> Any:
+def out_shape(out: OutLeaf) -> tuple[int, ...]:
+    """Return the shape of a result leaf, traced or constant."""
+    return out.spec.shape if out.spec.traced else np.shape(out.spec.value)
+
+
+def result_dtype(point: Point, outs: Sequence[OutLeaf] = ()) -> int:
+    """Return the dtype that holds all chosen arguments and these results."""
+    codes = {point.recording.leaves[k].code for k in point.wanted}
+    codes |= {out.spec.code for out in outs if out.spec.traced}
+    return F64 if F64 in codes else codes.pop()
+
+
+def as_dtype(ids: np.ndarray, code: int) -> SymbolicArray:
+    """Wrap ids of floats as an array of one dtype; a sweep mixes those of arguments and results."""
+    g = current_trace().graph
+    block = block_of(g, ids) if any_reference(ids) else None
+    if block is not None:
+        return wrap(cast_ids(g, ids, item_type(g.dtype[block]), code), code)
+    flat = [cast(g, i, code) for i in ids.ravel().tolist()]
+    return wrap(np.array(flat, dtype=np.int64).reshape(ids.shape), code)
+
+
+# ---- matrices ----------------------------------------------------------------------------------
+
+
+def dense_jacobian(point: Point, *, gradient: bool = False) -> np.ndarray:
+    """Return ids, in the current trace, of the Jacobian in the chosen leaves.
+
+    ``gradient``: of the gradient, so that it is the Hessian.
+    """
+    source, wrt = point.recording.blocks, point.block_wrt
+    symmetric = gradient and has_blocks(source)
+    if gradient:
+        source = gradient_graph(source, wrt)
+    entries = jacobian_graph(source, wrt, symmetric=symmetric)
+    g, shape = current_trace().graph, entries.shape
+    if entries.places is not None and len(entries.rows) < shape[0] * shape[1]:
+        return _with_zeros(g, entries, inline(g, entries.graph, point.inputs)[0])
+    dense = np.full(shape, g.const(0.0, F64), dtype=np.int64)
+    dense[entries.rows, entries.columns] = entry_ids(g, entries, point.inputs)
+    return dense
+
+
+def entry_ids(g: Graph, entries: Entries, inputs: Sequence[int]) -> np.ndarray:
+    """Append a program of entries to a graph, and return their ids."""
+    outs = inline(g, entries.graph, inputs)
+    if entries.places is None:
+        return np.array(outs, dtype=np.int64)
+    return references(g, outs[0])[entries.places]
+
+
+def _with_zeros(g: Graph, entries: Entries, block: int) -> np.ndarray:
+    """Return the ids of a dense matrix, some of whose entries are elements of a block."""
+    shape, kind = entries.shape, item_type(g.dtype[block])
+    index, is_entry = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=bool)
+    index[entries.rows, entries.columns] = [] if entries.places is None else entries.places
+    is_entry[entries.rows, entries.columns] = True
+    body = Graph()
+    value, known = body.input(kind), body.input(B8)
+    body.outputs = [body.emit(CODES["select"], known, value, body.const(0.0, kind))]
+    reads: list[Read] = [Gather(index.ravel()), Affine(0, (1,))]
+    blocks = loops(g, [block, g.block(is_entry.ravel())], reads, body, (index.size,))
+    return references(g, blocks[0]).reshape(shape)
+
+
+def rows_of(point: Point, dense: np.ndarray, out: OutLeaf) -> np.ndarray:
+    """Return the rows of one result leaf; zeros where it does not depend on the arguments."""
+    if out.spec.traced:
+        return dense[out.start : out.stop]
+    zero = current_trace().graph.const(0.0, result_dtype(point))
+    return np.full((int(np.size(out.spec.value)), dense.shape[1]), zero, dtype=np.int64)
+
+
+def cut_blocks(point: Point, rows: np.ndarray, shape: tuple[int, ...], code: int) -> Tree:
+    """Cut the rows of one result leaf of the given shape into a tree of blocks.
+
+    Each has the dtype of its argument leaf, widened to ``code``.
+    """
+    blocks = []
+    for k, span in point.spans():
+        leaf = point.recording.leaves[k]
+        ids = rows[:, span].reshape((*shape, *leaf.shape))
+        blocks.append(as_dtype(ids, F64 if F64 in (code, leaf.code) else leaf.code))
+    return put_in_argument(point, blocks)
+
+
+def put_in_argument(point: Point, values: Iterable[Any]) -> Tree:
+    """Return the chosen argument with these values in place of its floating-point leaves."""
+    rest = iter(values)
+    leaves = [
+        next(rest) if isinstance(leaf, SymbolicArray) and is_float(leaf.code) else leaf
+        for leaf in point.leaves
+    ]
+    return point.where.unflatten(leaves)
+
+
+def values_in_argument(point: Point, ids: Iterable[int]) -> Tree:
+    """Return the chosen argument with the values of these ids, as ``blocks`` gives them."""
+    recording, rest = point.recording, iter(ids)
+    forms = recording.forms()
+    arrays = [
+        read_array(rest, recording.leaves[k].shape, recording.leaves[k].code, forms[k].block)
+        for k in point.wanted
+    ]
+    return put_in_argument(point, [as_dtype(a.ids, a.code) for a in arrays])
+
+
+def gradient(point: Point) -> Tree:
     """Return the gradient of the single scalar output, in the shape of the chosen argument.
 
-    A wide leaf is differentiated as the block it is.
+    A long leaf is differentiated as the block it is.
     """
-    recording, g = point.recording, current_trace().graph
-    inputs = recording.inputs(point.all_leaves)
-    return leaf_values(point, inline(g, gradient_of(recording.blocks, point.block_wrt), inputs))
+    graph = gradient_graph(point.recording.blocks, point.block_wrt)
+    return values_in_argument(point, inline(current_trace().graph, graph, point.inputs))
 
 
-def leaf_values(point: Point, ids: Sequence[int]) -> Any:
-    """Return the chosen argument with these values, as ``blocks`` gives them, for its numbers."""
-    recording, g = point.recording, current_trace().graph
-    forms = recording.forms()
-    blocks, at = {}, 0
-    for k in point.wanted:
-        spec, count = recording.leaves[k], forms[k].width
-        mine = ids[at : at + count]
-        own = references(g, mine[0]) if forms[k].block else np.array(mine, dtype=np.int64)
-        if forms[k].block:
-            own = cast_ids(g, own, item_type(g.dtype[mine[0]]), spec.code)
-            blocks[k] = wrap(own.reshape(spec.shape), spec.code)
-        else:
-            blocks[k] = typed(own.reshape(spec.shape), spec.code)
-        at += count
-    return filled(point, blocks)
-
-
-def gradient_of(graph: Graph, wrt: Sequence[int]) -> Graph:
+def gradient_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
     """Return the graph inputs -> gradient in the inputs ``wrt`` of a graph's single output."""
-    if not graph.outputs:
-        zeros = Graph()
-        for dtype in graph.input_dtypes:
-            zeros.input(dtype)
-        dtypes = graph.input_dtypes
-        zeros.outputs = [zeros.const(0.0, dtypes[p]) for p in wrt]
-        return zeros
-    both = reverse_graph(graph, wrt)
     inner = Graph()
     inputs = [inner.input(dtype) for dtype in graph.input_dtypes]
+    if not graph.outputs:
+        inner.outputs = [inner.const(0.0, graph.input_dtypes[p]) for p in wrt]
+        return inner
+    both = reverse_graph(graph, wrt)
     outs = inline(inner, both, [*inputs, inner.const(1.0, graph.output_dtypes[0])])
     return with_outputs(inner, outs[1:])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,55 +13,66 @@ from archimedes.function.derivatives.differentiation import (
     Derivative,
     Point,
     derivative_function,
+    derivative_name,
     float_outs,
-    leaf_values,
-    named_after,
+    values_in_argument,
 )
 from archimedes.function.leaf_specs import LeafSpec
+from archimedes.function.recording import Recording, array_ids, read_array
 from archimedes.function.signatures import Bound, Signature
-from archimedes.graph.blocks.references import as_block, references
 from archimedes.graph.derivatives.jacobian_graphs import forward_graph, reverse_graph
 from archimedes.graph.dtypes import DTYPES, is_float
 from archimedes.graph.passes import inline
-from archimedes.symbolic import SymbolicArray, current_trace, lift, wrap
+from archimedes.symbolic import SymbolicArray, current_trace, lift
 from archimedes.tree.treedef import TreeDef
+
+if TYPE_CHECKING:
+    from archimedes.typing import Tree
 
 __all__ = ["jvp", "vjp"]
 
 
-def _tangent_ids(point: Point, given: Any, what: str, like: TreeDef) -> list[int]:
+def _tangent_ids(point: Point, tangent: Tree) -> list[int]:
     """Return ids of a tangent: a block where the recording takes one."""
-    leaves = _parts_like(like, given, what, "argument")
-    ids: list[int] = []
-    forms = point.recording.forms()
-    paths = like.paths(what)
+    leaves = _parts_like(point.where, tangent, "tangent", "argument")
+    parts = zip(leaves, point.leaves, point.where.paths("tangent"))
     numbers = [
-        (x, path)
-        for x, old, path in zip(leaves, point.leaves, paths)
-        if isinstance(old, SymbolicArray) and is_float(old.code)
+        (x, path) for x, old, path in parts if isinstance(old, SymbolicArray) and is_float(old.code)
     ]
-    trace = current_trace()
-    for (leaf, path), k in zip(numbers, point.wanted):
-        array = _matching(leaf, point.recording.leaves[k], path)
-        if forms[k].block:
-            ids.append(as_block(trace.graph, trace.elements_of(array), array.code))
-        else:
-            ids.extend(trace.ids_of(array).ravel().tolist())
-    return ids
+    specs, forms = point.recording.leaves, point.recording.forms()
+    return [
+        i
+        for (leaf, path), k in zip(numbers, point.wanted)
+        for i in array_ids(_check_like(leaf, specs[k], path), forms[k].block)
+    ]
 
 
-def _parts_like(like: TreeDef, given: Any, what: str, whose: str) -> list[Any]:
-    """Return the parts of a (co)tangent in the places of the leaves of what it belongs to."""
+def _cotangent_ids(point: Point, cotangent: Tree) -> list[int]:
+    """Return ids of a cotangent: a block where the recording gives one."""
+    recording = point.recording
+    leaves = _parts_like(recording.out_tree, cotangent, "cotangent", "result")
+    paths = recording.out_tree.paths("cotangent")
+    return [
+        i
+        for leaf, out, form, path in zip(leaves, recording.outs, recording.out_forms(), paths)
+        if out.spec.traced
+        for i in array_ids(_check_like(leaf, out.spec, path), form.block)
+    ]
+
+
+def _parts_like(like: TreeDef, vector: Tree, what: str, whose: str) -> list[Any]:
+    """Return the parts of a (co)tangent that belong to the leaves of a structure."""
     try:
-        return tree.flatten_up_to(like, given, what)
+        return tree.flatten_up_to(like, vector, what)
     except StructError:
         raise ShapeDtypeError(
             f"the {what} must have the structure of the {whose} it belongs to, {like!r}, but it "
-            f"has {tree.structure(given)!r}"
+            f"has {tree.structure(vector)!r}"
         ) from None
 
 
-def _matching(leaf: Any, spec: LeafSpec, what: str) -> SymbolicArray:
+def _check_like(leaf: Any, spec: LeafSpec, what: str) -> SymbolicArray:
+    """Return a part of a (co)tangent as an array of the dtype of what it belongs to."""
     if not isinstance(leaf, (int, float, list, tuple, np.ndarray, np.generic, SymbolicArray)):
         raise ShapeDtypeError(f"the {what} is {leaf!r}, but numbers are needed")
     array = lift(leaf).astype(DTYPES[spec.code])
@@ -104,8 +115,8 @@ def jvp(
     func: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     name: str | None = None,
-    static_argnums: Any = None,
-    static_argnames: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
 ) -> Any:
     """Return the function that multiplies the Jacobian by a tangent (forward mode).
 
@@ -137,43 +148,38 @@ def jvp(
     """
     derivative = Derivative(func, argnums, "jvp", static_argnums, static_argnames)
 
-    def run(*given: Any, **kwargs: Any) -> Any:
-        *args, tangent = given
+    def run(*args_and_tangent: Any, **kwargs: Any) -> Any:
+        *args, tangent = args_and_tangent
         point = derivative.point(tuple(args), kwargs)
         float_outs(point, "jvp")
-        recording = point.recording
-        graph = forward_graph(recording.blocks, point.block_wrt)
-        inputs = recording.inputs(point.all_leaves)
-        inputs += _tangent_ids(point, tangent, "tangent", point.where)
+        blocks = point.recording.blocks
+        graph = forward_graph(blocks, point.block_wrt)
+        inputs = point.inputs + _tangent_ids(point, tangent)
         outs = inline(current_trace().graph, graph, inputs)
-        return _rebuild(point, outs[len(recording.blocks.outputs) :])
+        return _tangent_tree(point.recording, outs[len(blocks.outputs) :])
 
     signature = FollowedSignature(derivative.signature, "jvp", "tangent")
-    return derivative_function(run, derivative, named_after(func, "jvp", name), signature)
+    return derivative_function(run, derivative, derivative_name(func, "jvp", name), signature)
 
 
-def _rebuild(point: Point, ids: Sequence[int]) -> Any:
+def _tangent_tree(recording: Recording, ids: Iterable[int]) -> Tree:
     """Build the result's tree of the tangents of the outputs of ``blocks``."""
-    leaves, at = [], 0
-    for out, form in zip(point.recording.outs, point.recording.out_forms()):
-        if not out.spec.traced:
-            leaves.append(np.zeros(np.shape(out.spec.value))[()])
-            continue
-        if form.block:
-            part = references(current_trace().graph, ids[at])
-        else:
-            part = np.array(ids[at : at + form.width], dtype=np.int64)
-        at += form.width
-        leaves.append(wrap(part.reshape(out.spec.shape), out.spec.code))
-    return point.recording.out_tree.unflatten(leaves)
+    rest = iter(ids)
+    leaves = [
+        read_array(rest, out.spec.shape, out.spec.code, form.block)
+        if out.spec.traced
+        else np.zeros(np.shape(out.spec.value))[()]
+        for out, form in zip(recording.outs, recording.out_forms())
+    ]
+    return recording.out_tree.unflatten(leaves)
 
 
 def vjp(
     func: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     name: str | None = None,
-    static_argnums: Any = None,
-    static_argnames: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
 ) -> Any:
     """Return the function that multiplies a cotangent by the Jacobian (reverse mode).
 
@@ -205,27 +211,15 @@ def vjp(
     """
     derivative = Derivative(func, argnums, "vjp", static_argnums, static_argnames)
 
-    def run(*given: Any, **kwargs: Any) -> Any:
-        *args, cotangent = given
+    def run(*args_and_cotangent: Any, **kwargs: Any) -> Any:
+        *args, cotangent = args_and_cotangent
         point = derivative.point(tuple(args), kwargs)
-        outs = float_outs(point, "vjp")
-        out_tree = point.recording.out_tree
-        weights = _parts_like(out_tree, cotangent, "cotangent", "result")
-        recording, trace = point.recording, current_trace()
-        seeds: list[int] = []
-        paths = out_tree.paths("cotangent")
-        for leaf, out, form, path in zip(weights, outs, recording.out_forms(), paths):
-            if not out.spec.traced:
-                continue
-            array = _matching(leaf, out.spec, path)
-            if form.block:
-                seeds.append(as_block(trace.graph, trace.elements_of(array), array.code))
-            else:
-                seeds.extend(trace.ids_of(array).ravel().tolist())
-        graph = reverse_graph(recording.blocks, point.block_wrt)
-        inputs = recording.inputs(point.all_leaves)
-        ids = inline(trace.graph, graph, inputs + seeds)
-        return leaf_values(point, ids[len(recording.blocks.outputs) :])
+        float_outs(point, "vjp")
+        blocks = point.recording.blocks
+        seeds = _cotangent_ids(point, cotangent)
+        graph = reverse_graph(blocks, point.block_wrt)
+        ids = inline(current_trace().graph, graph, point.inputs + seeds)
+        return values_in_argument(point, ids[len(blocks.outputs) :])
 
     signature = FollowedSignature(derivative.signature, "vjp", "cotangent")
-    return derivative_function(run, derivative, named_after(func, "vjp", name), signature)
+    return derivative_function(run, derivative, derivative_name(func, "vjp", name), signature)

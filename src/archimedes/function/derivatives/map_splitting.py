@@ -1,4 +1,4 @@
-"""Functions whose results come from maps, taken apart: the map's body, and where it is used.
+"""Functions whose results come from maps, split: the map's body, and where it is used.
 
 A large problem is often written as ``vmap`` over parts of its unknowns. Its derivatives are those
 of the body at each place, so that only the body need be differentiated and compiled.
@@ -20,7 +20,7 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions.loop_regions import Map
 from archimedes.symbolic import current_trace, lift, wrap
 
-__all__ = ["MapPlaces", "Rest", "taken_apart"]
+__all__ = ["Rest", "SplitMap", "split_into_maps"]
 
 #: Maps over fewer instances are left where they are.
 FEWEST = 16
@@ -29,7 +29,7 @@ MOST_SHARED = 32
 
 
 @dataclass(eq=False)
-class MapPlaces:
+class SplitMap:
     """The body of a map, as a function of z = x[index[k]] and data[k], for each instance k.
 
     ``rows`` (instances, results) says what each result is: number ``rows`` of the constraints, or
@@ -61,8 +61,8 @@ class MapPlaces:
         count = self.recording.leaves[0].size
         zero = trace.graph.const(0.0, F64)
         whole = [zero] * count
-        for place, i in zip(self.shared_x, z_ids[sum(self.slots) :]):
-            whole[place] = i
+        for k, i in zip(self.shared_x, z_ids[sum(self.slots) :]):
+            whole[k] = i
         whole += argument_ids(self.recording, args)
         around = inline(trace.graph, self.shared, whole)
         results = inline(trace.graph, self.body, [*slices, *around])
@@ -97,14 +97,14 @@ class Rest:
         """Return the results, recorded where it is called."""
         trace = current_trace()
         whole = [trace.graph.const(0.0, F64)] * self.recording.leaves[0].size
-        for place, i in zip(self.index[0].tolist(), trace.ids_of(lift(z)).tolist()):
-            whole[place] = i
+        for k, i in zip(self.index[0].tolist(), trace.ids_of(lift(z)).tolist()):
+            whole[k] = i
         whole += argument_ids(self.recording, args)
         results = inline(trace.graph, self.graph, whole)
         return wrap(np.array(results, dtype=np.int64), F64) * self.weights
 
 
-def taken_apart(recording: Recording) -> tuple[list[MapPlaces], Rest | None] | None:
+def split_into_maps(recording: Recording) -> tuple[list[SplitMap], Rest | None] | None:
     """Split ``(x, *args) -> [f, *g]``, all float64; None if no map gives enough of it."""
     g = recording.graph
     if any(spec.code != F64 for spec in recording.leaves if spec.traced) or recording.captured:
@@ -125,16 +125,16 @@ def taken_apart(recording: Recording) -> tuple[list[MapPlaces], Rest | None] | N
         if rows[at] != -2:
             return None  # used twice: rare, and not worth a way of its own
         rows[at], weights[at] = row, weight
-    places = [_places(recording, node, *table, n) for node, table in tables.items()]
-    if not places or any(p is None for p in places):
+    maps = [_split_map(recording, node, *table, n) for node, table in tables.items()]
+    if not maps or any(m is None for m in maps):
         return None
     rest = _rest(recording, left, n) if left else None
-    return [p for p in places if p is not None], rest
+    return [m for m in maps if m is not None], rest
 
 
 def _summands(g: Graph, output: int) -> list[tuple[int, float]]:
     """Return nodes and factors whose weighted sum an output is."""
-    found, stack = [], [(output, 1.0)]
+    summands, stack = [], [(output, 1.0)]
     while stack:
         i, weight = stack.pop()
         name = TABLE[g.op[i]].name
@@ -146,13 +146,13 @@ def _summands(g: Graph, output: int) -> list[tuple[int, float]]:
             a, b = (b, a) if a in g.value else (a, b)
             stack.append((a, weight * float(g.value[b])))
         else:
-            found.append((i, weight))
-    return found
+            summands.append((i, weight))
+    return summands
 
 
-def _places(
+def _split_map(
     recording: Recording, node: int, table: np.ndarray, weights: np.ndarray, n: int
-) -> MapPlaces | None:
+) -> SplitMap | None:
     g = recording.graph
     region = g.regions[node]
     assert isinstance(region, Map)
@@ -176,14 +176,14 @@ def _places(
         else:
             return None
     around = with_outputs(g, shared.tolist())
-    shared_x = _used(around, n)
+    shared_x = _inputs_used(around, n)
     if len(shared_x) > MOST_SHARED or not (slots and sum(slots)):
         return None
     count = region.length
     moving = np.array(index).T.reshape(count, -1)
     whole = np.concatenate([moving, np.tile(shared_x, (count, 1)).reshape(count, -1)], axis=1)
     constants = np.array(data).T.reshape(count, -1) if data else np.zeros((count, 0))
-    return MapPlaces(
+    return SplitMap(
         region.body,
         around,
         recording,
@@ -201,11 +201,11 @@ def _rest(recording: Recording, left: list[tuple[int, int, float]], n: int) -> R
     graph = with_outputs(recording.graph, [node for node, _, _ in left])
     rows = np.array([row for _, row, _ in left])[None]
     weights = np.array([weight for _, _, weight in left])
-    index = np.array([_used(graph, n)], dtype=np.int64)
+    index = np.array([_inputs_used(graph, n)], dtype=np.int64)
     return Rest(graph, recording, rows, index, weights)
 
 
-def _used(graph: Graph, n: int) -> list[int]:
+def _inputs_used(graph: Graph, n: int) -> list[int]:
     """Return which of the first n inputs the outputs depend on."""
     inside = set(graph.live(graph.outputs))
     return [k for k in range(n) if graph.inputs[k] in inside]

@@ -8,6 +8,7 @@ differentiate again. Programs with regions, and short ones, are made anew each t
 from __future__ import annotations
 
 import marshal
+import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -23,64 +24,64 @@ from archimedes.function.compiled import Compiled
 from archimedes.function.derivatives.differentiation import (
     Derivative,
     Point,
-    differentiated,
+    as_dtype,
     entry_ids,
     float_outs,
-    gradient_of,
+    gradient_graph,
+    out_shape,
     result_dtype,
     scalar_out,
-    typed,
 )
-from archimedes.function.recording import Recording
+from archimedes.function.recording import OutLeaf, Recording
 from archimedes.graph.derivatives.coloring import Pattern, column_colors, star_colors
 from archimedes.graph.derivatives.jacobian_graphs import Entries, jacobian_graph
 from archimedes.graph.derivatives.sparsity import pattern
 from archimedes.graph.program import Graph
 from archimedes.symbolic import Trace, current_trace, is_tracing
 
-__all__ = ["SparseDerivative", "SparsePattern", "coloring", "sparsity", "stored_entries"]
+__all__ = ["SparseDerivative", "SparsePattern", "coloring", "sparsity"]
 
 #: Shorter programs are differentiated sooner than read.
 SHORT = 200
 _LISTS = ("op", "a", "b", "c", "dtype", "inputs", "outputs")
 
 
-def stored_entries(graph: Graph, wrt: Sequence[int], symmetric: bool, triangle: bool) -> Entries:
-    """Return the entries of the Jacobian in the inputs ``wrt``.
+def _find_entries(graph: Graph, wrt: Sequence[int], symmetric: bool, triangle: bool) -> Entries:
+    """Return the entries of the Jacobian in the inputs ``wrt``, from disk if they are there.
 
     ``symmetric``: of the Hessian of the single output, ``triangle``: of that the lower triangle.
     """
     if len(graph) < SHORT or graph.regions or graph.tables or graph.lines is not None:
-        return _differentiated(graph, wrt, symmetric, triangle)
+        return _differentiate(graph, wrt, symmetric, triangle)
     parts = (graph.lasting_digest(), tuple(wrt), symmetric, triangle)
     version = (marshal.version, sys.version_info[:2], cache.sources_digest(Path(__file__).parent))
     key = cache.cache_key("entries", *parts, *version)
     data = cache.read(key)
     if data is not None:
-        return _unpacked(data)
-    made = _differentiated(graph, wrt, symmetric, triangle)
-    if not made.graph.regions and not made.graph.tables:
-        cache.write(key, _packed(made))
-    return made
+        return _unpack(data)
+    entries = _differentiate(graph, wrt, symmetric, triangle)
+    if not entries.graph.regions and not entries.graph.tables:
+        cache.write(key, _pack(entries))
+    return entries
 
 
-def _differentiated(graph: Graph, wrt: Sequence[int], symmetric: bool, triangle: bool) -> Entries:
-    source = gradient_of(graph, wrt) if symmetric else graph
+def _differentiate(graph: Graph, wrt: Sequence[int], symmetric: bool, triangle: bool) -> Entries:
+    source = gradient_graph(graph, wrt) if symmetric else graph
     return jacobian_graph(source, wrt, symmetric=symmetric, triangle=triangle)
 
 
-def _packed(made: Entries) -> bytes:
-    graph = made.graph
-    lists = [getattr(graph, name) for name in _LISTS]
-    places = (made.rows.tolist(), made.columns.tolist(), made.shape, made.mode, made.colors)
-    return marshal.dumps((lists, graph.value, places))
+def _pack(entries: Entries) -> bytes:
+    lists = [getattr(entries.graph, name) for name in _LISTS]
+    rows, columns = entries.rows.tolist(), entries.columns.tolist()
+    pattern = (rows, columns, entries.shape, entries.mode, entries.colors)
+    return marshal.dumps((lists, entries.graph.value, pattern))
 
 
-def _unpacked(data: bytes) -> Entries:
+def _unpack(data: bytes) -> Entries:
     lists, value, (rows, columns, *rest) = marshal.loads(data)
     graph = Graph()
-    for name, given in zip(_LISTS, lists):
-        setattr(graph, name, given)
+    for name, values in zip(_LISTS, lists):
+        setattr(graph, name, values)
     graph.value = value
     where = np.array([rows, columns], dtype=np.int64)
     return Entries(graph, where[0], where[1], *rest)
@@ -169,16 +170,11 @@ class SparseDerivative:
 
     def _function(self, run: Callable[..., Any]) -> Compiled:
         derivative = self.derivative
-        made = Compiled(
-            run,
-            name=self.name,
-            numerics=derivative.numerics,
-            freeze=derivative.freeze,
-            watch=derivative.watch,
-        )
-        made.signature = derivative.signature
-        made.__signature__ = derivative.signature.parameters
-        return made
+        shared = {k: v for k, v in derivative.options.items() if k in ("numerics", "freeze")}
+        compiled = Compiled(run, name=self.name, watch=derivative.watch, **shared)
+        compiled.signature = derivative.signature
+        compiled.__signature__ = derivative.signature.parameters
+        return compiled
 
     def __repr__(self) -> str:
         return f"<sparse {self.name}>"
@@ -204,19 +200,19 @@ class SparseDerivative:
 
     def _entries(self, *args: Any, **kwargs: Any) -> Any:
         point = self.derivative.point(args, kwargs)
-        outs = []
-        places = np.arange(len(point.wrt))
+        outs: list[OutLeaf] = []
+        rows = np.arange(len(point.wrt))
         if self.symmetric:
             scalar_out(point, "hess")
         else:
             outs = float_outs(point, "jac")
-            places = _places(point)
-        source, wrt, inputs = differentiated(point)
-        found = stored_entries(source, wrt, self.symmetric, self.triangle)
-        ids = entry_ids(current_trace().graph, found, inputs)
-        values = typed(ids, result_dtype(point, outs))
-        shape = np.array([_height(point) if outs else len(places), len(point.wrt)])
-        return values, places[found.rows], found.columns, shape, found.colors
+            rows = _rows_of_outputs(point)
+        blocks, wrt = point.recording.blocks, point.block_wrt
+        entries = _find_entries(blocks, wrt, self.symmetric, self.triangle)
+        ids = entry_ids(current_trace().graph, entries, point.inputs)
+        values = as_dtype(ids, result_dtype(point, outs))
+        shape = np.array([_height(point) if outs else len(rows), len(point.wrt)])
+        return values, rows[entries.rows], entries.columns, shape, entries.colors
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluate to a ``scipy.sparse.csc_array``."""
@@ -246,21 +242,15 @@ class SparseDerivative:
         return (self.values, self.symmetric, self.triangle)
 
 
-def _places(point: Point) -> np.ndarray:
-    """Row of each output of the graph among the ravelled results: constants have rows too."""
-    rows = [np.zeros(0, dtype=np.int64)]
-    at = 0
-    for out in point.recording.outs:
-        size = out.spec.size if out.spec.traced else int(np.size(out.spec.value))
-        if out.spec.traced:
-            rows.append(np.arange(at, at + size))
-        at += size
-    return np.concatenate(rows)
+def _rows_of_outputs(point: Point) -> np.ndarray:
+    """Return the row of each output among the ravelled results: constants have rows too."""
+    sizes = [math.prod(out_shape(out)) for out in point.recording.outs]
+    traced = [out.spec.traced for out in point.recording.outs]
+    return np.flatnonzero(np.repeat(np.array(traced, dtype=bool), sizes))
 
 
 def _height(point: Point) -> int:
-    outs = point.recording.outs
-    return sum(o.spec.size if o.spec.traced else int(np.size(o.spec.value)) for o in outs)
+    return sum(math.prod(out_shape(out)) for out in point.recording.outs)
 
 
 def sparsity(func: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
@@ -309,8 +299,9 @@ def _structure(
 ) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
     with Trace():
         point = derivative.point(args, kwargs)
-        found = pattern(point.recording.blocks, point.block_wrt)
-    return _places(point)[found.rows], found.columns, (_height(point), len(point.wrt))
+        nonzero = pattern(point.recording.blocks, point.block_wrt)
+    rows = _rows_of_outputs(point)[nonzero.rows]
+    return rows, nonzero.columns, (_height(point), len(point.wrt))
 
 
 def coloring(matrix: Any, mode: str = "column") -> np.ndarray:
@@ -335,15 +326,16 @@ def coloring(matrix: Any, mode: str = "column") -> np.ndarray:
     >>> coloring(np.eye(3)).tolist()
     [0, 0, 0]
     """
-    found = _pattern_of(matrix)
+    nonzero = _pattern_of(matrix)
     if mode == "column":
-        return column_colors(found)
+        return column_colors(nonzero)
     if mode == "row":
-        return column_colors(found.transposed)
+        return column_colors(nonzero.transposed)
     if mode == "star":
-        if found.shape[0] != found.shape[1] or found.symmetric.rows.size != found.rows.size:
+        m, n = nonzero.shape
+        if m != n or nonzero.symmetric.rows.size != nonzero.rows.size:
             raise ValueError("coloring: mode='star' needs a symmetric pattern")
-        return star_colors(found)
+        return star_colors(nonzero)
     raise ValueError(f"coloring: mode={mode!r} is not one of 'column', 'row', 'star'")
 
 
@@ -352,7 +344,7 @@ def _pattern_of(matrix: Any) -> Pattern:
     if np.ndim(matrix) != 2 and len(getattr(matrix, "shape", ())) != 2:
         raise ValueError(f"coloring: a matrix is needed, got shape {np.shape(matrix)}")
     sparse = hasattr(matrix, "tocsr")
-    found = (matrix if sparse else np.asarray(matrix)).nonzero()
-    rows, columns = (x.astype(np.int64) for x in found)
+    indices = (matrix if sparse else np.asarray(matrix)).nonzero()
+    rows, columns = (x.astype(np.int64) for x in indices)
     order = np.lexsort((columns, rows))
     return Pattern(rows[order], columns[order], tuple(matrix.shape if sparse else np.shape(matrix)))

@@ -10,18 +10,18 @@ import numpy as np
 from archimedes.function.compiled import Compiled
 from archimedes.function.derivatives.differentiation import (
     Derivative,
-    blocks_of,
+    as_dtype,
+    cut_blocks,
     dense_jacobian,
     derivative_function,
-    filled,
+    derivative_name,
     float_outs,
     gradient,
-    named_after,
     out_shape,
+    put_in_argument,
     result_dtype,
     rows_of,
     scalar_out,
-    typed,
 )
 from archimedes.function.derivatives.sparse import SparseDerivative
 from archimedes.graph.dead_code import inputs_read
@@ -41,8 +41,8 @@ def jac(
     func: Callable[Concatenate[Array, P], Array],
     argnums: Literal[0] = 0,
     name: str | None = None,
-    static_argnums: Any = None,
-    static_argnames: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
     *,
     flat: bool = False,
     sparse: Literal[False] = False,
@@ -52,8 +52,8 @@ def jac(
     func: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
     name: str | None = None,
-    static_argnums: Any = None,
-    static_argnames: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
     *,
     flat: bool = False,
     sparse: Literal[True],
@@ -63,8 +63,8 @@ def jac(
     func: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
     name: str | None = None,
-    static_argnums: Any = None,
-    static_argnames: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
     *,
     flat: bool = False,
     sparse: Literal[False] = False,
@@ -73,8 +73,8 @@ def jac(
     func: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     name: str | None = None,
-    static_argnums: Any = None,
-    static_argnames: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
     *,
     flat: bool = False,
     sparse: bool = False,
@@ -115,7 +115,7 @@ def jac(
     """
     derivative = Derivative(func, argnums, "jac", static_argnums, static_argnames)
     if sparse:
-        return SparseDerivative(derivative, named_after(func, "jac", name), symmetric=False)
+        return SparseDerivative(derivative, derivative_name(func, "jac", name), symmetric=False)
 
     def run(*args: Any, **kwargs: Any) -> Any:
         point = derivative.point(args, kwargs)
@@ -123,14 +123,14 @@ def jac(
         dense = dense_jacobian(point)
         if flat:
             rows = [rows_of(point, dense, out) for out in outs]
-            return typed(np.concatenate(rows) if rows else dense, result_dtype(point, outs))
+            return as_dtype(np.concatenate(rows) if rows else dense, result_dtype(point, outs))
         leaves = [
-            blocks_of(point, rows_of(point, dense, out), out_shape(out), out.spec.code)
+            cut_blocks(point, rows_of(point, dense, out), out_shape(out), out.spec.code)
             for out in outs
         ]
         return point.recording.out_tree.unflatten(leaves)
 
-    return derivative_function(run, derivative, named_after(func, "jac", name))
+    return derivative_function(run, derivative, derivative_name(func, "jac", name))
 
 
 @overload
@@ -138,23 +138,23 @@ def grad(
     func: Callable[Concatenate[A, P], Any],
     argnums: Literal[0] = 0,
     name: str | None = None,
-    static_argnums: Any = None,
-    static_argnames: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
 ) -> Compiled[Concatenate[A, P], A]: ...
 @overload
 def grad(
     func: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
     name: str | None = None,
-    static_argnums: Any = None,
-    static_argnames: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
 ) -> Compiled[P, Any]: ...
 def grad(
     func: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     name: str | None = None,
-    static_argnums: Any = None,
-    static_argnames: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
 ) -> Any:
     """Return the function that computes the gradient of a scalar function.
 
@@ -191,7 +191,7 @@ def grad(
         scalar_out(point, "grad")
         return gradient(point)
 
-    return derivative_function(run, derivative, named_after(func, "grad", name))
+    return derivative_function(run, derivative, derivative_name(func, "grad", name))
 
 
 @overload
@@ -199,8 +199,8 @@ def hess(
     func: Callable[Concatenate[Array, P], Any],
     argnums: Literal[0] = 0,
     name: str | None = None,
-    static_argnums: Any = None,
-    static_argnames: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
     *,
     flat: bool = False,
     sparse: Literal[False] = False,
@@ -210,8 +210,8 @@ def hess(
     func: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
     name: str | None = None,
-    static_argnums: Any = None,
-    static_argnames: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
     *,
     flat: bool = False,
     sparse: Literal[True],
@@ -221,8 +221,8 @@ def hess(
     func: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
     name: str | None = None,
-    static_argnums: Any = None,
-    static_argnames: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
     *,
     flat: bool = False,
     sparse: Literal[False] = False,
@@ -231,8 +231,8 @@ def hess(
     func: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     name: str | None = None,
-    static_argnums: Any = None,
-    static_argnames: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
     *,
     flat: bool = False,
     sparse: bool = False,
@@ -272,22 +272,22 @@ def hess(
     """
     derivative = Derivative(func, argnums, "hess", static_argnums, static_argnames)
     if sparse:
-        return SparseDerivative(derivative, named_after(func, "hess", name), symmetric=True)
+        return SparseDerivative(derivative, derivative_name(func, "hess", name), symmetric=True)
 
     def run(*args: Any, **kwargs: Any) -> Any:
         point = derivative.point(args, kwargs)
         scalar_out(point, "hess")
         dense = dense_jacobian(point, gradient=True)
         if flat:
-            return typed(dense, result_dtype(point))
-        blocks = {}
-        for position, k in enumerate(point.wanted):
-            start, shape = point.block(position)
-            leaf = point.recording.leaves[k]
-            blocks[k] = blocks_of(point, dense[start : start + leaf.size], shape, leaf.code)
-        return filled(point, blocks)
+            return as_dtype(dense, result_dtype(point))
+        leaves = point.recording.leaves
+        blocks = [
+            cut_blocks(point, dense[span], leaves[k].shape, leaves[k].code)
+            for k, span in point.spans()
+        ]
+        return put_in_argument(point, blocks)
 
-    return derivative_function(run, derivative, named_after(func, "hess", name))
+    return derivative_function(run, derivative, derivative_name(func, "hess", name))
 
 
 def is_linear(func: Callable[..., Any]) -> Callable[..., bool]:

@@ -123,7 +123,7 @@ class KernelCalls:
 
 
 def _overlapping(arrays: Arrays, outs: Sequence[Any], given: Sequence[Any]) -> bool:
-    """Tell whether a result array shares memory with an argument."""
+    """Return whether a result array shares memory with an argument."""
     return any(arrays.may_overlap(a, b) for a in outs for b in given)
 
 
@@ -187,7 +187,7 @@ SIMPLE = (str, bool, int, type(None))
 
 
 def is_plain_struct(node: TreeDef) -> bool:
-    """Tell whether a node is a struct whose fields lie in its instance dict."""
+    """Return whether a node is a struct whose fields lie in its instance dict."""
     cls = node.kind.cls
     if not is_struct(cls) or cls.__dictoffset__ == 0:
         return False

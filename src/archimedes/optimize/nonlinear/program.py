@@ -18,7 +18,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import explained
 from archimedes.function import Compiled, vmap
-from archimedes.function.derivatives.map_splitting import taken_apart
+from archimedes.function.derivatives.map_splitting import split_into_maps
 from archimedes.function.implicit_functions import Fixed
 from archimedes.function.recording_store import Current, compile_frozen
 from archimedes.optimize.problems.blocks import Block, Structure, with_arguments
@@ -287,7 +287,7 @@ class Program:
         whole.inline_limit = sys.maxsize
         recording = whole.recording(np.zeros(self.size), *self.args)
         # An objective without unknowns has nothing to take apart.
-        apart = taken_apart(recording) if recording.graph.outputs else None
+        apart = split_into_maps(recording) if recording.graph.outputs else None
         if apart is None:
             rows = np.arange(-1, self.rows)[None]
             kernels = {Block.key("value", len(self.args)): whole}
