@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,7 +12,17 @@ from archimedes import tree
 from archimedes.control import modes
 from archimedes.demos.reporting import Report, duration, timed
 from archimedes.environment import ConstantWind, OneCosineGust, Winds
-from archimedes.vehicles import F16, F16Autopilot, FlatEarth, FlightState, linearize, load, trim
+from archimedes.typing import Array, Scalar, Tree
+from archimedes.vehicles import (
+    F16,
+    F16Autopilot,
+    FlatEarth,
+    FlightState,
+    Trim,
+    linearize,
+    load,
+    trim,
+)
 
 SPEED, ALT, SECONDS, DT = 170.0, 1500.0, 60.0, 0.05
 COPIES = 1000
@@ -29,40 +40,49 @@ def steady() -> Any:
     return trim(plane, wanted, F16.Input(throttle=0.15, elevator=-0.03), {"power": 10.0})
 
 
-def aircraft(p: Any) -> F16:
+def aircraft(p: Tree) -> F16:
     """Return the aircraft with its wind, gust and mass."""
     wind = Winds((ConstantWind(p["wind"]), gust(p["gust"])))
     return plane.replace(mass=p["mass"], xcg=p["xcg"], world=FlatEarth(wind=wind))
 
 
-def gust(speed: Any) -> OneCosineGust:
+def gust(speed: Scalar) -> OneCosineGust:
     """Return a gust from below between 46 and 50 s."""
     return OneCosineGust(np.array([0.0, 0.0, -1.0]) * speed, start=46.0, rise=2.0, hold=False)
 
 
-def target(t: Any) -> Any:
+def target(t: Scalar) -> Any:
     """Return what is to be flown: right by 120 deg, 240 m up, back and further to the left."""
     course = np.where(t < 5.0, 0.0, np.where(t < 30.0, np.deg2rad(120.0), np.deg2rad(-60.0)))
     return F16Autopilot.Target(ALT + 12.0 * np.clip(t - 15.0, 0.0, 20.0), course, SPEED)
 
 
-def flights(trimmed: Any, autopilot: F16Autopilot) -> Any:
-    """Return the function that flies one set of parameters, or a batch of them."""
+class ClosedLoop(NamedTuple):
+    """The aircraft and its autopilot; `fly` takes one set of parameters, or a batch of them."""
 
-    def update(t: Any, x: Any, memory: Any, p: Any) -> Any:
+    update: Callable[..., Any]
+    dynamics: Callable[..., Any]
+    fly: Callable[..., arc.Trajectory]
+    memory: Tree
+
+
+def close_loop(trimmed: Trim, autopilot: F16Autopilot) -> ClosedLoop:
+    """Return the flight of an aircraft under its autopilot."""
+
+    def update(t: Scalar, x: F16.State, memory: Tree, p: Tree) -> Any:
         return autopilot.step(memory, aircraft(p), t, x, target(t), DT)
 
-    def dynamics(t: Any, x: Any, memory: Any, p: Any) -> Any:
+    def dynamics(t: Scalar, x: F16.State, memory: Tree, p: Tree) -> Any:
         return aircraft(p).dynamics(t, x, memory.input)
 
     part = arc.Sampled(update, init=autopilot.initial(), dt=DT)
 
-    def fly(p: Any, samples: int, **options: Any) -> arc.Trajectory:
+    def fly(p: Tree, samples: int, **options: Any) -> arc.Trajectory:
         times = np.linspace(0.0, SECONDS, samples)
         options |= {"args": (p,), "t_eval": times, "sampled": part, **TOLERANCES}
         return arc.solve_ode(dynamics, (0.0, SECONDS), trimmed.state, **options)
 
-    return update, dynamics, fly
+    return ClosedLoop(update, dynamics, fly, autopilot.initial())
 
 
 def nominal() -> dict[str, Any]:
@@ -86,16 +106,17 @@ def run(report: Report) -> None:
     """Trim, linearize, design, fly, compare, disperse."""
     trimmed = steady()
     autopilot = show_trim(report, trimmed)
-    update, dynamics, fly = flights(trimmed, autopilot)
+    loop = close_loop(trimmed, autopilot)
+    fly = loop.fly
     flight, first = timed(lambda: fly(nominal(), 601, progress=report.progress))
     _, again = timed(lambda: fly(nominal(), 601), 3)
     show_flight(report, flight, first, again)
-    show_comparison(report, flight, again, trimmed, autopilot, update, dynamics)
+    show_comparison(report, flight, again, trimmed, loop)
     many = show_batch(report, fly)
     write(report, flight, many, trimmed)
 
 
-def show_trim(report: Report, trimmed: Any) -> F16Autopilot:
+def show_trim(report: Report, trimmed: Trim) -> F16Autopilot:
     """Tell the steady flight and its modes; return the autopilot designed for it."""
     report.section(f"Level flight at {SPEED:g} m/s and {ALT:g} m: trimmed, linearized")
     u, out = trimmed.input, plane.outputs(0.0, trimmed.state, trimmed.input)
@@ -113,7 +134,7 @@ def show_trim(report: Report, trimmed: Any) -> F16Autopilot:
     return F16Autopilot.design(plane, trimmed, small)
 
 
-def show_flight(report: Report, flight: Any, first: float, again: float) -> None:
+def show_flight(report: Report, flight: arc.Trajectory, first: float, again: float) -> None:
     """Tell how the flight went and how fast it was simulated."""
     report.section(f"One flight of {SECONDS:g} s in wind, the autopilot sampled at {1 / DT:g} Hz")
     state = plane.world.flight(flight.t, flight.x.motion)
@@ -129,7 +150,7 @@ def show_flight(report: Report, flight: Any, first: float, again: float) -> None
 
 
 def show_comparison(
-    report: Report, flight: Any, again: float, trimmed: Any, autopilot: Any, update: Any, rates: Any
+    report: Report, flight: arc.Trajectory, again: float, trimmed: Trim, loop: ClosedLoop
 ) -> None:
     """Fly the first half second with SciPy and the same model in plain NumPy, and compare."""
     from scipy.integrate import solve_ivp
@@ -138,13 +159,13 @@ def show_comparison(
     p = nominal()
 
     def alone() -> Any:
-        x, memory = start, autopilot.initial()
+        x, memory = start, loop.memory
         for k in range(round(COMPARED / DT)):
             t = k * DT
-            memory = update(t, unravel(x), memory, p)
+            memory = loop.update(t, unravel(x), memory, p)
 
-            def slope(t: Any, x: Any, held: Any = memory) -> Any:
-                return tree.ravel(rates(t, unravel(x), held, p))[0]
+            def slope(t: float, x: np.ndarray, held: Tree = memory) -> Any:
+                return tree.ravel(loop.dynamics(t, unravel(x), held, p))[0]
 
             x = solve_ivp(slope, (t, t + DT), x, method="DOP853", **TOLERANCES).y[:, -1]
         return x
@@ -162,7 +183,7 @@ def show_comparison(
     report.check("SciPy agrees", difference < 1e-5)
 
 
-def show_batch(report: Report, fly: Any) -> arc.Trajectory:
+def show_batch(report: Report, fly: Callable[..., Any]) -> arc.Trajectory:
     """Fly dispersed copies as one batch and tell how far they spread."""
     count = report.copies(COPIES)
     report.section(f"{count:,} dispersed copies as one batch: wind, gust, mass, centre of mass")
@@ -186,7 +207,7 @@ def show_batch(report: Report, fly: Any) -> arc.Trajectory:
     return many
 
 
-def write(report: Report, flight: Any, many: Any, trimmed: Any) -> None:
+def write(report: Report, flight: arc.Trajectory, many: arc.Trajectory, trimmed: Trim) -> None:
     """Write plots, the page and the table."""
     from archimedes.viewer import view
     from archimedes.viz import plot, plot_modes
@@ -216,25 +237,25 @@ def write(report: Report, flight: Any, many: Any, trimmed: Any) -> None:
 class Spread:
     """How far dispersed flights are from the planned one."""
 
-    north: Any = arc.field(units="m")
-    east: Any = arc.field(units="m")
-    up: Any = arc.field(units="m")
-    bank: Any = arc.field(units="rad")
+    north: Array = arc.field(units="m")
+    east: Array = arc.field(units="m")
+    up: Array = arc.field(units="m")
+    bank: Array = arc.field(units="rad")
 
 
 @arc.struct
 class Shown:
     """What a pilot looks at, over time."""
 
-    altitude: Any = arc.field(units="m")
-    airspeed: Any = arc.field(units="m/s")
-    bank: Any = arc.field(units="deg")
-    heading: Any = arc.field(units="deg")
-    load_factor: Any = arc.field(units="g")
-    surfaces: Any = arc.field(units="deg")
+    altitude: Array = arc.field(units="m")
+    airspeed: Array = arc.field(units="m/s")
+    bank: Array = arc.field(units="deg")
+    heading: Array = arc.field(units="deg")
+    load_factor: Array = arc.field(units="g")
+    surfaces: Array = arc.field(units="deg")
 
 
-def outputs(flight: Any) -> Shown:
+def outputs(flight: arc.Trajectory) -> Shown:
     """Return the quantities to plot."""
     u = flight.u.input
     out = arc.vmap(aircraft(nominal()).outputs)(flight.t, flight.x, u)

@@ -9,14 +9,15 @@ import numpy as np
 import archimedes as arc
 from archimedes.demos.reporting import Report
 from archimedes.environment import ConstantWind, OneCosineGust, Winds
-from archimedes.vehicles import FlatEarth, FlightState, GeometricController, load
+from archimedes.typing import Scalar, Tree
+from archimedes.vehicles import FlatEarth, FlightState, GeometricController, Multirotor, load
 
 SECONDS, COPIES = 25.0, 200
 controller = GeometricController()
 drone = load("multirotor")
 
 
-def path(t: Any, w: float = 0.6) -> tuple[Any, Any, Any]:
+def path(t: Scalar, w: float = 0.6) -> tuple[Any, Any, Any]:
     """Return position, velocity and acceleration in NED axes, 10 m up."""
     p = np.stack([8 * np.sin(w * t), 4 * np.sin(2 * w * t), -10.0 + 0.0 * t])
     v = np.stack([8 * w * np.cos(w * t), 8 * w * np.cos(2 * w * t), 0.0 * t])
@@ -24,14 +25,14 @@ def path(t: Any, w: float = 0.6) -> tuple[Any, Any, Any]:
     return p, v, a
 
 
-def in_wind(p: Any) -> Any:
+def in_wind(p: Tree) -> Any:
     """Return the quadrotor with its mass, in its wind; a gust from the side at 12 s."""
     gust = OneCosineGust(p["gust"] * np.array([0.0, 1.0, 0.0]), start=12.0, rise=0.6, hold=False)
     world = FlatEarth(wind=Winds((ConstantWind(p["wind"]), gust)))
     return drone.replace(mass=p["mass"], world=world)
 
 
-def closed_loop(t: Any, x: Any, p: Any) -> Any:
+def closed_loop(t: Scalar, x: Multirotor.State, p: Tree) -> Any:
     """Return the rates of quadrotor and controller, which knows the nominal mass only."""
     u = controller.command(drone, x, *path(t), 0.0 * t)
     return in_wind(p).dynamics(t, x, u)
@@ -54,7 +55,7 @@ def run(report: Report) -> None:
     write(report, once, many, nominal)
 
 
-def disperse(report: Report, start: Any, p: Any) -> arc.Trajectory:
+def disperse(report: Report, start: Multirotor.State, p: Tree) -> arc.Trajectory:
     """Fly copies with other winds, gusts and masses as one batch."""
     count, rng = report.copies(COPIES), np.random.default_rng(1)
     draws = {
@@ -75,7 +76,7 @@ def disperse(report: Report, start: Any, p: Any) -> arc.Trajectory:
     return many
 
 
-def write(report: Report, once: Any, many: Any, p: Any) -> None:
+def write(report: Report, once: arc.Trajectory, many: arc.Trajectory, p: Tree) -> None:
     """Write plots and the page."""
     from archimedes.viewer import Path, view
     from archimedes.viz import plot

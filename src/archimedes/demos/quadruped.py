@@ -9,6 +9,7 @@ import numpy as np
 import archimedes as arc
 from archimedes import multibody as mb
 from archimedes.demos.reporting import Report, timed
+from archimedes.typing import Array, Scalar
 
 STEP, SECONDS = 2e-3, 2.5
 THIGH, SHIN, HEIGHT = 0.25, 0.25, 0.42
@@ -55,7 +56,7 @@ def run(report: Report) -> None:
     stand, hold = standing()
     contacts = [mb.sphere(foot, 0.0) for foot in FEET]
 
-    def one(x: Any, push: Any) -> Any:
+    def one(x: mb.State, push: Scalar) -> Any:
         torque = hold + 80.0 * (stand[7:] - x.q[7:]) - 3.0 * x.v[6:]
         R = mb.frame_pose(robot, x.q, "trunk").r.as_matrix()
         force = np.concatenate([R.T @ np.stack([0.0 * push, push, 0.0 * push]), np.zeros(3)])
@@ -81,7 +82,7 @@ def run(report: Report) -> None:
     write(report, times, states, pushes)
 
 
-def write(report: Report, times: Any, states: Any, pushes: Any) -> None:
+def write(report: Report, times: Array, states: mb.State, pushes: Array) -> None:
     """Write plots and the page."""
     from archimedes.viewer import Arrow, view
     from archimedes.viz import plot

@@ -10,6 +10,7 @@ import archimedes as arc
 from archimedes import multibody as mb
 from archimedes.demos.reporting import Report, duration, timed
 from archimedes.spatial import Quaternion, Transformation
+from archimedes.typing import Array, Scalar
 
 PERIOD, RADIUS, CENTER = 2.0, 0.18, np.array([0.45, 0.0, 0.75])
 ROUNDS = 3
@@ -36,13 +37,13 @@ def arm(heavier: float = 1.0, friction: float = 0.0) -> mb.Model:
 known, real = arm(heavier=0.9), arm(friction=0.5)
 
 
-def circle(t: Any) -> Any:
+def circle(t: Scalar) -> Any:
     """Return where the hand should be at a time."""
     angle = 2.0 * np.pi * t / PERIOD
     return CENTER + RADIUS * np.stack([0.0 * t, np.cos(angle), np.sin(angle)])
 
 
-def reach(point: Any) -> Any:
+def reach(point: Array) -> Any:
     """Search the angles that put the hand at a point."""
     target = Transformation(point, Quaternion.identity())
     only = [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]
@@ -59,13 +60,13 @@ def run(report: Report) -> None:
     report.check("the whole circle is within reach", np.all(search.success))
     path = [arc.interpolant([times], search.q[:, k], method="cubic") for k in range(3)]
 
-    def angles(t: Any) -> Any:
+    def angles(t: Scalar) -> Any:
         return np.stack([curve(np.mod(t, PERIOD)) for curve in path])
 
     speeds = arc.jac(angles)
     accelerations = arc.jac(speeds)
 
-    def rates(t: Any, x: Any, gain: Any) -> Any:
+    def rates(t: Array, x: mb.State, gain: Scalar) -> Any:
         a = accelerations(t) + gain**2 * (angles(t) - x.q) + 2.0 * gain * (speeds(t) - x.v)
         return mb.dynamics(real, t, x, mb.rnea(known, x.q, x.v, a))
 
@@ -85,7 +86,7 @@ def run(report: Report) -> None:
     write(report, once, hand)
 
 
-def write(report: Report, once: Any, hand: Any) -> None:
+def write(report: Report, once: arc.Trajectory, hand: Array) -> None:
     """Write plots and the page."""
     from archimedes.viewer import Path, view
     from archimedes.viz import plot

@@ -12,6 +12,7 @@ import numpy as np
 
 import archimedes as arc
 from archimedes.demos.reporting import Report
+from archimedes.typing import Scalar
 from archimedes.vehicles import FlatEarth, FlightState, Rocket
 from archimedes.vehicles.parts import MassProperties
 from archimedes.vehicles.rocket import cylindrical_stage
@@ -38,7 +39,7 @@ def booster() -> Rocket:
 rocket = booster()
 
 
-def command(t: Any, x: Any) -> Any:
+def command(t: Scalar, x: Rocket.State) -> Any:
     """Return throttle and gimbal that lead to rest on the pad."""
     motion, whole = x.motion, rocket.mass_properties(x)
     left = np.maximum(SECONDS - t, 0.6)
@@ -61,7 +62,7 @@ def command(t: Any, x: Any) -> Any:
     return Rocket.Input(throttle, moment[1:] / np.maximum(lever, 1.0))
 
 
-def falling(t: Any, x: Any) -> Any:
+def falling(t: Scalar, x: Rocket.State) -> Any:
     """Return the rates of rocket and guidance."""
     return rocket.dynamics(t, x, command(t, x))
 
@@ -95,7 +96,7 @@ def run(report: Report) -> None:
     write(report, once, many)
 
 
-def touchdown(x: Any) -> tuple[Any, Any]:
+def touchdown(x: Rocket.State) -> tuple[Any, Any]:
     """Return speed in m/s and distance from the middle of the pad in m."""
     pos = np.asarray(x.motion.pos)
     return np.linalg.norm(x.motion.v_B, axis=-1), np.hypot(pos[..., 0], pos[..., 1])
@@ -121,7 +122,7 @@ def disperse(report: Report) -> arc.Trajectory:
     return many
 
 
-def write(report: Report, once: Any, many: Any) -> None:
+def write(report: Report, once: arc.Trajectory, many: arc.Trajectory) -> None:
     """Write plots and the page."""
     from archimedes.vehicles.rocket.rocket_scene import landing_legs
     from archimedes.viewer import view

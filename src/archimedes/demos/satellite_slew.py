@@ -10,6 +10,7 @@ import archimedes as arc
 from archimedes.demos.reporting import Report
 from archimedes.environment import WGS84
 from archimedes.spatial import Quaternion
+from archimedes.typing import Scalar
 from archimedes.vehicles import Satellite, load
 
 SECONDS, COPIES = 300.0, 300
@@ -30,7 +31,7 @@ def start() -> Satellite.State:
     )
 
 
-def slewing(t: Any, x: Any) -> Any:
+def slewing(t: Scalar, x: Satellite.State) -> Any:
     """Return the rates under wheels that turn the body towards the goal, the short way."""
     error = (GOAL.inv() * x.att).array
     moment = -0.02 * np.where(error[0] < 0.0, -1.0, 1.0) * error[1:] - 0.15 * x.w_B
@@ -38,7 +39,7 @@ def slewing(t: Any, x: Any) -> Any:
     return satellite.dynamics(t, x, u)
 
 
-def off_goal(att: Any) -> np.ndarray:
+def off_goal(att: Quaternion) -> np.ndarray:
     """Return the angle to the goal in deg."""
     q = np.asarray(att.array)
     along = np.abs(np.sum(q * np.asarray(GOAL.array), axis=-1)) / np.linalg.norm(q, axis=-1)
@@ -74,7 +75,7 @@ def disperse(report: Report) -> arc.Trajectory:
     return many
 
 
-def write(report: Report, once: Any, many: Any) -> None:
+def write(report: Report, once: arc.Trajectory, many: arc.Trajectory) -> None:
     """Write plots and the page."""
     from archimedes.viewer import view
     from archimedes.viz import plot

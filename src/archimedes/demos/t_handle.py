@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +10,7 @@ import archimedes as arc
 from archimedes import tree
 from archimedes.demos import tumbling
 from archimedes.demos.reporting import Report, duration, timed
+from archimedes.spatial import RigidBody
 
 if TYPE_CHECKING:
     from archimedes.viewer import Mesh
@@ -19,7 +20,7 @@ COPIES = 10_000
 ALLOWED = 1e-7
 
 
-def flat(x: Any) -> np.ndarray:
+def flat(x: RigidBody.State) -> np.ndarray:
     """Return a state over time as rows of numbers."""
     return np.concatenate([np.asarray(leaf) for leaf in tree.leaves(x)], axis=-1)
 
@@ -107,7 +108,7 @@ def write(report: Report, once: arc.Trajectory) -> None:
     report.files.append(table)
     title = "A rigid body flipping about its middle axis"
     report.figure("tumbling", lambda file: plot(once, ["w_B", "att"], title=title, file=file))
-    page = view({"handle": (arc.spatial.RigidBody(), once)}, title="The handle that flips")
+    page = view({"handle": (RigidBody(), once)}, title="The handle that flips")
     page.scene.note = "Spun about its middle axis, free of forces; flips are marked on the slider"
     page.scene.ground = None
     page.scene.camera = Camera("follow", "handle", azimuth=-50.0, elevation=30.0)

@@ -13,6 +13,7 @@ from archimedes import tree
 from archimedes.simulate import Trajectory, solve_ode
 from archimedes.simulate.events.event import Event
 from archimedes.spatial import Quaternion, RigidBody
+from archimedes.typing import Scalar
 
 __all__ = [
     "DURATION",
@@ -45,7 +46,7 @@ def body() -> tuple[RigidBody.State, RigidBody.Input]:
     return x, RigidBody.Input(F_B=np.zeros(3), M_B=np.zeros(3), m=10.0, J_B=np.diag(J))
 
 
-def dynamics(t: Any, x: RigidBody.State, u: RigidBody.Input) -> RigidBody.State:
+def dynamics(t: Scalar, x: RigidBody.State, u: RigidBody.Input) -> RigidBody.State:
     """Return dx/dt; a rate of the quaternion that keeps its norm is left to the solver."""
     return RigidBody(baumgarte=0.0).dynamics(t, x, u)
 
@@ -54,7 +55,7 @@ def dynamics(t: Any, x: RigidBody.State, u: RigidBody.Input) -> RigidBody.State:
 FLIP = Event(lambda t, x, u: x.w_B[1])
 
 
-def simulate(events: Any = None) -> Trajectory:
+def simulate(events: Event | None = None) -> Trajectory:
     """Simulate one body."""
     x, u = body()
     options: dict[str, Any] = {"args": (u,), "events": events, **TOLERANCES}

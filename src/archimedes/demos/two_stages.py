@@ -9,18 +9,19 @@ import numpy as np
 import archimedes as arc
 from archimedes.demos.reporting import Report
 from archimedes.environment import WGS84
-from archimedes.vehicles import FlightState, OrbitGuidance, load
+from archimedes.typing import Array, Scalar
+from archimedes.vehicles import FlightState, OrbitGuidance, Rocket, load
 
 SECONDS = 700.0
 rocket, guidance = load("rocket"), OrbitGuidance()
 
 
-def ascent(t: Any, x: Any) -> Any:
+def ascent(t: Scalar, x: Rocket.State) -> Any:
     """Return the rates of rocket and guidance."""
     return rocket.dynamics(t, x, guidance.command(rocket, t, x))
 
 
-def orbit(x: Any) -> tuple[float, float]:
+def orbit(x: Rocket.State) -> tuple[float, float]:
     """Return the heights of perigee and apogee in km."""
     v = x.motion.v_E + np.cross([0.0, 0.0, WGS84.omega], x.motion.pos)
     energy = 0.5 * v @ v - WGS84.mu / np.linalg.norm(x.motion.pos)
@@ -51,7 +52,7 @@ def run(report: Report) -> None:
     write(report, once)
 
 
-def write(report: Report, once: Any) -> None:
+def write(report: Report, once: arc.Trajectory) -> None:
     """Write plots and the page."""
     from archimedes.viewer import view
     from archimedes.viz import plot
@@ -76,7 +77,7 @@ def write(report: Report, once: Any) -> None:
 class Ascent:
     """What a launch is watched by."""
 
-    altitude: Any = arc.field(units="km")
-    speed: Any = arc.field(units="km/s")
-    pitch: Any = arc.field(units="deg")
-    propellant: Any = arc.field(units="t")
+    altitude: Array = arc.field(units="km")
+    speed: Scalar = arc.field(units="km/s")
+    pitch: Array = arc.field(units="deg")
+    propellant: Array = arc.field(units="t")
