@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from archimedes.checks import is_traced
@@ -10,7 +13,7 @@ from archimedes.function import array
 from archimedes.function.matrix_exponential import diagonal_units, in_units
 from archimedes.typing import Array, ArrayLike
 
-__all__ = ["matrix", "real_numbers", "symmetric_matrix", "vector"]
+__all__ = ["check_sizes", "matrix", "real_numbers", "symmetric_matrix", "vector"]
 
 #: How far from symmetric, and below zero, matrices may be, relative to their largest entry.
 ROUNDING = 1e-9
@@ -18,6 +21,7 @@ ROUNDING = 1e-9
 
 def real_numbers(value: ArrayLike, name: str) -> Array:
     """Return real numbers as an array of floats, traced or not."""
+    numbers: Any = value
     if is_traced(value):
         is_array = hasattr(value, "dtype") and not isinstance(value, np.ndarray)
         numbers = value if is_array else array(value)
@@ -99,6 +103,14 @@ def symmetric_matrix(
             )
         )
     return numbers
+
+
+def check_sizes(block: object, sizes: Mapping[str, int]) -> None:
+    """Raise where an attribute of a block is neither a number nor a vector of its size."""
+    for name, size in sizes.items():
+        shape = np.shape(getattr(block, name))
+        if shape not in ((), (size,)):
+            raise ValueError(f"{name} must be a number or a vector ({size},), got {shape}")
 
 
 def _is_definite(M: np.ndarray) -> bool:

@@ -5,15 +5,14 @@ Johansen, Fossen, "Control allocation - a survey", Automatica 49 (2013), section
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from archimedes.checks import check_positive, is_traced
 from archimedes.control.blocks.compensators import check_limits
-from archimedes.control.matrix_checks import matrix, vector
+from archimedes.control.matrix_checks import check_sizes, matrix, vector
 from archimedes.optimize.small.quadratic import solve_qp
 from archimedes.tree import field, struct
+from archimedes.typing import Array, ArrayLike, Scalar, Tree
 
 __all__ = ["Allocator", "Mixer"]
 
@@ -44,10 +43,10 @@ class Mixer:
     array([0.7, 0.7])
     """
 
-    mix: Any
-    lower: Any = -np.inf
-    upper: Any = np.inf
-    neutral: Any = 0.0
+    mix: Array
+    lower: Scalar = -np.inf
+    upper: Scalar = np.inf
+    neutral: Scalar = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mix", matrix(self.mix, "mix"))
@@ -59,7 +58,7 @@ class Mixer:
             raise ValueError(f"neutral must lie between lower and upper, got {self.neutral}")
 
     @classmethod
-    def of(cls, effects: Any, **limits: Any) -> Mixer:
+    def of(cls, effects: ArrayLike, **limits: Scalar) -> Mixer:
         """Return the mixer with the smallest commands for given effects (the pseudo-inverse).
 
         Parameters
@@ -71,7 +70,7 @@ class Mixer:
         """
         return cls(np.linalg.pinv(matrix(effects, "effects")), **limits)
 
-    def step(self, state: Any, input: Any) -> tuple[Any, Any]:
+    def step(self, state: Tree, input: ArrayLike) -> tuple[Tree, Array]:
         """Return the state as it is, and the commands (m,).
 
         Parameters
@@ -128,14 +127,14 @@ class Allocator:
     array([1.5, 0.5])
     """
 
-    effects: Any
-    lower: Any = -np.inf
-    upper: Any = np.inf
-    rate: Any = np.inf
-    dt: Any = field(default=1.0, units="s")
-    weights: Any = 1.0
-    costs: Any = 1.0
-    preferred: Any = 0.0
+    effects: Array
+    lower: Scalar = -np.inf
+    upper: Scalar = np.inf
+    rate: Scalar = np.inf
+    dt: Scalar = field(default=1.0, units="s")
+    weights: Scalar = 1.0
+    costs: Scalar = 1.0
+    preferred: Scalar = 0.0
     ease: float = field(static=True, default=1e-6)
     max_iter: int = field(static=True, default=20)
 
@@ -147,17 +146,14 @@ class Allocator:
         if not self.ease > 0.0:
             raise ValueError(f"ease must be above zero, got {self.ease}")
         k, m = effects.shape
-        for name, size in (("weights", k), ("costs", m), ("lower", m), ("upper", m)):
-            shape = np.shape(getattr(self, name))
-            if shape not in ((), (size,)):
-                raise ValueError(f"{name} must be a number or a vector ({size},), got {shape}")
+        check_sizes(self, {"weights": k, "costs": m, "lower": m, "upper": m})
 
-    def start(self) -> Any:
+    def start(self) -> Array:
         """Return the preferred command, as far as the limits allow."""
         zero = np.zeros(self.effects.shape[1])
         return np.minimum(np.maximum(self.preferred + zero, self.lower), self.upper)
 
-    def step(self, state: Any, input: Any) -> tuple[Any, Any]:
+    def step(self, state: ArrayLike, input: ArrayLike) -> tuple[Array, Array]:
         """Return the commands, as state and as output.
 
         Parameters
@@ -176,7 +172,7 @@ class Allocator:
         change = self.rate * self.dt
         low = np.minimum(np.maximum(self.lower + np.zeros(m), last - change), self.upper)
         high = np.maximum(np.minimum(self.upper + np.zeros(m), last + change), low)
-        found = solve_qp(P, q, lower=low, upper=high, max_iter=self.max_iter)
+        solution = solve_qp(P, q, lower=low, upper=high, max_iter=self.max_iter)
         # Rounding must not carry a command beyond its limit.
-        commands = np.minimum(np.maximum(found.x, low), high)
+        commands = np.minimum(np.maximum(solution.x, low), high)
         return commands, commands

@@ -1,32 +1,25 @@
-"""Saturation and rate limits.
-
-Lead-lag compensators in steps.
-
-Digital filters that step.
-"""
+"""Blocks for one signal: saturation and rate limit, lead-lag compensator, digital filter."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from archimedes.checks import check_positive, is_traced
+from archimedes.checks import check_not_negative, check_positive, is_traced
 from archimedes.control.matrix_checks import vector
 from archimedes.tree import field, struct
+from archimedes.typing import Array, Scalar
 
 __all__ = ["IIRFilter", "LeadLag", "Limiter", "check_limits", "limit"]
 
 
-def check_limits(lower: Any, upper: Any, rate: Any) -> None:
+def check_limits(lower: Scalar, upper: Scalar, rate: Scalar) -> None:
     """Raise where known limits are crossed or a rate is negative."""
     if not is_traced(lower, upper) and not np.all(np.less_equal(lower, upper)):
         raise ValueError(f"lower must not be above upper, got {lower} and {upper}")
-    if not is_traced(rate) and not np.all(np.greater_equal(rate, 0.0)):
-        raise ValueError(f"rate must not be negative (inf for no limit), got {rate}")
+    check_not_negative(rate, "rate")
 
 
-def limit(value: Any, last: Any, lower: Any, upper: Any, change: Any) -> Any:
+def limit(value: Scalar, last: Scalar, lower: Scalar, upper: Scalar, change: Scalar) -> Scalar:
     """Hold a value within limits, and within ``change`` of the last one, which has priority."""
     held = np.minimum(np.maximum(value, lower), upper)
     return np.minimum(np.maximum(held, last - change), last + change)
@@ -55,16 +48,16 @@ class Limiter:
     np.float64(0.5)
     """
 
-    dt: Any = field(units="s")
-    lower: Any = -np.inf
-    upper: Any = np.inf
-    rate: Any = np.inf
+    dt: Scalar = field(units="s")
+    lower: Scalar = -np.inf
+    upper: Scalar = np.inf
+    rate: Scalar = np.inf
 
     def __post_init__(self) -> None:
         check_positive(self.dt, "dt", "s")
         check_limits(self.lower, self.upper, self.rate)
 
-    def step(self, state: Any, input: Any) -> tuple[Any, Any]:
+    def step(self, state: Scalar, input: Scalar) -> tuple[Scalar, Scalar]:
         """Return the output, as state and as output.
 
         Parameters
@@ -115,19 +108,19 @@ class LeadLag:
             Output of the last step.
         """
 
-        input: Any
-        output: Any
+        input: Scalar
+        output: Scalar
 
-    lead: Any = field(units="s")
-    lag: Any = field(units="s")
-    dt: Any = field(units="s")
-    gain: Any = 1.0
+    lead: Scalar = field(units="s")
+    lag: Scalar = field(units="s")
+    dt: Scalar = field(units="s")
+    gain: Scalar = 1.0
 
     def __post_init__(self) -> None:
         check_positive(self.dt, "dt", "s")
         check_positive(self.lag, "lag", "s")
 
-    def start(self, input: Any = 0.0) -> State:
+    def start(self, input: Scalar = 0.0) -> State:
         """Return the state at rest with a constant input.
 
         Parameters
@@ -138,7 +131,7 @@ class LeadLag:
         zero = np.zeros(np.shape(self.gain + self.lead + self.lag + input))
         return self.State(input + zero, self.gain * input + zero)
 
-    def step(self, state: State, input: Any) -> tuple[State, Any]:
+    def step(self, state: State, input: Scalar) -> tuple[State, Scalar]:
         """Return the next state and the output.
 
         Parameters
@@ -176,8 +169,8 @@ class IIRFilter:
     np.float64(0.5)
     """
 
-    b: Any
-    a: Any
+    b: Array
+    a: Array
 
     def __post_init__(self) -> None:
         a, b = vector(self.a, "a"), vector(self.b, "b")
@@ -190,11 +183,11 @@ class IIRFilter:
         object.__setattr__(self, "b", pad[0])
         object.__setattr__(self, "a", pad[1])
 
-    def start(self) -> Any:
+    def start(self) -> Array:
         """Return the state at rest."""
         return np.zeros(self.a.shape[0] - 1)
 
-    def step(self, state: Any, input: Any) -> tuple[Any, Any]:
+    def step(self, state: Array, input: Scalar) -> tuple[Array, Scalar]:
         """Return the next state and the output, of one number.
 
         Parameters

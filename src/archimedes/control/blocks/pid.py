@@ -6,13 +6,12 @@ T. Hagglund, "Advanced PID control", 2006, 3.5 (conditional integration).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from archimedes.checks import check_positive, is_traced
+from archimedes.checks import check_finite, check_not_negative, check_positive
 from archimedes.control.blocks.compensators import check_limits, limit
 from archimedes.tree import field, struct
+from archimedes.typing import Scalar
 
 __all__ = ["PID"]
 
@@ -71,38 +70,31 @@ class PID:
             Output of the last step.
         """
 
-        integral: Any
-        slope: Any
-        error: Any
-        output: Any
+        integral: Scalar
+        slope: Scalar
+        error: Scalar
+        output: Scalar
 
-    kp: Any
-    ki: Any = 0.0
-    kd: Any = 0.0
-    dt: Any = field(units="s", kw_only=True)
-    filter_time: Any = field(default=0.0, units="s")
-    lower: Any = -np.inf
-    upper: Any = np.inf
-    rate: Any = np.inf
-    tracking: Any = field(default=None, units="s")
+    kp: Scalar
+    ki: Scalar = 0.0
+    kd: Scalar = 0.0
+    dt: Scalar = field(units="s", kw_only=True)
+    filter_time: Scalar = field(default=0.0, units="s")
+    lower: Scalar = -np.inf
+    upper: Scalar = np.inf
+    rate: Scalar = np.inf
+    tracking: Scalar | None = field(default=None, units="s")
 
     def __post_init__(self) -> None:
         check_positive(self.dt, "dt", "s")
         check_limits(self.lower, self.upper, self.rate)
         for name in ("kp", "ki", "kd"):
-            gain = getattr(self, name)
-            if not is_traced(gain) and not np.all(np.isfinite(gain)):
-                raise ValueError(f"{name} must be finite, got {gain}")
-        for name in ("filter_time", "tracking"):
-            value = getattr(self, name)
-            if (
-                value is not None
-                and not is_traced(value)
-                and not np.all(np.greater_equal(value, 0.0))
-            ):
-                raise ValueError(f"{name} must not be negative, in seconds, got {value}")
+            check_finite(getattr(self, name), name)
+        check_not_negative(self.filter_time, "filter_time")
+        if self.tracking is not None:
+            check_not_negative(self.tracking, "tracking")
 
-    def start(self, error: Any = 0.0, output: Any = 0.0) -> State:
+    def start(self, error: Scalar = 0.0, output: Scalar = 0.0) -> State:
         """Return the state from which a constant error begins with a given output.
 
         Parameters
@@ -116,7 +108,7 @@ class PID:
         zero = np.zeros(shape)
         return self.State(output - self.kp * error + zero, zero, error + zero, output + zero)
 
-    def step(self, state: State, input: Any) -> tuple[State, Any]:
+    def step(self, state: State, input: Scalar) -> tuple[State, Scalar]:
         """Return the next state and the output.
 
         Parameters

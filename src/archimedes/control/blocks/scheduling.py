@@ -18,6 +18,7 @@ from archimedes.control.matrix_checks import real_numbers, vector
 from archimedes.errors import ShapeDtypeError
 from archimedes.function import vmap
 from archimedes.tree import struct
+from archimedes.typing import Array, ArrayLike, Scalar, Tree
 
 __all__ = ["GainSchedule", "schedule_gains"]
 
@@ -43,12 +44,12 @@ class GainSchedule:
     array([[2.]])
     """
 
-    points: tuple[Any, ...]
-    gains: Any
+    points: tuple[Array, ...]
+    gains: Tree
 
     def __post_init__(self) -> None:
-        given = self.points if isinstance(self.points, (tuple, list)) else (self.points,)
-        points = tuple(vector(axis, f"points[{k}]") for k, axis in enumerate(given))
+        axes = self.points if isinstance(self.points, (tuple, list)) else (self.points,)
+        points = tuple(vector(axis, f"points[{k}]") for k, axis in enumerate(axes))
         for k, axis in enumerate(points):
             if axis.shape[0] < 2:
                 raise ShapeDtypeError(f"points[{k}] must hold two numbers at least, got {axis}")
@@ -65,7 +66,7 @@ class GainSchedule:
         object.__setattr__(self, "points", points)
         object.__setattr__(self, "gains", treedef.unflatten(leaves))
 
-    def weights(self, *values: Any) -> Any:
+    def weights(self, *values: Scalar) -> Array:
         """Return the weight of each grid point. The sum is one.
 
         Parameters
@@ -75,12 +76,12 @@ class GainSchedule:
         """
         if len(values) != len(self.points):
             raise TypeError(f"give {len(self.points)} scheduling values, got {len(values)}")
-        found: Any = 1.0
+        weights: Any = 1.0
         for axis, value in zip(self.points, values):
-            found = np.expand_dims(found, -1) * _tents(axis, value)
-        return found
+            weights = np.expand_dims(weights, -1) * _tents(axis, value)
+        return weights
 
-    def at(self, *values: Any) -> Any:
+    def at(self, *values: Scalar) -> Tree:
         """Return the gains at scheduling values.
 
         Parameters
@@ -90,16 +91,16 @@ class GainSchedule:
         """
         weights = np.reshape(self.weights(*values), (-1,))
 
-        def mixed(leaf: Any) -> Any:
+        def mix(leaf: Array) -> Array:
             if not leaf.shape:
                 return leaf
             shape = leaf.shape[len(self.points) :]
             flat = np.reshape(leaf, (weights.shape[0], math.prod(shape)))
             return np.reshape(weights @ flat, shape)
 
-        return tree.map(mixed, self.gains)
+        return tree.map(mix, self.gains)
 
-    def step(self, state: Any, input: Any) -> tuple[Any, Any]:
+    def step(self, state: Tree, input: tuple[Any, Array]) -> tuple[Tree, Array]:
         """Return the state, and the scheduled gain matrix times a vector.
 
         Parameters
@@ -114,7 +115,7 @@ class GainSchedule:
         return state, self.at(*values) @ error
 
 
-def _tents(axis: Any, value: Any) -> Any:
+def _tents(axis: Array, value: Scalar) -> Array:
     value = np.minimum(np.maximum(value, axis[0]), axis[-1])
     gaps = axis[1:] - axis[:-1]
     part = np.minimum(np.maximum((value - axis[:-1]) / gaps, 0.0), 1.0)  # of each gap passed
@@ -122,7 +123,7 @@ def _tents(axis: Any, value: Any) -> Any:
     return np.concatenate([one, part]) - np.concatenate([part, 0.0 * one])
 
 
-def schedule_gains(design: Callable[..., Any], *points: Any) -> GainSchedule:
+def schedule_gains(design: Callable[..., Any], *points: ArrayLike) -> GainSchedule:
     """Design gains at all points of a grid, as one native batch.
 
     Parameters
@@ -146,9 +147,9 @@ def schedule_gains(design: Callable[..., Any], *points: Any) -> GainSchedule:
         raise TypeError("schedule_gains(design, *points): a function, and a vector for each axis")
     axes = [vector(axis, f"points[{k}]") for k, axis in enumerate(points)]
     mesh = np.meshgrid(*axes, indexing="ij")
-    made = vmap(design)(*[np.reshape(part, (-1,)) for part in mesh])
+    designs = vmap(design)(*[np.reshape(part, (-1,)) for part in mesh])
     shape = tuple(axis.shape[0] for axis in axes)
-    gains = tree.map(lambda leaf: np.reshape(leaf, (*shape, *leaf.shape[1:])), made)
+    gains = tree.map(lambda leaf: np.reshape(leaf, (*shape, *leaf.shape[1:])), designs)
     for leaf in tree.leaves(gains):
         if not is_traced(leaf) and not np.all(np.isfinite(leaf)):
             bad = np.argwhere(~np.isfinite(leaf))[0][: len(axes)]

@@ -362,18 +362,17 @@ def tf2ss(num: ArrayLike, den: ArrayLike, dt: Scalar | None = None) -> StateSpac
     array([[-2., -3.],
            [ 1.,  0.]])
     """
-    den, num = vector(den, "den"), vector(num, "num")
-    n = den.shape[0] - 1
+    a, b = vector(den, "den"), vector(num, "num")
+    n = a.shape[0] - 1
     if n < 1:
         raise ValueError("den must have a power of s or z: two coefficients or more")
-    if num.shape[0] > n + 1:
+    if b.shape[0] > n + 1:
         raise ValueError(f"num must have at most the {n + 1} coefficients of den (proper)")
-    if not is_traced(den) and not (np.all(np.isfinite(den)) and den[0] != 0.0):
+    if not is_traced(a) and not (np.all(np.isfinite(a)) and a[0] != 0.0):
         raise ValueError(
-            f"den must hold finite numbers, the first of them not zero (highest power), got {den}"
+            f"den must hold finite numbers, the first of them not zero (highest power), got {a}"
         )
-    num = np.concatenate([np.zeros(n + 1 - num.shape[0]), num]) / den[0]
-    den = den / den[0]
-    A = np.concatenate([-den[None, 1:], np.eye(n - 1, n)])
-    B = np.eye(n, 1)
-    return StateSpace(A, B, (num[1:] - num[0] * den[1:])[None, :], num[:1][:, None], dt)
+    b = np.concatenate([np.zeros(n + 1 - b.shape[0]), b]) / a[0]
+    a = a / a[0]
+    A = np.concatenate([-a[None, 1:], np.eye(n - 1, n)])
+    return StateSpace(A, np.eye(n, 1), (b[1:] - b[0] * a[1:])[None, :], b[:1][:, None], dt)

@@ -1,7 +1,4 @@
-"""The linear system of small motions about a point.
-
-Regulators of nonlinear models about an operating point.
-"""
+"""The linear system of small motions about a point, and its regulator."""
 
 from __future__ import annotations
 
@@ -18,19 +15,20 @@ from archimedes.errors import ShapeDtypeError
 from archimedes.function import jac
 from archimedes.function.recording_store import Current, compile_frozen, find_or_make, form_of
 from archimedes.tree import struct
+from archimedes.typing import Array, ArrayLike, Scalar, Tree
 
 __all__ = ["LQRDesign", "linearize", "lqr_design"]
 
 
 def linearize(
     dynamics: Callable[..., Any],
-    x: Any,
-    u: Any = None,
+    x: Tree,
+    u: Tree = None,
     outputs: Callable[..., Any] | None = None,
     *,
-    t: Any = 0.0,
+    t: Scalar = 0.0,
     args: tuple[Any, ...] = (),
-    dt: Any = None,
+    dt: Scalar | None = None,
 ) -> StateSpace:
     """Return the linear system of small motions about an operating point.
 
@@ -70,43 +68,40 @@ def linearize(
     xs, us = name_numbers(x, "x"), name_numbers(() if u is None else u, "u")
     n, m = xs.vector.shape[0], us.vector.shape[0]
     driven, states, controls = u is not None, xs.unravel, us.unravel
+    z = np.concatenate([xs.vector, us.vector])
 
-    def of(function: Callable[..., Any]) -> Any:
-        def make(current: Current) -> Any:
-            def flat(z: Any, t: Any, args: Any) -> Any:
-                given = (states(z[:n]), *((controls(z[n:]),) if driven else ()))
-                return tree.ravel(current.functions[0](t, *given, *args))[0] * 1.0
+    def differentiate(function: Callable[..., Any]) -> Array:
+        def make(current: Current) -> Callable[..., Any]:
+            def flat(z: Array, t: Scalar, args: tuple[Any, ...]) -> Array:
+                point = (states(z[:n]), *((controls(z[n:]),) if driven else ()))
+                return tree.ravel(current.functions[0](t, *point, *args))[0] * 1.0
 
             name = getattr(function, "__name__", "function")
             return jac(compile_frozen(flat, (current,), name))
 
-        return find_or_make("linearize", (function,), form_of((x, u)), make)
+        return find_or_make("linearize", (function,), form_of((x, u)), make)(z, t, args)
 
-    z = np.concatenate([xs.vector, us.vector])
-    AB = of(dynamics)(z, t, args)
+    AB = differentiate(dynamics)
     if AB.shape[0] != n:
         raise ShapeDtypeError(
             f"dynamics returns {AB.shape[0]} numbers for a state of {n}: it must return dx/dt with "
             "the structure of x"
         )
-    names = {"states": xs.names, "state_units": xs.units, "inputs": us.names}
     if outputs is None:
         CD = np.concatenate([np.eye(n), np.zeros((n, m))], axis=1)
-        seen = (xs.names, xs.units)
+        ys = xs
     else:
-        CD = of(outputs)(z, t, args)
+        CD = differentiate(outputs)
         example = outputs(t, x, *(() if u is None else (u,)), *args)
-        seen = name_numbers(example, "y")[2:]
+        ys = name_numbers(example, "y")
     return StateSpace(
-        AB[:, :n],
-        AB[:, n:],
-        CD[:, :n],
-        CD[:, n:],
-        dt,
-        **names,
+        *(AB[:, :n], AB[:, n:], CD[:, :n], CD[:, n:], dt),
+        states=xs.names,
+        inputs=us.names,
+        outputs=ys.names,
+        state_units=xs.units,
         input_units=us.units,
-        outputs=seen[0],
-        output_units=seen[1],
+        output_units=ys.units,
     )
 
 
@@ -137,13 +132,13 @@ class LQRDesign:
     (array([[0.4142, 1.3522]]), [[0.0, 1.0], [-1.0, 0.0]])
     """
 
-    K: Any
-    X: Any
-    x: Any
-    u: Any
+    K: Array
+    X: Array
+    x: Tree
+    u: Tree
     system: StateSpace
 
-    def step(self, state: Any, input: Any) -> tuple[Any, Any]:
+    def step(self, state: Tree, input: Tree) -> tuple[Tree, Tree]:
         """Return the state, which is not used, and u with the structure of ``self.u``.
 
         Parameters
@@ -159,15 +154,15 @@ class LQRDesign:
 
 
 def lqr_design(
-    dynamics: Any,
-    x: Any,
-    u: Any,
-    Q: Any,
-    R: Any,
-    N: Any = None,
+    dynamics: Callable[..., Any],
+    x: Tree,
+    u: Tree,
+    Q: ArrayLike,
+    R: ArrayLike,
+    N: ArrayLike | None = None,
     *,
-    dt: Any = None,
-    t: Any = 0.0,
+    dt: Scalar | None = None,
+    t: Scalar = 0.0,
     args: tuple[Any, ...] = (),
 ) -> LQRDesign:
     """Linearize a model about an operating point and design a regulator for it.

@@ -14,10 +14,11 @@ import numpy as np
 from archimedes.checks import is_traced
 from archimedes.control.blocks.compensators import check_limits
 from archimedes.control.linear.riccati import solve_dare
-from archimedes.control.matrix_checks import matrix, symmetric_matrix, vector
+from archimedes.control.matrix_checks import check_sizes, matrix, symmetric_matrix, vector
 from archimedes.optimize import QPSolution, solve_qp
 from archimedes.portable_numpy import matmul
 from archimedes.tree import field, struct
+from archimedes.typing import Array, ArrayLike, Scalar
 
 __all__ = ["LinearMPC"]
 
@@ -96,25 +97,25 @@ class LinearMPC:
             Number of iterations.
         """
 
-        plan: Any
-        slack: Any
-        lam_a: Any
-        lam_x: Any
-        u: Any
+        plan: Array
+        slack: Scalar
+        lam_a: Array
+        lam_x: Array
+        u: Array
         status: Any
         iterations: Any
 
-    A: Any
-    B: Any
-    Q: Any
-    R: Any
+    A: Array
+    B: Array
+    Q: Array
+    R: Array
     horizon: int = field(static=True)
     P: Any = None
-    lower: Any = -np.inf
-    upper: Any = np.inf
-    change: Any = np.inf
-    x_lower: Any = -np.inf
-    x_upper: Any = np.inf
+    lower: Scalar = -np.inf
+    upper: Scalar = np.inf
+    change: Scalar = np.inf
+    x_lower: Scalar = -np.inf
+    x_upper: Scalar = np.inf
     soft: float | None = field(static=True, default=None)
     max_iter: int = field(static=True, default=25)
     tol: float = field(static=True, default=1e-8)
@@ -138,13 +139,9 @@ class LinearMPC:
             raise ValueError(f"soft must be a positive weight, or None, got {self.soft}")
         check_limits(self.lower, self.upper, self.change)
         check_limits(self.x_lower, self.x_upper, 0.0)
-        sizes = {"lower": m, "upper": m, "change": m, "x_lower": n, "x_upper": n}
-        for name, size in sizes.items():
-            shape = np.shape(getattr(self, name))
-            if shape not in ((), (size,)):
-                raise ValueError(f"{name} must be a number or a vector ({size},), got {shape}")
+        check_sizes(self, {"lower": m, "upper": m, "change": m, "x_lower": n, "x_upper": n})
 
-    def start(self, u: Any = 0.0) -> State:
+    def start(self, u: Scalar = 0.0) -> State:
         """Return the state before the first step.
 
         Parameters
@@ -154,7 +151,7 @@ class LinearMPC:
         """
         m, N = self.B.shape[1], self.horizon
         u = u + np.zeros(m)
-        count = self._limited(np.zeros(self.A.shape[0]), u)[0].shape
+        count = self._make_rows(np.zeros(self.A.shape[0]), u)[0].shape
         unknowns = N * m + (self.soft is not None)
         none = np.int64(0)
         plan = np.zeros((N, m)) + u
@@ -162,7 +159,7 @@ class LinearMPC:
             plan, np.float64(0.0), np.zeros(count[0]), np.zeros(unknowns), u, none, none
         )
 
-    def step(self, state: State, input: Any) -> tuple[State, Any]:
+    def step(self, state: State, input: ArrayLike | tuple[ArrayLike, ...]) -> tuple[State, Array]:
         """Return the next state and the input u (m,).
 
         Parameters
@@ -173,16 +170,16 @@ class LinearMPC:
             State x of the plant, or ``(x, x_ref)``, or ``(x, x_ref, u_ref)``.
         """
         (n, m), N = self.B.shape, self.horizon
-        x, x_ref, u_ref = _target(input, n, m)
-        T, S = self._ahead()
-        QS = self._weighted(S)
+        x, x_ref, u_ref = _read_target(input, n, m)
+        T, S = self._predict()
+        QS = self._weigh(S)
         R = np.kron(np.eye(N), self.R)
         H = matmul(S.T, QS) + R
         q = QS.T @ (T @ x - np.tile(x_ref, N)) - R @ np.tile(u_ref, N)
-        rows, low, high = self._limited(x, state.u)
+        rows, low, high = self._make_rows(x, state.u)
         lower, upper = (np.tile(edge + np.zeros(m), N) for edge in (self.lower, self.upper))
         if self.soft is not None:
-            H, q, lower, upper = self._with_slack(H, q, lower, upper)
+            H, q, lower, upper = self._add_slack(H, q, lower, upper)
         # On from the last plan, whose last input is used again.
         later = np.concatenate([state.plan[1:], state.plan[-1:]])
         start = np.reshape(later, (-1,))
@@ -190,57 +187,57 @@ class LinearMPC:
             start = np.concatenate([start, np.reshape(state.slack, (1,))])
         nothing = np.float64(0.0)
         guess = QPSolution(start, state.lam_a, state.lam_x, nothing, nothing, nothing, nothing)
-        found = solve_qp(
+        solution = solve_qp(
             *(H, q, rows, low, high, lower, upper),
             tol=self.tol,
             max_iter=self.max_iter,
             guess=guess if self.warm_start else None,
         )
-        good = (found.status == 0) & np.all(np.isfinite(found.x))
-        plan = np.where(good, np.reshape(found.x[: N * m], (N, m)), later)
+        good = (solution.status == 0) & np.all(np.isfinite(solution.x))
+        plan = np.where(good, np.reshape(solution.x[: N * m], (N, m)), later)
         u = np.minimum(np.maximum(plan[0], self.lower), self.upper)
         return self.State(
             plan,
-            np.where(good, found.x[-1], 0.0) if self.soft is not None else nothing,
-            np.where(good, found.lam_a, state.lam_a),
-            np.where(good, found.lam_x, state.lam_x),
+            np.where(good, solution.x[-1], 0.0) if self.soft is not None else nothing,
+            np.where(good, solution.lam_a, state.lam_a),
+            np.where(good, solution.lam_x, state.lam_x),
             u,
-            found.status,
-            found.iterations,
+            solution.status,
+            solution.iterations,
         ), u
 
-    def _ahead(self) -> tuple[Any, Any]:
+    def _predict(self) -> tuple[Array, Array]:
         """Return T (N n, n) and S (N n, N m)."""
         powers = [np.eye(self.A.shape[0])]
         for _ in range(self.horizon):
             powers.append(matmul(self.A, powers[-1]))
-        moved = [matmul(power, self.B) for power in powers]
+        effects = [matmul(power, self.B) for power in powers]
         none = np.zeros(self.B.shape)
         columns = [
-            np.concatenate([none] * j + moved[: self.horizon - j]) for j in range(self.horizon)
+            np.concatenate([none] * j + effects[: self.horizon - j]) for j in range(self.horizon)
         ]
         return np.concatenate(powers[1:]), np.concatenate(columns, axis=1)
 
-    def _weighted(self, S: Any) -> Any:
+    def _weigh(self, S: Array) -> Array:
         n, N = self.A.shape[0], self.horizon
         blocks = [matmul(self.Q, S[k * n : (k + 1) * n]) for k in range(N - 1)]
         return np.concatenate([*blocks, matmul(self.P, S[(N - 1) * n :])])
 
-    def _limited(self, x: Any, last: Any) -> tuple[Any, Any, Any]:
+    def _make_rows(self, x: Array, last: Array) -> tuple[Array, Array, Array]:
         """Return rows with their limits: states that have any, then changes of inputs."""
         (n, m), N = self.B.shape, self.horizon
-        T, S = self._ahead()
+        T, S = self._predict()
         edges = [edge + np.zeros(n) for edge in (self.x_lower, self.x_upper)]
-        kept = np.arange(n)
+        limited = np.arange(n)
         if not is_traced(edges):
-            kept = np.flatnonzero(np.isfinite(edges[0]) | np.isfinite(edges[1]))
-        places = (np.arange(N)[:, None] * n + kept).ravel()
-        free = (T @ x)[places]
-        low, high = (np.tile(edge[kept], N) - free for edge in edges)
-        G = S[places]
-        if self.soft is not None and places.size:
+            limited = np.flatnonzero(np.isfinite(edges[0]) | np.isfinite(edges[1]))
+        rows = (np.arange(N)[:, None] * n + limited).ravel()
+        free = (T @ x)[rows]
+        low, high = (np.tile(edge[limited], N) - free for edge in edges)
+        G = S[rows]
+        if self.soft is not None and rows.size:
             # G u + s >= low and G u - s <= high, with one s >= 0 for all.
-            one, inf = np.ones((len(places), 1)), np.full(len(places), np.inf)
+            one, inf = np.ones((len(rows), 1)), np.full(len(rows), np.inf)
             G = np.concatenate([np.concatenate([G, one], 1), np.concatenate([G, -one], 1)])
             low, high = np.concatenate([low, -inf]), np.concatenate([inf, high])
         elif self.soft is not None:
@@ -258,7 +255,9 @@ class LinearMPC:
             np.concatenate([high, first + change]),
         )
 
-    def _with_slack(self, H: Any, q: Any, lower: Any, upper: Any) -> tuple[Any, Any, Any, Any]:
+    def _add_slack(
+        self, H: Array, q: Array, lower: Array, upper: Array
+    ) -> tuple[Array, Array, Array, Array]:
         """Add the slack of soft limits, which costs soft (s + s^2 / 2)."""
         k, price = H.shape[0], np.full(1, float(self.soft or 0.0))
         side, corner = np.zeros((k, 1)), np.diag(price)
@@ -271,11 +270,13 @@ class LinearMPC:
         )
 
 
-def _target(input: Any, n: int, m: int) -> tuple[Any, Any, Any]:
-    given = input if isinstance(input, tuple) else (input,)
-    if not 1 <= len(given) <= 3:
+def _read_target(
+    input: ArrayLike | tuple[ArrayLike, ...], n: int, m: int
+) -> tuple[Array, Array, Array]:
+    parts = input if isinstance(input, tuple) else (input,)
+    if not 1 <= len(parts) <= 3:
         raise ValueError("input must be x, or a tuple (x, x_ref) or (x, x_ref, u_ref)")
-    x = vector(given[0], "x", n)
-    x_ref = vector(given[1], "x_ref", n) if len(given) > 1 else np.zeros(n)
-    u_ref = vector(given[2], "u_ref", m) if len(given) > 2 else np.zeros(m)
+    x = vector(parts[0], "x", n)
+    x_ref = vector(parts[1], "x_ref", n) if len(parts) > 1 else np.zeros(n)
+    u_ref = vector(parts[2], "u_ref", m) if len(parts) > 2 else np.zeros(m)
     return x, x_ref, u_ref

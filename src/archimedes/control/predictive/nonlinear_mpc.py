@@ -25,6 +25,7 @@ from archimedes.optimize.optimal_control.schemes import find_scheme
 from archimedes.optimize.problems.unknowns import as_vector, read_limits
 from archimedes.optimize.small.linear_algebra import UNROLLED, find_pivots
 from archimedes.tree import field, struct
+from archimedes.typing import Array, Scalar, Tree
 
 __all__ = ["NonlinearMPC"]
 
@@ -39,7 +40,7 @@ class NonlinearMPC:
     Each step improves the plan by multiple shooting. The curvature is that of the cost, made
     positive definite where it is not. The number of operations is bounded and there are no branches
     on data: it compiles, maps, differentiates and generates C. If a quadratic program is not
-    solved, the plan is kept.
+    solved, the plan is limited.
 
     Parameters
     ----------
@@ -90,15 +91,15 @@ class NonlinearMPC:
             Size of the last change of the plan.
         """
 
-        X: Any
-        U: Any
-        t: Any = field(units="s")
+        X: Array
+        U: Array
+        t: Scalar = field(units="s")
         status: Any
-        change: Any
+        change: Scalar
 
     problem: OptimalControl = field(static=True)
-    x: Any
-    u: Any
+    x: Tree
+    u: Tree
     intervals: int = field(static=True, default=10)
     iterations: int = field(static=True, default=1)
     moving: bool = field(static=True, default=True)
@@ -125,7 +126,7 @@ class NonlinearMPC:
         """Seconds between steps: the length of an interval."""
         return (float(self.problem.tf) - float(self.problem.t0)) / self.intervals
 
-    def start(self, x: Any = None, u: Any = None) -> State:
+    def start(self, x: Tree = None, u: Tree = None) -> State:
         """Return the state with a plan that stays at one point.
 
         Parameters
@@ -144,7 +145,7 @@ class NonlinearMPC:
         t = np.float64(self.problem.t0) - (self.dt if self.moving else 0.0)
         return self.State(X, U, t, np.int64(0), np.float64(np.inf))
 
-    def plan(self, state: State) -> tuple[Any, Any, Any]:
+    def plan(self, state: State) -> tuple[Array, Tree, Tree]:
         """Return times (N+1,), states and controls of a plan, trees with time as leading axis.
 
         Parameters
@@ -156,7 +157,7 @@ class NonlinearMPC:
         back = [tree.ravel(v)[1] for v in (self.x, self.u)]
         return t, vmap(back[0])(state.X), vmap(back[1])(state.U)
 
-    def step(self, state: State, input: Any, args: tuple[Any, ...] = ()) -> tuple[State, Any]:
+    def step(self, state: State, input: Tree, args: tuple[Any, ...] = ()) -> tuple[State, Tree]:
         """Return the next state and the control.
 
         Parameters
@@ -169,7 +170,7 @@ class NonlinearMPC:
             Further arguments of the functions of the problem.
         """
         steps = _Iteration(self, args)
-        x = steps.flat(input)
+        x = steps.flatten(input)
         X, U, t = state.X, state.U, state.t
         if self.moving:
             t = t + self.dt
@@ -187,53 +188,48 @@ class _Iteration:
         self.mpc, self.args, problem = mpc, tuple(args), mpc.problem
         zero = [tree.ravel(v)[0] * 0.0 for v in (mpc.x, mpc.u)]
         t0, tf = float(problem.t0), float(problem.tf)
-        still = Guess(
-            lambda s: np.tile(zero[0], (s.size, 1)),
-            lambda s: np.tile(zero[1], (s.size, 1)),
-            mpc.x,
-            mpc.u,
-            None,
-            t0,
-            tf,
-        )
-        self.equations = Equations(
-            Current(problem.functions), find_scheme("multiple-shooting"), still
-        )
+        x, u = (lambda s, v=v: np.tile(v, (s.size, 1)) for v in zero)
+        still = Guess(x, u, mpc.x, mpc.u, None, t0, tf)
+        scheme = find_scheme("multiple-shooting")
+        self.equations = Equations(Current(problem.functions), scheme, still)
         self.nx, self.nu, self.N = self.equations.nx, self.equations.nu, mpc.intervals
         self.length = tf - t0
 
-    def flat(self, x: Any) -> Any:
-        found = tree.ravel(x)[0] * 1.0
-        if found.shape != (self.nx,):
-            raise ValueError(f"input holds {found.shape[0]} numbers, the state x {self.nx}")
-        return found
+    def flatten(self, x: Tree) -> Array:
+        """Return a state as a vector."""
+        flat = tree.ravel(x)[0] * 1.0
+        if flat.shape != (self.nx,):
+            raise ValueError(f"input holds {flat.shape[0]} numbers, the state x {self.nx}")
+        return flat
 
-    def interval(self, w: Any, x_next: Any, t: Any, begin: Any, args: Any) -> Any:
+    def interval(
+        self, w: Array, x_next: Array, t: Scalar, begin: Scalar, args: tuple[Any, ...]
+    ) -> Array:
         """Return [cost, defects, path] for w = [x, u] (nx + nu,)."""
         times = np.stack([t, t + self.length])
         z = np.concatenate([times, w[: self.nx], x_next, w[self.nx :]])
         end = begin + 1.0 / self.N
         return self.equations.interval(z, np.ones(z.shape[0]), begin, end, *args)
 
-    def ends(self, x: Any, u: Any, x0: Any, t: Any, args: Any) -> Any:
+    def ends(self, x: Array, u: Array, x0: Array, t: Scalar, args: tuple[Any, ...]) -> Array:
         """Return [terminal cost, path at the end, boundary] for the last state."""
         times = np.stack([t, t + self.length])
         z = np.concatenate([times, x0, x, u])
         return self.equations.ends(z, np.ones(z.shape[0]), *args)
 
-    def improve(self, X: Any, U: Any, t: Any, x: Any) -> tuple[Any, Any, Any, Any]:
+    def improve(self, X: Array, U: Array, t: Scalar, x: Array) -> tuple[Array, Array, Array, Array]:
         """Make one iteration of sequential quadratic programming."""
         N, nx, nu = self.N, self.nx, self.nu
         W = np.concatenate([X[:-1], U], axis=1)
         begin = np.arange(N) / N
 
-        def look(w: Any, x_next: Any, begin: Any, t: Any, args: Any) -> Any:
-            of = (x_next, t, begin, args)
-            values, slopes = self.interval(w, *of), jac(self.interval)(w, *of)
-            curve = hess(lambda w, *of: self.interval(w, *of)[0])(w, *of)
+        def differentiate(w: Array, x_next: Array, begin: Scalar, t: Scalar, args: Any) -> Any:
+            rest = (x_next, t, begin, args)
+            values, slopes = self.interval(w, *rest), jac(self.interval)(w, *rest)
+            curve = hess(lambda w, *rest: self.interval(w, *rest)[0])(w, *rest)
             return values, slopes, curve
 
-        along = vmap(look, in_axes=(0, 0, 0, None, None))
+        along = vmap(differentiate, in_axes=(0, 0, 0, None, None))
         values, slopes, curves = along(W, X[1:], begin, t, self.args)
         last = (U[-1], X[0], t, self.args)
         end, end_slope = self.ends(X[-1], *last), jac(self.ends)(X[-1], *last)
@@ -243,7 +239,7 @@ class _Iteration:
         AB, jumps = -slopes[:, 1 : 1 + nx], -values[:, 1 : 1 + nx]
         picks = np.reshape(np.eye(N * nu), (N, nu, N * nu))
 
-        def move(carry: Any, item: Any) -> Any:
+        def advance(carry: Any, item: Any) -> Any:
             G, g, H, q = carry
             AB, jump, pick, slope, curve = item
             M = np.concatenate([G, pick])
@@ -253,48 +249,59 @@ class _Iteration:
 
         none = (np.zeros((nx, N * nu)), x - X[0], np.zeros((N * nu, N * nu)), np.zeros(N * nu))
         items = (AB, jumps, picks, slopes[:, 0], curves)
-        (G, g, H, q), (Ms, shifts) = scan(move, none, items)
+        (G, g, H, q), (Ms, shifts) = scan(advance, none, items)
         H, q = H + G.T @ (bend @ G), q + G.T @ (pull + bend @ g)
         rows = self.rows(X, (values, slopes, Ms, shifts), (end, end_slope, G, g))
         low_u, high_u = self.control_limits(U)
-        found = solve_qp(
-            *(_definite(0.5 * (H + H.T)), q, *rows, low_u, high_u),
+        solution = solve_qp(
+            *(_make_definite(0.5 * (H + H.T)), q, *rows, low_u, high_u),
             tol=self.mpc.tol,
             max_iter=self.mpc.max_iter,
         )
-        good = (found.status == 0) & np.all(np.isfinite(found.x))
-        step = np.where(good, found.x, 0.0)
+        good = (solution.status == 0) & np.all(np.isfinite(solution.x))
+        step = np.where(good, solution.x, 0.0)
         dX = np.concatenate([Ms[:, :nx] @ step + shifts[:, :nx], (G @ step + g)[None]])
         new = np.where(good, X + dX, X)
         change = np.max(np.abs(step))
-        return new, U + np.reshape(step, (N, nu)), found.status, change
+        return new, U + np.reshape(step, (N, nu)), solution.status, change
 
-    def control_limits(self, U: Any) -> tuple[Any, Any]:
+    def control_limits(self, U: Array) -> tuple[Array, Array]:
         edges = read_limits(self.mpc.problem.control_bounds, self.mpc.u, "control_bounds")
         low, high = (np.reshape(edge - U, (-1,)) for edge in edges)
         return low, high
 
-    def rows(self, X: Any, along: Any, ends: Any) -> tuple[Any, Any, Any]:
+    def rows(
+        self, X: Array, along: tuple[Array, ...], ends: tuple[Array, ...]
+    ) -> tuple[Array, Array, Array]:
         """Return limits of states, paths and ends as rows of dU."""
         problem, nx, N = self.mpc.problem, self.nx, self.N
         values, slopes, Ms, shifts = along
         end, end_slope, G, g = ends
-        parts: list[tuple[Any, Any, Any, Any]] = []  # rows, what they are now, limits
+        parts: list[tuple[Array, ...]] = []  # rows, what they are now, limits
         edges = read_limits(problem.state_bounds, self.mpc.x, "state_bounds")
-        kept = np.flatnonzero(np.isfinite(edges[0]) | np.isfinite(edges[1]))
-        if kept.size:
-            inner = (Ms[1:, kept], X[1:-1, kept] + shifts[1:, kept])
-            parts.append((_stacked(inner[0]), np.ravel(inner[1]), *_tiled(edges, kept, N - 1)))
-            parts.append((G[kept], X[-1, kept] + g[kept], edges[0][kept], edges[1][kept]))
-        path, count = self.path_limits(), values.shape[1] - 1 - nx
+        limited = np.flatnonzero(np.isfinite(edges[0]) | np.isfinite(edges[1]))
+        if limited.size:
+            inner = (Ms[1:, limited], X[1:-1, limited] + shifts[1:, limited])
+            parts.append(
+                (
+                    _stack(inner[0]),
+                    np.ravel(inner[1]),
+                    *(np.tile(edge[limited], N - 1) for edge in edges),
+                )
+            )
+            parts.append(
+                (G[limited], X[-1, limited] + g[limited], edges[0][limited], edges[1][limited])
+            )
+        path, count = self._limits("path", 0.0, self.mpc.x, self.mpc.u), values.shape[1] - 1 - nx
         if count:
             J, now = slopes[:, 1 + nx :], values[:, 1 + nx :]
-            moved = now + np.sum(J * shifts[:, None, :], axis=2)
+            after = now + np.sum(J * shifts[:, None, :], axis=2)
             both = [np.tile(edge, count // edge.size * N) for edge in path]
-            parts.append((_stacked(J @ Ms), np.ravel(moved), *both))
+            parts.append((_stack(J @ Ms), np.ravel(after), *both))
         if end.shape[0] > 1:
             J = end_slope[1:]
-            boundary = self.boundary_limits(end.shape[0] - 1 - path[0].size)
+            ends_like = (0.0, self.mpc.x, self.length, self.mpc.x)
+            boundary = self._limits("boundary", *ends_like)
             both = [np.concatenate(pair) for pair in zip(path, boundary)]
             parts.append((J @ G, end[1:] + J @ g, *both))
         final = as_vector(problem.final, self.mpc.x, np.inf, "final")
@@ -306,46 +313,33 @@ class _Iteration:
         C, now, low, high = (np.concatenate(kind) for kind in zip(*parts))
         return C, low - now, high - now
 
-    def path_limits(self) -> tuple[Any, Any]:
-        problem = self.mpc.problem
-        if problem.path is None:
+    def _limits(self, name: str, *arguments: Any) -> tuple[Array, Array]:
+        """Return the limits of path or boundary constraints, none without these."""
+        function = getattr(self.mpc.problem, name)
+        if function is None:
             return np.zeros(0), np.zeros(0)
-        like = problem.path(0.0, self.mpc.x, self.mpc.u, *self.args)
-        return read_limits(problem.path_bounds, _zeros(like), "path_bounds", (0.0, 0.0))
-
-    def boundary_limits(self, size: int) -> tuple[Any, Any]:
-        problem = self.mpc.problem
-        if problem.boundary is None:
-            return np.zeros(0), np.zeros(0)
-        like = problem.boundary(0.0, self.mpc.x, self.length, self.mpc.x, *self.args)
-        return read_limits(problem.boundary_bounds, _zeros(like), "boundary_bounds", (0.0, 0.0))
+        like = tree.map(lambda leaf: np.zeros(np.shape(leaf)), function(*arguments, *self.args))
+        bounds = getattr(self.mpc.problem, f"{name}_bounds")
+        return read_limits(bounds, like, f"{name}_bounds", (0.0, 0.0))
 
 
-def _zeros(like: Any) -> Any:
-    return tree.map(lambda leaf: np.zeros(np.shape(leaf)), like)
-
-
-def _stacked(blocks: Any) -> Any:
+def _stack(blocks: Array) -> Array:
     return np.reshape(blocks, (-1, blocks.shape[-1]))
 
 
-def _tiled(edges: Any, kept: Any, count: int) -> list[Any]:
-    return [np.tile(edge[kept], count) for edge in edges]
-
-
-def _definite(H: Any) -> Any:
+def _make_definite(H: Array) -> Array:
     """Return H, with a multiple of the identity where it is not positive definite."""
     n = H.shape[0]
     size = np.max(np.abs(np.diagonal(H))) + 1e-12
 
-    def indefinite(shift: Any) -> Any:
-        moved = H + shift * np.eye(n)
+    def is_indefinite(shift: Array) -> Array:
+        shifted = H + shift * np.eye(n)
         if n > UNROLLED:  # in recorded code a factor that does not exist is nan
-            return np.isnan(np.sum(np.linalg.cholesky(moved - 1e-9 * size * np.eye(n))))
-        return ~(np.min(find_pivots(moved)) > 1e-9 * size)
+            return np.isnan(np.sum(np.linalg.cholesky(shifted - 1e-9 * size * np.eye(n))))
+        return ~(np.min(find_pivots(shifted)) > 1e-9 * size)
 
-    def more(shift: Any) -> Any:
+    def more(shift: Array) -> Array:
         return np.maximum(4.0 * shift, 1e-3 * size)
 
-    shift = while_loop(indefinite, more, np.float64(0.0), max_steps=SHIFTS)
+    shift = while_loop(is_indefinite, more, np.float64(0.0), max_steps=SHIFTS)
     return H + shift * np.eye(n)

@@ -130,9 +130,10 @@ class Equations:
         self.x_like, self.u_like, self.p_like = guess.x_like, guess.u_like, guess.p
         x, unravel_own = tree.ravel(guess.x_like)
         u, self.unravel_u = tree.ravel(guess.u_like)
-        p, self.unravel_p = (
-            (np.zeros(0), lambda v: None) if guess.p is None else tree.ravel(guess.p)
-        )
+        p: Array = np.zeros(0)
+        self.unravel_p: Callable[[Array], Tree] = lambda v: None
+        if guess.p is not None:
+            p, self.unravel_p = tree.ravel(guess.p)
         own = self.own = int(x.size)
         #: All states: the user's, and integrals so far.
         self.nx = own + (0 if integrals_like is None else int(tree.ravel(integrals_like)[0].size))
@@ -206,7 +207,8 @@ class Equations:
         sizes = scale[self.head : self.head + self.nx]
         parts = [np.ravel(self.scheme.defects(interval) / sizes)]
         visits = self.scheme.visit(interval)
-        cost, path, total = self.running_cost, self.path, z[:1] * 0.0
+        cost, path = self.running_cost, self.path
+        total: Any = z[:1] * 0.0
         if cost is not None:
             total = interval.h * sum(
                 w * self._as_number(call(cost, s, x, u), "running_cost") for s, x, u, w in visits

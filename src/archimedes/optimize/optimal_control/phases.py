@@ -200,7 +200,9 @@ class Phases:
         order = [k + 0.5 * task.order for k, task in enumerate(tasks) if task.order is not None]
         return Task(
             Evaluator(blocks, structure, call.args),
-            *(np.concatenate([getattr(t, k) for t in tasks]) for k in ("start", "lower", "upper")),
+            np.concatenate([task.start for task in tasks]),
+            np.concatenate([task.lower for task in tasks]),
+            np.concatenate([task.upper for task in tasks]),
             np.concatenate(low),
             np.concatenate(high),
             call.settings,

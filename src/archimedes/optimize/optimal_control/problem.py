@@ -158,8 +158,8 @@ class OptimalControl:
         call, mesh = Call.read(args, options, method, callback), make_mesh(intervals)
         start = guess if isinstance(guess, ControlSolution) else Guess.read(guess, self)
         solution = self._solve_on(mesh, start, scheme, call)
-        for _ in range(0 if mesh_tol is None else max_refinements):
-            finer = refine_mesh(solution, mesh_tol)
+        for _ in range(max_refinements):
+            finer = None if mesh_tol is None else refine_mesh(solution, mesh_tol)
             if finer is None or not solution.success:
                 break
             solution = self._solve_on(finer, solution, scheme, call)

@@ -210,7 +210,7 @@ class Transcription:
         defects = np.zeros(equations.nx * self.scheme.equations)
         each = defects.size + visits * path[0].size
         rows = np.arange(n)[:, None] * each + np.arange(each)
-        shared = {"often": n >= OFTEN, "watch": self._watch}
+        often, watch = n >= OFTEN, self._watch
         index = np.concatenate([np.tile(head, (n, 1)), X.reshape(n, -1), U.reshape(n, -1)], axis=1)
         blocks = [
             Block(
@@ -220,7 +220,8 @@ class Transcription:
                 (scale[index], mesh[:-1], mesh[1:]),
                 "interval",
                 recordings.kernels["intervals"],
-                **shared,
+                often,
+                watch,
             )
         ]
         last = path if equations.path_at_last else _NO_LIMITS
@@ -229,7 +230,8 @@ class Transcription:
             index = np.concatenate([head, X[0, 0], X[-1, -1], U[-1, -1]])[None]
             rows = np.append(-1, n * each + np.arange(more))[None]
             data, kernels = (scale[index],), recordings.kernels["ends"]
-            blocks.append(Block(equations.ends, index, rows, data, "ends", kernels, **shared))
+            ends = equations.ends
+            blocks.append(Block(ends, index, rows, data, "ends", kernels, often, watch))
         low, high = (
             np.concatenate(
                 [np.tile(np.append(defects, np.tile(path[k], visits)), n), last[k], edges[k]]

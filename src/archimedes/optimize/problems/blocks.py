@@ -391,8 +391,9 @@ class Evaluator:
         """Return A^T lam (n,), A the Jacobian of g, or abs(A)^T abs(lam)."""
         n, total = self.structure.n, np.zeros(self.structure.n)
         for pattern, part in zip(self.structure.patterns, self.slope_parts(x)[1]):
-            pair = (np.abs(part), np.abs(lam)) if absolute else (part, lam)
-            total += pattern.multiply_transpose(*pair, n)
+            if absolute:
+                part, lam = np.abs(part), np.abs(lam)
+            total += pattern.multiply_transpose(part, lam, n)
         return total
 
     def curvature(self, x: np.ndarray, sigma: float, lam: np.ndarray) -> np.ndarray:

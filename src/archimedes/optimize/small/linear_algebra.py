@@ -99,7 +99,7 @@ def transposed_times(C: Array, y: Array) -> Array:
     return C.T @ y
 
 
-def largest(*vectors: Array) -> Array:
+def largest(*vectors: Array) -> Any:
     """Return the largest size of any number, 0 for none."""
     sizes = [np.max(np.abs(v)) for v in vectors if v.size]
     return np.max(np.stack(sizes)) if sizes else np.float64(0.0)

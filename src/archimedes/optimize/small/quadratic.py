@@ -43,7 +43,7 @@ from archimedes.optimize.small.linear_algebra import (
 )
 from archimedes.optimize.small.quadratic_steps import equilibrate
 from archimedes.tree import struct
-from archimedes.typing import Array, ArrayLike
+from archimedes.typing import Array, ArrayLike, Scalar, Tree
 
 __all__ = ["QPSolution", "solve_qp", "solve_rows"]
 
@@ -83,16 +83,16 @@ class QPSolution:
     array([1., 0.])
     """
 
-    x: Array
-    lam_a: Array
-    lam_x: Array
-    fun: Array
-    status: Array
-    iterations: Array
-    residual: Array
+    x: Tree
+    lam_a: Tree
+    lam_x: Tree
+    fun: Scalar
+    status: Any
+    iterations: Any
+    residual: Scalar
 
     @property
-    def success(self) -> Array:
+    def success(self) -> Any:
         """Whether it was solved."""
         return self.status == Status.SOLVED
 
@@ -157,7 +157,7 @@ def solve_qp(
     >>> solve_qp(np.eye(2), np.array([-2.0, -1.0]), upper=1.5).x.round(6)
     array([1.5, 1. ])
     """
-    P, q, A = (np.asarray(v) if isinstance(v, (list, tuple)) else v for v in (P, q, A))
+    P, q, A = map(_as_array, (P, q, A))
     n = np.shape(q)[0] if np.ndim(q) == 1 else 0
     if n == 0 or np.shape(P) != (n, n):
         raise ValueError(
@@ -191,6 +191,10 @@ def solve_qp(
     loops = records_loops(n, m + n if bounded else m)
     kernel = _record(bounded, int(max_iter), float(tol), loops, with_derivatives, check_convexity)
     return kernel(*data)
+
+
+def _as_array(value: Any) -> Any:
+    return np.asarray(value) if isinstance(value, (list, tuple)) else value
 
 
 def _check_convex(P: np.ndarray) -> None:

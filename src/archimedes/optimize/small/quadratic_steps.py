@@ -10,6 +10,7 @@ gives them a typical size of 1.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from archimedes.optimize.small.linear_algebra import (
     times,
 )
 from archimedes.tree import struct
-from archimedes.typing import Array
+from archimedes.typing import Array, Scalar
 
 __all__ = ["ScaledQP", "Units", "equilibrate"]
 
@@ -60,10 +61,10 @@ class _Point:
 class _Verdict:
     """The status; what is left of the conditions; the best certificate of each kind so far."""
 
-    status: Array
-    residual: Array
-    infeasible: Array
-    unbounded: Array
+    status: Any
+    residual: Scalar
+    infeasible: Scalar
+    unbounded: Scalar
 
 
 @struct
@@ -79,7 +80,7 @@ class _Sight:
     re: Array
 
 
-def _most(*vectors: Array) -> Array:
+def _most(*vectors: Array) -> Any:
     """Return the largest number, at least 0."""
     every = np.concatenate(vectors)
     return np.maximum(np.max(every), 0.0) if every.size else 0.0
@@ -149,10 +150,10 @@ class ScaledQP:
         """Return mu."""
         return (np.sum(p.s1 * p.y1) + np.sum(p.s2 * p.y2)) / self.count
 
-    def step(self, p: _Point, at: _Sight, residual: Array) -> _Point:
+    def step(self, p: _Point, at: _Sight, residual: Scalar) -> _Point:
         """Predict, correct, and go almost to the edge."""
         # One division for each number; the rest are products.
-        by = _Point(0.0, 1.0 / p.s1, 1.0 / p.s2, self.over(p.y1), self.over(p.y2), 0.0)
+        by = _Point(p.x, 1.0 / p.s1, 1.0 / p.s2, self.over(p.y1), self.over(p.y2), p.ye)
         D = np.where(self.equal, self.weight, p.y1 * by.s1 + p.y2 * by.s2)
         M = self.C.gram(self.P, D, _RHO)
         solve, mu = make_solver(M), self.mean(p)
@@ -195,7 +196,7 @@ class ScaledQP:
             np.where(self.equal, (dz + at.re) * self.weight, 0.0),
         )
 
-    def longest(self, by: _Point, d: _Point, part: Array) -> Array:
+    def longest(self, by: _Point, d: _Point, part: Scalar) -> Array:
         """Return the longest step, at most 1, that keeps slacks and multipliers positive."""
         falls = _most(-d.s1 * by.s1, -d.s2 * by.s2, -d.y1 * by.y1, -d.y2 * by.y2)
         return part / np.maximum(falls, part)
@@ -248,10 +249,10 @@ class ScaledQP:
         near = (rows + _SMALL_ROW) * self.tol
         low, high = near + np.abs(self.low) * self.tol, near + np.abs(self.high) * self.tol
         held = (np.abs(at.r1) <= low) & (np.abs(at.r2) <= high) & (np.abs(at.re) <= low)
-        held = np.all(held) if near.size else True
+        all_held = np.all(held) if near.size else True
         slopes = np.abs(at.Px) + q + pulls + _SMALL_COST
         cost = 0.5 * (size @ Px) + q @ size + _SMALL_COST
-        solved = held & np.all(np.abs(at.dual) <= self.tol * slopes) & (gap <= self.tol * cost)
+        solved = all_held & np.all(np.abs(at.dual) <= self.tol * slopes) & (gap <= self.tol * cost)
         infeasible = self.infeasible(p, at, size, pulls)
         return solved, infeasible, self.unbounded(d, at, before, (size, y, rows, Px))
 
@@ -328,7 +329,7 @@ def equilibrate(
     """
     n = q.shape[0]
 
-    def divide(_: Array, units: Array) -> Array:
+    def divide(_: object, units: tuple[Array, Array]) -> tuple[Array, Array]:
         d, e = units
         columns = d * row_maxima(P, d)
         if not C.own:
@@ -343,10 +344,9 @@ def equilibrate(
     P, q = scale(P, unknowns, unknowns), q * unknowns
     most = largest(q, row_maxima(P, np.ones(n)))
     cost = np.where(most > 0.0, 1.0 / np.where(most > 0.0, most, 1.0), 1.0)
-    program = ScaledQP(
-        *(scale(P, np.broadcast_to(cost, (n,)), np.ones(n)), q * cost),
-        *(C.scale(e / size, unknowns), low * rows, high * rows, tol),
-    )
+    P = scale(P, np.broadcast_to(cost, (n,)), np.ones(n))
+    C = C.scale(e / size, unknowns)
+    program = ScaledQP(P, q * cost, C, low * rows, high * rows, tol)
     return program, Units(unknowns, rows, cost)
 
 

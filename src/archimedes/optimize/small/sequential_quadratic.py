@@ -18,6 +18,7 @@ becomes C.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +34,7 @@ from archimedes.optimize.small.linear_algebra import (
 )
 from archimedes.optimize.small.quadratic import solve_rows
 from archimedes.tree import struct
-from archimedes.typing import Array
+from archimedes.typing import Array, Scalar
 
 __all__ = ["SQPSolution", "SQPState", "first_state", "last_state", "next_state", "solve_nlp"]
 
@@ -86,10 +87,10 @@ class SQPSolution:
     x: Array
     lam_g: Array
     lam_x: Array
-    fun: Array
-    status: Array
-    iterations: Array
-    violation: Array
+    fun: Scalar
+    status: Any
+    iterations: Any
+    violation: Scalar
 
 
 @struct
@@ -100,9 +101,9 @@ class SQPState:
     lam_g: Array
     lam_x: Array
     nu: Array
-    status: Array
-    steps: Array
-    nudges: Array
+    status: Any
+    steps: Any
+    nudges: Any
 
 
 def solve_nlp(
@@ -179,7 +180,7 @@ class _Program:
         """Return by how much each constraint is violated."""
         return np.maximum(np.maximum(self.low - g, g - self.high), 0.0)
 
-    def largest_violation(self, g: Array) -> Array:
+    def largest_violation(self, g: Array) -> Scalar:
         return np.max(self.off(g)) if self.m else np.float64(0.0)
 
     def merit(self, x: Array, nu: Array, solved: Array) -> tuple[Array, Array]:
@@ -270,7 +271,7 @@ class _Program:
         nudges = s.nudges + np.where(again, 1, 0)
         return SQPState(end, lam_g, lam_x, nu, code, s.steps + np.where(done, 0, 1), nudges)
 
-    def idle(self, values: Array, lam: Array, low: Array, high: Array) -> Array:
+    def idle(self, values: Array, lam: Array, low: Array, high: Array) -> Scalar:
         """Return the sum of multipliers times distances to their limits."""
         if not values.shape[0]:
             return np.float64(0.0)
@@ -341,7 +342,7 @@ class _Program:
         size, least = self.sizes(H, flat)
         n = H.shape[0]
 
-        def is_indefinite(state: Array) -> Array:
+        def is_indefinite(state: Array) -> Any:
             return ~np.all(find_pivots(H + state * size * np.eye(n)) > least)
 
         def more(state: Array) -> Array:
@@ -397,7 +398,7 @@ class _Program:
         # Rounding must not look like a rise.
         slack = 1e-14 * (1.0 + np.abs(before))
 
-        def enough(value: Array, part: Array) -> Array:
+        def enough(value: Array, part: Scalar) -> Array:
             return value <= before + 1e-4 * part * np.minimum(fall, 0.0) + slack
 
         full = np.clip(x + d, self.lower, self.upper)
@@ -420,7 +421,7 @@ class _Program:
 
         straight = solved & (fall < 0.0) & (largest(d) > 1e-3 * (1.0 + largest(x)))
 
-        def grows(value: Array, lost_there: Array, part: Array, point: Array) -> Array:
+        def grows(value: Array, lost_there: Array, part: Scalar, point: Array) -> Array:
             size = largest(point)
             good = straight & (size <= _FAR * _LONGER) & (value > -np.inf)
             good = good & (lost_there <= lost + 1e-13 * size)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy import optimize
@@ -21,7 +21,7 @@ def solve(task: Task, solver: Solver) -> Answer:
     It is given no multipliers, and returns none: whoever checks the answer estimates them.
     """
     problem, monitor = _Problem(task, solver), task.monitor
-    number = 0
+    number, minimize = 0, cast(Any, optimize.minimize)
 
     def follow(point: np.ndarray, *_: object) -> None:
         nonlocal number
@@ -37,7 +37,7 @@ def solve(task: Task, solver: Solver) -> Answer:
             warnings.simplefilter("ignore")
             warnings.filterwarnings("error", "Unknown solver options")
             start = task.start[problem.free]
-            result = optimize.minimize(problem.cost, start, callback=follow, **problem.arguments())
+            result = minimize(problem.cost, start, callback=follow, **problem.arguments())
     except optimize.OptimizeWarning as unknown:
         raise ValueError(
             f"options: {unknown}, which SciPy's {solver.name} does not take besides 'maxiter', "
@@ -124,7 +124,7 @@ class _Problem:
             return self.hessian(z, 0.0, lam)
 
         derivatives = {"jac": self.jacobian, "hess": curvature}
-        asked = dict(list(derivatives.items())[: self.solver.derivatives])
+        asked: dict[str, Any] = dict(list(derivatives.items())[: self.solver.derivatives])
         return optimize.NonlinearConstraint(values, task.low[rows], task.high[rows], **asked)
 
 

@@ -139,12 +139,13 @@ class EntryTable:
     def __init__(self, patterns: BlockPatterns) -> None:
         block = patterns.block
         rows, index = (np.ascontiguousarray(a, dtype=np.int64) for a in (block.rows, block.index))
+        ny, nz = rows.shape[1], index.shape[1]
 
         def entries(pattern: SparsePattern) -> Entries:
-            local = (np.ascontiguousarray(a, np.int64) for a in (pattern.rows, pattern.columns))
-            return Entries(
-                rows, index, *local, len(index), rows.shape[1], index.shape[1], pattern.nnz
+            above, left = (
+                np.ascontiguousarray(a, np.int64) for a in (pattern.rows, pattern.columns)
             )
+            return Entries(rows, index, above, left, len(index), ny, nz, pattern.nnz)
 
         self.first, self.second = entries(patterns.first), entries(patterns.second)
         # In one piece, so that the system can give memory in large pages.
