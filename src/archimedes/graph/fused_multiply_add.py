@@ -4,15 +4,14 @@ float64: the product and two sums are split into rounded values and their exact 
 1971; Knuth, TAOCP 2, 4.2.2), and the small parts are added with rounding to odd, after which one
 ordinary rounding is right (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums:
 proved algorithms using rounding to odd", IEEE Trans. Computers 57(4), 2008, figure 5). The proof
-needs that nothing overflows or underflows on the way: outside ``SMALL`` .. ``LARGE`` exact
-rationals are used. float32: the product is exact in float64, and a sum rounded to odd there
-rounds rightly to float32 (the same paper, theorem 3.3).
+needs that nothing overflows or underflows on the way: outside ``SMALL`` .. ``LARGE``, and for
+single numbers, exact ints are used. float32: the product is exact in float64, and a sum rounded to
+odd there rounds rightly to float32 (the same paper, theorem 3.3).
 """
 
 from __future__ import annotations
 
 import math
-import struct
 from typing import Any
 
 import numpy as np
@@ -37,22 +36,22 @@ def fused_multiply_add(a: Any, b: Any, c: Any) -> Any:
     True
     """
     if type(a) is type(b) is type(c) is np.float64:
-        return np.float64(_scalar(float(a), float(b), float(c)))
-    wide = np.broadcast_arrays(a, b, c)
-    compute = _single if wide[0].dtype == np.float32 else _double
+        return np.float64(_exact(float(a), float(b), float(c)))
+    arrays = np.broadcast_arrays(a, b, c)
+    compute = _single if arrays[0].dtype == np.float32 else _double
     with np.errstate(all="ignore"):
-        return compute(*(x.ravel() for x in wide)).reshape(wide[0].shape)[()]
+        return compute(*(x.ravel() for x in arrays)).reshape(arrays[0].shape)[()]
 
 
 def _two_sum(a: Any, b: Any) -> tuple[Any, Any]:
-    """The rounded sum and its error."""
+    """Return the rounded sum and its error."""
     s = a + b
     t = s - a
     return s, (a - (s - t)) + (b - t)
 
 
 def _two_product(a: Any, b: Any) -> tuple[Any, Any]:
-    """The rounded product and its error."""
+    """Return the rounded product and its error."""
     p = a * b
     t = SPLITTER * a
     a1 = t - (t - a)
@@ -63,38 +62,20 @@ def _two_product(a: Any, b: Any) -> tuple[Any, Any]:
     return p, ((a1 * b1 - p) + a1 * b2 + a2 * b1) + a2 * b2
 
 
-def _scalar(a: float, b: float, c: float) -> float:
-    """One float64 instance on Python's floats, several times quicker than arrays of one item."""
-    size_a, size_b, size_c = abs(a), abs(b), abs(c)
-    ordinary = SMALL < size_a < LARGE and SMALL < size_b < LARGE
-    if not ordinary or not (SMALLEST_SUM < size_c < LARGE or c == 0.0):
-        return _special(a, b, c)
-    uh, ul = _two_product(a, b)
-    th, tl = _two_sum(c, ul)
-    vh, vl = _two_sum(uh, th)
-    z, error = _two_sum(tl, vl)
-    if error != 0.0:
-        (bits,) = struct.unpack("<q", struct.pack("<d", z))
-        if not bits & 1:
-            bits += 1 if (error > 0.0) == (z > 0.0) else -1
-            (z,) = struct.unpack("<d", struct.pack("<q", bits))
-    return vh + z
-
-
-def _special(a: float, b: float, c: float) -> float:
-    """One float64 instance of any kind, by exact rationals where it is finite."""
+def _exact(a: float, b: float, c: float) -> float:
+    """Return one float64 result of any kind: a quotient of ints, which is rounded once."""
     if not (math.isfinite(a) and math.isfinite(b)) or a == 0.0 or b == 0.0:
         return a * b + c  # no rounding before the sum
     if not math.isfinite(c):
         return c
-    from fractions import Fraction  # rarely needed, and slow to import
-
-    exact = Fraction(a) * Fraction(b) + Fraction(c)
+    (a_top, a_below), (b_top, b_below) = a.as_integer_ratio(), b.as_integer_ratio()
+    c_top, c_below = c.as_integer_ratio()
+    below = a_below * b_below
+    top = a_top * b_top * c_below + c_top * below
     try:
-        # The quotient of two ints is rounded once; a sum that cancels is +0.
-        return exact.numerator / exact.denominator
+        return top / (below * c_below)  # a sum that cancels is +0
     except OverflowError:
-        return math.inf if exact > 0 else -math.inf
+        return math.inf if top > 0 else -math.inf
 
 
 def _to_odd(value: np.ndarray, error: np.ndarray) -> np.ndarray:
@@ -114,7 +95,7 @@ def _double(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     ordinary = (size_a > SMALL) & (size_a < LARGE) & (size_b > SMALL) & (size_b < LARGE)
     ordinary &= ((size_c > SMALLEST_SUM) & (size_c < LARGE)) | (c == 0.0)
     for at in np.flatnonzero(~ordinary):
-        result[at] = _special(float(a[at]), float(b[at]), float(c[at]))
+        result[at] = _exact(float(a[at]), float(b[at]), float(c[at]))
     return result
 
 

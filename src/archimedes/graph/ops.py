@@ -48,7 +48,7 @@ BITS = (I64, B8)
 class Op:
     """A row of the table.
 
-    ``result`` is a dtype code, or "same" (of the last operand), or "given" (stored with the node).
+    ``result`` is a dtype code, or "same" (of the last operand), or "stored" (with the node).
     ``numpy`` evaluates the op on scalars or arrays; structural ops have none.
     ``elementary`` marks functions that backends expand into programs of the exact rows.
     """
@@ -67,6 +67,10 @@ def _shift_right_logical(a: Any, n: Any) -> Any:
     return (np.asarray(a).view(np.uint64) >> np.asarray(n).astype(np.uint64)).view(np.int64)[()]
 
 
+def _cast(x: Any, dtype: Any) -> Any:
+    return np.asarray(x).astype(dtype)[()]
+
+
 def _view(x: Any, source: Any, target: Any) -> Any:
     return np.asarray(x, dtype=source).view(target)[()]
 
@@ -82,8 +86,8 @@ def _int_division(a: Any, b: Any) -> tuple[Any, Any]:
 def _select(c: Any, a: Any, b: Any) -> Any:
     if isinstance(c, np.bool_) and isinstance(a, np.generic) and isinstance(b, np.generic):
         return a if c else b  # as NumPy does, ten times as fast
-    chosen: Any = np.where(c, a, b)
-    return chosen[()]
+    result: Any = np.where(c, a, b)
+    return result[()]
 
 
 def _minimum(a: Any, b: Any) -> Any:
@@ -143,56 +147,42 @@ _EXACT: tuple[tuple[Any, ...], ...] = (
     ("lshr", 2, "same", INTS, _shift_right_logical),
     ("select", 3, "same", ANY, _select),
     ("fma", 3, "same", FLOATS, fused_multiply_add),
-    ("f64", 1, F64, ANY, lambda x: np.asarray(x).astype(np.float64)[()]),
-    ("f32", 1, F32, ANY, lambda x: np.asarray(x).astype(np.float32)[()]),
-    ("i64", 1, I64, (I64, B8), lambda x: np.asarray(x).astype(np.int64)[()]),
+    ("f64", 1, F64, ANY, lambda x: _cast(x, np.float64)),
+    ("f32", 1, F32, ANY, lambda x: _cast(x, np.float32)),
+    ("i64", 1, I64, (I64, B8), lambda x: _cast(x, np.int64)),
     ("truncate", 1, I64, FLOATS, _truncate),
     ("bits", 1, I64, (F64,), lambda x: _view(x, np.float64, np.int64)),
     ("from_bits", 1, F64, (I64,), lambda x: _view(x, np.int64, np.float64)),
-    (
-        "bits32",
-        1,
-        I64,
-        (F32,),
-        lambda x: np.asarray(_view(x, np.float32, np.uint32)).astype(np.int64)[()],
-    ),
-    (
-        "from_bits32",
-        1,
-        F32,
-        (I64,),
-        lambda x: np.asarray(np.asarray(x).astype(np.uint32)).view(np.float32)[()],
-    ),
+    ("bits32", 1, I64, (F32,), lambda x: _cast(_view(x, np.float32, np.uint32), np.int64)),
+    ("from_bits32", 1, F32, (I64,), lambda x: _view(_cast(x, np.uint32), np.uint32, np.float32)),
     ("stop", 1, "same", ANY, lambda x: x),
 )
 
-_ELEMENTARY: tuple[tuple[str, int], ...] = (
-    *((name, 1) for name in ("sin", "cos", "tan", "arcsin", "arccos", "arctan")),
-    *((name, 1) for name in ("sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh")),
-    *((name, 1) for name in ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "cbrt")),
-    *((name, 2) for name in ("arctan2", "pow", "hypot", "fmod")),
-    *((name, 1) for name in ("erf", "erfc", "gamma", "gammaln", "digamma")),
-    ("polygamma", 2),
-    ("exp10", 1),
+#: Functions that are programs (``elementary/table.py``), by the number of their operands.
+_ELEMENTARY: tuple[tuple[int, str], ...] = (
+    (1, "sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh"),
+    (1, "exp exp2 expm1 log log2 log10 log1p cbrt"),
+    (2, "arctan2 pow hypot fmod"),
+    (1, "erf erfc gamma gammaln digamma"),
+    (2, "polygamma"),
+    (1, "exp10"),
 )
 
-_STRUCTURAL: tuple[tuple[Any, ...], ...] = (
-    ("const", 0, "given", ANY),
-    ("input", 0, "given", ANY),
-    ("region", 0, "given", ANY),
-    ("out", 1, "given", ANY),
-    ("lookup", 1, "given", INTS),
-    ("block", 0, "given", ANY),
-    ("element", 2, "given", ANY),
-)
+#: Nodes that compute nothing, with their number of operands.
+_STRUCTURAL = {"const": 0, "input": 0, "region": 0, "out": 1, "lookup": 1, "block": 0, "element": 2}
 
 
 def _table() -> tuple[Op, ...]:
-    rows = [Op(i, *row) for i, row in enumerate(_STRUCTURAL)]
+    rows = [
+        Op(code, name, arity, "stored", INTS if name == "lookup" else ANY)
+        for code, (name, arity) in enumerate(_STRUCTURAL.items())
+    ]
     for name, arity, result, takes, function, *commutes in _EXACT:
         rows.append(Op(len(rows), name, arity, result, takes, function, commutative=bool(commutes)))
-    for name, arity in _ELEMENTARY:
-        rows.append(Op(len(rows), name, arity, "same", FLOATS, _elementary(name), elementary=True))
+    for arity, names in _ELEMENTARY:
+        for name in names.split():
+            function = _elementary(name)
+            rows.append(Op(len(rows), name, arity, "same", FLOATS, function, elementary=True))
     return tuple(rows)
 
 
@@ -201,7 +191,7 @@ TABLE = _table()
 BY_NAME = {op.name: op for op in TABLE}
 CODES = {op.name: op.code for op in TABLE}
 #: Structural nodes: everything else computes a value from the values of its operands.
-CONST, INPUT, REGION, OUT, LOOKUP, BLOCK, ELEMENT = (CODES[row[0]] for row in _STRUCTURAL)
+CONST, INPUT, REGION, OUT, LOOKUP, BLOCK, ELEMENT = range(len(_STRUCTURAL))
 #: How many of ``a``, ``b``, ``c`` are ids, by code.
 ARITY = tuple(op.arity for op in TABLE)
 #: The same, but 0 for structural nodes, which need treatment of their own.

@@ -11,18 +11,19 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from archimedes.graph.blocks.building import loops
-from archimedes.graph.dtypes import length_of
+from archimedes.graph.dtypes import item_type, length_of
 from archimedes.graph.ops import ARITY, CONST, INPUT, OUT, REGION, TABLE
 from archimedes.graph.passes import DeepTransformer, Origin, Outputs, Rewriter, Transformer, inline
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Region
-from archimedes.graph.regions.nest import Affine, Gather, Nest, Read, row_major
+from archimedes.graph.regions.nest import Affine, Gather, Nest, Read, positions, row_major
 
-__all__ = ["collapsed", "fuse_loops"]
+__all__ = ["collapse", "fuse_loops"]
 
 #: What is read more than once is computed again only if that takes so few operations.
 FEW = 3
@@ -51,6 +52,14 @@ def _has_nests(g: Graph) -> bool:
     )
 
 
+class _Source(NamedTuple):
+    """A result of another loop, as what computes it at a point: inputs, body, node of the body."""
+
+    inputs: list[tuple[int, Read]]
+    body: Graph
+    out: int
+
+
 class _Fusion(DeepTransformer):
     def __init__(self, src: Graph, rewriter: Rewriter, again: int) -> None:
         super().__init__(src, rewriter)
@@ -63,69 +72,49 @@ class _Fusion(DeepTransformer):
     def region(self, i: int, region: Region) -> Outputs:
         if not isinstance(region, Nest):
             return super().region(i, region)
-        moved = self.relink(region)
+        nest = self.relink(region)
         once = [self.readers[j] == 1 for j in region.inputs.tolist()]
         # Over fewer axes it may not be seen which elements of another loop it reads.
-        found = [(x, _plans(self.dst, x, once, self.again)) for x in (collapsed(moved), moved)]
-        return _place(self.dst, *max(found, key=lambda pair: sum(map(bool, pair[1]))))
+        plans = [(x, _find_sources(self.dst, x, once, self.again)) for x in (collapse(nest), nest)]
+        return _emit_fused(self.dst, *max(plans, key=lambda plan: sum(map(bool, plan[1]))))
 
 
-def _plans(g: Graph, region: Nest, once: Sequence[bool], again: int) -> list[_Plan | None]:
+def _find_sources(g: Graph, region: Nest, once: Sequence[bool], again: int) -> list[_Source | None]:
     """Return for each input of a loop how it computes that itself, where that pays."""
     size = len(region.body)
-    plans = []
+    sources = []
     for i, read, single in zip(region.inputs.tolist(), region.reads, once):
-        plan = _source(g, i, read, region, LARGEST_BODY if single else again)
-        if plan is not None and size + len(plan.body) > LARGEST_BODY:
-            plan = None
-        size += 0 if plan is None else len(plan.body)
-        plans.append(plan)
-    return plans
+        source = _find_source(g, i, read, region, LARGEST_BODY if single else again)
+        if source is not None and size + len(source.body) > LARGEST_BODY:
+            source = None
+        size += 0 if source is None else len(source.body)
+        sources.append(source)
+    return sources
 
 
-def _place(g: Graph, region: Nest, plans: Sequence[_Plan | None]) -> list[int]:
+def _emit_fused(g: Graph, region: Nest, sources: Sequence[_Source | None]) -> list[int]:
     """Append a loop that computes itself what it would read of others."""
-    ids: list[int] = []
-    reads: list[Read] = []
-    body = Graph()
-    values: list[int] = []
+    own = [*zip(region.inputs.tolist(), region.reads)]
+    needed = [pair for mine, s in zip(own, sources) for pair in ([mine] if s is None else s.inputs)]
+    operands = list(dict.fromkeys(needed))
+    ids, reads = [i for i, _ in operands], [read for _, read in operands]
+    kinds = [g.dtype[i] if read is None else item_type(g.dtype[i]) for i, read in operands]
     # Inputs come first, then the indices.
-    wanted: list[tuple[int, Read]] = []
-    for i, read, plan in zip(region.inputs.tolist(), region.reads, plans):
-        wanted += [(i, read)] if plan is None else plan.inputs
-    numbers: dict[object, int] = {}
-    for i, read in wanted:
-        key = (i, read.digest if isinstance(read, Gather) else read)
-        if key not in numbers:
-            numbers[key] = len(ids)
-            ids.append(i)
-            reads.append(read)
-    kinds = [g.dtype[i] if r is None else g.dtype[i] & 3 for i, r in zip(ids, reads)]
-    inputs = [body.input(kind) for kind in kinds]
-    axes = region.body.input_dtypes[len(region.inputs) :]
-    index = [body.input(kind) for kind in axes]
-
-    def given(i: int, read: Read) -> int:
-        return inputs[numbers[(i, read.digest if isinstance(read, Gather) else read)]]
-
-    for i, read, plan in zip(region.inputs.tolist(), region.reads, plans):
-        if plan is None:
-            values.append(given(i, read))
+    body = Graph.with_inputs([*kinds, *region.body.input_dtypes[len(region.inputs) :]])
+    inputs = dict(zip(operands, body.inputs))
+    index = body.inputs[len(operands) :]
+    values: list[int] = []
+    for mine, source in zip(own, sources):
+        if source is None:
+            values.append(inputs[mine])
         else:
-            own = [given(*pair) for pair in plan.inputs]
-            values += inline(body, plan.body, own, [plan.out])
+            operand_ids = [inputs[pair] for pair in source.inputs]
+            values += inline(body, source.body, operand_ids, [source.out])
     body.outputs = inline(body, region.body, [*values, *index])
     return loops(g, ids, reads, body, region.shape, region.kept, region.combine, region.partials)
 
 
-class _Plan:
-    """A result of another loop, as what computes it at a point: inputs, body, node of the body."""
-
-    def __init__(self, inputs: list[tuple[int, Read]], body: Graph, out: int) -> None:
-        self.inputs, self.body, self.out = inputs, body, out
-
-
-def _source(g: Graph, i: int, read: Read, reader: Nest, most: int) -> _Plan | None:
+def _find_source(g: Graph, i: int, read: Read, reader: Nest, most: int) -> _Source | None:
     """Return how a loop computes what it reads at a point, if another loop made it.
 
     It does where that takes at most so many operations.
@@ -137,24 +126,19 @@ def _source(g: Graph, i: int, read: Read, reader: Nest, most: int) -> _Plan | No
         return None
     out = region.body.outputs[g.b[i]]
     cost = _cost(region.body, out)
-    if cost and _reads_again(read, reader.shape, length_of(g.dtype[i])):
-        return None
-    if cost > most:
+    if cost > most or (cost and _reads_again(read, reader.shape, length_of(g.dtype[i]))):
         return None
     inputs: list[tuple[int, Read]] = []
     for j, own in zip(region.inputs.tolist(), region.reads):
-        if own is None:
-            inputs.append((j, None))
-            continue
-        moved = _composed(own, region.shape, read, reader.shape)
-        if moved is None:
+        composed = None if own is None else _compose(own, region.shape, read, reader.shape)
+        if own is not None and composed is None:
             return None
-        inputs.append((j, moved))
-    return _Plan(inputs, region.body, out)
+        inputs.append((j, composed))
+    return _Source(inputs, region.body, out)
 
 
 def _reads_again(read: Affine | Gather, space: Sequence[int], length: int) -> bool:
-    """Tell whether a loop reads elements more than once: as often would they be computed."""
+    """Return whether a loop reads elements more than once: as often would they be computed."""
     if isinstance(read, Affine) and any(not s and n > 1 for s, n in zip(read.strides, space)):
         return True
     return math.prod(space) > length
@@ -171,21 +155,18 @@ def _cost(body: Graph, out: int) -> int:
     return total
 
 
-def _composed(own: Read, shape: Sequence[int], read: Read, space: Sequence[int]) -> Read:
+def _compose(
+    own: Affine | Gather, shape: Sequence[int], read: Affine | Gather, space: Sequence[int]
+) -> Read:
     """Return how the input of one loop is read at the points of another that reads its result.
 
     ``own`` is read over ``shape``; the result, in C order over that, is read over ``space``.
     """
-    assert own is not None and read is not None
     if isinstance(read, Gather):
-        return Gather(_at(own, shape, read.table))
+        return Gather(positions(own, shape).reshape(-1)[read.table])
     if isinstance(own, Gather):
-        places = np.full(tuple(space), read.offset, dtype=np.int64)
-        for axis, (n, stride) in enumerate(zip(space, read.strides)):
-            line = np.arange(n, dtype=np.int64) * stride
-            places += line.reshape((-1,) + (1,) * (len(space) - axis - 1))
-        return Gather(own.table[places.ravel()])
-    steps = _separated(shape, read, space)
+        return Gather(own.table[positions(read, space).ravel()])
+    steps = _point_steps(shape, read, space)
     if steps is None:
         return None
     start, moves = steps
@@ -194,18 +175,7 @@ def _composed(own: Read, shape: Sequence[int], read: Read, space: Sequence[int])
     return Affine(offset, tuple(strides))
 
 
-def _at(own: Affine | Gather, shape: Sequence[int], flat: np.ndarray) -> np.ndarray:
-    """Return the positions that a read has at points given by their number."""
-    if isinstance(own, Gather):
-        return own.table[flat]
-    index = np.unravel_index(flat, tuple(shape))
-    total = np.full(flat.shape, own.offset, dtype=np.int64)
-    for stride, k in zip(own.strides, index):
-        total += stride * k
-    return total
-
-
-def _separated(
+def _point_steps(
     shape: Sequence[int], read: Affine, space: Sequence[int]
 ) -> tuple[list[int], list[tuple[int, int]]] | None:
     """Say how the numbers of points, an affine function of an index, are points of a shape.
@@ -234,7 +204,7 @@ def _separated(
     return (start, moves) if inside else None
 
 
-def collapsed(region: Nest) -> Nest:
+def collapse(region: Nest) -> Nest:
     """Return the same loops over fewer axes: those that follow each other in all reads are one."""
     if region.indexed or len(region.shape) < 2:
         return region

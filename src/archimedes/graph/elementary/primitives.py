@@ -1,4 +1,4 @@
-"""The primitives that elementary programs are made of, and their NumPy provider.
+"""The primitives that elementary programs are made of, on NumPy arrays.
 
 A program is a function ``program(p, *operands)`` of a provider ``p``. It may use
 
@@ -7,107 +7,22 @@ A program is a function ``program(p, *operands)`` of a provider ``p``. It may us
 * the methods of :class:`Primitives`.
 
 Each of these is exact or correctly rounded in IEEE 754, so a program gives the same bits whoever
-provides the primitives: NumPy here, graph nodes in a trace.
+provides the primitives: NumPy here, nodes of a graph in ``graph/expand.py``, which has the same
+methods.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-__all__ = ["NUMPY", "NumpyPrimitives", "Primitives", "Value"]
+__all__ = ["NUMPY", "Primitives", "Value"]
 
 Value = Any
 """A float64, int64 or bool operand: an array, a NumPy scalar, a graph value or a literal."""
-
-
-class Primitives(Protocol):
-    """What a program may ask of its provider.
-
-    Functions given to ``branch`` and ``loop`` see only their arguments and literals, never values
-    of the enclosing program: a batch provider calls them on the subset of elements concerned.
-
-    Example::
-
-        def clip_to_one(p, x):
-            return p.where(p.abs(x) > 1.0, p.copysign(1.0, x), x)
-    """
-
-    def abs(self, x: Value) -> Value:
-        """Magnitude of a float: clears the sign bit."""
-
-    def sqrt(self, x: Value) -> Value:
-        """Correctly rounded square root; nan below zero."""
-
-    def floor(self, x: Value) -> Value:
-        """Largest integer not above a float, as a float."""
-
-    def trunc(self, x: Value) -> Value:
-        """A float without its fraction, as a float."""
-
-    def rint(self, x: Value) -> Value:
-        """Nearest integer as a float, halves to even."""
-
-    def copysign(self, a: Value, b: Value) -> Value:
-        """Magnitude of ``a`` with the sign bit of ``b``."""
-
-    def where(self, c: Value, a: Value, b: Value) -> Value:
-        """``a`` where ``c`` holds, else ``b``; both are evaluated."""
-
-    def shift_right_logical(self, i: Value, n: int) -> Value:
-        """Shift an int64 right, filling with zeros."""
-
-    def int_rem(self, a: Value, b: Value) -> Value:
-        """Remainder of int64 ``a >= 0`` by ``b > 0``."""
-
-    def bits(self, x: Value) -> Value:
-        """The bits of a float64 as int64."""
-
-    def from_bits(self, i: Value) -> Value:
-        """The float64 whose bits are ``i``."""
-
-    def bits32(self, x: Value) -> Value:
-        """The bits of a float32 as int64, zero-extended."""
-
-    def from_bits32(self, i: Value) -> Value:
-        """The float32 whose bits are the low half of ``i``."""
-
-    def to_int(self, x: Value) -> Value:
-        """A float64 within the int64 range, truncated to int64."""
-
-    def to_float(self, i: Value) -> Value:
-        """An int64 rounded to float64."""
-
-    def f64(self, x: Value) -> Value:
-        """A float32 as float64."""
-
-    def f32(self, x: Value) -> Value:
-        """A float64 rounded to float32."""
-
-    def lookup(self, table: tuple[float, ...] | tuple[int, ...], i: Value) -> Value:
-        """Entry ``i`` of a constant table of floats or of ints; ``i`` is clamped to the table."""
-
-    def branch(
-        self,
-        cond: Value,
-        f_true: Callable[..., tuple[Value, ...]],
-        f_false: Callable[..., tuple[Value, ...]],
-        *args: Value,
-    ) -> tuple[Value, ...]:
-        """``f_true(*args)`` where ``cond`` holds, else ``f_false(*args)``; only that side runs."""
-
-    def loop(
-        self,
-        cond: Callable[..., Value],
-        body: Callable[..., tuple[Value, ...]],
-        state: tuple[Value, ...],
-        limit: int,
-    ) -> tuple[Value, ...]:
-        """Repeat ``state = body(*state)`` while ``cond(*state)``, at most ``limit`` times."""
-
 
 _SCALARS = (np.float64, np.int64, np.float32, np.bool_)
 
@@ -124,37 +39,51 @@ def _array(table: tuple[float, ...] | tuple[int, ...]) -> np.ndarray:
     return np.array(table)
 
 
-class NumpyPrimitives:
-    """Primitives on NumPy arrays of any shape and on NumPy scalars.
+class Primitives:
+    """What a program may ask of its provider: here on arrays of any shape, and on NumPy scalars.
 
-    Use :meth:`run` to call a program: it silences the warnings that intermediate infinities and
-    nans would raise.
+    Functions given to ``branch`` and ``loop`` see only their arguments and literals, never values
+    of the enclosing program: they are called on the subset of elements concerned.
 
     Example::
 
-        NUMPY.run(lambda p, x: p.sqrt(x) + 1.0, np.array([4.0, 9.0]))   # array([3., 4.])
+        def clip_to_one(p, x):
+            return p.where(p.abs(x) > 1.0, p.copysign(1.0, x), x)
+
+        NUMPY.run(clip_to_one, np.array([0.5, -9.0]))   # array([ 0.5, -1. ])
     """
 
+    #: Magnitude of a float: clears the sign bit.
     abs = staticmethod(np.fabs)
+    #: Correctly rounded square root; nan below zero.
     sqrt = staticmethod(np.sqrt)
+    #: Largest integer not above a float, as a float.
     floor = staticmethod(np.floor)
+    #: A float without its fraction, as a float.
     trunc = staticmethod(np.trunc)
+    #: Nearest integer as a float, halves to even.
     rint = staticmethod(np.rint)
+    #: Magnitude of ``a`` with the sign bit of ``b``.
     copysign = staticmethod(np.copysign)
+    #: Remainder of int64 ``a >= 0`` by ``b > 0``.
     int_rem = staticmethod(np.fmod)
+    #: A float64 within the int64 range, truncated to int64.
     to_int = staticmethod(np.int64)
+    #: An int64 rounded to float64.
     to_float = staticmethod(np.float64)
+    #: A float32 as float64.
     f64 = staticmethod(np.float64)
+    #: A float64 rounded to float32.
     f32 = staticmethod(np.float32)
 
     def run(self, program: Callable[..., Value], *operands: Value) -> Value:
-        """``program(self, *operands)`` on arrays or NumPy scalars of broadcastable shapes."""
+        """Call a program, without the warnings that its infinities and nans would raise."""
         with np.errstate(all="ignore"):
             return program(self, *operands)
 
     @staticmethod
     def where(c: Value, a: Value, b: Value) -> Value:
-        """``a`` where ``c`` holds, else ``b``."""
+        """Return ``a`` where ``c`` holds, else ``b``; both are evaluated."""
         if isinstance(c, np.bool_):
             chosen = a if c else b
             return chosen if isinstance(chosen, np.ndarray) else _scalar(chosen)
@@ -162,32 +91,32 @@ class NumpyPrimitives:
 
     @staticmethod
     def shift_right_logical(i: Value, n: int) -> Value:
-        """Shift right, filling with zeros."""
+        """Shift an int64 right, filling with zeros."""
         return (i.view(np.uint64) >> np.uint64(n)).view(np.int64)
 
     @staticmethod
     def bits(x: Value) -> Value:
-        """The bits of a float64 as int64."""
+        """Return the bits of a float64 as int64."""
         return x.view(np.int64)
 
     @staticmethod
     def from_bits(i: Value) -> Value:
-        """The float64 whose bits are ``i``."""
+        """Return the float64 whose bits are ``i``."""
         return i.view(np.float64)
 
     @staticmethod
     def bits32(x: Value) -> Value:
-        """The bits of a float32 as int64, zero-extended."""
+        """Return the bits of a float32 as int64, zero-extended."""
         return np.int64(x.view(np.uint32))
 
     @staticmethod
     def from_bits32(i: Value) -> Value:
-        """The float32 whose bits are the low half of ``i``."""
+        """Return the float32 whose bits are the low half of ``i``."""
         return (i & 0xFFFFFFFF).astype(np.uint32).view(np.float32)
 
     @staticmethod
     def lookup(table: tuple[float, ...] | tuple[int, ...], i: Value) -> Value:
-        """Entry ``i`` of a constant table, ``i`` clamped."""
+        """Return entry ``i`` of a constant table of floats or of ints; ``i`` is clamped to it."""
         return _array(table)[np.clip(i, 0, len(table) - 1)]
 
     def branch(
@@ -197,7 +126,10 @@ class NumpyPrimitives:
         f_false: Callable[..., tuple[Value, ...]],
         *args: Value,
     ) -> tuple[Value, ...]:
-        """Evaluate each side on the elements that take it."""
+        """Return ``f_true(*args)`` where ``cond`` holds, else ``f_false(*args)``.
+
+        Each side runs on the elements that take it.
+        """
         if np.all(cond):
             return f_true(*args)
         if not np.any(cond):
@@ -219,18 +151,14 @@ class NumpyPrimitives:
         state: tuple[Value, ...],
         limit: int,
     ) -> tuple[Value, ...]:
-        """Repeat ``body`` on the elements whose ``cond`` still holds."""
+        """Repeat ``state = body(*state)`` while ``cond(*state)``, at most ``limit`` times."""
         for _ in range(limit):
             going = cond(*state)
             if not np.any(going):
                 break
-            state = self.branch(going, body, _unchanged, *state)
+            state = self.branch(going, body, lambda *same: same, *state)
         return state
 
 
-def _unchanged(*state: Value) -> tuple[Value, ...]:
-    return state
-
-
-NUMPY = NumpyPrimitives()
-"""The NumPy provider; it has no state."""
+NUMPY = Primitives()
+"""The provider; it has no state."""

@@ -42,57 +42,53 @@ class Elementary:
     doc: str
 
 
-def _row(program: Program, ufunc: np.ufunc | None, arity: int = 1) -> Elementary:
-    doc = (program.__doc__ or "").split("\n", 1)[0].rstrip(".:")
-    return Elementary(program.__name__, arity, program, ufunc, doc)
+def _rows(*rows: tuple[Program, np.ufunc | None, int]) -> dict[str, Elementary]:
+    """Return rows of program, ufunc and number of operands as a table by name."""
+    docs = [(program.__doc__ or "").split("\n", 1)[0].rstrip(".:") for program, _, _ in rows]
+    table = [Elementary(f.__name__, n, f, ufunc, doc) for (f, ufunc, n), doc in zip(rows, docs)]
+    return {row.name: row for row in table}
 
 
-ELEMENTARY: dict[str, Elementary] = {
-    row.name: row
-    for row in (
-        _row(trigonometric.sin, np.sin),
-        _row(trigonometric.cos, np.cos),
-        _row(trigonometric.tan, np.tan),
-        _row(trigonometric.arcsin, np.arcsin),
-        _row(trigonometric.arccos, np.arccos),
-        _row(trigonometric.arctan, np.arctan),
-        _row(trigonometric.arctan2, np.arctan2, 2),
-        _row(hyperbolic.sinh, np.sinh),
-        _row(hyperbolic.cosh, np.cosh),
-        _row(hyperbolic.tanh, np.tanh),
-        _row(hyperbolic.arcsinh, np.arcsinh),
-        _row(hyperbolic.arccosh, np.arccosh),
-        _row(hyperbolic.arctanh, np.arctanh),
-        _row(exponential.exp, np.exp),
-        _row(exponential.exp2, np.exp2),
-        _row(exponential.expm1, np.expm1),
-        _row(exponential.log, np.log),
-        _row(exponential.log2, np.log2),
-        _row(exponential.log10, np.log10),
-        _row(exponential.log1p, np.log1p),
-        _row(power.pow, np.power, 2),
-        _row(power.cbrt, np.cbrt),
-        _row(power.hypot, np.hypot, 2),
-        _row(power.fmod, np.fmod, 2),
-    )
-}
+ELEMENTARY = _rows(
+    (trigonometric.sin, np.sin, 1),
+    (trigonometric.cos, np.cos, 1),
+    (trigonometric.tan, np.tan, 1),
+    (trigonometric.arcsin, np.arcsin, 1),
+    (trigonometric.arccos, np.arccos, 1),
+    (trigonometric.arctan, np.arctan, 1),
+    (trigonometric.arctan2, np.arctan2, 2),
+    (hyperbolic.sinh, np.sinh, 1),
+    (hyperbolic.cosh, np.cosh, 1),
+    (hyperbolic.tanh, np.tanh, 1),
+    (hyperbolic.arcsinh, np.arcsinh, 1),
+    (hyperbolic.arccosh, np.arccosh, 1),
+    (hyperbolic.arctanh, np.arctanh, 1),
+    (exponential.exp, np.exp, 1),
+    (exponential.exp2, np.exp2, 1),
+    (exponential.expm1, np.expm1, 1),
+    (exponential.log, np.log, 1),
+    (exponential.log2, np.log2, 1),
+    (exponential.log10, np.log10, 1),
+    (exponential.log1p, np.log1p, 1),
+    (power.pow, np.power, 2),
+    (power.cbrt, np.cbrt, 1),
+    (power.hypot, np.hypot, 2),
+    (power.fmod, np.fmod, 2),
+)
 """Every elementary function, in the order of the documentation."""
 
-SPECIAL: dict[str, Elementary] = {
-    row.name: row
-    for row in (
-        _row(exponential.exp10, None),
-        _row(special_functions.erf, None),
-        _row(special_functions.erfc, None),
-        _row(special_functions.gamma, None),
-        _row(special_functions.gammaln, None),
-        _row(special_functions.digamma, None),
-        _row(special_functions.polygamma, None, 2),
-    )
-}
+SPECIAL = _rows(
+    (exponential.exp10, None, 1),
+    (special_functions.erf, None, 1),
+    (special_functions.erfc, None, 1),
+    (special_functions.gamma, None, 1),
+    (special_functions.gammaln, None, 1),
+    (special_functions.digamma, None, 1),
+    (special_functions.polygamma, None, 2),
+)
 """Functions that NumPy has not; their names are SciPy's."""
 
-PROGRAMS: dict[str, Elementary] = ELEMENTARY | SPECIAL
+PROGRAMS = ELEMENTARY | SPECIAL
 """All of them."""
 
 
@@ -108,13 +104,6 @@ def in_float32(program: Program) -> Program:
         return p.f32(program(p, *(p.f64(x) for x in operands)))
 
     return single
-
-
-_PROGRAMS: dict[tuple[str, np.dtype[Any]], Program] = {
-    (name, np.dtype(dtype)): version(row.program)
-    for name, row in PROGRAMS.items()
-    for dtype, version in ((np.float64, lambda program: program), (np.float32, in_float32))
-}
 
 
 def evaluate(name: str, *operands: Any) -> Any:
@@ -136,20 +125,17 @@ def evaluate(name: str, *operands: Any) -> Any:
         raise TypeError(f"{name} takes {row.arity} operand(s), got {len(operands)}")
     arrays = [np.asarray(x) for x in operands]
     dtype = np.result_type(*arrays)
-    program = _PROGRAMS.get((name, dtype))
-    if program is None:
+    if dtype not in (np.float64, np.float32):
         raise TypeError(
             f"{name} works on float64 or float32, got {dtype}; convert with .astype(float)"
         )
+    program = row.program if dtype == np.float64 else in_float32(row.program)
     arrays = [np.asarray(x, dtype) for x in arrays]
     if all(x.ndim == 0 for x in arrays):
         return NUMPY.run(program, *(x[()] for x in arrays))
-    if len(arrays) > 1:
-        arrays = list(np.broadcast_arrays(*arrays))
-    shape = arrays[0].shape
-    flat = [x.reshape(-1) for x in arrays]
+    flat = [x.reshape(-1) for x in np.broadcast_arrays(*arrays)]
     result = np.empty(flat[0].shape, dtype)
     for start in range(0, result.size, BLOCK):
         block = slice(start, start + BLOCK)
         result[block] = NUMPY.run(program, *(x[block] for x in flat))
-    return result.reshape(shape)
+    return result.reshape(np.broadcast_shapes(*(x.shape for x in arrays)))

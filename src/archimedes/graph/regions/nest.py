@@ -79,6 +79,12 @@ class Gather:
         self.table = frozen(flat, np.dtype(np.int64))
         self.digest = table_digest(self.table)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Gather) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
     def __repr__(self) -> str:
         return f"Gather({self.digest})"
 
@@ -162,14 +168,11 @@ class Nest(OneBody):
         return len(self.body.inputs) > len(self.inputs)
 
     def settings(self) -> tuple[Any, ...]:
-        reads = tuple(
-            r if r is None else r.digest if isinstance(r, Gather) else tuple(r) for r in self.reads
-        )
-        return (self.shape, reads, self.kept, self.combine, self.partials)
+        return (self.shape, self.reads, self.kept, self.combine, self.partials)
 
     def code_settings(self) -> tuple[Any, ...]:
-        long = [isinstance(r, Gather) and r.table.size >= LONG_TABLE for r in self.reads]
         shape, reads, *rest = self.settings()
+        long = [isinstance(r, Gather) and r.table.size >= LONG_TABLE for r in reads]
         return (shape, tuple("gather" if x else read for x, read in zip(long, reads)), *rest)
 
     @property
