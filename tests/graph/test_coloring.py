@@ -152,7 +152,7 @@ def test_patterns_of_bit_sets_and_their_transposed():
     rows = [sum(1 << int(j) for j in np.flatnonzero(r)) for r in dense]
     found = pattern_of_sets(rows, [0] * 5, 70)
     assert np.array_equal(np.stack([found.rows, found.columns]), np.stack(np.nonzero(dense)))
-    turned = found.transposed
+    turned = found.transpose
     assert np.array_equal(np.stack([turned.rows, turned.columns]), np.stack(np.nonzero(dense.T)))
 
 

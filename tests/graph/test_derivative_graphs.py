@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.function import recording
+from archimedes.function import compiled
 from archimedes.function.batching import recorded_maps
 from archimedes.graph.derivatives.jacobian_graphs import (
     forward_graph,
@@ -27,8 +27,8 @@ X = np.array([0.7, 0.4, 1.2])
 
 @pytest.fixture(autouse=True)
 def keep_regions(monkeypatch):
-    """Small bodies are normally written out: keep them as regions."""
-    monkeypatch.setattr(recording, "INLINE_LIMIT", 0)
+    """Small bodies are normally inlined or unrolled: keep them as regions."""
+    monkeypatch.setattr(compiled, "INLINE_LIMIT", 0)
     monkeypatch.setattr(recorded_maps, "UNROLL_LIMIT", 0)
 
 

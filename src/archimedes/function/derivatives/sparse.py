@@ -330,7 +330,7 @@ def coloring(matrix: Any, mode: str = "column") -> np.ndarray:
     if mode == "column":
         return column_colors(nonzero)
     if mode == "row":
-        return column_colors(nonzero.transposed)
+        return column_colors(nonzero.transpose)
     if mode == "star":
         m, n = nonzero.shape
         if m != n or nonzero.symmetric.rows.size != nonzero.rows.size:

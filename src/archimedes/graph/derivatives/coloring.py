@@ -24,7 +24,7 @@ __all__ = ["Pattern", "by_symmetry", "column_colors", "pattern_of_sets", "star_c
 class Pattern:
     """Where a matrix of ``shape`` has entries: number k at (``rows[k]``, ``columns[k]``), by rows.
 
-    >>> Pattern(np.array([0, 0, 1]), np.array([0, 2, 1]), (2, 3)).transposed.rows.tolist()
+    >>> Pattern(np.array([0, 0, 1]), np.array([0, 2, 1]), (2, 3)).transpose.rows.tolist()
     [0, 1, 2]
     """
 
@@ -33,7 +33,7 @@ class Pattern:
     shape: tuple[int, int]
 
     @cached_property
-    def transposed(self) -> Pattern:
+    def transpose(self) -> Pattern:
         """The pattern of the transposed matrix."""
         order = np.lexsort((self.rows, self.columns))
         return Pattern(self.columns[order], self.rows[order], self.shape[::-1])
@@ -77,8 +77,8 @@ def pattern_of_sets(sets: Sequence[Any], lengths: Sequence[int], columns: int) -
     shape = (sum(length or 1 for length in lengths), columns)
     if not any(lengths):
         return Pattern(*_bits(sets, columns), shape)
-    found = join((mine, length or 1) for mine, length in zip(sets, lengths))
-    rows, at = found.entries() if found else np.zeros((2, 0), dtype=np.int64)
+    elements = join((mine, length or 1) for mine, length in zip(sets, lengths))
+    rows, at = elements.entries() if elements else np.zeros((2, 0), dtype=np.int64)
     return Pattern(rows, at, shape)
 
 
@@ -87,16 +87,16 @@ def _bits(rows: Sequence[int], columns: int) -> tuple[np.ndarray, np.ndarray]:
     width = max(1, -(-columns // 64))  # words of a row
     packed = b"".join([row.to_bytes(8 * width, "little") for row in rows])
     # Few of the words have any.
-    places = np.flatnonzero(np.frombuffer(packed, dtype=np.uint64))
-    each = np.frombuffer(packed, dtype=np.uint8).reshape(-1, 8)[places]
+    used = np.flatnonzero(np.frombuffer(packed, dtype=np.uint64))
+    each = np.frombuffer(packed, dtype=np.uint8).reshape(-1, 8)[used]
     word, bit = np.nonzero(np.unpackbits(each, axis=1, bitorder="little"))
-    row, start = np.divmod(places[word], width)
+    row, start = np.divmod(used[word], width)
     return row, 64 * start + bit
 
 
 def column_colors(pattern: Pattern) -> np.ndarray:
     """Colour columns greedily, fullest first; columns without entries get colour -1."""
-    turned = pattern.transposed
+    turned = pattern.transpose
     width = int(pattern.counts.max(initial=0))
     if pattern.span == width:
         # No fewer will do, and neighbours that share a row are never further apart.

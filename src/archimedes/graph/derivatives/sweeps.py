@@ -23,14 +23,13 @@ from archimedes.graph.regions import Affine, Scan
 from archimedes.graph.regions.base import Directions
 
 __all__ = [
-    "Found",
-    "Picked",
     "Side",
+    "Swept",
     "at_once",
     "forward",
-    "hoisted",
+    "hoist",
     "in_loop",
-    "picked",
+    "pick_entries",
     "reverse",
 ]
 
@@ -38,7 +37,7 @@ __all__ = [
 _THERE = (INPUT, CONST, BLOCK)
 
 
-def hoisted(g: Graph, body: Graph, own: int, shared: Sequence[int]) -> tuple[Graph, list[int]]:
+def hoist(g: Graph, body: Graph, own: int, shared: Sequence[int]) -> tuple[Graph, list[int]]:
     """Append to ``g`` what a body computes of its shared inputs alone.
 
     The first ``own`` inputs of the body differ from step to step, ``shared`` are ids in ``g`` for
@@ -48,8 +47,8 @@ def hoisted(g: Graph, body: Graph, own: int, shared: Sequence[int]) -> tuple[Gra
     >>> g, body = Graph(), Graph()
     >>> x, k, y = g.input(0), body.input(0), body.input(0)
     >>> body.outputs = [body.emit(CODES["add"], k, body.emit(CODES["sin"], y))]
-    >>> made, ids = hoisted(g, body, 1, [x])
-    >>> g.op[ids[-1]] == CODES["sin"], len(made)
+    >>> rest, ids = hoist(g, body, 1, [x])
+    >>> g.op[ids[-1]] == CODES["sin"], len(rest)
     (True, 4)
     """
     live, effects = body.live(), set(body.effects())
@@ -95,7 +94,7 @@ class Side:
         return np.split(colors, self.starts[1:])
 
     def values(self, elements: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return which value each element belongs to, and its place there."""
+        """Return which value each element belongs to, and its offset there."""
         value = np.searchsorted(self.starts, elements, side="right") - 1
         return value, elements - self.starts[value]
 
@@ -120,20 +119,19 @@ def reverse(src: Graph, wrt: Sequence[int]) -> Sweep:
     """Return the sweep from adjoints of outputs to those of the inputs at ``wrt``."""
 
     def sweep(g: Graph, inputs: Sequence[int], seeds: Sequence[Directions]) -> list[Directions]:
-        wanted = [False] * len(inputs)
-        for position in wrt:
-            wanted[position] = True
+        chosen = set(wrt)
+        wanted = [position in chosen for position in range(len(inputs))]
         back = reverse_sweep(g, src, list(inputs), list(seeds), wanted)[1]
         return [back[position] for position in wrt]
 
     return sweep
 
 
-class Found(NamedTuple):
+class Swept(NamedTuple):
     """What a sweep gave: values, scalars and blocks of them.
 
     ``where(colours, elements)`` says which value has the derivative of an element of the far side
-    along a direction (-1: none, it is zero), and at which place.
+    along a direction (-1: none, it is zero), and at which offset.
     """
 
     ids: list[int]
@@ -142,7 +140,7 @@ class Found(NamedTuple):
 
 def at_once(
     g: Graph, inputs: Sequence[int], sweep: Sweep, near: Side, far: Side, colors: np.ndarray
-) -> Found:
+) -> Swept:
     """Sweep all directions at once: ``colors`` says which one each element of ``near`` is in."""
     seeds: list[Directions] = []
     for own, kind in zip(near.parts(colors), near.kinds):
@@ -160,86 +158,80 @@ def at_once(
             ids.append(i)
 
     def where(color: np.ndarray, element: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        value, place = far.values(element)
-        return numbers[color, value], place
+        value, offset = far.values(element)
+        return numbers[color, value], offset
 
-    return Found(ids, where)
+    return Swept(ids, where)
 
 
 def in_loop(
     g: Graph, inputs: Sequence[int], sweep: Sweep, near: Side, far: Side, colors: np.ndarray
-) -> Found:
+) -> Swept:
     """Sweep one direction in each step of a loop."""
-    body = Graph()
-    step = body.input(I64)
-    own = [body.input(g.dtype[i]) for i in inputs]
-    seeds = [_chosen(body, step, mine, kind) for mine, kind in zip(near.parts(colors), near.kinds)]
-    found = sweep(body, own, seeds)
+    body = Graph.with_inputs([I64, *(g.dtype[i] for i in inputs)])
+    step, *own = body.inputs
+    seeds = [_seed(body, step, mine, kind) for mine, kind in zip(near.parts(colors), near.kinds)]
+    results = sweep(body, own, seeds)
     # What a step gives is a column of its own for each value; many are one block.
-    there = [value for value, mine in enumerate(found) if mine]
+    there = [value for value, mine in enumerate(results) if mine]
     groups = [[value] for value in there]
     if len(there) > COLUMNS:
         kinds = {value: item_type(far.kinds[value]) for value in there}
         groups = [[v for v in there if kinds[v] == kind] for kind in sorted(set(kinds.values()))]
-    group, begin = np.full((2, len(found)), -1, dtype=np.int64)
+    group, begin = np.full((2, len(results)), -1, dtype=np.int64)
     widths = np.zeros(len(groups), dtype=np.int64)
     for number, mine in enumerate(groups):
         counts = [far.lengths[value] or 1 for value in mine]
         group[mine], begin[mine] = number, np.cumsum([0, *counts[:-1]])
         widths[number] = sum(counts)
-        ids = [found[value][0] for value in mine]
+        ids = [results[value][0] for value in mine]
         body.outputs.append(ids[0] if len(ids) == 1 else concatenate(body, ids))
     outs: list[int] = []
     if groups:
         steps = int(colors.max()) + 1
-        made, shared = hoisted(g, prune(body), 1, inputs)
-        given = [g.block(np.arange(steps)), *shared]
-        outs = g.region(Scan(given, made, steps, 0, 1, stacked=True)).tolist()
+        rest, shared = hoist(g, prune(body), 1, inputs)
+        operands = [g.block(np.arange(steps)), *shared]
+        outs = g.region(Scan(operands, rest, steps, 0, 1, stacked=True)).tolist()
 
     def where(color: np.ndarray, element: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        value, place = far.values(element)
+        value, offset = far.values(element)
         number = group[value]
-        return number, color * widths[number] + begin[value] + place if groups else number
+        return number, color * widths[number] + begin[value] + offset if groups else number
 
-    return Found(outs, where)
+    return Swept(outs, where)
 
 
-def _chosen(body: Graph, step: int, colors: np.ndarray, kind: int) -> Directions:
+def _seed(body: Graph, step: int, colors: np.ndarray, kind: int) -> Directions:
     """Append the tangent of a value in a step: 1 where its elements have the step's colour."""
     dtype = item_type(kind)
 
-    def chosen(e: Graph, color: int, direction: int) -> int:
+    def unit(e: Graph, color: int, direction: int) -> int:
         here = e.emit(_EQ, color, direction)
         return e.emit(_SELECT, here, e.const(1.0, dtype), e.const(0.0, dtype))
 
     if length_of(kind):
         table = body.block(colors.astype(np.int64))
-        return {0: scalar_loop(body, [table, step], chosen, colors.shape, (_LINE, None))}
-    return {0: chosen(body, body.const(int(colors[0]), I64), step)} if colors[0] >= 0 else {}
+        return {0: scalar_loop(body, [table, step], unit, colors.shape, (_LINE, None))}
+    return {0: unit(body, body.const(int(colors[0]), I64), step)} if colors[0] >= 0 else {}
 
 
-class Picked(NamedTuple):
-    """Some of the derivatives a sweep gave: scalars, or elements of one block at some places."""
+def pick_entries(
+    g: Graph, swept: Swept, number: np.ndarray, offset: np.ndarray, block: bool
+) -> tuple[list[int], np.ndarray | None]:
+    """Return values that a sweep gave, by number and offset.
 
-    ids: list[int]
-    places: np.ndarray | None
-
-
-def picked(g: Graph, found: Found, number: np.ndarray, place: np.ndarray, block: bool) -> Picked:
-    """Return values that a sweep gave, by number and place.
-
-    ``block``: as elements of one, where they have one dtype; otherwise as scalars.
+    ``block``: as elements of one, where they have one dtype, with their places in it; otherwise as
+    scalars, with None.
     """
-    kinds = [g.dtype[i] for i in found.ids]
+    kinds = [g.dtype[i] for i in swept.ids]
     if block and number.size and len(set(map(item_type, kinds))) == 1:
         starts = np.cumsum([0, *(length_of(kind) or 1 for kind in kinds[:-1])])
-        whole = found.ids[0]
+        whole = swept.ids[0]
         if len(kinds) > 1 or not length_of(kinds[0]):
-            whole = concatenate(g, found.ids)
-        return Picked([whole], starts[number] + place)
-    pairs = zip(number.tolist(), place.tolist())
+            whole = concatenate(g, swept.ids)
+        return [whole], starts[number] + offset
     ids = [
-        g.element(found.ids[k], g.const(at, I64)) if length_of(kinds[k]) else found.ids[k]
-        for k, at in pairs
+        g.element(swept.ids[k], g.const(at, I64)) if length_of(kinds[k]) else swept.ids[k]
+        for k, at in zip(number.tolist(), offset.tolist())
     ]
-    return Picked(ids, None)
+    return ids, None
