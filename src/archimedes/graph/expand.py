@@ -207,16 +207,16 @@ def expand(
     are called, which runs fastest; with ``calls`` they become ``Call`` regions, so that a backend
     may write each once. ``text`` gives the program of a function by name and dtype.
     """
-    place = _place_call if calls else inline
+    insert = _emit_call if calls else inline
 
     def emitter(src: Graph) -> Emit:
         def emit(dst: Graph, i: int, operands: tuple[int, ...]) -> int:
-            return place(dst, text(TABLE[src.op[i]].name, src.dtype[i]), operands)[0]
+            return insert(dst, text(TABLE[src.op[i]].name, src.dtype[i]), operands)[0]
 
         return emit
 
     return rewrite(fuse_loops(graph), emitter, own=_IS_ELEMENTARY)
 
 
-def _place_call(dst: Graph, body: Graph, operands: Sequence[int]) -> list[int]:
+def _emit_call(dst: Graph, body: Graph, operands: Sequence[int]) -> list[int]:
     return dst.region(Call(np.array(operands), body)).tolist()

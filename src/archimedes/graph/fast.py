@@ -45,11 +45,11 @@ def fast(graph: Graph, *, calls: bool = False) -> Graph:
       return %3
     """
     shared = rewrite(graph, _with_reciprocals)
-    return expand(rewrite(shared, _with_fma), calls=calls, text=_fused_program)
+    return expand(rewrite(shared, _with_fma), calls=calls, text=_program_with_fma)
 
 
 @cache
-def _fused_program(name: str, dtype: int) -> Graph:
+def _program_with_fma(name: str, dtype: int) -> Graph:
     return rewrite(program(name, dtype), _with_fma)
 
 
@@ -90,7 +90,7 @@ def _with_fma(src: Graph) -> Emit:
         a, b = operands
         if is_product(dst, src.b[i], b):
             x, y = dst.a[b], dst.b[b]
-            return dst.emit(FMA, *((x, y) if code == ADD else _negated(dst, x, y)), a)
+            return dst.emit(FMA, *((x, y) if code == ADD else _negate_product(dst, x, y)), a)
         if is_product(dst, src.a[i], a):
             c = b if code == ADD else dst.emit(NEG, b)
             return dst.emit(FMA, dst.a[a], dst.b[a], c)
@@ -99,6 +99,6 @@ def _with_fma(src: Graph) -> Emit:
     return emit
 
 
-def _negated(g: Graph, x: int, y: int) -> tuple[int, int]:
+def _negate_product(g: Graph, x: int, y: int) -> tuple[int, int]:
     """Factors of the opposite product; a literal takes the sign for nothing."""
     return (x, g.emit(NEG, y)) if y in g.value else (g.emit(NEG, x), y)

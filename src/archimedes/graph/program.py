@@ -55,7 +55,7 @@ _array, _asarray = np.array, np.asarray
 _KEPT_SIZE = 256
 
 
-def _stored_as(dtype: np.dtype) -> int:
+def _constant_type(dtype: np.dtype) -> int:
     """Return the code of the numbers in a constant array of floats, ints or bools."""
     if dtype.kind == "f":
         return F32 if dtype.itemsize == 4 else F64
@@ -256,7 +256,7 @@ class Graph:
     def constants(self, array: np.ndarray) -> np.ndarray:
         """Return ids, in the array's shape, of the constants in a float, int or bool array."""
         array = _asarray(array)
-        dtype = _stored_as(array.dtype)
+        dtype = _constant_type(array.dtype)
         key = (array.dtype.num, array.shape, array.tobytes())
         ids = self._constants.get(key)
         if ids is None:
@@ -290,7 +290,7 @@ class Graph:
 
     def _table(self, table: np.ndarray) -> tuple[int, int]:
         """Return dtype and number of a constant table."""
-        dtype = _stored_as(table.dtype)
+        dtype = _constant_type(table.dtype)
         table = frozen(table, DTYPES[dtype])
         key = ("table", table_digest(table))
         number = self._index.get(key)

@@ -27,7 +27,7 @@ def table_key(table: np.ndarray) -> str:
 
 def data_tables(graph: Graph) -> list[np.ndarray]:
     """Return the longer tables of a program and of the bodies in it, in the order met."""
-    found: list[np.ndarray] = []
+    tables: list[np.ndarray] = []
     seen: set[str] = set()
 
     def visit(g: Graph) -> None:
@@ -35,14 +35,14 @@ def data_tables(graph: Graph) -> list[np.ndarray]:
         if digest in seen:
             return
         seen.add(digest)
-        found.extend(table for table in g.tables if len(table) >= LONG_TABLE)
+        tables.extend(table for table in g.tables if len(table) >= LONG_TABLE)
         for region in g.regions.values():
-            found.extend(table for table in region.tables if len(table) >= LONG_TABLE)
+            tables.extend(table for table in region.tables if len(table) >= LONG_TABLE)
             for body in region.bodies:
                 visit(body)
 
     visit(graph)
-    return found
+    return tables
 
 
 def data_form(tables: list[np.ndarray]) -> tuple[object, ...]:

@@ -50,27 +50,22 @@ def with_forms(
     if all(form.block == block for form, block in (*inputs, *outputs)):
         return src
     dst = Graph()
-    given: list[int] = []
+    ids: list[int] = []
     for form, block in inputs:
-        given += _converted(dst, form, _inputs(dst, form, block), block)
-    given += [dst.input(kind) for kind in src.input_dtypes[len(given) :]]
-    made = inline(dst, src, given)
+        kinds = [block_type(form.dtype, form.size)] if block else [form.dtype] * form.size
+        ids += _convert(dst, form, [dst.input(kind) for kind in kinds], block)
+    ids += [dst.input(kind) for kind in src.input_dtypes[len(ids) :]]
+    outs = inline(dst, src, ids)
     at = 0
     for form, block in outputs:
-        mine = made[at : at + form.width]
+        mine = outs[at : at + form.width]
         at += form.width
-        dst.outputs += _converted(dst, form._replace(block=block), mine, form.block)
-    dst.outputs += made[at:]
+        dst.outputs += _convert(dst, form._replace(block=block), mine, form.block)
+    dst.outputs += outs[at:]
     return prune(dst)
 
 
-def _inputs(g: Graph, form: Form, block: bool) -> list[int]:
-    if block:
-        return [g.input(block_type(form.dtype, form.size))]
-    return [g.input(form.dtype) for _ in range(form.size)]
-
-
-def _converted(g: Graph, form: Form, ids: list[int], block: bool) -> list[int]:
+def _convert(g: Graph, form: Form, ids: list[int], block: bool) -> list[int]:
     """Return an array given as a block, or as scalars, in a form."""
     if form.block == block or not form.size:
         return ids

@@ -72,26 +72,27 @@ def _units(g: Graph) -> dict[int, _Unit]:
         if g.op[i] != OUT:
             readers.update(set(g.operands(i)))
     outs: Counter[int] = Counter(g.a[i] for i in live if g.op[i] == OUT)
-    found: dict[int, _Unit] = {}
+    regions = [i for i in live if g.op[i] == REGION]
+    units: dict[int, _Unit] = {}
     packed: set[int] = set()
-    for i in live:
-        region = g.regions[i] if g.op[i] == REGION else None
+    for i in regions:
+        region = g.regions[i]
         if not isinstance(region, Pack):
             continue
         ids = region.inputs.tolist()
-        made = {g.a[j] if g.op[j] == OUT else -1 for j in ids}
-        nest = g.regions[next(iter(made))] if len(made) == 1 and -1 not in made else None
+        makers = {g.a[j] if g.op[j] == OUT else -1 for j in ids}
+        nest = g.regions.get(next(iter(makers))) if len(makers) == 1 else None
         alone = all(readers[j] == 1 for j in ids) and len(set(ids)) == outs[g.a[ids[0]]]
         if isinstance(nest, Nest) and alone and _worth_it(nest):
             numbers = tuple(g.b[j] for j in ids)
             form = (_form(g, nest), numbers, region.length, region.dtype, region.moves)
-            found[i] = _Unit(nest, region, form)
-            packed |= made
-    for i in live:
-        nest = g.regions[i] if g.op[i] == REGION else None
+            units[i] = _Unit(nest, region, form)
+            packed |= makers
+    for i in regions:
+        nest = g.regions[i]
         if isinstance(nest, Nest) and i not in packed and nest.kept and _worth_it(nest):
-            found[i] = _Unit(nest, None, _form(g, nest))
-    return found
+            units[i] = _Unit(nest, None, _form(g, nest))
+    return units
 
 
 def _worth_it(nest: Nest) -> bool:
@@ -127,28 +128,25 @@ class _Dedup(DeepTransformer):
         """Append the call of a loop and return its results."""
         dst, body = self.dst, Graph()
         ids = [self.to[i] for i in unit.nest.inputs.tolist()]
-        blocks = [i for i in dict.fromkeys(ids) if length_of(dst.dtype[i])]
-        # Many numbers are put together, once for all calls that get the same.
-        apart: dict[int, list[int]] = {}
+        operands = [i for i in dict.fromkeys(ids) if length_of(dst.dtype[i])]
+        numbers: dict[int, list[int]] = {}
         for i in dict.fromkeys(i for i in ids if not length_of(dst.dtype[i])):
-            apart.setdefault(dst.dtype[i], []).append(i)
-        numbers = [i for same in apart.values() for i in same]
-        given, inside = list(blocks), {i: body.input(dst.dtype[i]) for i in blocks}
-        if len(numbers) <= BY_VALUE:
-            given += numbers
-            inside |= {i: body.input(dst.dtype[i]) for i in numbers}
-        else:
-            for same in apart.values():
-                given.append(self._concatenate(tuple(same)))
-                block = body.input(dst.dtype[given[-1]])
-                places = [body.const(k, I64) for k in range(len(same))]
-                inside |= {i: body.element(block, at) for i, at in zip(same, places)}
+            numbers.setdefault(dst.dtype[i], []).append(i)
+        groups = list(numbers.values())
+        if sum(map(len, groups)) <= BY_VALUE:
+            operands += [i for group in groups for i in group]
+            groups = []
+        inside = {i: body.input(dst.dtype[i]) for i in operands}
+        for group in groups:  # many numbers are put together
+            operands.append(self._concatenate(tuple(group)))
+            block = body.input(dst.dtype[operands[-1]])
+            inside |= {i: body.element(block, body.const(k, I64)) for k, i in enumerate(group)}
         outs = body.region(unit.nest.with_inputs([inside[i] for i in ids])).tolist()
         if unit.pack is not None:
             sources = [outs[self.src.b[j]] for j in unit.pack.inputs.tolist()]
             outs = body.region(unit.pack.with_inputs(sources)).tolist()
         body.outputs = outs
-        return dst.region(Call(given, body)).tolist()
+        return dst.region(Call(operands, body)).tolist()
 
     def _concatenate(self, ids: tuple[int, ...]) -> int:
         """Return a block of numbers, one for all calls that get the same."""

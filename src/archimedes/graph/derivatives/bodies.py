@@ -20,9 +20,11 @@ from archimedes.graph.regions.base import Directions
 
 __all__ = [
     "Pair",
+    "Row",
     "SweptBody",
     "adjoint_body",
     "by_position",
+    "by_value",
     "close_pairs",
     "ids_of",
     "interleave",
@@ -34,6 +36,8 @@ __all__ = [
 ]
 
 Pair = tuple[int, int]
+#: One tangent or adjoint id per value, None for zero.
+Row = list[int | None]
 
 
 def pairs_of(values: Sequence[Directions]) -> list[Pair]:
@@ -51,6 +55,16 @@ def by_position(ids: Iterable[int], count: int, pairs: Sequence[Pair]) -> list[D
     values: list[Directions] = [{} for _ in range(count)]
     for (k, d), i in zip(pairs, ids):
         values[k][d] = int(i)
+    return values
+
+
+def by_value(rows: Iterable[tuple[int, Row]], count: int) -> list[Directions]:
+    """Sort rows, each with its direction, into one dict per value."""
+    values: list[Directions] = [{} for _ in range(count)]
+    for d, row in rows:
+        for k, i in enumerate(row):
+            if i is not None:
+                values[k][d] = int(i)
     return values
 
 

@@ -13,9 +13,11 @@ import numpy as np
 
 from archimedes.errors import TraceError
 from archimedes.graph.derivatives.bodies import (
+    Row,
     SweptBody,
     adjoint_body,
     by_position,
+    by_value,
     ids_of,
     pairs_of,
     tangent_body,
@@ -29,9 +31,6 @@ from archimedes.graph.regions import Call, Host, Region, Switch
 from archimedes.graph.regions.base import Directions, RegionDerivative, register_derivative
 
 __all__: list[str] = []
-
-#: An id per value, None for zero.
-Row = list[int | None]
 
 
 def _forward(
@@ -75,8 +74,9 @@ def _run_bodies(
     pairs = union_of_pairs(*(body.pairs for body in swept))
     bodies = tuple(body.with_pairs(pairs) for body in swept)
     inputs = [*region.inputs, *added]
-    made = Switch(inputs, bodies) if isinstance(region, Switch) else Call(inputs, bodies[0])
-    return dst.region(made), pairs
+    if isinstance(region, Switch):
+        return dst.region(Switch(inputs, bodies)), pairs
+    return dst.region(Call(inputs, bodies[0])), pairs
 
 
 # ---- rules that regions bring ------------------------------------------------------------
@@ -137,9 +137,7 @@ def _apply(
         results = apply(dst, region.inputs, outs, rows)
     else:
         results = _transpose(dst, region, outs, rows, forward)
-    pairs = [(k, d) for d, row in zip(directions, results) for k in _present(row)]
-    ids = [row[k] for row in results for k in _present(row)]
-    return by_position(ids, count, pairs)
+    return by_value(zip(directions, results), count)
 
 
 def _present(row: Row) -> list[int]:

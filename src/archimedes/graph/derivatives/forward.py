@@ -16,7 +16,7 @@ from archimedes.graph.blocks.references import as_block
 from archimedes.graph.derivatives.reverse import LINEAR_RULES, PARTIAL_RULES, add_term, partial_of
 from archimedes.graph.derivatives.whole import (
     MAX_ROWS,
-    opened,
+    inline_whole,
     whole_outputs,
     whole_places,
     whole_rule,
@@ -93,7 +93,7 @@ def forward_sweep(
     ``inputs`` are ids in ``dst`` in place of ``src.inputs``, ``seeds`` their tangents. Returns
     the ids of the outputs and their tangents.
     """
-    src = opened(src)
+    src = inline_whole(src)
     rows = whole_outputs(src, [bool(seed) for seed in seeds])
     if not 0 < sum(length_of(src.output_dtypes[k]) or 1 for k in rows) <= MAX_ROWS:
         return _Forward(dst, src, inputs, seeds).sweep()

@@ -100,7 +100,7 @@ def _rows_of_outs(
     return rows_of(dst, adjoints, pairs, kinds, region.rows)
 
 
-def _wanted_slices(region: CountedLoop, wanted: Sequence[bool]) -> list[bool]:
+def _are_slices_wanted(region: CountedLoop, wanted: Sequence[bool]) -> list[bool]:
     """Return which slices have adjoints, in any step."""
     n, s = region.carry, region.slices
     return [any(wanted[n + row * s + k] for row in range(region.rows)) for k in range(s)]
@@ -116,7 +116,7 @@ def _map_reverse(
     _, slice_ids, shared_ids = region.parts()
     s, h = region.slices, len(shared_ids)
     pairs = _pairs_of_outs(region, adjoints)
-    body_wanted = [*_wanted_slices(region, wanted), *wanted[region.length * s :]]
+    body_wanted = [*_are_slices_wanted(region, wanted), *wanted[region.length * s :]]
     swept = adjoint_body(region.body, pairs, body_wanted)
     order, results = interleave([s, h], [len(pairs), 0]), swept.pairs
     body = permute_body(swept.with_pairs(), order, range(len(results)))
@@ -157,7 +157,7 @@ def _scan_reverse(
     added = [(n + k, d) for k, d in out_pairs]
     body_wanted = [
         *map(is_float, dtypes[:n]),
-        *_wanted_slices(region, wanted),
+        *_are_slices_wanted(region, wanted),
         *wanted[n + region.rows * s :],
     ]
     carry, swept = close_pairs(

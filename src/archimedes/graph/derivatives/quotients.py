@@ -18,7 +18,7 @@ import numpy as np
 
 from archimedes.graph.blocks.building import each
 from archimedes.graph.derivatives.forward import forward_sweep
-from archimedes.graph.derivatives.sparsity import region_size
+from archimedes.graph.derivatives.sparsity import nodes_in
 from archimedes.graph.dtypes import B8, DTYPES, F32, I64, is_float
 from archimedes.graph.formulas import Emit
 from archimedes.graph.ops import CODES, CONST
@@ -92,10 +92,10 @@ class Quotients:
         apart = self._apart(u)
         quotient = e.div(m, e.where(apart, u, e.c(1.0)))
         if limit is None:
-            return self._defined(apart, quotient, m)
+            return self._nan_unless(apart, quotient, m)
         small = self._small(m, u, size, limit.value)
         smooth = e("and", self.near(turn), e("and", limit.free, small))
-        return self._defined(e("or", smooth, apart), e.where(smooth, limit.value, quotient), m)
+        return self._nan_unless(e("or", smooth, apart), e.where(smooth, limit.value, quotient), m)
 
     def vanishes(self, e: Emit, m: int, size: int, apart: int) -> int:
         """Emit whether m is no more than rounding errors of terms of that size.
@@ -112,7 +112,7 @@ class Quotients:
         e = self.e
         apart = self._apart(u)
         inverse = e.div(e.c(1.0), e.where(apart, u, e.c(1.0)))
-        return self._defined(apart, inverse, u)
+        return self._nan_unless(apart, inverse, u)
 
     def _small(self, m: int, u: int, size: int, limit: int) -> int:
         """Say whether m - u c is no more than rounding errors."""
@@ -128,7 +128,7 @@ class Quotients:
         least = e.mul(e.c(64 * len(self.values) * eps), self._scale)
         return e("lt", least, e("abs", u))
 
-    def _defined(self, test: int, value: int, m: int) -> int:
+    def _nan_unless(self, test: int, value: int, m: int) -> int:
         """Return the value where it exists, else nan, in its derivatives too.
 
         The factor is 1 where the value exists: a derivative of zero times nan would be nan.
@@ -166,8 +166,7 @@ class Part:
 
     def size(self) -> int:
         """Count the nodes, those of bodies included."""
-        regions = self.program.regions.values()
-        return len(self.program) + sum(region_size(region) for region in regions)
+        return nodes_in(self.program)
 
 
 def between(
@@ -205,14 +204,14 @@ def between(
 class Values:
     """The values of one matrix, and all nodes that are one of them: they move together.
 
-    ``places`` maps such a node to the position of its value; ``rates(g, number, values, vectors)``
-    emits how fast the vectors change along a turn.
+    ``positions`` maps such a node to the position of its value; ``rates(g, number, values,
+    vectors)`` emits how fast the vectors change along a turn.
     """
 
     def __init__(
-        self, quotients: Quotients, places: dict[int, int], vectors: list[int], rates: Rates
+        self, quotients: Quotients, positions: dict[int, int], vectors: list[int], rates: Rates
     ) -> None:
-        self.quotients, self.places = quotients, places
+        self.quotients, self.positions = quotients, positions
         self.vectors, self.rates = vectors, rates
 
     def limits_of_numerators(
@@ -222,10 +221,10 @@ class Values:
 
         ``numerators[turn][row]`` are the m and the sizes of their terms.
         """
-        g, places, rows = self.quotients.g, list(self.places), len(numerators[0])
+        g, nodes, rows = self.quotients.g, list(self.positions), len(numerators[0])
         pairs = [pair for row in numerators for pair in row]
-        part = between(g, places, [m for m, _ in pairs])
-        whole = between(g, places, [i for pair in zip(*pairs) for i in pair], self.vectors)
+        part = between(g, nodes, [m for m, _ in pairs])
+        whole = between(g, nodes, [i for pair in zip(*pairs) for i in pair], self.vectors)
         if whole is None or whole.size() > _LONGEST:
             return None
         n, read = len(self.vectors), [] if part is None else part.shared
@@ -234,15 +233,14 @@ class Values:
             if part is None:
                 return [g.const(0.0, self.quotients.e.dtype)] * rows
             tangents = self._tangents(g, part.program, moved, speeds, shared[n : n + len(read)])
-            return [_chosen(g, number, tangents[row::rows]) for row in range(rows)]
+            return [_select(g, number, tangents[row::rows]) for row in range(rows)]
 
         def trial(g: Graph, number: int, values: list[int], shared: list[int]):
-            values = [values[k] for k in self.places.values()]
-            given = [*values, *shared[:n], *shared[n + len(read) :]]
-            outs = inline(g, whole.program, given)
-            found = [_chosen(g, number, outs[row::rows][:half]) for row in range(rows)]
-            sizes = [_chosen(g, number, outs[row::rows][half:]) for row in range(rows)]
-            return found, sizes
+            values = [values[k] for k in self.positions.values()]
+            outs = inline(g, whole.program, [*values, *shared[:n], *shared[n + len(read) :]])
+            columns = [outs[row::rows] for row in range(rows)]
+            m = [_select(g, number, column[:half]) for column in columns]
+            return m, [_select(g, number, column[half:]) for column in columns]
 
         half = len(numerators)
         shared = [*self.vectors, *read, *whole.shared[n:]]
@@ -251,7 +249,7 @@ class Values:
     def limits_of_targets(self, turns: Sequence[Turn], part: Part) -> list[list[Limit]] | None:
         """Return the limits for each turn and target of a part, None where they are too long.
 
-        The part is one from the nodes of ``places`` and the vectors.
+        The part is one from the nodes of ``positions`` and the vectors.
         """
         if part.size() > _LONGEST:
             return None
@@ -263,8 +261,8 @@ class Values:
 
         def trial(g: Graph, number: int, values: list[int], shared: list[int]):
             more = self.rates(g, number, values, shared[:n])
-            given = [*(values[k] for k in self.places.values()), *shared]
-            return _one_by_one(g, turned, given, more)
+            inputs = [*(values[k] for k in self.positions.values()), *shared]
+            return _sum_over_rates(g, turned, inputs, more)
 
         return self._limits(turns, part.shared, slopes, trial)
 
@@ -272,9 +270,9 @@ class Values:
         self, g: Graph, program: Graph, moved: list[int], speeds: list[int], rest: list[int]
     ) -> list[int]:
         """Emit the derivatives of a program's outputs along its first inputs, the values."""
-        places = list(self.places.values())
-        seeds: list[Directions] = [{0: speeds[k]} for k in places]
-        inputs = [moved[k] for k in places] + rest
+        positions = list(self.positions.values())
+        seeds: list[Directions] = [{0: speeds[k]} for k in positions]
+        inputs = [moved[k] for k in positions] + rest
         _, tangents = forward_sweep(g, program, inputs, [*seeds, *({} for _ in rest)])
         zero = g.const(0.0, self.quotients.e.dtype)
         return [tangent.get(0, zero) for tangent in tangents]
@@ -288,30 +286,29 @@ class Values:
         with the vectors.
         """
         quotients, g = self.quotients, self.quotients.g
-        body = Graph()
-        near, number = body.input(B8), body.input(I64)
         rest = [g.dtype[i] for i in [turns[0].gap, *quotients.values, *shared]]
-        ids = [number, *(body.input(dtype) for dtype in rest)]
-        dtypes = [body.dtype[i] for i in ids]
+        dtypes = [I64, *rest]
+        body = Graph.with_inputs([B8, *dtypes])
+        near, *ids = body.inputs
         program = _mean_over_points(self._at_point(turns, dtypes, slopes), dtypes)
         program.outputs += self._trials(turns, program, trial)
-        body.outputs = _guarded(body, near, prune(program), ids)
+        body.outputs = _emit_if(body, near, prune(program), ids)
         rows = [[quotients.near(turn), g.const(k, I64), turn.gap] for k, turn in enumerate(turns)]
         inputs = [*(i for row in rows for i in row), *quotients.values, *shared]
-        made = g.region(Map(inputs, prune(body), len(turns), 3)).reshape(len(turns), 2, -1)
-        return [[Limit(*pair) for pair in zip(*found)] for found in made.tolist()]
+        limits = g.region(Map(inputs, prune(body), len(turns), 3)).reshape(len(turns), 2, -1)
+        return [[Limit(*pair) for pair in zip(*of_turn)] for of_turn in limits.tolist()]
 
     def _at_point(self, turns: Sequence[Turn], dtypes: Sequence[int], slopes: Slopes) -> Graph:
         """Return (point - 1, number, gap, values, shared) -> slopes at a point of the gap."""
         dtype, n = self.quotients.e.dtype, len(self.quotients.values)
-        g = Graph()
-        point, number, gap, *rest = [g.input(code) for code in [dtype, *dtypes]]
+        g = Graph.with_inputs([dtype, *dtypes])
+        point, number, gap, *rest = g.inputs
         back = Emit(g, dtype).mul(point, gap)
-        speeds, moved = self._moved(g, turns, number, back, rest[:n])
+        speeds, moved = self._move_values(g, turns, number, back, rest[:n])
         g.outputs = slopes(g, number, moved, speeds, rest[n:])
         return prune(g)
 
-    def _moved(
+    def _move_values(
         self, g: Graph, turns: Sequence[Turn], number: int, change: int, values: list[int]
     ) -> tuple[list[int], list[int]]:
         """Emit the speeds of the values along a turn, and the values for a changed gap."""
@@ -332,7 +329,7 @@ class Values:
         e, n = Emit(g, self.quotients.e.dtype), len(self.quotients.values)
         number, *rest = g.inputs
         gap, *rest = [each(g, CODES["stop"], i) if is_float(g.dtype[i]) else i for i in rest]
-        _, values = self._moved(g, turns, number, e.neg(gap), rest[:n])
+        _, values = self._move_values(g, turns, number, e.neg(gap), rest[:n])
         vectors, others = rest[n : n + len(self.vectors)], rest[n + len(self.vectors) :]
         first = self.rates(g, number, values, vectors)
         second = self.rates(g, number, values, first)
@@ -345,16 +342,14 @@ class Values:
         # Terms that cancel for vectors do not for these: their sizes are what m is rounded to.
         skewed = [e.mul(e.c(1.0 + 0.5 * np.cos(k)), v) for k, v in enumerate(turned)]
         shared = [number, *values, *others]
-        body = Graph()
-        mine = [body.input(g.dtype[i]) for i in turned]
-        ids = [body.input(g.dtype[i]) for i in shared]
-        found, sizes = trial(body, ids[0], ids[1 : n + 1], [*mine, *ids[n + 1 :]])
-        body.outputs = [*found, *sizes]
-        made = g.region(Map([*turned, *skewed, *shared], prune(body), 2, len(turned)))
-        made = made.reshape(2, 2, -1)
-        return [
-            self.quotients.vanishes(e, *row) for row in zip(*made[0].tolist(), made[1, 1].tolist())
-        ]
+        body = Graph.with_inputs(g.dtype[i] for i in (*turned, *shared))
+        mine, ids = body.inputs[: len(turned)], body.inputs[len(turned) :]
+        m, sizes = trial(body, ids[0], ids[1 : n + 1], [*mine, *ids[n + 1 :]])
+        body.outputs = [*m, *sizes]
+        outs = g.region(Map([*turned, *skewed, *shared], prune(body), 2, len(turned)))
+        outs = outs.reshape(2, 2, -1)
+        rows = zip(*outs[0].tolist(), outs[1, 1].tolist())
+        return [self.quotients.vanishes(e, *row) for row in rows]
 
 
 def _entry(g: Graph, number: int, column: Sequence[float], dtype: int) -> int:
@@ -362,35 +357,34 @@ def _entry(g: Graph, number: int, column: Sequence[float], dtype: int) -> int:
     return g.lookup(np.array(column, dtype=DTYPES[dtype]), number)
 
 
-def _one_by_one(
-    g: Graph, turned: Graph, given: list[int], rates: list[int]
+def _sum_over_rates(
+    g: Graph, turned: Graph, inputs: list[int], rates: list[int]
 ) -> tuple[list[int], list[int]]:
     """Emit the sums of a program's outputs over the vectors' elements, and those of their sizes.
 
-    ``turned`` takes ``given`` and the rates; it is run for one rate after the other.
+    ``turned`` takes ``inputs`` and the rates; it is run for one rate after the other.
     """
     dtype, count = g.dtype[rates[0]], len(turned.outputs)
-    body = Graph()
+    kinds = [g.dtype[i] for i in inputs]
+    body = Graph.with_inputs([*[dtype] * (2 * count), I64, dtype, *kinds])
     e = Emit(body, dtype)
-    sums = [body.input(dtype) for _ in range(2 * count)]
-    number, rate = body.input(I64), body.input(dtype)
-    shared = [body.input(g.dtype[i]) for i in given]
+    sums, (number, rate, *shared) = body.inputs[: 2 * count], body.inputs[2 * count :]
     zero = e.c(0.0)
     units = [e.where(e("eq", number, body.const(k, I64)), rate, zero) for k in range(len(rates))]
     moves = e("ne", rate, zero)
-    terms = _guarded(body, moves, turned, [*shared, *units])
+    terms = _emit_if(body, moves, turned, [*shared, *units])
     both = [*terms, *(e("abs", i) for i in terms)]
     body.outputs = [e.add(total, i) for total, i in zip(sums, both)]
     slices = [i for k, rate in enumerate(rates) for i in (g.const(k, I64), rate)]
     zeros = [g.const(0.0, dtype)] * (2 * count)
-    made = g.region(Scan([*zeros, *slices, *given], prune(body), len(rates), 2 * count, 2))
-    return made[:count].tolist(), made[count:].tolist()
+    outs = g.region(Scan([*zeros, *slices, *inputs], prune(body), len(rates), 2 * count, 2))
+    return outs[:count].tolist(), outs[count:].tolist()
 
 
 def _along_vectors(part: Part, dtype: int) -> Graph:
     """Return the derivatives of a part's outputs along what it reads after its sources."""
-    g = Graph()
-    inputs = [g.input(code) for code in part.program.input_dtypes]
+    g = Graph.with_inputs(part.program.input_dtypes)
+    inputs = list(g.inputs)
     seeds: list[Directions] = [{} for _ in inputs]
     for k in range(part.sources, part.sources + part.vectors):
         seeds[k] = {0: g.input(dtype)}
@@ -400,24 +394,24 @@ def _along_vectors(part: Part, dtype: int) -> Graph:
     return prune(g)
 
 
-def _chosen(g: Graph, number: int, ids: Sequence[int]) -> int:
+def _select(g: Graph, number: int, ids: Sequence[int]) -> int:
     """Emit the id of that number, whatever the others are."""
     e = Emit(g, g.dtype[ids[0]])
-    found = ids[0]
+    chosen = ids[0]
     for k in range(1, len(ids)):
-        found = e.where(e("eq", number, g.const(k, I64)), ids[k], found)
-    return found
+        chosen = e.where(e("eq", number, g.const(k, I64)), ids[k], chosen)
+    return chosen
 
 
 def _mean_over_points(at_point: Graph, dtypes: Sequence[int]) -> Graph:
     """Return half the mean of a program whose first input is a point of (0, 1), less one."""
-    g = Graph()
-    ids = [g.input(dtype) for dtype in dtypes]
+    g = Graph.with_inputs(dtypes)
+    ids = list(g.inputs)
     dtype = at_point.input_dtypes[0]
     e = Emit(g, dtype)
     points = [e.c(point - 1.0) for point, _ in GAUSS]
-    found = g.region(Map([*points, *ids], at_point, len(GAUSS), 1)).reshape(len(GAUSS), -1)
-    for column in found.T.tolist():
+    values = g.region(Map([*points, *ids], at_point, len(GAUSS), 1)).reshape(len(GAUSS), -1)
+    for column in values.T.tolist():
         total = e.c(0.0)
         for i, (_, weight) in zip(column, GAUSS):
             total = e.add(total, e.mul(e.c(0.5 * weight), i))
@@ -425,11 +419,9 @@ def _mean_over_points(at_point: Graph, dtypes: Sequence[int]) -> Graph:
     return g
 
 
-def _guarded(g: Graph, test: int, program: Graph, ids: Sequence[int]) -> list[int]:
+def _emit_if(g: Graph, test: int, program: Graph, ids: Sequence[int]) -> list[int]:
     """Emit a program behind a test; where that fails all outputs are zero."""
-    nothing = Graph()
-    for dtype in program.input_dtypes:
-        nothing.input(dtype)
+    nothing = Graph.with_inputs(program.input_dtypes)
     nothing.outputs = [nothing.const(0, dtype) for dtype in program.output_dtypes]
     index = g.emit(CODES["i64"], test)
     return g.region(Switch([index, *ids], (nothing, program))).tolist()

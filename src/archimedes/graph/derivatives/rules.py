@@ -18,7 +18,7 @@ from archimedes.graph.program import Graph
 
 __all__ = ["IS_SMOOTH", "LINEAR", "PARTIALS"]
 
-_SELECT = CODES["select"]
+_SELECT, _LE = CODES["select"], CODES["le"]
 
 Partial = Callable[[Emit, int, int, int], int]
 
@@ -204,50 +204,18 @@ Pass = Callable[[Graph, tuple[int, ...], list[int]], int]
 PassBack = Callable[[Graph, tuple[int, ...], int], list[int | None]]
 
 
-def _choice(g: Graph, name: str, ids: tuple[int, ...]) -> int:
-    return g.emit(CODES[name], ids[0], ids[1])
-
-
-def _zero(g: Graph, like: int) -> int:
-    return g.const(0.0, g.dtype[like])
-
-
-def _choose(name: str) -> tuple[Pass, PassBack]:
-    """Rules of min and max: the operand that wins passes; the first one at a tie."""
+def _choice(test: Callable[[Graph, tuple[int, ...]], int], first: int = 0) -> tuple[Pass, PassBack]:
+    """Return the rules of an op that passes on operand ``first``, or the next, by a test."""
 
     def forward(g: Graph, ids: tuple[int, ...], tangents: list[int]) -> int:
-        return g.emit(_SELECT, _choice(g, name, ids), tangents[0], tangents[1])
+        return g.emit(_SELECT, test(g, ids), tangents[first], tangents[first + 1])
 
     def reverse(g: Graph, ids: tuple[int, ...], adjoint: int) -> list[int | None]:
-        first, zero = _choice(g, name, ids), _zero(g, adjoint)
-        return [g.emit(_SELECT, first, adjoint, zero), g.emit(_SELECT, first, zero, adjoint)]
+        chosen, zero = test(g, ids), g.const(0.0, g.dtype[adjoint])
+        passed = [g.emit(_SELECT, chosen, adjoint, zero), g.emit(_SELECT, chosen, zero, adjoint)]
+        return [None] * first + passed
 
     return forward, reverse
-
-
-def _max_choice(forward: Pass, reverse: PassBack) -> tuple[Pass, PassBack]:
-    """max(a, b) keeps a where b <= a: the rule of min with operands and tangents swapped."""
-
-    def swapped_forward(g: Graph, ids: tuple[int, ...], tangents: list[int]) -> int:
-        return forward(g, ids[::-1], tangents)
-
-    def swapped_reverse(g: Graph, ids: tuple[int, ...], adjoint: int) -> list[int | None]:
-        return reverse(g, ids[::-1], adjoint)
-
-    return swapped_forward, swapped_reverse
-
-
-def _select_forward(g: Graph, ids: tuple[int, ...], tangents: list[int]) -> int:
-    return g.emit(_SELECT, ids[0], tangents[1], tangents[2])
-
-
-def _select_reverse(g: Graph, ids: tuple[int, ...], adjoint: int) -> list[int | None]:
-    zero = _zero(g, adjoint)
-    return [
-        None,
-        g.emit(_SELECT, ids[0], adjoint, zero),
-        g.emit(_SELECT, ids[0], zero, adjoint),
-    ]
 
 
 def _cast(name: str) -> tuple[Pass, PassBack]:
@@ -255,17 +223,18 @@ def _cast(name: str) -> tuple[Pass, PassBack]:
         return g.emit(CODES[name], tangents[0])
 
     def reverse(g: Graph, ids: tuple[int, ...], adjoint: int) -> list[int | None]:
-        back = "f64" if g.dtype[ids[0]] == 0 else "f32"
+        back = "f64" if g.dtype[ids[0]] == F64 else "f32"
         return [g.emit(CODES[back], adjoint)]
 
     return forward, reverse
 
 
-#: Ops whose derivative is a choice or a cast, not a product.
+#: Ops whose derivative is a choice or a cast, not a product. At a tie the first operand of a
+#: minimum or a maximum passes.
 LINEAR: dict[str, tuple[Pass, PassBack]] = {
-    "select": (_select_forward, _select_reverse),
-    "min": _choose("le"),
-    "max": _max_choice(*_choose("le")),
+    "select": _choice(lambda g, ids: ids[0], first=1),
+    "min": _choice(lambda g, ids: g.emit(_LE, ids[0], ids[1])),
+    "max": _choice(lambda g, ids: g.emit(_LE, ids[1], ids[0])),
     "f64": _cast("f64"),
     "f32": _cast("f32"),
 }

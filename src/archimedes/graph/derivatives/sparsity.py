@@ -11,8 +11,8 @@ pattern is kept, and the sets that come in are put in the place of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
-from typing import Any
+from functools import cached_property, reduce
+from operator import or_
 
 from archimedes.graph.derivatives.coloring import Pattern, pattern_of_sets
 from archimedes.graph.derivatives.rules import IS_SMOOTH
@@ -20,7 +20,7 @@ from archimedes.graph.dtypes import is_float, length_of
 from archimedes.graph.ops import CODES, ELEMENT, INPUT, OUT, REGION
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Region
-from archimedes.graph.regions.interval_sets import compose, fill, join, union_of, unit_sets
+from archimedes.graph.regions.interval_sets import Sets, compose, fill, join, union_of, unit_sets
 
 __all__ = ["cost_of", "dependence", "has_kinks", "nodes_in", "pattern", "through", "work"]
 
@@ -43,10 +43,6 @@ def nodes_in(g: Graph) -> int:
     return len(g) + sum(map(region_size, g.regions.values()))
 
 
-#: What a value depends on: a bit set, or the sets of the elements of a block.
-Sets = Any
-
-
 def _propagate(g: Graph, seeds: Sequence[Sets], visit: Callable[[int, int], None] | None = None):
     sets: list[Sets] = [0] * len(g.op)
     outs: dict[int, list[Sets]] = {}
@@ -58,13 +54,13 @@ def _propagate(g: Graph, seeds: Sequence[Sets], visit: Callable[[int, int], None
                 for j in g.operands(i):
                     mine |= sets[j]
         elif op == INPUT:
-            mine = _given(seeds[g.a[i]], g.dtype[i]) if is_float(g.dtype[i]) else 0
+            mine = _spread(seeds[g.a[i]], g.dtype[i]) if is_float(g.dtype[i]) else 0
         elif op == REGION:
             region = g.regions[i]
-            given = [sets[j] for j in region.inputs.tolist()]
-            outs[i] = region.dependence(given, through)
+            of_inputs = [sets[j] for j in region.inputs.tolist()]
+            outs[i] = region.dependence(of_inputs, through)
             if visit is not None:
-                visit(_union(given), cost_of(region))
+                visit(reduce(or_, map(union_of, of_inputs), 0), cost_of(region))
             mine = 0
         elif op == OUT:
             mine = outs[g.a[i]][g.b[i]] if is_float(g.dtype[i]) else 0
@@ -115,14 +111,13 @@ def has_kinks(g: Graph, wrt: Sequence[int]) -> bool:
         if op == INPUT:
             depends[i] = g.a[i] in chosen
         else:
-            given = g.regions[i].inputs.tolist() if op == REGION else g.operands(i)
-            depends[i] = any(depends[j] for j in given)
+            depends[i] = any(depends[j] for j in g.operands(i))
         if depends[i] and not IS_SMOOTH[op] and op not in _MOVES:
             return True
     return False
 
 
-def _given(mine: Sets, kind: int) -> Sets:
+def _spread(mine: Sets, kind: int) -> Sets:
     """Return what an input stands for: of a block with one set, every element."""
     return fill(mine, length_of(kind)) if type(mine) is int and length_of(kind) else mine
 
@@ -139,18 +134,11 @@ def work(g: Graph, seeds: Sequence[int]) -> int:
     return total
 
 
-def _union(sets: Sequence[Sets]) -> int:
-    union = 0
-    for mine in sets:
-        union |= union_of(mine)
-    return union
-
-
-def through(body: Graph, given: Sequence[Sets]) -> list[Sets]:
+def through(body: Graph, sets: Sequence[Sets]) -> list[Sets]:
     """Return what each output of a body depends on where its inputs stand for these sets."""
     if body._pattern is None:
         body._pattern = _Local(body)
-    return body._pattern.on(given)
+    return body._pattern.on(sets)
 
 
 class _Local:
@@ -167,18 +155,18 @@ class _Local:
             at += width
         self.outputs = dependence(body, seeds)
 
-    def on(self, given: Sequence[Sets]) -> list[Sets]:
-        """Return what the outputs depend on, given what the inputs do."""
+    def on(self, sets: Sequence[Sets]) -> list[Sets]:
+        """Return what the outputs depend on where the inputs depend on these sets."""
         if self.scalar:
-            sums = {mask: _substitute(mask, given) for mask in set(self.outputs)}
+            sums = {mask: _substitute(mask, sets) for mask in set(self.outputs)}
             return [sums[mask] for mask in self.outputs]
-        every, own = join(zip(given, self.widths)), self._rows
+        every, own = join(zip(sets, self.widths)), self._rows
         if not every or not own:
             return [0] * len(self.lengths)
-        found, at = compose(own, every), 0
+        rows, at = compose(own, every), 0
         outputs: list[Sets] = []
         for length in self.lengths:
-            outputs.append(found[at : at + length] if length else found[at])
+            outputs.append(rows[at : at + length] if length else rows[at])
             at += length or 1
         return outputs
 
@@ -188,10 +176,10 @@ class _Local:
         return join((sets, length or 1) for sets, length in zip(self.outputs, self.lengths))
 
 
-def _substitute(mask: int, given: Sequence[int]) -> int:
+def _substitute(mask: int, sets: Sequence[int]) -> int:
     total = 0
     while mask:
         low = mask & -mask
-        total |= given[low.bit_length() - 1]
+        total |= sets[low.bit_length() - 1]
         mask ^= low
     return total

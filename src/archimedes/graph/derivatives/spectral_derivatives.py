@@ -35,12 +35,12 @@ _UNROLLED = 4_000
 class SpectralRule(DerivativeRule, Protocol):
     """The derivative of a region that gives the values and vectors of a matrix.
 
-    Regions of one ``family`` on the same inputs give the same values. ``value_places`` are the
+    Regions of one ``family`` on the same inputs give the same values. ``value_outputs`` are the
     positions of the values among the outputs (None for a literal), ``whole`` those of vectors.
     """
 
     family: str
-    value_places: list[int | None]
+    value_outputs: list[int | None]
     whole: frozenset[int]
 
     def values(self, g: Graph, outs: Ids) -> list[int]:
@@ -55,7 +55,7 @@ class SpectralRule(DerivativeRule, Protocol):
     def numerators(self, g: Graph, outs: Ids, rows: Rows) -> list[list[tuple[int, int]]]:
         """Return, for each row of adjoints and each turn, m and the size of its terms."""
 
-    def gathered(
+    def gather_adjoints(
         self, g: Graph, inputs: Ids, outs: Ids, rows: Rows, turned: list[list[int]]
     ) -> Any:
         """Return rows of adjoints of inputs, from those of the outputs and the m / u."""
@@ -64,17 +64,17 @@ class SpectralRule(DerivativeRule, Protocol):
 def spectral_reverse(rule: SpectralRule, g: Graph, inputs: Ids, outs: Ids, rows: Rows) -> Any:
     """Return rows of adjoints of the inputs of a region from those of its outputs."""
     values = _values(rule, g, outs)
-    turns, found = rule.turns(g, outs), rule.numerators(g, outs, rows)
-    by_turn = [list(row) for row in zip(*found)]
+    turns, numerators = rule.turns(g, outs), rule.numerators(g, outs, rows)
+    by_turn = [list(row) for row in zip(*numerators)]
     limits = values.limits_of_numerators(turns, by_turn) if turns else None
-    turned = _quotients(values.quotients, turns, found, limits)
-    return rule.gathered(g, inputs, outs, rows, turned)
+    turned = _quotients(values.quotients, turns, numerators, limits)
+    return rule.gather_adjoints(g, inputs, outs, rows, turned)
 
 
 def _quotients(
     quotients: Quotients,
     turns: list[Turn],
-    found: list[list[tuple[int, int]]],
+    numerators: list[list[tuple[int, int]]],
     limits: list[list[Limit]] | None,
 ) -> list[list[int]]:
     """Return the m / u for each row and turn."""
@@ -83,33 +83,33 @@ def _quotients(
             quotients.divide(m, turn, size, None if limits is None else limits[k][row])
             for k, (turn, (m, size)) in enumerate(zip(turns, mine))
         ]
-        for row, mine in enumerate(found)
+        for row, mine in enumerate(numerators)
     ]
 
 
 def _values(rule: SpectralRule, g: Graph, outs: Ids) -> Values:
     """Return the values with all nodes that are one, whichever region of the family gave it."""
     ids = rule.values(g, outs)
-    places = {i: k for k, i in enumerate(ids) if i not in g.value}
-    if places:
-        operands = g.regions[g.a[next(iter(places))]].inputs.tolist()
+    positions = {i: k for k, i in enumerate(ids) if i not in g.value}
+    if positions:
+        operands = g.regions[g.a[next(iter(positions))]].inputs.tolist()
         for other in list(g.regions.values()):
             mine = other.derivative if isinstance(other, Call) else None
             if getattr(mine, "family", None) == rule.family and other.inputs.tolist() == operands:
-                made = g.region(other).tolist()
-                for k, place in enumerate(mine.value_places):  # type: ignore[union-attr]
-                    if place is not None:
-                        places.setdefault(made[place], k)
-    vectors = [k for k, i in enumerate(outs) if i not in places]
+                other_outs = g.region(other).tolist()
+                for k, output in enumerate(mine.value_outputs):  # type: ignore[union-attr]
+                    if output is not None:
+                        positions.setdefault(other_outs[output], k)
+    vectors = [k for k, i in enumerate(outs) if i not in positions]
 
-    def rates(body: Graph, number: int, moved: list[int], given: list[int]) -> list[int]:
-        ids = [moved[places[i]] if i in places else -1 for i in outs]
-        for k, i in zip(vectors, given):
+    def rates(body: Graph, number: int, values: list[int], vector_ids: list[int]) -> list[int]:
+        ids = [values[positions[i]] if i in positions else -1 for i in outs]
+        for k, i in zip(vectors, vector_ids):
             ids[k] = i
-        found, zero = rule.rates(body, ids, number), body.const(0.0, body.dtype[given[0]])
-        return [zero if (rate := found[k]) is None else rate for k in vectors]
+        every, zero = rule.rates(body, ids, number), body.const(0.0, body.dtype[vector_ids[0]])
+        return [zero if (rate := every[k]) is None else rate for k in vectors]
 
-    return Values(Quotients(g, ids), places, [outs[k] for k in vectors], rates)
+    return Values(Quotients(g, ids), positions, [outs[k] for k in vectors], rates)
 
 
 # ---- forward -------------------------------------------------------------------------------------
@@ -120,38 +120,38 @@ def spectral_forward(
     g: Graph,
     inputs: Ids,
     outs: list[int],
-    given: list[Directions],
+    seeds: list[Directions],
     targets: list[int],
     tangents: list[Directions],
 ) -> None:
     """Add to the tangents of targets what passes through a region that was cut out."""
     values = _values(rule, g, outs)
-    part = between(g, list(values.places), targets, values.vectors)
+    part = between(g, list(values.positions), targets, values.vectors)
     if part is None:
         return
     slopes = _slopes(g, part, outs, len(targets))
     turns = rule.turns(g, outs)
     limits = values.limits_of_targets(turns, part) if turns else None
     for k, row in enumerate(_adjoints(g, rule, inputs, outs, slopes, limits)):
-        for partial, seeds in zip(row, given):
+        for partial, seed in zip(row, seeds):
             if partial is not None:
-                for d, tangent in seeds.items():
+                for d, tangent in seed.items():
                     add_term(g, tangents[k], d, g.emit(CODES["mul"], partial, tangent))
 
 
 def _slopes(g: Graph, part: Part, outs: list[int], targets: int) -> Rows:
     """Return, for each target, its derivatives in the outputs of the region."""
-    places = {i: k for k, i in enumerate(part.reads)}
+    inputs = {i: k for k, i in enumerate(part.reads)}
     if 4 * targets < len(outs):
         ones = [{k: g.const(1.0, dtype)} for k, dtype in enumerate(part.program.output_dtypes)]
         wanted = [i in set(outs) for i in part.reads]
         _, adjoints = reverse_sweep(g, part.program, part.reads, ones, wanted)
-        return [[adjoints[places[i]].get(k) for i in outs] for k in range(targets)]
+        return [[adjoints[inputs[i]].get(k) for i in outs] for k in range(targets)]
     if part.size() * len(outs) > _UNROLLED:
         return _slopes_in_a_loop(g, part, outs)
     seeds: list[Directions] = [{} for _ in part.reads]
     for k, i in enumerate(outs):
-        seeds[places[i]] = {k: g.const(1.0, g.dtype[i])}
+        seeds[inputs[i]] = {k: g.const(1.0, g.dtype[i])}
     _, tangents = forward_sweep(g, part.program, part.reads, seeds)
     return [[tangent.get(k) for k in range(len(outs))] for tangent in tangents]
 
@@ -166,8 +166,8 @@ def _slopes_in_a_loop(g: Graph, part: Part, outs: list[int]) -> Rows:
     zero = body.const(0.0, g.dtype[outs[0]])
     body.outputs = [tangent.get(0, zero) for tangent in tangents]
     units = [g.const(float(i == j), g.dtype[j]) for i in outs for j in outs]
-    made = g.region(Map([*units, *part.reads], prune(body), len(outs), len(outs)))
-    rows: Rows = made.reshape(len(outs), -1).T.tolist()
+    slopes = g.region(Map([*units, *part.reads], prune(body), len(outs), len(outs)))
+    rows: Rows = slopes.reshape(len(outs), -1).T.tolist()
     return rows
 
 
@@ -200,8 +200,8 @@ def _adjoints(
         for k, slope in enumerate(slopes)
     ]
     flat = [*(i for row in slices for i in row), *outs]
-    made = g.region(Map(flat, prune(body), len(slopes), len(slices[0])))
-    return made.reshape(len(slopes), -1).tolist()
+    adjoints = g.region(Map(flat, prune(body), len(slopes), len(slices[0])))
+    return adjoints.reshape(len(slopes), -1).tolist()
 
 
 def _adjoints_in(
@@ -212,6 +212,6 @@ def _adjoints_in(
     slopes: Rows,
     limits: list[list[Limit]] | None,
 ) -> Any:
-    turns, found = rule.turns(g, outs), rule.numerators(g, outs, slopes)
-    turned = _quotients(Quotients(g, rule.values(g, outs)), turns, found, limits)
-    return rule.gathered(g, inputs, outs, slopes, turned)
+    turns, numerators = rule.turns(g, outs), rule.numerators(g, outs, slopes)
+    turned = _quotients(Quotients(g, rule.values(g, outs)), turns, numerators, limits)
+    return rule.gather_adjoints(g, inputs, outs, slopes, turned)

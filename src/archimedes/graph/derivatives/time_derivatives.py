@@ -31,11 +31,17 @@ Legend. ``field`` is the graph of f: (t, x (n), p) -> x' (n). ``guard`` is that 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 
 import numpy as np
 
+from archimedes.graph.blocks.building import add_values
 from archimedes.graph.derivatives.bodies import (
+    Row,
     adjoint_body,
+    by_value,
+    ids_of,
     interleave,
     pairs_of,
     permute_body,
@@ -52,16 +58,12 @@ from archimedes.graph.regions.base import Directions
 
 __all__ = ["cross", "move"]
 
-#: One tangent or adjoint id per value, None for zero.
-Row = list[int | None]
-
 
 def move(g: Graph, field: Graph, a: int, b: int, x: Sequence[int], p: Sequence[int]) -> list[int]:
     """Return the ids of the state x at time a, moved along the flow to time b, equal to a."""
     rule = _Move(field)
-    body = Graph()
-    ids = [body.input(g.dtype[i]) for i in (a, b, *x, *p)]
-    body.outputs = ids[2 : 2 + rule.size]
+    body = Graph.with_inputs(g.dtype[i] for i in (a, b, *x, *p))
+    body.outputs = body.inputs[2 : 2 + rule.size]
     return g.region(Call([a, b, *x, *p], body, rule)).tolist()
 
 
@@ -75,9 +77,8 @@ def cross(
     q: Sequence[int],
 ) -> int:
     """Return the id of the time of an event on the solution through x at time a, equal to a."""
-    body = Graph()
-    ids = [body.input(g.dtype[i]) for i in (a, *x, *p, *q)]
-    body.outputs = ids[:1]
+    body = Graph.with_inputs(g.dtype[i] for i in (a, *x, *p, *q))
+    body.outputs = body.inputs[:1]
     return int(g.region(Call([a, *x, *p, *q], body, _Cross(field, guard)))[0])
 
 
@@ -89,12 +90,6 @@ def _sum_of_products(g: Graph, left: Sequence[int], right: Sequence[int | None])
             term = e.mul(i, j)
             total = term if total is None else e.add(total, term)
     return total
-
-
-def _plus(g: Graph, first: int | None, second: int | None) -> int | None:
-    if first is None or second is None:
-        return first if second is None else second
-    return Emit(g, g.dtype[first]).add(first, second)
 
 
 class _Move:
@@ -124,25 +119,22 @@ class _Move:
         n = self.size
         a, b, *rest = inputs.tolist()
         x, p = rest[:n], rest[n:]
-        found: list[Row] = [[None] * n for _ in rows]
+        results: list[Row] = [[None] * n for _ in rows]
         starts = {}
         for d, row in enumerate(rows):
             if any(i is not None for i in (row[0], *row[2:])):
                 starts[d] = self._start(g, a, x, p, row)
         if starts:
-            given = [{d: rows[d][2 + n + k] for d in starts} for k in range(len(p))]
-            tangents: list[Directions] = [
-                {d: i for d, i in along.items() if i is not None} for along in given
-            ]
-            moved = self._varied(g, a, b, x, p, starts, tangents)
-            for d, values in moved.items():
-                found[d] = list(values)
+            tangents = by_value([(d, rows[d][2 + n :]) for d in starts], len(p))
+            for d, v in self._variation(g, a, b, x, p, starts, tangents).items():
+                results[d] = list(v)
         for d, row in enumerate(rows):
             if row[1] is not None:
                 e = Emit(g, g.dtype[row[1]])
-                slope = self._slope(g, b, outs.tolist(), p)
-                found[d] = [_plus(g, i, e.mul(s, row[1])) for i, s in zip(found[d], slope)]
-        return found
+                terms = [e.mul(s, row[1]) for s in self._slope(g, b, outs.tolist(), p)]
+                pairs = zip(results[d], terms)
+                results[d] = [term if i is None else e.add(i, term) for i, term in pairs]
+        return results
 
     def _start(self, g: Graph, a: int, x: list[int], p: list[int], row: Row) -> list[int]:
         """Return v(a) = dx - f(a, x) da."""
@@ -153,7 +145,16 @@ class _Move:
         e = Emit(g, g.dtype[da])
         return [e.sub(v, e.mul(s, da)) for v, s in zip(start, self._slope(g, a, x, p))]
 
-    def _varied(self, g, a, b, x, p, starts: dict[int, list[int]], tangents: list[Directions]):
+    def _variation(
+        self,
+        g: Graph,
+        a: int,
+        b: int,
+        x: list[int],
+        p: list[int],
+        starts: dict[int, list[int]],
+        tangents: list[Directions],
+    ) -> dict[int, list[int]]:
         """Return v(b) for each direction, from the larger system (x, v)."""
         n, m = self.size, len(p)
         states = [(k, d) for d in starts for k in range(n)]
@@ -163,7 +164,7 @@ class _Move:
         order = interleave([1 + n, m], [len(states), len(others)])
         larger = permute_body(body, order, range(n + len(states)))
         v = [i for start in starts.values() for i in start]
-        moved = move(g, larger, a, b, [*x, *v], [*p, *(tangents[k][d] for k, d in others)])
+        moved = move(g, larger, a, b, [*x, *v], [*p, *ids_of(tangents, others)])
         return {d: moved[n * (1 + k) : n * (2 + k)] for k, d in enumerate(starts)}
 
     def reverse(self, g: Graph, inputs: np.ndarray, outs: np.ndarray, rows: list[Row]) -> list[Row]:
@@ -174,7 +175,7 @@ class _Move:
         back = self._backwards(floats)
         at_a, at_b = self._slope(g, a, x, p), self._slope(g, b, outs.tolist(), p)
         sums = [g.const(0.0, g.dtype[p[k]]) for k in floats]
-        found: list[Row] = []
+        results: list[Row] = []
         for row in rows:
             w = [g.const(0.0, g.dtype[i]) if j is None else j for i, j in zip(x, row)]
             moved = move(g, back, b, a, [*outs.tolist(), *w, *sums], p)
@@ -183,8 +184,8 @@ class _Move:
             assert da is not None
             from_a = Emit(g, g.dtype[da]).neg(da)
             from_b = _sum_of_products(g, at_b, row)
-            found.append([from_a, from_b, *dx, *(dp.get(k) for k in range(len(p)))])
-        return found
+            results.append([from_a, from_b, *dx, *(dp.get(k) for k in range(len(p)))])
+        return results
 
     def _backwards(self, floats: list[int]) -> Graph:
         """Return the field of (x, u, s): the adjoints u of x, the sums s for parameters."""
@@ -192,18 +193,13 @@ class _Move:
         wanted = [False, *[True] * n, *(is_float(dtype) for dtype in dtypes[1 + n :])]
         pairs = [*((1 + k, 0) for k in range(n)), *((1 + n + k, 0) for k in floats)]
         adjoint = adjoint_body(self.field, [(k, 0) for k in range(n)], wanted).with_pairs(pairs)
-        g = Graph()
-        t = g.input(dtypes[0])
-        x = [g.input(dtype) for dtype in dtypes[1 : 1 + n]]
-        u = [g.input(dtype) for dtype in self.field.output_dtypes]
-        for k in floats:
-            g.input(dtypes[1 + n + k])
-        p = [g.input(dtype) for dtype in dtypes[1 + n :]]
-        bars = inline(g, adjoint, [t, *x, *p, *u])
-        g.outputs = [
-            *inline(g, self.field, [t, *x, *p]),
-            *(Emit(g, g.dtype[i]).neg(i) for i in bars),
-        ]
+        sums = [dtypes[1 + n + k] for k in floats]
+        states = [*dtypes[: 1 + n], *self.field.output_dtypes, *sums]
+        g = Graph.with_inputs([*states, *dtypes[1 + n :]])
+        own, u = [*g.inputs[: 1 + n], *g.inputs[len(states) :]], g.inputs[1 + n : 1 + 2 * n]
+        bars = inline(g, adjoint, [*own, *u])
+        slopes = inline(g, self.field, own)
+        g.outputs = [*slopes, *(Emit(g, g.dtype[i]).neg(i) for i in bars)]
         return prune(g)
 
 
@@ -224,11 +220,8 @@ class _Cross:
         """Return what the time depends on: all that the guard reads, smoothly or not."""
         cut = 1 + self.size + self.params
         state = _Move(self.field).pattern([sets[0], 0, *sets[1:cut]])
-        given = [sets[0], *state, *sets[cut:]]
-        total = 0
-        for k in self.reads:
-            total |= given[k]
-        return [total]
+        of_guard = [sets[0], *state, *sets[cut:]]
+        return [reduce(or_, (of_guard[k] for k in self.reads), 0)]
 
     def forward(self, g: Graph, inputs: np.ndarray, outs: np.ndarray, rows: list[Row]) -> list[Row]:
         n, cut = self.size, 1 + self.size + self.params
@@ -238,24 +231,24 @@ class _Cross:
         y = move(g, self.field, a, t, x, p)
         along = [[row[0], None, *row[1:cut]] for row in rows]
         moved = _Move(self.field).forward(g, np.array([a, t, *x, *p]), np.array(y), along)
-        seeds = [
-            {},
-            *_by_value(moved, n),
-            *_by_value([row[cut:] for row in rows], len(q)),
-        ]
+        of_q = enumerate(row[cut:] for row in rows)
+        seeds = [{}, *by_value(enumerate(moved), n), *by_value(of_q, len(q))]
         _, (changes,) = forward_sweep(g, self.guard, [t, *y, *q], seeds)
-        sums = _sums(g, [seeds[k] for k in self.reads])
+        sums: Directions = {}
+        for k in self.reads:
+            for d, i in seeds[k].items():
+                sums[d] = add_values(g, sums[d], i) if d in sums else i
         e = Emit(g, g.dtype[t])
         rate = self._rate(g, t, y, p, q)
         # Where g only touches zero, or is a comparison made a number, all that moves what it
         # reads moves the time by an unknown amount.
         unknown = e.where(e("eq", rate, e.c(0.0)), e.c(np.nan), e.c(0.0))
-        found: list[Row] = [[None] for _ in rows]
+        results: list[Row] = [[None] for _ in rows]
         for d, total in sums.items():
             step = e.mul(unknown, total)
             change = changes.get(d)
-            found[d] = [step if change is None else e.sub(step, e.div(change, rate))]
-        return found
+            results[d] = [step if change is None else e.sub(step, e.div(change, rate))]
+        return results
 
     def _rate(self, g: Graph, t: int, y: list[int], p: list[int], q: list[int]) -> int:
         """Return dg/dt along the solution."""
@@ -264,23 +257,3 @@ class _Cross:
         seeds = [one, *({0: s} for s in slope), *({} for _ in q)]
         _, (rate,) = forward_sweep(g, self.guard, [t, *y, *q], seeds)
         return rate.get(0, g.const(0.0, g.dtype[t]))
-
-
-def _by_value(rows: Sequence[Row], count: int) -> list[Directions]:
-    """Turn rows by direction into one dict per value."""
-    values: list[Directions] = [{} for _ in range(count)]
-    for d, row in enumerate(rows):
-        for k, i in enumerate(row):
-            if i is not None:
-                values[k][d] = i
-    return values
-
-
-def _sums(g: Graph, values: Sequence[Directions]) -> Directions:
-    """Add up the tangents of several values, direction by direction."""
-    total: Directions = {}
-    for value in values:
-        for d, i in value.items():
-            old = total.get(d)
-            total[d] = i if old is None else Emit(g, g.dtype[i]).add(old, i)
-    return total

@@ -12,11 +12,11 @@ from typing import Any
 
 from archimedes.graph.dtypes import is_float
 from archimedes.graph.ops import INPUT, OUT
-from archimedes.graph.passes import copy_into, inline
+from archimedes.graph.passes import Outputs, Transformer, inline
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call, Region
 
-__all__ = ["MAX_ROWS", "opened", "whole_outputs", "whole_places", "whole_rule"]
+__all__ = ["MAX_ROWS", "inline_whole", "whole_outputs", "whole_places", "whole_rule"]
 
 #: Most outputs that are differentiated as functions of the vectors in forward mode. Beyond, the
 #: program would be much longer than the ordinary one, which is used, and gives nan at a tie.
@@ -59,21 +59,11 @@ def whole_rule(region: Region) -> Any:
     return region.derivative  # type: ignore[attr-defined]
 
 
-def opened(src: Graph) -> Graph:
+def inline_whole(src: Graph) -> Graph:
     """Return the graph with calls inlined that hold such regions: their users must be seen."""
     while any(_hides_whole(region) for region in src.regions.values()):
-        dst = Graph()
-        dst.input_names, dst.output_names = src.input_names, src.output_names
-        inputs = [dst.input(dtype) for dtype in src.input_dtypes]
-
-        def place(i: int, region: Region, dst: Graph = dst) -> list[int]:
-            if isinstance(region, Call) and _hides_whole(region):
-                return inline(dst, region.body, region.inputs)
-            return dst.region(region).tolist()
-
-        to = copy_into(dst, src, inputs, src.live(), place)
-        dst.outputs = [to[i] for i in src.outputs]
-        src = dst
+        dst = Graph.with_inputs(src.input_dtypes)
+        src = _InlineWhole(dst, src, dst.inputs).program()
     return src
 
 
@@ -81,3 +71,10 @@ def _hides_whole(region: Region) -> bool:
     if not isinstance(region, Call) or region.derivative is not None:
         return False
     return any(whole_places(r) or _hides_whole(r) for r in region.body.regions.values())
+
+
+class _InlineWhole(Transformer):
+    def region(self, i: int, region: Region) -> Outputs:
+        if isinstance(region, Call) and _hides_whole(region):
+            return inline(self.dst, region.body, self.relink(region).inputs)
+        return super().region(i, region)

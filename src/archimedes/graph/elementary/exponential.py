@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from archimedes.graph.elementary.coefficients import EXP, EXPM1, LOG
 from archimedes.graph.elementary.pairs import fast_two_sum, halves, polynomial, two_sum
-from archimedes.graph.elementary.primitives import Primitives, Value
+from archimedes.graph.elementary.primitives import INF, NAN, Primitives, Value
 
 __all__ = [
     "BIAS",
@@ -176,8 +176,6 @@ def expm1(p: Primitives, x: Value) -> Value:
     return p.copysign(scale(p, s + tail, biased), x)
 
 
-INF = float("inf")
-NAN = float("nan")
 SQRT_HALF_BITS = 0x3FE6A09E667F3BCD
 """Bits of sqrt(1/2)."""
 EXPONENT_MASK = -(1 << 52)

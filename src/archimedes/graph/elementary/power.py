@@ -31,12 +31,10 @@ from archimedes.graph.elementary.exponential import (
     split_exponent,
 )
 from archimedes.graph.elementary.pairs import fast_two_sum, halves, polynomial, two_product
-from archimedes.graph.elementary.primitives import Primitives, Value
+from archimedes.graph.elementary.primitives import INF, NAN, Primitives, Value
 
 __all__ = ["cbrt", "fmod", "hypot", "log_pair", "pow"]
 
-INF = float("inf")
-NAN = float("nan")
 ONE_BITS = 0x3FF0000000000000
 
 
@@ -124,8 +122,6 @@ def hypot(p: Primitives, x: Value, y: Value) -> Value:
     return p.where((size_x == INF) | (size_y == INF), INF, root * back)
 
 
-INF = float("inf")
-NAN = float("nan")
 STEP = 10
 LIMIT = 210
 """The exponents of float64 differ by at most 2098 bits."""
@@ -147,14 +143,14 @@ def fmod(p: Primitives, x: Value, y: Value) -> Value:
     mx, ex = _integer_parts(p, p.where(proper, size_x, 1.0))
     my, ey = _integer_parts(p, p.where(proper, size_y, 1.0))
 
-    def unfinished(r: Value, n: Value, my: Value) -> Value:
+    def is_unfinished(r: Value, n: Value, my: Value) -> Value:
         return (n > 0) & (r > 0)
 
     def divide(r: Value, n: Value, my: Value) -> tuple[Value, ...]:
         step = p.where(n < STEP, n, STEP)
         return p.int_rem(r << step, my), n - step, my
 
-    r, _, _ = p.loop(unfinished, divide, (p.int_rem(mx, my), ex - ey, my), LIMIT)
+    r, _, _ = p.loop(is_unfinished, divide, (p.int_rem(mx, my), ex - ey, my), LIMIT)
     rest = (p.to_float(r) * 2.0**-52) * p.from_bits(ey << 52)
     y_or_nan = p.where((size_x < INF) & (size_y > 0.0), x, NAN)
     return p.where(proper, p.copysign(rest, x), y_or_nan)

@@ -19,7 +19,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["NUMPY", "Primitives", "Value"]
+__all__ = ["INF", "NAN", "NUMPY", "Primitives", "Value"]
+
+INF, NAN = float("inf"), float("nan")
 
 Value = Any
 """A float64, int64 or bool operand: an array, a NumPy scalar, a graph value or a literal."""

@@ -24,7 +24,7 @@ from archimedes.graph.elementary.coefficients import (
 from archimedes.graph.elementary.exponential import exp, exp_of_pair, log
 from archimedes.graph.elementary.pairs import fast_two_sum, polynomial, two_product, two_sum
 from archimedes.graph.elementary.power import log_pair, pow
-from archimedes.graph.elementary.primitives import Primitives, Value
+from archimedes.graph.elementary.primitives import INF, NAN, Primitives, Value
 from archimedes.graph.elementary.trigonometric import cos, sin
 
 __all__ = ["digamma", "erf", "erfc", "gamma", "gammaln", "polygamma"]
@@ -69,8 +69,6 @@ def erfc(p: Primitives, x: Value) -> Value:
     return p.where(x > NEAR_TAIL, tail, y)
 
 
-INF = float("inf")
-NAN = float("nan")
 PI = 3.141592653589793
 LARGE = 5.0
 """Stirling's formula from here."""
@@ -82,7 +80,7 @@ ROOT = (float.fromhex("0x1.762d86356be3fp+0"), float.fromhex("0x1.b86a722197829p
 """The positive zero of digamma as a pair."""
 
 
-def _moved(p: Primitives, x: Value) -> tuple[Value, ...]:
+def _reduce_gamma(p: Primitives, x: Value) -> tuple[Value, ...]:
     """``(s P(s), k, up, down)`` for x from -1/2 to 5."""
     k = p.rint(x - 2.0)
     s = x - (2.0 + k)
@@ -122,7 +120,7 @@ def gamma(p: Primitives, x: Value) -> Value:
     mirrored = x < -0.5
     a = p.where(mirrored, size, x)
     large = a >= LARGE
-    log_near, _, up, down = _moved(p, p.where(large, 2.0, a))
+    log_near, _, up, down = _reduce_gamma(p, p.where(large, 2.0, a))
     near = exp(p, log_near) * up / down
     h, low = _stirling(p, p.where(large, p.where(a > 172.0, 172.0, a), LARGE))
     y = p.where(large, exp_of_pair(p, h, low), near)
@@ -138,7 +136,7 @@ def gammaln(p: Primitives, x: Value) -> Value:
     mirrored = x < -0.5
     a = p.where(mirrored, size, x)
     large = a >= LARGE
-    log_near, k, up, down = _moved(p, p.where(large, 2.0, a))
+    log_near, k, up, down = _reduce_gamma(p, p.where(large, 2.0, a))
     factor = log(p, p.abs(p.where(k > 0.0, up, down)))
     near = log_near + p.where(k > 0.0, factor, -factor)
     limited = p.where(a > LOG_LIMIT, LARGE, a)
@@ -199,13 +197,13 @@ def polygamma(p: Primitives, n: Value, x: Value) -> Value:
     a = p.where(mirrored, 1.0 - x, x)
     start = p.where(a < 25.0, a, 25.0)
 
-    def unfinished(u: Value, total: Value, order: Value) -> Value:
+    def is_unfinished(u: Value, total: Value, order: Value) -> Value:
         return u < 25.0
 
     def step(u: Value, total: Value, order: Value) -> tuple[Value, ...]:
         return u + 1.0, total + pow(p, u, -1.0 - order), order
 
-    reached, total, _ = p.loop(unfinished, step, (start, start - start, n), 26)
+    reached, total, _ = p.loop(is_unfinished, step, (start, start - start, n), 26)
     v = p.where(a < 25.0, reached, a)
     inverse = 1.0 / v
     z = inverse * inverse

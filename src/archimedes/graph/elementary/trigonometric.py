@@ -36,7 +36,7 @@ from archimedes.graph.elementary.pairs import (
     polynomial,
     two_product,
 )
-from archimedes.graph.elementary.primitives import Primitives, Value
+from archimedes.graph.elementary.primitives import INF, Primitives, Value
 
 __all__ = [
     "HALF_PI_HIGH",
@@ -213,7 +213,6 @@ def tan(p: Primitives, x: Value) -> Value:
     return p.where(x == 0.0, x, quotient)
 
 
-INF = float("inf")
 QUARTER_PI_HIGH = float.fromhex("0x1.921fb54442d10p-1")
 """Upper 49 bits of pi/4: its product with 0 to 4 is exact."""
 QUARTER_PI_LOW = float.fromhex("0x1.08d313198a2e0p-50")

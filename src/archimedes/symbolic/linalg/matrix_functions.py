@@ -312,7 +312,7 @@ class _ValueRule(Rule):
         self._spectrum = function.spectrum
         self.family = self._spectrum.family
         positions = gives.by_array()
-        self.value_places = positions[self._spectrum.values]
+        self.value_outputs = positions[self._spectrum.values]
         vectors = [k for r in self._spectrum.vectors for k in positions[r]]
         self.whole = frozenset(k for k in vectors if k is not None)
         self._has_literal_vectors = None in vectors
@@ -356,7 +356,7 @@ class _SpectralRule(_ValueRule):
             ]
             return [list(zip(*(trace.ids_of(array).tolist() for array in pair))) for pair in pairs]
 
-    def gathered(
+    def gather_adjoints(
         self,
         g: Graph,
         inputs: Sequence[int],
