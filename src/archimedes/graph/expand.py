@@ -15,6 +15,7 @@ import numpy as np
 
 from archimedes.graph.blocks.fusion import fuse_loops
 from archimedes.graph.dtypes import B8, F32, F64, I64
+from archimedes.graph.elementary.primitives import Primitives
 from archimedes.graph.elementary.table import PROGRAMS, in_float32
 from archimedes.graph.ops import CODES, TABLE
 from archimedes.graph.passes import Emit, inline, rewrite
@@ -101,7 +102,7 @@ def _method(name: str) -> Any:
     return staticmethod(lambda *operands: _emit(name, *operands))
 
 
-class GraphPrimitives:
+class GraphPrimitives(Primitives):
     """The primitives of ``elementary`` programs as nodes of the graph their operands live in.
 
     ``branch`` makes a ``Switch`` whose first branch is the ordinary side, ``loop`` a ``While``.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -43,6 +44,7 @@ __all__ = [
     "with_outputs",
 ]
 
+R = TypeVar("R", bound=Region)
 #: The graph that a graph was made from, and by node the node there.
 Origin = tuple[Graph, Mapping[int, int]]
 _NONE, _ALL = [False] * len(TABLE), [True] * len(TABLE)
@@ -164,10 +166,10 @@ class Transformer:
         """Return what stands for an output of a region."""
         return self.outs[self.src.a[i]][self.src.b[i]]
 
-    def relink(self, region: Region) -> Region:
+    def relink(self, region: R) -> R:
         """Return a region of ``src`` that reads what stands for its inputs."""
         to = self.to
-        linked: Region = region.with_inputs([to[j] for j in region.inputs.tolist()])
+        linked: R = region.with_inputs([to[j] for j in region.inputs.tolist()])
         return linked
 
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from archimedes.graph.derivatives.forward import forward_sweep
+from archimedes.graph.derivatives.gauge import gauge_dependent_outputs
 from archimedes.graph.derivatives.reverse import reverse_by_rows, reverse_sweep
-from archimedes.graph.derivatives.whole import whole_outputs
 from archimedes.graph.passes import inline, prune
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Directions
@@ -115,7 +115,7 @@ def adjoint_body(body: Graph, pairs: Sequence[Pair], inputs_wanted: Sequence[boo
     g = Graph.with_inputs(body.input_dtypes)
     inputs = list(g.inputs)
     seeds = _seed(g, body.output_dtypes, pairs)
-    if whole_outputs(body, inputs_wanted):
+    if gauge_dependent_outputs(body, inputs_wanted):
         adjoints = reverse_by_rows(g, body, inputs, seeds, inputs_wanted)
     else:
         _, adjoints = reverse_sweep(g, body, inputs, seeds, inputs_wanted)

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from archimedes.graph.blocks.references import as_block
-from archimedes.graph.derivatives.reverse import LINEAR_RULES, PARTIAL_RULES, add_term, partial_of
-from archimedes.graph.derivatives.whole import (
+from archimedes.graph.derivatives.gauge import (
     MAX_ROWS,
-    inline_whole,
-    whole_outputs,
-    whole_places,
-    whole_rule,
+    gauge_dependent,
+    gauge_dependent_outputs,
+    gauge_rule,
+    inline_gauge_dependent,
 )
+from archimedes.graph.derivatives.reverse import LINEAR_RULES, PARTIAL_RULES, add_term, partial_of
 from archimedes.graph.dtypes import I64, is_float, item_type, length_of
 from archimedes.graph.ops import CODES, OUT
 from archimedes.graph.passes import Outputs, Transformer, with_outputs
@@ -93,8 +93,8 @@ def forward_sweep(
     ``inputs`` are ids in ``dst`` in place of ``src.inputs``, ``seeds`` their tangents. Returns
     the ids of the outputs and their tangents.
     """
-    src = inline_whole(src)
-    rows = whole_outputs(src, [bool(seed) for seed in seeds])
+    src = inline_gauge_dependent(src)
+    rows = gauge_dependent_outputs(src, [bool(seed) for seed in seeds])
     if not 0 < sum(length_of(src.output_dtypes[k]) or 1 for k in rows) <= MAX_ROWS:
         return _Forward(dst, src, inputs, seeds).sweep()
     rest = sorted(set(range(len(src.outputs))).difference(rows))
@@ -134,7 +134,7 @@ def _with_cuts(
 
 
 class _ForwardWithCuts(_Forward):
-    """Leaves regions that are whole out: their rules add what passes through these at the end."""
+    """Leaves regions with gauge-dependent outputs out: their rules add what passes through them."""
 
     def sweep(self) -> tuple[list[int], list[Directions]]:
         self.cuts: list[tuple[Any, list[int], list[int], list[Directions]]] = []
@@ -146,12 +146,12 @@ class _ForwardWithCuts(_Forward):
 
     def region(self, i: int, region: Region) -> Outputs:
         tangents = [self.tangents[j] for j in region.inputs.tolist()]
-        if not (whole_places(region) and any(tangents)):
+        if not (gauge_dependent(region) and any(tangents)):
             return super().region(i, region)
         linked = self.relink(region)
         outs = self.dst.region(linked).tolist()
         self.of_outputs[i] = [{}] * len(outs)
-        self.cuts.append((whole_rule(region), linked.inputs.tolist(), outs, tangents))
+        self.cuts.append((gauge_rule(region), linked.inputs.tolist(), outs, tangents))
         return outs
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from archimedes.graph.derivatives.coloring import Pattern, by_symmetry, column_colors, star_colors
 from archimedes.graph.derivatives.forward import forward_sweep
+from archimedes.graph.derivatives.gauge import gauge_dependent
 from archimedes.graph.derivatives.reverse import reverse_sweep
 from archimedes.graph.derivatives.sparsity import cost_of, nodes_in, pattern, work
 from archimedes.graph.derivatives.sweeps import (
@@ -19,7 +20,6 @@ from archimedes.graph.derivatives.sweeps import (
     pick_entries,
     reverse,
 )
-from archimedes.graph.derivatives.whole import whole_places
 from archimedes.graph.passes import prune, with_outputs
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Scan, While
@@ -89,7 +89,7 @@ def jacobian_graph(
     number, offset = swept.where(plan.colors[columns[order]], rows[order])
     nonzero = number >= 0
     block = has_blocks(src) or (plan.looped and order.size >= BLOCK)
-    g.outputs, places = pick_entries(g, swept, number[nonzero], offset[nonzero], block)
+    g.outputs, offsets = pick_entries(g, swept, number[nonzero], offset[nonzero], block)
     order = order[nonzero]
     return Entries(
         prune(g),
@@ -98,7 +98,7 @@ def jacobian_graph(
         entries.shape,
         plan.mode,
         _count(plan.colors),
-        places,
+        offsets,
     )
 
 
@@ -173,16 +173,16 @@ def _in_loops(g: Graph) -> int:
 def _forward_work(src: Graph, wrt: Sequence[int], colors: np.ndarray) -> int:
     """Estimate the (node, direction) pairs of a forward sweep.
 
-    What follows a region that is whole is differentiated in its outputs, whatever comes in, and
+    What follows a gauge-dependent region is differentiated in its outputs, whatever comes in, and
     by a loop where it is long: it counts once.
     """
     seeds = [0] * len(src.inputs)
     for position, color in zip(wrt, colors.tolist()):
         seeds[position] |= 1 << color if color >= 0 else 0
-    whole = [region for region in src.regions.values() if whole_places(region)]
-    if not whole:
+    cut = [region for region in src.regions.values() if gauge_dependent(region)]
+    if not cut:
         return work(src, seeds)
-    before = with_outputs(src, [i for region in whole for i in region.inputs.tolist()])
+    before = with_outputs(src, [i for region in cut for i in region.inputs.tolist()])
     return work(before, seeds) + len(src)
 
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from archimedes.graph.blocks.building import add_values, one_hot, pack
+from archimedes.graph.derivatives.gauge import inline_gauge_dependent
 from archimedes.graph.derivatives.rules import IS_SMOOTH, LINEAR, PARTIALS
-from archimedes.graph.derivatives.whole import inline_whole
 from archimedes.graph.dtypes import is_float, item_type, length_of
 from archimedes.graph.formulas import Emit
 from archimedes.graph.ops import ARITY, CODES, ELEMENT, INPUT, LOOKUP, OUT, REGION, TABLE
@@ -69,7 +69,7 @@ def reverse_sweep(
     ``wanted`` marks the inputs whose adjoints are asked for (default: all of float type).
     Returns the ids of the outputs and the adjoints of the inputs.
     """
-    src = inline_whole(src)
+    src = inline_gauge_dependent(src)
     live = src.live()
     active = _active(src, live, wanted)
     _narrow(src, live, active, None if callable(seeds) else seeds)

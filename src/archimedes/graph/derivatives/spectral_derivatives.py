@@ -36,12 +36,13 @@ class SpectralRule(DerivativeRule, Protocol):
     """The derivative of a region that gives the values and vectors of a matrix.
 
     Regions of one ``family`` on the same inputs give the same values. ``value_outputs`` are the
-    positions of the values among the outputs (None for a literal), ``whole`` those of vectors.
+    positions of the values among the outputs (None for a literal), ``gauge_dependent`` those of
+    vectors.
     """
 
     family: str
     value_outputs: list[int | None]
-    whole: frozenset[int]
+    gauge_dependent: frozenset[int]
 
     def values(self, g: Graph, outs: Ids) -> list[int]:
         """Return the ids of the values."""

@@ -62,8 +62,8 @@ class DerivativeRule(Protocol):
     direction. ``reverse`` is its transpose. A rule may have only one of them (``None`` there).
     ``pattern`` returns what each output depends on, from the sets of inputs that each input
     stands for; where it is None, every output depends on every input.
-    A rule may say that some outputs are ``whole`` (a set of positions): only ``reverse`` knows
-    their derivatives, of functions that use them as a whole.
+    A rule may say that some outputs are ``gauge_dependent`` (a set of positions): determined up to
+    a choice. Only ``reverse`` knows their derivatives, of functions free of the choice.
     """
 
     name: str
@@ -110,8 +110,6 @@ class Region:
 
     #: Whether it runs its body at the points of an index space.
     over_index_space = False
-    #: How often its bodies run, at most.
-    runs = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", _ids(self.inputs))
@@ -132,6 +130,11 @@ class Region:
     def out_dtypes(self) -> list[int]:
         """Dtype codes of its outputs."""
         raise NotImplementedError
+
+    @property
+    def runs(self) -> int:
+        """How often its bodies run, at most."""
+        return 1
 
     @cached_property
     def has_effects(self) -> bool:

@@ -97,7 +97,8 @@ class CountedLoop(OneBody):
 
     def like(self, inputs: Sequence[int] | np.ndarray, body: Graph, carry: int, slices: int) -> Any:
         """Return a loop over the same steps with another body."""
-        return replace(self, inputs=inputs, body=body, carry=carry, slices=slices)
+        sizes: dict[str, Any] = {"carry": carry, "slices": slices}
+        return replace(self, inputs=inputs, body=body, **sizes)
 
     def faults(self, g: Graph) -> Iterator[str]:
         if self.rows < 0 or self.slices < 0 or self.carry < 0:

@@ -314,7 +314,7 @@ class _ValueRule(Rule):
         positions = gives.by_array()
         self.value_outputs = positions[self._spectrum.values]
         vectors = [k for r in self._spectrum.vectors for k in positions[r]]
-        self.whole = frozenset(k for k in vectors if k is not None)
+        self.gauge_dependent = frozenset(k for k in vectors if k is not None)
         self._has_literal_vectors = None in vectors
 
 
