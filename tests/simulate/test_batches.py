@@ -8,7 +8,7 @@ import pytest
 import archimedes as arc
 from archimedes import tree
 from archimedes.simulate import solve_ode
-from archimedes.simulate.statuses import FINISHED, INTERRUPTED, STEP_UNDERFLOW, TOO_MANY_STEPS
+from archimedes.simulate.statuses import Status
 
 
 @arc.struct
@@ -101,7 +101,12 @@ def test_instances_fail_alone():
     x0 = np.array([0.1, 1.0, 0.2, 4.0])
     t = np.linspace(0.0, 2.0, 81)
     batch = solve_ode(lambda t, x: x**2, (0.0, 2.0), x0, in_axes=(0,), t_eval=t)
-    assert batch.status.tolist() == [FINISHED, STEP_UNDERFLOW, FINISHED, STEP_UNDERFLOW]
+    assert batch.status.tolist() == [
+        Status.FINISHED,
+        Status.STEP_UNDERFLOW,
+        Status.FINISHED,
+        Status.STEP_UNDERFLOW,
+    ]
     assert batch.message.startswith("2 of 4 instances failed; instance 1: the step size became")
     for k, start in enumerate(x0):
         alone = solve_ode(lambda t, x: x**2, (0.0, 2.0), start, t_eval=t)
@@ -111,7 +116,7 @@ def test_instances_fail_alone():
         assert np.isnan(batch.t[k, good:]).all()
         assert np.isnan(batch.x[k, good:]).all()
     few = solve_ode(lambda t, x: x**2, (0.0, 0.2), x0, in_axes=(0,), max_steps=4, t_eval=[0.0, 0.2])
-    assert TOO_MANY_STEPS in few.status
+    assert Status.TOO_MANY_STEPS in few.status
 
 
 @pytest.mark.parametrize("count", [60, COUNT])
@@ -128,7 +133,7 @@ def test_interrupted_batch(count):
     assert batch.x.angle.shape == (count, 50)
     assert np.array_equal(np.isnan(batch.t), np.isnan(batch.x.angle))
     short = np.isnan(batch.t[:, -1])
-    assert np.array_equal(batch.status, np.where(short, INTERRUPTED, FINISHED))
+    assert np.array_equal(batch.status, np.where(short, Status.INTERRUPTED, Status.FINISHED))
     if count == 60:  # one group: interrupted in its first call; others may be done by then
         assert short.all()
         assert batch.message.startswith("60 of 60 instances failed; instance 0: interrupted at")

@@ -16,12 +16,7 @@ from archimedes.simulate.dae import SMALL, InconsistentStart, residual_of, solve
 from archimedes.simulate.problem.state_layout import layout_of
 from archimedes.simulate.solves.initial_value_problem import Problem
 from archimedes.simulate.solves.kernel_runs import Instances
-from archimedes.simulate.statuses import (
-    INTERRUPTED,
-    NON_FINITE,
-    STEP_UNDERFLOW,
-    TOO_MANY_STEPS,
-)
+from archimedes.simulate.statuses import Status
 from archimedes.simulate.stepping.solve_kernels import Kernels
 from archimedes.simulate.stepping.trial_step import Setup
 
@@ -367,25 +362,25 @@ def test_higher_index_is_named_where_a_solve_fails():
         return np.concatenate([xdot[:2] - x[2:4], motion, np.stack([x[:2] @ x[:2] - 1.0])])
 
     found = solve_dae(pendulum, (0.0, 1.0), [1.0, 0.0, 0.0, 0.0, 0.0], method="bdf")
-    assert found.status == STEP_UNDERFLOW and "index above 1" in found.message
+    assert found.status == Status.STEP_UNDERFLOW and "index above 1" in found.message
 
 
 @pytest.mark.parametrize("method", OWN)
 def test_failures_and_interrupts_keep_what_was_computed(method):
     few = solve_dae(circle, (0.0, 1.0), [0.0, 1.0], method=method, max_steps=3)
-    assert few.status == TOO_MANY_STEPS and 1 < len(few.t) <= 4
+    assert few.status == Status.TOO_MANY_STEPS and 1 < len(few.t) <= 4
 
     def lost(t, x, xdot):
         return np.stack([xdot[0] - np.sqrt(0.5 - t), x[1] - x[0]])
 
     found = solve_dae(lost, (0.0, 1.0), [0.0, 0.0], method=method)
-    assert found.status == NON_FINITE and 0.4 < found.t[-1] <= 0.5
+    assert found.status == Status.NON_FINITE and 0.4 < found.t[-1] <= 0.5
 
     def interrupt(part, t):
         raise KeyboardInterrupt
 
     stopped = solve_dae(circle, (0.0, 1.0), [0.0, 1.0], method=method, progress=interrupt)
-    assert stopped.status == INTERRUPTED
+    assert stopped.status == Status.INTERRUPTED
 
 
 @pytest.mark.parametrize("method", OWN)

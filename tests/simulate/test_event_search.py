@@ -7,7 +7,7 @@ import pytest
 
 import archimedes as arc
 from archimedes.simulate import Event, odeint, solve_ode
-from archimedes.simulate.statuses import EVENT, NON_FINITE
+from archimedes.simulate.statuses import Status
 
 
 def clock(t, x):
@@ -102,7 +102,7 @@ def test_a_direction_among_many_crossings():
     third = solve_ode(
         clock, (0.0, 10.0), 0.0, events=Event(up.fn, direction=-1, terminal=True), first_step=5.0
     )
-    assert third.status == EVENT and third.t[-1] == pytest.approx(0.6, abs=1e-9)
+    assert third.status == Status.EVENT and third.t[-1] == pytest.approx(0.6, abs=1e-9)
 
 
 @pytest.mark.long
@@ -141,7 +141,7 @@ def test_a_truth_value_fires_where_it_changes():
         assert len(solve_ode(falling, (0.0, 2.0), 1.0, events=event).events["t"]) == count
     stop = Event(lambda t, x: (x < 0.5) & (t > 0.9), terminal=True)
     ended = solve_ode(falling, (0.0, 2.0), 1.0, events=stop)
-    assert ended.status == EVENT and ended.t[-1] == pytest.approx(0.9, abs=1e-12)
+    assert ended.status == Status.EVENT and ended.t[-1] == pytest.approx(0.9, abs=1e-12)
 
 
 def test_a_truth_value_that_changes_often():
@@ -162,7 +162,7 @@ def test_bouncing_with_a_truth_value():
 def test_an_event_function_that_becomes_nan():
     event = Event(lambda t, x: np.sqrt(0.5 - t))
     found = solve_ode(clock, (0.0, 1.0), 0.0, events=event)
-    assert found.status == NON_FINITE and "event function" in found.message
+    assert found.status == Status.NON_FINITE and "event function" in found.message
 
 
 def test_rest_and_touch_do_not_fire():

@@ -10,7 +10,7 @@ from archimedes.errors import TraceError
 from archimedes.simulate.events.event import Event
 from archimedes.simulate.ode import solve_ode
 from archimedes.simulate.ode_arrays import odeint
-from archimedes.simulate.statuses import CHATTERING, EVENT
+from archimedes.simulate.statuses import Status
 
 G = 9.81
 
@@ -76,7 +76,7 @@ def test_terminal_time(method):
     found = solve_ode(
         oscillate, (0.0, 9.0), [1.0, 0.0], method=method, events=stop, rtol=1e-11, atol=1e-13
     )
-    assert found.status == EVENT and found.success
+    assert found.status == Status.EVENT and found.success
     assert abs(found.t[-1] - np.pi / 2) < 1e-10
     assert found.x[-1] == pytest.approx([0.0, -1.0], abs=1e-10)
     assert f"terminal event occurred at t = {found.t[-1]:.17g}" in found.message
@@ -123,7 +123,7 @@ def test_grazing_ends_well():
 
 def test_accumulation_ends_with_a_status():
     found = solve_ode(fall, (0.0, 10.0), [1.0, 0.0], events=floor(0.5))
-    assert found.status == CHATTERING and not found.success
+    assert found.status == Status.CHATTERING and not found.success
     assert "accumulate (Zeno)" in found.message
     assert found.t[-1] == pytest.approx(3.0 * np.sqrt(2.0 / G), abs=1e-9)
     exact = bounces(1.0, 0.5, 25)
@@ -132,10 +132,10 @@ def test_accumulation_ends_with_a_status():
 
 def test_chattering_ends_with_a_status():
     relay = solve_ode(lambda t, x: -np.sign(x), (0.0, 5.0), [1.0], events=Event(lambda t, x: x[0]))
-    assert relay.status == CHATTERING and relay.t[-1] == pytest.approx(1.0, abs=1e-6)
+    assert relay.status == Status.CHATTERING and relay.t[-1] == pytest.approx(1.0, abs=1e-6)
     # A ball that comes to rest fires for ever at the same place.
     rest = solve_ode(fall, (0.0, 5.0), [1.0, 0.0], events=floor(0.0))
-    assert rest.status == CHATTERING and rest.t[-1] == pytest.approx(np.sqrt(2.0 / G))
+    assert rest.status == Status.CHATTERING and rest.t[-1] == pytest.approx(np.sqrt(2.0 / G))
 
 
 def test_fixed_steps_keep_their_grid():
@@ -183,7 +183,7 @@ def test_batches_fire_each_on_its_own():
     total = int(many.events["count"].sum())
     assert f"events: {total} in 4 trajectories, 4 to 11 in each" in repr(many)
     zeno = solve_ode(fall, (0.0, 6.0), start, in_axes=0, t_eval=times, events=floor(0.5))
-    assert (zeno.status == CHATTERING).all()
+    assert (zeno.status == Status.CHATTERING).all()
 
 
 @pytest.mark.long
@@ -260,7 +260,7 @@ def test_an_event_may_be_a_function():
     # As SciPy has it.
     below.terminal, below.direction = True, -1.0
     ended = solve_ode(fall, given["t"], given["x0"], events=below)
-    assert ended.status == EVENT and ended.t[-1] == pytest.approx(np.sqrt(2.0 / G))
+    assert ended.status == Status.EVENT and ended.t[-1] == pytest.approx(np.sqrt(2.0 / G))
     below.direction = 1
     assert solve_ode(fall, given["t"], given["x0"], events=below).status == 0
 

@@ -14,13 +14,7 @@ from scipy.linalg import expm
 
 import archimedes as arc
 from archimedes.simulate import solve_ode
-from archimedes.simulate.statuses import (
-    FINISHED,
-    INTERRUPTED,
-    NON_FINITE,
-    STEP_UNDERFLOW,
-    TOO_MANY_STEPS,
-)
+from archimedes.simulate.statuses import Status
 
 
 def oscillator(t, x, w):
@@ -39,7 +33,7 @@ def test_tolerance_is_kept(method):
         oscillator, (0.0, 3.0), [1.0, 0.0], method=method, t_eval=t, args=(2.0,), rtol=rtol,
         atol=rtol,
     )  # fmt: skip
-    assert traj.status == FINISHED
+    assert traj.status == Status.FINISHED
     assert traj.message == "the end of the time span was reached"
     assert np.array_equal(traj.t, t)
     assert np.abs(traj.x - exact(t)).max() < 60 * rtol
@@ -234,7 +228,7 @@ def test_large_functions_are_called_not_copied():
 
 def test_blow_up_ends_with_the_part_before():
     traj = solve_ode(lambda t, x: x**2, (0.0, 2.0), 1.0)
-    assert traj.status == STEP_UNDERFLOW
+    assert traj.status == Status.STEP_UNDERFLOW
     assert not traj.success
     assert "the step size became too small at t = 1.0000" in traj.message
     assert np.isfinite(traj.x).all()
@@ -245,28 +239,28 @@ def test_blow_up_ends_with_the_part_before():
 def test_outputs_after_a_failure_are_left_out():
     t = np.linspace(0.0, 2.0, 21)
     traj = solve_ode(lambda t, x: x**2, (0.0, 2.0), 1.0, t_eval=t)
-    assert traj.status == STEP_UNDERFLOW
+    assert traj.status == Status.STEP_UNDERFLOW
     assert np.array_equal(traj.t, t[t <= 1.0])
     assert np.isfinite(traj.x).all()
 
 
 def test_derivative_that_becomes_nan():
     traj = solve_ode(lambda t, x: np.sqrt(1.0 - t) * x, (0.0, 2.0), 1.0)
-    assert traj.status == NON_FINITE
+    assert traj.status == Status.NON_FINITE
     assert "nan or infinite right after t = " in traj.message
     assert 0.99 < traj.t[-1] <= 1.0
     assert abs(traj.x[-1] - np.exp(2.0 / 3.0)) < 1e-2
     at_once = solve_ode(lambda t, x: np.log(-x), (0.0, 2.0), 1.0)
-    assert at_once.status == NON_FINITE
+    assert at_once.status == Status.NON_FINITE
     assert len(at_once.t) == 1
     fixed = solve_ode(lambda t, x: np.log(0.5 - t) * x, (0.0, 2.0), 1.0, dt=0.1)
-    assert fixed.status == NON_FINITE
+    assert fixed.status == Status.NON_FINITE
     assert np.isfinite(fixed.x).all()
 
 
 def test_too_many_steps():
     traj = solve_ode(lambda t, x: -x, (0.0, 100.0), 1.0, max_steps=7)
-    assert traj.status == TOO_MANY_STEPS
+    assert traj.status == Status.TOO_MANY_STEPS
     assert traj.stats["steps"] + traj.stats["rejected"] == 7
     assert "max_steps = 7 steps were used up at t = " in traj.message
     assert "rodas5p" in traj.message
@@ -282,7 +276,7 @@ def test_interrupted_solve_returns_its_part():
 
     t = np.linspace(0.0, 100.0, 5000)
     traj = solve_ode(oscillator, (0.0, 100.0), [1.0, 0.0], args=(2.0,), t_eval=t, progress=stop)
-    assert traj.status == INTERRUPTED
+    assert traj.status == Status.INTERRUPTED
     assert not traj.success
     assert traj.message.startswith("interrupted at t = ")
     assert 100 < len(traj.t) < 5000

@@ -10,7 +10,7 @@ from archimedes.errors import ArchimedesError
 from archimedes.simulate.events.event import Event
 from archimedes.simulate.ode import solve_ode
 from archimedes.simulate.ode_arrays import odeint
-from archimedes.simulate.statuses import TOO_MANY_STEPS
+from archimedes.simulate.statuses import Status
 
 from ..optional_packages import import_or_skip
 from .conftest import robertson
@@ -51,7 +51,7 @@ def test_failures_return_what_was_computed():
     found = solve_ode(lambda t, x: x**2, (0.0, 2.0), 1.0, method="cvode")
     assert not found.success and 0.9 < found.t[-1] < 1.01
     few = solve_ode(robertson, (0.0, 1e5), [1.0, 0.0, 0.0], method="cvode", max_steps=10)
-    assert few.status == TOO_MANY_STEPS and len(few.t) == 11
+    assert few.status == Status.TOO_MANY_STEPS and len(few.t) == 11
     nan = solve_ode(lambda t, x: np.sqrt(0.5 - t) * x, (0.0, 1.0), 1.0, method="ida")
     assert nan.status < 0 and nan.t[-1] < 0.6
 

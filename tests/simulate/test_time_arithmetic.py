@@ -7,7 +7,7 @@ import pytest
 
 import archimedes as arc
 from archimedes.simulate import Sampled
-from archimedes.simulate.statuses import STEP_UNDERFLOW
+from archimedes.simulate.statuses import Status
 
 EPOCH = 1.7e9  # seconds of Unix time; neighbouring numbers are 2.4e-7 apart
 
@@ -21,7 +21,7 @@ def test_fast_rotation_at_a_late_time(method):
     end = EPOCH + 1e-4
     found = arc.solve_ode(spin, (EPOCH, end), [1.0, 0.0], method=method)
     if not found.success:
-        assert found.status == STEP_UNDERFLOW
+        assert found.status == Status.STEP_UNDERFLOW
         assert "Neighbouring times are 2.4e-07 apart" in found.message
         return
     # The end is a multiple of the spacing: 1e-4 to three digits only.
@@ -40,12 +40,12 @@ def test_the_default_method_gets_it_right():
 
 def test_a_step_that_vanishes_beside_t_is_a_failure():
     found = arc.solve_ode(lambda t, x: 1e12 * spin(t, x), (EPOCH, EPOCH + 1.0), [1.0, 0.0])
-    assert found.status == STEP_UNDERFLOW and found.stats["steps"] < 10
+    assert found.status == Status.STEP_UNDERFLOW and found.stats["steps"] < 10
     assert "count time from a nearer origin" in found.message
     with pytest.raises(arc.simulate.SimulationError, match="count time from a nearer origin"):
         arc.odeint(lambda t, x: 1e12 * spin(t, x), (EPOCH, EPOCH + 1.0), [1.0, 0.0])
     small = arc.solve_ode(spin, (EPOCH, EPOCH + 1.0), [1.0, 0.0], max_step=1e-8)
-    assert small.status == STEP_UNDERFLOW
+    assert small.status == Status.STEP_UNDERFLOW
 
 
 @pytest.mark.parametrize("dt", [0.1, 0.01, 1e-3, 1e-5])
@@ -64,7 +64,7 @@ def test_fixed_steps_that_vanish():
         found = arc.solve_ode(
             lambda t, x: x, (EPOCH, EPOCH + 1.0), 1.0, method="rk4", dt=dt, max_steps=1000
         )
-        assert found.status == STEP_UNDERFLOW and found.stats["steps"] < 2
+        assert found.status == Status.STEP_UNDERFLOW and found.stats["steps"] < 2
 
 
 def test_sampled_parts_at_a_late_time():

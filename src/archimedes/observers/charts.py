@@ -1,11 +1,10 @@
-"""Errors of states as vectors: states may be vectors, trees of numbers, and hold attitudes.
+"""Errors of states as vectors, and the functions of a model in these errors.
 
-The error of a number is a difference. That of an attitude is a small turn e (3,) in body axes,
+States may be vectors or trees of numbers, and hold attitudes. The error of a number is a
+difference. The error of an attitude is a small rotation e (3,) in body axes,
 q = q_estimate * exp(e), so that covariances have no redundant direction and attitudes stay
 attitudes (F. L. Markley, J. L. Crassidis, "Fundamentals of spacecraft attitude determination and
 control", 2014, 6.2; J. Sola, arXiv:1711.02508, section 6).
-
-Checks of the functions of a model that filters are given, and their slopes along errors.
 """
 
 from __future__ import annotations

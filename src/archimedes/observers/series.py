@@ -1,9 +1,4 @@
-"""A filter along a series of measurements.
-
-The Rauch-Tung-Striebel smoother: estimates from all measurements, also later ones.
-
-Whether errors are as large as a filter says.
-"""
+"""Filters along series of measurements: estimates, smoothed estimates, and their consistency."""
 
 from __future__ import annotations
 

@@ -1,14 +1,11 @@
-"""F(t, x, xdot) of a DAE on flat vectors: compiled, with its derivatives and its form.
+"""``solve_dae``: differential-algebraic equations F(t, x, xdot) = 0.
 
-Read off the recording are which states are algebraic (F does not use their derivatives) and
-whether F is M xdot - f(t, x) with a matrix M of numbers and parameters: such equations have
-kernels of their own.
-
-``solve_dae``: differential-algebraic equations F(t, x, xdot) = 0.
-
-Small ones of the form M xdot = f(t, x) are solved by Rodas5P in a native kernel, others by the
-multistep formulas of ``solves/bdf.py``; SUNDIALS' IDA can be asked for. A start must satisfy the
+Rodas5P solves small ones of the form M xdot = f(t, x) in a native kernel, the multistep formulas of
+``solves/bdf.py`` solve all others; SUNDIALS' IDA can be asked for. A start must satisfy the
 equations; derivatives that are not given are computed from them.
+
+Two things are read off the recording of F: which states are algebraic (F does not use their
+derivatives), and whether F is M xdot - f(t, x) with a matrix M of numbers and parameters.
 """
 
 from __future__ import annotations
@@ -53,7 +50,7 @@ from archimedes.simulate.solves.initial_value_problem import (
 from archimedes.simulate.solves.kernel_runs import Instances
 from archimedes.simulate.solves.sundials import solve_residual
 from archimedes.simulate.sparse.sparse_jacobians import CompressedPencil, SparsePencil
-from archimedes.simulate.statuses import STEP_UNDERFLOW, message_of
+from archimedes.simulate.statuses import Status, message_of
 from archimedes.simulate.stepping.solve_kernels import Kernels, kernels_for, native
 from archimedes.simulate.stepping.trial_step import Plan
 from archimedes.simulate.trajectory.trajectory import Trajectory
@@ -164,7 +161,7 @@ def _kind_of(args: Args) -> Hashable:
 
 
 def _is_smooth(graph: Graph, inputs: Iterable[int]) -> bool:
-    """Tell whether nothing is computed from these inputs that their derivatives do not show."""
+    """Return whether everything computed from these inputs shows in its derivatives."""
     reached = set(inputs)
     for node in graph.live():
         region = graph.regions.get(node)
@@ -446,7 +443,7 @@ def _trajectory(result: Result, layout: Layout, limit: int) -> Trajectory:
         result.t[0],
         layout.unpack(result.x[0], (count,)),
         status=status,
-        message=message + _INDEX if status == STEP_UNDERFLOW else message,
+        message=message + _INDEX if status == Status.STEP_UNDERFLOW else message,
         stats=result.stats,
     )
 

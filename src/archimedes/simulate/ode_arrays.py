@@ -31,16 +31,7 @@ from archimedes.simulate.solves.initial_value_problem import (
     prepare,
 )
 from archimedes.simulate.solves.prepared_solves import Prepared, request_of
-from archimedes.simulate.statuses import (
-    EVENT,
-    FINISHED,
-    INTERRUPTED,
-    RUNNING,
-    TOO_MANY_STEPS,
-    UNORDERED,
-    SimulationError,
-    SolveInfo,
-)
+from archimedes.simulate.statuses import SimulationError, SolveInfo, Status
 from archimedes.simulate.stepping.dense_output import nan_unless
 from archimedes.simulate.stepping.solve_loops import FOREVER, go_to_end, go_to_times
 from archimedes.simulate.stepping.trial_step import Integration, Plan
@@ -195,7 +186,7 @@ def odeint(
 
 def _raise_failure(trajectory: Trajectory, full_output: bool = False) -> None:
     """Raise where a solve was interrupted or, unless a status is returned, has failed."""
-    if trajectory.status == INTERRUPTED:
+    if trajectory.status == Status.INTERRUPTED:
         raise KeyboardInterrupt(f"odeint: {trajectory.message}")
     if not full_output and not trajectory.success:
         raise SimulationError(f"odeint: {trajectory.message}", trajectory)
@@ -259,21 +250,24 @@ def _record(
     limit = options.step_limit(_default_limit(plan, options, start, end, times))
     if t_eval is None:
         run = go_to_end(ode, run, limit)
-        status, rows = np.where(run.status == RUNNING, TOO_MANY_STEPS, run.status), run.x
+        status, rows = (
+            np.where(run.status == Status.RUNNING, Status.TOO_MANY_STEPS, run.status),
+            run.x,
+        )
         if is_traced(end):
             # A run that ended by an event does not depend on the end of the span.
-            last = np.where(run.status == EVENT, stop_gradient(run.t), end)
+            last = np.where(run.status == Status.EVENT, stop_gradient(run.t), end)
             rows = moved(f, stop_gradient(last), last, rows)
         rows = nan_unless(status >= 0, rows)[None]
     else:
         fixed = stop_gradient(times)
         run, rows = go_to_times(ode, run, fixed, limit)
         is_short = np.any(ode.direction * (fixed[-1:] - run.t) > 0.0)
-        outcome = np.where(is_short, TOO_MANY_STEPS, FINISHED)
-        status = np.where(run.status == RUNNING, outcome, run.status)
+        outcome = np.where(is_short, Status.TOO_MANY_STEPS, Status.FINISHED)
+        status = np.where(run.status == Status.RUNNING, outcome, run.status)
         if is_traced(times):
             good = argument_checks.in_order(fixed, t0, t_end)
-            status = np.where(np.all(good), status, UNORDERED)
+            status = np.where(np.all(good), status, Status.UNORDERED)
             rows = vmap(lambda a, b, x: moved(f, a, b, x))(
                 fixed, times, nan_unless(good[:, None], rows)
             )
@@ -281,7 +275,7 @@ def _record(
         # Sampled parts cannot follow back in time, which nothing could say before.
         forward = end > start
         rows = nan_unless(forward, rows)
-        status = np.where(forward, status, UNORDERED)
+        status = np.where(forward, status, Status.UNORDERED)
     info = stop_gradient(SolveInfo(status >= 0, status, run.t, run.accepted))
     return layout.unpack(rows, rows.shape[:1]), info
 

@@ -10,47 +10,53 @@ from archimedes.tree import struct
 
 __all__ = ["SimulationError", "SolveInfo"]
 
-#: As in SciPy, 0 and 1 are good ends and negative numbers failures.
-FINISHED = 0
-EVENT = 1
-#: Carried by loops that are not done; never seen in a result.
-RUNNING = 2
-#: Still running, right after an event; never seen in a result either.
-SETTLED = 3
-STEP_UNDERFLOW = -1
-NON_FINITE = -2
-TOO_MANY_STEPS = -3
-INTERRUPTED = -4
-CHATTERING = -5
-UNORDERED = -6
-RESET_NON_FINITE = -7
+
+class Status:
+    """How a solve ended: as in SciPy, 0 and 1 are good ends and negative numbers failures.
+
+    ``RUNNING`` and ``SETTLED`` (still running, right after an event) are carried by loops that are
+    not done; they are never seen in a result.
+    """
+
+    FINISHED = 0
+    EVENT = 1
+    RUNNING = 2
+    SETTLED = 3
+    STEP_UNDERFLOW = -1
+    NON_FINITE = -2
+    TOO_MANY_STEPS = -3
+    INTERRUPTED = -4
+    CHATTERING = -5
+    UNORDERED = -6
+    RESET_NON_FINITE = -7
+
 
 _MESSAGES = {
-    FINISHED: "the end of the time span was reached",
-    EVENT: "a terminal event occurred at t = {t:.17g}",
-    STEP_UNDERFLOW: (
+    Status.FINISHED: "the end of the time span was reached",
+    Status.EVENT: "a terminal event occurred at t = {t:.17g}",
+    Status.STEP_UNDERFLOW: (
         "the step size became too small at t = {t:.17g}: the solution may be singular or "
         "discontinuous there, the tolerances too tight for double precision, or the system stiff"
         "{remedy}{origin}"
     ),
-    NON_FINITE: (
+    Status.NON_FINITE: (
         "the derivative, the state or an event function became nan or infinite right after "
         "t = {t:.17g}: the part before is good"
     ),
-    TOO_MANY_STEPS: (
+    Status.TOO_MANY_STEPS: (
         "max_steps = {max_steps} steps were used up at t = {t:.17g}: raise max_steps, loosen the "
         "tolerances{remedy}"
     ),
-    CHATTERING: (
+    Status.CHATTERING: (
         "events follow each other with no time between them at t = {t:.17g}: they accumulate "
         "(Zeno) or chatter. Give a band between on and off, end the motion with a terminal event, "
         "or model what happens there; the part before is good"
     ),
-    RESET_NON_FINITE: (
+    Status.RESET_NON_FINITE: (
         "{reset} at t = {t:.17g}, with which no solve can go on: the part before is good"
     ),
-    UNORDERED: "t_eval is not sorted in the direction of t_span, or outside it",
-    INTERRUPTED: "interrupted at t = {t:.17g}: the part before is good",
+    Status.UNORDERED: "t_eval is not sorted in the direction of t_span, or outside it",
+    Status.INTERRUPTED: "interrupted at t = {t:.17g}: the part before is good",
 }
 #: Times beyond this are so sparse that a fast motion may not fit between them.
 FAR = 1e4
@@ -81,7 +87,7 @@ def message_of(
 
     ``looks``: the method noticed that the system is. ``reset``: which reset gave what.
 
-    >>> message_of(FINISHED, 1.0)
+    >>> message_of(Status.FINISHED, 1.0)
     'the end of the time span was reached'
     """
     remedy = "" if stiff else _STIFF

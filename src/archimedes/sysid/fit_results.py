@@ -1,9 +1,8 @@
-"""What residuals of a good model are: white, and uncorrelated with the inputs.
+"""The result of a fit of a model to data, with tests of its residuals.
 
-L. Ljung, "System identification", 2nd ed., 1999, 16.6; G. Ljung, G. Box, "On a measure of lack of
-fit in time series models", Biometrika 65, 1978.
-
-What a fit of a model to data gives.
+Residuals of a good model are white, and uncorrelated with the inputs: L. Ljung, "System
+identification", 2nd ed., 1999, 16.6; G. Ljung, G. Box, "On a measure of lack of fit in time series
+models", Biometrika 65, 1978.
 """
 
 from __future__ import annotations

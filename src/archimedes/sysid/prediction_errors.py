@@ -1,14 +1,13 @@
-"""Fits by the largest likelihood: the noise of a filter, Q and R, may depend on parameters too.
-
-Minimised is the sum over samples of  1/2 e^T S^-1 e + 1/2 log det S,  of innovations e and their
-covariances S, which both depend on the parameters; the covariance of a fit is the inverse of the
-second derivatives there (L. Ljung, "System identification", 2nd ed., 1999, 7.4 and 9.3).
-
-The prediction-error method: a filter predicts each sample from those before.
+"""The prediction-error method: a filter predicts each sample from those before it.
 
 Innovations are weighted by their covariance at the parameters of the pass before, so that a fit
-cannot win by believing itself less (L. Ljung, "System identification", 2nd ed., 1999, 7.2 and
-9.3); the second pass uses the weights of the first one's result.
+cannot win by believing itself less; the second pass uses the weights of the first one's result
+(L. Ljung, "System identification", 2nd ed., 1999, 7.2 and 9.3).
+
+Where the noise of the filter, Q and R, depends on parameters too, the fit maximizes the likelihood.
+It minimizes the sum over samples of  1/2 e^T S^-1 e + 1/2 log det S,  of innovations e and their
+covariances S, which both depend on the parameters. The covariance of the fit is the inverse of the
+second derivatives there (Ljung, 7.4 and 9.3).
 """
 
 from __future__ import annotations

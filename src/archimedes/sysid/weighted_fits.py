@@ -1,12 +1,10 @@
 """Weighted least squares over parameters, with states at some samples and equations between them.
 
 Unknowns z = [free parameters, states]; residuals r(z) are weighted so that their variance is one,
-c(z) = 0 are jumps between segments. Jumps are led to zero by multipliers (augmented Lagrangian:
-J. Nocedal, S. Wright, "Numerical optimization", 2nd ed., 17.4), so that bounds are kept by the
-least-squares solver all along. The covariance is that of least squares within the jumps'
-null space (H. G. Bock, "Recent advances in parameter identification techniques ...", 1983).
-
-Parameters and states as unknowns of a fit, and the result made of its solution.
+c(z) = 0 are jumps between segments. Multipliers bring the jumps to zero (augmented Lagrangian:
+J. Nocedal, S. Wright, "Numerical optimization", 2nd ed., 17.4), so that the least-squares solver
+keeps the bounds all along. The covariance is that of least squares within the jumps' null space
+(H. G. Bock, "Recent advances in parameter identification techniques ...", 1983).
 """
 
 from __future__ import annotations

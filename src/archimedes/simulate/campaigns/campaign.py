@@ -1,10 +1,8 @@
-"""Runs that failed: their status, the words for it, and what stands in place of their results.
+"""What a campaign returns: parameters and results of its runs, statistics, and what failed.
 
 A run is good (0) or has failed: with nan in its results (which is what a recorded solve gives when
 it fails), or, where the model is called as plain Python, with an arithmetic error. Other errors
 are mistakes in the model and end the campaign.
-
-What a campaign returns: parameters and results of its runs, and statistics of them.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.simulate.campaigns.chunk_store import RAISED, CampaignError
-from archimedes.simulate.statuses import FINISHED, NON_FINITE, SimulationError
+from archimedes.simulate.statuses import SimulationError, Status
 from archimedes.simulate.trajectory.columns import tree_columns
 from archimedes.simulate.trajectory.exports import require
 
@@ -43,11 +41,11 @@ def statuses_of(results: Tree, count: int) -> np.ndarray:
     for leaf in map(np.asarray, tree.leaves(results)):
         if leaf.dtype.kind in "fc" and leaf.shape[:1] == (count,):
             bad |= _with_nan(leaf)
-    return np.where(bad, NON_FINITE, FINISHED)
+    return np.where(bad, Status.NON_FINITE, Status.FINISHED)
 
 
 def _with_nan(rows: np.ndarray) -> np.ndarray:
-    """Tell which rows hold nan."""
+    """Return which rows hold nan."""
     return np.isnan(rows).any(axis=tuple(range(1, rows.ndim)))
 
 
@@ -72,7 +70,7 @@ def reasons(results: Tree, status: np.ndarray, messages: dict[int, str], runs: n
     count: Counter[str] = Counter()
     for run in np.asarray(runs)[status == RAISED].tolist():
         count[messages[run]] += 1
-    rows = status == NON_FINITE
+    rows = status == Status.NON_FINITE
     for path, leaf in zip(tree.structure(results).paths("result"), tree.leaves(results)):
         values = np.asarray(leaf)
         if values.dtype.kind in "fc" and values.shape[:1] == status.shape:

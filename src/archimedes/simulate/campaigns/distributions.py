@@ -1,11 +1,10 @@
-"""The random numbers of a campaign: a key for each place and run, and numbers in (0, 1) of it.
+"""Distributions of parameters for campaigns, and the random numbers that they are made of.
 
-Distributions of parameters for campaigns.
-
-Each is a plain NumPy function of a few independent numbers, uniform between 0 and 1: that makes
-the number of random words per run fixed, so that run i is the same in any campaign, and lets
-thousands of runs be drawn by one native kernel with the same bits everywhere. A user's own
-class needs only `uniforms` and `draw`.
+Each distribution is a plain NumPy function of a few independent numbers, uniform between 0 and 1.
+So the number of random words per run is fixed, run i is the same in any campaign, and thousands of
+runs are drawn by one native kernel with the same bits everywhere. The uniform numbers come from a
+key for each place in the parameter tree and each run. A user's own class needs only `uniforms` and
+`draw`.
 """
 
 from __future__ import annotations

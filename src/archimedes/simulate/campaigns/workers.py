@@ -190,13 +190,8 @@ def check_result(model: Callable[[Any], Any], results: Tree) -> Any:
     if not tree.leaves(results):
         code = getattr(inspect.unwrap(model), "__code__", None)
         where = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
-        raise CampaignError(
-            explained(
-                "campaign",
-                f"monte_carlo: the model{where} returned nothing ({results!r}): is a return "
-                "missing?",
-            )
-        )
+        message = f"monte_carlo: the model{where} returned nothing ({results!r}): is a return "
+        raise CampaignError(explained("campaign", message + "missing?"))
     return results
 
 

@@ -169,26 +169,19 @@ class Watch:
         """Return g of event k, a scalar."""
         g = self.events[k].fn(t, self._own(x), *self.full(args))
         if g is None:
-            raise DerivativeError(
-                explained(
-                    "event",
-                    f"events[{k}].fn returned None instead of a number: is a `return` missing?",
-                ),
-                self.events[k].fn,
-            )
+            message = f"events[{k}].fn returned None instead of a number: is a `return` missing?"
+            raise DerivativeError(message, self.events[k].fn, "event")
         if np.shape(g) != ():
-            raise ValueError(
-                explained(
-                    "event",
-                    f"events[{k}].fn must return one number, it returned an array of shape "
-                    f"{np.shape(g)}: use one Event for each",
-                )
+            message = (
+                f"events[{k}].fn must return one number, it returned an array of shape "
+                f"{np.shape(g)}: use one Event for each"
             )
+            raise ValueError(explained("event", message))
         # A truth value is 1 or -1, so that from False to True is up.
         return np.where(g, 1.0, -1.0) if np.result_type(g) == np.bool_ else g * 1.0
 
     def truths(self, t: Scalar, x: Array, args: Args) -> np.ndarray:
-        """Tell which events (E,) are truth values: they have neither slope nor nearness to zero."""
+        """Return which events (E,) are truth values, without slope and never near zero."""
         own_args = self.full(args)
         flags = [np.result_type(e.fn(t, self._own(x), *own_args)) == np.bool_ for e in self.events]
         return np.array(flags)
@@ -268,7 +261,7 @@ def side_of_zero(g: Array, rate: Array) -> Any:
 
 
 def crossings(before: Array, after: Array, directions: Array) -> Any:
-    """Tell where values change sign in the directions listened to.
+    """Return where values change sign in the directions listened to.
 
     >>> crossings(np.array([-1.0, 1.0, 1.0]), np.array([1.0, -1.0, 2.0]), np.array([1, 1, 0]))
     array([ True, False, False])

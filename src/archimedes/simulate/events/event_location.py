@@ -37,15 +37,7 @@ from archimedes.function import cond, fori_loop, stop_gradient, while_loop
 from archimedes.function.derivatives.flows import event_time, moved
 from archimedes.simulate.events.event import TINY, Signals, Watch, side_of_zero
 from archimedes.simulate.methods.method_table import Derivative, evaluate_dense
-from archimedes.simulate.statuses import (
-    CHATTERING,
-    EVENT,
-    FINISHED,
-    NON_FINITE,
-    RESET_NON_FINITE,
-    RUNNING,
-    SETTLED,
-)
+from archimedes.simulate.statuses import Status
 
 if TYPE_CHECKING:
     from archimedes.simulate.problem.state_layout import Args
@@ -309,8 +301,8 @@ def settle(ode: Integration, run: Run) -> Run:
 
     def go_on() -> Run:
         unknown = np.any(np.isnan(signals.g))
-        status = np.where(run.t == setup.t_end, FINISHED, RUNNING)
-        status = np.where(unknown, NON_FINITE, status)
+        status = np.where(run.t == setup.t_end, Status.FINISHED, Status.RUNNING)
+        status = np.where(unknown, Status.NON_FINITE, status)
         h = stop_gradient(limit_step(piece, path.h, run.h)) if ode.plan.adaptive else run.h
         return tree.replace(run, status=status, h=h)
 
@@ -350,14 +342,14 @@ def _fire(ode: Integration, run: Run, path: Path, thetas: Array, sides: Array) -
     signals = _signals_after(run.signals, begun.signals, fired & ~truths, leaving, ode.span, t_e, g)
     count = run.signals.count + fired
     signals = tree.replace(signals, fired=fired, count=count, x_before=stop_gradient(x_e))
-    going = SETTLED if watch.log else RUNNING
-    status = np.where(begun.status == RUNNING, going, begun.status)
-    status = np.where(t_e == setup.t_end, FINISHED, status)
+    going = Status.SETTLED if watch.log else Status.RUNNING
+    status = np.where(begun.status == Status.RUNNING, going, begun.status)
+    status = np.where(t_e == setup.t_end, Status.FINISHED, status)
     worn = (signals.near >= NEAR_COUNT) | (signals.close >= CLOSE_COUNT)
-    status = np.where(ends, EVENT, np.where(worn, CHATTERING, status))
+    status = np.where(ends, Status.EVENT, np.where(worn, Status.CHATTERING, status))
     # Whatever ends here, a state that no reset should give is no success.
     lost = np.all(np.isfinite(x_e)) & ~np.all(np.isfinite(x))
-    status = np.where(jumped & lost, RESET_NON_FINITE, status)
+    status = np.where(jumped & lost, Status.RESET_NON_FINITE, status)
     part = h_e / path.h
     powers = np.stack([part ** (k + 1) for k in range(len(run.dense))])
     return tree.replace(

@@ -1,15 +1,12 @@
-"""Coefficients of the explicit Runge-Kutta methods.
+"""Explicit Runge-Kutta methods: their tableaus, and one function that steps with any of them.
 
 Rows of a tableau are sparse: ``{stage: weight}``. The last row of ``stages`` always gives the new
 state, so that the last stage is its derivative: it is the first stage of the next step, and the
-slope at the end for the interpolant. ``error`` weighs the stages to the local error over h, and
+slope at the end for the interpolant. ``errors`` weigh the stages to the local error over h, and
 ``dense[k]`` weighs them to the coefficient of theta^(k+1) over h, theta the fraction of the step.
 
+Symbols: k[i] the derivative at stage i.
 HNW: Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I, 2nd edition, 1993.
-
-Explicit Runge-Kutta methods: one stepper around the tableaus.
-
-Symbols: k[i] the derivative at stage i; a row of a tableau weighs them.
 """
 
 from __future__ import annotations

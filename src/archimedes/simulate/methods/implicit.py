@@ -1,29 +1,19 @@
-"""Products with matrices, in steps of implicit methods.
+"""Implicit Runge-Kutta methods for stiff systems: ESDIRK of order 4, and Radau IIA of order 5.
 
-What implicit methods need of a right-hand side: its Jacobian, and systems with that.
+Both solve the equations of their stages by the simplified Newton iteration, with one matrix for all
+iterations (E. Hairer, G. Wanner, "Solving Ordinary Differential Equations II", section IV.8).
 
-The simplified Newton iteration of implicit methods: one matrix for all iterations.
-
-Source: E. Hairer, G. Wanner, "Solving Ordinary Differential Equations II", section IV.8, for the
-iteration and its convergence test.
-
-ESDIRK methods for stiff systems: diagonally implicit, one Newton matrix for all stages.
-
-Sources: C. A. Kennedy, M. H. Carpenter, "Additive Runge-Kutta schemes for convection-diffusion-
-reaction equations", Applied Numerical Mathematics 44 (2003) 139-181, for ARK4(3)6L[2]SA, whose
-implicit half this is (L-stable, stiffly accurate, stage order 2), with its dense output of order
-3.
-
-Symbols: k_i slope of stage i, X_i its state, g = gamma, M = I - g h df/dx(t, x).
+**ESDIRK** is diagonally implicit, so that all stages share one matrix M = I - g h df/dx(t, x). It
+is the implicit half of ARK4(3)6L[2]SA (L-stable, stiffly accurate, stage order 2), with its dense
+output of order 3: C. A. Kennedy, M. H. Carpenter, "Additive Runge-Kutta schemes for
+convection-diffusion-reaction equations", Applied Numerical Mathematics 44 (2003) 139-181. With the
+slope k_i and the state X_i of stage i, and g = gamma:
 
     X_i = x + h sum_{j<i} a_ij k_j + g h k_i,    k_i = f(t + c_i h, X_i)
 
-Radau IIA of order 5: three implicit stages, L-stable, for fixed steps of stiff systems.
-
-Source: E. Hairer, G. Wanner, "Solving Ordinary Differential Equations II", table IV.5.6, and
-section IV.8 for the unknowns Z.
-
-Symbols: Z_i = X_i - x, the changes of the state up to stage i, stacked (3 n,).
+**Radau IIA** has three implicit stages that are solved for together; it is L-stable, and takes
+fixed steps. Source: Hairer, Wanner, table IV.5.6, and section IV.8 for the unknowns
+Z_i = X_i - x, the changes of the state up to stage i, stacked (3 n,):
 
     Z = h (A kron I) F,    F_i = f(t + c_i h, x + Z_i);    x(t + h) = x + Z_3
 """

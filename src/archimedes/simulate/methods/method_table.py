@@ -1,29 +1,23 @@
-"""Parts of a solve that have the bits of a recording also where the loops around them have not.
-
-NumPy adds up in an order of its own, and its elementary functions are others than ours. The loops
-of a solve may run in Python (``stepping/stepwise.py``) or be recorded: what sums up or calls an
-elementary function is a piece, compiled on its own in the former case.
-
-What a one-step method is, and the table of all of them.
+"""What a one-step method is, and the table of all methods.
 
 A method works on flat vectors: the state is ``x`` of shape (n,), its derivative ``f(t, x)`` too.
 Everything in it is plain NumPy plus ``archimedes.function`` (loops, ``jac``), written once for
-one instance: recorded, it becomes part of one native kernel, and mapped over a batch it is the
-lane kernel. Nothing in a method may depend on whether it is being recorded.
+one instance: recorded, it becomes part of one native kernel, and mapped over a batch the instances
+are SIMD lanes of that kernel. Nothing in a method may depend on whether it is being recorded.
+
+**Bits.** NumPy adds up in an order of its own, and its elementary functions are not ours. The loops
+of a solve may be recorded or run in Python (``stepping/stepwise.py``), with the same results:
+whatever sums up or calls an elementary function is a ``piece``, compiled on its own where the loops
+are not recorded.
+
+**Stiffness.** Two stages of a step of an explicit method are taken at (nearly) the same time. How
+much their slopes differ, over how much their states do, estimates the largest eigenvalue lambda of
+the Jacobian. Where h lambda lies at the border of the method's stability region step after step,
+stability bounds the steps and not accuracy. Source: E. Hairer, G. Wanner, "Solving Ordinary
+Differential Equations II", section IV.2, "Automatic stiffness detection", and the codes DOPRI5 and
+DOP853, for the rule of 15 and 6 steps.
 
 Symbols: t time, x state at t, h step (negative when going back in time), theta = (time - t) / h.
-
-How an explicit method notices that a system is stiff.
-
-Two stages of a step are taken at (nearly) the same time; how much their slopes differ, over how
-much their states do, estimates the largest eigenvalue lambda of the Jacobian. Where h lambda lies
-at the border of the method's stability region step after step, it is stability that bounds the
-steps and not accuracy.
-
-Source: E. Hairer, G. Wanner, "Solving Ordinary Differential Equations II", section IV.2,
-"Automatic stiffness detection", and the codes DOPRI5 and DOP853, for the rule of 15 and 6 steps.
-
-Methods with a loop of their own, beside the kernels: what they are, what they refuse.
 """
 
 from __future__ import annotations
@@ -243,7 +237,7 @@ def count_hits(before: Suspicion, stiffness: Array, extent: float) -> Suspicion:
 
 
 def is_stiff(suspicion: Suspicion) -> Any:
-    """Tell whether the steps so far make the system stiff."""
+    """Return whether the steps so far make the system stiff."""
     return suspicion.hits >= HITS
 
 

@@ -108,20 +108,14 @@ def check_pair(t_span: Any, x0: Tree, order: str = _ORDER) -> None:
     pair = isinstance(t_span, _KINDS) or hasattr(t_span, "shape")
     if not pair or np.shape(t_span) != (2,) or not _are_numbers(t_span):
         shown = repr(t_span) if tree.is_leaf(t_span) or pair else f"a {type(t_span).__name__}"
-        raise ValueError(
-            explained(
-                "order", f"t_span must be a pair (start, end) of numbers, got {shown}: {order}"
-            )
-        )
+        message = f"t_span must be a pair (start, end) of numbers, got {shown}: {order}"
+        raise ValueError(explained("order", message))
     if _kind(x0) < _kind(t_span) and np.shape(x0) == (2,) and _are_numbers(x0):
-        raise ValueError(
-            explained(
-                "order",
-                f"t_span = {t_span!r} and x0 = {x0!r} look swapped: {order}. If they are right, "
-                "write "
-                "the span as a tuple (start, end), or the state as np.array(x0)",
-            )
+        message = (
+            f"t_span = {t_span!r} and x0 = {x0!r} look swapped: {order}. If they are right, write "
+            "the span as a tuple (start, end), or the state as np.array(x0)"
         )
+        raise ValueError(explained("order", message))
 
 
 #: From what a span is usually written as to what a state is.
@@ -159,25 +153,18 @@ def check_times(t_eval: ArrayLike, start: float, end: float) -> np.ndarray:
         raise ValueError("t_eval must be finite")
     outside = (times < low) | (times > high)
     if outside.any():
-        raise ValueError(
-            explained(
-                "outputs",
-                f"t_eval holds {times[outside][0]:.17g}, which is outside t_span = ({start}, "
-                f"{end})",
-            )
-        )
+        message = f"t_eval holds {times[outside][0]:.17g}, which is outside t_span = "
+        raise ValueError(explained("outputs", f"{message}({start}, {end})"))
     at = int(np.argmax(early > late))
-    raise ValueError(
-        explained(
-            "outputs",
-            f"t_eval must be sorted in the direction of t_span: t_eval[{at}] = {times[at]:.17g} "
-            f"comes before t_eval[{at + 1}] = {times[at + 1]:.17g}",
-        )
+    message = (
+        f"t_eval must be sorted in the direction of t_span: t_eval[{at}] = {times[at]:.17g} "
+        f"comes before t_eval[{at + 1}] = {times[at + 1]:.17g}"
     )
+    raise ValueError(explained("outputs", message))
 
 
 def in_order(times: Array, start: Scalar, end: Scalar) -> Any:
-    """Tell which times (m,) a solve can put out: in the span, and not before an earlier one.
+    """Return which times (m,) a solve can return: in the span, and not before an earlier one.
 
     >>> in_order(np.array([0.5, 0.2, 2.0]), 0.0, 1.0)
     array([ True, False, False])

@@ -1,9 +1,8 @@
-"""Input time series: values at given times, held or joined by straight lines in between.
+"""Inputs of a simulation: time series, and parts that are sampled, such as digital controllers.
 
-Sampled parts: controllers, filters and inputs that act at their own times within a simulation.
-
-A part has a memory ``u``: any tree of numbers, which stays as it is between samples. The loops
-stop exactly at each sample time, let the parts that are due change their memory, and go on. The
+A time series interpolates values between given times. A sampled part acts at times of its own. It
+has a memory ``u``: any tree of numbers, which does not change between samples. The loops stop
+exactly at each sampling time, let the parts that are due change their memory, and go on. The
 memories travel as a part of the state whose derivative is zero.
 """
 

@@ -1,12 +1,8 @@
-"""How far times that are computed from others may be off.
-
-States as flat vectors: any tree of numbers becomes x of shape (n,) and comes back.
-
-Keeping attitudes on their manifold.
+"""States as flat vectors: any tree of numbers becomes x of shape (n,) and back.
 
 A struct in the state whose class has a ``normalize()`` method (quaternions, rotation matrices,
-Rodrigues parameters, a user's own) is replaced by its normalised self after each accepted step
-and at each output. Between these points a step is an ordinary one in coordinates.
+Rodrigues parameters, a user's own) is replaced by its normalized self after each accepted step
+and at each output (``projection``). Between these points a step is an ordinary one in coordinates.
 """
 
 from __future__ import annotations
@@ -57,8 +53,9 @@ def as_state(x: Tree) -> Tree:
 class DerivativeError(ShapeDtypeError):
     """A function returned something that is not a derivative of the state; names the function."""
 
-    def __init__(self, message: str, func: object = None) -> None:
-        super().__init__(message if func is None else f"{message}\n  in {place_of(func)}")
+    def __init__(self, message: str, func: object = None, kind: str | None = None) -> None:
+        text = message if kind is None else explained(kind, message)
+        super().__init__(text if func is None else f"{text}\n  in {place_of(func)}")
 
 
 #: Where functions keep the one that they stand for.
@@ -142,52 +139,38 @@ class Layout:
             at += size
         return self.treedef.unflatten(leaves)
 
-    def check_derivative(self, result: Tree, func: object = None) -> Any:
+    def check_derivative(self, result: Tree, func: object = None) -> Tree:
         """Return a derivative, which must be like the state; ``func`` is what returned it."""
         if self.is_array and isinstance(result, (list, tuple)):
             shapes = {np.shape(part) for part in result if tree.is_leaf(part)}
             if len(shapes) != 1 or not all(map(tree.is_leaf, result)):
                 raise DerivativeError(
-                    explained(
-                        "derivative shape",
-                        f"the derivative is a {type(result).__name__} of {len(result)} things "
-                        "that do "
-                        f"not make one array: return an array like x, of shape {self.shapes[0]}",
-                    ),
+                    f"the derivative is a {type(result).__name__} of {len(result)} things that do "
+                    f"not make one array: return an array like x, of shape {self.shapes[0]}",
                     func,
+                    "derivative shape",
                 )
             result = np.stack(result)
         if result is None:
-            raise DerivativeError(
-                explained(
-                    "return", "the function returned None instead of dx/dt: is a `return` missing?"
-                ),
-                func,
-            )
+            message = "the function returned None instead of dx/dt: is a `return` missing?"
+            raise DerivativeError(message, func, "return")
         leaves, treedef = tree.flatten(result)
         if not self.treedef.matches(treedef):
             difference = self.treedef.difference(treedef, "x", [0.0] * len(self.shapes), leaves)
             raise DerivativeError(
-                explained(
-                    "derivative structure",
-                    "the derivative must have the structure of the state, it differs "
-                    f"{difference} (state against derivative): return the state's own type, such "
-                    "as "
-                    "State(pos=..., vel=...)",
-                ),
+                f"the derivative must have the structure of the state, it differs {difference} "
+                "(state against derivative): return the state's own type, such as "
+                "State(pos=..., vel=...)",
                 func,
+                "derivative structure",
             )
-        for k, (leaf, shape) in enumerate(zip(leaves, self.shapes)):
+        for leaf, shape, path in zip(leaves, self.shapes, treedef.paths("x")):
             if np.shape(leaf) != shape:
-                path = treedef.paths("x")[k]
                 raise DerivativeError(
-                    explained(
-                        "derivative shape",
-                        f"the derivative of {path} has shape {np.shape(leaf)}, but {path} has "
-                        "shape "
-                        f"{shape}: they must be equal",
-                    ),
+                    f"the derivative of {path} has shape {np.shape(leaf)}, but {path} has shape "
+                    f"{shape}: they must be equal",
                     func,
+                    "derivative shape",
                 )
         return result
 

@@ -31,14 +31,7 @@ from archimedes.simulate.methods.method_table import (
 )
 from archimedes.simulate.solves.collectors import Result, Samples
 from archimedes.simulate.sparse.sparse_jacobians import SparseJacobian, SparsePencil
-from archimedes.simulate.statuses import (
-    FINISHED,
-    INTERRUPTED,
-    NON_FINITE,
-    RUNNING,
-    STEP_UNDERFLOW,
-    TOO_MANY_STEPS,
-)
+from archimedes.simulate.statuses import Status
 from archimedes.simulate.stepping.solve_kernels import Kernels
 from archimedes.simulate.stepping.stepwise import Stepwise
 from archimedes.simulate.stepping.trial_step import Setup, initial_step, smallest_step
@@ -279,14 +272,14 @@ class _March:
         setup, x = samples.setup, samples.x0
         self.setup, self.newton, self.most = setup, _Newton(equations, x.size), samples.max_steps
         self.t, self.sign = float(setup.t_start), samples.sign
-        self.status, self.accepted, self.rejected = RUNNING, 0, 0
+        self.status, self.accepted, self.rejected = Status.RUNNING, 0, 0
         #: Whether states between steps will be asked for.
         self.keeps = samples.times is not None
         slope, size = equations.start(setup, x, self.sign)
         if not np.isfinite(slope).all():
-            self.status = NON_FINITE
+            self.status = Status.NON_FINITE
         elif self.t == setup.t_end:
-            self.status = FINISHED
+            self.status = Status.FINISHED
         self.order, self.equal = 1, 0
         size = min(float(setup.h) or size, float(setup.max_step), abs(float(setup.t_end) - self.t))
         self.h = self.sign * size
@@ -310,7 +303,7 @@ class _March:
         """Make a step; return False where it could not be made, which the status explains."""
         newton, setup, tried = self.newton, self.setup, False
         newton.age, newton.fresh = newton.age + 1, False
-        while self.status == RUNNING:
+        while self.status == Status.RUNNING:
             self._aim()
             k, D = self.order, self.D
             t = float(setup.t_end) if self.last else self.t + self.h
@@ -346,9 +339,9 @@ class _March:
         self._resize(factor)
         least = smallest_step(self.t, abs(self.setup.t_end - self.setup.t_start))
         if abs(self.h) < least or self.t + self.h == self.t:
-            self.status = STEP_UNDERFLOW if self.newton.finite else NON_FINITE
+            self.status = Status.STEP_UNDERFLOW if self.newton.finite else Status.NON_FINITE
         elif self.accepted + self.rejected >= self.most:
-            self.status = TOO_MANY_STEPS
+            self.status = Status.TOO_MANY_STEPS
 
     def _accept(self, t: float, d: np.ndarray, error: float, scale: np.ndarray) -> None:
         k, D = self.order, self.D
@@ -360,9 +353,9 @@ class _March:
         # The polynomial through this step and those before it, for what lies between.
         self.made, self.polynomial = self.h, D[: k + 1].copy() if self.keeps else D
         if self.last:
-            self.status = FINISHED
+            self.status = Status.FINISHED
         elif self.accepted + self.rejected >= self.most:
-            self.status = TOO_MANY_STEPS
+            self.status = Status.TOO_MANY_STEPS
         elif self.equal > k:
             self._choose(error, scale)
 
@@ -402,12 +395,12 @@ def solve_equations(equations: ExplicitEquations | ImplicitEquations, samples: S
     samples.add(march.t, start, lambda times: [start] * len(times))
     try:
         with np.errstate(all="ignore"):
-            while march.status == RUNNING:
+            while march.status == Status.RUNNING:
                 if march.step():
                     samples.add(march.t, march.D[0], march.at)
                 samples.report(march.t)
     except KeyboardInterrupt:
-        march.status = INTERRUPTED
+        march.status = Status.INTERRUPTED
     newton = march.newton
     stats = {
         "method": "bdf",

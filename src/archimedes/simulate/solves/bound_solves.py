@@ -26,7 +26,7 @@ from archimedes.simulate.solves.collectors import chunk_of, steps_in_call
 from archimedes.simulate.solves.driver import FIRST_CALL, Pace
 from archimedes.simulate.solves.initial_value_problem import Problem
 from archimedes.simulate.solves.kernel_runs import FIRST_ROWS, OneRun
-from archimedes.simulate.statuses import FINISHED, INTERRUPTED, NON_FINITE, RUNNING, TOO_MANY_STEPS
+from archimedes.simulate.statuses import Status
 from archimedes.simulate.stepping.dense_output import END, DenseOutput
 from archimedes.simulate.stepping.solve_loops import go_to_end, go_to_times
 from archimedes.simulate.stepping.trial_step import Run, Setup
@@ -225,7 +225,7 @@ class BoundSolver(ABC):
             self.begin.complete()
         memory.begin()
         end, solution = self.look(memory.here), None
-        if end.status != NON_FINITE or np.isfinite(memory.x).all():
+        if end.status != Status.NON_FINITE or np.isfinite(memory.x).all():
             solution = self.go(memory, start, end, Pace())
         self.free.append(memory)
         return solution
@@ -233,10 +233,10 @@ class BoundSolver(ABC):
     def after(self, memory: Memory, before: End, pace: Pace, last: Room) -> End:
         """Return how a run stands after a call, in the room ``last``; make it ready to go on."""
         end = self.look(last)
-        if end.status == RUNNING:
+        if end.status == Status.RUNNING:
             steps = end.accepted + end.rejected
             if steps >= self.max_steps:
-                return end._replace(status=TOO_MANY_STEPS)
+                return end._replace(status=Status.TOO_MANY_STEPS)
             pace.took(steps - before.accepted - before.rejected)
             memory.setup[PAUSE][0] = min(steps + pace.start(), self.max_steps)
             if last is not memory.here:
@@ -272,13 +272,13 @@ class LastState(BoundSolver):
         """Go to the end of the span."""
         room = memory.here
         try:
-            while end.status == RUNNING:
+            while end.status == Status.RUNNING:
                 memory.call() if self.draft.complete else self.draft.run(memory.call)
                 end = self.after(memory, end, pace, memory.there)
                 room = memory.there
         except KeyboardInterrupt:
             # What the kernel had put there is not finished.
-            end, room = end._replace(status=INTERRUPTED), memory.here
+            end, room = end._replace(status=Status.INTERRUPTED), memory.here
         return Solution(end, np.array([end.reached]), room.parts[self.at.x].reshape(1, -1).copy())
 
 
@@ -306,7 +306,7 @@ class AtTimes(BoundSolver):
         block, chunk = memory.block, self.chunk
         along, x = times if sign > 0.0 else -times, np.empty((len(times), self.size))
         try:
-            while end.status == RUNNING and done < len(times):
+            while end.status == Status.RUNNING and done < len(times):
                 # Behind the last time of all it is repeated.
                 here = times[done : done + chunk]
                 block[: len(here)], block[len(here) :] = here, times[-1]
@@ -317,9 +317,9 @@ class AtTimes(BoundSolver):
                 x[done:last] = memory.states[: last - done]
                 done = last
         except KeyboardInterrupt:
-            end = end._replace(status=INTERRUPTED)
-        if end.status == RUNNING:
-            end = end._replace(status=FINISHED)
+            end = end._replace(status=Status.INTERRUPTED)
+        if end.status == Status.RUNNING:
+            end = end._replace(status=Status.FINISHED)
         return Solution(end, times[:done], x[:done])
 
 
@@ -360,7 +360,7 @@ class InRows(BoundSolver):
         # Where outputs end before the span does, steps come in such portions as in other solves.
         limit = len(memory.rows) if outputs.whole else FIRST_ROWS
         try:
-            while end.status == RUNNING and done[0] < len(times):
+            while end.status == Status.RUNNING and done[0] < len(times):
                 if limit > len(memory.rows):
                     self._make_rows(memory, limit)
                 rows = memory.rows if limit == len(memory.rows) else memory.rows[:limit]
@@ -369,9 +369,9 @@ class InRows(BoundSolver):
                 end = self.after(memory, end, pace, last)
                 limit = min(4 * limit, self.most_rows)
         except KeyboardInterrupt:
-            end = end._replace(status=INTERRUPTED)
-        if end.status == RUNNING:
-            end = end._replace(status=FINISHED)
+            end = end._replace(status=Status.INTERRUPTED)
+        if end.status == Status.RUNNING:
+            end = end._replace(status=Status.FINISHED)
         count = int(done[0])
         return Solution(end, times[:count], x[:count])
 
@@ -379,14 +379,14 @@ class InRows(BoundSolver):
         """Return the states after all steps, with the interpolants between them."""
         parts, limit, width = [], self.expected, self.rows.width
         try:
-            while end.status == RUNNING:
+            while end.status == Status.RUNNING:
                 rows = np.empty((limit, width))
                 last, filled = self.kind.repeat(memory.rooms, rows)
                 parts.append(rows[:filled])
                 end = self.after(memory, end, pace, last)
                 limit = min(4 * limit, self.most_rows)
         except KeyboardInterrupt:
-            end = end._replace(status=INTERRUPTED)
+            end = end._replace(status=Status.INTERRUPTED)
         rows = parts[0] if len(parts) == 1 else np.concatenate([np.empty((0, width)), *parts])
         self.expected = min(self.most_rows, max(FIRST_ROWS, len(rows) + len(rows) // 8 + 1))
         t = np.empty(len(rows) + 1)

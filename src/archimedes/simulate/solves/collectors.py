@@ -1,11 +1,9 @@
-"""What solves put out: the last states, or states at given times; ``every_step.py``: all steps.
+"""What solves return: the last states, states at given times, or all steps.
 
-A collector calls the kernels for the runs that go on, and keeps what they put out for each
-instance. A single solve is a batch of one.
-
-What solves put out where every step is wanted: its states, and its interpolant if kept.
-
-Outputs of solves on a device: one kernel makes the steps and what is asked for within them.
+A collector calls the kernels for the runs that go on, and keeps what they return for each instance.
+A single solve is a batch of one. On a device (``OutputsThere``) one kernel makes the steps and the
+outputs within them. ``Samples`` is what methods with loops of their own, which call no kernels,
+return.
 """
 
 from __future__ import annotations
@@ -166,11 +164,11 @@ class FinalStates(Collector):
 class OutputTimes(Collector):
     """Collects the states at given times.
 
-    Lanes run in step, so a lane kernel that stopped at each output would wait for the slowest
-    lane there. Where outputs are dense, lanes therefore make steps without looking at the outputs,
-    and these are computed afterwards from the rows of the steps. Where outputs are rare there is
-    little to wait for. Both ways give the same bits. Times and states are written to ``t`` (N, m)
-    and ``x`` (N, m, n), with nan where they were not reached.
+    SIMD lanes run in step, so a kernel that stopped at each output would wait for the slowest lane
+    there. Where outputs are dense, lanes therefore make steps without looking at the outputs, and
+    these are computed afterwards from the rows of the steps. Where outputs are rare there is little
+    to wait for. Both ways give the same bits. Times and states are written to ``t`` (N, m) and
+    ``x`` (N, m, n), with nan where they were not reached.
     """
 
     def __init__(self, runs: Runs, times: np.ndarray, t: np.ndarray, x: np.ndarray) -> None:
@@ -184,7 +182,7 @@ class OutputTimes(Collector):
         plain = kernels.plain
         # A single run waits for no other; with events it returns at each of them anyway.
         self.rare = self.total < FEW or (runs.one and not plain)
-        # Runs that make tries carry no interpolants, so they stay with tries.
+        # Runs that make single trials carry no interpolants, so they go on with trials.
         self.dense = self.rare or not plain
         # Times at the very start belong to no step; where a run goes from output to output it
         # finds them itself.
@@ -205,48 +203,26 @@ class OutputTimes(Collector):
 
     def call(self) -> None:
         """Go on until the kernel returns."""
-        if not self.rare:
-            self._densely()
-        elif self.runs.one:
-            self._next_outputs()
-        else:
-            self._rarely()
-
-    def _block(self, first: int, chunk: int) -> np.ndarray:
-        """Return a chunk of times; after the end of all, the last one is repeated."""
-        block = self.times[first : first + chunk]
-        if len(block) == chunk:
-            return block
-        return np.concatenate([block, np.full(chunk - len(block), self.times[-1])])
+        self._next_outputs() if self.rare else self._next_steps()
 
     def _next_outputs(self) -> None:
-        """Collect the next outputs of a single run."""
-        runs, first = self.runs, int(self.done[0])
-        chunk = chunk_of(self.total, self.x.shape[2], runs.most_outputs)
-        states = runs.to_times(self._block(first, chunk))
-        reached = int(self.along.searchsorted(self.sign * runs.run.t, side="right"))
-        last = self.done[0] = min(reached, first + chunk)
-        self.x[0, first:last] = states[0, : last - first]
-
-    def _rarely(self) -> None:
-        """Collect the next outputs of each run."""
-        runs, chosen, done = self.runs, self.runs.places, self.done[self.runs.places]
+        """Go on to the next outputs of each run."""
+        runs, chosen, done = self.runs, self.runs.chosen, self.done[self.runs.chosen]
         chunk = chunk_of(self.total, self.x.shape[2], runs.most_outputs)
         offsets = np.arange(chunk)
-        if (done == done[0]).all():
-            block = self._block(int(done[0]), chunk)
-        else:
-            block = self.times[np.minimum(done[:, None] + offsets, self.total - 1)]
-        states = runs.to_times(block)
-        reached = self.along.searchsorted(self.sign * runs.run.t, side="right")
+        together = (done == done[0]).all()
+        # After the end of all times, the last one is repeated.
+        block = np.minimum((done[0] if together else done[:, None]) + offsets, self.total - 1)
+        states = runs.to_times(self.times[block])
+        reached = self.along.searchsorted(self.sign * np.atleast_1d(runs.run.t), side="right")
         count = np.minimum(reached - done, chunk)
-        lanes, columns = np.nonzero(offsets < count[:, None])
-        self.x[chosen[lanes], done[lanes] + columns] = states[lanes, columns]
+        rows, columns = np.nonzero(offsets < count[:, None])
+        self.x[chosen[rows], done[rows] + columns] = states[rows, columns]
         self.done[chosen] = done + count
 
-    def _densely(self) -> None:
+    def _next_steps(self) -> None:
         """Make steps, and compute the outputs within them."""
-        runs, chosen = self.runs, self.runs.places
+        runs, chosen = self.runs, self.runs.chosen
         done = self.done if runs.one else self.done[chosen]
         before, accepted = done, runs.run.accepted
         if self.dense:
@@ -275,7 +251,7 @@ class OutputTimes(Collector):
 class EveryStep(Collector):
     """Collects the accepted steps of each instance, with interpolants to ``keep`` them.
 
-    Puts out the states after all steps (an event gives two: before and after it), or those at
+    Returns the states after all steps (an event gives two: before and after it), or those at
     ``times``.
     """
 
@@ -285,10 +261,10 @@ class EveryStep(Collector):
         self.keep, self.times = keep, times
         self.parts = kernels.rows(keep)
         self.count = steps_in_call(self.parts.width, runs)
-        # Tries put out interpolants without carrying them.
+        # Trials return interpolants without carrying them.
         self.tries = keep and kernels.plain
         self.dense = keep and not self.tries
-        self.made = np.zeros(runs.instances.count, dtype=np.int64)
+        self.steps = np.zeros(runs.instances.count, dtype=np.int64)
         #: Rows of steps, of which instances, and how many of each.
         self.blocks: list[tuple[np.ndarray, np.ndarray, Any]] = []
         self.marks: list[tuple[int, int, np.ndarray]] = []
@@ -300,21 +276,21 @@ class EveryStep(Collector):
         steps = runs.run.accepted - before
         if runs.one:
             accepted_rows = rows[0]
-            self.made[0] += steps
+            self.steps[0] += steps
         elif self.tries:
             accepted_rows = rows[rows[..., START] != rows[..., END]]
         else:
             accepted_rows = rows[runs.xp.arange(self.count) < steps[:, None]]
-        chosen = runs.places
+        chosen = runs.chosen
         if not runs.one:
             accepted_rows, steps = map(runs.arrays.to_host, (accepted_rows, steps))
-            self.made[chosen] += steps
+            self.steps[chosen] += steps
         self.blocks.append((accepted_rows, chosen, steps))
 
     def mark_events(self, instances: np.ndarray, before: np.ndarray) -> None:
         """Take note of the states (k, n) right before events, which get samples of their own."""
         if self.times is None:
-            self.marks.extend(zip(instances.tolist(), self.made[instances].tolist(), before))
+            self.marks.extend(zip(instances.tolist(), self.steps[instances].tolist(), before))
 
     def _rows(self) -> np.ndarray:
         """Return the rows of the steps of each instance, (N, s, width), filled up with nan."""
@@ -323,8 +299,8 @@ class EveryStep(Collector):
             if len(parts) == 1:
                 return parts[0][None]
             return np.concatenate(parts or [np.zeros((0, self.parts.width))])[None]
-        whole = np.full((len(self.made), int(self.made.max()), self.parts.width), np.nan)
-        at = np.zeros(len(self.made), dtype=np.int64)
+        whole = np.full((len(self.steps), int(self.steps.max()), self.parts.width), np.nan)
+        at = np.zeros(len(self.steps), dtype=np.int64)
         for rows, chosen, counts in self.blocks:
             first = np.cumsum(counts) - counts
             column = np.arange(len(rows)) - np.repeat(first - at[chosen], counts)
@@ -358,7 +334,7 @@ class EveryStep(Collector):
 
     def result(self, run: Run, status: Any) -> Result:
         """Return what was collected."""
-        rows, steps, dense = self._rows(), self.made.tolist(), None
+        rows, steps, dense = self._rows(), self.steps.tolist(), None
         if self.keep:
             layout, project = self.runs.kernels.plan.layout, self.runs.kernels.project()
             dense = [

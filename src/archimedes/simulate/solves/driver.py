@@ -3,16 +3,6 @@
 A single solve is a batch of one. The kernels of a batch are those of a single solve, mapped, so
 each instance has the bits that it has alone. Instances that are done or have failed drop out of
 later calls.
-
-Batches of solves on a device: where their arrays lie already, or moved there and back in groups.
-
-A group that is moved has a thread with a stream of its own: while one group is computed, the
-results of another are copied.
-
-Batches in groups, each in a thread.
-
-As many instances go together as the backend wants: enough that the Python between kernel calls,
-which holds up other threads, is little; fewer where their steps are kept, which takes memory.
 """
 
 from __future__ import annotations

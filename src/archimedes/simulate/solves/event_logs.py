@@ -10,7 +10,7 @@ import numpy as np
 
 from archimedes.simulate.problem.state_layout import Layout
 from archimedes.simulate.solves.kernel_runs import Runs
-from archimedes.simulate.statuses import RUNNING, SETTLED
+from archimedes.simulate.statuses import Status
 
 
 class Events(NamedTuple):
@@ -42,21 +42,21 @@ class EventLog:
     def _read_one(self) -> tuple[np.ndarray, np.ndarray] | None:
         runs, run = self.runs, self.runs.run
         signals, total = run.signals, int(run.signals.count.sum())
-        if run.status == SETTLED:
-            runs.run = replace(run, status=np.int64(RUNNING))
+        if run.status == Status.SETTLED:
+            runs.run = replace(run, status=np.int64(Status.RUNNING))
         if total == self.seen:
             return None
         self.seen = total
         self._append(0, signals.fired, run.t, signals.x_before, run.x)
-        return runs.places, signals.x_before[None]
+        return runs.chosen, signals.x_before[None]
 
     def _read_many(self) -> tuple[np.ndarray, np.ndarray] | None:
-        runs, run, chosen, xp = self.runs, self.runs.run, self.runs.places, self.runs.xp
+        runs, run, chosen, xp = self.runs, self.runs.run, self.runs.chosen, self.runs.xp
         here, signals = runs.arrays.to_host, run.signals
         total, status = here(signals.count).sum(axis=1), here(run.status)
-        settled = status == SETTLED
+        settled = status == Status.SETTLED
         if settled.any():
-            runs.run = replace(run, status=xp.asarray(np.where(settled, RUNNING, status)))
+            runs.run = replace(run, status=xp.asarray(np.where(settled, Status.RUNNING, status)))
         new = np.flatnonzero(total > self.seen[chosen])
         if not len(new):
             return None

@@ -119,13 +119,8 @@ def hybrid_of(
     check_time_first(func)
     parts = () if sampled is None else check_sampled(sampled, start, end)
     if inputs is not None and not callable(inputs):
-        raise TypeError(
-            explained(
-                "input",
-                f"inputs is a {type(inputs).__name__}: write a function u(t), or "
-                "arc.InputSeries(t, u) for samples",
-            )
-        )
+        message = f"inputs is a {type(inputs).__name__}: write a function u(t), or "
+        raise TypeError(explained("input", message + "arc.InputSeries(t, u) for samples"))
     timed = bool(parts) or isinstance(inputs, InputSeries)
     if timed and is_traced(start):
         raise TraceError(

@@ -35,7 +35,7 @@ from archimedes.simulate.progress import Monitor, monitor_of
 from archimedes.simulate.solves.collectors import Result, Samples
 from archimedes.simulate.solves.driver import FIRST_CALL, Task, drive
 from archimedes.simulate.solves.kernel_runs import Instances
-from archimedes.simulate.statuses import MANY_STEPS, RESET_NON_FINITE, message_of
+from archimedes.simulate.statuses import MANY_STEPS, Status, message_of
 from archimedes.simulate.stepping.dense_output import BatchDense
 from archimedes.simulate.stepping.solve_kernels import Kernels, kernels_for
 from archimedes.simulate.stepping.trial_step import Plan, Run, Setup
@@ -122,13 +122,11 @@ class Options:
     def is_adaptive(self, method: Method) -> bool:
         """Return whether a solve chooses its steps; a method that cannot must be given ``dt``."""
         if self.dt is None and method.error_order is None:
-            raise ValueError(
-                explained(
-                    "fixed steps",
-                    f"method={method.name!r} has no error estimate, so it takes fixed steps only: "
-                    "give their size with dt=..., or choose an adaptive method such as 'dop853'",
-                )
+            message = (
+                f"method={method.name!r} has no error estimate, so it takes fixed steps only: give "
+                "their size with dt=..., or choose an adaptive method such as 'dop853'"
             )
+            raise ValueError(explained("fixed steps", message))
         return self.dt is None
 
     def step_limit(self, default: int = MAX_STEPS) -> int:
@@ -508,7 +506,7 @@ class Problem:
     def _explain(self, status: int, run: Run, stiff: bool = False, at: int | None = None) -> str:
         """Return the message of a run that ended so; ``at``: which one of a batch it is."""
         plan, t = self.kernels.plan, float(run.t if at is None else run.t[at])
-        if status != RESET_NON_FINITE:
+        if status != Status.RESET_NON_FINITE:
             return message_of(status, t, self.max_steps, plan.method.stiff, stiff)
         here = ... if at is None else at
         x, fired = self._to_host(run.x)[here], self._to_host(run.signals.fired)[here]

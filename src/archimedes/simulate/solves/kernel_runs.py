@@ -17,7 +17,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.backends.array_kinds import HOST
 from archimedes.simulate.problem import argument_checks
-from archimedes.simulate.statuses import FINISHED, INTERRUPTED, RUNNING, TOO_MANY_STEPS
+from archimedes.simulate.statuses import Status
 from archimedes.simulate.stepping.dense_output import END, START
 from archimedes.simulate.stepping.solve_kernels import Kernels
 from archimedes.simulate.stepping.solve_loops import go_to_end, go_to_times, make_steps, try_steps
@@ -77,7 +77,7 @@ class OneRun:
     #: no part of a kernel here.
     most_steps, most_outputs, most_numbers = 512, 1024, 65_536
     #: Which instances the next kernel call is for.
-    places = HERE
+    chosen = HERE
 
     def __init__(self, kernels: Kernels, setup: Setup, instances: Instances, most: int) -> None:
         self.kernels, self.setup, self.instances, self.most = kernels, setup, instances, most
@@ -93,8 +93,8 @@ class OneRun:
         self.status, self.made = int(self.run.status), 0
 
     def going(self, waiting: Any) -> bool:
-        """Tell whether there is something to do for an instance that is ``waiting``."""
-        return self.status == RUNNING and bool(waiting)
+        """Return whether there is something to do for an instance that is ``waiting``."""
+        return self.status == Status.RUNNING and bool(waiting)
 
     def pause_after(self, budget: int) -> None:
         """Let kernels return after ``budget`` more trial steps."""
@@ -139,8 +139,8 @@ class OneRun:
         """Look at where the run stands now; return how many trial steps it made."""
         run, before = self.run, self.made
         self.status, self.made = int(run.status), int(run.accepted) + int(run.rejected)
-        if self.status == RUNNING and self.made >= self.most:
-            self.status = TOO_MANY_STEPS
+        if self.status == Status.RUNNING and self.made >= self.most:
+            self.status = Status.TOO_MANY_STEPS
         return self.made - before
 
     def progress(self) -> tuple[float, float]:
@@ -150,15 +150,15 @@ class OneRun:
 
     def interrupt(self, waiting: Any) -> None:
         """End here."""
-        self.status = INTERRUPTED
+        self.status = Status.INTERRUPTED
 
     def end(self) -> tuple[Run, Any]:
         """Return the run, and how it ended."""
-        return self.run, [FINISHED if self.status == RUNNING else self.status]
+        return self.run, [Status.FINISHED if self.status == Status.RUNNING else self.status]
 
 
 class ManyRuns:
-    """The runs of a batch: ``run`` has those that still go on, at ``places`` among all.
+    """The runs of a batch: ``run`` has those that still go on, those ``chosen`` among all.
 
     Mapped kernels are kept with the kernels, as mapping has a cost too. Runs may lie on a device;
     who goes on is found out here, in NumPy: a device compiles each small operation when it first
@@ -186,7 +186,7 @@ class ManyRuns:
     def _choose(self, chosen: np.ndarray) -> None:
         """Call kernels for the instances at these places; it lasts until one of them is done."""
         #: Which they are; ``there``: the same beside the runs.
-        self.places, self.there = chosen, self.xp.asarray(chosen)
+        self.chosen, self.there = chosen, self.xp.asarray(chosen)
         #: The same as an index: all of them by a slice, which moves nothing.
         self.at: Any = slice(None) if len(chosen) == self.instances.count else chosen
         self.args = self.instances.args_of(self.there)
@@ -206,9 +206,9 @@ class ManyRuns:
         self.status = np.array(self.arrays.glance(self.run.status))
 
     def going(self, waiting: Any) -> bool:
-        """Tell whether there is something to do for instances that are ``waiting`` (N,)."""
-        going = np.flatnonzero((self.status == RUNNING) & waiting)
-        if len(going) not in (0, len(self.places)):
+        """Return whether there is something to do for instances that are ``waiting`` (N,)."""
+        going = np.flatnonzero((self.status == Status.RUNNING) & waiting)
+        if len(going) not in (0, len(self.chosen)):
             self._choose(going)
             self.run = tree.map(lambda leaf: leaf[self.there], self.all)
         return len(going) > 0
@@ -260,7 +260,7 @@ class ManyRuns:
 
     def count_steps(self) -> int:
         """Look at where the runs stand now; return how many trial steps they made at most."""
-        run, chosen, at = self.run, self.places, self.at
+        run, chosen, at = self.run, self.chosen, self.at
         if at is not chosen:
             self.all = run
         else:
@@ -273,7 +273,7 @@ class ManyRuns:
         steps = accepted + rejected
         over = steps >= self.most
         if over.any():
-            self.status[chosen[over & (status == RUNNING)]] = TOO_MANY_STEPS
+            self.status[chosen[over & (status == Status.RUNNING)]] = Status.TOO_MANY_STEPS
         return int((steps - before).max())
 
     def progress(self) -> tuple[float, float]:
@@ -284,11 +284,11 @@ class ManyRuns:
 
     def interrupt(self, waiting: Any) -> None:
         """End those that still go on."""
-        self.status[(self.status == RUNNING) & waiting] = INTERRUPTED
+        self.status[(self.status == Status.RUNNING) & waiting] = Status.INTERRUPTED
 
     def end(self) -> tuple[Run, Any]:
         """Return all runs, and how each of them ended."""
-        self.status[self.status == RUNNING] = FINISHED
+        self.status[self.status == Status.RUNNING] = Status.FINISHED
         counted = tree.replace(self.all, accepted=self.accepted, rejected=self.rejected)
         return counted, self.status
 

@@ -18,14 +18,7 @@ from archimedes.errors import ArchimedesError
 from archimedes.installation import install_command
 from archimedes.simulate.methods.method_table import method_outside, register
 from archimedes.simulate.solves.collectors import Result, Samples
-from archimedes.simulate.statuses import (
-    FINISHED,
-    INTERRUPTED,
-    NON_FINITE,
-    RUNNING,
-    STEP_UNDERFLOW,
-    TOO_MANY_STEPS,
-)
+from archimedes.simulate.statuses import Status
 from archimedes.simulate.stepping.solve_kernels import Kernels
 from archimedes.simulate.stepping.stepwise import Stepwise
 from archimedes.simulate.stepping.trial_step import Setup
@@ -38,7 +31,12 @@ if TYPE_CHECKING:
 PATIENCE = 2000
 _TOO_MUCH_WORK = -1
 #: How their return values read as ours; other negative ones are failures of a step.
-_STATUS = {_TOO_MUCH_WORK: TOO_MANY_STEPS, -8: NON_FINITE, -9: NON_FINITE, -10: NON_FINITE}
+_STATUS = {
+    _TOO_MUCH_WORK: Status.TOO_MANY_STEPS,
+    -8: Status.NON_FINITE,
+    -9: Status.NON_FINITE,
+    -10: Status.NON_FINITE,
+}
 
 
 def _load(name: str) -> Any:
@@ -59,7 +57,7 @@ class _March:
 
     solver: Any
     samples: Samples
-    status: int = RUNNING
+    status: int = Status.RUNNING
     steps: int = 0
     #: What the solver returned last.
     last: Any = None
@@ -85,11 +83,11 @@ class _March:
             before, self.steps = answer.t, self.steps + PATIENCE
             answer = self.solver.step(time, kind, self.t_end)
         if answer.t == before:
-            self.status = STEP_UNDERFLOW
+            self.status = Status.STEP_UNDERFLOW
         elif not answer.success:
-            self.status = _STATUS.get(int(answer.status), STEP_UNDERFLOW)
+            self.status = _STATUS.get(int(answer.status), Status.STEP_UNDERFLOW)
         elif not np.isfinite(answer.y).all():
-            self.status = NON_FINITE
+            self.status = Status.NON_FINITE
         else:
             self.t, self.last = answer.t, answer
             self.samples.report(answer.t)
@@ -100,12 +98,12 @@ class _March:
         """Collect all steps."""
         samples = self.samples
         samples.append(self.t, samples.x0)
-        while self.status == RUNNING and self.to(self.t_end, "onestep"):
+        while self.status == Status.RUNNING and self.to(self.t_end, "onestep"):
             samples.append(self.t, self.last.y)
             if samples.sign * (self.t - self.t_end) >= 0.0:
-                self.status = FINISHED
+                self.status = Status.FINISHED
             elif self.steps >= samples.max_steps:
-                self.status = TOO_MANY_STEPS
+                self.status = Status.TOO_MANY_STEPS
 
     def at_times(self, times: np.ndarray) -> None:
         """Collect the states at ``times``."""
@@ -116,7 +114,7 @@ class _March:
                     return
                 at, x = time, self.last.y
             self.samples.append(at, x)
-        self.status = FINISHED
+        self.status = Status.FINISHED
 
 
 def _solve(name: str, solver: Any, samples: Samples, *start: np.ndarray) -> Result:
@@ -126,7 +124,7 @@ def _solve(name: str, solver: Any, samples: Samples, *start: np.ndarray) -> Resu
     try:
         march.every_step() if samples.times is None else march.at_times(samples.times)
     except KeyboardInterrupt:
-        march.status = INTERRUPTED
+        march.status = Status.INTERRUPTED
     counts = {"evaluations": "nfev", "jacobians": "njev"}
     last = {key: int(getattr(march.last, name, 0)) for key, name in counts.items()}
     result = samples.result(march.status, march.t, 0, {"steps": march.steps})

@@ -1,17 +1,15 @@
-"""Jacobians of large right-hand sides: their pattern, few directions that give all entries.
+"""Sparse Jacobians of large models: their patterns, their entries, and linear systems with them.
 
-Columns that share no row get one direction together (A. R. Curtis, M. J. D. Powell, J. K. Reid,
-"On the estimation of sparse Jacobian matrices", IMA J. Appl. Math. 13 (1974) 117-119); the
-derivative along it is exact.
+**Jacobians** df/dx of right-hand sides. Columns that share no row are computed together, as the
+exact derivative along one direction (A. R. Curtis, M. J. D. Powell, J. K. Reid, "On the estimation
+of sparse Jacobian matrices", IMA J. Appl. Math. 13 (1974) 117-119).
 
-Systems (dF/dxdot + c dF/dx) y = r of implicit equations F(t, x, xdot) = 0, sparse.
-
-Such a matrix need not be large on its diagonal: users write equations in any order, and an
-algebraic one may not hold the unknown of its own number. Before rows are eliminated, they are
-scaled and brought into the order that makes the diagonal largest, and then factorised block by
-block as Jacobians of right-hand sides are. Where elements grow too far, the order is chosen anew.
-Source: I. S. Duff, J. Koster, "On algorithms for permuting large entries to the diagonal of a
-sparse matrix", SIAM J. Matrix Anal. Appl. 22 (2001) 973-996.
+**Pencils** dF/dxdot + c dF/dx of implicit equations F(t, x, xdot) = 0. Such a matrix need not be
+large on its diagonal: users write equations in any order, and an algebraic one may not hold the
+unknown of its own number. So rows are first scaled and brought into the order that makes the
+diagonal largest, and then factorized block by block as Jacobians are. Where elements grow too far,
+the order is chosen anew. Source: I. S. Duff, J. Koster, "On algorithms for permuting large entries
+to the diagonal of a sparse matrix", SIAM J. Matrix Anal. Appl. 22 (2001) 973-996.
 """
 
 from __future__ import annotations

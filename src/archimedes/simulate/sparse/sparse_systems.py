@@ -1,32 +1,31 @@
-"""In which order to eliminate the unknowns of a sparse system, in blocks, and what fills up.
+"""Linear systems with a sparse matrix of one pattern, factorized block by block.
 
-Neighbours are gathered into blocks of ``SIZE`` unknowns, so that factorising is work on small
-dense matrices; then the block with the fewest neighbours is eliminated, again and again. Sources:
-A. George, J. W. H. Liu, "The evolution of the minimum degree ordering algorithm", SIAM Review 31
-(1989) 1-19; for blocks of neighbours, C. Ashcraft, "Compressed graphs and the minimum degree
-algorithm", SIAM J. Sci. Comput. 16 (1995) 1404-1411.
+The matrix is a sparse matrix of dense blocks. Everything that does not depend on its numbers is
+computed once: the order of elimination, the blocks that fill up, and the list of block products.
 
-Linear systems with a sparse matrix of one pattern, factorised block by block.
+**Order.** Neighbours are gathered into blocks of ``SIZE`` unknowns, so that factorizing is work on
+small dense matrices; then the block with the fewest neighbours is eliminated, again and again.
+Sources: A. George, J. W. H. Liu, "The evolution of the minimum degree ordering algorithm", SIAM
+Review 31 (1989) 1-19; for blocks of neighbours, C. Ashcraft, "Compressed graphs and the minimum
+degree algorithm", SIAM J. Sci. Comput. 16 (1995) 1404-1411.
 
-The matrix is a sparse matrix of dense blocks. All that does not depend on its numbers is found
-once: the order of elimination, the blocks that fill up, and the list of block products. Rows are
-exchanged within diagonal blocks, never between blocks: matrices of implicit methods are close to
-diagonal where steps are short, and where elements grow beyond ``GROWTH`` the factors are nan, so
-that the step is rejected and tried again with a shorter one.
+**Pivots.** Rows are exchanged within diagonal blocks, never between blocks: matrices of implicit
+methods are close to diagonal where steps are short. Where elements grow beyond ``GROWTH`` the
+factors are nan, so that the step is rejected and tried again with a shorter one.
 
-Blocks are kept with their columns one after the other: ``block[j, i]`` is the element in row i and
-column j. Order of operations, for K ascending: the diagonal block is inverted (Gauss-Jordan,
-largest pivot of its column first), ``L = A[I, K] inv``, ``A[I, J] -= L A[K, J]``, products summed
-over k ascending, one rounding for each product and each sum. Every way to compute it has the same
-bits. Rounded factors are the same in float32, but for the inverses, which are rounded at the end;
-numbers too small to be normal count as zero, because they are slow and many: what is far from the
-diagonal decays. (Products that round to the least normal number from below are those for which
-CPUs may differ.)
+**Bits.** Blocks are kept with their columns one after the other: ``block[j, i]`` is the element in
+row i and column j. Order of operations, for K ascending: the diagonal block is inverted
+(Gauss-Jordan, largest pivot of its column first), ``L = A[I, K] inv``, ``A[I, J] -= L A[K, J]``,
+products summed over k ascending, one rounding for each product and each sum. Every way to compute
+it has the same bits. Rounded factors are the same in float32, except for the inverses, which are
+rounded at the end. Subnormal numbers count as zero, because they are slow and many: what is far
+from the diagonal decays. (CPUs may differ in products that round to the least normal number from
+below.)
 
-Diagonal blocks that touch the same later ones, and each the next, are a panel: natively all that a
-panel does to a block behind it is done at once, so that it is fetched once and stays in registers.
-Where the blocks of a panel lie follows from their number, so that one table is enough: the block
-for each pair of those behind it.
+**Panels.** Diagonal blocks that touch the same later ones, and each the next, are a panel. Native
+code does everything that a panel does to a block behind it at once, so that the block is fetched
+once and stays in registers. Where the blocks of a panel lie follows from their number, so that one
+table is enough: the block for each pair of those behind it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""A step as a row of numbers: t_old, t, x_old, x and the interpolant, one after the other.
+"""Dense output: the state at any time of a solve, from the interpolants of its steps.
 
-One row is one block of memory, which one kernel writes and another reads.
-
-Dense output: the state at any time of a solve, from the interpolants of its steps.
+A step is a row of numbers: t_old, t, x_old, x and the interpolant, one after the other. One row is
+one block of memory, which one kernel writes and another reads.
 """
 
 from __future__ import annotations

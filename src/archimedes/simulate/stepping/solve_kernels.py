@@ -36,7 +36,7 @@ STEPWISE = 64
 
 
 def in_python(plan: Plan) -> bool:
-    """Tell whether single runs are stepped in Python: large ones of methods with linear systems."""
+    """Return whether single runs step in Python: large ones of methods with linear systems."""
     return plan.method.stiff and plan.layout.size >= STEPWISE
 
 
@@ -50,7 +50,7 @@ def native(
 ) -> Compiled:
     """Compile at the first call: a loop is never short enough to interpret it first (``early``).
 
-    With ``drafts`` the first calls, which are short, run on code made in a hurry. ``watch`` as in
+    With ``drafts`` the first calls, which are short, run on code unoptimized. ``watch`` as in
     ``compile_frozen``.
     """
     backend = check_backend("solve_ode", backend)

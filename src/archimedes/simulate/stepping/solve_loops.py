@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.function import cond, scan, while_loop
-from archimedes.simulate.statuses import RUNNING
+from archimedes.simulate.statuses import Status
 from archimedes.simulate.stepping.dense_output import interpolate, nan_unless, row_of
 from archimedes.simulate.stepping.trial_step import Integration, Run
 
@@ -25,7 +25,7 @@ FOREVER = 2**40
 
 
 def _is_running(ode: Integration, run: Run) -> Any:
-    return (run.status == RUNNING) & (run.accepted + run.rejected < ode.setup.pause)
+    return (run.status == Status.RUNNING) & (run.accepted + run.rejected < ode.setup.pause)
 
 
 def _repeat(

@@ -1,11 +1,10 @@
-"""What users wrote besides the right-hand side, compiled for loops that are not recorded.
-
-Single runs of large models: the loops run in Python, all that takes time in compiled functions.
+"""Single runs of large models: the loops run in Python, everything slow in compiled functions.
 
 The loops of a solve are plain NumPy. Recorded, they are one kernel, whose code holds the state's
-numbers one by one: the right thing for a body, hopeless for thousands of cells. Here the same
-loops are run as they are written, on arrays; the right-hand side, its Jacobian and whatever sums
-numbers up are compiled functions, so that results have the same bits.
+numbers one by one. That is right for a rigid body, and hopeless for thousands of cells. Here the
+same loops run as they are written, on arrays. The right-hand side, its Jacobian, what users wrote
+for events and sampled parts, and whatever sums numbers up are compiled functions, so that results
+have the same bits.
 """
 
 from __future__ import annotations

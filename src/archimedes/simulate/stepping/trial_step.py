@@ -40,7 +40,7 @@ from archimedes.simulate.problem.state_layout import (
     Projection,
     rounding,
 )
-from archimedes.simulate.statuses import EVENT, FINISHED, NON_FINITE, RUNNING, STEP_UNDERFLOW
+from archimedes.simulate.statuses import Status
 from archimedes.tree import struct
 
 if TYPE_CHECKING:
@@ -270,7 +270,9 @@ class Integration:
             memory=memory,
             log_error=SMALLEST_LOG + 0.0 * stop_gradient(size),
             again=fine & False,
-            status=np.where(fine, np.where(t == setup.t_end, FINISHED, RUNNING), NON_FINITE),
+            status=np.where(
+                fine, np.where(t == setup.t_end, Status.FINISHED, Status.RUNNING), Status.NON_FINITE
+            ),
             accepted=none,
             rejected=none,
             t_old=t * 1.0,
@@ -299,7 +301,7 @@ class Integration:
             memory=memory,
             log_error=log_error,
             again=accepted & False,
-            status=np.where(aim.last & (aim.stop == setup.t_end), FINISHED, RUNNING),
+            status=np.where(aim.last & (aim.stop == setup.t_end), Status.FINISHED, Status.RUNNING),
             accepted=run.accepted + 1,
             rejected=run.rejected,
             t_old=run.t,
@@ -413,8 +415,10 @@ class Integration:
 
     def _status_after_rejection(self, run: Run, aim: _Aim, step: Step, h_next: Scalar) -> Array:
         """Return the status after a rejected step: tried again unless it cannot be smaller."""
-        failing = RUNNING if self.plan.adaptive else NON_FINITE
-        reason = np.where(aim.vanished | np.isfinite(np.sum(step.x)), STEP_UNDERFLOW, NON_FINITE)
+        failing = Status.RUNNING if self.plan.adaptive else Status.NON_FINITE
+        reason = np.where(
+            aim.vanished | np.isfinite(np.sum(step.x)), Status.STEP_UNDERFLOW, Status.NON_FINITE
+        )
         # A step that is nan is no longer than the least one either.
         too_small = ~(np.abs(h_next) >= smallest_step(run.t, self.span))
         lost = aim.vanished | too_small | (run.t + h_next == aim.t_new)
@@ -429,7 +433,7 @@ class Integration:
             run = cond(accepted, lambda: settle(self, stepped), lambda: stepped)
         if self.plan.clock is not None:
             settled = run
-            due = (run.t == aim.stop) & accepted & (run.status != EVENT)
+            due = (run.t == aim.stop) & accepted & (run.status != Status.EVENT)
             run = cond(due, lambda: self._tick(settled), lambda: settled)
         return run
 
@@ -442,6 +446,6 @@ class Integration:
         if signals is not None:
             g, rate = begun.signals.g, begun.signals.rate
             signals = tree.replace(signals, g=g, rate=rate, g_before=g, rate_before=rate)
-        failed = (begun.status != RUNNING) & (run.status == RUNNING)
+        failed = (begun.status != Status.RUNNING) & (run.status == Status.RUNNING)
         status = np.where(failed, begun.status, run.status)
         return tree.replace(run, x=x, memory=begun.memory, status=status, signals=signals)

@@ -106,7 +106,7 @@ def tree_columns(value: Tree, lead: int, root: str = "x", prefix: bool = True) -
 
 
 def split_names(names: Iterable[str], rooted: bool = False) -> dict[str, list[str]]:
-    """Tell which part of a trajectory, ``x``, ``u`` or ``y``, each column name belongs to.
+    """Return the column names that belong to each part of a trajectory, ``x``, ``u`` or ``y``.
 
     Names that start with ``x`` as a whole word mark the state; if there are any, ``u`` and ``y``
     mark inputs and outputs likewise. Otherwise only ``u[`` ``u.`` ``y[`` and ``y.`` do, so that a
@@ -125,7 +125,7 @@ def split_names(names: Iterable[str], rooted: bool = False) -> dict[str, list[st
 
 
 def needs_prefix(names: Mapping[str, list[str]], taken: Iterable[str] = ("t", "run")) -> bool:
-    """Tell whether names of x, u and y would be misread, so that x needs its ``x.`` in front.
+    """Return whether names of x, u and y would be misread, so that x needs its ``x.`` in front.
 
     >>> needs_prefix({"x": ["pos"], "u": ["u[0]"], "y": []})
     False

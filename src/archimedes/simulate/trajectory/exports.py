@@ -1,9 +1,7 @@
-"""NumPy archives (``.npz``) read with care: no pickles, and one error for every kind of damage.
+"""Trajectories as tables and files: pandas, xarray, CSV and NumPy archives.
 
-Trajectories as tables and files: pandas, xarray, CSV and NumPy archives.
-
-Numbers are written so that reading them back gives the same bits. A batch becomes one long table
-with a column ``run``. Dense output is a program, not data, and stays behind.
+Numbers are written such that reading them back gives the same bits. A batch becomes one long table
+with a column ``run``. Dense output is a program, not data, so it is not written.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ def parse_column(name: str, texts: Sequence[str]) -> np.ndarray:
 
 
 def is_number(text: str) -> bool:
-    """Tell whether a text is a number, or empty."""
+    """Return whether a text is a number, or empty."""
     try:
         complex(text or "nan")
     except ValueError:
