@@ -24,7 +24,7 @@ from archimedes.tree import field, struct
 if TYPE_CHECKING:
     from archimedes.typing import Array, Matrix, Scalar, Vec3
 
-__all__ = ["SphericalHarmonicGravity", "harmonic_gradient"]
+__all__ = ["SphericalHarmonicGravity"]
 
 
 class Tables:

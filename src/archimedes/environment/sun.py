@@ -18,7 +18,7 @@ from archimedes.spatial.components import scaled_norm
 if TYPE_CHECKING:
     from archimedes.typing import Array, ArrayLike, Scalar, Vec3
 
-__all__ = ["ASTRONOMICAL_UNIT", "SUN_RADIUS", "sun_position", "sunlit_fraction"]
+__all__ = ["sun_position", "sunlit_fraction"]
 
 ASTRONOMICAL_UNIT = 149597870700.0
 SUN_RADIUS = 6.957e8

@@ -23,17 +23,7 @@ from archimedes.tree import field, struct
 if TYPE_CHECKING:
     from archimedes.typing import ArrayLike, Scalar, Vector
 
-__all__ = [
-    "CROSS_FACTOR",
-    "EXCEEDANCE",
-    "SPECIFICATIONS",
-    "DrydenTurbulence",
-    "Gust",
-    "VonKarmanTurbulence",
-    "free_air_intensity",
-    "intensities",
-    "lengths",
-]
+__all__ = ["DrydenTurbulence", "Gust", "VonKarmanTurbulence"]
 
 FOOT = 0.3048
 #: What multiplies L_v and L_w in the formulas of each specification. The handbook's lengths are

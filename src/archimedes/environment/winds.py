@@ -20,14 +20,7 @@ from archimedes.tree import field, struct
 if TYPE_CHECKING:
     from archimedes.typing import Array, Scalar
 
-__all__ = [
-    "ConstantWind",
-    "LinearShear",
-    "LogarithmicShear",
-    "OneCosineGust",
-    "TableWind",
-    "Winds",
-]
+__all__ = ["ConstantWind", "LinearShear", "LogarithmicShear", "OneCosineGust", "TableWind", "Winds"]
 
 #: Positions closer to the Earth's centre than this are altitudes in an array of three.
 _NOT_A_POSITION = 1e6

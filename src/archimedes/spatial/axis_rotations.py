@@ -24,19 +24,6 @@ from archimedes.spatial.components import components, cos, join, join_matrix, ma
 if TYPE_CHECKING:
     from archimedes.typing import Matrix, Scalar, Vec3
 
-__all__ = [
-    "AxisRotation",
-    "axis_rotation",
-    "factor_rotation",
-    "hypotenuse",
-    "merge_rotations",
-    "rotate_back",
-    "rotate_matrix",
-    "rotate_symmetric",
-    "rotate_vector",
-    "rotation_matrix",
-    "round_rotation",
-]
 
 #: How far the product of the factors may be from the matrix that they stand for.
 TOLERANCE = 1e-14

@@ -21,26 +21,6 @@ from archimedes.checks import FLOAT
 if TYPE_CHECKING:
     from archimedes.typing import Array, Matrix, Scalar, Vec3
 
-__all__ = [
-    "atan2",
-    "choose",
-    "components",
-    "cos",
-    "cross",
-    "dot",
-    "expand",
-    "join",
-    "join_matrix",
-    "matrix_components",
-    "matvec",
-    "polynomial",
-    "scaled_norm",
-    "select",
-    "sin",
-    "skew",
-    "sqrt",
-    "transpose",
-]
 
 nine_doubles = Struct("9d").pack
 

@@ -30,7 +30,7 @@ from archimedes.tree.struct_methods import nearest
 if TYPE_CHECKING:
     from archimedes.typing import ArrayLike, Scalar, Tree
 
-__all__ = ["FrameEdge", "KinematicTree", "arguments_of"]
+__all__ = ["KinematicTree"]
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 

@@ -31,14 +31,7 @@ from archimedes.tree import field, struct
 if TYPE_CHECKING:
     from archimedes.typing import Matrix, Scalar, Vec3
 
-__all__ = [
-    "EarthReferencedBody",
-    "RigidBody",
-    "as_attitude",
-    "attitude_rate",
-    "euler_equation",
-    "on_class_too",
-]
+__all__ = ["EarthReferencedBody", "RigidBody"]
 
 
 class on_class_too:

@@ -23,14 +23,7 @@ from archimedes.spatial.stumpff import stumpff
 if TYPE_CHECKING:
     from archimedes.typing import ArrayLike, Matrix, Vec3
 
-__all__ = [
-    "homogeneous",
-    "se3_adjoint",
-    "se3_exp",
-    "se3_left_jacobian",
-    "se3_log",
-    "se3_right_jacobian",
-]
+__all__ = ["se3_adjoint", "se3_exp", "se3_left_jacobian", "se3_log", "se3_right_jacobian"]
 
 
 def homogeneous(R: Matrix, t: Vec3) -> Any:

@@ -40,8 +40,6 @@ from archimedes.spatial.components import (
 if TYPE_CHECKING:
     from archimedes.typing import Matrix, Scalar, Vec3
 
-__all__ = ["IDENTITY", "Articulated", "Pose", "Rigid", "Spatial", "dot3", "symmetric"]
-
 
 class Spatial(NamedTuple):
     """A motion or a force: its linear and its angular part, each (..., 3)."""

@@ -18,7 +18,6 @@ from archimedes.spatial.components import atan2, cos, polynomial, select, sin, s
 if TYPE_CHECKING:
     from archimedes.typing import Scalar
 
-__all__ = ["arctan_ratio", "stumpff"]
 
 #: Below this squared angle the series is used; there ten terms reach 1e-18.
 LIMIT = 1.0

@@ -28,14 +28,6 @@ from archimedes.spatial.components import components
 if TYPE_CHECKING:
     from archimedes.typing import ArrayLike, Scalar
 
-__all__ = [
-    "INFINITY",
-    "check_inertia",
-    "check_mass",
-    "check_norm",
-    "check_rotation",
-    "vector_components",
-]
 
 INFINITY = math.inf
 ndarray = np.ndarray

@@ -19,7 +19,7 @@ from archimedes.vehicles.worlds import FlightState
 if TYPE_CHECKING:
     from archimedes.typing import ArrayLike, Scalar, Tree
 
-__all__ = ["FlightCase", "FlightRecord", "fly", "ground_event", "simulate_flight"]
+__all__ = ["FlightCase", "FlightRecord", "fly", "ground_event"]
 
 #: The status of a solve that a terminal event ended.
 ENDED_BY_EVENT = 1

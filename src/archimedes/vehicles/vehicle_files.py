@@ -23,7 +23,7 @@ from archimedes.tree.config_types import read
 from archimedes.tree.struct_methods import nearest, replace
 from archimedes.vehicles.worlds import FlatEarth, RotatingEarth
 
-__all__ = ["PartConfig", "Vector", "VehicleConfig", "World", "load", "parameter_file"]
+__all__ = ["load", "parameter_file"]
 
 Vector = tuple[float, float, float]
 World = Literal["flat_earth", "rotating_earth"]

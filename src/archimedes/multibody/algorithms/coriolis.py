@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from archimedes.multibody.models.model import Model
     from archimedes.typing import ArrayLike, Matrix, Vec3, Vector
 
-__all__ = ["Bias", "LinkMotions", "check_constant", "coriolis_matrix", "link_motions", "pair"]
+__all__ = ["coriolis_matrix"]
 
 
 def coriolis_matrix(model: Model, q: ArrayLike, v: ArrayLike) -> Matrix:

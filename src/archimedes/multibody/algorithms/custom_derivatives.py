@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from archimedes.multibody.models.model import Model
     from archimedes.typing import Matrix, Vector
 
-__all__ = ["call_with_derivatives"]
 
 #: From so many directions on the Jacobians take less work than tangents of the algorithms.
 DIRECTIONS = 4

@@ -33,16 +33,7 @@ if TYPE_CHECKING:
     from archimedes.multibody.models.model import Model
     from archimedes.typing import Array, ArrayLike, Matrix, Vector
 
-__all__ = [
-    "Factors",
-    "branch_of",
-    "factorize",
-    "inverse_mass_matrix",
-    "inverse_matrix",
-    "limbs_of",
-    "solve_columns",
-    "solve_rows",
-]
+__all__ = ["inverse_mass_matrix"]
 
 
 class Factors(NamedTuple):

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from archimedes.multibody.models.model import Model
     from archimedes.typing import ArrayLike, Matrix, Vec3, Vector
 
-__all__ = ["Turning", "gravity_torque", "link_forces", "rnea", "rnea_derivatives", "torques_of"]
+__all__ = ["gravity_torque", "rnea", "rnea_derivatives"]
 
 
 def rnea(

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from archimedes.typing import ArrayLike, Matrix, Vector
 
 __all__ = [
-    "AXES",
     "frame_acceleration",
     "frame_jacobian",
     "frame_jacobian_rate",

@@ -24,28 +24,6 @@ if TYPE_CHECKING:
     from archimedes.multibody.models.model import Link, Model
     from archimedes.typing import Array, ArrayLike, Vector
 
-__all__ = [
-    "Column",
-    "Forces",
-    "Links",
-    "SameModel",
-    "ancestors",
-    "bias_of",
-    "broadcast_result",
-    "check_coordinates",
-    "check_model",
-    "check_state",
-    "coordinates_of",
-    "external_forces",
-    "inertias_of",
-    "join_numbers",
-    "joint_velocity",
-    "leading_axes",
-    "link_pose",
-    "links_at",
-    "placement_of",
-    "world_acceleration",
-]
 
 #: External forces: by the name of a body, or an array (..., bodies, 6).
 Forces: TypeAlias = "Mapping[str, Any] | Array | None"

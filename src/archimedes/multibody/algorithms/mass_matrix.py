@@ -28,15 +28,7 @@ if TYPE_CHECKING:
     from archimedes.multibody.models.model import Link, Model
     from archimedes.typing import Array, ArrayLike, Matrix
 
-__all__ = [
-    "Entries",
-    "add_entry",
-    "add_pair",
-    "check_inertia_of_joints",
-    "crba",
-    "fill_matrix",
-    "mass_entries",
-]
+__all__ = ["crba"]
 
 #: The entries of a matrix that are not zero, by row and column.
 Entries: TypeAlias = dict[tuple[int, int], Any]

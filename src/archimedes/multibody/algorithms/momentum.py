@@ -37,7 +37,6 @@ __all__ = [
     "center_of_mass",
     "centroidal_matrix",
     "centroidal_momentum",
-    "first_moment",
     "kinetic_energy",
     "potential_energy",
 ]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from archimedes.multibody.models.model import Model
     from archimedes.typing import ArrayLike, Matrix, Vector
 
-__all__ = ["FRICTION_SPEED", "passive_derivatives", "passive_torque"]
+__all__ = ["passive_torque"]
 
 #: Where the friction of a joint changes its sign, in m/s or rad/s.
 FRICTION_SPEED = 1e-3

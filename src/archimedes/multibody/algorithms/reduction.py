@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from archimedes.multibody.models.model import Link, Model
     from archimedes.typing import Array
 
-__all__ = ["Tree", "read_tree", "reduce_tree"]
-
 
 class Tree(NamedTuple):
     """A model, the inertia of each link, and the external forces on links, in the links' axes."""

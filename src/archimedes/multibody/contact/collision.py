@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from archimedes.multibody.models.model import Model
     from archimedes.typing import Array, Matrix, Scalar, Vec3, Vector
 
-__all__ = ["Touch", "is_fixed", "pair_touches", "touches"]
-
 
 # ---- where spheres, segments and boxes are nearest to each other ---------------------------------
 

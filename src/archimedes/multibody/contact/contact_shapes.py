@@ -33,7 +33,6 @@ __all__ = [
     "every_pair",
     "half_space",
     "sphere",
-    "tangents",
 ]
 
 KINDS = ("points", "capsule", "box", "half-space")

@@ -36,7 +36,6 @@ from archimedes.optimize.small.linear_algebra import times
 if TYPE_CHECKING:
     from archimedes.typing import Array, Matrix, Scalar, Vector
 
-__all__ = ["cone_impulses", "impacts", "knocks", "normal_impulses", "spread"]
 
 #: Done when Coulomb's law holds up to this part of the largest impulse, or after so many rounds of
 #: so many sweeps and one step of Newton's method, which is kept where it is nearer.

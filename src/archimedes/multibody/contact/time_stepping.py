@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from archimedes.multibody.models.model import Model
     from archimedes.typing import ArrayLike, Matrix, Scalar, Vec3, Vector
 
-__all__ = ["contact_step", "seen_after", "standing_still", "straight_on"]
+__all__ = ["contact_step"]
 
 #: How fast, in m/s, contacts may part to open what rounding has closed; redundant contacts at rest
 #: then agree with each other.

@@ -45,7 +45,6 @@ from archimedes.xml_elements import read_elements
 if TYPE_CHECKING:
     from archimedes.typing import ArrayLike, Matrix, Vector
 
-__all__ = ["read_mjcf"]
 
 #: Kinds of joints by MuJoCo's number.
 JOINTS = {kind.mjcf: kind for kind in KINDS.values() if kind.mjcf is not None}

@@ -11,8 +11,6 @@ import numpy as np
 
 from archimedes.multibody.models.builder import Builder
 
-__all__ = ["Compiled", "is_switched_off", "report_left_out"]
-
 #: What a model may have that is not taken over: a count, and what it is.
 LEFT_OUT = {
     "nsensor": "sensors",

@@ -21,26 +21,6 @@ from archimedes.spatial.axis_rotations import AxisRotation, rotation_matrix
 from archimedes.spatial.spatial_algebra import IDENTITY, Pose
 from archimedes.xml_elements import Element, number
 
-__all__ = [
-    "GEOMETRY",
-    "SIZES",
-    "Known",
-    "Packages",
-    "by_angles",
-    "by_quaternion",
-    "call_at",
-    "check_one_root",
-    "follower_limits",
-    "inertia_in_body",
-    "mesh_path",
-    "read_inertia",
-    "read_origin",
-    "read_shape",
-    "report_unit_slips",
-    "report_unread",
-    "triple",
-]
-
 #: Where the packages are that paths in a file name: a folder, several, or folders by name.
 Packages: TypeAlias = (
     "str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Mapping[str, Any] | None"

@@ -46,7 +46,6 @@ from archimedes.xml_elements import Element, number, read_elements
 if TYPE_CHECKING:
     from archimedes.typing import Vec3
 
-__all__ = ["read_sdf"]
 
 JOINTS = {kind.sdf: kind for kind in KINDS.values() if kind.sdf is not None}
 #: Where a number of a joint's axis is in the file, and what it is called here.

@@ -34,8 +34,6 @@ from archimedes.multibody.models.builder_parts import SLACK, Mimic, Report, iner
 from archimedes.multibody.parts.joints import KINDS
 from archimedes.xml_elements import Element, number, read_elements
 
-__all__ = ["read_urdf"]
-
 JOINTS = {kind.urdf: kind for kind in KINDS.values() if kind.urdf is not None}
 
 #: What is read of links and joints.

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from archimedes.multibody.models.builder import Builder
     from archimedes.typing import Array, ArrayLike
 
-__all__ = ["assemble"]
 
 #: The joint of a floating base.
 ROOT_JOINT = "root_joint"

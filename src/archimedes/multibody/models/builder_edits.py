@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from archimedes.multibody.models.builder import Builder
     from archimedes.typing import ArrayLike, Scalar
 
-__all__ = ["check_follows", "free_name", "lock", "merge", "remove"]
-
 
 def merge(builder: Builder, other: Builder, carrier: str | None, prefix: str, at: Pose) -> None:
     """Take over all of `other`, names with a prefix, its base fixed to the body `carrier`."""

@@ -16,20 +16,7 @@ from archimedes.spatial.validation import check_rotation
 if TYPE_CHECKING:
     from archimedes.typing import Array, ArrayLike, Matrix, Scalar, Vector
 
-__all__ = [
-    "SLACK",
-    "Body",
-    "Joint",
-    "Mimic",
-    "Report",
-    "Tendon",
-    "check_body",
-    "check_placement",
-    "check_screw",
-    "check_values",
-    "check_within_limits",
-    "inertia_fault",
-]
+__all__ = ["Mimic", "Report"]
 
 #: An inertia may miss the triangle inequality by this much before it counts as no body's.
 SLACK = 1e-6

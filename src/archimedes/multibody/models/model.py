@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from archimedes.multibody.algorithms.links import Forces
     from archimedes.typing import Array, ArrayLike, Scalar
 
-__all__ = ["GRAVITY", "Frame", "Link", "Model"]
+__all__ = ["Model"]
 
 GRAVITY = (0.0, 0.0, -9.81)
 

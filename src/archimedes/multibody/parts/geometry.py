@@ -20,7 +20,7 @@ from archimedes.portable_numpy import matmul
 if TYPE_CHECKING:
     from archimedes.typing import ArrayLike, Matrix, Vec3
 
-__all__ = ["Shape", "Surface", "inertia_of_shapes", "make_shape"]
+__all__ = ["Shape", "Surface", "inertia_of_shapes"]
 
 
 class Surface:

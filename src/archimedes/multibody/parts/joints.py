@@ -39,16 +39,6 @@ from archimedes.spatial.stumpff import stumpff
 if TYPE_CHECKING:
     from archimedes.typing import Array, ArrayLike, Matrix, Scalar, Vec3, Vector
 
-__all__ = [
-    "KINDS",
-    "Free",
-    "JointKind",
-    "Screw",
-    "check_crossed",
-    "find_kind",
-    "rotation_about",
-    "unit_axis",
-]
 
 Numbers = Sequence[Any]
 #: A map of a linear velocity (3,) that depends on a rotation (3,).

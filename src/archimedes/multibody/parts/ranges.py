@@ -10,14 +10,6 @@ import numpy as np
 from archimedes.checks import as_array, concrete
 from archimedes.tree.content import is_read_only
 
-__all__ = [
-    "check_numbers",
-    "known_numbers",
-    "known_zero",
-    "near",
-    "read_only",
-]
-
 
 def check_numbers(value: Any, name: str) -> None:
     """Raise where a known number is nan; infinities are limits that are not there."""

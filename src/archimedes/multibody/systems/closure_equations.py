@@ -29,8 +29,6 @@ from archimedes.spatial.spatial_algebra import Pose
 if TYPE_CHECKING:
     from archimedes.typing import Matrix, Vec3, Vector
 
-__all__ = ["group_error", "group_slope", "holds_point", "point_bias", "point_error", "point_rows"]
-
 
 def group_error(c: Closure, X: Pose) -> Vector:
     """Return by how much (m,) a closure is violated, in m and rad."""

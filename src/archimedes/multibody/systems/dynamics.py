@@ -20,14 +20,9 @@ if TYPE_CHECKING:
 __all__ = [
     "DrivenState",
     "State",
-    "activate",
     "actuator_torque",
-    "check_is_state",
-    "drive",
     "driven_state",
     "dynamics",
-    "find_stateful",
-    "rates_of",
     "rest_state",
     "with_rotors",
 ]

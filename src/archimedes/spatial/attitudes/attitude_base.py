@@ -35,14 +35,7 @@ from archimedes.spatial.components import components, matvec, scaled_norm, selec
 if TYPE_CHECKING:
     from archimedes.typing import Array, ArrayLike, Matrix, Quat
 
-__all__ = [
-    "Attitude",
-    "AttitudeBase",
-    "Representation",
-    "array_of",
-    "quaternion_of",
-    "rotate_vectors",
-]
+__all__ = ["Attitude", "AttitudeBase"]
 
 
 @runtime_checkable

@@ -47,14 +47,7 @@ from archimedes.tree import field, struct
 if TYPE_CHECKING:
     from archimedes.typing import Array, ArrayLike, Quat, Scalar
 
-__all__ = [
-    "EulerAngles",
-    "ModifiedRodrigues",
-    "Quaternion",
-    "RotationMatrix",
-    "RotationVector",
-    "compose",
-]
+__all__ = ["EulerAngles", "ModifiedRodrigues", "Quaternion", "RotationMatrix", "RotationVector"]
 
 
 @struct

@@ -35,14 +35,11 @@ if TYPE_CHECKING:
     from archimedes.typing import ArrayLike
 
 __all__ = [
-    "Sequence",
-    "check_angles",
     "dcm_to_euler",
     "euler_kinematics",
     "euler_to_dcm",
     "euler_to_euler",
     "euler_to_quaternion",
-    "parse_sequence",
     "quaternion_to_euler",
 ]
 

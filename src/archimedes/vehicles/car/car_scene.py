@@ -13,8 +13,6 @@ from archimedes.viewer.scene import Camera, Chart, Mesh, Scene
 if TYPE_CHECKING:
     from archimedes.vehicles.car.car import Car
 
-__all__ = ["add_car", "car_meshes"]
-
 
 def add_car(car: Car, scene: Scene, flight: Flight) -> None:
     """Add a car."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from archimedes.vehicles.dave_ml.dave_model import DaveModel
 
-__all__ = ["CheckReport", "CheckRow", "ImportReport", "import_report", "run_shots"]
+__all__ = ["CheckReport", "CheckRow", "ImportReport"]
 
 
 @dataclass(frozen=True)

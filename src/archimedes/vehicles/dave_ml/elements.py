@@ -21,22 +21,6 @@ if TYPE_CHECKING:
 
     from archimedes.typing import Array, Scalar
 
-__all__ = [
-    "TABLES",
-    "Definitions",
-    "Shot",
-    "Signal",
-    "Variable",
-    "increasing",
-    "new_key",
-    "optional_number",
-    "range_of",
-    "read_check_data",
-    "read_definitions",
-    "read_function",
-    "read_table",
-]
-
 
 def new_key(key: str, among: Container[str], element: Element, kind: str) -> str:
     """Return an identifier that nothing of its kind has yet."""

@@ -20,16 +20,6 @@ from archimedes.xml_elements import Element, number
 if TYPE_CHECKING:
     from archimedes.vehicles.dave_ml.elements import Variable
 
-__all__ = [
-    "OPERATIONS",
-    "Apply",
-    "Expression",
-    "Number",
-    "Piecewise",
-    "Reference",
-    "in_order",
-    "parse",
-]
 
 CONSTANTS = {"pi": np.pi, "exponentiale": np.e, "true": 1.0, "false": 0.0, "notanumber": np.nan}
 CONSTANTS |= {"infinity": np.inf, "eulergamma": np.euler_gamma}

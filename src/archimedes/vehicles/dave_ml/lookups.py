@@ -19,7 +19,6 @@ from archimedes.function.interpolation import read_at
 if TYPE_CHECKING:
     from archimedes.typing import Scalar
 
-__all__ = ["EXTRAPOLATE", "INTERPOLATE", "Axis", "Lookup", "Scattered", "read_at"]
 
 #: All simplices are looked at for each value: more than these make the program too large.
 MOST = 1000

@@ -26,7 +26,7 @@ from archimedes.vehicles.worlds import Surroundings
 if TYPE_CHECKING:
     from archimedes.typing import Scalar
 
-__all__ = ["TABLES", "F16Aerodynamics", "F16Engine"]
+__all__ = ["F16Aerodynamics", "F16Engine"]
 
 _text = resources.files("archimedes.vehicles.f16").joinpath("f16_tables.toml").read_text()
 #: Wind-tunnel data: coefficients over angles, thrust over altitude and Mach number.

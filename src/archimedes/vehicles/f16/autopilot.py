@@ -27,7 +27,7 @@ from archimedes.vehicles.steady_flight import Trim
 if TYPE_CHECKING:
     from archimedes.typing import Matrix, Scalar, Tree
 
-__all__ = ["CircleGuidance", "F16Autopilot", "regulator"]
+__all__ = ["CircleGuidance", "F16Autopilot"]
 
 STANDARD_GRAVITY = 9.80665
 #: Errors (and their integrals) and controls that count the same, in SI units and rad.

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from archimedes.typing import Tree
     from archimedes.vehicles.f16.f16 import F16
 
-__all__ = ["HINGES", "add_f16", "fighter", "fighter_surfaces"]
 
 GREY, DARK, PALE = "#98a2b0", "#6f7a89", "#b4bcc8"
 GLASS, METAL, BLACK = "#2c3a4a", "#545a63", "#23272e"

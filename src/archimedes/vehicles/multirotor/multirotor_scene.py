@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from archimedes.typing import ArrayLike
     from archimedes.vehicles.multirotor.multirotor import Multirotor
 
-__all__ = ["add_multirotor", "multirotor_meshes"]
 
 CARBON, ORANGE, LIGHT = "#343a43", "#e8743b", "#c9d0d9"
 

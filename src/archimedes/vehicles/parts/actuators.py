@@ -20,15 +20,7 @@ from archimedes.tree import field, struct
 if TYPE_CHECKING:
     from archimedes.typing import ArrayLike, Scalar, Tree
 
-__all__ = [
-    "FirstOrderActuator",
-    "SecondOrderActuator",
-    "check_axes",
-    "check_flat",
-    "check_not_negative",
-    "check_part",
-    "limited",
-]
+__all__ = ["FirstOrderActuator", "SecondOrderActuator"]
 
 #: What every vehicle asks of its world.
 WORLD = ("state", "flight", "surroundings", "rates")

@@ -14,7 +14,6 @@ from archimedes.viewer.scene import Body, Camera, Chart, Mesh, Scene
 if TYPE_CHECKING:
     from archimedes.vehicles.rocket.rocket import Rocket
 
-__all__ = ["add_rocket", "landing_legs", "rocket_nose", "rocket_stage"]
 
 WHITE, DARK = "#e9edf2", "#3a4049"
 BANDS = ("#e8743b", "#3d8bd4")

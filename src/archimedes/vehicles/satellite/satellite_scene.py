@@ -14,7 +14,6 @@ from archimedes.viewer.scene import Camera, Chart, Earth, Mesh, Scene
 if TYPE_CHECKING:
     from archimedes.vehicles.satellite.satellite import Satellite
 
-__all__ = ["add_satellite", "satellite_meshes"]
 
 GOLD, CELLS, FRAME, WHITE, DARK = "#c9973c", "#24408e", "#aab2bd", "#e9edf2", "#3a4049"
 
