@@ -136,7 +136,7 @@ class _Assembly:
 
     def add(
         self, joint: Joint, kind: JointKind, screw: Screw, body: str, parent: int, at: Pose,
-        part: int | None,
+        part: int | None
     ) -> int:  # fmt: skip
         """Add one link and the numbers of its coordinates."""
         where = f"joint {joint.name!r}"

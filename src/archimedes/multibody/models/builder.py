@@ -450,10 +450,7 @@ class Builder:
     # ---- finishing -----------------------------------------------------------------------
 
     def build(
-        self,
-        base: str | None = None,
-        gravity: ArrayLike | None = None,
-        physical: bool = True,
+        self, base: str | None = None, gravity: ArrayLike | None = None, physical: bool = True
     ) -> Model:
         """Return the model.
 

@@ -101,12 +101,7 @@ def imu(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, frame: str) -> t
 
 
 def joint_wrench(
-    model: Model,
-    q: ArrayLike,
-    v: ArrayLike,
-    a: ArrayLike,
-    joint: str,
-    forces: Forces = None,
+    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, joint: str, forces: Forces = None
 ) -> Vector:
     """Return the force and moment that a joint passes on to what it carries.
 

@@ -208,10 +208,7 @@ class DaveModel:
         return values
 
     def _run(
-        self,
-        order: tuple[str, ...],
-        inputs: Mapping[str, Any] | None,
-        named: Mapping[str, Any],
+        self, order: tuple[str, ...], inputs: Mapping[str, Any] | None, named: Mapping[str, Any]
     ) -> dict[str, Any]:
         known = self._read_inputs(inputs, named)
         missing = [k for k in self.inputs if k not in known and self.variables[k].initial is None]
