@@ -12,7 +12,7 @@ import pytest
 import archimedes as arc
 from archimedes import symbolic
 from archimedes.function.leaf_specs import LeafSpec
-from archimedes.function.recording import sym_leaf
+from archimedes.function.recording import trace_leaf
 from archimedes.graph.dtypes import F64
 from archimedes.symbolic.core.trace import _stack
 
@@ -298,7 +298,7 @@ def test_values_that_leave_a_recording():
     assert kept == []
     trace = symbolic.Trace()
     with trace:
-        kept.append(sym_leaf(trace, LeafSpec(F64)))
+        kept.append(trace_leaf(trace, LeafSpec(F64)))
     for use in (
         lambda: kept[0] + 1.0,
         lambda: np.sin(kept[0]),

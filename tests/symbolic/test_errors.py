@@ -11,7 +11,7 @@ import pytest
 import archimedes as arc
 from archimedes import symbolic
 from archimedes.function.leaf_specs import LeafSpec
-from archimedes.function.recording import sym_leaf
+from archimedes.function.recording import trace_leaf
 from archimedes.graph import program
 from archimedes.graph.dtypes import F64
 
@@ -251,7 +251,7 @@ CASES = [
 def keep() -> None:
     """Keep a value of a trace that ends."""
     with symbolic.Trace() as trace:
-        KEPT[:] = [sym_leaf(trace, LeafSpec(F64, (3,)))]
+        KEPT[:] = [trace_leaf(trace, LeafSpec(F64, (3,)))]
 
 
 def test_a_value_kept_from_before_is_named() -> None:

@@ -6,9 +6,9 @@ import functools
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -54,8 +54,9 @@ from archimedes.symbolic.core.trace import attempt
 from archimedes.symbolic.recorded.nondeterminism import refuse_outside_sources
 from archimedes.symbolic.recorded.numpy_patching import Dispatch, use_native
 from archimedes.tree.content import content_key
+from archimedes.tree.treedef import TreeDef
 
-__all__ = ["RecordedFunction", "reason_to_record"]
+__all__ = ["RecordedFunction"]
 
 #: Recordings that a function keeps; the one used longest ago is forgotten.
 RECORDINGS = 64
@@ -91,13 +92,13 @@ def _agree(plain: Tiers, live: Tiers, leaves: Sequence[Any]) -> bool:
     """
     specs = plain.recording.leaves
     if is_traced(*leaves):
-        tried = [[_sample(spec) for spec in specs]]
+        trials = [[_sample(spec) for spec in specs]]
     else:
-        tried = [list(leaves), [_near(leaf, spec) for leaf, spec in zip(leaves, specs)]]
+        trials = [list(leaves), [_near(leaf, spec) for leaf, spec in zip(leaves, specs)]]
     return all(
         np.array_equal(a, b, equal_nan=True)
-        for given in tried
-        for a, b in zip(plain.values(given), live.values(given))
+        for trial in trials
+        for a, b in zip(plain.values(trial), live.values(trial))
     )
 
 
@@ -115,6 +116,16 @@ def _sample(spec: LeafSpec) -> Any:
         return spec.value
     parts = np.modf(0.618034 * np.arange(1.0, spec.size + 1.0))[0]
     return (0.1 + parts).reshape(spec.shape).astype(DTYPES[spec.code])
+
+
+class _Call(NamedTuple):
+    """The arguments of a call: all by name, those that are not fixed, and these as leaves."""
+
+    values: dict[str, Any]
+    dynamic: dict[str, Any]
+    leaves: list[Any]
+    treedef: TreeDef
+    specs: tuple[LeafSpec, ...]
 
 
 class RecordedFunction(ShortcutHolder):
@@ -149,25 +160,24 @@ class RecordedFunction(ShortcutHolder):
         self.numerics = numerics
         #: What counts as part of the function: ``watch``, or the function itself. Functions that
         #: watch the same share it, so that it is looked through once.
-        self.dependencies = (
-            watch
-            if isinstance(watch, Dependencies)
-            else Dependencies((function,), freeze, reads_in_place=True)
-            if watch is None
-            else Dependencies(watch, freeze)
-        )
+        if watch is None:
+            self.dependencies = Dependencies((function,), freeze, reads_in_place=True)
+        elif isinstance(watch, Dependencies):
+            self.dependencies = watch
+        else:
+            self.dependencies = Dependencies(watch, freeze)
         #: What makes the recording for bound arguments, if the function need not be called.
         self.recorded_by: Callable[[dict[str, Any]], Recording] | None = None
         #: Whether it may change what it reads, though not keep traced values there.
         self.lenient = freeze
-        #: Whether kernels are made in a hurry at first: for those whose first calls are short.
+        #: Whether kernels are unoptimized at first: for those whose first calls are short.
         self.drafts = False
         self._cache: OrderedDict[Any, tuple[Recording, Tiers]] = OrderedDict()
         self._lock = threading.Lock()
         self._log: list[str] = []
 
     def lookup(
-        self, args: Any, kwargs: Any, in_place: bool = False
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], in_place: bool = False
     ) -> tuple[list[Any], Recording, Tiers | None]:
         """Return the leaves of the arguments, the recording for them (made if needed), its tiers.
 
@@ -176,13 +186,13 @@ class RecordedFunction(ShortcutHolder):
         are: others keep recordings under the content of all that is read.
         """
         in_place = in_place and not is_tracing()
-        return self._specialisation(self.signature.bind(args, kwargs), in_place)
+        return self._find_recording(self.signature.bind(args, kwargs), in_place)
 
     def recording_of(self, values: dict[str, Any]) -> Recording:
         """Return the recording used for arguments as the signature binds them."""
-        return self._specialisation(values, is_reading_in_place(self.dependencies))[1]
+        return self._find_recording(values, is_reading_in_place(self.dependencies))[1]
 
-    def _specialisation(
+    def _find_recording(
         self, values: dict[str, Any], in_place: bool
     ) -> tuple[list[Any], Recording, Tiers | None]:
         static = self.signature.fixed(values)
@@ -197,26 +207,27 @@ class RecordedFunction(ShortcutHolder):
         # A recording made inside a trace may hold its values: those are not kept.
         key = (treedef, specs, tuple(values), fixed, state.key, loop_rules())
         # Nor is one that was made to know its lines, which costs more.
-        found = self._cache.get(key) if origins.find is None else None
-        if found is None:
+        kept = self._cache.get(key) if origins.find is None else None
+        if kept is None:
             # No lock is held while recording: two threads may do the same work once, but
             # functions that call each other can never wait for each other.
+            call = _Call(values, dynamic, leaves, treedef, specs)
             plain: Any = None
             with collect_callbacks() as callbacks:
                 if state.live:
-                    plain = self._specialisation(values, False)
-                    recording = self._record_in_place(key, values, dynamic, state, plain[1])
+                    plain = self._find_recording(values, False)
+                    recording = self._record_in_place(key, call, state, plain[1])
                     if recording is None:
                         return plain
                 else:
-                    recording = self._record_once(key, values, dynamic, state)
+                    recording = self._record_once(key, call, state)
             if recording.captured or origins.find is not None:
                 return leaves, recording, None
             if self.dependencies.learn_callbacks(callbacks):
                 state = self.dependencies.current(state.statics)
                 key = (*key[:4], state.key, key[5])
-            found = self._keep(key, recording, list(dynamic), state)
-            if state.live and plain[2] is not None and not _agree(plain[2], found[1], leaves):
+            kept = self._keep(key, recording, list(dynamic), state)
+            if state.live and plain[2] is not None and not _agree(plain[2], kept[1], leaves):
                 self._reject_in_place(key)
                 return plain
         elif len(self._cache) > RECORDINGS // 2:
@@ -224,9 +235,9 @@ class RecordedFunction(ShortcutHolder):
                 if key in self._cache:
                     self._cache.move_to_end(key)
         note_callbacks(self.dependencies.callbacks)
-        return leaves, *found
+        return leaves, *kept
 
-    def _record_once(self, key: Any, values: Any, dynamic: Any, state: State) -> Recording:
+    def _record_once(self, key: Hashable, call: _Call, state: State) -> Recording:
         """Record, unless this thread is recording the same already: that would never end."""
         mark = (id(self), key)
         if mark in _under_way.marks:
@@ -237,24 +248,27 @@ class RecordedFunction(ShortcutHolder):
             )
         _under_way.marks.add(mark)
         try:
-            record = functools.partial(self._record, values, dynamic, key[0], key[1])
-            places, again = self._watched(state)
+            record = functools.partial(self._record, call)
+            reads, walk_again = self._reads_to_watch(state)
             watch = refuse_outside_sources if state.reads_clock or state.draws else nullcontext
-            with (
-                refuse_side_effects(self.name, places, again, self.lenient, record) as added,
-                watch(),
-            ):
+            effects = refuse_side_effects(self.name, reads, walk_again, self.lenient, record)
+            with effects as added, watch():
                 recording = record()
             if state.draws:
-                refuse_kept_generators(places, again())
+                refuse_kept_generators(reads, walk_again())
             if added and not self.lenient and (is_tracing() or self.dependencies.frozen):
-                recording = self._record_again(recording, added, values, dynamic, key, state)
+                # With the memo in place: where nobody looks again, it must make no difference.
+                with refuse_side_effects(self.name, walk_again().reads, walk_again) as more:
+                    again = record()
+                same = not more and again.graph.digest() == recording.graph.digest()
+                check_memo(self.name, added, same)
+                return again
             return recording
         finally:
             _under_way.marks.discard(mark)
 
     def _record_in_place(
-        self, key: Any, values: Any, dynamic: Any, state: State, plain: Recording
+        self, key: Hashable, call: _Call, state: State, plain: Recording
     ) -> Recording | None:
         """Record with large arrays where they lie; None where their values are needed.
 
@@ -267,7 +281,7 @@ class RecordedFunction(ShortcutHolder):
         recording = None
         try:
             with attempt(), reading_in_place(self.dependencies, state):
-                recording = self._record_once(key, values, dynamic, state)
+                recording = self._record_once(key, call, state)
         except Exception:
             # What went wrong did so for want of values: with them it has been recorded.
             recording = None
@@ -282,53 +296,43 @@ class RecordedFunction(ShortcutHolder):
         self.dependencies.reads_in_place = False
         return None
 
-    def _reject_in_place(self, key: Any) -> None:
+    def _reject_in_place(self, key: Hashable) -> None:
         """Take back a recording that does not compute what the function does.
 
         The function tells a traced array from a plain one: ``type(A) is np.ndarray``.
         """
         self.dependencies.reads_in_place = False
         with self._lock:
-            found = self._cache.pop(key, None)
-            if found is not None:
+            rejected = self._cache.pop(key, None)
+            if rejected is not None:
                 self._log.pop()
-                self._withdraw(found[1])
+                self._withdraw(rejected[1])
 
-    def _record_again(
-        self, first: Recording, added: Any, values: Any, dynamic: Any, key: Any, state: State
-    ) -> Recording:
-        """Record with the memo in place: where nobody looks again, it must make no difference."""
-        again = functools.partial(self.dependencies.walk_all, state.statics)
-        with refuse_side_effects(self.name, again().reads, again) as more:
-            second = self._record(values, dynamic, key[0], key[1])
-        check_memo(self.name, added, not more and second.graph.digest() == first.graph.digest())
-        return second
-
-    def _watched(self, state: State) -> tuple[list[TrackedRead], Callable[[], Walk]]:
-        """Return the places that recording must not change, and how to walk there again."""
-        again = functools.partial(self.dependencies.walk_all, state.statics)
-        places: list[TrackedRead]
+    def _reads_to_watch(self, state: State) -> tuple[list[TrackedRead], Callable[[], Walk]]:
+        """Return what recording must not change, and what walks there again."""
+        walk_again = functools.partial(self.dependencies.walk_all, state.statics)
+        reads: list[TrackedRead]
         if not self.dependencies.frozen:
             # Iterators and generators may have moved since they were found.
-            positions = [read.renew() for read in state.moving]
+            moving = [read.renew() for read in state.moving]
             arrays = [read.content() for read in state.reads if isinstance(read, LiveArrayRead)]
-            places = [*state.reads, *positions, *arrays]
+            reads = [*state.reads, *moving, *arrays]
         else:
             try:
-                seen = again()
+                walk = walk_again()
             except TraceError:  # too much to look at, which is why it is frozen
-                return [], again
-            state.reads_clock, state.draws = seen.reads_clock, seen.draws
-            places = [*seen.reads, *seen.moving]
-        return [*places, *(shared_generators() if state.draws else ())], again
+                return [], walk_again
+            state.reads_clock, state.draws = walk.reads_clock, walk.draws
+            reads = [*walk.reads, *walk.moving]
+        return [*reads, *(shared_generators() if state.draws else ())], walk_again
 
     def _keep(
-        self, key: Any, recording: Recording, names: list[str], state: State
+        self, key: Hashable, recording: Recording, names: list[str], state: State
     ) -> tuple[Recording, Tiers]:
         with self._lock:
             if key not in self._cache:
                 earlier, live = list(self._cache), bool(state.live)
-                why = reason_to_record(self.name, key, earlier, names, state.reason, live)
+                why = _reason_to_record(self.name, key, earlier, names, state.reason, live)
                 self._log = [*self._log[-LOGGED:], why]
                 graph = in_mode(recording.blocks, self.numerics)
                 tiers = Tiers(
@@ -339,20 +343,19 @@ class RecordedFunction(ShortcutHolder):
                     self._withdraw(self._cache.popitem(last=False)[1][1])
             return self._cache[key]
 
-    def _record(
-        self, values: dict[str, Any], dynamic: dict[str, Any], treedef: Any, specs: Any
-    ) -> Recording:
+    def _record(self, call: _Call) -> Recording:
         if self.recorded_by is not None:
-            return self.recorded_by(values)
+            return self.recorded_by(call.values)
 
         def build(symbols: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-            return self.signature.rebind(values, dict(zip(dynamic, treedef.unflatten(symbols))))
+            new = dict(zip(call.dynamic, call.treedef.unflatten(symbols)))
+            return self.signature.rebind(call.values, new)
 
-        names = [p for name, sub in zip(dynamic, treedef.children) for p in sub.paths(name)]
+        parts = zip(call.dynamic, call.treedef.children)
+        names = [path for name, child in parts for path in child.paths(name)]
         with nullcontext() if self.loops_from is None else loops_from(self.loops_from):
-            recording = record(
-                function_to_record(self.dependencies, self.function), specs, build, names
-            )
+            function = function_to_record(self.dependencies, self.function)
+            recording = record(function, call.specs, build, names)
         if self.return_names is not None:
             self._check_names(recording)
         return recording
@@ -384,7 +387,7 @@ class RecordedFunction(ShortcutHolder):
         lines = [f"{k + 1}. {line}" for k, line in enumerate(self._log)]
         with self._lock:
             recordings = [recording for recording, _ in self._cache.values()]
-        lines += [f"   {text}" for text in map(loops_text, recordings[-1:]) if text]
+        lines += [f"   {text}" for text in map(_describe_loops, recordings[-1:]) if text]
         return "\n".join(lines)
 
     def clear_cache(self) -> None:
@@ -396,8 +399,8 @@ class RecordedFunction(ShortcutHolder):
             self._log.clear()
 
 
-def reason_to_record(
-    name: str, key: Any, earlier: list[Any], names: list[str], read: str, in_place: bool = False
+def _reason_to_record(
+    name: str, key: Any, earlier: list[Any], names: list[str], read: str, in_place: bool
 ) -> str:
     """Say in one line why a call was recorded: what differs from the nearest earlier one.
 
@@ -425,7 +428,7 @@ def reason_to_record(
     return f"{text}: another value of a static argument"
 
 
-def loops_text(recording: Recording) -> str:
+def _describe_loops(recording: Recording) -> str:
     """Say which loops over arrays the last recording has; nothing where it has none."""
     g = recording.blocks
     nests = [region for region in g.regions.values() if isinstance(region, Nest)]
