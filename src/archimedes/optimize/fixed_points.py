@@ -11,13 +11,14 @@ from archimedes import tree
 from archimedes.errors import ShapeDtypeError
 from archimedes.function import array, root
 from archimedes.function.implicit_functions import is_row_of_numbers
+from archimedes.typing import Tree
 
 __all__ = ["fixed_point"]
 
 
 def fixed_point(
     func: Callable[..., Any],
-    x0: Any,
+    x0: Tree,
     args: Any = (),
     tol: float | None = None,
     max_steps: int | None = None,
@@ -57,20 +58,20 @@ def fixed_point(
     >>> round(float(fixed_point(np.cos, 1.0)), 9)
     0.739085133
     """
-    given = args if isinstance(args, tuple) else (args,)
+    args = args if isinstance(args, tuple) else (args,)
 
-    def difference(x: Any, *args: Any) -> Any:
-        found = func(x, *args)
-        found = array(found) if is_row_of_numbers(found) else found
-        shapes = [[np.shape(leaf) for leaf in tree.leaves(value)] for value in (found, x)]
-        if tree.structure(found) != tree.structure(x) or shapes[0] != shapes[1]:
+    def difference(x: Tree, *args: Any) -> Tree:
+        value = func(x, *args)
+        value = array(value) if is_row_of_numbers(value) else value
+        shapes = [[np.shape(leaf) for leaf in tree.leaves(v)] for v in (value, x)]
+        if tree.structure(value) != tree.structure(x) or shapes[0] != shapes[1]:
             raise ShapeDtypeError(
                 f"fixed_point: func must return what x0 is, structure and shapes: it returns "
-                f"{tree.structure(found)!r} of shapes {shapes[0]}, x0 is "
+                f"{tree.structure(value)!r} of shapes {shapes[0]}, x0 is "
                 f"{tree.structure(x)!r} of shapes {shapes[1]}"
             )
-        return tree.map(lambda new, old: new - old, found, x)
+        return tree.map(lambda new, old: new - old, value, x)
 
     difference.__name__ = getattr(func, "__name__", "fixed_point")
     more = {"max_steps": max_steps, "bounds": bounds, "full_output": full_output}
-    return root(difference, x0, given, method=method, tol=tol, **more)
+    return root(difference, x0, args, method=method, tol=tol, **more)

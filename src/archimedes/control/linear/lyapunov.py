@@ -94,7 +94,7 @@ def _norm(M: Array) -> Array:
 
 
 def _double(F: Array, X: Array) -> Array:
-    def unfinished(carry: tuple[Array, Array]) -> Array:
+    def is_unfinished(carry: tuple[Array, Array]) -> Array:
         return np.max(np.abs(carry[0])) >= LEFT  # false for nan
 
     def double(carry: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -102,7 +102,7 @@ def _double(F: Array, X: Array) -> Array:
         X = X + F @ X @ F.T
         return F @ F, 0.5 * (X + X.T)
 
-    F, X = repeat_while(unfinished, double, (F, X), DOUBLINGS)
+    F, X = repeat_while(is_unfinished, double, (F, X), DOUBLINGS)
     return np.where(np.max(np.abs(F)) < LEFT, X, np.nan)
 
 

@@ -205,7 +205,7 @@ def _correct(X: Array, step: Callable[[Array], Array]) -> Array:
     that the next does not undercut by far was rounding of the residual, and is not taken.
     """
 
-    def unfinished(carry: tuple[Array, ...]) -> Array:
+    def is_unfinished(carry: tuple[Array, ...]) -> Array:
         part = carry[2]
         return (part > ENOUGH) & ((part <= CORRECTION) | (part == FIRST))  # false for nan
 
@@ -224,7 +224,7 @@ def _correct(X: Array, step: Callable[[Array], Array]) -> Array:
         )
 
     start = X, np.zeros(X.shape), np.array(FIRST)
-    X, change, part = repeat_while(unfinished, improve, start, NEWTON_STEPS)
+    X, change, part = repeat_while(is_unfinished, improve, start, NEWTON_STEPS)
     return np.where(part <= CORRECTION, X + change, np.nan)
 
 
@@ -247,7 +247,7 @@ def _double(F: Array, G: Array, H: Array) -> Array:
     H = H + F.T @ last @ solved[:, :n] - last
     F, G = solved[:, :n], solved[:, n:]
 
-    def unfinished(carry: tuple[Array, ...]) -> Array:
+    def is_unfinished(carry: tuple[Array, ...]) -> Array:
         return carry[3] >= LEFT  # false for nan
 
     def double(carry: tuple[Array, ...]) -> tuple[Array, ...]:
@@ -261,5 +261,5 @@ def _double(F: Array, G: Array, H: Array) -> Array:
         return F, _symmetric(G), _symmetric(H), after, halving
 
     one = np.ones(())
-    _, _, H, size, halving = repeat_while(unfinished, double, (F, G, H, one, one), DOUBLINGS)
+    _, _, H, size, halving = repeat_while(is_unfinished, double, (F, G, H, one, one), DOUBLINGS)
     return np.where((size < LEFT) & (halving > LIMIT), H + last, np.nan)

@@ -141,7 +141,7 @@ class NlpSolver:
                 "recorded function: make a solver outside, solver = arc.nlp_solver(f), and call "
                 "solver(x0, *args) inside"
             )
-        settings = Settings.of(self.options, self.method)
+        settings = Settings.read(self.options, self.method)
         unknowns, args = as_unknowns(x0), self._fix(args)
         program = self.program(unknowns, args)
         limits = self._limits(program, unknowns, bounds, constr_bounds)
@@ -183,7 +183,7 @@ class NlpSolver:
         traced = [k for k, leaf in enumerate(leaves) if _is_number(leaf)]
         unknowns = tree.map(_zeros_like, x0)
         program = self.program(unknowns, treedef.unflatten(list(map(_zeros_like, leaves))))
-        settings, solver = Settings.of(self.options, self.method), find_solver(self.method)
+        settings, solver = Settings.read(self.options, self.method), find_solver(self.method)
 
         def join(p: list[Any]) -> Any:
             every = dict(enumerate(leaves)) | dict(zip(traced, p))

@@ -334,14 +334,14 @@ class Program:
     def _join(self, functions: Sequence[int]) -> Callable[..., Any]:
         """Return terms of the objective, added up, and constraints as one function."""
 
-        def joined(x: Array, *args: Any) -> Array:
+        def join(x: Array, *args: Any) -> Array:
             unknowns = self.unravel(x)
             values = [self._value(k, unknowns, args) for k in functions]
             count = sum(k < self.terms for k in functions)
             parts = [np.reshape(sum(map(_sum_term, values[:count]), 0.0 * x[0]), (1,))]
             return np.concatenate([*parts, *(tree.ravel(v)[0] * 1.0 for v in values[count:])])
 
-        return joined
+        return join
 
     def compile_at_once(self) -> None:
         """Have the blocks compiled before they are evaluated again."""

@@ -59,7 +59,7 @@ class Call(NamedTuple):
             )
         solver = find_solver(method, trajectory=True)
         args = args if isinstance(args, tuple) else (args,)
-        return cls(args, Settings.of(options, solver.name), solver, callback)
+        return cls(args, Settings.read(options, solver.name), solver, callback)
 
     def monitor(self) -> Monitor:
         """Return what follows the iterations, from now on."""

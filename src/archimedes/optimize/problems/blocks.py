@@ -128,10 +128,10 @@ class Block:
     def _make_curvature(self, count: int) -> Any:
         value = self._kernel("value", count)
 
-        def weighted(z: Array, w: Array, *rest: Any) -> Array:
+        def weigh(z: Array, w: Array, *rest: Any) -> Array:
             return np.sum(w * value(z, *rest))
 
-        plain = with_arguments(weighted, 2 + count)
+        plain = with_arguments(weigh, 2 + count)
         return hess(plain, name=f"hess_{self.name}", sparse=True).lower
 
     def compile_at_once(self) -> None:

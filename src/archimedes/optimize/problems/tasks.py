@@ -32,21 +32,24 @@ class Settings:
     more: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, options: Mapping[str, Any] | None, solver: str) -> Settings:
+    def read(cls, options: Mapping[str, Any] | None, solver: str) -> Settings:
         """Read ``options``; a solver's own may stand in ``{"ipopt": {...}}`` or as "ipopt.name"."""
-        given: dict[str, Any] = {}
+        own: dict[str, Any] = {}
         for name, value in dict(options or {}).items():
             if name.lower() == solver.lower() and isinstance(value, Mapping):
-                given.update(value)
+                own.update(value)
             else:
-                given[name.removeprefix(f"{solver}.")] = value
-        maxiter, maxtime = given.pop("maxiter", None), given.pop("maxtime", None)
-        tol = given.pop("tol", 1e-8)
+                own[name.removeprefix(f"{solver}.")] = value
+        maxiter, maxtime, tol = (
+            own.pop("maxiter", None),
+            own.pop("maxtime", None),
+            own.pop("tol", 1e-8),
+        )
         for name, value in (("maxiter", maxiter), ("maxtime", maxtime), ("tol", tol)):
             number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
             if value is not None and not (number and value > 0):
                 raise ValueError(f"options[{name!r}] = {value!r} must be a positive number")
-        return cls(None if maxiter is None else int(maxiter), maxtime, float(tol), given)
+        return cls(None if maxiter is None else int(maxiter), maxtime, float(tol), own)
 
     def after(self, iterations: int) -> Settings | None:
         """Return the settings for going on after so many iterations, None if none are left."""
@@ -143,7 +146,7 @@ class Monitor:
         self.is_unbounded: Callable[[int, np.ndarray, float, float], bool] | None = None
         self._rank = (np.inf, np.inf)
 
-    def failed(self, error: BaseException) -> None:
+    def fail(self, error: BaseException) -> None:
         """Note what was raised while the solver was at work: it is told to stop."""
         self.stopped = Status.INTERRUPTED
         if not isinstance(error, KeyboardInterrupt):
@@ -152,17 +155,17 @@ class Monitor:
     def after(self, number: int, x: np.ndarray, fun: float, violation: float) -> bool:
         """Note an iteration; returns whether the solver shall go on."""
         self.iterations = number
-        self.seen(x, fun, violation)
+        self.compare(x, fun, violation)
         if self.stopped is None and self._wants_stop(self.before + number, x, fun, violation):
             self.stopped = Status.INTERRUPTED
-        if self.stopped is None and self.late():
+        if self.stopped is None and self.is_late():
             self.stopped = Status.TIME_LIMIT
         unbounded = self.is_unbounded
         if self.stopped is None and unbounded and unbounded(number, x, fun, violation):
             self.stopped = Status.UNBOUNDED
         return self.stopped is None
 
-    def seen(self, x: np.ndarray, fun: float, violation: float) -> None:
+    def compare(self, x: np.ndarray, fun: float, violation: float) -> None:
         """Keep a point if it is the best so far."""
         rank = (max(violation - self.tol, 0.0), fun if np.isfinite(fun) else np.inf)
         if self.best is None or rank <= self._rank:
@@ -183,7 +186,7 @@ class Monitor:
 
         def note(*_: object) -> None:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-            self.failed(KeyboardInterrupt())
+            self.fail(KeyboardInterrupt())
 
         signal.signal(signal.SIGINT, note)
         try:
@@ -191,8 +194,8 @@ class Monitor:
         finally:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    def late(self) -> bool:
-        """Whether the limit of time has passed."""
+    def is_late(self) -> bool:
+        """Return whether the limit of time has passed."""
         return self.maxtime is not None and time.perf_counter() - self.began > self.maxtime
 
     def _wants_stop(self, number: int, x: np.ndarray, fun: float, violation: float) -> bool:
@@ -204,5 +207,5 @@ class Monitor:
         except StopIteration:
             return True
         except KeyboardInterrupt as stop:
-            self.failed(stop)
+            self.fail(stop)
             return True

@@ -340,7 +340,7 @@ def _solve(
     if guess is None:
         point = problem.start()
     else:
-        point = problem.resume(guess[0] / units.unknowns, units.scaled_multipliers(guess[1]))
+        point = problem.resume(guess[0] / units.unknowns, units.scale_multipliers(guess[1]))
 
     def going(state: tuple[Any, ...]) -> Array:
         _, _, verdict, steps = state

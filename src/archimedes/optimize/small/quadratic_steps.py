@@ -253,8 +253,8 @@ class ScaledQP:
         slopes = np.abs(at.Px) + q + pulls + _SMALL_COST
         cost = 0.5 * (size @ Px) + q @ size + _SMALL_COST
         solved = all_held & np.all(np.abs(at.dual) <= self.tol * slopes) & (gap <= self.tol * cost)
-        infeasible = self.infeasible(p, at, size, pulls)
-        return solved, infeasible, self.unbounded(d, at, before, (size, y, rows, Px))
+        infeasible = self.find_contradiction(p, at, size, pulls)
+        return solved, infeasible, self.find_descent(d, at, before, (size, y, rows, Px))
 
     def finish(self, verdict: _Verdict) -> Array:
         """Return the status at the end: a likely certificate holds if all else has failed."""
@@ -263,7 +263,7 @@ class ScaledQP:
         unbounded = failed & (verdict.unbounded > _LIKELY) & (verdict.residual > 1e-3)
         return np.where(unbounded, Status.UNBOUNDED, verdict.status)
 
-    def infeasible(self, p: _Point, at: _Sight, size: Array, pulls: Array) -> Array:
+    def find_contradiction(self, p: _Point, at: _Sight, size: Array, pulls: Array) -> Array:
         """Return how many times larger than here an x within the limits must be.
 
         Weighted by multipliers the rows add up to off . x <= most, with most below zero.
@@ -274,7 +274,7 @@ class ScaledQP:
         off = (np.abs(at.Cy) + _ROUNDING * pulls) @ (size + 1.0)
         return np.where(-most > 1e4 * _ROUNDING * terms, -most / np.where(off > 0.0, off, 1.0), 0.0)
 
-    def unbounded(self, d: Array, at: _Sight, before: _Sight, sizes: tuple[Array, ...]) -> Array:
+    def find_descent(self, d: Array, at: _Sight, before: _Sight, sizes: tuple[Array, ...]) -> Array:
         """Return how many times larger than here multipliers must be for a cost with a minimum.
 
         Along the last step d the cost falls by its slope; P d and rows beyond their limits, which
@@ -312,7 +312,7 @@ class Units:
         """Return multipliers in the user's units."""
         return lam * self.rows / self.cost
 
-    def scaled_multipliers(self, lam: Array) -> Array:
+    def scale_multipliers(self, lam: Array) -> Array:
         """Return multipliers of the scaled program."""
         return lam * self.cost / self.rows
 

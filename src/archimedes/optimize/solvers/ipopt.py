@@ -158,7 +158,7 @@ class _Calls:
                 return int(call(*arguments))
             except BaseException as error:
                 # Nothing may pass through C: it is kept, and raised when IPOPT has returned.
-                self.task.monitor.failed(error)
+                self.task.monitor.fail(error)
                 return 0
 
         return run

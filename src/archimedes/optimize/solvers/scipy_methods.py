@@ -46,7 +46,7 @@ def solve(task: Task, solver: Solver) -> Answer:
     except (KeyboardInterrupt, StopIteration) as stop:
         # Not every method catches what its callback raises.
         if isinstance(stop, KeyboardInterrupt):
-            monitor.failed(stop)
+            monitor.fail(stop)
         best = task.start if monitor.best is None else monitor.best
         return task.answer(best, monitor.stopped or Status.INTERRUPTED)
     x = problem.whole(np.asarray(result.x))

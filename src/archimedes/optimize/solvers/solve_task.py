@@ -42,7 +42,7 @@ def solve_task(task: Task, solver: Solver) -> Answer:
         return _answer_held(task, g)
     solver.check(task)
     # Some methods tell of no point before their first step.
-    task.monitor.seen(task.start, f, task.violation(task.start, g))
+    task.monitor.compare(task.start, f, task.violation(task.start, g))
     task.monitor.is_unbounded = Unboundedness(task)
     return _confirm(task, solver, _solve_once(task, solver))
 
@@ -142,7 +142,7 @@ def _grade(answer: Answer, check: Optimality, iterations: int) -> Answer:
 def _restart(task: Task, solver: Solver, answer: Answer, check: Optimality) -> Answer | None:
     """Go on from an answer that is no minimum; None where the user's limits are reached."""
     settings = task.settings.after(answer.iterations)
-    if settings is None or task.monitor.late():
+    if settings is None or task.monitor.is_late():
         return None
     again = replace(task, start=answer.x, settings=settings, lam_g=check.lam_g, lam_x=check.lam_x)
     if check.descent is not None:

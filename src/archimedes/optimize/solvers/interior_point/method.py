@@ -157,7 +157,7 @@ def _hand_over(task: Task, method: InteriorPoint) -> Answer:
     answer, details = method.answer(Status.STALLED), ""
     for start in starts:
         settings = replace(task.settings, more={}).after(iterations)
-        if settings is None or task.monitor.late():
+        if settings is None or task.monitor.is_late():
             break
         try:
             attempt = replace(task, start=start, settings=settings, lam_g=None, lam_x=None)

@@ -186,7 +186,12 @@ def check_feasibility(task: Task, answer: Answer) -> tuple[Answer, np.ndarray | 
     themselves are asked: not those that were told to stop.
     """
     settings, large = task.settings, task.start.size > MOST and task.order is None
-    if answer.status not in DOUBTED or settings.maxiter is not None or large or task.monitor.late():
+    if (
+        answer.status not in DOUBTED
+        or settings.maxiter is not None
+        or large
+        or task.monitor.is_late()
+    ):
         return answer, None
     least = max(1e2 * settings.tol, 1e-6)
     off = task.violation(answer.x)
