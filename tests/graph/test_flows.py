@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.function.derivatives.flows import event_time, moved
+from archimedes.function.derivatives.flows import event_time, move_state
 from tests.c.checking import Bundle
 from tests.programs.program import Program
 
@@ -23,7 +23,7 @@ def damped(k):
 
 def flow(p):
     a, b, x, k = p
-    return moved(damped(k), a, b, np.stack([x]))[0]
+    return move_state(damped(k), a, b, np.stack([x]))[0]
 
 
 def flow_exact(p):
@@ -73,7 +73,7 @@ def test_patterns_are_those_of_the_solution():
     def chain(t, x):
         return np.concatenate([x[:1], x[:-1]])
 
-    found = arc.sparsity(lambda x, b: moved(chain, 0.5, b, x))(np.ones(4), 0.5)
+    found = arc.sparsity(lambda x, b: move_state(chain, 0.5, b, x))(np.ones(4), 0.5)
     dense = found.toarray() if hasattr(found, "toarray") else np.asarray(found)
     assert np.array_equal(dense != 0, np.tril(np.ones((4, 4), dtype=bool)))
 

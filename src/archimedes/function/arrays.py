@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,10 +12,15 @@ from archimedes.errors import TraceError
 from archimedes.symbolic import is_tracing, lift
 from archimedes.symbolic.recorded.recorded_memory import as_recorded
 
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from archimedes.typing import Array, ArrayLike
+
 __all__ = ["array", "eye", "ones", "ones_like", "sym", "sym_like", "zeros", "zeros_like"]
 
 
-def array(x: Any, dtype: Any = None) -> Any:
+def array(x: ArrayLike, dtype: DTypeLike = None) -> Array:
     """Return a new array, which may hold traced values.
 
     Parameters
@@ -31,11 +37,11 @@ def array(x: Any, dtype: Any = None) -> Any:
     """
     if not is_tracing() or not is_traced(x):
         return as_recorded(np.array(x, dtype=dtype))
-    made = lift(x)
-    return made.copy() if dtype is None else made.astype(dtype)
+    traced = lift(x)
+    return traced.copy() if dtype is None else traced.astype(dtype)
 
 
-def zeros(shape: Any, dtype: Any = float) -> Any:
+def zeros(shape: int | Sequence[int], dtype: DTypeLike = float) -> Array:
     """Return an array of zeros that traced values can be written to.
 
     Parameters
@@ -53,7 +59,7 @@ def zeros(shape: Any, dtype: Any = float) -> Any:
     return array(np.zeros(shape, dtype))
 
 
-def ones(shape: Any, dtype: Any = float) -> Any:
+def ones(shape: int | Sequence[int], dtype: DTypeLike = float) -> Array:
     """Return an array of ones that traced values can be written to.
 
     Parameters
@@ -71,7 +77,7 @@ def ones(shape: Any, dtype: Any = float) -> Any:
     return array(np.ones(shape, dtype))
 
 
-def eye(n: int, m: int | None = None, k: int = 0, dtype: Any = float) -> Any:
+def eye(n: int, m: int | None = None, k: int = 0, dtype: DTypeLike = float) -> Array:
     """Return an identity matrix that traced values can be written to.
 
     Parameters
@@ -94,7 +100,7 @@ def eye(n: int, m: int | None = None, k: int = 0, dtype: Any = float) -> Any:
     return array(np.eye(n, m, k, dtype))
 
 
-def zeros_like(x: Any, dtype: Any = None) -> Any:
+def zeros_like(x: ArrayLike, dtype: DTypeLike = None) -> Array:
     """Return an array of zeros like another array.
 
     Parameters
@@ -112,7 +118,7 @@ def zeros_like(x: Any, dtype: Any = None) -> Any:
     return np.zeros_like(x, dtype=dtype)
 
 
-def ones_like(x: Any, dtype: Any = None) -> Any:
+def ones_like(x: ArrayLike, dtype: DTypeLike = None) -> Array:
     """Return an array of ones like another array.
 
     Parameters
@@ -130,7 +136,7 @@ def ones_like(x: Any, dtype: Any = None) -> Any:
     return np.ones_like(x, dtype=dtype)
 
 
-def sym(name: str = "x", shape: Any = (), dtype: Any = float) -> Any:
+def sym(name: str = "x", shape: int | Sequence[int] = (), dtype: DTypeLike = float) -> Array:
     """Raise an error that says what to write instead.
 
     Symbolic values exist only inside functions that are being recorded.
@@ -163,7 +169,7 @@ def sym(name: str = "x", shape: Any = (), dtype: Any = float) -> Any:
     )
 
 
-def sym_like(x: Any, name: str = "x") -> Any:
+def sym_like(x: ArrayLike, name: str = "x") -> Array:
     """Raise an error that says what to write instead; see :func:`sym`.
 
     Parameters

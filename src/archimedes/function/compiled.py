@@ -296,16 +296,16 @@ class Compiled(RecordedFunction, Generic[P, R]):
         if backend is not None and "backend" in self.signature.names:
             kwargs["backend"], backend = backend, None
         leaves, recording, tiers = self.lookup(args, kwargs)
-        tiers = self._known(tiers)
+        tiers = self._require_numbers(tiers)
         if backend is not None:
             tiers = tiers.on(check_backend("report", backend))
         return measure(self.name, tiers.where(leaves, recording.names), leaves)
 
     def _tiers(self, args: Any, kwargs: Any) -> Tiers:
         leaves, recording, tiers = self.lookup(args, kwargs)
-        return self._known(tiers).where(leaves, recording.names)
+        return self._require_numbers(tiers).where(leaves, recording.names)
 
-    def _known(self, tiers: Tiers | None) -> Tiers:
+    def _require_numbers(self, tiers: Tiers | None) -> Tiers:
         if tiers is None:
             raise TraceError(f"{self.name} uses values of the function that is being recorded")
         return tiers

@@ -11,7 +11,7 @@ from archimedes import tree
 from archimedes.backends.registry import backend_choice, check_backend
 from archimedes.checks import is_traced
 from archimedes.function import Compiled, stop_gradient, vmap
-from archimedes.function.derivatives.flows import moved
+from archimedes.function.derivatives.flows import move_state
 from archimedes.function.region_bodies import any_traced
 from archimedes.function.signatures import former_options
 from archimedes.simulate.methods.method_table import Method
@@ -243,7 +243,7 @@ def _record(
     f, t0, t_end = plan.derivative(model.args), stop_gradient(start), stop_gradient(end)
     x = layout.pack(state)
     if is_traced(start):
-        x = moved(f, start, t0, x)
+        x = move_state(f, start, t0, x)
     setup = options.setup(layout, t0, t_end, FOREVER)
     ode = Integration(plan, setup, model.args)
     run = ode.begin(t0, x, dense=t_eval is not None or plan.events is not None)
@@ -257,7 +257,7 @@ def _record(
         if is_traced(end):
             # A run that ended by an event does not depend on the end of the span.
             last = np.where(run.status == Status.EVENT, stop_gradient(run.t), end)
-            rows = moved(f, stop_gradient(last), last, rows)
+            rows = move_state(f, stop_gradient(last), last, rows)
         rows = nan_unless(status >= 0, rows)[None]
     else:
         fixed = stop_gradient(times)
@@ -268,7 +268,7 @@ def _record(
         if is_traced(times):
             good = argument_checks.in_order(fixed, t0, t_end)
             status = np.where(np.all(good), status, Status.UNORDERED)
-            rows = vmap(lambda a, b, x: moved(f, a, b, x))(
+            rows = vmap(lambda a, b, x: move_state(f, a, b, x))(
                 fixed, times, nan_unless(good[:, None], rows)
             )
     if options.clock is not None and is_traced(end):

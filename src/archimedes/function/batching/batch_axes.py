@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -41,28 +40,22 @@ def check_axes(axes: Any, name: str) -> None:
 
 def leaf_axes(in_axes: Any, args: tuple[Any, ...], name: str) -> list[int | None]:
     """Return the batch axis of every leaf of a function's arguments, None where it is shared."""
-    given = in_axes
-    if given is None or isinstance(given, int):
-        given = (given,) * len(args)
-    if len(given) != len(args):
+    entries = in_axes
+    if entries is None or isinstance(entries, int):
+        entries = (entries,) * len(args)
+    if len(entries) != len(args):
         raise ValueError(
-            f"vmap: in_axes has {len(given)} entries, but {name}() was given {len(args)} arguments"
+            f"vmap: in_axes has {len(entries)} entries, but {name}() was given {len(args)} "
+            "arguments"
         )
-    axes: list[int | None] = []
-    for arg, axis in zip(args, given):
-        if axis is None or isinstance(axis, (int, np.integer)):
-            count = len(tree.leaves(arg))
-            axes.extend([None if axis is None else int(axis)] * count)
-        else:
-            axes.extend(spread_axes(axis, arg))
-    return axes
+    return [axis for arg, axes in zip(args, entries) for axis in spread_axes(axes, arg)]
 
 
 def count_instances(leaves: list[Any], axes: list[int | None], treedef: TreeDef) -> int:
     """Return the one length that all mapped axes have."""
     sizes: dict[int, int] = {}
     for k, (leaf, axis) in enumerate(zip(leaves, axes)):
-        refuse_subclass(leaf, functools.partial(_argument, treedef, k))
+        refuse_subclass(leaf, lambda k=k: f"vmap: argument {treedef.paths()[k]}")
         if axis is None:
             continue
         shape = np.shape(leaf)
@@ -83,17 +76,13 @@ def count_instances(leaves: list[Any], axes: list[int | None], treedef: TreeDef)
     return next(iter(sizes.values()))
 
 
-def _argument(treedef: TreeDef, k: int) -> str:
-    return f"vmap: argument {treedef.paths()[k]}"
-
-
 def spread_axes(axes: Any, value: Any) -> list[int | None]:
     """Match a tree of axes, which may be a prefix of the value's tree, to its leaves."""
     if axes is None or isinstance(axes, (int, np.integer)):
         return [None if axes is None else int(axes)] * len(tree.leaves(value))
     parts, shape = tree.flatten(value, is_leaf=lambda x: x is not value)
-    entries, given = tree.flatten(axes, is_leaf=lambda x: x is not axes)
-    difference = shape.difference(given, "", parts, entries)
+    entries, structure = tree.flatten(axes, is_leaf=lambda x: x is not axes)
+    difference = shape.difference(structure, "", parts, entries)
     if difference is not None:
         raise ValueError(
             f"axes {axes!r} do not match the {type(value).__name__} they are for: {difference}"
@@ -132,10 +121,7 @@ def place_results(
     if axes == 0 and all(out.spec.traced for out in recording.outs):
         return result
     leaves, treedef = tree.flatten(result)
-    if axes is None or isinstance(axes, int):
-        per_leaf = [axes] * len(leaves)
-    else:
-        per_leaf = spread_axes(axes, result)
+    per_leaf = spread_axes(axes, result)
     varies = _varies(recording, batched) if None in per_leaf else []
     placed = []
     for leaf, axis, out, path in zip(leaves, per_leaf, recording.outs, treedef.paths("result")):
@@ -148,7 +134,7 @@ def place_results(
             placed.append(_shared(leaf, count, path, arrays) if out.spec.traced else leaf)
             continue
         if not out.spec.traced:
-            leaf = _repeated(leaf, count, arrays)
+            leaf = _repeat(leaf, count, arrays)
         if not -np.ndim(leaf) <= axis < np.ndim(leaf):
             raise ValueError(
                 f"vmap: out_axes={axis} is out of range for {path}, which with the batch has "
@@ -158,7 +144,7 @@ def place_results(
     return treedef.unflatten(placed)
 
 
-def _repeated(value: Any, count: int, arrays: Arrays) -> Any:
+def _repeat(value: Any, count: int, arrays: Arrays) -> Any:
     """Return a value that no instance changes, once for each of them."""
     whole = np.broadcast_to(value, (count, *np.shape(value))).copy()
     code = code_of(whole.dtype)

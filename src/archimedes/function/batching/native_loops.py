@@ -19,11 +19,11 @@ from archimedes.function.compiled import Compiled
 from archimedes.function.execution.tiers import Tiers
 from archimedes.graph.dtypes import DTYPES
 
-__all__ = ["Draft", "OneKind", "Repeated", "Room", "Rooms"]
+__all__ = ["LeafBuffers", "LoopBuffers", "LoopKernel", "Repeated", "UnoptimizedCalls"]
 
 T = TypeVar("T")
 
-#: Calls, or seconds in them, after which a kernel made in a hurry is made well.
+#: Calls, or seconds in them, after which an unoptimized kernel is optimized.
 FEW, LONG = 10, 0.05
 #: Types that say all of a number; arrays have more to say, and other leaves are their content.
 _NUMBERS = {float, int, np.ndarray, *(dtype.type for dtype in DTYPES)}
@@ -46,7 +46,7 @@ class _Packing:
             if kinds[k].shape
         ]
         self.numbers = [(k, start) for k, start in zip(self.at, self.starts) if not kinds[k].shape]
-        self.places = np.array([start for _, start in self.numbers], dtype=np.intp)
+        self.positions = np.array([start for _, start in self.numbers], dtype=np.intp)
 
     def empty(self) -> np.ndarray:
         """Return an array for the leaves."""
@@ -55,7 +55,7 @@ class _Packing:
     def pack(self, array: np.ndarray, leaves: Sequence[Any]) -> None:
         """Put leaves into an array."""
         if self.numbers:
-            array[self.places] = [leaves[k] for k, _ in self.numbers]
+            array[self.positions] = [leaves[k] for k, _ in self.numbers]
         for k, span, _ in self.spans:
             array[span] = leaves[k].reshape(-1)
 
@@ -67,7 +67,7 @@ class _Packing:
             leaves[k] = array[span].reshape(shape).copy()
 
 
-class Room:
+class LeafBuffers:
     """Arrays for leaves, one per dtype, and the ``parts`` that belong to each leaf."""
 
     def __init__(self, kinds: Sequence[ArrayType]) -> None:
@@ -85,26 +85,26 @@ class Room:
 
     def leaves(self) -> list[Any]:
         """Return copies of the leaves."""
-        found: list[Any] = [None] * len(self.parts)
+        leaves: list[Any] = [None] * len(self.parts)
         for group, array in zip(self.groups, self.arrays):
-            group.unpack(array, found)
-        return found
+            group.unpack(array, leaves)
+        return leaves
 
 
-class Rooms:
+class LoopBuffers:
     """The memory of one loop: the state read, the state written, and what stays."""
 
     def __init__(self, kernel: Kernel, carry: int, inputs: Sequence[ArrayType]) -> None:
-        self.here, self.there = Room(inputs[:carry]), Room(inputs[:carry])
-        self.given = Room(inputs[carry:])
+        self.here, self.there = LeafBuffers(inputs[:carry]), LeafBuffers(inputs[:carry])
+        self.fixed = LeafBuffers(inputs[carry:])
         flags = np.zeros((2, 1), dtype=bool)
         self.run = kernel.repeating(
-            [*self.here.parts, *self.given.parts], [*self.there.parts, *flags], carry
+            [*self.here.parts, *self.fixed.parts], [*self.there.parts, *flags], carry
         )
 
 
-class Draft:
-    """A kernel made in a hurry, until it was called often or for long: then it is made well."""
+class UnoptimizedCalls:
+    """Calls of an unoptimized kernel, which is optimized once it was called often or for long."""
 
     __slots__ = ("calls", "complete", "seconds", "tiers")
 
@@ -116,23 +116,23 @@ class Draft:
     def run(self, call: Callable[..., T], *args: Any) -> T:
         """Call the kernel by ``call``, and count it."""
         begin = time.perf_counter()
-        found = call(*args)
+        result = call(*args)
         self.calls, self.seconds = self.calls + 1, self.seconds + time.perf_counter() - begin
         if self.calls >= FEW or self.seconds > LONG:
             self.complete = True
             self.tiers.complete()
-        return found
+        return result
 
 
-class OneKind:
+class LoopKernel:
     """A function ready to be repeated for one kind of arguments.
 
     ``tree`` is the structure of its state, ``carry`` how many leaves that has, ``inputs`` the types
-    of these and of the numbers given.
+    of these and of the numbers that stay.
     """
 
-    def __init__(self, function: Compiled, state: Any, given: tuple[Any, ...]) -> None:
-        _, recording, tiers = function.lookup((state, *given), {})
+    def __init__(self, function: Compiled, state: Any, fixed: tuple[Any, ...]) -> None:
+        _, recording, tiers = function.lookup((state, *fixed), {})
         if tiers is None:
             raise TypeError(f"{function.name}: repeated calls are for numbers")
         self.tree = tree.structure(state)
@@ -140,38 +140,38 @@ class OneKind:
         inputs, outputs = tiers.program.inputs, tiers.program.outputs
         if inputs[: self.carry] != outputs[: self.carry]:
             raise TypeError(f"{function.name}: its state changes shape or dtype")
-        #: Which leaves of ``given`` are numbers.
+        #: Which leaves of ``fixed`` are numbers.
         self.traced = [spec.traced for spec in recording.leaves[self.carry :]]
         self.inputs = inputs
-        self.tiers, self.kernel, self.draft = tiers, tiers.kernel(), Draft(tiers)
+        self.tiers, self.kernel, self.unoptimized = tiers, tiers.kernel(), UnoptimizedCalls(tiers)
         #: Memory that no thread is using.
-        self.free: list[Rooms] = []
+        self.free: list[LoopBuffers] = []
 
-    def rooms(self) -> Rooms:
+    def buffers(self) -> LoopBuffers:
         """Return memory of one's own."""
-        return Rooms(self.kernel, self.carry, self.inputs)
+        return LoopBuffers(self.kernel, self.carry, self.inputs)
 
     def run(self, leaves: Sequence[Any], rows: np.ndarray) -> tuple[Any, int]:
-        """Go on from the state in ``leaves``, which are followed by those given."""
+        """Go on from the state in ``leaves``, which are followed by those that stay."""
         try:
-            rooms = self.free.pop()
+            buffers = self.free.pop()
         except IndexError:
-            rooms = self.rooms()
-        rooms.here.fill(leaves[: self.carry])
-        rooms.given.fill(list(itertools.compress(leaves[self.carry :], self.traced)))
-        last, filled = self.repeat(rooms, rows)
+            buffers = self.buffers()
+        buffers.here.fill(leaves[: self.carry])
+        buffers.fixed.fill(list(itertools.compress(leaves[self.carry :], self.traced)))
+        last, filled = self.repeat(buffers, rows)
         state = self.tree.unflatten(last.leaves())
-        self.free.append(rooms)
+        self.free.append(buffers)
         return state, filled
 
-    def repeat(self, rooms: Rooms, rows: np.ndarray) -> tuple[Room, int]:
-        """Go on from the state that is in ``rooms.here``.
+    def repeat(self, buffers: LoopBuffers, rows: np.ndarray) -> tuple[LeafBuffers, int]:
+        """Go on from the state that is in ``buffers.here``.
 
-        Returns the room with the last state, and the number of rows.
+        Returns the buffers with the last state, and the number of rows.
         """
-        draft = self.draft
-        calls, filled = rooms.run(rows) if draft.complete else draft.run(rooms.run, rows)
-        return (rooms.there if calls % 2 else rooms.here), filled
+        first = self.unoptimized
+        calls, filled = buffers.run(rows) if first.complete else first.run(buffers.run, rows)
+        return (buffers.there if calls % 2 else buffers.here), filled
 
 
 def _kinds(leaves: Sequence[Any]) -> Any:
@@ -183,7 +183,7 @@ def _kinds(leaves: Sequence[Any]) -> Any:
 
 
 class Repeated:
-    """``function(state, *given) -> (state, row, made, going)``, called until it need not go on.
+    """``function(state, *fixed) -> (state, row, made, going)``, called until it need not go on.
 
     ``made``: the row counts; ``going``: there is another round.
 
@@ -198,27 +198,26 @@ class Repeated:
 
     def __init__(self, function: Compiled) -> None:
         self.function = function
-        self._known: dict[Any, OneKind] = {}
+        self._known: dict[Any, LoopKernel] = {}
 
-    def __call__(self, state: Any, given: tuple[Any, ...], rows: np.ndarray) -> tuple[Any, int]:
+    def __call__(self, state: Any, fixed: tuple[Any, ...], rows: np.ndarray) -> tuple[Any, int]:
         """Go on from a state until ``rows`` (m, width) are full or it does not go on.
 
         Returns the last state and the number of rows.
         """
-        leaves, treedef = tree.flatten((state, *given))
-        return self._kind(leaves, treedef, state, given).run(leaves, rows)
+        leaves, treedef = tree.flatten((state, *fixed))
+        return self._kind(leaves, treedef, state, fixed).run(leaves, rows)
 
-    def kind(self, arguments: tuple[Any, ...]) -> OneKind:
+    def kind(self, arguments: tuple[Any, ...]) -> LoopKernel:
         """Return the function ready for arguments of this kind, the state first."""
         leaves, treedef = tree.flatten(arguments)
         return self._kind(leaves, treedef, arguments[0], arguments[1:])
 
-    def _kind(self, leaves: Any, treedef: Any, state: Any, given: tuple[Any, ...]) -> OneKind:
+    def _kind(self, leaves: Any, treedef: Any, state: Any, fixed: tuple[Any, ...]) -> LoopKernel:
         key = (treedef, _kinds(leaves))
         try:
-            found = self._known.get(key)
+            if key not in self._known:
+                self._known[key] = LoopKernel(self.function, state, fixed)
+            return self._known[key]
         except TypeError:  # an object that cannot be hashed
-            return OneKind(self.function, state, given)
-        if found is None:
-            found = self._known[key] = OneKind(self.function, state, given)
-        return found
+            return LoopKernel(self.function, state, fixed)

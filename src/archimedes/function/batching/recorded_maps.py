@@ -13,7 +13,13 @@ from typing import Any
 import numpy as np
 
 from archimedes.function.leaf_specs import LeafSpec
-from archimedes.function.recording import OutLeaf, Recording, leaf_elements, leaf_ids
+from archimedes.function.recording import (
+    OutLeaf,
+    Recording,
+    leaf_elements,
+    leaf_ids,
+    read_array,
+)
 from archimedes.graph.blocks.building import loops
 from archimedes.graph.blocks.references import as_block, references
 from archimedes.graph.derivatives.bodies import permute_body
@@ -32,15 +38,15 @@ def map_of_blocks(
 ) -> Any:
     """Record a map over so many instances that it is a loop over blocks; None if they are fewer.
 
-    A body with wide arrays of its own is never written out: not even for one instance.
+    A body with arrays of its own is never unrolled: not even for one instance.
     """
-    taken = sum(spec.size for spec, many in zip(recording.leaves, batched) if spec.traced and many)
-    given = sum(out.spec.size for out in recording.outs if out.spec.traced)
-    few = count * max(taken, given) < loop_threshold() * ALWAYS_FACTOR
-    wide = recording.blocks is not recording.graph
-    if not taken or not count or (few and not wide):
+    inputs = sum(spec.size for spec, many in zip(recording.leaves, batched) if spec.traced and many)
+    outputs = sum(out.spec.size for out in recording.outs if out.spec.traced)
+    few = count * max(inputs, outputs) < loop_threshold() * ALWAYS_FACTOR
+    has_arrays = recording.blocks is not recording.graph
+    if not inputs or not count or (few and not has_arrays):
         return None
-    if not wide and not recording.graph.regions:
+    if not has_arrays and not recording.graph.regions:
         return _as_loop(recording, leaves, batched, count)
     return _as_scan(recording, leaves, batched, count)
 
@@ -68,10 +74,10 @@ def _as_loop(
             reads += [None] * spec.size
     ids += recording.captured
     reads += [None] * len(recording.captured)
-    made = [references(g, i) for i in loops(g, ids, reads, recording.graph, (count,))]
+    results = [references(g, i) for i in loops(g, ids, reads, recording.graph, (count,))]
 
     def take(out: OutLeaf) -> Any:
-        columns = made[out.start : out.stop]
+        columns = results[out.start : out.stop]
         table = np.stack(columns, axis=1) if columns else np.zeros((count, 0), dtype=np.int64)
         return wrap(table.reshape(count, *out.spec.shape), out.spec.code)
 
@@ -87,10 +93,10 @@ def _as_scan(
         spec.traced and spec.size > 0 and (bool(spec.shape) if many else form.block)
         for spec, many, form in forms
     ]
-    kept = [
+    out_blocks = [
         out.spec.traced and out.spec.size > 0 and bool(out.spec.shape) for out in recording.outs
     ]
-    body = recording.in_forms(blocks, kept)
+    body = recording.in_forms(blocks, out_blocks)
     rows: list[int] = []
     shared: list[int] = []
     order: list[int] = []
@@ -112,25 +118,24 @@ def _as_scan(
     last = range(at, at + len(recording.captured))
     body = permute_body(body, [*order, *later, *last], range(len(body.outputs)))
     inputs = np.array([*rows, *shared, *recording.captured], dtype=np.int64)
-    made = iter(g.region(Scan(inputs, body, count, 0, len(rows), stacked=True)).tolist())
+    ids = iter(g.region(Scan(inputs, body, count, 0, len(rows), stacked=True)).tolist())
+    return recording.rebuild(
+        lambda out: read_array(
+            ids, (count, *out.spec.shape), out.spec.code, block=out.spec.size > 0
+        )
+    )
 
-    def take(out: OutLeaf) -> Any:
-        ids = references(g, next(made)) if out.spec.size else np.zeros(0, dtype=np.int64)
-        return wrap(ids.reshape(count, *out.spec.shape), out.spec.code)
 
-    return recording.rebuild(take)
-
-
-#: Maps of at most this many operations in all are written out.
+#: Maps of at most this many operations in all are unrolled.
 UNROLL_LIMIT = 256
 
 
 def recorded_map(recording: Recording, leaves: list[Any], batched: list[bool], count: int) -> Any:
     """Record a map over instances in the current trace."""
     trace = current_trace()
-    wide = map_of_blocks(recording, leaves, batched, count)
-    if wide is not None:
-        return wide
+    result = map_of_blocks(recording, leaves, batched, count)
+    if result is not None:
+        return result
     rows, shared = [], []
     order: list[int] = []
     later: list[int] = []
@@ -138,19 +143,19 @@ def recorded_map(recording: Recording, leaves: list[Any], batched: list[bool], c
     for leaf, spec, many, start in zip(leaves, recording.leaves, batched, offsets):
         if not spec.traced:
             continue
-        place = range(start, start + spec.size)
+        positions = range(start, start + spec.size)
         if many:
             ids = leaf_ids(leaf, LeafSpec(spec.code, (count, *spec.shape)))
             rows.append(np.array(ids, dtype=np.int64).reshape(count, spec.size))
-            order.extend(place)
+            order.extend(positions)
         else:
             shared.extend(leaf_ids(leaf, spec))
-            later.extend(place)
+            later.extend(positions)
     own = len(order) + len(later)
     block = np.concatenate(rows, axis=1)
     shared += recording.captured
-    places = [*order, *later, *range(own, own + len(recording.captured))]
-    body = _permuted(recording, places)
+    captured = range(own, own + len(recording.captured))
+    body = _permute_inputs(recording, [*order, *later, *captured])
     if count * len(body) <= UNROLL_LIMIT:
         outs = [inline(trace.graph, body, [*row, *shared]) for row in block.tolist()]
         table = np.array(outs, dtype=np.int64).reshape(count, len(body.outputs))
@@ -164,12 +169,12 @@ def recorded_map(recording: Recording, leaves: list[Any], batched: list[bool], c
     return recording.rebuild(take)
 
 
-def _permuted(recording: Recording, places: list[int]) -> Graph:
-    """Return the graph with inputs in another order: new input k is old input places[k]."""
-    if places == sorted(places):
+def _permute_inputs(recording: Recording, order: list[int]) -> Graph:
+    """Return the graph with inputs in another order: new input k is old input order[k]."""
+    if order == sorted(order):
         return recording.graph
     g = Graph()
     dtypes = recording.graph.input_dtypes
-    old = {place: g.input(dtypes[place]) for place in places}
+    old = {k: g.input(dtypes[k]) for k in order}
     g.outputs = inline(g, recording.graph, [old[k] for k in range(len(dtypes))])
     return g

@@ -29,7 +29,7 @@ class Over(Protocol):
     def bound(
         self, key: int, items: np.ndarray, sign: float, results: np.ndarray
     ) -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
-        """Return ``f(rows, places, done)``."""
+        """Return ``f(rows, indices, done)``."""
 
     def along(
         self, key: int, rows: np.ndarray, done: np.ndarray
@@ -40,11 +40,11 @@ class Over(Protocol):
 def over_runs(function: Compiled, width: int) -> Over:
     """Map ``function(row, item) -> result`` (of float64) over sequences of rows and items.
 
-    ``over_runs(...).bound(key, items, sign, results)`` returns ``f(rows, places, done)``. Of each
+    ``over_runs(...).bound(key, items, sign, results)`` returns ``f(rows, indices, done)``. Of each
     sequence of ``rows`` (N, s, width), an item of ``items`` (m,) belongs to the first row whose
     column ``key`` is not before it; both ascend (descend where ``sign`` is -1). ``done`` (N,) is
     how many items each sequence has behind it, and is moved on. Results go to
-    ``results[places[k]]``, (N', m, n), in sequence k; what lies behind the items done is undefined.
+    ``results[indices[k]]``, (N', m, n), in sequence k; behind the items done they are undefined.
     ``along`` is the same for one sequence whose rows lie in the same memory at each call.
 
     >>> from archimedes.function import compile
@@ -80,15 +80,15 @@ class RunByRun:
     def bound(
         self, key: int, items: np.ndarray, sign: float, results: np.ndarray
     ) -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
-        """Return ``f(rows, places, done)``."""
+        """Return ``f(rows, indices, done)``."""
 
-        def run(rows: np.ndarray, places: np.ndarray, done: np.ndarray) -> None:
-            for k, (sequence, place) in enumerate(zip(rows, places)):
+        def run(rows: np.ndarray, indices: np.ndarray, done: np.ndarray) -> None:
+            for k, (sequence, index) in enumerate(zip(rows, indices)):
                 stops = np.searchsorted(sign * items, sign * sequence[:, key], side="right")
                 for row, stop in zip(sequence, stops.tolist()):
                     if stop > done[k]:
                         part = slice(int(done[k]), stop)
-                        results[place, part] = self.function(row, items[part])
+                        results[index, part] = self.function(row, items[part])
                         done[k] = stop
 
         return run
@@ -98,29 +98,29 @@ class Items(NamedTuple):
     """Sorted ``values`` (m,), which ascend, or descend where ``sign`` is -1, and their results.
 
     ``done`` (N,) is how many of them each instance has behind it, ``results`` (N', m, n) are those
-    of all instances, and ``places`` (N,) where each is among them. Arrays of the backend's, but for
-    the values, which are NumPy's.
+    of all instances, and ``indices`` (N,) where each is among them. Arrays are the backend's, but
+    for the values, which are NumPy's.
     """
 
     values: np.ndarray
     sign: float
-    places: Any
+    indices: Any
     done: Any
     results: Any
 
 
-class _OneKind(NamedTuple):
+class _BatchKernel(NamedTuple):
     """A kernel for one kind of arguments: what to call, and what it takes of the leaves."""
 
     run: Callable[..., None]
     state: list[tuple[int, tuple[int, ...]]]
-    #: For each leaf given: its dtype and shape, and whether it has a row per instance.
-    given: list[tuple[int, tuple[int, ...], bool]]
+    #: For each leaf that stays: its dtype and shape, and whether it has a row per instance.
+    fixed: list[tuple[int, tuple[int, ...], bool]]
     traced: list[bool]
 
 
 class RepeatedBatch:
-    """``step(state, *given, item) -> (state, row, made, going)``, repeated for each of a batch.
+    """``step(state, *fixed, item) -> (state, row, made, going)``, repeated for each of a batch.
 
     ``item`` is the next one to come. After each round, items that are not behind column ``key`` of
     the row are evaluated by ``at(row, item)``. An instance goes on until ``going`` is false or it
@@ -132,44 +132,44 @@ class RepeatedBatch:
     ) -> None:
         self.step, self.at, self.width, self.key = step, at, width, key
         self.backend = backend
-        self._known: dict[Any, _OneKind] = {}
+        self._known: dict[Any, _BatchKernel] = {}
 
     def __call__(
-        self, state: Any, given: tuple[Any, ...], many: Sequence[bool], items: Items
+        self, state: Any, fixed: tuple[Any, ...], many: Sequence[bool], items: Items
     ) -> Any:
         """Go on from a state, and return the new one, in the same arrays where they can be kept.
 
         Arrays are the backend's. Leaves of ``state`` have the instances in front, and so have
-        those of ``given`` that are marked in ``many``. ``items.done`` is moved on.
+        those of ``fixed`` that are marked in ``many``. ``items.done`` is moved on.
         """
         leaves, treedef = tree.flatten(state)
-        others, given_tree = tree.flatten(given)
-        key = (treedef, given_tree, tuple(many), tuple(map(_kind, others, many)))
-        found = self._known.get(key)
-        if found is None:
-            found = self._made(leaves, treedef, others, given_tree, many)
-            self._known[key] = found
-        take, count = self.backend.arrays.take, len(items.places)
-        arrays = [take(x, code, (count, *shape)) for x, (code, shape) in zip(leaves, found.state)]
-        numbers = itertools.compress(others, found.traced)
-        kept = [
+        others, fixed_tree = tree.flatten(fixed)
+        key = (treedef, fixed_tree, tuple(many), tuple(map(_kind, others, many)))
+        kernel = self._known.get(key)
+        if kernel is None:
+            kernel = self._make_kernel(leaves, treedef, others, fixed_tree, many)
+            self._known[key] = kernel
+        take, count = self.backend.arrays.take, len(items.indices)
+        arrays = [take(x, code, (count, *shape)) for x, (code, shape) in zip(leaves, kernel.state)]
+        numbers = itertools.compress(others, kernel.traced)
+        fixed = [
             take(x, code, (count, *shape) if own else shape)
-            for x, (code, shape, own) in zip(numbers, found.given)
+            for x, (code, shape, own) in zip(numbers, kernel.fixed)
         ]
-        found.run(arrays, kept, *items)
+        kernel.run(arrays, fixed, *items)
         return treedef.unflatten(arrays)
 
-    def _made(
+    def _make_kernel(
         self,
         leaves: Sequence[Any],
         treedef: TreeDef,
         others: Sequence[Any],
-        given_tree: TreeDef,
+        fixed_tree: TreeDef,
         many: Sequence[bool],
-    ) -> _OneKind:
+    ) -> _BatchKernel:
         sample = treedef.unflatten([instance(leaf) for leaf in leaves])
         shared = [instance(x) if own else x for x, own in zip(others, many, strict=True)]
-        one = (sample, *given_tree.unflatten(shared), np.float64(0.0))
+        one = (sample, *fixed_tree.unflatten(shared), np.float64(0.0))
         _, recording, tiers = self.step.lookup(one, {})
         _, _, at = self.at.lookup((np.zeros(self.width), np.float64(0.0)), {})
         if tiers is None or at is None:
@@ -181,8 +181,8 @@ class RepeatedBatch:
         run = tiers.on(name).kernel().repeating_batch(at.on(name).kernel(), carry, own, self.key)
         if run is None:
             raise TypeError(f"backend {name!r} does not repeat programs for many instances")
-        given = [(*kind, mine) for kind, mine in zip(kinds[carry:], own)]
-        return _OneKind(run, kinds[:carry], given, traced)
+        fixed = [(*kind, mine) for kind, mine in zip(kinds[carry:], own)]
+        return _BatchKernel(run, kinds[:carry], fixed, traced)
 
 
 def _kind(leaf: Any, many: bool) -> Any:

@@ -162,14 +162,11 @@ class Batched(ShortcutHolder, Generic[P, R]):
         """Put leaves in the recording's order: arguments as bound, defaults and keywords shared."""
         signature = self.compiled.signature
 
-        def bound(arguments: Any) -> list[Any]:
-            values = signature.bind(arguments, kwargs)
-            fixed = signature.fixed(values)
-            return tree.leaves(tuple(v for k, v in values.items() if k not in fixed))
-
         marks = [_Mark(k) for k in range(len(fronted))]
+        values = signature.bind(tree.structure(sample).unflatten(marks), kwargs)
+        fixed = signature.fixed(values)
         every, batched = [], []
-        for mark in bound(tree.structure(sample).unflatten(marks)):
+        for mark in tree.leaves(tuple(v for k, v in values.items() if k not in fixed)):
             mine = isinstance(mark, _Mark)
             every.append(fronted[mark.position] if mine else mark)
             batched.append(mine and axes[mark.position] is not None)

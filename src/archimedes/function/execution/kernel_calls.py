@@ -53,17 +53,19 @@ class KernelCalls:
     def call(self, kernel: Kernel, leaves: Sequence[Any]) -> tuple[Any, ...]:
         """Return the traced result leaves of one instance."""
         arrays, specs = self.arrays, self.specs
-        given = [arrays.take(x, s.code, s.shape) for x, s in zip(leaves, specs) if s.code != STATIC]
+        inputs = [
+            arrays.take(x, s.code, s.shape) for x, s in zip(leaves, specs) if s.code != STATIC
+        ]
         outs = [arrays.empty(*kind) for kind in self.kinds]
-        kernel.call(given, outs)
+        kernel.call(inputs, outs)
         if self.stays:
             return tuple([arrays.result(out) for out in outs])
         return tuple([HOST.result(arrays.to_host(out)) for out in outs])
 
     def copy(self, values: Sequence[Any], outs: Sequence[Any]) -> tuple[Any, ...]:
         """Copy results into the caller's arrays."""
-        for value, place in zip(values, outs):
-            self.result_kind.copy_into(value, place)
+        for value, out in zip(values, outs):
+            self.result_kind.copy_into(value, out)
         return tuple(outs)
 
     def batch(
@@ -76,32 +78,34 @@ class KernelCalls:
         out: Sequence[Any] | None,
     ) -> tuple[Any, ...]:
         """Return the traced result leaves of ``count`` instances, in ``out`` where given."""
-        if not self.stays:
-            places = self._batch_from_host(kernel, leaves, batched, count, threads)
-            return tuple(places) if out is None else self.copy(places, out)
         arrays = self.arrays
-        given, flags = self._given(arrays, leaves, batched, count)
-        if out is not None and not _overlapping(arrays, out, given):
-            kernel.call_batch(given, flags, out, count, threads)
-            return tuple(out)
-        places = self._empty(arrays, count)
-        kernel.call_batch(given, flags, places, count, threads)
-        return tuple(places) if out is None else self.copy(places, out)
+        if not self.stays:
+            results = self._batch_from_host(kernel, leaves, batched, count, threads)
+        else:
+            inputs, flags = self._batch_inputs(arrays, leaves, batched, count)
+            into = out is not None and not any(
+                arrays.may_overlap(a, b) for a in out for b in inputs
+            )
+            results = out if into and out is not None else self._empty(arrays, count)
+            kernel.call_batch(inputs, flags, results, count, threads)
+            if into:
+                return tuple(results)
+        return tuple(results) if out is None else self.copy(results, out)
 
     def _empty(self, arrays: Arrays, count: int) -> list[Any]:
         return [arrays.empty(code, (count, *shape)) for code, shape in self.kinds]
 
-    def _given(
+    def _batch_inputs(
         self, arrays: Arrays, leaves: Sequence[Any], batched: Sequence[bool], count: int
     ) -> tuple[list[Any], list[bool]]:
         """Return the traced leaves as arrays of a kind, and which of them are batched."""
-        given, flags = [], []
+        inputs, flags = [], []
         for leaf, spec, many in zip(leaves, self.specs, batched):
             if spec.traced:
                 shape = (count, *spec.shape) if many else spec.shape
-                given.append(arrays.take(leaf, spec.code, shape))
+                inputs.append(arrays.take(leaf, spec.code, shape))
                 flags.append(many)
-        return given, flags
+        return inputs, flags
 
     def _batch_from_host(
         self,
@@ -112,19 +116,14 @@ class KernelCalls:
         threads: int | None,
     ) -> list[Any]:
         """Evaluate NumPy's arrays on a device: the backend moves them, or they are moved whole."""
-        given, flags = self._given(HOST, leaves, batched, count)
-        places = self._empty(HOST, count)
-        if kernel.call_batch_from_host(given, flags, places, count, threads):
-            return places
-        there, _ = self._given(self.arrays, leaves, batched, count)
+        inputs, flags = self._batch_inputs(HOST, leaves, batched, count)
+        results = self._empty(HOST, count)
+        if kernel.call_batch_from_host(inputs, flags, results, count, threads):
+            return results
+        inputs, _ = self._batch_inputs(self.arrays, leaves, batched, count)
         results = self._empty(self.arrays, count)
-        kernel.call_batch(there, flags, results, count, threads)
+        kernel.call_batch(inputs, flags, results, count, threads)
         return [self.arrays.to_host(result) for result in results]
-
-
-def _overlapping(arrays: Arrays, outs: Sequence[Any], given: Sequence[Any]) -> bool:
-    """Return whether a result array shares memory with an argument."""
-    return any(arrays.may_overlap(a, b) for a in outs for b in given)
 
 
 def canonical(leaf: Any, spec: LeafSpec) -> Any:
@@ -154,7 +153,7 @@ def result_arrays(
             f"{name}: out does not have the structure of the result: {difference}; pass what an "
             "earlier call returned"
         )
-    found = []
+    targets = []
     for leaf, result, path in zip(leaves, recording.outs, treedef.paths("out")):
         if not result.spec.traced:
             if arrays.owns(leaf):
@@ -162,11 +161,11 @@ def result_arrays(
             continue
         shape = result.spec.shape if count is None else (count, *result.spec.shape)
         _check(f"{name}: {path}", leaf, arrays, shape, result.spec.code)
-        found.append(leaf)
-    for k, (array, path) in enumerate(zip(found, treedef.paths("out"))):
-        if any(arrays.may_overlap(array, other) for other in found[:k]):
+        targets.append(leaf)
+    for k, (array, path) in enumerate(zip(targets, treedef.paths("out"))):
+        if any(arrays.may_overlap(array, other) for other in targets[:k]):
             raise ValueError(f"{name}: {path} shares memory with another array of out")
-    return found
+    return targets
 
 
 def _check(where: str, leaf: Any, arrays: Arrays, shape: tuple[int, ...], code: int) -> None:
@@ -205,13 +204,13 @@ def result_form(recording: Recording) -> Form | None:
     return _form(recording.out_tree, iter(range(len(recording.outs))))
 
 
-def _form(node: TreeDef, places: Iterator[int]) -> Form | None:
+def _form(node: TreeDef, numbers: Iterator[int]) -> Form | None:
     if node is LEAF:
-        return Leaf(next(places))
+        return Leaf(next(numbers))
     cls = node.kind.cls
     if cls is type(None):
         return Known(None)
-    parts = tuple(part for child in node.children if (part := _form(child, places)) is not None)
+    parts = tuple(part for child in node.children if (part := _form(child, numbers)) is not None)
     if len(parts) < len(node.children):
         return None
     if cls is tuple:

@@ -9,8 +9,8 @@ tier        what runs                                 when a kind of call moves 
 interpreted the graph, node by node, by the reference at once, where ``backend="auto"``
 kernel      code of the backend, on arrays            after ``WARM_UP`` operations of the
                                                       recording; at once where a backend was named
-                                                      (with ``drafts``: made in a hurry, until it
-                                                      was called ``FIRST_CALLS`` times)
+                                                      (with ``drafts``: unoptimized, until it was
+                                                      called ``FIRST_CALLS`` times)
 entry       the kernel, behind a builtin that takes   after ``FIRST_CALLS`` calls of the kernel,
             the leaves themselves                     where the backend makes entries
 shortcut    generated Python: structs to the entry    with the entry, where arguments and results
@@ -140,13 +140,11 @@ class Tiers:
 
     def _other(self, name: str, stays: bool) -> Tiers:
         with self._lock:
-            found = self._others.get((name, stays))
-            if found is None:
-                found = Tiers(
+            if (name, stays) not in self._others:
+                self._others[name, stays] = Tiers(
                     self.recording, name, self.graph, self.state, stays, self.program.name
                 )
-                self._others[name, stays] = found
-            return found
+            return self._others[name, stays]
 
     # ---- moving up -----------------------------------------------------------------------
 
@@ -168,7 +166,7 @@ class Tiers:
         self._calls = max(self._calls, FIRST_CALLS)
 
     def complete(self) -> None:
-        """Have the kernel made as well as it can be, which may have been made in a hurry."""
+        """Have the kernel optimized, which may have been made without."""
         self._drafts = False
         self.kernel().optimize()
 

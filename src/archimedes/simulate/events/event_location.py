@@ -34,7 +34,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import cond, fori_loop, stop_gradient, while_loop
-from archimedes.function.derivatives.flows import event_time, moved
+from archimedes.function.derivatives.flows import event_time, move_state
 from archimedes.simulate.events.event import TINY, Signals, Watch, side_of_zero
 from archimedes.simulate.methods.method_table import Derivative, evaluate_dense
 from archimedes.simulate.statuses import Status
@@ -397,7 +397,7 @@ def _state_after(
 
     def reset(k: int, x: Array) -> Array:
         t = time(k)
-        return moved(f, t, t_e, watch.reset(k, t, moved(f, t_e, t, x), ode.args))
+        return move_state(f, t, t_e, watch.reset(k, t, move_state(f, t_e, t, x), ode.args))
 
     x = x_e
     for k, event in enumerate(watch.events):
@@ -407,7 +407,7 @@ def _state_after(
     last = _first(fired & np.array([event.terminal for event in watch.events]))
     for k, event in enumerate(watch.events):
         if event.terminal:
-            x = cond(last[k], lambda x, k=k: moved(f, t_e, time(k), x), lambda x: x * 1.0, x)
+            x = cond(last[k], lambda x, k=k: move_state(f, t_e, time(k), x), lambda x: x * 1.0, x)
     return x, np.any(last)
 
 

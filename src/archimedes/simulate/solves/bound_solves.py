@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from archimedes import tree
-from archimedes.function.batching.native_loops import Draft, Room, Rooms
+from archimedes.function.batching.native_loops import LeafBuffers, LoopBuffers, UnoptimizedCalls
 from archimedes.function.execution.tiers import Tiers
 from archimedes.simulate.problem.argument_checks import check_times
 from archimedes.simulate.solves.collectors import chunk_of, steps_in_call
@@ -125,19 +125,21 @@ class Memory:
     ``here`` is the run as it stands, ``there`` the room in which the next call puts it, ``inputs``
     what stays the same, ``x`` (n,) the state at the start. ``call`` goes on, with the times
     ``block`` and the ``states`` there where outputs are asked for one by one. Where steps come in
-    ``rows``, ``rooms`` is what makes them, ``fill`` computes the outputs in them, and ``done`` (1,)
-    is how many of these there are.
+    ``rows``, ``buffers`` is what makes them, ``fill`` computes the outputs in them, and ``done``
+    (1,) is how many of these there are.
     """
 
     call: Callable[[], None]
     block: np.ndarray
     states: np.ndarray
-    rooms: Rooms
+    buffers: LoopBuffers
     rows: np.ndarray
     done: np.ndarray
     fill: Callable[[int, np.ndarray, float, np.ndarray], None]
 
-    def __init__(self, solver: BoundSolver, here: Room, there: Room, inputs: Room) -> None:
+    def __init__(
+        self, solver: BoundSolver, here: LeafBuffers, there: LeafBuffers, inputs: LeafBuffers
+    ) -> None:
         self.here, self.there, self.inputs = here, there, inputs
         self.setup, self.numbers = inputs.parts[:SETUP], inputs.parts[SETUP:]
         for part, value in zip(self.setup, tree.leaves(solver.problem.setup)):
@@ -196,8 +198,8 @@ class BoundSolver(ABC):
 
     def bind(self, inputs: Sequence[np.ndarray] = (), outputs: Sequence[np.ndarray] = ()) -> Memory:
         """Return memory for a loop that takes and returns more than the run."""
-        here, there = Room(self.run_types), Room(self.run_types)
-        memory = Memory(self, here, there, Room(self.input_types))
+        here, there = LeafBuffers(self.run_types), LeafBuffers(self.run_types)
+        memory = Memory(self, here, there, LeafBuffers(self.input_types))
         arrays = [*memory.inputs.parts, *here.parts, *inputs]
         memory.call = self.kernel.kernel().bind(arrays, [*there.parts, *outputs])
         return memory
@@ -205,7 +207,7 @@ class BoundSolver(ABC):
     def use_loop(self, loop: Callable[..., Any], *args: Any) -> None:
         """Go on by a loop of ``solve_loops.py``."""
         self.kernel = self.tiers(self.kernels.loop(loop), *args)
-        self.draft = Draft(self.kernel)
+        self.unoptimized = UnoptimizedCalls(self.kernel)
 
     def solve(self, start: Start) -> Solution | None:
         """Solve; return None where the state is nan or infinite."""
@@ -230,7 +232,7 @@ class BoundSolver(ABC):
         self.free.append(memory)
         return solution
 
-    def after(self, memory: Memory, before: End, pace: Pace, last: Room) -> End:
+    def after(self, memory: Memory, before: End, pace: Pace, last: LeafBuffers) -> End:
         """Return how a run stands after a call, in the room ``last``; make it ready to go on."""
         end = self.look(last)
         if end.status == Status.RUNNING:
@@ -244,7 +246,7 @@ class BoundSolver(ABC):
                     mine[:] = new
         return end
 
-    def look(self, room: Room) -> End:
+    def look(self, room: LeafBuffers) -> End:
         """Return where a run stands."""
         counts, more, parts = self.plan.method.counts, {}, room.parts
         if counts is not None:
@@ -273,7 +275,7 @@ class LastState(BoundSolver):
         room = memory.here
         try:
             while end.status == Status.RUNNING:
-                memory.call() if self.draft.complete else self.draft.run(memory.call)
+                memory.call() if self.unoptimized.complete else self.unoptimized.run(memory.call)
                 end = self.after(memory, end, pace, memory.there)
                 room = memory.there
         except KeyboardInterrupt:
@@ -310,7 +312,7 @@ class AtTimes(BoundSolver):
                 # Behind the last time of all it is repeated.
                 here = times[done : done + chunk]
                 block[: len(here)], block[len(here) :] = here, times[-1]
-                memory.call() if self.draft.complete else self.draft.run(memory.call)
+                memory.call() if self.unoptimized.complete else self.unoptimized.run(memory.call)
                 end = self.after(memory, end, pace, memory.there)
                 reached = int(along.searchsorted(sign * end.reached, side="right"))
                 last = min(reached, done + chunk)
@@ -338,9 +340,9 @@ class InRows(BoundSolver):
 
     def memory(self) -> Memory:
         """Return memory for one solve."""
-        rooms = self.kind.rooms()
-        memory = Memory(self, rooms.here, rooms.there, rooms.given)
-        memory.rooms, memory.done = rooms, np.zeros(1, dtype=np.int64)
+        buffers = self.kind.buffers()
+        memory = Memory(self, buffers.here, buffers.there, buffers.fixed)
+        memory.buffers, memory.done = buffers, np.zeros(1, dtype=np.int64)
         self._make_rows(memory, FIRST_ROWS)
         return memory
 
@@ -364,7 +366,7 @@ class InRows(BoundSolver):
                 if limit > len(memory.rows):
                     self._make_rows(memory, limit)
                 rows = memory.rows if limit == len(memory.rows) else memory.rows[:limit]
-                last, filled = self.kind.repeat(memory.rooms, rows)
+                last, filled = self.kind.repeat(memory.buffers, rows)
                 memory.fill(filled, times, outputs.sign, x)
                 end = self.after(memory, end, pace, last)
                 limit = min(4 * limit, self.most_rows)
@@ -381,7 +383,7 @@ class InRows(BoundSolver):
         try:
             while end.status == Status.RUNNING:
                 rows = np.empty((limit, width))
-                last, filled = self.kind.repeat(memory.rooms, rows)
+                last, filled = self.kind.repeat(memory.buffers, rows)
                 parts.append(rows[:filled])
                 end = self.after(memory, end, pace, last)
                 limit = min(4 * limit, self.most_rows)
