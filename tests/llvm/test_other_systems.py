@@ -247,5 +247,5 @@ def test_modules_are_laid_out_as_the_target_has_it(target: Target):
     pointer = llvm.parse_assembly("@p = global ptr null", context).get_global_variable("p")
     assert layout.get_abi_size(pointer.global_value_type) == 8
     assert str(layout).startswith("e-")  # little-endian
-    module = target._prepared("@p = global ptr null", fused=False)
+    module = target.parse("@p = global ptr null", fused=False)
     assert (module.triple, module.data_layout) == (target.triple, str(layout))

@@ -56,13 +56,12 @@ class Sizes:
 
     def size(self, g: Graph) -> int:
         """Return the operations that stand where a graph is written."""
-        found = self._sizes.get(g)
-        if found is None:
+        if g not in self._sizes:
             op, live = g.op, g.live()
-            found = sum(op[i] not in _NO_CODE for i in live)
-            found += sum(self._blocks(g.regions[i]) for i in live if i in g.regions)
-            self._sizes[g] = found
-        return found
+            own = sum(op[i] not in _NO_CODE for i in live)
+            inner = sum(self._blocks(g.regions[i]) for i in live if i in g.regions)
+            self._sizes[g] = own + inner
+        return self._sizes[g]
 
     def _blocks(self, region: Region) -> int:
         """Return the operations of those bodies that stand where their region is."""
@@ -82,15 +81,15 @@ class Sizes:
         done = [0, *accumulate(self._price(g, i) for i in order)]
         count = max(1, -(-done[-1] // self.part))
         size, crossing = done[-1] / count, count_live(g, order) if count > 1 else []
-        locations = [0]
+        cuts = [0]
         for k in range(1, count):
             first, equal, last = (
                 bisect_left(done, size * (k + side * AROUND)) for side in (-1, 0, 1)
             )
             near = [at for at in range(first, last) if done[at] < done[at + 1]]
             ranked = ((crossing[at - 1], abs(done[at] - size * k), at) for at in near)
-            locations.append(min(ranked, default=(bisect_right(done, done[equal]) - 1,))[-1])
-        return [list(order[a:b]) for a, b in pairwise([*locations, len(order)]) if a < b]
+            cuts.append(min(ranked, default=(bisect_right(done, done[equal]) - 1,))[-1])
+        return [list(order[a:b]) for a, b in pairwise([*cuts, len(order)]) if a < b]
 
     def _price(self, g: Graph, i: int) -> int:
         """Return the operations that stand where a node is written."""

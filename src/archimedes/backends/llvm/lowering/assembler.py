@@ -223,7 +223,7 @@ class Function:
         self.start(body)
         loop = Loop(counter, names, names)
         yield loop
-        following = self.value(f"add i64 {counter}, {step}")
+        following = self.add(counter, step)
         self.lines[at] = f"  {counter} = phi i64 [{start}, %{before}], [{following}, %{self.block}]"
         for k, ((kind, first), name, new) in enumerate(zip(carried, names, loop.next)):
             self.lines[at + 1 + k] = (
@@ -237,6 +237,18 @@ class Function:
     def offset(self, base: str, count: int | str) -> str:
         """Return the address that is so many bytes behind another."""
         return self.value(f"getelementptr i8, ptr {base}, i64 {count}")
+
+    def add(self, a: int | str, b: int | str) -> str:
+        """Return the sum of two counters."""
+        return self.value(f"add i64 {a}, {b}")
+
+    def sub(self, a: int | str, b: int | str) -> str:
+        """Return the difference of two counters."""
+        return self.value(f"sub i64 {a}, {b}")
+
+    def mul(self, a: int | str, b: int | str) -> str:
+        """Return the product of two counters."""
+        return self.value(f"mul i64 {a}, {b}")
 
     def minimum(self, a: str, b: int | str) -> str:
         """Return the smaller of two counters."""
@@ -293,7 +305,7 @@ class Function:
 
     def advance(self, location: Location, index: str, stride: int) -> Location:
         """Return the place ``index * stride`` elements further, for a computed index."""
-        step = self.value(f"mul i64 {index}, {stride * self.element_bytes(location)}")
+        step = self.mul(index, stride * self.element_bytes(location))
         base, offset = self._base(location.array)
         if offset:
             base = self.offset(base, offset)

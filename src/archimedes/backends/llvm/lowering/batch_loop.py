@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from archimedes.backends.llvm.calling_convention import BATCH, Leaf
 from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function, Module
-from archimedes.backends.llvm.lowering.memory import ALIGNMENT, ITEM_BYTES, Pointer
+from archimedes.backends.llvm.lowering.memory import ALIGNMENT, ITEM_BYTES, Pointer, round_up
 from archimedes.backends.llvm.lowering.nests.packing import write_copies
 from archimedes.backends.llvm.lowering.nontemporal_stores import (
     fence,
@@ -103,9 +103,7 @@ class _Loop:
         copies = module.copies.packings if module.copies else []
         copy_offsets = [module.frame.bytes(packing.size) for packing in copies]
         leaves = [*inputs.values(), *outputs.values()]
-        sizes = [
-            -(-x.size * self.lanes * ITEM_BYTES[x.dtype] // ALIGNMENT) * ALIGNMENT for x in leaves
-        ]
+        sizes = [round_up(x.size * self.lanes * ITEM_BYTES[x.dtype]) for x in leaves]
         offsets = [0] * len(sizes) if fused else [module.frame.bytes(size) for size in sizes]
         self.f = f = Function(module, f"define internal i32 @run({BATCH_PARAMETERS}) noinline")
         declare_safepoints(f)
@@ -141,7 +139,7 @@ class _Loop:
 
     def _whole(self, first: str) -> str:
         """Return the bool "the tile is complete"."""
-        following = self.f.value(f"add i64 {first}, {self.lanes}")
+        following = self.f.add(first, self.lanes)
         return self.f.value(f"icmp sle i64 {following}, %end")
 
     def _fill(self, table: str, numbers: Iterable[int], addresses: list[str]) -> None:
@@ -195,7 +193,7 @@ class _Loop:
                 for move in moves:
                     move(first, "%frame")
             else:
-                stop = f.minimum(f.value(f"add i64 {first}, {step}"), "%end")
+                stop = f.minimum(f.add(first, step), "%end")
                 for move in moves:
                     with f.loop(first, stop, [("ptr", "%frame")], step=self.lanes) as tile:
                         (at,) = tile.carried
@@ -251,7 +249,7 @@ def write_instance_loop(
             for k, row in enumerate(sizes):
                 at = f.address(Location(Pointer(table, k, uniform=True), 0, F64))
                 if row:
-                    at = f.offset(at, f.value(f"mul i64 {loop.counter}, {row}"))
+                    at = f.offset(at, f.mul(loop.counter, row))
                 to = f.value(f"getelementptr ptr, ptr %row.{table}, i64 {k}")
                 f.line(f"store ptr {at}, ptr {to}, align 8")
         for step in steps:

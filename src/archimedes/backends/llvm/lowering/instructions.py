@@ -44,8 +44,8 @@ def _greater(compare: str) -> Callable[[Function, int, str, str], str]:
     return lower
 
 
-#: Intrinsics as instructions, for drafts: LLVM's quick way of making code knows no intrinsics, and
-#: one of them takes as long as fifty instructions.
+#: Intrinsics as instructions, for the unoptimized tier: LLVM's fast instruction selection does not
+#: know them, and one takes as long to compile as fifty instructions.
 _PLAIN: dict[str, Callable[..., str]] = {
     "fabs": _magnitude,
     "copysign": _with_sign,
@@ -151,43 +151,30 @@ Lower = Callable[..., str]
 INT64_MIN = -(2**63)
 
 
-def _by_kind(on_float: str, on_int: str) -> Lower:
-    """Lower an op to one instruction, by float or int."""
+def _instruction(on_float: str, on_int: str, on_bool: str = "", loads: bool = False) -> Lower:
+    """Lower an op to one instruction, by dtype; with ``loads``, constants may be in memory."""
+    names = {F64: on_float, F32: on_float, I64: on_int, B8: on_bool or on_int}
 
     def lower(f: Function, dtype: int, a: str, b: str) -> str:
-        name = on_float if is_float(dtype) else on_int
-        return f.value(f"{name} {f.spelling.types[dtype]} {a}, {b}")
-
-    return lower
-
-
-def _arithmetic(on_float: str, on_int: str) -> Lower:
-    """Lower an op to one instruction, whose operand may be a constant in memory."""
-
-    def lower(f: Function, dtype: int, a: str, b: str) -> str:
-        spelling = f.spelling
-        if dtype == F64 and spelling.lanes > 1:
+        if loads and dtype == F64 and f.spelling.lanes > 1:
             a, b = wide_operand(f, dtype, a), wide_operand(f, dtype, b)
-        name = on_float if is_float(dtype) else on_int
-        return f.value(f"{name} {spelling.types[dtype]} {a}, {b}")
-
-    return lower
-
-
-def _compare(on_float: str, on_int: str, on_bool: str) -> Lower:
-    names = {F64: f"fcmp {on_float}", F32: f"fcmp {on_float}"}
-    names |= {I64: f"icmp {on_int}", B8: f"icmp {on_bool}"}
-
-    def lower(f: Function, dtype: int, a: str, b: str) -> str:
         return f.value(f"{names[dtype]} {f.spelling.types[dtype]} {a}, {b}")
 
     return lower
 
 
+def _compare(on_float: str, on_int: str, on_bool: str) -> Lower:
+    return _instruction(f"fcmp {on_float}", f"icmp {on_int}", f"icmp {on_bool}")
+
+
+def _intrinsic(name: str) -> Lower:
+    return lambda f, dtype, *operands: intrinsic(f, name, dtype, *operands)
+
+
 def _rounding(name: str, fallback: Callable[[Function, int, str], str]) -> Lower:
     """Lower to an intrinsic, or to arithmetic where the CPU would call a library for it.
 
-    Or in a draft: see ``vectors.intrinsic``.
+    Arithmetic too in the unoptimized tier, where intrinsics take long (``_PLAIN``).
     """
 
     def lower(f: Function, dtype: int, a: str) -> str:
@@ -231,10 +218,6 @@ _floor, _ceil = _toward("ogt", "fsub"), _toward("olt", "fadd")
 def _trunc(f: Function, dtype: int, x: str) -> str:
     size = intrinsic(f, "fabs", dtype, x)
     return intrinsic(f, "copysign", dtype, _floor(f, dtype, size), x)
-
-
-def _select(f: Function, dtype: int, c: str, a: str, b: str) -> str:
-    return choose(f, dtype, c, a, b)
 
 
 def _neg(f: Function, dtype: int, a: str) -> str:
@@ -361,18 +344,18 @@ def _from_bits32(f: Function, dtype: int, a: str) -> str:
 
 #: Lowering of every exact op by name.
 LOWERING: dict[str, Lower] = {
-    "add": _arithmetic("fadd", "add"),
-    "sub": _arithmetic("fsub", "sub"),
-    "mul": _arithmetic("fmul", "mul"),
+    "add": _instruction("fadd", "add", loads=True),
+    "sub": _instruction("fsub", "sub", loads=True),
+    "mul": _instruction("fmul", "mul", loads=True),
     "div": divide,
     "neg": _neg,
     "abs": _abs,
-    "sqrt": lambda f, dtype, a: intrinsic(f, "sqrt", dtype, a),
+    "sqrt": _intrinsic("sqrt"),
     "floor": _rounding("floor", _floor),
     "ceil": _rounding("ceil", _ceil),
     "trunc": _rounding("trunc", _trunc),
     "rint": _rounding("rint", _rint),
-    "copysign": lambda f, dtype, a, b: intrinsic(f, "copysign", dtype, a, b),
+    "copysign": _intrinsic("copysign"),
     "min": _extreme("olt", "smin"),
     "max": _extreme("ogt", "smax"),
     "quotient": _division("sdiv"),
@@ -381,15 +364,15 @@ LOWERING: dict[str, Lower] = {
     "le": _compare("ole", "sle", "ule"),
     "eq": _compare("oeq", "eq", "eq"),
     "ne": _compare("une", "ne", "ne"),
-    "and": _by_kind("and", "and"),
-    "or": _by_kind("or", "or"),
-    "xor": _by_kind("xor", "xor"),
+    "and": _instruction("and", "and"),
+    "or": _instruction("or", "or"),
+    "xor": _instruction("xor", "xor"),
     "not": _not,
     "shl": _shift("shl"),
     "shr": _shift("ashr"),
     "lshr": _shift("lshr"),
-    "select": _select,
-    "fma": lambda f, dtype, a, b, c: intrinsic(f, "fma", dtype, a, b, c),
+    "select": choose,
+    "fma": _intrinsic("fma"),
     "f64": _cast(F64),
     "f32": _cast(F32),
     "i64": _cast(I64),

@@ -138,7 +138,7 @@ def _lower_tiles(
     pointers = "".join(f", ptr {x}" for x in (*bases[0], *bases[1]))
     head = f"define internal void {name}({PARAMETERS}, i64 %first, i64 %end{pointers})"
     f = Function(module, head)
-    following = f.value(f"add i64 %first, {f.spelling.lanes}")
+    following = f.add("%first", f.spelling.lanes)
     whole = f.value(f"icmp sle i64 {following}, %end")
 
     def rows(names: Sequence[str], columns: Sequence[_Columns]) -> list[Rows]:

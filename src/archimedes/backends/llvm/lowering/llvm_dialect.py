@@ -170,7 +170,7 @@ class Llvm(FunctionDialect):
 
     def from_end(self, f: Function, counter: str, length: int) -> str:
         """Count backwards."""
-        return f.value(f"sub i64 {length - 1}, {counter}")
+        return f.sub(length - 1, counter)
 
     def join(self, f: Function, branching: Branching) -> Join:
         """Begin branches."""

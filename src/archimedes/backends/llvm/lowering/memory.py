@@ -15,7 +15,15 @@ from typing import Any, NamedTuple
 from archimedes.backends.lowering.scope import Location
 from archimedes.graph.dtypes import B8, F32, F64, I64
 
-__all__ = ["ALIGNMENT", "ITEM_BYTES", "ITEM_MEMORY", "Frame", "Pointer", "Spelling"]
+__all__ = [
+    "ALIGNMENT",
+    "ITEM_BYTES",
+    "ITEM_MEMORY",
+    "Frame",
+    "Pointer",
+    "Spelling",
+    "round_up",
+]
 
 #: Type of one value in a register and in memory, its size in memory, and in names of intrinsics.
 _ITEM = {F64: "double", F32: "float", I64: "i64", B8: "i1"}
@@ -53,22 +61,15 @@ class Spelling:
         self.suffix = {d: vector + s for d, s in _SUFFIX.items()}
         self.int32 = wide.format("i32")
 
-    def vector(self, item: str) -> str:
-        """Write the type of a vector of lanes of an item type."""
-        return f"<{self.lanes} x {item}>"
-
     def literal(self, value: Any, dtype: int) -> str:
         """Write a constant, the same in all lanes."""
-        return self.splat(_item(value, dtype), dtype)
-
-    def splat(self, item: str, dtype: int) -> str:
-        """Write a vector constant of equal items."""
+        item = _item(value, dtype)
         return item if self.lanes == 1 else f"splat ({_ITEM[dtype]} {item})"
 
     def value(self, literal: str) -> float | None:
         """Return the float that a literal stands for; None for the name of a value."""
-        found = _FLOAT.search(literal)
-        return None if found is None else struct.unpack(">d", bytes.fromhex(found[1]))[0]
+        match = _FLOAT.search(literal)
+        return None if match is None else struct.unpack(">d", bytes.fromhex(match[1]))[0]
 
     @staticmethod
     def item(value: Any, dtype: int) -> str:
@@ -76,7 +77,13 @@ class Spelling:
         return str(int(value)) if dtype == B8 else _item(value, dtype)
 
 
+#: Of arrays of a frame, in bytes.
 ALIGNMENT = 64
+
+
+def round_up(count: int) -> int:
+    """Return a number of bytes as a multiple of the alignment."""
+    return -(-count // ALIGNMENT) * ALIGNMENT
 
 
 class Pointer(NamedTuple):
@@ -114,7 +121,7 @@ class Frame:
         if self.whole is not None:
             return self.whole.bytes(count)
         offset = self.size
-        self.size = -(-(offset + count) // ALIGNMENT) * ALIGNMENT
+        self.size = round_up(offset + count)
         return offset
 
     def array(self, dtype: int, count: int = 1) -> Location:
@@ -126,11 +133,11 @@ class Frame:
 
     def block(self, dtype: int, count: int) -> Location:
         """Reserve the array of a block, in memory that was released if there is enough."""
-        need = -(-ITEM_BYTES[dtype] * self.lanes * count // ALIGNMENT) * ALIGNMENT
-        offset = (self.whole or self)._taken(need)
+        need = round_up(ITEM_BYTES[dtype] * self.lanes * count)
+        offset = (self.whole or self)._take(need)
         return Location(Pointer("frame", offset, uniform=False), 0, dtype)
 
-    def _taken(self, need: int) -> int:
+    def _take(self, need: int) -> int:
         fitting = [(size, offset) for offset, size in self._free.items() if size >= need]
         if fitting:
             size, offset = min(fitting)

@@ -119,8 +119,8 @@ class MemoryDialect(Dialect):
         """Return the remainder of a sum of counters times strides."""
         total = "0"
         for counter, stride in terms:
-            step = counter if stride == 1 else f.value(f"mul i64 {counter}, {stride}")
-            total = step if total == "0" else f.value(f"add i64 {total}, {step}")
+            step = counter if stride == 1 else f.mul(counter, stride)
+            total = step if total == "0" else f.add(total, step)
         return f.value(f"urem i64 {total}, {divisor}")
 
     def gather(self, f: Function, block: Location, table: Location) -> Binding:
@@ -140,9 +140,9 @@ class MemoryDialect(Dialect):
             one = at
             if lanes > 1:
                 one = f.value(f"extractelement {f.spelling.types[I64]} {at}, i64 {lane}")
-            offset = f.value(f"mul i64 {one}, {step}")
+            offset = f.mul(one, step)
             if lane and not location.array.uniform:
-                offset = f.value(f"add i64 {offset}, {lane * item}")
+                offset = f.add(offset, lane * item)
             addresses.append(f.offset(base, offset))
         return addresses
 

@@ -30,8 +30,8 @@ def may_stream(f: Function, rows: Rows) -> bool:
 
 def passes_by(f: Function, rows: Rows, limit: int | None = None) -> str:
     """Return the bool "this batch is large": its results are more bytes than the caches hold."""
-    count = f.value("sub i64 %end, %begin")
-    size = f.value(f"mul i64 {count}, {rows.items * ITEM_BYTES[rows.dtype]}")
+    count = f.sub("%end", "%begin")
+    size = f.mul(count, rows.items * ITEM_BYTES[rows.dtype])
     return f.value(f"icmp sgt i64 {size}, {BATCH if limit is None else limit}")
 
 
@@ -57,15 +57,15 @@ def _add_copy(f: Function) -> None:
     g = Function(f.module, define)
     address = g.value("ptrtoint ptr %to to i64")
     # Numbers up to the first whole line.
-    ahead = g.value(f"and i64 {g.value(f'sub i64 0, {address}')}, {LINE - 1}")
+    ahead = g.value(f"and i64 {g.sub(0, address)}, {LINE - 1}")
     head = g.value(f"lshr i64 {ahead}, 3")
-    rest = g.value(f"sub i64 %count, {head}")
+    rest = g.sub("%count", head)
     whole = g.value(f"and i64 {rest}, {-(LINE // 8)}")
-    stop = g.value(f"add i64 {head}, {whole}")
+    stop = g.add(head, whole)
     _numbers(g, "0", head)
     with g.loop(head, stop, step=LINE // 8) as loop:
         for part in range(0, LINE // 8, 4):
-            at = g.value(f"add i64 {loop.counter}, {part}")
+            at = g.add(loop.counter, part)
             source, to = (
                 g.value(f"getelementptr double, ptr {p}, i64 {at}") for p in ("%from", "%to")
             )
@@ -108,13 +108,13 @@ def write_streamed(
     length = region.shape[0]
     begin, end = ends or ("0", str(length))
     address = f.value(f"ptrtoint ptr {f.address(walks[count].location)} to i64")
-    ahead = f.value(f"and i64 {f.value(f'sub i64 0, {address}')}, {VECTOR - 1}")
+    ahead = f.value(f"and i64 {f.sub(0, address)}, {VECTOR - 1}")
     shift = f.value(f"lshr i64 {ahead}, 3")
     # Who has the first tile also has what is in front of it.
     front = f.value(f"icmp eq i64 {begin}, 0")
     first = f.value(f"select i1 {front}, i64 {-lanes}, i64 {begin}")
     with f.loop(first, end, step=lanes) as loop:
-        wanted = f.value(f"add i64 {loop.counter}, {shift}")
+        wanted = f.add(loop.counter, shift)
         low = f.value(f"icmp slt i64 {wanted}, 0")
         above = f.value(f"select i1 {low}, i64 0, i64 {wanted}")
         start = nest.clamp_tile(above, length, lanes, always=True)

@@ -68,36 +68,26 @@ def add_guarded(
     """
     register = _REGISTERS.get(module.target.triple.split("-")[0])
     call = f"call i32 @{inner}({parameters})"
-    head = f"define i32 @{name}({parameters}) nounwind {{"
-    if register is None:
-        lines = [f"  %status = tail {call}", "  ret i32 %status"]
-    else:
-        for line in register.declarations:
-            module.declarations[line] = line
+    lines = [f"  %status = tail {call}", "  ret i32 %status"]
+    if register is not None:
+        module.declarations |= {line: line for line in register.declarations}
         wanted = register.flushing if flushes else register.default
-        lines = _guarded(register, wanted, call)
+        lines = [
+            f"  %place = alloca {register.kind}, align 8",
+            *("  " + line for line in register.read),
+            f"  %set = and {register.kind} %found, {register.mask}",
+            f"  %other = icmp ne {register.kind} %set, {wanted}",
+            "  br i1 %other, label %changed, label %usual, !prof !0",
+            "usual:",
+            *lines,
+            "changed:",
+            *("  " + line.format(value=wanted) for line in register.write),
+            f"  %result = {call}",
+            *("  " + line.format(value="%found") for line in register.write),
+            "  ret i32 %result",
+        ]
+    head = f"define i32 @{name}({parameters}) nounwind {{"
     module.functions.append("\n".join([head, "entry:", *lines, "}"]))
-
-
-def _guarded(r: Register, wanted: int, call: str) -> list[str]:
-    def write(value: object) -> list[str]:
-        return ["  " + line.format(value=value) for line in r.write]
-
-    return [
-        f"  %place = alloca {r.kind}, align 8",
-        *("  " + line for line in r.read),
-        f"  %set = and {r.kind} %found, {r.mask}",
-        f"  %other = icmp ne {r.kind} %set, {wanted}",
-        "  br i1 %other, label %changed, label %usual, !prof !0",
-        "usual:",
-        f"  %status = tail {call}",
-        "  ret i32 %status",
-        "changed:",
-        *write(wanted),
-        f"  %result = {call}",
-        *write("%found"),
-        "  ret i32 %result",
-    ]
 
 
 #: Larger frames come from the heap.
@@ -121,7 +111,7 @@ def open_frame(f: Function, size: int, tiles: int = 1, own: int = 0) -> None:
         f.line(f"ret i32 {NO_MEMORY}")
         f.start(go)
         f.line("%raw.int = ptrtoint ptr %raw to i64")
-        above = f.value(f"add i64 %raw.int, {ALIGNMENT - 1}")
+        above = f.add("%raw.int", ALIGNMENT - 1)
         aligned = f.value(f"and i64 {above}, {-ALIGNMENT}")
         f.line(f"%frame = inttoptr i64 {aligned} to ptr")
     f.line("store i32 0, ptr %frame, align 4")

@@ -60,8 +60,8 @@ class Run(Loop):
     def leave(self, f: Function, done: str) -> None:
         """Go from here to the label behind the loop, before the step."""
         if self.first:
-            count = f.value(f"sub i64 {self.counter}, {self.first}")
-            _subtract(f, f.value(f"mul i64 {count}, {self.work}"))
+            count = f.sub(self.counter, self.first)
+            _subtract(f, f.mul(count, self.work))
         self.left = f.block
         f.line(f"br label %{done}")
 
@@ -101,7 +101,7 @@ def _subtract(f: Function, work: int | str) -> str:
         f.entry.append(f"  %budget.at = getelementptr i8, ptr %frame, i64 {AT_FRAME}")
         f.entry.append("  %budget = load ptr, ptr %budget.at, align 8")
     before = f.value(f"load i64, ptr {f.budget}, align 8")
-    left = f.value(f"sub i64 {before}, {work}")
+    left = f.sub(before, work)
     f.line(f"store i64 {left}, ptr {f.budget}, align 8")
     return left
 
@@ -155,15 +155,15 @@ def loop_with_safepoints(
     work = max(1, safepoint.work // step)
     with f.loop(start, stop, carried, step=length) as runs:
         first = runs.counter
-        end = f.minimum(f.value(f"add i64 {first}, {length}"), stop)
+        end = f.minimum(f.add(first, length), stop)
         with f.loop(first, end, list(zip(types, runs.carried)), step) as inner:
             loop = Run(inner.counter, inner.carried, inner.carried, first=first, work=work)
             yield loop
             inner.next = loop.next
         inside = list(inner.carried)
         runs.next = inside
-        count = f.value(f"sub i64 {end}, {first}")
-        asked = _charge(f, f.value(f"mul i64 {count}, {work}"), done)
+        count = f.sub(end, first)
+        asked = _charge(f, f.mul(count, work), done)
     ends = [(f.block, list(runs.carried)), (asked, inside)]
     f.jump(done)
     if loop.left:

@@ -37,8 +37,8 @@ class _Matrix:
 
     def at(self, row: str, column: str) -> Location:
         """Return the place of an entry at computed indices."""
-        base = self.f.value(f"mul i64 {row}, {self.width}")
-        return self.f.advance(self.start, self.f.value(f"add i64 {base}, {column}"), 1)
+        base = self.f.mul(row, self.width)
+        return self.f.advance(self.start, self.f.add(base, column), 1)
 
     def get(self, row: str, column: str) -> str:
         return self.f.load(self.at(row, column))
@@ -47,7 +47,7 @@ class _Matrix:
         f, n = self.f, self.n
         with f.loop(0, n) as outer:
             k = outer.counter
-            below = f.value(f"add i64 {k}, 1")
+            below = f.add(k, 1)
             self._swap(k, self._pivot(k, below))
             diagonal = self.get(k, k)
             with f.loop(below, n) as rows:
@@ -55,8 +55,8 @@ class _Matrix:
                 factor = f.value(f"fdiv {self.kind} {self.get(row, k)}, {diagonal}")
                 self._subtract_row(row, below, factor, k)
         with f.loop(0, n) as outer:
-            k = f.value(f"sub i64 {n - 1}, {outer.counter}")
-            below = f.value(f"add i64 {k}, 1")
+            k = f.sub(n - 1, outer.counter)
+            below = f.add(k, 1)
             with f.loop(below, n) as known:
                 factor = self.get(k, known.counter)
                 self._subtract_row(k, str(n), factor, known.counter)
@@ -79,7 +79,7 @@ class _Matrix:
         count = f.module.target.lanes
         kind = f"<{count} x {self.kind}>"
         factors = f.splat(factor, self.kind, count)
-        span = f.value(f"sub i64 {self.width}, {start}")
+        span = f.sub(self.width, start)
         end = f.value(f"add i64 {start}, {f.value(f'and i64 {span}, {-count}')}")
         with f.loop(start, end, step=count) as columns:
             to, other = (f.address(self.at(r, columns.counter)) for r in (row, source))
@@ -121,9 +121,7 @@ class _Matrix:
             with f.loop(0, self.width) as columns:
                 locations = [f.address(self.at(row, columns.counter)) for row in (k, other)]
                 if lane:
-                    locations = [
-                        f.value(f"getelementptr i8, ptr {p}, i64 {lane * size}") for p in locations
-                    ]
+                    locations = [f.offset(p, lane * size) for p in locations]
                 values = [f.value(f"load {item}, ptr {p}, align {size}") for p in locations]
                 for p, x in zip(locations, reversed(values)):
                     f.line(f"store {item} {x}, ptr {p}, align {size}")

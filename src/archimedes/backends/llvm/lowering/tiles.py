@@ -201,11 +201,11 @@ def _copy_rows(
         if last is not None:
             past = f.value(f"icmp sgt i64 {instance}, {last}")
             instance = f.value(f"select i1 {past}, i64 {last}, i64 {instance}")
-        there, here = (f.value(f"mul i64 {r}, {rows.items}") for r in (instance, row.counter))
+        there, here = (f.mul(r, rows.items) for r in (instance, row.counter))
         with f.loop(0, rows.items) as column:
             addresses = []
             for base, start in ((source, there), (to, here)):
-                at = f.value(f"add i64 {start}, {column.counter}")
+                at = f.add(start, column.counter)
                 addresses.append(f.value(f"getelementptr {item}, ptr {base}, i64 {at}"))
             value = f.value(f"load {item}, ptr {addresses[0]}, align {size}")
             f.line(f"store {item} {value}, ptr {addresses[1]}, align {size}")
@@ -213,7 +213,7 @@ def _copy_rows(
 
 def first_row(f: Function, rows: Rows, first: str) -> str:
     """Return where the instances from ``first`` on are in an array."""
-    offset = f.value(f"mul i64 {first}, {rows.items * ITEM_BYTES[rows.dtype]}")
+    offset = f.mul(first, rows.items * ITEM_BYTES[rows.dtype])
     return f.offset(rows.base, offset)
 
 
@@ -231,8 +231,8 @@ def gather(f: Function, whole: str, first: str, end: str, inputs: list[Rows]) ->
     Its rows behind the end repeat the last instance.
     """
     with f.when(whole, unless=True):
-        left = f.value(f"sub i64 {end}, {first}")
-        last = f.value(f"sub i64 {left}, 1")
+        left = f.sub(end, first)
+        last = f.sub(left, 1)
         for r in inputs:
             _copy_rows(f, r, first_row(f, r, first), r.room, f.spelling.lanes, last)
     return addresses_of(f, whole, first, inputs)
@@ -241,6 +241,6 @@ def gather(f: Function, whole: str, first: str, end: str, inputs: list[Rows]) ->
 def scatter(f: Function, whole: str, first: str, end: str, results: list[Rows]) -> None:
     """Copy the results of an incomplete tile from the room to the arrays."""
     with f.when(whole, unless=True):
-        left = f.value(f"sub i64 {end}, {first}")
+        left = f.sub(end, first)
         for r in results:
             _copy_rows(f, r, r.room, first_row(f, r, first), left)

@@ -67,10 +67,10 @@ class Batch(NamedTuple):
 
 def _is_instance(t: Text, obj: str, cls: type) -> None:
     """Leave for the slow path unless an object is of this very class."""
-    found = t.call("ptr", address("PyObject_Type"), f"ptr {obj}")
+    of_object = t.call("ptr", address("PyObject_Type"), f"ptr {obj}")
     # The class lives as long as the object.
-    t.call("void", address("Py_DecRef"), f"ptr {found}")
-    t.is_object(found, cls)
+    t.call("void", address("Py_DecRef"), f"ptr {of_object}")
+    t.is_object(of_object, cls)
 
 
 def _array_pointer(
@@ -243,16 +243,16 @@ def entry_text(
     ranges = _take_arguments(t, arguments)
     if batch is not None:
         t.need(t.value(f"icmp sle i64 {t.instances}, {batch.limit}"))
-    made: list[str] = []
+    objects: list[str] = []
     if into:
         _take_results(t, results, len(arguments), ranges)
     else:
-        made = make_results(t, results)
+        objects = make_results(t, results)
     status = _run(t, kernel, traced, batch, brief)
     good = t.value(f"icmp eq i32 {status}, 0")
     t.line(f"br i1 {good}, label %wrap, label %undo")
     t.lines.append("undo:")
-    for result, obj in zip(results, made):
+    for result, obj in zip(results, objects):
         if is_array(t, result):
             t.call("void", address("Py_DecRef"), f"ptr {obj}")
     # Without memory, it is tried again on the slow path, which reports why.
@@ -267,8 +267,8 @@ def entry_text(
         _give_back(t, pointer_to(None), views)
     else:
         release_buffers(t, views)
-        return_results(t, request.form, results, made)
-        drops(t, results, made, views)
+        return_results(t, request.form, results, objects)
+        drops(t, results, objects, views)
     if views:
         # No buffer of that kind: the slow path takes the array, or says what is wrong with it.
         t.lines.append("refused:")

@@ -143,21 +143,21 @@ def _array(t: Text, result: Result) -> str:
 
 def make_results(t: Text, results: Sequence[Result]) -> list[str]:
     """Make the result arrays (scalars come later) and fill the table of output pointers."""
-    made = []
+    objects = []
     for k, result in enumerate(results):
         where = t.value(f"getelementptr i8, ptr %out, i64 {8 * k}")
         if not is_array(t, result):
             location = t.value("alloca i64, align 8")
             t.line(f"store ptr {location}, ptr {where}, align 8")
-            made.append(location)
+            objects.append(location)
             continue
         array = _array(t, result)
-        t.unless_null(array, f"drop{len(made)}")
+        t.unless_null(array, f"drop{len(objects)}")
         axes = len(result.shape) + bool(t.instances)
         numbers = t.call("ptr", numpy_api(_GET_POINTER), f"ptr {array}, ptr {t.zeros(axes)}")
         t.line(f"store ptr {numbers}, ptr {where}, align 8")
-        made.append(array)
-    return made
+        objects.append(array)
+    return objects
 
 
 def release_buffers(t: Text, views: Sequence[str]) -> None:
@@ -166,7 +166,7 @@ def release_buffers(t: Text, views: Sequence[str]) -> None:
         t.call("void", address("PyBuffer_Release"), f"ptr {view}")
 
 
-def drops(t: Text, results: Sequence[Result], made: list[str], views: Sequence[str]) -> None:
+def drops(t: Text, results: Sequence[Result], objects: list[str], views: Sequence[str]) -> None:
     """Blocks that give back the arrays made so far, last first, and report the error."""
     for k in reversed(range(len(results))):
         t.lines.append(f"drop{k}:")
@@ -175,20 +175,20 @@ def drops(t: Text, results: Sequence[Result], made: list[str], views: Sequence[s
             t.line("br label %failed")
         else:
             if is_array(t, results[k - 1]):
-                t.call("void", address("Py_DecRef"), f"ptr {made[k - 1]}")
+                t.call("void", address("Py_DecRef"), f"ptr {objects[k - 1]}")
             t.line(f"br label %drop{k - 1}")
     t.lines.append("failed:")
     t.line("ret ptr null")
 
 
-def return_results(t: Text, form: Form, results: Sequence[Result], made: list[str]) -> None:
+def return_results(t: Text, form: Form, results: Sequence[Result], objects: list[str]) -> None:
     """Return the results in their form, a new reference.
 
     Where there is no memory for that, what was made before is lost with the rest.
     """
     leaves = [
         obj if is_array(t, result) else _scalar(t, result, obj)
-        for result, obj in zip(results, made)
+        for result, obj in zip(results, objects)
     ]
     obj = _build(t, form, leaves)
     if isinstance(form, Known):
@@ -199,9 +199,9 @@ def return_results(t: Text, form: Form, results: Sequence[Result], made: list[st
 def _scalar(t: Text, result: Result, location: str) -> str:
     """Make a NumPy scalar of the value in a slot."""
     arguments = f"ptr {location}, ptr {pointer_to(DTYPES[result.code])}, ptr null"
-    made = t.call("ptr (ptr, ptr, ptr)", numpy_api(_SCALAR), arguments)
-    t.unless_null(made, "failed")
-    return made
+    scalar = t.call("ptr (ptr, ptr, ptr)", numpy_api(_SCALAR), arguments)
+    t.unless_null(scalar, "failed")
+    return scalar
 
 
 def _build(t: Text, form: Form, leaves: Sequence[str]) -> str:
@@ -224,15 +224,15 @@ def _tuple(t: Text, form: Tuple, leaves: Sequence[str]) -> str:
 def _struct(t: Text, form: Struct, leaves: Sequence[str]) -> str:
     parts = [_build(t, part, leaves) for part in form.parts]
     arguments = f"ptr {pointer_to(form.cls)}, ptr {pointer_to(_NO_ARGUMENTS)}, ptr null"
-    made = t.call("ptr", object_new(), arguments)
-    t.unless_null(made, "failed")
+    struct = t.call("ptr", object_new(), arguments)
+    t.unless_null(struct, "failed")
     for name, part, obj in zip(form.fields, form.parts, parts):
-        arguments = f"ptr {made}, ptr {pointer_to(name)}, ptr {obj}"
+        arguments = f"ptr {struct}, ptr {pointer_to(name)}, ptr {obj}"
         status = t.call("i32", address("PyObject_GenericSetAttr"), arguments)
         t.unless(t.value(f"icmp slt i32 {status}, 0"), "failed")
         if not isinstance(part, Known):
             t.call("void", address("Py_DecRef"), f"ptr {obj}")
-    return made
+    return struct
 
 
 _BUILD: dict[type, Callable[[Text, Any, Sequence[str]], str]] = {

@@ -107,10 +107,10 @@ def _make_type(base: type) -> Any:
     spec = _Spec(b"archimedes.Stand", _SIZE, 0, _FLAGS, ctypes.addressof(slots))
     make = ctypes.pythonapi.PyType_FromSpecWithBases
     make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object)
-    made = make(ctypes.addressof(spec), (base,))
-    made.__doc__ = vars(base)["__doc__"]  # a type without a text has None
+    dispatch = make(ctypes.addressof(spec), (base,))
+    dispatch.__doc__ = vars(base)["__doc__"]  # a type without a text has None
     _kept.append((members, slots, spec))
-    return made
+    return dispatch
 
 
 #: What a type's specification refers to.

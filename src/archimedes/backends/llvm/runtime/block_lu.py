@@ -74,7 +74,7 @@ class BlockWriter:
         """Copy a number to all lanes."""
         return self.f.splat(one, self.item, self.width)
 
-    def combined(self, op: str, total: str | None, a: str, b: str) -> str:
+    def multiply_add(self, op: str, total: str | None, a: str, b: str) -> str:
         """Return total plus or minus a times b, each rounded; without a total the product."""
         product = self.f.value(f"fmul {self.kind} {a}, {b}")
         return self.f.value(f"{op} {self.kind} {total}, {product}") if total else product
@@ -100,7 +100,7 @@ def _products(
     for k in range(SIZE):
         column = w.load(left, SIZE * k + part)
         totals = [
-            w.combined(op, total, column, w.spread(right, SIZE * j + k))
+            w.multiply_add(op, total, column, w.spread(right, SIZE * j + k))
             for j, total in enumerate(totals)
         ]
     return [total for total in totals if total is not None]
@@ -114,7 +114,7 @@ def add_update(module: Module, item: str) -> None:
     counts = "i64 %to, i64 %left, i64 %right, i64 %many, i64 %step"
     f, w = _function(module, "update", f"ptr %blocks, {counts}", item)
     to, *first = (w.block(number) for number in ("%to", "%left", "%right"))
-    moved = [*(("ptr", base) for base in first), ("i64", f.value(f"mul i64 %step, {w.bytes}"))]
+    moved = [*(("ptr", base) for base in first), ("i64", f.mul("%step", w.bytes))]
     columns = [SIZE * j for j in range(SIZE)]
     for part in w.parts:
         begun = [(w.kind, w.load(to, j + part)) for j in columns]
@@ -122,9 +122,9 @@ def add_update(module: Module, item: str) -> None:
             *totals, left, right, step = loop.carried
             loop.next = [
                 *_products(w, "fsub", totals, left, right, part),
-                f.value(f"getelementptr i8, ptr {left}, i64 {step}"),
-                f.value(f"getelementptr i8, ptr {right}, i64 {step}"),
-                f.value(f"sub i64 {step}, {w.bytes}"),
+                f.offset(left, step),
+                f.offset(right, step),
+                f.sub(step, w.bytes),
             ]
         for j, total in zip(columns, loop.carried):
             w.store(total, to, j + part)
@@ -153,20 +153,20 @@ def vector_product(w: BlockWriter, item: str, block: str, x: list[str]) -> list[
         one = f.value(f"load <{w.width} x float>, ptr {location}, align 4")
         return f.value(f"fpext <{w.width} x float> {one} to {w.kind}")
 
-    found: list[str] = []
+    totals: list[str] = []
     for part in w.parts:
         total = None
         for k in range(SIZE):
-            total = w.combined("fadd", total, load(SIZE * k + part), x[k])
+            total = w.multiply_add("fadd", total, load(SIZE * k + part), x[k])
         assert total is not None
-        found.append(total)
-    return found
+        totals.append(total)
+    return totals
 
 
 def _element(f: Function, base: str, row: str, column: str) -> str:
     """Return the address of an element of the working rows (SIZE, 2 SIZE)."""
-    start = f.value(f"mul i64 {row}, {2 * SIZE}")
-    return f.value(f"getelementptr double, ptr {base}, i64 {f.value(f'add i64 {start}, {column}')}")
+    start = f.mul(row, 2 * SIZE)
+    return f.value(f"getelementptr double, ptr {base}, i64 {f.add(start, column)}")
 
 
 def _load(f: Function, address: str) -> str:
@@ -180,32 +180,32 @@ def add_inverse(module: Module, item: str) -> None:
     block = its.block("%number")
     f.module.declare("@llvm.fabs.f64", "double", "double")
     with f.loop(0, SIZE) as i, f.loop(0, SIZE) as j:
-        at = f.value(f"add i64 {f.value(f'mul i64 {j.counter}, {SIZE}')}, {i.counter}")
-        given = its.one(f.value(f"getelementptr {item}, ptr {block}, i64 {at}"))
+        at = f.add(f.mul(j.counter, SIZE), i.counter)
+        value = its.one(f.value(f"getelementptr {item}, ptr {block}, i64 {at}"))
         if item != "double":
-            given = f.value(f"fpext {item} {given} to double")
-        f.line(f"store double {given}, ptr {_element(f, '%work', i.counter, j.counter)}, align 8")
+            value = f.value(f"fpext {item} {value} to double")
+        f.line(f"store double {value}, ptr {_element(f, '%work', i.counter, j.counter)}, align 8")
         same = f.value(f"icmp eq i64 {i.counter}, {j.counter}")
         one = f.value(f"select i1 {same}, double 1.0, double 0.0")
-        right = f.value(f"add i64 {j.counter}, {SIZE}")
+        right = f.add(j.counter, SIZE)
         f.line(f"store double {one}, ptr {_element(f, '%work', i.counter, right)}, align 8")
     with f.loop(0, SIZE) as column:
         _eliminate(f, w, column.counter)
     with f.loop(0, SIZE) as i, f.loop(0, SIZE) as j:
-        right = f.value(f"add i64 {j.counter}, {SIZE}")
-        found = _load(f, _element(f, "%work", i.counter, right))
-        at = f.value(f"add i64 {f.value(f'mul i64 {j.counter}, {SIZE}')}, {i.counter}")
+        right = f.add(j.counter, SIZE)
+        value = _load(f, _element(f, "%work", i.counter, right))
+        at = f.add(f.mul(j.counter, SIZE), i.counter)
         to = f.value(f"getelementptr {item}, ptr {block}, i64 {at}")
         if item != "double":
-            found = f.value(f"fptrunc double {found} to {item}")
-        f.line(f"store {item} {found}, ptr {to}, align {its.align}")
+            value = f.value(f"fptrunc double {value} to {item}")
+        f.line(f"store {item} {value}, ptr {to}, align {its.align}")
     f.finish()
 
 
 def _eliminate(f: Function, w: BlockWriter, c: str) -> None:
     """Bring column c of the working rows to that of the identity."""
     wide = range(0, 2 * SIZE, w.width)
-    below = f.value(f"add i64 {c}, 1")
+    below = f.add(c, 1)
 
     def size(row: str) -> str:
         return f.value(
@@ -237,7 +237,7 @@ def _eliminate(f: Function, w: BlockWriter, c: str) -> None:
         base = _element(f, "%work", row.counter, "0")
         factor = w.spread_value(_load(f, _element(f, "%work", row.counter, c)))
         for k, value in zip(wide, scaled):
-            w.store(w.combined("fsub", w.load(base, k), factor, value), base, k)
+            w.store(w.multiply_add("fsub", w.load(base, k), factor, value), base, k)
         f.jump(after)
 
 
@@ -253,13 +253,13 @@ def _number(f: Function, table: str, index: str) -> str:
 
 
 def _span(f: Function, table: str, k: str) -> tuple[str, str]:
-    return _number(f, table, k), _number(f, table, f.value(f"add i64 {k}, 1"))
+    return _number(f, table, k), _number(f, table, f.add(k, 1))
 
 
 def _pair(f: Function, number: str) -> tuple[str, str]:
     """Return the numbers of the blocks of a pair: below the diagonal, and right of it."""
-    lower = f.value(f"add i64 {number}, %count")
-    return lower, f.value(f"add i64 {lower}, %pairs")
+    lower = f.add(number, "%count")
+    return lower, f.add(lower, "%pairs")
 
 
 class _Panel:
@@ -271,54 +271,54 @@ class _Panel:
     def __init__(self, f: Function, first: str, end: str) -> None:
         self.f, self.first, self.end = f, first, end
         self.begin, behind = _span(f, "%starts", first)
-        self.step = f.value(f"sub i64 {f.value(f'sub i64 {behind}, {self.begin}')}, 1")
+        self.step = f.sub(f.sub(behind, self.begin), 1)
 
     def update(self, to: str, left: str, right: str, many: str) -> None:
         """Write ``to -= left right`` for the first ones of the panel."""
-        given = f"ptr %blocks, i64 {to}, i64 {left}, i64 {right}, i64 {many}, i64 {self.step}"
-        self.f.line(f"call void @update({given})")
+        numbers = f"i64 {to}, i64 {left}, i64 {right}, i64 {many}, i64 {self.step}"
+        self.f.line(f"call void @update(ptr %blocks, {numbers})")
 
     def column(self, k: str) -> None:
         """Write the elimination of one of them."""
         f = self.f
         begin, end = _span(f, "%starts", k)
-        before = f.value(f"sub i64 {k}, {self.first}")
+        before = f.sub(k, self.first)
         some, done = f.label(), f.label()
         f.fork(f.value(f"icmp sgt i64 {before}, 0"), some, done)
         f.start(some)
-        behind = f.value(f"add i64 {self.begin}, {before}")
-        left, right = _pair(f, f.value(f"sub i64 {behind}, 1"))
+        behind = f.add(self.begin, before)
+        left, right = _pair(f, f.sub(behind, 1))
         self.update(k, left, right, before)
-        shift = f.value(f"sub i64 {behind}, {begin}")
+        shift = f.sub(behind, begin)
         with f.loop(begin, end) as loop:
             lower, upper = _pair(f, loop.counter)
-            below, beside = _pair(f, f.value(f"add i64 {loop.counter}, {shift}"))
+            below, beside = _pair(f, f.add(loop.counter, shift))
             self.update(lower, below, right, before)
             self.update(upper, left, beside, before)
         f.jump(done)
         f.line(f"call void @invert(ptr %blocks, i64 {k}, ptr %work)")
         with f.loop(begin, end) as loop:
-            lower = f.value(f"add i64 {loop.counter}, %count")
+            lower = f.add(loop.counter, "%count")
             f.line(f"call void @multiply(ptr %blocks, i64 {lower}, i64 {k})")
 
     def rest(self, target: str) -> str:
         """Write what it does to blocks behind it; returns where the next panel's targets are."""
         f = self.f
-        many = f.value(f"sub i64 {self.end}, {self.first}")
-        last = f.value(f"sub i64 {self.end}, 1")
+        many = f.sub(self.end, self.first)
+        last = f.sub(self.end, 1)
         begin, end = _span(f, "%starts", last)
-        shift = f.value(f"sub i64 {f.value(f'add i64 {self.begin}, {many}')}, 1")
-        shift = f.value(f"sub i64 {shift}, {begin}")
+        shift = f.sub(f.add(self.begin, many), 1)
+        shift = f.sub(shift, begin)
         with f.loop(begin, end, [("i64", target)]) as one:
-            left, right = _pair(f, f.value(f"add i64 {one.counter}, {shift}"))
+            left, right = _pair(f, f.add(one.counter, shift))
             self.update(_number(f, "%later", one.counter), left, right, many)
-            following = f.value(f"add i64 {one.counter}, 1")
+            following = f.add(one.counter, 1)
             with f.loop(following, end, [("i64", one.carried[0])]) as other:
                 lower, upper = _pair(f, _number(f, "%targets", other.carried[0]))
-                below, beside = _pair(f, f.value(f"add i64 {other.counter}, {shift}"))
+                below, beside = _pair(f, f.add(other.counter, shift))
                 self.update(upper, left, beside, many)
                 self.update(lower, below, right, many)
-                other.next = [f.value(f"add i64 {other.carried[0]}, 1")]
+                other.next = [f.add(other.carried[0], 1)]
             one.next = other.carried
         return one.carried[0]
 
@@ -344,25 +344,25 @@ def _add_solve(module: Module, item: str) -> None:
     def spread(base: str) -> list[str]:
         return [w.spread(base, k) for k in range(SIZE)]
 
-    def less(totals: list[str], found: list[str]) -> list[str]:
-        return [f.value(f"fsub {w.kind} {a}, {b}") for a, b in zip(totals, found)]
+    def subtract(totals: list[str], terms: list[str]) -> list[str]:
+        return [f.value(f"fsub {w.kind} {a}, {b}") for a, b in zip(totals, terms)]
 
     with f.loop(0, "%count") as loop:
         mine = spread(part(loop.counter))
         with f.loop(*_span(f, "%starts", loop.counter)) as panel:
-            found = vector_product(w, item, block(_pair(f, panel.counter)[0]), mine)
+            terms = vector_product(w, item, block(_pair(f, panel.counter)[0]), mine)
             to = part(_number(f, "%later", panel.counter))
-            for at, total in zip(w.parts, less([w.load(to, at) for at in w.parts], found)):
+            for at, total in zip(w.parts, subtract([w.load(to, at) for at in w.parts], terms)):
                 w.store(total, to, at)
-    last = f.value("sub i64 %count, 1")
+    last = f.sub("%count", 1)
     with f.loop(0, "%count") as loop:
-        k = f.value(f"sub i64 {last}, {loop.counter}")
+        k = f.sub(last, loop.counter)
         to = part(k)
         begun = [(w.kind, w.load(to, at)) for at in w.parts]
         with f.loop(*_span(f, "%starts", k), begun) as panel:
             other = spread(part(_number(f, "%later", panel.counter)))
-            found = vector_product(w, item, block(_pair(f, panel.counter)[1]), other)
-            panel.next = less(panel.carried, found)
+            terms = vector_product(w, item, block(_pair(f, panel.counter)[1]), other)
+            panel.next = subtract(panel.carried, terms)
         for at, total in zip(w.parts, panel.carried):
             w.store(total, to, at)
         for at, total in zip(w.parts, vector_product(w, item, block(k), spread(to))):
@@ -396,9 +396,7 @@ def _native(name: str, item: str) -> Callable[..., int]:
     return function
 
 
-def _called(
-    name: str, blocks: np.ndarray, system: Any, arrays: tuple[Any, ...], *more: int
-) -> None:
+def _call(name: str, blocks: np.ndarray, system: Any, arrays: tuple[Any, ...], *more: int) -> None:
     function = _native(name, "double" if blocks.dtype == np.float64 else "float")
     tables = (blocks, system.starts, system.later, *arrays)
     function(*[data_pointer(array) for array in tables], system.count, system.pairs, *more)
@@ -407,9 +405,9 @@ def _called(
 def factorise(system: Any, blocks: np.ndarray) -> None:
     """Factorise ``blocks`` of a ``SparseSystem`` in place, in their dtype."""
     panels = system.panels
-    _called("factorise", blocks, system, (panels, system.targets), len(panels) - 1)
+    _call("factorise", blocks, system, (panels, system.targets), len(panels) - 1)
 
 
 def solve(system: Any, blocks: np.ndarray, x: np.ndarray) -> None:
     """Solve for the right side ``x``, in place; ``blocks`` may be rounded to float32."""
-    _called("solve", blocks, system, (x,))
+    _call("solve", blocks, system, (x,))

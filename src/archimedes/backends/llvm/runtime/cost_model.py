@@ -171,7 +171,8 @@ class _Count:
                 largest += [self.body(body).largest for body in g.regions[i].bodies]
             elif code not in (CONST, INPUT, OUT):
                 mine = Work(ELEMENTARY if TABLE[code].elementary else 1)
-            total = Work(*(x + y for x, y in zip(total[:4], mine)), max(largest))
+            alone, together, reading, sharing = (x + y for x, y in zip(total[:4], mine))
+            total = Work(alone, together, reading, sharing, max(largest))
         return total
 
     def _inside(self, region: Region, k: int) -> int:

@@ -82,8 +82,8 @@ class Target:
 
     cpu: str
     features: str
-    #: How hard LLVM tries: 2, or 0 for a draft, made in an eighth of the time, whose code is two
-    #: to three times slower, with the same bits.
+    #: LLVM's optimization level: 2, or 0 for the unoptimized tier. That is compiled in an eighth of
+    #: the time and runs two to three times slower, with the same bits.
     effort: int = 2
     #: Architecture and system, as LLVM writes them.
     triple: str = field(default_factory=_host_triple)
@@ -137,15 +137,10 @@ class Target:
         # Level 2 without IR passes: the graph is optimised already.
         return _make_machine(self.triple, cpu=self.cpu, features=self.features, opt=self.effort)
 
-    def _parsed(self, text: str) -> Any:
-        machine = self._machine
-        module = llvm.parse_assembly(text, llvm.create_context())
-        module.triple, module.data_layout = self.triple, str(machine.target_data)
-        return module
-
-    def _prepared(self, text: str, fused: bool) -> Any:
+    def parse(self, text: str, fused: bool) -> Any:
         """Parse a module; where it is to be fused, inline marked calls and drop their memory."""
-        module = self._parsed(text)
+        module = llvm.parse_assembly(text, llvm.create_context())
+        module.triple, module.data_layout = self.triple, str(self._machine.target_data)
         if fused:
             passes = llvm.create_new_module_pass_manager()
             passes.add_always_inliner_pass()
@@ -159,11 +154,11 @@ class Target:
 
     def compile(self, text: str, fused: bool = False) -> bytes:
         """Return the object code of a module."""
-        return self._machine.emit_object(self._prepared(text, fused))
+        return self._machine.emit_object(self.parse(text, fused))
 
     def assembly(self, text: str, fused: bool = False) -> str:
         """Return the assembly text of a module."""
-        return self._machine.emit_assembly(self._prepared(text, fused))
+        return self._machine.emit_assembly(self.parse(text, fused))
 
 
 @lru_cache(maxsize=1)
@@ -188,9 +183,9 @@ def host_target(features: str | None = None) -> Target:
             "commas, for example '-avx512f,-avx2'"
         )
     names = {word[1:] for word in changed}
-    kept = [word for word in own.split(",") if word[1:] not in names]
+    unchanged = [word for word in own.split(",") if word[1:] not in names]
     # The CPU's name would bring its features back.
-    return Target("", ",".join([*kept, *changed]))
+    return Target("", ",".join([*unchanged, *changed]))
 
 
 @lru_cache(maxsize=1)

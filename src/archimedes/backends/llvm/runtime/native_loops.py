@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.backends.llvm.lowering.assembler import Function, Module
-from archimedes.backends.llvm.lowering.memory import ALIGNMENT, Spelling
+from archimedes.backends.llvm.lowering.memory import ALIGNMENT, Spelling, round_up
 from archimedes.backends.llvm.lowering.prologue import add_guarded
 from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target
 from archimedes.backends.llvm.runtime.pointers import check_pointers, data_pointer
@@ -40,8 +40,8 @@ def _item(f: Function, kind: str, base: str, index: str) -> str:
 
 def _further(f: Function, base: str, index: str, size: str) -> str:
     """Return the address of item ``index`` of items of a size in bytes."""
-    offset = f.value(f"mul i64 {index}, {size}")
-    return f.value(f"getelementptr i8, ptr {base}, i64 {offset}")
+    offset = f.mul(index, size)
+    return f.offset(base, offset)
 
 
 def _tables(f: Function) -> None:
@@ -53,9 +53,9 @@ def _tables(f: Function) -> None:
     f.line("%most = sub i64 %lanes, 1")
     f.line("%whole = sub i64 0, %lanes")
     with f.loop(2, "%inputs") as loop:
-        number = f.value(f"sub i64 {loop.counter}, 2")
+        number = f.sub(loop.counter, 2)
         offset = _item(f, "i64", "%offsets", number)
-        at = f.value(f"getelementptr i8, ptr %values, i64 {offset}")
+        at = f.offset("%values", offset)
         f.line(f"store ptr {at}, ptr {_further(f, '%in', loop.counter, '8')}, align 8")
 
 
@@ -85,33 +85,33 @@ def _compute(f: Function, row: str, results: str, done: str, stop: str) -> str:
     f.jump(run)
     failed = f.phi("i32", ("0", before), (shared, share))
     # Whole tiles are quicker: what is behind the run is overwritten by the next one.
-    more = f.value(f"sub i64 {stop}, {done}")
-    grown = f.value(f"add i64 {more}, %most")
+    more = f.sub(stop, done)
+    grown = f.add(more, "%most")
     tiles = f.value(f"and i64 {grown}, %whole")
-    left = f.value(f"sub i64 %total, {done}")
+    left = f.sub("%total", done)
     fits = f.value(f"icmp sle i64 {tiles}, {left}")
     count = f.value(f"select i1 {fits}, i64 {tiles}, i64 {more}")
-    found = f.value(f"call i32 %kernel(ptr %in, ptr %out, i64 0, i64 {count})")
-    return f.value(f"or i32 {failed}, {found}")
+    status = f.value(f"call i32 %kernel(ptr %in, ptr %out, i64 0, i64 {count})")
+    return f.value(f"or i32 {failed}, {status}")
 
 
 def _rows(f: Function, sequence: str, status: str) -> str:
     """Go along the rows of a sequence; return the status."""
     location = _item(f, "i64", "%places", sequence)
-    results = _further(f, "%results", f.value(f"mul i64 {location}, %total"), "%result_bytes")
-    first = f.value(f"mul i64 {sequence}, %steps")
+    results = _further(f, "%results", f.mul(location, "%total"), "%result_bytes")
+    first = f.mul(sequence, "%steps")
     state = [("i64", _item(f, "i64", "%done", sequence)), ("i32", status)]
     with f.loop(0, "%steps", state) as step:
         done, status = step.carried
-        row = f.value(f"add i64 {first}, {step.counter}")
+        row = f.add(first, step.counter)
         stop = _search(f, row, done)
         before, some, after = f.block, f.label(), f.label()
         f.fork(f.value(f"icmp sgt i64 {stop}, {done}"), some, after)
         f.start(some)
         both = f.value(f"or i32 {_compute(f, row, results, done, stop)}, {status}")
-        made = f.block
+        last = f.block
         f.jump(after)
-        step.next = [stop, f.phi("i32", (status, before), (both, made))]
+        step.next = [stop, f.phi("i32", (status, before), (both, last))]
     done, status = step.carried
     f.line(f"store i64 {done}, ptr {_further(f, '%done', sequence, '8')}, align 8")
     return status
@@ -148,8 +148,7 @@ class Runs:
         address, shared, sizes = kernel.batch_addresses(batched)
         self.kernel = kernel  # holds the code
         self.width, self.size = kernel.inputs[0].size, kernel.outputs[0].size
-        rounded = [-(-size // ALIGNMENT) * ALIGNMENT for size in sizes]
-        self.offsets = np.cumsum([0, *rounded], dtype=np.int64)
+        self.offsets = np.cumsum([0, *map(round_up, sizes)], dtype=np.int64)
         #: The first arguments of the native function, and its last but one, of all calls.
         self.first = (address, shared or None, data_pointer(self.offsets))
         room, lanes = int(self.offsets[-1]) + 1, kernel.lanes_of(batched)
@@ -216,7 +215,7 @@ def _slot(f: Function, table: str, number: str) -> str:
 
 def _flag(f: Function, behind: int) -> str:
     """Read the truth value whose address lies so far behind the state's in the outputs."""
-    number = f.value(f"add i64 %carry, {behind}")
+    number = f.add("%carry", behind)
     where = f.value(f"load ptr, ptr {_slot(f, '%out', number)}, align 8")
     return f.value(f"load i8, ptr {where}, align 1")
 
@@ -241,13 +240,13 @@ def _write_repeat(f: Function) -> None:
     f.fork(f.value(f"icmp eq i32 {status}, 0"), fine, fail)
     f.start(fine)
     _swap(f)
-    made = f.value(f"zext i8 {_flag(f, 1)} to i64")
+    full_row = f.value(f"zext i8 {_flag(f, 1)} to i64")
     row = _slot(f, "%out", "%carry")
     location = f.value(f"load ptr, ptr {row}, align 8")
-    moved = f.value(f"mul i64 {made}, %row_bytes")
-    further = f.value(f"getelementptr i8, ptr {location}, i64 {moved}")
+    moved = f.mul(full_row, "%row_bytes")
+    further = f.offset(location, moved)
     f.line(f"store ptr {further}, ptr {row}, align 8")
-    called, full = f.value(f"add i64 {calls}, 1"), f.value(f"add i64 {filled}, {made}")
+    called, full = f.add(calls, 1), f.add(filled, full_row)
     going = f.value(f"icmp ne i8 {_flag(f, 2)}, 0")
     room = f.value(f"icmp slt i64 {full}, %most")
     last = f.block

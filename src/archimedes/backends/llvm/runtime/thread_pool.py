@@ -96,7 +96,7 @@ def _forget() -> None:
 call_in_forked_children(_forget)
 
 
-def _started(run: Callable[[], None]) -> _Task:
+def _start(run: Callable[[], None]) -> _Task:
     """Have a thread of the pool run a function."""
     global _pool
     with _lock:
@@ -152,7 +152,7 @@ def _over_pieces(run: Callable[[int, int], None], n: int, threads: int, grain: i
     raised: list[BaseException] = []
     try:
         for _ in range(threads - 1):
-            helpers.append(_started(work))
+            helpers.append(_start(work))
         work()
     except BaseException as error:
         failed.set()

@@ -146,7 +146,7 @@ class BatchNest(TiledNest):
         mine = dict(indices)
         for k, step in self.steps[row].items() if self.region.indexed else ():
             if step:
-                mine[k] = self.index(self.f.value(f"add i64 {indices[k][1]}, {step}"))
+                mine[k] = self.index(self.f.add(indices[k][1], step))
         return [mine[axis] for axis in range(self.region.kept)]
 
     def write(self, to: Sequence[Location]) -> list[str]:
@@ -237,5 +237,5 @@ class StagedBatchNest(TiledNest):
         """Yield walks and index at each row from ``start`` on."""
         here = self.advance_to(walks, self.plan.axis, start)
         for row in range(self.plan.rows):
-            number = self.f.value(f"add i64 {start}, {row}") if self.region.indexed else start
+            number = self.f.add(start, row) if self.region.indexed else start
             yield self.at_row(here, row), self.index(number)

@@ -147,10 +147,10 @@ def write_stages(
     rooms = {i: room(kind) for i, kind in kinds.items()}
     first, end = ends or ("0", str(length))
     with f.loop(first, end, step=chunk) as chunks:
-        stop = f.minimum(f.value(f"add i64 {chunks.counter}, {chunk}"), end)
+        stop = f.minimum(f.add(chunks.counter, chunk), end)
         for stage in stages:
             with f.loop(chunks.counter, stop, step=step) as loop:
-                slot = f.value(f"sub i64 {loop.counter}, {chunks.counter}")
+                slot = f.sub(loop.counter, chunks.counter)
                 start = nest.clamp_tile(loop.counter, length, step)
                 for row, (here, index) in enumerate(points(walks, start)):
                     mine = {**indices, axis: index}

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING
 from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function
 from archimedes.backends.llvm.lowering.function_dialect import FrameReach
 from archimedes.backends.llvm.lowering.instructions import LOWERING
-from archimedes.backends.llvm.lowering.memory import ALIGNMENT, ITEM_BYTES, Pointer, Spelling
+from archimedes.backends.llvm.lowering.memory import ITEM_BYTES, Pointer, Spelling, round_up
 from archimedes.backends.llvm.lowering.nests.loop_fission import Staging, write_stages
 from archimedes.backends.llvm.lowering.nests.register_tiling import Points, TiledNest
 from archimedes.backends.llvm.lowering.nests.threaded_loops import (
     RANGE,
     Ranges,
     call_ranges,
-    frame_untouched,
     ranges_of,
 )
 from archimedes.backends.llvm.lowering.nests.vector_plans import CHUNK, Plan, in_any_order, plan_of
@@ -135,11 +134,15 @@ def _call_nest(
         inner.finish()
         f.line(f"call void {name}({PARAMETERS})")
         return locations
-    with frame_untouched(module, inner) as free:
+    frame = f.module.frame.whole or f.module.frame
+    size = frame.size
+    with frame.separate():
         writer.write(to)
-        free.owned = writer.owned
+    # Threads share the frame: what keeps anything there is not cut.
+    calls = any("call void @" in line and "%frame" in line for line in inner.lines)
+    is_cut = frame.size == size + writer.owned and not calls
     inner.finish("ret i32 0")
-    call_ranges(f, module, name, region.shape[ranges.axis], ranges.grain if free else 0)
+    call_ranges(f, module, name, region.shape[ranges.axis], ranges.grain if is_cut else 0)
     return locations
 
 
@@ -271,7 +274,7 @@ class VectorNest(TiledNest):
         if self.ranges is None or self.owned + size > OWN:
             return room
         at = f.offset("%own", self.owned)
-        self.owned += -(-size // ALIGNMENT) * ALIGNMENT
+        self.owned += round_up(size)
         mine = f.value("icmp eq ptr %own, null")
         address = f.value(f"select i1 {mine}, ptr {f.address(room)}, ptr {at}")
         return room._replace(array=room.array._replace(kind="local", value=address))

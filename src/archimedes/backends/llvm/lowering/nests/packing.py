@@ -80,7 +80,7 @@ class Copies:
 def pack_read(
     region: Nest, walk: Walk, tile: Mapping[int, int], group: int
 ) -> tuple[Packing, Walk]:
-    """Return the copy of what a nest reads, and the walk through it but for its place.
+    """Return the copy of what a nest reads, and the walk through it but for its location.
 
     ``tile`` has the points of kept axes that are computed together, of which the walk has some.
     ``group`` is the number of partial results that are (0: terms are combined in their order).
@@ -135,7 +135,7 @@ def write_copies(f: Function, copies: Copies, offsets: Sequence[int]) -> str:
             value = f.value(f"load ptr, ptr {at}, align 8")
         to = f.value(f"getelementptr ptr, ptr %all.in, i64 {k}")
         f.line(f"store ptr {value}, ptr {to}, align 8")
-    number = f.value("sub i64 %end, %begin")
+    number = f.sub("%end", "%begin")
     with f.when(f.value(f"icmp sge i64 {number}, {INSTANCES}")):
         for k, (packing, offset) in enumerate(zip(packings, offsets), arrays):
             name = f.module.fresh("pack")
@@ -151,38 +151,38 @@ def write_copies(f: Function, copies: Copies, offsets: Sequence[int]) -> str:
 
 
 def _write_copy(
-    f: Function, packing: Packing, depth: int, item: str, found: Mapping[int, str]
+    f: Function, packing: Packing, depth: int, item: str, indices: Mapping[int, str]
 ) -> None:
     """Write the loops from one on: ``item`` of the copy comes first, at indices of the array."""
     part = packing.parts[depth]
     if depth + 1 == len(packing.parts):
-        _write_row(f, packing, item, found)
+        _write_row(f, packing, item, indices)
         return
     with f.loop(0, part.length) as loop:
-        index = f.value(f"mul i64 {loop.counter}, {part.step}")
-        if part.number in found:
-            index = f.value(f"add i64 {found[part.number]}, {index}")
-        number = f.value(f"add i64 {item}, {loop.counter}")
-        below = f.value(f"mul i64 {number}, {packing.parts[depth + 1].length}")
-        _write_copy(f, packing, depth + 1, below, {**found, part.number: index})
+        index = f.mul(loop.counter, part.step)
+        if part.number in indices:
+            index = f.add(indices[part.number], index)
+        number = f.add(item, loop.counter)
+        below = f.mul(number, packing.parts[depth + 1].length)
+        _write_copy(f, packing, depth + 1, below, {**indices, part.number: index})
 
 
-def _write_row(f: Function, packing: Packing, item: str, found: Mapping[int, str]) -> None:
+def _write_row(f: Function, packing: Packing, item: str, indices: Mapping[int, str]) -> None:
     """Write all of the innermost loop, whose index is its own."""
     row, dtype = packing.parts[-1], packing.source.dtype
     kind, size = ITEM_MEMORY[dtype], ITEM_BYTES[dtype]
     offset = "0"
-    for number, index in found.items():
+    for number, index in indices.items():
         stride, end = packing.indices[number]
         if sum((p.length - 1) * p.step for p in packing.parts if p.number == number) > end:
             past = f.value(f"icmp sgt i64 {index}, {end}")
             index = f.value(f"select i1 {past}, i64 {end}, i64 {index}")
-        offset = f.value(f"add i64 {offset}, {f.value(f'mul i64 {index}, {stride * size}')}")
-    source = f.value(f"getelementptr i8, ptr {f.address(packing.source)}, i64 {offset}")
+        offset = f.add(offset, f.mul(index, stride * size))
+    source = f.offset(f.address(packing.source), offset)
     to = f.value(f"getelementptr {kind}, ptr %to, i64 {item}")
     stride, _ = packing.indices[row.number]
     for k in range(row.length):
-        at = f.value(f"getelementptr i8, ptr {source}, i64 {k * stride * size}")
+        at = f.offset(source, k * stride * size)
         one = f.value(f"load {kind}, ptr {at}, align {size}")
-        location = f.value(f"getelementptr i8, ptr {to}, i64 {k * size}")
+        location = f.offset(to, k * size)
         f.line(f"store {kind} {one}, ptr {location}, align {size}")

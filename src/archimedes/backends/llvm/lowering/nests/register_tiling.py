@@ -85,7 +85,7 @@ class TiledNest(NestWriter):
         mine = dict(indices)
         if row and self.region.indexed:
             start = indices[self.plan.across][1]
-            mine[self.plan.across] = self.index(self.f.value(f"add i64 {start}, {row}"))
+            mine[self.plan.across] = self.index(self.f.add(start, row))
         return [mine[axis] for axis in range(self.region.kept)]
 
     def write_rows(self, walks: Sequence[Walk], count: int, indices: dict[int, Index]) -> list[str]:
@@ -156,7 +156,7 @@ class TiledNest(NestWriter):
         locations = [d.array(f, x, partials) for x in dtypes]
         kinds = [f.spelling.types[x] for x in dtypes]
         with d.for_loop(f, partials // group) as outer:
-            begin = f.value(f"mul i64 {outer.counter}, {group}")
+            begin = f.mul(outer.counter, group)
             here = self.advance_to(reads, axis, begin)
             with f.loop(0, turns, list(zip(kinds * group, [*first] * group))) as loop:
                 for k in range(group):
@@ -175,7 +175,7 @@ class TiledNest(NestWriter):
                             here, points, begin, k, last.counter, last.carried
                         )
                     mine = last.carried
-                at = f.value(f"add i64 {begin}, {k}")
+                at = f.add(begin, k)
                 for location, value in zip(locations, mine):
                     d.store(f, d.advance(f, location, at, 1), value)
         return [self._total(location) for location in locations]
@@ -203,8 +203,8 @@ class TiledNest(NestWriter):
         point = [w.at(k * x) for w, (_, x) in zip(here, steps)]
         index = self.index("")
         if region.indexed:
-            before = f.value(f"mul i64 {turn}, {partials}")
-            index = self.index(f.value(f"add i64 {f.value(f'add i64 {before}, {begin}')}, {k}"))
+            before = f.mul(turn, partials)
+            index = self.index(f.add(f.add(before, begin), k))
         return self._combine_rows(point, [[*x, index] for x in points], old)
 
     def _total(self, location: Location) -> str:

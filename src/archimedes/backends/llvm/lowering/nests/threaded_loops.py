@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import NamedTuple
 
 from archimedes.backends.llvm.calling_convention import LOOP_THREADS
@@ -13,7 +11,7 @@ from archimedes.backends.llvm.lowering.nests.vector_plans import Plan
 from archimedes.backends.llvm.lowering.prologue import add_guarded
 from archimedes.graph.regions import Nest
 
-__all__ = ["RANGE", "Ranges", "call_ranges", "frame_untouched", "ranges_of"]
+__all__ = ["RANGE", "Ranges", "call_ranges", "ranges_of"]
 
 #: What a function of a range of an axis takes; ``own`` is memory of the thread, where it is not the
 #: one that the frame belongs to.
@@ -54,26 +52,6 @@ def ranges_of(region: Nest, plan: Plan, cost: int) -> Ranges | None:
     return Ranges(axis, grain * max(1, pieces))
 
 
-class _Answer:
-    yes = False
-    #: Bytes of the frame that do not count.
-    owned = 0
-
-    def __bool__(self) -> bool:
-        return self.yes
-
-
-@contextmanager
-def frame_untouched(module: Module, f: Function) -> Iterator[_Answer]:
-    """Find out whether what is written keeps nothing in the frame, which threads share."""
-    frame, found = module.frame.whole or module.frame, _Answer()
-    size = frame.size
-    with frame.separate():
-        yield found
-    calls = any("call void @" in line and "%frame" in line for line in f.lines)
-    found.yes = frame.size == size + found.owned and not calls
-
-
 def call_ranges(f: Function, module: Module, inner: str, count: int, grain: int) -> None:
     """Call a function for all of an axis, in ranges over threads, or at once where none are.
 
@@ -95,8 +73,5 @@ def call_ranges(f: Function, module: Module, inner: str, count: int, grain: int)
         f"call void {threads}(ptr {guarded}, {PARAMETERS}, i64 {count}, i64 {grain}, ptr {done})"
     )
     status = f.value(f"load i32, ptr {done}, align 4")
-    alone, after = f.label(), f.label()
-    f.fork(f.value(f"icmp eq i32 {status}, 0"), alone, after)
-    f.start(alone)
-    f.value(f"call i32 {inner}({PARAMETERS}, i64 0, i64 {count}, ptr null)")
-    f.jump(after)
+    with f.when(f.value(f"icmp eq i32 {status}, 0")):
+        f.value(f"call i32 {inner}({PARAMETERS}, i64 0, i64 {count}, ptr null)")
