@@ -126,7 +126,7 @@ def test_an_encoder_counts():
     assert mb.encoder(model, q, "lower", counts=100.0) == pytest.approx(-0.13)
     assert mb.encoder(model, q, "upper", counts=100.0, zero=0.1) == pytest.approx(0.02)
     ball = random_tree(1, kinds=("spherical",))
-    with pytest.raises(ValueError, match="joint 'joint0' has 4 coordinates; one is read"):
+    with pytest.raises(ValueError, match="joint 'joint0' has 3 velocities; an encoder reads one"):
         mb.encoder(ball, mb.neutral(ball), "joint0")
 
 

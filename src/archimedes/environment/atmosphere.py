@@ -9,16 +9,14 @@ Source: U.S. Standard Atmosphere, 1976, NOAA-S/T 76-1562.
 from __future__ import annotations
 
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from archimedes.checks import as_array, check_finite, check_positive, concrete
 from archimedes.function import interpolant
 from archimedes.tree import field, struct
-
-if TYPE_CHECKING:
-    from archimedes.typing import ArrayLike, Scalar
+from archimedes.typing import ArrayLike, Scalar
 
 __all__ = ["Air", "ExponentialAtmosphere", "SmoothAtmosphere", "StandardAtmosphere1976"]
 

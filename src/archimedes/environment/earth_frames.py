@@ -10,16 +10,14 @@ sensors and sites with `add_frame`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from archimedes.checks import as_array, check_vector
 from archimedes.environment.geodesy import WGS84, Ellipsoid, ecef_to_geodetic, ned
 from archimedes.spatial import EulerAngles, KinematicTree, Transformation
-
-if TYPE_CHECKING:
-    from archimedes.typing import ArrayLike, Scalar, Vec3
+from archimedes.typing import ArrayLike, Scalar, Vec3
 
 __all__ = [
     "air_path_angles",

@@ -13,7 +13,7 @@ terms is larger than the position, so nothing is lost to cancellation, inside th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +22,7 @@ from archimedes.function import stop_gradient
 from archimedes.spatial import RotationMatrix, Transformation
 from archimedes.spatial.components import join_matrix
 from archimedes.tree import field, struct
-
-if TYPE_CHECKING:
-    from archimedes.typing import ArrayLike, Scalar, Vec3
+from archimedes.typing import ArrayLike, Scalar, Vec3
 
 __all__ = [
     "SPHERICAL_EARTH",

@@ -14,7 +14,7 @@ Source: Heiskanen and Moritz, Physical Geodesy, 1967, equations 2-58 to 2-67.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,9 +23,7 @@ from archimedes.environment.geodesy import WGS84, Ellipsoid
 from archimedes.portable_numpy import arctan
 from archimedes.spatial.components import cross, matvec, polynomial
 from archimedes.tree import field, struct
-
-if TYPE_CHECKING:
-    from archimedes.typing import Matrix, Scalar, Vec3
+from archimedes.typing import Matrix, Scalar, Vec3
 
 __all__ = [
     "J2Gravity",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +16,7 @@ from archimedes.checks import as_array, check_positive
 from archimedes.environment.gravity import check_away_from_centre, length_squared
 from archimedes.environment.spherical_harmonics import harmonic_gradient
 from archimedes.tree import field, struct
-
-if TYPE_CHECKING:
-    from archimedes.typing import Scalar, Vec3
+from archimedes.typing import Scalar, Vec3
 
 __all__ = ["MagneticDipole", "MagneticField", "read_magnetic_coefficients"]
 

@@ -11,7 +11,7 @@ Guidance 11 (1988) 31.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +20,7 @@ from archimedes.environment.geodesy import WGS84
 from archimedes.environment.gravity import check_away_from_centre, length_squared
 from archimedes.function import scan
 from archimedes.tree import field, struct
-
-if TYPE_CHECKING:
-    from archimedes.typing import Array, Matrix, Scalar, Vec3
+from archimedes.typing import Array, Matrix, Scalar, Vec3
 
 __all__ = ["SphericalHarmonicGravity"]
 

@@ -7,16 +7,14 @@ appendix III. Source of the shadow: Montenbruck and Gill, Satellite Orbits, 2000
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from archimedes.checks import as_array, check_vector
 from archimedes.environment.geodesy import WGS84
 from archimedes.spatial.components import scaled_norm
-
-if TYPE_CHECKING:
-    from archimedes.typing import Array, ArrayLike, Scalar, Vec3
+from archimedes.typing import Array, ArrayLike, Scalar, Vec3
 
 __all__ = ["sun_position", "sunlit_fraction"]
 

@@ -12,16 +12,14 @@ everything here is in SI.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from archimedes.checks import as_array, check_positive, check_vector
 from archimedes.function import interpolant
 from archimedes.tree import field, struct
-
-if TYPE_CHECKING:
-    from archimedes.typing import ArrayLike, Scalar, Vector
+from archimedes.typing import ArrayLike, Scalar, Vector
 
 __all__ = ["DrydenTurbulence", "Gust", "VonKarmanTurbulence"]
 

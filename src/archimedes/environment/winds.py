@@ -8,7 +8,7 @@ down: a wind "from the west" blows east and has a positive second component. Win
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +16,7 @@ from archimedes.checks import as_array, check_positive, check_vector, concrete
 from archimedes.environment.geodesy import ecef_to_geodetic
 from archimedes.portable_numpy import log
 from archimedes.tree import field, struct
-
-if TYPE_CHECKING:
-    from archimedes.typing import Array, Scalar
+from archimedes.typing import Array, Scalar
 
 __all__ = ["ConstantWind", "LinearShear", "LogarithmicShear", "OneCosineGust", "TableWind", "Winds"]
 

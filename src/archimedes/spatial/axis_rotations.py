@@ -13,17 +13,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import permutations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from archimedes.checks import concrete
 from archimedes.portable_numpy import matmul
 from archimedes.spatial.components import components, cos, join, join_matrix, matrix_components, sin
-
-if TYPE_CHECKING:
-    from archimedes.typing import Matrix, Scalar, Vec3
-
+from archimedes.typing import Matrix, Scalar, Vec3
 
 #: How far the product of the factors may be from the matrix that they stand for.
 TOLERANCE = 1e-14

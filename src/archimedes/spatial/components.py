@@ -11,16 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from struct import Struct
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
 from archimedes.checks import FLOAT
-
-if TYPE_CHECKING:
-    from archimedes.typing import Array, Matrix, Scalar, Vec3
-
+from archimedes.typing import Array, Matrix, Scalar, Vec3
 
 nine_doubles = Struct("9d").pack
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from archimedes import tree
 from archimedes.checks import check_vector
@@ -26,9 +26,7 @@ from archimedes.spatial.components import cross
 from archimedes.spatial.spatial_vectors import Motion
 from archimedes.spatial.transformation import Transformation
 from archimedes.tree.struct_methods import nearest
-
-if TYPE_CHECKING:
-    from archimedes.typing import ArrayLike, Scalar, Tree
+from archimedes.typing import ArrayLike, Scalar, Tree
 
 __all__ = ["KinematicTree"]
 
@@ -121,20 +119,13 @@ class FrameEdge:
         return self.at(later, state).as_matrix()
 
     @functools.cached_property
-    def first(self) -> Callable[..., Any]:
-        """The matrix's first time derivative, as a function of (t, state, rate, curve)."""
+    def derivatives(self) -> tuple[Callable[..., Any], Callable[..., Any]]:
+        """The matrix's first and second time derivatives, functions of (t, state, rate, curve)."""
         from archimedes.function import jvp  # the one place where spatial needs derivatives
 
-        derivative = jvp(self.path)
-        return lambda tau, *args: derivative(tau, *args, 1.0)
-
-    @functools.cached_property
-    def second(self) -> Callable[..., Any]:
-        """The matrix's second time derivative, as a function of (t, state, rate, curve)."""
-        from archimedes.function import jvp
-
-        derivative = jvp(lambda tau, t, state, rate, curve: self.first(tau, t, state, rate, curve))
-        return lambda tau, *args: derivative(tau, *args, 1.0)
+        rate = jvp(self.path)
+        again = jvp(lambda tau, t, state, dx, ddx: rate(tau, t, state, dx, ddx, 1.0))
+        return lambda *args: rate(0.0, *args, 1.0), lambda *args: again(0.0, *args, 1.0)
 
     def motion(self, t: Scalar | None, state: Tree, rate: Tree) -> Motion:
         """Return V, the twist of the child relative to the parent, in child coordinates."""
@@ -143,7 +134,7 @@ class FrameEdge:
         if self.arity == 0:
             return Motion.zero()
         X = self.at(t, state)
-        dT = self.first(0.0, t, state, rate, None)
+        dT = self.derivatives[0](t, state, rate, None)
         w = dcm_angular_velocity(X.r.as_matrix(), dT[:3, :3])
         return Motion(-dT[:3, 3] - cross(w, X.t), w)
 
@@ -174,8 +165,7 @@ class FrameEdge:
             return Motion.zero()
         X = self.at(t, state)
         R = X.r.as_matrix()
-        dT = self.first(0.0, t, state, rate, curve)
-        ddT = self.second(0.0, t, state, rate, curve)
+        dT, ddT = (derivative(t, state, rate, curve) for derivative in self.derivatives)
         w = dcm_angular_velocity(R, dT[:3, :3])
         # R' R'^T is symmetric, so that the antisymmetric part of R'' R^T is -[dw/dt]x
         dw = dcm_angular_velocity(R, ddT[:3, :3])

@@ -6,15 +6,13 @@ point fixed in the body, r_CM_B the position of CM from R; all vectors (..., 3) 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from archimedes.checks import as_array, as_scalar
 from archimedes.spatial.components import cross, expand, matvec
-
-if TYPE_CHECKING:
-    from archimedes.typing import ArrayLike, Scalar, Vec3
+from archimedes.typing import ArrayLike, Scalar, Vec3
 
 __all__ = [
     "cm_velocity",

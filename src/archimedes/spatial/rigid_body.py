@@ -16,7 +16,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,9 +27,7 @@ from archimedes.spatial.components import cross, expand, join, matvec
 from archimedes.spatial.pseudo_forces import rotating_frame_acceleration
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
-
-if TYPE_CHECKING:
-    from archimedes.typing import Matrix, Scalar, Vec3
+from archimedes.typing import Matrix, Scalar, Vec3
 
 __all__ = ["EarthReferencedBody", "RigidBody"]
 

@@ -10,7 +10,7 @@ inverse at the logarithm) give the same numbers.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +19,7 @@ from archimedes.spatial.attitudes.quaternions import dcm_to_quaternion, quaterni
 from archimedes.spatial.attitudes.rotvec import rotvec_to_dcm, so3_left_jacobian
 from archimedes.spatial.components import matvec, skew, transpose
 from archimedes.spatial.stumpff import stumpff
-
-if TYPE_CHECKING:
-    from archimedes.typing import ArrayLike, Matrix, Vec3
+from archimedes.typing import ArrayLike, Matrix, Vec3
 
 __all__ = ["se3_adjoint", "se3_exp", "se3_left_jacobian", "se3_log", "se3_right_jacobian"]
 

@@ -13,7 +13,7 @@ time one is made. In the inner loops of a robot that would be most of the work.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,9 +36,7 @@ from archimedes.spatial.components import (
     skew,
     transpose,
 )
-
-if TYPE_CHECKING:
-    from archimedes.typing import Matrix, Scalar, Vec3
+from archimedes.typing import Matrix, Scalar, Vec3
 
 
 class Spatial(NamedTuple):

@@ -18,10 +18,10 @@ from archimedes.spatial.components import cross, expand, matvec, skew
 from archimedes.spatial.spatial_algebra import Spatial
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
+from archimedes.typing import Array, ArrayLike, Vec3
 
 if TYPE_CHECKING:
     from archimedes.spatial.transformation import Transformation
-    from archimedes.typing import Array, ArrayLike, Vec3
 
 __all__ = ["Force", "Motion", "SpatialInertia"]
 

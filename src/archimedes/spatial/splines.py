@@ -12,7 +12,7 @@ Eng. 46, 1999.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -32,9 +32,7 @@ from archimedes.spatial.spatial_vectors import Motion
 from archimedes.spatial.stumpff import stumpff
 from archimedes.spatial.transformation import Transformation
 from archimedes.tree import field, struct
-
-if TYPE_CHECKING:
-    from archimedes.typing import Array, ArrayLike, Vec3, Vector
+from archimedes.typing import Array, ArrayLike, Vec3, Vector
 
 __all__ = ["PoseSpline", "QuaternionSpline"]
 

@@ -11,13 +11,10 @@ formulas with the norm of the rotation vector divide zero by zero. The recursion
 from __future__ import annotations
 
 from math import factorial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from archimedes.spatial.components import atan2, cos, polynomial, select, sin, sqrt
-
-if TYPE_CHECKING:
-    from archimedes.typing import Scalar
-
+from archimedes.typing import Scalar
 
 #: Below this squared angle the series is used; there ten terms reach 1e-18.
 LIMIT = 1.0

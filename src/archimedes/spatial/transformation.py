@@ -6,7 +6,7 @@ the attitude of B in A, and t the position of A's origin from B's, in B.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +20,7 @@ from archimedes.spatial.se3 import homogeneous, se3_adjoint
 from archimedes.spatial.spatial_vectors import Force, Motion
 from archimedes.spatial.validation import check_rotation
 from archimedes.tree import field, struct
-
-if TYPE_CHECKING:
-    from archimedes.typing import ArrayLike, Scalar
+from archimedes.typing import ArrayLike, Scalar
 
 __all__ = ["Transformation"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,10 +24,7 @@ from archimedes.checks import (
 )
 from archimedes.errors import explained
 from archimedes.spatial.components import components
-
-if TYPE_CHECKING:
-    from archimedes.typing import ArrayLike, Scalar
-
+from archimedes.typing import ArrayLike, Scalar
 
 INFINITY = math.inf
 ndarray = np.ndarray

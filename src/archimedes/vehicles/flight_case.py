@@ -6,7 +6,7 @@ A flight ends at the altitude of the ground under the vehicle.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,10 +14,8 @@ from archimedes import tree
 from archimedes.function.reproducible import call
 from archimedes.simulate import Event, Trajectory, solve_ode
 from archimedes.tree import field, struct
+from archimedes.typing import ArrayLike, Scalar, Tree
 from archimedes.vehicles.worlds import FlightState
-
-if TYPE_CHECKING:
-    from archimedes.typing import ArrayLike, Scalar, Tree
 
 __all__ = ["FlightCase", "FlightRecord", "fly", "ground_event"]
 

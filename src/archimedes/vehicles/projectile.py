@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,10 +10,8 @@ from archimedes.checks import as_array
 from archimedes.spatial.components import matvec
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
+from archimedes.typing import Scalar, Tree
 from archimedes.vehicles.worlds import FlightState, RotatingEarth
-
-if TYPE_CHECKING:
-    from archimedes.typing import Scalar, Tree
 
 __all__ = ["Projectile"]
 

@@ -8,7 +8,7 @@ where the states of a world are not (positions change, quaternions turn).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,10 +21,8 @@ from archimedes.function import jvp
 from archimedes.function.reproducible import call
 from archimedes.spatial.components import cross
 from archimedes.tree import field, struct
+from archimedes.typing import Scalar, Tree, Vector
 from archimedes.vehicles.worlds import FlightState
-
-if TYPE_CHECKING:
-    from archimedes.typing import Scalar, Tree, Vector
 
 __all__ = ["Trim", "linearize", "trim"]
 

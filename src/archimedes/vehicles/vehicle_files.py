@@ -25,7 +25,8 @@ from archimedes.vehicles.worlds import FlatEarth, RotatingEarth
 
 __all__ = ["load", "parameter_file"]
 
-Vector = tuple[float, float, float]
+#: Three numbers of a parameter file.
+Triple = tuple[float, float, float]
 World = Literal["flat_earth", "rotating_earth"]
 WORLDS = {"flat_earth": FlatEarth, "rotating_earth": RotatingEarth}
 

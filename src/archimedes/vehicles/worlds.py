@@ -7,7 +7,7 @@ no vehicle.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -28,9 +28,7 @@ from archimedes.environment import (
 from archimedes.spatial import EarthReferencedBody, EulerAngles, Quaternion, RigidBody
 from archimedes.spatial.components import cross
 from archimedes.tree import field, replace, struct
-
-if TYPE_CHECKING:
-    from archimedes.typing import Matrix, Scalar, Vec3
+from archimedes.typing import Matrix, Scalar, Vec3
 
 __all__ = ["FlatEarth", "FlightState", "RotatingEarth", "Surroundings"]
 

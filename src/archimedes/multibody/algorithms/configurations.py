@@ -19,10 +19,10 @@ from archimedes.multibody.algorithms.links import (
     leading_axes,
 )
 from archimedes.spatial.components import components
+from archimedes.typing import ArrayLike, Vector
 
 if TYPE_CHECKING:
     from archimedes.multibody.models.model import Link, Model
-    from archimedes.typing import ArrayLike, Vector
 
 __all__ = ["coordinate_rates", "difference", "integrate", "neutral", "random_configuration"]
 

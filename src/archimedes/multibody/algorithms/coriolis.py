@@ -31,10 +31,10 @@ from archimedes.multibody.algorithms.mass_matrix import Entries, add_entry, fill
 from archimedes.portable_numpy import matmul
 from archimedes.spatial.components import components, cross, matvec, skew, transpose
 from archimedes.spatial.spatial_algebra import Pose, Rigid, Spatial, dot3
+from archimedes.typing import ArrayLike, Matrix, Vec3, Vector
 
 if TYPE_CHECKING:
     from archimedes.multibody.models.model import Model
-    from archimedes.typing import ArrayLike, Matrix, Vec3, Vector
 
 __all__ = ["coriolis_matrix"]
 

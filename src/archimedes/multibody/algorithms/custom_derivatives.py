@@ -22,10 +22,10 @@ from archimedes.multibody.algorithms.links import (
     coordinates_of,
     external_forces,
 )
+from archimedes.typing import Matrix, Vector
 
 if TYPE_CHECKING:
     from archimedes.multibody.models.model import Model
-    from archimedes.typing import Matrix, Vector
 
 
 #: From so many directions on the Jacobians take less work than tangents of the algorithms.

@@ -28,10 +28,10 @@ from archimedes.multibody.algorithms.mass_matrix import (
     fill_matrix,
     mass_entries,
 )
+from archimedes.typing import Array, ArrayLike, Matrix, Vector
 
 if TYPE_CHECKING:
     from archimedes.multibody.models.model import Model
-    from archimedes.typing import Array, ArrayLike, Matrix, Vector
 
 __all__ = ["inverse_mass_matrix"]
 

@@ -53,10 +53,10 @@ from archimedes.multibody.parts.joints import Free
 from archimedes.multibody.parts.ranges import known_zero
 from archimedes.spatial.components import components, cross
 from archimedes.spatial.spatial_algebra import Articulated, Spatial
+from archimedes.typing import ArrayLike, Matrix, Vector
 
 if TYPE_CHECKING:
     from archimedes.multibody.models.model import Model
-    from archimedes.typing import ArrayLike, Matrix, Vector
 
 __all__ = ["aba", "aba_derivatives"]
 

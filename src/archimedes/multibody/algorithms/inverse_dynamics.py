@@ -61,10 +61,10 @@ from archimedes.multibody.algorithms.passive_forces import passive_derivatives, 
 from archimedes.multibody.algorithms.reduction import Tree, reduce_tree
 from archimedes.spatial.components import components, cross, expand, join, matrix_components
 from archimedes.spatial.spatial_algebra import Rigid, Spatial
+from archimedes.typing import ArrayLike, Matrix, Vec3, Vector
 
 if TYPE_CHECKING:
     from archimedes.multibody.models.model import Model
-    from archimedes.typing import ArrayLike, Matrix, Vec3, Vector
 
 __all__ = ["gravity_torque", "rnea", "rnea_derivatives"]
 

@@ -26,10 +26,10 @@ from archimedes.multibody.algorithms.links import check_coordinates
 from archimedes.spatial.se3 import homogeneous, se3_left_jacobian, se3_log
 from archimedes.spatial.transformation import Transformation
 from archimedes.tree import field, struct
+from archimedes.typing import Array, ArrayLike, Matrix, Scalar, Vector
 
 if TYPE_CHECKING:
     from archimedes.multibody.models.model import Model
-    from archimedes.typing import Array, ArrayLike, Matrix, Scalar, Vector
 
 __all__ = ["KinematicsResult", "inverse_kinematics"]
 

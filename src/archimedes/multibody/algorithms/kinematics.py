@@ -34,10 +34,10 @@ from archimedes.spatial.attitudes.attitude_classes import RotationMatrix
 from archimedes.spatial.components import components, cross, matvec
 from archimedes.spatial.spatial_algebra import Pose, Spatial
 from archimedes.spatial.transformation import Transformation
+from archimedes.typing import ArrayLike, Matrix, Vector
 
 if TYPE_CHECKING:
     from archimedes.multibody.models.model import Model
-    from archimedes.typing import ArrayLike, Matrix, Vector
 
 __all__ = [
     "frame_acceleration",

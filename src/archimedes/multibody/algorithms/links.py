@@ -19,10 +19,10 @@ from archimedes.errors import explained
 from archimedes.spatial.axis_rotations import AxisRotation, factor_rotation, merge_rotations
 from archimedes.spatial.components import components, join
 from archimedes.spatial.spatial_algebra import Pose, Rigid, Spatial
+from archimedes.typing import Array, ArrayLike, Vector
 
 if TYPE_CHECKING:
     from archimedes.multibody.models.model import Link, Model
-    from archimedes.typing import Array, ArrayLike, Vector
 
 
 #: External forces: by the name of a body, or an array (..., bodies, 6).
@@ -196,6 +196,14 @@ def joint_velocity(columns: list[Column], speeds: Numbers) -> Spatial:
 def bias_of(link: Link, q: Numbers, speeds: Numbers) -> Spatial | None:
     """Return dS/dt v of a joint in the child's axes, None if its columns S are constant."""
     return link.kind.bias(link.screw, q, speeds[link.v_slice]) if link.kind.varies else None
+
+
+def offsets_of(model: Model, joint: str, why: str) -> tuple[int, int]:
+    """Return where the coordinate and the velocity of a joint are, which must have one of each."""
+    q, v = model.q_slice(joint), model.v_slice(joint)
+    if q.stop - q.start != 1 or v.stop - v.start != 1:
+        raise ValueError(f"joint {joint!r} has {v.stop - v.start} velocities; {why}")
+    return q.start, v.start
 
 
 def ancestors(model: Model, i: int) -> list[int]:

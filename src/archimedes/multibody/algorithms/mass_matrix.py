@@ -23,10 +23,10 @@ from archimedes.checks import concrete
 from archimedes.multibody.algorithms.configurations import integrate, neutral
 from archimedes.multibody.algorithms.links import SameModel, check_model, links_at
 from archimedes.multibody.algorithms.reduction import reduce_tree
+from archimedes.typing import Array, ArrayLike, Matrix
 
 if TYPE_CHECKING:
     from archimedes.multibody.models.model import Link, Model
-    from archimedes.typing import Array, ArrayLike, Matrix
 
 __all__ = ["crba"]
 

@@ -28,10 +28,10 @@ from archimedes.multibody.algorithms.links import (
 )
 from archimedes.spatial.components import matvec
 from archimedes.spatial.spatial_algebra import Pose, Spatial
+from archimedes.typing import ArrayLike, Matrix, Scalar, Vec3, Vector
 
 if TYPE_CHECKING:
     from archimedes.multibody.models.model import Model
-    from archimedes.typing import ArrayLike, Matrix, Scalar, Vec3, Vector
 
 __all__ = [
     "center_of_mass",

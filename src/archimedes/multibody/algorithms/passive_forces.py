@@ -15,10 +15,10 @@ from archimedes.multibody.algorithms.configurations import difference
 from archimedes.multibody.algorithms.links import check_coordinates
 from archimedes.multibody.parts.ranges import known_zero
 from archimedes.portable_numpy import matmul
+from archimedes.typing import ArrayLike, Matrix, Vector
 
 if TYPE_CHECKING:
     from archimedes.multibody.models.model import Model
-    from archimedes.typing import ArrayLike, Matrix, Vector
 
 __all__ = ["passive_torque"]
 

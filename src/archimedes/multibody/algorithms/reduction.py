@@ -42,10 +42,10 @@ from archimedes.spatial.components import (
     matvec,
 )
 from archimedes.spatial.spatial_algebra import Rigid, Spatial
+from archimedes.typing import Array
 
 if TYPE_CHECKING:
     from archimedes.multibody.models.model import Link, Model
-    from archimedes.typing import Array
 
 
 class Tree(NamedTuple):

@@ -36,10 +36,10 @@ from archimedes.multibody.algorithms.links import (
 )
 from archimedes.spatial.components import components, cross, join
 from archimedes.tree import replace
+from archimedes.typing import ArrayLike, Matrix, Vec3, Vector
 
 if TYPE_CHECKING:
     from archimedes.multibody.models.model import Model
-    from archimedes.typing import ArrayLike, Matrix, Vec3, Vector
 from archimedes.spatial.spatial_algebra import Spatial
 
 __all__ = ["BaseParameters", "base_parameters", "inertial_parameters", "torque_regressor"]

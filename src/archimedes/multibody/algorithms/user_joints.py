@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +15,7 @@ from archimedes.multibody.parts.joints import JointKind, Screw
 from archimedes.spatial import Transformation
 from archimedes.spatial.components import join
 from archimedes.spatial.spatial_algebra import Pose, Spatial
-
-if TYPE_CHECKING:
-    from archimedes.typing import Array, Matrix, Vector
+from archimedes.typing import Array, Matrix, Vector
 
 __all__ = ["user_joint"]
 

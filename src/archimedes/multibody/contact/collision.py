@@ -25,10 +25,10 @@ from archimedes.function import compile
 from archimedes.multibody.algorithms.kinematics import world_pose
 from archimedes.multibody.contact.contact_shapes import Contacts, Ground, Pair
 from archimedes.spatial.spatial_algebra import Pose
+from archimedes.typing import Array, Matrix, Scalar, Vec3, Vector
 
 if TYPE_CHECKING:
     from archimedes.multibody.models.model import Model
-    from archimedes.typing import Array, Matrix, Scalar, Vec3, Vector
 
 
 # ---- where spheres, segments and boxes are nearest to each other ---------------------------------

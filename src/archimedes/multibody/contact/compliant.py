@@ -19,10 +19,10 @@ from archimedes.multibody.contact.collision import is_fixed, touches
 from archimedes.multibody.contact.contact_shapes import Contacts, Ground, Pair
 from archimedes.multibody.systems.constraints import check_single
 from archimedes.spatial.components import cross
+from archimedes.typing import ArrayLike, Scalar, Vec3, Vector
 
 if TYPE_CHECKING:
     from archimedes.multibody.models.model import Model
-    from archimedes.typing import ArrayLike, Scalar, Vec3, Vector
 
 __all__ = ["contact_forces"]
 

@@ -18,10 +18,10 @@ from archimedes.checks import as_array, check_not_negative, check_positive, chec
 from archimedes.multibody.parts.geometry import Shape
 from archimedes.spatial.validation import check_rotation
 from archimedes.tree import field, struct
+from archimedes.typing import ArrayLike, Matrix, Scalar, Vec3
 
 if TYPE_CHECKING:
     from archimedes.multibody.models.model import Model
-    from archimedes.typing import ArrayLike, Matrix, Scalar, Vec3
 
 __all__ = [
     "Contacts",

@@ -25,17 +25,14 @@ section 5.8 (a bounce that gains energy).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from archimedes.function import compile, custom_jvp, fori_loop, scan, vmap, while_loop
 from archimedes.multibody.parts.ranges import known_zero
 from archimedes.optimize.small.linear_algebra import times
-
-if TYPE_CHECKING:
-    from archimedes.typing import Array, Matrix, Scalar, Vector
-
+from archimedes.typing import Array, Matrix, Scalar, Vector
 
 #: Done when Coulomb's law holds up to this part of the largest impulse, or after so many rounds of
 #: so many sweeps and one step of Newton's method, which is kept where it is nearer.

@@ -45,11 +45,11 @@ from archimedes.multibody.systems.constraints import check_single, mass_factors,
 from archimedes.multibody.systems.dynamics import DrivenState, State, check_is_state
 from archimedes.spatial.attitudes.rotvec import rotvec_to_dcm, so3_left_jacobian
 from archimedes.spatial.components import cross, skew
+from archimedes.typing import ArrayLike, Matrix, Scalar, Vec3, Vector
 
 if TYPE_CHECKING:
     from archimedes.multibody.algorithms.factorization import Factors
     from archimedes.multibody.models.model import Model
-    from archimedes.typing import ArrayLike, Matrix, Scalar, Vec3, Vector
 
 __all__ = ["contact_step"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from archimedes.multibody.files.mjcf import read_mjcf
 from archimedes.multibody.files.robot_elements import Packages
@@ -13,9 +12,7 @@ from archimedes.multibody.files.sdf import read_sdf
 from archimedes.multibody.files.urdf import read_urdf
 from archimedes.multibody.models.builder import Builder
 from archimedes.multibody.models.model import Model
-
-if TYPE_CHECKING:
-    from archimedes.typing import ArrayLike
+from archimedes.typing import ArrayLike
 
 __all__ = ["load", "read"]
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,11 +40,8 @@ from archimedes.multibody.parts.geometry import Surface
 from archimedes.multibody.parts.joints import KINDS, Free
 from archimedes.spatial.attitudes.quaternions import quaternion_to_dcm
 from archimedes.tree import replace
+from archimedes.typing import ArrayLike, Matrix, Vector
 from archimedes.xml_elements import read_elements
-
-if TYPE_CHECKING:
-    from archimedes.typing import ArrayLike, Matrix, Vector
-
 
 #: Kinds of joints by MuJoCo's number.
 JOINTS = {kind.mjcf: kind for kind in KINDS.values() if kind.mjcf is not None}

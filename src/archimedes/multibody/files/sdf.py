@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -41,11 +41,8 @@ from archimedes.multibody.models.builder_parts import Mimic
 from archimedes.multibody.parts.joints import KINDS, JointKind
 from archimedes.portable_numpy import matmul
 from archimedes.spatial.spatial_algebra import IDENTITY, Pose
+from archimedes.typing import Vec3
 from archimedes.xml_elements import Element, number, read_elements
-
-if TYPE_CHECKING:
-    from archimedes.typing import Vec3
-
 
 JOINTS = {kind.sdf: kind for kind in KINDS.values() if kind.sdf is not None}
 #: Where a number of a joint's axis is in the file, and what it is called here.

@@ -9,33 +9,23 @@ import numpy as np
 
 from archimedes.checks import as_array, concrete
 from archimedes.multibody.models.builder_parts import Body, Joint, inertia_fault
-from archimedes.multibody.models.model import Frame, Link, Model
+from archimedes.multibody.models.model import LIMITS, PER_VELOCITY, Frame, Link, Model
 from archimedes.multibody.parts.actuators import Tendons
 from archimedes.multibody.parts.joints import KINDS, JointKind, Screw
 from archimedes.portable_numpy import matmul
 from archimedes.spatial.axis_rotations import round_rotation
 from archimedes.spatial.components import matvec, skew
 from archimedes.spatial.spatial_algebra import IDENTITY, Pose
+from archimedes.typing import Array, ArrayLike
 
 if TYPE_CHECKING:
     from archimedes.multibody.models.builder import Builder
-    from archimedes.typing import Array, ArrayLike
 
 
 #: The joint of a floating base.
 ROOT_JOINT = "root_joint"
-#: Per velocity or coordinate: field of the model, name in the builder, value where none is given.
-PER_VELOCITY = (
-    ("armature", "armature", 0.0),
-    ("damping", "damping", 0.0),
-    ("friction", "friction", 0.0),
-    ("stiffness", "stiffness", 0.0),
-    ("speed_limits", "speed_limit", np.inf),
-    ("effort_limits", "effort_limit", np.inf),
-)
 #: Inertias of plates, rounded to three digits, may miss the triangle inequality by this part.
 MOST_EXCESS = 1e-3
-LIMITS = (("lower", "lower", -np.inf), ("upper", "upper", np.inf))
 
 
 def assemble(builder: Builder, base: str, gravity: ArrayLike, physical: bool) -> Model:
@@ -60,7 +50,7 @@ class _Assembly:
         self.placements: list[Pose] = []
         self.parts: list[list[tuple[Body, Pose]]] = []
         self.frames: list[tuple[Frame, Pose]] = []
-        self.columns: dict[str, list[Any]] = {name: [] for name, _, _ in (*PER_VELOCITY, *LIMITS)}
+        self.columns: dict[str, list[Any]] = {name: [] for name in (*PER_VELOCITY, *LIMITS)}
         self.rest: list[Any] = []
         self.followed: list[tuple[int, Joint]] = []
         self.nq = self.nv = 0
@@ -152,7 +142,7 @@ class _Assembly:
             self.followed.append((len(self.links) - 1, joint))
             return len(self.links) - 1
         for rows, count in ((PER_VELOCITY, kind.nv), (LIMITS, kind.nq)):
-            for name, key, default in rows:
+            for name, (key, default) in rows.items():
                 value = joint.values.get(key, default)  # limits: of straight joints alone
                 self.columns[name] += spread(value, count, part, f"{where}: {key}")
         rest = joint.values.get("rest", kind.neutral if part is None else 0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -29,9 +29,7 @@ from archimedes.multibody.parts.geometry import Shape, Surface, inertia_of_shape
 from archimedes.multibody.parts.joints import JointKind, Screw, find_kind, unit_axis
 from archimedes.multibody.parts.ranges import check_numbers, known_numbers, near, read_only
 from archimedes.spatial.spatial_algebra import Pose
-
-if TYPE_CHECKING:
-    from archimedes.typing import ArrayLike, Scalar
+from archimedes.typing import ArrayLike, Scalar
 
 __all__ = ["Builder"]
 

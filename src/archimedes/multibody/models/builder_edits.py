@@ -15,10 +15,10 @@ from archimedes.multibody.parts.closures import Closure, Coupling
 from archimedes.multibody.parts.joints import KINDS
 from archimedes.multibody.parts.ranges import known_numbers
 from archimedes.spatial.spatial_algebra import Pose
+from archimedes.typing import ArrayLike, Scalar
 
 if TYPE_CHECKING:
     from archimedes.multibody.models.builder import Builder
-    from archimedes.typing import ArrayLike, Scalar
 
 
 def merge(builder: Builder, other: Builder, carrier: str | None, prefix: str, at: Pose) -> None:

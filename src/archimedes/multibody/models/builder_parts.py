@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +12,7 @@ from archimedes.multibody.parts.joints import KINDS, JointKind, Screw, check_cro
 from archimedes.multibody.parts.ranges import check_numbers, known_numbers, read_only
 from archimedes.spatial.spatial_algebra import Pose
 from archimedes.spatial.validation import check_rotation
-
-if TYPE_CHECKING:
-    from archimedes.typing import Array, ArrayLike, Matrix, Scalar, Vector
+from archimedes.typing import Array, ArrayLike, Matrix, Scalar, Vector
 
 __all__ = ["Mimic", "Report"]
 

@@ -16,10 +16,10 @@ from archimedes.multibody.parts.ranges import near, read_only
 from archimedes.multibody.systems.dynamics import State, dynamics
 from archimedes.tree import field, struct
 from archimedes.tree.content import is_read_only
+from archimedes.typing import Array, ArrayLike, Scalar
 
 if TYPE_CHECKING:
     from archimedes.multibody.algorithms.links import Forces
-    from archimedes.typing import Array, ArrayLike, Scalar
 
 __all__ = ["Model"]
 
@@ -173,7 +173,8 @@ class Model:
         wanted: dict[str, tuple[int, ...]] = {
             "rotations": (n, 3, 3), "positions": (n, 3), "masses": (n,), "centers": (n, 3),
             "inertias": (n, 3, 3), "frame_rotations": (k, 3, 3), "frame_positions": (k, 3),
-            **dict.fromkeys(PER_VELOCITY, (self.nv,)), **dict.fromkeys(PER_COORDINATE, (self.nq,)),
+            **dict.fromkeys(PER_VELOCITY, (self.nv,)),
+            **dict.fromkeys(("rest", *LIMITS), (self.nq,)),
         }  # fmt: skip
         for name, shape in wanted.items():
             array = as_array(getattr(self, name), f"Model {name}")
@@ -322,15 +323,10 @@ class Model:
         )
 
 
-PER_VELOCITY = (
-    "armature",
-    "damping",
-    "friction",
-    "stiffness",
-    "speed_limits",
-    "effort_limits",
-)
-PER_COORDINATE = ("rest", "lower", "upper")
+#: Fields with a number per velocity, or per coordinate: name in a builder, and the usual value.
+PER_VELOCITY = {name: (name, 0.0) for name in ("armature", "damping", "friction", "stiffness")}
+PER_VELOCITY |= {"speed_limits": ("speed_limit", np.inf), "effort_limits": ("effort_limit", np.inf)}
+LIMITS = {"lower": ("lower", -np.inf), "upper": ("upper", np.inf)}
 
 
 # ---- printing ----------------------------------------------------------------------------------

@@ -11,15 +11,13 @@ Tendons are springs and dampers along sums of coordinates.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from archimedes.checks import as_array, check_not_negative, check_positive, concrete
 from archimedes.tree import field, replace, struct
-
-if TYPE_CHECKING:
-    from archimedes.typing import ArrayLike, Scalar, Vector
+from archimedes.typing import ArrayLike, Scalar, Vector
 
 __all__ = ["Drive", "Lagged", "Motor", "Servo", "Tendons"]
 

@@ -10,15 +10,13 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from archimedes.installation import install_command
 from archimedes.portable_numpy import matmul
-
-if TYPE_CHECKING:
-    from archimedes.typing import ArrayLike, Matrix, Vec3
+from archimedes.typing import ArrayLike, Matrix, Vec3
 
 __all__ = ["Shape", "Surface", "inertia_of_shapes"]
 

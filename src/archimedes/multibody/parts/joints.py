@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -35,10 +35,7 @@ from archimedes.spatial.components import components, cos, join, join_matrix, ma
 from archimedes.spatial.se3 import se3_right_jacobian
 from archimedes.spatial.spatial_algebra import Pose, Spatial
 from archimedes.spatial.stumpff import stumpff
-
-if TYPE_CHECKING:
-    from archimedes.typing import Array, ArrayLike, Matrix, Scalar, Vec3, Vector
-
+from archimedes.typing import Array, ArrayLike, Matrix, Scalar, Vec3, Vector
 
 Numbers = Sequence[Any]
 #: A map of a linear velocity (3,) that depends on a rotation (3,).

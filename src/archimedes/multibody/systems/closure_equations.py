@@ -17,17 +17,13 @@ rate is ``R v``, however fast B turns. A universal one also holds the angle betw
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from archimedes.multibody.parts.closures import Closure
 from archimedes.multibody.parts.joints import KINDS
 from archimedes.spatial.se3 import homogeneous, se3_adjoint, se3_exp, se3_log, se3_right_jacobian
 from archimedes.spatial.spatial_algebra import Pose
-
-if TYPE_CHECKING:
-    from archimedes.typing import Matrix, Vec3, Vector
+from archimedes.typing import Matrix, Vec3, Vector
 
 
 def group_error(c: Closure, X: Pose) -> Vector:

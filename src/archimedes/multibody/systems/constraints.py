@@ -20,7 +20,7 @@ from archimedes.multibody.algorithms.configurations import integrate
 from archimedes.multibody.algorithms.factorization import Factors, factorize, solve_rows
 from archimedes.multibody.algorithms.inverse_dynamics import rnea
 from archimedes.multibody.algorithms.kinematics import frame_jacobian, frame_motion, world_pose
-from archimedes.multibody.algorithms.links import Forces, check_coordinates
+from archimedes.multibody.algorithms.links import Forces, check_coordinates, offsets_of
 from archimedes.multibody.algorithms.mass_matrix import mass_entries
 from archimedes.multibody.algorithms.passive_forces import passive_torque
 from archimedes.multibody.parts.closures import Closure, Coupling
@@ -36,10 +36,10 @@ from archimedes.multibody.systems.closure_equations import (
 from archimedes.multibody.systems.dynamics import State, check_is_state, drive, rates_of
 from archimedes.spatial.se3 import homogeneous, se3_adjoint
 from archimedes.spatial.spatial_algebra import Pose
+from archimedes.typing import ArrayLike, Matrix, Scalar, Vector
 
 if TYPE_CHECKING:
     from archimedes.multibody.models.model import Model
-    from archimedes.typing import ArrayLike, Matrix, Scalar, Vector
 
 __all__ = [
     "constrained_acceleration",
@@ -158,10 +158,7 @@ def coupling_row(model: Model, c: Coupling) -> Matrix:
     """Return the arms of a coupling as a row (1, nv)."""
     row = np.zeros((1, model.nv))
     for name, arm in c.arms:
-        q, v = model.q_slice(name), model.v_slice(name)
-        if q.stop - q.start != 1 or v.stop - v.start != 1:
-            raise ValueError(f"Coupling of joint {name!r}: it must have one coordinate")
-        row[0, v.start] += arm
+        row[0, offsets_of(model, name, "a Coupling is of joints with one coordinate")[1]] += arm
     return row
 
 

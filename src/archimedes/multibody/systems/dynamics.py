@@ -10,12 +10,12 @@ import numpy as np
 from archimedes.checks import as_array, concrete
 from archimedes.multibody.algorithms.configurations import coordinate_rates, neutral
 from archimedes.multibody.algorithms.forward_dynamics import aba
-from archimedes.multibody.algorithms.links import Forces, check_coordinates
+from archimedes.multibody.algorithms.links import Forces, check_coordinates, offsets_of
 from archimedes.tree import field, replace, struct
+from archimedes.typing import ArrayLike, Scalar, Vector
 
 if TYPE_CHECKING:
     from archimedes.multibody.models.model import Model
-    from archimedes.typing import ArrayLike, Scalar, Vector
 
 __all__ = [
     "DrivenState",
@@ -130,22 +130,29 @@ def driven_state(
     DrivenState(q=array([0.]), v=array([0.]), activations=array([0.]))
     """
     rest, count = rest_state(model, q), len(find_stateful(actuators))
-    a = np.zeros(count) if activations is None else check_activations(activations, count)
+    a = (
+        np.zeros(count)
+        if activations is None
+        else check_row(activations, count, "activations", ACTIVATION)
+    )
     leading = np.broadcast_shapes(np.shape(rest.q)[:-1], np.shape(a)[:-1])
     return DrivenState(
         *(np.broadcast_to(x, (*leading, np.shape(x)[-1])) * 1.0 for x in (rest.q, rest.v, a))
     )
 
 
-def check_activations(x: ArrayLike, count: int) -> Vector:
-    """Return activations as an array (..., count)."""
-    array = as_array(x, "activations")
+def check_row(x: ArrayLike, count: int, name: str, what: str) -> Vector:
+    """Return an argument as an array (..., count)."""
+    array = as_array(x, name)
     if tuple(array.shape[-1:]) != (count,):
-        raise ValueError(
-            f"activations must have shape ({count},), one per actuator with a state of its own, "
-            f"got {tuple(array.shape)}"
-        )
+        raise ValueError(f"{name} must have shape ({count},), {what}, got {tuple(array.shape)}")
     return array
+
+
+#: Why an actuator cannot be on a joint of several velocities.
+DRIVES = "an actuator drives one: give dynamics the torques themselves"
+#: What an activation and a command belong to.
+ACTIVATION, COMMAND = "one per actuator with a state of its own", "one command per actuator"
 
 
 def check_is_state(x: State) -> None:
@@ -211,7 +218,7 @@ def drive(
             f"own; got {type(x).__name__}"
         )
     held = x.activations if isinstance(x, DrivenState) else np.zeros(0)
-    held = check_activations(held, len(find_stateful(actuators)))
+    held = check_row(held, len(find_stateful(actuators)), "activations", ACTIVATION)
     commands = np.zeros(len(actuators)) if u is None else u
     acting, rates = activate(actuators, held, commands)
     return actuator_torque(model, actuators, x.q, x.v, acting), rates
@@ -263,10 +270,10 @@ def actuator_torque(
     q = check_coordinates(model, q, "q")
     v = check_coordinates(model, v, "v")
     find_stateful(actuators)  # an error where they are no list
-    u = check_commands(u, len(actuators))
+    u = check_row(u, len(actuators), "u", COMMAND)
     total = 0.0 * v
     for k, actuator in enumerate(actuators):
-        offsets = [joint_offsets(model, joint) for joint in actuator.joints]
+        offsets = [offsets_of(model, joint, DRIVES) for joint in actuator.joints]
         own_q, own_v = [q[..., i] for i, _ in offsets], [v[..., j] for _, j in offsets]
         torques = actuator.torques(own_q, own_v, u[..., k])
         for (_, j), torque in zip(offsets, torques, strict=True):
@@ -301,7 +308,7 @@ def with_rotors(model: Model, actuators: Sequence[Any]) -> Model:
         if len(actuator.joints) > 1:
             check_no_rotor(actuator)
             continue
-        _, j = joint_offsets(model, actuator.joints[0])
+        _, j = offsets_of(model, actuator.joints[0], DRIVES)
         ratio = actuator.gear * arm_of(actuator)
         armature = armature + ratio * ratio * actuator.rotor_inertia * np.eye(model.nv)[j]
     return replace(model, armature=armature)
@@ -332,7 +339,7 @@ def find_stateful(actuators: Sequence[Any]) -> list[int]:
 
 def activate(actuators: Sequence[Any], activations: Vector, u: ArrayLike) -> tuple[Vector, Vector]:
     """Return what actuators act on (n,), commands or activations, and the rates of activations."""
-    u = check_commands(u, len(actuators))
+    u = check_row(u, len(actuators), "u", COMMAND)
     own = find_stateful(actuators)
     if not own:
         return u, activations
@@ -345,24 +352,3 @@ def activate(actuators: Sequence[Any], activations: Vector, u: ArrayLike) -> tup
         rates.append(actuators[k].activation_rate(activations[..., n], acting[k]))
         acting[k] = activations[..., n]
     return np.stack(acting, axis=-1), np.stack(rates, axis=-1)
-
-
-def joint_offsets(model: Model, joint: str) -> tuple[int, int]:
-    """Return where the coordinate and the velocity of a joint are."""
-    q, v = model.q_slice(joint), model.v_slice(joint)
-    if v.stop - v.start != 1 or q.stop - q.start != 1:
-        raise ValueError(
-            f"joint {joint!r} has {v.stop - v.start} velocities; an actuator drives one: give "
-            "dynamics the torques themselves"
-        )
-    return q.start, v.start
-
-
-def check_commands(u: ArrayLike, count: int) -> Vector:
-    """Return commands as an array (..., count)."""
-    array = as_array(u, "u")
-    if tuple(array.shape[-1:]) != (count,):
-        raise ValueError(
-            f"u must have shape ({count},), one command per actuator, got {tuple(array.shape)}"
-        )
-    return array

@@ -12,13 +12,13 @@ import numpy as np
 from archimedes.checks import check_positive
 from archimedes.multibody.algorithms.inverse_dynamics import link_forces, torques_of
 from archimedes.multibody.algorithms.kinematics import frame_motion, world_pose
-from archimedes.multibody.algorithms.links import Forces, check_coordinates, check_state
+from archimedes.multibody.algorithms.links import Forces, check_coordinates, check_state, offsets_of
 from archimedes.multibody.algorithms.reduction import read_tree
 from archimedes.spatial.components import cross, matvec, transpose
+from archimedes.typing import ArrayLike, Scalar, Vec3, Vector
 
 if TYPE_CHECKING:
     from archimedes.multibody.models.model import Model
-    from archimedes.typing import ArrayLike, Scalar, Vec3, Vector
 
 __all__ = ["encoder", "imu", "joint_wrench"]
 
@@ -51,12 +51,10 @@ def encoder(
     >>> encoder(b.build(), np.array([0.1234]), "hinge", counts=100.0)
     np.float64(0.12)
     """
-    own = model.q_slice(joint)
-    if own.stop - own.start != 1:
-        raise ValueError(f"joint {joint!r} has {own.stop - own.start} coordinates; one is read")
+    k, _ = offsets_of(model, joint, "an encoder reads one coordinate")
     if counts is not None:
         check_positive(counts, "encoder counts, per rad or m,")
-    angle = check_coordinates(model, q, "q")[..., own.start] - zero
+    angle = check_coordinates(model, q, "q")[..., k] - zero
     return angle if counts is None else np.floor(angle * counts) / counts
 
 

@@ -10,7 +10,7 @@ conversions go from any class to any other by way of the quaternion.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -31,9 +31,7 @@ from archimedes.spatial.attitudes.rotvec import (
     so3_right_jacobian,
 )
 from archimedes.spatial.components import components, matvec, scaled_norm, select, transpose
-
-if TYPE_CHECKING:
-    from archimedes.typing import Array, ArrayLike, Matrix, Quat
+from archimedes.typing import Array, ArrayLike, Matrix, Quat
 
 __all__ = ["Attitude", "AttitudeBase"]
 

@@ -6,7 +6,7 @@ by `compose`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -43,9 +43,7 @@ from archimedes.spatial.attitudes.rotvec import (
 )
 from archimedes.spatial.components import matvec, transpose
 from archimedes.tree import field, struct
-
-if TYPE_CHECKING:
-    from archimedes.typing import Array, ArrayLike, Quat, Scalar
+from archimedes.typing import Array, ArrayLike, Quat, Scalar
 
 __all__ = ["EulerAngles", "ModifiedRodrigues", "Quaternion", "RotationMatrix", "RotationVector"]
 

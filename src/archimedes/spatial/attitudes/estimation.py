@@ -10,7 +10,7 @@ Attitude Determination and Control, 2014, sections 5.3 and 5.5.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,9 +19,7 @@ from archimedes.spatial.attitudes.attitude_base import quaternion_of
 from archimedes.spatial.attitudes.attitude_classes import Quaternion
 from archimedes.spatial.attitudes.quaternions import quaternion_normalize, quaternion_to_dcm
 from archimedes.spatial.components import choose, components, join, transpose
-
-if TYPE_CHECKING:
-    from archimedes.typing import Array, ArrayLike, Matrix
+from archimedes.typing import Array, ArrayLike, Matrix
 
 __all__ = ["Alignment", "align_vectors", "mean"]
 

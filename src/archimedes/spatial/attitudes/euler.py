@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,9 +30,7 @@ from archimedes.spatial.components import (
     sqrt,
 )
 from archimedes.spatial.validation import INFINITY, check_norm, vector_components
-
-if TYPE_CHECKING:
-    from archimedes.typing import ArrayLike
+from archimedes.typing import ArrayLike
 
 __all__ = [
     "dcm_to_euler",

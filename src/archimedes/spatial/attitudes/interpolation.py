@@ -8,7 +8,7 @@ and fast animation, SIGGRAPH course notes 1987 (squad).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +22,7 @@ from archimedes.spatial.attitudes.quaternions import (
     quaternion_normalize,
 )
 from archimedes.spatial.components import expand
-
-if TYPE_CHECKING:
-    from archimedes.typing import ArrayLike, Quat, Scalar
+from archimedes.typing import ArrayLike, Quat, Scalar
 
 __all__ = ["slerp", "squad", "squad_controls"]
 

@@ -8,7 +8,7 @@ Source: Sola, Quaternion kinematics for the error-state Kalman filter, 2017, arX
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -27,9 +27,7 @@ from archimedes.spatial.components import (
 )
 from archimedes.spatial.stumpff import arctan_ratio, stumpff
 from archimedes.spatial.validation import INFINITY, check_norm, check_rotation, vector_components
-
-if TYPE_CHECKING:
-    from archimedes.typing import ArrayLike, Quat, Scalar
+from archimedes.typing import ArrayLike, Quat, Scalar
 
 __all__ = [
     "dcm_angular_velocity",

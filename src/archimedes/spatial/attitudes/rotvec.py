@@ -13,7 +13,7 @@ Source: Schaub and Junkins, Analytical Mechanics of Space Systems, 2018, section
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from archimedes.spatial.attitudes.quaternions import (
     dcm_to_quaternion,
@@ -24,9 +24,7 @@ from archimedes.spatial.attitudes.quaternions import (
 from archimedes.spatial.components import dot, join, join_matrix, select, sqrt, transpose
 from archimedes.spatial.stumpff import stumpff
 from archimedes.spatial.validation import check_norm, vector_components
-
-if TYPE_CHECKING:
-    from archimedes.typing import ArrayLike, Scalar
+from archimedes.typing import ArrayLike, Scalar
 
 __all__ = [
     "dcm_to_mrp",

@@ -17,12 +17,12 @@ from archimedes.spatial import EulerAngles
 from archimedes.spatial.components import cross
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, replace, struct
+from archimedes.typing import Scalar, Tree
 from archimedes.vehicles.parts.actuators import WORLD, check_flat, check_not_negative, check_part
 from archimedes.vehicles.vehicle_files import PartConfig, VehicleConfig
 from archimedes.vehicles.worlds import FlatEarth, FlightState
 
 if TYPE_CHECKING:
-    from archimedes.typing import Scalar, Tree
     from archimedes.viewer import Flight, Scene
 
 __all__ = ["Car", "Tyre"]

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from archimedes.typing import Array, Scalar
 from archimedes.vehicles.dave_ml.expressions import Apply, Expression, Piecewise, Reference, parse
 from archimedes.vehicles.dave_ml.lookups import EXTRAPOLATE, INTERPOLATE, Axis, Lookup
 from archimedes.xml_elements import Element, number, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Container
-
-    from archimedes.typing import Array, Scalar
 
 
 def new_key(key: str, among: Container[str], element: Element, kind: str) -> str:

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from archimedes.function import interpolant
 from archimedes.function.interpolation import read_at
-
-if TYPE_CHECKING:
-    from archimedes.typing import Scalar
-
+from archimedes.typing import Scalar
 
 #: All simplices are looked at for each value: more than these make the program too large.
 MOST = 1000

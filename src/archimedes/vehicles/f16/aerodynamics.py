@@ -14,17 +14,15 @@ from __future__ import annotations
 from importlib import resources
 from tomllib import loads
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from archimedes.checks import check_positive
 from archimedes.function import interpolant
 from archimedes.tree import field, struct
+from archimedes.typing import Scalar
 from archimedes.vehicles.worlds import Surroundings
-
-if TYPE_CHECKING:
-    from archimedes.typing import Scalar
 
 __all__ = ["F16Aerodynamics", "F16Engine"]
 

@@ -9,7 +9,7 @@ bank.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,12 +20,10 @@ from archimedes.environment import ecef_to_geodetic, ned
 from archimedes.function.reproducible import call
 from archimedes.portable_numpy import matmul, norm
 from archimedes.tree import field, struct
+from archimedes.typing import Matrix, Scalar, Tree
 from archimedes.vehicles.f16.f16 import F16
 from archimedes.vehicles.parts.actuators import check_part
 from archimedes.vehicles.steady_flight import Trim
-
-if TYPE_CHECKING:
-    from archimedes.typing import Matrix, Scalar, Tree
 
 __all__ = ["CircleGuidance", "F16Autopilot"]
 

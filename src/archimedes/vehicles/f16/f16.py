@@ -15,13 +15,13 @@ from archimedes.checks import as_array
 from archimedes.spatial.components import cross
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
+from archimedes.typing import Scalar, Tree
 from archimedes.vehicles.f16.aerodynamics import F16Aerodynamics, F16Engine
 from archimedes.vehicles.parts.actuators import WORLD, check_part
 from archimedes.vehicles.vehicle_files import PartConfig, VehicleConfig, World
 from archimedes.vehicles.worlds import FlightState, RotatingEarth
 
 if TYPE_CHECKING:
-    from archimedes.typing import Scalar, Tree
     from archimedes.viewer import Flight, Scene
 
 __all__ = ["F16"]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.function import vmap
+from archimedes.typing import Tree
 from archimedes.viewer.actors import (
     STANDARD_GRAVITY,
     Flight,
@@ -23,7 +24,6 @@ from archimedes.viewer.meshes import box, ellipse, loft, mirror, moved, panel, r
 from archimedes.viewer.scene import Body, Camera, Chart, Mesh, Scene
 
 if TYPE_CHECKING:
-    from archimedes.typing import Tree
     from archimedes.vehicles.f16.f16 import F16
 
 

@@ -15,13 +15,13 @@ from archimedes.portable_numpy import cos, sin
 from archimedes.spatial.components import cross
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
+from archimedes.typing import Scalar, Tree, Vec3, Vector
 from archimedes.vehicles.parts.actuators import WORLD, check_flat, check_not_negative, check_part
 from archimedes.vehicles.parts.rotors import Rotors
-from archimedes.vehicles.vehicle_files import PartConfig, Vector, VehicleConfig, World
+from archimedes.vehicles.vehicle_files import PartConfig, Triple, VehicleConfig, World
 from archimedes.vehicles.worlds import FlatEarth, FlightState
 
 if TYPE_CHECKING:
-    from archimedes.typing import Scalar, Tree, Vec3, Vector
     from archimedes.viewer import Flight, Scene
 
 __all__ = ["GeometricController", "Multirotor", "ring"]
@@ -378,6 +378,6 @@ class MultirotorConfig(VehicleConfig, type="multirotor"):
     makes = Multirotor
     mass: float
     inertia: np.ndarray
-    drag: Vector
+    drag: Triple
     rotors: RotorsConfig
     world: World

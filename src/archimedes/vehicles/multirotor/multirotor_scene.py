@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from archimedes.typing import ArrayLike
 from archimedes.viewer.actors import STANDARD_GRAVITY, Flight, add_vehicle, attitude_chart
 from archimedes.viewer.meshes import X, Z, box, capsule, cylinder, moved, rod, sphere
 from archimedes.viewer.scene import Camera, Chart, Mesh, Scene
 
 if TYPE_CHECKING:
-    from archimedes.typing import ArrayLike
     from archimedes.vehicles.multirotor.multirotor import Multirotor
 
 

@@ -8,7 +8,7 @@ are the checks and limits that parts share.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +16,7 @@ from archimedes.checks import as_array, check_positive, concrete
 from archimedes.errors import StructError
 from archimedes.spatial import RigidBody
 from archimedes.tree import field, struct
-
-if TYPE_CHECKING:
-    from archimedes.typing import ArrayLike, Scalar, Tree
+from archimedes.typing import ArrayLike, Scalar, Tree
 
 __all__ = ["FirstOrderActuator", "SecondOrderActuator"]
 

@@ -11,7 +11,7 @@ Source: Wie, Space Vehicle Dynamics and Control, 2nd edition, section 7.3.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,10 +19,8 @@ from archimedes.checks import as_array, check_vector
 from archimedes.portable_numpy import matmul
 from archimedes.spatial.components import cross
 from archimedes.tree import field, struct
+from archimedes.typing import Matrix, Scalar, Vec3, Vector
 from archimedes.vehicles.parts.actuators import check_axes, check_not_negative, limited
-
-if TYPE_CHECKING:
-    from archimedes.typing import Matrix, Scalar, Vec3, Vector
 
 __all__ = ["Magnetorquers", "ReactionWheels", "Thrusters"]
 

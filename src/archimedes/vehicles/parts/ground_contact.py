@@ -6,17 +6,15 @@ that never pull; friction opposes sliding and is smoothed below `slip` m/s.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from archimedes.checks import as_array, check_positive
 from archimedes.spatial.components import cross
 from archimedes.tree import field, struct
+from archimedes.typing import Scalar, Vec3
 from archimedes.vehicles.parts.actuators import check_not_negative
-
-if TYPE_CHECKING:
-    from archimedes.typing import Scalar, Vec3
 
 __all__ = ["GroundContact"]
 

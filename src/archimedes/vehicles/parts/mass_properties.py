@@ -6,16 +6,14 @@ Legend: com is the place of the centre of mass in the vehicle's axes, J_C the in
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from archimedes.checks import as_array, check_matrix, check_positive, check_vector
 from archimedes.tree import field, struct
+from archimedes.typing import ArrayLike, Scalar
 from archimedes.vehicles.parts.actuators import check_axes, check_not_negative
-
-if TYPE_CHECKING:
-    from archimedes.typing import ArrayLike, Scalar
 
 __all__ = ["MassProperties", "Tank", "combined", "cylinder"]
 

@@ -8,7 +8,7 @@ Source: Mahony, Kumar and Corke, Multirotor Aerial Vehicles, IEEE Robotics and A
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,10 +16,8 @@ from archimedes.checks import as_array, check_positive
 from archimedes.portable_numpy import matmul
 from archimedes.spatial.components import cross
 from archimedes.tree import field, struct
+from archimedes.typing import Scalar, Vec3, Vector
 from archimedes.vehicles.parts.actuators import check_axes, check_not_negative
-
-if TYPE_CHECKING:
-    from archimedes.typing import Scalar, Vec3, Vector
 
 __all__ = ["Rotors"]
 

@@ -16,20 +16,19 @@ from archimedes.checks import as_array, check_positive
 from archimedes.simulate import Event
 from archimedes.spatial.components import cross
 from archimedes.tree import field, replace, struct
+from archimedes.typing import Scalar, Tree, Vec3
 from archimedes.vehicles.parts.actuators import WORLD, check_not_negative, check_part, limited
 from archimedes.vehicles.parts.mass_properties import MassProperties, Tank, combined
-from archimedes.vehicles.vehicle_files import PartConfig, Vector, VehicleConfig, World
+from archimedes.vehicles.vehicle_files import PartConfig, Triple, VehicleConfig, World
 from archimedes.vehicles.worlds import FlightState, RotatingEarth
 
 if TYPE_CHECKING:
-    from archimedes.typing import Scalar, Tree, Vec3
     from archimedes.vehicles.worlds import Surroundings
     from archimedes.viewer import Flight, Scene
 
 __all__ = ["Rocket", "Stage", "cylindrical_stage", "two_stage_rocket"]
 
 STANDARD_GRAVITY = 9.80665
-SEA_LEVEL_PRESSURE = 101325.0
 
 
 @struct
@@ -428,7 +427,7 @@ class PayloadConfig(PartConfig):
 
     makes = MassProperties
     mass: float
-    com: Vector
+    com: Triple
     inertia: np.ndarray
 
 

@@ -8,7 +8,7 @@ orbital energy wanted. Attitude is held by the gimbal, with gains per inertia.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,11 +16,9 @@ from archimedes.environment import ned
 from archimedes.environment.geodesy import ecef_to_geodetic
 from archimedes.spatial.components import cross
 from archimedes.tree import field, struct
+from archimedes.typing import Scalar, Tree, Vec3
 from archimedes.vehicles.parts.actuators import check_part
 from archimedes.vehicles.rocket.rocket import Rocket
-
-if TYPE_CHECKING:
-    from archimedes.typing import Scalar, Tree, Vec3
 
 __all__ = ["OrbitGuidance"]
 

@@ -25,12 +25,12 @@ from archimedes.spatial.components import cross, matvec
 from archimedes.spatial.rigid_body import attitude_rate
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
+from archimedes.typing import Scalar, Tree
 from archimedes.vehicles.parts.actuators import check_not_negative, check_part
 from archimedes.vehicles.parts.attitude_control import Magnetorquers, ReactionWheels, Thrusters
 from archimedes.vehicles.vehicle_files import PartConfig, VehicleConfig
 
 if TYPE_CHECKING:
-    from archimedes.typing import Scalar, Tree
     from archimedes.viewer import Flight, Scene
 
 __all__ = ["Satellite"]

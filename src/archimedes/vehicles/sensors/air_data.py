@@ -6,17 +6,15 @@ model does not hold.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from archimedes import random
 from archimedes.tree import field, struct
+from archimedes.typing import Array
 from archimedes.vehicles.parts.actuators import check_not_negative
 from archimedes.vehicles.worlds import Surroundings
-
-if TYPE_CHECKING:
-    from archimedes.typing import Array
 
 __all__ = ["AirData"]
 

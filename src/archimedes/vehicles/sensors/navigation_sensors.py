@@ -6,7 +6,7 @@ itself with a small rotation as error.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +15,8 @@ from archimedes.checks import as_array, check_positive
 from archimedes.environment import WGS84, ecef_to_geodetic, ned
 from archimedes.spatial import Quaternion, quaternion_exp, quaternion_multiply
 from archimedes.tree import field, struct
+from archimedes.typing import Array, Scalar, Vec3
 from archimedes.vehicles.parts.actuators import check_not_negative
-
-if TYPE_CHECKING:
-    from archimedes.typing import Array, Scalar, Vec3
 
 __all__ = ["Gnss", "StarTracker"]
 

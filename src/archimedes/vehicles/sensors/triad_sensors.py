@@ -7,7 +7,7 @@ with n standard normal numbers. Drift is a state that walks randomly; everything
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +15,8 @@ from archimedes import random
 from archimedes.checks import as_array
 from archimedes.spatial.components import cross
 from archimedes.tree import field, struct
+from archimedes.typing import Array, Scalar, Tree, Vec3
 from archimedes.vehicles.parts.actuators import check_not_negative, limited
-
-if TYPE_CHECKING:
-    from archimedes.typing import Array, Scalar, Tree, Vec3
 
 __all__ = ["Imu", "Magnetometer", "TriadErrors"]
 
