@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.function.linear_combinations import weighted
+from archimedes.function.linear_combinations import combine
 
 N = 100
 X = np.linspace(-1.0, 2.0, N)
@@ -78,9 +78,9 @@ def test_combinations_have_the_bits_of_what_they_mean(n):
 
     def combined(vectors, x, h):
         return (
-            weighted(weights, vectors, None, h, x),
-            weighted(weights, vectors, None, h),
-            weighted(weights, vectors, x),
+            combine(weights, vectors, None, h, x),
+            combine(weights, vectors, None, h),
+            combine(weights, vectors, x),
         )
 
     expected = written(vectors, x, h)
@@ -89,8 +89,8 @@ def test_combinations_have_the_bits_of_what_they_mean(n):
         *(arc.compile(combined, backend=b)(vectors, x, h) for b in ("interpreter", "llvm")),
     ):
         assert all(np.array_equal(a, b) for a, b in zip(found, expected))
-    assert weighted((0.0,), vectors, x) is x
-    assert weighted((0.0,), vectors) is None
+    assert combine((0.0,), vectors, x) is x
+    assert combine((0.0,), vectors) is None
 
 
 def test_long_functions_are_called_with_blocks():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.function.linear_combinations import weighted, weighted_rows
+from archimedes.function.linear_combinations import combine, combine_rows
 from archimedes.graph.regions import Scan
 from archimedes.simulate.methods.implicit import WRITTEN_OUT, product
 
@@ -53,11 +53,11 @@ def test_rows_have_the_bits_of_one_after_the_other(n):
     vectors = list(rng.normal(size=(4, n)))
 
     def rows(h, *vectors):
-        return weighted_rows(table, [*vectors[:3], vectors[3] * 0.0 + 1.0], h)
+        return combine_rows(table, [*vectors[:3], vectors[3] * 0.0 + 1.0], h)
 
     def each(h, *vectors):
         given = [*vectors[:3], vectors[3] * 0.0 + 1.0]
-        return np.stack([weighted(row, given, None, h) for row in table])
+        return np.stack([combine(row, given, None, h) for row in table])
 
     expected = each(0.3, *vectors)
     for backend in ("interpreter", "llvm"):

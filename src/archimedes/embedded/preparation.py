@@ -20,7 +20,7 @@ from archimedes import tree
 from archimedes.errors import CodegenError, GraphError, StructError, TraceError, explained
 from archimedes.function.compiled import Compiled, CompiledMethod
 from archimedes.function.recording import Recording
-from archimedes.function.region_bodies import static_out_graph
+from archimedes.function.region_bodies import trace_static_results
 from archimedes.function.signatures import Signature
 from archimedes.graph.dtypes import I64, code_of
 from archimedes.graph.ops import CODES
@@ -146,7 +146,7 @@ def prepare(
             )
         _check_results(recording)
         with recording_lines() if lines else nullcontext():
-            recording = static_out_graph(recording)
+            recording = trace_static_results(recording)
     except (TraceError, GraphError, StructError) as error:
         raise CodegenError(f"codegen: {error}") from error
     except TypeError as error:

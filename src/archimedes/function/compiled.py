@@ -18,7 +18,7 @@ from archimedes.function.recording import (
     apply_recording,
     is_part_of_recording,
 )
-from archimedes.function.signatures import Signature, former_options
+from archimedes.function.signatures import Signature, warn_of_former_options
 from archimedes.graph import Graph, Statistics, statistics
 
 if TYPE_CHECKING:
@@ -429,7 +429,7 @@ def compile(
     >>> float(f(np.array([3.0, 4.0])))
     25.0
     """
-    former_options("compile", former)
+    warn_of_former_options("compile", former)
     options: dict[str, Any] = {
         "static_argnums": static_argnums,
         "static_argnames": static_argnames,

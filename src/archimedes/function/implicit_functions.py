@@ -7,9 +7,9 @@ the iterations: from F(x(p), p) = 0 follows dx = -(dF/dx)^-1 (dF/dp) dp.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,6 +33,12 @@ from archimedes.graph.dtypes import item_type, length_of
 from archimedes.symbolic import current_trace, wrap
 from archimedes.tree import struct
 from archimedes.tree.content import content_key
+
+if TYPE_CHECKING:
+    from archimedes.typing import Array, Tree, Vector
+
+    #: Lower and upper limits: numbers, or trees like the unknowns.
+    Bounds = tuple[Tree, Tree] | list[Tree]
 
 __all__ = ["ConvergenceError", "RootInfo", "implicit", "root"]
 
@@ -114,12 +120,12 @@ class Implicit:
     def __init__(
         self,
         func: Callable[..., Any],
-        static_argnames: Any,
+        static_argnames: str | Sequence[str] | None,
         solver: str,
         name: str | None,
         tol: float | None,
         max_steps: int,
-        bounds: Any = None,
+        bounds: Bounds | None = None,
         current: Current | None = None,
     ) -> None:
         if not callable(func):
@@ -151,7 +157,7 @@ class Implicit:
         else:
             self._compiled = compile_frozen(self._solve, (current,), self.name)
 
-    def __call__(self, x0: Any, *args: Any, **named: Any) -> Any:
+    def __call__(self, x0: Tree, *args: Tree, **named: Tree) -> Tree:
         """Return the solution, starting the iteration at ``x0``.
 
         Outside a recording, no convergence raises ConvergenceError; inside one, the solution is
@@ -161,10 +167,10 @@ class Implicit:
         if is_traced(info.success):
             return tree.map(lambda leaf: np.where(info.success, leaf, np.nan), x)
         if not info.success:
-            raise self._failure(x0, info)
+            raise self._convergence_error(x0, info)
         return x
 
-    def _failure(self, x0: Any, info: RootInfo) -> Exception:
+    def _convergence_error(self, x0: Tree, info: RootInfo) -> Exception:
         """Return the error of a solve that did not converge."""
         start = np.concatenate([np.ravel(leaf) for leaf in tree.leaves(x0)])
         if not np.all(np.isfinite(start)):
@@ -191,10 +197,10 @@ class Implicit:
             )
         )
 
-    def _tolerance(self, dtype: Any) -> float:
+    def _tolerance(self, dtype: np.dtype) -> float:
         return TOLERANCES[np.dtype(dtype)] if self.tol is None else self.tol
 
-    def solve(self, x0: Any, *args: Any, **named: Any) -> tuple[Any, RootInfo]:
+    def solve(self, x0: Tree, *args: Tree, **named: Tree) -> tuple[Tree, RootInfo]:
         """Return the solution and a :class:`RootInfo`."""
         names = self.signature.positional[1:]
         if named:
@@ -209,7 +215,7 @@ class Implicit:
         x0 = array(x0) if is_row_of_numbers(x0) else x0
         return self._compiled(x0, *(Fixed(a) if fix else a for a, fix in zip(args, static)))
 
-    def _solve(self, x0: Any, *args: Any) -> tuple[Any, RootInfo]:
+    def _solve(self, x0: Tree, *args: Tree) -> tuple[Tree, RootInfo]:
         try:
             start, unravel = tree.ravel(tree.map(lambda leaf: leaf * 1.0, x0))
         except TypeError:
@@ -220,7 +226,7 @@ class Implicit:
             raise ShapeDtypeError(f"{self.name}: x0 holds no numbers to solve for")
         equations, values = self._equations(start, unravel, args)
 
-        def residual(x: Any, p: Any) -> Any:
+        def residual(x: Vector, p: list[Array]) -> Vector:
             flat, _ = tree.ravel(apply_recording(equations, [x, *p]))
             if flat.shape != start.shape:
                 raise ShapeDtypeError(
@@ -231,11 +237,11 @@ class Implicit:
             return flat
 
         @custom_jvp
-        def solution(x: Any, p: Any) -> Any:
+        def solution(x: Vector, p: list[Array]) -> Vector:
             return self._iterate(residual, x, p)
 
         @solution.defjvp
-        def derivative(primals: Any, tangents: Any) -> Any:
+        def derivative(primals: tuple[Any, Any], tangents: tuple[Any, Any]) -> Any:
             out = solution(*primals)
             x = out[: start.size]
             p = primals[1]
@@ -258,7 +264,7 @@ class Implicit:
         return unravel(x), info
 
     def _equations(
-        self, start: Any, unravel: Any, args: tuple[Any, ...]
+        self, start: Vector, unravel: Callable[[Vector], Tree], args: tuple[Tree, ...]
     ) -> tuple[Recording, list[Any]]:
         """Record F as a function of x and of every traced number it reads; return those too.
 
@@ -268,7 +274,7 @@ class Implicit:
         leaves, treedef = tree.flatten(args)
         traced = [k for k, leaf in enumerate(leaves) if is_traced(leaf)]
 
-        def equations(x: Any, p: list[Any]) -> Any:
+        def equations(x: Vector, p: list[Array]) -> Tree:
             whole = [leaf.value if isinstance(leaf, Fixed) else leaf for leaf in leaves]
             for k, value in zip(traced, p):
                 whole[k] = value
@@ -276,17 +282,19 @@ class Implicit:
             return func(unravel(x), *treedef.unflatten(whole))
 
         values = [leaves[k] for k in traced]
-        given = [flatten_traced(start, "x0"), flatten_traced(values, "args")]
-        made = record_body(equations, given)
-        codes = made.graph.input_dtypes[len(made.graph.inputs) - len(made.captured) :]
-        values += [_captured_value(i, kind) for i, kind in zip(made.captured, codes)]
+        groups = [flatten_traced(start, "x0"), flatten_traced(values, "args")]
+        body = record_body(equations, groups)
+        codes = body.graph.input_dtypes[len(body.graph.inputs) - len(body.captured) :]
+        values += [_array_of(i, kind) for i, kind in zip(body.captured, codes)]
         extra = tuple(
             LeafSpec(item_type(kind), (length_of(kind),) if length_of(kind) else ())
             for kind in codes
         )
-        return replace(made, leaves=made.leaves + extra, captured=[]), values
+        return replace(body, leaves=body.leaves + extra, captured=[]), values
 
-    def _iterate(self, residual: Any, x: Any, p: Any) -> Any:
+    def _iterate(
+        self, residual: Callable[[Vector, list[Array]], Vector], x: Vector, p: list[Array]
+    ) -> Vector:
         """Iterate; returns x, the largest residual, the steps and whether it is a root (1 or 0)."""
         lower, upper = self.edges(x)
         equations = Equations(
@@ -300,41 +308,42 @@ class Implicit:
         )
         x = x if self.bounds is None else np.clip(x, lower, upper)
         x, now, steps, length = ITERATIONS[self.solver](equations, x)
-        solved = np.where(equations.unsolved(now, length), 0.0, 1.0).astype(x.dtype)
+        solved = np.where(equations.is_unsolved(now, length), 0.0, 1.0).astype(x.dtype)
         return np.concatenate([x, np.stack([now, steps, solved])])
 
-    def edges(self, x: Any) -> tuple[Any, Any]:
+    def edges(self, x: Vector) -> tuple[Vector, Vector]:
         """Return lower and upper bounds as vectors like x."""
         pair = (None, None) if self.bounds is None else self.bounds
-        found = []
-        for given, none in zip(pair, (-np.inf, np.inf)):
-            flat = np.asarray(tree.ravel(none if given is None else given)[0] * 1.0)
+        edges = []
+        for bound, none in zip(pair, (-np.inf, np.inf)):
+            flat = np.asarray(tree.ravel(none if bound is None else bound)[0] * 1.0)
             if flat.size not in (1, x.size):
                 raise ShapeDtypeError(
                     f"{self.name}: bounds hold {flat.size} numbers, x0 holds {x.size}"
                 )
-            found.append(np.broadcast_to(flat, x.shape))
-        if not all(found[0] <= found[1]):
-            k = int(np.argmin(found[0] <= found[1]))
+            edges.append(np.broadcast_to(flat, x.shape))
+        lower, upper = edges
+        if not all(lower <= upper):
+            k = int(np.argmin(lower <= upper))
             raise ValueError(
                 f"{self.name}: bounds are crossed: at number {k} the lower one is "
-                f"{found[0][k]:.6g}, the upper one {found[1][k]:.6g}"
+                f"{lower[k]:.6g}, the upper one {upper[k]:.6g}"
             )
-        return found[0], found[1]
+        return lower, upper
 
     def __content__(self) -> tuple[Any, ...]:
         return (self.func, self.tol, self.max_steps, self.solver, self.bounds)
 
 
-def _captured_value(i: int, kind: int) -> Any:
+def _array_of(i: int, kind: int) -> Array:
     """Return a value of the recording under way by its id: a number, or an array if a block."""
     if not length_of(kind):
         return wrap(i, kind)
     return wrap(references(current_trace().graph, i), item_type(kind))
 
 
-def is_row_of_numbers(value: Any) -> bool:
-    """Whether it is a list of nothing but numbers, which may be traced."""
+def is_row_of_numbers(value: object) -> bool:
+    """Return whether a value is a list of nothing but numbers, which may be traced."""
     kinds = (int, float, np.number)
     return (
         isinstance(value, list)
@@ -345,7 +354,7 @@ def is_row_of_numbers(value: Any) -> bool:
 
 def implicit(
     func: Callable[..., Any],
-    static_argnames: Any = None,
+    static_argnames: str | Sequence[str] | None = None,
     solver: str = "newton",
     name: str | None = None,
     *,
@@ -353,7 +362,7 @@ def implicit(
     max_steps: int = 50,
     abstol: float | None = None,
     max_iter: int | None = None,
-    bounds: Any = None,
+    bounds: Bounds | None = None,
 ) -> Implicit:
     """Return the function ``g(x0, *args)`` that solves ``func(x, *args) = 0`` for x.
 
@@ -400,15 +409,15 @@ def implicit(
 
 def root(
     func: Callable[..., Any],
-    x0: Any,
+    x0: Tree,
     args: Any = (),
-    static_argnames: Any = None,
+    static_argnames: str | Sequence[str] | None = None,
     method: str = "newton",
     tol: float | None = None,
     *,
     max_steps: int | None = None,
     full_output: bool = False,
-    bounds: Any = None,
+    bounds: Bounds | None = None,
 ) -> Any:
     """Solve ``func(x, *args) = 0`` for x.
 
@@ -451,7 +460,7 @@ def root(
     """
     if method not in SOLVERS:
         raise ValueError(f"root: method={method!r} is not one of {SOLVERS}")
-    given = args if isinstance(args, tuple) else (args,)
+    args = args if isinstance(args, tuple) else (args,)
     method = "lm" if bounds is not None and method == "newton" else method
     steps = max_steps if max_steps is not None else (50 if "newton" in method else 200)
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames or ())
@@ -464,4 +473,4 @@ def root(
     else:
         settings = (names, method, tol, steps, content_of(bounds))
         solver = find_or_make("root", (func,), settings, make)
-    return solver.solve(x0, *given) if full_output else solver(x0, *given)
+    return solver.solve(x0, *args) if full_output else solver(x0, *args)

@@ -74,8 +74,8 @@ def measure(name: str, tiers: Tiers, leaves: Sequence[Any]) -> Report:
             call()
         times.append((time.perf_counter() - start) / 200)
     arrays, traced = tiers.backend.arrays, tiers.recording.leaves
-    given = [arrays.take(x, s.code, s.shape) for x, s in zip(leaves, traced) if s.traced]
-    batch = kernel.batch_notes(given)
+    inputs = [arrays.take(x, s.code, s.shape) for x, s in zip(leaves, traced) if s.traced]
+    batch = kernel.batch_notes(inputs)
     figures = kernel.figures()
     return Report(
         name=name,
@@ -161,7 +161,7 @@ def check(
             # On copies: what it writes to its arguments is its own, as in a recording.
             result = function(*tree.map(_own, tuple(args)), **tree.map(_own, dict(kwargs)))
         except Exception as error:
-            findings.append(Finding("error", _described(error), instance, error))
+            findings.append(Finding("error", _describe(error), instance, error))
     findings += [
         Finding("warning", f"{w.message}, at\n  {w.filename}:{w.lineno}", instance) for w in caught
     ]
@@ -176,7 +176,7 @@ def _own(leaf: Any) -> Any:
     return leaf.copy() if isinstance(leaf, np.ndarray) else leaf
 
 
-def _described(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     last = traceback.walk_tb(error.__traceback__)
     where = user_line(error.__traceback__) if any(True for _ in last) else "an unknown line"
     return f"{type(error).__name__}: {error}, at\n  {where}"
@@ -184,11 +184,11 @@ def _described(error: Exception) -> str:
 
 def _difference(plain: Any, recorded: Any) -> str | None:
     """Say where the results of plain Python and of the recording are not the same."""
-    wanted, structure = tree.flatten(plain)
-    got, made = tree.flatten(recorded)
-    if not structure.matches(made):
-        return f"as plain Python it returns {structure!r}, recorded {made!r}"
-    for a, b, path in zip(wanted, got, structure.paths("result")):
+    plain_leaves, structure = tree.flatten(plain)
+    recorded_leaves, other = tree.flatten(recorded)
+    if not structure.matches(other):
+        return f"as plain Python it returns {structure!r}, recorded {other!r}"
+    for a, b, path in zip(plain_leaves, recorded_leaves, structure.paths("result")):
         if isinstance(a, (int, float, np.ndarray, np.generic)) and not _close(a, b):
             return f"{path} is {a!r} as plain Python, {b!r} recorded"
     return None

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.checks import is_traced
 from archimedes.symbolic.core.indexing import read_table
 
+if TYPE_CHECKING:
+    from archimedes.typing import Array, ArrayLike, Scalar
+
 __all__ = ["Interpolant", "interpolant", "look_up", "read_at"]
 
 
-def read_at(table: np.ndarray, index: Any) -> Any:
+def read_at(table: np.ndarray, index: Scalar) -> Array:
     """Return the elements of a constant 1-D table at an index, or an array of them.
 
     Traced positions outside the table give its ends.
@@ -30,7 +33,7 @@ def read_at(table: np.ndarray, index: Any) -> Any:
     return read_table(table, index) if is_traced(index) else np.take(table, index)
 
 
-def look_up(table: np.ndarray, index: Any) -> Any:
+def look_up(table: np.ndarray, index: Any) -> Array:
     """Return ``table[index]`` along the first axis of a table of floats, also for traced indices.
 
     >>> look_up(np.array([[1.0, 2.0], [3.0, 4.0]]), 1)
@@ -40,8 +43,8 @@ def look_up(table: np.ndarray, index: Any) -> Any:
         return table[index]
     width = int(np.prod(table.shape[1:], dtype=int))
     flat = np.ascontiguousarray(table, dtype=np.float64).reshape(-1)
-    places: Any = np.reshape(index * width, (*index.shape, 1)) + np.arange(width)
-    return np.reshape(read_table(flat, places), (*index.shape, *table.shape[1:]))
+    positions = np.reshape(index * width, (*index.shape, 1)) + np.arange(width)
+    return np.reshape(read_table(flat, positions), (*index.shape, *table.shape[1:]))
 
 
 _OUTSIDE = ("clamp", "extrapolate", "nan")
@@ -50,7 +53,7 @@ _OUTSIDE = ("clamp", "extrapolate", "nan")
 class Axis:
     """One grid axis: finds the interval of a point, evenly spaced grids without a search."""
 
-    def __init__(self, points: Any, name: str, data: bool = False) -> None:
+    def __init__(self, points: ArrayLike, name: str, data: bool = False) -> None:
         #: Whether no point of the grid may become part of the code: other grids share it.
         self.data = data
         grid = np.array(points, dtype=np.float64)
@@ -66,8 +69,8 @@ class Axis:
         self.grid = grid
         self.name = name
 
-    def interval(self, x: Any) -> Any:
-        """Index k of the last interval [grid[k], grid[k+1]] that starts at or before x."""
+    def interval(self, x: Array) -> Array:
+        """Return the index k of the last interval [grid[k], grid[k+1]] that starts before x."""
         last = len(self.grid) - 2
         index = np.isnan(x).astype(np.int64) if self.data else np.zeros_like(x, dtype=np.int64)
         # Binary search by powers of two, from the largest jump down.
@@ -125,7 +128,7 @@ class Interpolant:
         self.method = method
         self.outside = outside
         self.__name__ = name
-        self._basis = [_basis(axis, method) for axis in axes]
+        self._basis = [(Linear if method == "linear" else Cubic)(axis) for axis in axes]
         coefficients = data
         for k, basis in enumerate(self._basis):
             coefficients = basis.fit(coefficients, k)
@@ -133,10 +136,10 @@ class Interpolant:
         self._shape = coefficients.shape
 
     def __repr__(self) -> str:
-        names = ", ".join(axis.name for axis in self.axes)
+        names = ", ".join(self.arg_names)
         return f"<interpolant {self.__name__}({names}), {self.method}, {self.data.shape} points>"
 
-    def __call__(self, *coordinates: Any, **named: Any) -> Any:
+    def __call__(self, *coordinates: Scalar, **named: Scalar) -> Array:
         """Evaluate at one coordinate per axis, in order or by name; arrays elementwise."""
         rest = self.arg_names[len(coordinates) :]
         if named and set(named) == set(rest):
@@ -147,7 +150,7 @@ class Interpolant:
                 f"{len(coordinates)} in order and {sorted(named)} by name"
             )
         if len(coordinates) != len(self.axes):
-            names = [axis.name for axis in self.axes]
+            names = list(self.arg_names)
             raise TypeError(
                 f"{self.__name__}() takes {len(names)} coordinates {names}, got {len(coordinates)}"
             )
@@ -188,11 +191,11 @@ class Linear:
         """Linear interpolation uses the data as they are."""
         return data
 
-    def start(self, k: Any) -> Any:
+    def start(self, k: Array) -> Array:
         """Return the first row of the table that interval k reads."""
         return k
 
-    def weights(self, x: Any, k: Any) -> list[Any]:
+    def weights(self, x: Array, k: Array) -> list[Array]:
         """Return the weights of points k and k + 1."""
         left, right = read_at(self.grid, k), read_at(self.grid, k + 1)
         s = (x - left) / (right - left)
@@ -242,18 +245,18 @@ class Cubic:
             right[i] /= rows[i][3]
         return np.moveaxis(right, 0, axis)
 
-    def start(self, k: Any) -> Any:
+    def start(self, k: Array) -> Array:
         """Return the first row of the table that interval k reads."""
         return read_at(self.first, k)
 
-    def weights(self, x: Any, k: Any) -> list[Any]:
+    def weights(self, x: Array, k: Array) -> list[Array]:
         """Return the four B-spline values at x."""
         first = self.start(k)
         return _cubic_basis(x, [read_at(self.knots, first + 1 + j) for j in range(6)])
 
 
-def _cubic_basis(x: Any, t: Sequence[Any]) -> list[Any]:
-    """Values of the four cubic B-splines on [t[2], t[3]], from the six knots around it.
+def _cubic_basis(x: Array, t: Sequence[Array]) -> list[Any]:
+    """Return the values of the four cubic B-splines on [t[2], t[3]], from the six knots around it.
 
     de Boor, A Practical Guide to Splines, chapter X, (8).
     """
@@ -271,13 +274,9 @@ def _cubic_basis(x: Any, t: Sequence[Any]) -> list[Any]:
     return values
 
 
-def _basis(axis: Axis, method: str) -> Linear | Cubic:
-    return Linear(axis) if method == "linear" else Cubic(axis)
-
-
 def interpolant(
-    grid: Any,
-    data: Any,
+    grid: ArrayLike | Sequence[ArrayLike],
+    data: ArrayLike,
     method: str = "linear",
     arg_names: Sequence[str] | None = None,
     ret_name: str | None = None,

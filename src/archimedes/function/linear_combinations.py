@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from archimedes.checks import is_traced
 from archimedes.graph.dtypes import F64
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
@@ -15,14 +16,14 @@ from archimedes.graph.regions import Scan
 from archimedes.symbolic import SymbolicArray, current_trace, lift, wrap
 from archimedes.symbolic.core.loop_nests import elementwise, uses_loops
 
-__all__ = ["weighted", "weighted_rows"]
+__all__ = ["combine", "combine_rows"]
 
 _ADD, _MUL = CODES["add"], CODES["mul"]
 #: From so many rows, and so many products in all, on these are recorded as a loop over rows.
 ROWS, PRODUCTS = 4, 128
 
 
-def weighted(
+def combine(
     weights: Sequence[float],
     vectors: Sequence[Any],
     start: Any = None,
@@ -35,43 +36,41 @@ def weighted(
     Runge-Kutta method is made of dozens of these: recorded, one is a loop of its own, or so many
     nodes, at once and not ufunc by ufunc. The operations and their order are the same.
 
-    >>> weighted((2.0, 0.0, 1.0), [np.array([1.0]), np.array([5.0]), np.array([3.0])])
+    >>> combine((2.0, 0.0, 1.0), [np.array([1.0]), np.array([5.0]), np.array([3.0])])
     array([5.])
     """
     terms = [(float(w), v) for w, v in zip(weights, vectors) if w]
-    made = _Combination([w for w, _ in terms], *(v is not None for v in (start, scale, base)))
-    given = [v for v in (*(v for _, v in terms), start, scale, base) if v is not None]
-    if _any_symbolic(given):
-        arrays = [lift(v) for v in given]
+    combination = _Combination(
+        [w for w, _ in terms], *(v is not None for v in (start, scale, base))
+    )
+    operands = [v for v in (*(v for _, v in terms), start, scale, base) if v is not None]
+    if is_traced(*operands):
+        arrays = [lift(v) for v in operands]
         if all(a.code == F64 for a in arrays):
-            return wrap(_emitted(arrays, made), F64)
-    return made.of(given, lambda a, b: a * b, lambda a, b: a + b, lambda w: w)
+            return wrap(_record(arrays, combination), F64)
+    return combination.of(operands, lambda a, b: a * b, lambda a, b: a + b, lambda w: w)
 
 
-def weighted_rows(rows: Sequence[Sequence[float]], vectors: Sequence[Any], scale: Any) -> Any:
+def combine_rows(rows: Sequence[Sequence[float]], vectors: Sequence[Any], scale: Any) -> Any:
     """Return ``scale * (sum of weights * vectors)`` for each row of weights, none of them zero.
 
-    As :func:`weighted` for one row after the other, with the same operations. Recorded, many rows
+    As :func:`combine` for one row after the other, with the same operations. Recorded, many rows
     are a loop: its code is that of one row.
 
-    >>> weighted_rows(((1.0, 2.0), (3.0, 1.0)), [np.array([1.0]), np.array([5.0])], 2.0)
+    >>> combine_rows(((1.0, 2.0), (3.0, 1.0)), [np.array([1.0]), np.array([5.0])], 2.0)
     array([[22.],
            [16.]])
     """
-    arrays = [lift(v) for v in (*vectors, scale)] if _any_symbolic((*vectors, scale)) else []
+    arrays = [lift(v) for v in (*vectors, scale)] if is_traced(*vectors, scale) else []
     products = len(rows) * sum(a.size for a in arrays[:-1])
     if len(rows) >= ROWS and products >= PRODUCTS and all(a.code == F64 for a in arrays):
         trace = current_trace()
         if not uses_loops(trace.graph, arrays[0].size, *map(trace.elements_of, arrays)):
-            return wrap(_looped(rows, arrays), F64)
-    return np.stack([weighted(row, vectors, None, scale) for row in rows])
+            return wrap(_record_loop(rows, arrays), F64)
+    return np.stack([combine(row, vectors, None, scale) for row in rows])
 
 
-def _any_symbolic(values: Sequence[Any]) -> bool:
-    return any(isinstance(v, SymbolicArray) for v in values)
-
-
-def _looped(rows: Sequence[Sequence[float]], arrays: Sequence[SymbolicArray]) -> np.ndarray:
+def _record_loop(rows: Sequence[Sequence[float]], arrays: Sequence[SymbolicArray]) -> np.ndarray:
     """Return the ids (rows, n) of combinations, made by a loop over rows."""
     trace = current_trace()
     g, body = trace.graph, Graph()
@@ -93,8 +92,8 @@ def _looped(rows: Sequence[Sequence[float]], arrays: Sequence[SymbolicArray]) ->
             total = term if total is None else body.emit(_ADD, total, term)
         assert total is not None
         body.outputs.append(body.emit(_MUL, scale, total))
-    given = [g.const(w, F64) for row in rows for w in row]
-    region = Scan(np.array([*given, *shared]), body, len(rows), 0, len(weights))
+    constants = [g.const(w, F64) for row in rows for w in row]
+    region = Scan(np.array([*constants, *shared]), body, len(rows), 0, len(weights))
     return g.region(region).reshape(len(rows), len(body.outputs))
 
 
@@ -119,14 +118,14 @@ class _Combination(NamedTuple):
         base = next(rest) if self.base else None
         return total if base is None else base if total is None else add(base, total)
 
-    def written(self, g: Graph, elements: Iterable[Sequence[int]]) -> list[int]:
+    def append(self, g: Graph, elements: Iterable[Sequence[int]]) -> list[int]:
         """Append it for each element, given by the ids of its values; returns their ids."""
         numbers = {w: g.const(w, F64) for w in self.factors if w != 1.0}
         mul, add = partial(g.emit, _MUL), partial(g.emit, _ADD)
         return [self.of(ids, mul, add, numbers.__getitem__) for ids in elements]
 
 
-def _emitted(arrays: Sequence[SymbolicArray], make: _Combination) -> np.ndarray:
+def _record(arrays: Sequence[SymbolicArray], combination: _Combination) -> np.ndarray:
     """Return the ids of a combination for every element of arrays."""
     trace = current_trace()
     g, operands = trace.graph, [trace.elements_of(a) for a in arrays]
@@ -134,8 +133,8 @@ def _emitted(arrays: Sequence[SymbolicArray], make: _Combination) -> np.ndarray:
     if uses_loops(g, int(np.prod(shape)), *operands):
         dtypes = [F64] * len(operands)
         one = elementwise(
-            g, operands, dtypes, shape, lambda body, *ids: make.written(body, [ids])[0]
+            g, operands, dtypes, shape, lambda body, *ids: combination.append(body, [ids])[0]
         )
         return one[0]
     columns = [np.broadcast_to(trace.ids_of(a), shape).ravel().tolist() for a in arrays]
-    return np.array(make.written(g, zip(*columns)), dtype=np.int64).reshape(shape)
+    return np.array(combination.append(g, zip(*columns)), dtype=np.int64).reshape(shape)

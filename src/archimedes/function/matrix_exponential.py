@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from archimedes.function.control_flow.loops import fori_loop, while_loop
 from archimedes.function.derivatives.custom_rules import stop_gradient
 from archimedes.graph.elementary import evaluate
 
+if TYPE_CHECKING:
+    from archimedes.typing import ArrayLike, Matrix, Scalar, Vector
+
 __all__ = ["balancing_units", "diagonal_units", "expm", "in_units", "repeat_while"]
 
 #: Most changes of a unit for each state.
@@ -39,7 +42,7 @@ CHANGES = 20
 LARGEST = 100
 
 
-def balancing_units(a: Any) -> Any:
+def balancing_units(a: Matrix) -> Vector:
     """Return units s (..., n), powers of two, in which matrices a (..., n, n) are balanced.
 
     The balanced matrix is ``a * s[..., None, :] / s[..., :, None]``. Units are constants to
@@ -53,7 +56,7 @@ def balancing_units(a: Any) -> Any:
     start = np.ones(sizes.shape[:-1], dtype=sizes.dtype)
     numbers = np.arange(n)
 
-    def powers(units: Any) -> Any:
+    def powers(units: Vector) -> Vector:
         """Return the powers of two by which the units of the states should change."""
         rows = np.sum(sizes * units[..., None, :], axis=-1) / units
         columns = np.sum(sizes / units[..., :, None], axis=-2) * units
@@ -63,7 +66,7 @@ def balancing_units(a: Any) -> Any:
         power = np.rint(0.5 * np.log2(ratio))
         return np.where(np.abs(power) <= LARGEST, power, LARGEST * np.sign(power))
 
-    def unbalanced(carry: tuple[Any, Any]) -> Any:
+    def is_unbalanced(carry: tuple[Any, Any]) -> Any:
         return np.any(carry[1] != 0.0)
 
     def change(carry: tuple[Any, Any]) -> tuple[Any, Any]:
@@ -74,11 +77,11 @@ def balancing_units(a: Any) -> Any:
         return units, powers(units)
 
     with np.errstate(all="ignore"):
-        units, _ = repeat_while(unbalanced, change, (start, powers(start)), CHANGES * n)
+        units, _ = repeat_while(is_unbalanced, change, (start, powers(start)), CHANGES * n)
     return units
 
 
-def diagonal_units(m: Any) -> Any:
+def diagonal_units(m: Matrix) -> Vector:
     """Return units s (n,), powers of two, in which the diagonal of m_ij / (s_i s_j) is near one.
 
     It is between 1/2 and 2 then; where it is not above zero the unit is 1. Units are constants to
@@ -93,7 +96,7 @@ def diagonal_units(m: Any) -> Any:
     return np.ldexp(np.ones_like(diagonal), power.astype(np.int64))
 
 
-def in_units(m: Any, rows: Any, columns: Any) -> Any:
+def in_units(m: Matrix, rows: Vector, columns: Vector) -> Matrix:
     """Return m_ij rows_i columns_j: a matrix whose rows and columns are multiplied by units.
 
     >>> in_units(np.ones((2, 2)), np.array([1.0, 2.0]), np.array([1.0, 3.0]))
@@ -144,7 +147,7 @@ ERROR = math.factorial(13) ** 2 / (math.factorial(26) * math.factorial(27))
 MAX_SQUARINGS = 64
 
 
-def expm(a: Any) -> Any:
+def expm(a: ArrayLike) -> Matrix:
     """Return the matrix exponential.
 
     The method is scaling and squaring with a Pade approximant of degree 13. The matrix is balanced
@@ -188,7 +191,7 @@ def expm(a: Any) -> Any:
         return vmap(_exponential)(a.reshape(-1, n, n)).reshape(a.shape)
 
 
-def _exponential(a: Any) -> Any:
+def _exponential(a: Matrix) -> Matrix:
     """Return the exponential of one matrix, or of a stack of matrices whose values are known."""
     # Nothing of what is not finite may look like a result.
     usable = np.all(np.isfinite(a), axis=(-2, -1))
@@ -205,23 +208,23 @@ def _exponential(a: Any) -> Any:
     square = scale * scale
     x = _approximant(a * scale, a2 * square, a4 * square**2, a6 * square**3)
 
-    def unfinished(carry: tuple[Any, Any]) -> Any:
+    def is_unfinished(carry: tuple[Any, Any]) -> Any:
         return np.any(carry[1] > 0)
 
     def double(carry: tuple[Any, Any]) -> tuple[Any, Any]:
         x, left = carry
         return np.where((left > 0)[..., None, None], x @ x, x), left - 1
 
-    x, _ = repeat_while(unfinished, double, (x, squarings), MAX_SQUARINGS)
+    x, _ = repeat_while(is_unfinished, double, (x, squarings), MAX_SQUARINGS)
     return x * units[..., :, None] / units[..., None, :]
 
 
-def _size(a: Any) -> Any:
+def _size(a: Matrix) -> Scalar:
     """Return the 1-norm."""
     return np.max(np.sum(np.abs(a), axis=-2), axis=-1)
 
 
-def _squarings(a: Any, a4: Any, a6: Any) -> Any:
+def _squarings(a: Matrix, a4: Matrix, a6: Matrix) -> Scalar:
     """Return the number of squarings (Al-Mohy, Higham, algorithm 5.1), as a float."""
     # Theorem 4.2 with p = 2: powers of a^2 from the second on are bounded by this size.
     size = np.maximum(_size(a4) ** 0.25, _size(a6) ** (1.0 / 6.0))
@@ -242,7 +245,7 @@ def _squarings(a: Any, a4: Any, a6: Any) -> Any:
     return least + np.maximum(np.ceil(excess / 26.0), 0.0)
 
 
-def _approximant(a: Any, a2: Any, a4: Any, a6: Any) -> Any:
+def _approximant(a: Matrix, a2: Matrix, a4: Matrix, a6: Matrix) -> Matrix:
     """Return r_13(a) = (V - U)^-1 (V + U) (Higham 2005, eq. 2.13 to 2.15)."""
     b = PADE
     eye = np.eye(a.shape[-1], dtype=a.dtype)

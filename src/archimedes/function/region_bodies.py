@@ -26,23 +26,23 @@ if TYPE_CHECKING:
 __all__ = [
     "Flat",
     "align",
-    "any_traced",
+    "copy_arrays",
     "flatten_traced",
-    "own_copy",
-    "promoted_code",
+    "must_record",
+    "promote_codes",
     "record_body",
     "with_output_codes",
 ]
 
 
-def any_traced(*trees: Any) -> bool:
+def must_record(*trees: Any) -> bool:
     """Return whether a call must be recorded: some leaf is traced, or a trace is under way."""
     return is_tracing() or any(
         isinstance(leaf, SymbolicArray) for t in trees for leaf in tree.leaves(t)
     )
 
 
-def own_copy(value: Any) -> Any:
+def copy_arrays(value: Any) -> Any:
     """Return a tree with copies of its arrays, in C order: what the body of a region works on.
 
     A body may write to what it is given. Recorded, that changes values of its own; run as plain
@@ -126,7 +126,7 @@ def record_body(
     return record(function, leaves, build)
 
 
-def static_out_graph(recording: Recording) -> Recording:
+def trace_static_results(recording: Recording) -> Recording:
     """Turn numbers known while recording into outputs, so that all leaves are in the graph."""
     if all(out.spec.traced for out in recording.outs):
         return recording
@@ -159,7 +159,7 @@ def static_out_graph(recording: Recording) -> Recording:
     return Recording(g, recording.leaves, recording.out_tree, outs, recording.captured)
 
 
-def promoted_code(a: int, b: int, weak: bool = False) -> int:
+def promote_codes(a: int, b: int, weak: bool = False) -> int:
     """Return the dtype that holds both; a ``weak`` first one is a Python number's."""
     number = DTYPES[a].type(0).item() if weak else DTYPES[a]
     code = code_of(np.result_type(number, DTYPES[b]))

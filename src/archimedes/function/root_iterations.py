@@ -14,55 +14,63 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from archimedes.function.control_flow.branches import cond
 from archimedes.function.control_flow.loops import while_loop
 
+if TYPE_CHECKING:
+    from archimedes.typing import Matrix, Scalar, Vector
+
 __all__ = ["ITERATIONS", "Equations"]
+
+
+#: What a loop carries; x, the largest residual, the steps, the length of the last one.
+State: TypeAlias = tuple[Any, ...]
+Solution: TypeAlias = tuple[Any, Any, Any, Any]
 
 
 @dataclass(frozen=True)
 class Equations:
     """What an iteration is given."""
 
-    residual: Callable[[Any], Any]
-    jacobian: Callable[[Any], Any]
+    residual: Callable[[Vector], Vector]
+    jacobian: Callable[[Vector], Matrix]
     tol: float
     step_tol: float
     max_steps: int
-    lower: Any
-    upper: Any
+    lower: Vector
+    upper: Vector
 
-    def unsolved(self, size: Any, length: Any) -> Any:
+    def is_unsolved(self, size: Scalar, length: Scalar) -> Any:
         """Return whether a residual, or the step that led to it, is too large for a root."""
         return (size > self.tol) | ((size > 0.0) & (length > self.step_tol))
 
 
-def size_of(f: Any) -> Any:
+def size_of(f: Vector) -> Scalar:
     """Return the largest residual, infinite where it is nan."""
     largest = np.max(np.abs(f))
     return np.where(np.isnan(largest), np.inf, largest)
 
 
-def length_of(dx: Any, x: Any) -> Any:
+def length_of(dx: Vector, x: Vector) -> Scalar:
     """Return the length of a step, relative to 1 + |x|."""
     return np.max(np.abs(dx) / (1.0 + np.abs(x)))
 
 
-def newton(equations: Equations, x: Any) -> tuple[Any, Any, Any, Any]:
+def newton(equations: Equations, x: Vector) -> Solution:
     """Newton's method; steps are halved until the residual falls."""
     number, residual = np.dtype(x.dtype).type, equations.residual
 
-    def halve(x: Any, dx: Any, before: Any) -> tuple[Any, Any]:
+    def halve(x: Vector, dx: Vector, before: Scalar) -> tuple[Vector, Scalar]:
         # Halve the step until the residual falls; after ten halvings take what there is.
-        def test(state: Any) -> Any:
+        def test(state: State) -> Any:
             step, _, now = state
             return (now > before) & (step > 1e-3)
 
-        def shorter(state: Any) -> Any:
+        def shorter(state: State) -> Any:
             step = state[0] / 2
             new = x + step * dx
             return step, new, size_of(residual(new))
@@ -72,14 +80,14 @@ def newton(equations: Equations, x: Any) -> tuple[Any, Any, Any, Any]:
         _, new, now = while_loop(test, shorter, start, max_steps=10)
         return new, now
 
-    def newton_step(x: Any) -> Any:
+    def newton_step(x: Vector) -> Vector:
         return -np.linalg.solve(equations.jacobian(x), residual(x))
 
-    def going(state: Any) -> Any:
+    def going(state: State) -> Any:
         _, now, steps, moved, length = state
-        return equations.unsolved(now, length) & (steps < equations.max_steps) & moved
+        return equations.is_unsolved(now, length) & (steps < equations.max_steps) & moved
 
-    def step(state: Any) -> Any:
+    def step(state: State) -> Any:
         x, now, steps, _, length = state
         dx = newton_step(x)
         finite = np.all(np.isfinite(dx))
@@ -98,10 +106,10 @@ def newton(equations: Equations, x: Any) -> tuple[Any, Any, Any, Any]:
     return np.where(better, last, x), np.where(better, after, now), steps, length
 
 
-def dogleg(equations: Equations, x: Any) -> tuple[Any, Any, Any, Any]:
+def dogleg(equations: Equations, x: Vector) -> Solution:
     """Powell's hybrid method: Newton's step within a region of trust, bent to steepest descent."""
 
-    def propose(x: Any, f: Any, J: Any, trust: Any) -> Any:
+    def propose(x: Vector, f: Vector, J: Matrix, trust: Scalar) -> Vector:
         g = J.T @ f
         Jg = J @ g
         curved = np.where(Jg @ Jg > 0, Jg @ Jg, 1.0)
@@ -118,15 +126,15 @@ def dogleg(equations: Equations, x: Any) -> tuple[Any, Any, Any, Any]:
         bent = np.where(a >= trust, short, cauchy + np.clip(part, 0.0, 1.0) * way)
         return np.where(b <= trust, full, bent)
 
-    return _trusted(equations, x, propose, first=lambda x, J: 1.0 + _norm(x), shrink=0.25)
+    return _iterate_in_trust_region(equations, x, propose, 1.0 + _norm(x), shrink=0.25)
 
 
-def bounded(equations: Equations, x: Any) -> tuple[Any, Any, Any, Any]:
+def bounded(equations: Equations, x: Vector) -> Solution:
     """Levenberg and Marquardt's damped steps, within bounds: unknowns on theirs are held."""
     lower, upper = equations.lower, equations.upper
     n = x.shape[0]
 
-    def propose(x: Any, f: Any, J: Any, trust: Any) -> Any:
+    def propose(x: Vector, f: Vector, J: Matrix, trust: Scalar) -> Vector:
         g = J.T @ f
         held = ((x <= lower) & (g > 0)) | ((x >= upper) & (g < 0))
         J, g = np.where(held[None, :], 0.0, J), np.where(held, 0.0, g)
@@ -136,23 +144,29 @@ def bounded(equations: Equations, x: Any) -> tuple[Any, Any, Any, Any]:
         d = -np.linalg.solve(M, g)
         return np.clip(x + np.where(np.isfinite(d), d, 0.0), lower, upper) - x
 
-    return _trusted(equations, x, propose, first=lambda x, J: 1e3, shrink=0.1)
+    return _iterate_in_trust_region(equations, x, propose, 1e3, shrink=0.1)
 
 
-def _norm(v: Any) -> Any:
+def _norm(v: Vector) -> Scalar:
     return np.sqrt(v @ v)
 
 
-def _trusted(equations: Equations, x: Any, propose: Any, first: Any, shrink: float) -> Any:
+def _iterate_in_trust_region(
+    equations: Equations,
+    x: Vector,
+    propose: Callable[[Vector, Vector, Matrix, Scalar], Vector],
+    first: Scalar,
+    shrink: float,
+) -> Solution:
     """Take steps that lower |F|^2 as the linear model says; trust follows how well it said."""
     number, residual = np.dtype(x.dtype).type, equations.residual
 
-    def going(state: Any) -> Any:
+    def going(state: State) -> Any:
         _, f, trust, steps, length = state
-        unsolved = equations.unsolved(size_of(f), length)
+        unsolved = equations.is_unsolved(size_of(f), length)
         return unsolved & (steps < equations.max_steps) & (trust > number(1e-14))
 
-    def step(state: Any) -> Any:
+    def step(state: State) -> Any:
         x, f, trust, steps, length = state
         J = equations.jacobian(x)
         d = propose(x, f, J, trust)
@@ -168,7 +182,7 @@ def _trusted(equations: Equations, x: Any, propose: Any, first: Any, shrink: flo
         length = np.where(good, length_of(d, x), length)
         return np.where(good, new, x), np.where(good, after, f), trust, steps + 1, length
 
-    start = (x, residual(x), number(1.0) * first(x, None), number(0.0), number(np.inf))
+    start = (x, residual(x), number(1.0) * first, number(0.0), number(np.inf))
     x, f, _, steps, length = while_loop(going, step, start, max_steps=equations.max_steps)
     # Newton's step, kept if it helps: damped ones stop at the tolerance.
     last = x - np.linalg.solve(equations.jacobian(x), f)

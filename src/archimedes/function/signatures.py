@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["Bound", "Signature", "former_options"]
+__all__ = ["Bound", "Signature", "warn_of_former_options"]
 
 _GATHERING = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
@@ -58,7 +58,6 @@ class Signature:
                     f"static_argnames names {name!r}, which is not a parameter of "
                     f"{self.name}(): {known}"
                 )
-        for name in names:
             if name in known and self.parameters.parameters[name].kind in _GATHERING:
                 raise ValueError(
                     f"static_argnames names {name!r}, which gathers arguments of {self.name}(): "
@@ -79,9 +78,9 @@ class Signature:
             bound = self.parameters.bind(*args, **kwargs)
         except TypeError as error:
             raise TypeError(f"{self.name}(): {error}") from None
-        given = set(bound.arguments)
+        passed = set(bound.arguments)
         bound.apply_defaults()
-        flat = Bound(defaulted=[n for n in bound.arguments if n not in given and n in self.known])
+        flat = Bound(defaulted=[n for n in bound.arguments if n not in passed and n in self.known])
         for name, value in bound.arguments.items():
             kind = self.parameters.parameters[name].kind
             if kind == inspect.Parameter.VAR_POSITIONAL:
@@ -101,24 +100,21 @@ class Signature:
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return arguments as given, with new values for some; defaults are left to themselves."""
         defaulted: set[str] = getattr(values, "defaulted", set())
-        kept = {k: new.get(k, v) for k, v in values.items() if k in new or k not in defaulted}
-        return self.unbind(kept)
+        return self.unbind(
+            {k: new.get(k, v) for k, v in values.items() if k in new or k not in defaulted}
+        )
 
     def unbind(self, values: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return positional and keyword arguments from values by name; some may be left out."""
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
         for name, value in values.items():
-            if name in self.positional:
-                # After one that was left to its default, only names tell which is meant.
-                in_place = len(args) < len(self.positional) and self.positional[len(args)] == name
-                by_name = not in_place
-            else:
-                by_name = not name.endswith("]")
-            if by_name:
-                kwargs[name] = value
-            else:
+            # After one that was left to its default, only names tell which is meant.
+            is_next = self.positional[len(args) : len(args) + 1] == [name]
+            if is_next or (name not in self.positional and name.endswith("]")):
                 args.append(value)
+            else:
+                kwargs[name] = value
         return tuple(args), kwargs
 
 
@@ -136,12 +132,12 @@ _REASONS = {
 }
 
 
-def former_options(what: str, given: Mapping[str, Any]) -> None:
+def warn_of_former_options(what: str, options: Mapping[str, object]) -> None:
     """Warn of options that are no longer needed; raise TypeError for any other.
 
-    >>> former_options("compile", {})
+    >>> warn_of_former_options("compile", {})
     """
-    for name in given:
+    for name in options:
         if name not in _REASONS:
             raise TypeError(f"{what}() got an unexpected keyword argument {name!r}")
         warnings.warn(

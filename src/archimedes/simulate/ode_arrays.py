@@ -12,8 +12,8 @@ from archimedes.backends.registry import backend_choice, check_backend
 from archimedes.checks import is_traced
 from archimedes.function import Compiled, stop_gradient, vmap
 from archimedes.function.derivatives.flows import move_state
-from archimedes.function.region_bodies import any_traced
-from archimedes.function.signatures import former_options
+from archimedes.function.region_bodies import must_record
+from archimedes.function.signatures import warn_of_former_options
 from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.problem import argument_checks
 from archimedes.simulate.problem.state_layout import (
@@ -147,7 +147,7 @@ def odeint(
     (nan, False)
     """
     if former:
-        former_options("odeint", former)
+        warn_of_former_options("odeint", former)
     request = None
     if events is None and inputs is None and sampled is None and not (progress or static_argnames):
         steps = (dt, first_step, max_step, max_steps, project)
@@ -163,7 +163,7 @@ def odeint(
     )
     args = argument_checks.check_args(args)
     hybrid, func, x0 = expand_parts(func, t_span, x0, args, options)
-    if any_traced(t_span, x0, args, t_eval):
+    if must_record(t_span, x0, args, t_eval):
         x, info = _record(func, t_span, x0, args, t_eval, options)
         x = x if hybrid is None else x[0]
     else:

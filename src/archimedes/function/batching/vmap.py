@@ -25,7 +25,7 @@ from archimedes.function.execution.kernel_calls import result_arrays
 from archimedes.function.execution.shortcuts import ShortcutHolder
 from archimedes.function.execution.tiers import CallForm
 from archimedes.function.recording import Recording
-from archimedes.function.region_bodies import any_traced, static_out_graph
+from archimedes.function.region_bodies import must_record, trace_static_results
 from archimedes.system.cpus import check_threads
 from archimedes.tree.treedef import TreeDef
 
@@ -102,13 +102,13 @@ class Batched(ShortcutHolder, Generic[P, R]):
         in_place = runs_in_place(self.backend or self.compiled.backend, leaves)
         _, recording, tiers = self.compiled.lookup(sample, kwargs, in_place)
         every, batched = self._line_up(sample, kwargs, leaves, axes)
-        if tiers is None or any_traced(args, kwargs):
+        if tiers is None or must_record(args, kwargs):
             if out is not None:
                 raise TraceError(
                     f"{self.name}: out= takes numbers; inside a recorded function there is "
                     "nothing to save, leave it out"
                 )
-            recording = static_out_graph(recording)
+            recording = trace_static_results(recording)
             result = recorded_map(recording, every, batched, count)
             return place_results(recording, result, self.out_axes, count, batched, HOST)
         tiers = tiers.on(self.backend).where(every, recording.names)

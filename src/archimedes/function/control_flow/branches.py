@@ -11,11 +11,11 @@ from archimedes.errors import ShapeDtypeError, explained
 from archimedes.function.recording import Recording, read_array
 from archimedes.function.region_bodies import (
     align,
+    copy_arrays,
     flatten_traced,
-    own_copy,
-    promoted_code,
+    promote_codes,
     record_body,
-    static_out_graph,
+    trace_static_results,
     with_output_codes,
 )
 from archimedes.graph.dtypes import I64
@@ -60,7 +60,7 @@ def switch(
         if np.asarray(known).dtype.kind not in "biu":
             raise _not_an_index(np.asarray(known).dtype)
         at = int(known)
-        return branches[min(max(at, 0), len(branches) - 1)](*own_copy(args))
+        return branches[min(max(at, 0), len(branches) - 1)](*copy_arrays(args))
     which = lift(index)
     if which.code != I64:
         if which.dtype.kind == "f":
@@ -68,7 +68,7 @@ def switch(
         which = which.astype(np.int64)
     flat = flatten_traced(args, "args")
     recordings = [
-        static_out_graph(record_body(lambda a, f=branch: f(*a), [flat])) for branch in branches
+        trace_static_results(record_body(lambda a, f=branch: f(*a), [flat])) for branch in branches
     ]
     codes = _result_codes(recordings)
     first = recordings[0]
@@ -116,7 +116,7 @@ def _result_codes(recordings: Sequence[Recording]) -> list[int]:
                         f"in branch {k}; make them equal, for example with np.broadcast_to",
                     )
                 )
-        codes = [promoted_code(a, b.spec.code) for a, b in zip(codes, other.outs)]
+        codes = [promote_codes(a, b.spec.code) for a, b in zip(codes, other.outs)]
     return codes
 
 
@@ -153,4 +153,4 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *
     pred = as_traced(pred)
     if isinstance(pred, SymbolicArray):
         return switch(pred.astype(bool), [false_fn, true_fn], *args)
-    return (true_fn if pred else false_fn)(*own_copy(args))
+    return (true_fn if pred else false_fn)(*copy_arrays(args))

@@ -13,7 +13,7 @@ from archimedes.function.dependencies.states import callback_code, note_callback
 from archimedes.function.derivatives.custom_rules import Rule
 from archimedes.function.leaf_specs import LeafSpec
 from archimedes.function.recording import OutLeaf, Recording
-from archimedes.function.region_bodies import any_traced, flatten_traced
+from archimedes.function.region_bodies import flatten_traced, must_record
 from archimedes.graph.dtypes import DTYPES, code_of
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Host
@@ -55,7 +55,7 @@ def callback(
     examples, out_tree = tree.flatten(result_shape_dtypes)
     specs = [_result_spec(x, path) for x, path in zip(examples, out_tree.paths("result"))]
     name = getattr(func, "__name__", type(func).__name__)
-    if not any_traced(args):
+    if not must_record(args):
         return _check_result(func(*args), specs, out_tree, name)
     note_callbacks(callback_code(func))
     flat = flatten_traced(args, "args")

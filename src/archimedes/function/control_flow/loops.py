@@ -20,12 +20,12 @@ from archimedes.function.recording import Recording, array_ids, read_array
 from archimedes.function.region_bodies import (
     Flat,
     align,
-    any_traced,
+    copy_arrays,
     flatten_traced,
-    own_copy,
-    promoted_code,
+    must_record,
+    promote_codes,
     record_body,
-    static_out_graph,
+    trace_static_results,
     with_output_codes,
 )
 from archimedes.graph.dtypes import B8, item_type
@@ -89,7 +89,7 @@ def scan(
     (6.0, [0.0, 2.0, 9.0])
     """
     steps = _length(xs, length)
-    if xs is None and any_traced(init_carry):
+    if xs is None and must_record(init_carry):
         (_, carry), ys = _scan(_count_steps(func), (0, init_carry), xs, steps)
         return carry, ys
     return _scan(func, init_carry, xs, steps)
@@ -109,7 +109,7 @@ def _count_steps(func: Callable[[Any, Any], tuple[Any, Any]]) -> Callable[[Any, 
 
 
 def _scan(func: Any, init_carry: Any, xs: Any, steps: int) -> tuple[Any, Any]:
-    if not any_traced(init_carry, xs):
+    if not must_record(init_carry, xs):
         return _scan_eagerly(func, init_carry, xs, steps)
     init = flatten_traced(init_carry, "init_carry")
     stacked = flatten_traced(xs, "xs")
@@ -201,7 +201,7 @@ def _record_step(
     A Python number stays one if the body returns one.
     """
     for _ in range(8):
-        body = static_out_graph(record(init))
+        body = trace_static_results(record(init))
         if pair:
             children = body.out_tree.children
             if body.out_tree.kind.name != "tuple" or len(children) != 2:
@@ -228,7 +228,7 @@ def _record_step(
                         "a step; a carry keeps its shape",
                     )
                 )
-        codes = [promoted_code(a.code, out.spec.code, a.weak) for a, out in zip(init.arrays, outs)]
+        codes = [promote_codes(a.code, out.spec.code, a.weak) for a, out in zip(init.arrays, outs)]
         weak = [a.weak and out.spec.weak for a, out in zip(init.arrays, outs)]
         if codes == [a.code for a in init.arrays] and weak == [a.weak for a in init.arrays]:
             forms = body.out_forms()
@@ -259,12 +259,12 @@ def _scan_eagerly(func: Any, carry: Any, xs: Any, steps: int) -> tuple[Any, Any]
         return Compiled(lambda c, x: scan(func, c, x, length=0))(carry, xs)
     ys = []
     for k in range(steps):
-        x = k if xs is None else own_copy(tree.map(lambda leaf, k=k: leaf[k], xs))
-        pair = func(own_copy(carry), x)
+        x = k if xs is None else copy_arrays(tree.map(lambda leaf, k=k: leaf[k], xs))
+        pair = func(copy_arrays(carry), x)
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise _not_a_pair("scan", tree.structure(pair))
         carry, y = pair
-        ys.append(own_copy(y))
+        ys.append(copy_arrays(y))
     return carry, tree.map(lambda *leaves: np.stack(leaves), *ys)
 
 
@@ -306,15 +306,15 @@ def while_loop(
     limit = UNBOUNDED if max_steps is None else int(max_steps)
     if limit < 0:
         raise ValueError(f"while_loop: max_steps={max_steps} is negative")
-    if not any_traced(init):
+    if not must_record(init):
         for _ in range(limit):
-            if not cond(own_copy(init)):
+            if not cond(copy_arrays(init)):
                 break
-            init = body(own_copy(init))
+            init = body(copy_arrays(init))
         return init
     start = flatten_traced(init, "init")
     start, step = _record_step(lambda x: record_body(body, [x]), start, "while_loop", pair=False)
-    test = static_out_graph(record_body(cond, [start]))
+    test = trace_static_results(record_body(cond, [start]))
     if [out.spec.shape for out in test.outs] != [()]:
         raise ShapeDtypeError("while_loop: the condition must return one bool")
     blocks = _blocks_of_carry(step, len(start.arrays))
@@ -364,9 +364,9 @@ def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any
             "static_argnames.",
         )
     count = max(int(upper) - int(lower), 0)
-    if not any_traced(init):
+    if not must_record(init):
         for i in range(int(lower), int(lower) + count):
-            init = body(i, own_copy(init))
+            init = body(i, copy_arrays(init))
         return init
 
     def step(carry: Any, _: Any) -> tuple[Any, None]:

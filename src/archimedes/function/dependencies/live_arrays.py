@@ -180,7 +180,7 @@ class _Copies:
     """Copies of functions and structs that lead to traced arrays, and to each other."""
 
     def __init__(self, arrays: Sequence[Any], holders: Sequence[Any], tables: Any) -> None:
-        self.others = {id(a): _traced(a, tables) for a in arrays}
+        self.others = {id(a): _trace_in_place(a, tables) for a in arrays}
         self.leading = {*self.others, *map(id, holders)}
         self.spaces: list[_Globals] = []
         self.cells: list[tuple[CellType, Any]] = []
@@ -254,7 +254,7 @@ def with_live_arrays(
     return call
 
 
-def _traced(array: np.ndarray, tables: dict[int, np.ndarray]) -> Any:
+def _trace_in_place(array: np.ndarray, tables: dict[int, np.ndarray]) -> Any:
     """Return an array as a traced one, whose block is its memory; it cannot be written to."""
     trace = current_trace()
     table = tables.get(id(array))

@@ -311,7 +311,7 @@ def _open_content(walk: Walk, value: Any, path: str, has_attributes: bool) -> Ha
         return Same(value)
     if not has_attributes and is_by_value(value):
         return (cls, value)
-    for read in (_buffer_bytes, walk.pickled_content):
+    for read in (_buffer_bytes, walk.content_by_pickling):
         try:
             content = read(value)
         except Exception:  # whatever objects say that have no such thing

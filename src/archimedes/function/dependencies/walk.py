@@ -172,12 +172,15 @@ class Walk:
 
     def _settle_live_arrays(self) -> None:
         """Read arrays where they lie if every way to them can lead elsewhere while recording."""
-        found, self.live = self.live, []
-        candidates = [array for array, _ in found]
+        candidates, self.live = self.live, []
         arrays, self.holders = reachable_by_name(
-            candidates, self.objects, self.references or {}, self.namespaces, self.callbacks
+            [a for a, _ in candidates],
+            self.objects,
+            self.references or {},
+            self.namespaces,
+            self.callbacks,
         )
-        for value, path in found:
+        for value, path in candidates:
             if any(value is a for a in arrays):
                 open_live_array(self, value, path)
                 self.live.append((value, path))
@@ -247,9 +250,9 @@ class Walk:
         self.follows_all = True
 
     @staticmethod
-    def pickled_content(value: Any) -> Hashable:
+    def content_by_pickling(value: Any) -> Hashable:
         """Return what an object written in C would be pickled as; raise where it has no content."""
-        made = value.__reduce_ex__(2)
-        if isinstance(made, str) or not any(made[2:]):
+        reduced = value.__reduce_ex__(2)
+        if isinstance(reduced, str) or not any(reduced[2:]):
             raise TypeError  # known by its name, or without content
-        return Walk((made[1:],), follows_all=True).key
+        return Walk((reduced[1:],), follows_all=True).key

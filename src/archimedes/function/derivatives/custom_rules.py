@@ -12,7 +12,7 @@ from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.function.compiled import Compiled
 from archimedes.function.recording import Recording, leaf_ids, read_array
-from archimedes.function.region_bodies import any_traced, static_out_graph
+from archimedes.function.region_bodies import must_record, trace_static_results
 from archimedes.graph.dtypes import is_float
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
@@ -167,10 +167,10 @@ class CustomFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute, or note a call with its rule in the recording."""
-        if not any_traced(args, kwargs):
+        if not must_record(args, kwargs):
             return self.compiled.function(*args, **kwargs)
         leaves, recording, _ = self.compiled.lookup(args, kwargs)
-        recording = static_out_graph(recording)
+        recording = trace_static_results(recording)
         if self.rule is None:
             raise TraceError(
                 f"{self.compiled.name} has no derivative rule yet: give it one with "

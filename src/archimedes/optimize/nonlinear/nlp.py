@@ -13,7 +13,7 @@ from archimedes.errors import TraceError
 from archimedes.function import ConvergenceError
 from archimedes.function.implicit_functions import Fixed
 from archimedes.function.recording_store import find_or_make, form_of
-from archimedes.function.region_bodies import any_traced
+from archimedes.function.region_bodies import must_record
 from archimedes.function.signatures import Signature
 from archimedes.optimize.nonlinear.program import (
     Constraints,
@@ -98,7 +98,7 @@ class NlpSolver:
         In recorded code the solver is called when the code runs; the result has derivatives in
         the arguments and limits, and is nan where there is no solution.
         """
-        if any_traced(x0, args, bounds, constr_bounds):
+        if must_record(x0, args, bounds, constr_bounds):
             return self._record(x0, args, bounds, constr_bounds)
         result = self.solve(x0, *args, bounds=bounds, constr_bounds=constr_bounds)
         if not result.success:
@@ -135,7 +135,7 @@ class NlpSolver:
             True.
         """
         began = time.perf_counter()
-        if any_traced(x0, args, bounds, constr_bounds):
+        if must_record(x0, args, bounds, constr_bounds):
             raise TraceError(
                 "minimize and solve return a result with text and times, which cannot be part of a "
                 "recorded function: make a solver outside, solver = arc.nlp_solver(f), and call "

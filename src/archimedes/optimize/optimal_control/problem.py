@@ -11,7 +11,7 @@ import numpy as np
 
 from archimedes.errors import TraceError
 from archimedes.function.recording_store import find_or_make, form_of
-from archimedes.function.region_bodies import any_traced
+from archimedes.function.region_bodies import must_record
 from archimedes.optimize.optimal_control.equations import Guess
 from archimedes.optimize.optimal_control.mesh import make_mesh, refine_mesh
 from archimedes.optimize.optimal_control.schemes import find_scheme
@@ -150,7 +150,7 @@ class OptimalControl:
         callback : callable, optional
             Function that is called after each iteration.
         """
-        if any_traced((guess, args)):
+        if must_record((guess, args)):
             raise TraceError(
                 "OptimalControl.solve returns a trajectory with text and times, which cannot be "
                 "part of a recorded function: solve outside, and pass what you need of it in"

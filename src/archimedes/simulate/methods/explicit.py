@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.function import stop_gradient
-from archimedes.function.linear_combinations import weighted, weighted_rows
+from archimedes.function.linear_combinations import combine, combine_rows
 from archimedes.simulate.methods import dop853_table
 from archimedes.simulate.methods.method_table import (
     Derivative,
@@ -286,7 +286,7 @@ TABLEAUS = (EULER, HEUN, RK4, BS3, DOPRI5, TSIT5, DOP853)
 
 def _weigh(row: Row, k: Sequence[Any], h: Scalar, x: Array | None = None) -> Any:
     """x + h times the sum of the stages with the weights of a row, in the order of the stages."""
-    return weighted([row[i] for i in sorted(row)], [k[i] for i in sorted(row)], None, h, x)
+    return combine([row[i] for i in sorted(row)], [k[i] for i in sorted(row)], None, h, x)
 
 
 @piece()
@@ -325,7 +325,7 @@ def method_of(tableau: Tableau) -> Method:
         # Neighbouring rows that weigh the same stages are made together.
         alike = itertools.groupby(tableau.dense, key=sorted)
         parts = [
-            weighted_rows([[row[i] for i in stages] for row in rows], [k[i] for i in stages], h)
+            combine_rows([[row[i] for i in stages] for row in rows], [k[i] for i in stages], h)
             for stages, rows in alike
         ]
         return np.concatenate(parts)

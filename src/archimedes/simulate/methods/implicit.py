@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.function import jac, stop_gradient, vmap, while_loop
-from archimedes.function.linear_combinations import weighted
+from archimedes.function.linear_combinations import combine
 from archimedes.simulate.methods.method_table import Derivative, Method, Step, register, rms_norm
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ class Esdirk:
         slopes = [memory]
         state, worst = x, np.zeros(())
         for c, row in zip(self.c[1:], self.a[1:]):
-            base = weighted(row, slopes, np.zeros_like(x), h, x)
+            base = combine(row, slopes, np.zeros_like(x), h, x)
             guess = base + gh * slopes[-1]
             residual = partial(_residual, f, t + c * h, base, gh)
             state, error = iterate_newton(residual, base, guess, solve, ESDIRK_ITERATIONS, scale)
@@ -204,14 +204,14 @@ class Esdirk:
             slopes.append((state - base) / gh)
         last = (*self.a[-1], self.gamma)
         difference = [b - e for b, e in zip(last, self.embedded)]
-        local = weighted(difference, slopes, None, h)
+        local = combine(difference, slopes, None, h)
         if scale is None:
             return Step(np.where(worst <= FAILED, state, np.nan), local, slopes[-1], slopes)
         return Step(state, np.where(worst <= REFUSED, local, np.inf), slopes[-1], slopes)
 
     def dense_coefficients(self, f: Derivative, t: Scalar, x: Array, h: Scalar, step: Step) -> Any:
         """Return the coefficients of the interpolant."""
-        return np.stack([weighted(row, step.stages, None, h) for row in self.dense])
+        return np.stack([combine(row, step.stages, None, h) for row in self.dense])
 
 
 # ARK4(3)6L[2]SA, implicit part (Kennedy & Carpenter 2003, p. 176).
@@ -315,7 +315,7 @@ def _step(f: Derivative, t: Scalar, x: Array, h: Scalar, memory: Tree) -> Step:
     def residual(Z: Array) -> Any:
         changes = Z.reshape(3, x.size)
         slopes = [f(t + c * h, x + z) for c, z in zip(_C, changes)]
-        return h * np.concatenate([weighted(row, slopes) for row in _A]) - Z
+        return h * np.concatenate([combine(row, slopes) for row in _A]) - Z
 
     base = np.concatenate([x, x, x])
     Z, error = iterate_newton(residual, base, np.zeros_like(base), solve, RADAU_ITERATIONS)
@@ -326,7 +326,7 @@ def _step(f: Derivative, t: Scalar, x: Array, h: Scalar, memory: Tree) -> Step:
 
 def _dense(f: Derivative, t: Scalar, x: Array, h: Scalar, step: Step) -> Any:
     """Return the coefficients of the collocation polynomial."""
-    return np.stack([weighted(row, step.stages) for row in _TO_COEFFICIENTS])
+    return np.stack([combine(row, step.stages) for row in _TO_COEFFICIENTS])
 
 
 RADAU5 = register(

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.function import stop_gradient
-from archimedes.function.linear_combinations import weighted
+from archimedes.function.linear_combinations import combine
 from archimedes.simulate.methods.implicit import linearize, product
 from archimedes.simulate.methods.method_table import Derivative, Method, Step, register
 
@@ -119,19 +119,19 @@ def _step(f: Derivative, t: Scalar, x: Array, h: Scalar, memory: Tree) -> Step:
     solve = jacobian.solver(shift, -1.0)
     u: list[Any] = []
     for alpha, gamma, a, c in zip(ALPHA, GAMMA_I, A, C):
-        slope = f(t + alpha * h, weighted(a, u, x)) if u else memory
-        before = weighted(c, u) / h if u else None
+        slope = f(t + alpha * h, combine(a, u, x)) if u else memory
+        before = combine(c, u) / h if u else None
         if before is not None and mass is not None:
             before = product(mass, before)
         right = slope if before is None else slope + before
         u.append(solve(right + (gamma * h) * f_t if gamma else right))
-    x_new = weighted(WEIGHTS, u, x)
+    x_new = combine(WEIGHTS, u, x)
     size = stop_gradient(np.abs(h) * jacobian.norm())
     return Step(x_new, u[-1], f(t + h, x_new), u, size)
 
 
 def _dense(f: Derivative, t: Scalar, x: Array, h: Scalar, step: Step) -> Any:
-    first, second, third = (weighted(row, step.stages) for row in DENSE)
+    first, second, third = (combine(row, step.stages) for row in DENSE)
     return np.stack([step.x - x + first, second - first, third - second, -third])
 
 

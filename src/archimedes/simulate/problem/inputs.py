@@ -20,7 +20,7 @@ from archimedes.errors import TraceError
 from archimedes.function import cond
 from archimedes.function.dependencies.states import fingerprint
 from archimedes.function.interpolation import Axis, look_up
-from archimedes.function.region_bodies import any_traced
+from archimedes.function.region_bodies import must_record
 from archimedes.random.arguments import check_key
 from archimedes.random.keys import fold_in
 from archimedes.simulate.problem.state_layout import (
@@ -280,7 +280,7 @@ def check_sampled(
                 f"sampled[{k}] is a {type(part).__name__}: write sampled=[arc.Sampled(update, "
                 "init, dt=...)]"
             )
-        if part.dt is not None and not any_traced(start, end):
+        if part.dt is not None and not must_record(start, end):
             noise = rounding(start, end, part.offset)
             if noise > COARSE * part.dt:
                 raise ValueError(
