@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from archimedes.backends.llvm.python_api.c_api import supported
+from archimedes.backends.llvm.python_api.c_api import is_supported
 
-__all__ = ["needs_entries", "supported"]
+__all__ = ["is_supported", "needs_entries"]
 
 needs_entries = pytest.mark.skipif(
-    not supported(), reason="native code does not call the C API here: no direct entries"
+    not is_supported(), reason="native code does not call the C API here: no direct entries"
 )

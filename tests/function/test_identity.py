@@ -19,7 +19,7 @@ from archimedes.function import recorded_function
 from archimedes.function.dependencies import introspection
 from archimedes.function.dependencies.states import Dependencies, fingerprint
 from archimedes.function.dependencies.walk import Walk
-from tests.entries import needs_entries, supported
+from tests.entries import is_supported, needs_entries
 
 X = np.array([1.0, 2.0])
 
@@ -37,7 +37,7 @@ def native(function, *args, **options):
     f = arc.compile(function, backend="llvm", **options)
     for _ in range(6):
         f(*(args or (X,)))
-    assert bool(f._shortcuts) is supported()
+    assert bool(f._shortcuts) is is_supported()
     return f
 
 

@@ -14,7 +14,7 @@ import pytest
 import archimedes as arc
 from archimedes.backends.llvm.python_api import entry as calling
 from archimedes.function.execution import shortcuts, tiers
-from tests.entries import needs_entries, supported
+from tests.entries import is_supported, needs_entries
 
 pytestmark = pytest.mark.usefixtures("compiled_once")
 
@@ -51,7 +51,7 @@ def native(function):
 def expected_path(compiled, *args):
     """Call twice, so that the second call finds the generated path, and return that result."""
     compiled(*args)
-    assert bool(compiled._shortcuts) is supported()
+    assert bool(compiled._shortcuts) is is_supported()
     return compiled(*args)
 
 
@@ -167,7 +167,7 @@ def test_nested_results(function):
     for _ in range(3):
         np.testing.assert_equal(arc.tree.leaves(f(x)), arc.tree.leaves(function(x)))
         assert arc.tree.structure(f(x)) == arc.tree.structure(function(x))
-    assert bool(f._shortcuts) is supported()
+    assert bool(f._shortcuts) is is_supported()
 
 
 def test_arguments_left_out_or_too_many():

@@ -15,7 +15,7 @@ from archimedes.backends import code_cache as cache
 from archimedes.backends.llvm.runtime.kernel import build
 from archimedes.backends.llvm.runtime.pointers import data_pointer
 from archimedes.graph import CODES, F64, Call, Graph
-from tests.entries import supported
+from tests.entries import is_supported
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def test_four_processes_at_once_and_no_compiler(folder, tmp_path):
         assert process.returncode == 0, errors
         assert out.split()[0] == "1.0"
     # The kernel, and what reads the addresses of arrays, unless Python does.
-    assert [p.suffix for p in files(folder)] == [".o"] * (1 + supported())
+    assert [p.suffix for p in files(folder)] == [".o"] * (1 + is_supported())
     out, errors = start(env).communicate(timeout=60)
     assert out.split() == ["1.0", "1"], errors
 
@@ -412,7 +412,7 @@ def test_killed_in_the_middle_of_writing(folder, fresh):
     assert [p.suffix for p in files(folder)] == [".part"]
     done = subprocess.run([sys.executable, "-c", SCRIPT], env=env, capture_output=True, timeout=60)
     assert done.stdout.split() == [b"1.0", b"0"], done.stderr
-    assert sorted(p.suffix for p in files(folder)) == [".o"] * (1 + supported()) + [".part"]
+    assert sorted(p.suffix for p in files(folder)) == [".o"] * (1 + is_supported()) + [".part"]
 
 
 def test_code_depends_on_every_source_that_writes_it(tmp_path, monkeypatch):

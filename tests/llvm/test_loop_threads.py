@@ -13,9 +13,11 @@ import pytest
 
 import archimedes as arc
 from archimedes.backends.llvm.runtime import loop_threads
-from tests.entries import supported
+from tests.entries import is_supported
 
-pytestmark = pytest.mark.skipif(not supported(), reason="threads of loops wait for CPython's locks")
+pytestmark = pytest.mark.skipif(
+    not is_supported(), reason="threads of loops wait for CPython's locks"
+)
 N = (1 << 20) + 3
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.backends.llvm.python_api.c_api import NEWEST, supported
+from archimedes.backends.llvm.python_api.c_api import NEWEST, is_supported
 
 #: What says no, each by itself.
 REASONS = {
@@ -33,7 +33,7 @@ def known(monkeypatch):
 
 
 def test_a_known_cpython_is_supported(known):
-    assert supported.__wrapped__()
+    assert is_supported.__wrapped__()
 
 
 @pytest.mark.parametrize("reason", REASONS)
@@ -44,7 +44,7 @@ def test_where_python_is_plain(known, monkeypatch, reason):
             monkeypatch.setenv(variable, text)
     else:
         monkeypatch.setattr(sys, name, value)
-    assert not supported.__wrapped__()
+    assert not is_supported.__wrapped__()
 
 
 PLAIN = """

@@ -85,10 +85,10 @@ class NativeProgram(Kernel):
 
     def direct_entry(self, request: EntryRequest) -> Callable[..., Any] | None:
         """Return a builtin that CPython calls directly."""
-        from archimedes.backends.llvm.python_api.c_api import supported
+        from archimedes.backends.llvm.python_api.c_api import is_supported
 
         # Callbacks may have effects: a kernel that has them is never run twice to find an error.
-        if not supported() or self.kernel.has_host:
+        if not is_supported() or self.kernel.has_host:
             return None
         from archimedes.backends.llvm.python_api.entry import Batch, make_entry
 
@@ -158,10 +158,10 @@ class LLVM(Backend):
         return NativeProgram(program, unoptimized=True)
 
     def thread_dispatch(self, base: type, needed: bool) -> Any:
-        """Return what makes native stands."""
-        from archimedes.backends.llvm.python_api.c_api import supported
+        """Return what makes callables that tell threads apart."""
+        from archimedes.backends.llvm.python_api.c_api import is_supported
 
-        if not supported() or not (needed or "llvmlite" in sys.modules):
+        if not is_supported() or not (needed or "llvmlite" in sys.modules):
             return None
         from archimedes.backends.llvm.python_api.thread_dispatch import thread_dispatch
 

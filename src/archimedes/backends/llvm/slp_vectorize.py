@@ -88,7 +88,7 @@ class _Renumbering:
         to.update(zip(new, range(first, first + len(new))))
         dst.op += [src.op[i] for i in new]
         arity = [ARITY[src.op[i]] for i in new]
-        # Operands move; what is stored in their place (an input's position) does not.
+        # Operands are renumbered; what other nodes store there (an input's position) is not.
         for number, name in enumerate("abc"):
             old = getattr(src, name)
             moved = [to[old[i]] if n > number else old[i] for i, n in zip(new, arity)]
@@ -122,7 +122,7 @@ def _has_free_lanes(region: Region) -> bool:
 
 
 def _groups(g: Graph, lanes: int) -> list[list[_Row]]:
-    """Return what may be computed together, in an order in which it can be."""
+    """Return the groups of functions to be computed together, in an order that is possible."""
     rows: dict[tuple[int, ...], _Row] = {}
     for i in () if g.effects() else g.live():
         code = g.op[i]
@@ -145,9 +145,9 @@ def _groups(g: Graph, lanes: int) -> list[list[_Row]]:
 
 
 def _levels(g: Graph, live: Sequence[int]) -> dict[int, tuple[int, int]]:
-    """Return of each node how many elementary functions, and operations, lie on the way to it.
+    """Return the depth of each node in elementary functions, and in operations.
 
-    No function depends on another of the same number.
+    No function depends on another of the same depth.
     """
     levels: dict[int, tuple[int, int]] = {}
     for i in live:

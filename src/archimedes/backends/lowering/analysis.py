@@ -44,7 +44,7 @@ def is_in_order(region: Nest) -> bool:
 
 
 def fixed_nodes(g: Graph, varies: Sequence[bool]) -> list[int]:
-    """Return the nodes on the border between what varies and what does not, by dtype.
+    """Return the nodes that are computed once for a batch and read by what varies, by dtype.
 
     ``varies`` tells which inputs differ from instance to instance. Empty where next to nothing
     is shared, and for graphs with callbacks, which are called once per instance.
@@ -71,7 +71,7 @@ def fixed_nodes(g: Graph, varies: Sequence[bool]) -> list[int]:
 
 
 def _of_constants(g: Graph) -> bool:
-    """Return whether some node reads nothing but constants, of a graph without regions."""
+    """Return whether a graph without regions has a node that reads nothing but constants."""
     op = np.array(g.op)
     arity, fixed = np.array(ARITY)[op], (op == CONST) | (op == BLOCK)
     still = arity > 0
@@ -90,14 +90,18 @@ BUDGET = 1 << 20
 
 
 class Safepoint(NamedTuple):
-    """After how many steps a loop looks up, and how many operations one of them has, at least."""
+    """A loop lets Python run after ``steps`` steps, of at least ``work`` operations each."""
 
     steps: int
     work: int
 
 
 def safepoint_of(length: int, *bodies: Graph) -> Safepoint | None:
-    """Return the safepoint of a loop over these bodies; None where it is over soon anyway."""
+    """Return the safepoint of a loop over these bodies; None for a loop that ends soon anyway.
+
+    A loop that may take long checks after about as many operations as a millisecond has. Loops
+    around such loops check at every step: how long these took is not known when code is written.
+    """
     most = sum(estimate_work(body, EVERYTHING) for body in bodies)
     if length * most <= BUDGET:
         return None

@@ -208,7 +208,7 @@ def stack_columns(
 def advance_all(
     d: Dialect, f: Any, starts: Sequence[tuple[Location, int]], step: str
 ) -> list[Location]:
-    """Return each location ``step * stride`` elements further; those of one array move as one."""
+    """Return each location ``step * stride`` elements further, with one address for each array."""
     bases: dict[tuple[Any, int, int], Location] = {}
     locations = []
     for start, stride in starts:
@@ -247,7 +247,7 @@ def output_columns(
 
 
 def _waiting_array(scope: Scope, column: Sequence[int | None]) -> tuple[Location, int] | None:
-    """Return start and stride of the array that waits for a column, which then waits no more."""
+    """Return start and stride of the array that waits for a column, and take it off the list."""
     waiting = [scope.waiting.get(i, []) if i is not None else [] for i in column]
     if any(len(locations) != 1 for locations in waiting):
         return None

@@ -22,7 +22,7 @@ __all__ = ["SubBlock", "covers", "elide_scalar_copies", "find_sub_blocks", "is_s
 
 
 class SubBlock(NamedTuple):
-    """The block that another one is part of, where it begins there, and how far apart it lies."""
+    """The block that another one is part of, its offset there, and the stride of its elements."""
 
     whole: int
     offset: int
@@ -56,7 +56,7 @@ def is_scalar(move: Move) -> bool:
 def find_sub_blocks(
     g: Graph, order: Sequence[int], outputs: Iterable[int], apart: bool = False
 ) -> dict[int, SubBlock]:
-    """Return which results of nests are made inside the ``Pack`` that alone reads them.
+    """Return which results of nests can be computed inside the ``Pack`` that alone reads them.
 
     ``order`` are the nodes of a function, ``outputs`` those that are needed for something else.
     ``apart`` tells that the elements may be made with others between them.
@@ -81,7 +81,7 @@ def find_sub_blocks(
 def _sub_blocks_of(
     g: Graph, region: Pack, whole: int, reads: Counter[int], apart: bool
 ) -> dict[int, SubBlock]:
-    """Return the blocks that lie in the pack's as they are, and that no later box overwrites."""
+    """Return the blocks that are copied into the pack's as a whole and not overwritten later."""
     sub_blocks = {}
     written = _times_written(region)
     if not written.all():
@@ -101,7 +101,7 @@ def _sub_blocks_of(
 
 
 def elide_scalar_copies(scope: Scope, order: Sequence[int]) -> None:
-    """Have scalars that are packed into blocks stored there as soon as they are computed."""
+    """Store scalars that are packed into a block there as soon as they are computed."""
     g = scope.graph
     computed = {i for i in order if OPERANDS[g.op[i]]}
     for i, region in _packs(g, order).items():

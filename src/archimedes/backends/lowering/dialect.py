@@ -56,7 +56,7 @@ class Loop:
 
 
 class Request(NamedTuple):
-    """What of a graph is to be computed: nodes that are ``stored`` as they come, and ``wanted``.
+    """The nodes of a graph to compute: some are ``stored`` as they come, others are ``wanted``.
 
     Nodes in ``known`` have been computed elsewhere. ``whole``: the graph is not cut into pieces.
     """
@@ -162,12 +162,12 @@ class Dialect:
         """Return what writes a node (no region, no output of one) and returns its operand.
 
         ``order`` are the nodes to come, ``last`` those with readers elsewhere. None stands for a
-        node that the writer has put into its one place in ``scope.waiting`` itself.
+        node that the writer has stored at its one location in ``scope.waiting`` itself.
         """
         raise NotImplementedError
 
     def note(self, f: Any, g: Graph, i: int) -> None:
-        """Say where what follows comes from."""
+        """Note the source of the code that follows."""
 
     def literal(self, value: Any, dtype: int) -> str:
         """Write a constant."""
@@ -184,7 +184,7 @@ class Dialect:
         return self.array(f, dtype, count)
 
     def release(self, f: Any, location: Location, count: int) -> None:
-        """Take back the array of a block that nobody reads any more."""
+        """Release the array of a block that nobody reads any more."""
 
     def constant_block(self, f: Any, table: np.ndarray, dtype: int) -> Location:
         """Return the first element of a table that is a block."""
@@ -199,11 +199,11 @@ class Dialect:
         raise NotImplementedError
 
     def load(self, f: Any, location: Location) -> str:
-        """Return an operand with the value at a place."""
+        """Return an operand with the value at a location."""
         raise NotImplementedError
 
     def store(self, f: Any, location: Location, operand: str) -> None:
-        """Put a value at a place."""
+        """Store a value at a location."""
         raise NotImplementedError
 
     def advance(self, f: Any, location: Location, counter: str, stride: int) -> Location:
@@ -235,7 +235,7 @@ class Dialect:
         self.store(f, self.advance(f, location, self.index(f, index, length), 1), operand)
 
     def takes_columns(self, locations: Sequence[Location]) -> bool:
-        """Return whether steps of a loop may write straight to places that wait for values."""
+        """Return whether steps of a loop may write straight to locations that wait for values."""
         return True
 
     def operand(self, f: Any, binding: Binding) -> str:
@@ -258,11 +258,11 @@ class Dialect:
         raise NotImplementedError
 
     def fill_run(self, f: Any, to: Location, operand: str, count: int) -> None:
-        """Put one value into a run of places."""
+        """Store one value into a run of locations."""
         raise NotImplementedError
 
     def interrupt(self, f: Any) -> None:
-        """Begin anew between copies (``longest_block``)."""
+        """Begin a new basic block between copies (``longest_block``)."""
 
     # ---- control flow --------------------------------------------------------------------
 
@@ -288,7 +288,7 @@ class Dialect:
     def copy_masked(
         self, f: Any, mask: str, copies: Sequence[tuple[Location, Location, int]]
     ) -> bool:
-        """Copy values where a mask holds, and return True, if plain copies do not do.
+        """Copy values where a mask holds and return True, if plain copies are not enough.
 
         Each has a target, a source and the length of a block (0: a scalar).
         """
@@ -297,7 +297,7 @@ class Dialect:
     def swap_by_parity(
         self, f: Any, counter: str, first: Location, second: Location
     ) -> tuple[Location, Location] | None:
-        """Return both locations, in this order where a counter is even, if there is a way."""
+        """Return both locations, swapped where a counter is odd; None if the language cannot."""
         return None
 
     def from_end(self, f: Any, counter: str, length: int) -> str:
@@ -311,11 +311,11 @@ class Dialect:
     # ---- functions -----------------------------------------------------------------------
 
     def part(self, f: Any, number: int) -> AbstractContextManager[Any]:
-        """Write a function that is a piece of ``f``, and its call there."""
+        """Write a function that is a piece of ``f``, and its call in ``f``."""
         raise NotImplementedError
 
     def reach(self, f: Any) -> Reach:
-        """Return what makes values of a function known to its parts."""
+        """Return what makes values of a function known to its pieces."""
         return Reach()
 
     def function(
@@ -325,7 +325,7 @@ class Dialect:
         raise NotImplementedError
 
     def form(self, body: Graph, arguments: Sequence[Binding]) -> Any:
-        """Return what of its arguments, besides their types, a function is written for."""
+        """Return what a function is specialized for, besides the types of its arguments."""
         return None
 
     def call(
@@ -341,15 +341,15 @@ class Dialect:
         raise NotImplementedError
 
     def map(self, low: Lowering, scope: Scope, region: Map, outs: Sequence[int]) -> bool:
-        """Compute instances in a way of its own, if there is one; else they are a loop."""
+        """Lower a map in the dialect's own way and return True; otherwise it becomes a loop."""
         return False
 
     def rows(self, low: Lowering, scope: Scope, instances: Instances, outs: Sequence[int]) -> bool:
-        """Compute instances that are rows of blocks in a way of its own."""
+        """Lower instances that are rows of blocks in the dialect's own way and return True."""
         return False
 
     def nest(self, low: Lowering, scope: Scope, region: Nest, outs: Sequence[int]) -> bool:
-        """Compute loops over an index space in a way of its own, if there is one."""
+        """Lower a nest in the dialect's own way and return True; otherwise it becomes loops."""
         return False
 
     def host(self, low: Lowering, scope: Scope, region: Host, outs: Sequence[int]) -> None:

@@ -104,7 +104,7 @@ class Lowering:
         stores: Sequence[Store] = (),
         known: Mapping[int, Binding] = NOTHING,
     ) -> list[Binding]:
-        """Write a graph where the function is: return ``wanted`` outputs, and store others.
+        """Write a graph into a function: return ``wanted`` outputs, and store others.
 
         ``known`` binds nodes that have been computed elsewhere, at locations all functions know.
         """

@@ -63,7 +63,7 @@ class _Carry:
         return list((self.new | {k: to for k, (_, to) in self.swapped.items()}).items())
 
     def swap(self, counter: str) -> None:
-        """Begin a step of a counted loop: blocks are in one array and go to the other, in turn."""
+        """Begin a step, in which blocks go from one array to the other; the next step goes back."""
         for k, new in self.new.items():
             if self.lengths[k]:
                 pair = self.d.swap_by_parity(self.f, counter, self.old[k], new)
@@ -71,7 +71,7 @@ class _Carry:
                     self.swapped[k] = pair
 
     def values(self, loop: Loop) -> list[Binding]:
-        """Return the values of this step; behind the loop, the last ones."""
+        """Return the values of this step, or the last ones behind the loop."""
         values = {k: Binding(operand=x) for k, x in zip(self.wanted, loop.carried)}
         values |= {k: Binding(location=location) for k, location in self.old.items()}
         values |= {k: Binding(location=location) for k, (location, _) in self.swapped.items()}
@@ -185,7 +185,7 @@ def lower_map(low: Lowering, scope: Scope, region: Map, outs: Sequence[int]) -> 
 
 
 def _breaks(scope: Scope, region: Map, outs: Sequence[int]) -> list[int]:
-    """Return the instances from which on outputs go to other arrays, which want them as they are.
+    """Return the instances at which outputs begin to go to another array.
 
     A loop for each of these writes its outputs straight there.
     """

@@ -49,7 +49,7 @@ def combine_graph(name: str, dtype: int) -> Graph:
 
 
 def identity(name: str, dtype: int) -> Any:
-    """Return the number that leaves every other as it is, to the bit, where they are combined.
+    """Return the identity of an operation: combining with it changes no bit of another number.
 
     >>> identity("add", 0), identity("min", 0)
     (-0.0, inf)
@@ -84,7 +84,7 @@ class Walk(NamedTuple):
 def loop_along(
     d: Dialect, f: Any, length: int, walks: Sequence[Walk], axis: int
 ) -> Iterator[tuple[str, list[Walk]]]:
-    """Write a loop along an axis, with which locations move; yield its counter ("": no loop)."""
+    """Write a loop along an axis; yield its counter ("": no loop) and the walks inside it."""
     if length == 1:
         yield "", list(walks)
         return
@@ -116,7 +116,7 @@ def advance_along(
 def merge_axes(
     shape: Sequence[int], strides: Sequence[Sequence[int]], apart: int = 0
 ) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-    """Make one axis of neighbours that are walked as one; leave out axes of length 1.
+    """Merge neighbouring axes that are walked as one, and drop axes of length 1.
 
     Axes in front of number ``apart`` are not merged with those behind it.
 

@@ -55,7 +55,7 @@ class Sizes:
         return cost(g, self._costs)
 
     def size(self, g: Graph) -> int:
-        """Return the operations that stand where a graph is written."""
+        """Return the operations of a graph without those that are in other functions."""
         if g not in self._sizes:
             op, live = g.op, g.live()
             own = sum(op[i] not in _NO_CODE for i in live)
@@ -64,7 +64,7 @@ class Sizes:
         return self._sizes[g]
 
     def _blocks(self, region: Region) -> int:
-        """Return the operations of those bodies that stand where their region is."""
+        """Return the operations of the bodies that are inlined where their region is."""
         blocks = (b for b in region.bodies if not self.is_shared(region, b))
         return sum(size for size in map(self.size, blocks) if size <= self.part)
 
@@ -153,7 +153,7 @@ def shared_slots(
 
 
 def _hands_on(g: Graph, i: int) -> bool:
-    """Return whether outputs of a region may be its inputs: of calls, and loops of no step."""
+    """Return whether a region may return its inputs, as calls and loops without steps do."""
     region = g.regions.get(i)
     return isinstance(region, Call) or (isinstance(region, Scan) and not region.length)
 

@@ -172,7 +172,7 @@ class _Dataflow:
         return chains
 
     def schedule(self, wanted: Sequence[int], rank: Mapping[int, float]) -> list[int]:
-        """Return the nodes: of those that are ready, always that which leaves the fewest values.
+        """Return the nodes in order: the next one is the ready node that leaves the fewest values.
 
         Among equals it is the one of the lowest rank. Values in ``wanted`` stay to the end.
         """
@@ -296,7 +296,7 @@ def locality_schedule(g: Graph, start: Schedule, wanted: Sequence[int], register
 
 
 def _is_fixed(g: Graph, start: Schedule) -> bool:
-    """Return whether the order has to stay: that of blocks of memory, and of callbacks."""
+    """Return whether the order must not change, because of blocks in memory or callbacks."""
     return any(length_of(g.dtype[i]) for i in start.order) or has_host(g)
 
 

@@ -137,7 +137,7 @@ class Lifetimes:
             self._holders.setdefault(location, set()).add(i)
 
     def pin(self, location: Location) -> None:
-        """Keep the block that a value lies in to the end: it has readers of another name."""
+        """Keep the block that a value lies in to the end: other nodes read from it too."""
         self._foreign.add(location.array)
         for held in [held for held in self._holders if held.array == location.array]:
             del self._holders[held]
@@ -226,7 +226,7 @@ class Scope:
         return self.sub_blocks[i].stride if i in self.sub_blocks else 1
 
     def destination(self, i: int) -> Location | None:
-        """Return a location that waits for a block, which then waits no more."""
+        """Return a location that waits for a block, and take it off the list."""
         locations = self.waiting.get(i, []) if length_of(self.graph.dtype[i]) else []
         for location in locations:
             if self.dialect.takes_columns([location]):

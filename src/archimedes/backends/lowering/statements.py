@@ -186,7 +186,7 @@ class StatementDialect(Dialect):
 
 
 class _If(Join):
-    """Branches as an if; their values are assigned to variables, or copied to places."""
+    """Branches as an if; their values are assigned to variables, or copied to locations."""
 
     def __init__(self, dialect: StatementDialect, f: Any, branching: Branching) -> None:
         self.dialect, self.f = dialect, f

@@ -80,7 +80,7 @@ class Module:
         return f"@{stem}{next(self.serial)}"
 
     def table(self, values: Sequence[object] | np.ndarray, dtype: int) -> Location:
-        """Return the place of a constant array, shared with an equal one."""
+        """Return the location of a constant array, shared with an equal one."""
         array = np.asarray(values)
         key = (dtype, array.tobytes())
         name = self.globals.get(key)
@@ -94,7 +94,7 @@ class Module:
         return Location(Pointer("global", name, uniform=True), 0, dtype)
 
     def lookup_table(self, table: np.ndarray, dtype: int) -> Location:
-        """Return the place of a table that a lookup reads: outside, or a constant of its own."""
+        """Return the location of a table that a lookup reads: outside, or a constant of its own."""
         name = self.data.get(table_key(table))
         if name is None:
             return self.table(table, dtype)
@@ -175,7 +175,7 @@ class Function:
         self.start(label)
 
     def fork(self, condition: str, then: str, other: str, rare: bool = False) -> None:
-        """End the block with a conditional branch; ``rare`` tells that ``then`` seldom runs."""
+        """End the block with a conditional branch; ``rare``: ``then`` seldom runs."""
         weights = ", !prof !0" if rare else ""
         self.line(f"br i1 {condition}, label %{then}, label %{other}{weights}")
 
@@ -255,7 +255,7 @@ class Function:
         return self.value(f"select i1 {self.value(f'icmp slt i64 {a}, {b}')}, i64 {a}, i64 {b}")
 
     def splat(self, one: str, item: str, count: int) -> str:
-        """Return a vector of a value in all of so many lanes."""
+        """Return a vector with one value in all lanes."""
         kind, zeros = f"<{count} x {item}>", f"<{count} x i32> zeroinitializer"
         first = self.value(f"insertelement {kind} poison, {item} {one}, i64 0")
         return self.value(f"shufflevector {kind} {first}, {kind} poison, {zeros}")
@@ -293,7 +293,7 @@ class Function:
         return name, 0
 
     def element_bytes(self, location: Location) -> int:
-        """Return the distance in bytes between neighbours in the place's array."""
+        """Return the distance in bytes between neighbours in the location's array."""
         item = ITEM_BYTES[location.dtype]
         return item if location.array.uniform else item * self.spelling.lanes
 
@@ -304,7 +304,7 @@ class Function:
         return self.offset(base, offset) if offset else base
 
     def advance(self, location: Location, index: str, stride: int) -> Location:
-        """Return the place ``index * stride`` elements further, for a computed index."""
+        """Return the location ``index * stride`` elements further, for a computed index."""
         step = self.mul(index, stride * self.element_bytes(location))
         base, offset = self._base(location.array)
         if offset:

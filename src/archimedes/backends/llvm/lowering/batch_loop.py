@@ -128,7 +128,7 @@ class _Loop:
         self.far = [(self._is_far(k), k) for k in range(len(self.results)) if lines in AHEAD]
 
     def _is_far(self, k: int) -> str:
-        """Return the bool "prefetch these results": not what passes by the caches anyway."""
+        """Return the bool "prefetch these results", which holds for none that bypass the caches."""
         f, streamed = self.f, self.streams[k]
         far = passes_by(f, self.results[k], FAR)
         return f.value(f"select i1 {streamed}, i1 false, i1 {far}") if streamed else far
@@ -160,7 +160,7 @@ class _Loop:
         f.line(f"call void @load_tile(ptr {at}, ptr %tile.in, ptr %tile.out){self.inline}")
 
     def _targets(self, whole: str, first: str) -> list[str]:
-        """Return where a tile puts its results: what passes by the caches goes to the room."""
+        """Return where a tile stores its results: in the room, where they bypass the caches."""
         f, direct = self.f, []
         for streams in self.streams:
             stays = f.value(f"xor i1 {streams}, true") if streams else ""

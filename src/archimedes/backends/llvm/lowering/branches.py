@@ -89,7 +89,7 @@ class ScalarJoin(_Branches):
 
 
 class LaneJoin(_Branches):
-    """Runs the branches that any lane takes, cheap ones without asking, and blends."""
+    """Runs the branches that any lane takes (cheap ones always), and blends their values."""
 
     def __init__(self, dialect: Dialect, f: Function, branching: Branching) -> None:
         super().__init__(dialect, f, branching)
@@ -98,7 +98,7 @@ class LaneJoin(_Branches):
 
     @contextmanager
     def branch(self, k: int) -> Iterator[None]:
-        """Run a branch that is cheap, or that is the first and only one; else ask the lanes."""
+        """Run a branch always if it is cheap or the only one, otherwise if any lane takes it."""
         f, cheap = self.f, self.costs[k] <= CHEAP
         if k != self.order[0] or not (cheap or len(self.costs) == 1):
             self.mask = self.takes(k)

@@ -84,14 +84,14 @@ def any_lane(f: Function, mask: str) -> str:
 def blend(
     f: Function, mask: str, dtypes: Sequence[int], new: Sequence[str], old: Sequence[str]
 ) -> list[str]:
-    """Take new values in the lanes of the mask. A scalar kernel gets here only if it holds."""
+    """Take new values in the lanes of the mask. In scalar code the mask is known to hold."""
     if f.spelling.lanes == 1:
         return list(new)
     return [choose(f, d, mask, x, y) for d, x, y in zip(dtypes, new, old)]
 
 
 def wide_operand(f: Function, dtype: int, operand: str) -> str:
-    """Return an operand of float arithmetic; constants of all lanes are loaded where that is best.
+    """Return an operand of float arithmetic, loaded if it is a constant and that is faster.
 
     With AVX a constant in memory is part of the instruction that uses it if it is there for every
     lane; LLVM keeps it once and spends an instruction on copying it. (It would undo this for what

@@ -95,7 +95,7 @@ STACK = 32768
 
 
 def open_frame(f: Function, size: int, tiles: int = 1, own: int = 0) -> None:
-    """Get the frame and clear its status word.
+    """Allocate the frame and clear its status word.
 
     ``tiles``: how many frames of ``own`` bytes are in it, one after the other.
     """
@@ -121,7 +121,7 @@ def open_frame(f: Function, size: int, tiles: int = 1, own: int = 0) -> None:
 
 
 def close_frame(f: Function, size: int) -> None:
-    """Give the frame back and return the status."""
+    """Free the frame and return the status."""
     status = f.value("load i32, ptr %frame, align 4")
     if f.budget:
         status = f.value(f"or i32 {status}, {status_of(f)}")

@@ -58,7 +58,7 @@ class Run(Loop):
     left: str = ""
 
     def leave(self, f: Function, done: str) -> None:
-        """Go from here to the label behind the loop, before the step."""
+        """Leave for the label behind the loop, before the step is done."""
         if self.first:
             count = f.sub(self.counter, self.first)
             _subtract(f, f.mul(count, self.work))
@@ -67,12 +67,12 @@ class Run(Loop):
 
 
 def has_safepoints(f: Function) -> bool:
-    """Return whether the module of a function has any."""
+    """Return whether the module of a function has safepoints."""
     return _LINE in f.module.global_lines
 
 
 def declare_safepoints(f: Function) -> None:
-    """Say that the module has some."""
+    """Declare in a function's module that it has safepoints."""
     if not has_safepoints(f):
         f.module.global_lines.append(_LINE)
 

@@ -1,7 +1,7 @@
 """Dense linear solves: elimination with partial pivoting as loops over a matrix in memory.
 
 The order of operations is that of ``eliminate`` in the interpreter. The matrix is ``n`` rows of
-``n + m`` values, right-hand sides last; solutions take their place. In lanes each lane has its
+``n + m`` values, right-hand sides last; solutions replace them. In lanes each lane has its
 own pivot, so rows are swapped lane by lane.
 """
 
@@ -36,7 +36,7 @@ class _Matrix:
         self.start = Location(Pointer("local", "%matrix", uniform=False), 0, dtype)
 
     def at(self, row: str, column: str) -> Location:
-        """Return the place of an entry at computed indices."""
+        """Return the location of an entry at computed indices."""
         base = self.f.mul(row, self.width)
         return self.f.advance(self.start, self.f.add(base, column), 1)
 
@@ -74,7 +74,7 @@ class _Matrix:
             self._subtract(row, columns.counter, factor, source)
 
     def _subtract_vectors(self, row: str, start: str, factor: str, source: str) -> str:
-        """In a scalar kernel take several columns at once; return the first that is left."""
+        """Subtract several columns at once in a scalar kernel; return the first column left."""
         f, size = self.f, ITEM_BYTES[self.dtype]
         count = f.module.target.lanes
         kind = f"<{count} x {self.kind}>"

@@ -170,7 +170,7 @@ def store_tile(f: Function, base: str, count: int, tile: Location) -> None:
 
 
 def lines_of(f: Function, count: int, dtype: int) -> int:
-    """Return how many cache lines a tile of results is."""
+    """Return how many cache lines a tile of results takes."""
     return -(-count * ITEM_BYTES[dtype] * f.spelling.lanes // LINE)
 
 
@@ -183,7 +183,7 @@ def prefetch(f: Function, base: str, count: int, dtype: int) -> None:
 
 
 class Rows(NamedTuple):
-    """An array of instances: its address, items an instance, dtype, and room for a tile of it."""
+    """An array of instances: address, items per instance, dtype, and room for a tile of it."""
 
     base: str
     items: int
@@ -218,7 +218,7 @@ def first_row(f: Function, rows: Rows, first: str) -> str:
 
 
 def addresses_of(f: Function, whole: str, first: str, rows: list[Rows]) -> list[str]:
-    """Return where a tile has its instances: in the arrays, or an incomplete one in the room."""
+    """Return the addresses of a tile's instances: in the arrays, or in the room if incomplete."""
     starts = [first_row(f, r, first) for r in rows]
     return [
         f.value(f"select i1 {whole}, ptr {start}, ptr {r.room}") for r, start in zip(rows, starts)
@@ -226,7 +226,7 @@ def addresses_of(f: Function, whole: str, first: str, rows: list[Rows]) -> list[
 
 
 def gather(f: Function, whole: str, first: str, end: str, inputs: list[Rows]) -> list[str]:
-    """Return where a tile reads its instances; an incomplete one is copied to the room first.
+    """Return the addresses of a tile's inputs; an incomplete one is copied to the room first.
 
     Its rows behind the end repeat the last instance.
     """

@@ -13,12 +13,12 @@ import numpy as np
 
 __all__ = [
     "address",
+    "is_supported",
     "make_builtin",
     "new_lock",
     "numpy_api",
     "object_new",
     "object_pointer",
-    "supported",
 ]
 
 #: The newest CPython on which native code was tested with its C API.
@@ -26,7 +26,7 @@ NEWEST = (3, 14)
 
 
 @cache
-def supported() -> bool:
+def is_supported() -> bool:
     """Return whether native code calls the C API here: on a known 64-bit CPython with a GIL.
 
     The environment variable ``ARCHIMEDES_PYTHON_API=0`` says no, for tests of the plain path.
@@ -51,7 +51,7 @@ def address(name: str) -> int:
 
 
 def numpy_api(index: int) -> int:
-    """Return the address of a function of NumPy's C API, by its place in the table."""
+    """Return the address of a function of NumPy's C API, by its position in the table."""
     capsule = np._core._multiarray_umath._ARRAY_API  # type: ignore[attr-defined]
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]

@@ -214,7 +214,7 @@ def _give_back(t: Text, obj: str, views: Sequence[str]) -> None:
 
 
 def _reserve_views(t: Text, count: int) -> list[str]:
-    """Reserve views that hold nothing yet: releasing such a one does nothing."""
+    """Reserve views that hold nothing yet: releasing an empty view does nothing."""
     views = [t.slot(SIZE) for _ in range(count)]
     for view in views:
         t.line(

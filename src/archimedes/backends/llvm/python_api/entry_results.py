@@ -161,13 +161,13 @@ def make_results(t: Text, results: Sequence[Result]) -> list[str]:
 
 
 def release_buffers(t: Text, views: Sequence[str]) -> None:
-    """Let go of the arrays whose memory was used."""
+    """Release the buffers of the arrays whose memory was used."""
     for view in views:
         t.call("void", address("PyBuffer_Release"), f"ptr {view}")
 
 
 def drops(t: Text, results: Sequence[Result], objects: list[str], views: Sequence[str]) -> None:
-    """Blocks that give back the arrays made so far, last first, and report the error."""
+    """Write the blocks that release the arrays made so far, last first, and report the error."""
     for k in reversed(range(len(results))):
         t.lines.append(f"drop{k}:")
         if k == 0:

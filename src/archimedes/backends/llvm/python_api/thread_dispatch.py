@@ -119,5 +119,5 @@ _kept: list[Any] = []
 
 @cache
 def thread_dispatch(base: type) -> ThreadDispatch:
-    """Return the one of this process whose type has the attributes of a base without data."""
+    """Return the dispatch of this process whose type has the attributes of ``base``."""
     return ThreadDispatch(base)

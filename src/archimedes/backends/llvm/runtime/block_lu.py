@@ -81,7 +81,7 @@ class BlockWriter:
 
 
 def block_writer(f: Function, item: str) -> BlockWriter:
-    """Return what writes arithmetic on blocks of double or float."""
+    """Return a writer of arithmetic on blocks of double or float."""
     lanes = f.module.target.lanes
     return BlockWriter(f, item, min(SIZE, lanes if item == "double" else 2 * lanes))
 
@@ -174,7 +174,7 @@ def _load(f: Function, address: str) -> str:
 
 
 def add_inverse(module: Module, item: str) -> None:
-    """Write the inverse of a block, in its place, by Gauss-Jordan elimination with pivots."""
+    """Write the inversion of a block in place, by Gauss-Jordan elimination with pivots."""
     f, w = _function(module, "invert", "ptr %blocks, i64 %number, ptr %work")
     its = block_writer(f, item)
     block = its.block("%number")
@@ -279,7 +279,7 @@ class _Panel:
         self.f.line(f"call void @update(ptr %blocks, {numbers})")
 
     def column(self, k: str) -> None:
-        """Write the elimination of one of them."""
+        """Write the elimination of one diagonal block."""
         f = self.f
         begin, end = _span(f, "%starts", k)
         before = f.sub(k, self.first)
@@ -302,7 +302,7 @@ class _Panel:
             f.line(f"call void @multiply(ptr %blocks, i64 {lower}, i64 {k})")
 
     def rest(self, target: str) -> str:
-        """Write what it does to blocks behind it; returns where the next panel's targets are."""
+        """Write the update of the blocks behind the panel; return where the next targets are."""
         f = self.f
         many = f.sub(self.end, self.first)
         last = f.sub(self.end, 1)

@@ -15,7 +15,7 @@ import numpy as np
 
 from archimedes.backends.interrupts import KEPT, keep, take_turn
 from archimedes.backends.llvm.calling_convention import RAISED
-from archimedes.backends.llvm.python_api.c_api import address, object_pointer, supported
+from archimedes.backends.llvm.python_api.c_api import address, is_supported, object_pointer
 from archimedes.backends.llvm.runtime.machine import (
     NativeCode,
     Target,
@@ -37,7 +37,7 @@ _TYPE = ctypes.CFUNCTYPE(None, ctypes.c_int64, _SLOTS, _SLOTS)
 
 
 class HostCall(NamedTuple):
-    """A place in a kernel that calls Python: the region and the dtypes of its inputs."""
+    """A call of Python in a kernel: the region and the dtypes of its inputs."""
 
     region: Host
     dtypes: list[int]
@@ -114,7 +114,7 @@ def turn_text(target: Target) -> str:
 
 def _turn(target: Target) -> tuple[str, dict[str, int], Any]:
     """Return the text of ``arc_turn``, what it calls, and what has to be held meanwhile."""
-    if supported():
+    if is_supported():
         objects = {"arc.turn": object_pointer(take_turn), "arc.kept": object_pointer(KEPT)}
         return turn_text(target), {name: address(name) for name in _PYTHON} | objects, None
     turns = _turns()
@@ -150,7 +150,7 @@ def _first(budget: Any) -> int:
 
 
 def _begin() -> None:
-    """Have the native function made when it is first called: anew in a forked child."""
+    """Arrange that the native function is made when it is first called, also in forked children."""
     _word.value = function_pointer(_callback)
 
 

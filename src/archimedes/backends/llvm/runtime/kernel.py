@@ -93,7 +93,7 @@ def _remember_code(key: str, code: bytes) -> None:
 
 
 def forget_recent_code() -> None:
-    """Forget all of it."""
+    """Forget the code that is kept in memory."""
     with _recent_lock:
         _recent_code.clear()
 
@@ -338,7 +338,7 @@ class Kernel:
 
     @property
     def stats(self) -> Statistics:
-        """Figures about the code made so far; there is at least that for one instance."""
+        """Figures about the code compiled so far, which is at least that of one instance."""
         if not self._codes:
             self._scalar()
         size = sum(code.size for code in self._codes)
@@ -466,7 +466,7 @@ class Kernel:
 
 
 class _Batch(NamedTuple):
-    """The native batch function, the kernel of what its instances share, instances at once."""
+    """The native batch function, the kernel of what instances share, and instances at once."""
 
     address: int
     function: ctypes._FuncPointer

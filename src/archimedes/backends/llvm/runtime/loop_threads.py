@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.backends.llvm.python_api.c_api import address, new_lock, supported
+from archimedes.backends.llvm.python_api.c_api import address, is_supported, new_lock
 from archimedes.backends.llvm.runtime.machine import (
     NativeCode,
     function_pointer,
@@ -120,7 +120,7 @@ class _Helpers:
         with self.lock:
             run, work = _native()
             # Threads wait for locks of CPython; without these, loops are done alone.
-            wanted = min(cpu_count() - 1, MOST) if supported() else 0
+            wanted = min(cpu_count() - 1, MOST) if is_supported() else 0
             if wanted and not _get("finished"):
                 self._describe()
             while self.started < wanted:
@@ -133,7 +133,7 @@ class _Helpers:
             return run
 
     def _describe(self) -> None:
-        """Fill in what native code is to know."""
+        """Fill in the words of the state that native code reads."""
         for name in ("acquire", "release"):
             _set(name, address(f"PyThread_{name}_lock"))
         _set("bells", ctypes.addressof(self.bells))
@@ -183,13 +183,13 @@ def loops_so_far() -> int:
 
 
 def forget() -> None:
-    """Count threads anew when the next loop asks for them."""
+    """Forget the helpers; the next loop counts the CPUs again."""
     _set("run", function_pointer(_callback))
     _set("helpers", 0)
 
 
 def _in_child() -> None:
-    """Start from nothing: a forked child does not have its parent's threads."""
+    """Forget everything in a forked child, which does not have its parent's threads."""
     global _helpers, _pausing
     _state[:] = 0
     _helpers, _pausing = _Helpers(), threading.Lock()

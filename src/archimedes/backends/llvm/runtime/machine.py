@@ -96,7 +96,7 @@ class Target:
 
     @cached_property
     def is_x86(self) -> bool:
-        """Whether it is one of Intel's architecture."""
+        """Whether it has the x86 architecture."""
         return self.triple.split("-")[0] in ("x86_64", "i686", "i386")
 
     @cached_property
@@ -190,7 +190,7 @@ def host_target(features: str | None = None) -> Target:
 
 @lru_cache(maxsize=1)
 def import_addresses() -> dict[str, int]:
-    """Return the addresses of what all code may call."""
+    """Return the addresses of the functions that all code may call."""
     sources = imported_functions(_host_triple())
     return {name: function_address(*source) for name, source in sources.items()}
 
@@ -279,7 +279,10 @@ def read_ir(name: str, **values: object) -> str:
 
 
 def common_code(text: str, symbol: str, imports: Mapping[str, int]) -> NativeCode:
-    """Return a module that names what it needs of the process: functions and objects by address."""
+    """Compile and load a module that every process needs, or read it from the disk.
+
+    ``imports`` are the functions and objects of the process that it names, by address.
+    """
     target = host_target(None)
     key = cache.cache_key("common", text, target, llvmlite.__version__)
     code = cache.read(key)

@@ -39,7 +39,7 @@ def _item(f: Function, kind: str, base: str, index: str) -> str:
 
 
 def _further(f: Function, base: str, index: str, size: str) -> str:
-    """Return the address of item ``index`` of items of a size in bytes."""
+    """Return the address of item ``index`` of an array of items of a size in bytes."""
     offset = f.mul(index, size)
     return f.offset(base, offset)
 
@@ -214,14 +214,14 @@ def _slot(f: Function, table: str, number: str) -> str:
 
 
 def _flag(f: Function, behind: int) -> str:
-    """Read the truth value whose address lies so far behind the state's in the outputs."""
+    """Load the flag whose address is that many entries behind those of the state."""
     number = f.add("%carry", behind)
     where = f.value(f"load ptr, ptr {_slot(f, '%out', number)}, align 8")
     return f.value(f"load i8, ptr {where}, align 1")
 
 
 def _swap(f: Function) -> None:
-    """Make the state that was put out the one that is read."""
+    """Swap the buffers of the state: what was written is read next."""
     with f.loop(0, "%carry") as loop:
         a, b = _slot(f, "%in", loop.counter), _slot(f, "%out", loop.counter)
         x, y = (f.value(f"load ptr, ptr {at}, align 8") for at in (a, b))

@@ -10,7 +10,7 @@ import numpy as np
 
 from archimedes.backends.leaves import types_of_arrays
 from archimedes.backends.llvm.calling_convention import Leaf
-from archimedes.backends.llvm.python_api.c_api import supported
+from archimedes.backends.llvm.python_api.c_api import is_supported
 from archimedes.errors import GraphError
 from archimedes.graph.dtypes import type_name
 
@@ -36,7 +36,7 @@ def check_leaves(name: str, leaves: Sequence[Leaf], dtypes: Sequence[int]) -> No
 @cache
 def pointer_reader() -> Callable[[np.ndarray], int]:
     """Return a function that reads the address of an array's data."""
-    if supported():
+    if is_supported():
         from archimedes.backends.llvm.python_api.buffers import make_pointer_reader
 
         return make_pointer_reader()

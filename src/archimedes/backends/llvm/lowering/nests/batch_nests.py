@@ -68,7 +68,7 @@ def lower_batch_nest(
 
 
 def _tile_of(region: Nest, cost: int, lanes: int, target: Target) -> Tile | None:
-    """Return how many points of which axes to compute together, None where it is one of none."""
+    """Return how many points of which axes to compute together; None: one at a time."""
     each = max(1, lanes // target.lanes) * len(region.body.outputs)
     most = max(1, (registers_of(target) - 4) // each)
     if not region.combine:
@@ -170,7 +170,7 @@ class BatchNest(TiledNest):
         return []
 
     def _pack(self, reads: Sequence[Walk]) -> dict[int, Walk]:
-        """Return walks through copies, of those of the reads that are worth one, by number."""
+        """Return the walks through packed copies, by number of the read, where a copy pays."""
         region, module = self.region, self.f.module
         copies: dict[int, Walk] = {}
         if not region.combine or module.copies is None:
@@ -203,7 +203,7 @@ class BatchNest(TiledNest):
             return self.write_rows(walks, count, indices)
 
     def _at_tile(self, walks: Sequence[Walk], axis: int, turn: str, start: str) -> list[Walk]:
-        """Return walks at a tile: copies have one behind the other, arrays where it starts."""
+        """Return walks at a tile: copies have tile after tile, arrays have it where it starts."""
         there = iter(self.advance_to([w for w in walks if w.layout is not None], axis, turn))
         here = iter(self.advance_to([w for w in walks if w.layout is None], axis, start))
         return [next(here if walk.layout is None else there) for walk in walks]

@@ -122,7 +122,7 @@ def pack_read(
 
 
 def write_copies(f: Function, copies: Copies, offsets: Sequence[int]) -> str:
-    """Write the copies where instances are many; return the table of arrays with them behind.
+    """Write the copies, made where instances are many; return the table of arrays and copies.
 
     The table holds null where there is no copy. ``offsets`` are those of copies in the frame.
     """
@@ -153,7 +153,7 @@ def write_copies(f: Function, copies: Copies, offsets: Sequence[int]) -> str:
 def _write_copy(
     f: Function, packing: Packing, depth: int, item: str, indices: Mapping[int, str]
 ) -> None:
-    """Write the loops from one on: ``item`` of the copy comes first, at indices of the array."""
+    """Write the loops from number ``depth`` on, which begin with ``item`` of the copy."""
     part = packing.parts[depth]
     if depth + 1 == len(packing.parts):
         _write_row(f, packing, item, indices)
@@ -168,7 +168,7 @@ def _write_copy(
 
 
 def _write_row(f: Function, packing: Packing, item: str, indices: Mapping[int, str]) -> None:
-    """Write all of the innermost loop, whose index is its own."""
+    """Unroll the innermost loop, whose index is its own."""
     row, dtype = packing.parts[-1], packing.source.dtype
     kind, size = ITEM_MEMORY[dtype], ITEM_BYTES[dtype]
     offset = "0"

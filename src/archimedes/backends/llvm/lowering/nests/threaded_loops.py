@@ -24,7 +24,7 @@ _THREADS = f"@{LOOP_THREADS}"
 
 
 class Ranges(NamedTuple):
-    """The axis that is cut, and into multiples of what."""
+    """The axis that is cut, and the number of points that pieces are multiples of."""
 
     axis: int
     grain: int
@@ -53,7 +53,7 @@ def ranges_of(region: Nest, plan: Plan, cost: int) -> Ranges | None:
 
 
 def call_ranges(f: Function, module: Module, inner: str, count: int, grain: int) -> None:
-    """Call a function for all of an axis, in ranges over threads, or at once where none are.
+    """Call a function for all of an axis, in ranges over threads, or at once without threads.
 
     ``inner`` is the function ``i32 (RANGE)``; threads call it in the default environment. Without
     a ``grain`` it is not cut.

@@ -138,7 +138,7 @@ def plan_of(region: Nest, cost: int, target: Target) -> Plan | None:
 
 
 def _along_reduced(region: Nest, axis: int, cost: int, target: Target) -> Plan:
-    """Lanes are the partial results."""
+    """Return the plan in which lanes are the partial results."""
     if cost > SHORT:
         lanes = target.lanes * min(2, _together(region, cost))
         return Plan(axis, min(lanes, region.partials))

@@ -1,4 +1,4 @@
-"""Code made in a hurry: the same bits, and replaced by better code where it is run for long."""
+"""The unoptimized tier: the same bits, and optimized code where a kernel runs for long."""
 
 from __future__ import annotations
 
@@ -41,27 +41,27 @@ def called(kernel, x):
 
 @pytest.mark.long_cases("100")
 @pytest.mark.parametrize("n", [5, 100])
-def test_drafts_have_the_same_bits(n, folder):
+def test_both_tiers_have_the_same_bits(n, folder):
     x = np.linspace(-2.0, 2.0, n)
-    draft = build(*program(n), unoptimized=True)
-    assert draft.unoptimized
-    quick, first = called(draft, x), draft.address
-    draft.optimize()
-    assert not draft.unoptimized
-    assert draft.address != first
+    kernel = build(*program(n), unoptimized=True)
+    assert kernel.unoptimized
+    quick, first = called(kernel, x), kernel.address
+    kernel.optimize()
+    assert not kernel.unoptimized
+    assert kernel.address != first
     whole = build(*program(n))
     assert_bits(quick, called(whole, x))
-    assert_bits(called(draft, x), quick)
+    assert_bits(called(kernel, x), quick)
     assert_bits(quick, arc.compile(body, backend="interpreter")(x))
 
 
 def test_code_on_disk_is_taken_where_it_is_better(folder):
     x = np.linspace(-2.0, 2.0, 7)
-    draft = build(*program(7), unoptimized=True)
+    kernel = build(*program(7), unoptimized=True)
     again = build(*program(7), unoptimized=True)
     assert again.unoptimized
     assert again.stats.cached == 1
-    draft.optimize()
+    kernel.optimize()
     better = build(*program(7), unoptimized=True)
     assert not better.unoptimized
     assert better.stats.cached == 1
@@ -100,7 +100,7 @@ def edges(x, y, k):
     return *floats, *halves, np.minimum(k, 3), np.maximum(k, -2), table[np.clip(k, 0, 4)]
 
 
-def test_drafts_spell_intrinsics_out(folder, monkeypatch):
+def test_unoptimized_code_has_no_intrinsics(folder, monkeypatch):
     """LLVM's quick way knows none; one took as long as fifty instructions."""
     texts = []
     compiled = kernels.Target.compile
@@ -118,9 +118,9 @@ def test_drafts_spell_intrinsics_out(folder, monkeypatch):
     given, made = (
         [(leaf.size, code_of(leaf.dtype)) for leaf in some] for some in ((x, y, k), outs)
     )
-    draft = build(recording.blocks, given, made, unoptimized=True)
+    kernel = build(recording.blocks, given, made, unoptimized=True)
     found = [np.empty_like(out) for out in outs]
-    draft.call([x, y, k], found)
+    kernel.call([x, y, k], found)
     for ours, theirs in zip(found, outs):
         assert_bits(ours, theirs)
     (text,) = texts
