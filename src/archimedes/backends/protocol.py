@@ -8,6 +8,7 @@ backend="name")``) or by the arrays that a function is called with. Only ``Backe
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -42,7 +43,12 @@ class ArrayType(NamedTuple):
     """Dtype code and shape of one array (of one instance, in batches)."""
 
     code: int
-    shape: tuple[int, ...]
+    shape: tuple[int, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Number of scalars."""
+        return math.prod(self.shape)
 
 
 class Program(NamedTuple):

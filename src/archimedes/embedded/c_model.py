@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from archimedes.backends.c import Argument, CSource, render
+from archimedes.backends.protocol import ArrayType
 from archimedes.embedded.c_structs import (
     Arguments,
     Branch,
     Field,
     Layout,
-    LeafShape,
     Member,
     Root,
     Scalars,
@@ -79,9 +79,9 @@ class Model:
     inputs: Root
     parameters: Root
     outputs: Root
-    leaves: tuple[LeafShape, ...]
+    leaves: tuple[ArrayType, ...]
     values: tuple[Any, ...]
-    out_leaves: tuple[LeafShape, ...]
+    out_leaves: tuple[ArrayType, ...]
     constants: tuple[tuple[str, str], ...]
     carries: tuple[Carry, ...]
     state: tuple[tuple[str, str], ...]
@@ -190,7 +190,7 @@ def _kernel(
     types: Scalars,
     options: Options,
     arguments: Arguments,
-    out_leaves: Sequence[LeafShape],
+    out_leaves: Sequence[ArrayType],
     roots: tuple[Root, Root, Root],
 ) -> tuple[CSource, list[str]]:
     """Render the graph, and return with it the expressions that the step calls it with."""
@@ -202,7 +202,7 @@ def _kernel(
     kernel = f"kernel_{name}" if name.startswith("arc_") else f"{name}_kernel"
     spelled = _Spelled("arc_", f"{kernel}_")
 
-    def argument(k: int, leaf: LeafShape, accesses: Mapping[int, str]) -> Argument:
+    def argument(k: int, leaf: ArrayType, accesses: Mapping[int, str]) -> Argument:
         return Argument(spelled(accesses.get(k, "empty")), leaf.code, leaf.shape)
 
     own = {k: member.access for k, (member, _) in sources.items()}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.backends.c.spelling import table_item
+from archimedes.backends.protocol import ArrayType
 from archimedes.embedded.c_text import Renames, ascii_text, snake_case
 from archimedes.embedded.preparation import Prepared
 from archimedes.errors import CodegenError
@@ -33,7 +33,6 @@ __all__ = [
     "Branch",
     "Field",
     "Layout",
-    "LeafShape",
     "Member",
     "Root",
     "Scalars",
@@ -47,30 +46,17 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class LeafShape:
-    """Dtype code and shape of one leaf."""
-
-    code: int
-    shape: tuple[int, ...] = ()
-
-    @property
-    def size(self) -> int:
-        """Number of scalars."""
-        return math.prod(self.shape)
-
-
-@dataclass(frozen=True)
 class Field:
     """A member of a C struct: an array or number (``leaf``), or another struct."""
 
     name: str
-    leaf: LeafShape | None
+    leaf: ArrayType | None
     struct: Struct | None
     units: str
     text: str
 
     @property
-    def shape(self) -> LeafShape:
+    def shape(self) -> ArrayType:
         """The leaf of a member that is no struct."""
         assert self.leaf is not None
         return self.leaf
@@ -99,7 +85,7 @@ class Member:
     path: str
     access: str
     number: int
-    leaf: LeafShape
+    leaf: ArrayType
 
 
 @dataclass(frozen=True)
@@ -129,7 +115,7 @@ class Branch:
 
     name: str
     treedef: TreeDef
-    leaves: tuple[tuple[int, LeafShape | None], ...]
+    leaves: tuple[tuple[int, ArrayType | None], ...]
 
 
 class _Walk:
@@ -139,7 +125,7 @@ class _Walk:
         self.notes = notes
         self.members: list[Member] = []
         self.paths: list[str] = []
-        self.leaves: Iterator[tuple[int, LeafShape | None]] = iter(())
+        self.leaves: Iterator[tuple[int, ArrayType | None]] = iter(())
 
 
 _ROLES = {"in": "inputs", "out": "outputs", "params": "parameters"}
@@ -353,7 +339,7 @@ class Arguments:
     """Branches of the arguments; shape, example value and path of each traced leaf."""
 
     branches: tuple[Branch, ...]
-    leaves: tuple[LeafShape, ...]
+    leaves: tuple[ArrayType, ...]
     values: tuple[np.ndarray, ...]
     paths: tuple[str, ...]
 
@@ -385,18 +371,18 @@ def argument_branches(prepared: Prepared) -> Arguments:
     """Return what the traced arguments look like in C; static leaves are not in it."""
     specs = iter(prepared.recording.leaves)
     branches: list[Branch] = []
-    shapes: list[LeafShape] = []
+    shapes: list[ArrayType] = []
     values: list[np.ndarray] = []
     paths: list[str] = []
     for name, example in prepared.arguments.items():
         leaves, treedef = tree.flatten(example)
-        numbered: list[tuple[int, LeafShape | None]] = []
+        numbered: list[tuple[int, ArrayType | None]] = []
         for leaf, path in zip(leaves, treedef.paths(name)):
             spec = next(specs)
             if not spec.traced:
                 numbered.append((-1, None))
                 continue
-            shape = LeafShape(spec.code, spec.shape)
+            shape = ArrayType(spec.code, spec.shape)
             numbered.append((len(shapes), shape))
             shapes.append(shape)
             values.append(np.asarray(leaf))
@@ -407,12 +393,12 @@ def argument_branches(prepared: Prepared) -> Arguments:
 
 def result_branches(
     prepared: Prepared, return_names: Sequence[str] | None
-) -> tuple[list[Branch], list[LeafShape]]:
+) -> tuple[list[Branch], list[ArrayType]]:
     """Return what the results look like in C: the elements of a tuple by ``return_names`` or as
     y0, y1, ..., the values of a dict or namedtuple by their names, anything else as ``y``.
     """
     recording = prepared.recording
-    shapes = [LeafShape(out.spec.code, out.spec.shape) for out in recording.outs]
+    shapes = [ArrayType(out.spec.code, out.spec.shape) for out in recording.outs]
     names, trees = _name_results(prepared, return_names)
     branches, at = [], 0
     for name, treedef in zip(names, trees):

@@ -230,7 +230,7 @@ def report(
         project = codegen(code, args, options=chosen, **options)
     optimize = FLAGS_FOR.get(optimize, optimize)
     with tempfile.TemporaryDirectory(prefix="archimedes-") as folder:
-        measured = measure_sizes(project.model, board, optimize, Path(folder))
+        sizes = measure_sizes(project.model, board, optimize, Path(folder))
     run = None
     if emulate:
         run = run_in_qemu(project, [_example(project, board)], board=board, optimize=optimize)
@@ -239,14 +239,7 @@ def report(
         name=project.name,
         target=board,
         optimize=optimize,
-        flash=measured.flash,
-        code=measured.code,
-        constants=measured.constants,
-        ram=measured.static + sum(measured.structs.values()),
-        structs=measured.structs,
-        stack=measured.stack,
-        stack_chain=measured.chain,
-        library_calls=measured.library,
+        **sizes,
         operations=dict(_sorted(stats.operations)),
         primitives=dict(_sorted(stats.primitives)),
         traceability=traceability_table(project),
@@ -270,24 +263,8 @@ def _example(project: CProject, board: str) -> tuple[Any, ...]:
 # ---- measuring --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Sizes in bytes; ``chain`` are the functions on the deepest stack, ``library`` those called
-    that are not the project's.
-    """
-
-    flash: int
-    code: int
-    constants: int
-    static: int
-    structs: Mapping[str, int]
-    stack: int
-    chain: tuple[str, ...]
-    library: tuple[str, ...]
-
-
-def measure_sizes(model: Model, board: str, optimize: str, folder: Path) -> Measured:
-    """Compile a project's code for a board, or for this machine, and measure it."""
+def measure_sizes(model: Model, board: str, optimize: str, folder: Path) -> dict[str, Any]:
+    """Compile a project's code for a board, or for this machine; return the sizes of a report."""
     name = model.name
     prefix, target = ("", ("-fno-pie",)) if board == HOST else _compiler(board)
     write_sources(model, folder)
@@ -306,16 +283,18 @@ def measure_sizes(model: Model, board: str, optimize: str, folder: Path) -> Meas
     linked = _sections(prefix, "linked.elf", purpose, folder)
     graph = (folder / f"{name}.ci").read_text(encoding="utf-8")
     stack, chain, library = deepest_chain(graph, f"{name}_step")
-    return Measured(
-        flash=_sum(linked, ".text", ".rodata", ".srodata", ".data", ".sdata"),
-        code=_sum(sections, ".text"),
-        constants=_sum(sections, ".rodata", ".srodata"),
-        static=_sum(sections, ".data", ".sdata", ".bss", ".sbss"),
-        structs=_struct_sizes(prefix, purpose, folder),
-        stack=stack,
-        chain=chain,
-        library=library,
-    )
+    structs = _struct_sizes(prefix, purpose, folder)
+    static = _sum(sections, ".data", ".sdata", ".bss", ".sbss")
+    return {
+        "flash": _sum(linked, ".text", ".rodata", ".srodata", ".data", ".sdata"),
+        "code": _sum(sections, ".text"),
+        "constants": _sum(sections, ".rodata", ".srodata"),
+        "ram": static + sum(structs.values()),
+        "structs": structs,
+        "stack": stack,
+        "stack_chain": chain,
+        "library_calls": library,
+    }
 
 
 def _compiler(name: str) -> tuple[str, tuple[str, ...]]:

@@ -16,9 +16,10 @@ import numpy as np
 
 from archimedes.backends import interpreter
 from archimedes.backends.c import FLAGS
+from archimedes.backends.protocol import ArrayType
 from archimedes.embedded.c_files import write_sources
 from archimedes.embedded.c_model import Model
-from archimedes.embedded.c_structs import LeafShape, Member, Root, Scalars, Struct
+from archimedes.embedded.c_structs import Member, Root, Scalars, Struct
 from archimedes.errors import CodegenError
 from archimedes.graph.dtypes import B8, I64
 from archimedes.graph.program import Graph
@@ -172,7 +173,7 @@ _NASTY = (0.0, -0.0, 1.0, -1.0, 0.5, np.inf, -np.inf, np.nan, 1e-300, 1e300, 5e-
 
 
 def sample_leaf(
-    example: Any, leaf: LeafShape, dtype: np.dtype, count: int, rng: np.random.Generator
+    example: Any, leaf: ArrayType, dtype: np.dtype, count: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Return ``count`` random values of one leaf, (count, *shape): the example first, then values
     near it, then of all sizes, then special ones.

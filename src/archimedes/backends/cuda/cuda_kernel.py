@@ -52,7 +52,7 @@ class CudaProgram(Kernel):
 
     def __init__(self, program: Program) -> None:
         self.program = program._replace(graph=inline_single_calls(program.graph, LONG))
-        self._has_results = any(math.prod(shape) for _, shape in program.outputs)
+        self._has_results = any(x.size for x in program.outputs)
         self._compiled: dict[tuple[int, tuple[bool, ...]], CompiledKernels] = {}
         self._lock = threading.Lock()
 

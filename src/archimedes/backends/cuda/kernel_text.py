@@ -17,7 +17,6 @@ them.
 from __future__ import annotations
 
 import itertools
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -124,12 +123,11 @@ def layout(program: Program, batched: Sequence[bool], room: int = SHARED) -> Lay
     ``room`` bytes of shared memory.
     """
     arrays = [
-        DeviceArray(f"in{k}", code, math.prod(shape), many, False)
-        for k, ((code, shape), many) in enumerate(zip(program.inputs, batched, strict=True))
+        DeviceArray(f"in{k}", x.code, x.size, many, False)
+        for k, (x, many) in enumerate(zip(program.inputs, batched, strict=True))
     ]
     arrays += [
-        DeviceArray(f"out{k}", code, math.prod(shape), True, True)
-        for k, (code, shape) in enumerate(program.outputs)
+        DeviceArray(f"out{k}", x.code, x.size, True, True) for k, x in enumerate(program.outputs)
     ]
     parts = parts_of(program.graph)
     if parts == 1:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import json
-import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -25,12 +24,10 @@ from archimedes.system.c_library import cuda_folders, versioned_library
 
 __all__ = [
     "MachineCode",
-    "Resources",
     "compile_cubin",
     "compile_kernels",
+    "compile_text",
     "find_nvrtc",
-    "resources",
-    "version",
 ]
 
 #: Major versions of CUDA that are looked for, and the folders of their wheels in ``nvidia``.
@@ -75,43 +72,12 @@ def _library(major: int | None) -> Any:
     return library
 
 
-def version(major: int | None = None) -> tuple[int, int]:
-    """Return the version of the library."""
-    numbers = ctypes.c_int(), ctypes.c_int()
-    _library(major).nvrtcVersion(*map(ctypes.byref, numbers))
-    return numbers[0].value, numbers[1].value
-
-
 def compile_cubin(text: str, target: str, major: int | None = None) -> bytes:
     """Compile CUDA C for an architecture such as "sm_90"."""
-    return _compile(text, target, major, OPTIONS)[0]
+    return compile_text(text, target, major, OPTIONS)[0]
 
 
-class Resources(NamedTuple):
-    """What a thread of a kernel takes: registers, bytes of its stack, bytes stored for lack of
-    registers.
-    """
-
-    registers: int
-    stack: int
-    spilled: int
-
-
-def resources(text: str, target: str, major: int | None = None) -> Resources:
-    """Compile a file with one kernel and return what it takes."""
-    log = _compile(text, target, major, (*OPTIONS, "--ptxas-options=-v"))[1]
-
-    def most(pattern: str) -> int:
-        return max((int(x) for x in re.findall(pattern, log)), default=0)
-
-    return Resources(
-        most(r"Used (\d+) registers"),
-        most(r"(\d+) bytes (?:stack frame|cumulative stack size)"),
-        most(r"(\d+) bytes spill stores"),
-    )
-
-
-def _compile(
+def compile_text(
     text: str, target: str, major: int | None, options: Sequence[str]
 ) -> tuple[bytes, str]:
     """Return machine code and what the compiler said."""

@@ -8,7 +8,6 @@ hold up nobody.
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -21,7 +20,7 @@ from archimedes.backends.cuda.cuda_c import device_function
 from archimedes.backends.cuda.device import LoadedKernel, as_cupy, cupy, load_module
 from archimedes.backends.cuda.kernel_text import KernelText
 from archimedes.backends.cuda.nvrtc import compile_kernels
-from archimedes.backends.protocol import Program
+from archimedes.backends.protocol import ArrayType, Program
 
 __all__ = ["CudaRepeated", "RepeatedProgram", "write_repeated_kernel"]
 
@@ -56,12 +55,12 @@ class RepeatedProgram(NamedTuple):
     @property
     def width(self) -> int:
         """Numbers in a row."""
-        return math.prod(self.step.outputs[self.carry].shape)
+        return self.step.outputs[self.carry].size
 
     @property
     def size(self) -> int:
         """Numbers that an item gives."""
-        return math.prod(self.at.outputs[0].shape)
+        return self.at.outputs[0].size
 
 
 class _Leaf(NamedTuple):
@@ -71,11 +70,8 @@ class _Leaf(NamedTuple):
     size: int
 
 
-def _leaves(prefix: str, arrays: Sequence[tuple[int, tuple[int, ...]]]) -> list[_Leaf]:
-    return [
-        _Leaf(f"{prefix}{k}", CTYPES[code], code, math.prod(shape))
-        for k, (code, shape) in enumerate(arrays)
-    ]
+def _leaves(prefix: str, arrays: Sequence[ArrayType]) -> list[_Leaf]:
+    return [_Leaf(f"{prefix}{k}", CTYPES[x.code], x.code, x.size) for k, x in enumerate(arrays)]
 
 
 def _arguments(leaves: Sequence[_Leaf]) -> list[Argument]:
