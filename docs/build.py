@@ -8,9 +8,9 @@ warnings as errors. Needs ``pip install -e ".[docs]"``.
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 import time
-from pathlib import Path
 
 from docs.site.kept_outputs import run_all
 from docs.site.page_blocks import ROOT
@@ -19,6 +19,7 @@ from docs.site.sources import write_sources
 __all__ = ["main"]
 
 SOURCE, SITE = ROOT / "build" / "docs_source", ROOT / "build" / "docs"
+DOCTREES = ROOT / "build" / "docs_doctrees"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -32,29 +33,14 @@ def main(arguments: list[str] | None = None) -> int:
     begun = time.perf_counter()
     outputs = run_all(stale=chosen.stale)
     ran = time.perf_counter()
-    changed = write_sources(SOURCE, outputs)
-    options = ["-b", "html", "-W", "--keep-going", "-q", "-j", chosen.jobs]
-    if changed:
-        options.append("-a")
+    write_sources(SOURCE, outputs)
+    # Sphinx reads what has changed, and writes every page: none of an earlier build is left.
+    shutil.rmtree(SITE, ignore_errors=True)
+    options = ["-b", "html", "-W", "--keep-going", "-q", "-j", chosen.jobs, "-d", str(DOCTREES)]
     status = sphinx([*options, "-c", str(ROOT / "docs"), str(SOURCE), str(SITE)])
-    _delete_pages_without_source()
     done = time.perf_counter()
     print(f"blocks {ran - begun:.0f} s, site {done - ran:.0f} s: {SITE / 'index.html'}")
     return status
-
-
-def _delete_pages_without_source() -> None:
-    """Delete pages of earlier builds whose sources are gone; Sphinx leaves them."""
-    made = {"genindex", "py-modindex", "search"}
-    for page in SITE.rglob("*.html"):
-        name = page.relative_to(SITE).with_suffix("")
-        sources = (SOURCE / f"{name}{ending}" for ending in (".md", ".rst"))
-        if (
-            str(name) not in made
-            and "_static" not in name.parts
-            and not any(map(Path.exists, sources))
-        ):
-            page.unlink()
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ from typing import Any
 
 from docs.site.examples import example_pages
 from docs.site.kept_outputs import PICTURE_FOLDER
-from docs.site.measurements import performance_page
 from docs.site.notebooks import notebook
 from docs.site.page_blocks import ROOT, blocks_of, source_pages
 from docs.site.reference import reference_pages
@@ -37,11 +36,8 @@ FRAME = (
 OTHER_PAGES = "<!-- other pages -->"
 
 
-def write_sources(folder: Path, outputs: dict[Path, list[dict[str, Any]]]) -> bool:
-    """Write all sources of the site; files that would not change are left alone.
-
-    Returns whether the table of contents, which is on every page, has changed.
-    """
+def write_sources(folder: Path, outputs: dict[Path, list[dict[str, Any]]]) -> None:
+    """Write all sources of the site; files that would not change are left alone."""
     texts: dict[str, str] = {}
     for page in source_pages():
         if page.name != "README.md":
@@ -57,28 +53,23 @@ def write_sources(folder: Path, outputs: dict[Path, list[dict[str, Any]]]) -> bo
     texts.update({f"{name}.md": text for name, text in example_pages(outputs)})
     texts.update({f"{name}.rst": text for name, text in reference_pages()})
     texts["index.md"] = _with_other_pages(texts)
-    changed = _write(folder, texts)
+    _write(folder, texts)
     for source in (DOCS / "_static", PICTURE_FOLDER):
         shutil.copytree(source, folder / source.name, dirs_exist_ok=True)
     for picture in results.parent.glob("*.png"):
         shutil.copy2(picture, folder)
-    return changed
 
 
-def _write(folder: Path, texts: dict[str, str]) -> bool:
+def _write(folder: Path, texts: dict[str, str]) -> None:
     """Write what has changed, so that Sphinx reads no more than that; delete what is gone."""
-    contents = False
     for name, text in texts.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists() or path.read_text("utf-8") != text:
-            contents = contents or "toctree" in text
             path.write_text(text, "utf-8")
     pages = {p for p in folder.rglob("*") if p.suffix in (".md", ".rst", ".ipynb")}
-    gone = pages - {folder / name for name in texts}
-    for path in gone:
+    for path in pages - {folder / name for name in texts}:
         path.unlink()
-    return contents or bool(gone)
 
 
 def _place(page: Path) -> str:
@@ -139,3 +130,42 @@ def _with_other_pages(texts: dict[str, str]) -> str:
     top = [n[:-3] for n in texts if "/" not in n and n.endswith(".md") and n != "index.md"]
     others = [n for n in top if not re.search(rf"^{n}$|<{n}>$", named, re.MULTILINE)]
     return index.replace(OTHER_PAGES, "\n".join(sorted(others)))
+
+
+# ---- the page on performance: the measurements in ``benchmarks/RESULTS.md`` -------------------
+
+PERFORMANCE = """# Performance
+
+How long things take, measured against other programs that do the same work in the same run, with
+the results compared first. Every table is written by a program:
+
+```
+pip install -e ".[test,bench]" && python -m benchmarks
+```
+
+Figures are those of the machine described first. Ratios carry over to other machines better than
+times do. What is slower here than elsewhere is in the tables as well; see also
+[limits](../docs/limits.md).
+"""
+
+
+#: Tables of one row per point: a picture shows them, the file has them.
+LONG_TABLES = ("Work and precision: all points",)
+SECTION = re.compile(r"^## (.*)\n", re.MULTILINE)
+ROWS = re.compile(r"(^\|.*\n?)+", re.MULTILINE)
+
+
+def performance_page(results: str) -> str:
+    """Return the page, from the text of RESULTS.md."""
+    _, *parts = SECTION.split(results)
+    sections = zip(parts[::2], parts[1::2])
+    return PERFORMANCE + "".join(
+        f"\n## {title}\n{_readable(title, text)}" for title, text in sections
+    )
+
+
+def _readable(title: str, text: str) -> str:
+    """Leave out long tables; keep numbers such as 1e-9 in one line."""
+    if title in LONG_TABLES:
+        text = ROWS.sub("All points are in benchmarks/RESULTS.md.\n", text, count=1)
+    return re.sub(r"(?<=\de)-(?=\d)", "\N{NON-BREAKING HYPHEN}", text)

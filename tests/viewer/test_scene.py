@@ -148,7 +148,7 @@ MISTAKES = [
     (lambda: view(falling()).save("a.png"), ValueError, "must end in .html"),
     (lambda: view(falling()).screenshot("a.jpg"), ValueError, "must end in .png"),
     (lambda: view(falling()).video("a.avi"), ValueError, "must end in .mp4 or .gif"),
-    (lambda: view(Scene("empty")).html(), ValueError, "nothing to see"),
+    (lambda: view(Scene("empty")).html(), ValueError, "no body to show"),
     (lambda: Body("b", [], [0.0, 1.0], np.zeros((3, 3)), [1, 0, 0, 0]), ValueError, "'b': pos"),
     (lambda: Body("b", [], [1.0, 0.0], np.zeros((2, 3)), [1, 0, 0, 0]), ValueError, "none before"),
     (lambda: Body("b", [], 0.0, [np.nan, 0, 0], [1, 0, 0, 0]), ValueError, "nan or inf"),

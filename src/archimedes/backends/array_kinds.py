@@ -14,10 +14,10 @@ __all__ = ["HOST", "Arrays", "HostArrays"]
 
 
 class Arrays(ABC):
-    """One kind of arrays. Results are of the kind that the arguments are.
+    """One kind of arrays. Results are of the same kind as the arguments.
 
     ``code`` is a dtype code of ``graph.dtypes``. ``remedy`` says how users move arrays, for the
-    error they get who mix kinds.
+    error that mixing kinds raises.
     """
 
     #: As messages name them.
@@ -64,7 +64,7 @@ class Arrays(ABC):
         """Return whether two arrays may share memory."""
 
     def module(self) -> Any:
-        """Return what has NumPy's functions for these arrays, or None.
+        """Return the module that has NumPy's functions for these arrays, or None.
 
         Solves of many instances keep all they need on devices whose arrays have one; kernels of
         such a backend must have ``repeating_batch``. Elsewhere arrays are moved for each call.
@@ -79,7 +79,7 @@ class Arrays(ABC):
         return array
 
     def glance(self, array: Any) -> np.ndarray:
-        """Return numbers that are looked at and dropped, as ``to_host`` does."""
+        """Return an array as NumPy's, to be read once and dropped."""
         return self.to_host(array)
 
     def fetch(self, array: Any, target: np.ndarray) -> None:
@@ -87,9 +87,9 @@ class Arrays(ABC):
         target[...] = self.to_host(array)
 
     def working(self, apart: bool) -> AbstractContextManager[Any]:
-        """Return a context for work that says what helps where memory does not suffice.
+        """Return a context for work, in which a lack of memory is reported with what helps.
 
-        ``apart``: work of this thread waits for no other thread's.
+        ``apart``: the work does not wait for that of other threads.
         """
         return nullcontext()
 

@@ -1,10 +1,11 @@
 """Compiled code on disk, for all backends: a second process starts without compiling.
 
-One file per kernel, named by a hash of everything the code depends on. Files are written beside and
-renamed, so that readers never see half a file; each begins with a checksum of its name and its
-code, so that a damaged or exchanged one is seen and made anew. A folder that cannot be written to
-is no error: the cache is only a help. One that others can write to is not used
-(``system/private_folders.py``). Beyond a limit of all files, those used longest ago are deleted.
+There is one file per kernel, named by a hash of everything the code depends on. A file is written
+under another name and renamed, so that readers never see half of it. Each begins with a checksum of
+its name and its code, so that a damaged or exchanged one is noticed and replaced. The cache is
+optional: a folder that cannot be written to is not an error, and one that other users can write to
+is not used (``system/private_folders.py``). When all files together exceed a limit, those that were
+used longest ago are deleted.
 
 ``ARCHIMEDES_CACHE_DIR`` moves the folder, ``ARCHIMEDES_CACHE=0`` turns the cache off.
 """
@@ -117,12 +118,12 @@ def read(key: str) -> bytes | None:
 
 
 def _checksum(key: str, code: bytes) -> bytes:
-    """Code under another name is not what was asked for: the name is part of it."""
+    """Return a checksum of code and its key: code stored under another key is not valid."""
     return blake2b(key.encode() + b"\n" + code, digest_size=CHECKSUM).digest()
 
 
 def _read_trusted(path: Path) -> bytes | None:
-    """Return what a file holds that only this user or root can have written."""
+    """Return the content of a file if only this user or root can have written it."""
     try:
         handle = open_for_reading(path)
     except OSError:

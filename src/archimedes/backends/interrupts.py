@@ -1,4 +1,4 @@
-"""Python's turn while native code runs: signal handlers, and threads that are told to stop.
+"""How native code lets Python run: signal handlers, and requests to stop a thread.
 
 Native code runs without the GIL, and Python runs signal handlers only between its own
 instructions. A long native loop therefore calls :func:`take_turn` every now and then. What that
@@ -36,21 +36,21 @@ def take_turn() -> None:
 
 
 def keep(error: BaseException) -> None:
-    """Keep what was raised in this thread, until native code has returned."""
+    """Keep an exception of this thread until native code has returned."""
     KEPT[threading.get_ident()] = error
 
 
 def raise_kept() -> NoReturn:
-    """Raise what was kept for this thread.
+    """Raise the exception that was kept for this thread.
 
-    Nothing was where a signal handler raised before Python could keep it: ctypes has reported that.
+    There is none if a signal handler raised before it could be kept: ctypes has reported it.
     """
     raise KEPT.pop(threading.get_ident(), None) or KeyboardInterrupt
 
 
 @contextmanager
 def stoppable(stop: threading.Event) -> Iterator[None]:
-    """Have native code that this thread runs meanwhile end by ``Stopped`` once ``stop`` is set."""
+    """Let native code of this thread end with ``Stopped`` once ``stop`` is set."""
     me = threading.get_ident()
     before = _stops.get(me)
     _stops[me] = stop

@@ -15,7 +15,7 @@ __all__ = ["leaf_values", "put_values", "types_of_arrays", "values_in"]
 def leaf_values(kinds: Sequence[int], sizes: Sequence[int]) -> list[int]:
     """Return how many inputs (or outputs) of these types each array of so many items holds.
 
-    One, where that is a block; as many as it has items, where they are scalars.
+    An array that is a block holds one; an array of scalars holds as many as it has items.
 
     >>> from archimedes.graph.dtypes import F64, block_type
     >>> leaf_values([F64, F64, block_type(F64, 100), F64], [2, 0, 100, 1])

@@ -1,4 +1,4 @@
-"""What a backend is: all that functions and solvers know of the thing that runs their graphs.
+"""What a backend is: the interface through which functions and solvers run their graphs.
 
 A backend turns a :class:`Program` into a :class:`Kernel` and says which arrays it computes with.
 It is made known by ``registry.register`` and then chosen by name (``arc.compile(f,
@@ -123,7 +123,7 @@ class Kernel(ABC):
         """Compute ``count`` instances.
 
         Inputs marked in ``batched`` and all outputs have a leading axis of that length, other
-        inputs are shared. ``threads`` is what the user asked for (None: as you find best);
+        inputs are shared. ``threads`` is what the user asked for (None: the backend chooses);
         results may not depend on it.
         """
 
@@ -135,11 +135,10 @@ class Kernel(ABC):
         count: int,
         threads: int | None = None,
     ) -> bool:
-        """Compute a batch with NumPy's arrays on both sides; return whether you do.
+        """Compute a batch whose inputs and outputs are NumPy arrays; return whether that was done.
 
-        For backends with other arrays that move a large batch better than as a whole: in pieces,
-        with copies and computing at the same time. Where this returns False (it does nothing by
-        default), whole arrays are moved to the device and back.
+        This is for devices that overlap copying and computing by moving a large batch in pieces. If
+        it returns False, as by default, whole arrays are moved to the device and back.
         """
         return False
 
@@ -183,7 +182,7 @@ class Kernel(ABC):
     def repeating_batch(
         self, at: Kernel, carry: int, batched: Sequence[bool], key: int
     ) -> Callable[..., None] | None:
-        """Return what repeats the kernel for many instances, or None where there is no such thing.
+        """Return a function that repeats the kernel for many instances, or None.
 
         The kernel's program is that of ``repeating`` with one more input, the next item; ``at`` is
         one of this backend's for ``(row, item) -> numbers``; ``batched`` says what has a row per
@@ -205,11 +204,11 @@ class Kernel(ABC):
         raise NotImplementedError(kind)
 
     def batch_notes(self, inputs: Sequence[Any]) -> tuple[str, ...]:
-        """Time a batch of instances with these inputs and say what was seen; none by default."""
+        """Time a batch of instances with these inputs and describe it; nothing by default."""
         return ()
 
     def figures(self) -> Figures:
-        """Return what it costs."""
+        """Return what the kernel costs."""
         return Figures()
 
 
@@ -260,14 +259,14 @@ class Backend(ABC):
         return None
 
     def thread_dispatch(self, base: type, needed: bool) -> Any:
-        """Return what makes stands for functions (``symbolic/recorded/stands.py``), or None.
+        """Return what makes stand-ins for functions (``symbolic/recorded/stands.py``), or None.
 
         They are of a class derived from ``base``. Unless it is ``needed``, nothing is loaded.
         """
         return None
 
     def cache_folder(self) -> Path | None:
-        """Return where what was built is kept for other processes, or None."""
+        """Return the folder in which built kernels are kept for other processes, or None."""
         return None
 
     def __repr__(self) -> str:

@@ -1,8 +1,8 @@
-"""The backends there are: by name, by the arrays that a function is called with, by default.
+"""The registered backends: chosen by name, by the arrays of a call, or by default.
 
 ``arc.compile(f, backend=name)`` and ``ARCHIMEDES_BACKEND=name`` take the names of registered
 backends and "auto": the reference at first, the default backend once that is worth compiling.
-Other arrays than NumPy's decide for themselves: calls run where these lie.
+Calls with arrays of a device run on that device.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _met_others = False
 def register(backend: Backend) -> Backend:
     """Make a backend known under its name, and return it.
 
-    A second one of the same name takes the place of the first, for functions made from then on.
+    A second one of the same name replaces the first, for functions made from then on.
     """
     if not isinstance(backend, Backend):
         raise TypeError(
@@ -98,7 +98,7 @@ def names() -> tuple[str, ...]:
 
 
 def check_backend(caller: str, name: str | None) -> str:
-    """Return a name that a user gave, checked; None stands for the environment's, or "auto".
+    """Check the name that a user gave and return it; None means that of the environment, or "auto".
 
     >>> check_backend("compile", None)
     'auto'
@@ -117,7 +117,7 @@ def check_backend(caller: str, name: str | None) -> str:
 def backend_choice(name: str | None) -> str | None:
     """Return the name that a user gave, or the environment's; None where neither says anything.
 
-    Nothing is checked: for finding again what was made with a name that was.
+    The name is not checked: it is part of keys of things that were made with a checked one.
 
     >>> backend_choice("llvm")
     'llvm'
@@ -162,7 +162,7 @@ def reference_backend() -> Backend:
 
 
 def backend_of(value: Any) -> Backend | None:
-    """Return the backend whose arrays a value is one of, other than NumPy's; None for all else."""
+    """Return the backend that owns an array, if it is not NumPy's; None for anything else."""
     known = _BUILT_IN.keys() <= _registered.keys()
     if not known and any(hasattr(type(value), name) for name in _INTERFACES):
         for name in _BUILT_IN:
@@ -176,9 +176,9 @@ def backend_of(value: Any) -> Backend | None:
 
 
 def device_backend(leaves: Sequence[Any], names: Sequence[str]) -> Backend | None:
-    """Return the backend whose arrays the leaves of a call are, None for NumPy's and numbers.
+    """Return the backend that owns the arrays of a call; None for NumPy's arrays and numbers.
 
-    Numbers go with any arrays; arrays of two kinds are an error, by the names of the leaves.
+    Numbers go with any arrays. Arrays of two kinds raise an error that names the leaves.
     """
     if not _met_others:
         return None

@@ -56,7 +56,7 @@ def output_folder(folder: Path) -> Path:
 
 
 def output_file(folder: Path, name: str) -> Path:
-    """Return a path directly inside a folder, never through a link that leads elsewhere."""
+    """Return a path directly inside a folder; a link that leads elsewhere is an error."""
     path = folder / name
     if Path(name).name != name or path.is_symlink():
         raise CommandError(f"{path} leads out of {folder}: remove the link, or name another folder")
@@ -72,5 +72,5 @@ def input_file(path: Path, most: int = 2**30) -> Path:
     if not path.is_file():
         raise CommandError(f"{path}: not a regular file")
     if path.stat().st_size > most:
-        raise CommandError(f"{path} has more than {most // 2**20} MiB: too much to look at")
+        raise CommandError(f"{path} has more than {most // 2**20} MiB, which is too large to read")
     return path

@@ -135,7 +135,7 @@ def show_trim(report: Report, trimmed: Trim) -> F16Autopilot:
 
 
 def show_flight(report: Report, flight: arc.Trajectory, first: float, again: float) -> None:
-    """Tell how the flight went and how fast it was simulated."""
+    """Print how the flight went and how fast it was simulated."""
     report.section(f"One flight of {SECONDS:g} s in wind, the autopilot sampled at {1 / DT:g} Hz")
     state = plane.world.flight(flight.t, flight.x.motion)
     bank = np.rad2deg(np.abs(state.rpy[:, 0]).max())

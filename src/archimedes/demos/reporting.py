@@ -1,4 +1,4 @@
-"""What a demonstration tells: sections of lines, checks, files; as text and as data."""
+"""The report of a demonstration: sections of lines, checks and files, as text and as data."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def duration(seconds: float) -> str:
 
 
 class Report:
-    """Collects what is told, checks included, and prints it as it comes.
+    """Collects lines, checks and files, and prints them at once.
 
     `folder` is made; `runs` is how many dispersed copies are wanted, or None.
     """
@@ -87,7 +87,7 @@ class Report:
         self.say(f"\n{title}")
 
     def line(self, name: str, value: str, remark: str = "") -> None:
-        """Tell one thing: its name, a value, a remark."""
+        """Print one line: a name, a value, a remark."""
         self.lines.setdefault(self._section, {})[name] = f"{value} {remark}".strip()
         self.say(f"  {name:<34}{value:>12}   {remark}".rstrip())
 
@@ -109,19 +109,19 @@ class Report:
         return result
 
     def speed(self, first: float, again: float, seconds: float) -> None:
-        """Tell what the first call and later ones took, and how many times real time that is."""
+        """Print the times of the first and of later calls, also relative to real time."""
         self.line("first call", duration(first), "records and compiles")
         self.line("every further call", duration(again), f"for {seconds:g} s of the motion")
         self.line("against real time", f"{seconds / again:,.0f} x", "faster")
 
     def check(self, name: str, passed: bool | np.bool_) -> None:
-        """Note whether something that must hold does; a failure is told at once."""
+        """Record whether a condition holds; a failure is printed at once."""
         self.checks[name] = bool(passed)
         if not passed:
             self.say(f"  CHECK FAILED: {name}")
 
     def figure(self, name: str, draw: Callable[[Path], Any]) -> None:
-        """Have a plot drawn into ``name.png``; without matplotlib it is left out, and told."""
+        """Draw a plot into ``name.png``; without matplotlib, print that it is left out."""
         path = self.folder / f"{name}.png"
         try:
             draw(path)
@@ -150,7 +150,7 @@ class Report:
         self.say(f"\n{verdict} ({duration(seconds)}).")
 
     def data(self) -> dict[str, Any]:
-        """Return all that was told, as plain data."""
+        """Return the report as plain data."""
         return {
             "demo": self.name,
             "good": self.good,

@@ -101,7 +101,7 @@ def _declaration(field: Field, model: Model) -> str:
 
 
 def _note(field: Field) -> str:
-    """Say shape, units and description of a member."""
+    """Return shape, units and description of a member, for its comment."""
     shape = shape_text(field.leaf.shape) if field.leaf is not None else ""
     units = f"[{field.units}]" if field.units else ""
     return " ".join(ascii_text(part) for part in (shape, units, field.text) if part)

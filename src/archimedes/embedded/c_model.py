@@ -193,7 +193,7 @@ def _kernel(
     out_leaves: Sequence[ArrayType],
     roots: tuple[Root, Root, Root],
 ) -> tuple[CSource, list[str]]:
-    """Render the graph, and return with it the expressions that the step calls it with."""
+    """Render the graph; return its source and the expressions that the step passes to it."""
     inputs, params, outputs = roots
     sources = {m.number: (m, "in->") for m in inputs.members}
     sources |= {m.number: (m, f"{name}_params.") for m in params.members}
@@ -269,7 +269,7 @@ def _description(prepared: Prepared, renames: Renames, types: Scalars) -> list[s
 
 
 def _constants(prepared: Prepared, types: Scalars) -> list[tuple[str, str]]:
-    """Return macros for the fixed values that C can write."""
+    """Return macros for those fixed values that can be written in C."""
     spelled = _Spelled()
     rows = []
     for path, value in fixed_values(prepared):
@@ -292,7 +292,7 @@ def _macro_text(value: Any, types: Scalars) -> str | None:
 
 
 def _digest(source: CSource, structs: Sequence[Struct], types: Scalars) -> str:
-    """Hash what the code computes and how its structs lie, but no default values or comments."""
+    """Hash the algorithm and the layout of the structs, without default values and comments."""
     h = hashlib.blake2b(digest_size=8)
     text = "\n".join(x for x in source.text.split("\n") if not x.lstrip().startswith("/*"))
     for part in (source.prototype, source.types, text, *source.helpers.values()):
@@ -319,7 +319,7 @@ def state_pairs(
     inputs: Sequence[Branch],
     results: Sequence[Branch],
 ) -> dict[str, str]:
-    """Return argument to result, checked; a name alone means a result of the same name."""
+    """Return the result that replaces each argument, checked; a name alone means both."""
     if state is None:
         return {}
     if isinstance(state, str):

@@ -57,7 +57,7 @@ class Field:
 
     @property
     def shape(self) -> ArrayType:
-        """The leaf of a member that is no struct."""
+        """The array of a member that is not a struct."""
         assert self.leaf is not None
         return self.leaf
 
@@ -190,7 +190,7 @@ class Layout:
         units: str,
         walk: _Walk,
     ) -> Field | None:
-        """Describe one member; None where it holds no numbers."""
+        """Describe one member; return None if it holds no numbers."""
         walk.paths.append(path)
         text = walk.notes.get(path, "")
         if treedef is LEAF:
@@ -216,7 +216,7 @@ class Layout:
         return Field(c_name, None, self._struct(treedef, tuple(fields), access), units, text)
 
     def _struct(self, treedef: TreeDef, fields: tuple[Field, ...], access: str) -> Struct:
-        """Return the type with these members, a known one where there is one."""
+        """Return the type with these members; types that look the same are one type."""
         cls = treedef.kind.cls
         is_class = dataclasses.is_dataclass(cls) or hasattr(cls, "_fields")
         origin = treedef.kind.name.rpartition("<locals>.")[2]
@@ -344,7 +344,7 @@ class Arguments:
     paths: tuple[str, ...]
 
     def check_values(self, types: Scalars, nonfinite: bool) -> None:
-        """Raise for example values that C's types or a target's init cannot hold."""
+        """Raise for example values that the C types cannot represent."""
         for leaf, value, path in zip(self.leaves, self.values, self.paths):
             stored = types.dtype(leaf.code)
             if leaf.code == I64:

@@ -169,7 +169,7 @@ def prepare(
 
 @contextmanager
 def _short_loops(optimize: str) -> Iterator[None]:
-    """Record for C: from which size on arrays are loops, and products with sparse matrices too."""
+    """Record arrays as loops from the size on that ``optimize`` asks for, sparse products too."""
     if optimize not in LOOPS_FROM:
         raise CodegenError(
             f"codegen: optimize={optimize!r} is not one of {', '.join(map(repr, LOOPS_FROM))} "
@@ -181,7 +181,7 @@ def _short_loops(optimize: str) -> Iterator[None]:
 
 
 def _compiled(func: Any, argnums: Any, argnames: Any) -> Compiled:
-    """Return the function as a Compiled; static arguments given here go before its own."""
+    """Return the function as a Compiled; static arguments passed here override its own."""
     if isinstance(func, CompiledMethod):
         # The instance is a value that the method closes over, as for a method not compiled.
         method: Any = func.func
@@ -215,7 +215,7 @@ _CHOICES = (bool, str, bytes, Enum)
 
 
 def _check_arguments(arguments: dict[str, Any]) -> None:
-    """Raise for leaves that were meant to be arrays but say no shape."""
+    """Raise for examples that have no shape, such as classes."""
     for name, value in arguments.items():
         leaves, treedef = tree.flatten(value)
         for leaf, path in zip(leaves, treedef.paths(name)):
@@ -246,7 +246,7 @@ def _check_results(recording: Recording) -> None:
 
 
 def _report_integers(recording: Recording, arguments: dict[str, Any]) -> None:
-    """Warn of Python ints in the example that the function uses as floats: C gets integers."""
+    """Warn of examples that are Python ints but are used as floats: they become integers in C."""
     g = recording.graph
     paths = [p for name, value in arguments.items() for p in tree.paths(value, name)]
     for path, spec, start in zip(paths, recording.leaves, recording.offsets()):
@@ -273,7 +273,7 @@ def _regions(graph: Graph) -> Iterator[Region]:
 
 
 def _check_graph(graph: Graph, name: str, options: Options) -> None:
-    """Raise for what C cannot do: callbacks, and loops with no bound that a target could keep."""
+    """Raise for what a target cannot do: callbacks, and loops that may run too long."""
     for region in _regions(graph):
         where = f" at\n  {region.line}\n" if region.line else " "
         if isinstance(region, Host):
@@ -291,7 +291,7 @@ def _check_graph(graph: Graph, name: str, options: Options) -> None:
                 explained(
                     "adaptive in C",
                     f"codegen: {name}() solves a differential equation with steps of adaptive "
-                    f"length{where}so that nobody knows how long it takes on the target: use a "
+                    f"length{where}so that its run time on the target is not known: use a "
                     "fixed step (dt=... in the solver's options, or arc.discretize), or pass "
                     "options={'adaptive': True} if time does not matter",
                 )

@@ -25,7 +25,7 @@ __all__ = ["TARGETS", "Target", "keep_user_code", "project_files", "target_named
 @dataclass(frozen=True)
 class Target:
     """A kind of project: ``folder`` is where its files go (``{name}`` is filled in), ``board``
-    the names of startup files that come along.
+    has the names of startup files that are copied.
     """
 
     name: str
@@ -49,7 +49,7 @@ TARGETS = {
 
 
 def target_named(name: str) -> Target:
-    """Return a target, or say which there are."""
+    """Return a target by its name; an unknown name is an error that lists all of them."""
     if name not in TARGETS:
         raise CodegenError(
             f"target={name!r} is not one of {', '.join(map(repr, TARGETS))}; for another kind of "
@@ -188,7 +188,7 @@ def _marker_error(file: str, text: str, at: int, what: str, open_name: str) -> C
 def keep_user_code(new: str, old: str, file: str, discard: bool = False) -> str:
     """Return ``new`` with the regions of ``old`` filled in.
 
-    A region of ``old`` that holds text of the user and has no place in ``new`` is an error, and
+    A region of ``old`` that holds text of the user and does not exist in ``new`` is an error, and
     so is an old file that was not generated, unless ``discard``.
     """
     defaults, own = user_code(new, file), user_code(old, file)
@@ -205,7 +205,7 @@ def keep_user_code(new: str, old: str, file: str, discard: bool = False) -> str:
 
 
 def _check_nothing_lost(defaults: dict[str, str], own: dict[str, str], old: str, file: str) -> None:
-    """Raise where something that a user wrote would be lost."""
+    """Raise if something that a user wrote would be lost."""
     lost = [name for name, text in own.items() if name not in defaults and text.strip()]
     if lost:
         raise CodegenError(

@@ -77,7 +77,7 @@ def _slots(root: Root, variable: str, model: Model) -> list[Slot]:
 
 
 def make_harness(model: Model) -> Harness:
-    """Say how a driver calls a project's code."""
+    """Return how a driver calls a project's code."""
     name = model.name
     words = ("in", "out", "work")
     pointers = ", ".join(f"&{name}_{word}_data" for word in words)

@@ -100,7 +100,7 @@ class ResourceReport:
 
     @property
     def total_operations(self) -> int:
-        """Operations of one step in the worst case, elementary functions taken apart."""
+        """Operations of one step in the worst case, elementary functions expanded."""
         return sum(self.primitives.values())
 
     def __str__(self) -> str:

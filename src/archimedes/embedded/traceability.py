@@ -31,7 +31,7 @@ class TracedLines:
 
     @property
     def text(self) -> str:
-        """The Python statement, as it stands in the file ("" where the file is not there)."""
+        """The Python statement, or "" if the file cannot be read."""
         return linecache.getline(self.python[0].file, self.python[0].number).strip()
 
     @property

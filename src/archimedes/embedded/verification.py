@@ -57,7 +57,7 @@ def find_compiler() -> str:
 
 
 def _mirror(struct: Struct, types: Scalars) -> type[ctypes.Structure]:
-    """Return the ctypes class that lies in memory as the C struct does."""
+    """Return the ctypes class with the memory layout of the C struct."""
     members: list[tuple[str, Any]] = []
     for field in struct.fields:
         if field.struct is not None:
@@ -272,7 +272,7 @@ def _interpret(model: Model, inputs: dict[int, np.ndarray], count: int) -> dict[
 
 
 def _results(graph: Graph, columns: list[Any], count: int) -> list[Any]:
-    """Return each output on all samples: at once, or one after the other where there are blocks."""
+    """Return each output on all samples: all at once, or one by one if there are blocks."""
     if not has_blocks(graph):
         return interpreter.run(graph, columns)
     rows = [

@@ -49,7 +49,7 @@ LOCAL = 150e3
 
 @dataclass(frozen=True, eq=False)
 class Placing:
-    """How the world's coordinates become the scene's: ``R (p - origin)``; what lies below."""
+    """The map from a world to the scene, ``R (p - origin)``, and what lies below."""
 
     R: Array
     origin: Array
@@ -73,7 +73,7 @@ class Placing:
 
 
 def placing_of(world: object, pos: ArrayLike) -> Placing:
-    """Return the placing for a vehicle's world and where it goes, `pos` (..., 3)."""
+    """Return the map for a vehicle's world and its positions, `pos` (..., 3)."""
     ellipsoid = getattr(world, "ellipsoid", None)
     if ellipsoid is None:
         return Placing(R_UP_NED, np.zeros(3), ground=Ground(0.0))
@@ -90,7 +90,7 @@ def placing_of(world: object, pos: ArrayLike) -> Placing:
 
 @dataclass(eq=False)
 class Flight:
-    """A trajectory on its way into a scene.
+    """A trajectory that is being added to a scene.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class Flight:
         return motion_of(self.trajectory.x)
 
     def place(self, world: object, scene: Scene) -> Placing:
-        """Choose the scene's axes by the world, once, and put ground or Earth below.
+        """Choose the axes of the scene for a world, once, and add the ground or the Earth.
 
         Parameters
         ----------
@@ -241,7 +241,7 @@ def quaternions(att: Any) -> Array:
 
 
 def degrees(angles: ArrayLike) -> Array:
-    """Return angles (m, k) in rad as rows (k, m) in deg, without jumps of a turn."""
+    """Return angles (m, k) in rad as rows (k, m) in deg, unwrapped."""
     rows = np.rad2deg(np.unwrap(np.asarray(angles), axis=0)).T
     # Unwrapped from the start, a whole number of turns is left over at most.
     return rows - 360.0 * np.round(rows[:, :1] / 360.0)

@@ -87,7 +87,7 @@ def page(scene: Scene, theme: str = "auto") -> str:
 
 
 class Block:
-    """Bytes of arrays one after the other, each where its kind of number may start."""
+    """Bytes of arrays one after the other, each aligned to its kind of number."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
@@ -154,7 +154,7 @@ def _ground(scene: Scene, extent: float) -> dict[str, float] | None:
 
 
 def round_number(x: float) -> float:
-    """Return 1, 2 or 5 times a power of ten, the next below.
+    """Round down to 1, 2 or 5 times a power of ten.
 
     >>> round_number(370.0)
     200.0
@@ -164,7 +164,7 @@ def round_number(x: float) -> float:
 
 
 def bounds(scene: Scene) -> tuple[Array, float]:
-    """Return the middle of where bodies go, and the radius in m about it that holds all."""
+    """Return the centre of all positions and the radius in m of a sphere that holds them."""
     free = [b for b in scene.bodies if b.parent is None]
     points = [b.position for b in free] + [path.points for path in scene.paths]
     low = np.min([p.min(axis=0) for p in points], axis=0)
@@ -196,7 +196,7 @@ def _body(block: Block, body: Body, k: int, numbers: dict[str, int]) -> dict[str
 
 
 def _mesh(block: Block, meshes: Sequence[Mesh]) -> dict[str, Any]:
-    """Return places, normals and colours of all triangles, those one sees through last."""
+    """Pack positions, normals and colours of all triangles, transparent ones last."""
     ordered = sorted(meshes, key=lambda mesh: mesh.opacity < 1.0)
     corners = [mesh.vertices[mesh.triangles].reshape(-1, 3) for mesh in ordered]
     normals = [corner_normals(mesh) for mesh in ordered]
@@ -216,7 +216,7 @@ def corner_normals(mesh: Mesh) -> Array:
     """Return a normal for each corner of each triangle (3 m, 3).
 
     It is the sum of those of the triangles that meet there and bend by less than the crease,
-    weighted by their areas; corners at one place are one corner, whatever their numbers.
+    weighted by their areas; vertices at the same position count as one.
     """
     corners = mesh.vertices[mesh.triangles]
     areas = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
@@ -263,7 +263,7 @@ def _arrow(block: Block, one: Arrow, numbers: dict[str, int]) -> dict[str, Any]:
 
 
 def _ghosts(block: Block, ghosts: Ghosts) -> dict[str, Any]:
-    """Return a batch as whole numbers of two bytes: parts of 32,767 of the space it takes."""
+    """Pack a batch as 16-bit integers, in units of 1/32,767 of its extent."""
     known = np.isfinite(ghosts.position).all(axis=2)
     if not known.any():
         raise ValueError(f"Ghosts {ghosts.name!r}: none of them has a position")

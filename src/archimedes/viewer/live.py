@@ -102,7 +102,7 @@ class Live:
             draw.add_icosphere("/earth", self.scene.earth.radius, color=(30, 80, 140))
 
     def _look(self, centre: Array, extent: float) -> None:
-        """Let those who come see what the scene's camera sees first."""
+        """Set the camera of new viewers to that of the scene."""
         camera = self.scene.camera
         body = self.scene.body(camera.body or self.scene.bodies[0].name)
         near = camera.mode in ("chase", "follow") and body.parent is None
@@ -203,7 +203,7 @@ def rgb(color: str) -> tuple[int, int, int]:
 
 
 def at_time(t_all: Array, rows: Array, t: float, turning: bool = False) -> Array:
-    """Return the row at a time: straight between two, quaternions the short way and unit."""
+    """Interpolate rows at a time; quaternions take the shorter way and stay unit."""
     k = int(np.clip(np.searchsorted(t_all, t, side="right") - 1, 0, max(len(t_all) - 2, 0)))
     after = min(k + 1, len(t_all) - 1)
     step = t_all[after] - t_all[k]
@@ -222,7 +222,7 @@ def rotate(q: Array, v: Array) -> Array:
 
 
 class LiveArrow:
-    """A vector at a body; bodies that hang on others are followed up to the scene."""
+    """A vector at a body, which may be attached to another body."""
 
     def __init__(self, server: Any, scene: Scene, arrow: Arrow, name: str) -> None:
         self.scene, self.arrow = scene, arrow
@@ -255,7 +255,7 @@ class LiveArrow:
 
 
 class LiveChart:
-    """Lines over time and a dot on each where time stands; the title tells the values."""
+    """Lines over time with a dot at the current time; the title shows the values."""
 
     def __init__(self, server: Any, chart: Chart) -> None:
         self.chart = chart

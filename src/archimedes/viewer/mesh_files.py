@@ -27,7 +27,7 @@ STL_HEADER, STL_RECORD = 84, 50
 
 
 class MeshFileError(ValueError):
-    """A file is not the mesh that its name says."""
+    """A file does not hold the mesh that its name promises."""
 
 
 def read_mesh(path: str | PathLike[str], scale: ArrayLike = (1.0, 1.0, 1.0), **look: Any) -> Mesh:

@@ -125,7 +125,7 @@ def link_meshes(model: Model, left_out: list[str]) -> list[list[Mesh]]:
 
 
 def _trunk(points: list[Any], model: Model, k: int, thick: float) -> list[Mesh]:
-    """Return the block that a floating base is: over the joints it carries, or by its inertia."""
+    """Return the block for a floating base: over its joints, or with its inertia."""
     if len(points) >= 3:
         spread = np.abs(np.stack(points)).max(axis=0)
         size = 2.0 * np.maximum(spread, 0.9 * thick) + [1.6 * thick, 0.2 * thick, 0.8 * thick]
@@ -140,7 +140,7 @@ def _trunk(points: list[Any], model: Model, k: int, thick: float) -> list[Mesh]:
 
 
 def _reach(model: Model) -> float:
-    """Return a length that is usual for this robot, in m."""
+    """Return a typical length of this robot in m."""
     lengths = np.linalg.norm(np.concatenate([model.positions, model.frame_positions]), axis=1)
     some = lengths[lengths > 1e-6]
     return float(np.median(some)) if some.size else 0.5

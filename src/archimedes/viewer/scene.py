@@ -1,4 +1,4 @@
-"""What there is to see, whoever draws it: bodies that move, paths, arrows, ghosts, charts.
+"""What a scene consists of: moving bodies, paths, arrows, ghosts, charts.
 
 Axes of a scene: right-handed, z up where there is a ground; metres and seconds. An attitude is a
 quaternion with its scalar first, as everywhere here: its body's axes in the axes of the scene.
@@ -531,7 +531,7 @@ class Scene:
     def check(self) -> None:
         """Raise where names do not fit together: two bodies of one name, a parent not yet there."""
         if not self.bodies:
-            raise ValueError("this scene has no body: there is nothing to see")
+            raise ValueError("this scene has no body to show: append one to scene.bodies")
         seen: set[str] = set()
         for body in self.bodies:
             if body.name in seen:
@@ -563,7 +563,7 @@ def numbers(
 
 
 def known_numbers(values: ArrayLike, what: str) -> Array:
-    """Return numbers that are there as an array; inside a recorded function there are none yet."""
+    """Return values as an array; raise for those of a function that is being recorded."""
     array = np.asarray(values)
     if concrete(array) is None and array.dtype != object:
         raise TraceError(
@@ -574,7 +574,7 @@ def known_numbers(values: ArrayLike, what: str) -> Array:
 
 
 def times(t: ArrayLike, what: str) -> Array:
-    """Return times (m,) that do not go back."""
+    """Return times (m,), which must not decrease."""
     array = numbers(np.atleast_1d(np.asarray(t, dtype=np.float64)), f"{what}: t", (None,))
     if not len(array) or np.any(np.diff(array) < 0.0):
         raise ValueError(f"{what}: t must have one time at least, none before the one in front")
@@ -590,7 +590,7 @@ def rows(values: ArrayLike, t: Array, width: int, what: str) -> Array:
 
 
 def check_color(text: str, what: str) -> None:
-    """Refuse colours that are not written "#rrggbb"."""
+    """Raise for colours that are not written "#rrggbb"."""
     if not (isinstance(text, str) and len(text) == 7 and text[0] == "#"):
         raise ValueError(f'{what} must be written "#rrggbb", got {text!r}')
     int(text[1:], 16)

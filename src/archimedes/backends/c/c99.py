@@ -96,7 +96,7 @@ class C99(StatementDialect):
         return _NodeWriter(self, scope, order, last).write
 
     def spell(self, g: Graph, i: int, operands: Sequence[str]) -> str:
-        """Write a node in a way of the dialect's own ("": as all do)."""
+        """Write a node as only this dialect does, or return "" to write it as usual."""
         return ""
 
     def note(self, f: Function, g: Graph, i: int) -> None:
@@ -121,11 +121,11 @@ class C99(StatementDialect):
         return f.frame.array(dtype, count)
 
     def block(self, f: Function, dtype: int, count: int) -> Location:
-        """Declare an array, or take one that is not in use any more."""
+        """Declare an array, or reuse one that has been released."""
         return f.frame.block(dtype, count)
 
     def release(self, f: Function, element: Location, count: int) -> None:
-        """Let others have an array."""
+        """Release an array, so that it can be reused."""
         f.frame.release(element)
 
     def constant_block(self, f: Function, table: np.ndarray, dtype: int) -> Location:
@@ -133,7 +133,7 @@ class C99(StatementDialect):
         return self.tables.location(table, dtype, whole=True)
 
     def scratch(self, f: Function, owner: str, dtype: int, count: int) -> Location:
-        """Return the array of an owner."""
+        """Return the scratch array of an owner, one per dtype."""
         return f.frame.buffer(owner, dtype, count)
 
     def table(self, f: Function, values: Sequence[Any] | np.ndarray, dtype: int) -> Location:
@@ -163,7 +163,7 @@ class C99(StatementDialect):
         return f"((int64_t){counter})"
 
     def takes_columns(self, locations: Sequence[Location]) -> bool:
-        """Refuse arrays of another type."""
+        """Return whether the arrays have the type of their values, so that rows can be copied."""
         return not locations[0].array.narrow
 
     # ---- control flow --------------------------------------------------------------------
@@ -179,7 +179,7 @@ class C99(StatementDialect):
         return at
 
     def test(self, f: Function, index: str, k: int, count: int) -> str:
-        """Write a test; of an index made of a condition it is the condition."""
+        """Write a test of an index; if the index was made from a condition, test the condition."""
         if count == 2 and index in f.conditions:
             return f"!{f.conditions[index]}"
         return super().test(f, index, k, count)
@@ -188,7 +188,7 @@ class C99(StatementDialect):
 
     @contextmanager
     def part(self, f: Function, number: int) -> Iterator[Function]:
-        """Write a static function of those parameters that it uses."""
+        """Write a part as a static function with the parameters that it uses."""
         part = Function(f"{f.name}_part{number}", f.frame, f.gap)
         yield part
         names = names_used(part.lines)
@@ -217,7 +217,7 @@ class C99(StatementDialect):
         return Frame(name, self.workspace or large, pointer, gap)
 
     def add(self, f: Function, first: Sequence[str] = ()) -> None:
-        """Put a finished function, and its parts, among the others; declare its arrays."""
+        """Add a finished function with its parts, and declare its arrays."""
         frame = f.frame
         lines = list(first)
         if frame.in_struct and not frame.is_empty:
@@ -238,7 +238,7 @@ class C99(StatementDialect):
     # ---- regions -------------------------------------------------------------------------
 
     def solve(self, f: Function, region: Solve, work: Location) -> None:
-        """Call the helper."""
+        """Call the helper that solves a linear system."""
         suffix = "" if region.dtype == F64 else "f"
         f.line(f"arc_solve{suffix}({address(work)}, {region.size}, {region.columns});")
 
@@ -257,21 +257,21 @@ class C99(StatementDialect):
 
 
 def _are_sizes(g: Graph, *nodes: int) -> bool:
-    """Return whether doubles are known to have no sign."""
+    """Return whether doubles are known not to be negative."""
     return all(
         g.dtype[i] == F64 and (g.op[i] == _ABS or (i in g.value and g.value[i] > 0)) for i in nodes
     )
 
 
 def _twins(g: Graph, order: Sequence[int]) -> dict[int, tuple[int, int]]:
-    """Return, for each sine and cosine of one angle, the pair of them."""
+    """Return the pairs of sine and cosine of the same angle, by each of the two."""
     sines = {g.a[i]: i for i in order if g.op[i] == _SIN}
     pairs = [(sines[g.a[i]], i) for i in order if g.op[i] == _COS and g.a[i] in sines]
     return {i: pair for pair in pairs for i in pair}
 
 
 class _NodeWriter:
-    """Writes nodes of a scope; ``last`` are those with readers besides the nodes in ``order``."""
+    """Writes the nodes of a scope; ``last`` are nodes that something outside of ``order`` reads."""
 
     def __init__(self, c: C99, scope: Scope, order: Sequence[int], last: Sequence[int]) -> None:
         self.c, self.scope = c, scope
@@ -288,7 +288,7 @@ class _NodeWriter:
         self.steps = Steps(c, scope, order, self.uses) if c.steps else None
 
     def write(self, i: int) -> str | None:
-        """Write a node and return its operand, or None if it is in its element already."""
+        """Write a node and return its operand, or None if it was stored in memory."""
         scope = self.scope
         f, g, names, waiting = scope.f, scope.graph, scope.names, scope.waiting
         if i in names:

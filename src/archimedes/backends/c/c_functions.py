@@ -59,7 +59,7 @@ class Function(FunctionText):
         self._note = ""
 
     def note(self, text: str) -> None:
-        """Say where the following lines come from, unless it was the last thing said."""
+        """Write a comment on where the next lines come from, unless it repeats the last one."""
         if text != self._note:
             self._note = text
             self.line(f"{COMMENT}{text.replace('*/', '* /')} */")
@@ -67,7 +67,7 @@ class Function(FunctionText):
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """Write a block; what a comment said before it does not hold behind it."""
+        """Write a block in braces; the next line after it gets a comment again."""
         with super().block(head):
             yield
         self._note = ""
@@ -108,7 +108,7 @@ def _group_by_dtype(numbers: Sequence[int], dtypes: Sequence[int]) -> Groups:
 def _arrays_of(
     used: Sequence[int], dtypes: Sequence[int], bindings: Sequence[Binding]
 ) -> list[tuple[int, list[int]]]:
-    """Cut inputs into arrays: neighbours in memory at a call, and of each dtype all the others."""
+    """Group inputs into arrays: those that are neighbours in memory, and the rest by dtype."""
     runs: list[list[int]] = []
     for k in used:
         if runs and are_neighbours([bindings[runs[-1][-1]], bindings[k]]):
@@ -195,7 +195,7 @@ def write_call(
     wanted: Sequence[int],
     to: Mapping[int, Location],
 ) -> list[Binding]:
-    """Call the function of a body and return outputs by number; blocks are put into ``to``."""
+    """Call the function of a body and return its outputs; blocks are written to ``to``."""
     name, arguments = routine.name, list[str]()
     for number, (d, numbers) in enumerate(routine.inputs):
         values = [bindings[k] for k in numbers]

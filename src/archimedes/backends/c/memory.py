@@ -120,9 +120,9 @@ class Frame:
         return Location(Array(f"{self.pointer}->{name}" if self.in_struct else name), 0, dtype)
 
     def block(self, dtype: int, count: int) -> Location:
-        """Return the array of a block: one that was released, made longer if need be, or a new one.
+        """Return an array for a block: one that was released, extended if need be, or a new one.
 
-        Of those there are, it is the shortest that is long enough, or else the longest.
+        Of the released ones it takes the shortest that is long enough, or else the longest.
         """
         lengths = {k: self._members[k][2] for k in self._free if self._members[k][0] == dtype}
         if not lengths:
@@ -141,7 +141,7 @@ class Frame:
         return self._first(name, dtype)
 
     def release(self, element: Location) -> None:
-        """Take back the array of a block; others stay as they are."""
+        """Release the array of a block, so that another block can use it."""
         number = self._blocks.get(element.array.base)
         if number is not None and number not in self._free and not element.array.steps:
             self._free.append(number)
@@ -172,7 +172,7 @@ class Frame:
         return -(-at // alignment) * alignment, alignment
 
     def _sort_members(self) -> list[tuple[int, str, int]]:
-        """Members by size of their type, so that no bytes are lost between them."""
+        """Return the members, largest type first, so that no padding is needed."""
         return sorted(self._members, key=lambda member: -BYTES[member[0]])
 
     def declarations(self) -> list[str]:
@@ -232,7 +232,7 @@ class Tables:
 
 
 def _fits_int32(array: np.ndarray) -> bool:
-    """Return whether whole numbers fit in half the memory (the least int32 has no literal)."""
+    """Return whether integers can be stored as int32_t (its smallest value has no literal in C)."""
     return bool(array.size) and int(array.min()) > -(2**31) and int(array.max()) < 2**31
 
 

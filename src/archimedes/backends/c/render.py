@@ -46,8 +46,8 @@ _CHOICES = {
 class Argument:
     """One argument or result of a C function: a block of neighbouring inputs or outputs.
 
-    ``name`` is a C identifier, ``dtype`` a code of ``graph/dtypes.py`` (as in the graph that is
-    given: in float mode F64 stands for ``float``), ``shape`` the shape of the row-major array.
+    ``name`` is a C identifier, ``dtype`` a code of ``graph/dtypes.py`` (as in the user's
+    graph: in float mode F64 stands for ``float``), ``shape`` the shape of the row-major array.
     An input of shape ``()`` is passed by value, everything else by pointer; an array without
     elements has no parameter.
 
@@ -67,7 +67,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Stats:
-    """Counter[str] of a rendered function.
+    """Counts of a rendered function.
 
     ``operations``: worst case of one call, by op of the graph (elementary functions by name);
     ``primitives``: the same with elementary functions replaced by what they consist of.
@@ -151,10 +151,10 @@ def render(
     ``int_type="int32_t"`` is the type of integer arguments and results; inside they are int64_t,
     so that results are those of the interpreter, wrapped to 32 bits. ``scratch="workspace"``
     takes all arrays from a struct that the caller passes last (none where none is needed),
-    ``"stack"`` declares them. ``lines(graph, node)`` says where a node of the given graph, or of
-    a body in it, comes from; changes become comments. ``part`` is the length at which functions
-    are cut. ``optimize="size"`` writes equal loops once. ``dialect`` is C, or a language that
-    derives from it. The same arguments give the same bytes.
+    ``"stack"`` declares them. ``lines(graph, node)`` says where a node of the graph, or of a
+    body in it, comes from; each change becomes a comment. ``part`` is the number of statements at
+    which functions are split. ``optimize="size"`` writes equal loops once. ``dialect`` is C, or a
+    language that derives from it. The same arguments give the same bytes.
 
     >>> from archimedes.graph.ops import CODES
     >>> g = Graph()
@@ -320,7 +320,7 @@ def _check_layout(what: str, arguments: Sequence[Argument], dtypes: Sequence[int
 def _annotation(
     origin: Mapping[int, Origin], lines: Callable[[Graph, int], str] | None
 ) -> Callable[[Graph, int], str] | None:
-    """Look up nodes of the written graph as nodes of the given one."""
+    """Return the user's annotation for nodes of the graph that is written."""
     if lines is None:
         return None
 
@@ -341,7 +341,7 @@ def _annotation(
 def count_operations(g: Graph) -> Counter[str]:
     """Count, by op, the most operations that one evaluation of a graph takes.
 
-    An element of a block at a known index is a value in memory, no operation.
+    An element of a block at a known index is a value in memory and not an operation.
 
     >>> from archimedes.graph.ops import CODES
     >>> g = Graph()

@@ -1,4 +1,4 @@
-"""CUDA as a backend: calls with arrays on a GPU run there; NumPy's are moved where it is named.
+"""CUDA as a backend: calls with arrays on a GPU run there, calls with NumPy's if it is named.
 
 Nothing of CUDA is imported before such a call.
 """
@@ -22,7 +22,7 @@ class Cuda(Backend):
     sizes = GroupSizes(group=2**18, keeping=2**16, shares=1, least=2**12, chunk=2**18)
 
     def build(self, program: Program) -> Kernel:
-        """Check that there is a device; code is made for the arrays that come."""
+        """Check that there is a device; kernels are compiled when the first arrays are known."""
         from archimedes.backends.cuda.cuda_kernel import CudaProgram
 
         cupy()

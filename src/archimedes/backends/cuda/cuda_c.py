@@ -85,9 +85,9 @@ class CudaC(C99):
     unrolled_terms = 1
 
     def spell(self, g: Graph, i: int, operands: Sequence[str]) -> str:
-        """Write quotients by constants as two multiplications: a GPU divides in eight of them.
+        """Write a quotient by a constant as two multiplications; a division takes a GPU eight.
 
-        Numerators so small that the proven factors do not hold are divided.
+        Numerators too small for the proven factors are divided.
         """
         divisor = g.b[i]
         if g.op[i] != _DIV or g.dtype[i] != F64 or divisor not in g.value:

@@ -1,4 +1,4 @@
-"""A program on the GPU: compiled for the arrays it meets, kept on disk, started on the stream."""
+"""A program on the GPU: compiled for the arrays of its calls, cached on disk, launched."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class CudaProgram(Kernel):
         self._lock = threading.Lock()
 
     def compiled(self, batched: tuple[bool, ...], device: int) -> CompiledKernels:
-        """Return the kernel for certain batched inputs on the current device."""
+        """Return the kernels for one choice of batched inputs on the current device."""
         key = (device, batched)
         if key not in self._compiled:
             with self._lock:
@@ -83,7 +83,7 @@ class CudaProgram(Kernel):
             self.compiled(tuple(map(bool, batched)), device).launch(inputs, outputs, count)
 
     def direct_entry(self, request: EntryRequest) -> Callable[..., Any] | None:
-        """Return a short way to a launch, for batches of CuPy's arrays."""
+        """Return a function that launches the kernel at once, for batches of CuPy's arrays."""
         return batch_entry(self, request) if self._has_results else None
 
     def call_batch_from_host(
@@ -94,7 +94,7 @@ class CudaProgram(Kernel):
         count: int,
         threads: int | None = None,
     ) -> bool:
-        """Compute a batch of NumPy's in pieces, on two streams in turn: any number fits."""
+        """Compute a batch of NumPy's arrays in pieces, on two streams in turn: any size fits."""
         module = cupy()
         rows = [x for x, many in zip(inputs, batched) if many]
         row = sum(x.nbytes for x in (*rows, *outputs)) // max(count, 1)
@@ -130,13 +130,13 @@ class CudaProgram(Kernel):
         return assemble_file([program_text(self.program, plan)])
 
     def batch_notes(self, inputs: Sequence[Any]) -> tuple[str, ...]:
-        """Say how fast a batch is in which each instance has its own row of all inputs."""
+        """Time a batch in which each instance has its own row of every input."""
         if not self._has_results:
             return ()
         return (self._time_batch(inputs),)
 
     def figures(self) -> Figures:
-        """Return what the code made so far costs."""
+        """Return what the kernels compiled so far take."""
         compiled = list(self._compiled.values())
         return Figures(
             operations=estimate_work(self.program.graph, EVERYTHING),
@@ -169,7 +169,7 @@ class CudaProgram(Kernel):
 
 
 class CompiledKernels:
-    """What runs a program for certain batched inputs on one device."""
+    """The kernels of a program for one choice of batched inputs, on one device."""
 
     def __init__(self, program: Program, batched: tuple[bool, ...], device: int) -> None:
         begin = time.perf_counter()
@@ -186,13 +186,13 @@ class CompiledKernels:
         self.seconds = time.perf_counter() - begin
 
     def launch(self, inputs: Sequence[Any], outputs: Sequence[Any], count: int) -> None:
-        """Start for ``count`` instances."""
+        """Launch for ``count`` instances."""
         arrays = [as_cupy(x) for x in (*inputs, *outputs)]
         self._check_device(arrays)
         self.start(arrays, count)
 
     def start(self, arrays: Sequence[Any], count: int) -> None:
-        """Start for arrays of this device."""
+        """Launch for arrays that are known to be on this device."""
         plan = self.plan
         pointers = [x for x, a in zip(arrays, plan.arrays) if a.row]
         if self.far:
@@ -203,7 +203,7 @@ class CompiledKernels:
         kernel.launch(blocks, plan.threads, (*pointers, np.uint64(count)))
 
     def _start_parts(self, arrays: Sequence[Any], count: int) -> None:
-        """Start one kernel after the other, for as many instances as there is memory for."""
+        """Launch one kernel after the other, for as many instances at a time as fit into memory."""
         threads, many = self.plan.threads, [a.many for a in self.plan.arrays if a.row]
         blocks = min(-(-count // threads), max(1, FAR_BYTES // self.far))
         far = self._memory(blocks)
@@ -218,7 +218,7 @@ class CompiledKernels:
                 kernel.launch(-(-number // threads), threads, (*rows, far, np.uint64(number)))
 
     def _memory(self, blocks: int) -> Any:
-        """Return memory between kernels, for fewer blocks where there is little of it."""
+        """Allocate memory between kernels, for fewer blocks if the device has little left."""
         module = cupy()
         while blocks > 64:
             try:
@@ -229,7 +229,7 @@ class CompiledKernels:
             return module.empty((blocks * self.far,), np.uint8)
 
     def _check_device(self, arrays: Sequence[Any]) -> None:
-        """Refuse arrays of another device: a kernel would fail there and take the context along."""
+        """Raise for arrays of another device: a kernel would fail and spoil the CUDA context."""
         for array in arrays:
             if array.device.id != self.device:
                 raise DeviceError(
@@ -239,7 +239,7 @@ class CompiledKernels:
                 )
 
     def describe(self) -> list[str]:
-        """Say of each kernel what its threads take, and how full the device is with them."""
+        """Describe registers, memory and occupancy of each kernel."""
         plan, notes = self.plan, list[str]()
         most = int(cupy().cuda.Device().attributes["MaxThreadsPerMultiProcessor"])
         for number, kernel in enumerate(self.kernels, 1):
@@ -257,7 +257,7 @@ class CompiledKernels:
 
 
 def device_seconds(run: Callable[[], Any], repeats: int = 5, together: int = 3) -> float:
-    """Return the least time of a call on the device, of several that follow each other."""
+    """Return the shortest time of a call on the device in s, of several measurements."""
     module = cupy()
     run()
     times = []

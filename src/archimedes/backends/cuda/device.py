@@ -1,7 +1,7 @@
-"""The device, through CuPy: all that knows CuPy and its arrays.
+"""The device, through CuPy: the only module that uses CuPy and its arrays.
 
 CuPy is imported when first needed, with an error that says what is missing. Arrays on a GPU are
-CuPy's, and those of other packages, which CuPy looks at where they lie. Results are copied into
+CuPy's, and those of other packages, which CuPy uses without a copy. Results are copied into
 NumPy's memory in pieces through pinned memory: the driver copies to ordinary memory in small
 pieces, one after the other. Through two pinned pieces the device writes one while a thread copies
 the other to where it stays, and several threads with streams of their own do so at the same time.
@@ -82,7 +82,7 @@ def toolkit() -> int:
 
 @cache
 def compiler_major() -> int:
-    """Return the major version of CuPy's NVRTC, which is in memory from then on."""
+    """Return the major version of CuPy's NVRTC, which this loads."""
     cupy()
     from cupy.cuda import nvrtc
 
@@ -171,7 +171,7 @@ def as_cupy(value: Any) -> Any:
 
 @contextmanager
 def enough_memory() -> Iterator[None]:
-    """Say what helps where the device's memory does not suffice; nothing is lost then."""
+    """Raise a DeviceError that says what helps if the device runs out of memory."""
     try:
         yield
     except cupy().cuda.memory.OutOfMemoryError as error:
@@ -212,7 +212,7 @@ class CupyArrays(Arrays):
             return cupy().empty(shape, DTYPES[code])
 
     def to_host(self, array: Any) -> np.ndarray:
-        """Copy to NumPy's, when all before on the current stream is done."""
+        """Copy to a NumPy array, after all earlier work on the current stream is done."""
         return as_cupy(array).get()
 
     def module(self) -> Any:
@@ -224,16 +224,16 @@ class CupyArrays(Arrays):
         return as_cupy(array) if _is_on_gpu(array) else array
 
     def glance(self, array: Any) -> np.ndarray:
-        """Copy to memory that the GPU writes to by itself, which is not for keeping."""
+        """Copy to pinned memory, which is meant to be read and dropped."""
         return copy_pinned(as_cupy(array))
 
     def fetch(self, array: Any, target: np.ndarray) -> None:
-        """Copy to NumPy's memory through memory that the GPU writes to by itself."""
+        """Copy to NumPy's memory through pinned memory."""
         _copy_in_pieces(as_cupy(array), target)
 
     @contextmanager
     def working(self, apart: bool) -> Iterator[None]:
-        """Watch the memory; ``apart``: on a stream of its own."""
+        """Report a lack of memory; with ``apart``, work on a stream of its own."""
         stream = cupy().cuda.Stream(non_blocking=True) if apart else nullcontext()
         with enough_memory(), stream:
             yield
@@ -266,7 +266,7 @@ def _is_read_only(array: Any) -> bool:
 
 
 def copy_pinned(array: Any) -> np.ndarray:
-    """Return an array of CuPy's in pinned memory, several times as quickly as in ordinary one."""
+    """Return an array of CuPy's in pinned memory, which is copied several times as fast."""
     if not array.size:
         return array.get()
     copy = _allocate_pinned(array.size, array.dtype).reshape(array.shape)
@@ -275,7 +275,7 @@ def copy_pinned(array: Any) -> np.ndarray:
 
 
 def _copy_in_pieces(array: Any, target: np.ndarray) -> None:
-    """Copy an array of CuPy's, in C order, to one of NumPy's, when all before is done."""
+    """Copy an array of CuPy's in C order into one of NumPy's, after all earlier work is done."""
     stream = cupy().cuda.get_current_stream()
     in_order = target.flags.c_contiguous and array.flags.c_contiguous
     if array.nbytes <= PIECE_BYTES or not in_order:
@@ -302,6 +302,6 @@ def _finish_copy(target: np.ndarray, event: Any, part: slice, piece: np.ndarray)
 
 
 def _allocate_pinned(count: int, dtype: np.dtype) -> np.ndarray:
-    """Return an array in memory that the device reaches by itself; CuPy keeps it for later."""
+    """Return an array in pinned memory, which the device can write to; CuPy reuses it later."""
     memory = cupy().cuda.alloc_pinned_memory(count * dtype.itemsize)
     return np.frombuffer(memory, dtype, count)

@@ -53,7 +53,7 @@ def batch_entry(program: CudaProgram, request: EntryRequest) -> Callable[..., An
 
 
 class _Known:
-    """The arrays that an entry takes as they are."""
+    """The arguments and results that an entry handles itself."""
 
     def __init__(self, request: EntryRequest) -> None:
         self.module = cupy()
@@ -85,7 +85,7 @@ class _Known:
         return arrays, max(rows, 0)
 
     def empty(self, rows: int) -> list[Any] | None:
-        """Return arrays for results, None where the memory does not suffice."""
+        """Return arrays for results, None if the memory is not sufficient."""
         make = self.module.empty
         try:
             return [make((rows, *shape), dtype) for dtype, shape in self.results]
@@ -111,7 +111,7 @@ class _Known:
 
 
 def _builder(form: Form) -> Callable[[Sequence[Any]], Any]:
-    """Return what makes a result of its leaves."""
+    """Return the function that builds a result from its leaves."""
     if isinstance(form, Leaf):
         number = form.place
         return lambda outs: outs[number]

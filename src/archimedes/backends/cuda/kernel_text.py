@@ -297,7 +297,7 @@ class _SplitC(CudaC):
         return Location(Array(f"far{dtype}"), 0, dtype)
 
     def load(self, f: Function, element: Location) -> str:
-        """Load a number from between kernels once, in time; others are read where they are."""
+        """Load a number from between kernels once and early; read others where they are."""
         text = super().load(f, element)
         if not element.array.base.startswith("far"):
             return text

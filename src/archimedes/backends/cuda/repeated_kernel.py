@@ -81,9 +81,10 @@ def _arguments(leaves: Sequence[_Leaf]) -> list[Argument]:
 def write_repeated_kernel(program: RepeatedProgram) -> KernelText:
     """Write the kernel.
 
-    It takes pointers to the state's leaves, which are moved on, to what is given, to the items
-    (the sign of their order first), their number, the places of instances among the results, the
-    items that each has behind it, the results and the queue; and the number of instances.
+    It takes pointers to the leaves of the state, which it advances, to the parameters, to the items
+    (preceded by the sign of their order), to their number, to the row of each instance among the
+    results, to the number of items that each instance has passed, to the results and to the queue;
+    and the number of instances.
     """
     name, step, carry = REPEATED, program.step, program.carry
     state, parameters = _leaves("s", step.inputs[:carry]), _leaves("g", step.inputs[carry:-1])
@@ -148,7 +149,7 @@ def _body(
     stepped: Sequence[str],
     program: RepeatedProgram,
 ) -> list[str]:
-    """Write the statements: one loop over rounds, in which instances come and go."""
+    """Write the statements: one loop, in which a thread takes one instance after another."""
 
     def each(to: str, origin: str) -> list[str]:
         lines = []

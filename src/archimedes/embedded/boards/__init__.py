@@ -111,7 +111,7 @@ BOARDS = {
 
 
 def board_named(name: str) -> Board:
-    """Return a board, or say which there are.
+    """Return a board by its name; an unknown name is an error that lists all of them.
 
     >>> board_named("cortex-m4").emulator
     ('qemu-system-arm', '-machine', 'mps2-an386')
@@ -220,7 +220,7 @@ def _moves(function: str, file: str, slots: Sequence[Slot]) -> str:
 
 
 def _checks(slots: Sequence[Slot]) -> str:
-    """Refuse to compile where a variable has not the size that the host sends or expects."""
+    """Write declarations that do not compile if a variable has an unexpected size."""
     return "\n".join(
         f"typedef char size_{k}[sizeof {slot.lvalue} == {slot.size}u ? 1 : -1];"
         for k, slot in enumerate(slots)
