@@ -10,10 +10,7 @@ from archimedes import tree
 from archimedes.control.matrix_checks import matrix, symmetric_matrix, vector
 from archimedes.errors import ShapeDtypeError
 from archimedes.function import scan
-from archimedes.observers.charts import (
-    Args,
-    chart_of,
-)
+from archimedes.observers.charts import Args, chart_of
 from archimedes.observers.corrections import Estimate, Filter, Prediction, symmetric
 
 if TYPE_CHECKING:

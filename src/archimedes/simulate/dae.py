@@ -30,12 +30,7 @@ from archimedes.graph.program import Graph
 from archimedes.simulate.methods.method_table import MOST_STEPS, Derivative
 from archimedes.simulate.methods.rosenbrock import RODAS5P, WithMass
 from archimedes.simulate.problem import argument_checks
-from archimedes.simulate.problem.state_layout import (
-    Args,
-    Layout,
-    as_state,
-    layout_of,
-)
+from archimedes.simulate.problem.state_layout import Args, Layout, as_state, layout_of
 from archimedes.simulate.progress import monitor_of
 from archimedes.simulate.solves.bdf import ImplicitEquations, solve_equations
 from archimedes.simulate.solves.collectors import Result, Samples

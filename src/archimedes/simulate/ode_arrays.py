@@ -16,11 +16,7 @@ from archimedes.function.region_bodies import must_record
 from archimedes.function.signatures import warn_of_former_options
 from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.problem import argument_checks
-from archimedes.simulate.problem.state_layout import (
-    Args,
-    as_state,
-    layout_of,
-)
+from archimedes.simulate.problem.state_layout import Args, as_state, layout_of
 from archimedes.simulate.solves.initial_value_problem import (
     ATOL,
     RTOL,

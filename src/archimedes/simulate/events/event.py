@@ -19,12 +19,7 @@ from archimedes import tree
 from archimedes.errors import ShapeDtypeError, explained
 from archimedes.function import jvp
 from archimedes.function.dependencies.states import fingerprint
-from archimedes.simulate.problem.state_layout import (
-    Args,
-    DerivativeError,
-    Layout,
-    check_time_first,
-)
+from archimedes.simulate.problem.state_layout import Args, DerivativeError, Layout, check_time_first
 from archimedes.tree import struct
 
 if TYPE_CHECKING:

@@ -14,10 +14,7 @@ from archimedes.backends.protocol import Backend
 from archimedes.backends.registry import AUTO, backend_of, device_backend
 from archimedes.checks import is_traced
 from archimedes.errors import ShapeDtypeError, explained
-from archimedes.simulate.problem.state_layout import (
-    Args,
-    Layout,
-)
+from archimedes.simulate.problem.state_layout import Args, Layout
 from archimedes.symbolic.core.trace import is_tracing, trace_error
 
 if TYPE_CHECKING:

@@ -23,11 +23,7 @@ from archimedes.function.interpolation import Axis, look_up
 from archimedes.function.region_bodies import must_record
 from archimedes.random.arguments import check_key
 from archimedes.random.keys import fold_in
-from archimedes.simulate.problem.state_layout import (
-    Args,
-    Layout,
-    rounding,
-)
+from archimedes.simulate.problem.state_layout import Args, Layout, rounding
 
 if TYPE_CHECKING:
     from archimedes.typing import Scalar, Tree

@@ -23,12 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.simulate.methods.method_table import (
-    method_outside,
-    piece,
-    register,
-    rms_norm,
-)
+from archimedes.simulate.methods.method_table import method_outside, piece, register, rms_norm
 from archimedes.simulate.solves.collectors import Result, Samples
 from archimedes.simulate.sparse.sparse_jacobians import SparseJacobian, SparsePencil
 from archimedes.simulate.statuses import Status

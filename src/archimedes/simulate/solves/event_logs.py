@@ -28,63 +28,44 @@ class EventLog:
 
     def __init__(self, runs: Runs) -> None:
         self.runs = runs
-        self.seen: Any = 0 if runs.one else np.zeros(runs.instances.count, dtype=np.int64)
-        #: For each time: the instance, which events fired, the time, the states around it.
-        self.entries: tuple[list[Any], ...] = ([], [], [], [], [])
+        #: How many events of each instance are logged.
+        self.logged = np.zeros(runs.instances.count, dtype=np.int64)
+        #: For each time: the instances, which events fired, the times, the states around them.
+        self.entries: list[tuple[np.ndarray, ...]] = []
 
     def read(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Log the events of runs that a kernel returned, and make the runs ready to go on.
 
         Returns the instances (k,) that had events, and their states (k, n) right before; or None.
         """
-        return self._read_one() if self.runs.one else self._read_many()
-
-    def _read_one(self) -> tuple[np.ndarray, np.ndarray] | None:
-        runs, run = self.runs, self.runs.run
-        signals, total = run.signals, int(run.signals.count.sum())
-        if run.status == Status.SETTLED:
-            runs.run = replace(run, status=np.int64(Status.RUNNING))
-        if total == self.seen:
-            return None
-        self.seen = total
-        self._append(0, signals.fired, run.t, signals.x_before, run.x)
-        return runs.chosen, signals.x_before[None]
-
-    def _read_many(self) -> tuple[np.ndarray, np.ndarray] | None:
         runs, run, chosen, xp = self.runs, self.runs.run, self.runs.chosen, self.runs.xp
-        here, signals = runs.arrays.to_host, run.signals
-        total, status = here(signals.count).sum(axis=1), here(run.status)
+        signals, to_host = run.signals, runs.arrays.to_host
+        count, status = to_host(signals.count), to_host(run.status)
+        total = np.atleast_1d(count.sum(axis=-1))
         settled = status == Status.SETTLED
         if settled.any():
-            runs.run = replace(run, status=xp.asarray(np.where(settled, Status.RUNNING, status)))
-        new = np.flatnonzero(total > self.seen[chosen])
+            status = np.where(settled, Status.RUNNING, status)
+            runs.run = replace(run, status=status[()] if runs.one else xp.asarray(status))
+        new = np.flatnonzero(total > self.logged[chosen])
         if not len(new):
             return None
-        self.seen[chosen[new]] = total[new]
+        self.logged[chosen[new]] = total[new]
         there = xp.asarray(new)
-        around = (signals.fired, run.t, signals.x_before, run.x)
-        fired, t, before, after = (here(values[there]) for values in around)
-        self._append(chosen[new], fired, t, before, after)
+        fired, t, before, after = (
+            np.asarray(value)[None] if runs.one else to_host(value[there])
+            for value in (signals.fired, run.t, signals.x_before, run.x)
+        )
+        self.entries.append((chosen[new], fired, t, before, after))
         return chosen[new], before
-
-    def _append(self, *entry: Any) -> None:
-        for entries, value in zip(self.entries, entry):
-            entries.append(value)
 
     def events(self) -> Events:
         """Return all events, in the order in which they were logged."""
-        if not self.entries[0]:
-            return no_events(self.runs.kernels.plan.layout.size)
-        join = np.array if self.runs.one else np.concatenate
-        instance, fired, t, before, after = map(join, self.entries)
+        if not self.entries:
+            none, states = np.zeros(0, np.int64), np.zeros((0, self.runs.kernels.plan.layout.size))
+            return Events(none, none, np.zeros(0), states, states)
+        instance, fired, t, before, after = map(np.concatenate, zip(*self.entries))
         entry, event = np.nonzero(fired)
         return Events(instance[entry], event, t[entry], before[entry], after[entry])
-
-
-def no_events(size: int) -> Events:
-    """Return an empty table, for states of ``size`` numbers."""
-    none, states = np.zeros(0, dtype=np.int64), np.zeros((0, size))
-    return Events(none, none, np.zeros(0), states, states)
 
 
 def one_table(events: Events, layout: Layout) -> dict[str, Any]:

@@ -18,12 +18,7 @@ from archimedes.errors import TraceError, explained
 from archimedes.function import vmap
 from archimedes.simulate.events.event import Event, EventLike, check_events
 from archimedes.simulate.problem.inputs import Clock, InputSeries, Sampled, check_sampled
-from archimedes.simulate.problem.state_layout import (
-    Args,
-    as_state,
-    check_time_first,
-    layout_of,
-)
+from archimedes.simulate.problem.state_layout import Args, as_state, check_time_first, layout_of
 from archimedes.simulate.trajectory.trajectory import Trajectory
 
 if TYPE_CHECKING:

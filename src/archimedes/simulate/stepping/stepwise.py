@@ -9,8 +9,9 @@ have the same bits.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,10 +20,7 @@ from archimedes import tree
 from archimedes.function.batching.sorted_items import RunByRun
 from archimedes.simulate.events.event import Watch
 from archimedes.simulate.problem.inputs import Clock
-from archimedes.simulate.problem.state_layout import (
-    Args,
-    Layout,
-)
+from archimedes.simulate.problem.state_layout import Args, Layout
 from archimedes.simulate.sparse.sparse_jacobians import CompressedJacobian
 from archimedes.simulate.stepping.dense_output import END, state_in
 from archimedes.simulate.stepping.solve_loops import make_step, try_step
@@ -33,78 +31,61 @@ if TYPE_CHECKING:
     from archimedes.typing import Array, Scalar
 
 
-#: (function, name, what it calls of the user's) -> what is called in its place.
-Compile = Callable[[Callable[..., Any], str, tuple[Any, ...]], Callable[..., Any]]
-
-
 @dataclass(frozen=True)
 class _CompiledWatch(Watch):
-    """Events whose functions are compiled, one by one; ``plain`` are these events as they are."""
+    """Events whose functions are compiled, one by one: by their name and the event's number."""
 
-    plain: Any = None
-    compiled: Any = None
-    made: dict[Any, Callable[..., Any]] = field(default_factory=dict)
-
-    def _call(self, what: str, k: int, *args: Any) -> Any:
-        function = self.made.get((what, k))
-        if function is None:
-            plain = getattr(self.plain, what)
-            event = self.events[k]
-
-            def call(*args: Any) -> Any:
-                return plain(k, *args)
-
-            function = self.compiled(call, f"events[{k}].{what}", (event.fn, event.reset))
-            self.made[what, k] = function
-        return function(*args)
+    functions: dict[tuple[str, int], Callable[..., Any]] = field(default_factory=dict)
 
     def value(self, k: int, t: Scalar, x: Array, args: Args) -> Any:
         """Return g of event k."""
-        return self._call("value", k, float(t), x, args)
+        return self.functions["value", k](float(t), x, args)
 
     def rate(self, k: int, t: Scalar, x: Array, xdot: Array, args: Args) -> Any:
         """Return dg/dt of event k."""
-        return self._call("rate", k, float(t), x, xdot, args)
+        return self.functions["rate", k](float(t), x, xdot, args)
 
     def reset(self, k: int, t: Scalar, x: Array, args: Args) -> Any:
         """Return the state after event k."""
-        return self._call("reset", k, float(t), x, args)
-
-
-def compiled_watch(watch: Watch | None, compiled: Compile) -> Watch | None:
-    """Return the same events with compiled functions."""
-    if watch is None:
-        return None
-    return _CompiledWatch(**_own(watch), plain=watch, compiled=compiled)
+        return self.functions["reset", k](float(t), x, args)
 
 
 @dataclass(frozen=True)
 class _CompiledClock(Clock):
     """Sampled parts that act by one compiled function."""
 
-    plain: Any = None
-    compiled: Any = None
-    made: dict[Any, Callable[..., Any]] = field(default_factory=dict)
+    compiled: Callable[..., Any] | None = None
 
     def flat_tick(self, layout: Layout, t: Scalar, x: Array, args: Args) -> Any:
         """Return the state after the parts that are due at t have acted."""
-        if layout not in self.made:
-
-            def tick(t: Scalar, x: Array, args: Args) -> Any:
-                return self.plain.flat_tick(layout, t, x, args)
-
-            updates = tuple(part.update for part in self.parts)
-            self.made[layout] = self.compiled(tick, "sampled", updates)
-        return self.made[layout](float(t), x, args)
+        assert self.compiled is not None
+        return self.compiled(float(t), x, args)
 
 
-def compiled_clock(clock: Clock | None, compiled: Compile) -> Clock | None:
+def _compile_watch(watch: Watch, kernels: Kernels) -> Watch:
+    """Return the same events with compiled functions."""
+
+    def compiled(name: str, k: int) -> Callable[..., Any]:
+        method, event = getattr(watch, name), watch.events[k]
+
+        def call(*args: Any) -> Any:
+            return method(k, *args)
+
+        return kernels.compiled(call, f"events[{k}].{name}", (event.fn, event.reset))
+
+    pairs = itertools.product(("value", "rate", "reset"), range(len(watch.events)))
+    functions = {(name, k): compiled(name, k) for name, k in pairs}
+    return _CompiledWatch(watch.events, watch.layout, watch.full, watch.log, functions)
+
+
+def _compile_clock(clock: Clock, layout: Layout, kernels: Kernels) -> Clock:
     """Return the same sampled parts, compiled."""
-    return clock and _CompiledClock(**_own(clock), plain=clock, compiled=compiled)
 
+    def tick(t: Scalar, x: Array, args: Args) -> Any:
+        return clock.flat_tick(layout, t, x, args)
 
-def _own(value: Any) -> dict[str, Any]:
-    return {one.name: getattr(value, one.name) for one in fields(value)}
+    compiled = kernels.compiled(tick, "sampled", tuple(part.update for part in clock.parts))
+    return _CompiledClock(clock.parts, clock.single, clock.visible, compiled)
 
 
 class _Bound:
@@ -117,7 +98,7 @@ class _Bound:
         return self.steps.f(float(t), x, self.args)
 
     def linearize(self, t: Scalar, x: Array) -> tuple[Any, Any]:
-        """Return df/dt and df/dx: see ``methods/linear_systems.py``."""
+        """Return df/dt and df/dx: see ``methods/implicit.py``."""
         return self.steps.jacobian(t, x, self.args).at(t, x, self.args)
 
 
@@ -132,8 +113,8 @@ class Stepwise:
         self.plan: Plan = replace(
             plan,
             project=None if project is None else kernels.compiled(project, "project"),
-            events=compiled_watch(plan.events, kernels.compiled),
-            clock=compiled_clock(plan.clock, kernels.compiled),
+            events=plan.events and _compile_watch(plan.events, kernels),
+            clock=plan.clock and _compile_clock(plan.clock, plan.layout, kernels),
             bound=lambda args: _Bound(self, args),
         )
         self._jacobians: dict[Any, CompressedJacobian] = {}
@@ -143,14 +124,9 @@ class Stepwise:
         key = tree.structure(args), tuple(np.shape(leaf) for leaf in tree.leaves(args))
         jacobian = self._jacobians.get(key)
         if jacobian is None:
-            jacobian = self._jacobians[key] = CompressedJacobian(
-                self.f,
-                self.kernels.compiled,
-                float(t),
-                x,
-                args,
-                self.kernels.backend.block_factors(),
-            )
+            compiled, factors = self.kernels.compiled, self.kernels.backend.block_factors()
+            jacobian = CompressedJacobian(self.f, compiled, float(t), x, args, factors)
+            self._jacobians[key] = jacobian
         return jacobian
 
     def begin(self, dense: bool) -> Callable[..., Run]:
@@ -172,7 +148,7 @@ class Stepwise:
         return call
 
     def fill(self, times: Array, sign: float, x: Array) -> Callable[[Any, Any, Any], None]:
-        """``(rows, places, done)``: outputs of steps into x, see ``Kernels.fill``."""
+        """``(rows, chosen, done)``: outputs of steps into x, see ``Kernels.fill``."""
         layout, project = self.kernels.rows(), self.plan.project
 
         def states(row: Array, times: np.ndarray) -> np.ndarray:
@@ -181,7 +157,7 @@ class Stepwise:
         return RunByRun(states).bound(END, times, sign, x)
 
     def step_repeater(self, carried: bool) -> Callable[..., tuple[Run, int]]:
-        """``(run, (setup, args), rows) -> run, count``: see ``Kernels.repeated_step``."""
+        """``(run, (setup, args), rows) -> run, count``: see ``Kernels.step_repeater``."""
         step = make_step if carried else try_step
 
         def run_on(run: Run, inputs: Any, rows: np.ndarray) -> tuple[Run, int]:

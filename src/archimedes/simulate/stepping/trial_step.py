@@ -34,12 +34,7 @@ from archimedes.simulate.methods.method_table import (
     piece,
     rms_norm,
 )
-from archimedes.simulate.problem.state_layout import (
-    Args,
-    Layout,
-    Projection,
-    rounding,
-)
+from archimedes.simulate.problem.state_layout import Args, Layout, Projection, rounding
 from archimedes.simulate.statuses import Status
 from archimedes.tree import struct
 
