@@ -40,13 +40,7 @@ from archimedes.symbolic.core.registry import (
     ufunc_method,
 )
 from archimedes.symbolic.core.trace import Trace, current_trace, trace_error
-from archimedes.symbolic.core.traced_value import (
-    NO_VALUE,
-    Axis,
-    Operand,
-    Traced,
-    TracedValue,
-)
+from archimedes.symbolic.core.traced_value import NO_VALUE, Axis, Operand, Traced, TracedValue
 from archimedes.symbolic.core.ufuncs import UFUNCS, int_power
 
 if TYPE_CHECKING:

@@ -18,7 +18,6 @@ from archimedes.symbolic.core.conversion import floats, lift
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.traced_value import Operand, Traced, as_constant
 from archimedes.symbolic.linalg.factorizations import factorize_scaled
-from archimedes.symbolic.linalg.jacobi import singular
 from archimedes.symbolic.linalg.matrices import (
     MAX_SPECTRAL,
     LinAlgError,
@@ -28,7 +27,7 @@ from archimedes.symbolic.linalg.matrices import (
     power_of_two,
 )
 from archimedes.symbolic.linalg.matrix_functions import MatrixFunction, branch, call, repeat_while
-from archimedes.symbolic.linalg.spectral import SINGULAR, symmetric
+from archimedes.symbolic.linalg.spectral import SINGULAR, singular, symmetric
 from archimedes.symbolic.numpy_functions.structural import full_like
 
 __all__: list[str] = []  # it fills the table
@@ -36,7 +35,7 @@ __all__: list[str] = []  # it fills the table
 
 #: Singular values cut at so many times the rounding errors of a matrix are rounding errors.
 _NOISE = 4.0
-#: Sweeps of Jacobi's method over a large matrix: see ``jacobi.py``.
+#: Sweeps of Jacobi's method over a large matrix: see ``spectral.py``.
 _MAX_SWEEPS = 30
 
 

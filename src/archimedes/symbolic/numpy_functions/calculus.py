@@ -16,14 +16,14 @@ from archimedes.symbolic.core.indexing import read_table
 from archimedes.symbolic.core.ordering import count_below, segment_ends
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import trace_error
-from archimedes.symbolic.core.traced_value import NO_VALUE, Axis, Operand, Traced, as_constant
+from archimedes.symbolic.core.traced_value import Axis, Operand, Traced, as_constant
 
 __all__: list[str] = []
 
 
 @implements(np.diff)
 def diff(
-    a: Operand, n: int = 1, axis: int = -1, prepend: Operand = NO_VALUE, append: Operand = NO_VALUE
+    a: Operand, n: int = 1, axis: int = -1, prepend: Operand = None, append: Operand = None
 ) -> Traced:
     """Return the n-th difference along an axis; bools differ by "not equal"."""
     if n < 0:
@@ -33,15 +33,12 @@ def diff(
         raise ValueError("diff requires input that is at least one dimensional")
     if n == 0:
         return x
-    ends = []
-    for end in (prepend, append):
-        if end is not NO_VALUE:
-            one = (*x.shape[: axis % x.ndim], 1, *x.shape[axis % x.ndim + 1 :])
-            end = np.broadcast_to(lift(end), one) if np.ndim(end) == 0 else lift(end)
-            ends.append(end)
-        else:
-            ends.append(None)
-    parts = [p for p in (ends[0], x, ends[1]) if p is not None]
+    one = (*x.shape[: axis % x.ndim], 1, *x.shape[axis % x.ndim + 1 :])
+    parts = [
+        np.broadcast_to(lift(part), one) if np.ndim(part) == 0 else lift(part)
+        for part in (prepend, x, append)
+        if part is not None
+    ]
     x = np.moveaxis(np.concatenate(parts, axis=axis) if len(parts) > 1 else x, axis, 0)
     step = np.not_equal if x.dtype == bool else np.subtract
     for _ in range(n):
@@ -52,11 +49,8 @@ def diff(
 @implements(np.ediff1d)
 def _ediff1d(ary: Operand, to_end: Operand = None, to_begin: Operand = None) -> Traced:
     x = lift(ary).reshape(-1)
-    parts = [x[1:] - x[:-1]]
-    for ends, position in ((to_begin, 0), (to_end, len(parts) + 1)):
-        if ends is not None:
-            parts.insert(position, lift(ends).reshape(-1).astype(x.dtype))
-    return np.concatenate(parts)
+    ends = [None if e is None else lift(e).reshape(-1).astype(x.dtype) for e in (to_begin, to_end)]
+    return np.concatenate([p for p in (ends[0], x[1:] - x[:-1], ends[1]) if p is not None])
 
 
 @implements(np.trapezoid)

@@ -15,9 +15,9 @@ from archimedes.checks import is_traced
 from archimedes.symbolic.core.array import DIRECT, SymbolicArray
 from archimedes.symbolic.core.conversion import lift
 from archimedes.symbolic.core.indexing import FlatView
-from archimedes.symbolic.core.registry import GUFUNCS, call_function
+from archimedes.symbolic.core.registry import call_function
 from archimedes.symbolic.core.traced_value import HOLDERS, Holder, as_traced
-from archimedes.symbolic.core.ufunc_calls import apply_ufunc, call_ufunc
+from archimedes.symbolic.core.ufunc_calls import call_ufunc
 from archimedes.symbolic.recorded.recorded_memory import (
     RecordedMemory,
     as_plain,
@@ -269,7 +269,9 @@ _READING = (
     "all any argmax argmin argpartition argsort astype choose clip compress conj conjugate copy "
     "cumprod cumsum diagonal dot flatten item max mean min nonzero prod ravel repeat reshape round "
     "searchsorted squeeze std sum swapaxes take tolist trace transpose var "
-    "__bool__ __int__ __float__ __complex__ __index__ __contains__ __copy__ __deepcopy__"
+    "__bool__ __int__ __float__ __complex__ __index__ __contains__ __copy__ __deepcopy__ "
+    "__add__ __radd__ __sub__ __rsub__ __mul__ __rmul__ __truediv__ __rtruediv__ __matmul__ "
+    "__rmatmul__"
 )
 _WRITING = "fill partition put sort"
 for _names, _writes in ((_READING, False), (_WRITING, True)):
@@ -291,44 +293,6 @@ def _outside(name: str) -> Any:
     return method
 
 
-for _name in [
-    "tobytes",
-    "tofile",
-    "dump",
-    "dumps",
-    "byteswap",
-    "getfield",
-    "setfield",
-    "resize",
-    "__dlpack__",
-]:
+_OUTSIDE = "tobytes tofile dump dumps byteswap getfield setfield resize __dlpack__"
+for _name in _OUTSIDE.split():
     setattr(RecordedArray, _name, _outside(_name))
-
-
-def _operator(name: str, ufunc: Any, swap: bool) -> Any:
-    """Python's operator: with a traced operand, a short cut past NumPy."""
-    plain = getattr(ndarray, name)
-
-    def method(self: Any, other: Any) -> Any:
-        if not isinstance(other, SymbolicArray):
-            return plain(self, other)
-        mine = lift(self)
-        pair = (other, mine) if swap else (mine, other)
-        if ufunc == np.matmul:
-            return GUFUNCS[np.matmul](*pair)
-        return apply_ufunc(ufunc, pair)
-
-    return method
-
-
-_OPERATORS = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "truediv": np.true_divide,
-    "matmul": np.matmul,
-}
-for _symbol, _ufunc in _OPERATORS.items():
-    for _prefix in ("", "r"):
-        _name = f"__{_prefix}{_symbol}__"
-        setattr(RecordedArray, _name, _operator(_name, _ufunc, _prefix == "r"))
