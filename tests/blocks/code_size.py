@@ -20,13 +20,13 @@ def stretched(name: str, n: int, m: int) -> Any:
     """Return a sample with n elements for its 5 or 7, and m rows and columns for its 3 or 4."""
     sample = SAMPLES[name]
     shape = {5: n, 7: n, 4: m + 1, 3: m, 2: 2}
-    wide = tuple(shape[k] for k in np.shape(sample))
-    if not wide:
+    full_shape = tuple(shape[k] for k in np.shape(sample))
+    if not full_shape:
         return sample
-    values = np.resize(sample, wide)
+    values = np.resize(sample, full_shape)
     if values.dtype.kind == "f":
         # No ties: those of a sample repeated would be special cases.
-        values = values * (1 + np.arange(values.size).reshape(wide) / (1000 * values.size))
+        values = values * (1 + np.arange(values.size).reshape(full_shape) / (1000 * values.size))
         values = values.astype(sample.dtype)
     if name in "ASE":
         values = values + 4 * m * np.eye(m)

@@ -19,7 +19,7 @@ SMALL, LARGE = (96, 64), (288, 128)
 SLACK = 40
 
 
-def _is_wide(form):
+def _is_long(form):
     if form.name in EXPECTED_TRACE_ERRORS or form.group == "empty arrays":
         return False
     return any(np.ndim(SAMPLES[name]) for name in inspect.signature(form.fn).parameters)
@@ -35,7 +35,7 @@ def reason(name):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("form", [pytest.param(f, id=f.name) for f in FORMS if _is_wide(f)])
+@pytest.mark.parametrize("form", [pytest.param(f, id=f.name) for f in FORMS if _is_long(f)])
 def test_programs_do_not_grow_with_arrays(form):
     if reason(form.name) is not None:
         pytest.skip(reason(form.name))

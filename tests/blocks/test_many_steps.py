@@ -11,7 +11,7 @@ from tests.blocks.code_size import code_size
 A = np.random.default_rng(3).standard_normal((3, 3))
 
 
-def wide_rows(x):
+def long_rows(x):
     m = x.reshape(-1, 80)
     last, (rows, sums) = arc.scan(lambda c, r: (0.5 * c + np.sin(r), (c * r, np.sum(r))), m[0], m)
     return np.append(last + rows.sum(axis=0), sums)
@@ -57,7 +57,7 @@ def mapped_solves(x):
 
 
 CASES = {
-    "wide rows": (wide_rows, 480, 4800),
+    "long rows": (long_rows, 480, 4800),
     "many steps": (many_steps, 6_000, 18_000),
     "repeated": (repeated, 10, 20),
     "mapped": (mapped, 6_000, 18_000),
@@ -96,7 +96,7 @@ def test_programs_do_not_grow(name):
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 20])
-def test_maps_of_wide_bodies_are_not_written_out(count):
+def test_maps_of_long_bodies_are_not_written_out(count):
     """One instance had its 200 elements taken apart, and a product of them in another order."""
 
     def ranked(x):

@@ -231,7 +231,7 @@ def test_complete_qr_follows_the_algorithm() -> None:
     np.testing.assert_allclose(got, want, atol=1e-8)
 
 
-def test_wide_qr_against_differences() -> None:
+def test_large_qr_against_differences() -> None:
     a, da, step = random(6, 2, 4), random(7, 2, 4), 1e-6
     for part in (0, 1):
         factor = lambda x, k=part: np.linalg.qr(x)[k]

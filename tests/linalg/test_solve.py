@@ -275,10 +275,10 @@ def test_every_function_of_the_module_is_covered() -> None:
 # ---- range --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["diagonal", "dense", "wide", "blocks"])
+@pytest.mark.parametrize("name", ["diagonal", "dense", "large", "blocks"])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_determinants_overflow_only_where_their_value_does(name: str, sign: int) -> None:
-    n = {"diagonal": 16, "dense": 8, "wide": 40, "blocks": 16}[name]
+    n = {"diagonal": 16, "dense": 8, "large": 40, "blocks": 16}[name]
     sizes = 10.0 ** (sign * np.resize([100.0, 100.0, -120.0, -80.0], n))
     if name in ("diagonal", "blocks"):
         sizes = sizes**2  # elimination need not divide these by each other

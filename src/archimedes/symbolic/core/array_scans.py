@@ -27,6 +27,7 @@ __all__ = [
     "fold_rows",
     "fold_steps",
     "scan_rows",
+    "unroll_rows",
     "uses_scan",
 ]
 
@@ -83,14 +84,23 @@ def scan_rows(
     return last, [array_of(trace, i, (count, *x.shape), x.code) for i, x in stacked]
 
 
+def unroll_rows(
+    step: Step, carry: Sequence[Traced], rows: Sequence[Traced]
+) -> tuple[Sequence[Traced], list[Traced]]:
+    """Return the same as ``scan_rows``, with the nodes of every step written out."""
+    outs = []
+    for row in zip(*rows):
+        carry, out = step(list(carry), list(row))
+        outs.append(out)
+    return carry, [np.stack(x) for x in zip(*outs)]
+
+
 def fold_steps(step: Step, carry: Sequence[Traced], rows: Sequence[Traced]) -> Sequence[Traced]:
     """Return the last carry of ``scan_rows``: by a scan over long rows, else step after step."""
     trace = current_trace()
     if uses_loops(trace.graph, rows[0].size, trace.elements_of(rows[0])):
         return scan_rows(step, carry, rows)[0]
-    for row in zip(*rows):
-        carry, _ = step(list(carry), list(row))
-    return carry
+    return unroll_rows(step, carry, rows)[0]
 
 
 def uses_scan(ufunc: Callable[..., Any], x: Traced) -> bool:

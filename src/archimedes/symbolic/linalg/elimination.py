@@ -20,7 +20,7 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions import Solve
 from archimedes.symbolic.core.array_scans import array_of, array_value
 from archimedes.symbolic.core.conversion import lift, wrap
-from archimedes.symbolic.core.loop_nests import loop_rules
+from archimedes.symbolic.core.loop_nests import elementwise, loop_rules
 from archimedes.symbolic.core.trace import current_trace
 from archimedes.symbolic.core.traced_value import Traced
 from archimedes.symbolic.linalg.matrices import CONSTANT, is_large, values_of
@@ -146,12 +146,13 @@ def _loop_inverse(a: Traced) -> tuple[Any]:
 def divide(b: Traced, pivot: Traced) -> Traced:
     """Return b / pivot; literal zeros stay so, as they do where elimination skips them."""
     trace = current_trace()
-    g, by = trace.graph, int(trace.ids_of(pivot)[()])
-    b = lift(b)
-    flat = [
-        i if g.value.get(i) == 0 else g.emit(_DIV, i, by) for i in trace.ids_of(b).ravel().tolist()
-    ]
-    return wrap(np.array(flat, dtype=np.int64).reshape(b.shape), b.code, trace)
+
+    def quotient(g: Graph, x: int, y: int) -> int:
+        return x if g.value.get(x) == 0 else g.emit(_DIV, x, y)
+
+    operands = [trace.elements_of(x) for x in (b, pivot)]
+    (ids,) = elementwise(trace.graph, operands, [b.code] * 2, b.shape, quotient)
+    return wrap(ids, b.code, trace)
 
 
 def solve_dense(a: Traced, b: Traced) -> Traced:

@@ -4,9 +4,10 @@ Legend: A = L L^T (Cholesky); A = Q R (Householder), Q with orthonormal columns,
 Signs are LAPACK's: the diagonal of R has the sign opposite to the element it replaces, and a column
 with nothing below its diagonal is left alone.
 
-A large matrix is factorized by a scan with a step for each column. Every step works on the whole
-matrix, with zeros (or what was there) outside the part that the column concerns: three times the
-operations of the shortest way, in straight loops.
+There is a step for each column, which works on the whole matrix, with zeros (or what was there)
+outside the part that the column concerns. For a small matrix the steps are unrolled, and these
+zeros are literals, which drop out. For a large one the steps are a scan: three times the operations
+of the shortest way, in straight loops.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.symbolic.core.array_scans import scan_rows
+from archimedes.symbolic.core.array_scans import scan_rows, unroll_rows
 from archimedes.symbolic.core.conversion import floats, lift, wrap
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import current_trace, trace_error
@@ -30,107 +31,26 @@ from archimedes.symbolic.linalg.matrices import (
     power_of_two,
 )
 from archimedes.symbolic.linalg.matrix_functions import MatrixFunction, call
-from archimedes.symbolic.numpy_functions.structural import full_like
 
-__all__ = [
-    "factorize_scaled",
-    "householder",
-    "loop_cholesky",
-    "loop_householder",
-    "loop_triangle",
-]
+__all__ = ["factorize_scaled", "householder"]
 
-
-def _columns(count: int) -> Traced:
-    return lift(np.arange(count))
-
-
-def loop_triangle(a: Traced) -> tuple[Any, Any]:
-    """Return the pivots of a matrix by elimination, and whether an odd number of rows moved.
-
-    A zero pivot eliminates nothing.
-    """
-    n = len(a)
-    i = np.arange(n)
-
-    def step(carry: list[Any], row: list[Any]) -> Traced:
-        (work, odd), (k,) = carry, row
-        column = work[:, k]
-        p = np.argmax(np.where(i >= k, np.abs(column), -1.0))
-        source = np.where(i == k, p, np.where(i == p, k, i))
-        pivots, pivot = work[p], column[p]
-        moved = column[source]
-        divisor = np.where(pivot == 0.0, 1.0, pivot).astype(a.dtype)
-        factor = np.where((i > k) & (pivot != 0.0), moved / divisor, 0.0).astype(a.dtype)
-        return [work[source] - factor[:, None] * pivots, odd ^ (p != k)], [pivot]
-
-    (_, odd), (pivots,) = scan_rows(step, [a, lift(np.bool_(False))], [_columns(n)])
-    return pivots, odd
-
-
-def loop_cholesky(a: Traced) -> tuple[Any]:
-    """Return the lower factor, column by column, of what the lower triangle says."""
-    n = len(a)
-    i = np.arange(n)
-
-    def step(carry: list[Any], row: list[Any]) -> Traced:
-        (lower,), (j,) = carry, row
-        rest = a[:, j] - lower @ lower[j]
-        root = np.sqrt(rest[j])
-        column = np.where(i > j, rest / root, np.where(i == j, root, 0.0)).astype(a.dtype)
-        return [np.where(i == j, column[:, None], lower)], []
-
-    (lower,), _ = scan_rows(step, [np.zeros_like(a)], [_columns(n)])
-    return (lower,)
-
-
-def loop_householder(a: Traced, columns: int) -> tuple[Any, Any]:
-    """Return the first columns of Q, and R, as ``householder`` does."""
-    m, n = a.shape
-    i, c = np.arange(m), np.arange(n)
-    count = min(m - 1, n)
-
-    def step(carry: list[Any], row: list[Any]) -> Traced:
-        (r,), (j,) = carry, row
-        column = r[:, j]
-        alpha, tail = column[j], np.where(i > j, column, 0.0).astype(a.dtype)
-        below = tail @ tail
-        flat = below == 0
-        length = np.sqrt(np.where(flat, 1.0, alpha * alpha + below).astype(a.dtype))
-        beta = -np.copysign(length, alpha)
-        tau = np.where(flat, 0.0, (beta - alpha) / beta).astype(a.dtype)
-        scale = np.where(flat, 0.0, 1.0 / (alpha - beta)).astype(a.dtype)
-        v = np.where(i == j, 1.0, tail * scale).astype(a.dtype)
-        head = np.where(i < j, column, np.where(i == j, np.where(flat, alpha, beta), 0.0))
-        rest = r - (tau * v)[:, None] * (v @ r)
-        return [np.where(c == j, head.astype(a.dtype)[:, None], rest)], [v, tau]
-
-    def back(carry: list[Any], row: list[Any]) -> Traced:
-        (q,), (v, tau) = carry, row
-        return [q - (tau * v)[:, None] * (v @ q)], []
-
-    (r,), (vectors, taus) = scan_rows(step, [a], [_columns(count)])
-    start = lift(np.eye(m, columns, dtype=a.dtype))
-    (q,), _ = scan_rows(back, [start], [vectors[::-1], taus[::-1]])
-    return q, r[:columns]
-
-
-# ---- cholesky and qr ----------------------------------------------------------------------------
 
 QRResult = type(np.linalg.qr(np.eye(1)))
 
 
-def _cholesky_body(a: Traced) -> tuple[Traced]:
+def _factorize_positive(a: Traced) -> tuple[Traced]:
     """Column by column (Golub, Van Loan, Matrix Computations, 4th ed., 4.2.5)."""
-    n = len(a)
-    lower = np.zeros_like(a)
-    for j in range(n):
-        row = lower[j, :j]
-        root = np.sqrt(a[j, j] - row @ row) if j else np.sqrt(a[j, j])
-        lower[j, j] = root
-        for i in range(j + 1, n):
-            rest = a[i, j] - lower[i, :j] @ row if j else a[i, j]
-            lower[i, j] = divide(rest, root)
+    i = np.arange(len(a))
+    take_steps = scan_rows if is_large(a) else unroll_rows
+
+    def step(carry: list[Traced], row: list[Traced]) -> tuple[list[Traced], list[Traced]]:
+        (lower,), (j,) = carry, row
+        rest = a[:, j] - lower @ lower[j]
+        root = np.sqrt(rest[j])
+        below = np.where(i > j, divide(rest, root), np.where(i == j, root, 0.0))
+        return [np.where(i == j, below.astype(a.dtype)[:, None], lower)], []
+
+    (lower,), _ = take_steps(step, [np.zeros_like(a)], [lift(i)])
     return (lower,)
 
 
@@ -152,7 +72,7 @@ def _cholesky_push(
 
 
 _CHOLESKY = MatrixFunction(
-    "cholesky", _cholesky_body, _cholesky_push, loop_body=loop_cholesky, inline=True
+    "cholesky", _factorize_positive, _cholesky_push, loop_body=_factorize_positive, inline=True
 )
 
 
@@ -173,42 +93,41 @@ def _eye(rows: int, columns: int, like: Traced) -> Traced:
     return wrap(trace.graph.constants(np.eye(rows, columns, dtype=like.dtype)), like.code, trace)
 
 
-def _reflector(x: Traced) -> tuple[Any, Any, Any]:
-    """Return v (v[0] = 1), tau and beta with (I - tau v v^T) x = (beta, 0, ...), as LAPACK's larfg.
+def householder(a: Traced, columns: int) -> tuple[Traced, Traced]:
+    """Factorize a (m, n) matrix; returns the first ``columns`` columns of Q, and R (columns, n).
 
-    A zero tail gives tau = 0 and beta = x[0]. The divisors are guarded, so that derivatives are
+    Squares of the elements must neither overflow nor underflow: see ``power_of_two``. The
+    reflector I - tau v v^T of a column takes what is below its diagonal to zero, as LAPACK's larfg;
+    where that is zero already, tau is zero. The divisors are guarded, so that derivatives are
     finite there too.
     """
-    alpha, tail = x[0], x[1:]
-    below = tail @ tail
-    flat = below == 0
-    length = np.sqrt(np.where(flat, 1.0, alpha * alpha + below).astype(x.dtype))
-    beta = -np.copysign(length, alpha)
-    tau = np.where(flat, 0.0, (beta - alpha) / beta).astype(x.dtype)
-    scale = np.where(flat, 0.0, 1.0 / (alpha - beta)).astype(x.dtype)
-    head = full_like(x, 1.0, shape=(1,))
-    return np.concatenate([head, tail * scale]), tau, np.where(flat, alpha, beta)
-
-
-def householder(a: Traced, columns: int) -> tuple[Any, Any]:
-    """Factorise a (m, n) matrix; returns the first ``columns`` columns of Q, and R (columns, n).
-
-    Squares of the elements must neither overflow nor underflow: see ``power_of_two``.
-    """
     m, n = a.shape
-    r = a.copy()
-    reflectors = []
-    for j in range(min(m - 1, n)):
-        v, tau, beta = _reflector(r[j:, j])
-        reflectors.append((v, tau))
-        r[j, j], r[j + 1 :, j] = beta, 0.0
-        if j + 1 < n:
-            rest = r[j:, j + 1 :]
-            r[j:, j + 1 :] = rest - (tau * v)[:, None] * (v @ rest)
-    q = _eye(m, columns, a)
-    for j, (v, tau) in reversed(list(enumerate(reflectors))):
-        rest = q[j:, j:]
-        q[j:, j:] = rest - (tau * v)[:, None] * (v @ rest)
+    i, c = np.arange(m), np.arange(n)
+    count = min(m - 1, n)
+    take_steps = scan_rows if count and is_large(a) else unroll_rows
+
+    def reflect(carry: list[Traced], row: list[Traced]) -> tuple[list[Traced], list[Traced]]:
+        (r,), (j,) = carry, row
+        column = r[:, j]
+        alpha, tail = column[j], np.where(i > j, column, 0.0).astype(a.dtype)
+        below = tail @ tail
+        flat = below == 0
+        length = np.sqrt(np.where(flat, 1.0, alpha * alpha + below).astype(a.dtype))
+        beta = -np.copysign(length, alpha)
+        tau = np.where(flat, 0.0, (beta - alpha) / beta).astype(a.dtype)
+        scale = np.where(flat, 0.0, 1.0 / (alpha - beta)).astype(a.dtype)
+        v = np.where(i == j, 1.0, tail * scale).astype(a.dtype)
+        head = np.where(i < j, column, np.where(i == j, np.where(flat, alpha, beta), 0.0))
+        rest = r - (tau * v)[:, None] * (v @ r)
+        return [np.where(c == j, head.astype(a.dtype)[:, None], rest)], [v, tau]
+
+    def back(carry: list[Traced], row: list[Traced]) -> tuple[list[Traced], list[Traced]]:
+        (q,), (v, tau) = carry, row
+        return [q - (tau * v)[:, None] * (v @ q)], []
+
+    (r,), rows = take_steps(reflect, [a], [lift(np.arange(count))])
+    start = lift(np.eye(m, columns, dtype=a.dtype))
+    (q,), _ = take_steps(back, [start], [x[::-1] for x in rows])
     return q, r[:columns]
 
 
@@ -217,8 +136,7 @@ def factorize_scaled(a: Traced, columns: int) -> tuple[Any, Any]:
     if len(a) == 1:
         return householder(a, columns)  # nothing to square
     scaled, scale = power_of_two(a)
-    large = is_large(a) and min(a.shape[0] - 1, a.shape[1]) > 0
-    q, r = (loop_householder if large else householder)(scaled, columns)
+    q, r = householder(scaled, columns)
     return q, r * scale
 
 

@@ -24,7 +24,6 @@ from archimedes.graph.dtypes import B8, F32, F64
 from archimedes.symbolic.core.array_scans import scan_rows
 from archimedes.symbolic.core.conversion import floats, lift, lift_many, wrap
 from archimedes.symbolic.core.registry import implements
-from archimedes.symbolic.core.trace import current_trace
 from archimedes.symbolic.core.traced_value import Operand, Traced
 from archimedes.symbolic.linalg.elimination import (
     INVERSE,
@@ -34,7 +33,6 @@ from archimedes.symbolic.linalg.elimination import (
     rows_of,
     solve_dense,
 )
-from archimedes.symbolic.linalg.factorizations import loop_triangle
 from archimedes.symbolic.linalg.matrices import (
     MAX_SPECTRAL,
     LinAlgError,
@@ -58,12 +56,30 @@ __all__ = ["DETERMINANT", "LOG_DETERMINANT", "block_triangular", "permutation_si
 _WELL_CONDITIONED = {F64: 1e5, F32: 1e2}
 
 
-def _triangle(a: Traced) -> tuple[list[Any], Any]:
-    """Return the pivots of a matrix and the traced bool that says whether they change sign."""
-    trace = current_trace()
-    e, work = rows_of(a)
-    odd = eliminate(e, work, guard=True)
-    return [wrap(work[k][k], a.code, trace) for k in range(len(a))], wrap(odd, B8, trace)
+def _triangle(a: Traced) -> tuple[Traced, Traced]:
+    """Return the pivots of a matrix, and whether an odd number of rows moved.
+
+    A zero pivot eliminates nothing.
+    """
+    if not is_large(a):
+        e, work = rows_of(a)
+        odd = eliminate(e, work, guard=True)
+        return wrap([work[k][k] for k in range(len(a))], a.code), wrap(odd, B8)
+    i = np.arange(len(a))
+
+    def step(carry: list[Traced], row: list[Traced]) -> tuple[list[Traced], list[Traced]]:
+        (work, odd), (k,) = carry, row
+        column = work[:, k]
+        p = np.argmax(np.where(i >= k, np.abs(column), -1.0))
+        source = np.where(i == k, p, np.where(i == p, k, i))
+        pivots, pivot = work[p], column[p]
+        moved = column[source]
+        divisor = np.where(pivot == 0.0, 1.0, pivot).astype(a.dtype)
+        factor = np.where((i > k) & (pivot != 0.0), moved / divisor, 0.0).astype(a.dtype)
+        return [work[source] - factor[:, None] * pivots, odd ^ (p != k)], [pivot]
+
+    (_, odd), (pivots,) = scan_rows(step, [a, lift(np.bool_(False))], [lift(i)])
+    return pivots, odd
 
 
 def _determinant_body(a: Traced) -> tuple[Any]:
@@ -111,9 +127,8 @@ def _factors(a: Traced) -> tuple[Any, Any, Any]:
     """Return U, s and V^T with det(U V^T) = 1, for which the last of s may be negative."""
     u, s, vt = singular(a, vectors=True)
     pivots, odd = _triangle(u @ vt)
-    sign = np.where(odd, -1.0, 1.0).astype(a.dtype)
-    for pivot in pivots:
-        sign = sign * np.sign(pivot)
+    sign = np.prod(np.sign(pivots))
+    sign = np.where(odd, -sign, sign)
     last = np.concatenate([np.ones(len(s) - 1, dtype=a.dtype), sign.reshape(1)])
     return u * last, s * last, vt
 
@@ -178,12 +193,10 @@ def _determinant_push(
     return [[np.sum(gradient * da)] for (da,) in rows]
 
 
-def _log_determinant_body(a: Traced) -> tuple[Any, Any]:
+def _log_determinant_body(a: Traced) -> tuple[Traced, Traced]:
     pivots, odd = _triangle(a)
-    sign = np.where(odd, -1.0, 1.0).astype(a.dtype)
-    for pivot in pivots:
-        sign = sign * np.sign(pivot)
-    return sign, np.sum(np.stack([np.log(np.abs(pivot)) for pivot in pivots]))
+    sign = np.prod(np.sign(pivots))
+    return np.where(odd, -sign, sign), np.sum(np.log(np.abs(pivots)))
 
 
 def _log_determinant_push(
@@ -195,7 +208,7 @@ def _log_determinant_push(
 
 
 def _loop_determinant(a: Traced) -> tuple[Any]:
-    pivots, odd = loop_triangle(a)
+    pivots, odd = _triangle(a)
 
     def step(carry: list[Any], row: list[Any]) -> Traced:
         (mantissa, exponent), (pivot,) = carry, row
@@ -209,17 +222,11 @@ def _loop_determinant(a: Traced) -> tuple[Any]:
     return (np.where(odd, -product, product),)
 
 
-def _loop_log_determinant(a: Traced) -> tuple[Any, Any]:
-    pivots, odd = loop_triangle(a)
-    sign = np.prod(np.sign(pivots))
-    return np.where(odd, -sign, sign), np.sum(np.log(np.abs(pivots)))
-
-
 DETERMINANT = MatrixFunction(
     "det", _determinant_body, _determinant_push, loop_body=_loop_determinant
 )
 LOG_DETERMINANT = MatrixFunction(
-    "slogdet", _log_determinant_body, _log_determinant_push, loop_body=_loop_log_determinant
+    "slogdet", _log_determinant_body, _log_determinant_push, loop_body=_log_determinant_body
 )
 
 

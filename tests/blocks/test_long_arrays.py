@@ -1,4 +1,4 @@
-"""Wide arrays inside recorded functions: NumPy's meaning, loops instead of nodes, derivatives."""
+"""Long arrays inside recorded functions: NumPy's meaning, loops instead of nodes, derivatives."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ def test_loops_can_be_read_and_asked_for():
         arc.compile(lambda x: x, loops_from=0)
 
 
-def test_batches_of_wide_programs():
+def test_batches_of_programs_on_long_arrays():
     x = RNG.standard_normal((3, 100))
     f = arc.vmap(FUNCTIONS["stencil"])
     np.testing.assert_allclose(f(x), [FUNCTIONS["stencil"](row) for row in x], rtol=1e-13)
@@ -231,7 +231,7 @@ def test_batches_of_wide_programs():
 @pytest.mark.parametrize(
     "f", [lambda x: np.tanh(x * x[:, None]), lambda x: np.hypot(x, x[:, None])]
 )
-def test_short_vectors_may_make_wide_arrays(f):
+def test_short_vectors_may_make_long_arrays(f):
     x = np.linspace(0.1, 1.0, 40)
     compiled = arc.compile(f)
     assert len(compiled.recording(x).blocks) < 60

@@ -1,4 +1,4 @@
-"""Linear algebra of wide matrices: loops over blocks, against NumPy, differences and elements."""
+"""Linear algebra of large matrices: loops over blocks, against NumPy, differences and elements."""
 
 from __future__ import annotations
 
