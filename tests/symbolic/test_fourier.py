@@ -110,7 +110,7 @@ MESSAGES = {
     "numpy function": (lambda x: np.stack([np.fft.rfft(x)] * 2), r"np\.stack of a complex"),
     "two axes": (lambda x: np.fft.fft2(np.outer(x, x)), r"np\.fft\.fft2 is not available"),
     "too many": (lambda x: np.fft.rfft(x, 10007).real, r"too large to record[\s\S]*small primes"),
-    "out": (lambda x: np.fft.rfft(x, out=np.zeros(3, complex)), r"out=\.\.\.[\s\S]*Leave out="),
+    "out": (lambda x: np.fft.rfft(x, out=np.zeros(3, complex)), r"out=\.\.\.[\s\S]*Omit out="),
 }
 
 

@@ -262,7 +262,7 @@ def _put_masked(trace: Trace, x: TracedValue, mask: TracedValue, ids: np.ndarray
     fits = ids.ndim <= len(rows) + 1 and all(n in (1, wanted) for n, wanted in pairs)
     if mask.shape != x.shape[: mask.ndim] or not fits:
         raise trace_error(
-            "x[mask] = values with a traced mask works for one value and a mask of x's shape",
+            "x[mask] = values with a traced mask needs one value and a mask of x's shape",
             "Write x = np.where(mask, values_everywhere, x).",
         )
     tests = np.broadcast_to(trace.elements_of(mask).reshape(mask.shape + (1,) * len(rows)), x.shape)

@@ -139,7 +139,7 @@ def call_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         if out is None:
             return result
         if not isinstance(result, TracedValue):
-            raise trace_error(f"{_name_of(function)}(out=...) cannot be traced", "Leave out= away.")
+            raise trace_error(f"{_name_of(function)}(out=...) cannot be traced", "Omit out=.")
         return store_results((out,), result)
     plain_args = [as_constant(a) for a in args]
     plain_kwargs = {k: as_constant(v) for k, v in kwargs.items()}

@@ -44,7 +44,7 @@ def round_to_digits(x: Any, digits: int) -> Any:
     if abs(digits) > _EXACT_DIGITS:
         raise trace_error(
             f"round(x, {digits}) of a Python float cannot be recorded",
-            f"At most {_EXACT_DIGITS} digits can; np.round(x, {digits}) takes any number.",
+            f"Use at most {_EXACT_DIGITS} digits; np.round(x, {digits}) takes any number.",
         )
     scale = 10.0 ** abs(digits)
     if digits < 0:

@@ -97,7 +97,7 @@ def over_stack(function: Callable[..., Any], cores: Sequence[int], *arrays: Any)
     if 0 in stack:
         raise trace_error(
             f"np.linalg was given an empty stack of matrices (leading shape {stack})",
-            "Leave the call out where there is nothing to compute.",
+            "Skip the call if there are no matrices.",
         )
     spread = [np.broadcast_to(x, stack + x.shape[x.ndim - core :]) for x, core in zip(ids, cores)]
     rows = []

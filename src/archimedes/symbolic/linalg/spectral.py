@@ -457,7 +457,7 @@ def check_size(name: str, n: int) -> None:
     if n > MAX_SPECTRAL:
         raise trace_error(
             f"np.linalg.{name} of {n} columns is too large to record (at most {MAX_SPECTRAL})",
-            "Wrap the call in arc.callback, or use np.linalg.solve, qr or cholesky where they do.",
+            "Wrap the call in arc.callback, or use np.linalg.solve, qr or cholesky instead.",
         )
 
 

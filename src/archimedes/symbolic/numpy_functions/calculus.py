@@ -329,7 +329,8 @@ def _poly(seq_of_zeros: Operand) -> Traced:
     zeros = lift(seq_of_zeros)
     if zeros.ndim != 1:
         raise trace_error(
-            "np.poly of a matrix needs its eigenvalues", "Give the roots as a 1-D array."
+            "np.poly of a matrix cannot be traced: it needs its eigenvalues",
+            "Give the roots as a 1-D array.",
         )
     coefficients = np.ones_like(zeros, shape=1)
     for zero in zeros:

@@ -165,7 +165,10 @@ def _pad(array: Operand, pad_width: Operand, mode: Any = "constant", **kwargs: A
         pad_width = [(w, w) if np.ndim(w) == 0 else w for w in pad_width]
     widths = as_constant(_pairs(pad_width, x.ndim))
     if isinstance(widths, SymbolicArray):
-        raise trace_error("np.pad was given a traced width", "Sizes must be static.")
+        raise trace_error(
+            "np.pad was given a traced width",
+            "Make it static (static_argnames).",
+        )
     values = _pairs(kwargs.get(keyword, default), x.ndim)
     for axis in range(x.ndim):
         before, after = _sides(x, axis, mode, widths[axis], values[axis])

@@ -192,7 +192,7 @@ def writable(x: RecordedMemory) -> Any:
         check_maker(root)
         if root._maker != trace_number():
             raise trace_error(
-                "a traced value is written into an array that another recording made and kept",
+                "a traced value is written into an array that was made in another recording",
                 "Copy it first: a = np.array(a).",
             )
         code = code_of(root.dtype)
