@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 
@@ -115,3 +116,19 @@ def test_surroundings_begin_in_order_and_end_in_reverse(monkeypatch):
     with Trace(), Trace():
         assert seen == [1, 2]
     assert seen == [1, 2, -2, -1]
+
+
+def test_out_is_taken_from_where_numpy_has_it():
+    arc.compile(np.sin)(1.0)  # fills the tables
+    positions = {}
+    for function in registry.FUNCTIONS:
+        try:
+            parameters = inspect.signature(function).parameters
+        except ValueError:  # written in C, without a signature in older releases
+            continue
+        kinds = [p.kind for p in parameters.values()]
+        if "out" in parameters and function.__module__ == "numpy":
+            position = list(parameters).index("out")
+            if kinds[position] is inspect.Parameter.POSITIONAL_OR_KEYWORD:
+                positions[function.__name__] = position
+    assert positions.items() <= registry._OUT_POSITIONS.items()

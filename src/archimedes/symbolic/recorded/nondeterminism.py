@@ -31,21 +31,15 @@ from archimedes.symbolic.core.trace import is_tracing, trace_error
 from archimedes.symbolic.core.user_frames import INSTALLED, is_user_code
 
 __all__ = [
-    "CLOCK_REMEDY",
     "REMEDY",
-    "asks_numpy",
-    "clock_label",
-    "drawing_frame",
     "generator_state",
     "generators_in_cache",
     "is_clock",
-    "is_direct",
     "is_generator",
     "is_random_source",
     "module_generators",
     "names_clock",
     "names_random_source",
-    "reads_clock",
     "refusal",
     "refuse_outside_sources",
     "set_generator_state",
