@@ -8,7 +8,6 @@ Pivoting is done by selects, which vanish where the comparison is between litera
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,13 +17,19 @@ from archimedes.graph.formulas import Emit
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Solve
-from archimedes.symbolic.core.array_scans import array_of, array_value
 from archimedes.symbolic.core.conversion import lift, wrap
 from archimedes.symbolic.core.loop_nests import elementwise, loop_rules
 from archimedes.symbolic.core.trace import current_trace
 from archimedes.symbolic.core.traced_value import Traced
 from archimedes.symbolic.linalg.matrices import CONSTANT, is_large, values_of
-from archimedes.symbolic.linalg.matrix_functions import MatrixFunction, call
+from archimedes.symbolic.linalg.matrix_functions import (
+    Arrays,
+    Blocks,
+    Changes,
+    Layout,
+    MatrixFunction,
+    call,
+)
 
 _DIV = CODES["div"]
 
@@ -121,26 +126,14 @@ def solve_unrolled(a: Traced, b: Traced) -> Traced:
     return wrap(np.array(_back_substitute(e, work), dtype=np.int64).reshape(b.shape), a.code)
 
 
-def _region_solve(a: Traced, b: Traced) -> Traced:
-    trace = current_trace()
-    g: Graph = trace.graph
-    operands = [*trace.ids_of(a).ravel(), *trace.ids_of(b).ravel()]
-    n, columns = b.shape
-    outs = g.region(Solve(operands, n, columns, a.code))
-    return wrap(outs.reshape(b.shape), a.code, trace)
-
-
-def _loop_solve(a: Traced, b: Traced) -> tuple[Any]:
-    trace = current_trace()
-    inputs = [array_value(trace, x) for x in (a, b)]
-    n, columns = b.shape
-    region = Solve(inputs, n, columns, a.code, blocks=True)
-    (solution,) = trace.graph.region(region).tolist()
-    return (array_of(trace, solution, b.shape, a.code),)
-
-
-def _loop_inverse(a: Traced) -> tuple[Any]:
-    return _loop_solve(a, lift(np.eye(len(a), dtype=a.dtype)))
+def _solve_in_region(a: Traced, b: Traced) -> tuple[Traced]:
+    """Solve by a ``Solve`` region: of blocks, or of elements."""
+    trace, (n, columns) = current_trace(), b.shape
+    layout = Blocks if is_large(a) else Layout
+    inputs = layout(a.code, (a.shape, b.shape)).ids(trace, [a, b])
+    region = Solve(inputs, n, columns, a.code, blocks=layout is Blocks)
+    outs = trace.graph.region(region).tolist()
+    return (layout(a.code, (b.shape,)).arrays(trace, outs)[0],)
 
 
 def divide(b: Traced, pivot: Traced) -> Traced:
@@ -164,12 +157,12 @@ def solve_dense(a: Traced, b: Traced) -> Traced:
         return call(_SOLUTION, a, b)[0]
     if n <= CONSTANT and None not in values_of(a):
         return solve_unrolled(a, b)
-    if n <= UNROLLED and not _is_long(n, b.shape[1]):
+    if n <= UNROLLED and not _is_long_system(n, b.shape[1]):
         return call(_SOLUTION, a, b)[0]
-    return _region_solve(a, b)
+    return _solve_in_region(a, b)[0]
 
 
-def _is_long(n: int, columns: int) -> bool:
+def _is_long_system(n: int, columns: int) -> bool:
     """Return whether a small system is too long to be written out, in C that is to be short."""
     rules = loop_rules()
     return rules.sparse and rules.elements <= SHORT_CODE and n * (n + columns) >= LONG_SYSTEM
@@ -185,41 +178,33 @@ def _solve_columns(a: Traced, blocks: list[Any]) -> list[Any]:
     return [x[:, k * width : (k + 1) * width] for k in range(len(blocks))]
 
 
-def _solution_push(
-    operands: Sequence[Any], results: Sequence[Any], rows: list[list[Traced]]
-) -> Traced:
+def _solution_push(operands: Arrays, results: Arrays, rows: Changes) -> Changes:
     """A dX = dB - dA X."""
     (a, _), (x,) = operands, results
     return [[dx] for dx in _solve_columns(a, [db - da @ x for da, db in rows])]
 
 
-def _solution_pull(
-    operands: Sequence[Any], results: Sequence[Any], rows: list[list[Traced]]
-) -> Traced:
+def _solution_pull(operands: Arrays, results: Arrays, rows: Changes) -> Changes:
     """A^T L = Xbar; Bbar = L; Abar = -L X^T."""
     (a, _), (x,) = operands, results
     return [[-(bar @ x.T), bar] for bar in _solve_columns(a.T, [row[0] for row in rows])]
 
 
-def _inverse_push(
-    operands: Sequence[Any], results: Sequence[Any], rows: list[list[Traced]]
-) -> Traced:
+def _inverse_push(operands: Arrays, results: Arrays, rows: Changes) -> Changes:
     """dX = -X dA X."""
     (x,) = results
     return [[-((x @ da) @ x)] for (da,) in rows]
 
 
-def _inverse_pull(
-    operands: Sequence[Any], results: Sequence[Any], rows: list[list[Traced]]
-) -> Traced:
+def _inverse_pull(operands: Arrays, results: Arrays, rows: Changes) -> Changes:
     """Abar = -X^T Xbar X^T."""
     (x,) = results
     return [[-((x.T @ bar) @ x.T)] for (bar,) in rows]
 
 
-def _inverse_body(a: Traced) -> tuple[Any]:
-    eye = wrap(current_trace().graph.constants(np.eye(len(a), dtype=a.dtype)), a.code)
-    return (solve_unrolled(a, eye) if len(a) <= UNROLLED else _region_solve(a, eye),)
+def _inverse_body(a: Traced) -> tuple[Traced]:
+    eye = lift(np.eye(len(a), dtype=a.dtype))
+    return (solve_unrolled(a, eye),) if len(a) <= UNROLLED else _solve_in_region(a, eye)
 
 
 _SOLUTION = MatrixFunction(
@@ -227,8 +212,8 @@ _SOLUTION = MatrixFunction(
     lambda a, b: (solve_unrolled(a, b),),
     _solution_push,
     _solution_pull,
-    loop_body=_loop_solve,
+    loop_body=_solve_in_region,
 )
 INVERSE = MatrixFunction(
-    "inv", _inverse_body, _inverse_push, _inverse_pull, loop_body=_loop_inverse
+    "inv", _inverse_body, _inverse_push, _inverse_pull, loop_body=_inverse_body
 )

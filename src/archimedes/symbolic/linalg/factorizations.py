@@ -12,7 +12,6 @@ of the shortest way, in straight loops.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,7 @@ from archimedes.symbolic.linalg.matrices import (
     over_stack,
     power_of_two,
 )
-from archimedes.symbolic.linalg.matrix_functions import MatrixFunction, call
+from archimedes.symbolic.linalg.matrix_functions import Arrays, Changes, MatrixFunction, call
 
 __all__ = ["factorize_scaled", "householder"]
 
@@ -54,9 +53,7 @@ def _factorize_positive(a: Traced) -> tuple[Traced]:
     return (lower,)
 
 
-def _cholesky_push(
-    operands: Sequence[Any], results: Sequence[Any], rows: list[list[Traced]]
-) -> Traced:
+def _cholesky_push(operands: Arrays, results: Arrays, rows: Changes) -> Changes:
     """L^-1 dL is the lower triangle of L^-1 dA L^-T, with half its diagonal.
 
     (Murray, Differentiation of the Cholesky decomposition, arXiv:1602.07527, 2016.)
@@ -140,7 +137,7 @@ def factorize_scaled(a: Traced, columns: int) -> tuple[Any, Any]:
     return q, r * scale
 
 
-def _tall_push(operands: Sequence[Any], results: Sequence[Any], rows: list[list[Traced]]) -> Traced:
+def _tall_push(operands: Arrays, results: Arrays, rows: Changes) -> Changes:
     """Q^T dA R^-1 = Q^T dQ + dR R^-1: the first antisymmetric, the second upper triangular.
 
     (Walter, Lehmann, Lamour, Optimization Methods and Software 27(2), 2012.)

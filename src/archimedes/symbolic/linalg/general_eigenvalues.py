@@ -11,7 +11,6 @@ Legend: h is a complex matrix, c and s make a rotation, z is an eigenvalue.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,13 @@ from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import trace_error
 from archimedes.symbolic.core.traced_value import Operand, Traced
 from archimedes.symbolic.linalg.matrices import check_square, over_stack, power_of_two
-from archimedes.symbolic.linalg.matrix_functions import MatrixFunction, call, repeat_while
+from archimedes.symbolic.linalg.matrix_functions import (
+    Arrays,
+    Changes,
+    MatrixFunction,
+    call,
+    repeat_while,
+)
 from archimedes.symbolic.numpy_functions.complex_pairs import ComplexPair
 from archimedes.symbolic.numpy_functions.structural import full_like
 
@@ -173,9 +178,7 @@ def _sort(values: list[ComplexPair], least: float) -> None:
         values[i], values[j] = _where(swap, b, a), _where(swap, a, b)
 
 
-def _eigenvalues_push(
-    operands: Sequence[Any], results: Sequence[Any], rows: list[list[Traced]]
-) -> Traced:
+def _eigenvalues_push(operands: Arrays, results: Arrays, rows: Changes) -> Changes:
     """dz = tr(N dA) / tr(N) with N = adj(z - A) = sum of z**(n-1-k) B_k.
 
     B_0 = 1, B_k = A B_(k-1) + c_k with c_k = -tr(A B_(k-1)) / k. At a value that is not simple

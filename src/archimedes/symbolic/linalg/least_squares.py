@@ -6,7 +6,7 @@ that is, where s <= rcond max(s). x = X b is the shortest of all solutions of le
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -26,13 +26,22 @@ from archimedes.symbolic.linalg.matrices import (
     over_stack,
     power_of_two,
 )
-from archimedes.symbolic.linalg.matrix_functions import MatrixFunction, branch, call, repeat_while
+from archimedes.symbolic.linalg.matrix_functions import (
+    Arrays,
+    Changes,
+    MatrixFunction,
+    branch,
+    call,
+    repeat_while,
+)
 from archimedes.symbolic.linalg.spectral import SINGULAR, singular, symmetric
 from archimedes.symbolic.numpy_functions.structural import full_like
 
 __all__: list[str] = []  # it fills the table
 
 
+#: Gives dX b as a function of dA and b, for a matrix A, its pseudo-inverse X, and rcond.
+Derivative = Callable[[Traced, Traced, Operand], Callable[[Traced, Traced], Traced]]
 #: Singular values cut at so many times the rounding errors of a matrix are rounding errors.
 _NOISE = 4.0
 #: Sweeps of Jacobi's method over a large matrix: see ``spectral.py``.
@@ -151,7 +160,7 @@ def _least_squares(a: Traced, b: Traced, rcond: Operand) -> tuple[Any, Any]:
 # ---- derivatives ---------------------------------------------------------------------------------
 
 
-def _constant_rank(a: Traced, x: Traced, rcond: Operand) -> Callable[[Any, Any], Any]:
+def _constant_rank(a: Traced, x: Traced, rcond: Operand) -> Callable[[Traced, Traced], Traced]:
     """Return dX b as a function of dA and b, where all that is cut is zero.
 
     (Golub, Pereyra, SIAM J. Numer. Anal. 10(2), 1973.)
@@ -165,7 +174,7 @@ def _constant_rank(a: Traced, x: Traced, rcond: Operand) -> Callable[[Any, Any],
     return change
 
 
-def _truncated(a: Traced, x: Traced, rcond: Operand) -> Callable[[Any, Any], Any]:
+def _truncated(a: Traced, x: Traced, rcond: Operand) -> Callable[[Traced, Traced], Traced]:
     """Return dX b as a function of dA and b, where what is cut may be large.
 
     With P = U^T dA V, dX^T = U C V^T + (dA V - U P) diag(f^2) V^T, where C_ij is -f_i f_j P_ji if
@@ -197,11 +206,8 @@ def _truncated(a: Traced, x: Traced, rcond: Operand) -> Callable[[Any, Any], Any
 
 
 def _pseudo_inverse_push(
-    change: Callable[..., Traced],
-    operands: Sequence[Any],
-    results: Traced,
-    rows: list[list[Traced]],
-) -> Traced:
+    change: Derivative, operands: Arrays, results: Arrays, rows: Changes
+) -> Changes:
     a, rcond = operands
     push = change(a, results[0], rcond)
     eye = lift(np.eye(len(a), dtype=a.dtype))
@@ -210,11 +216,11 @@ def _pseudo_inverse_push(
 
 def _least_squares_push(
     inverse: MatrixFunction,
-    change: Callable[..., Traced],
-    operands: Sequence[Any],
-    results: Traced,
-    rows: list[list[Traced]],
-) -> Traced:
+    change: Derivative,
+    operands: Arrays,
+    results: Arrays,
+    rows: Changes,
+) -> Changes:
     a, b, rcond = operands
     (x,) = call(inverse, a, rcond)
     push = change(a, x, rcond)
@@ -222,7 +228,7 @@ def _least_squares_push(
     return [[push(da, b) + x @ db, zero] for da, db, _ in rows]
 
 
-def _functions(change: Callable[..., Traced]) -> tuple[MatrixFunction, MatrixFunction]:
+def _functions(change: Derivative) -> tuple[MatrixFunction, MatrixFunction]:
     """Return pinv and lstsq as recorded functions that have this derivative."""
 
     def inverse_body(a: Traced, rcond: Operand) -> tuple[Any]:

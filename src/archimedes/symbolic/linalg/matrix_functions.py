@@ -35,11 +35,26 @@ from archimedes.symbolic.core.trace import Trace, current_trace
 from archimedes.symbolic.core.traced_value import Traced
 from archimedes.symbolic.linalg.matrices import is_large
 
-__all__ = ["MatrixFunction", "Spectrum", "Turns", "branch", "call", "repeat_while"]
+__all__ = [
+    "Arrays",
+    "Blocks",
+    "Changes",
+    "Layout",
+    "MatrixFunction",
+    "Spectrum",
+    "Turns",
+    "branch",
+    "call",
+    "repeat_while",
+]
 
-#: ``formula(operands, results, rows)``: ``rows`` holds, for each direction, one array per operand
-#: (push) or a result (pull); so does the answer, for results (push) or operands (pull).
-Formula = Callable[[Sequence[Traced], Sequence[Traced], list[list[Traced]]], list[list[Traced]]]
+#: The operands, or the results, of a function.
+Arrays = Sequence[Traced]
+#: Tangents or adjoints of several arrays: for each direction, one array for each of them.
+Changes = list[list[Traced]]
+#: ``formula(operands, results, changes)`` takes changes of operands to those of results (push), or
+#: the other way (pull).
+Formula = Callable[[Arrays, Arrays, Changes], Changes]
 #: One row of ids for each direction; None is zero.
 Rows = list[list[int | None]]
 #: What the graph expects of a rule; see ``DerivativeRule``.

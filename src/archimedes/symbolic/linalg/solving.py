@@ -45,7 +45,13 @@ from archimedes.symbolic.linalg.matrices import (
     split_exponent,
     values_of,
 )
-from archimedes.symbolic.linalg.matrix_functions import MatrixFunction, branch, call
+from archimedes.symbolic.linalg.matrix_functions import (
+    Arrays,
+    Changes,
+    MatrixFunction,
+    branch,
+    call,
+)
 from archimedes.symbolic.linalg.spectral import singular, singular_function
 from archimedes.symbolic.numpy_functions.structural import full_like
 
@@ -150,9 +156,7 @@ def _cofactors_body(a: Traced, det: Traced) -> tuple[Any]:
     return (cofactors,)
 
 
-def _cofactors_push(
-    operands: Sequence[Any], results: Sequence[Any], rows: list[list[Traced]]
-) -> Traced:
+def _cofactors_push(operands: Arrays, results: Arrays, rows: Changes) -> Changes:
     """P = U^T dA V: d cof = U C V^T without any division.
 
     C_ij = -P_ji times the other s, and C_ii is the sum over k of P_kk times the others: the
@@ -186,9 +190,7 @@ def _cofactors(a: Traced, det: Traced) -> Traced:
     return call(_COFACTORS, a, det.reshape(1))[0]
 
 
-def _determinant_push(
-    operands: Sequence[Any], results: Sequence[Any], rows: list[list[Traced]]
-) -> Traced:
+def _determinant_push(operands: Arrays, results: Arrays, rows: Changes) -> Changes:
     gradient = _cofactors(operands[0], results[0])
     return [[np.sum(gradient * da)] for (da,) in rows]
 
@@ -199,9 +201,7 @@ def _log_determinant_body(a: Traced) -> tuple[Traced, Traced]:
     return np.where(odd, -sign, sign), np.sum(np.log(np.abs(pivots)))
 
 
-def _log_determinant_push(
-    operands: Sequence[Any], results: Sequence[Any], rows: list[list[Traced]]
-) -> Traced:
+def _log_determinant_push(operands: Arrays, results: Arrays, rows: Changes) -> Changes:
     """d log|det A| = tr(A^-1 dA); the sign is locally constant."""
     inverse = call(INVERSE, operands[0])[0].T
     return [[np.zeros_like(results[0]), np.sum(inverse * da)] for (da,) in rows]

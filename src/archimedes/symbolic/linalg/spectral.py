@@ -40,6 +40,8 @@ from archimedes.symbolic.linalg.matrices import (
     power_of_two,
 )
 from archimedes.symbolic.linalg.matrix_functions import (
+    Arrays,
+    Changes,
     MatrixFunction,
     Spectrum,
     Turns,
@@ -303,7 +305,7 @@ def _eigen_rates(results: Sequence[Any], row: Callable[[np.ndarray], Any]) -> li
     return [np.zeros_like(w), v @ row(_planes(len(w)))]
 
 
-def eigen_push(operands: Sequence[Any], results: Sequence[Any], rows: list[list[Traced]]) -> Traced:
+def eigen_push(operands: Arrays, results: Arrays, rows: Changes) -> Changes:
     """P = V^T dA V: dw = diag(P), dV = V (F o P), F_ij = 1 / (w_j - w_i); nan at a tie.
 
     (Magnus, Econometric Theory 1(2), 1985.)
@@ -378,9 +380,7 @@ def _units(n: int, still: int, indices: np.ndarray) -> np.ndarray:
     return np.concatenate([np.zeros((still, n)), np.eye(n)[indices]])
 
 
-def singular_push(
-    operands: Sequence[Any], results: Sequence[Any], rows: list[list[Traced]]
-) -> Traced:
+def singular_push(operands: Arrays, results: Arrays, rows: Changes) -> Changes:
     """P = U^T dA V = W_U S + dS - S W_V with W_U, W_V antisymmetric; nan at a tie.
 
     The symmetric part of P turns both sides by 1 / (s_j - s_i), the antisymmetric part against
@@ -464,9 +464,7 @@ def check_size(name: str, n: int) -> None:
 # ---- symmetric eigenvalues -----------------------------------------------------------------------
 
 
-def _eigenvalue_push(
-    operands: Sequence[Any], results: Sequence[Any], rows: list[list[Traced]]
-) -> Traced:
+def _eigenvalue_push(operands: Arrays, results: Arrays, rows: Changes) -> Changes:
     v = call(_EIGEN, operands[0])[1]
     return [[np.sum(v * (da @ v), axis=0)] for (da,) in rows]
 
@@ -538,9 +536,7 @@ implements(np.linalg.matrix_rank)(
 # ---- singular values -----------------------------------------------------------------------------
 
 
-def _singular_value_push(
-    operands: Sequence[Any], results: Sequence[Any], rows: list[list[Traced]]
-) -> Traced:
+def _singular_value_push(operands: Arrays, results: Arrays, rows: Changes) -> Changes:
     u, _, vt = call(SINGULAR[False], operands[0])
     return [[np.sum(u * (da @ vt.T), axis=0)] for (da,) in rows]
 

@@ -76,11 +76,11 @@ class Nodes:
         for array in (root, *(v for v in views if v.dtype == self.dtype)):
             set_dtype(array, np.dtype(f"V{self.itemsize}"))
 
-    def place(self, plain: np.ndarray) -> np.ndarray:
-        """Return the nodes at the place in memory of an array or view."""
-        wide = self.memory.itemsize
-        offset = (_interface(plain)["data"][0] - self.start) // self.itemsize * wide
-        strides = [s // self.itemsize * wide for s in plain.strides]
+    def at(self, plain: np.ndarray) -> np.ndarray:
+        """Return the nodes at the memory of an array or view."""
+        itemsize = self.memory.itemsize
+        offset = (_interface(plain)["data"][0] - self.start) // self.itemsize * itemsize
+        strides = [s // self.itemsize * itemsize for s in plain.strides]
         return ndarray(plain.shape, np.int64, self.memory, offset, strides)
 
     def fill(self, plain: np.ndarray) -> bytes:
@@ -102,15 +102,15 @@ class Nodes:
                 f"a view reads the bytes of an array of traced {self.dtype} as {x.dtype}",
                 "Use x.astype(...) to convert values.",
             )
-        ids = self.place(_view(x, ndarray))
+        ids = self.at(_view(x, ndarray))
         ids.flags.writeable = x.flags.writeable
         return SymbolicArray(ids, self.code, self.array.owner)
 
     def _take_in(self, plain: np.ndarray) -> None:
         """Make constants of numbers that other code wrote into the poisoned memory."""
-        wide = f"V{self.itemsize}"
-        before = np.frombuffer(self.poison, wide).reshape(plain.shape)
-        changed = np.ascontiguousarray(plain).view(wide).reshape(plain.shape) != before
+        raw = f"V{self.itemsize}"
+        before = np.frombuffer(self.poison, raw).reshape(plain.shape)
+        changed = np.ascontiguousarray(plain).view(raw).reshape(plain.shape) != before
         trace = self.array.owner
         self.array.ids[changed] = trace.graph.constants(plain[changed])
         self.fill(plain)
