@@ -133,7 +133,7 @@ def _factors(a: Traced) -> tuple[Any, Any, Any]:
     """Return U, s and V^T with det(U V^T) = 1, for which the last of s may be negative."""
     u, s, vt = singular(a, vectors=True)
     pivots, odd = _triangle(u @ vt)
-    sign = np.prod(np.sign(pivots))
+    sign: Traced = np.prod(np.sign(pivots))
     sign = np.where(odd, -sign, sign)
     last = np.concatenate([np.ones(len(s) - 1, dtype=a.dtype), sign.reshape(1)])
     return u * last, s * last, vt
