@@ -99,7 +99,7 @@ def test_driven_states_in_batches_and_lists():
     nothing = mb.dynamics(bob, 0.0, mb.rest_state(bob), np.zeros(0), actuators=[])
     assert nothing.v == pytest.approx(0.0)
     for call in (mb.dynamics, mb.Model.dynamics):
-        with pytest.raises(TypeError, match="actuators must be a list of them, got Motor"):
+        with pytest.raises(TypeError, match="actuators must be a list, got Motor"):
             call(bob, 0.0, mb.rest_state(bob), np.zeros(1), actuators=mb.Motor("hinge"))
     with pytest.raises(ValueError, match="Motor of 'hinge': no_load_speed must be positive"):
         mb.Motor("hinge", stall_torque=1.0, no_load_speed=0.0)

@@ -164,8 +164,8 @@ def test_two_robots_in_one_world():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda b: b.add_body("link0"), "'link0' is there already"),
-        (lambda b: b.attach("link9"), "child 'link9' is no body"),
+        (lambda b: b.add_body("link0"), "'link0' already exists"),
+        (lambda b: b.attach("link9"), "child 'link9' is not a body"),
         (lambda b: b.attach("link0", "link2", joint="x"), "attached already by joint 'j0'"),
         (lambda b: b.add_body("x", mass=-1.0), "body 'x': mass must be finite and not negative"),
         (lambda b: b.add_body("x", 1.0, inertia=[1, 1, -1]), "body 'x': inertia has negative"),
@@ -183,7 +183,7 @@ def test_refusals_of_joints():
     b = mb.Builder()
     b.add_body("a", 1.0, inertia=[1, 1, 1])
     for message, values in {
-        "kind='hinge' is no kind of joint": {"kind": "hinge"},
+        "kind='hinge' is not a kind of joint": {"kind": "hinge"},
         "axis must not be zero": {"axis": [0, 0, 0]},
         "axis must be three finite": {"axis": [0, 1]},
         "rotation must be orthogonal": {"rotation": 2 * np.eye(3)},
@@ -273,5 +273,5 @@ def test_mimics_that_cannot_be():
     assert [(k.scale, k.offset) for k in chain.links] == [(1, 0), (2, 1), (4, 3)]
     with pytest.raises(ValueError, match="and that follows it in turn"):
         build("j1", "j0")
-    with pytest.raises(ValueError, match="follows 'nobody', which is no joint that moves"):
+    with pytest.raises(ValueError, match="follows 'nobody', which is not a joint that moves"):
         build("nobody")

@@ -213,7 +213,7 @@ WRONG = {
     ),
     "three lengths": (
         lambda b: b.add_tendon("t", {"j0": 1.0}, rest=[1, 2, 3]),
-        "tendon 't': rest must be a length, or from and to",
+        r"tendon 't': rest must be a length, or \(lower, upper\)",
     ),
 }
 

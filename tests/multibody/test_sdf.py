@@ -139,13 +139,13 @@ REFUSED = {
     "nobody": (link("a") + joint("j", "a", "b"), "there is no link, joint or frame 'b'"),
     "unknown joint": (
         link("a") + link("b") + joint("j", "a", "b", kind="gearbox"),
-        "'gearbox' is none of",
+        "'gearbox' is not one of",
     ),
     "no number": (link("a", "0 0 zero 0 0 0"), "pose is 'zero', which is not a finite number"),
     "five numbers": (link("a", "0 0 0 0 0"), "must be six numbers"),
     "limits": (
         link("a") + link("b") + joint("j", "a", "b", AXIS.replace("-1<", "3<", 1)),
-        "the lower limit is above the upper one",
+        "the lower limit is above the upper limit",
     ),
     "negative mass": (
         link("a") + link("b", inside=LINK.replace(">2<", ">-2<")) + joint("j", "a", "b"),

@@ -76,7 +76,7 @@ def test_refusals(tmp_path):
     surface = trimesh.creation.box([1.0, 1.0, 1.0])
     surface.update_faces(np.arange(12) > 0)
     surface.export(file)
-    with pytest.raises(ValueError, match=r"open\.stl, the mesh of 'body', is no closed surface"):
+    with pytest.raises(ValueError, match=r"open\.stl, the mesh of 'body', is not a closed surface"):
         mb.inertia_of_shapes(shapes_of("mesh", (1, 1, 1), file), 1000.0)
     broken = tmp_path / "broken.stl"
     broken.write_bytes(b"solid nonsense" + bytes(200))

@@ -107,8 +107,8 @@ def test_report_and_strict(write):
     report = mb.read(file).report
     assert report.used == {"link": 2, "inertial": 2, "joint": 1, "visual": 1}
     assert [entry.split(": ", 1)[1] for entry in report.ignored] == [
-        "<gazebo> is no part of a robot",
-        "<transmission> is no part of a robot",
+        "<gazebo> is not part of a robot",
+        "<transmission> is not part of a robot",
         "<safety_controller> of joint 'j'",
     ]
     assert mb.load(file).nv == 1
@@ -163,13 +163,13 @@ REFUSED = {
         [link("a"), link("b"), link("c"), joint("i", "a", "c"), joint("j", "b", "c")],
         "'c' is attached already by joint 'i'",
     ),
-    "two links": ('<robot name="r">', [link("a"), link("a")], "'a' is there already"),
+    "two links": ('<robot name="r">', [link("a"), link("a")], "'a' already exists"),
     "two joints": (
         '<robot name="r">',
         [link("a"), link("b"), joint("i", "a", "b"), joint("i", "a", "b")],
         "a second joint 'i'",
     ),
-    "no such link": ('<robot name="r">', [link("a"), joint("i", "a", "b")], "'b' is no body"),
+    "no such link": ('<robot name="r">', [link("a"), joint("i", "a", "b")], "'b' is not a body"),
     "negative mass": (
         '<robot name="r">',
         [link("a"), link("b", BODY.replace('"2"', '"-2"')), joint("i", "a", "b")],
@@ -193,12 +193,12 @@ REFUSED = {
     "unknown joint": (
         '<robot name="r">',
         [link("a"), link("b"), joint("i", "a", "b", kind="hinge")],
-        "type 'hinge' is none of",
+        "type 'hinge' is not one of",
     ),
     "limits upside down": (
         '<robot name="r">',
         [link("a"), link("b"), joint("i", "a", "b", '<limit lower="1" upper="0"/>', "revolute")],
-        "the lower limit is above the upper one",
+        "the lower limit is above the upper limit",
     ),
     "an indefinite inertia": (
         '<robot name="r">',

@@ -50,7 +50,10 @@ WRONG = {
         r"q must have shape \(3,\) here; use arc.vmap for many",
     ),
     "a joint's name": (lambda: ARM.q_slice("j11"), "no joint 'j11'; did you mean 'j1'"),
-    "a body's name": (lambda: builder().remove("lnk1"), "'lnk1' is no body; did you mean 'link1'"),
+    "a body's name": (
+        lambda: builder().remove("lnk1"),
+        "'lnk1' is not a body; did you mean 'link1'",
+    ),
     "a name of nothing": (lambda: mb.frame_pose(ARM, Z, "x"), r"there are \['link0', .*'tip'\]"),
     "two masses": (lambda: mb.Builder().add_body("a", [1.0, 2.0]), "mass must be one number"),
     "a mass of nan": (lambda: mb.Builder().add_body("a", np.nan), "mass must be finite and not"),
@@ -83,7 +86,7 @@ WRONG = {
     ),
     "merged with equal names": (
         lambda: builder().merge(builder(), "link2"),
-        "body or frame 'link0' is there already; merge with another prefix",
+        "body or frame 'link0' already exists; merge with another prefix",
     ),
     "nothing moves": (lambda: mb.Builder("x").build(), "'x' has no bodies: add_body adds one"),
     "nothing floats": (lambda: mb.Builder("x").build("floating"), "'x' has no bodies"),
@@ -95,7 +98,7 @@ WRONG = {
     "a tendon along nothing": (lambda: builder().add_tendon("t", {}), "'t': arms must name"),
     "a tendon inside out": (
         lambda: builder().add_tendon("t", {"j0": 1.0}, rest=[1.0, -1.0]),
-        "'t': rest must be from and to",
+        r"'t': rest must be \(lower, upper\)",
     ),
     "no such shape": (lambda: builder().add_shape("link0", "ball", [1.0]), "kind='ball' must be"),
     "a flat box": (lambda: builder().add_shape("link0", "box", [1.0]), "a box has 3 sizes, got"),
@@ -185,7 +188,7 @@ WRONG = {
     ),
     "a range inside out": (
         lambda: mb.Drive(("j",), [1.0], force_range=[1.0, -1.0]),
-        "Drive of 'j': force_range must be from and to",
+        r"Drive of 'j': force_range must be \(lower, upper\)",
     ),
     "no counts": (
         lambda: mb.encoder(ARM, Z, "j0", counts=0.0),
@@ -236,7 +239,7 @@ TYPES = {
     "a seed": (lambda: mb.random_configuration(ARM, 0), r"rng must be a numpy.random.Generator"),
     "one closure": (
         lambda: mb.constraint_error(ARM, HOLD, Z),
-        "closures must be a list of them",
+        "closures must be a list",
     ),
     "an array for a state": (
         lambda: mb.contact_step(ARM, np.zeros(6), 1e-3, [mb.sphere("tip", 0.1)], mb.Ground()),
@@ -274,7 +277,7 @@ def test_merging_is_all_or_nothing():
     b, other = builder(), one_body()
     other.joints["j0"] = other.joints.pop("j")
     before = [*b.bodies], [*b.joints], [*b.frames]
-    with pytest.raises(ValueError, match="joint 'j0' is there already"):
+    with pytest.raises(ValueError, match="joint 'j0' already exists"):
         b.merge(other, "link2")
     assert before == ([*b.bodies], [*b.joints], [*b.frames])
 

@@ -228,7 +228,7 @@ COLDEST = 186.6
 
 
 def check_temperature_offset(offset: Scalar, name: str) -> None:
-    """Raise where a known offset takes the coldest air to absolute zero, or is not finite."""
+    """Raise if a known offset takes the coldest air to absolute zero, or is not finite."""
     values = concrete(offset)
     if values is not None and not np.all((values > -COLDEST) & np.isfinite(values)):
         raise ValueError(

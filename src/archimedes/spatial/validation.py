@@ -50,7 +50,7 @@ def vector_components(x: ArrayLike, n: int, name: str, finite: bool = True) -> S
 
 
 def check_norm(squared: Scalar, name: str) -> None:
-    """Raise where a known squared norm is zero, nan or infinite."""
+    """Raise if a known squared norm is zero, nan or infinite."""
     if type(squared) is float and 0.0 < squared < INFINITY:
         return
     values = concrete(squared)
@@ -92,14 +92,14 @@ def check_rotation(x: ArrayLike, name: str) -> Any:
 
 
 def check_mass(m: Scalar, name: str) -> None:
-    """Raise where a known mass is not positive and finite."""
+    """Raise if a known mass is not positive and finite."""
     values = concrete(as_scalar(m, name))
     if values is not None and not np.all((values > 0.0) & (values < np.inf)):
         raise ValueError(f"{name} must be positive and finite, in kg, got {m}")
 
 
 def check_inertia(J: ArrayLike, name: str) -> None:
-    """Raise where a known inertia matrix is asymmetric or not positive definite."""
+    """Raise if a known inertia matrix is asymmetric or not positive definite."""
     matrix = check_matrix(J, 3, name)
     values = concrete(matrix)
     if values is None:

@@ -77,7 +77,7 @@ def coriolis_matrix(model: Model, q: ArrayLike, v: ArrayLike) -> Matrix:
     for i in reversed(range(len(model.links))):
         for n, (k, column) in enumerate(links.S[i]):
             K = I[i] @ rates[i][n] + B[i] @ column
-            F, G = I[i] @ column, B[i].transposed(column)
+            F, G = I[i] @ column, B[i].angular_transpose(column)
             for j, other in links.S[i]:
                 add_entry(C, j, k, other.dot(K))
             at = i
@@ -170,7 +170,7 @@ class Bias(NamedTuple):
         P = X.rotate(self.P)
         return Bias(P, X.rotate_matrix(self.W) - matmul(skew(X.p), skew(P)))
 
-    def transposed(self, m: Spatial) -> Vec3:
+    def angular_transpose(self, m: Spatial) -> Vec3:
         """Return the angular part (..., 3) of ``B' m``; its linear part is zero."""
         return cross(self.P, m.linear) + matvec(transpose(self.W), m.angular)
 

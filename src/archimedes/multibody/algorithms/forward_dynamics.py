@@ -149,7 +149,7 @@ def plain_aba(model: Model, q: Vector, v: Vector, tau: Vector, forces: Forces) -
         if (bias := bias_of(link, coordinates[i], speeds)) is not None:
             c[i] = c[i] + bias
         motion.append(Turning.of(w))
-        p = motion[i].needed_force(I[i])
+        p = motion[i].force_on(I[i])
         pA.append(p - f_ext[i] if i in f_ext else p)
 
     # Pass 2, inward: articulated inertias and bias forces.

@@ -149,7 +149,7 @@ def link_forces(tree: Tree, q: Vector, v: Vector, a: Vector) -> tuple[Links, lis
             a_i = X.rotate_back(a_of[up] + motion[up].sweep(X.p)) + cross(carried + w, J.linear)
         a_of.append(a_i + a_J.linear)
         motion.append(Turning.of(w, dw))
-        f_i = motion[i].needed_force(tree.inertias[i], a_of[i])
+        f_i = motion[i].force_on(tree.inertias[i], a_of[i])
         f.append(f_i - tree.forces[i] if i in tree.forces else f_i)
     return links, f
 
@@ -237,7 +237,7 @@ class Turning(NamedTuple):
         a, b, c = components(x, 3)
         return join([row[0] * a + row[1] * b + row[2] * c for row in self.E])
 
-    def needed_force(self, I: Rigid, a: Vec3 | None = None) -> Spatial:
+    def force_on(self, I: Rigid, a: Vec3 | None = None) -> Spatial:
         """Return force and moment at the origin of a body whose origin accelerates by a."""
         linear, angular = self.sweep(I.h), self.spin_moment(I.J)
         if a is None:
@@ -357,7 +357,7 @@ def derivative_entries(
     for i in reversed(range(len(model.links))):
         P, Q, R = changes[i]
         for n, (k, column) in enumerate(links.S[i]):
-            F, G = I[i] @ column, B[i].transposed(column)
+            F, G = I[i] @ column, B[i].angular_transpose(column)
             K = I[i] @ Q[n] + B[i] @ P[n]
             L = I[i] @ R[n] + B[i] @ column
             for m, (j, other) in enumerate(links.S[i]):

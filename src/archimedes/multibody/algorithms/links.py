@@ -103,7 +103,7 @@ def check_state(model: Model, forces: Forces = None, **values: ArrayLike) -> tup
 
 
 def leading_axes(*vectors: ArrayLike, forces: Forces = None) -> tuple[int, ...]:
-    """Return the leading axes that vectors (..., n) and forces on bodies have together."""
+    """Return the leading axes to which vectors (..., n) and forces on bodies broadcast."""
     shapes = [np.shape(x)[:-1] for x in vectors]
     if isinstance(forces, Mapping):
         shapes += [np.shape(x)[:-1] for x in forces.values()]
@@ -113,7 +113,7 @@ def leading_axes(*vectors: ArrayLike, forces: Forces = None) -> tuple[int, ...]:
 
 
 def broadcast_result(x: Array, shape: tuple[int, ...]) -> Array:
-    """Return a result in the shape that its arguments have together.
+    """Return a result in the shape to which its arguments broadcast.
 
     If an argument has no effect on the result, its leading axes are missing from it.
     """

@@ -125,7 +125,7 @@ ROUNDING = 1e-14
 
 
 def check_inertia_of_joints(model: Model) -> None:
-    """Raise where a joint moves nothing with inertia, of a model whose numbers are known.
+    """Raise if a joint of a model whose numbers are known moves nothing with inertia.
 
     >>> from archimedes import multibody as mb
     >>> b = mb.Builder()
@@ -144,7 +144,7 @@ def check_inertia_of_joints(model: Model) -> None:
 
 @lru_cache(maxsize=64)
 def find_complaint(same: SameModel) -> str | None:
-    """Return what is wrong with a model, None where nothing is; those looked at last are kept."""
+    """Return what is wrong with a model, or None if nothing is; those looked at last are kept."""
     model = same.model
     solid = solid_links(model)
     if all(whole or has_armature(model, k) for k, whole in zip(model.links, solid, strict=True)):

@@ -64,7 +64,7 @@ class Frame(NamedTuple):
 
     @property
     def is_identity(self) -> bool:
-        """Whether it is the frame of the link itself."""
+        """Return whether it is the frame of the link itself."""
         return not self.origin.any() and np.array_equal(self.axes, np.eye(3))
 
     def rotate_into(self, x: Array) -> Array:

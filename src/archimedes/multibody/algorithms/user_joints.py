@@ -130,7 +130,7 @@ def check_motion(
     transform: Callable[[Array], Transformation],
     subspace: Callable[[Array], Array],
 ) -> None:
-    """Raise where the subspace is not how the transform moves, at a q of no symmetry."""
+    """Raise if the subspace is not how the transform moves, at a q without symmetry."""
     q = 0.137 + 0.119 * np.arange(size)
     columns = split_columns(subspace(q), size, name)
     S = concrete(as_array(np.stack([column.array for column in columns], axis=-1)))
@@ -152,7 +152,7 @@ def check_motion(
 
 
 def known_pose(X: Transformation, name: str) -> tuple[Matrix, Vector] | None:
-    """Return rotation and position of a transform, None where they are not known."""
+    """Return rotation and position of a transform, or None if they are not known."""
     if not isinstance(X, Transformation):
         raise TypeError(
             f"joint kind {name!r}: transform(q) must return a Transformation, got "

@@ -1,7 +1,7 @@
 """Where shapes of a model touch the ground or each other: gaps, normals and points.
 
 Legend: a gap is negative where shapes overlap; its normal points from the second to the first.
-Lengths of zero have no direction: there the z axis is as good as any.
+A vector of zero length has no direction; the z axis is used.
 Source: Ericson, Real-Time Collision Detection, 2005, sections 5.1.2 to 5.1.9.
 
 Two boxes touch at four points of a face, or at one of two edges. Half sides are h, axes the columns
@@ -155,7 +155,7 @@ class Box(NamedTuple):
 
 
 def box_touches(A: Box, B: Box) -> list[tuple[Any, Any, Any, Any]]:
-    """Return four times the gap, the normal from B to A, the place (3,) in the world and its share.
+    """Return, four times, gap, normal from B to A, point (3,) in the world, and its share.
 
     That is 0 where the place is one before it, else 1: of a corner there is but one.
     """
@@ -359,13 +359,13 @@ def touches(
 
 
 def check_material_shapes(material: Ground | Pair) -> None:
-    """Raise where a number of a ground or pair is an array."""
+    """Raise if a number of a ground or pair is an array."""
     for key in ("friction", "stiffness", "dissipation", "slip_speed"):
         shape = np.shape(getattr(material, key))
         if shape != ():
             raise ValueError(
                 f"{type(material).__name__} {key} must be one number, got an array of shape "
-                f"{shape}; arc.vmap takes many"
+                f"{shape}; use arc.vmap for many"
             )
 
 
@@ -392,7 +392,7 @@ def solid(model: Model, q: Vector, shape: Contacts) -> Solid:
 
 
 def pair_touches(model: Model, q: Vector, a: Contacts, b: Contacts) -> list[tuple[Any, ...]]:
-    """Return gap, normal from b to a, and place of all that two shapes may touch at.
+    """Return gap, normal from b to a, and point of every place where two shapes may touch.
 
     Fourth the share, where it is not one.
     """

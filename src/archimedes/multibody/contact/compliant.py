@@ -101,7 +101,7 @@ def contact_forces(
 
 
 def check_finite_material(material: Ground | Pair) -> None:
-    """Raise where a number is infinite, which a force cannot be."""
+    """Raise if a number is infinite, which a force cannot be."""
     for key in ("friction", "stiffness", "dissipation"):
         known = concrete(as_array(getattr(material, key, 0.0)))
         if known is not None and not np.isfinite(known).all():

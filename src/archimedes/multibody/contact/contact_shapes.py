@@ -188,7 +188,7 @@ class Pair:
     slip_speed: Any = field(units="m/s", default=1e-3)
 
     def __post_init__(self) -> None:
-        """Refuse what cannot touch."""
+        """Raise if the shapes cannot touch."""
         check_material(self, "Pair")
         if self.first.frame == self.second.frame:
             raise ValueError(f"Pair: both shapes are on frame {self.first.frame!r}")
@@ -337,7 +337,7 @@ def half_space(
 
 
 def check_material(material: Ground | Pair, name: str) -> None:
-    """Raise where a number of a ground or pair is negative, of those that are known."""
+    """Raise if a known number of a ground or pair is negative."""
     for key in ("friction", "stiffness", "dissipation"):
         check_not_negative(getattr(material, key), f"{name} {key}")
     check_positive(material.slip_speed, f"{name} slip_speed")

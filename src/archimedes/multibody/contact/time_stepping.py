@@ -171,7 +171,7 @@ matrix_product = compile(lambda a, b: a @ b, name="matrix_product")
 
 
 def check_share(x: Scalar, name: str) -> None:
-    """Raise where a number is known not to be between 0 and 1."""
+    """Raise if a number is known not to be between 0 and 1."""
     known = concrete(as_array(x, name))
     if known is not None and not ((known >= 0.0) & (known <= 1.0)).all():
         raise ValueError(f"{name} must be between 0 and 1, got {known.tolist()}")
@@ -200,7 +200,7 @@ def free_acceleration(
 
 
 def viscosity(model: Model, v: Vector) -> Vector | None:
-    """Return d (nv,) with ``-d v`` the damping and friction of joints, None where there is none.
+    """Return d (nv,) with ``-d v`` the damping and friction of joints, or None if there is none.
 
     Taken with the velocity after the step they slow joints down however large they are, where with
     that before it they would turn them back, faster and faster.

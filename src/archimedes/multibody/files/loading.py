@@ -46,7 +46,7 @@ def read(path: str | os.PathLike[str], packages: Packages = None) -> Builder:
     ...     print(read(file).report)
     used: 1 joint, 2 link
     ignored:
-      bob.urdf:1: <gazebo> is no part of a robot
+      bob.urdf:1: <gazebo> is not part of a robot
     """
     suffix = Path(path).suffix.lower()
     if suffix == ".xacro":

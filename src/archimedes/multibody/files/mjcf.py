@@ -277,7 +277,7 @@ def add_tendons(of: Compiled, builder: Builder) -> None:
 
 
 def tendon_arms(of: Compiled, k: int) -> dict[str, float] | None:
-    """Return the arms of a tendon by joint, None where it does not run along joints alone."""
+    """Return the arms of a tendon by joint, or None if it does not run along joints alone."""
     m = of.model
     start, count = int(m.tendon_adr[k]), int(m.tendon_num[k])
     arms: dict[str, float] = {}
@@ -388,7 +388,7 @@ def add_equalities(of: Compiled, builder: Builder) -> None:
 
 
 def equality(of: Compiled, builder: Builder, k: int) -> Closure | Coupling | None:
-    """Return one of them, None where there is no such thing here."""
+    """Return the closure of one equality, or None if there is no counterpart here."""
     m = of.model
     kind, one, two = int(m.eq_type[k]), int(m.eq_obj1id[k]), int(m.eq_obj2id[k])
     data = np.array(m.eq_data[k])

@@ -199,7 +199,7 @@ def read_joint(builder: Builder, element: Element, poses: Poses, old: bool) -> N
     """Add a <joint>."""
     name, word = element.get("name"), element.get("type")
     if word not in JOINTS:
-        raise element.error(f"joint {name!r}: type {word!r} is none of {', '.join(JOINTS)}")
+        raise element.error(f"joint {name!r}: type {word!r} is not one of {', '.join(JOINTS)}")
     kind = JOINTS[word]
     report_unread(element, KNOWN, builder.report, f"joint {name!r}", texts=True)
     parent, child = (poses.link_of(element.need(tag).text, element) for tag in ("parent", "child"))
@@ -296,7 +296,7 @@ def numbers_of(axis: Element, name: str) -> dict[str, float]:
         if negative or abs(values.get(key, 0.0)) >= 1e16:
             values.pop(key)
     if values.get("lower", -np.inf) > values.get("upper", np.inf):
-        raise axis.error(f"joint {name!r}: the lower limit is above the upper one")
+        raise axis.error(f"joint {name!r}: the lower limit is above the upper limit")
     return values
 
 

@@ -80,7 +80,9 @@ def read_urdf(path: str | os.PathLike[str], packages: Packages = None) -> Builde
                 "macros of xacro are not expanded here: run xacro on the file and load the result"
             )
         if element.tag not in ("link", "joint", "material"):
-            builder.report.ignored.append(f"{element.place}: <{element.tag}> is no part of a robot")
+            builder.report.ignored.append(
+                f"{element.place}: <{element.tag}> is not part of a robot"
+            )
     for element in links:
         read_link(builder, element)
     check_names(joints, "joint", "name")
@@ -122,7 +124,7 @@ def read_joint(builder: Builder, element: Element, known: set[str]) -> None:
     """Add a <joint>."""
     name, kind = element.get("name"), element.get("type")
     if kind not in JOINTS:
-        raise element.error(f"joint {name!r}: type {kind!r} is none of {', '.join(JOINTS)}")
+        raise element.error(f"joint {name!r}: type {kind!r} is not one of {', '.join(JOINTS)}")
     at = read_origin(element)
     values: dict[str, Any] = {}
     report_unread(element, KNOWN, builder.report, f"joint {name!r}")
@@ -188,7 +190,7 @@ def read_limit(part: Element, kind: str, builder: Builder, name: str) -> dict[st
                 f"{part.place}: {' and '.join(lost)} of joint {name!r}, which is {kind}"
             )
     elif values.get("lower", 0.0) > values.get("upper", 0.0):
-        raise part.error(f"joint {name!r}: the lower limit is above the upper one")
+        raise part.error(f"joint {name!r}: the lower limit is above the upper limit")
     else:
         values = {"lower": 0.0, "upper": 0.0} | values
     if kind == "revolute" and max(abs(values["lower"]), abs(values["upper"])) > SUSPICIOUS:

@@ -151,7 +151,7 @@ class _Assembly:
         return len(self.links) - 1
 
     def resolve_mimics(self) -> None:
-        """Give mimic joints the coordinates of what they follow, through chains of them."""
+        """Give mimic joints the coordinates of the joints they follow, through chains of mimics."""
         at = {link.joint: i for i, link in enumerate(self.links)}
         mimics = dict(self.followed)
         for i, joint in self.followed:
@@ -160,7 +160,7 @@ class _Assembly:
                 assert follow is not None
                 where = f"joint {joint.name!r} follows {follow.joint!r}"
                 if follow.joint not in at:
-                    raise ValueError(f"{where}, which is no joint that moves")
+                    raise ValueError(f"{where}, which is not a joint that moves")
                 scale, offset = scale * follow.multiplier, offset + scale * follow.offset
                 k = at[follow.joint]
                 if k in seen:
@@ -182,7 +182,7 @@ class _Assembly:
             )
 
     def share(self, joint: Joint, source: Link, scale: float, offset: float) -> None:
-        """Give a joint what damping, friction, armature and spring of one that follows it do there.
+        """Add damping, friction, armature and spring of a follower to the joint that it follows.
 
         The follower moves ``scale`` times as far: torques count by that, and rates once more.
         """

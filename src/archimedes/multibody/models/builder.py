@@ -215,7 +215,7 @@ class Builder:
             Length in m at which it does not pull, or two lengths between which it is slack.
         """
         if name in self.tendons:
-            raise ValueError(f"tendon {name!r} is there already; tendons need names of their own")
+            raise ValueError(f"tendon {name!r} already exists; tendons need different names")
         if not arms:
             raise ValueError(f"tendon {name!r}: arms must name a joint or more")
         for joint, arm in arms.items():
@@ -224,14 +224,14 @@ class Builder:
         ends = as_array(rest, f"tendon {name!r}: rest")
         if tuple(ends.shape) not in ((), (2,)):
             raise ValueError(
-                f"tendon {name!r}: rest must be a length, or from and to, got shape "
+                f"tendon {name!r}: rest must be a length, or (lower, upper), got shape "
                 f"{tuple(ends.shape)}"
             )
         check_numbers(stiffness, f"tendon {name!r}: stiffness")
         check_not_negative(damping, f"tendon {name!r}: damping")
         known = concrete(ends)
         if known is not None and known.ndim and not known[0] <= known[-1]:
-            raise ValueError(f"tendon {name!r}: rest must be from and to, got {known.tolist()}")
+            raise ValueError(f"tendon {name!r}: rest must be (lower, upper), got {known.tolist()}")
         ends = read_only(np.broadcast_to(ends, (2,)))
         self.tendons[name] = Tendon(dict(arms), stiffness, damping, ends)
 
@@ -294,7 +294,7 @@ class Builder:
             raise TypeError(f"{where}: mimic must be a Mimic({mimic!r}, multiplier, offset)")
         parent = self._body_or_world(parent)
         if name in self.joints:
-            raise ValueError(f"{where} is there already; joints need names of their own")
+            raise ValueError(f"{where} already exists; joints need different names")
         self._check_body(child, f"{where}: child")
         if parent is not None:
             self._check_body(parent, f"{where}: parent")
@@ -495,9 +495,7 @@ class Builder:
         if not isinstance(name, str) or not name:
             raise ValueError(f"a body or frame needs a name, got {name!r}")
         if name in self.bodies or name in self.frames:
-            raise ValueError(
-                f"{name!r} is there already; bodies and frames need names of their own"
-            )
+            raise ValueError(f"{name!r} already exists; bodies and frames need different names")
 
     def _body_or_world(self, name: str | None) -> str | None:
         """Return the name of a body, None for the world."""
@@ -505,7 +503,7 @@ class Builder:
 
     def _check_body(self, name: str, what: str) -> None:
         if name not in self.bodies:
-            raise ValueError(f"{what} {name!r} is no body; {near(name, self.bodies)}")
+            raise ValueError(f"{what} {name!r} is not a body; {near(name, self.bodies)}")
 
     def _check_no_cycle(self, where: str, child: str, parent: str | None) -> None:
         carrier = {j.child: j.parent for j in self.joints.values()}

@@ -68,7 +68,7 @@ def rename_closure(
     at: Pose,
     prefix: str,
 ) -> Closure | Coupling:
-    """Return a closure of another builder; one to its world is to a frame where that is now."""
+    """Return a closure of another builder; its world becomes a frame where that world is now."""
     if isinstance(held, Coupling) or held.first != "world":
         return held.renamed(prefix)
     if "world" in other.bodies or "world" in other.frames:  # which is meant then
@@ -80,14 +80,14 @@ def rename_closure(
 
 
 def free_name(name: str, taken: Container[str]) -> str:
-    """Return a name, with as many strokes behind it as it takes to be a new one."""
+    """Return a name that is not taken: primes are added until it is new."""
     while name in taken:
         name += "'"
     return name
 
 
 def check_names(builder: Builder, other: Builder, prefix: str) -> None:
-    """Raise where something has a name that is there already, before anything is taken over."""
+    """Raise if a name already exists, before anything is taken over."""
     for what, names, known in (
         ("body or frame", [*other.bodies, *other.frames], {*builder.bodies, *builder.frames}),
         ("joint", [*other.joints], {*builder.joints}),
@@ -96,7 +96,7 @@ def check_names(builder: Builder, other: Builder, prefix: str) -> None:
         for name in names:
             if prefix + name in known:
                 raise ValueError(
-                    f"{what} {prefix + name!r} is there already; merge with another prefix"
+                    f"{what} {prefix + name!r} already exists; merge with another prefix"
                 )
 
 
@@ -132,7 +132,7 @@ def remove(builder: Builder, body: str) -> None:
 
 
 def check_follows(joint: Joint, values: Mapping[str, Scalar]) -> None:
-    """Raise where a joint is to be locked elsewhere than where what it follows takes it."""
+    """Raise if a joint is locked elsewhere than where the joint that it follows takes it."""
     assert joint.mimic is not None
     own, other = (concrete(as_array(values[k])) for k in (joint.name, joint.mimic.joint))
     if own is None or other is None:
@@ -146,7 +146,7 @@ def check_follows(joint: Joint, values: Mapping[str, Scalar]) -> None:
 
 
 def lock(builder: Builder, joint: Joint, value: ArrayLike) -> None:
-    """Fix a joint at coordinates, and those that follow it where they are then."""
+    """Fix a joint at coordinates, and with it the joints that follow it."""
     if joint.kind is KINDS["fixed"]:
         return
     q = check_locked_at(joint, value)

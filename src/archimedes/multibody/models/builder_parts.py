@@ -108,7 +108,7 @@ class Tendon:
 
 
 def check_values(values: dict[str, Any], kind: JointKind, where: str) -> None:
-    """Raise where numbers of a joint cannot be: those that are known."""
+    """Raise if known numbers of a joint are impossible."""
     if not kind.straight and {"lower", "upper"} & {*values}:
         raise ValueError(
             f"{where}: a {kind.name} joint has no limits: its coordinates are points of a manifold"
@@ -124,13 +124,13 @@ def check_values(values: dict[str, Any], kind: JointKind, where: str) -> None:
     )
     if lower is not None and upper is not None and np.any(lower > upper):
         raise ValueError(
-            f"{where}: the lower limit is above the upper one, {lower.tolist()} and "
+            f"{where}: the lower limit is above the upper limit, {lower.tolist()} and "
             f"{upper.tolist()}"
         )
 
 
 def check_within_limits(joint: Joint, q: Vector) -> None:
-    """Raise where known coordinates are outside the limits of a joint."""
+    """Raise if known coordinates are outside the limits of a joint."""
     known = concrete(q)
     for key, sign in (("lower", -1.0), ("upper", 1.0)):
         limit = concrete(as_array(joint.values.get(key, sign * np.inf)))
@@ -145,7 +145,7 @@ def check_within_limits(joint: Joint, q: Vector) -> None:
 
 
 def check_screw(kind: JointKind, screw: Screw, where: str) -> None:
-    """Raise where a joint has an axis, a pitch or an anchor that its kind does not use."""
+    """Raise if a joint has an axis, a pitch or an anchor that its kind does not use."""
     for attribute, value, what in (
         ("has_pitch", screw.pitch, "a pitch"),
         ("has_second_axis", screw.second_axis, "a second_axis"),
@@ -173,7 +173,7 @@ def check_placement(rotation: Any, position: ArrayLike | None, name: str) -> Pos
 
 
 def check_one(array: Array, shape: tuple[int, ...], name: str) -> None:
-    """Raise where there are several of what a builder takes one of."""
+    """Raise if an array has leading axes: a builder makes one model."""
     if tuple(array.shape) != shape:
         raise ValueError(
             f"{name} must have shape {shape}, got {tuple(array.shape)}: a builder makes one model; "
@@ -182,7 +182,7 @@ def check_one(array: Array, shape: tuple[int, ...], name: str) -> None:
 
 
 def check_body(name: str, mass: Scalar, com: ArrayLike | None, inertia: ArrayLike) -> Body:
-    """Return a body; what cannot be one's mass or inertia is an error that names it."""
+    """Return a body; an impossible mass or inertia raises an error that names it."""
     where = f"body {name!r}"
     com = np.zeros(3) if com is None else check_vector(com, 3, f"{where}: com")
     check_one(com, (3,), f"{where}: com")
@@ -204,7 +204,7 @@ def check_body(name: str, mass: Scalar, com: ArrayLike | None, inertia: ArrayLik
 
 
 def check_moments(J: np.ndarray, where: str) -> None:
-    """Raise where an inertia is not symmetric or has a negative moment about an axis."""
+    """Raise if an inertia is not symmetric or has a negative moment about an axis."""
     scale = float(np.abs(J).max())
     if np.abs(J - J.T).max() > 1e-9 * scale:
         raise ValueError(f"{where}: inertia must be symmetric, got {J.tolist()}")
@@ -213,7 +213,7 @@ def check_moments(J: np.ndarray, where: str) -> None:
 
 
 def inertia_fault(J: Matrix, slack: float) -> str:
-    """Return why no body has an inertia, "" where one may or where it is not known.
+    """Return why no body has an inertia, "" if one may have it or it is not known.
 
     Its moments are positive, and none exceeds the sum of the others, but for a share `slack`.
     """
@@ -284,7 +284,7 @@ class Report:
         self.ignored += other.ignored
 
     def check(self) -> None:
-        """Raise where something was left out or changed."""
+        """Raise if something was left out or changed."""
         lost = [*self.approximated, *self.ignored]
         if lost:
             shown = "\n  ".join(lost[:10])

@@ -28,7 +28,7 @@ GRAVITY = (0.0, 0.0, -9.81)
 
 @dataclass(frozen=True)
 class Link:
-    """A body and the joint that carries it: what is fixed of it.
+    """A body and the joint that carries it: what does not change.
 
     `parent` is the index of the link that carries the joint, -1 for the world; `q` and `v` are
     where the joint's coordinates and velocities start. A mimic joint has those of another joint:
@@ -375,6 +375,6 @@ def detail(model: Model, link: Link) -> str:
 
 
 def known_values(values: Array) -> Array | None:
-    """Return numbers where they are known and of one model, None where they are of many."""
+    """Return numbers if they are known and of one model, else None."""
     known = concrete(values)
     return known if known is not None and known.ndim == 1 else None

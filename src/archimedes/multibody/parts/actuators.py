@@ -303,7 +303,7 @@ class Lagged:
     activation_range: Any = field(default=np.array([-np.inf, np.inf]))
 
     def __post_init__(self) -> None:
-        """Check the lag where it is known."""
+        """Check the lag if it is known."""
         if self.time_constant is not None:
             check_positive(self.time_constant, "Lagged time_constant, in s,")
         check_range(self.command_range, "Lagged command_range")
@@ -373,17 +373,17 @@ def clamp(x: Scalar, limits: Vector) -> Scalar:
 
 
 def check_gear(gear: Scalar, where: str) -> None:
-    """Raise where a known gear is zero or not finite."""
+    """Raise if a known gear is zero or not finite."""
     known = concrete(as_array(gear, f"{where}: gear"))
     if known is not None and not (np.isfinite(known) & (known != 0.0)).all():
         raise ValueError(f"{where}: gear must be finite and not zero, got {known.tolist()}")
 
 
 def check_range(limits: ArrayLike, name: str) -> None:
-    """Raise where a known range is not from and to."""
+    """Raise if a known range is not (lower, upper)."""
     known = concrete(as_array(limits, name))
     if known is not None and not np.all(known[..., 0] <= known[..., -1]):
-        raise ValueError(f"{name} must be from and to, got {known.tolist()}")
+        raise ValueError(f"{name} must be (lower, upper), got {known.tolist()}")
 
 
 def is_infinite(x: Scalar) -> bool:

@@ -142,7 +142,7 @@ def make_shape(
     file: str | os.PathLike[str] | None = None,
     surface: Surface | None = None,
 ) -> Shape:
-    """Return a shape, all of it tuples: calls need not look whether it has changed."""
+    """Return a shape made of tuples, so that calls need not check whether it has changed."""
     check_shape(body, role, kind, size)
     rows = tuple(tuple(row) for row in np.asarray(R, dtype=float).tolist())
     path = None if file is None else str(file)
@@ -151,7 +151,7 @@ def make_shape(
 
 
 def check_shape(body: str, role: str, kind: str, size: Sequence[float]) -> None:
-    """Raise where there is no such shape."""
+    """Raise if there is no such shape."""
     where = f"shape of {body!r}"
     if role not in ROLES:
         raise ValueError(f"{where}: role={role!r} must be one of {', '.join(ROLES)}")
@@ -278,7 +278,7 @@ def mesh(shape: Shape) -> tuple[float, Any, Any]:
     solid.apply_scale(shape.size)
     if not solid.is_watertight or not solid.volume > 0.0:
         raise ValueError(
-            f"{shape.file or shape.surface}, the mesh of {shape.body!r}, is no closed surface; "
+            f"{shape.file or shape.surface}, the mesh of {shape.body!r}, is not a closed surface; "
             "give the body a mass and an inertia"
         )
     solid.density = 1.0

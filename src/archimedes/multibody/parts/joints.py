@@ -176,7 +176,7 @@ class Revolute(JointKind):
     def pose(self, screw: Screw, q: Numbers) -> Pose:
         """Rotate about the axis."""
         R = rotation_about(screw.axis, q[0])
-        return Pose(R, anchored_origin(screw, R))
+        return Pose(R, origin_about_anchor(screw, R))
 
     def columns(self, screw: Screw, q: Numbers) -> list[Spatial]:
         """Return the rotation."""
@@ -325,7 +325,7 @@ class Spherical(JointKind):
     def pose(self, screw: Screw, q: Numbers) -> Pose:
         """Rotate by the quaternion."""
         R = transpose(quaternion_to_dcm(join(q)))
-        return Pose(R, anchored_origin(screw, R))
+        return Pose(R, origin_about_anchor(screw, R))
 
     def columns(self, screw: Screw, q: Numbers) -> list[Spatial]:
         """Return the rotations about x, y and z."""
@@ -378,7 +378,7 @@ class Free(Spherical):
     neutral = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
 
     def pose(self, screw: Screw, q: Numbers) -> Pose:
-        """Be anywhere."""
+        """Place the child at the position, rotated by the quaternion."""
         return Pose(transpose(quaternion_to_dcm(join(q[3:]))), join(q[:3]))
 
     def columns(self, screw: Screw, q: Numbers) -> list[Spatial]:
@@ -489,8 +489,8 @@ def find_kind(kind: JointKind | str) -> JointKind:
         return kind
     if kind not in KINDS:
         raise ValueError(
-            f"kind={kind!r} is no kind of joint; there are {', '.join(KINDS)}, and user_joint(...) "
-            "makes others"
+            f"kind={kind!r} is not a kind of joint; the kinds are {', '.join(KINDS)}, and "
+            "user_joint(...) makes others"
         )
     return KINDS[kind]
 
@@ -526,7 +526,7 @@ def along(axis: Sequence[float], distance: Scalar) -> Vec3:
     return join([a * distance for a in axis])
 
 
-def anchored_origin(screw: Screw, R: Matrix) -> Vec3:
+def origin_about_anchor(screw: Screw, R: Matrix) -> Vec3:
     """Return where the child's origin is when the child has rotated about the anchor."""
     if not any(screw.anchor):
         return np.zeros((*R.shape[:-2], 3))
@@ -583,7 +583,7 @@ def unit_axis(axis: ArrayLike, name: str) -> tuple[float, float, float]:
 
 
 def check_crossed(axis: tuple[float, ...], second: tuple[float, ...], where: str) -> None:
-    """Raise where the second axis of a universal joint is along the first."""
+    """Raise if the second axis of a universal joint is along the first."""
     if abs(np.dot(axis, second)) > 1.0 - 1e-9:
         raise ValueError(
             f"{where}second_axis={second} must not be along axis={axis}: kind='revolute' turns "

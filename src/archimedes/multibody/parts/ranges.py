@@ -12,14 +12,14 @@ from archimedes.tree.content import is_read_only
 
 
 def check_numbers(value: Any, name: str) -> None:
-    """Raise where a known number is nan; infinities are limits that are not there."""
+    """Raise if a known number is nan; infinity stands for no limit."""
     known = concrete(as_array(value, name))
     if known is not None and np.isnan(known).any():
         raise ValueError(f"{name} must be a number, got {known.tolist()}")
 
 
 def known_numbers(value: Any, name: str, remedy: str) -> np.ndarray:
-    """Return finite numbers that a recorded program cannot be without; a `remedy` for traced ones.
+    """Return finite numbers that must be known; for traced ones the error names a `remedy`.
 
     >>> known_numbers(np.inf, "pitch", "")
     Traceback (most recent call last):
@@ -47,7 +47,7 @@ def known_zero(x: Any) -> bool:
 
 
 def read_only(array: Any) -> Any:
-    """Return an array that nobody can write to: a copy where somebody could."""
+    """Return an array that is read-only, a copy if it can be written to."""
     if type(array) is np.ndarray and not is_read_only(array):
         array = array.copy()
         array.flags.writeable = False

@@ -72,7 +72,7 @@ def holds_point(c: Closure) -> bool:
 
 
 def point_error(c: Closure, X: Pose) -> Vector:
-    """Return by how much (3,) or (4,) one is violated."""
+    """Return by how much (3,) or (4,) a closure is violated."""
     if c.second_axis is None:
         return X.p
     a, b = np.array(c.axis), np.array(c.second_axis)

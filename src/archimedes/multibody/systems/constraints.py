@@ -119,7 +119,7 @@ def constraint_jacobian(model: Model, closures: Sequence[Holds], q: ArrayLike) -
 
 
 def error_of(model: Model, c: Holds, q: Vector) -> Vector:
-    """Return by how much one of them is violated."""
+    """Return by how much a constraint is violated."""
     if isinstance(c, Coupling):
         coupling_row(model, c)  # an error where a joint has no one coordinate
         total = sum(arm * q[..., model.q_slice(name).start] for name, arm in c.arms)
@@ -129,7 +129,7 @@ def error_of(model: Model, c: Holds, q: Vector) -> Vector:
 
 
 def rows_of(model: Model, c: Holds, q: Vector) -> Matrix:
-    """Return the rates (m, nv) that one of them forbids."""
+    """Return the rows (m, nv) of the velocities that a constraint forbids."""
     if isinstance(c, Coupling):
         return coupling_row(model, c)
     J = relative_jacobian(model, c, q)
@@ -137,7 +137,7 @@ def rows_of(model: Model, c: Holds, q: Vector) -> Matrix:
 
 
 def bias_of(model: Model, c: Holds, q: Vector, v: Vector) -> Vector:
-    """Return the second rate (m,) of what one of them holds at zero joint accelerations."""
+    """Return the second rate (m,) of a constraint at zero joint accelerations."""
     if isinstance(c, Coupling):
         return np.zeros(1)
     rate = relative_acceleration(model, c, q, v)
@@ -175,7 +175,7 @@ def holds_to_world(model: Model, c: Closure) -> bool:
 
 
 def check_moves(model: Model, c: Closure) -> None:
-    """Raise where the frames of a closure are on one body, or both on the world."""
+    """Raise if the frames of a closure are on one body, or both on the world."""
     first = -1 if holds_to_world(model, c) else model.frames[model.frame(c.first)].link
     if first == model.frames[model.frame(c.second)].link:
         where = "both fixed to the world" if first < 0 else "on one body"
@@ -333,7 +333,7 @@ def check_single(model: Model, x: ArrayLike, name: str) -> Vector:
 def check_closures(closures: Sequence[Holds]) -> Sequence[Holds]:
     """Return closures, of which there must be one or more."""
     if isinstance(closures, (Closure, Coupling)):
-        raise TypeError(f"closures must be a list of them, [{closures!r}], not one by itself")
+        raise TypeError(f"closures must be a list, [{closures!r}], not a single one")
     if not isinstance(closures, (list, tuple)) or not all(
         isinstance(c, (Closure, Coupling)) for c in closures
     ):

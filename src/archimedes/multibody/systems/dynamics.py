@@ -156,7 +156,7 @@ ACTIVATION, COMMAND = "one per actuator with a state of its own", "one command p
 
 
 def check_is_state(x: State) -> None:
-    """Raise where something else was given for a state."""
+    """Raise if something else was given for a state."""
     if not isinstance(x, State):
         raise TypeError(f"x must be a State, State(q=..., v=...), got {type(x).__name__}")
 
@@ -321,7 +321,7 @@ def arm_of(actuator: Any) -> Scalar:
 
 
 def check_no_rotor(actuator: Any) -> None:
-    """Raise where an actuator of several joints may have a rotor with inertia."""
+    """Raise if an actuator of several joints may have a rotor with inertia."""
     known = concrete(as_array(actuator.rotor_inertia))
     if known is None or known.any():
         raise ValueError(
@@ -333,7 +333,7 @@ def check_no_rotor(actuator: Any) -> None:
 def find_stateful(actuators: Sequence[Any]) -> list[int]:
     """Return which actuators have a state of their own."""
     if not isinstance(actuators, (list, tuple)):
-        raise TypeError(f"actuators must be a list of them, got {type(actuators).__name__}")
+        raise TypeError(f"actuators must be a list, got {type(actuators).__name__}")
     return [k for k, actuator in enumerate(actuators) if hasattr(actuator, "activation_rate")]
 
 

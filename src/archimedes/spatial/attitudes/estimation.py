@@ -171,7 +171,7 @@ def align_vectors(v_B: ArrayLike, v_E: ArrayLike, weights: ArrayLike | None = No
 
 
 def check_nonzero(squares: Array) -> None:
-    """Raise where all vectors are known to be zero."""
+    """Raise if all vectors are known to be zero."""
     values = concrete(squares)
     if values is not None and not np.all(values > 0.0):
         raise ValueError("v_B and v_E must not all be zero")

@@ -340,7 +340,7 @@ def euler_kinematics(rpy: ArrayLike, inverse: bool = False, seq: str = "xyz") ->
 
 
 def check_lock(across: Any, seq: str) -> None:
-    """Raise where the rates of known angles would be infinite."""
+    """Raise if the rates of known angles would be infinite."""
     values = concrete(across)
     if values is not None and np.any(values == 0.0):
         raise ValueError(

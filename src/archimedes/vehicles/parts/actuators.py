@@ -40,14 +40,14 @@ def check_axes(axes: ArrayLike, name: str) -> Any:
 
 
 def check_not_negative(value: Any, name: str, units: str) -> None:
-    """Raise where a known parameter is negative or not a number (infinite is no limit)."""
+    """Raise if a known parameter is negative or not a number (infinite is no limit)."""
     values = concrete(as_array(value, name))
     if values is not None and not np.all(values >= 0.0):
         raise ValueError(f"{name} must not be negative, in {units}, got {value}")
 
 
 def check_part(part: object, name: str, needed: Sequence[str]) -> None:
-    """Raise where a part lacks what the whole asks of it."""
+    """Raise if a part lacks what the whole asks of it."""
     missing = [wanted for wanted in needed if not hasattr(part, wanted)]
     if missing:
         raise StructError(
@@ -57,7 +57,7 @@ def check_part(part: object, name: str, needed: Sequence[str]) -> None:
 
 
 def check_flat(world: object, name: str) -> None:
-    """Raise where a world has no level ground below: its states are not those of a `FlatEarth`."""
+    """Raise if a world has no level ground below: its states are not those of a `FlatEarth`."""
     if getattr(world, "State", None) is not RigidBody.State:
         raise StructError(
             f"{name} needs level ground: world=FlatEarth(), got {type(world).__name__}"
