@@ -28,7 +28,7 @@ def refused(says):
     return entry("data", error=ValueError, eager_error=ValueError, says=says, line=False)
 
 
-@refused(["ts must rise", "sort"])
+@refused(["ts must increase", "sort"])
 def times_that_repeat(run):
     return Timeseries([0.0, 0.0, 1.0], None, np.ones(3))
 

@@ -142,7 +142,7 @@ def test_interrupted_batch(count):
 @pytest.mark.parametrize(
     ("axes", "message"),
     [
-        ((0,), "in_axes has 1 entries, but there are 2 things"),
+        ((0,), "in_axes has 1 entries, but there are 2 values"),
         ((1, None), r"in_axes asks for axis 1 of a leaf of x0 of shape \(300,\)"),
         ((None, None), "in_axes is None for everything"),
         ((0, {"k": 0}), "axes .* do not match the dict they are for"),

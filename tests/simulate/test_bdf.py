@@ -165,7 +165,7 @@ def test_chattering_ends_by_itself(name):
     fewer = replace(found, most_steps=500)
     end = arc.solve_ode(switching, (0.0, 1.0), np.ones(2), method=fewer)
     assert end.status == -3
-    assert "max_steps = 500 steps were used up at t = 0.0005" in end.message
+    assert "max_steps = 500 steps was reached at t = 0.0005" in end.message
     assert "raise max_steps" in end.message
     told = arc.solve_ode(switching, (0.0, 1.0), np.ones(2), method=fewer, max_steps=600)
     assert "max_steps = 600 steps" in told.message

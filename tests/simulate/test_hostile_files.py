@@ -80,7 +80,7 @@ TABLES = {
     "": "is empty",
     "t,a\n0,abc\n": "column 'a' holds something other than numbers: 'abc'",
     "t,a\n0,1\n0.5,x\n": "numbers: 'x'",
-    "t,a,a\n0,1,2\n": "the column 'a' is there twice",
+    "t,a,a\n0,1,2\n": "the column 'a' appears twice",
     "t,a\n0,1\n0\n": "line 3 has 1 values, the header 2",
     "t,a\n0," + "1" * 200_000 + "\n": "not a table of numbers: field larger",
     "t,run,a\n0,0,1\n0,999999999999,2\n": "runs are counted from 0 on",

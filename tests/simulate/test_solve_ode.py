@@ -262,7 +262,7 @@ def test_too_many_steps():
     traj = solve_ode(lambda t, x: -x, (0.0, 100.0), 1.0, max_steps=7)
     assert traj.status == Status.TOO_MANY_STEPS
     assert traj.stats["steps"] + traj.stats["rejected"] == 7
-    assert "max_steps = 7 steps were used up at t = " in traj.message
+    assert "the limit of max_steps = 7 steps was reached at t = " in traj.message
     assert "rodas5p" in traj.message
 
 

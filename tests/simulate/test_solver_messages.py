@@ -75,7 +75,7 @@ def test_derivatives_of_the_wrong_shape():
     with pytest.raises(ValueError, match=r"has shape \(3,\), but x has shape \(2,\)") as error:
         arc.odeint(too_long, (0.0, 1.0), np.ones(2))
     assert "too_long" in str(error.value)
-    with pytest.raises(ValueError, match=r"a list of 2 things that do not make one array"):
+    with pytest.raises(ValueError, match=r"a list of 2 parts that do not make one array"):
         arc.odeint(ragged, (0.0, 1.0), np.ones(2))
     with pytest.raises(ValueError, match="must have the structure of the state") as error:
         arc.odeint(lambda t, x: (x["a"], 1.0), (0.0, 1.0), {"a": 1.0, "b": 2.0})

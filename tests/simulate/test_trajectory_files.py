@@ -232,7 +232,7 @@ def test_files_that_are_something_else(tmp_path):
     with pytest.raises(ValueError, match="not an archive of to_npz"):
         Trajectory.from_npz(other)
     np.savez(other, header=np.array('{"format": "else"}'))
-    with pytest.raises(ValueError, match="something other than a trajectory"):
+    with pytest.raises(ValueError, match="an archive, but not of a trajectory"):
         Trajectory.from_npz(other)
 
 
@@ -249,7 +249,7 @@ def test_like_that_does_not_fit(route):
     traj = Trajectory(np.arange(2.0), {"a": np.zeros((2, 2)), "b": np.zeros(2)})
     with pytest.raises(ValueError, match=r"x\.c, which like has with shape \(\), is not there"):
         route(traj, like={"a": np.zeros(2), "b": 0.0, "c": 0.0})
-    with pytest.raises(ValueError, match=r"no place for \['b'\]|no place for \['x.b'\]"):
+    with pytest.raises(ValueError, match=r"no leaf for \['b'\]|no leaf for \['x.b'\]"):
         route(traj, like={"a": np.zeros(2)})
     with pytest.raises(ValueError, match=r"a.*shape|is not there|no place"):
         route(traj, like={"a": np.zeros(3), "b": 0.0})

@@ -55,7 +55,7 @@ def test_tables():
 
 
 MESSAGES = [
-    (lambda: Timeseries([0.0, 0.0, 1.0], None, np.ones(3)), "ts must rise: 0 is followed by 0"),
+    (lambda: Timeseries([0.0, 0.0, 1.0], None, np.ones(3)), "ts must increase: 0 is followed by 0"),
     (lambda: Timeseries([0.0, np.nan, 1.0], None, np.ones(3)), "ts must hold finite times"),
     (lambda: Timeseries([0.0], None, np.ones(1)), "two times or more"),
     (lambda: Timeseries(TS, np.ones((4, 2)), np.ones(4)), "times are last, give us.T"),

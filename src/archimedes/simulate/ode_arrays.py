@@ -268,7 +268,7 @@ def _record(
                 fixed, times, nan_unless(good[:, None], rows)
             )
     if options.clock is not None and is_traced(end):
-        # Sampled parts cannot follow back in time, which nothing could say before.
+        # Sampled parts cannot follow back in time; only now is the direction known.
         forward = end > start
         rows = nan_unless(forward, rows)
         status = np.where(forward, status, Status.UNORDERED)

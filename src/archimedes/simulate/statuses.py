@@ -41,22 +41,23 @@ _MESSAGES = {
     ),
     Status.NON_FINITE: (
         "the derivative, the state or an event function became nan or infinite right after "
-        "t = {t:.17g}: the part before is good"
+        "t = {t:.17g}. The trajectory is valid up to there"
     ),
     Status.TOO_MANY_STEPS: (
-        "max_steps = {max_steps} steps were used up at t = {t:.17g}: raise max_steps, loosen the "
-        "tolerances{remedy}"
+        "the limit of max_steps = {max_steps} steps was reached at t = {t:.17g}: raise max_steps, "
+        "loosen the tolerances{remedy}"
     ),
     Status.CHATTERING: (
-        "events follow each other with no time between them at t = {t:.17g}: they accumulate "
+        "infinitely many events happen at t = {t:.17g}: they accumulate "
         "(Zeno) or chatter. Give a band between on and off, end the motion with a terminal event, "
-        "or model what happens there; the part before is good"
+        "or model what happens there. The trajectory is valid up to there"
     ),
     Status.RESET_NON_FINITE: (
-        "{reset} at t = {t:.17g}, with which no solve can go on: the part before is good"
+        "{reset} at t = {t:.17g}, so that the solve cannot go on. The trajectory is valid up to "
+        "there"
     ),
     Status.UNORDERED: "t_eval is not sorted in the direction of t_span, or outside it",
-    Status.INTERRUPTED: "interrupted at t = {t:.17g}: the part before is good",
+    Status.INTERRUPTED: "interrupted at t = {t:.17g}. The trajectory is valid up to there",
 }
 #: Times beyond this are so sparse that a fast motion may not fit between them.
 FAR = 1e4

@@ -70,7 +70,7 @@ class ResidualTests:
         past = np.abs(self.cross[:, :, self.cross.shape[2] // 2 :])
         if past.size == 0:
             return True
-        # The largest of all is judged: each alone must be so much more likely.
+        # The largest of all is tested, so that each alone must be more likely.
         reach = norm.ppf(1.0 - 0.5 * (1.0 - self.level) / past.size)
         one = norm.ppf(0.5 * (1.0 + self.level))
         return bool(past.max() <= self.bound * reach / one)

@@ -280,7 +280,7 @@ class _Pieces:
             np.reshape(part, (*shape, *part.shape[1:]))
             for part in (ts[:-1], ts[1:], us[:-1], us[1:])
         )
-        # Outputs are seen at the ends of steps, and at the very first sample.
+        # Outputs are seen at the ends of steps, and at the first sample.
         first = np.full((segments, 1, ys.shape[1]), np.nan)
         first[0, 0] = ys[0]
         later = np.reshape(ys[1:], (*shape, ys.shape[1]))

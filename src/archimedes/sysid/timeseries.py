@@ -61,8 +61,8 @@ class Timeseries:
         if not np.all(np.diff(ts) > 0.0):
             k = int(np.argmin(np.diff(ts) > 0.0))
             raise ValueError(
-                f"ts must rise: {ts[k]:.6g} is followed by {ts[k + 1]:.6g} (number {k + 1}); sort "
-                "the samples by time and drop those that repeat"
+                f"ts must increase: {ts[k]:.6g} is followed by {ts[k + 1]:.6g} (number {k + 1}); "
+                "sort the samples by time and drop those that repeat"
             )
         us = np.zeros((0, len(ts))) if self.us is None else _rows(self.us, "us", len(ts))
         ys = _rows(self.ys, "ys", len(ts))
@@ -209,7 +209,7 @@ class Timeseries:
             )
         twice = [name for name in (time, *inputs, *outputs) if head.count(name) > 1]
         if twice:
-            raise ValueError(f"{path} has more than one column {twice[0]!r}: give them names apart")
+            raise ValueError(f"{path} has more than one column {twice[0]!r}: rename one of them")
 
         def column(name: str) -> np.ndarray:
             index, numbers = head.index(name), []

@@ -249,7 +249,7 @@ def _run_campaign(
 def _run_ranges(
     task: Task, ranges: Sequence[tuple[int, int]], executor: object
 ) -> Iterator[Outcome]:
-    """Yield what ranges of runs gave, as they are done."""
+    """Yield the outcomes of ranges of runs, as they are done."""
     if executor is None:
         for start, stop in ranges:
             yield run_chunk(task, start, stop)

@@ -248,7 +248,7 @@ SIMULTANEOUS = 1e-10
 #: Rounding of the time of an event by more than this part of the span counts.
 VISIBLE = 1e-12
 EPS = float(np.finfo(np.float64).eps)
-#: So many events in a row with gaps below this part of the time (or span) end the run: nothing
+#: This many events in a row with gaps below this part of the time (or span) end the run: nothing
 #: would be resolved by going on.
 NEAR_GAP, NEAR_COUNT = 1e-12, 20
 CLOSE_GAP, CLOSE_COUNT = 1e-8, 2000

@@ -280,7 +280,7 @@ def check_sampled(
             noise = rounding(start, end, part.offset)
             if noise > COARSE * part.dt:
                 raise ValueError(
-                    f"sampled[{k}]: dt = {part.dt:.6g} cannot be told apart at t = {end:.17g}, "
+                    f"sampled[{k}]: dt = {part.dt:.6g} is too short at t = {end:.17g}, "
                     f"where neighbouring times are {np.spacing(abs(end)):.2g} apart: count time "
                     "from a nearer origin"
                 )

@@ -58,7 +58,7 @@ class DerivativeError(ShapeDtypeError):
         super().__init__(text if func is None else f"{text}\n  in {place_of(func)}")
 
 
-#: Where functions keep the one that they stand for.
+#: Attributes in which functions keep the one that they wrap.
 _INNER = ("__wrapped__", "func", "__func__", "written_as")
 
 
@@ -145,7 +145,7 @@ class Layout:
             shapes = {np.shape(part) for part in result if tree.is_leaf(part)}
             if len(shapes) != 1 or not all(map(tree.is_leaf, result)):
                 raise DerivativeError(
-                    f"the derivative is a {type(result).__name__} of {len(result)} things that do "
+                    f"the derivative is a {type(result).__name__} of {len(result)} parts that do "
                     f"not make one array: return an array like x, of shape {self.shapes[0]}",
                     func,
                     "derivative shape",

@@ -46,9 +46,9 @@ _ERROR = _KAPPA * _GAMMA + 1.0 / np.arange(1, MOST + 2)
 #: Newton's iterations in a step at most; it has converged where the error left is so small a part
 #: of the error that a step may have, and diverges where changes grow by more than a factor.
 ITERATIONS, CONVERGED, DIVERGED = 4, 0.01, 2.0
-#: Factors are kept while c changes by no more than this part, and Jacobians for so many steps.
+#: Factors are kept while c changes by no more than this part, and Jacobians for this many steps.
 KEPT, OLD = 0.4, 50
-#: Factors of so many unknowns are in single precision, which takes half the time, where that
+#: Factors of this many unknowns are in single precision, which takes half the time, where that
 #: changes the matrix by no more than this part of I.
 LARGE, ROUNDED = 256, 0.1
 #: Steps grow only if by this factor at least, by ten at most; failed ones shrink to no less.
@@ -261,7 +261,7 @@ class _Newton:
 
 
 class _March:
-    """Steps through the span: where it stands, and what it puts out."""
+    """Steps through the span: where it stands, with which differences."""
 
     def __init__(self, equations: ExplicitEquations | ImplicitEquations, samples: Samples) -> None:
         setup, x = samples.setup, samples.x0

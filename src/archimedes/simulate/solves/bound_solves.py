@@ -47,7 +47,7 @@ SMALL = 65_536
 class Outputs:
     """What is known of output times (m,) in a span.
 
-    ``sign``: 1 where time goes forward, -1 where it goes back; ``first``: how many are at the very
+    ``sign``: 1 where time goes forward, -1 where it goes back; ``first``: how many are at the
     start; ``whole``: the last one is at the end of the span.
     """
 
@@ -347,7 +347,7 @@ class InRows(BoundSolver):
         return memory
 
     def _make_rows(self, memory: Memory, count: int) -> None:
-        """Make room for the rows of so many steps."""
+        """Make room for the rows of ``count`` steps."""
         memory.rows = np.empty((count, self.rows.width))
         memory.fill = self.over.along(END, memory.rows, memory.done)
 
@@ -357,7 +357,7 @@ class InRows(BoundSolver):
             return self._every_step(memory, start, end, pace)
         times, outputs, done = start.times, start.outputs, memory.done
         x = np.empty((len(times), self.size))
-        # Times at the very start belong to no step.
+        # Times at the start belong to no step.
         x[: outputs.first], done[0] = memory.x, outputs.first
         # Where outputs end before the span does, steps come in such portions as in other solves.
         limit = len(memory.rows) if outputs.whole else FIRST_ROWS

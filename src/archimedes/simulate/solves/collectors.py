@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from archimedes.typing import Array
 
 
-#: Numbers that a kernel puts out at most in one call.
+#: Numbers that a kernel returns at most in one call.
 OUTPUTS = 16_384
 #: With fewer outputs than this, or fewer per step, steps are made without keeping interpolants.
 FEW = 32
@@ -117,7 +117,7 @@ def steps_in_call(width: int, runs: Runs | type[Runs]) -> int:
 
 
 class Collector(ABC):
-    """Calls kernels and keeps what they put out; ``dense``: runs carry interpolants."""
+    """Calls kernels and keeps what they return; ``dense``: runs carry interpolants."""
 
     dense: bool
 
@@ -184,7 +184,7 @@ class OutputTimes(Collector):
         self.rare = self.total < FEW or (runs.one and not plain)
         # Runs that make single trials carry no interpolants, so they go on with trials.
         self.dense = self.rare or not plain
-        # Times at the very start belong to no step; where a run goes from output to output it
+        # Times at the start belong to no step; where a run goes from output to output it
         # finds them itself.
         at_start = 0
         if not (self.rare and runs.one):
@@ -383,7 +383,7 @@ class OutputsThere(Collector):
         self.sign = 1.0 if setup.t_end > setup.t_start else -1.0
         # Only runs that must find events, or stop for sampled parts, carry interpolants.
         self.dense = not runs.kernels.plain
-        # Times at the very start belong to no step.
+        # Times at the start belong to no step.
         along = self.sign * times
         at_start = int(along.searchsorted(self.sign * setup.t_start, side="right"))
         if at_start:

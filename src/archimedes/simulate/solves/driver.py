@@ -80,7 +80,7 @@ class Task:
         return ManyRuns(self.kernels, self.setup, self.instances, self.max_steps, self.threads)
 
     def make_outputs(self) -> tuple[Any, Any]:
-        """Return arrays for the times (N, m) and states (N, m, n) that are put out."""
+        """Return arrays for the times (N, m) and states (N, m, n) of the outputs."""
         assert self.times is not None
         shape = (self.instances.count, len(self.times))
         # The times of a single solve are those that were given.
@@ -92,7 +92,7 @@ class Task:
         return t, np.empty((*shape, size))
 
     def collector(self, runs: Runs) -> Collector:
-        """Return what calls the kernels and keeps what they put out."""
+        """Return what calls the kernels and keeps what they return."""
         if self.final:
             return FinalStates(runs)
         if self.times is None or self.dense:

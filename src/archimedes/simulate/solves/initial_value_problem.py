@@ -294,7 +294,7 @@ def axes_tuple(in_axes: Any, args: Args) -> tuple[Any, ...] | None:
     axes = (in_axes,) * (1 + len(args)) if isinstance(in_axes, int) else tuple(in_axes)
     if len(axes) != 1 + len(args):
         raise ValueError(
-            f"in_axes has {len(axes)} entries, but there are {1 + len(args)} things to describe: "
+            f"in_axes has {len(axes)} entries, but there are {1 + len(args)} values to describe: "
             "x0 and each of args"
         )
     return axes
@@ -409,7 +409,7 @@ class Problem:
     ) -> Trajectory:
         """Solve for the states at ``t_eval``, at every step, or at the end only (``final``).
 
-        A single solve keeps the interpolants of its steps where they are put out.
+        A single solve keeps the interpolants of its steps where every step is returned.
         """
         kernels, setup, instances = self.kernels, self.setup, self.instances
         times = None

@@ -1,6 +1,6 @@
 """The runs of one instance or of many: where they stand, and how kernels are called for them.
 
-``OneRun`` calls the kernels as they are, ``ManyRuns`` mapped over the instances. Both put out rows
+``OneRun`` calls the kernels as they are, ``ManyRuns`` mapped over the instances. Both return rows
 and states with an instance axis in front, so that one driver and one family of collectors serve
 single solves and batches. The run of a single solve has no such axis, and its counts are plain
 numbers: what is done between kernel calls costs as much as a short solve.
@@ -161,7 +161,7 @@ class ManyRuns:
     """The runs of a batch: ``run`` has those that still go on, those ``chosen`` among all.
 
     Mapped kernels are kept with the kernels, as mapping has a cost too. Runs may lie on a device;
-    who goes on is found out here, in NumPy: a device compiles each small operation when it first
+    NumPy decides here which of them go on: a device compiles each small operation when it first
     meets it, which takes longer than to copy a few numbers of each run.
     """
 
@@ -184,7 +184,7 @@ class ManyRuns:
         self._choose(np.arange(instances.count))
 
     def _choose(self, chosen: np.ndarray) -> None:
-        """Call kernels for the instances at these places; it lasts until one of them is done."""
+        """Call kernels for these instances, until one of them is done."""
         #: Which they are; ``there``: the same beside the runs.
         self.chosen, self.there = chosen, self.xp.asarray(chosen)
         #: The same as an index: all of them by a slice, which moves nothing.

@@ -166,7 +166,7 @@ def request_of(
 
 
 def _first_of_its_kind(func: FunctionType) -> FunctionType:
-    """Return a function met before that reads the very same objects, or this one.
+    """Return a function met before that reads the same objects, or this one.
 
     A lambda is a new function each time its line is run.
     """
@@ -200,7 +200,7 @@ def _reads_the_same(one: FunctionType, other: FunctionType) -> bool:
 
 
 def _forms_of(leaves: Sequence[Any]) -> tuple[Any, ...] | None:
-    """Return what kernels know of numbers; None where there are other things among them."""
+    """Return what kernels know of numbers; None where something else is among them."""
     forms: list[Any] = []
     for leaf in leaves:
         if type(leaf) is np.ndarray:

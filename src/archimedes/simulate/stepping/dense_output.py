@@ -33,7 +33,7 @@ def row_of(t_old: Array, t: Scalar, x_old: Array, x: Array, dense: Array) -> Any
 
 
 class RowLayout:
-    """Where things are in rows (..., width) of a state of n numbers."""
+    """Where times, states and interpolants are in rows (..., width), for states of n numbers."""
 
     def __init__(self, size: int, degree: int) -> None:
         self.size, self.degree = size, degree

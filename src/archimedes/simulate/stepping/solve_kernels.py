@@ -213,7 +213,7 @@ class Kernels:
 
 
 class Watched:
-    """What users wrote that is called besides the derivative, which looks after itself."""
+    """The functions of users that a plan calls besides the derivative, which watches itself."""
 
     __slots__ = ("kernels",)
 

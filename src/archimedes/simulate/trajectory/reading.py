@@ -50,7 +50,7 @@ def read_csv(source: Any, **likes: Any) -> Parts:
     # Spreadsheets put a byte order mark in front.
     names = [UNITS.sub("", name.strip().removeprefix("\ufeff")) for name in lines[0]]
     if twice := [name for name, count in Counter(names).items() if count > 1]:
-        raise ValueError(f"from_csv: the column {twice[0]!r} is there twice")
+        raise ValueError(f"from_csv: the column {twice[0]!r} appears twice")
     for number, line in enumerate(lines[1:], 2):
         if len(line) != len(names):
             raise ValueError(
@@ -94,10 +94,10 @@ def read_npz(source: Any, **likes: Any) -> Parts:
         except (ValueError, KeyError, RecursionError) as error:
             raise ValueError(f"from_npz: {source} is not an archive of to_npz: {error}") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT["format"]:
-        raise ValueError(f"from_npz: {source} holds something other than a trajectory")
+        raise ValueError(f"from_npz: {source} is an archive, but not of a trajectory")
     complete = header.keys() >= {"version", "message"} and arrays.keys() >= {"status", "t"}
     if not complete or arrays["status"].shape not in ((), arrays["t"].shape[:-1]):
-        raise ValueError(f"from_npz: {source} is incomplete, or was changed")
+        raise ValueError(f"from_npz: {source} is incomplete, or was changed by another program")
     if header["version"] > FORMAT["version"]:
         raise ValueError(f"from_npz: {source} was written by a newer version of this package")
     status, t = arrays.pop("status"), arrays.pop("t")
@@ -244,7 +244,8 @@ def assemble(
             parts[part] = nest(group({name: rest.pop(name) for name in names}), part)
     if rest:
         raise ValueError(
-            f"{caller}: like has no place for {sorted(rest)}; leave it out to see all there is"
+            f"{caller}: like has no leaf for {sorted(rest)}; leave like out to get everything as "
+            "nested dicts"
         )
     return parts
 
@@ -314,7 +315,7 @@ def nest(leaves: Arrays, root: str) -> Any:
             if not isinstance(node, OrderedDict):
                 raise ValueError(f"the names {name!r} and {step!r} cannot both be columns")
         if steps[-1] in node:
-            raise ValueError(f"the name {name!r} stands for two different things")
+            raise ValueError(f"the name {name!r} means two different leaves")
         node[steps[-1]] = array
     return _with_lists(top)
 
