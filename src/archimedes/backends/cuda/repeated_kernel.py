@@ -10,17 +10,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from string import Template
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from archimedes.backends.c.render import Argument
 from archimedes.backends.c.spelling import CTYPES
-from archimedes.backends.cuda.cuda_c import device_function
+from archimedes.backends.cuda.cuda_c import TEXT, device_function
 from archimedes.backends.cuda.device import LoadedKernel, as_cupy, cupy, load_module
 from archimedes.backends.cuda.kernel_text import KernelText
 from archimedes.backends.cuda.nvrtc import compile_kernels
 from archimedes.backends.protocol import ArrayType, Program
+from archimedes.graph.dtypes import F64
 
 __all__ = ["CudaRepeated", "RepeatedProgram", "write_repeated_kernel"]
 
@@ -33,6 +35,13 @@ BOUNDS = f"__launch_bounds__({THREADS}, 1)"
 #: Blocks that are started at most: more than any device has at work, since each goes on with
 #: further instances.
 BLOCKS = 4096
+#: Parameters behind those of the state and of the step.
+HEADS = (
+    *("const double *__restrict__ items", "const int64_t *__restrict__ many"),
+    *("const int64_t *__restrict__ places", "int64_t *__restrict__ done"),
+    *("double *__restrict__ results", "unsigned long long *__restrict__ queue"),
+    "uint64_t count",
+)
 #: Programs are not cut: what one round hands on to the next stays in registers.
 WHOLE = 1 << 30
 
@@ -63,23 +72,12 @@ class RepeatedProgram(NamedTuple):
         return self.at.outputs[0].size
 
 
-class _Leaf(NamedTuple):
-    name: str
-    kind: str
-    code: int
-    size: int
-
-
-def _leaves(prefix: str, arrays: Sequence[ArrayType]) -> list[_Leaf]:
-    return [_Leaf(f"{prefix}{k}", CTYPES[x.code], x.code, x.size) for k, x in enumerate(arrays)]
-
-
-def _arguments(leaves: Sequence[_Leaf]) -> list[Argument]:
-    return [Argument(leaf.name, leaf.code, (leaf.size,)) for leaf in leaves]
+def _leaves(prefix: str, arrays: Sequence[ArrayType]) -> list[Argument]:
+    return [Argument(f"{prefix}{k}", x.code, (x.size,)) for k, x in enumerate(arrays)]
 
 
 def write_repeated_kernel(program: RepeatedProgram) -> KernelText:
-    """Write the kernel.
+    """Write the kernel: one loop, in which a thread takes one instance after another.
 
     It takes pointers to the leaves of the state, which it advances, to the parameters, to the items
     (preceded by the sign of their order), to their number, to the row of each instance among the
@@ -87,116 +85,55 @@ def write_repeated_kernel(program: RepeatedProgram) -> KernelText:
     and the number of instances.
     """
     name, step, carry = REPEATED, program.step, program.carry
-    state, parameters = _leaves("s", step.inputs[:carry]), _leaves("g", step.inputs[carry:-1])
-    after = _leaves("t", step.outputs[:carry])
-    row, x = _Leaf("row", "double", 0, program.width), _Leaf("x", "double", 0, program.size)
-    flags = _leaves("flag", step.outputs[carry + 1 :])
-    item = _Leaf("item", "double", 0, 1)
-    one = device_function(
-        step.graph,
-        f"{name}_step",
-        _arguments([*state, *parameters, item]),
-        _arguments([*after, row, *flags]),
-        WHOLE,
-    )
-    two = device_function(
-        program.at.graph, f"{name}_at", _arguments([row, item]), _arguments([x]), WHOLE
-    )
-    heads = [f"{leaf.kind} *__restrict__ p{leaf.name}" for leaf in state if leaf.size]
-    heads += [f"const {leaf.kind} *__restrict__ p{leaf.name}" for leaf in parameters if leaf.size]
-    heads += [
-        "const double *__restrict__ items",
-        "const int64_t *__restrict__ many",
-        "const int64_t *__restrict__ places",
-        "int64_t *__restrict__ done",
-        "double *__restrict__ results",
-        "unsigned long long *__restrict__ queue",
-        "uint64_t count",
+    state, after = _leaves("s", step.inputs[:carry]), _leaves("t", step.outputs[:carry])
+    parameters = _leaves("g", step.inputs[carry:-1])
+    row, x = Argument("row", F64, (program.width,)), Argument("x", F64, (program.size,))
+    flags, item = _leaves("flag", step.outputs[carry + 1 :]), Argument("item", F64, (1,))
+    inputs, outputs = [*state, *parameters, item], [*after, row, *flags]
+    functions = [
+        device_function(step.graph, f"{name}_step", inputs, outputs, WHOLE),
+        device_function(program.at.graph, f"{name}_at", [row, item], [x], WHOLE),
     ]
-    head = f'extern "C" __global__ void {BOUNDS} {name}({", ".join(heads)})'
     filled = [leaf for leaf in state if leaf.size]
-    stepped = [
-        *(f.name for f in filled),
-        *_parameter_rows(parameters, program.batched),
-        "items + 1 + next",
-    ]
-    stepped += [f"t{leaf.name[1:]}" for leaf in filled] + [row.name, *(f.name for f in flags)]
-    body = _body(name, filled, _locals(filled, row, x, flags), stepped, program)
-    text = "\n".join([one.text, two.text, head, "{", *(f"    {line}" for line in body), "}\n"])
-    return KernelText(text, {**one.helpers, **two.helpers}, ((name, 0),))
+    pointers = [f"{CTYPES[leaf.dtype]} *__restrict__ p{leaf.name}" for leaf in filled]
+    rows = []
+    for leaf, many in zip(parameters, program.batched, strict=True):
+        if leaf.size:
+            pointers.append(f"const {CTYPES[leaf.dtype]} *__restrict__ p{leaf.name}")
+            rows.append(f"p{leaf.name} + k * {leaf.size}" if many else f"p{leaf.name}")
+    next_state = [f"t{leaf.name[1:]}" for leaf in filled]
+    own = [leaf.name for leaf in filled]
+    results = [*next_state, row.name, *(flag.name for flag in flags)]
+    kernel = Template((TEXT / "repeated.cu").read_text("utf-8")).substitute(
+        bounds=BOUNDS,
+        name=name,
+        heads=", ".join([*pointers, *HEADS]),
+        locals="\n    ".join(
+            [f"{CTYPES[leaf.dtype]} {leaf.name}[{leaf.size}];" for leaf in filled]
+            + [f"{CTYPES[s.dtype]} {t}[{s.size}];" for s, t in zip(filled, next_state)]
+            + [f"double row[{row.size}];", f"double x[{x.size}];"]
+            + [f"bool {flag.name}[1];" for flag in flags]
+        ),
+        step=", ".join([*own, *rows, "items + 1 + next", *results]),
+        size=program.size,
+        key=program.key,
+        load=_copies(filled, "{name}[i]", "p{name}[k * {size} + i]", 12),
+        advance=_copies(filled, "{name}[i]", "t{number}[i]", 8),
+        store=_copies(filled, "p{name}[k * {size} + i]", "{name}[i]", 12),
+    )
+    text = "\n".join([*(function.text for function in functions), kernel])
+    helpers = {name: text for f in functions for name, text in f.helpers.items()}
+    return KernelText(text, helpers, ((name, 0),))
 
 
-def _parameter_rows(leaves: Sequence[_Leaf], batched: Sequence[bool]) -> list[str]:
-    """Return where the step finds its parameters."""
-    return [
-        f"p{leaf.name} + k * {leaf.size}" if many else f"p{leaf.name}"
-        for leaf, many in zip(leaves, batched, strict=True)
-        if leaf.size
-    ]
-
-
-def _locals(state: Sequence[_Leaf], row: _Leaf, x: _Leaf, flags: Sequence[_Leaf]) -> list[str]:
-    here = [f"{leaf.kind} {leaf.name}[{leaf.size}];" for leaf in state]
-    there = [f"{leaf.kind} t{leaf.name[1:]}[{leaf.size}];" for leaf in state]
-    booleans = [f"bool {flag.name}[1];" for flag in flags]
-    return [*here, *there, f"double row[{row.size}];", f"double x[{x.size}];", *booleans]
-
-
-def _body(
-    name: str,
-    state: Sequence[_Leaf],
-    declared: Sequence[str],
-    stepped: Sequence[str],
-    program: RepeatedProgram,
-) -> list[str]:
-    """Write the statements: one loop, in which a thread takes one instance after another."""
-
-    def each(to: str, origin: str) -> list[str]:
-        lines = []
-        for leaf in state:
-            names = {
-                "here": f"{leaf.name}[i]",
-                "next": f"t{leaf.name[1:]}[i]",
-                "far": f"p{leaf.name}[k * {leaf.size} + i]",
-            }
-            copy = f"for (int i = 0; i < {leaf.size}; ++i) {names[to]} = {names[origin]};"
-            lines += ["#pragma unroll", copy]
-        return lines
-
-    size = program.size
-    return [
-        *declared,
-        "const int64_t total = many[0];",
-        "const double sign = items[0];",
-        "bool busy = false;",
-        "uint64_t k = 0;",
-        "int64_t next = 0;",
-        "double *into = results;",
-        "for (;;) {",
-        "    if (!busy) {",
-        "        k = atomicAdd(queue, 1ULL);",
-        "        if (k >= count) break;",
-        *(f"        {line}" for line in each("here", "far")),
-        "        next = done[k];",
-        f"        into = results + places[k] * total * {size};",
-        "        busy = true;",
-        "    }",
-        f"    {name}_step({', '.join(stepped)});",
-        *(f"    {line}" for line in each("here", "next")),
-        f"    const double end = sign * row[{program.key}];",
-        "    while (next < total && sign * items[1 + next] <= end) {",
-        f"        {name}_at(row, items + 1 + next, x);",
-        "#pragma unroll",
-        f"        for (int i = 0; i < {size}; ++i) into[next * {size} + i] = x[i];",
-        "        ++next;",
-        "    }",
-        "    if (!flag1[0] || next >= total) {",
-        *(f"        {line}" for line in each("far", "here")),
-        "        done[k] = next;",
-        "        busy = false;",
-        "    }",
-        "}",
-    ]
+def _copies(leaves: Sequence[Argument], target: str, source: str, indent: int) -> str:
+    """Write a loop for each leaf that copies its numbers, all lines indented but the first."""
+    lines = []
+    for leaf in leaves:
+        words = {"name": leaf.name, "number": leaf.name[1:], "size": leaf.size}
+        assignment = f"{target.format(**words)} = {source.format(**words)};"
+        lines += ["#pragma unroll", f"for (int i = 0; i < {leaf.size}; ++i) {assignment}"]
+    return f"\n{' ' * indent}".join(lines)
 
 
 class CudaRepeated:
