@@ -7,13 +7,11 @@ override those they are about. Everything that makes a graph from a graph goes t
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
 
-from archimedes.graph.digests import constant_key, table_digest
 from archimedes.graph.ops import (
     ARITY,
     BLOCK,
@@ -213,9 +211,6 @@ def copy_into(
     put something else in the place of a region of ``src``. Returns a list that maps ids of ``src``
     to ids of ``dst`` (-1 where not copied).
     """
-    if replace_region is None and _is_copy_of_all(dst, src, inputs, nodes):
-        _copy_prefix(dst, src, len(src.op))
-        return list(range(len(src.op)))
     first = len(dst.op)
     copy = _Copy(dst, src, inputs)
     copy.replace_region = replace_region
@@ -226,40 +221,6 @@ def copy_into(
             if to[i] >= first:
                 dst.lines[to[i]] = src.lines[i]
     return to
-
-
-def _is_copy_of_all(
-    dst: Graph, src: Graph, inputs: Sequence[int] | np.ndarray, nodes: Sequence[int]
-) -> bool:
-    """Return whether ``dst`` has only the inputs of ``src``, all of which is to be copied."""
-    count = len(src.inputs)
-    return (
-        len(dst.op) == len(dst.inputs) == count == len(inputs)
-        and not src.regions
-        and dst.lines is None
-        and src.inputs == list(range(count))
-        and list(inputs) == dst.inputs == src.inputs
-        and dst.input_dtypes == src.input_dtypes
-        # Inputs that nothing reads are not among the nodes.
-        and len(nodes) - bisect_left(nodes, count) == len(src.op) - count
-    )
-
-
-def _copy_prefix(dst: Graph, src: Graph, count: int) -> None:
-    """Make the first nodes of ``src``, each simplified and there once, those of ``dst``.
-
-    ``dst`` has the same inputs, which come first, and nothing else. Regions are not copied.
-    """
-    for name in ("op", "a", "b", "c", "dtype"):
-        getattr(dst, name)[:] = getattr(src, name)[:count]
-    dst.tables = list(src.tables)
-    dst.value = {i: value for i, value in src.value.items() if i < count}
-    index = dst._index
-    index.update(zip(zip(dst.op, dst.a, dst.b, dst.c), range(count)))
-    for number, table in enumerate(dst.tables):
-        index["table", table_digest(table)] = number
-    for i, value in dst.value.items():
-        index[constant_key(value, dst.dtype[i])] = i
 
 
 def inline(
@@ -389,39 +350,5 @@ class _Rewriting(DeepTransformer):
     def region(self, i: int, region: Region) -> Outputs:
         if isinstance(region, Call) and region.copied:
             return inline(self.dst, self.rewriter(region.body), self.relink(region).inputs)
-        return self.dst.region(self._with_new_bodies(region)).tolist()
-
-    def _with_new_bodies(self, region: Region) -> Region:
-        return self.relink(region).with_bodies([*map(self.rewriter, region.bodies)])
-
-    def run(self, nodes: Sequence[int]) -> None:
-        """Write nodes; those before the first that changes are copied as they are, all at once."""
-        src, dst, count = self.src, self.dst, self._count_unchanged(nodes)
-        if count > len(src.inputs):
-            _copy_prefix(dst, src, count)
-            self.to[:count] = range(count)
-            for i, region in src.regions.items():
-                if i < count:
-                    dst.regions[i] = self._with_new_bodies(region)
-                    dst._index[REGION, dst.regions[i].key()] = i
-            nodes = nodes[bisect_left(nodes, count) :]
-        super().run(nodes)
-
-    def _count_unchanged(self, nodes: Sequence[int]) -> int:
-        """Count the nodes before the first that goes, or changes otherwise than in its bodies."""
-        src, own, count = self.src, self.own, len(self.src.inputs)
-        if own is None or self.dst.lines is not None or src.inputs != [*range(count)]:
-            return 0
-        for i in nodes[bisect_left(nodes, count) :]:
-            code = src.op[i]
-            copied = code == REGION and getattr(src.regions[i], "copied", False)
-            if i != count or own[code] or copied:
-                break
-            count += 1
-        return count
-
-    def out(self, i: int) -> int:
-        region = self.src.a[i]
-        if region in self.outs:
-            return super().out(i)
-        return self.dst._shared(OUT, region, self.src.b[i], self.src.dtype[i])
+        bodies = [*map(self.rewriter, region.bodies)]
+        return self.dst.region(self.relink(region).with_bodies(bodies)).tolist()
