@@ -67,35 +67,24 @@ def _emit(name: str, *operands: Operand) -> GraphValue:
     return GraphValue(graph, graph.emit(CODES[name], *(_id_of(graph, x, dtype) for x in operands)))
 
 
+#: Python's operators: the name of the method without underscores, the op, whether they are swapped.
+_OPERATORS = (
+    *((name, name, False) for name in ("add", "sub", "mul", "and", "or", "xor")),
+    *(("truediv", "div", False), ("lshift", "shl", False), ("rshift", "shr", False)),
+    *((name, name, False) for name in ("lt", "le", "eq", "ne")),
+    *(("gt", "lt", True), ("ge", "le", True)),
+)
+
+
 def _operator(name: str, swapped: bool) -> Callable[[GraphValue, Operand], GraphValue]:
     if swapped:
         return lambda self, other: _emit(name, other, self)
     return lambda self, other: _emit(name, self, other)
 
 
-_OPERATORS = {
-    "add": "add",
-    "sub": "sub",
-    "mul": "mul",
-    "truediv": "div",
-    "and": "and",
-    "or": "or",
-    "xor": "xor",
-    "lshift": "shl",
-    "rshift": "shr",
-}
-for _python, _name in _OPERATORS.items():
-    setattr(GraphValue, f"__{_python}__", _operator(_name, swapped=False))
-    setattr(GraphValue, f"__r{_python}__", _operator(_name, swapped=True))
-for _python, _name, _swapped in (
-    ("lt", "lt", False),
-    ("le", "le", False),
-    ("gt", "lt", True),
-    ("ge", "le", True),
-    ("eq", "eq", False),
-    ("ne", "ne", False),
-):
+for _python, _name, _swapped in _OPERATORS:
     setattr(GraphValue, f"__{_python}__", _operator(_name, _swapped))
+    setattr(GraphValue, f"__r{_python}__", _operator(_name, not _swapped))
 
 
 def _method(name: str) -> Any:

@@ -15,6 +15,8 @@ Passes and derivative rules must keep these; ``validate`` is run on every graph 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from archimedes.errors import GraphError
 from archimedes.graph.dtypes import (
     B8,
@@ -35,22 +37,12 @@ __all__ = ["validate"]
 _PYTHON_TYPE = {F64: float, F32: float, I64: int, B8: bool}
 
 
-def _fail(i: int, g: Graph, text: str) -> GraphError:
-    return GraphError(f"node %{i} ({TABLE[g.op[i]].name}): {text}")
-
-
 def validate(g: Graph) -> None:
     """Raise GraphError, naming the node, if the graph breaks a rule above."""
     count = len(g.op)
     for i in range(count):
-        if g.op[i] == REGION and i not in g.regions:
-            raise _fail(i, g, "has no region")
-        for j in g.operands(i):
-            if not 0 <= j < i:
-                raise _fail(i, g, f"reads %{j}, which does not come before it")
-            if g.op[j] == REGION and g.op[i] != OUT:
-                raise _fail(i, g, f"reads %{j}, which is a region and not one of its outputs")
-        _check_node(g, i)
+        for fault in _node_faults(g, i):
+            raise GraphError(f"node %{i} ({TABLE[g.op[i]].name}): {fault}")
     for k, i in enumerate(g.inputs):
         if not 0 <= i < count or g.op[i] != INPUT or g.a[i] != k:
             raise GraphError(f"input {k} is %{i}, which is not an input node of that number")
@@ -59,63 +51,89 @@ def validate(g: Graph) -> None:
             raise GraphError(f"output {k} is %{i}, which is not a value of the graph")
 
 
-def _check_node(g: Graph, i: int) -> None:
-    op = g.op[i]
-    row = TABLE[op]
-    dtype = g.dtype[i]
-    if op == CONST:
-        value = g.value.get(i)
-        if type(value) is not _PYTHON_TYPE[dtype]:
-            raise _fail(i, g, f"holds {value!r}, which is not a {DTYPE_NAMES[dtype]}")
-    elif op == INPUT:
-        if not 0 <= g.a[i] < len(g.inputs) or g.inputs[g.a[i]] != i:
-            raise _fail(i, g, "is not listed among the inputs of the graph")
-    elif op == OUT:
-        region = g.regions.get(g.a[i])
-        if region is None:
-            raise _fail(i, g, f"reads %{g.a[i]}, which is not a region")
-        if not 0 <= g.b[i] < len(region.out_dtypes) or region.out_dtypes[g.b[i]] != dtype:
-            raise _fail(i, g, f"is not an output of %{g.a[i]}")
-    elif op == LOOKUP:
-        if not 0 <= g.b[i] < len(g.tables) or g.tables[g.b[i]].size == 0:
-            raise _fail(i, g, f"reads table {g.b[i]}, which does not exist or is empty")
-        if g.dtype[g.a[i]] != I64:
-            raise _fail(i, g, "has an index that is not int64")
-        if g.tables[g.b[i]].dtype != DTYPES[dtype]:
-            raise _fail(i, g, f"reads a table of {g.tables[g.b[i]].dtype}")
-    elif op == BLOCK:
-        if not 0 <= g.b[i] < len(g.tables):
-            raise _fail(i, g, f"is table {g.b[i]}, which does not exist")
-        table = g.tables[g.b[i]]
-        if table.dtype != DTYPES[item_type(dtype)] or len(table) != length_of(dtype):
-            raise _fail(i, g, f"is a table of {len(table)} {table.dtype}")
-    elif op == ELEMENT:
-        kind = g.dtype[g.a[i]]
-        if not length_of(kind) or item_type(kind) != dtype:
-            raise _fail(i, g, f"is no element of %{g.a[i]}, which is {type_name(kind)}")
-        if g.dtype[g.b[i]] != I64:
-            raise _fail(i, g, "has an index that is not int64")
-    elif op == REGION:
-        region = g.regions[i]
-        for k, body in enumerate(region.bodies):
-            try:
-                validate(body)
-            except GraphError as error:
-                raise _fail(i, g, f"has an invalid body {k}: {error}") from None
-        for fault in region.faults(g):
-            raise _fail(i, g, fault)
-    elif row.arity:
-        _check_types(g, i)
+def _node_faults(g: Graph, i: int) -> Iterator[str]:
+    """Say what is wrong with a node, as ends of a sentence that begins with its name."""
+    if g.op[i] == REGION and i not in g.regions:
+        yield "has no region"
+    for j in g.operands(i):
+        if not 0 <= j < i:
+            yield f"reads %{j}, which does not come before it"
+        if g.op[j] == REGION and g.op[i] != OUT:
+            yield f"reads %{j}, which is a region and not one of its outputs"
+    yield from _FAULTS.get(g.op[i], _operation_faults)(g, i)
 
 
-def _check_types(g: Graph, i: int) -> None:
+def _const_faults(g: Graph, i: int) -> Iterator[str]:
+    value = g.value.get(i)
+    if type(value) is not _PYTHON_TYPE[g.dtype[i]]:
+        yield f"holds {value!r}, which is not a {DTYPE_NAMES[g.dtype[i]]}"
+
+
+def _input_faults(g: Graph, i: int) -> Iterator[str]:
+    if not 0 <= g.a[i] < len(g.inputs) or g.inputs[g.a[i]] != i:
+        yield "is not listed among the inputs of the graph"
+
+
+def _out_faults(g: Graph, i: int) -> Iterator[str]:
+    region = g.regions.get(g.a[i])
+    if region is None:
+        yield f"reads %{g.a[i]}, which is not a region"
+    elif not 0 <= g.b[i] < len(region.out_dtypes) or region.out_dtypes[g.b[i]] != g.dtype[i]:
+        yield f"is not an output of %{g.a[i]}"
+
+
+def _lookup_faults(g: Graph, i: int) -> Iterator[str]:
+    if not 0 <= g.b[i] < len(g.tables) or g.tables[g.b[i]].size == 0:
+        yield f"reads table {g.b[i]}, which does not exist or is empty"
+    if g.dtype[g.a[i]] != I64:
+        yield "has an index that is not int64"
+    if g.tables[g.b[i]].dtype != DTYPES[g.dtype[i]]:
+        yield f"reads a table of {g.tables[g.b[i]].dtype}"
+
+
+def _block_faults(g: Graph, i: int) -> Iterator[str]:
+    if not 0 <= g.b[i] < len(g.tables):
+        yield f"is table {g.b[i]}, which does not exist"
+    table, kind = g.tables[g.b[i]], g.dtype[i]
+    if table.dtype != DTYPES[item_type(kind)] or len(table) != length_of(kind):
+        yield f"is a table of {len(table)} {table.dtype}"
+
+
+def _element_faults(g: Graph, i: int) -> Iterator[str]:
+    kind = g.dtype[g.a[i]]
+    if not length_of(kind) or item_type(kind) != g.dtype[i]:
+        yield f"is no element of %{g.a[i]}, which is {type_name(kind)}"
+    if g.dtype[g.b[i]] != I64:
+        yield "has an index that is not int64"
+
+
+def _region_faults(g: Graph, i: int) -> Iterator[str]:
+    for k, body in enumerate(g.regions[i].bodies):
+        try:
+            validate(body)
+        except GraphError as error:
+            yield f"has an invalid body {k}: {error}"
+    yield from g.regions[i].faults(g)
+
+
+def _operation_faults(g: Graph, i: int) -> Iterator[str]:
     row, dtype = TABLE[g.op[i]], g.dtype[i]
     kinds = [g.dtype[j] for j in g.operands(i)]
     if row.name == "select" and kinds.pop(0) != B8:
-        raise _fail(i, g, "has a test that is not bool")
+        yield "has a test that is not bool"
     if len(set(kinds)) != 1 or kinds[0] not in row.takes:
-        names = [type_name(k) for k in kinds]
-        raise _fail(i, g, f"does not take operands of {names}")
-    wanted = kinds[-1] if row.result == "same" else row.result
-    if dtype != wanted:
-        raise _fail(i, g, f"is stored as {DTYPE_NAMES[dtype]}, its rule gives another dtype")
+        yield f"does not take operands of {[type_name(k) for k in kinds]}"
+    if dtype != (kinds[-1] if row.result == "same" else row.result):
+        yield f"is stored as {DTYPE_NAMES[dtype]}, its rule gives another dtype"
+
+
+#: What is wrong with structural nodes, by op; all others are operations.
+_FAULTS = {
+    CONST: _const_faults,
+    INPUT: _input_faults,
+    OUT: _out_faults,
+    LOOKUP: _lookup_faults,
+    BLOCK: _block_faults,
+    ELEMENT: _element_faults,
+    REGION: _region_faults,
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -109,24 +110,29 @@ def _ranges(ids: np.ndarray | list[int]) -> str:
     return " ".join(words)
 
 
-def _line(g: Graph, i: int) -> str:
-    op = g.op[i]
-    if op == CONST:
-        return f"const {g.value[i]!r}"
-    if op == INPUT:
-        position = g.a[i]
-        name = f"  # {g.input_names[position]}" if g.input_names else ""
-        return f"input {position}{name}"
-    if op == OUT:
-        return f"out %{g.a[i]} [{g.b[i]}]"
-    if op == LOOKUP:
-        return f"lookup table{g.b[i]} %{g.a[i]}"
-    if op == BLOCK:
-        return f"block table{g.b[i]}"
-    if op == REGION:
-        region = g.regions[i]
-        return f"{region.kind} {region.summary()}".rstrip() + f" ({_ranges(region.inputs)})"
-    return f"{TABLE[op].name} " + " ".join(f"%{j}" for j in g.operands(i))
+def _input_line(g: Graph, i: int) -> str:
+    name = f"  # {g.input_names[g.a[i]]}" if g.input_names else ""
+    return f"input {g.a[i]}{name}"
+
+
+def _region_line(g: Graph, i: int) -> str:
+    region = g.regions[i]
+    return f"{region.kind} {region.summary()}".rstrip() + f" ({_ranges(region.inputs)})"
+
+
+def _operation_line(g: Graph, i: int) -> str:
+    return f"{TABLE[g.op[i]].name} " + " ".join(f"%{j}" for j in g.operands(i))
+
+
+#: The text of structural nodes, by op; all others are operations.
+_LINES: dict[int, Callable[[Graph, int], str]] = {
+    CONST: lambda g, i: f"const {g.value[i]!r}",
+    INPUT: _input_line,
+    OUT: lambda g, i: f"out %{g.a[i]} [{g.b[i]}]",
+    LOOKUP: lambda g, i: f"lookup table{g.b[i]} %{g.a[i]}",
+    BLOCK: lambda g, i: f"block table{g.b[i]}",
+    REGION: _region_line,
+}
 
 
 def render(g: Graph, indent: str = "") -> str:
@@ -141,7 +147,7 @@ def render(g: Graph, indent: str = "") -> str:
         lines.append(f"{indent}  table{k} = {table.dtype}[{len(table)}]")
     for i in g.live():
         suffix = "" if g.op[i] == REGION else f" : {type_name(g.dtype[i])}"
-        lines.append(f"{indent}  %{i} = {_line(g, i)}{suffix}")
+        lines.append(f"{indent}  %{i} = {_LINES.get(g.op[i], _operation_line)(g, i)}{suffix}")
         if g.op[i] == REGION:
             lines.extend(render(body, indent + "      ") for body in g.regions[i].bodies)
     lines.append(f"{indent}  return {_ranges(g.outputs)}")

@@ -22,7 +22,14 @@ from archimedes.graph.ops import CODES, ELEMENT, INPUT
 from archimedes.graph.passes import Transformer, inline
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Accumulate, Nest, Pack
-from archimedes.graph.regions.base import Directions, RegionDerivative, register_derivative
+from archimedes.graph.regions.base import (
+    Adjoints,
+    Directions,
+    RegionDerivative,
+    Tangents,
+    Wanted,
+    register_derivative,
+)
 from archimedes.graph.regions.block_regions import Move
 from archimedes.graph.regions.nest import Affine, Gather, Read, positions, row_major
 
@@ -34,9 +41,7 @@ _EQ, _SELECT, _ADD, _MUL = (CODES[name] for name in ("eq", "select", "add", "mul
 # ---- loops, forward ----------------------------------------------------------------------
 
 
-def _nest_forward(
-    dst: Graph, region: Nest, tangents: list[Directions]
-) -> tuple[list[int], list[Directions]]:
+def _nest_forward(dst: Graph, region: Nest, tangents: Tangents) -> tuple[list[int], Tangents]:
     outs = dst.region(region).tolist()
     linear = _as_sum(dst, region, outs)
     tangents = tangents + [{}] * (len(linear.inputs) - len(tangents))
@@ -109,12 +114,8 @@ def _read_of_result(region: Nest) -> Read:
 
 
 def _nest_reverse(
-    dst: Graph,
-    region: Nest,
-    adjoints: list[Directions],
-    saved: np.ndarray,
-    wanted: Sequence[bool],
-) -> list[Directions]:
+    dst: Graph, region: Nest, adjoints: Adjoints, saved: np.ndarray, wanted: Wanted
+) -> Adjoints:
     count = len(region.inputs)
     region = _as_sum(dst, region, [int(i) for i in saved])
     wanted = [*wanted, *[False] * (len(region.inputs) - count)]
@@ -145,9 +146,7 @@ def _nest_reverse(
     return results[:count]
 
 
-def _open_elements(
-    body: Graph, count: int, wanted: Sequence[bool]
-) -> tuple[Graph, list[tuple[int, int]]]:
+def _open_elements(body: Graph, count: int, wanted: Wanted) -> tuple[Graph, list[tuple[int, int]]]:
     """Return the body with further inputs in the place of elements of blocks it reads itself.
 
     Also the number of the block and the index, as a node of ``body``, of each of those.
@@ -268,9 +267,7 @@ def _is_injective(read: Affine, shape: Sequence[int]) -> bool:
 # ---- blocks put together, and values added at indices: both are linear --------------------
 
 
-def _pack_forward(
-    dst: Graph, region: Pack, tangents: list[Directions]
-) -> tuple[np.ndarray, list[Directions]]:
+def _pack_forward(dst: Graph, region: Pack, tangents: Tangents) -> tuple[np.ndarray, Tangents]:
     result: Directions = {}
     for d in sorted({d for tangent in tangents for d in tangent}):
         moves = [move for move in region.moves if d in tangents[move.source]]
@@ -281,8 +278,8 @@ def _pack_forward(
 
 
 def _pack_reverse(
-    dst: Graph, region: Pack, adjoints: list[Directions], saved: Any, wanted: Sequence[bool]
-) -> list[Directions]:
+    dst: Graph, region: Pack, adjoints: Adjoints, saved: Any, wanted: Wanted
+) -> Adjoints:
     results: list[Directions] = [{} for _ in region.inputs]
     for _, d in pairs_of(adjoints):
         bar = adjoints[0][d]
@@ -319,8 +316,8 @@ def _pull_back_box(
 
 
 def _accumulate_forward(
-    dst: Graph, region: Accumulate, tangents: list[Directions]
-) -> tuple[np.ndarray, list[Directions]]:
+    dst: Graph, region: Accumulate, tangents: Tangents
+) -> tuple[np.ndarray, Tangents]:
     index = int(region.inputs[1])
     result = {
         d: int(dst.region(region.with_inputs([tangent, index]))[0])
@@ -330,8 +327,8 @@ def _accumulate_forward(
 
 
 def _accumulate_reverse(
-    dst: Graph, region: Accumulate, adjoints: list[Directions], saved: Any, wanted: Sequence[bool]
-) -> list[Directions]:
+    dst: Graph, region: Accumulate, adjoints: Adjoints, saved: Any, wanted: Wanted
+) -> Adjoints:
     index = int(region.inputs[1])
     count = length_of(dst.dtype[index])
     line = Affine(0, row_major((count,)))

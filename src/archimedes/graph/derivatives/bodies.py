@@ -16,7 +16,7 @@ from archimedes.graph.derivatives.gauge import gauge_dependent_outputs
 from archimedes.graph.derivatives.reverse import reverse_by_rows, reverse_sweep
 from archimedes.graph.passes import inline, prune
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.base import Directions
+from archimedes.graph.regions.base import Directions, Wanted
 
 __all__ = [
     "Pair",
@@ -110,7 +110,7 @@ def tangent_body(body: Graph, pairs: Sequence[Pair]) -> SweptBody:
     return SweptBody(g, outs, tangents, body.output_dtypes)
 
 
-def adjoint_body(body: Graph, pairs: Sequence[Pair], inputs_wanted: Sequence[bool]) -> SweptBody:
+def adjoint_body(body: Graph, pairs: Sequence[Pair], inputs_wanted: Wanted) -> SweptBody:
     """Return (inputs, an adjoint per pair of outputs) -> an adjoint per pair of inputs."""
     g = Graph.with_inputs(body.input_dtypes)
     inputs = list(g.inputs)

@@ -28,14 +28,19 @@ from archimedes.graph.dtypes import is_float
 from archimedes.graph.passes import prune
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call, Host, Region, Switch
-from archimedes.graph.regions.base import Directions, RegionDerivative, register_derivative
+from archimedes.graph.regions.base import (
+    Adjoints,
+    Directions,
+    RegionDerivative,
+    Tangents,
+    Wanted,
+    register_derivative,
+)
 
 __all__: list[str] = []
 
 
-def _forward(
-    dst: Graph, region: Call | Switch, tangents: list[Directions]
-) -> tuple[Any, list[Directions]]:
+def _forward(dst: Graph, region: Call | Switch, tangents: Tangents) -> tuple[Any, Tangents]:
     if isinstance(region, Call) and region.derivative is not None:
         return _rule_forward(dst, region, tangents)
     tangents = tangents[_index_inputs(region) :]
@@ -47,12 +52,8 @@ def _forward(
 
 
 def _reverse(
-    dst: Graph,
-    region: Call | Switch,
-    adjoints: list[Directions],
-    saved: np.ndarray,
-    wanted: Sequence[bool],
-) -> list[Directions]:
+    dst: Graph, region: Call | Switch, adjoints: Adjoints, saved: np.ndarray, wanted: Wanted
+) -> Adjoints:
     if isinstance(region, Call) and region.derivative is not None:
         return _rule_reverse(dst, region, adjoints, saved, wanted)
     index = _index_inputs(region)
@@ -98,9 +99,7 @@ def _check_rule(region: Call | Host, active: Sequence[Any]) -> None:
         )
 
 
-def _rule_forward(
-    dst: Graph, region: Call | Host, tangents: list[Directions]
-) -> tuple[Any, list[Directions]]:
+def _rule_forward(dst: Graph, region: Call | Host, tangents: Tangents) -> tuple[Any, Tangents]:
     """Apply a region's own forward rule, or the transpose of its reverse rule."""
     _check_rule(region, tangents)
     outs = dst.region(region)
@@ -108,12 +107,8 @@ def _rule_forward(
 
 
 def _rule_reverse(
-    dst: Graph,
-    region: Call | Host,
-    adjoints: list[Directions],
-    outs: np.ndarray,
-    wanted: Sequence[bool],
-) -> list[Directions]:
+    dst: Graph, region: Call | Host, adjoints: Adjoints, outs: np.ndarray, wanted: Wanted
+) -> Adjoints:
     """Apply a region's own reverse rule, or the transpose of its forward rule."""
     _check_rule(region, wanted)
     return _apply(dst, region, outs, adjoints, len(region.inputs), forward=False)
@@ -126,7 +121,7 @@ def _apply(
     values: list[Directions],
     count: int,
     forward: bool,
-) -> list[Directions]:
+) -> Adjoints:
     """Apply a rule to tangents or adjoints, direction by direction, and return ``count`` others."""
     rule = region.derivative
     assert rule is not None

@@ -25,7 +25,7 @@ from archimedes.graph.dtypes import I64, is_float, item_type, length_of
 from archimedes.graph.ops import CODES, OUT
 from archimedes.graph.passes import Outputs, Transformer, with_outputs
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.base import Directions, Region
+from archimedes.graph.regions.base import Directions, Region, Tangents
 
 __all__ = ["forward_sweep"]
 
@@ -43,7 +43,7 @@ class _Forward(Transformer):
         self.tangents: list[Directions] = [{}] * len(src.op)
         self.of_outputs: dict[int, list[Directions]] = {}
 
-    def sweep(self) -> tuple[list[int], list[Directions]]:
+    def sweep(self) -> tuple[list[int], Tangents]:
         """Return the ids of the outputs and their tangents."""
         src = self.src
         live = src.live()
@@ -87,7 +87,7 @@ class _Forward(Transformer):
 
 def forward_sweep(
     dst: Graph, src: Graph, inputs: Sequence[int], seeds: Sequence[Directions]
-) -> tuple[list[int], list[Directions]]:
+) -> tuple[list[int], Tangents]:
     """Copy ``src`` into ``dst`` together with its tangents.
 
     ``inputs`` are ids in ``dst`` in place of ``src.inputs``, ``seeds`` their tangents. Returns
@@ -136,7 +136,7 @@ def _with_cuts(
 class _ForwardWithCuts(_Forward):
     """Leaves regions with gauge-dependent outputs out: their rules add what passes through them."""
 
-    def sweep(self) -> tuple[list[int], list[Directions]]:
+    def sweep(self) -> tuple[list[int], Tangents]:
         self.cuts: list[tuple[Any, list[int], list[int], list[Directions]]] = []
         outs, tangents = super().sweep()
         tangents = [dict(tangent) for tangent in tangents]
@@ -156,7 +156,7 @@ class _ForwardWithCuts(_Forward):
 
 
 def _node_tangent(
-    g: Graph, code: int, out: int, ids: tuple[int, ...], tangents: list[Directions]
+    g: Graph, code: int, out: int, ids: tuple[int, ...], tangents: Tangents
 ) -> Directions:
     result: Directions = {}
     linear = LINEAR_RULES[code]

@@ -34,7 +34,14 @@ from archimedes.graph.ops import CODES
 from archimedes.graph.passes import inline, prune
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Map, Scan, Switch, While
-from archimedes.graph.regions.base import Directions, RegionDerivative, register_derivative
+from archimedes.graph.regions.base import (
+    Adjoints,
+    Directions,
+    RegionDerivative,
+    Tangents,
+    Wanted,
+    register_derivative,
+)
 from archimedes.graph.regions.loop_regions import UNBOUNDED, CountedLoop
 
 __all__: list[str] = []
@@ -51,8 +58,8 @@ def _zeros_or(
 
 
 def _loop_forward(
-    dst: Graph, region: CountedLoop, tangents: list[Directions]
-) -> tuple[list[int], list[Directions]]:
+    dst: Graph, region: CountedLoop, tangents: Tangents
+) -> tuple[list[int], Tangents]:
     init, slice_ids, shared_ids = region.parts()
     n, s, m = region.carry, region.slices, region.rows * region.slices
     # Pairs of the inputs as positions in the body: carry, slice (of any step), shared.
@@ -100,19 +107,15 @@ def _rows_of_outs(
     return rows_of(dst, adjoints, pairs, kinds, region.rows)
 
 
-def _are_slices_wanted(region: CountedLoop, wanted: Sequence[bool]) -> list[bool]:
+def _are_slices_wanted(region: CountedLoop, wanted: Wanted) -> list[bool]:
     """Return which slices have adjoints, in any step."""
     n, s = region.carry, region.slices
     return [any(wanted[n + row * s + k] for row in range(region.rows)) for k in range(s)]
 
 
 def _map_reverse(
-    dst: Graph,
-    region: Map,
-    adjoints: list[Directions],
-    saved: np.ndarray,
-    wanted: Sequence[bool],
-) -> list[Directions]:
+    dst: Graph, region: Map, adjoints: Adjoints, saved: np.ndarray, wanted: Wanted
+) -> Adjoints:
     _, slice_ids, shared_ids = region.parts()
     s, h = region.slices, len(shared_ids)
     pairs = _pairs_of_outs(region, adjoints)
@@ -143,12 +146,8 @@ def _scan_record(dst: Graph, region: Scan) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _scan_reverse(
-    dst: Graph,
-    region: Scan,
-    adjoints: list[Directions],
-    carries: np.ndarray,
-    wanted: Sequence[bool],
-) -> list[Directions]:
+    dst: Graph, region: Scan, adjoints: Adjoints, carries: np.ndarray, wanted: Wanted
+) -> Adjoints:
     """Return adjoints of the inputs; ``carries`` are what each step started from."""
     region = region.in_blocks()
     _, slice_ids, shared_ids = region.parts()
@@ -215,9 +214,7 @@ def _step_back(
 # ---- while loops -------------------------------------------------------------------------
 
 
-def _while_forward(
-    dst: Graph, region: While, tangents: list[Directions]
-) -> tuple[np.ndarray, list[Directions]]:
+def _while_forward(dst: Graph, region: While, tangents: Tangents) -> tuple[np.ndarray, Tangents]:
     n = region.carry
     carry, shared = pairs_of(tangents[:n]), [(k + n, d) for k, d in pairs_of(tangents[n:])]
     carry, swept = close_pairs(lambda pairs: tangent_body(region.body, [*pairs, *shared]), carry, n)
@@ -258,12 +255,8 @@ def _while_record(dst: Graph, region: While) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _while_reverse(
-    dst: Graph,
-    region: While,
-    adjoints: list[Directions],
-    carries: np.ndarray,
-    wanted: Sequence[bool],
-) -> list[Directions]:
+    dst: Graph, region: While, adjoints: Adjoints, carries: np.ndarray, wanted: Wanted
+) -> Adjoints:
     return _scan_reverse(dst, _as_scan(region), adjoints, carries, wanted)
 
 

@@ -17,7 +17,7 @@ from archimedes.graph.formulas import Emit
 from archimedes.graph.ops import ARITY, CODES, ELEMENT, INPUT, LOOKUP, OUT, REGION, TABLE
 from archimedes.graph.passes import copy_into
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.base import Directions, Region
+from archimedes.graph.regions.base import Directions, Region, Tangents, Wanted
 from archimedes.graph.regions.block_regions import Move
 from archimedes.graph.regions.nest import Affine
 
@@ -62,7 +62,7 @@ def reverse_sweep(
     inputs: Sequence[int],
     seeds: Sequence[Directions] | Callable[[list[int]], Sequence[Directions]],
     wanted: Sequence[bool] | None = None,
-) -> tuple[list[int], list[Directions]]:
+) -> tuple[list[int], Tangents]:
     """Copy ``src`` into ``dst`` together with adjoints of its inputs.
 
     ``seeds`` are the adjoints of the outputs, or a function of the outputs' ids that gives them.
@@ -81,11 +81,7 @@ def reverse_sweep(
 
 
 def reverse_by_rows(
-    dst: Graph,
-    src: Graph,
-    inputs: Sequence[int],
-    seeds: Sequence[Directions],
-    wanted: Sequence[bool],
+    dst: Graph, src: Graph, inputs: Sequence[int], seeds: Sequence[Directions], wanted: Wanted
 ) -> list[Directions]:
     """Return the adjoints of inputs from the gradient of each output by itself.
 

@@ -11,7 +11,14 @@ from archimedes.graph.derivatives.bodies import by_position
 from archimedes.graph.formulas import Emit
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Solve
-from archimedes.graph.regions.base import Directions, RegionDerivative, register_derivative
+from archimedes.graph.regions.base import (
+    Adjoints,
+    Directions,
+    RegionDerivative,
+    Tangents,
+    Wanted,
+    register_derivative,
+)
 
 __all__: list[str] = []
 
@@ -41,7 +48,7 @@ def _solve(dst: Graph, matrix: np.ndarray, right: list[np.ndarray], dtype: int) 
     return np.split(outs.reshape(n, m), len(right), axis=1)
 
 
-def _sort_by_entry(matrices: list[np.ndarray], directions: list[int]) -> list[Directions]:
+def _sort_by_entry(matrices: list[np.ndarray], directions: list[int]) -> Adjoints:
     """Return the entries of a matrix for each direction, as one dict per entry."""
     entries = matrices[0].size
     ids = [i for matrix in matrices for i in matrix.reshape(-1).tolist()]
@@ -55,9 +62,7 @@ def _refuse_blocks(region: Solve) -> None:
         )
 
 
-def _forward(
-    dst: Graph, region: Solve, tangents: list[Directions]
-) -> tuple[np.ndarray, list[Directions]]:
+def _forward(dst: Graph, region: Solve, tangents: Tangents) -> tuple[np.ndarray, Tangents]:
     """A dX = dB - dA X."""
     _refuse_blocks(region)
     n, m, e = region.size, region.columns, Emit(dst, region.dtype)
@@ -72,12 +77,8 @@ def _forward(
 
 
 def _reverse(
-    dst: Graph,
-    region: Solve,
-    adjoints: list[Directions],
-    outs: np.ndarray,
-    wanted: Sequence[bool],
-) -> list[Directions]:
+    dst: Graph, region: Solve, adjoints: Adjoints, outs: np.ndarray, wanted: Wanted
+) -> Adjoints:
     """A^T L = Xbar; Bbar = L, Abar = -L X^T."""
     _refuse_blocks(region)
     n, m, e = region.size, region.columns, Emit(dst, region.dtype)

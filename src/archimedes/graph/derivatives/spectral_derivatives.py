@@ -21,7 +21,7 @@ from archimedes.graph.ops import CODES
 from archimedes.graph.passes import prune
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call, DerivativeRule, Map
-from archimedes.graph.regions.base import Directions
+from archimedes.graph.regions.base import Directions, Tangents
 
 __all__ = ["SpectralRule", "spectral_forward", "spectral_reverse"]
 
@@ -123,7 +123,7 @@ def spectral_forward(
     outs: list[int],
     seeds: list[Directions],
     targets: list[int],
-    tangents: list[Directions],
+    tangents: Tangents,
 ) -> None:
     """Add to the tangents of targets what passes through a region that was cut out."""
     values = _values(rule, g, outs)

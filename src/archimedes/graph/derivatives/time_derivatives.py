@@ -54,7 +54,7 @@ from archimedes.graph.formulas import Emit
 from archimedes.graph.passes import inline, prune
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call
-from archimedes.graph.regions.base import Directions
+from archimedes.graph.regions.base import Directions, Tangents
 
 __all__ = ["cross", "move"]
 
@@ -153,7 +153,7 @@ class _Move:
         x: list[int],
         p: list[int],
         starts: dict[int, list[int]],
-        tangents: list[Directions],
+        tangents: Tangents,
     ) -> dict[int, list[int]]:
         """Return v(b) for each direction, from the larger system (x, v)."""
         n, m = self.size, len(p)

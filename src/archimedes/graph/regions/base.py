@@ -23,6 +23,7 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions.interval_sets import Sets, fill, union_of
 
 __all__ = [
+    "Adjoints",
     "DerivativeRule",
     "Directions",
     "Numbers",
@@ -31,6 +32,8 @@ __all__ = [
     "Pruning",
     "Region",
     "RegionDerivative",
+    "Tangents",
+    "Wanted",
     "close_carry",
     "has_blocks",
     "input_faults",
@@ -45,6 +48,10 @@ __all__ = [
 Pass = Callable[[Graph, np.ndarray, np.ndarray, list[list[int | None]]], Any]
 #: Tangents or adjoints of one value: an id per direction; a direction that is missing is zero.
 Directions = dict[int, int]
+Tangents = list[Directions]
+Adjoints = list[Directions]
+#: Whether the adjoint of each value is asked for.
+Wanted = Sequence[bool]
 #: Runs a body on values.
 Run = Callable[[Graph, Sequence[Any]], list[Any]]
 #: Says what each output of a body depends on where its inputs stand for these sets.
@@ -81,8 +88,8 @@ class DerivativeRule(Protocol):
 class RegionDerivative(NamedTuple):
     """Derivatives of the regions of one class, as functions: see the methods of ``Region``."""
 
-    push_forward: Callable[[Graph, Any, list[Directions]], tuple[Any, list[Directions]]]
-    pull_back: Callable[[Graph, Any, list[Directions], Any, Sequence[bool]], list[Directions]]
+    push_forward: Callable[[Graph, Any, Tangents], tuple[Any, Tangents]]
+    pull_back: Callable[[Graph, Any, Adjoints, Any, Wanted], Adjoints]
     record: Callable[[Graph, Any], tuple[np.ndarray, Any]] | None = None
 
 
@@ -240,7 +247,7 @@ class Region:
 
     # ---- its derivatives ---------------------------------------------------------------
 
-    def push_forward(self, dst: Graph, tangents: list[Directions]) -> tuple[Any, list[Directions]]:
+    def push_forward(self, dst: Graph, tangents: Tangents) -> tuple[Any, Tangents]:
         """Emit the region with its tangents: ids of the outputs, and a tangent of each.
 
         Its inputs are ids in ``dst``, as are their ``tangents``.
@@ -255,9 +262,7 @@ class Region:
         outs = dst.region(self)
         return outs, outs
 
-    def pull_back(
-        self, dst: Graph, adjoints: list[Directions], saved: Any, wanted: Sequence[bool]
-    ) -> list[Directions]:
+    def pull_back(self, dst: Graph, adjoints: Adjoints, saved: Any, wanted: Wanted) -> Adjoints:
         """Emit the way back: adjoints of the inputs (those ``wanted``) from those of the outputs.
 
         ``saved`` is what ``record`` kept.

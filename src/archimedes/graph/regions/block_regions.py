@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -11,7 +11,16 @@ import numpy as np
 
 from archimedes.graph.dtypes import DTYPES, I64, block_type, item_type, length_of
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.base import Directions, OneBody, Region, Run, Through, input_faults
+from archimedes.graph.regions.base import (
+    Adjoints,
+    OneBody,
+    Region,
+    Run,
+    Tangents,
+    Through,
+    Wanted,
+    input_faults,
+)
 from archimedes.graph.regions.interval_sets import Rows, Sets, fill, join, union_of
 from archimedes.graph.regions.nest import Affine, positions
 
@@ -208,13 +217,11 @@ class Sort(OneBody):
 
     # Positions have no derivatives.
 
-    def push_forward(self, dst: Graph, tangents: list[Directions]) -> tuple[Any, list[Directions]]:
+    def push_forward(self, dst: Graph, tangents: Tangents) -> tuple[Any, Tangents]:
         return dst.region(self), [{}]
 
     def record(self, dst: Graph) -> tuple[np.ndarray, Any]:
         return dst.region(self), None
 
-    def pull_back(
-        self, dst: Graph, adjoints: list[Directions], saved: Any, wanted: Sequence[bool]
-    ) -> list[Directions]:
+    def pull_back(self, dst: Graph, adjoints: Adjoints, saved: Any, wanted: Wanted) -> Adjoints:
         return [{} for _ in self.inputs]

@@ -34,9 +34,6 @@ Sets = Any
 #: Sets of blocks that grow with so many steps of a loop are taken to be those of all elements.
 GROWING = 64
 
-#: Longer bit sets are read by NumPy.
-_LONG_MASK = 256
-
 
 @dataclass(frozen=True, eq=False)
 class Rows:
@@ -130,18 +127,6 @@ def _intervals(mask: int) -> tuple[np.ndarray, np.ndarray]:
     if not mask & (mask - 1):
         low = np.array([mask.bit_length() - 1] if mask else [], dtype=np.int64)
         return low, low + 1
-    if mask.bit_length() <= _LONG_MASK:
-        ends = []
-        at = 0
-        while mask:
-            skipped = (mask & -mask).bit_length() - 1
-            mask >>= skipped
-            run = (~mask & (mask + 1)).bit_length() - 1
-            ends.append((at + skipped, at + skipped + run))
-            mask >>= run
-            at += skipped + run
-        low, high = np.array(ends, dtype=np.int64).T
-        return low, high
     packed = np.frombuffer(mask.to_bytes(mask.bit_length() // 8 + 1, "little"), dtype=np.uint8)
     bits = np.unpackbits(packed, bitorder="little").view(np.int8)
     edges = np.flatnonzero(np.diff(bits, prepend=0, append=0))
