@@ -122,7 +122,7 @@ ACCURACY: dict[str, Accuracy] = {
     ),
     "erf": Accuracy(gmpy2.erf, mpmath.erf, ((-6.0, 6.0), (-1.0, 1.0), (0.8, 0.9)), ulps=1.2),
     "erfc": Accuracy(
-        gmpy2.erfc, mpmath.erfc, ((-6.0, 26.5), (0.0, 1.0), (0.4, 0.9)), ulps=3.0, everywhere=False
+        gmpy2.erfc, mpmath.erfc, ((-6.0, 26.5), (0.0, 1.0), (0.4, 0.9)), ulps=4.0, everywhere=False
     ),
     "gamma": Accuracy(
         gmpy2.gamma,
@@ -135,7 +135,7 @@ ACCURACY: dict[str, Accuracy] = {
         lambda x: gmpy2.lgamma(x)[0],
         mpmath.loggamma,
         ((0.0, 8.0), (8.0, 170.0), (0.0, 1e300), (1.0 - 1e-6, 1.0 + 1e-6)),
-        ulps=6.0,
+        ulps=7.0,
         everywhere=False,
     ),
     "digamma": Accuracy(
@@ -339,10 +339,10 @@ def report(n: int, names: list[str]) -> str:
             m = measure(name, dtype, n)
             failures += m["failures"]
             gap = max(gap, m["gap"])
-            passed = m["edges"] - len(m["failures"])
+            edges = f"{m['edges'] - len(m['failures'])} of {m['edges']}" if m["edges"] else "-"
             lines.append(
                 f"| {name} | {m['max']:.3f} | {m['where']} | {m['mean']:.3f} "
-                f"| {100 * m['rounded']:.2f} % | {m['samples']:,} | {passed} of {m['edges']} |"
+                f"| {100 * m['rounded']:.2f} % | {m['samples']:,} | {edges} |"
                 + (f" {count_primitives(name)} |" if dtype == "float64" else "")
             )
             print(lines[-1], f"({time.perf_counter() - start:.0f} s)", flush=True)

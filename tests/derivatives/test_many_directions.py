@@ -41,7 +41,7 @@ def over_directions(graph):
 
 
 def as_code(function, *args, monkeypatch):
-    """Return a Jacobian all of whose directions are written out."""
+    """Return a Jacobian all of whose directions are unrolled."""
     with monkeypatch.context() as patched:
         patched.setattr(jacobian_graphs, "LONG_LOOPS", 10**12)
         patched.setattr(jacobian_graphs, "LONG", 10**12)
@@ -123,7 +123,7 @@ def test_batches_of_such_jacobians():
 
 
 def written(x):
-    """Products of all pairs, written out."""
+    """Products of all pairs, unrolled."""
     return sum(np.sin(x[i] * x[j]) * x[i] for i in range(len(x)) for j in range(len(x)))
 
 

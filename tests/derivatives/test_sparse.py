@@ -173,7 +173,7 @@ def test_sparse_jacobian_through_scan() -> None:
     np.testing.assert_allclose(got.toarray(), np.diag(np.cos(X) * X + np.sin(X)), atol=1e-13)
 
 
-def test_wide_sparse_jacobian_of_matrix_argument() -> None:
+def test_sparse_jacobian_of_matrix_argument() -> None:
     x = X.reshape(3, 4)
     got = arc.jac(lambda a: a[0] * a[1] + a[2], sparse=True)(x)
     want = np.zeros((4, 12))

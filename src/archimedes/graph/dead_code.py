@@ -65,7 +65,7 @@ def inputs_read(graph: Graph) -> set[int]:
 
 @dataclass(frozen=True)
 class _Needs:
-    """What some outputs of a graph need: marked nodes, and by region its outputs and what stays."""
+    """What some outputs of a graph need: nodes, and for each region its outputs and what stays."""
 
     wanted: bytearray
     used: dict[int, list[int]]
@@ -130,7 +130,7 @@ class _Bodies:
 
 
 def _count_calls(graph: Graph) -> Counter[str]:
-    """Count the calls of each body by its digest, in graphs that are written once each."""
+    """Count the calls of each body, by its digest; equal bodies are looked into once."""
     calls: Counter[str] = Counter()
     seen: set[str] = set()
     left = [graph]

@@ -48,7 +48,7 @@ _LIVE = "live"
 
 
 def live_table(array: np.ndarray) -> np.ndarray:
-    """Return the memory of a contiguous array as a table that programs read as it then is.
+    """Return the memory of a contiguous array as a table that programs read when they run.
 
     Two such tables are never equal, nor is anything assumed about their content: whoever looks
     for the values of constants finds none here.
@@ -75,14 +75,14 @@ def _known_digest(table: np.ndarray) -> str | None:
 
 
 def _keep_digest(table: np.ndarray, digest: str) -> np.ndarray:
-    """Keep the digest of a table as long as the table is there."""
+    """Remember the digest of a table for as long as the table lives."""
     key = id(table)
     _known[key] = weakref.ref(table, lambda _: _known.pop(key, None)), digest
     return table
 
 
 def frozen(table: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Return a table as a contiguous array of a dtype that nobody changes, its digest at hand.
+    """Return a read-only contiguous copy of a table, whose digest is known; or the table itself.
 
     >>> table = frozen(np.arange(3.0), np.dtype(float))
     >>> frozen(table, table.dtype) is table

@@ -45,7 +45,7 @@ def code_of(dtype: np.dtype) -> int | None:
 
 
 def is_float(code: int) -> bool:
-    """Return whether a type is a floating-point one, or a block of such."""
+    """Return whether a type is a floating-point type, or a block of one."""
     return code & 3 <= F32
 
 

@@ -75,7 +75,7 @@ def _with_reciprocals(src: Graph) -> Emit:
 
 
 def _with_fma(src: Graph) -> Emit:
-    """Make a product part of the sum that is its only reader; of two, the later one."""
+    """Fuse a product into the sum that alone reads it; of two such products, the later one."""
     live = src.live()
     uses = Counter(j for i in live for j in src.operands(i))
     uses.update(src.outputs)
@@ -100,5 +100,5 @@ def _with_fma(src: Graph) -> Emit:
 
 
 def _negate_product(g: Graph, x: int, y: int) -> tuple[int, int]:
-    """Factors of the opposite product; a literal takes the sign for nothing."""
+    """Return the factors of the negated product; negating a literal costs nothing."""
     return (x, g.emit(NEG, y)) if y in g.value else (g.emit(NEG, x), y)

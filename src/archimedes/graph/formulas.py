@@ -12,7 +12,7 @@ _NEG, _SELECT = CODES["neg"], CODES["select"]
 
 
 class Emit:
-    """Short names for emitting nodes of one dtype, to let rules read as formulas."""
+    """Short names for emitting nodes of one dtype, so that rules read like formulas."""
 
     __slots__ = ("dtype", "g")
 

@@ -1,4 +1,4 @@
-"""Graph to Graph: the one walk that writes a graph anew, and copies and rewritings on it.
+"""Graph to Graph: the one traversal that rewrites a graph, and copies and passes built on it.
 
 ``Transformer`` takes the nodes of a graph one after the other and puts something in the place of
 each into another graph. What that is, is a method for each kind of node, which copies; passes
@@ -53,9 +53,9 @@ Outputs = Sequence[int] | Mapping[int, int]
 class Transformer:
     """Writes nodes of ``src`` into ``dst``, where ``inputs`` stand for the inputs of ``src``.
 
-    ``to`` gives for a node of ``src`` what stands in its place (-1: nothing), ``outs`` for a
-    region what stands in the place of its outputs, by number. ``source``, filled on request, gives
-    for a node made in ``dst`` the one of ``src`` that it was made for.
+    ``to`` maps a node of ``src`` to its replacement (-1: none yet), ``outs`` a region to the
+    replacements of its outputs, by number. ``source``, filled on request, maps a node of ``dst`` to
+    the node of ``src`` that it was made for.
 
     >>> from archimedes.graph.ops import CODES
     >>> src, dst = Graph(), Graph()
@@ -81,7 +81,7 @@ class Transformer:
         self._note_sources = sources
 
     def run(self, nodes: Sequence[int]) -> None:
-        """Write these nodes: ascending, and closed under operands with what ``to`` has already."""
+        """Write these nodes: ascending, with all operands among them or in ``to`` already."""
         src, dst, to = self.src, self.dst, self.to
         op, a, b, c = src.op, src.a, src.b, src.c
         emit, operation = dst.emit, self.operation
@@ -108,11 +108,11 @@ class Transformer:
                 written = len(dst.op)
 
     def outputs(self) -> list[int]:
-        """Return what stands in the place of the outputs of ``src``."""
+        """Return the replacements of the outputs of ``src``."""
         return [self.to[i] for i in self.src.outputs]
 
     def program(self) -> Graph:
-        """Write all that is alive, and return the new graph with its outputs and names."""
+        """Write all live nodes, and return the new graph with its outputs and names."""
         src, dst = self.src, self.dst
         self.run(src.live())
         dst.outputs = self.outputs()
@@ -126,46 +126,46 @@ class Transformer:
         method: Callable[[int], int] = getattr(self, _STRUCTURAL[code])
         return method(i)
 
-    # ---- what takes the place of a node -------------------------------------------------
+    # ---- replacements -------------------------------------------------------------------
 
     def operation(self, i: int, operands: tuple[int, ...]) -> int:
-        """Return what stands for an operation on operands that are written already."""
+        """Return the replacement of an operation, whose operands are written already."""
         return self.dst.emit(self.src.op[i], *operands)
 
     def constant(self, i: int) -> int:
-        """Return what stands for a constant."""
+        """Return the replacement of a constant."""
         return self.dst.const(self.src.value[i], self.src.dtype[i])
 
     def input(self, i: int) -> int:
-        """Return what stands for an input."""
+        """Return the replacement of an input."""
         return self.inputs[self.src.a[i]]
 
     def table(self, table: np.ndarray) -> np.ndarray:
-        """Return what stands for a constant table."""
+        """Return the replacement of a constant table."""
         return table
 
     def lookup(self, i: int) -> int:
-        """Return what stands for an entry of a table."""
+        """Return the replacement of a lookup in a table."""
         return self.dst.lookup(self.table(self.src.tables[self.src.b[i]]), self.to[self.src.a[i]])
 
     def block(self, i: int) -> int:
-        """Return what stands for a table that is a block."""
+        """Return the replacement of a table that is a block."""
         return self.dst.block(self.table(self.src.tables[self.src.b[i]]))
 
     def element(self, i: int) -> int:
-        """Return what stands for an element of a block."""
+        """Return the replacement of an element of a block."""
         return self.dst.element(self.to[self.src.a[i]], self.to[self.src.b[i]])
 
     def region(self, i: int, region: Region) -> Outputs:
-        """Return what stands for the outputs of a region of ``src``."""
+        """Return the replacements of the outputs of a region."""
         return self.dst.region(self.relink(region)).tolist()
 
     def out(self, i: int) -> int:
-        """Return what stands for an output of a region."""
+        """Return the replacement of an output of a region."""
         return self.outs[self.src.a[i]][self.src.b[i]]
 
     def relink(self, region: R) -> R:
-        """Return a region of ``src`` that reads what stands for its inputs."""
+        """Return a region of ``src`` that reads the replacements of its inputs."""
         to = self.to
         linked: R = region.with_inputs([to[j] for j in region.inputs.tolist()])
         return linked
@@ -205,7 +205,7 @@ def copy_into(
     nodes: Sequence[int],
     replace_region: ReplaceRegion | None = None,
 ) -> list[int]:
-    """Re-emit the given nodes of ``src`` (ascending, closed under operands) into ``dst``.
+    """Re-emit nodes of ``src`` (ascending, closed under operands) into ``dst``.
 
     ``inputs`` are the ids in ``dst`` that take the place of ``src.inputs``. ``replace_region`` may
     put something else in the place of a region of ``src``. Returns a list that maps ids of ``src``
@@ -229,7 +229,7 @@ def inline(
     inputs: Sequence[int] | np.ndarray,
     outputs: Sequence[int] | None = None,
 ) -> list[int]:
-    """Copy a program into ``dst`` on the given input ids and return the ids of its outputs.
+    """Copy a program into ``dst``, reading these ids, and return the ids of its outputs.
 
     ``outputs`` may name other nodes of ``src`` instead.
     """
@@ -276,7 +276,7 @@ def prune(src: Graph) -> Graph:
 
 
 class Rewriter:
-    """Writes graphs anew, each of them once, by a ``DeepTransformer`` that ``transform`` makes.
+    """Rewrites graphs, each of them once, by a ``DeepTransformer`` that ``transform`` makes.
 
     Where it makes none the graph stays as it is. ``key`` says when two graphs count as one.
     ``origin`` gets an entry for each new graph, by its ``id``: where its nodes come from.
@@ -304,7 +304,7 @@ class Rewriter:
 
 
 class DeepTransformer(Transformer):
-    """Writes a graph of its own with the same inputs; ``rewriter`` writes the bodies in it."""
+    """Writes a new graph with the same inputs; ``rewriter`` rewrites the bodies in it."""
 
     def __init__(self, src: Graph, rewriter: Rewriter, sources: bool = True) -> None:
         dst = Graph.with_inputs(map(self.dtype, src.input_dtypes))

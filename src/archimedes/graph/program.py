@@ -28,7 +28,7 @@ __all__ = ["FIRST_REFERENCE", "MAX_NODES", "RULES", "Graph", "origins"]
 
 
 class _Origins(threading.local):
-    """How this thread finds the user's line a node comes from; None where nobody asked."""
+    """How this thread finds the user's line that a node comes from; None if nobody asks."""
 
     find: Callable[[], Any] | None = None
 
@@ -56,7 +56,7 @@ _KEPT_SIZE = 256
 
 
 def _constant_type(dtype: np.dtype) -> int:
-    """Return the code of the numbers in a constant array of floats, ints or bools."""
+    """Return the type of the constants in an array of floats, ints or bools."""
     if dtype.kind == "f":
         return F32 if dtype.itemsize == 4 else F64
     return B8 if dtype.kind == "b" else I64
@@ -232,7 +232,7 @@ class Graph:
     def const(self, value: Any, dtype: int = F64) -> int:
         """Return the node of a constant; ``value`` is converted to ``dtype`` (default float64).
 
-        Of a type of blocks it is a block of that constant.
+        For a block type, return a block filled with the constant.
         """
         if dtype > B8:
             return self.block(np.full(length_of(dtype), value, dtype=DTYPES[item_type(dtype)]))
@@ -301,7 +301,7 @@ class Graph:
         return dtype, number
 
     def _shared(self, op: int, a: int, b: int, dtype: int) -> int:
-        """Return a structural node, the same for the same operands."""
+        """Return a structural node; equal ones are one node."""
         key = (op, a, b, -1)
         i = self._index.get(key)
         if i is None:
@@ -315,7 +315,7 @@ class Graph:
         return self._shared(BLOCK, -1, number, block_type(dtype, len(table)))
 
     def constant_table(self, block: int) -> np.ndarray | None:
-        """Return the table that a block is, if its content is known: that of live ones is not."""
+        """Return the table of a constant block, or None; the content of live ones is not known."""
         if self.op[block] != BLOCK:
             return None
         table = self.tables[self.b[block]]
@@ -336,14 +336,14 @@ class Graph:
         return first
 
     def node_of(self, i: int) -> int:
-        """Return a node: of a reference the element it stands for, of a node itself."""
+        """Return the node that reads the element of a reference; a node is returned as it is."""
         if i < FIRST_REFERENCE:
             return i
         at = bisect_right(self.reference_starts, i) - 1
         return self.element(self.referenced[at], self.const(i - self.reference_starts[at], I64))
 
     def element(self, block: int, index: int) -> int:
-        """Return ``block[clip(index, 0, length - 1)]``; of an element put there, itself."""
+        """Return ``block[clip(index, 0, length - 1)]``, or the node that was packed there."""
         at = self.value.get(index)
         if at is not None:
             at = min(max(at, 0), length_of(self.dtype[block]) - 1)
@@ -386,7 +386,7 @@ class Graph:
     def form_digest(self) -> str:
         """Return a lasting hash of the program without what is in its longer tables.
 
-        Programs that differ in such data only have the same: see ``graph/table_data.py``.
+        Programs that differ only in such data have the same hash: see ``graph/table_data.py``.
         """
         return self._digest(lasting=True, data=False)
 

@@ -65,7 +65,7 @@ def _rule(name: str) -> Callable[[Rule], Rule]:
 
 
 def _folding_rule(op: int, arity: int) -> Rule:
-    """Return the rule of an op of which nothing else is known."""
+    """Return the rule of an op that has no identities: fold constants."""
     return lambda g, a, b, c: _fold(g, op, *(a, b, c)[:arity])
 
 
@@ -117,7 +117,7 @@ def _logic_rule(op: int, empty_prevails: bool, full_prevails: bool) -> Rule:
 
 
 def _below_sign(g: Graph, count: int) -> int | None:
-    """Return the bits that a right shift by a literal count leaves of a word without sign."""
+    """Return the mask of the bits that a logical right shift by a literal count can leave set."""
     n = g.value.get(count)
     return 2 ** (64 - n) - 1 if n is not None and 0 < n < 64 else None
 
@@ -249,7 +249,7 @@ def _div(g: Graph, a: int, b: int, c: int) -> int | None:
 
 @_rule("fma")
 def _fma(g: Graph, a: int, b: int, c: int) -> int | None:
-    """Drop what a literal 0, 1 or -1 makes needless; two literals have no exact product."""
+    """Simplify by a literal 0, 1 or -1; the product of two literals cannot be folded exactly."""
     folded = _fold(g, FMA, a, b, c)
     if folded is not None:
         return folded

@@ -26,7 +26,7 @@ def table_key(table: np.ndarray) -> str:
 
 
 def data_tables(graph: Graph) -> list[np.ndarray]:
-    """Return the longer tables of a program and of the bodies in it, in the order met."""
+    """Return the longer tables of a program and its bodies, in the order they are visited."""
     tables: list[np.ndarray] = []
     seen: set[str] = set()
 
@@ -46,7 +46,7 @@ def data_tables(graph: Graph) -> list[np.ndarray]:
 
 
 def data_form(tables: list[np.ndarray]) -> tuple[object, ...]:
-    """Return what code knows of tables: for each the first equal one, and known contents."""
+    """Return what code may assume of tables: which are equal, and which are of known content."""
     keys = [table_key(table) for table in tables]
     first = {key: k for k, key in reversed(list(enumerate(keys)))}
     known = _elementary()

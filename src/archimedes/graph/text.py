@@ -94,7 +94,7 @@ def statistics(g: Graph) -> Statistics:
 
 
 def _ranges(ids: np.ndarray | list[int]) -> str:
-    """Write ids with runs shortened: ``%3..%15 %20``."""
+    """Return ids as text, with runs abbreviated: ``%3..%15 %20``."""
     words: list[str] = []
     ids = [int(i) for i in ids]
     k = 0
@@ -136,7 +136,7 @@ _LINES: dict[int, Callable[[Graph, int], str]] = {
 
 
 def render(g: Graph, indent: str = "") -> str:
-    """Write a graph as text, one node a line, bodies of regions indented.
+    """Return a graph as text: one node per line, bodies of regions indented.
 
     Unused inputs are counted in the first line but not listed.
     """

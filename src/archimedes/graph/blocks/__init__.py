@@ -1,1 +1,1 @@
-"""Blocks: values of many elements, built, referred to, handed over and fused."""
+"""Blocks, which are values of many elements: building, referencing, converting, fusing them."""

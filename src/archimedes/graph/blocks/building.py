@@ -1,4 +1,4 @@
-"""Programs on blocks, in short: loops and copies that derivatives and recordings are made of."""
+"""Short ways to append loops and copies of blocks to a graph."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def loops(
 
 
 def _simplify_read(g: Graph, i: int, read: Read) -> tuple[int, Read]:
-    """Return what is read, and how: a table of equal entries is a number."""
+    """Return an operand and how it is read; a table of equal entries becomes a number."""
     if read is not None and (table := g.constant_table(i)) is not None:
         rows = table.view(np.uint8).reshape(len(table), -1)
         if (rows == rows[0]).all():
@@ -132,7 +132,7 @@ def element_loop(
     kept: int | None = None,
     combine: str = "",
 ) -> int:
-    """Append a loop over elements of a block as they are: a copy, or what combines them."""
+    """Append a loop that copies elements of a block, or combines them along the last axes."""
     body = Graph.with_inputs([item_type(g.dtype[block])])
     body.outputs = list(body.inputs)
     return loops(g, [block], [read], body, shape, kept, combine)[0]
@@ -172,7 +172,10 @@ def one_hot(g: Graph, length: int, index: int, value: int) -> int:
 
 
 def pack(g: Graph, length: int, dtype: int, sources: Sequence[int], moves: Sequence[Move]) -> int:
-    """Append a block made of boxes; one that is a whole block is that block, constants a table."""
+    """Append a block that is put together from boxes.
+
+    A box that is a whole block is returned as it is, and constants become a table.
+    """
     if len(moves) == 1:
         (source, shape, to, start) = moves[0]
         whole = Affine(0, row_major(shape))
@@ -189,7 +192,7 @@ def pack(g: Graph, length: int, dtype: int, sources: Sequence[int], moves: Seque
 
 
 def concatenate(g: Graph, ids: Sequence[int]) -> int:
-    """Append a block of scalars and blocks of one dtype, one behind the other."""
+    """Append a block that holds scalars and blocks of one dtype, one after the other."""
     moves, at = [], 0
     for k, i in enumerate(ids):
         length = length_of(g.dtype[i])

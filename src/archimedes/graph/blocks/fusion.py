@@ -1,4 +1,4 @@
-"""Graph to Graph: loops over blocks that feed each other become one loop.
+"""Loop fusion: loops over blocks that feed each other become one loop.
 
 A loop that reads an element of another loop's result may as well compute it: the block in between
 is then never stored. Bits do not change, since every element is computed by the same operations in
@@ -32,7 +32,7 @@ LARGEST_BODY = 300
 
 
 def fuse_loops(graph: Graph, origin: dict[int, Origin] | None = None, again: int = FEW) -> Graph:
-    """Return an equal graph in which loops over blocks that can be one are one.
+    """Return an equal graph in which loops over blocks are fused where they can be.
 
     What several loops read is computed in each of them if that takes up to ``again`` operations.
     ``origin`` gets an entry for each new graph: where its nodes come from (those in the bodies of
@@ -80,7 +80,7 @@ class _Fusion(DeepTransformer):
 
 
 def _find_sources(g: Graph, region: Nest, once: Sequence[bool], again: int) -> list[_Source | None]:
-    """Return for each input of a loop how it computes that itself, where that pays."""
+    """Return for each input of a loop how the loop can compute it itself, where that pays off."""
     size = len(region.body)
     sources = []
     for i, read, single in zip(region.inputs.tolist(), region.reads, once):
@@ -93,7 +93,7 @@ def _find_sources(g: Graph, region: Nest, once: Sequence[bool], again: int) -> l
 
 
 def _emit_fused(g: Graph, region: Nest, sources: Sequence[_Source | None]) -> list[int]:
-    """Append a loop that computes itself what it would read of others."""
+    """Append a loop that computes what it would otherwise read from other loops."""
     own = [*zip(region.inputs.tolist(), region.reads)]
     needed = [pair for mine, s in zip(own, sources) for pair in ([mine] if s is None else s.inputs)]
     operands = list(dict.fromkeys(needed))
@@ -138,14 +138,14 @@ def _find_source(g: Graph, i: int, read: Read, reader: Nest, most: int) -> _Sour
 
 
 def _reads_again(read: Affine | Gather, space: Sequence[int], length: int) -> bool:
-    """Return whether a loop reads elements more than once: as often would they be computed."""
+    """Return whether a loop reads elements more than once, and so would compute them again."""
     if isinstance(read, Affine) and any(not s and n > 1 for s, n in zip(read.strides, space)):
         return True
     return math.prod(space) > length
 
 
 def _cost(body: Graph, out: int) -> int:
-    """Count the operations that a result takes; elementary functions and regions are many."""
+    """Count the operations that a result takes; elementary functions and regions count as many."""
     total = 0
     for i in body.live([out]):
         op = body.op[i]
@@ -205,7 +205,7 @@ def _point_steps(
 
 
 def collapse(region: Nest) -> Nest:
-    """Return the same loops over fewer axes: those that follow each other in all reads are one."""
+    """Return the same loops over fewer axes: axes that all reads traverse in a row become one."""
     if region.indexed or len(region.shape) < 2:
         return region
     groups: list[list[int]] = []

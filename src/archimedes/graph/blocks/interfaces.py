@@ -1,4 +1,4 @@
-"""Programs with other inputs and outputs: arrays as blocks, or as so many scalars."""
+"""The same program with arrays as blocks or as scalars at its inputs and outputs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Form", "forms_of", "with_forms"]
 
 
 class Form(NamedTuple):
-    """How an array of ``size`` elements of a dtype is given: as one block, or as scalars."""
+    """How an array of ``size`` elements of a dtype is passed: as one block, or as scalars."""
 
     size: int
     dtype: int
@@ -66,7 +66,7 @@ def with_forms(
 
 
 def _convert(g: Graph, form: Form, ids: list[int], block: bool) -> list[int]:
-    """Return an array given as a block, or as scalars, in a form."""
+    """Convert an array that is a block, or scalars, to a form."""
     if form.block == block or not form.size:
         return ids
     if not form.block:

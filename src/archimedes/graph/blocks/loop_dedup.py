@@ -1,4 +1,4 @@
-"""Graph to Graph: loops that differ only in what they read become calls of one body.
+"""Loop deduplication: loops that differ only in what they read become calls of one body.
 
 Propagating a covariance takes the same product twice, layers of a network repeat each other: their
 loops are written once, as a function that gets the blocks. A loop whose results are put together
@@ -30,7 +30,7 @@ BY_VALUE = 8
 
 
 def dedup_loops(graph: Graph, origin: dict[int, Origin] | None = None) -> Graph:
-    """Return an equal graph in which loops of one form are calls, where there are several.
+    """Return an equal graph in which loops of the same form become calls of one body.
 
     ``origin`` gets an entry for each new graph: where its nodes come from.
     """
@@ -44,7 +44,7 @@ def dedup_loops(graph: Graph, origin: dict[int, Origin] | None = None) -> Graph:
 
 
 class _Unit(NamedTuple):
-    """A loop, what puts its results together (if anything does), what makes two of them equal."""
+    """A loop, the region that packs its results (if one does), and a key that equal loops share."""
 
     nest: Nest
     pack: Pack | None
@@ -65,7 +65,7 @@ def _graphs(g: Graph) -> Iterator[Graph]:
 
 
 def _units(g: Graph) -> dict[int, _Unit]:
-    """Return the loops of a graph that are worth a function, by the node that ends each."""
+    """Return the loops of a graph that are worth a function, by the last node of each."""
     live = g.live()
     readers: Counter[int] = Counter(g.outputs)
     for i in live:
@@ -101,7 +101,7 @@ def _worth_it(nest: Nest) -> bool:
 
 
 def _form(g: Graph, nest: Nest) -> Hashable:
-    """Return what is the same in loops that may be one function."""
+    """Return a key that is the same for loops that can share one function."""
     ids = nest.inputs.tolist()
     first = {i: k for k, i in reversed(list(enumerate(ids)))}
     kinds = tuple((g.dtype[i], first[i]) for i in ids)
@@ -149,7 +149,7 @@ class _Dedup(DeepTransformer):
         return dst.region(Call(operands, body)).tolist()
 
     def _concatenate(self, ids: tuple[int, ...]) -> int:
-        """Return a block of numbers, one for all calls that get the same."""
+        """Return a block of numbers; calls that get the same numbers share it."""
         if ids not in self.packed:
             self.packed[ids] = concatenate(self.dst, ids)
         return self.packed[ids]

@@ -1,4 +1,4 @@
-"""References: numbers that stand for the elements of blocks without being nodes.
+"""References: ids that stand for the elements of blocks without being nodes.
 
 A recorded array is an array of node ids. Where its elements lie in a block there need not be a
 node for each: ids from ``FIRST`` on mean "element k of a block", so that slices, rolls, reshapes
@@ -52,7 +52,7 @@ def any_reference(ids: np.ndarray) -> bool:
 
 
 def scalar_ids(g: Graph, ids: np.ndarray) -> np.ndarray:
-    """Return ids of nodes: an element of a block becomes one."""
+    """Return ids of nodes only: references are replaced by nodes that read the elements."""
     if not g.referenced or not any_reference(ids):
         return ids
     flat = [g.node_of(i) for i in ids.ravel().tolist()]
@@ -99,7 +99,7 @@ def _by_block(
 
 
 def strided_part(g: Graph, ids: np.ndarray) -> Part | None:
-    """Return which affine part of a block some references are, if they are one."""
+    """Return the affine part of a block that references name, or None if they are not one."""
     block = block_of(g, ids)
     if block is None:
         return None
@@ -119,7 +119,7 @@ def strided_part(g: Graph, ids: np.ndarray) -> Part | None:
 
 
 def constant_values(g: Graph, ids: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
-    """Return the values of ids where all are known, else None."""
+    """Return the values of ids if all of them are constants, else None."""
     flat = ids.ravel()
     values = np.empty(flat.size, dtype=dtype)
     for block, mine, at in _by_block(g, flat):
@@ -142,7 +142,7 @@ def is_block_like(g: Graph, ids: np.ndarray) -> bool:
 
 
 def lies_in_blocks(g: Graph, ids: np.ndarray) -> bool:
-    """Return the same of those ids that are no constants."""
+    """Return whether at least half of the ids that are not constant are elements of such blocks."""
     count = _count_in_blocks(g, ids)
     if not count or 2 * count >= ids.size:
         return bool(count)
@@ -159,7 +159,7 @@ def _count_in_blocks(g: Graph, ids: np.ndarray) -> int:
 
 
 def literal_zeros(g: Graph, ids: np.ndarray) -> np.ndarray:
-    """Return, as 1.0 and 0.0, which of some ids stand for constants that are zero."""
+    """Return 1.0 for each id that stands for the constant zero, and 0.0 for all others."""
     zeros = np.zeros(ids.size)
     for block, mine, at in _by_block(g, ids.ravel()):
         if block is None:
@@ -170,7 +170,7 @@ def literal_zeros(g: Graph, ids: np.ndarray) -> np.ndarray:
 
 
 def as_block(g: Graph, ids: np.ndarray, dtype: int) -> int:
-    """Return a block with the elements that ids stand for, in C order; one that exists, or a new.
+    """Return a block that holds the elements that ids stand for, in C order: an old or a new one.
 
     Runs of elements are copied as such. Where there are too many, all elements of one block are
     gathered through a table.
@@ -211,7 +211,7 @@ def as_block(g: Graph, ids: np.ndarray, dtype: int) -> int:
 
 
 def _runs(g: Graph, flat: np.ndarray) -> list[tuple[int, int, int]]:
-    """Cut ids into runs (start, count, step) of equal steps in one block, greedily."""
+    """Split ids greedily into runs (start, count, step) of equal steps in one block."""
     if flat.size == 1:
         return [(0, 1, 0)]
     steps = np.diff(flat)
@@ -237,7 +237,7 @@ def _runs(g: Graph, flat: np.ndarray) -> list[tuple[int, int, int]]:
 
 
 def _pack_runs(g: Graph, flat: np.ndarray, runs: list[tuple[int, int, int]], dtype: int) -> int:
-    """Make a block of runs of ids."""
+    """Append a block that is put together from runs of ids."""
     numbers: dict[int, int] = {}
     moves: list[Move] = []
     for start, count, step in runs:

@@ -61,7 +61,7 @@ def _nest_forward(dst: Graph, region: Nest, tangents: Tangents) -> tuple[list[in
 
 
 def _begin_body(region: Nest, extra: Sequence[int]) -> tuple[Graph, list[int], list[int]]:
-    """Begin a body with inputs of other types behind the region's: ids of its inputs, and those."""
+    """Begin a body that takes more inputs; return it, its own inputs and the added ones."""
     kinds, count = region.body.input_dtypes, len(region.inputs)
     g = Graph.with_inputs([*kinds[:count], *extra, *kinds[count:]])
     last = count + len(extra)
@@ -69,7 +69,7 @@ def _begin_body(region: Nest, extra: Sequence[int]) -> tuple[Graph, list[int], l
 
 
 def _as_sum(dst: Graph, region: Nest, outs: Sequence[int]) -> Nest:
-    """Return a loop with the same derivatives: the least of many is the sum over one of them."""
+    """Return a loop with the same derivatives: a minimum becomes the sum over the least element."""
     if region.combine not in ("min", "max"):
         return region
     read, ids = _read_of_result(region), region.inputs.tolist()
@@ -86,7 +86,7 @@ def _as_sum(dst: Graph, region: Nest, outs: Sequence[int]) -> Nest:
 
 
 def _point_body(region: Nest, extra: int) -> tuple[Graph, int, int, int]:
-    """Begin a body that takes one more value: it, the value at a point, and the point's number.
+    """Begin a body that takes one more input; return it, that input, the value and its number.
 
     Points are counted along the reduced axes.
     """
@@ -103,7 +103,7 @@ def _point_body(region: Nest, extra: int) -> tuple[Graph, int, int, int]:
 
 
 def _read_of_result(region: Nest) -> Read:
-    """Return how a result is read at the points that it was made from."""
+    """Return how a loop reads its own result, at the points that contributed to each element."""
     if not region.kept:
         return None
     strides = row_major(region.shape[: region.kept])
@@ -147,7 +147,7 @@ def _nest_reverse(
 
 
 def _open_elements(body: Graph, count: int, wanted: Wanted) -> tuple[Graph, list[tuple[int, int]]]:
-    """Return the body with further inputs in the place of elements of blocks it reads itself.
+    """Return the body with inputs instead of the elements of blocks that it reads itself.
 
     Also the number of the block and the index, as a node of ``body``, of each of those.
     """
@@ -254,7 +254,7 @@ def _permute_read(read: Read, shape: Sequence[int], order: Sequence[int]) -> Rea
 
 
 def _is_injective(read: Affine, shape: Sequence[int]) -> bool:
-    """Return whether different points surely read different elements."""
+    """Return whether different points are known to read different elements."""
     span = 0
     for stride, n in sorted((abs(s), n) for s, n in zip(read.strides, shape)):
         if n > 1:
@@ -300,7 +300,7 @@ def _pack_reverse(
 def _pull_back_box(
     dst: Graph, bar: int, shape: tuple[int, ...], to: Affine, start: Affine, kind: int
 ) -> int:
-    """Emit what a source gets back from a box: sums where an element was copied many times."""
+    """Emit the adjoint of a copied box; where an element was copied many times, they are summed."""
     again = [k for k, n in enumerate(shape) if n > 1 and not start.strides[k]]
     move = Move(0, shape, start, to)
     if again:

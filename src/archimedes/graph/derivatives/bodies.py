@@ -41,12 +41,12 @@ Row = list[int | None]
 
 
 def pairs_of(values: Sequence[Directions]) -> list[Pair]:
-    """Return the pairs that are there."""
+    """Return the pairs that are not zero."""
     return [(k, d) for k, directions in enumerate(values) for d in sorted(directions)]
 
 
 def ids_of(values: Sequence[Directions], pairs: Sequence[Pair]) -> list[int]:
-    """Return the ids of pairs that are there."""
+    """Return the ids of pairs, none of which may be missing."""
     return [values[k][d] for k, d in pairs]
 
 

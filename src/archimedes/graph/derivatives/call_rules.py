@@ -64,14 +64,14 @@ def _reverse(
 
 
 def _index_inputs(region: Region) -> int:
-    """Return how many inputs choose between bodies."""
+    """Return the number of inputs that select a body: one for a switch."""
     return 1 if isinstance(region, Switch) else 0
 
 
 def _run_bodies(
     dst: Graph, region: Region, added: list[int], swept: Sequence[SweptBody]
 ) -> tuple[np.ndarray, list[tuple[int, int]]]:
-    """Emit the region with other bodies, which all give the same pairs, and return those too."""
+    """Emit the region with other bodies that all return the same pairs; return those too."""
     pairs = union_of_pairs(*(body.pairs for body in swept))
     bodies = tuple(body.with_pairs(pairs) for body in swept)
     inputs = [*region.inputs, *added]

@@ -112,7 +112,7 @@ def forward_sweep(
 def _with_cuts(
     dst: Graph, src: Graph, inputs: Sequence[int], seeds: Sequence[Directions]
 ) -> Iterator[tuple[int, Directions]]:
-    """Do the sweep with regions cut out, whose rules want numbers: blocks element by element."""
+    """Sweep with gauge-dependent regions cut out; their rules need blocks element by element."""
     kinds = src.output_dtypes
     src.outputs = [
         src.element(i, src.const(k, I64)) if length else i

@@ -104,7 +104,7 @@ def jacobian_graph(
 
 @dataclass(frozen=True)
 class _Plan:
-    """How a matrix is found: by which sweep, along which directions, in a loop or at once."""
+    """How a matrix is computed: the kind of sweep, its directions, in a loop or at once."""
 
     mode: str
     colors: np.ndarray
@@ -138,7 +138,7 @@ def _plan(src: Graph, wrt: Sequence[int], entries: Pattern, mode: str, symmetric
 
 
 def _plan_of_blocks(src: Graph, entries: Pattern, mode: str, colors: np.ndarray) -> _Plan:
-    """Plan for a program on arrays: as long a program whatever the number of directions."""
+    """Plan for a program on arrays, whose length does not depend on the number of directions."""
     if mode == "auto":
         mode = "forward"
         if _count(colors) > TOGETHER:
@@ -151,7 +151,7 @@ def _plan_of_blocks(src: Graph, entries: Pattern, mode: str, colors: np.ndarray)
 
 
 def _is_long(src: Graph, pairs: int, colors: np.ndarray) -> bool:
-    """Return whether directions are swept in a loop; ``pairs``: those of a node and a direction."""
+    """Return whether to sweep directions in a loop; ``pairs`` counts (node, direction) pairs."""
     count = _count(colors)
     if count < MANY:
         return False

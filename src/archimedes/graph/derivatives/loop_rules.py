@@ -95,7 +95,7 @@ def _loop_forward(
 
 
 def _pairs_of_outs(region: CountedLoop, adjoints: Sequence[Directions]) -> list[Pair]:
-    """Return the pairs of a loop's outs, of any step."""
+    """Return the pairs that the outs of a loop have in any step."""
     every = range(region.rows * region.outs)
     return sorted({(k % region.outs, d) for k in every for d in adjoints[k]})
 
@@ -108,7 +108,7 @@ def _rows_of_outs(
 
 
 def _are_slices_wanted(region: CountedLoop, wanted: Wanted) -> list[bool]:
-    """Return which slices have adjoints, in any step."""
+    """Return for each slice whether its adjoint is wanted in any step."""
     n, s = region.carry, region.slices
     return [any(wanted[n + row * s + k] for row in range(region.rows)) for k in range(s)]
 
@@ -135,7 +135,7 @@ def _map_reverse(
 
 
 def _scan_record(dst: Graph, region: Scan) -> tuple[np.ndarray, np.ndarray]:
-    """Run a scan that also puts out the carry each step starts from."""
+    """Run a scan that also returns the carry that each step starts from."""
     region = region.in_blocks()
     n, no = region.carry, region.outs
     g = Graph.with_inputs(region.body.input_dtypes)
@@ -231,7 +231,7 @@ def _while_forward(dst: Graph, region: While, tangents: Tangents) -> tuple[np.nd
 
 
 def _as_scan(region: While) -> Scan:
-    """Return the scan of ``limit`` steps that does the same: finished steps pass the carry on."""
+    """Return an equal scan of ``limit`` steps, of which those after the end pass the carry on."""
     if region.limit == UNBOUNDED:
         where = f" at\n  {region.line}\n" if region.line else ": "
         raise TraceError(

@@ -71,7 +71,7 @@ class Quotients:
             self._scale = e("max", self._scale, e("abs", i))
 
     def near(self, turn: Turn) -> int:
-        """Say whether the gap is small."""
+        """Emit whether the gap is small."""
         e, gap = self.e, self.e("abs", turn.gap)
         own = e.c(0.0)
         for k in turn.speeds:
@@ -115,7 +115,7 @@ class Quotients:
         return self._nan_unless(apart, inverse, u)
 
     def _small(self, m: int, u: int, size: int, limit: int) -> int:
-        """Say whether m - u c is no more than rounding errors."""
+        """Emit whether m - u c is no more than rounding errors."""
         e, rounding = self.e, _ROUNDING[self._narrow]
         left = e("abs", e.sub(m, e.mul(u, limit)))
         allowed = e.mul(e.c(rounding), size)
@@ -123,13 +123,13 @@ class Quotients:
         return e("and", e("le", left, allowed), e("le", e.mul(left, e("abs", u)), wide))
 
     def _apart(self, u: int) -> int:
-        """Say whether u is more than rounding errors."""
+        """Emit whether u is more than rounding errors."""
         e, eps = self.e, _EPS[self._narrow]
         least = e.mul(e.c(64 * len(self.values) * eps), self._scale)
         return e("lt", least, e("abs", u))
 
     def _nan_unless(self, test: int, value: int, m: int) -> int:
-        """Return the value where it exists, else nan, in its derivatives too.
+        """Return the value where it exists, else nan; so do its derivatives.
 
         The factor is 1 where the value exists: a derivative of zero times nan would be nan.
         """
@@ -353,7 +353,7 @@ class Values:
 
 
 def _entry(g: Graph, number: int, column: Sequence[float], dtype: int) -> int:
-    """Emit the entry of a constant column whose number is computed."""
+    """Emit the entry of a constant column at a computed index."""
     return g.lookup(np.array(column, dtype=DTYPES[dtype]), number)
 
 
@@ -395,7 +395,7 @@ def _along_vectors(part: Part, dtype: int) -> Graph:
 
 
 def _select(g: Graph, number: int, ids: Sequence[int]) -> int:
-    """Emit the id of that number, whatever the others are."""
+    """Emit a selection of one of the ids by a computed index."""
     e = Emit(g, g.dtype[ids[0]])
     chosen = ids[0]
     for k in range(1, len(ids)):
@@ -420,7 +420,7 @@ def _mean_over_points(at_point: Graph, dtypes: Sequence[int]) -> Graph:
 
 
 def _emit_if(g: Graph, test: int, program: Graph, ids: Sequence[int]) -> list[int]:
-    """Emit a program behind a test; where that fails all outputs are zero."""
+    """Emit a program that runs if a test holds; otherwise all outputs are zero."""
     nothing = Graph.with_inputs(program.input_dtypes)
     nothing.outputs = [nothing.const(0, dtype) for dtype in program.output_dtypes]
     index = g.emit(CODES["i64"], test)

@@ -130,12 +130,12 @@ class _Reverse:
         return [self.to[i] for i in src.outputs]
 
     def give(self, i: int, adjoint: Directions) -> None:
-        """Add to the adjoint of a node, if it has one."""
+        """Add to the adjoint of a node that is active."""
         if adjoint and self.active[i]:
             _add_terms(self.dst, self.adjoints.setdefault(i, {}), adjoint)
 
     def go_back(self) -> list[Directions]:
-        """Pass adjoints from the outputs, which have theirs, to the inputs."""
+        """Propagate adjoints from the outputs to the inputs, and return those."""
         src, active, adjoints = self.src, self.active, self.adjoints
         for i in reversed(self.live):
             if not active[i]:
@@ -182,7 +182,7 @@ class _Reverse:
         self.give(block, {d: one_hot(dst, length, index, bar) for d, bar in adjoint.items()})
 
     def _gather_elements(self, block: int) -> None:
-        """Put the adjoints of elements together to one of their block."""
+        """Pack the adjoints of elements into one adjoint of their block."""
         dst, kind = self.dst, self.src.dtype[block]
         elements = self.of_elements.pop(block)
         for d in sorted({d for adjoint in elements.values() for d in adjoint}):
@@ -213,7 +213,7 @@ class _Reverse:
 def _narrow(
     src: Graph, live: list[int], active: bytearray, seeds: Sequence[Directions] | None
 ) -> None:
-    """Take away the marks of nodes that no adjoint will reach (``seeds`` None: any output's may).
+    """Unmark nodes that no adjoint will reach (if ``seeds`` is None, any output may have one).
 
     What is only compared, or stopped, need not be recorded for a way back.
     """

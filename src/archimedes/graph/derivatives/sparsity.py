@@ -34,7 +34,7 @@ def region_size(region: Region) -> int:
 
 
 def cost_of(region: Region) -> int:
-    """Count what a region has of each direction: in its bodies, in what it is given and gives."""
+    """Count what a region costs per direction: nodes of its bodies, inputs and outputs."""
     return region_size(region) + len(region.inputs) + len(region.out_dtypes)
 
 
@@ -118,7 +118,7 @@ def has_kinks(g: Graph, wrt: Sequence[int]) -> bool:
 
 
 def _spread(mine: Sets, kind: int) -> Sets:
-    """Return what an input stands for: of a block with one set, every element."""
+    """Return the sets of an input; one set given for a block holds for every element."""
     return fill(mine, length_of(kind)) if type(mine) is int and length_of(kind) else mine
 
 
@@ -142,7 +142,7 @@ def through(body: Graph, sets: Sequence[Sets]) -> list[Sets]:
 
 
 class _Local:
-    """What the outputs of a body depend on among its inputs, each element of a block for itself."""
+    """The pattern of a body: what its outputs depend on, a bit for each element of an input."""
 
     def __init__(self, body: Graph) -> None:
         self.widths = [length_of(kind) or 1 for kind in body.input_dtypes]
@@ -172,7 +172,7 @@ class _Local:
 
     @cached_property
     def _rows(self) -> Sets:
-        """The sets of all outputs, one behind the other."""
+        """The sets of all outputs, concatenated."""
         return join((sets, length or 1) for sets, length in zip(self.outputs, self.lengths))
 
 

@@ -51,7 +51,7 @@ class SpectralRule(DerivativeRule, Protocol):
         """Return the turns of the vectors."""
 
     def rates(self, g: Graph, outs: Ids, number: int) -> list[int | None]:
-        """Return how fast the outputs change along the turn of a number that is computed."""
+        """Return how fast the outputs change along a turn, whose number is computed."""
 
     def numerators(self, g: Graph, outs: Ids, rows: Rows) -> list[list[tuple[int, int]]]:
         """Return, for each row of adjoints and each turn, m and the size of its terms."""
@@ -89,7 +89,7 @@ def _quotients(
 
 
 def _values(rule: SpectralRule, g: Graph, outs: Ids) -> Values:
-    """Return the values with all nodes that are one, whichever region of the family gave it."""
+    """Return the values, with all nodes that hold one, whichever region of the family made it."""
     ids = rule.values(g, outs)
     positions = {i: k for k, i in enumerate(ids) if i not in g.value}
     if positions:
@@ -158,7 +158,7 @@ def _slopes(g: Graph, part: Part, outs: list[int], targets: int) -> Rows:
 
 
 def _slopes_in_a_loop(g: Graph, part: Part, outs: list[int]) -> Rows:
-    """Return the same from one body, which takes the direction among its inputs."""
+    """Return the same from one body in a loop, which takes the direction as an input."""
     body = Graph()
     rates = {i: body.input(g.dtype[i]) for i in outs}
     inputs = [body.input(g.dtype[i]) for i in part.reads]

@@ -81,7 +81,7 @@ COLUMNS = 128
 
 
 class Side:
-    """The elements of some values, scalars and blocks, one behind the other."""
+    """The elements of some values (scalars and blocks), numbered consecutively."""
 
     def __init__(self, kinds: Sequence[int]) -> None:
         self.kinds = kinds
@@ -128,7 +128,7 @@ def reverse(src: Graph, wrt: Sequence[int]) -> Sweep:
 
 
 class Swept(NamedTuple):
-    """What a sweep gave: values, scalars and blocks of them.
+    """The result of a sweep: scalars and blocks.
 
     ``where(colours, elements)`` says which value has the derivative of an element of the far side
     along a direction (-1: none, it is zero), and at which offset.
@@ -141,7 +141,7 @@ class Swept(NamedTuple):
 def at_once(
     g: Graph, inputs: Sequence[int], sweep: Sweep, near: Side, far: Side, colors: np.ndarray
 ) -> Swept:
-    """Sweep all directions at once: ``colors`` says which one each element of ``near`` is in."""
+    """Sweep all directions at once; ``colors`` gives the direction of each element of ``near``."""
     seeds: list[Directions] = []
     for own, kind in zip(near.parts(colors), near.kinds):
         if length_of(kind):
@@ -220,8 +220,8 @@ def pick_entries(
 ) -> tuple[list[int], np.ndarray | None]:
     """Return values that a sweep gave, by number and offset.
 
-    ``block``: as elements of one, where they have one dtype, with their places in it; otherwise as
-    scalars, with None.
+    ``block``: as elements of one, where they have one dtype, with their offsets in it;
+    otherwise as scalars, with None.
     """
     kinds = [g.dtype[i] for i in swept.ids]
     if block and number.size and len(set(map(item_type, kinds))) == 1:

@@ -58,6 +58,8 @@ Run = Callable[[Graph, Sequence[Any]], list[Any]]
 Through = Callable[[Graph, Sequence[Sets]], list[Sets]]
 #: Counts the operations of a body by name.
 CountOperations = Callable[[Graph], Counter[str]]
+#: Says what counts of operations cost.
+Weight = Callable[[Counter[str]], int]
 Numbers = tuple[int, ...]
 
 
@@ -157,7 +159,7 @@ class Region:
         return self.settings()
 
     def code_settings(self) -> tuple[Any, ...]:
-        """Return those of the settings that code is made for, whatever is in longer tables."""
+        """Return the settings that generated code depends on: not what longer tables hold."""
         return self.result_settings()
 
     @property
@@ -193,7 +195,7 @@ class Region:
         return replace(self, inputs=_ids(inputs))
 
     def with_bodies(self, bodies: Sequence[Graph]) -> Region:
-        """Return the same region running other bodies, to be run: derivative rules are left out."""
+        """Return the same region with other bodies and without derivative rules."""
         if bodies:
             raise NotImplementedError
         return self
@@ -203,11 +205,11 @@ class Region:
         return self.with_bodies([body(b) for b in self.bodies])
 
     def within(self, g: Graph) -> Region:
-        """Return the region without what cannot happen on the values it reads in a graph."""
+        """Return the region without branches that cannot be taken on what it reads in a graph."""
         return self
 
     def prune(self, pruner: Pruner, used: list[int]) -> Pruning:
-        """Say what of it some of its outputs need (default: all)."""
+        """Return what some of its outputs need of the region (default: all of it)."""
         return Pruning(tuple(range(len(self.inputs))), self.with_inputs, same_number)
 
     def element(self, g: Graph, number: int, at: int) -> int | None:
@@ -220,9 +222,7 @@ class Region:
         """Return its outputs for NumPy scalars or arrays over a batch: what the region means."""
         raise NotImplementedError
 
-    def count(
-        self, operations: CountOperations, weight: Callable[[Counter[str]], int]
-    ) -> Counter[str]:
+    def count(self, operations: CountOperations, weight: Weight) -> Counter[str]:
         """Return by name the most operations it takes; ``operations`` counts those of a body.
 
         ``weight`` says what counts cost, for choosing the longest of several.
@@ -238,7 +238,7 @@ class Region:
         return self.runs * sum(map(body, self.bodies))
 
     def dependence(self, sets: list[Sets], through: Through) -> list[Sets]:
-        """Return what each output depends on, where the inputs depend on these sets."""
+        """Return the set that each output depends on, from those of the inputs."""
         every = 0
         for columns in sets:
             every |= union_of(columns)
@@ -255,7 +255,7 @@ class Region:
         return self._derivative().push_forward(dst, self, tangents)
 
     def record(self, dst: Graph) -> tuple[np.ndarray, Any]:
-        """Emit the region, keeping what ``pull_back`` needs: ids of the outputs, and that."""
+        """Emit the region; return the ids of its outputs, and whatever ``pull_back`` needs."""
         record = self._derivative().record
         if record is not None:
             return record(dst, self)
@@ -364,7 +364,7 @@ def same_number(number: int) -> int:
 
 
 def new_numbers(numbers: Sequence[int]) -> Callable[[int], int]:
-    """Return what gives the new number of those that stay, in this order."""
+    """Return a function from old to new numbers, for those that stay, in this order."""
     return {old: new for new, old in enumerate(numbers)}.__getitem__
 
 

@@ -110,7 +110,7 @@ class Pack(Region):
     def _copies(
         self,
     ) -> tuple[list[int], np.ndarray, list[tuple[int, np.ndarray, np.ndarray | None]]]:
-        """Return the moves with their positions: single numbers, which are first, and boxes."""
+        """Return the moves with their positions: first single numbers, then boxes."""
         single: dict[int, int] = {}
         boxes: list[tuple[int, np.ndarray, np.ndarray | None]] = []
         for source, shape, to, start in self.moves:

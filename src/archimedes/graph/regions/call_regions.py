@@ -22,6 +22,7 @@ from archimedes.graph.regions.base import (
     Region,
     Run,
     Through,
+    Weight,
     input_faults,
     new_numbers,
     same_number,
@@ -153,9 +154,7 @@ class Switch(Region):
                     result[mine] = out
         return results
 
-    def count(
-        self, operations: CountOperations, weight: Callable[[Counter[str]], int]
-    ) -> Counter[str]:
+    def count(self, operations: CountOperations, weight: Weight) -> Counter[str]:
         """Count the longest branch."""
         return max((operations(b) for b in self.branches), key=weight)
 

@@ -108,13 +108,13 @@ def _ranges(begin: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def unit_sets(start: int, length: int) -> Rows:
-    """Return the sets of elements that are columns themselves, from a first one on."""
+    """Return the sets of elements of which each depends on one column, from ``start`` on."""
     low = np.arange(start, start + length)
     return Rows(np.arange(length + 1), low, low + 1)
 
 
 def fill(mask: int, length: int) -> Sets:
-    """Return the sets of as many elements that all depend on the same; 0 if that is nothing."""
+    """Return the sets of ``length`` elements that all depend on ``mask``; 0 if that is empty."""
     if not mask:
         return 0
     low, high = _intervals(mask)
@@ -146,7 +146,7 @@ def _mask(low: np.ndarray, high: np.ndarray) -> int:
 
 
 def merge(parts: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]], length: int) -> Rows:
-    """Return the sets of as many elements, from intervals in any order: (elements, low, high)."""
+    """Return the sets of ``length`` elements, from intervals (element, low, high) in any order."""
     rows, low, high = (np.concatenate(column) for column in zip(*parts))
     width = int(high.max(initial=0)) + 1
     begin, end = rows * width + low, rows * width + high
@@ -166,7 +166,7 @@ def merge(parts: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]], length: in
 
 
 def join(parts: Iterable[tuple[Any, int]]) -> Any:
-    """Return the sets of elements one behind the other: bit sets or ``Rows``, and how many.
+    """Concatenate sets of elements: each part is a bit set or ``Rows``, and the number of elements.
 
     >>> join([(1, 1), (0, 2), (unit_sets(4, 2), 2)]).first.tolist()
     [0, 1, 1, 1, 2, 3]
@@ -211,17 +211,17 @@ def compose(local: Rows, other: Rows) -> Rows:
 
 
 def union_of(sets: Any) -> int:
-    """Return all that a value depends on, as a bit set."""
+    """Return all columns that a value depends on, as a bit set."""
     return sets.union() if isinstance(sets, Rows) else int(sets)
 
 
 def widen(sets: Any) -> Any:
-    """Return sets that are the same for all elements of a block: what any of them depends on."""
+    """Return the union of the sets of a block, for each of its elements."""
     return fill(sets.union(), len(sets)) if isinstance(sets, Rows) else sets
 
 
 def unite(parts: Sequence[Any], length: int) -> Any:
-    """Return the sets of as many elements that are made of all of these; 0 if there are none."""
+    """Return the union, element by element, of the sets of blocks of a length; 0 if it is empty."""
     distinct = list({id(sets): sets for sets in parts if sets}.values())
     if len(distinct) < 2:
         return distinct[0] if distinct else 0
@@ -229,7 +229,7 @@ def unite(parts: Sequence[Any], length: int) -> Any:
 
 
 def union(a: Any, b: Any) -> Any:
-    """Return what a value depends on that is one of two."""
+    """Return the union of two bit sets, or of the sets of two blocks."""
     if not a or not b:
         return a or b
     return unite([a, b], len(a)) if isinstance(a, Rows) else a | b

@@ -11,7 +11,7 @@ import numpy as np
 
 from archimedes.graph.dtypes import F32, F64, block_type
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.base import CountOperations, Region, Run
+from archimedes.graph.regions.base import CountOperations, Region, Run, Weight
 
 __all__ = ["Solve", "eliminate"]
 
@@ -70,9 +70,7 @@ class Solve(Region):
         flat = eliminate(a, b).reshape(*shape, n * m)
         return [flat[..., k] for k in range(n * m)]
 
-    def count(
-        self, operations: CountOperations, weight: Callable[[Counter[str]], int]
-    ) -> Counter[str]:
+    def count(self, operations: CountOperations, weight: Weight) -> Counter[str]:
         """Count elimination and back substitution of n rows with m right-hand sides."""
         n, m = self.size, self.columns
         below = n * (n - 1) // 2

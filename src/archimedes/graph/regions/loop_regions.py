@@ -53,7 +53,7 @@ def _carry_faults(body: Graph, carry: int) -> Iterator[str]:
 
 
 class CountedLoop(OneBody):
-    """What scans and maps have in common: a body run ``length`` times, a slice for each time.
+    """A body that runs ``length`` times, on a slice each time: what scans and maps have in common.
 
     Inputs: ``carry`` values, ``rows * slices`` values, then shared ones. Body: (carry, slice,
     shared) -> (carry, out). Outputs: the last carry, then the outs of all rows.
@@ -84,7 +84,7 @@ class CountedLoop(OneBody):
         return dtypes[: self.carry] + list(map(self.of_steps, dtypes[self.carry :])) * self.rows
 
     def of_steps(self, kind: int) -> int:
-        """Return the type of what holds values of a type: one of a step, or those of all."""
+        """Return the type of the slice or out that holds a value of each step."""
         if not self.stacked:
             return kind
         return block_type(item_type(kind), (length_of(kind) or 1) * self.length)
@@ -187,7 +187,7 @@ class CountedLoop(OneBody):
         return carry + [x for row in steps for x in row]
 
     def _in_all_steps(self, sets: list[Sets], through: Through) -> list[Sets] | None:
-        """Return what outputs depend on where the carry brings nothing from step to step."""
+        """Return what outputs depend on if the carry adds nothing from step to step, else None."""
         n, s, steps = self.carry, self.slices, self.length
         carry, slices, shared = sets[:n], sets[n : n + s], sets[n + s :]
         kinds = self.body.input_dtypes[n : n + s]
@@ -222,7 +222,7 @@ class CountedLoop(OneBody):
 
 
 def _part(whole: Any, kind: int, step: int) -> Any:
-    """Return the part of a step of what holds all steps: values, or sets (0: none)."""
+    """Return what belongs to one step of values, or of sets, that hold all steps."""
     if isinstance(whole, int):
         return whole
     width = length_of(kind)

@@ -30,6 +30,7 @@ from archimedes.graph.regions.base import (
     Region,
     Run,
     Through,
+    Weight,
     new_numbers,
 )
 from archimedes.graph.regions.interval_sets import Rows, Sets, fill, merge, union_of, unite
@@ -274,9 +275,7 @@ class Nest(OneBody):
     def runs(self) -> int:
         return math.prod(self.shape)
 
-    def count(
-        self, operations: CountOperations, weight: Callable[[Counter[str]], int]
-    ) -> Counter[str]:
+    def count(self, operations: CountOperations, weight: Weight) -> Counter[str]:
         total = super().count(operations, weight)
         if self.combine:
             total[self.combine] += self.length * (self.reduced - 1) * len(self.body.outputs)
@@ -308,7 +307,7 @@ class Nest(OneBody):
         return rows if self.kept or not rows else rows[0]
 
     def _read_sets(self, sets: Rows, read: Affine | Gather) -> Rows:
-        """Return what the elements of an output get of an input."""
+        """Return what the elements of an output depend on through one input."""
         out_axes, shape = self.kept, self.shape
         if self.reduced == 1:
             return sets.take(positions(read, shape).ravel())

@@ -1,4 +1,4 @@
-"""Jacobians and Hessians of programs on wide arrays: right, and no longer than the program."""
+"""Jacobians and Hessians of programs on arrays: right, and no longer than the program."""
 
 from __future__ import annotations
 

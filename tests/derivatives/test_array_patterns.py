@@ -1,4 +1,4 @@
-"""Patterns of programs on wide arrays: what depends on what, element by element, at any size."""
+"""Patterns of programs on arrays: what depends on what, element by element, at any size."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_memory_grows_with_the_entries(name):
 
 
 @pytest.mark.long
-def test_sparse_derivatives_of_very_wide_arrays():
+def test_sparse_derivatives_of_very_long_arrays():
     x = 0.5 + np.random.default_rng(1).random(150_000)
     found = arc.jac(stencil, sparse=True)
     assert found.colors(x) == 3
