@@ -1,4 +1,4 @@
-"""Trimming and retyping: the same values from less, and from float32."""
+"""Dead code elimination and retyping: the same values from less, and from float32."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..programs.values import assert_bits, reference, samples
 
 
 @pytest.mark.parametrize("block", range(4))
-def test_trimmed_programs_give_the_same_bits(block: int):
+def test_live_programs_give_the_same_bits(block: int):
     for seed in range(block * 60, (block + 1) * 60):
         g = random_graph(seed)
         rng = np.random.default_rng(seed)

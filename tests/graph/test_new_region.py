@@ -130,7 +130,7 @@ def test_equal_regions_are_one_node():
         lambda g: remove_dead_code(g).graph,
         lambda g: expand(remove_dead_code(g).graph, calls=True),
     ],
-    ids=["prune", "expand", "fast", "trim", "trim and expand"],
+    ids=["prune", "expand", "fast", "dead code", "dead code and expand"],
 )
 def test_passes_keep_it(change):
     g = program()
