@@ -155,7 +155,7 @@ def check_positive(value: ArrayLike, name: str, units: str = "") -> None:
         raise ValueError(f"{name} must be positive and finite{unit}, got {values.tolist()}")
 
 
-def check_not_negative(value: ArrayLike, name: str) -> None:
+def check_not_negative(value: ArrayLike, name: str, units: str = "") -> None:
     """Raise where a known number is negative or nan; infinity passes.
 
     >>> check_not_negative(0.0, "friction")
@@ -167,7 +167,8 @@ def check_not_negative(value: ArrayLike, name: str) -> None:
     values = concrete(as_array(value, name))
     if values is not None and not (values >= 0.0).all():
         fault = "must be a number" if np.isnan(values).any() else "must not be negative"
-        raise ValueError(f"{name} {fault}, got {values.tolist()}")
+        unit = f", in {units}" if units else ""
+        raise ValueError(f"{name} {fault}{unit}, got {values.tolist()}")
 
 
 def check_last(array: Array, n: int, name: str) -> None:

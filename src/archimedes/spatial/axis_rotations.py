@@ -48,11 +48,18 @@ class AxisRotation(NamedTuple):
         return c * x - s * y, s * x + c * y
 
 
-def axis_rotation(axis: Sequence[float], angle: Scalar) -> tuple[AxisRotation, ...] | None:
-    """Return the rotation about an axis that is along a coordinate axis, else None."""
+def coordinate_axis(axis: Sequence[float]) -> int | None:
+    """Return the coordinate axis 0, 1 or 2 that a unit axis is along, or None."""
     if sorted(map(abs, axis)) != [0.0, 0.0, 1.0]:
         return None
-    k = max(range(3), key=lambda k: abs(axis[k]))
+    return max(range(3), key=lambda k: abs(axis[k]))
+
+
+def axis_rotation(axis: Sequence[float], angle: Scalar) -> tuple[AxisRotation, ...] | None:
+    """Return the rotation about an axis that is along a coordinate axis, else None."""
+    k = coordinate_axis(axis)
+    if k is None:
+        return None
     s = sin(angle)
     return (AxisRotation(k, cos(angle), s if axis[k] > 0 else -s),)
 

@@ -32,7 +32,7 @@ from archimedes.multibody.algorithms.links import (
     placement_of,
 )
 from archimedes.portable_numpy import matmul
-from archimedes.spatial.axis_rotations import axis_rotation, hypotenuse, round_rotation
+from archimedes.spatial.axis_rotations import coordinate_axis, hypotenuse, round_rotation
 from archimedes.spatial.components import (
     components,
     cross,
@@ -114,7 +114,7 @@ def describe_in(model: Model, frames: list[Frame]) -> Model:
 
 def is_skew(link: Link) -> bool:
     """Return whether a joint has an axis that could be a coordinate axis and is none."""
-    return link.kind.axial and axis_rotation(link.screw.axis, 0.0) is None
+    return link.kind.axial and coordinate_axis(link.screw.axis) is None
 
 
 def joint_frame(link: Link) -> Frame:
@@ -147,10 +147,10 @@ def move_rods(model: Model) -> list[Rigid]:
     inertias = inertias_of(model)
     for i in reversed(range(len(model.links))):
         link = model.links[i]
-        axis = axis_rotation(link.screw.axis, 0.0)
+        axis = coordinate_axis(link.screw.axis)
         if not link.kind.spins or axis is None or any(link.screw.anchor):
             continue
-        rod, inertias[i] = split_rod(inertias[i], axis[0].axis)
+        rod, inertias[i] = split_rod(inertias[i], axis)
         if link.parent >= 0:
             inertias[link.parent] = inertias[link.parent] + rod.to_parent(placement_of(model, i))
     return inertias

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_positive
+from archimedes.checks import as_array, check_not_negative, check_positive
 from archimedes.spatial import EulerAngles
 from archimedes.spatial.components import cross
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, replace, struct
 from archimedes.typing import Scalar, Tree
-from archimedes.vehicles.parts.actuators import WORLD, check_flat, check_not_negative, check_part
+from archimedes.vehicles.parts.actuators import WORLD, check_flat, check_part
 from archimedes.vehicles.vehicle_files import PartConfig, VehicleConfig
 from archimedes.vehicles.worlds import FlatEarth, FlightState
 

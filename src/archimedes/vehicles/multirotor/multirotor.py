@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_positive
+from archimedes.checks import as_array, check_not_negative, check_positive
 from archimedes.portable_numpy import cos, sin
 from archimedes.spatial.components import cross
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
 from archimedes.typing import Scalar, Tree, Vec3, Vector
-from archimedes.vehicles.parts.actuators import WORLD, check_flat, check_not_negative, check_part
+from archimedes.vehicles.parts.actuators import WORLD, check_flat, check_part
 from archimedes.vehicles.parts.rotors import Rotors
 from archimedes.vehicles.vehicle_files import PartConfig, Triple, VehicleConfig, World
 from archimedes.vehicles.worlds import FlatEarth, FlightState

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_positive, concrete
+from archimedes.checks import as_array, check_not_negative, check_positive, concrete
 from archimedes.errors import StructError
 from archimedes.spatial import RigidBody
 from archimedes.tree import field, struct
@@ -37,13 +37,6 @@ def check_axes(axes: ArrayLike, name: str) -> Any:
             f"{name} must be unit vectors, got lengths {np.linalg.norm(values, axis=1)}"
         )
     return axes
-
-
-def check_not_negative(value: Any, name: str, units: str) -> None:
-    """Raise if a known parameter is negative or not a number (infinite is no limit)."""
-    values = concrete(as_array(value, name))
-    if values is not None and not np.all(values >= 0.0):
-        raise ValueError(f"{name} must not be negative, in {units}, got {value}")
 
 
 def check_part(part: object, name: str, needed: Sequence[str]) -> None:

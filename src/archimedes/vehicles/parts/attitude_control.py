@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_vector
+from archimedes.checks import as_array, check_not_negative, check_vector
 from archimedes.portable_numpy import matmul
 from archimedes.spatial.components import cross
 from archimedes.tree import field, struct
 from archimedes.typing import Matrix, Scalar, Vec3, Vector
-from archimedes.vehicles.parts.actuators import check_axes, check_not_negative, limited
+from archimedes.vehicles.parts.actuators import check_axes, limited
 
 __all__ = ["Magnetorquers", "ReactionWheels", "Thrusters"]
 

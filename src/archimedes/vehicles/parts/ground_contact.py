@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_positive
+from archimedes.checks import as_array, check_not_negative, check_positive
 from archimedes.spatial.components import cross
 from archimedes.tree import field, struct
 from archimedes.typing import Scalar, Vec3
-from archimedes.vehicles.parts.actuators import check_not_negative
 
 __all__ = ["GroundContact"]
 

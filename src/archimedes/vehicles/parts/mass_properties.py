@@ -10,10 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_matrix, check_positive, check_vector
+from archimedes.checks import (
+    as_array,
+    check_matrix,
+    check_not_negative,
+    check_positive,
+    check_vector,
+)
 from archimedes.tree import field, struct
 from archimedes.typing import ArrayLike, Scalar
-from archimedes.vehicles.parts.actuators import check_axes, check_not_negative
+from archimedes.vehicles.parts.actuators import check_axes
 
 __all__ = ["MassProperties", "Tank", "combined", "cylinder"]
 

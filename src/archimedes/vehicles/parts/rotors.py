@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_positive
+from archimedes.checks import as_array, check_not_negative, check_positive
 from archimedes.portable_numpy import matmul
 from archimedes.spatial.components import cross
 from archimedes.tree import field, struct
 from archimedes.typing import Scalar, Vec3, Vector
-from archimedes.vehicles.parts.actuators import check_axes, check_not_negative
+from archimedes.vehicles.parts.actuators import check_axes
 
 __all__ = ["Rotors"]
 

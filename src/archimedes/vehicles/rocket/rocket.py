@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_positive
+from archimedes.checks import as_array, check_not_negative, check_positive
 from archimedes.simulate import Event
 from archimedes.spatial.components import cross
 from archimedes.tree import field, replace, struct
 from archimedes.typing import Scalar, Tree, Vec3
-from archimedes.vehicles.parts.actuators import WORLD, check_not_negative, check_part, limited
+from archimedes.vehicles.parts.actuators import WORLD, check_part, limited
 from archimedes.vehicles.parts.mass_properties import MassProperties, Tank, combined
 from archimedes.vehicles.vehicle_files import PartConfig, Triple, VehicleConfig, World
 from archimedes.vehicles.worlds import FlightState, RotatingEarth

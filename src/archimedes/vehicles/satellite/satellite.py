@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.checks import as_array
+from archimedes.checks import as_array, check_not_negative
 from archimedes.environment import (
     WGS84,
     MagneticDipole,
@@ -26,7 +26,7 @@ from archimedes.spatial.rigid_body import attitude_rate
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
 from archimedes.typing import Scalar, Tree
-from archimedes.vehicles.parts.actuators import check_not_negative, check_part
+from archimedes.vehicles.parts.actuators import check_part
 from archimedes.vehicles.parts.attitude_control import Magnetorquers, ReactionWheels, Thrusters
 from archimedes.vehicles.vehicle_files import PartConfig, VehicleConfig
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from archimedes import random
+from archimedes.checks import check_not_negative
 from archimedes.tree import field, struct
 from archimedes.typing import Array
-from archimedes.vehicles.parts.actuators import check_not_negative
 from archimedes.vehicles.worlds import Surroundings
 
 __all__ = ["AirData"]

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from archimedes import random
-from archimedes.checks import as_array, check_positive
+from archimedes.checks import as_array, check_not_negative, check_positive
 from archimedes.environment import WGS84, ecef_to_geodetic, ned
 from archimedes.spatial import Quaternion, quaternion_exp, quaternion_multiply
 from archimedes.tree import field, struct
 from archimedes.typing import Array, Scalar, Vec3
-from archimedes.vehicles.parts.actuators import check_not_negative
 
 __all__ = ["Gnss", "StarTracker"]
 

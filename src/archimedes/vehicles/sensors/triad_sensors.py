@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from archimedes import random
-from archimedes.checks import as_array
+from archimedes.checks import as_array, check_not_negative
 from archimedes.spatial.components import cross
 from archimedes.tree import field, struct
 from archimedes.typing import Array, Scalar, Tree, Vec3
-from archimedes.vehicles.parts.actuators import check_not_negative, limited
+from archimedes.vehicles.parts.actuators import limited
 
 __all__ = ["Imu", "Magnetometer", "TriadErrors"]
 
