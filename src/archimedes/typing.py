@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-import numpy as np
 import numpy.typing as npt
 
 __all__ = ["Array", "ArrayLike", "Matrix", "NDArray", "Quat", "Scalar", "Tree", "Vec3", "Vector"]
@@ -21,7 +20,7 @@ Array: TypeAlias = npt.NDArray[Any]
 Scalar: TypeAlias = float | npt.NDArray[Any]
 #: A vector ``(..., n)``, a vector ``(..., 3)``, a quaternion ``(..., 4)`` (scalar first), a matrix
 #: ``(..., m, n)``.
-Vector: TypeAlias = npt.NDArray[np.float64]
-Vec3: TypeAlias = npt.NDArray[np.float64]
-Quat: TypeAlias = npt.NDArray[np.float64]
-Matrix: TypeAlias = npt.NDArray[np.float64]
+Vector: TypeAlias = npt.NDArray[Any]
+Vec3: TypeAlias = npt.NDArray[Any]
+Quat: TypeAlias = npt.NDArray[Any]
+Matrix: TypeAlias = npt.NDArray[Any]

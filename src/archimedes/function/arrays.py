@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["array", "eye", "ones", "ones_like", "sym", "sym_like", "zeros", "zeros_like"]
 
 
-def array(x: ArrayLike, dtype: DTypeLike = None) -> Array:
+def array(x: ArrayLike, dtype: DTypeLike | None = None) -> Array:
     """Return a new array, which may hold traced values.
 
     Parameters
@@ -100,7 +100,7 @@ def eye(n: int, m: int | None = None, k: int = 0, dtype: DTypeLike = float) -> A
     return array(np.eye(n, m, k, dtype))
 
 
-def zeros_like(x: ArrayLike, dtype: DTypeLike = None) -> Array:
+def zeros_like(x: ArrayLike, dtype: DTypeLike | None = None) -> Array:
     """Return an array of zeros like another array.
 
     Parameters
@@ -118,7 +118,7 @@ def zeros_like(x: ArrayLike, dtype: DTypeLike = None) -> Array:
     return np.zeros_like(x, dtype=dtype)
 
 
-def ones_like(x: ArrayLike, dtype: DTypeLike = None) -> Array:
+def ones_like(x: ArrayLike, dtype: DTypeLike | None = None) -> Array:
     """Return an array of ones like another array.
 
     Parameters

@@ -293,7 +293,7 @@ class Implicit:
         return replace(body, leaves=body.leaves + extra, captured=[]), values
 
     def _iterate(
-        self, residual: Callable[[Vector, list[Array]], Vector], x: Vector, p: list[Array]
+        self, residual: Callable[[Array, list[Array]], Array], x: Vector, p: list[Array]
     ) -> Vector:
         """Iterate; returns x, the largest residual, the steps and whether it is a root (1 or 0)."""
         lower, upper = self.edges(x)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Interpolant", "interpolant", "look_up", "read_at"]
 
 
-def read_at(table: np.ndarray, index: Scalar) -> Array:
+def read_at(table: np.ndarray, index: Any) -> Any:
     """Return the elements of a constant 1-D table at an index, or an array of them.
 
     Traced positions outside the table give its ends.
@@ -33,7 +33,7 @@ def read_at(table: np.ndarray, index: Scalar) -> Array:
     return read_table(table, index) if is_traced(index) else np.take(table, index)
 
 
-def look_up(table: np.ndarray, index: Any) -> Array:
+def look_up(table: np.ndarray, index: Any) -> Any:
     """Return ``table[index]`` along the first axis of a table of floats, also for traced indices.
 
     >>> look_up(np.array([[1.0, 2.0], [3.0, 4.0]]), 1)
@@ -43,7 +43,7 @@ def look_up(table: np.ndarray, index: Any) -> Array:
         return table[index]
     width = int(np.prod(table.shape[1:], dtype=int))
     flat = np.ascontiguousarray(table, dtype=np.float64).reshape(-1)
-    positions = np.reshape(index * width, (*index.shape, 1)) + np.arange(width)
+    positions: Any = np.reshape(index * width, (*index.shape, 1)) + np.arange(width)
     return np.reshape(read_table(flat, positions), (*index.shape, *table.shape[1:]))
 
 
@@ -154,7 +154,9 @@ class Interpolant:
             raise TypeError(
                 f"{self.__name__}() takes {len(names)} coordinates {names}, got {len(coordinates)}"
             )
-        points = [c if hasattr(c, "ndim") else np.asarray(c, dtype=float) for c in coordinates]
+        points: list[Any] = [
+            c if hasattr(c, "ndim") else np.asarray(c, dtype=float) for c in coordinates
+        ]
         inside: Any = True
         weights, starts = [], []
         for axis, basis, x in zip(self.axes, self._basis, points):
@@ -275,7 +277,7 @@ def _cubic_basis(x: Array, t: Sequence[Array]) -> list[Any]:
 
 
 def interpolant(
-    grid: ArrayLike | Sequence[ArrayLike],
+    grid: Sequence[ArrayLike] | Array,
     data: ArrayLike,
     method: str = "linear",
     arg_names: Sequence[str] | None = None,
@@ -323,7 +325,7 @@ def interpolant(
             "interpolant: grid must be a list of 1-D arrays, one for each axis of data, got "
             f"{grid!r}"
         )
-    axes_given = [grid] if np.ndim(grid[0]) == 0 else list(grid)
+    axes_given: Sequence[Any] = [grid] if np.ndim(grid[0]) == 0 else list(grid)
     names = list(arg_names) if arg_names is not None else [f"x{k}" for k in range(len(axes_given))]
     if len(names) != len(axes_given):
         raise ValueError(

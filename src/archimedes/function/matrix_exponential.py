@@ -32,7 +32,7 @@ from archimedes.function.derivatives.custom_rules import stop_gradient
 from archimedes.graph.elementary import evaluate
 
 if TYPE_CHECKING:
-    from archimedes.typing import ArrayLike, Matrix, Scalar, Vector
+    from archimedes.typing import Array, ArrayLike, Scalar
 
 __all__ = ["balancing_units", "diagonal_units", "expm", "in_units", "repeat_while"]
 
@@ -42,7 +42,7 @@ CHANGES = 20
 LARGEST = 100
 
 
-def balancing_units(a: Matrix) -> Vector:
+def balancing_units(a: Array) -> Array:
     """Return units s (..., n), powers of two, in which matrices a (..., n, n) are balanced.
 
     The balanced matrix is ``a * s[..., None, :] / s[..., :, None]``. Units are constants to
@@ -56,7 +56,7 @@ def balancing_units(a: Matrix) -> Vector:
     start = np.ones(sizes.shape[:-1], dtype=sizes.dtype)
     numbers = np.arange(n)
 
-    def powers(units: Vector) -> Vector:
+    def powers(units: Array) -> Array:
         """Return the powers of two by which the units of the states should change."""
         rows = np.sum(sizes * units[..., None, :], axis=-1) / units
         columns = np.sum(sizes / units[..., :, None], axis=-2) * units
@@ -81,7 +81,7 @@ def balancing_units(a: Matrix) -> Vector:
     return units
 
 
-def diagonal_units(m: Matrix) -> Vector:
+def diagonal_units(m: Array) -> Array:
     """Return units s (n,), powers of two, in which the diagonal of m_ij / (s_i s_j) is near one.
 
     It is between 1/2 and 2 then; where it is not above zero the unit is 1. Units are constants to
@@ -96,7 +96,7 @@ def diagonal_units(m: Matrix) -> Vector:
     return np.ldexp(np.ones_like(diagonal), power.astype(np.int64))
 
 
-def in_units(m: Matrix, rows: Vector, columns: Vector) -> Matrix:
+def in_units(m: Array, rows: Array, columns: Array) -> Array:
     """Return m_ij rows_i columns_j: a matrix whose rows and columns are multiplied by units.
 
     >>> in_units(np.ones((2, 2)), np.array([1.0, 2.0]), np.array([1.0, 3.0]))
@@ -147,7 +147,7 @@ ERROR = math.factorial(13) ** 2 / (math.factorial(26) * math.factorial(27))
 MAX_SQUARINGS = 64
 
 
-def expm(a: ArrayLike) -> Matrix:
+def expm(a: ArrayLike) -> Array:
     """Return the matrix exponential.
 
     The method is scaling and squaring with a Pade approximant of degree 13. The matrix is balanced
@@ -191,7 +191,7 @@ def expm(a: ArrayLike) -> Matrix:
         return vmap(_exponential)(a.reshape(-1, n, n)).reshape(a.shape)
 
 
-def _exponential(a: Matrix) -> Matrix:
+def _exponential(a: Array) -> Array:
     """Return the exponential of one matrix, or of a stack of matrices whose values are known."""
     # Nothing of what is not finite may look like a result.
     usable = np.all(np.isfinite(a), axis=(-2, -1))
@@ -219,12 +219,12 @@ def _exponential(a: Matrix) -> Matrix:
     return x * units[..., :, None] / units[..., None, :]
 
 
-def _size(a: Matrix) -> Scalar:
+def _size(a: Array) -> Scalar:
     """Return the 1-norm."""
     return np.max(np.sum(np.abs(a), axis=-2), axis=-1)
 
 
-def _squarings(a: Matrix, a4: Matrix, a6: Matrix) -> Scalar:
+def _squarings(a: Array, a4: Array, a6: Array) -> Scalar:
     """Return the number of squarings (Al-Mohy, Higham, algorithm 5.1), as a float."""
     # Theorem 4.2 with p = 2: powers of a^2 from the second on are bounded by this size.
     size = np.maximum(_size(a4) ** 0.25, _size(a6) ** (1.0 / 6.0))
@@ -245,7 +245,7 @@ def _squarings(a: Matrix, a4: Matrix, a6: Matrix) -> Scalar:
     return least + np.maximum(np.ceil(excess / 26.0), 0.0)
 
 
-def _approximant(a: Matrix, a2: Matrix, a4: Matrix, a6: Matrix) -> Matrix:
+def _approximant(a: Array, a2: Array, a4: Array, a6: Array) -> Array:
     """Return r_13(a) = (V - U)^-1 (V + U) (Higham 2005, eq. 2.13 to 2.15)."""
     b = PADE
     eye = np.eye(a.shape[-1], dtype=a.dtype)

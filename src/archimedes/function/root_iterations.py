@@ -22,7 +22,7 @@ from archimedes.function.control_flow.branches import cond
 from archimedes.function.control_flow.loops import while_loop
 
 if TYPE_CHECKING:
-    from archimedes.typing import Matrix, Scalar, Vector
+    from archimedes.typing import Array, Matrix, Scalar
 
 __all__ = ["ITERATIONS", "Equations"]
 
@@ -36,35 +36,35 @@ Solution: TypeAlias = tuple[Any, Any, Any, Any]
 class Equations:
     """What an iteration is given."""
 
-    residual: Callable[[Vector], Vector]
-    jacobian: Callable[[Vector], Matrix]
+    residual: Callable[[Array], Array]
+    jacobian: Callable[[Array], Matrix]
     tol: float
     step_tol: float
     max_steps: int
-    lower: Vector
-    upper: Vector
+    lower: Array
+    upper: Array
 
     def is_unsolved(self, size: Scalar, length: Scalar) -> Any:
         """Return whether a residual, or the step that led to it, is too large for a root."""
         return (size > self.tol) | ((size > 0.0) & (length > self.step_tol))
 
 
-def size_of(f: Vector) -> Scalar:
+def size_of(f: Array) -> Scalar:
     """Return the largest residual, infinite where it is nan."""
     largest = np.max(np.abs(f))
     return np.where(np.isnan(largest), np.inf, largest)
 
 
-def length_of(dx: Vector, x: Vector) -> Scalar:
+def length_of(dx: Array, x: Array) -> Scalar:
     """Return the length of a step, relative to 1 + |x|."""
     return np.max(np.abs(dx) / (1.0 + np.abs(x)))
 
 
-def newton(equations: Equations, x: Vector) -> Solution:
+def newton(equations: Equations, x: Array) -> Solution:
     """Newton's method; steps are halved until the residual falls."""
     number, residual = np.dtype(x.dtype).type, equations.residual
 
-    def halve(x: Vector, dx: Vector, before: Scalar) -> tuple[Vector, Scalar]:
+    def halve(x: Array, dx: Array, before: Scalar) -> tuple[Array, Scalar]:
         # Halve the step until the residual falls; after ten halvings take what there is.
         def test(state: State) -> Any:
             step, _, now = state
@@ -80,7 +80,7 @@ def newton(equations: Equations, x: Vector) -> Solution:
         _, new, now = while_loop(test, shorter, start, max_steps=10)
         return new, now
 
-    def newton_step(x: Vector) -> Vector:
+    def newton_step(x: Array) -> Array:
         return -np.linalg.solve(equations.jacobian(x), residual(x))
 
     def going(state: State) -> Any:
@@ -106,10 +106,10 @@ def newton(equations: Equations, x: Vector) -> Solution:
     return np.where(better, last, x), np.where(better, after, now), steps, length
 
 
-def dogleg(equations: Equations, x: Vector) -> Solution:
+def dogleg(equations: Equations, x: Array) -> Solution:
     """Powell's hybrid method: Newton's step within a region of trust, bent to steepest descent."""
 
-    def propose(x: Vector, f: Vector, J: Matrix, trust: Scalar) -> Vector:
+    def propose(x: Array, f: Array, J: Matrix, trust: Scalar) -> Array:
         g = J.T @ f
         Jg = J @ g
         curved = np.where(Jg @ Jg > 0, Jg @ Jg, 1.0)
@@ -129,12 +129,12 @@ def dogleg(equations: Equations, x: Vector) -> Solution:
     return _iterate_in_trust_region(equations, x, propose, 1.0 + _norm(x), shrink=0.25)
 
 
-def bounded(equations: Equations, x: Vector) -> Solution:
+def bounded(equations: Equations, x: Array) -> Solution:
     """Levenberg and Marquardt's damped steps, within bounds: unknowns on theirs are held."""
     lower, upper = equations.lower, equations.upper
     n = x.shape[0]
 
-    def propose(x: Vector, f: Vector, J: Matrix, trust: Scalar) -> Vector:
+    def propose(x: Array, f: Array, J: Matrix, trust: Scalar) -> Array:
         g = J.T @ f
         held = ((x <= lower) & (g > 0)) | ((x >= upper) & (g < 0))
         J, g = np.where(held[None, :], 0.0, J), np.where(held, 0.0, g)
@@ -147,14 +147,14 @@ def bounded(equations: Equations, x: Vector) -> Solution:
     return _iterate_in_trust_region(equations, x, propose, 1e3, shrink=0.1)
 
 
-def _norm(v: Vector) -> Scalar:
+def _norm(v: Array) -> Scalar:
     return np.sqrt(v @ v)
 
 
 def _iterate_in_trust_region(
     equations: Equations,
-    x: Vector,
-    propose: Callable[[Vector, Vector, Matrix, Scalar], Vector],
+    x: Array,
+    propose: Callable[[Array, Array, Matrix, Scalar], Array],
     first: Scalar,
     shrink: float,
 ) -> Solution:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -12,43 +12,52 @@ from archimedes.checks import is_traced
 from archimedes.errors import explained
 from archimedes.function import array
 
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from archimedes.typing import Array, ArrayLike
+
 __all__ = [
-    "all_true",
-    "as_array",
+    "Shape",
+    "as_dtype",
+    "as_integers",
     "check_dtype",
     "check_key",
+    "check_parameter",
     "check_shape",
+    "is_all_true",
     "result_shape",
-    "sound",
-    "whole",
 ]
 
+#: What users give for a shape.
+Shape: TypeAlias = int | Sequence[int]
 
-def as_array(x: Any, dtype: Any = None) -> Any:
+
+def as_dtype(x: ArrayLike, dtype: DTypeLike | None = None) -> Array:
     """Return numbers, traced or not, as an array (or a scalar) of a dtype."""
     if not is_traced(x):
         return np.asarray(x, dtype=dtype)[()]
-    made = array(x) if isinstance(x, list | tuple | np.ndarray) else x
-    return made if dtype is None else made.astype(dtype)
+    traced: Any = array(x) if isinstance(x, list | tuple | np.ndarray) else x
+    return traced if dtype is None else traced.astype(dtype)
 
 
-def whole(x: Any, name: str, what: str) -> Any:
+def as_integers(x: ArrayLike, name: str, what: str) -> Array:
     """Return whole numbers as int64."""
-    found = as_array(x)
-    kind = getattr(found, "dtype", np.dtype(object)).kind
+    numbers = as_dtype(x)
+    kind = getattr(numbers, "dtype", np.dtype(object)).kind
     if kind not in "iu":
         raise TypeError(f"{what}: {name} must be a whole number (int64), got {x!r}")
-    if kind == "u" and np.any(found > np.iinfo(np.int64).max):
+    if kind == "u" and np.any(numbers > np.iinfo(np.int64).max):
         raise ValueError(f"{what}: {name} must be below 2^63, got {x!r}")
-    return found if found.dtype == np.int64 else found.astype(np.int64)
+    return numbers if numbers.dtype == np.int64 else numbers.astype(np.int64)
 
 
-def all_true(test: Any) -> bool:
-    """Return whether a test holds everywhere; where numbers are not known yet it is taken to."""
+def is_all_true(test: ArrayLike) -> bool:
+    """Return whether a test holds everywhere; a traced one, not known yet, is taken to hold."""
     return is_traced(test) or bool(np.all(test))
 
 
-def sound(value: Any, good: Any, words: str) -> Any:
+def check_parameter(value: Array, good: ArrayLike, words: str) -> Array:
     """Return a parameter; where it is not good, plain numbers raise, and traced ones are nan."""
     if is_traced(good):
         return np.where(good, value, np.nan)
@@ -57,7 +66,7 @@ def sound(value: Any, good: Any, words: str) -> Any:
     return value
 
 
-def check_key(key: Any, what: str) -> Any:
+def check_key(key: Any, what: str) -> Array:
     """Return a key as an array, after checking that it is one."""
     shape, dtype = np.shape(key), getattr(key, "dtype", None)
     if shape == (2,) and dtype == np.int64:
@@ -81,38 +90,38 @@ def check_key(key: Any, what: str) -> Any:
     )
 
 
-def check_shape(shape: Any, what: str, name: str = "shape") -> tuple[int, ...]:
+def check_shape(shape: Shape, what: str, name: str = "shape") -> tuple[int, ...]:
     """Return a shape as a tuple of ints."""
-    given = shape if isinstance(shape, Sequence | np.ndarray) else (shape,)
+    lengths = shape if isinstance(shape, Sequence | np.ndarray) else (shape,)
     error = TypeError(
         f"{what}: {name} must be an int or a tuple of ints, known when the function is recorded, "
         f"got {shape!r}"
     )
-    if is_traced(*given):
+    if is_traced(*lengths):
         raise error
     try:
-        found = tuple(operator.index(n) for n in given)
+        checked = tuple(operator.index(n) for n in lengths)
     except TypeError:
         raise error from None
-    if any(n < 0 for n in found):
+    if any(n < 0 for n in checked):
         raise ValueError(f"{what}: {name} must not be negative, got {shape!r}")
-    return found
+    return checked
 
 
-def check_dtype(dtype: Any, what: str) -> np.dtype:
+def check_dtype(dtype: DTypeLike, what: str) -> np.dtype:
     """Return a dtype, which must be float64 or float32."""
-    found = np.dtype(dtype)
-    if found not in (np.float64, np.float32):
-        raise TypeError(f"{what}: dtype must be float64 or float32, got {found}")
-    return found
+    checked = np.dtype(dtype)
+    if checked not in (np.float64, np.float32):
+        raise TypeError(f"{what}: dtype must be float64 or float32, got {checked}")
+    return checked
 
 
-def result_shape(shape: Any, what: str, **parameters: Any) -> tuple[int, ...]:
-    """Return the shape of a result: the one given, or else that of the parameters together."""
+def result_shape(shape: Shape | None, what: str, **parameters: ArrayLike) -> tuple[int, ...]:
+    """Return the shape of a result: the user's, or else that of the parameters together."""
     shapes = {name: np.shape(value) for name, value in parameters.items()}
-    found = () if shape is None else check_shape(shape, what)
+    wanted = () if shape is None else check_shape(shape, what)
     if not any(shapes.values()):
-        return found
+        return wanted
     try:
         common = np.broadcast_shapes(*shapes.values())
     except ValueError:
@@ -120,9 +129,9 @@ def result_shape(shape: Any, what: str, **parameters: Any) -> tuple[int, ...]:
     if shape is None:
         return common
     try:
-        fits = np.broadcast_shapes(common, found) == found
+        fits = np.broadcast_shapes(common, wanted) == wanted
     except ValueError:
         fits = False
     if not fits:
-        raise ValueError(f"{what}: shape={found} does not hold the parameters, {shapes}")
-    return found
+        raise ValueError(f"{what}: shape={wanted} does not hold the parameters, {shapes}")
+    return wanted

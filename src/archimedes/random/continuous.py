@@ -11,21 +11,27 @@ one for the middle, two for the tails in r = sqrt(-log(p)).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.function import compile, vmap
 from archimedes.random.arguments import (
-    all_true,
-    as_array,
+    Shape,
+    as_dtype,
     check_dtype,
     check_key,
+    check_parameter,
+    is_all_true,
     result_shape,
-    sound,
 )
 from archimedes.random.keys import block, in_pairs, mask, random_words, shift_right
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from archimedes.typing import Array, ArrayLike, Scalar
 
 __all__ = ["exponential", "multivariate_normal", "normal", "normal_quantile", "uniform"]
 
@@ -98,18 +104,18 @@ FAR_TAIL = (
 )
 
 
-def polynomial(coefficients: Sequence[float], x: Any) -> Any:
-    value = coefficients[-1]
+def polynomial(coefficients: Sequence[float], x: Scalar) -> Scalar:
+    value: Any = coefficients[-1]
     for c in reversed(coefficients[:-1]):
         value = value * x + c
     return value
 
 
-def rational(pair: Sequence[Sequence[float]], x: Any) -> Any:
+def rational(pair: Sequence[Sequence[float]], x: Scalar) -> Scalar:
     return polynomial(pair[0], x) / polynomial(pair[1], x)
 
 
-def normal_quantile(p: Any) -> Any:
+def normal_quantile(p: Scalar) -> Any:
     """Return z with P(Z <= z) = p for a standard normal Z; `p` any shape, 0 < p < 1.
 
     >>> float(normal_quantile(0.975).round(6))
@@ -125,7 +131,7 @@ def normal_quantile(p: Any) -> Any:
     return np.where(middle, near, np.where(q < 0.0, -outside, outside))
 
 
-def _uniform_of(word: Any, dtype: np.dtype) -> Any:
+def _uniform_of(word: Array, dtype: np.dtype) -> Array:
     """Return numbers in [0, 1): the upper 53 (or 24) bits, as NumPy makes them."""
     if dtype == np.float64:
         return shift_right(word, 11) * 2.0**-53
@@ -143,18 +149,18 @@ _uniforms = {
 }
 
 
-def _smaller_share(word: Any) -> Any:
+def _smaller_share(word: Array) -> Array:
     """Return the centre of one of 2^63 cells of (0, 1/2); the sign bit is not used."""
     return ((word & mask(63)).astype(np.float64) + 0.5) * 2.0**-64
 
 
-def _normal_of(word: Any) -> Any:
+def _normal_of(word: Array) -> Array:
     # The sign bit chooses a side and the others a share of it: both tails are equally fine.
     z = normal_quantile(_smaller_share(word))
     return np.where(word < 0, z, -z)
 
 
-def _exponential_of(word: Any) -> Any:
+def _exponential_of(word: Array) -> Array:
     # Again two halves, so that numbers near zero are as fine as those of the tail.
     share = _smaller_share(word)
     return np.where(word < 0, -np.log(share), -np.log1p(-share))
@@ -164,15 +170,21 @@ _normals = vmap(_normal_of, name="normal_of_words")
 _exponentials = vmap(_exponential_of, name="exponential_of_words")
 
 
-def _standard(of_words: Any, key: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+def _standard(
+    of_words: Callable[[Array], Array], key: Array, shape: tuple[int, ...], dtype: np.dtype
+) -> Array:
     """Return standard numbers made from words one by one, in the same program everywhere."""
     flat = of_words(random_words(key, shape).reshape(-1))
     return flat.reshape(shape).astype(dtype)[()]
 
 
 def uniform(
-    key: Any, shape: Any = None, low: Any = 0.0, high: Any = 1.0, dtype: Any = np.float64
-) -> Any:
+    key: Array,
+    shape: Shape | None = None,
+    low: ArrayLike = 0.0,
+    high: ArrayLike = 1.0,
+    dtype: DTypeLike = np.float64,
+) -> Array:
     """Return uniformly distributed numbers in [low, high).
 
     Standard numbers are multiples of 2^-53, in float32 of 2^-24. As in NumPy, rounding of ``low +
@@ -211,18 +223,22 @@ def uniform(
     key, dtype = check_key(key, what), check_dtype(dtype, what)
     if type(low) is type(high) is float and (low, high) == (0.0, 1.0):
         return in_pairs(_uniforms[dtype], key, result_shape(shape, what))
-    low, high = as_array(low, dtype), as_array(high, dtype)
+    low, high = as_dtype(low, dtype), as_dtype(high, dtype)
     shape = result_shape(shape, what, low=low, high=high)
     with np.errstate(over="ignore", invalid="ignore"):
         span = high - low
     words = f"{what}: high - low must be finite and not negative"
-    span = sound(span, (span >= 0.0) & (span < np.inf), words)
+    span = check_parameter(span, (span >= 0.0) & (span < np.inf), words)
     return low + span * in_pairs(_uniforms[dtype], key, shape)
 
 
 def normal(
-    key: Any, shape: Any = None, mean: Any = 0.0, std: Any = 1.0, dtype: Any = np.float64
-) -> Any:
+    key: Array,
+    shape: Shape | None = None,
+    mean: ArrayLike = 0.0,
+    std: ArrayLike = 1.0,
+    dtype: DTypeLike = np.float64,
+) -> Array:
     """Return independent normally distributed numbers.
 
     The numbers are quantiles of uniform numbers with steps of 2^-64 in each tail, so that ``|z|``
@@ -255,13 +271,15 @@ def normal(
     """
     what = "arc.random.normal"
     key, dtype = check_key(key, what), check_dtype(dtype, what)
-    mean, std = as_array(mean, dtype), as_array(std, dtype)
+    mean, std = as_dtype(mean, dtype), as_dtype(std, dtype)
     shape = result_shape(shape, what, mean=mean, std=std)
-    std = sound(std, std >= 0.0, f"{what}: std must not be negative")
+    std = check_parameter(std, std >= 0.0, f"{what}: std must not be negative")
     return mean + std * _standard(_normals, key, shape, dtype)
 
 
-def exponential(key: Any, shape: Any = None, scale: Any = 1.0, dtype: Any = np.float64) -> Any:
+def exponential(
+    key: Array, shape: Shape | None = None, scale: ArrayLike = 1.0, dtype: DTypeLike = np.float64
+) -> Array:
     """Return exponentially distributed numbers, which are always positive.
 
     Parameters
@@ -288,9 +306,9 @@ def exponential(key: Any, shape: Any = None, scale: Any = 1.0, dtype: Any = np.f
     """
     what = "arc.random.exponential"
     key, dtype = check_key(key, what), check_dtype(dtype, what)
-    scale = as_array(scale, dtype)
+    scale = as_dtype(scale, dtype)
     shape = result_shape(shape, what, scale=scale)
-    scale = sound(scale, scale >= 0.0, f"{what}: scale must not be negative")
+    scale = check_parameter(scale, scale >= 0.0, f"{what}: scale must not be negative")
     return scale * _standard(_exponentials, key, shape, dtype)
 
 
@@ -299,7 +317,7 @@ _factor = compile(np.linalg.cholesky, name="factor")
 _correlated = vmap(lambda z, mean, root: mean + root @ z, (0, None, None), name="correlated")
 
 
-def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Any = ()) -> Any:
+def multivariate_normal(key: Array, mean: ArrayLike, cov: ArrayLike, shape: Shape = ()) -> Any:
     """Return normally distributed vectors with a given covariance.
 
     Parameters
@@ -332,15 +350,15 @@ def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Any = ()) -> Any:
     """
     what = "arc.random.multivariate_normal"
     key = check_key(key, what)
-    mean, cov = as_array(mean, np.float64), as_array(cov, np.float64)
+    mean, cov = as_dtype(mean, np.float64), as_dtype(cov, np.float64)
     size, wanted = np.shape(mean), np.shape(cov)
     if len(size) != 1 or wanted != size * 2:
         raise ValueError(f"{what}: mean must be (n,) and cov (n, n), got {size} and {wanted}")
     shape = (*result_shape(shape, what), *size)
-    if not all_true(np.abs(cov - cov.T) <= 1e-12 * np.abs(cov + cov.T)):
+    if not is_all_true(np.abs(cov - cov.T) <= 1e-12 * np.abs(cov + cov.T)):
         raise ValueError(f"{what}: cov must be symmetric, got {cov!r}")
     root = _factor(cov)
-    if not all_true(np.isfinite(root)):
+    if not is_all_true(np.isfinite(root)):
         raise ValueError(
             f"{what}: cov must be positive definite, got {cov!r}; where a direction has no "
             "spread, add a little to the diagonal, or draw fewer numbers and combine them"

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.checks import is_traced
 from archimedes.function import array, vmap
 from archimedes.random.arguments import (
-    all_true,
-    as_array,
+    Shape,
+    as_dtype,
+    as_integers,
     check_key,
     check_shape,
+    is_all_true,
     result_shape,
-    whole,
 )
 from archimedes.random.continuous import exponential, uniform
 from archimedes.random.keys import block, mask, random_words, shift_right
 
+if TYPE_CHECKING:
+    from archimedes.typing import Array, ArrayLike
+
 __all__ = ["bernoulli", "bits", "choice", "integers", "permutation"]
 
 
-def bits(key: Any, shape: Any = ()) -> Any:
+def bits(key: Array, shape: Shape = ()) -> Any:
     """Return random 64-bit words.
 
     Parameters
@@ -47,7 +51,7 @@ def bits(key: Any, shape: Any = ()) -> Any:
     return random_words(check_key(key, "arc.random.bits"), check_shape(shape, "arc.random.bits"))
 
 
-def _high_product(a: Any, b: Any) -> Any:
+def _high_product(a: Array, b: Array) -> Array:
     """Return the upper 64 of the 128 bits of a product of unsigned words, by halves of 32."""
     a0, a1, b0, b1 = a & mask(32), shift_right(a, 32), b & mask(32), shift_right(b, 32)
     low, inner, outer = a0 * b0, a0 * b1, a1 * b0
@@ -55,7 +59,7 @@ def _high_product(a: Any, b: Any) -> Any:
     return a1 * b1 + shift_right(inner, 32) + shift_right(outer, 32) + shift_right(carry, 32)
 
 
-def _below(key: Any, index: Any, low: Any, high: Any) -> Any:
+def _below(key: Array, index: Array, low: Array, high: Array) -> Array:
     """Return low + floor(W (high - low) / 2^128) for the number W < 2^128 of a block."""
     words, span = block(key, index), high - low
     rest = words[1] * span
@@ -69,7 +73,9 @@ _between = vmap(_below, in_axes=(None, 0, None, None), name="integers")
 _between_each = vmap(_below, in_axes=(None, 0, 0, 0), name="integers_each")
 
 
-def integers(key: Any, low: Any, high: Any = None, shape: Any = None) -> Any:
+def integers(
+    key: Array, low: ArrayLike, high: ArrayLike | None = None, shape: Shape | None = None
+) -> Array:
     """Return whole numbers that are equally likely.
 
     Each number takes 128 random bits, so that the probabilities differ from each other by less than
@@ -106,9 +112,9 @@ def integers(key: Any, low: Any, high: Any = None, shape: Any = None) -> Any:
     what = "arc.random.integers"
     key = check_key(key, what)
     low, high = (0, low) if high is None else (low, high)
-    low, high = whole(low, "low", what), whole(high, "high", what)
+    low, high = as_integers(low, "low", what), as_integers(high, "high", what)
     shape = result_shape(shape, what, low=low, high=high)
-    if not all_true(low < high):
+    if not is_all_true(low < high):
         raise ValueError(f"{what}: low must be below high, got low={low!r} and high={high!r}")
     indices = np.arange(math.prod(shape))
     if np.ndim(low) == np.ndim(high) == 0:
@@ -117,7 +123,7 @@ def integers(key: Any, low: Any, high: Any = None, shape: Any = None) -> Any:
     return _between_each(key, indices, *bounds).reshape(shape)
 
 
-def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Any:
+def bernoulli(key: Array, p: ArrayLike = 0.5, shape: Shape | None = None) -> Array:
     """Return bools that are True with a given probability.
 
     Parameters
@@ -141,13 +147,13 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Any:
     array([False,  True, False])
     """
     what = "arc.random.bernoulli"
-    p = as_array(p, np.float64)
-    if not all_true((p >= 0.0) & (p <= 1.0)):
+    p = as_dtype(p, np.float64)
+    if not is_all_true((p >= 0.0) & (p <= 1.0)):
         raise ValueError(f"{what}: p must be between 0 and 1, got {p!r}")
     return uniform(check_key(key, what), result_shape(shape, what, p=p)) < p
 
 
-def _ranks(words: Any) -> Any:
+def _ranks(words: Array) -> Array:
     """Return the place of each word in the order of all, (n,): each number below n once."""
     if not is_traced(words):
         ranks = np.empty(len(words), dtype=np.int64)
@@ -155,23 +161,23 @@ def _ranks(words: Any) -> Any:
         return ranks
     numbers = np.arange(len(words))
 
-    def rank(word: Any, number: Any) -> Any:
+    def rank(word: Array, number: Any) -> Any:
         return np.sum((words < word) | ((words == word) & (numbers < number)))
 
     return vmap(rank, name="rank")(words, numbers)
 
 
-def _take(values: Any, places: Any) -> Any:
-    """Return values[places] along the first axis, for places that may be traced."""
-    if not is_traced(places):
-        return values[places]
-    rows = vmap(lambda place: array(values)[place], name="take")(places.reshape(-1))
-    return rows.reshape(*places.shape, *np.shape(values)[1:])
+def _take(values: Array, indices: Array) -> Array:
+    """Return values[indices] along the first axis, for indices that may be traced."""
+    if not is_traced(indices):
+        return values[indices]
+    rows = vmap(lambda index: array(values)[index], name="take")(indices.reshape(-1))
+    return rows.reshape(*indices.shape, *np.shape(values)[1:])
 
 
-def _values(a: Any, what: str) -> Any:
+def _values(a: ArrayLike, what: str) -> Array:
     """Return what is chosen from: the numbers below an int, or the rows of an array."""
-    values = as_array(a)
+    values = as_dtype(a)
     if np.ndim(values) == 0:
         if is_traced(values) or values.dtype.kind not in "iu" or values < 0:
             raise ValueError(f"{what}: give a static int that is not negative or an array: {a!r}")
@@ -179,7 +185,7 @@ def _values(a: Any, what: str) -> Any:
     return values
 
 
-def permutation(key: Any, x: Any) -> Any:
+def permutation(key: Array, x: ArrayLike) -> Array:
     """Return numbers or rows in random order.
 
     All orders are equally likely, up to n^2 2^-64. Inside a compiled function, a permutation of n
@@ -208,7 +214,9 @@ def permutation(key: Any, x: Any) -> Any:
     return _take(values, _ranks(random_words(key, (len(values),))))
 
 
-def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None) -> Any:
+def choice(
+    key: Array, a: ArrayLike, shape: Shape = (), replace: bool = True, p: ArrayLike | None = None
+) -> Any:
     """Return entries that are drawn from an array.
 
     Parameters
@@ -251,29 +259,30 @@ def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = Non
     if (count and not n) or (count > n and not replace):
         raise ValueError(f"{what}: {count} entries cannot be chosen from {n} with {replace=}")
     sound = True
+    weights: Any = None
     if p is not None:
-        p, sound = _probabilities(p, n, min(count, 1) if replace else count, what)
-    if replace and p is None:
-        places = integers(key, 0, n, shape) if count else np.zeros(shape, dtype=np.int64)
+        weights, sound = _probabilities(p, n, min(count, 1) if replace else count, what)
+    if replace and weights is None:
+        indices = integers(key, 0, n, shape) if count else np.zeros(shape, dtype=np.int64)
     elif replace:
-        steps = np.cumsum(p)
-        places = _search(steps, uniform(key, shape) * steps[-1])
-    elif p is None:
-        places = _ranks(random_words(key, (n,)))[:count].reshape(shape)
+        steps = np.cumsum(weights)
+        indices = _search(steps, uniform(key, shape) * steps[-1])
+    elif weights is None:
+        indices = _ranks(random_words(key, (n,)))[:count].reshape(shape)
     else:
         # Clocks that ring at rate p: the order in which they ring is the order of such draws.
         # Those of rate zero never ring; the slowest others do so at a finite time.
         with np.errstate(over="ignore"):
-            times = exponential(key, (n,)) / np.where(p > 0.0, p, 1.0)
-        times = np.where(p > 0.0, np.minimum(times, np.finfo(np.float64).max), np.inf)
-        places = np.argsort(times, kind="stable")[:count].reshape(shape)
-    chosen = _take(values, places)
+            times = exponential(key, (n,)) / np.where(weights > 0.0, weights, 1.0)
+        times = np.where(weights > 0.0, np.minimum(times, np.finfo(np.float64).max), np.inf)
+        indices = np.argsort(times, kind="stable")[:count].reshape(shape)
+    chosen = _take(values, indices)
     return chosen if sound is True else np.where(sound, chosen, _missing(chosen))
 
 
-def _probabilities(p: Any, n: int, needed: int, what: str) -> tuple[Any, Any]:
+def _probabilities(p: ArrayLike, n: int, needed: int, what: str) -> tuple[Any, Any]:
     """Return p and whether it is sound: True where it is known, a traced bool where it is not."""
-    p = as_array(p, np.float64)
+    p = as_dtype(p, np.float64)
     if np.shape(p) != (n,):
         raise ValueError(f"{what}: p must have shape ({n},), got {np.shape(p)}")
     with np.errstate(over="ignore", invalid="ignore"):
@@ -293,16 +302,16 @@ def _probabilities(p: Any, n: int, needed: int, what: str) -> tuple[Any, Any]:
     return p, True
 
 
-def _missing(values: Any) -> Any:
+def _missing(values: Array) -> Any:
     """Return what stands for entries that cannot be chosen: nan, or the least whole number."""
     if values.dtype.kind == "b":
         return False
     return np.nan if values.dtype.kind == "f" else np.iinfo(values.dtype).min
 
 
-def _search(steps: Any, u: Any) -> Any:
+def _search(steps: Array, u: Array) -> Any:
     """Return how many of the rising steps are at or below each u."""
     if not is_traced(steps, u):
         return np.searchsorted(steps, u, side="right")
-    found = vmap(lambda x: np.searchsorted(steps, x, side="right"), name="search")(u.reshape(-1))
-    return found.reshape(u.shape)
+    counts = vmap(lambda x: np.searchsorted(steps, x, side="right"), name="search")(u.reshape(-1))
+    return counts.reshape(u.shape)

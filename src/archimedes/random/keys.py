@@ -18,13 +18,17 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.checks import is_traced
 from archimedes.function import vmap
-from archimedes.random.arguments import check_key, check_shape, whole
+from archimedes.random.arguments import as_integers, check_key, check_shape
+
+if TYPE_CHECKING:
+    from archimedes.typing import Array, ArrayLike
 
 __all__ = [
     "block",
@@ -54,7 +58,7 @@ def mask(bits: int) -> int:
     return (1 << bits) - 1
 
 
-def shift_right(x: Any, n: int) -> Any:
+def shift_right(x: Array, n: int) -> Array:
     """Shift int64 words right by 0 < n < 64 places; zeros come in, not copies of the sign.
 
     >>> import numpy as np
@@ -64,7 +68,7 @@ def shift_right(x: Any, n: int) -> Any:
     return (x >> n) & mask(64 - n)
 
 
-def threefry(k0: Any, k1: Any, x0: Any, x1: Any) -> tuple[Any, Any]:
+def threefry(k0: Array, k1: Array, x0: Array, x1: int | np.int64 | Array) -> tuple[Array, Array]:
     """Return the two words for key (k0, k1) and counter (x0, x1), all int64 of one shape.
 
     >>> import numpy as np
@@ -89,7 +93,7 @@ def threefry(k0: Any, k1: Any, x0: Any, x1: Any) -> tuple[Any, Any]:
 DRAW, SPLIT, FOLD = range(3)
 
 
-def block(key: Any, index: Any, purpose: Any = DRAW) -> Any:
+def block(key: Array, index: Array, purpose: int | np.int64 | Array = DRAW) -> Array:
     """Return the two words (2,) of a checked key for one count."""
     return np.stack(threefry(key[0], key[1], index, purpose))
 
@@ -97,12 +101,12 @@ def block(key: Any, index: Any, purpose: Any = DRAW) -> Any:
 _blocks = vmap(block, in_axes=(None, 0, None), name="threefry")
 
 
-def blocks(key: Any, indices: Any, purpose: int) -> Any:
+def blocks(key: Array, indices: Array, purpose: int) -> Array:
     """Return the blocks (n, 2) of a checked key for counts (n,)."""
     return _blocks(key, indices, np.int64(purpose))
 
 
-def key(seed: Any) -> Any:
+def key(seed: Any) -> Array:
     """Return the random key for a seed.
 
     Parameters
@@ -140,18 +144,18 @@ def key(seed: Any) -> Any:
     return np.asarray(words, dtype=np.uint64).view(np.int64)
 
 
-def random_words(key: Any, shape: tuple[int, ...]) -> Any:
+def random_words(key: Array, shape: tuple[int, ...]) -> Array:
     """Return random int64 words; number i is the same for every shape that has so many."""
     return in_pairs(lambda key, indices: blocks(key, indices, DRAW), key, shape)
 
 
-def in_pairs(draw: Any, key: Any, shape: tuple[int, ...]) -> Any:
+def in_pairs(draw: Callable[[Array, Array], Array], key: Array, shape: tuple[int, ...]) -> Array:
     """Return numbers of which ``draw(key, indices)`` makes two of each block."""
     count = math.prod(shape)
     return draw(key, np.arange(-(-count // 2))).reshape(-1)[:count].reshape(shape)[()]
 
 
-def split(key: Any, n: int = 2) -> Any:
+def split(key: Array, n: int = 2) -> Array:
     """Return new keys that are independent of each other and of the draws from the given key.
 
     Parameters
@@ -176,7 +180,7 @@ def split(key: Any, n: int = 2) -> Any:
     return blocks(check_key(key, "arc.random.split"), np.arange(count), SPLIT)
 
 
-def fold_in(key: Any, i: Any) -> Any:
+def fold_in(key: Array, i: ArrayLike) -> Array:
     """Return the key that belongs to a number.
 
     Unlike `split`, this needs no count in advance: take the number of a run, of a step or of a
@@ -200,5 +204,5 @@ def fold_in(key: Any, i: Any) -> Any:
     True
     """
     key = check_key(key, "arc.random.fold_in")
-    number = whole(i, "i", "arc.random.fold_in")
+    number = as_integers(i, "i", "arc.random.fold_in")
     return blocks(key, np.reshape(number, -1), FOLD).reshape(*np.shape(number), 2)

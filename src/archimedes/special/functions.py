@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from archimedes.function.reproducible import apply_elementary, require_fixed
 
+if TYPE_CHECKING:
+    from archimedes.typing import Array, ArrayLike
+
 __all__ = ["betaln", "digamma", "erf", "erfc", "exp10", "gamma", "gammaln", "polygamma", "psi"]
 
 
-def erf(x: Any) -> Any:
+def erf(x: ArrayLike) -> Array:
     """Return the error function, 2 / sqrt(pi) times the integral of exp(-t**2) from 0 to x.
 
     Parameters
@@ -33,7 +36,7 @@ def erf(x: Any) -> Any:
     return apply_elementary("erf", x)
 
 
-def erfc(x: Any) -> Any:
+def erfc(x: ArrayLike) -> Array:
     """Return the complementary error function, 1 - erf(x).
 
     It stays accurate where erf(x) is close to one.
@@ -57,7 +60,7 @@ def erfc(x: Any) -> Any:
     return apply_elementary("erfc", x)
 
 
-def exp10(x: Any) -> Any:
+def exp10(x: ArrayLike) -> Array:
     """Return 10 to the power x.
 
     Powers of ten that are floats (1 to 1e22) are exact. Every other result is within 0.8 units in
@@ -82,7 +85,7 @@ def exp10(x: Any) -> Any:
     return apply_elementary("exp10", x)
 
 
-def gamma(x: Any) -> Any:
+def gamma(x: ArrayLike) -> Array:
     """Return the gamma function.
 
     It is nan at the poles below zero, and inf with the sign of x at zero.
@@ -106,7 +109,7 @@ def gamma(x: Any) -> Any:
     return apply_elementary("gamma", x)
 
 
-def gammaln(x: Any) -> Any:
+def gammaln(x: ArrayLike) -> Array:
     """Return the logarithm of the absolute value of the gamma function.
 
     Parameters
@@ -128,7 +131,7 @@ def gammaln(x: Any) -> Any:
     return apply_elementary("gammaln", x)
 
 
-def digamma(x: Any) -> Any:
+def digamma(x: ArrayLike) -> Array:
     """Return the digamma function, the derivative of `gammaln`.
 
     It is nan at the poles below zero.
@@ -155,7 +158,7 @@ def digamma(x: Any) -> Any:
 psi = digamma
 
 
-def polygamma(n: int, x: Any) -> Any:
+def polygamma(n: int, x: ArrayLike) -> Array:
     """Return the n-th derivative of the digamma function.
 
     Parameters
@@ -183,7 +186,7 @@ def polygamma(n: int, x: Any) -> Any:
     return digamma(x) if n == 0 else apply_elementary("polygamma", order, x)
 
 
-def betaln(a: Any, b: Any) -> Any:
+def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """Return the logarithm of the absolute value of the beta function.
 
     The beta function is gamma(a) gamma(b) / gamma(a + b). The result is a sum of three

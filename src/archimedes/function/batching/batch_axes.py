@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ def count_instances(leaves: list[Any], axes: list[int | None], treedef: TreeDef)
     """Return the one length that all mapped axes have."""
     sizes: dict[int, int] = {}
     for k, (leaf, axis) in enumerate(zip(leaves, axes)):
-        refuse_subclass(leaf, lambda k=k: f"vmap: argument {treedef.paths()[k]}")
+        refuse_subclass(leaf, functools.partial(_argument_name, treedef, k))
         if axis is None:
             continue
         shape = np.shape(leaf)
@@ -74,6 +75,10 @@ def count_instances(leaves: list[Any], axes: list[int | None], treedef: TreeDef)
             explained("axes", f"vmap: the mapped axes have different lengths: {named}")
         )
     return next(iter(sizes.values()))
+
+
+def _argument_name(treedef: TreeDef, k: int) -> str:
+    return f"vmap: argument {treedef.paths()[k]}"
 
 
 def spread_axes(axes: Any, value: Any) -> list[int | None]:

@@ -152,11 +152,11 @@ class RepeatedBatch:
         take, count = self.backend.arrays.take, len(items.indices)
         arrays = [take(x, code, (count, *shape)) for x, (code, shape) in zip(leaves, kernel.state)]
         numbers = itertools.compress(others, kernel.traced)
-        fixed = [
+        constants = [
             take(x, code, (count, *shape) if own else shape)
             for x, (code, shape, own) in zip(numbers, kernel.fixed)
         ]
-        kernel.run(arrays, fixed, *items)
+        kernel.run(arrays, constants, *items)
         return treedef.unflatten(arrays)
 
     def _make_kernel(

@@ -86,7 +86,7 @@ class KernelCalls:
             into = out is not None and not any(
                 arrays.may_overlap(a, b) for a in out for b in inputs
             )
-            results = out if into and out is not None else self._empty(arrays, count)
+            results = list(out) if into and out is not None else self._empty(arrays, count)
             kernel.call_batch(inputs, flags, results, count, threads)
             if into:
                 return tuple(results)
