@@ -10,10 +10,10 @@ import pytest
 from scipy.linalg import cho_solve_banded, cholesky_banded
 
 from archimedes.optimize.problems.blocks import Block, Evaluator, Structure
-from archimedes.optimize.solvers.interior_point.band_loops import PANEL, Rows, Sizes
+from archimedes.optimize.solvers.interior_point.band_loops import PANEL, Sizes
 from archimedes.optimize.solvers.interior_point.banded_system import BandedSystem, find_chain
-from archimedes.optimize.solvers.interior_point.native_loops import flatten, native_loops
-from archimedes.optimize.solvers.interior_point.point_loops import Sides, Variables
+from archimedes.optimize.solvers.interior_point.native_loops import native_loops
+from archimedes.optimize.solvers.interior_point.point_loops import Sides, Slacks
 
 
 @pytest.fixture(scope="module")
@@ -110,9 +110,8 @@ def test_logarithms_of_distances(loops):
     dw, new, x, d, out = np.zeros(300), np.zeros(300), np.zeros(300), np.zeros(300), np.zeros(5)
 
     def move(w: np.ndarray) -> list[float]:
-        variables = Variables(at, dw, at, 300, 0, 300, 0)
-        point = flatten(variables, Sides(at, edge, away, 300))
-        loops.move_point(*point, w, dw, 0.0, new, x, d, out)
+        slacks, sides = Slacks(at, 300, 0), Sides(at, away, 300)
+        loops.move_point(at, dw, 300, *slacks, *sides, edge, w, dw, 0.0, new, x, d, out)
         return out.tolist()
 
     product, power, outside, largest, _ = move(w)
@@ -128,12 +127,10 @@ def test_numbers_that_are_not_finite_are_seen(loops):
     pull, room, out = np.zeros(2), np.zeros(2), np.zeros(5)
     for bad in (math.nan, math.inf, -math.inf):
         gradient = np.array([1.0, bad])
-        variables, sides = (
-            Variables(numbers, none, numbers, 2, 0, 2, 0),
-            Sides(numbers, one, one, 0),
-        )
+        rows, slacks = Rows(none, numbers, starts, 0), Slacks(numbers, 2, 0)
+        sides = Sides(numbers, one, 0)
         arrays = (gradient, none, none, none, pull, room, out)
-        loops.measure_balance(*flatten(variables, sides, Rows(none, numbers, starts, 0)), *arrays)
+        loops.measure_balance(*rows, *slacks, *sides, *arrays)
         assert not math.isfinite(out[0])
 
 

@@ -99,10 +99,12 @@ def measure_residuals(
     """Return by how much each leaf of the constraints is violated at most."""
     off = np.maximum(np.maximum(low - g, g - high), 0.0)
     leaves, treedef = tree.flatten(like)
-    ends = np.cumsum([int(np.size(leaf)) for leaf in leaves])
-    parts = np.split(off, ends[:-1]) if leaves else []
-    paths = treedef.paths("constr")
-    return {path: float(np.max(part, initial=0.0)) for path, part in zip(paths, parts)}
+    residuals, at = {}, 0
+    for leaf, path in zip(leaves, treedef.paths("constr")):
+        size = int(np.size(leaf))
+        residuals[path] = float(np.max(off[at : at + size], initial=0.0))
+        at += size
+    return residuals
 
 
 class ElementFunction:

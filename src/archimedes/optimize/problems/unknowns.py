@@ -78,9 +78,11 @@ def _read_by_name(
 
 def as_vector(values: Any, like: Tree, missing: float, what: str) -> np.ndarray:
     """Return numbers or a tree, whose leaves may be broader or None, as a vector like ``like``."""
+    if values is None:
+        return np.full(sum(int(np.size(leaf)) for leaf in tree.leaves(like)), missing)
     leaves, treedef = tree.flatten(like)
     parts: list[Any]
-    if values is None or (isinstance(values, NUMBERS) and np.ndim(values) == 0):
+    if isinstance(values, NUMBERS) and np.ndim(values) == 0:
         parts = [values] * len(leaves)
     elif len(leaves) == 1 and tree.is_leaf(like):
         parts = [values]
@@ -122,7 +124,9 @@ def _broadcast(part: Any, shape: tuple[int, ...], missing: float, path: str) -> 
 
 def check_order(lower: np.ndarray, upper: np.ndarray, like: Tree, what: str) -> None:
     """Raise where nothing is between limits."""
-    wrong = np.flatnonzero((lower > upper) | (lower == np.inf) | (upper == -np.inf))
+    wrong = (lower > upper) | (lower == np.inf) | (upper == -np.inf)
+    if not np.any(wrong):
+        return
     crossed = np.flatnonzero(lower > upper)
     if crossed.size:
         k = int(crossed[0])
@@ -130,11 +134,10 @@ def check_order(lower: np.ndarray, upper: np.ndarray, like: Tree, what: str) -> 
             f"{what} are crossed: at {name_number(like, k)} the lower limit {lower[k]:.6g} is "
             f"above the upper limit {upper[k]:.6g}"
         )
-    if wrong.size:
-        raise ValueError(
-            f"{what}: at {name_number(like, int(wrong[0]))} the lower limit is +inf or the upper "
-            "limit is -inf, which nothing satisfies"
-        )
+    raise ValueError(
+        f"{what}: at {name_number(like, int(np.argmax(wrong)))} the lower limit is +inf or the "
+        "upper limit is -inf, which nothing satisfies"
+    )
 
 
 def name_number(like: Tree, number: int, root: str = "") -> str:

@@ -22,8 +22,7 @@ from archimedes.optimize.problems.blocks import sum_by_index
 from archimedes.optimize.problems.results import Status
 from archimedes.optimize.problems.tasks import Answer, Task
 from archimedes.optimize.solvers.interior_point.banded_system import BandedSystem, find_chain
-from archimedes.optimize.solvers.interior_point.native_loops import flatten
-from archimedes.optimize.solvers.interior_point.point_loops import Sides, Variables
+from archimedes.optimize.solvers.interior_point.point_loops import Sides, Slacks
 
 __all__ = ["LineSearchFailed", "NewtonSteps", "Point", "Step", "Trial", "limit_step"]
 
@@ -144,28 +143,29 @@ class NewtonSteps:
         self._low, self._high = low, high
         self.sides = Sides(
             np.concatenate([at_low, at_high]),
-            np.concatenate([low[at_low], high[at_high]]),
             np.repeat([1.0, -1.0], [at_low.size, at_high.size]),
             at_low.size + at_high.size,
         )
+        self.edges = np.concatenate([low[at_low], high[at_high]])
         bounded = np.isin(np.arange(self.count), self.sides.at)
         self.unlimited = np.flatnonzero(~bounded & (np.arange(self.count) >= self.n))
 
     def _bind(self, loops: SimpleNamespace, fixed: np.ndarray) -> None:
         """Give the native functions what is the same in all calls."""
-        variables = Variables(
-            self.free, fixed, self.inequalities, self.n, self.slacks, fixed.size, self.m
-        )
-        point = tuple(flatten(variables, self.sides))
+        sides, slacks = self.sides, Slacks(self.inequalities, self.n, self.slacks)
         self._out, self._room = np.zeros(5), np.zeros(self.count)
-        self._move = loops.move_point.bind(*point)
-        self._constrain = loops.measure_constraints.bind(*variables, self.row_scale, self.target)
-        self._balance = loops.measure_balance.bind(*point, *self.system.A)
-        self._sum_curvature = loops.sum_curvature.bind(*point)
-        self._make_right_side = loops.make_right_side.bind(*point)
-        self._complete_step = loops.complete_step.bind(*point)
-        self._update_multipliers = loops.update_multipliers.bind(*point)
-        self._scale_gradient = loops.scale_gradient.bind(*variables)
+        self._move = loops.move_point.bind(
+            self.free, fixed, fixed.size, *slacks, *sides, self.edges
+        )
+        self._constrain = loops.measure_constraints.bind(
+            self.row_scale, self.target, self.m, *slacks
+        )
+        self._balance = loops.measure_balance.bind(*self.system.A, *slacks, *sides)
+        self._sum_curvature = loops.sum_curvature.bind(*sides, self.count)
+        self._make_right_side = loops.make_right_side.bind(self.m, *slacks, *sides)
+        self._complete_step = loops.complete_step.bind(*slacks, *sides)
+        self._update_multipliers = loops.update_multipliers.bind(self.m, *sides)
+        self._scale_gradient = loops.scale_gradient.bind(self.free, self.n, self.slacks)
         self._no_D = np.zeros(self.m)
         self._no_D.setflags(write=False)
 

@@ -18,31 +18,24 @@ from archimedes.optimize.solvers.interior_point.native_loops import (
     native,
 )
 
-__all__ = ["Sides", "Variables"]
+__all__ = ["Sides", "Slacks"]
 
 #: Distances below the smallest normal number count as none.
 _SMALLEST = 2.2250738585072014e-308
 
 
-class Variables(NamedTuple):
-    """v = [x, s]: ``n`` free unknowns and the slacks of the constraints ``rows``."""
+class Slacks(NamedTuple):
+    """Slack k, which is v[n + k], belongs to the constraint ``rows[k]``."""
 
-    #: Numbers of the free unknowns among all, and values of the others.
-    free: Ints
-    fixed: Floats
     rows: Ints
     n: Int
-    slacks: Int
-    #: Numbers of all unknowns and of the constraints.
-    every: Int
-    m: Int
+    count: Int
 
 
 class Sides(NamedTuple):
-    """The bounds that exist: whose they are, where they lie, which way leads off them."""
+    """The bounds that exist: whose they are, and which way leads off them."""
 
     at: Ints
-    edge: Floats
     away: Floats
     count: Int
 
@@ -50,8 +43,12 @@ class Sides(NamedTuple):
 @native
 def move_point(
     w: Writer,
-    variables: Variables,
+    free: Ints,
+    fixed: Floats,
+    every: Int,
+    slacks: Slacks,
     sides: Sides,
+    edge: Floats,
     v: Floats,
     dv: Floats,
     alpha: Float,
@@ -62,21 +59,23 @@ def move_point(
 ) -> None:
     """The point v + alpha dv, as all unknowns x too, its distances, the product of these.
 
+    ``free`` are the numbers of the free among ``every`` unknowns, ``fixed`` values of the others;
+    ``edge`` is where the sides lie.
     ``out``: factor and power of two of the product, whether a distance is none, the largest of
     the point.
     """
     largest = w.variable(0.0)
-    with w.loop(0, variables.n + variables.slacks) as k:
+    with w.loop(0, slacks.n + slacks.count) as k:
         value = v[k] + alpha * dv[k]
         new[k] = value
         largest.most(abs(value))
-    with w.loop(0, variables.every) as k:
-        x[k] = variables.fixed[k]
-    with w.loop(0, variables.n) as k:
-        x[variables.free[k]] = new[k]
+    with w.loop(0, every) as k:
+        x[k] = fixed[k]
+    with w.loop(0, slacks.n) as k:
+        x[free[k]] = new[k]
     product, power, outside = w.variable(1.0), w.variable(0, "i64"), w.variable(0.0)
     with w.loop(0, sides.count) as k:
-        distance = (new[sides.at[k]] - sides.edge[k]) * sides.away[k]
+        distance = (new[sides.at[k]] - edge[k]) * sides.away[k]
         d[k] = distance
         good = distance > _SMALLEST
         outside.set(w.select(good, outside.get(), 1.0))
@@ -91,22 +90,23 @@ def move_point(
 @native
 def measure_constraints(
     w: Writer,
-    variables: Variables,
     scale: Floats,
     target: Floats,
+    m: Int,
+    slacks: Slacks,
     g: Floats,
     v: Floats,
     c: Floats,
     out: Floats,
 ) -> None:
     """What is left of the constraints; ``out``: its sum, its largest, the largest unscaled."""
-    with w.loop(0, variables.m) as i:
+    with w.loop(0, m) as i:
         c[i] = g[i] * scale[i] - target[i]
-    with w.loop(0, variables.slacks) as k:
-        row = variables.rows[k]
-        c[row] = c[row] - v[variables.n + k]
+    with w.loop(0, slacks.count) as k:
+        row = slacks.rows[k]
+        c[row] = c[row] - v[slacks.n + k]
     total, most, unscaled = w.variable(0.0), w.variable(0.0), w.variable(0.0)
-    with w.loop(0, variables.m) as i:
+    with w.loop(0, m) as i:
         size = abs(c[i])
         total.add(size)
         most.most(size)
@@ -117,9 +117,9 @@ def measure_constraints(
 @native
 def measure_balance(
     w: Writer,
-    variables: Variables,
-    sides: Sides,
     A: Rows,
+    slacks: Slacks,
+    sides: Sides,
     gradient: Floats,
     lam: Floats,
     z: Floats,
@@ -132,18 +132,18 @@ def measure_balance(
 
     ``out``: largest of the gradient with that part, sums of abs(lam) and z, least and largest d z.
     """
-    count = variables.n + variables.slacks
+    count = slacks.n + slacks.count
     with w.loop(0, count) as k:
         pull[k] = gradient[k]
     price = w.variable(0.0)
-    with w.loop(0, variables.m) as i:
+    with w.loop(0, A.m) as i:
         value = lam[i]
         price.add(abs(value))
         with w.loop(A.starts[i * 2], A.starts[i * 2 + 2]) as p:
             column = A.columns[p]
             pull[column] = pull[column] + A.entries[p] * value
-    with w.loop(0, variables.slacks) as k:
-        pull[variables.n + k] = -lam[variables.rows[k]]
+    with w.loop(0, slacks.count) as k:
+        pull[slacks.n + k] = -lam[slacks.rows[k]]
     with w.loop(0, count) as k:
         room[k] = pull[k]
     total, least, most = w.variable(0.0), w.variable(float("inf")), w.variable(0.0)
@@ -163,11 +163,9 @@ def measure_balance(
 
 
 @native
-def sum_curvature(
-    w: Writer, variables: Variables, sides: Sides, z: Floats, d: Floats, sigma: Floats
-) -> None:
+def sum_curvature(w: Writer, sides: Sides, count: Int, z: Floats, d: Floats, sigma: Floats) -> None:
     """The barrier's curvature: for each of v the sum of z / d over its sides."""
-    with w.loop(0, variables.n + variables.slacks) as k:
+    with w.loop(0, count) as k:
         sigma[k] = 0.0
     with w.loop(0, sides.count) as k:
         column = sides.at[k]
@@ -177,7 +175,8 @@ def sum_curvature(
 @native
 def make_right_side(
     w: Writer,
-    variables: Variables,
+    m: Int,
+    slacks: Slacks,
     sides: Sides,
     pull: Floats,
     d: Floats,
@@ -190,7 +189,7 @@ def make_right_side(
     rc: Floats,
 ) -> None:
     """The right side of a Newton step, slacks eliminated; ``slope``: that of the barrier."""
-    n, count = variables.n, variables.n + variables.slacks
+    n, count = slacks.n, slacks.n + slacks.count
     with w.loop(0, count) as k:
         slope[k] = 0.0
     with w.loop(0, sides.count) as k:
@@ -198,17 +197,17 @@ def make_right_side(
         slope[column] = slope[column] - sides.away[k] * (mu / d[k])
     with w.loop(0, count) as k:
         r[k] = -(pull[k] + slope[k])
-    with w.loop(0, variables.m) as i:
+    with w.loop(0, m) as i:
         rc[i] = -c[i]
-    with w.loop(0, variables.slacks) as k:
-        row = variables.rows[k]
+    with w.loop(0, slacks.count) as k:
+        row = slacks.rows[k]
         rc[row] = rc[row] + r[n + k] / (sigma[n + k] + shift)
 
 
 @native
 def complete_step(
     w: Writer,
-    variables: Variables,
+    slacks: Slacks,
     sides: Sides,
     dv: Floats,
     dlam: Floats,
@@ -226,11 +225,11 @@ def complete_step(
     ``out``: slope of the barrier function along it, how fast the nearest side is reached, the
     largest of the step relative to the unknowns.
     """
-    n = variables.n
-    with w.loop(0, variables.slacks) as k:
-        dv[n + k] = (r[n + k] + dlam[variables.rows[k]]) / (sigma[n + k] + shift)
+    n = slacks.n
+    with w.loop(0, slacks.count) as k:
+        dv[n + k] = (r[n + k] + dlam[slacks.rows[k]]) / (sigma[n + k] + shift)
     total, largest = w.variable(0.0), w.variable(0.0)
-    with w.loop(0, n + variables.slacks) as k:
+    with w.loop(0, n + slacks.count) as k:
         value = dv[k]
         total.add((gradient[k] + slope[k]) * value)
         largest.most(abs(value) / (1.0 + abs(v[k])))
@@ -243,7 +242,7 @@ def complete_step(
 @native
 def update_multipliers(
     w: Writer,
-    variables: Variables,
+    m: Int,
     sides: Sides,
     z: Floats,
     d: Floats,
@@ -272,17 +271,16 @@ def update_multipliers(
         least = mu / (widest * ahead[k])
         raised = w.larger(z[k] + length * new[k], least)
         new[k] = w.smaller(raised, widest * widest * least)
-    with w.loop(0, variables.m) as i:
+    with w.loop(0, m) as i:
         new_lam[i] = lam[i] + alpha * dlam[i]
 
 
 @native
 def scale_gradient(
-    w: Writer, variables: Variables, scale: Float, gradient: Floats, to: Floats
+    w: Writer, free: Ints, n: Int, slacks: Int, scale: Float, gradient: Floats, to: Floats
 ) -> None:
     """The scaled gradient in v."""
-    n = variables.n
     with w.loop(0, n) as k:
-        to[k] = gradient[variables.free[k]] * scale
-    with w.loop(n, n + variables.slacks) as k:
+        to[k] = gradient[free[k]] * scale
+    with w.loop(n, n + slacks) as k:
         to[k] = 0.0
