@@ -8,15 +8,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from archimedes.backends.protocol import EVERYTHING, estimate_work
-from archimedes.graph.ops import ARITY, BLOCK, CONST, INPUT, OUT, REGION
+from archimedes.graph.ops import BLOCK, CONST, INPUT, OUT, REGION
 from archimedes.graph.passes import with_outputs
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Nest
 
-__all__ = ["BUDGET", "Safepoint", "cost", "fixed_nodes", "has_host", "is_in_order", "safepoint_of"]
+__all__ = [
+    "BUDGET",
+    "Safepoint",
+    "cost",
+    "fixed_nodes",
+    "has_host",
+    "invariant_nodes",
+    "is_in_order",
+    "safepoint_of",
+]
 
 
 def has_host(g: Graph) -> bool:
@@ -43,46 +50,39 @@ def is_in_order(region: Nest) -> bool:
     return region.partials == 1 or region.reduced <= region.partials
 
 
+def invariant_nodes(g: Graph, varies: Sequence[bool]) -> set[int]:
+    """Return the live nodes that are the same for all instances of a batch.
+
+    ``varies`` tells which inputs differ from instance to instance.
+    """
+    invariant: set[int] = set()
+    for i in g.live():
+        code = g.op[i]
+        if code == INPUT:
+            same = not varies[g.a[i]]
+        else:
+            same = code in (BLOCK, CONST) or invariant.issuperset(g.operands(i))
+        if same:
+            invariant.add(i)
+    return invariant
+
+
 def fixed_nodes(g: Graph, varies: Sequence[bool]) -> list[int]:
     """Return the nodes that are computed once for a batch and read by what varies, by dtype.
 
     ``varies`` tells which inputs differ from instance to instance. Empty where next to nothing
     is shared, and for graphs with callbacks, which are called once per instance.
     """
-    if has_host(g) or (all(varies) and not g.regions and not _of_constants(g)):
+    if has_host(g):
         return []
-    live = g.live()
-    moving = bytearray(len(g.op))
-    border: set[int] = set()
-    for i in live:
-        code = g.op[i]
-        if code == INPUT:
-            moving[i] = varies[g.a[i]]
-        elif code not in (CONST, BLOCK):
-            operands = list(g.operands(i))
-            if any(moving[j] for j in operands):
-                moving[i] = 1
-                border.update(j for j in operands if not moving[j])
-    border.update(i for i in g.outputs if not moving[i])
+    invariant = invariant_nodes(g, varies)
+    read = {j for i in g.live() if i not in invariant for j in g.operands(i)}
+    border = invariant.intersection(read.union(g.outputs))
     fixed = [i for i in border if g.op[i] not in (BLOCK, CONST, INPUT, REGION)]
-    if cost(with_outputs(g, fixed), {}) < WORTH and not _has_region(g, fixed):
+    has_region = any(g.op[i] == OUT for i in fixed)
+    if cost(with_outputs(g, fixed), {}) < WORTH and not has_region:
         return []
     return sorted(fixed, key=lambda i: (g.dtype[i], i))
-
-
-def _of_constants(g: Graph) -> bool:
-    """Return whether a graph without regions has a node that reads nothing but constants."""
-    op = np.array(g.op)
-    arity, fixed = np.array(ARITY)[op], (op == CONST) | (op == BLOCK)
-    still = arity > 0
-    for k, operands in enumerate((g.a, g.b, g.c)):
-        reads = arity > k
-        still[reads] &= fixed[np.array(operands)[reads]]
-    return bool(still.any())
-
-
-def _has_region(g: Graph, ids: Sequence[int]) -> bool:
-    return any(g.op[i] == OUT for i in ids)
 
 
 #: Operations between two safepoints; what makes no more of them has none.

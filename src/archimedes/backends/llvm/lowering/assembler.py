@@ -238,6 +238,14 @@ class Function:
         """Return the address that is so many bytes behind another."""
         return self.value(f"getelementptr i8, ptr {base}, i64 {count}")
 
+    def item(self, kind: str, base: str, index: int | str) -> str:
+        """Return the address of an item of an array."""
+        return self.value(f"getelementptr {kind}, ptr {base}, i64 {index}")
+
+    def load_item(self, kind: str, base: str, index: int | str) -> str:
+        """Load an item of 8 bytes of an array."""
+        return self.value(f"load {kind}, ptr {self.item(kind, base, index)}, align 8")
+
     def add(self, a: int | str, b: int | str) -> str:
         """Return the sum of two counters."""
         return self.value(f"add i64 {a}, {b}")

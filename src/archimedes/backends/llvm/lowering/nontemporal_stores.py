@@ -66,9 +66,7 @@ def _add_copy(f: Function) -> None:
     with g.loop(head, stop, step=LINE // 8) as loop:
         for part in range(0, LINE // 8, 4):
             at = g.add(loop.counter, part)
-            source, to = (
-                g.value(f"getelementptr double, ptr {p}, i64 {at}") for p in ("%from", "%to")
-            )
+            source, to = (g.item("double", p, at) for p in ("%from", "%to"))
             value = g.value(f"load {_KIND}, ptr {source}, align 8")
             g.line(f"store {_KIND} {value}, ptr {to}, align 32, !nontemporal !1")
     _numbers(g, stop, "%count")
@@ -77,9 +75,7 @@ def _add_copy(f: Function) -> None:
 
 def _numbers(g: Function, start: str, stop: str) -> None:
     with g.loop(start, stop) as loop:
-        source, to = (
-            g.value(f"getelementptr double, ptr {p}, i64 {loop.counter}") for p in ("%from", "%to")
-        )
+        source, to = (g.item("double", p, loop.counter) for p in ("%from", "%to"))
         g.line(f"store double {g.value(f'load double, ptr {source}, align 8')}, ptr {to}, align 8")
 
 

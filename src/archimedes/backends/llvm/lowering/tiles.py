@@ -78,7 +78,7 @@ class _TileMove:
     def at(self, lane: int, column: int | str) -> str:
         """Return the address of a column of an instance."""
         start = self.starts[lane]
-        return self.f.value(f"getelementptr {self.item}, ptr {start}, i64 {column}")
+        return self.f.item(self.item, start, column)
 
     def tile_at(self, column: int | str, k: int = 0) -> Location:
         """Return the vector of a column in the tile."""
@@ -206,7 +206,7 @@ def _copy_rows(
             addresses = []
             for base, start in ((source, there), (to, here)):
                 at = f.add(start, column.counter)
-                addresses.append(f.value(f"getelementptr {item}, ptr {base}, i64 {at}"))
+                addresses.append(f.item(item, base, at))
             value = f.value(f"load {item}, ptr {addresses[0]}, align {size}")
             f.line(f"store {item} {value}, ptr {addresses[1]}, align {size}")
 

@@ -86,7 +86,7 @@ class Array:
 
     def _at(self, index: Any) -> str:
         at = self.w.like(index, "i64").text
-        return self.w.f.value(f"getelementptr {self.kind}, ptr {self.base}, i64 {at}")
+        return self.w.f.item(self.kind, self.base, at)
 
     def __getitem__(self, index: Any) -> Value:
         text = self.w.f.value(f"load {self.kind}, ptr {self._at(index)}, align 8")

@@ -48,11 +48,11 @@ class BlockWriter:
     def block(self, number: str) -> str:
         """Return the address of a block."""
         kind = f"[{SIZE * SIZE} x {self.item}]"
-        return self.f.value(f"getelementptr {kind}, ptr %blocks, i64 {number}")
+        return self.f.item(kind, "%blocks", number)
 
     def at(self, base: str, item: int) -> str:
         """Return the address of a number."""
-        return self.f.value(f"getelementptr {self.item}, ptr {base}, i64 {item}") if item else base
+        return self.f.item(self.item, base, item) if item else base
 
     def load(self, base: str, item: int) -> str:
         """Load a vector."""
@@ -149,7 +149,7 @@ def vector_product(w: BlockWriter, item: str, block: str, x: list[str]) -> list[
     def load(at: int) -> str:
         if item == "double":
             return w.load(block, at)
-        location = f.value(f"getelementptr float, ptr {block}, i64 {at}")
+        location = f.item("float", block, at)
         one = f.value(f"load <{w.width} x float>, ptr {location}, align 4")
         return f.value(f"fpext <{w.width} x float> {one} to {w.kind}")
 
@@ -163,14 +163,13 @@ def vector_product(w: BlockWriter, item: str, block: str, x: list[str]) -> list[
     return totals
 
 
-def _element(f: Function, base: str, row: str, column: str) -> str:
+def _element(f: Function, row: str, column: str) -> str:
     """Return the address of an element of the working rows (SIZE, 2 SIZE)."""
-    start = f.mul(row, 2 * SIZE)
-    return f.value(f"getelementptr double, ptr {base}, i64 {f.add(start, column)}")
+    return f.item("double", "%work", f.add(f.mul(row, 2 * SIZE), column))
 
 
-def _load(f: Function, address: str) -> str:
-    return f.value(f"load double, ptr {address}, align 8")
+def _load(f: Function, row: str, column: str) -> str:
+    return f.value(f"load double, ptr {_element(f, row, column)}, align 8")
 
 
 def add_inverse(module: Module, item: str) -> None:
@@ -181,21 +180,21 @@ def add_inverse(module: Module, item: str) -> None:
     f.module.declare("@llvm.fabs.f64", "double", "double")
     with f.loop(0, SIZE) as i, f.loop(0, SIZE) as j:
         at = f.add(f.mul(j.counter, SIZE), i.counter)
-        value = its.one(f.value(f"getelementptr {item}, ptr {block}, i64 {at}"))
+        value = its.one(f.item(item, block, at))
         if item != "double":
             value = f.value(f"fpext {item} {value} to double")
-        f.line(f"store double {value}, ptr {_element(f, '%work', i.counter, j.counter)}, align 8")
+        f.line(f"store double {value}, ptr {_element(f, i.counter, j.counter)}, align 8")
         same = f.value(f"icmp eq i64 {i.counter}, {j.counter}")
         one = f.value(f"select i1 {same}, double 1.0, double 0.0")
         right = f.add(j.counter, SIZE)
-        f.line(f"store double {one}, ptr {_element(f, '%work', i.counter, right)}, align 8")
+        f.line(f"store double {one}, ptr {_element(f, i.counter, right)}, align 8")
     with f.loop(0, SIZE) as column:
         _eliminate(f, w, column.counter)
     with f.loop(0, SIZE) as i, f.loop(0, SIZE) as j:
         right = f.add(j.counter, SIZE)
-        value = _load(f, _element(f, "%work", i.counter, right))
+        value = _load(f, i.counter, right)
         at = f.add(f.mul(j.counter, SIZE), i.counter)
-        to = f.value(f"getelementptr {item}, ptr {block}, i64 {at}")
+        to = f.item(item, block, at)
         if item != "double":
             value = f.value(f"fptrunc double {value} to {item}")
         f.line(f"store {item} {value}, ptr {to}, align {its.align}")
@@ -208,9 +207,7 @@ def _eliminate(f: Function, w: BlockWriter, c: str) -> None:
     below = f.add(c, 1)
 
     def size(row: str) -> str:
-        return f.value(
-            f"call double @llvm.fabs.f64(double {_load(f, _element(f, '%work', row, c))})"
-        )
+        return f.value(f"call double @llvm.fabs.f64(double {_load(f, row, c)})")
 
     with f.loop(below, SIZE, [("i64", c), ("double", size(c))]) as search:
         best, most = search.carried
@@ -220,25 +217,24 @@ def _eliminate(f: Function, w: BlockWriter, c: str) -> None:
             f.value(f"select i1 {larger}, i64 {search.counter}, i64 {best}"),
             f.value(f"select i1 {larger}, double {mine}, double {most}"),
         ]
-    first, pivot = (_element(f, "%work", row, "0") for row in (c, search.carried[0]))
+    first, pivot = (_element(f, row, "0") for row in (c, search.carried[0]))
     here, there = ([w.load(base, k) for k in wide] for base in (first, pivot))
     for k, a, b in zip(wide, here, there):
         w.store(a, pivot, k)
         w.store(b, first, k)
-    head = _load(f, _element(f, "%work", c, c))
+    head = _load(f, c, c)
     scale = w.spread_value(f.value(f"fdiv double 1.0, {head}"))
     scaled = [f.value(f"fmul {w.kind} {w.load(first, k)}, {scale}") for k in wide]
     for k, value in zip(wide, scaled):
         w.store(value, first, k)
-    with f.loop(0, SIZE) as row:
-        other, after = f.label(), f.label()
-        f.fork(f.value(f"icmp eq i64 {row.counter}, {c}"), after, other)
-        f.start(other)
-        base = _element(f, "%work", row.counter, "0")
-        factor = w.spread_value(_load(f, _element(f, "%work", row.counter, c)))
+    with (
+        f.loop(0, SIZE) as row,
+        f.when(f.value(f"icmp eq i64 {row.counter}, {c}"), unless=True),
+    ):
+        base = _element(f, row.counter, "0")
+        factor = w.spread_value(_load(f, row.counter, c))
         for k, value in zip(wide, scaled):
             w.store(w.multiply_add("fsub", w.load(base, k), factor, value), base, k)
-        f.jump(after)
 
 
 _TABLES = "ptr %blocks, ptr %starts, ptr %later"
@@ -247,13 +243,8 @@ FACTORISE = f"{_TABLES}, ptr %panels, ptr %targets, {_COUNTS}, i64 %all"
 SOLVE = f"{_TABLES}, ptr %x, {_COUNTS}"
 
 
-def _number(f: Function, table: str, index: str) -> str:
-    at = f.value(f"getelementptr i64, ptr {table}, i64 {index}")
-    return f.value(f"load i64, ptr {at}, align 8")
-
-
 def _span(f: Function, table: str, k: str) -> tuple[str, str]:
-    return _number(f, table, k), _number(f, table, f.add(k, 1))
+    return f.load_item("i64", table, k), f.load_item("i64", table, f.add(k, 1))
 
 
 def _pair(f: Function, number: str) -> tuple[str, str]:
@@ -283,19 +274,16 @@ class _Panel:
         f = self.f
         begin, end = _span(f, "%starts", k)
         before = f.sub(k, self.first)
-        some, done = f.label(), f.label()
-        f.fork(f.value(f"icmp sgt i64 {before}, 0"), some, done)
-        f.start(some)
-        behind = f.add(self.begin, before)
-        left, right = _pair(f, f.sub(behind, 1))
-        self.update(k, left, right, before)
-        shift = f.sub(behind, begin)
-        with f.loop(begin, end) as loop:
-            lower, upper = _pair(f, loop.counter)
-            below, beside = _pair(f, f.add(loop.counter, shift))
-            self.update(lower, below, right, before)
-            self.update(upper, left, beside, before)
-        f.jump(done)
+        with f.when(f.value(f"icmp sgt i64 {before}, 0")):
+            behind = f.add(self.begin, before)
+            left, right = _pair(f, f.sub(behind, 1))
+            self.update(k, left, right, before)
+            shift = f.sub(behind, begin)
+            with f.loop(begin, end) as loop:
+                lower, upper = _pair(f, loop.counter)
+                below, beside = _pair(f, f.add(loop.counter, shift))
+                self.update(lower, below, right, before)
+                self.update(upper, left, beside, before)
         f.line(f"call void @invert(ptr %blocks, i64 {k}, ptr %work)")
         with f.loop(begin, end) as loop:
             lower = f.add(loop.counter, "%count")
@@ -311,10 +299,10 @@ class _Panel:
         shift = f.sub(shift, begin)
         with f.loop(begin, end, [("i64", target)]) as one:
             left, right = _pair(f, f.add(one.counter, shift))
-            self.update(_number(f, "%later", one.counter), left, right, many)
+            self.update(f.load_item("i64", "%later", one.counter), left, right, many)
             following = f.add(one.counter, 1)
             with f.loop(following, end, [("i64", one.carried[0])]) as other:
-                lower, upper = _pair(f, _number(f, "%targets", other.carried[0]))
+                lower, upper = _pair(f, f.load_item("i64", "%targets", other.carried[0]))
                 below, beside = _pair(f, f.add(other.counter, shift))
                 self.update(upper, left, beside, many)
                 self.update(lower, below, right, many)
@@ -351,7 +339,7 @@ def _add_solve(module: Module, item: str) -> None:
         mine = spread(part(loop.counter))
         with f.loop(*_span(f, "%starts", loop.counter)) as panel:
             terms = vector_product(w, item, block(_pair(f, panel.counter)[0]), mine)
-            to = part(_number(f, "%later", panel.counter))
+            to = part(f.load_item("i64", "%later", panel.counter))
             for at, total in zip(w.parts, subtract([w.load(to, at) for at in w.parts], terms)):
                 w.store(total, to, at)
     last = f.sub("%count", 1)
@@ -360,7 +348,7 @@ def _add_solve(module: Module, item: str) -> None:
         to = part(k)
         begun = [(w.kind, w.load(to, at)) for at in w.parts]
         with f.loop(*_span(f, "%starts", k), begun) as panel:
-            other = spread(part(_number(f, "%later", panel.counter)))
+            other = spread(part(f.load_item("i64", "%later", panel.counter)))
             terms = vector_product(w, item, block(_pair(f, panel.counter)[1]), other)
             panel.next = subtract(panel.carried, terms)
         for at, total in zip(w.parts, panel.carried):

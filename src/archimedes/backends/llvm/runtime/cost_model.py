@@ -12,7 +12,7 @@ from collections.abc import Sequence, Set
 from typing import NamedTuple
 
 from archimedes.backends.llvm.runtime.machine import Target
-from archimedes.backends.lowering.analysis import cost, has_host
+from archimedes.backends.lowering.analysis import cost, has_host, invariant_nodes
 from archimedes.graph.dtypes import length_of
 from archimedes.graph.ops import BLOCK, CONST, INPUT, OUT, REGION, TABLE
 from archimedes.graph.program import Graph
@@ -136,7 +136,7 @@ def estimate(graph: Graph, target: Target, varies: Sequence[bool]) -> Estimate:
 
     ``varies`` tells which inputs differ from instance to instance; others are like tables.
     """
-    work = _Count(target).count(graph, _invariant_nodes(graph, varies))
+    work = _Count(target).count(graph, invariant_nodes(graph, varies))
     varying = [kind for kind, differs in zip(graph.input_dtypes, varies) if differs]
     moved = sum(map(length_of, [*varying, *graph.output_dtypes]))
     held = 8 * target.lanes * (moved + 2 * work.largest)
@@ -209,17 +209,3 @@ def _table_bytes(g: Graph, region: Nest, shared: Set[int]) -> int:
         if i in shared and isinstance(read, Affine) and any(read.strides[: region.kept]):
             sizes.append(8 * length_of(g.dtype[i]))
     return max(sizes)
-
-
-def _invariant_nodes(g: Graph, varies: Sequence[bool]) -> set[int]:
-    """Return the nodes that are the same for all instances."""
-    invariant: set[int] = set()
-    for i in g.live():
-        code = g.op[i]
-        if code == INPUT:
-            same = not varies[g.a[i]]
-        else:
-            same = code in (BLOCK, CONST) or all(j in invariant for j in g.operands(i))
-        if same:
-            invariant.add(i)
-    return invariant

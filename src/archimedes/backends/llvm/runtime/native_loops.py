@@ -32,12 +32,6 @@ _DTYPES = (*[np.dtype(np.float64)] * 3, *[np.dtype(np.int64)] * 2)
 _MOVING = (_DTYPES[0], *_DTYPES[3:])
 
 
-def _item(f: Function, kind: str, base: str, index: str) -> str:
-    """Load an item of an array."""
-    at = f.value(f"getelementptr {kind}, ptr {base}, i64 {index}")
-    return f.value(f"load {kind}, ptr {at}, align 8")
-
-
 def _further(f: Function, base: str, index: str, size: str) -> str:
     """Return the address of item ``index`` of an array of items of a size in bytes."""
     offset = f.mul(index, size)
@@ -54,7 +48,7 @@ def _tables(f: Function) -> None:
     f.line("%whole = sub i64 0, %lanes")
     with f.loop(2, "%inputs") as loop:
         number = f.sub(loop.counter, 2)
-        offset = _item(f, "i64", "%offsets", number)
+        offset = f.load_item("i64", "%offsets", number)
         at = f.offset("%values", offset)
         f.line(f"store ptr {at}, ptr {_further(f, '%in', loop.counter, '8')}, align 8")
 
@@ -64,7 +58,7 @@ def _search(f: Function, row: str, done: str) -> str:
     key = f.value(f"load double, ptr {_further(f, '%keys', row, '%row_bytes')}, align 8")
     limit, end = f.value(f"fmul double {key}, %sign"), f.label()
     with f.loop(done, "%total") as search:
-        item = _item(f, "double", "%items", search.counter)
+        item = f.load_item("double", "%items", search.counter)
         signed, more = f.value(f"fmul double {item}, %sign"), f.label()
         f.fork(f.value(f"fcmp ole double {signed}, {limit}"), more, end)
         f.start(more)
@@ -97,10 +91,10 @@ def _compute(f: Function, row: str, results: str, done: str, stop: str) -> str:
 
 def _rows(f: Function, sequence: str, status: str) -> str:
     """Go along the rows of a sequence; return the status."""
-    location = _item(f, "i64", "%places", sequence)
+    location = f.load_item("i64", "%places", sequence)
     results = _further(f, "%results", f.mul(location, "%total"), "%result_bytes")
     first = f.mul(sequence, "%steps")
-    state = [("i64", _item(f, "i64", "%done", sequence)), ("i32", status)]
+    state = [("i64", f.load_item("i64", "%done", sequence)), ("i32", status)]
     with f.loop(0, "%steps", state) as step:
         done, status = step.carried
         row = f.add(first, step.counter)
@@ -208,22 +202,16 @@ REPEAT = "arc_repeat"
 PARAMETERS = "ptr %kernel, ptr %in, ptr %out, ptr %counts, i64 %carry, i64 %most, i64 %row_bytes"
 
 
-def _slot(f: Function, table: str, number: str) -> str:
-    """Return the address of an entry in a table of pointers."""
-    return f.value(f"getelementptr ptr, ptr {table}, i64 {number}")
-
-
 def _flag(f: Function, behind: int) -> str:
     """Load the flag whose address is that many entries behind those of the state."""
-    number = f.add("%carry", behind)
-    where = f.value(f"load ptr, ptr {_slot(f, '%out', number)}, align 8")
-    return f.value(f"load i8, ptr {where}, align 1")
+    flag = f.load_item("ptr", "%out", f.add("%carry", behind))
+    return f.value(f"load i8, ptr {flag}, align 1")
 
 
 def _swap(f: Function) -> None:
     """Swap the buffers of the state: what was written is read next."""
     with f.loop(0, "%carry") as loop:
-        a, b = _slot(f, "%in", loop.counter), _slot(f, "%out", loop.counter)
+        a, b = f.item("ptr", "%in", loop.counter), f.item("ptr", "%out", loop.counter)
         x, y = (f.value(f"load ptr, ptr {at}, align 8") for at in (a, b))
         f.line(f"store ptr {y}, ptr {a}, align 8")
         f.line(f"store ptr {x}, ptr {b}, align 8")
@@ -241,11 +229,10 @@ def _write_repeat(f: Function) -> None:
     f.start(fine)
     _swap(f)
     full_row = f.value(f"zext i8 {_flag(f, 1)} to i64")
-    row = _slot(f, "%out", "%carry")
-    location = f.value(f"load ptr, ptr {row}, align 8")
-    moved = f.mul(full_row, "%row_bytes")
-    further = f.offset(location, moved)
-    f.line(f"store ptr {further}, ptr {row}, align 8")
+    row = f.item("ptr", "%out", "%carry")
+    address = f.value(f"load ptr, ptr {row}, align 8")
+    following = f.offset(address, f.mul(full_row, "%row_bytes"))
+    f.line(f"store ptr {following}, ptr {row}, align 8")
     called, full = f.add(calls, 1), f.add(filled, full_row)
     going = f.value(f"icmp ne i8 {_flag(f, 2)}, 0")
     room = f.value(f"icmp slt i64 {full}, %most")
@@ -254,7 +241,7 @@ def _write_repeat(f: Function) -> None:
     for k, (name, new) in enumerate(((calls, called), (filled, full))):
         f.lines[at + k] = f"  {name} = phi i64 [0, %{before}], [{new}, %{last}]"
     f.start(more)
-    second = f.value("getelementptr i64, ptr %counts, i64 1")
+    second = f.item("i64", "%counts", 1)
     f.line(f"store i64 {called}, ptr %counts, align 8")
     f.line(f"store i64 {full}, ptr {second}, align 8")
     f.line("ret i32 0")

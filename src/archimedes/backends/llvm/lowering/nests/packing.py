@@ -131,9 +131,8 @@ def write_copies(f: Function, copies: Copies, offsets: Sequence[int]) -> str:
     for k in range(arrays + len(packings)):
         value = "null"
         if k < arrays:
-            at = f.value(f"getelementptr ptr, ptr %in, i64 {k}")
-            value = f.value(f"load ptr, ptr {at}, align 8")
-        to = f.value(f"getelementptr ptr, ptr %all.in, i64 {k}")
+            value = f.load_item("ptr", "%in", k)
+        to = f.item("ptr", "%all.in", k)
         f.line(f"store ptr {value}, ptr {to}, align 8")
     number = f.sub("%end", "%begin")
     with f.when(f.value(f"icmp sge i64 {number}, {INSTANCES}")):
@@ -145,7 +144,7 @@ def write_copies(f: Function, copies: Copies, offsets: Sequence[int]) -> str:
             inner.finish()
             copy = f.offset("%frame", offset)
             f.line(f"call void {name}(ptr %frame, ptr %in, ptr {copy})")
-            to = f.value(f"getelementptr ptr, ptr %all.in, i64 {k}")
+            to = f.item("ptr", "%all.in", k)
             f.line(f"store ptr {copy}, ptr {to}, align 8")
     return "%all.in"
 
@@ -179,7 +178,7 @@ def _write_row(f: Function, packing: Packing, item: str, indices: Mapping[int, s
             index = f.value(f"select i1 {past}, i64 {end}, i64 {index}")
         offset = f.add(offset, f.mul(index, stride * size))
     source = f.offset(f.address(packing.source), offset)
-    to = f.value(f"getelementptr {kind}, ptr %to, i64 {item}")
+    to = f.item(kind, "%to", item)
     stride, _ = packing.indices[row.number]
     for k in range(row.length):
         at = f.offset(source, k * stride * size)
