@@ -154,7 +154,7 @@ def _warn_once(reason: str) -> None:
     if reason not in _said:
         _said.add(reason)
         warnings.warn(
-            f"the cache of kernels is not used: {reason}, so that its code may not be yours. Make "
+            f"the cache of kernels is not used: {reason}, so its code may be someone else's. Make "
             "it your own (chown, chmod go-w; on Windows the Security tab of its properties), name "
             "another folder in ARCHIMEDES_CACHE_DIR, or turn the cache off with ARCHIMEDES_CACHE=0",
             DistrustWarning,

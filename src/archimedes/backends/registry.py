@@ -213,6 +213,6 @@ def _mixing_error(arguments: list[tuple[str, str]], owners: Iterable[object]) ->
     said = " and ".join(f"{name} is a {kind} array" for name, kind in sorted(arguments))
     remedies = [o.arrays.remedy for o in owners if isinstance(o, Backend) and o.arrays.remedy]
     return ShapeDtypeError(
-        f"argument {said}: a call runs where its arrays lie, so that all must be of one kind; "
+        f"argument {said}: a call runs where its arrays are, so all of them must be of one kind; "
         f"{'; '.join(remedies) or 'move one of them'}"
     )

@@ -72,7 +72,7 @@ def find_name(text: str) -> Any:
         value: Any = importlib.import_module(module)
     except ImportError as error:
         raise CommandError(
-            f"{module} cannot be imported ({error}): start in the folder where it lies, or "
+            f"{module} cannot be imported ({error}): run this in the folder that contains it, or "
             "install it"
         ) from None
     finally:

@@ -34,12 +34,12 @@ def run(options: argparse.Namespace) -> int:
     """Write the files, none of them over another."""
     name = options.name
     if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower():
-        raise CommandError(f"{name!r} must be a Python name in small letters, such as pendulum")
+        raise CommandError(f"{name!r} must be a Python name in lower case, such as pendulum")
     if name in ("archimedes", "numpy", "test", "make_c", "pytest"):
         raise CommandError(f"{name!r} is the name of another module: choose one of your own")
     folder = options.output or Path(name)
     if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
-        raise CommandError(f"{folder} is there already and not empty: name another by --output")
+        raise CommandError(f"{folder}: exists and is not empty; name another folder with --output")
     texts = {
         Template(path).substitute(name=name): fill_template(file, name)
         for path, file in FILES.items()

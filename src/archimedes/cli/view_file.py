@@ -102,7 +102,7 @@ def plain_body(read: Any) -> Any:
     x = read.x
     motion = x.get("motion", x) if isinstance(x, dict) else {}
     if not (isinstance(motion, dict) and "pos" in motion and "att" in motion):
-        raise ValueError("it has no columns pos and att: say what it is by --vehicle")
+        raise ValueError("there are no columns pos and att: name the vehicle with --vehicle")
     pos, att = as_numbers(motion["pos"], "pos"), as_numbers(motion["att"], "att")
     lead = read.t.shape
     if pos.shape != (*lead, 3) or att.shape not in ((*lead, 4), (*lead, 3)):

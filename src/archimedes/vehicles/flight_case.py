@@ -62,7 +62,7 @@ def simulate_flight(
     dynamics: Callable[..., Any],
     duration: float,
     x0: Tree,
-    ground: Scalar,
+    ground: Scalar | None,
     **options: Any,
 ) -> Trajectory:
     """Solve for a flight that ends after its duration or, with a message, at the ground.

@@ -558,7 +558,7 @@ def numbers(
         wanted = str(tuple("any" if n is None else n for n in shape)).replace("'", "")
         raise ValueError(f"{what} must have shape {wanted}, got {array.shape}")
     if not nan and not np.all(np.isfinite(array)):
-        raise ValueError(f"{what} holds nan or inf: leave out what is not known")
+        raise ValueError(f"{what} holds nan or inf: leave these samples out")
     return array
 
 
@@ -577,7 +577,7 @@ def times(t: ArrayLike, what: str) -> Array:
     """Return times (m,), which must not decrease."""
     array = numbers(np.atleast_1d(np.asarray(t, dtype=np.float64)), f"{what}: t", (None,))
     if not len(array) or np.any(np.diff(array) < 0.0):
-        raise ValueError(f"{what}: t must have one time at least, none before the one in front")
+        raise ValueError(f"{what}: t must have at least one time, and times must not decrease")
     return array
 
 

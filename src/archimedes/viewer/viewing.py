@@ -202,7 +202,7 @@ def view(
     if isinstance(model, Mapping):
         several = dict(model)
         if trajectory is not None:
-            raise TypeError("view: a dict of name: (model, trajectory) brings its trajectories")
+            raise TypeError("view: leave out trajectory: the dict has one for each model")
     else:
         several = {type(model).__name__: (model, trajectory)}
     for name, pair in several.items():
@@ -235,7 +235,7 @@ def _add(
         known_numbers(leaf, f"view: the trajectory of {name!r}")
     if len(trajectory.batch_shape) > 1:
         raise ValueError(
-            f"view: a batch of shape {trajectory.batch_shape} must be (n,): take a part"
+            f"view: a batch of shape {trajectory.batch_shape} must be (n,): take a slice of it"
         )
     if trajectory.batch_shape:
         batch = trajectory if batch is None else batch
@@ -269,7 +269,7 @@ def resample(trajectory: Trajectory, inputs: Any) -> tuple[Trajectory, Any]:
     """Return a trajectory with about as many samples as a screen can show."""
     t, dense = trajectory.t, trajectory.dense
     if len(t) < 2:
-        raise ValueError("view: a trajectory needs two samples at least")
+        raise ValueError("view: a trajectory needs at least two samples")
     if len(t) < FEW and dense is not None and inputs is None:
         fine = np.linspace(t[0], t[-1], SAMPLES // 2)
         return Trajectory(fine, dense(fine), events=trajectory.events), None

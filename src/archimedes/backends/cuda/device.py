@@ -127,7 +127,7 @@ class LoadedKernel:
             raise DeviceError(
                 f"the GPU did not start a kernel of {blocks} blocks of {threads} threads: {error}. "
                 "If an earlier kernel failed (an array that was freed meanwhile, a kernel of "
-                "another package), its error shows here: CUDA then needs a new process."
+                "another package), its error appears only now, and CUDA needs a new process."
             ) from error
 
     def attributes(self) -> tuple[int, int]:
@@ -176,8 +176,8 @@ def enough_memory() -> Iterator[None]:
         yield
     except cupy().cuda.memory.OutOfMemoryError as error:
         raise DeviceError(
-            f"the memory of the GPU does not suffice: {error}. Call the function for fewer "
-            'instances at a time, or with NumPy arrays and backend="cuda", which go there in '
+            f"the memory of the GPU is exhausted ({str(error).rstrip('.')}). Call the function for "
+            'fewer instances at a time, or with NumPy arrays and backend="cuda", which go there in '
             "pieces."
         ) from error
 
