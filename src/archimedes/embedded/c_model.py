@@ -200,10 +200,10 @@ def _kernel(
     targets = {m.number: m for m in outputs.members}
     # The renderer's helpers begin with arc_.
     kernel = f"kernel_{name}" if name.startswith("arc_") else f"{name}_kernel"
-    spelled = _Spelled("arc_", f"{kernel}_")
+    unique_name = _UniqueNames("arc_", f"{kernel}_")
 
     def argument(k: int, leaf: ArrayType, accesses: Mapping[int, str]) -> Argument:
-        return Argument(spelled(accesses.get(k, "empty")), leaf.code, leaf.shape)
+        return Argument(unique_name(accesses.get(k, "empty")), leaf.code, leaf.shape)
 
     own = {k: member.access for k, (member, _) in sources.items()}
     results = {k: f"out.{member.access}" for k, member in targets.items()}
@@ -227,7 +227,7 @@ def _kernel(
     return source, call + (["work"] if source.workspace_type else [])
 
 
-class _Spelled:
+class _UniqueNames:
     """Names of the kernel's parameters: the path in the struct, made unique."""
 
     def __init__(self, *own: str) -> None:
@@ -270,12 +270,12 @@ def _description(prepared: Prepared, renames: Renames, types: Scalars) -> list[s
 
 def _constants(prepared: Prepared, types: Scalars) -> list[tuple[str, str]]:
     """Return macros for those fixed values that can be written in C."""
-    spelled = _Spelled()
+    unique_name = _UniqueNames()
     rows = []
     for path, value in fixed_values(prepared):
         text = _macro_text(value, types)
         if text is not None:
-            rows.append((f"FIXED_{spelled(path)}", text))
+            rows.append((f"FIXED_{unique_name(path)}", text))
     return rows
 
 

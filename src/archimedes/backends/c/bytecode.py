@@ -175,22 +175,22 @@ class Layout:
         bound = {j: binding(j) for j in outer}
         outer.sort(key=lambda j: _position(bound[j]))
         self.outer, self.bindings = outer, [bound[j] for j in outer]
-        held = {j: k for k, j in enumerate(outer)}
+        element = {j: k for k, j in enumerate(outer)}
         results = [i for i in run if uses[i] > inner[i]]
         results.sort(key=lambda i: sort_key(goals.get(i, ())))
         self.results = {i: len(outer) + k for k, i in enumerate(results)}
         self.size = len(outer) + len(results)
         self.rows: list[tuple[int, int, int, int]] = []
-        self._assign_elements(_fuse_steps(g, run, set(results), inner), held)
+        self._assign_elements(_fuse_steps(g, run, set(results), inner), element)
 
     def call(self, c: C99, f: Function, w: Location) -> None:
         """Write the call that carries out the steps."""
         table = c.tables.bytes_of([x for row in self.rows for x in row])
         f.line(f"arc_steps({w.array.base}, {table}, {len(self.rows)});")
 
-    def _assign_elements(self, steps: Sequence[_Step], held: dict[int, int]) -> None:
+    def _assign_elements(self, steps: Sequence[_Step], element: dict[int, int]) -> None:
         """Assign elements to what only this run reads, and again when they are free."""
-        fixed = set(held) | set(self.results)
+        fixed = set(element) | set(self.results)
         left = Counter(j for step in steps for j in {*step.reads, step.base})
         # What is changed step by step begins where it ends.
         goal = {step.node: step.node for step in steps}
@@ -199,19 +199,19 @@ class Layout:
                 goal[step.base] = goal[step.node]
         free: list[int] = []
         for number, i, base, reads in steps:
-            a, b = (held[j] for j in reads)
+            a, b = (element[j] for j in reads)
             for j in {*reads, base}:
                 left[j] -= 1
                 if j >= 0 and j != base and j not in fixed and not left[j]:
-                    free.append(held[j])
+                    free.append(element[j])
             if base >= 0:
-                held[i] = held[base]
+                element[i] = element[base]
             elif goal[i] in self.results:
-                held[i] = self.results[goal[i]]
+                element[i] = self.results[goal[i]]
             else:
-                held[i] = free.pop() if free else self.size
-                self.size = max(self.size, held[i] + 1)
-            self.rows.append((number, held[i], a, b))
+                element[i] = free.pop() if free else self.size
+                self.size = max(self.size, element[i] + 1)
+            self.rows.append((number, element[i], a, b))
 
 
 def _position(binding: Binding) -> tuple[int, str, int]:

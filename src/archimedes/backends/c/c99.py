@@ -317,9 +317,9 @@ class _NodeWriter:
         scope, c = self.scope, self.c
         f, g = scope.f, scope.graph
         dtype = g.dtype[sine]
-        held = scope.names[cosine] = c.variable(f, dtype)
-        called = spell_pair(dtype, scope.operand(g.a[sine]), held)
-        scope.names[sine] = c.value(f, dtype, called)
+        variable = scope.names[cosine] = c.variable(f, dtype)
+        call = spell_pair(dtype, scope.operand(g.a[sine]), variable)
+        scope.names[sine] = c.value(f, dtype, call)
 
     def _expression(self, i: int) -> str:
         g = self.scope.graph
