@@ -18,7 +18,7 @@ from archimedes.symbolic.core.conversion import cast_ids, code_of_dtype, lift
 from archimedes.symbolic.core.indexing import FlatView
 from archimedes.symbolic.core.registry import call_function
 from archimedes.symbolic.core.trace import Trace, current_trace, trace_error
-from archimedes.symbolic.core.traced_value import Key, Operand, Traced, TracedValue
+from archimedes.symbolic.core.traced_value import DType, Key, Operand, Traced, TracedValue
 from archimedes.symbolic.core.ufunc_calls import apply_ufunc, call_ufunc
 from archimedes.symbolic.core.ufuncs import UFUNCS
 
@@ -97,12 +97,7 @@ _COMPARISONS = {
     "eq": np.equal,
     "ne": np.not_equal,
 }
-_UNARY = {
-    "neg": np.negative,
-    "pos": np.positive,
-    "abs": np.absolute,
-    "invert": np.invert,
-}
+_UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
 #: Python's operators, by the names of their methods.
 OPERATORS = {**_BINARY, **_COMPARISONS, **_UNARY}
 for _name, _ufunc in _BINARY.items():
@@ -261,7 +256,7 @@ class SymbolicArray(TracedValue, Operators):
         """Return a copy collapsed into one dimension."""
         return self._like(self.ids.flatten(order))
 
-    def view(self, dtype: DTypeLike | None = None) -> SymbolicArray:
+    def view(self, dtype: DType = None) -> SymbolicArray:
         """Return another array of the same elements: writing to one changes both."""
         if dtype is not None and np.dtype(dtype) != self.dtype:
             raise trace_error(

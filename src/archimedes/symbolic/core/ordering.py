@@ -103,11 +103,7 @@ def _record_precedes(g: Graph, a: Sequence[int], b: Sequence[int]) -> int:
 
 
 def sort_rows(
-    g: Graph,
-    keys: Sequence[np.ndarray],
-    codes: Sequence[int],
-    column: int | None,
-    stable: bool,
+    g: Graph, keys: Sequence[np.ndarray], codes: Sequence[int], column: int | None, stable: bool
 ) -> np.ndarray:
     """Sort records, whose keys are rows of ids (rows, n), by the first key, then the second ...
 

@@ -31,8 +31,7 @@ _STORES = frozenset({"STORE_SUBSCR", "STORE_SLICE"})
 _UNKNOWN = object()
 
 WRITING = explained(
-    "outside array",
-    "Copy it inside the function first: a = np.array(a), then write to the copy.",
+    "outside array", "Copy it inside the function first: a = np.array(a), then write to the copy."
 )
 
 

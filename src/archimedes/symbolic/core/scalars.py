@@ -238,8 +238,7 @@ def _unary(ufunc: Any) -> Any:
 def _invert(self: Any) -> Any:
     if self.code == B8:
         raise trace_error(
-            "~x of a Python bool is -1 or -2, which are both true",
-            "Write np.logical_not(x).",
+            "~x of a Python bool is -1 or -2, which are both true", "Write np.logical_not(x)."
         )
     return apply_ufunc(np.invert, (self,), number=True)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from types import FrameType
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -19,10 +19,14 @@ from archimedes.graph.dtypes import DTYPES, I64
 from archimedes.symbolic.core.trace import Trace, current_trace, trace_error
 from archimedes.symbolic.core.user_frames import is_user_code, outside_numpy
 
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
 __all__ = [
     "HOLDERS",
     "NO_VALUE",
     "Axis",
+    "DType",
     "Holder",
     "Key",
     "Operand",
@@ -42,6 +46,8 @@ Traced: TypeAlias = Any
 Operand: TypeAlias = Any
 #: A key of ``x[key]``: numbers, slices, None, an ellipsis, arrays, or a tuple of these.
 Key: TypeAlias = Any
+#: A dtype, as NumPy's functions take it.
+DType: TypeAlias = "DTypeLike | None"
 #: Axes of an array, as NumPy's functions take them.
 Axis: TypeAlias = int | Sequence[int] | None
 #: What NumPy's functions have for an argument that was not given.

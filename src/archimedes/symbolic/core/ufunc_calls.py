@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -40,11 +40,15 @@ from archimedes.symbolic.core.registry import (
     ufunc_method,
 )
 from archimedes.symbolic.core.trace import Trace, current_trace, trace_error
-from archimedes.symbolic.core.traced_value import NO_VALUE, Axis, Operand, Traced, TracedValue
+from archimedes.symbolic.core.traced_value import (
+    NO_VALUE,
+    Axis,
+    DType,
+    Operand,
+    Traced,
+    TracedValue,
+)
 from archimedes.symbolic.core.ufuncs import UFUNCS, int_power
-
-if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
 
 __all__ = ["apply_ufunc", "call_ufunc", "reduce_ufunc"]
 
@@ -63,7 +67,7 @@ def _exceeds_int64(x: Operand) -> bool:
 
 
 def apply_ufunc(
-    ufunc: np.ufunc, inputs: Sequence[Operand], dtype: DTypeLike | None = None, number: bool = False
+    ufunc: np.ufunc, inputs: Sequence[Operand], dtype: DType = None, number: bool = False
 ) -> Traced:
     """Apply a row of the ufunc table elementwise; ``number`` makes results Python numbers."""
     trace = current_trace()
@@ -183,7 +187,7 @@ def reduce_ufunc(
     ufunc: np.ufunc,
     x: Operand,
     axis: Axis = 0,
-    dtype: DTypeLike | None = None,
+    dtype: DType = None,
     keepdims: bool = False,
     initial: Operand = None,
     where: Operand = True,
@@ -282,12 +286,7 @@ def _combine_pairwise(ufunc: np.ufunc, items: list[Traced]) -> Traced:
 
 
 @ufunc_method("accumulate")
-def _accumulate(
-    ufunc: np.ufunc,
-    x: Operand,
-    axis: int = 0,
-    dtype: DTypeLike | None = None,
-) -> Traced:
+def _accumulate(ufunc: np.ufunc, x: Operand, axis: int = 0, dtype: DType = None) -> Traced:
     x = lift(x) if dtype is None else lift(x).astype(dtype)
     if dtype is None and x.code == B8 and ufunc in (np.add, np.multiply):
         x = x.astype(np.int64)  # NumPy counts bools
@@ -312,11 +311,7 @@ def _outer(ufunc: np.ufunc, a: Operand, b: Operand, **kwargs: Any) -> Traced:
 
 @ufunc_method("reduceat")
 def _reduceat(
-    ufunc: np.ufunc,
-    x: Operand,
-    indices: Sequence[int],
-    axis: int = 0,
-    dtype: DTypeLike | None = None,
+    ufunc: np.ufunc, x: Operand, indices: Sequence[int], axis: int = 0, dtype: DType = None
 ) -> Traced:
     """Reduce the stretches that begin at static positions; a stretch may be one element."""
     rows = np.moveaxis(lift(x), axis, 0)

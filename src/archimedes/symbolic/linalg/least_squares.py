@@ -215,11 +215,7 @@ def _pseudo_inverse_push(
 
 
 def _least_squares_push(
-    inverse: MatrixFunction,
-    change: Derivative,
-    operands: Arrays,
-    results: Arrays,
-    rows: Changes,
+    inverse: MatrixFunction, change: Derivative, operands: Arrays, results: Arrays, rows: Changes
 ) -> Changes:
     a, b, rcond = operands
     (x,) = call(inverse, a, rcond)

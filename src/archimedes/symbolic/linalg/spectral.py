@@ -552,10 +552,7 @@ SINGULAR = {
     for full in (False, True)
 }
 _SINGULAR_VALUES = MatrixFunction(
-    "svdvals",
-    partial(singular, vectors=False),
-    _singular_value_push,
-    spectrum=Spectrum("svd", 0),
+    "svdvals", partial(singular, vectors=False), _singular_value_push, spectrum=Spectrum("svd", 0)
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,10 +11,7 @@ from archimedes.symbolic.core.array import SymbolicArray
 from archimedes.symbolic.core.conversion import as_float, lift, lift_many, wrap
 from archimedes.symbolic.core.registry import implements, target
 from archimedes.symbolic.core.trace import trace_error
-from archimedes.symbolic.core.traced_value import Operand, Traced, as_constant
-
-if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
+from archimedes.symbolic.core.traced_value import DType, Operand, Traced, as_constant
 
 __all__: list[str] = []
 
@@ -29,7 +26,7 @@ def linspace(
     num: int = 50,
     endpoint: bool = True,
     retstep: bool = False,
-    dtype: DTypeLike | None = None,
+    dtype: DType = None,
     axis: int = 0,
     *,
     device: str | None = None,
@@ -60,7 +57,7 @@ def logspace(
     num: int = 50,
     endpoint: bool = True,
     base: Operand = 10.0,
-    dtype: DTypeLike | None = None,
+    dtype: DType = None,
     axis: int = 0,
 ) -> Traced:
     """Return numbers evenly spaced on a log scale between traced exponents."""
@@ -75,7 +72,7 @@ def _geomspace(
     stop: Operand,
     num: int = 50,
     endpoint: bool = True,
-    dtype: DTypeLike | None = None,
+    dtype: DType = None,
     axis: int = 0,
 ) -> Traced:
     first, last = (as_float(x) for x in lift_many([start, stop], weak=True))
@@ -165,10 +162,7 @@ def _pad(array: Operand, pad_width: Operand, mode: Any = "constant", **kwargs: A
         pad_width = [(w, w) if np.ndim(w) == 0 else w for w in pad_width]
     widths = as_constant(_pairs(pad_width, x.ndim))
     if isinstance(widths, SymbolicArray):
-        raise trace_error(
-            "np.pad was given a traced width",
-            "Make it static (static_argnames).",
-        )
+        raise trace_error("np.pad was given a traced width", "Make it static (static_argnames).")
     values = _pairs(kwargs.get(keyword, default), x.ndim)
     for axis in range(x.ndim):
         before, after = _sides(x, axis, mode, widths[axis], values[axis])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,10 +11,7 @@ from archimedes.symbolic.core.contraction import contract, multiply_matrices
 from archimedes.symbolic.core.conversion import lift, lift_many, wrap
 from archimedes.symbolic.core.registry import GUFUNCS, implements
 from archimedes.symbolic.core.trace import current_trace, trace_error
-from archimedes.symbolic.core.traced_value import Operand, Traced
-
-if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
+from archimedes.symbolic.core.traced_value import DType, Operand, Traced
 
 __all__ = ["einsum", "matmul"]
 
@@ -177,7 +174,7 @@ def _kron(a: Operand, b: Operand) -> Traced:
 
 @implements(np.trace)
 def _trace(
-    a: Operand, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None
+    a: Operand, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DType = None
 ) -> Traced:
     return np.sum(np.diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype)
 
@@ -228,7 +225,7 @@ def _parse(subscripts: str, shapes: list[tuple[int, ...]]) -> tuple[list[list[An
 def einsum(
     subscripts: Operand,
     *operands: Any,
-    dtype: DTypeLike | None = None,
+    dtype: DType = None,
     casting: str = "safe",
     optimize: Operand = False,
     **kwargs: Any,

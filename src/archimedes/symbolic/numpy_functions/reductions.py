@@ -6,7 +6,7 @@ Arguments are those of NumPy's functions, without ``out``: ``core/registry.py`` 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,11 +14,8 @@ from archimedes.graph.dtypes import B8, is_float
 from archimedes.symbolic.core.conversion import as_float, lift
 from archimedes.symbolic.core.ordering import first_extreme
 from archimedes.symbolic.core.registry import implements
-from archimedes.symbolic.core.traced_value import Axis, Operand, Traced
+from archimedes.symbolic.core.traced_value import Axis, DType, Operand, Traced
 from archimedes.symbolic.core.ufunc_calls import reduce_ufunc
-
-if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
 
 __all__: list[str] = []
 
@@ -41,7 +38,7 @@ implements(np.any)(_without_dtype(np.logical_or))
 implements(np.all)(_without_dtype(np.logical_and))
 
 
-def _as_float(a: Operand, dtype: DTypeLike | None) -> Traced:
+def _as_float(a: Operand, dtype: DType) -> Traced:
     return as_float(a) if dtype is None else lift(a).astype(dtype)
 
 
@@ -66,7 +63,7 @@ def _drop_axes(x: Traced, axis: Axis, keepdims: bool) -> Traced:
 def _mean(
     a: Operand,
     axis: Axis = None,
-    dtype: DTypeLike | None = None,
+    dtype: DType = None,
     keepdims: bool = False,
     *,
     where: Operand = True,
@@ -80,7 +77,7 @@ def _mean(
 def _var(
     a: Operand,
     axis: Axis = None,
-    dtype: DTypeLike | None = None,
+    dtype: DType = None,
     ddof: Operand = 0,
     keepdims: bool = False,
     *,
@@ -129,7 +126,7 @@ implements(np.nanargmin)(_position(largest=False, without_nan=True))
 
 
 def _cumulative(ufunc: np.ufunc) -> Callable[..., Traced]:
-    def run(a: Operand, axis: int | None = None, dtype: DTypeLike | None = None) -> Traced:
+    def run(a: Operand, axis: int | None = None, dtype: DType = None) -> Traced:
         x = lift(a) if dtype is None else lift(a).astype(dtype)
         if dtype is None and x.code == B8:
             x = x.astype(np.int64)
@@ -146,7 +143,7 @@ def _cumulative_of_array_api(ufunc: np.ufunc) -> Callable[..., Traced]:
         /,
         *,
         axis: int | None = None,
-        dtype: DTypeLike | None = None,
+        dtype: DType = None,
         include_initial: bool = False,
     ) -> Traced:
         x = lift(x)
@@ -201,7 +198,7 @@ def _mask_nan(x: Traced, where: Operand) -> Traced:
 def _nanmean(
     a: Operand,
     axis: Axis = None,
-    dtype: DTypeLike | None = None,
+    dtype: DType = None,
     keepdims: bool = False,
     *,
     where: Operand = True,
@@ -214,7 +211,7 @@ def _nanmean(
 def _nanvar(
     a: Operand,
     axis: Axis = None,
-    dtype: DTypeLike | None = None,
+    dtype: DType = None,
     ddof: Operand = 0,
     keepdims: bool = False,
     *,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,11 +12,8 @@ from archimedes.symbolic.core.array import SymbolicArray
 from archimedes.symbolic.core.conversion import as_float, lift, lift_many
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import trace_error
-from archimedes.symbolic.core.traced_value import Axis, Operand, Traced, as_constant
+from archimedes.symbolic.core.traced_value import Axis, DType, Operand, Traced, as_constant
 from archimedes.symbolic.numpy_functions.sorting import sort
-
-if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
 
 __all__: list[str] = []
 
@@ -78,7 +74,7 @@ def cov(
     fweights: Operand = None,
     aweights: Operand = None,
     *,
-    dtype: DTypeLike | None = None,
+    dtype: DType = None,
 ) -> Traced:
     """Estimate a covariance matrix from observations, one variable per row."""
     parts = []
@@ -109,9 +105,7 @@ def cov(
 
 
 @implements(np.corrcoef)
-def _corrcoef(
-    x: Operand, y: Operand = None, rowvar: bool = True, *, dtype: DTypeLike | None = None
-) -> Traced:
+def _corrcoef(x: Operand, y: Operand = None, rowvar: bool = True, *, dtype: DType = None) -> Traced:
     c = cov(x, y, rowvar, dtype=dtype)
     if c.ndim == 0:
         return c / c

@@ -8,7 +8,7 @@ which is treated alone (``EACH``).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +17,7 @@ from archimedes.symbolic.core.array import SymbolicArray
 from archimedes.symbolic.core.conversion import cast_ids, code_of_dtype, lift, lift_many, wrap
 from archimedes.symbolic.core.registry import FUNCTIONS, implements, target
 from archimedes.symbolic.core.trace import current_trace, trace_error
-from archimedes.symbolic.core.traced_value import Operand, Traced, as_constant
-
-if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
+from archimedes.symbolic.core.traced_value import DType, Operand, Traced, as_constant
 
 __all__: list[str] = []
 
@@ -68,7 +65,7 @@ def _fill(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _join(function: Callable[..., Any]) -> Callable[..., Any]:
-    def run(arrays: Operand, *args: Any, dtype: DTypeLike | None = None, **kwargs: Any) -> Traced:
+    def run(arrays: Operand, *args: Any, dtype: DType = None, **kwargs: Any) -> Traced:
         kwargs.pop("casting", None)
         ready = lift_many(list(arrays))
         result = wrap(function([a.ids for a in ready], *args, **kwargs), ready[0].code)
@@ -153,9 +150,7 @@ def _extract(condition: Operand, arr: Operand) -> Traced:
     return wrap(np.extract(_static_condition("extract", condition), x.ids), x.code, x.owner)
 
 
-def _astype(
-    x: Operand, dtype: DTypeLike | None, /, *, copy: bool = True, device: str | None = None
-) -> Traced:
+def _astype(x: Operand, dtype: DType, /, *, copy: bool = True, device: str | None = None) -> Traced:
     return lift(x).astype(dtype, copy=copy)
 
 
@@ -223,7 +218,7 @@ def _insert(arr: Operand, obj: Operand, values: Operand, axis: int | None = None
 def full_like(
     a: Operand,
     fill_value: Operand,
-    dtype: DTypeLike | None = None,
+    dtype: DType = None,
     order: str = "K",
     subok: bool = True,
     shape: Operand = None,

@@ -193,8 +193,7 @@ def set_generator_state(value: Any, state: Any) -> None:
 # ---- clocks -------------------------------------------------------------------------------------
 
 CLOCK_REMEDY = explained(
-    "clock",
-    "Pass the time as an argument, or read the clock in a function called by arc.callback.",
+    "clock", "Pass the time as an argument, or read the clock in a function called by arc.callback."
 )
 _READ = (
     "time time_ns perf_counter perf_counter_ns monotonic monotonic_ns process_time process_time_ns "
