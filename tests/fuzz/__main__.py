@@ -16,7 +16,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
 from archimedes.function.execution.tiers import NUMERICS
-from archimedes.symbolic.core.loop_nests import ALWAYS_FACTOR, LOOP_SIZE
+from archimedes.symbolic.core.loop_nests import ALWAYS_FACTOR, LOOP_SIZE, loops_from
 
 from .bundles import BUNDLE, check_bundle
 from .runner import EXECUTORS, check
@@ -26,10 +26,10 @@ CHUNK = 2 * BUNDLE
 
 
 def run_chunk(
-    first: int, count: int, executor: str, numerics: str, loops_from: int, every: int = 1
+    first: int, count: int, executor: str, numerics: str, elements: int, every: int = 1
 ) -> tuple[int, list[str]]:
     warnings.simplefilter("error")
-    with loops_from(loops_from, 1 if loops_from < LOOP_SIZE else ALWAYS_FACTOR):
+    with loops_from(elements, 1 if elements < LOOP_SIZE else ALWAYS_FACTOR):
         return _run_chunk(first, count, executor, numerics, every)
 
 
@@ -69,7 +69,7 @@ def main() -> int:
         run_chunk,
         executor=options.executor,
         numerics=options.numerics,
-        loops_from=options.loops_from,
+        elements=options.loops_from,
         every=options.native_every,
     )
     done, found = 0, 0
