@@ -221,7 +221,7 @@ CASES = [
     (new_shape, "use as an index or a count", "static_argnames"),
     (select_by_mask, "x[mask] with a traced mask has a shape that", "np.where(mask, x, 0.0)"),
     (compress_by_mask, "np.compress with a traced condition", "np.sum(x, where=condition)"),
-    (assign_many_by_mask, "works for one value", "np.where(mask, values_everywhere, x)"),
+    (assign_many_by_mask, "needs one value", "np.where(mask, values_everywhere, x)"),
     (where_alone, "np.where with a condition alone", "np.where(condition, x, y)"),
     (unique, "np.unique gives a result whose shape", "np.sort"),
     (histogram, "chooses its bins from the values", "np.linspace(low, high, n + 1)"),

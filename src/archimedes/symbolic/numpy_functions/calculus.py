@@ -279,21 +279,9 @@ def _align_powers(a1: Operand, a2: Operand) -> tuple[Any, Any]:
     return a, b
 
 
-@implements(np.polyadd)
-def _polyadd(a1: Operand, a2: Operand) -> Traced:
-    a, b = _align_powers(a1, a2)
-    return a + b
-
-
-@implements(np.polysub)
-def _polysub(a1: Operand, a2: Operand) -> Traced:
-    a, b = _align_powers(a1, a2)
-    return a - b
-
-
-@implements(np.polymul)
-def _polymul(a1: Operand, a2: Operand) -> Traced:
-    return np.convolve(lift(a1), lift(a2))
+implements(np.polyadd)(lambda a1, a2: np.add(*_align_powers(a1, a2)))
+implements(np.polysub)(lambda a1, a2: np.subtract(*_align_powers(a1, a2)))
+implements(np.polymul)(lambda a1, a2: np.convolve(lift(a1), lift(a2)))
 
 
 def _powers(n: int) -> np.ndarray:

@@ -137,10 +137,13 @@ def _round(a: Operand, decimals: int = 0) -> Traced:
     return rounded
 
 
-# Deprecated since NumPy 2.5.
-@implements(*(getattr(np, name) for name in ("fix",) if hasattr(np, name)))
-def _fix(x: Operand) -> Traced:
-    return np.trunc(x)
+if hasattr(np, "fix"):  # deprecated since NumPy 2.5
+    implements(np.fix)(lambda x: np.trunc(x))
+implements(np.isposinf)(lambda x: np.equal(x, math.inf))
+implements(np.isneginf)(lambda x: np.equal(x, -math.inf))
+implements(np.isreal)(lambda x: np.full_like(lift(x), True, dtype=bool))
+implements(np.iscomplex)(lambda x: np.full_like(lift(x), False, dtype=bool))
+implements(np.real_if_close)(lambda a, tol=100: lift(a))
 
 
 @implements(np.nan_to_num)
@@ -163,31 +166,6 @@ def _nan_to_num(
         array[...] = result
         return array
     return result if result is not x else result.copy()
-
-
-@implements(np.isposinf)
-def _isposinf(x: Operand) -> Traced:
-    return np.equal(x, math.inf)
-
-
-@implements(np.isneginf)
-def _isneginf(x: Operand) -> Traced:
-    return np.equal(x, -math.inf)
-
-
-@implements(np.isreal)
-def _isreal(x: Operand) -> Traced:
-    return np.full_like(lift(x), True, dtype=bool)
-
-
-@implements(np.iscomplex)
-def _iscomplex(x: Operand) -> Traced:
-    return np.full_like(lift(x), False, dtype=bool)
-
-
-@implements(np.real_if_close)
-def _real_if_close(a: Operand, tol: float = 100) -> Traced:
-    return lift(a)
 
 
 @implements(np.angle)

@@ -38,10 +38,6 @@ implements(np.any)(_without_dtype(np.logical_or))
 implements(np.all)(_without_dtype(np.logical_and))
 
 
-def _as_float(a: Operand, dtype: DType) -> Traced:
-    return as_float(a) if dtype is None else lift(a).astype(dtype)
-
-
 def _count(x: Traced, axis: Axis, where: Operand) -> int | Traced:
     """Return the number of elements each result is made from: an array if ``where`` is given."""
     if where is True:
@@ -59,43 +55,66 @@ def _drop_axes(x: Traced, axis: Axis, keepdims: bool) -> Traced:
     return np.squeeze(x, axis=tuple(range(x.ndim)) if axis is None else axis)
 
 
-@implements(np.mean)
-def _mean(
-    a: Operand,
-    axis: Axis = None,
-    dtype: DType = None,
-    keepdims: bool = False,
-    *,
-    where: Operand = True,
-) -> Traced:
-    x = _as_float(a, dtype)
-    total = reduce_ufunc(np.add, x, axis, None, True, None, where)
-    return _drop_axes(total / _count(x, axis, where), axis, keepdims)
+def _mask_nan(x: Traced, where: Operand) -> Traced:
+    """Return which elements count: those that are not nan, and are chosen by ``where``."""
+    mask = ~np.isnan(x)
+    return mask if where is True else mask & np.broadcast_to(where, x.shape)
 
 
-@implements(np.var)
-def _var(
-    a: Operand,
-    axis: Axis = None,
-    dtype: DType = None,
-    ddof: Operand = 0,
-    keepdims: bool = False,
-    *,
-    where: Operand = True,
-    mean: Operand = None,
-    correction: Operand = None,
-) -> Traced:
-    x = _as_float(a, dtype)
-    centre = _mean(x, axis, keepdims=True, where=where) if mean is None else mean
-    total = reduce_ufunc(np.add, np.square(x - centre), axis, None, True, None, where)
-    divisor = _count(x, axis, where) - (ddof if correction is None else correction)
-    divisor = max(divisor, 0) if type(divisor) in (int, float) else np.maximum(divisor, 0)
-    return _drop_axes(total / divisor, axis, keepdims)
+def _mean_of(skip_nan: bool) -> Callable[..., Traced]:
+    def mean(
+        a: Operand,
+        axis: Axis = None,
+        dtype: DType = None,
+        keepdims: bool = False,
+        *,
+        where: Operand = True,
+    ) -> Traced:
+        x = as_float(a) if dtype is None else lift(a).astype(dtype)
+        where = _mask_nan(x, where) if skip_nan else where
+        total = reduce_ufunc(np.add, x, axis, None, True, None, where)
+        return _drop_axes(total / _count(x, axis, where), axis, keepdims)
+
+    return mean
 
 
-@implements(np.std)
-def _std(a: Operand, *args: Any, **kwargs: Any) -> Traced:
-    return np.sqrt(_var(a, *args, **kwargs))
+_mean = implements(np.mean)(_mean_of(skip_nan=False))
+implements(np.nanmean)(_mean_of(skip_nan=True))
+
+
+def _variance_of(skip_nan: bool, root: bool) -> Callable[..., Traced]:
+    def variance(
+        a: Operand,
+        axis: Axis = None,
+        dtype: DType = None,
+        ddof: Operand = 0,
+        keepdims: bool = False,
+        *,
+        where: Operand = True,
+        mean: Operand = None,
+        correction: Operand = None,
+    ) -> Traced:
+        x = as_float(a) if dtype is None else lift(a).astype(dtype)
+        where = _mask_nan(x, where) if skip_nan else where
+        centre = _mean(x, axis, keepdims=True, where=where) if mean is None else mean
+        total = reduce_ufunc(np.add, np.square(x - centre), axis, None, True, None, where)
+        freedom = _count(x, axis, where) - (ddof if correction is None else correction)
+        if skip_nan:
+            result = np.where(freedom > 0, total / freedom, np.nan)
+        elif type(freedom) in (int, float):
+            result = total / max(freedom, 0)
+        else:
+            result = total / np.maximum(freedom, 0)
+        result = _drop_axes(result, axis, keepdims)
+        return np.sqrt(result) if root else result
+
+    return variance
+
+
+implements(np.var)(_variance_of(skip_nan=False, root=False))
+implements(np.std)(_variance_of(skip_nan=False, root=True))
+implements(np.nanvar)(_variance_of(skip_nan=True, root=False))
+implements(np.nanstd)(_variance_of(skip_nan=True, root=True))
 
 
 # ---- positions ---------------------------------------------------------------------------------
@@ -186,48 +205,3 @@ implements(np.nansum)(_without_nan(_with_dtype(np.add), 0.0))
 implements(np.nanprod)(_without_nan(_with_dtype(np.multiply), 1.0))
 implements(np.nancumsum)(_without_nan(_cumulative(np.add), 0.0))
 implements(np.nancumprod)(_without_nan(_cumulative(np.multiply), 1.0))
-
-
-def _mask_nan(x: Traced, where: Operand) -> Traced:
-    """Return which elements count: those that are not nan, and are chosen by ``where``."""
-    mask = ~np.isnan(x)
-    return mask if where is True else mask & np.broadcast_to(where, x.shape)
-
-
-@implements(np.nanmean)
-def _nanmean(
-    a: Operand,
-    axis: Axis = None,
-    dtype: DType = None,
-    keepdims: bool = False,
-    *,
-    where: Operand = True,
-) -> Traced:
-    x = _as_float(a, dtype)
-    return _mean(x, axis, keepdims=keepdims, where=_mask_nan(x, where))
-
-
-@implements(np.nanvar)
-def _nanvar(
-    a: Operand,
-    axis: Axis = None,
-    dtype: DType = None,
-    ddof: Operand = 0,
-    keepdims: bool = False,
-    *,
-    where: Operand = True,
-    mean: Operand = None,
-    correction: Operand = None,
-) -> Traced:
-    x = _as_float(a, dtype)
-    mask = _mask_nan(x, where)
-    count = np.sum(mask, axis=axis, keepdims=True) - (ddof if correction is None else correction)
-    centre = _mean(x, axis, keepdims=True, where=mask) if mean is None else mean
-    total = np.sum(np.where(mask, np.square(x - centre), 0.0), axis=axis, keepdims=True)
-    result = np.where(count > 0, total / count.astype(x.dtype), np.nan)
-    return _drop_axes(result, axis, keepdims)
-
-
-@implements(np.nanstd)
-def _nanstd(a: Operand, *args: Any, **kwargs: Any) -> Traced:
-    return np.sqrt(_nanvar(a, *args, **kwargs))

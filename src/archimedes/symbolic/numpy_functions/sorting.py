@@ -76,27 +76,9 @@ def _lexsort(keys: Operand, axis: int = -1) -> Traced:
     return _sort_along(np.lib.array_utils.normalize_axis_index(axis, ready[0].ndim), ready)
 
 
-@implements(np.partition)
-def _partition(
-    a: Operand,
-    kth: Operand,
-    axis: int | None = -1,
-    kind: str = "introselect",
-    order: str | None = None,
-) -> Traced:
-    # A full sort is one of the orders that NumPy may return.
-    return sort(a, axis)
-
-
-@implements(np.argpartition)
-def _argpartition(
-    a: Operand,
-    kth: Operand,
-    axis: int | None = -1,
-    kind: str = "introselect",
-    order: str | None = None,
-) -> Traced:
-    return argsort(a, axis)
+# A full sort is one of the orders that NumPy may return.
+implements(np.partition)(lambda a, kth, axis=-1, *args, **kwargs: sort(a, axis))
+implements(np.argpartition)(lambda a, kth, axis=-1, *args, **kwargs: argsort(a, axis))
 
 
 @implements(np.searchsorted)

@@ -243,16 +243,6 @@ implements(np.zeros_like, np.empty_like)(_like(0))
 implements(np.ones_like)(_like(1))
 
 
-@implements(np.real)
-def _real(val: Operand) -> Traced:
-    return val.real
-
-
-@implements(np.imag)
-def _imag(val: Operand) -> Traced:
-    return val.imag
-
-
 @implements(np.copyto)
 def _copyto(dst: Operand, src: Operand, casting: str = "same_kind", where: Operand = True) -> None:
     into = target(dst, "np.copyto")
@@ -262,30 +252,19 @@ def _copyto(dst: Operand, src: Operand, casting: str = "same_kind", where: Opera
 # ---- questions about an array -------------------------------------------------------------------
 
 
-@implements(np.shape)
-def _shape(a: Operand) -> tuple[int, ...]:
-    return lift(a).shape
-
-
-@implements(np.ndim)
-def _ndim(a: Operand) -> int:
-    return lift(a).ndim
-
-
-@implements(np.size)
-def _size(a: Operand, axis: int | None = None) -> int:
-    a = lift(a)
-    return a.size if axis is None else a.shape[axis]
+implements(np.real)(lambda val: val.real)
+implements(np.imag)(lambda val: val.imag)
+implements(np.iscomplexobj)(lambda x: False)
+implements(np.isrealobj)(lambda x: True)
+implements(np.shape)(lambda a: lift(a).shape)
+implements(np.ndim)(lambda a: lift(a).ndim)
+implements(np.size)(lambda a, axis=None: lift(a).size if axis is None else lift(a).shape[axis])
+implements(np.min_scalar_type)(lambda a: lift(a).dtype)
 
 
 @implements(np.common_type)
 def _common_type(*arrays: Any) -> type:
     return np.common_type(*(np.empty(0, lift(a).dtype) for a in arrays))
-
-
-@implements(np.min_scalar_type)
-def _min_scalar_type(a: Operand, /) -> np.dtype:
-    return lift(a).dtype
 
 
 def _by_shape(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -349,13 +328,3 @@ def _promoting(x: Operand) -> Traced:
 def _can_cast(from_: Operand, to: Operand, casting: Any = "safe") -> bool:
     source = from_.dtype if isinstance(from_, SymbolicArray) else from_
     return np.can_cast(source, to, casting)
-
-
-@implements(np.iscomplexobj)
-def _iscomplexobj(x: Operand) -> bool:
-    return False
-
-
-@implements(np.isrealobj)
-def _isrealobj(x: Operand) -> bool:
-    return True
