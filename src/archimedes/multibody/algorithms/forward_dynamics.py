@@ -28,7 +28,7 @@ from archimedes.multibody.algorithms.factorization import (
     solve_columns,
     solve_rows,
 )
-from archimedes.multibody.algorithms.inverse_dynamics import Turning, derivative_entries, rnea
+from archimedes.multibody.algorithms.inverse_dynamics import AngularMotion, derivative_entries, rnea
 from archimedes.multibody.algorithms.links import (
     Forces,
     bias_of,
@@ -133,7 +133,7 @@ def plain_aba(model: Model, q: Vector, v: Vector, tau: Vector, forces: Forces) -
     order = range(len(model.links))
 
     # Pass 1, outward: velocities, and what they do to accelerations (c) and forces (pA).
-    motion: list[Turning] = []
+    motion: list[AngularMotion] = []
     c: list[Spatial] = []
     pA: list[Spatial] = []
     for i, link in enumerate(model.links):
@@ -148,7 +148,7 @@ def plain_aba(model: Model, q: Vector, v: Vector, tau: Vector, forces: Forces) -
             c.append(Spatial(cross(w, J.linear), np.zeros(3)))
         if (bias := bias_of(link, coordinates[i], speeds)) is not None:
             c[i] = c[i] + bias
-        motion.append(Turning.of(w))
+        motion.append(AngularMotion.of(w))
         p = motion[i].force_on(I[i])
         pA.append(p - f_ext[i] if i in f_ext else p)
 

@@ -131,7 +131,7 @@ def link_forces(tree: Tree, q: Vector, v: Vector, a: Vector) -> tuple[Links, lis
     """Return the links, and the force that each needs for its own motion (outward pass)."""
     model = tree.model
     links, speeds, rates = links_at(model, q), components(v, model.nv), components(a, model.nv)
-    motion: list[Turning] = []
+    motion: list[AngularMotion] = []
     a_of: list[Any] = []
     f: list[Spatial] = []
     for i, link in enumerate(model.links):
@@ -148,7 +148,7 @@ def link_forces(tree: Tree, q: Vector, v: Vector, a: Vector) -> tuple[Links, lis
             dw = X.rotate_back(motion[up].dw) + a_J.angular + cross(carried, J.angular)
             a_i = X.rotate_back(a_of[up] + motion[up].sweep(X.p)) + cross(carried + w, J.linear)
         a_of.append(a_i + a_J.linear)
-        motion.append(Turning.of(w, dw))
+        motion.append(AngularMotion.of(w, dw))
         f_i = motion[i].force_on(tree.inertias[i], a_of[i])
         f.append(f_i - tree.forces[i] if i in tree.forces else f_i)
     return links, f
@@ -209,7 +209,7 @@ def gravity_torque(model: Model, q: ArrayLike) -> Vector:
 # ---- the force that a rigid body needs, by Newton and Euler ------------------------------------
 
 
-class Turning(NamedTuple):
+class AngularMotion(NamedTuple):
     """Angular velocity, angular acceleration (None: zero) and the entries of E."""
 
     w: Any
@@ -217,7 +217,7 @@ class Turning(NamedTuple):
     E: list[list[Any]]
 
     @classmethod
-    def of(cls, w: Vec3, dw: Vec3 | None = None) -> Turning:
+    def of(cls, w: Vec3, dw: Vec3 | None = None) -> AngularMotion:
         """Return E of an angular velocity and acceleration (..., 3), with these."""
         x, y, z = components(w, 3)
         xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
