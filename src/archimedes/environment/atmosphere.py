@@ -160,7 +160,7 @@ BASE_PRESSURE = np.array(
 
 def read_columns(name: str) -> list[np.ndarray]:
     """Return the columns of a table that lies beside this module."""
-    text = resources.files("archimedes.environment").joinpath(name).read_text()
+    text = resources.files("archimedes.environment").joinpath(name).read_text("utf-8")
     return [*np.loadtxt(text.splitlines(), unpack=True)]
 
 

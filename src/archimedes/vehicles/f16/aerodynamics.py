@@ -26,7 +26,7 @@ from archimedes.vehicles.worlds import Surroundings
 
 __all__ = ["F16Aerodynamics", "F16Engine"]
 
-_text = resources.files("archimedes.vehicles.f16").joinpath("f16_tables.toml").read_text()
+_text = resources.files("archimedes.vehicles.f16").joinpath("f16_tables.toml").read_text("utf-8")
 #: Wind-tunnel data: coefficients over angles, thrust over altitude and Mach number.
 TABLES = T = SimpleNamespace(**{name: np.array(x, float) for name, x in loads(_text).items()})
 
