@@ -39,17 +39,17 @@ class Element:
 
     def find(self, tag: str) -> Element | None:
         """Return the element of this name inside, if there is one."""
-        found = [part for part in self if part.tag == tag]
-        if len(found) > 1:
-            raise found[1].error(f"a second <{tag}> in <{self.tag}>; one is allowed")
-        return found[0] if found else None
+        parts = [part for part in self if part.tag == tag]
+        if len(parts) > 1:
+            raise parts[1].error(f"a second <{tag}> in <{self.tag}>; one is allowed")
+        return parts[0] if parts else None
 
     def need(self, tag: str) -> Element:
         """Return the element of this name inside."""
-        found = self.find(tag)
-        if found is None:
+        element = self.find(tag)
+        if element is None:
             raise self.error(f"<{self.tag}> has no <{tag}>")
-        return found
+        return element
 
     def get(self, name: str) -> str:
         """Return an attribute that must be there."""
@@ -113,8 +113,8 @@ class _Builder:
         self.parser.EndElementHandler = self.end
         self.parser.CharacterDataHandler = self.characters
         self.parser.StartDoctypeDeclHandler = self.doctype
-        self.parser.EntityDeclHandler = self.declared_entity
-        self.parser.SkippedEntityHandler = self.unknown_entity
+        self.parser.EntityDeclHandler = self.refuse_entity
+        self.parser.SkippedEntityHandler = self.refuse_unknown_entity
 
     def place(self) -> str:
         return f"{self.name}:{self.parser.CurrentLineNumber}"
@@ -155,10 +155,10 @@ class _Builder:
                 "only the name of the DTD"
             )
 
-    def declared_entity(self, name: str, *what: Any) -> None:
+    def refuse_entity(self, name: str, *what: Any) -> None:
         raise ValueError(f"{self.place()}: entity {name} is declared; entities are not read")
 
-    def unknown_entity(self, name: str, *what: Any) -> None:
+    def refuse_unknown_entity(self, name: str, *what: Any) -> None:
         raise ValueError(
             f"{self.place()}: entity &{name}; is not defined here; write what it stands for"
         )

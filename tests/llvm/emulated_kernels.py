@@ -16,7 +16,7 @@ from archimedes.backends.llvm.calling_convention import BATCH, PART, SCALAR, Lea
 from archimedes.backends.llvm.runtime.kernel import Kernel
 from archimedes.backends.llvm.runtime.machine import Target
 from archimedes.graph.table_data import data_tables, table_key
-from archimedes.system.c_library import imported_functions
+from archimedes.system.c_library import functions_to_import
 
 from ..c.checking import needs
 from ..other_systems import System
@@ -125,7 +125,7 @@ def _import_libraries(target: Target, folder: Path) -> list[str]:
     if not target.is_windows:
         return ["-static"]
     functions: dict[str, list[str]] = {}
-    for name, (library, function) in imported_functions(target.triple).items():
+    for name, (library, function) in functions_to_import(target.triple).items():
         if name == function:  # others are in the program
             functions.setdefault(library, []).append(name)
     for library, names in functions.items():

@@ -27,7 +27,7 @@ from archimedes.backends.llvm.runtime.loop_threads import module_text
 from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target, read_ir
 from archimedes.graph import CODES, F64, I64, Graph
 from archimedes.optimize.solvers.interior_point.native_loops import FUNCTIONS
-from archimedes.system.c_library import clock_function, imported_functions
+from archimedes.system.c_library import clock_function, functions_to_import
 
 from ..long_parameters import long_but
 from ..other_systems import EMULATED, MACOS, SYSTEMS, WINDOWS, System
@@ -74,7 +74,7 @@ def check_object(code: bytes, target: Target, names: set[str], symbol: str) -> N
     """Assert that code needs no more than is there, and link it where our linker can."""
     missing = missing_symbols(code)
     of_python = {x for x in missing if x.startswith("Py") and hasattr(ctypes.pythonapi, x)}
-    provided = {*imported_functions(target.triple), *names, *of_python}
+    provided = {*functions_to_import(target.triple), *names, *of_python}
     assert missing <= provided, symbol
     assert not section_names(code) & UNWINDING, symbol
     if llvm.get_object_format(target.triple) != "ELF":

@@ -25,9 +25,9 @@ def group(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)), raising=False)
     (tmp_path / "own").write_text("0::/a/b\n")
     (tmp_path / "a" / "b").mkdir(parents=True)
-    cpus._granted.cache_clear()
+    cpus._cgroup_quota.cache_clear()
     yield tmp_path
-    cpus._granted.cache_clear()
+    cpus._cgroup_quota.cache_clear()
 
 
 def test_the_cpus_it_is_bound_to(group, monkeypatch):
@@ -57,13 +57,13 @@ def test_the_least_of_all_groups_counts_and_version_1_too(group):
     (group / "a" / "b" / "cpu.max").write_text("500000 100000\n")
     (group / "a" / "cpu.max").write_text("400000 100000\n")
     assert cpu_count() == 4
-    cpus._granted.cache_clear()
+    cpus._cgroup_quota.cache_clear()
     (group / "own").write_text("5:cpuacct,cpu:/c\n")
     (group / "cpu" / "c").mkdir(parents=True)
     (group / "cpu" / "c" / "cpu.cfs_quota_us").write_text("150000\n")
     (group / "cpu" / "c" / "cpu.cfs_period_us").write_text("100000\n")
     assert cpu_count() == 2
-    cpus._granted.cache_clear()
+    cpus._cgroup_quota.cache_clear()
     (group / "cpu" / "c" / "cpu.cfs_quota_us").write_text("-1\n")
     assert cpu_count() == 8
 

@@ -69,7 +69,7 @@ class Axis:
         self.grid = grid
         self.name = name
 
-    def interval(self, x: Array) -> Array:
+    def interval(self, x: Scalar) -> Array:
         """Return the index k of the last interval [grid[k], grid[k+1]] that starts before x."""
         last = len(self.grid) - 2
         index = np.isnan(x).astype(np.int64) if self.data else np.zeros_like(x, dtype=np.int64)

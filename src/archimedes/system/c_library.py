@@ -19,11 +19,11 @@ __all__ = [
     "cuda_folders",
     "find_library",
     "function_address",
-    "imported_functions",
+    "functions_to_import",
     "library_file",
+    "library_of_version",
     "monotonic_clock",
     "unload_library",
-    "versioned_library",
 ]
 
 
@@ -34,7 +34,7 @@ def function_address(library: str, name: str) -> int:
     return address
 
 
-def imported_functions(triple: str) -> dict[str, tuple[str, str]]:
+def functions_to_import(triple: str) -> dict[str, tuple[str, str]]:
     """Return what all code for a system may call: by name the library and its function.
 
     That is the allocator of the C library; its ``fma``, exactly rounded as the standard demands,
@@ -98,10 +98,10 @@ def library_file(name: str, platform: str = sys.platform) -> str:
     return f"lib{name}.dylib" if platform == "darwin" else f"lib{name}.so"
 
 
-def versioned_library(name: str, major: int, platform: str = sys.platform) -> str:
+def library_of_version(name: str, major: int, platform: str = sys.platform) -> str:
     """Return the file name of a library of CUDA, which has no other version than a major one.
 
-    >>> versioned_library("nvrtc", 13, "linux"), versioned_library("nvrtc", 13, "win32")
+    >>> library_of_version("nvrtc", 13, "linux"), library_of_version("nvrtc", 13, "win32")
     ('libnvrtc.so.13', 'nvrtc64_130_0.dll')
     """
     return f"{name}64_{major}0_0.dll" if platform == "win32" else f"lib{name}.so.{major}"

@@ -64,8 +64,8 @@ def _usable() -> int:
     """Return the number of CPUs that this process may use."""
     if sys.platform == "linux":
         bound = len(os.sched_getaffinity(0)) or 1
-        granted = _granted()
-        return bound if granted is None else max(1, min(bound, granted))
+        quota = _cgroup_quota()
+        return bound if quota is None else max(1, min(bound, quota))
     if sys.platform == "win32":
         own, there = ctypes.c_size_t(), ctypes.c_size_t()
         this_process = ctypes.c_void_p(-1)  # what GetCurrentProcess returns
@@ -85,8 +85,8 @@ def _maker_name() -> str:
     if sys.platform == "win32":
         import winreg
 
-        place = r"HARDWARE\DESCRIPTION\System\CentralProcessor\0"
-        with suppress(OSError), winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, place) as key:
+        path = r"HARDWARE\DESCRIPTION\System\CentralProcessor\0"
+        with suppress(OSError), winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, path) as key:
             return str(winreg.QueryValueEx(key, "ProcessorNameString")[0]).strip()
         return ""
     if sys.platform == "darwin":
@@ -110,10 +110,10 @@ def operating_system() -> str:
 
 
 @functools.lru_cache(maxsize=1)
-def _granted() -> int | None:
+def _cgroup_quota() -> int | None:
     """Return the CPUs that the control groups of this process grant it, rounded up."""
-    found = [quota for group in _own_groups() if (quota := _quota(group)) is not None]
-    return min(found, default=None)
+    quotas = [quota for group in _own_groups() if (quota := _quota(group)) is not None]
+    return min(quotas, default=None)
 
 
 def _own_groups() -> list[Path]:

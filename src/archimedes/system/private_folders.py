@@ -151,10 +151,10 @@ if sys.platform == "win32":
         """Yield who has which rights to a file or folder; its owner can have any."""
         library = ctypes.WinDLL("advapi32")
         owner, rights, memory = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
-        found = map(ctypes.byref, (owner, rights, memory))
+        pointers = map(ctypes.byref, (owner, rights, memory))
         status = library.GetNamedSecurityInfoW(
             ctypes.c_wchar_p(str(path)), _FILE, _OWNER_AND_LIST,
-            next(found), None, next(found), None, next(found),
+            next(pointers), None, next(pointers), None, next(pointers),
         )  # fmt: skip
         if status:
             raise ctypes.WinError(status)
@@ -178,9 +178,9 @@ if sys.platform == "win32":
         convert = ctypes.WinDLL("advapi32").ConvertSidToStringSidW
         if not convert(identifier, ctypes.byref(text)):
             raise ctypes.WinError()
-        found = text.value or ""
+        name = text.value or ""
         ctypes.WinDLL("kernel32").LocalFree(text)
-        return found
+        return name
 
     @cache
     def this_user() -> str:
@@ -192,8 +192,8 @@ if sys.platform == "win32":
             raise ctypes.WinError()
         try:
             memory = ctypes.create_string_buffer(256)
-            given = ctypes.byref(memory), ctypes.sizeof(memory), ctypes.byref(size)
-            if not library.GetTokenInformation(token, user, *given):
+            buffer = ctypes.byref(memory), ctypes.sizeof(memory), ctypes.byref(size)
+            if not library.GetTokenInformation(token, user, *buffer):
                 raise ctypes.WinError()
             # TOKEN_USER begins with a pointer to the identifier.
             return _text(ctypes.cast(memory, ctypes.POINTER(ctypes.c_void_p)).contents)

@@ -63,12 +63,12 @@ class PipedProcess:
             if sys.platform == "win32":
                 import msvcrt
 
-                given = [msvcrt.get_osfhandle(end) for end in (to_read, to_write)]
-                for handle in given:
+                pipes = [msvcrt.get_osfhandle(end) for end in (to_read, to_write)]
+                for handle in pipes:
                     os.set_handle_inheritable(handle, True)
-                startup = subprocess.STARTUPINFO(lpAttributeList={"handle_list": given})
+                startup = subprocess.STARTUPINFO(lpAttributeList={"handle_list": pipes})
                 self._process = subprocess.Popen(
-                    [*command, f"{handles}={given[0]},{given[1]}"],
+                    [*command, f"{handles}={pipes[0]},{pipes[1]}"],
                     startupinfo=startup, stdin=null, stdout=null, stderr=null,
                 )  # fmt: skip
             else:

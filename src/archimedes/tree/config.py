@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, Union, dataclass_transfor
 
 from archimedes.errors import StructError
 from archimedes.tree.config_files import read_data, write_data
-from archimedes.tree.config_types import checked_fields, fail, from_mapping, learn_hints, to_plain
+from archimedes.tree.config_types import check_fields, fail, from_mapping, learn_hints, to_plain
 from archimedes.tree.structs import field, struct
 
 __all__ = ["StructConfig", "UnionConfig"]
@@ -57,7 +57,7 @@ class StructConfig:
         fill = cls.__init__
 
         def __init__(self: Any, /, **values: Any) -> None:
-            fill(self, **checked_fields(cls, values, ""))
+            fill(self, **check_fields(cls, values, ""))
 
         cls.__init__ = __init__  # type: ignore[assignment]
 
@@ -140,7 +140,7 @@ else:
 
         def __class_getitem__(cls, options: Any) -> Any:
             options = options if isinstance(options, tuple) else (options,)
-            options = tuple(o for given in options for o in get_args(given) or (given,))
+            options = tuple(o for entry in options for o in get_args(entry) or (entry,))
             names = []
             for option in options:
                 if not isinstance(option, type) or option is type(None):

@@ -44,12 +44,12 @@ _CORE = (
 
 def unique_pairs(pairs: Iterable[tuple[Any, Any]]) -> dict:
     """Make a dict of (key, value) pairs; a repeated key is an error."""
-    found: dict = {}
+    mapping: dict = {}
     for key, value in pairs:
-        if key in found:
+        if key in mapping:
             raise StructError(f"the key {key!r} is given twice")
-        found[key] = value
-    return found
+        mapping[key] = value
+    return mapping
 
 
 def _add_core(cls: Any) -> None:
@@ -116,14 +116,14 @@ def check_size(node: Any) -> None:
     def size(node: Any) -> int:
         if isinstance(node.value, str):
             return 1
-        found = sizes.get(id(node))
-        if found is None:
+        count = sizes.get(id(node))
+        if count is None:
             if id(node) in open_nodes:
                 raise StructError("an alias refers to what it is part of")
             open_nodes.add(id(node))
             parts = [x for item in node.value for x in (item if type(item) is tuple else (item,))]
-            found = sizes[id(node)] = 1 + sum(map(size, parts))
-        return found
+            count = sizes[id(node)] = 1 + sum(map(size, parts))
+        return count
 
     total = size(node)
     if total > VALUES:

@@ -82,16 +82,16 @@ SHORT = reprlib.Repr()
 SHORT.maxlevel, SHORT.maxstring, SHORT.maxother = 3, 60, 60
 
 
-def fail(path: str, expected: str, value: Any) -> NoReturn:
-    place = path or "the configuration"
-    raise StructError(f"{place}: expected {expected}, got {SHORT.repr(value)}")
+def fail(path: str, expected: str, value: object) -> NoReturn:
+    where = path or "the configuration"
+    raise StructError(f"{where}: expected {expected}, got {SHORT.repr(value)}")
 
 
 def join(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def read_float(value: Any, hint: Any, path: str) -> float:
+def read_float(value: object, hint: Any, path: str) -> float:
     if isinstance(value, (bool, np.bool_)) or not isinstance(
         value, (int, float, np.integer, np.floating)
     ):
@@ -99,34 +99,34 @@ def read_float(value: Any, hint: Any, path: str) -> float:
     return float(value)
 
 
-def read_int(value: Any, hint: Any, path: str) -> int:
+def read_int(value: object, hint: Any, path: str) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         fail(path, "an integer", value)
     return int(value)
 
 
 def read_exact(expected: str) -> Reader:
-    def reader(value: Any, hint: Any, path: str) -> Any:
+    def reader(value: object, hint: Any, path: str) -> Any:
         return value if isinstance(value, hint) else fail(path, expected, value)
 
     return reader
 
 
-def read_none(value: Any, hint: Any, path: str) -> None:
+def read_none(value: object, hint: Any, path: str) -> None:
     return None if value is None else fail(path, "null", value)
 
 
-def read_any(value: Any, hint: Any, path: str) -> Any:
+def read_any(value: object, hint: Any, path: str) -> Any:
     return value
 
 
-def read_path(value: Any, hint: Any, path: str) -> pathlib.Path:
+def read_path(value: object, hint: Any, path: str) -> pathlib.Path:
     if not isinstance(value, (str, pathlib.PurePath)):
         fail(path, "a file name", value)
     return pathlib.Path(value)
 
 
-def read_literal(value: Any, hint: Any, path: str) -> Any:
+def read_literal(value: object, hint: Any, path: str) -> Any:
     choices = get_args(hint)
     for choice in choices:
         if choice == value and type(choice) is type(value):
@@ -134,7 +134,7 @@ def read_literal(value: Any, hint: Any, path: str) -> Any:
     fail(path, "one of " + ", ".join(map(repr, choices)), value)
 
 
-def read_array(value: Any, hint: Any, path: str) -> np.ndarray:
+def read_array(value: object, hint: Any, path: str) -> np.ndarray:
     """Read nested lists of numbers as a float array, or of the dtype that the annotation names."""
     dtypes = [get_args(a)[0] for a in get_args(hint) if get_origin(a) is np.dtype and get_args(a)]
     dtype = dtypes[0] if dtypes and isinstance(dtypes[0], type) else np.float64
@@ -151,7 +151,7 @@ def read_array(value: Any, hint: Any, path: str) -> np.ndarray:
 ELEMENT_KINDS = {"f": float, "i": int, "u": int, "b": bool}
 
 
-def check_rows(value: Any, kind: str, path: str) -> tuple[int, ...]:
+def check_rows(value: object, kind: str, path: str) -> tuple[int, ...]:
     """Check that nested lists are rectangular and numeric; return their shape."""
     if not isinstance(value, (list, tuple)):
         if isinstance(value, np.generic):
@@ -165,14 +165,14 @@ def check_rows(value: Any, kind: str, path: str) -> tuple[int, ...]:
     return (len(value), *(shapes[0] if shapes else ()))
 
 
-def read_list(value: Any, hint: Any, path: str) -> list:
+def read_list(value: object, hint: Any, path: str) -> list:
     if not isinstance(value, (list, tuple)):
         fail(path, "a list", value)
     item = (get_args(hint) or (Any,))[0]
     return [read(v, item, f"{path}[{i}]") for i, v in enumerate(value)]
 
 
-def read_tuple(value: Any, hint: Any, path: str) -> tuple:
+def read_tuple(value: object, hint: Any, path: str) -> tuple:
     items = get_args(hint) or (Any, ...)
     if not isinstance(value, (list, tuple)):
         fail(path, "a list", value)
@@ -183,7 +183,7 @@ def read_tuple(value: Any, hint: Any, path: str) -> tuple:
     return tuple(read(v, t, f"{path}[{i}]") for i, (v, t) in enumerate(zip(value, items)))
 
 
-def read_dict(value: Any, hint: Any, path: str) -> dict:
+def read_dict(value: object, hint: Any, path: str) -> dict:
     if not isinstance(value, Mapping):
         fail(path, "a mapping", value)
     key, item = get_args(hint) or (Any, Any)
@@ -192,7 +192,7 @@ def read_dict(value: Any, hint: Any, path: str) -> dict:
     }
 
 
-def read_union(value: Any, hint: Any, path: str) -> Any:
+def read_union(value: object, hint: Any, path: str) -> Any:
     """Read by the first alternative that fits; configurations are told apart by ``type``."""
     options = get_args(hint)
     if type(value) in options:
@@ -217,7 +217,7 @@ def read_union(value: Any, hint: Any, path: str) -> Any:
     fail(path, " or ".join(dict.fromkeys(map(describe, options))), value)
 
 
-def read_instance(value: Any, hint: Any, path: str) -> Any:
+def read_instance(value: object, hint: Any, path: str) -> Any:
     """Read a value of a class: an instance of it or, for a dataclass, a mapping of its fields."""
     cls = get_origin(hint) or hint
     if not isinstance(cls, type):
@@ -273,13 +273,13 @@ def expand(hint: Any) -> Any:
     return hint
 
 
-def read(value: Any, hint: Any, path: str) -> Any:
+def read(value: object, hint: Any, path: str) -> Any:
     """Return `value` as the annotation `hint` asks, or raise StructError naming `path`."""
     hint = expand(hint)
     return READERS.get(get_origin(hint) or hint, read_instance)(value, hint, path)
 
 
-def checked_fields(cls: type, values: Mapping[str, Any], path: str) -> dict[str, Any]:
+def check_fields(cls: type, values: Mapping[str, Any], path: str) -> dict[str, Any]:
     """Return checked constructor arguments of a dataclass from a mapping, defaults included."""
     hints = field_hints(cls)
     known = {f.name: f for f in dataclasses.fields(cls) if f.init}
@@ -303,7 +303,7 @@ def checked_fields(cls: type, values: Mapping[str, Any], path: str) -> dict[str,
     return result
 
 
-def from_mapping(cls: type, value: Any, path: str) -> Any:
+def from_mapping(cls: type, value: object, path: str) -> Any:
     """Make a dataclass, struct or configuration from a mapping of its fields."""
     if not isinstance(value, Mapping):
         fail(path, f"a mapping of the fields of {cls.__qualname__}", value)
@@ -311,7 +311,7 @@ def from_mapping(cls: type, value: Any, path: str) -> Any:
     expected = getattr(cls, "config_type", None)
     if expected is not None and values.pop("type", expected) != expected:
         fail(join(path, "type"), repr(expected), value["type"])
-    arguments = checked_fields(cls, values, path)
+    arguments = check_fields(cls, values, path)
     try:
         return cls(**arguments)
     except (TypeError, ValueError) as error:  # from a __post_init__ that checks further
@@ -320,11 +320,11 @@ def from_mapping(cls: type, value: Any, path: str) -> Any:
 
 def plain_dataclass(value: Any) -> dict:
     named = {"type": value.config_type} if getattr(value, "config_type", None) else {}
-    given = [f.name for f in dataclasses.fields(value) if f.init]
-    return named | {name: to_plain(getattr(value, name)) for name in given}
+    names = [f.name for f in dataclasses.fields(value) if f.init]
+    return named | {name: to_plain(getattr(value, name)) for name in names}
 
 
-def to_plain(value: Any) -> Any:
+def to_plain(value: object) -> Any:
     """Return `value` as plain data that YAML and JSON can hold: the inverse of `read`."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return plain_dataclass(value)

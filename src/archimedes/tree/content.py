@@ -28,7 +28,7 @@ class Rule(NamedTuple):
     mutable: Callable[[Any], bool] = lambda value: False
 
 
-def content_key(value: Any) -> Hashable:
+def content_key(value: object) -> Hashable:
     """Return a hashable key that is equal for values of the same type and content.
 
     Raises StructError for a value that is neither hashable nor of a known container type.
@@ -55,7 +55,7 @@ def snapshot(value: Any) -> Any:
     return (RULES.get(cls) or make_rule(cls)).copy(value)
 
 
-def is_mutable(value: Any) -> bool:
+def is_mutable(value: object) -> bool:
     """Return whether `value` is or holds a list, dict, set or bytearray (arrays are read-only)."""
     cls = type(value)
     return (RULES.get(cls) or make_rule(cls)).mutable(value)
@@ -96,7 +96,7 @@ def is_read_only(array: Any) -> bool:
     return array is None or isinstance(array, bytes)
 
 
-def typed_key(value: Any) -> Hashable:
+def typed_key(value: object) -> Hashable:
     return (type(value), value)
 
 
@@ -113,7 +113,7 @@ def scalar_key(value: np.generic) -> Hashable:
     return (type(value), value.dtype, value.tobytes())
 
 
-def opaque_key(value: Any) -> Hashable:
+def opaque_key(value: object) -> Hashable:
     try:
         hash(value)
     except TypeError:
@@ -153,9 +153,9 @@ def items_key(value: dict) -> Hashable:
 
 
 def copy_items(value: dict) -> dict:
-    made = copy.copy(value)
-    made.update((k, snapshot(v)) for k, v in value.items())
-    return made
+    copied = copy.copy(value)
+    copied.update((k, snapshot(v)) for k, v in value.items())
+    return copied
 
 
 def slice_key(value: slice) -> Hashable:
@@ -172,13 +172,13 @@ def dataclass_key(value: Any) -> Hashable:
 
 
 def copy_dataclass(value: Any) -> Any:
-    made = copy.copy(value)
+    copied = copy.copy(value)
     for name, part in field_values(value).items():
-        object.__setattr__(made, name, snapshot(part))
-    return made
+        object.__setattr__(copied, name, snapshot(part))
+    return copied
 
 
-def always(value: Any) -> bool:
+def always(value: object) -> bool:
     return True
 
 

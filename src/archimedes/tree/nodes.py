@@ -123,7 +123,7 @@ def index_labels(aux: Any, n: int) -> list[str]:
     return [f"[{i}]" for i in range(n)]
 
 
-def named(name: str, labels: Sequence[str], children: Sequence[str]) -> str:
+def format_fields(name: str, labels: Sequence[str], children: Sequence[str]) -> str:
     return f"{name}({', '.join(f'{a}={b}' for a, b in zip(labels, children))})"
 
 
@@ -346,7 +346,7 @@ def register_namedtuple(cls: type) -> bool:
         # Not cls(*children): a user's __new__ may check its arguments, and leaves are any objects.
         put_together=lambda aux, children: tuple.__new__(cls, children),
         labels=lambda aux, n: [f".{name}" for name in names],
-        show=lambda aux, children: named(cls.__name__, names, children),
+        show=lambda aux, children: format_fields(cls.__name__, names, children),
     )
     return True
 

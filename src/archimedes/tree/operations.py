@@ -6,13 +6,16 @@ import builtins
 import functools
 import math
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.errors import StructError
 from archimedes.tree.nodes import FLATTENERS, Stop, flattener_of, resolve
 from archimedes.tree.treedef import LEAF, TreeDef, intern
+
+if TYPE_CHECKING:
+    from archimedes.typing import Tree
 
 __all__ = [
     "Unravel",
@@ -33,7 +36,7 @@ find = FLATTENERS.get
 MISSING = object()
 
 
-def flatten(tree: Any, is_leaf: Stop | None = None) -> tuple[list, TreeDef]:
+def flatten(tree: Tree, is_leaf: Stop | None = None) -> tuple[list, TreeDef]:
     """Split a tree into its leaves and its structure.
 
     Parameters
@@ -59,9 +62,9 @@ def flatten(tree: Any, is_leaf: Stop | None = None) -> tuple[list, TreeDef]:
     f = find(type(tree), resolve) if is_leaf is None or not is_leaf(tree) else None
     if f is None:
         return [tree], LEAF
-    found: list = []
-    treedef = f(tree, found.append, is_leaf)
-    return found, treedef
+    leaves: list = []
+    treedef = f(tree, leaves.append, is_leaf)
+    return leaves, treedef
 
 
 def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
@@ -90,7 +93,7 @@ def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
     return treedef.unflatten(leaves)
 
 
-def structure(tree: Any, is_leaf: Stop | None = None) -> TreeDef:
+def structure(tree: Tree, is_leaf: Stop | None = None) -> TreeDef:
     """Return the structure of a tree: everything but its leaves.
 
     Parameters
@@ -109,7 +112,7 @@ def structure(tree: Any, is_leaf: Stop | None = None) -> TreeDef:
     return flatten(tree, is_leaf)[1]
 
 
-def leaves(tree: Any, is_leaf: Stop | None = None) -> list:
+def leaves(tree: Tree, is_leaf: Stop | None = None) -> list:
     """Return the leaves of a tree, in order.
 
     Parameters
@@ -128,7 +131,7 @@ def leaves(tree: Any, is_leaf: Stop | None = None) -> list:
     return flatten(tree, is_leaf)[0]
 
 
-def map(fn: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Stop | None = None) -> Any:
+def map(fn: Callable[..., Any], tree: Tree, *rest: Tree, is_leaf: Stop | None = None) -> Any:
     """Apply a function to the leaves of a tree, and return a tree of the results.
 
     Parameters
@@ -162,7 +165,7 @@ def map(fn: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Stop | None = No
     return treedef.build(treedef, builtins.map(fn, *columns).__next__)
 
 
-def flatten_up_to(treedef: TreeDef, tree: Any, root: str = "") -> list:
+def flatten_up_to(treedef: TreeDef, tree: Tree, root: str = "") -> list:
     """Return the subtrees of a tree at the leaves of a structure.
 
     This is how one setting, such as a batch axis, applies to a whole subtree.
@@ -193,7 +196,7 @@ def flatten_up_to(treedef: TreeDef, tree: Any, root: str = "") -> list:
     return [leaf for d, child, at in parts for leaf in flatten_up_to(d, child, root + at)]
 
 
-def all(tree: Any) -> bool:
+def all(tree: Tree) -> bool:
     """Return whether every element of every leaf is true. A tree without leaves gives True.
 
     Parameters
@@ -212,7 +215,7 @@ def all(tree: Any) -> bool:
 
 def reduce(
     fn: Callable[[Any, Any], Any],
-    tree: Any,
+    tree: Tree,
     initializer: Any = MISSING,
     *,
     is_leaf: Stop | None = None,
@@ -244,7 +247,7 @@ def reduce(
     return functools.reduce(fn, found)
 
 
-def is_leaf(x: Any) -> bool:
+def is_leaf(x: object) -> bool:
     """Return whether a value is a leaf. None and empty containers are nodes without leaves.
 
     Parameters
@@ -261,7 +264,7 @@ def is_leaf(x: Any) -> bool:
     return flattener_of(type(x)) is None
 
 
-def paths(tree: Any, root: str = "", is_leaf: Stop | None = None) -> list[str]:
+def paths(tree: Tree, root: str = "", is_leaf: Stop | None = None) -> list[str]:
     """Return the path of each leaf, in the order of the leaves.
 
     Parameters
@@ -286,7 +289,7 @@ PYTHON_NUMBERS = (bool, int, float, complex)
 NUMERIC_KINDS = "biufcO"
 
 
-def as_array(leaf: Any, treedef: TreeDef, index: int) -> Any:
+def _check_numeric(leaf: Any, treedef: TreeDef, index: int) -> Any:
     """Return the leaf, or an array of it, if it is numeric; else raise naming the leaf."""
     array = leaf if hasattr(leaf, "dtype") and hasattr(leaf, "shape") else np.asarray(leaf)
     kind = np.dtype(array.dtype).kind
@@ -328,7 +331,7 @@ class Unravel:
             self.slices.append(slice(start, stop))
         self.size = stop
 
-    def __call__(self, vector: Any) -> Any:
+    def __call__(self, vector: Any) -> Tree:
         """Return the tree whose leaves hold the entries of `vector`, shape (size,)."""
         if not (hasattr(vector, "dtype") and hasattr(vector, "shape")):
             vector = np.asarray(vector)
@@ -361,7 +364,7 @@ class Unravel:
         return f"Unravel({self.treedef!r}, size={self.size})"
 
 
-def ravel(tree: Any) -> tuple[Any, Unravel]:
+def ravel(tree: Tree) -> tuple[Any, Unravel]:
     """Join all leaves into one vector.
 
     Parameters
@@ -389,7 +392,7 @@ def ravel(tree: Any) -> tuple[Any, Unravel]:
     array([[20., 30.]])
     """
     leaves, treedef = flatten(tree)
-    arrays = [as_array(leaf, treedef, i) for i, leaf in enumerate(leaves)]
+    arrays = [_check_numeric(leaf, treedef, i) for i, leaf in enumerate(leaves)]
     dtypes = [np.dtype(a.dtype) for a in arrays]
     dtype = common_dtype(dtypes) if arrays else np.dtype(np.float64)
     layout = []

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from archimedes.errors import StructError
 from archimedes.tree.content import content_key
-from archimedes.tree.nodes import FLATTENERS, install, make_lookup, named, own_aux, resolve
+from archimedes.tree.nodes import FLATTENERS, format_fields, install, make_lookup, own_aux, resolve
 from archimedes.tree.treedef import LEAF, NodeKind
 
 __all__ = ["install_fields"]
@@ -91,7 +91,7 @@ def install_fields(cls: type, data: Sequence[str], static: Sequence[str]) -> Non
     names.update(LEAF=LEAF, own_aux=own_aux)
 
     def show(aux: Sequence[Any], children: Sequence[str]) -> str:
-        return named(short, (*data, *static), (*children, *map(repr, aux)))
+        return format_fields(short, (*data, *static), (*children, *map(repr, aux)))
 
     def differ(aux: Sequence[Any], other: Sequence[Any]) -> tuple[str, str]:
         pairs = zip(static, aux, other)
@@ -121,7 +121,7 @@ def install_fields(cls: type, data: Sequence[str], static: Sequence[str]) -> Non
 
 def field_names(cls: type) -> tuple[list[str], list[str]]:
     """Return the names of the data fields and of the static fields of a dataclass."""
-    given = dataclasses.fields(cls)
-    data = [f.name for f in given if not f.metadata.get("static", False)]
-    static = [f.name for f in given if f.metadata.get("static", False)]
+    fields = dataclasses.fields(cls)
+    data = [f.name for f in fields if not f.metadata.get("static", False)]
+    static = [f.name for f in fields if f.metadata.get("static", False)]
     return data, static

@@ -16,7 +16,7 @@ from archimedes.tree.operations import flatten
 __all__ = ["replace", "show_value", "struct_html", "struct_repr"]
 
 
-def show_scalar(value: Any) -> str:
+def show_scalar(value: object) -> str:
     return str(value) if isinstance(value, (np.number, np.bool_)) else repr(value)
 
 
@@ -36,7 +36,7 @@ SHOW: dict[type, Callable[[Any], str]] = {
 }
 
 
-def show_value(value: Any) -> str:
+def show_value(value: object) -> str:
     """Return the repr of a value, with NumPy scalars written as plain numbers.
 
     >>> import numpy as np

@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 
-def copy_factory(default: Any) -> Callable[[], Any] | None:
+def copy_factory(default: object) -> Callable[[], Any] | None:
     """Return a factory of copies for a default that instances must not share, else None."""
     if isinstance(default, Field):
         return None
@@ -58,22 +58,22 @@ def own_fields(cls: type, kw_only: bool) -> dict[str, Field]:
     bases and without an ``__init__``, so nothing is checked or changed yet.
     """
     annotations = inspect.get_annotations(cls)
-    given = {name: cls.__dict__[name] for name in annotations if name in cls.__dict__}
-    body = {name: value for name, value in given.items() if isinstance(value, Field)}
+    values = {name: cls.__dict__[name] for name in annotations if name in cls.__dict__}
+    body = {name: value for name, value in values.items() if isinstance(value, Field)}
     # Without a docstring `dataclasses` would write one, which takes longest of all.
     probe = type(cls.__name__, (), {"__doc__": "-", **body, "__annotations__": dict(annotations)})
     probe.__module__ = cls.__module__
     dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(probe)
-    found: dict[str, Field] = probe.__dataclass_fields__  # type: ignore[attr-defined]
-    return {name: f for name, f in found.items() if not is_kind(f, "_FIELD_CLASSVAR")}
+    fields: dict[str, Field] = probe.__dataclass_fields__  # type: ignore[attr-defined]
+    return {name: f for name, f in fields.items() if not is_kind(f, "_FIELD_CLASSVAR")}
 
 
-def inherited_fields(cls: type) -> dict[str, Field]:
+def fields_of_bases(cls: type) -> dict[str, Field]:
     """Return the fields and InitVars of the bases, in the order `dataclasses` gives them."""
-    found: dict[str, Field] = {}
+    fields: dict[str, Field] = {}
     for base in cls.__mro__[:0:-1]:
-        found.update(base.__dict__.get("__dataclass_fields__", {}))
-    return {name: f for name, f in found.items() if not is_kind(f, "_FIELD_CLASSVAR")}
+        fields.update(base.__dict__.get("__dataclass_fields__", {}))
+    return {name: f for name, f in fields.items() if not is_kind(f, "_FIELD_CLASSVAR")}
 
 
 def copy_defaults(cls: type, kw_only: bool) -> None:
@@ -104,7 +104,7 @@ def prepare_fields(cls: type, kw_only: bool) -> list[str]:
     their annotations are to be removed once the dataclass is made.
     """
     copy_defaults(cls, kw_only)
-    own, inherited = own_fields(cls, kw_only), inherited_fields(cls)
+    own, inherited = own_fields(cls, kw_only), fields_of_bases(cls)
     again = []
     after_inherited = after_own = False
     for name, f in {**inherited, **own}.items():
@@ -452,7 +452,7 @@ def fields(struct: Any) -> tuple[dataclasses.Field, ...]:
     return dataclasses.fields(struct)
 
 
-def is_struct(x: Any) -> bool:
+def is_struct(x: object) -> bool:
     """Return whether a value is a struct or the class of one.
 
     Parameters

@@ -180,8 +180,8 @@ class TreeDef:
                 sides = a.kind.differ(a.aux, b.aux)
             else:
                 sides = (_type_name(a, leaves, seen), _type_name(b, other_leaves, seen))
-            place = path[1:] if path.startswith(".") else path
-            return f"at {place or 'the root'}: {sides[0]} against {sides[1]}"
+            where = path[1:] if path.startswith(".") else path
+            return f"at {where or 'the root'}: {sides[0]} against {sides[1]}"
         return None
 
     def matches(self, other: TreeDef) -> bool:

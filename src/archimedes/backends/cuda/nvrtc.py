@@ -20,7 +20,7 @@ from archimedes.backends.cuda.device import architecture, compiler_major, toolki
 from archimedes.backends.cuda.kernel_text import KernelText, assemble_file
 from archimedes.errors import DeviceError
 from archimedes.installation import install_command
-from archimedes.system.c_library import cuda_folders, versioned_library
+from archimedes.system.c_library import cuda_folders, library_of_version
 
 __all__ = [
     "MachineCode",
@@ -35,7 +35,7 @@ _MAJORS = {13: "cu13", 12: "cuda_nvrtc"}
 
 
 def _candidates(major: int) -> Iterator[str]:
-    name = versioned_library("nvrtc", major)
+    name = library_of_version("nvrtc", major)
     yield name
     spec = importlib.util.find_spec("nvidia")
     for folder in (spec.submodule_search_locations or ()) if spec else ():

@@ -14,7 +14,7 @@ import llvmlite  # type: ignore[import-untyped]
 import llvmlite.binding as llvm  # type: ignore[import-untyped]
 
 from archimedes.backends import code_cache as cache
-from archimedes.system.c_library import function_address, imported_functions
+from archimedes.system.c_library import function_address, functions_to_import
 
 __all__ = [
     "NativeCode",
@@ -191,7 +191,7 @@ def host_target(features: str | None = None) -> Target:
 @lru_cache(maxsize=1)
 def import_addresses() -> dict[str, int]:
     """Return the addresses of the functions that all code may call."""
-    sources = imported_functions(_host_triple())
+    sources = functions_to_import(_host_triple())
     return {name: function_address(*source) for name, source in sources.items()}
 
 
