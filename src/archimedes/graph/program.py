@@ -166,6 +166,16 @@ class Graph:
                     wanted[j] = 1
         return list(compress(range(top + 1), wanted))
 
+    def dependents(self, sources: Iterable[int], outputs: Sequence[int] | None = None) -> bytearray:
+        """Mark the sources, and the live nodes that depend on one of them."""
+        marked = bytearray(len(self.op))
+        for i in sources:
+            marked[i] = 1
+        for i in self.live(outputs):
+            if not marked[i] and any(marked[j] for j in self.operands(i)):
+                marked[i] = 1
+        return marked
+
     @property
     def input_dtypes(self) -> list[int]:
         """Dtype codes of the inputs."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from archimedes.graph.dtypes import is_float
-from archimedes.graph.ops import INPUT, OUT
+from archimedes.graph.ops import OUT
 from archimedes.graph.passes import Outputs, Transformer, inline
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call, Region
@@ -36,19 +36,10 @@ def gauge_dependent_outputs(src: Graph, moving: Sequence[bool]) -> list[int]:
     """
     if not any(gauge_dependent(region) for region in src.regions.values()):
         return []
-    moved, dependent = bytearray(len(src.op)), bytearray(len(src.op))
-    for i in src.live():
-        if src.op[i] == INPUT:
-            moved[i] = moving[src.a[i]]
-        elif src.op[i] == OUT:
-            node = src.a[i]
-            moved[i] = moved[node]
-            own = moved[i] and src.b[i] in gauge_dependent(src.regions[node])
-            dependent[i] = dependent[node] or own
-        else:
-            reads = src.operands(i)
-            moved[i] = any(moved[j] for j in reads)
-            dependent[i] = any(dependent[j] for j in reads)
+    moved = src.dependents(i for i, moves in zip(src.inputs, moving) if moves)
+    outs = [i for i in src.live() if src.op[i] == OUT and moved[i]]
+    own = [i for i in outs if src.b[i] in gauge_dependent(src.regions[src.a[i]])]
+    dependent = src.dependents(own)
     return [k for k, i in enumerate(src.outputs) if dependent[i] and is_float(src.dtype[i])]
 
 
@@ -60,8 +51,8 @@ def gauge_dependent(region: Region) -> frozenset[int]:
 def gauge_rule(region: Region) -> Any:
     """Return the rule of such a region.
 
-    ``rule.through(g, inputs, outs, given, targets, tangents)`` adds to the tangents of targets
-    what passes through the region; ``given`` are the tangents of its inputs.
+    ``rule.through(g, inputs, outs, seeds, targets, tangents)`` adds to the tangents of targets
+    what passes through the region; ``seeds`` are the tangents of its inputs.
     """
     return region.derivative  # type: ignore[attr-defined]
 

@@ -189,18 +189,12 @@ def _forward_work(src: Graph, wrt: Sequence[int], colors: np.ndarray) -> int:
 def _reverse_work(src: Graph, wrt: Sequence[int], colors: np.ndarray) -> int:
     """Estimate the (node, direction) pairs of a reverse sweep: paths from wrt to outputs."""
     reach = [0] * len(src.op)
-    relevant = bytearray(len(src.op))
-    for position in wrt:
-        relevant[src.inputs[position]] = 1
-    live = src.live()
-    for i in live:
-        if not relevant[i] and any(relevant[j] for j in src.operands(i)):
-            relevant[i] = 1
+    relevant = src.dependents(src.inputs[position] for position in wrt)
     for k, i in enumerate(src.outputs):
         if colors[k] >= 0:
             reach[i] |= 1 << int(colors[k])
     total = 0
-    for i in reversed(live):
+    for i in reversed(src.live()):
         if relevant[i] and reach[i]:
             region = src.regions.get(i)
             total += reach[i].bit_count() * (1 if region is None else cost_of(region))

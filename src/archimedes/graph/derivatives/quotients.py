@@ -177,19 +177,16 @@ def between(
     A target that depends on none of them is zero in it.
     """
     first = [*sources, *vectors]
-    moving = set(first)
-    for i in g.live(targets):
-        if i not in moving and any(j in moving for j in g.operands(i)):
-            moving.add(i)
-    if moving.isdisjoint(targets):
+    moving = g.dependents(first, targets)
+    if not any(moving[i] for i in targets):
         return None
     part = Graph()
     copy, reads = Transformer(part, g, ()), list(first)
     for i in first:
         copy.to[i] = part.input(g.dtype[i])
-    for i in sorted(moving.difference(first)):
+    for i in [i for i in g.live(targets) if moving[i] and copy.to[i] < 0]:
         for j in g.operands(i):
-            if copy.to[j] >= 0 or j in moving:
+            if copy.to[j] >= 0 or moving[j]:
                 continue
             if g.op[j] == CONST:
                 copy.to[j] = copy.constant(j)
@@ -197,7 +194,7 @@ def between(
                 copy.to[j] = part.input(g.dtype[j])
                 reads.append(j)
         copy.run((i,))
-    part.outputs = [copy.to[i] if i in moving else part.const(0.0, g.dtype[i]) for i in targets]
+    part.outputs = [copy.to[i] if moving[i] else part.const(0.0, g.dtype[i]) for i in targets]
     return Part(part, reads, len(sources), len(vectors))
 
 

@@ -105,16 +105,9 @@ def has_kinks(g: Graph, wrt: Sequence[int]) -> bool:
     Such a comparison, rounding or lookup makes a program with constant derivatives piecewise.
     Bodies of regions are not looked into.
     """
-    chosen, depends = set(wrt), bytearray(len(g.op))
-    for i in g.live():
-        op = g.op[i]
-        if op == INPUT:
-            depends[i] = g.a[i] in chosen
-        else:
-            depends[i] = any(depends[j] for j in g.operands(i))
-        if depends[i] and not IS_SMOOTH[op] and op not in _MOVES:
-            return True
-    return False
+    depends = g.dependents(g.inputs[k] for k in wrt)
+    codes = (g.op[i] for i in g.live() if depends[i])
+    return any(not IS_SMOOTH[code] and code not in _MOVES for code in codes)
 
 
 def _spread(mine: Sets, kind: int) -> Sets:

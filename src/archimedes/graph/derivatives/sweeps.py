@@ -51,13 +51,7 @@ def hoist(g: Graph, body: Graph, own: int, shared: Sequence[int]) -> tuple[Graph
     >>> g.op[ids[-1]] == CODES["sin"], len(rest)
     (True, 4)
     """
-    live, effects = body.live(), set(body.effects())
-    moving = bytearray(len(body.op))
-    for i in live:
-        if body.op[i] == INPUT:
-            moving[i] = body.a[i] < own
-        else:
-            moving[i] = i in effects or any(moving[j] for j in body.operands(i))
+    live, moving = body.live(), body.dependents([*body.inputs[:own], *body.effects()])
     fixed = [i for i in live if not moving[i]]
     # What stays in the body reads these; inputs and constants are there anyway.
     read = {j for i in live if moving[i] for j in body.operands(i)}.union(body.outputs)
