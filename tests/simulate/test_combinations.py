@@ -8,10 +8,10 @@ import pytest
 import archimedes as arc
 from archimedes.function.linear_combinations import combine, combine_rows
 from archimedes.graph.regions import Scan
-from archimedes.simulate.methods.implicit import WRITTEN_OUT, product
+from archimedes.simulate.methods.implicit import UNROLLED, product
 
 
-@pytest.mark.parametrize("n", [1, WRITTEN_OUT, WRITTEN_OUT + 1, 40])
+@pytest.mark.parametrize("n", [1, UNROLLED, UNROLLED + 1, 40])
 def test_product_has_the_bits_of_a_product(n):
     rng = np.random.default_rng(n)
     matrix, vector = rng.normal(size=(n, n)), rng.normal(size=n)
@@ -31,7 +31,7 @@ def test_recordings_grow_with_n_only():
 @pytest.mark.parametrize("method", ["rodas5p", "esdirk4"])
 def test_a_larger_stiff_system(method):
     """Heat in a rod: modes decay with rates that are known exactly."""
-    n = 2 * WRITTEN_OUT
+    n = 2 * UNROLLED
     place = np.arange(1, n + 1) / (n + 1)
     first, last = np.sin(np.pi * place), np.sin(n * np.pi * place)
 

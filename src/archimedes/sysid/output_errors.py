@@ -106,7 +106,7 @@ def output_error(
 
     def residuals(z: Array, weights: ArrayLike | None) -> Any:
         ys, _ = pieces.run(model, unknowns.parameters(z), unknowns.states(z))
-        return np.reshape(np.where(pieces.seen, (pieces.ys - ys) * weights, 0.0), (-1,))
+        return np.reshape(np.where(pieces.measured, (pieces.ys - ys) * weights, 0.0), (-1,))
 
     def jumps(z: Array) -> Any:
         starts = unknowns.states(z)
@@ -149,7 +149,7 @@ def _noise_weights(
     first = 1.0 / np.where(spread > 0.0, spread, 1.0)
     solved = solve(problem, first, options)
     left = np.reshape(solved.residuals, pieces.ys.shape) / first
-    count = np.maximum(pieces.seen.sum(axis=(0, 1)), 1)
+    count = np.maximum(pieces.measured.sum(axis=(0, 1)), 1)
     noise = np.sqrt(np.sum(left**2, axis=(0, 1)) / count)
     # An output that fits to the last digit counts as if its noise were a millionth of its size.
     return 1.0 / np.maximum(noise, 1e-6 / first)
@@ -227,7 +227,7 @@ class _Model:
             )
         return slope
 
-    def seen(self, t: Scalar, x: Array, u: Array, p: Tree) -> Any:
+    def measure(self, t: Scalar, x: Array, u: Array, p: Tree) -> Any:
         outputs = self.outputs(t, self.unravel(x), u, p)
         numbers = tree.ravel(outputs)[0] * 1.0
         if numbers.shape != (self.rows,):
@@ -285,8 +285,8 @@ class _Pieces:
         first[0, 0] = ys[0]
         later = np.reshape(ys[1:], (*shape, ys.shape[1]))
         whole = np.concatenate([first, later], axis=1)
-        self.seen = np.isfinite(whole)
-        self.ys = np.where(self.seen, whole, 0.0)
+        self.measured = np.isfinite(whole)
+        self.ys = np.where(self.measured, whole, 0.0)
 
     def run(self, model: _Model, p: Tree, starts: Array) -> tuple[Any, Any]:
         """Return outputs (segments, length + 1, rows) and the states at the ends."""
@@ -294,9 +294,9 @@ class _Pieces:
         def segment(x: Array, steps: Tree, p: Tree) -> Any:
             def move(x: Array, sample: Tree) -> Any:
                 moved = model.ahead(x, sample, p)
-                return moved, model.seen(sample[1], moved, sample[3], p)
+                return moved, model.measure(sample[1], moved, sample[3], p)
 
-            begin = model.seen(steps[0][0], x, steps[2][0], p)
+            begin = model.measure(steps[0][0], x, steps[2][0], p)
             end, ys = scan(move, x, steps)
             return np.concatenate([begin[None], ys]), end
 

@@ -106,7 +106,7 @@ class Path:
 class Piece(NamedTuple):
     """A part of a step, with values and rates (E,) of g at its ends.
 
-    ``found``: there is an event in it; ``width``: how long the next piece may be, ``rounds``: how
+    ``has_event``: there is an event in it; ``width``: how long the next piece may be, ``rounds``: how
     many were looked at.
     """
 
@@ -116,7 +116,7 @@ class Piece(NamedTuple):
     rate_left: Any
     g_right: Any
     rate_right: Any
-    found: Any
+    has_event: Any
     width: Any
     rounds: Any
 
@@ -175,8 +175,8 @@ def first_piece(path: Path, signals: Signals, span: Array) -> Piece:
         width = right - piece.left
         least = np.where(piece.rounds < PATIENCE, LEAST, COARSE)
         good = np.all(_is_believed(path, tried)) | (width <= least)
-        found = good & np.any(path.watch.crossings(piece.g_left, g))
-        on = good & ~found
+        has_event = good & np.any(path.watch.crossings(piece.g_left, g))
+        on = good & ~has_event
         return Piece(
             left=np.where(on, right, piece.left),
             right=right,
@@ -184,7 +184,7 @@ def first_piece(path: Path, signals: Signals, span: Array) -> Piece:
             rate_left=np.where(on, rate, piece.rate_left),
             g_right=g,
             rate_right=rate,
-            found=found,
+            has_event=has_event,
             width=np.minimum(np.where(good, 2.0 * width, 0.5 * width), most),
             rounds=piece.rounds + 1.0,
         )
@@ -197,11 +197,11 @@ def first_piece(path: Path, signals: Signals, span: Array) -> Piece:
         rate_left=signals.rate_before,
         g_right=signals.g_before,
         rate_right=signals.rate_before,
-        found=size < 0.0,
+        has_event=size < 0.0,
         width=np.minimum(known, most),
         rounds=zero,
     )
-    return while_loop(lambda p: ~p.found & (p.left < 1.0), look, begun, max_steps=ROUNDS)
+    return while_loop(lambda p: ~p.has_event & (p.left < 1.0), look, begun, max_steps=ROUNDS)
 
 
 def limit_step(piece: Piece, h: Array, h_next: Array) -> Array:
@@ -309,7 +309,7 @@ def settle(ode: Integration, run: Run) -> Run:
     def fire() -> Run:
         return _fire(ode, run, path, *stop_gradient(locate(path, piece)))
 
-    return cond(piece.found, fire, go_on)
+    return cond(piece.has_event, fire, go_on)
 
 
 def _fire(ode: Integration, run: Run, path: Path, thetas: Array, sides: Array) -> Run:

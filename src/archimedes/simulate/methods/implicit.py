@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from archimedes.typing import Array, Scalar, Tree
 
 #: Vectors of more numbers than this are multiplied by a matrix in a loop.
-WRITTEN_OUT = 12
+UNROLLED = 12
 
 
 def product(matrix: Array, vector: Array) -> Any:
@@ -46,7 +46,7 @@ def product(matrix: Array, vector: Array) -> Any:
     >>> product(np.eye(2), np.array([3.0, 4.0]))
     array([3., 4.])
     """
-    if vector.size <= WRITTEN_OUT:
+    if vector.size <= UNROLLED:
         return matrix @ vector
     return vmap(lambda row, vector: row @ vector, in_axes=(0, None))(matrix, vector)
 
@@ -86,7 +86,7 @@ def solver_of(matrix: Array) -> Callable[[Any], Any]:
 def linearize(f: Derivative, t: Scalar, x: Array) -> tuple[Any, Any]:
     """Return df/dt (n,) and the Jacobian df/dx, as an object with ``solver`` and ``norm``.
 
-    A right-hand side that knows better says so itself (see ``solves/single_steps.py``).
+    A right-hand side that knows better says so itself (see ``stepping/stepwise.py``).
     """
     own = getattr(f, "linearize", None)
     if own is not None:

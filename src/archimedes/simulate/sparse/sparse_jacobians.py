@@ -37,7 +37,7 @@ def color_columns(rows: np.ndarray, columns: np.ndarray, n: int) -> np.ndarray:
     """Return a group (n,) for each column, such that columns of one share no row; -1: no entries.
 
     >>> at = np.array([0, 1, 1, 2]), np.array([0, 0, 1, 2])
-    >>> grouped(*at, 3).tolist()
+    >>> color_columns(*at, 3).tolist()
     [0, 1, 0]
     """
     order = np.lexsort((rows, columns))

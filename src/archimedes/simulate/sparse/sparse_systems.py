@@ -103,7 +103,7 @@ def _gather_blocks(neighbours: list[list[int]]) -> list[list[int]]:
 def order_elimination(rows: np.ndarray, columns: np.ndarray, n: int) -> Elimination:
     """Return the elimination of a system (n, n) with entries at these places.
 
-    >>> found = eliminated(np.array([0, 9]), np.array([9, 0]), 10)
+    >>> found = order_elimination(np.array([0, 9]), np.array([9, 0]), 10)
     >>> found.blocks, found.below
     ([[0, 9, 1, 2, 3, 4, 5, 6], [7, 8]], [[], []])
     """
@@ -198,7 +198,7 @@ class SparseSystem:
 
     >>> at = np.array([0, 1, 2, 0, 1]), np.array([0, 1, 2, 1, 2])
     >>> system = SparseSystem(*at, 3)
-    >>> factors = system.factored(np.array([0.0, 0.0, 0.0, -1.0, -1.0]), 2.0)
+    >>> factors = system.factorize(np.array([0.0, 0.0, 0.0, -1.0, -1.0]), 2.0)
     >>> factors.solve(np.array([3.0, 3.0, 2.0]))
     array([2.5, 2. , 1. ])
     """

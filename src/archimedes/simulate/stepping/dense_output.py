@@ -55,7 +55,7 @@ class RowLayout:
 def nan_unless(condition: Array, x: Array) -> Any:
     """Return x where the condition holds and nan elsewhere, with derivatives that are nan there.
 
-    >>> known(np.array([True, False]), np.array([1.0, 2.0]))
+    >>> nan_unless(np.array([True, False]), np.array([1.0, 2.0]))
     array([ 1., nan])
     """
     return x * np.where(condition, 1.0, np.nan)
