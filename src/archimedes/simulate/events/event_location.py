@@ -106,8 +106,8 @@ class Path:
 class Piece(NamedTuple):
     """A part of a step, with values and rates (E,) of g at its ends.
 
-    ``has_event``: there is an event in it; ``width``: how long the next piece may be, ``rounds``: how
-    many were looked at.
+    ``has_event``: there is an event in it; ``width``: how long the next piece may be; ``rounds``:
+    how many pieces were looked at.
     """
 
     left: Any

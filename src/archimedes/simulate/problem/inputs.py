@@ -26,7 +26,7 @@ from archimedes.random.keys import fold_in
 from archimedes.simulate.problem.state_layout import Args, Layout, rounding
 
 if TYPE_CHECKING:
-    from archimedes.typing import Scalar, Tree
+    from archimedes.typing import Array, Scalar, Tree
 
 __all__ = ["InputSeries", "Sampled"]
 
@@ -66,7 +66,7 @@ class InputSeries:
         paths = self._treedef.paths("u")
         self._tables = [_table(leaf, path, len(self.t)) for leaf, path in zip(leaves, paths)]
 
-    def __call__(self, t: Scalar) -> Any:
+    def __call__(self, t: Any) -> Any:
         """Return the value at the time t; of an array of times, their values along its axes."""
         t = t if is_traced(t) else np.asarray(t, dtype=np.float64)[()]
         k = self._axis.interval(t)
@@ -192,7 +192,7 @@ class Sampled:
         key = key.tobytes() if isinstance(key, np.ndarray) else key
         return fingerprint(self.update), self.dt, self.offset, times, key
 
-    def following(self, t: Scalar) -> Any:
+    def following(self, t: Array) -> Any:
         """Return the first sampling time after a time, or inf if there is none.
 
         Parameters
@@ -209,11 +209,11 @@ class Sampled:
         k = Axis(grid, "times", data=True).interval(t)
         return look_up(padded, k + 1)
 
-    def _slack(self, t: Scalar) -> Any:
+    def _slack(self, t: Array) -> Any:
         """Return by how much, in periods, a sample time may be off."""
         return SAME + rounding(t, self.offset) / self.dt
 
-    def due(self, t: Scalar) -> Any:
+    def due(self, t: Array) -> Any:
         """Return whether a time is a sampling time, to within rounding.
 
         Parameters
@@ -228,7 +228,7 @@ class Sampled:
         times = np.asarray(self.times, dtype=np.float64)
         return look_up(times, self.index(t)) == t
 
-    def index(self, t: Scalar) -> Any:
+    def index(self, t: Array) -> Any:
         """Return the number of the sample at a time, counted from 0.
 
         Parameters
@@ -242,7 +242,7 @@ class Sampled:
         grid = np.concatenate([times, [times[-1] + 1.0]])
         return Axis(grid, "times", data=True).interval(t)
 
-    def act(self, number: int, t: Scalar, x: Tree, u: Tree, args: Args) -> Any:
+    def act(self, number: int, t: Array, x: Tree, u: Tree, args: Args) -> Any:
         """Return the new memory of the part.
 
         Parameters
@@ -301,7 +301,7 @@ class Clock:
         """What makes two clocks the same for a kernel."""
         return tuple(part.identity for part in self.parts), self.single, self.visible
 
-    def stop(self, t: Scalar, end: Scalar) -> Any:
+    def stop(self, t: Array, end: Scalar) -> Any:
         """Return where the next steps have to stop: the next sample, or the end."""
         times = [part.following(t) for part in self.parts]
         return np.minimum(np.min(np.stack(times)), end)
@@ -310,7 +310,7 @@ class Clock:
         """Return the memories as users see them."""
         return memories[0] if self.single else tuple(memories[: self.visible])
 
-    def tick(self, t: Scalar, state: Tree, args: Args) -> Any:
+    def tick(self, t: Array, state: Tree, args: Args) -> Any:
         """Return the state after the parts that are due at t have acted."""
         x, memories = state[0], list(state[1])
         for k, part in enumerate(self.parts):
@@ -325,7 +325,7 @@ class Clock:
                 memories[k] = cond(part.due(t), act, lambda k=k: memories[k])
         return x, tuple(memories)
 
-    def flat_tick(self, layout: Layout, t: Scalar, x: Tree, args: Args) -> Any:
+    def flat_tick(self, layout: Layout, t: Array, x: Tree, args: Args) -> Any:
         """The same on a flat vector."""
         return layout.pack(self.tick(t, layout.unpack(x), args))
 

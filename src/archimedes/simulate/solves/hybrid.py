@@ -46,7 +46,7 @@ class Hybrid:
         """Return the user's events on the larger state."""
         return tuple(_event(event, self.between) for event in check_events(events))
 
-    def begin(self, t: Scalar, x0: Tree, args: Args, axes: tuple[Any, ...] | None) -> Any:
+    def begin(self, t: Any, x0: Tree, args: Args, axes: tuple[Any, ...] | None) -> Any:
         """Return the initial state: parts that are due at the start have acted.
 
         ``axes`` are those of x0 and args in a batch, None for a single solve.

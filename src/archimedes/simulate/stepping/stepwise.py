@@ -56,7 +56,7 @@ class _CompiledClock(Clock):
 
     compiled: Callable[..., Any] | None = None
 
-    def flat_tick(self, layout: Layout, t: Scalar, x: Array, args: Args) -> Any:
+    def flat_tick(self, layout: Layout, t: Array, x: Array, args: Args) -> Any:
         """Return the state after the parts that are due at t have acted."""
         assert self.compiled is not None
         return self.compiled(float(t), x, args)
@@ -81,7 +81,7 @@ def _compile_watch(watch: Watch, kernels: Kernels) -> Watch:
 def _compile_clock(clock: Clock, layout: Layout, kernels: Kernels) -> Clock:
     """Return the same sampled parts, compiled."""
 
-    def tick(t: Scalar, x: Array, args: Args) -> Any:
+    def tick(t: Array, x: Array, args: Args) -> Any:
         return clock.flat_tick(layout, t, x, args)
 
     compiled = kernels.compiled(tick, "sampled", tuple(part.update for part in clock.parts))
