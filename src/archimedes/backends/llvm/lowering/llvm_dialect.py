@@ -180,9 +180,9 @@ class Llvm(FunctionDialect):
 
     def solve(self, f: Function, region: Solve, work: Location) -> None:
         """Call the elimination for this size."""
-        from archimedes.backends.llvm.lowering.solving import solver
+        from archimedes.backends.llvm.lowering.gaussian_elimination import elimination_function
 
-        name = solver(f.module, region.size, region.columns, region.dtype)
+        name = elimination_function(f.module, region.size, region.columns, region.dtype)
         f.line(f"call void {name}(ptr {f.address(work)})")
 
     def map(self, low: Lowering, scope: Scope, region: Map, outs: Sequence[int]) -> bool:

@@ -32,7 +32,7 @@ from archimedes.backends.llvm.python_api.buffers import (
     WRITABLE,
     format_of,
 )
-from archimedes.backends.llvm.python_api.c_api import address, make_builtin, numpy_api
+from archimedes.backends.llvm.python_api.c_api import make_builtin, numpy_api
 from archimedes.backends.llvm.python_api.entry_results import (
     Text,
     drops,
@@ -67,21 +67,21 @@ class Batch(NamedTuple):
 
 def _is_instance(t: Text, obj: str, cls: type) -> None:
     """Leave for the slow path unless an object is of this very class."""
-    of_object = t.call("ptr", address("PyObject_Type"), f"ptr {obj}")
+    of_object = t.call("ptr", "PyObject_Type", f"ptr {obj}")
     # The class lives as long as the object.
-    t.call("void", address("Py_DecRef"), f"ptr {of_object}")
+    t.call("void", "Py_DecRef", f"ptr {of_object}")
     t.is_object(of_object, cls)
 
 
 def _array_pointer(
-    t: Text, obj: str, code: int, shape: tuple[int, ...], batched: bool, writable: bool = False
+    t: Text, obj: str, leaf: Argument | Result, batched: bool, writable: bool = False
 ) -> str:
     """Return the address of an array's numbers, and hold its buffer until the call is done."""
+    code, shape = leaf.code, leaf.shape
     _is_instance(t, obj, np.ndarray)
     view = t.views.pop()
     flags = FORMATTED | (WRITABLE if writable else 0)
-    get = address("PyObject_GetBuffer")
-    status = t.call("i32", get, f"ptr {obj}, ptr {view}, i32 {flags}")
+    status = t.call("i32", "PyObject_GetBuffer", f"ptr {obj}, ptr {view}, i32 {flags}")
     good = t.value(f"icmp eq i32 {status}, 0")
     t.count += 1
     t.line(f"br i1 {good}, label %view{t.count}, label %refused")
@@ -109,7 +109,7 @@ def _number_pointer(t: Text, obj: str, argument: Argument) -> str:
     _is_instance(t, obj, float if argument.weak else DTYPES[argument.code].type)
     location = t.slot(8)
     if argument.weak:
-        number = t.call("double", address("PyFloat_AsDouble"), f"ptr {obj}")
+        number = t.call("double", "PyFloat_AsDouble", f"ptr {obj}")
         t.line(f"store double {number}, ptr {location}, align 8")
     else:
         t.call("void", numpy_api(_SCALAR_AS_CTYPE), f"ptr {obj}, ptr {location}")
@@ -119,9 +119,8 @@ def _number_pointer(t: Text, obj: str, argument: Argument) -> str:
 def _int_pointer(t: Text, obj: str) -> str:
     _is_instance(t, obj, int)
     location = t.slot(16)
-    overflow = t.value(f"getelementptr i8, ptr {location}, i64 8")
-    read = address("PyLong_AsLongLongAndOverflow")
-    number = t.call("i64", read, f"ptr {obj}, ptr {overflow}")
+    overflow = t.offset(location, 8)
+    number = t.call("i64", "PyLong_AsLongLongAndOverflow", f"ptr {obj}, ptr {overflow}")
     t.need(t.value(f"icmp eq i32 {t.value(f'load i32, ptr {overflow}')}, 0"))
     t.line(f"store i64 {number}, ptr {location}, align 8")
     return location
@@ -147,15 +146,13 @@ def _take_arguments(t: Text, arguments: Sequence[Argument]) -> list[tuple[str, s
             t.is_object(obj, argument.value)
             continue
         if argument.shape or argument.batched:
-            code, shape, batched = argument.code, argument.shape, argument.batched
-            pointer = _array_pointer(t, obj, code, shape, batched)
-            ranges.append((pointer, _bytes(t, argument, batched)))
+            pointer = _array_pointer(t, obj, argument, argument.batched)
+            ranges.append((pointer, _bytes(t, argument, argument.batched)))
         elif argument.weak and argument.code == I64:
             pointer = _int_pointer(t, obj)
         else:
             pointer = _number_pointer(t, obj, argument)
-        where = t.value(f"getelementptr i8, ptr %in, i64 {8 * slot}")
-        t.line(f"store ptr {pointer}, ptr {where}, align 8")
+        t.put("%in", slot, pointer)
         slot += 1
     return ranges
 
@@ -167,34 +164,30 @@ def _take_results(
     batched = bool(t.instances)
     for k, result in enumerate(results):
         obj = _object(t, first + k)
-        pointer = _array_pointer(t, obj, result.code, result.shape, batched, writable=True)
+        pointer = _array_pointer(t, obj, result, batched, writable=True)
         size = _bytes(t, result, batched)
-        end = t.value(f"getelementptr i8, ptr {pointer}, i64 {size}")
+        end = t.offset(pointer, size)
         for start, length in taken:
-            other = t.value(f"getelementptr i8, ptr {start}, i64 {length}")
+            other = t.offset(start, length)
             before = t.value(f"icmp ule ptr {end}, {start}")
             after = t.value(f"icmp ule ptr {other}, {pointer}")
             t.need(t.value(f"or i1 {before}, {after}"))
         taken = [*taken, (pointer, size)]
-        where = t.value(f"getelementptr i8, ptr %out, i64 {8 * k}")
-        t.line(f"store ptr {pointer}, ptr {where}, align 8")
+        t.put("%out", k, pointer)
 
 
 def _run(t: Text, kernel: int, inputs: int, batch: Batch | None, brief: bool) -> str:
     """Run the kernel (without the GIL unless it is brief) and return its status."""
-    state = "" if brief else t.call("ptr", address("PyEval_SaveThread"), "")
+    state = "" if brief else t.call("ptr", "PyEval_SaveThread", "")
     if batch is None:
         status = t.call("i32", kernel, "ptr %in, ptr %out")
     else:
         if batch.shared:
             # Its results follow the inputs in the table the batch kernel reads.
             for k, size in enumerate(batch.sizes):
-                location = t.value(f"alloca [{max(size, 1)} x i8], align 64")
-                where = t.value(f"getelementptr i8, ptr %in, i64 {8 * (inputs + k)}")
-                t.line(f"store ptr {location}, ptr {where}, align 8")
-            further = t.value(f"getelementptr i8, ptr %in, i64 {8 * inputs}")
-            first = t.call("i32", batch.shared, f"ptr %in, ptr {further}")
-            # Nothing is computed of what could not be.
+                t.put("%in", inputs + k, t.value(f"alloca [{max(size, 1)} x i8], align 64"))
+            first = t.call("i32", batch.shared, f"ptr %in, ptr {t.offset('%in', 8 * inputs)}")
+            # If that fails, no instance is computed.
             failed = t.value(f"icmp ne i32 {first}, 0")
             begin = t.value(f"select i1 {failed}, i64 {t.instances}, i64 0")
         else:
@@ -203,13 +196,13 @@ def _run(t: Text, kernel: int, inputs: int, batch: Batch | None, brief: bool) ->
         if batch.shared:
             status = t.value(f"or i32 {first}, {status}")
     if state:
-        t.call("void", address("PyEval_RestoreThread"), f"ptr {state}")
+        t.call("void", "PyEval_RestoreThread", f"ptr {state}")
     return status
 
 
 def _give_back(t: Text, obj: str, views: Sequence[str]) -> None:
     release_buffers(t, views)
-    t.call("void", address("Py_IncRef"), f"ptr {obj}")
+    t.call("void", "Py_IncRef", f"ptr {obj}")
     t.line(f"ret ptr {obj}")
 
 
@@ -217,17 +210,12 @@ def _reserve_views(t: Text, count: int) -> list[str]:
     """Reserve views that hold nothing yet: releasing an empty view does nothing."""
     views = [t.slot(SIZE) for _ in range(count)]
     for view in views:
-        t.line(
-            f"store ptr null, ptr {t.value(f'getelementptr i8, ptr {view}, i64 {OBJECT}')}, align 8"
-        )
+        t.line(f"store ptr null, ptr {t.offset(view, OBJECT)}, align 8")
     return views
 
 
 def entry_text(
-    request: EntryRequest,
-    kernel: int,
-    batch: Batch | None = None,
-    brief: bool = False,
+    request: EntryRequest, kernel: int, batch: Batch | None = None, brief: bool = False
 ) -> str:
     """Write the module of an entry."""
     t = Text()
@@ -254,13 +242,13 @@ def entry_text(
     t.lines.append("undo:")
     for result, obj in zip(results, objects):
         if is_array(t, result):
-            t.call("void", address("Py_DecRef"), f"ptr {obj}")
+            t.call("void", "Py_DecRef", f"ptr {obj}")
     # Without memory, it is tried again on the slow path, which reports why.
     raised = t.value(f"icmp eq i32 {status}, {RAISED}")
     t.line(f"br i1 {raised}, label %raise, label %other")
     t.lines.append("raise:")
     release_buffers(t, views)
-    error = t.call("ptr", address("PyObject_CallNoArgs"), f"ptr {pointer_to(raise_kept)}")
+    error = t.call("ptr", "PyObject_CallNoArgs", f"ptr {pointer_to(raise_kept)}")
     t.line(f"ret ptr {error}")
     t.lines.append("wrap:")
     if into:
@@ -272,7 +260,7 @@ def entry_text(
     if views:
         # No buffer of that kind: the slow path takes the array, or says what is wrong with it.
         t.lines.append("refused:")
-        t.call("void", address("PyErr_Clear"), "")
+        t.call("void", "PyErr_Clear", "")
         t.line("br label %other")
     t.lines.append("other:")
     _give_back(t, pointer_to(NotImplemented), views)

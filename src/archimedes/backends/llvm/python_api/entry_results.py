@@ -58,10 +58,18 @@ class Text:
         """Reserve so many bytes on the stack and return their address."""
         return self.value(f"alloca [{size} x i8], align 8")
 
+    def offset(self, base: str, count: int | str) -> str:
+        """Return the address that is so many bytes behind another."""
+        return self.value(f"getelementptr i8, ptr {base}, i64 {count}")
+
     def at(self, base: str, offset: int, kind: str) -> str:
         """Load a value that lies so many bytes behind an address."""
-        where = self.value(f"getelementptr i8, ptr {base}, i64 {offset}")
-        return self.value(f"load {kind}, ptr {where}, align {4 if kind == 'i32' else 8}")
+        align = 4 if kind == "i32" else 8
+        return self.value(f"load {kind}, ptr {self.offset(base, offset)}, align {align}")
+
+    def put(self, table: str, k: int, pointer: str) -> None:
+        """Store a pointer as entry ``k`` of a table."""
+        self.line(f"store ptr {pointer}, ptr {self.offset(table, 8 * k)}, align 8")
 
     def need(self, test: str) -> None:
         """Leave for the slow path unless ``test`` holds."""
@@ -95,9 +103,11 @@ class Text:
         """Return the address of so many zeros of 64 bits."""
         return self.constant("i64", [0] * max(count, 1))
 
-    def call(self, kind: str, address: int, arguments: str) -> str:
-        """Call the function at an address and return the name of its result."""
-        text = f"call {kind} {_literal(address)}({arguments})"
+    def call(self, kind: str, function: int | str, arguments: str) -> str:
+        """Call a function, by address or by its name in CPython; return the name of its result."""
+        if isinstance(function, str):
+            function = address(function)
+        text = f"call {kind} {_literal(function)}({arguments})"
         if kind == "void":
             self.line(text)
             return ""
@@ -137,7 +147,7 @@ def _array(t: Text, result: Result) -> str:
     )
     types = "ptr, ptr, i32, ptr, ptr, ptr, i32, ptr"
     # It takes over a reference to the dtype.
-    t.call("void", address("Py_IncRef"), f"ptr {dtype}")
+    t.call("void", "Py_IncRef", f"ptr {dtype}")
     return t.call(f"ptr ({types})", numpy_api(_NEW_FROM_DESCR), arguments)
 
 
@@ -145,7 +155,7 @@ def make_results(t: Text, results: Sequence[Result]) -> list[str]:
     """Make the result arrays (scalars come later) and fill the table of output pointers."""
     objects = []
     for k, result in enumerate(results):
-        where = t.value(f"getelementptr i8, ptr %out, i64 {8 * k}")
+        where = t.offset("%out", 8 * k)
         if not is_array(t, result):
             location = t.value("alloca i64, align 8")
             t.line(f"store ptr {location}, ptr {where}, align 8")
@@ -163,7 +173,7 @@ def make_results(t: Text, results: Sequence[Result]) -> list[str]:
 def release_buffers(t: Text, views: Sequence[str]) -> None:
     """Release the buffers of the arrays whose memory was used."""
     for view in views:
-        t.call("void", address("PyBuffer_Release"), f"ptr {view}")
+        t.call("void", "PyBuffer_Release", f"ptr {view}")
 
 
 def drops(t: Text, results: Sequence[Result], objects: list[str], views: Sequence[str]) -> None:
@@ -175,7 +185,7 @@ def drops(t: Text, results: Sequence[Result], objects: list[str], views: Sequenc
             t.line("br label %failed")
         else:
             if is_array(t, results[k - 1]):
-                t.call("void", address("Py_DecRef"), f"ptr {objects[k - 1]}")
+                t.call("void", "Py_DecRef", f"ptr {objects[k - 1]}")
             t.line(f"br label %drop{k - 1}")
     t.lines.append("failed:")
     t.line("ret ptr null")
@@ -192,7 +202,7 @@ def return_results(t: Text, form: Form, results: Sequence[Result], objects: list
     ]
     obj = _build(t, form, leaves)
     if isinstance(form, Known):
-        t.call("void", address("Py_IncRef"), f"ptr {obj}")
+        t.call("void", "Py_IncRef", f"ptr {obj}")
     t.line(f"ret ptr {obj}")
 
 
@@ -211,13 +221,13 @@ def _build(t: Text, form: Form, leaves: Sequence[str]) -> str:
 
 def _tuple(t: Text, form: Tuple, leaves: Sequence[str]) -> str:
     parts = [_build(t, part, leaves) for part in form.parts]
-    pack = t.call("ptr", address("PyTuple_New"), f"i64 {len(parts)}")
+    pack = t.call("ptr", "PyTuple_New", f"i64 {len(parts)}")
     t.unless_null(pack, "failed")
     for k, (part, obj) in enumerate(zip(form.parts, parts)):
         if isinstance(part, Known):
-            t.call("void", address("Py_IncRef"), f"ptr {obj}")
+            t.call("void", "Py_IncRef", f"ptr {obj}")
         # It takes over the reference; a new tuple takes every item.
-        t.call("i32", address("PyTuple_SetItem"), f"ptr {pack}, i64 {k}, ptr {obj}")
+        t.call("i32", "PyTuple_SetItem", f"ptr {pack}, i64 {k}, ptr {obj}")
     return pack
 
 
@@ -228,10 +238,10 @@ def _struct(t: Text, form: Struct, leaves: Sequence[str]) -> str:
     t.unless_null(struct, "failed")
     for name, part, obj in zip(form.fields, form.parts, parts):
         arguments = f"ptr {struct}, ptr {pointer_to(name)}, ptr {obj}"
-        status = t.call("i32", address("PyObject_GenericSetAttr"), arguments)
+        status = t.call("i32", "PyObject_GenericSetAttr", arguments)
         t.unless(t.value(f"icmp slt i32 {status}, 0"), "failed")
         if not isinstance(part, Known):
-            t.call("void", address("Py_DecRef"), f"ptr {obj}")
+            t.call("void", "Py_DecRef", f"ptr {obj}")
     return struct
 
 
