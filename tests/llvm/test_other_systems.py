@@ -17,7 +17,6 @@ from archimedes.backends import llvm as llvm_backend
 from archimedes.backends.entry_forms import Argument, EntryRequest, Leaf, Result, Tuple
 from archimedes.backends.llvm.calling_convention import BATCH, LOOP_THREADS, PART, SAFEPOINT, SCALAR
 from archimedes.backends.llvm.calling_convention import Leaf as KernelLeaf
-from archimedes.backends.llvm.python_api.buffers import reader_text
 from archimedes.backends.llvm.python_api.entry import Batch, entry_text
 from archimedes.backends.llvm.python_api.thread_dispatch import dispatch_text
 from archimedes.backends.llvm.runtime import block_lu, calls_to_python, native_loops
@@ -25,6 +24,7 @@ from archimedes.backends.llvm.runtime.array_functions import array_text
 from archimedes.backends.llvm.runtime.kernel import Kernel
 from archimedes.backends.llvm.runtime.loop_threads import module_text
 from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target, read_ir
+from archimedes.backends.llvm.runtime.pointers import reader_text
 from archimedes.graph import CODES, F64, I64, Graph
 from archimedes.optimize.solvers.interior_point.native_loops import FUNCTIONS
 from archimedes.system.c_library import clock_function, functions_to_import
@@ -166,7 +166,7 @@ def runtime_modules(target: Target) -> dict[str, tuple[str, str, set[str]]]:
         ),
         "loop_threads.py": ("arc_loop_entries", module_text(), set()),
         "array_functions.py": ("arc_entries", array_text(FUNCTIONS, target), set()),
-        "buffers.py": ("arc_data_pointer", reader_text(), set()),
+        "pointers.py": ("arc_data_pointer", reader_text(), set()),
         "thread_dispatch.py": ("arc_fill", dispatch_text(), {"arc.key"}),
         "entry.py": ("arc_python", entry_text(SINGLE, 4096, None, True), set()),
         "entry.py of a batch": ("arc_python", entry_text(MANY, 4096, Batch(9, 8192, (64,))), set()),

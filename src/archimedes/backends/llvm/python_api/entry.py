@@ -21,17 +21,6 @@ import numpy as np
 from archimedes.backends.entry_forms import Argument, EntryRequest, Result
 from archimedes.backends.interrupts import raise_kept
 from archimedes.backends.llvm.calling_convention import RAISED
-from archimedes.backends.llvm.python_api.buffers import (
-    BUFFER,
-    FORMAT,
-    FORMATTED,
-    NDIM,
-    OBJECT,
-    SHAPE,
-    SIZE,
-    WRITABLE,
-    format_of,
-)
 from archimedes.backends.llvm.python_api.c_api import make_builtin, numpy_api
 from archimedes.backends.llvm.python_api.entry_results import (
     Text,
@@ -48,6 +37,10 @@ from archimedes.graph.dtypes import DTYPES, I64
 __all__ = ["NAME", "Batch", "entry_text", "make_entry"]
 
 NAME = "arc_python"
+#: Offsets into struct Py_buffer, which is public, and its size.
+BUFFER, OBJECT, NDIM, FORMAT, SHAPE, SIZE = 0, 8, 36, 40, 48, 80
+#: PyBUF_ND | PyBUF_FORMAT (C-contiguous, with shape and format), PyBUF_WRITABLE.
+FORMATTED, WRITABLE = 0x8 | 0x4, 0x1
 
 #: Position in NumPy's C API table, fixed by its ABI.
 _SCALAR_AS_CTYPE = 62
@@ -63,6 +56,13 @@ class Batch(NamedTuple):
     limit: int
     shared: int = 0
     sizes: tuple[int, ...] = ()
+
+
+def _format_of(dtype: np.dtype[Any]) -> int:
+    """Return the two bytes, as a number, by which a buffer names a dtype of one letter."""
+    text = np.empty(0, dtype).data.format
+    assert len(text) == 1, text
+    return ord(text)
 
 
 def _is_instance(t: Text, obj: str, cls: type) -> None:
@@ -87,7 +87,7 @@ def _array_pointer(
     t.line(f"br i1 {good}, label %view{t.count}, label %refused")
     t.lines.append(f"view{t.count}:")
     letter = t.value(f"load i16, ptr {t.at(view, FORMAT, 'ptr')}, align 1")
-    t.need(t.value(f"icmp eq i16 {letter}, {format_of(DTYPES[code])}"))
+    t.need(t.value(f"icmp eq i16 {letter}, {_format_of(DTYPES[code])}"))
     t.need(t.value(f"icmp eq i32 {t.at(view, NDIM, 'i32')}, {len(shape) + batched}"))
     sizes = t.at(view, SHAPE, "ptr")
     if batched:

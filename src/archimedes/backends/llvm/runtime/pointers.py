@@ -10,11 +10,23 @@ import numpy as np
 
 from archimedes.backends.leaves import types_of_arrays
 from archimedes.backends.llvm.calling_convention import Leaf
-from archimedes.backends.llvm.python_api.c_api import is_supported
+from archimedes.backends.llvm.python_api.c_api import address, is_supported, make_builtin
+from archimedes.backends.llvm.runtime.machine import common_code, read_ir
 from archimedes.errors import GraphError
 from archimedes.graph.dtypes import type_name
 
-__all__ = ["check_leaves", "check_pointers", "data_pointer", "pointer_reader", "pointer_table"]
+__all__ = [
+    "check_leaves",
+    "check_pointers",
+    "data_pointer",
+    "pointer_reader",
+    "pointer_table",
+    "reader_text",
+]
+
+_METH_O = 0x0008
+#: Bytes of struct Py_buffer, and PyBUF_STRIDES, by which the address of any array can be asked.
+_BUFFER_SIZE, _STRIDES = 80, 0x10 | 0x8
 
 
 def check_leaves(name: str, leaves: Sequence[Leaf], dtypes: Sequence[int]) -> None:
@@ -33,14 +45,19 @@ def check_leaves(name: str, leaves: Sequence[Leaf], dtypes: Sequence[int]) -> No
             )
 
 
+def reader_text() -> str:
+    """Return the module of ``pointer_reader``."""
+    return read_ir("data_pointer", size=_BUFFER_SIZE, strides=_STRIDES)
+
+
 @cache
 def pointer_reader() -> Callable[[np.ndarray], int]:
     """Return a function that reads the address of an array's data."""
-    if is_supported():
-        from archimedes.backends.llvm.python_api.buffers import make_pointer_reader
-
-        return make_pointer_reader()
-    return lambda array: array.ctypes.data
+    if not is_supported():
+        return lambda array: array.ctypes.data
+    names = ("PyObject_GetBuffer", "PyBuffer_Release", "PyLong_FromUnsignedLongLong")
+    code = common_code(reader_text(), "arc_data_pointer", {name: address(name) for name in names})
+    return make_builtin(code.address, _METH_O, (code,))
 
 
 def data_pointer(array: np.ndarray) -> int:
