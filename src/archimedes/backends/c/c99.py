@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from archimedes.backends.c.bytecode import Steps, in_long_runs, nest_in_steps
-from archimedes.backends.c.c_functions import (
-    Function,
-    Routine,
-    names_used,
-    write_call,
-    write_routine,
-)
-from archimedes.backends.c.memory import Frame, Tables, address, assignment, moving, read
+from archimedes.backends.c.c_functions import Function, FunctionDialect
+from archimedes.backends.c.memory import Tables, address, assignment, moving, read
 from archimedes.backends.c.spelling import (
     CTYPES,
     SPELLINGS,
@@ -25,11 +18,10 @@ from archimedes.backends.c.spelling import (
     spell_elementary,
     spell_pair,
 )
-from archimedes.backends.lowering.dialect import Request, Results
+from archimedes.backends.lowering.dialect import Request
 from archimedes.backends.lowering.graph_lowering import Lowering
 from archimedes.backends.lowering.schedule import Schedule
-from archimedes.backends.lowering.scope import Binding, Location, Scope
-from archimedes.backends.lowering.statements import StatementDialect
+from archimedes.backends.lowering.scope import Location, Scope
 from archimedes.errors import CodegenError
 from archimedes.graph.dtypes import B8, F64
 from archimedes.graph.ops import ARITY, CODES, LOOKUP, OUT, REGION, TABLE
@@ -46,7 +38,7 @@ Annotate = Callable[[Graph, int], str]
 _INT, _SIN, _COS, _LT, _ABS = (CODES[name] for name in ("i64", "sin", "cos", "lt", "abs"))
 
 
-class C99(StatementDialect):
+class C99(FunctionDialect):
     """The functions of one file: their texts in order, and what they share.
 
     ``workspace`` puts the arrays of all functions in a struct that the caller gives.
@@ -70,17 +62,12 @@ class C99(StatementDialect):
         annotate: Annotate | None = None,
         steps: bool = False,
     ) -> None:
-        self.prefix = prefix
-        self.workspace = workspace
+        super().__init__(prefix, workspace)
         self.annotate = annotate
         self.steps = steps
         if steps:
             self.unrolled_terms, self.run = 1, 4
         self.tables = Tables(prefix)
-        self.pieces: dict[str, str] = {}
-        self.types: dict[str, str] = {}
-        self.traces: dict[str, list[tuple[int, str]]] = {}
-        self._numbers: Counter[str] = Counter()
 
     # ---- nodes ---------------------------------------------------------------------------
 
@@ -183,57 +170,6 @@ class C99(StatementDialect):
         if count == 2 and index in f.conditions:
             return f"!{f.conditions[index]}"
         return super().test(f, index, k, count)
-
-    # ---- functions -----------------------------------------------------------------------
-
-    @contextmanager
-    def part(self, f: Function, number: int) -> Iterator[Function]:
-        """Write a part as a static function with the parameters that it uses."""
-        part = Function(f"{f.name}_part{number}", f.frame, f.gap)
-        yield part
-        names = names_used(part.lines)
-        used = {x: head for x, head in f.parameters.items() if x in names}
-        part.head = f"static void {part.name}({', '.join(used.values()) or 'void'})"
-        f.parts.append(part)
-        f.line(f"{part.name}({', '.join(used)});")
-
-    def function(
-        self, low: Lowering, f: Function, region: Region, body: Graph, bindings: Sequence[Binding]
-    ) -> Routine:
-        """Write a static function."""
-        # Numbers are given before functions inside get theirs.
-        self._numbers[region.kind] += 1
-        name = f"{self.prefix}_{region.kind}{self._numbers[region.kind]}"
-        return write_routine(self, low, name, body, bindings)
-
-    def call(
-        self, f: Function, routine: Routine, arguments: Sequence[Binding], results: Results
-    ) -> list[Binding]:
-        """Call a static function."""
-        return write_call(self, f, routine, arguments, *results)
-
-    def frame(self, name: str, large: bool, pointer: str = "work", gap: str = "") -> Frame:
-        """Return the frame of a function, ``large`` if it is cut into parts."""
-        return Frame(name, self.workspace or large, pointer, gap)
-
-    def add(self, f: Function, first: Sequence[str] = ()) -> None:
-        """Add a finished function with its parts, and declare its arrays."""
-        frame = f.frame
-        lines = list(first)
-        if frame.in_struct and not frame.is_empty:
-            if self.workspace:
-                self.types[frame.type] = frame.typedef()
-            else:
-                self.pieces[frame.type] = frame.typedef()
-                lines += [f"{frame.type} memory{f.gap};"]
-                lines += [f"{frame.type} *const {frame.pointer} = &memory{f.gap};"]
-        elif not frame.in_struct:
-            lines += frame.declarations()
-        for part in f.parts:
-            self.pieces[part.name] = part.text()
-            self.traces[part.name] = part.places(0)
-        self.pieces[f.name] = f.text(lines)
-        self.traces[f.name] = f.places(len(lines))
 
     # ---- regions -------------------------------------------------------------------------
 

@@ -7,25 +7,23 @@ dtype. One result is returned, more are written to one array per dtype.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from archimedes.backends.c.memory import Array, Frame, address, are_neighbours
 from archimedes.backends.c.spelling import CTYPES, LETTERS
 from archimedes.backends.lowering.copies import copy_all
-from archimedes.backends.lowering.dialect import FEW
+from archimedes.backends.lowering.dialect import FEW, Results
 from archimedes.backends.lowering.graph_lowering import Lowering
 from archimedes.backends.lowering.scope import Binding, Location, Store
-from archimedes.backends.lowering.statements import FunctionText, names_in
+from archimedes.backends.lowering.statements import FunctionText, StatementDialect, names_in
 from archimedes.graph.dtypes import item_type, length_of
 from archimedes.graph.program import Graph
+from archimedes.graph.regions import Region
 
-if TYPE_CHECKING:
-    from archimedes.backends.c.c99 import C99
-
-__all__ = ["Function", "Routine", "names_used", "write_call", "write_routine"]
+__all__ = ["Function", "FunctionDialect", "Routine", "names_used"]
 
 COMMENT = "/* "
 #: Arguments up to this number are passed by value.
@@ -120,118 +118,165 @@ def _arrays_of(
     return [*_group_by_dtype(alone, dtypes).items(), *long]
 
 
-def write_routine(
-    c: C99, low: Lowering, name: str, body: Graph, bindings: Sequence[Binding]
-) -> Routine:
-    """Write the function of a body, whose inputs have these ``bindings`` at its first call."""
-    live = set(body.live())
-    kinds, results = body.input_dtypes, body.output_dtypes
-    every = [k for k, i in enumerate(body.inputs) if i in live]
-    used = [k for k in every if not length_of(kinds[k])]
-    inputs = _arrays_of(used, kinds, bindings)
-    scalars = [k for k, kind in enumerate(results) if not length_of(kind)]
-    outputs = _group_by_dtype(scalars, results)
-    returns = len(results) == len(scalars) == 1 and low.sizes.size(body) <= low.part
-    routine = Routine(
-        name=name,
-        inputs=inputs,
-        outputs=outputs,
-        block_inputs=[k for k in every if length_of(kinds[k])],
-        block_outputs=[k for k, kind in enumerate(results) if length_of(kind)],
-        by_value=len(used) <= BY_VALUE,
-        result=results[0] if returns else None,
-        frame=c.frame(name, low.sizes.size(body) > low.part),
-    )
-    f = Function(name, routine.frame)
-    inside = [Binding()] * len(body.inputs)
-    for number, (d, numbers) in enumerate(inputs):
-        for at, k in enumerate(numbers):
-            if routine.by_value:
-                operand = f"a{k + 1}"
-                f.parameters[operand] = f"{CTYPES[d]} {operand}"
-                inside[k] = Binding(operand=operand)
-            else:
-                base = f"in{number + 1}"
-                f.parameters[base] = f"const {CTYPES[d]} *{base}"
-                inside[k] = Binding(location=Location(Array(base), at, d))
-    for k in routine.block_inputs:
-        base, d = f"block{k + 1}", item_type(kinds[k])
-        f.parameters[base] = f"const {CTYPES[d]} *{base}"
-        inside[k] = Binding(location=Location(Array(base), 0, d))
-    stores: list[Store] = []
-    if not returns:
-        for d, numbers in outputs.items():
-            base = f"out_{LETTERS[d]}"
+class FunctionDialect(StatementDialect):
+    """The functions of one file: their texts in order, and how they are called.
+
+    ``workspace`` puts the arrays of all functions in a struct that the caller passes. ``pieces``
+    are the texts by name, ``types`` the structs that a header shows, ``traces`` the lines of each
+    function that come from a line of the user's.
+    """
+
+    def __init__(self, prefix: str, workspace: bool) -> None:
+        self.prefix = prefix
+        self.workspace = workspace
+        self.pieces: dict[str, str] = {}
+        self.types: dict[str, str] = {}
+        self.traces: dict[str, list[tuple[int, str]]] = {}
+        self._numbers: Counter[str] = Counter()
+
+    @contextmanager
+    def part(self, f: Function, number: int) -> Iterator[Function]:
+        """Write a part as a static function with the parameters that it uses."""
+        part = Function(f"{f.name}_part{number}", f.frame, f.gap)
+        yield part
+        names = names_used(part.lines)
+        used = {x: head for x, head in f.parameters.items() if x in names}
+        part.head = f"static void {part.name}({', '.join(used.values()) or 'void'})"
+        f.parts.append(part)
+        f.line(f"{part.name}({', '.join(used)});")
+
+    def function(
+        self, low: Lowering, f: Function, region: Region, body: Graph, bindings: Sequence[Binding]
+    ) -> Routine:
+        """Write a body as a static function, whose inputs have these ``bindings`` at first."""
+        # Numbers are assigned before functions inside get theirs.
+        self._numbers[region.kind] += 1
+        name = f"{self.prefix}_{region.kind}{self._numbers[region.kind]}"
+        live = set(body.live())
+        kinds, results = body.input_dtypes, body.output_dtypes
+        every = [k for k, i in enumerate(body.inputs) if i in live]
+        used = [k for k in every if not length_of(kinds[k])]
+        inputs = _arrays_of(used, kinds, bindings)
+        scalars = [k for k, kind in enumerate(results) if not length_of(kind)]
+        outputs = _group_by_dtype(scalars, results)
+        returns = len(results) == len(scalars) == 1 and low.sizes.size(body) <= low.part
+        routine = Routine(
+            name=name,
+            inputs=inputs,
+            outputs=outputs,
+            block_inputs=[k for k in every if length_of(kinds[k])],
+            block_outputs=[k for k, kind in enumerate(results) if length_of(kind)],
+            by_value=len(used) <= BY_VALUE,
+            result=results[0] if returns else None,
+            frame=self.frame(name, low.sizes.size(body) > low.part),
+        )
+        f = Function(name, routine.frame)
+        inside = [Binding()] * len(body.inputs)
+        for number, (d, numbers) in enumerate(inputs):
+            for at, k in enumerate(numbers):
+                if routine.by_value:
+                    operand = f"a{k + 1}"
+                    f.parameters[operand] = f"{CTYPES[d]} {operand}"
+                    inside[k] = Binding(operand=operand)
+                else:
+                    base = f"in{number + 1}"
+                    f.parameters[base] = f"const {CTYPES[d]} *{base}"
+                    inside[k] = Binding(location=Location(Array(base), at, d))
+        for k in routine.block_inputs:
+            base, d = f"block{k + 1}", item_type(kinds[k])
+            f.parameters[base] = f"const {CTYPES[d]} *{base}"
+            inside[k] = Binding(location=Location(Array(base), 0, d))
+        stores: list[Store] = []
+        if not returns:
+            for d, numbers in outputs.items():
+                base = f"out_{LETTERS[d]}"
+                f.parameters[base] = f"{CTYPES[d]} *{base}"
+                stores += [(k, Location(Array(base), at, d)) for at, k in enumerate(numbers)]
+        for k in routine.block_outputs:
+            base, d = f"made{k + 1}", item_type(results[k])
             f.parameters[base] = f"{CTYPES[d]} *{base}"
-            stores += [(k, Location(Array(base), at, d)) for at, k in enumerate(numbers)]
-    for k in routine.block_outputs:
-        base, d = f"made{k + 1}", item_type(results[k])
-        f.parameters[base] = f"{CTYPES[d]} *{base}"
-        stores.append((k, Location(Array(base), 0, d)))
-    if routine.frame.in_struct:
-        f.parameters[routine.frame.pointer] = f"{routine.frame.type} *{routine.frame.pointer}"
-    if returns:
-        (value,) = low.lower(f, body, inside, [0])
-        f.line(f"return {c.operand(f, value)};")
-    else:
-        low.lower(f, body, inside, stores=stores)
-    if not _gets_frame(c, routine):
-        f.parameters.pop(routine.frame.pointer, None)
-    kind = CTYPES[routine.result] if routine.result is not None else "void"
-    f.head = f"static {kind} {name}({', '.join(f.parameters.values()) or 'void'})"
-    c.add(f)
-    return routine
-
-
-def _gets_frame(c: C99, routine: Routine) -> bool:
-    return c.workspace and not routine.frame.is_empty
-
-
-def write_call(
-    c: C99,
-    f: Function,
-    routine: Routine,
-    bindings: Sequence[Binding],
-    wanted: Sequence[int],
-    to: Mapping[int, Location],
-) -> list[Binding]:
-    """Call the function of a body and return its outputs; blocks are written to ``to``."""
-    name, arguments = routine.name, list[str]()
-    for number, (d, numbers) in enumerate(routine.inputs):
-        values = [bindings[k] for k in numbers]
-        if routine.by_value:
-            arguments += [c.operand(f, b) for b in values]
-        elif are_neighbours(values) and values[0].location is not None:
-            arguments.append(address(values[0].location))
+            stores.append((k, Location(Array(base), 0, d)))
+        if routine.frame.in_struct:
+            f.parameters[routine.frame.pointer] = f"{routine.frame.type} *{routine.frame.pointer}"
+        if returns:
+            (value,) = low.lower(f, body, inside, [0])
+            f.line(f"return {self.operand(f, value)};")
         else:
-            start = f.frame.buffer(f"{name} in{number}", d, len(values))
-            copy_all(c, f, [(start.at(k), b) for k, b in enumerate(values)])
+            low.lower(f, body, inside, stores=stores)
+        if not self._gets_frame(routine):
+            f.parameters.pop(routine.frame.pointer, None)
+        kind = CTYPES[routine.result] if routine.result is not None else "void"
+        f.head = f"static {kind} {name}({', '.join(f.parameters.values()) or 'void'})"
+        self.add(f)
+        return routine
+
+    def call(
+        self, f: Function, routine: Routine, bindings: Sequence[Binding], results: Results
+    ) -> list[Binding]:
+        """Call a static function and return the wanted outputs; blocks are written to ``to``."""
+        name, arguments = routine.name, list[str]()
+        wanted, to = results
+        for number, (d, numbers) in enumerate(routine.inputs):
+            values = [bindings[k] for k in numbers]
+            if routine.by_value:
+                arguments += [self.operand(f, b) for b in values]
+            elif are_neighbours(values) and values[0].location is not None:
+                arguments.append(address(values[0].location))
+            else:
+                start = f.frame.buffer(f"{name} in{number}", d, len(values))
+                copy_all(self, f, [(start.at(k), b) for k, b in enumerate(values)])
+                arguments.append(address(start))
+        arguments += [address(_location_of(bindings[k])) for k in routine.block_inputs]
+        if routine.result is not None:
+            value = self.value(f, routine.result, f"{name}({', '.join(arguments)})")
+            return [Binding(operand=value)] * len(wanted)
+        # The next call overwrites a buffer: few results are taken out of it at once.
+        scalars = {k for k in wanted if k not in to}
+        few = len(scalars) <= FEW
+        outputs: dict[int, Binding] = {}
+        for d, numbers in routine.outputs.items():
+            if few:
+                start = f.frame.buffer(f"{name} out", d, len(numbers))
+            else:
+                start = f.frame.array(d, len(numbers))
             arguments.append(address(start))
-    arguments += [address(_location_of(bindings[k])) for k in routine.block_inputs]
-    if routine.result is not None:
-        value = c.value(f, routine.result, f"{name}({', '.join(arguments)})")
-        return [Binding(operand=value)] * len(wanted)
-    # The next call overwrites a buffer: few results are taken out of it at once.
-    scalars = {k for k in wanted if k not in to}
-    few = len(scalars) <= FEW
-    results: dict[int, Binding] = {}
-    for d, numbers in routine.outputs.items():
+            outputs |= {k: Binding(location=start.at(at)) for at, k in enumerate(numbers)}
+        arguments += [address(to[k]) for k in routine.block_outputs]
+        if self._gets_frame(routine):
+            f.frame.calls[name] = routine.frame
+            arguments.append(f"&{f.frame.pointer}->calls.{name}")
+        f.line(f"{name}({', '.join(arguments)});")
         if few:
-            start = f.frame.buffer(f"{name} out", d, len(numbers))
-        else:
-            start = f.frame.array(d, len(numbers))
-        arguments.append(address(start))
-        results |= {k: Binding(location=start.at(at)) for at, k in enumerate(numbers)}
-    arguments += [address(to[k]) for k in routine.block_outputs]
-    if _gets_frame(c, routine):
-        f.frame.calls[name] = routine.frame
-        arguments.append(f"&{f.frame.pointer}->calls.{name}")
-    f.line(f"{name}({', '.join(arguments)});")
-    if few:
-        dtypes = {k: d for d, numbers in routine.outputs.items() for k in numbers}
-        results |= {k: c.preserve(f, results[k], dtypes[k]) for k in sorted(scalars)}
-    results |= {k: Binding(location=location) for k, location in to.items()}
-    return [results[k] for k in wanted]
+            dtypes = {k: d for d, numbers in routine.outputs.items() for k in numbers}
+            outputs |= {k: self.preserve(f, outputs[k], dtypes[k]) for k in sorted(scalars)}
+        outputs |= {k: Binding(location=location) for k, location in to.items()}
+        return [outputs[k] for k in wanted]
+
+    def _gets_frame(self, routine: Routine) -> bool:
+        return self.workspace and not routine.frame.is_empty
+
+    def frame(self, name: str, large: bool, pointer: str = "work", gap: str = "") -> Frame:
+        """Return the frame of a function, ``large`` if it is cut into parts."""
+        return Frame(name, self.workspace or large, pointer, gap)
+
+    def add(self, f: Function, first: Sequence[str] = ()) -> None:
+        """Add a finished function with its parts, and declare its arrays."""
+        frame = f.frame
+        lines = list(first)
+        if frame.in_struct and not frame.is_empty:
+            if self.workspace:
+                self.types[frame.type] = frame.typedef()
+            else:
+                self.pieces[frame.type] = frame.typedef()
+                lines += [f"{frame.type} memory{f.gap};"]
+                lines += [f"{frame.type} *const {frame.pointer} = &memory{f.gap};"]
+        elif not frame.in_struct:
+            lines += frame.declarations()
+        for part in f.parts:
+            self.pieces[part.name] = part.text()
+            self.traces[part.name] = part.places(0)
+        self.pieces[f.name] = f.text(lines)
+        self.traces[f.name] = f.places(len(lines))
 
 
 def _location_of(binding: Binding) -> Location:
