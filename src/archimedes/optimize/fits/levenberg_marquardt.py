@@ -18,7 +18,6 @@ statistics", Wiley 1981, section 7.8: reweighted least squares.)
 
 from __future__ import annotations
 
-import enum
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -29,6 +28,7 @@ import numpy as np
 
 from archimedes.checks import is_traced
 from archimedes.errors import ShapeDtypeError
+from archimedes.optimize.problems.results import Outcome
 from archimedes.portable_numpy import matmul, norm, solve_least_squares
 
 __all__ = ["LOSSES", "LMStatus", "Residuals", "Search", "StopLimits", "check_plain"]
@@ -46,7 +46,7 @@ _LEAST_DAMPING, _MOST_DAMPING = 1e-60, 1e30
 Loss = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
-class LMStatus(enum.IntEnum):
+class LMStatus(Outcome):
     """Why the iteration ended; 1 to 4 are minima, as in MINPACK, and so is 7.
 
     >>> from archimedes.optimize import LMStatus, lm_solve
@@ -55,59 +55,41 @@ class LMStatus(enum.IntEnum):
     (True, True)
     """
 
-    NON_FINITE = -1
-    FTOL_REACHED = 1
-    XTOL_REACHED = 2
-    BOTH_TOL_REACHED = 3
-    GTOL_REACHED = 4
-    MAX_FEVAL = 5
-    STALLED = 6
-    ROUNDING_REACHED = 7
-    MAX_ITERATIONS = 8
-    TIME_LIMIT = 9
-    INTERRUPTED = 10
-    FLAT = 11
+    NON_FINITE = (
+        -1,
+        "the residuals or their Jacobian are nan or infinite at x: start elsewhere, or keep "
+        "x where the function is defined with bounds=",
+    )
+    FTOL_REACHED = 1, "converged: the cost changes by less than ftol"
+    XTOL_REACHED = 2, "converged: x changes by less than xtol"
+    BOTH_TOL_REACHED = 3, "converged: cost and x change by less than ftol and xtol"
+    GTOL_REACHED = 4, "converged: the residuals are orthogonal to their slopes, to gtol"
+    MAX_FEVAL = (
+        5,
+        "stopped after max_nfev evaluations: raise max_nfev, or start closer to the solution",
+    )
+    STALLED = (
+        6,
+        "no step lowers the cost, though the gradient says that one should: is the function "
+        "smooth, and are its residuals of similar size?",
+    )
+    ROUNDING_REACHED = 7, "converged: what is left of the residuals is rounding"
+    MAX_ITERATIONS = (
+        8,
+        "stopped at the limit of iterations: raise maxiter, or start closer to the solution",
+    )
+    TIME_LIMIT = 9, "stopped at the limit of time: raise maxtime, or start closer to the solution"
+    INTERRUPTED = 10, "interrupted: x is the best point that was reached"
+    FLAT = (
+        11,
+        "no residual changes with x near x0, so that nothing says where to go: start where "
+        "the model responds to x",
+    )
 
     @property
     def success(self) -> bool:
         """Whether a minimum was found."""
         return 1 <= self <= 4 or self is LMStatus.ROUNDING_REACHED
-
-    @property
-    def message(self) -> str:
-        """What happened, and what to do about it."""
-        return _MESSAGES[self]
-
-
-_MESSAGES = {
-    LMStatus.NON_FINITE: (
-        "the residuals or their Jacobian are nan or infinite at x: start elsewhere, or keep x "
-        "where the function is defined with bounds="
-    ),
-    LMStatus.FTOL_REACHED: "converged: the cost changes by less than ftol",
-    LMStatus.XTOL_REACHED: "converged: x changes by less than xtol",
-    LMStatus.BOTH_TOL_REACHED: "converged: cost and x change by less than ftol and xtol",
-    LMStatus.GTOL_REACHED: "converged: the residuals are orthogonal to their slopes, to gtol",
-    LMStatus.MAX_FEVAL: (
-        "stopped after max_nfev evaluations: raise max_nfev, or start closer to the solution"
-    ),
-    LMStatus.STALLED: (
-        "no step lowers the cost, though the gradient says that one should: is the function "
-        "smooth, and are its residuals of similar size?"
-    ),
-    LMStatus.ROUNDING_REACHED: "converged: what is left of the residuals is rounding",
-    LMStatus.MAX_ITERATIONS: (
-        "stopped at the limit of iterations: raise maxiter, or start closer to the solution"
-    ),
-    LMStatus.TIME_LIMIT: (
-        "stopped at the limit of time: raise maxtime, or start closer to the solution"
-    ),
-    LMStatus.FLAT: (
-        "no residual changes with x near x0, so that nothing says where to go: start where the "
-        "model responds to x"
-    ),
-    LMStatus.INTERRUPTED: "interrupted: x is the best point that was reached",
-}
 
 
 def linear(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
