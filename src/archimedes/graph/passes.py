@@ -12,18 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from archimedes.graph.ops import (
-    ARITY,
-    BLOCK,
-    CONST,
-    ELEMENT,
-    INPUT,
-    LOOKUP,
-    OPERANDS,
-    OUT,
-    REGION,
-    TABLE,
-)
+from archimedes.graph.ops import ARITY, OPERANDS, REGION, TABLE
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call
 from archimedes.graph.regions.base import Region
@@ -123,16 +112,16 @@ class Transformer:
         if code == REGION:
             self.outs[i] = self.region(i, self.src.regions[i])
             return -1
-        method: Callable[[int], int] = getattr(self, _STRUCTURAL[code])
-        return method(i)
+        replace: Callable[[int], int] = getattr(self, TABLE[code].name)
+        return replace(i)
 
-    # ---- replacements -------------------------------------------------------------------
+    # ---- replacements: structural nodes have a method of the name of their op ------------
 
     def operation(self, i: int, operands: tuple[int, ...]) -> int:
         """Return the replacement of an operation, whose operands are written already."""
         return self.dst.emit(self.src.op[i], *operands)
 
-    def constant(self, i: int) -> int:
+    def const(self, i: int) -> int:
         """Return the replacement of a constant."""
         return self.dst.const(self.src.value[i], self.src.dtype[i])
 
@@ -169,17 +158,6 @@ class Transformer:
         to = self.to
         linked: R = region.with_inputs([to[j] for j in region.inputs.tolist()])
         return linked
-
-
-#: The method of ``Transformer`` for each structural node but regions.
-_STRUCTURAL = {
-    CONST: "constant",
-    INPUT: "input",
-    OUT: "out",
-    LOOKUP: "lookup",
-    ELEMENT: "element",
-    BLOCK: "block",
-}
 
 
 # ---- copies ------------------------------------------------------------------------------

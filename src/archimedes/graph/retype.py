@@ -52,7 +52,7 @@ class _Retype(DeepTransformer):
             return operands[0] if narrow else dst.emit(CODES["f32"], *operands)
         return dst.emit(code, *operands)
 
-    def constant(self, i: int) -> int:
+    def const(self, i: int) -> int:
         return self.dst.const(self.src.value[i], self.dtype(self.src.dtype[i]))
 
     def table(self, table: np.ndarray) -> np.ndarray:

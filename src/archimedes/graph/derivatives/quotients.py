@@ -189,7 +189,7 @@ def between(
             if copy.to[j] >= 0 or moving[j]:
                 continue
             if g.op[j] == CONST:
-                copy.to[j] = copy.constant(j)
+                copy.to[j] = copy.const(j)
             else:
                 copy.to[j] = part.input(g.dtype[j])
                 reads.append(j)
