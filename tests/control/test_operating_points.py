@@ -125,7 +125,7 @@ MESSAGES = [
     (lambda: trim(PLANE.dynamics, X, U, targets={"rise": 0.0}), "give the function outputs too"),
     (
         lambda: trim(PLANE.dynamics, X, U, bounds={"thrust": (2.0, 1.0)}),
-        r"bounds\['thrust'\] is crossed or nan",
+        r"bounds\['thrust'\]: the lower limit 2.0 must not be above",
     ),
     (
         lambda: trim(PLANE.dynamics, X.replace(speed=np.nan), U),

@@ -244,7 +244,7 @@ ERRORS = {
         r"bounds\[0\] has shape \(3,\)",
     ),
     "bounds not a pair": ({"bounds": 3.0}, r"bounds must be a pair"),
-    "limits without constraints": ({"constr_bounds": (0, 1)}, "no constr they are for"),
+    "limits without constraints": ({"constr_bounds": (0, 1)}, "there is no constr: give"),
     "nan in bounds": ({"bounds": (np.nan, None)}, r"bounds\[0\] holds nan"),
     "unknown method": ({"method": "simplex"}, "method='simplex' is not one of"),
     "unknown option": (

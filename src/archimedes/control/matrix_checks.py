@@ -114,7 +114,7 @@ def check_sizes(block: object, sizes: Mapping[str, int]) -> None:
 
 
 def _is_definite(M: np.ndarray) -> bool:
-    """Whether a symmetric matrix is positive definite, whatever the units of its rows."""
+    """Return whether a symmetric matrix is positive definite, whatever the units of its rows."""
     if not np.all(np.diagonal(M) > 0.0):
         return False
     units = 1.0 / diagonal_units(M)

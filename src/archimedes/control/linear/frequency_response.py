@@ -261,7 +261,7 @@ def margins(loop: StateSpace) -> Margins:
 
 
 def _is_stable(system: System) -> bool:
-    """Whether the loop, closed, has all its poles on the left."""
+    """Return whether the closed loop has all its poles in the left half-plane."""
     A, B, C, d = system
     return d != -1.0 and bool(np.all(np.linalg.eigvals(A - B @ C / (1.0 + d)).real < 0.0))
 

@@ -273,7 +273,9 @@ def _read_pair(value: Any, what: str) -> tuple[float, float]:
     low = -np.inf if pair[0] is None else float(values[0])
     high = np.inf if pair[1] is None else float(values[1])
     if not low <= high:
-        raise ValueError(f"{what} is crossed or nan: lower {low}, upper {high}")
+        raise ValueError(
+            f"{what}: the lower limit {low} must not be above the upper limit {high}, or nan"
+        )
     return low, high
 
 

@@ -73,7 +73,7 @@ class Constraints:
         """
         if not self.names:
             if bounds is not None:
-                raise ValueError("constr_bounds are given, but there is no constr they are for")
+                raise ValueError("constr_bounds is given, but there is no constr: give constr too")
             return np.zeros(0), np.zeros(0)
         if self.is_list and bounds is not None and not isinstance(bounds, Mapping):
             if len(bounds) != len(self.names):
@@ -151,7 +151,7 @@ class ElementFunction:
                     f"ElementFunction: data {k} has {len(rows)} rows for {len(self.index)} elements"
                 )
         for rows in (self.index, *self.data):
-            rows.flags.writeable = False  # so that nobody need compare them
+            rows.flags.writeable = False  # so that their content need not be compared
         self.__name__ = getattr(func, "__name__", "elements")
 
     def __call__(self, x: Tree, *args: Any) -> Any:

@@ -333,7 +333,7 @@ class Evaluator:
             return x
         now = x.tobytes()
         if self._x is None or now != self._bytes:
-            # What nobody can change need not be copied.
+            # A read-only array need not be copied.
             self._x, self._bytes = x.copy() if x.flags.writeable else x, now
             self._values = self._slopes = None
         return self._x

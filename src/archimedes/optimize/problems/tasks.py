@@ -147,13 +147,13 @@ class Monitor:
         self._rank = (np.inf, np.inf)
 
     def fail(self, error: BaseException) -> None:
-        """Note what was raised while the solver was at work: it is told to stop."""
+        """Note an exception that was raised during the solve, and have the solver stop."""
         self.stopped = Status.INTERRUPTED
         if not isinstance(error, KeyboardInterrupt):
             self.error = self.error or error
 
     def after(self, number: int, x: np.ndarray, fun: float, violation: float) -> bool:
-        """Note an iteration; returns whether the solver shall go on."""
+        """Note an iteration; return whether the solver shall go on."""
         self.iterations = number
         self.compare(x, fun, violation)
         if self.stopped is None and self._wants_stop(self.before + number, x, fun, violation):

@@ -186,7 +186,7 @@ def solve_qp(
         if np.shape(value) != (size,):
             raise ValueError(f"solve_qp: guess.{name} has shape {np.shape(value)}, not ({size},)")
     data = (P, q, A, *rows, *bounds, *start)
-    # Of plain numbers nobody wants derivatives, whose rule takes matrices apart.
+    # Plain numbers need no derivatives, whose rule would be recorded too.
     with_derivatives, check_convexity = is_traced(*data), is_traced(P)
     loops = records_loops(n, m + n if bounded else m)
     kernel = _record(bounded, int(max_iter), float(tol), loops, with_derivatives, check_convexity)
@@ -269,7 +269,7 @@ def _record(
 ) -> Compiled:
     """Return the solver as a recorded function: numbers take the way that recordings take.
 
-    ``check_convexity`` has it look at P, which nobody has seen.
+    ``check_convexity`` has it check P, which was not known when the call was recorded.
     """
     if max_iter < 1 or not tol > 0:
         raise ValueError(f"solve_qp: max_iter={max_iter} and tol={tol} must be positive")

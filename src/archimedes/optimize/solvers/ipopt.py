@@ -157,7 +157,7 @@ class _Calls:
             try:
                 return int(call(*arguments))
             except BaseException as error:
-                # Nothing may pass through C: it is kept, and raised when IPOPT has returned.
+                # No exception may pass through C code: it is raised after IPOPT has returned.
                 self.task.monitor.fail(error)
                 return 0
 

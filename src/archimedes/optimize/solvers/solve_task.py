@@ -18,7 +18,7 @@ from archimedes.optimize.solvers.solver_table import SOLVERS, Solver
 
 __all__ = ["solve_task"]
 
-#: Ends whose points are checked, and those that say more than the point they went on from.
+#: Statuses whose points are checked, and those that are final wherever the method started.
 CHECKED = (Status.SOLVED, Status.ACCEPTABLE, Status.STALLED)
 LEADING_ON = (Status.UNBOUNDED, Status.INTERRUPTED, Status.TIME_LIMIT)
 #: How often a method goes on from a point that it called solved, and how far, relative to the
@@ -29,8 +29,8 @@ RESTARTS, ASIDE = 4, 1e-2
 def solve_task(task: Task, solver: Solver) -> Answer:
     """Solve a task; what is called solved has been checked.
 
-    Functions without values at the start are the answer at once, and so are constraints that do
-    not depend on unknowns and do not hold.
+    If a function is not finite at the start, or a constraint that depends on no unknown does not
+    hold, that is the answer, and no solver is called.
     """
     f, g = task.evaluator.values(task.start)
     if not (np.isfinite(f) and np.all(np.isfinite(g))):
@@ -41,7 +41,7 @@ def solve_task(task: Task, solver: Solver) -> Answer:
     if not np.any(task.lower < task.upper):
         return _answer_held(task, g)
     solver.check(task)
-    # Some methods tell of no point before their first step.
+    # Some methods report no point before their first step.
     task.monitor.compare(task.start, f, task.violation(task.start, g))
     task.monitor.is_unbounded = Unboundedness(task)
     return _confirm(task, solver, _solve_once(task, solver))
@@ -77,7 +77,7 @@ def _without_constants(task: Task, g: np.ndarray) -> tuple[Task, bool]:
 
 
 def _solve_once(task: Task, solver: Solver) -> Answer:
-    """Return what a solver says, and what becomes of the constraints where it gives up."""
+    """Call a solver. Where it gives up, find out whether the constraints can be met at all."""
     answer = solver.solve(task, solver)
     if answer.status is Status.OVERDETERMINED:
         # IPOPT takes no more equations than unknowns, though some may repeat others.
@@ -99,9 +99,9 @@ def _solve_once(task: Task, solver: Solver) -> Answer:
 def _confirm(task: Task, solver: Solver, answer: Answer) -> Answer:
     """Return an answer that is called solved only where the conditions of a minimum hold.
 
-    Where a method stopped short of them, it goes on from there, with scales of that point; where
-    it stopped at a maximum or a saddle, from a point beside it. A method's own limit of iterations
-    may be reached at a minimum.
+    Where a method stopped short of them, it is started again from its point; where it stopped at a
+    maximum or a saddle, from a point beside it. A method may also reach its own limit of iterations
+    at a minimum.
     """
     if answer.status is Status.ITERATION_LIMIT and task.settings.maxiter is None:
         check = check_optimality(task, answer.x, answer.lam_g, answer.lam_x)

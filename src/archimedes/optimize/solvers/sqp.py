@@ -54,7 +54,7 @@ def _record_once(
 
 
 def solve(task: Task, solver: Solver) -> Answer:
-    """Minimise in one native kernel, or one per iteration where somebody looks on."""
+    """Minimise in one native kernel, or in one per iteration if there is a callback or maxtime."""
     program, monitor = task.program, task.monitor
     assert program is not None
     limits = (task.lower, task.upper, task.low, task.high)

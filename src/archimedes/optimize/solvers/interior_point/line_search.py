@@ -148,7 +148,7 @@ class LineSearch(Restoration):
         c, none = at.trial.c, self.theta(at.trial) == 0.0
         if none:
             c = np.zeros_like(c)
-            # Not to be left again for little.
+            # A larger threshold, so that steps do not switch back and forth.
             self.nothing = max(self.nothing, 1e-1 * self.task.settings.tol)
         step = self.direction(at, sigma, c)
         self.prices = at.lam + step.dlam if none else None

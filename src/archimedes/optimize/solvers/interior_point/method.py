@@ -90,7 +90,7 @@ class InteriorPoint(LineSearch):
         """Make one iteration."""
         here = at.trial
         if max(self.crawling - CRAWLING, self.stuck - STUCK) >= 0 and self.theta(here) > 0.0:
-            # Multipliers only grow meanwhile.
+            # Further steps would only make the multipliers grow.
             self.crawling = self.stuck = 0
             return self.restore(at)
         sigma = self.factor(at)

@@ -213,7 +213,7 @@ class NewtonSteps:
         self._move(v, dv, alpha, new, x, d, out)
         product, power, outside, size, _ = out.tolist()
         barrier = inf if outside else -(log(product) + power * log(2.0))
-        # Nobody may change it, so that nobody copies it.
+        # Read-only, so that the evaluator need not copy it.
         x.setflags(write=False)
         f, g = self.evaluator.values(x)
         self._constrain(g, new, c, out)
@@ -235,7 +235,7 @@ class NewtonSteps:
         dual, price, total, least, most = out.tolist()
         s_d = max(S_MAX, (price + total) / max(z.size + lam.size, 1))
         s_c = max(S_MAX, total / max(z.size, 1))
-        # A number that is none stays one.
+        # nan stays nan.
         fixed = max(dual * S_MAX / s_d, trial.most)
         return Point(trial, lam, z, gradient, pull, (fixed, least, most, S_MAX / s_c))
 

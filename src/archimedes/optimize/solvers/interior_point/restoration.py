@@ -36,7 +36,7 @@ STEPS, NEWTON_STEPS, SHORT_HALVINGS, HALVINGS = 30, 100, 20, 25
 HOPELESS = 1e-3
 #: How far, relative to the unknowns, a point is moved that is stationary but no minimum.
 NUDGE, NUDGES = 1e-2, 3
-#: Ends that say nothing of the constraints, or that others are quick to say.
+#: Statuses that say nothing about the constraints, or that some solvers report too early.
 DOUBTED = (Status.STALLED, Status.ITERATION_LIMIT, Status.FAILED, Status.INFEASIBLE)
 #: With more unknowns, only chains are looked at: other matrices are no narrow bands.
 MOST = 500
@@ -182,8 +182,8 @@ class Restoration(NewtonSteps):
 def check_feasibility(task: Task, answer: Answer) -> tuple[Answer, np.ndarray | None]:
     """Return an answer that calls a problem infeasible where no point near satisfies it.
 
-    Where one does, it is returned too: to start from again. Only solvers that gave up by
-    themselves are asked: not those that were told to stop.
+    If a point near does, it is returned too, to start from again. Answers of solvers that were told
+    to stop are returned as they are.
     """
     settings, large = task.settings, task.start.size > MOST and task.order is None
     if (
@@ -198,7 +198,7 @@ def check_feasibility(task: Task, answer: Answer) -> tuple[Answer, np.ndarray | 
     loops = native_loops()
     if not least < off < np.inf or loops is None or not np.any(task.lower < task.upper):
         return answer, None
-    # A solver that ran far away without coming nearer leaves numbers too large to reckon with.
+    # A solver that diverged without coming nearer leaves numbers that are too large to work with.
     start = task.start if task.violation(task.start) <= off else answer.x
     near = Restoration(replace(task, start=start, lam_g=None, lam_x=None), loops)
     try:
