@@ -70,7 +70,7 @@ class Axis:
         self.name = name
 
     def interval(self, x: Scalar) -> Array:
-        """Return the index k of the last interval [grid[k], grid[k+1]] that starts before x."""
+        """Return the last k for which grid[k] is at or before x, for the interval that follows."""
         last = len(self.grid) - 2
         index = np.isnan(x).astype(np.int64) if self.data else np.zeros_like(x, dtype=np.int64)
         # Binary search by powers of two, from the largest jump down.

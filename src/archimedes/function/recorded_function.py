@@ -204,11 +204,11 @@ class RecordedFunction(ShortcutHolder):
         in_place = in_place and self.recorded_by is None and runs_in_place(self.backend, leaves)
         current = self.dependencies.current_in_place if in_place else self.dependencies.current
         state = current(statics)
-        # A recording made inside a trace may hold its values: those are not kept.
+        # A recording made inside a trace may hold its values: those are not entry.
         key = (treedef, specs, tuple(values), fixed, state.key, loop_rules())
         # Nor is one that was made to know its lines, which costs more.
-        kept = self._cache.get(key) if origins.find is None else None
-        if kept is None:
+        entry = self._cache.get(key) if origins.find is None else None
+        if entry is None:
             # No lock is held while recording: two threads may do the same work once, but
             # functions that call each other can never wait for each other.
             call = _Call(values, dynamic, leaves, treedef, specs)
@@ -226,8 +226,8 @@ class RecordedFunction(ShortcutHolder):
             if self.dependencies.learn_callbacks(callbacks):
                 state = self.dependencies.current(state.statics)
                 key = (*key[:4], state.key, key[5])
-            kept = self._keep(key, recording, list(dynamic), state)
-            if state.live and plain[2] is not None and not _agree(plain[2], kept[1], leaves):
+            entry = self._keep(key, recording, list(dynamic), state)
+            if state.live and plain[2] is not None and not _agree(plain[2], entry[1], leaves):
                 self._reject_in_place(key)
                 return plain
         elif len(self._cache) > RECORDINGS // 2:
@@ -235,7 +235,7 @@ class RecordedFunction(ShortcutHolder):
                 if key in self._cache:
                     self._cache.move_to_end(key)
         note_callbacks(self.dependencies.callbacks)
-        return leaves, *kept
+        return leaves, *entry
 
     def _record_once(self, key: Hashable, call: _Call, state: State) -> Recording:
         """Record, unless this thread is recording the same already: that would never end."""

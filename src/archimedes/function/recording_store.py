@@ -108,7 +108,7 @@ class Store:
         key
             The content of the functions, and all else that it depends on.
         functions
-            What it is made of. What this thread records from now on reads these.
+            What it is fresh of. What this thread records from now on reads these.
         make
             Called with the :class:`Current` functions, to be read when something is recorded.
         on_reuse
@@ -120,9 +120,9 @@ class Store:
                 self._entries.move_to_end(entry.key)
         if entry is None:
             # No lock is held meanwhile: two threads may make the same, one of which is kept.
-            made = _Entry(key, functions, make)
+            fresh = _Entry(key, functions, make)
             with self._lock:
-                entry = self._entries.setdefault(key, made)
+                entry = self._entries.setdefault(key, fresh)
                 while len(self._entries) > self.size:
                     self._entries.popitem(last=False)
         elif on_reuse is not None and not entry.is_reused:

@@ -35,7 +35,7 @@ RESOLVERS: list[Callable[[type], bool]] = []
 CACHE_LIMIT = 512
 
 
-def resolve(obj: Any, append: Callable[[Any], None], stop: Stop | None) -> TreeDef:
+def resolve(obj: object, append: Callable[[Any], None], stop: Stop | None) -> TreeDef:
     """Flatten an object of a type met for the first time, and list the type."""
     flattener = flattener_of(type(obj))
     if flattener is None:
@@ -72,7 +72,7 @@ def make_lookup(kind: NodeKind) -> tuple[Callable, Callable]:
     """
     cache: dict[Hashable, TreeDef] = {}
 
-    def make(key: Hashable, children: tuple[TreeDef, ...], aux: Any) -> TreeDef:
+    def make(key: Hashable, children: tuple[TreeDef, ...], aux: object) -> TreeDef:
         if len(cache) >= CACHE_LIMIT:
             cache.clear()
         treedef = cache[key] = intern(kind, children, aux)
@@ -119,7 +119,7 @@ def make_builder(put_together: Callable[[Any, list], Any]) -> Callable[[TreeDef,
     return build
 
 
-def index_labels(aux: Any, n: int) -> list[str]:
+def index_labels(aux: object, n: int) -> list[str]:
     return [f"[{i}]" for i in range(n)]
 
 
@@ -140,11 +140,11 @@ def install_node(
     """List a node type given by plain functions; see NodeKind for their meaning."""
     name = cls.__qualname__
 
-    def show_call(aux: Any, children: Sequence[str]) -> str:
+    def show_call(aux: object, children: Sequence[str]) -> str:
         head = name if aux is None else f"{name}[{aux!r}]"
         return f"{head}({', '.join(children)})"
 
-    def differ_aux(aux: Any, other: Any) -> tuple[str, str]:
+    def differ_aux(aux: object, other: object) -> tuple[str, str]:
         return (f"{name} with {aux!r}", f"{name} with {other!r}")
 
     kind = NodeKind(
@@ -206,13 +206,13 @@ def register_node(
             )
         return result
 
-    def labels(aux: Any, n: int) -> Sequence[str]:
-        given = index_labels(aux, n) if paths_fn is None else list(paths_fn(aux))
-        if len(given) != n:
+    def labels(aux: object, n: int) -> Sequence[str]:
+        names = index_labels(aux, n) if paths_fn is None else list(paths_fn(aux))
+        if len(names) != n:
             raise StructError(
-                f"the path function of {cls.__qualname__} gave {len(given)} labels for {n} children"
+                f"the path function of {cls.__qualname__} gave {len(names)} labels for {n} children"
             )
-        return given
+        return names
 
     install_node(cls, take_apart, unflatten_fn, labels)
     return cls
@@ -222,7 +222,7 @@ def pickle_treedef(treedef: TreeDef) -> Any:
     return (restore_treedef, (treedef.kind.cls, treedef.children, treedef.aux))
 
 
-def restore_treedef(cls: type, children: tuple[TreeDef, ...], aux: Any) -> TreeDef:
+def restore_treedef(cls: type, children: tuple[TreeDef, ...], aux: object) -> TreeDef:
     return LEAF if cls is LEAF_KIND.cls else intern(kind_of(cls), children, aux)
 
 

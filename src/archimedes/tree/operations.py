@@ -239,12 +239,12 @@ def reduce(
     >>> tree.reduce(lambda a, b: a + b, {"a": 1.0, "b": [2.0, 3.0]}, 0.0)
     6.0
     """
-    found = leaves(tree, is_leaf)
+    values = leaves(tree, is_leaf)
     if initializer is not MISSING:
-        return functools.reduce(fn, found, initializer)
-    if not found:
+        return functools.reduce(fn, values, initializer)
+    if not values:
         raise StructError("reduce: the tree has no leaves; give an initializer")
-    return functools.reduce(fn, found)
+    return functools.reduce(fn, values)
 
 
 def is_leaf(x: object) -> bool:

@@ -227,7 +227,7 @@ def struct(cls: type | None = None, /, **kwargs: Any) -> Any:
     add_methods(cls, options.pop("repr", True), options.pop("eq", True), options["frozen"])
     again = prepare_fields(cls, options["kw_only"])
     try:
-        made: type = dataclasses.dataclass(repr=False, eq=options["order"], **options)(cls)
+        finished: type = dataclasses.dataclass(repr=False, eq=options["order"], **options)(cls)
     except (TypeError, ValueError) as error:
         raise StructError(
             f"struct {cls.__qualname__}: {error}. A required field after one with a default needs "
@@ -236,12 +236,12 @@ def struct(cls: type | None = None, /, **kwargs: Any) -> Any:
             else f"struct {cls.__qualname__}: {error}"
         ) from error
     for name in again:
-        del made.__annotations__[name]
+        del finished.__annotations__[name]
     if options["frozen"]:
-        _say_what_to_write(made)
-    install_fields(made, *field_names(made))
-    STRUCTS.add(made)
-    return made
+        _explain_assignment(finished)
+    install_fields(finished, *field_names(finished))
+    STRUCTS.add(finished)
+    return finished
 
 
 @dataclass_transform(field_specifiers=(field, dataclasses.field), frozen_default=True)
@@ -281,7 +281,7 @@ class Struct:
         struct(cls, **options)
 
 
-def _say_what_to_write(cls: Any) -> None:
+def _explain_assignment(cls: Any) -> None:
     """Let assignments to the fields of a frozen struct say what to write instead."""
     refuse = cls.__setattr__
 

@@ -82,7 +82,7 @@ class TreeDef:
     content_hash: int
     shared: bool
 
-    def __init__(self, kind: NodeKind, children: tuple[TreeDef, ...], aux: Any):
+    def __init__(self, kind: NodeKind, children: tuple[TreeDef, ...], aux: object):
         put = object.__setattr__
         put(self, "kind", kind)
         put(self, "children", children)
@@ -233,7 +233,7 @@ TABLE: weakref.WeakValueDictionary[Hashable, TreeDef] = weakref.WeakValueDiction
 LOCK = threading.RLock()
 
 
-def intern(kind: NodeKind, children: tuple[TreeDef, ...], aux: Any) -> TreeDef:
+def intern(kind: NodeKind, children: tuple[TreeDef, ...], aux: object) -> TreeDef:
     """Return the one TreeDef of this kind, children and aux, making it if there is none."""
     key = kind.aux_key(aux)
     with LOCK:

@@ -364,7 +364,7 @@ def open_list(walk: Walk, value: list[Any], path: str) -> None:
 def open_dict(walk: Walk, value: dict[Any, Any], path: str) -> None:
     """A dict: its items, in their order where it keeps one."""
     if isinstance(value, OrderedDict):  # its order is not that of its table
-        walk.found.append(ContentRead(path, value, _ordered_items))
+        walk.found.append(ContentRead(path, value, _items_in_order))
         pairs: Any = OrderedDict.items(value)
     else:
         walk.found.append(DictRead(path, value))
@@ -384,7 +384,7 @@ def _add_items(walk: Walk, value: Any, pairs: Iterable[Any], path: str, kind: st
     walk.add(value, kind, len(value))
 
 
-def _ordered_items(value: OrderedDict[Any, Any]) -> tuple[Any, ...]:
+def _items_in_order(value: OrderedDict[Any, Any]) -> tuple[Any, ...]:
     return tuple(part for pair in OrderedDict.items(value) for part in pair)
 
 

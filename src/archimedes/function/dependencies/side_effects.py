@@ -74,18 +74,18 @@ def refuse_side_effects(
     try:
         yield allowed
     except BaseException:
-        for read in _changed(reads):
+        for read in _find_changed(reads):
             if any(_holds_ended_value(change.new) for change in read.changes()):
                 read.restore()
         raise
-    changed = _changed(reads)
+    changed = _find_changed(reads)
     if replay is not None:
         changed = _refuse_draws(changed, replay)
     if changed:
         allowed += _check_changes(name, changed, walk_again, lenient)
 
 
-def _changed(reads: Sequence[TrackedRead]) -> list[TrackedRead]:
+def _find_changed(reads: Sequence[TrackedRead]) -> list[TrackedRead]:
     return [read for read in reads if not read.is_unchanged()]
 
 

@@ -345,7 +345,7 @@ class NamesRead(TrackedRead):
         if self.size is not None:
             guard.require(f"len({where}) == {self.size}")
 
-    def _added(self) -> Iterable[str]:
+    def _new_names(self) -> Iterable[str]:
         """Return the names that were not there."""
         if self.size is None:
             return self.absent & self.where.keys()
@@ -357,14 +357,14 @@ class NamesRead(TrackedRead):
             new = self.where.get(name, MISSING)
             if new is not old:
                 yield Change(self.label(name), old, new)
-        for name in self._added():
+        for name in self._new_names():
             yield Change(self.label(name), MISSING, self.where[name])
 
     def restore(self) -> None:
         for name, old in zip(self.names, self.values):
             if self.where.get(name, MISSING) is not old:
                 self.write(name, old)
-        for name in self._added():
+        for name in self._new_names():
             self.write(name, MISSING)
 
 

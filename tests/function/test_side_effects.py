@@ -119,7 +119,7 @@ def test_the_line_that_changes_it_is_named():
 
     deep = Deep()
     line = Deep.move.__code__.co_firstlineno + 1
-    with pytest.raises(arc.TraceError, match=rf"test_hidden_state\.py:{line}, in move"):
+    with pytest.raises(arc.TraceError, match=rf"test_side_effects\.py:{line}, in move"):
         arc.compile(lambda x: deep.move(x))(1.0)
 
 
