@@ -19,16 +19,24 @@ from archimedes.cli.answers import (
 if TYPE_CHECKING:
     from archimedes.cli.flights import Flown
 
-__all__ = ["declare", "flight_templates", "run"]
+__all__ = ["declare", "flight_templates", "run", "vehicle_names"]
 
 #: A description is short; what is longer is no description.
 MOST = 16 * 2**20
 
 
+#: A vehicle is a folder here; nothing of it is imported to ask for its files.
+VEHICLES = Path(__file__).parents[1] / "vehicles"
+
+
+def vehicle_names() -> list[str]:
+    """Return the names of the vehicles that come with a file of parameters."""
+    return sorted(p.stem for p in VEHICLES.glob("*/*.yaml") if p.stem == p.parent.name)
+
+
 def flight_templates() -> dict[str, Path]:
     """Return the files to start from, by vehicle: each lies in the folder of its vehicle."""
-    vehicles = Path(__file__).parents[1] / "vehicles"
-    return {path.parent.name: path for path in sorted(vehicles.glob("*/*_flight.yaml"))}
+    return {path.parent.name: path for path in sorted(VEHICLES.glob("*/*_flight.yaml"))}
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

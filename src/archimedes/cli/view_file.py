@@ -14,7 +14,7 @@ from archimedes.cli.answers import (
     output_file,
     output_folder,
 )
-from archimedes.cli.run_file import said
+from archimedes.cli.run_file import said, vehicle_names
 from archimedes.system.programs import open_page
 
 __all__ = ["declare", "run"]
@@ -23,7 +23,7 @@ __all__ = ["declare", "run"]
 def declare(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("file", type=Path, help="a trajectory (.npz, .csv), flight or robot")
-    parser.add_argument("--vehicle", help="what moves: f16, multirotor, satellite, rocket, car")
+    parser.add_argument("--vehicle", help=f"what moves: {', '.join(vehicle_names())}")
     parser.add_argument("--title", default="", help="what stands above it")
     parser.add_argument("--show", action="store_true", help="open the page in a browser")
     add_output(parser, "archimedes_view", "the page")

@@ -40,41 +40,35 @@ def write_sources(model: Model, folder: Path) -> None:
 
 def header_text(model: Model) -> str:
     """Return ``<name>.h``."""
-    upper = model.name.upper()
-    structs = "\n\n".join(_typedef(struct, model) for struct in model.structs)
-    parts = [
-        block_comment([model.notice, *model.description]),
-        f"#ifndef {upper}_H\n#define {upper}_H",
-        "#include <stdbool.h>\n#include <stdint.h>",
-        '#ifdef __cplusplus\nextern "C" {\n#endif',
-        _macros(model),
-        structs,
-        _work(model),
-        _functions(model),
-        "#ifdef __cplusplus\n}\n#endif",
-        f"#endif /* {upper}_H */",
+    name, upper = model.name, model.name.upper()
+    sizes = [
+        f"#define {upper}_SIZE_{role.upper()}_{field.name} {field.size}"
+        for role, struct in model.roots()
+        for field in struct.fields
     ]
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _macros(model: Model) -> str:
-    upper = model.name.upper()
-    lines = [
-        "/* Version given by the author; hash of algorithm and structs, values excepted. */",
-        f'#define {upper}_VERSION "{model.version}"',
-        f'#define {upper}_GENERATOR "{model.generator}"',
-        f'#define {upper}_HASH "{model.digest}"',
-        f"#define {upper}_HASH32 0x{model.digest[:8]}UL",
-        "",
-        "/* How many numbers each argument and result holds. */",
-    ]
-    for role, struct in model.roots():
-        for field in struct.fields:
-            lines.append(f"#define {upper}_SIZE_{role.upper()}_{field.name} {field.size}")
+    constants, carry = [], []
     if model.constants:
-        lines += ["", "/* Values that were fixed when this was generated. */"]
-        lines += [f"#define {upper}_{name} {text}" for name, text in model.constants]
-    return "\n".join(lines)
+        constants = ["", "/* Values that were fixed when this was generated. */"]
+        constants += [f"#define {upper}_{macro} {text}" for macro, text in model.constants]
+    if model.carries:
+        pairs = ", ".join(f"in->{a} = out->{b}" for a, b in model.state)
+        comment = f"/* Make the new state the input of the next step: {pairs}. */"
+        carry = ["", comment, f"void {name}_carry({name}_in_t *in, const {name}_out_t *out);"]
+    return fill_template(
+        "header.h.in",
+        name=name,
+        NAME=upper,
+        comment=block_comment([model.notice, *model.description]),
+        version=model.version,
+        generator=model.generator,
+        hash=model.digest,
+        short_hash=model.digest[:8],
+        sizes="".join(f"\n{line}" for line in sizes),
+        constants="".join(f"\n{line}" for line in constants),
+        structs="\n\n".join(_typedef(struct, model) for struct in model.structs),
+        work=_work(model),
+        carry="".join(f"\n{line}" for line in carry),
+    )
 
 
 def _typedef(struct: Struct, model: Model) -> str:
@@ -118,26 +112,6 @@ def _work(model: Model) -> str:
         f"{model.source.types.strip()}\n\n/* Scratch memory of the step: nothing in it needs to be "
         f"kept between calls. */\ntypedef {model.source.workspace_type} {name}_work_t;"
     )
-
-
-def _functions(model: Model) -> str:
-    name = model.name
-    lines = [
-        "/* Set the inputs to their default values, and everything else to zero. */",
-        f"void {name}_init({name}_in_t *in, {name}_out_t *out, {name}_work_t *work);",
-        "",
-        "/* Compute the outputs from the inputs. Nothing is kept between calls but what these",
-        " * structs hold, so that instances with structs of their own may run at the same time. */",
-        f"void {name}_step(const {name}_in_t *in, {name}_out_t *out, {name}_work_t *work);",
-    ]
-    if model.carries:
-        pairs = ", ".join(f"in->{a} = out->{b}" for a, b in model.state)
-        lines += [
-            "",
-            f"/* Make the new state the input of the next step: {pairs}. */",
-            f"void {name}_carry({name}_in_t *in, const {name}_out_t *out);",
-        ]
-    return "\n".join(lines)
 
 
 # ---- source -----------------------------------------------------------------------------
