@@ -165,7 +165,7 @@ class Watch:
         g = self.events[k].fn(t, self._own(x), *self.full(args))
         if g is None:
             message = f"events[{k}].fn returned None instead of a number: is a `return` missing?"
-            raise DerivativeError(message, self.events[k].fn, "event")
+            raise DerivativeError(explained("event", message), self.events[k].fn)
         if np.shape(g) != ():
             message = (
                 f"events[{k}].fn must return one number, it returned an array of shape "

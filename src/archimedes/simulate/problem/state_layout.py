@@ -53,9 +53,8 @@ def as_state(x: Tree) -> Tree:
 class DerivativeError(ShapeDtypeError):
     """A function returned something that is not a derivative of the state; names the function."""
 
-    def __init__(self, message: str, func: object = None, kind: str | None = None) -> None:
-        text = message if kind is None else explained(kind, message)
-        super().__init__(text if func is None else f"{text}\n  in {place_of(func)}")
+    def __init__(self, message: str, func: object = None) -> None:
+        super().__init__(message if func is None else f"{message}\n  in {place_of(func)}")
 
 
 #: Attributes in which functions keep the one that they wrap.
@@ -144,34 +143,31 @@ class Layout:
         if self.is_array and isinstance(result, (list, tuple)):
             shapes = {np.shape(part) for part in result if tree.is_leaf(part)}
             if len(shapes) != 1 or not all(map(tree.is_leaf, result)):
-                raise DerivativeError(
+                message = (
                     f"the derivative is a {type(result).__name__} of {len(result)} parts that do "
-                    f"not make one array: return an array like x, of shape {self.shapes[0]}",
-                    func,
-                    "derivative shape",
+                    f"not make one array: return an array like x, of shape {self.shapes[0]}"
                 )
+                raise DerivativeError(explained("derivative shape", message), func)
             result = np.stack(result)
         if result is None:
             message = "the function returned None instead of dx/dt: is a `return` missing?"
-            raise DerivativeError(message, func, "return")
+            raise DerivativeError(explained("return", message), func)
         leaves, treedef = tree.flatten(result)
         if not self.treedef.matches(treedef):
             difference = self.treedef.difference(treedef, "x", [0.0] * len(self.shapes), leaves)
-            raise DerivativeError(
+            message = (
                 f"the derivative must have the structure of the state, it differs {difference} "
                 "(state against derivative): return the state's own type, such as "
-                "State(pos=..., vel=...)",
-                func,
-                "derivative structure",
+                "State(pos=..., vel=...)"
             )
+            raise DerivativeError(explained("derivative structure", message), func)
         for leaf, shape, path in zip(leaves, self.shapes, treedef.paths("x")):
             if np.shape(leaf) != shape:
-                raise DerivativeError(
+                message = (
                     f"the derivative of {path} has shape {np.shape(leaf)}, but {path} has shape "
-                    f"{shape}: they must be equal",
-                    func,
-                    "derivative shape",
+                    f"{shape}: they must be equal"
                 )
+                raise DerivativeError(explained("derivative shape", message), func)
         return result
 
     def spread(self, value: Tree, name: str) -> np.ndarray:
