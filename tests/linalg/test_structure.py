@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import structural_rank
 
-from archimedes.symbolic.linalg.solving import block_triangular, permutation_sign
+from archimedes.symbolic.linalg.matrices import block_triangular, permutation_sign
 
 patterns = st.integers(1, 7).flatmap(
     lambda n: st.lists(st.booleans(), min_size=n * n, max_size=n * n).map(

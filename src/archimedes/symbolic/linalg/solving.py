@@ -4,10 +4,7 @@ Unlike NumPy's, the functions do not raise for a matrix that turns out to be sin
 program runs: its results are inf or nan. One that its literal zeros make singular raises while it
 is being recorded.
 
-The literal zeros of a matrix say which unknowns can be found by themselves: its block triangular
-form. A diagonal, triangular or permuted triangular matrix falls into blocks of one unknown, for
-which there is nothing to pivot; a matrix without literal zeros is one block. Perfect matching by
-augmenting paths, then strongly connected components (Pothen, Fan, ACM TOMS 16(4), 1990).
+A matrix with literal zeros is solved block by block (``block_triangular``).
 
 Derivatives of determinants hold at singular matrices too. Legend: cof(A) is the matrix of
 cofactors, d(det)/dA; A = U diag(s) V^T.
@@ -36,11 +33,13 @@ from archimedes.symbolic.linalg.elimination import (
 from archimedes.symbolic.linalg.matrices import (
     MAX_SPECTRAL,
     LinAlgError,
+    block_triangular,
     check_square,
     check_stacked,
     is_large,
     multiply_scaled,
     over_stack,
+    permutation_sign,
     power_of_two,
     split_exponent,
     values_of,
@@ -55,7 +54,78 @@ from archimedes.symbolic.linalg.matrix_functions import (
 from archimedes.symbolic.linalg.spectral import singular, singular_function
 from archimedes.symbolic.numpy_functions.structural import full_like
 
-__all__ = ["DETERMINANT", "LOG_DETERMINANT", "block_triangular", "permutation_sign"]
+__all__: list[str] = []  # it fills the table
+
+if TYPE_CHECKING:
+    pass
+
+SlogdetResult = type(np.linalg.slogdet(np.eye(1)))
+
+
+def _blocks(a: Traced) -> Traced:
+    if is_large(a):
+        return [(list(range(len(a))), list(range(len(a))))]
+    zeros = [value == 0 for value in values_of(a)]
+    return block_triangular(~np.array(zeros, dtype=bool).reshape(a.shape))
+
+
+def _part(a: Traced, rows: list[int], columns: list[int]) -> Traced:
+    """Return some rows and columns of a matrix; itself, where they are all."""
+    return a if rows == columns == list(range(len(a))) else a[rows][:, columns]
+
+
+def _solve_matrix(a: Traced, b: Traced, dense: Traced = solve_dense) -> Traced:
+    """Solve block after block; ``dense`` solves one diagonal block."""
+    blocks = _blocks(a)
+    if blocks is None:
+        raise LinAlgError("Singular matrix: a pattern of literal zeros leaves no pivot")
+    if len(blocks) == 1:
+        return dense(a, b)
+    x = np.zeros_like(b)
+    solved: list[int] = []
+    for rows, columns in blocks:
+        rest = b[rows]
+        for j in sorted(solved):
+            rest = rest - a[rows, j][:, None] * x[j]
+        x[columns] = dense(a[rows][:, columns], rest)
+        solved += columns
+    return x
+
+
+@implements(np.linalg.solve)
+def _solve(a: Operand, b: Operand) -> Traced:
+    a, b = floats(a, b)
+    check_square(a)
+    n = a.shape[-1]
+    vector = b.ndim == 1
+    if b.ndim == 0 or b.shape[-1 if vector else -2] != n:
+        signature = "(m,m),(m)->(m)" if vector else "(m,m),(m,n)->(m,n)"
+        raise ValueError(
+            f"solve: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
+            f"{signature}: a has shape {a.shape}, b has shape {b.shape}"
+        )
+    x = over_stack(_solve_matrix, (2, 2), a, b[:, None] if vector else b)
+    return x[..., 0] if vector else x
+
+
+def _inverse_times(a: Traced, b: Traced) -> Traced:
+    return divide(b, a[0, 0]) if len(a) == 1 else call(INVERSE, a)[0] @ b
+
+
+def _inv_matrix(a: Traced) -> Traced:
+    if is_large(a):
+        return call(INVERSE, a)[0]
+    return _solve_matrix(a, floats(np.eye(len(a), dtype=a.dtype))[0], _inverse_times)
+
+
+@implements(np.linalg.inv)
+def _inv(a: Operand) -> Traced:
+    (a,) = floats(a)
+    check_square(a)
+    return over_stack(_inv_matrix, (2,), a)
+
+
+# ---- determinants ----------------------------------------------------------------------------
 
 #: Largest max|A| max|A^-1| for which cofactors are taken from the inverse, by dtype code: it is
 #: then good for about ten digits (float32: four).
@@ -230,165 +300,6 @@ LOG_DETERMINANT = MatrixFunction(
 )
 
 
-# ---- solving ------------------------------------------------------------------------------------
-
-if TYPE_CHECKING:
-    pass
-
-Block = tuple[list[int], list[int]]
-
-
-def _match(nonzero: np.ndarray) -> list[int] | None:
-    """Return for each column a row of its own with a non-zero there, or None if impossible."""
-    n = len(nonzero)
-    row_of = [-1] * n
-    column_of = [-1] * n
-
-    def find_row(column: int, seen: set[int]) -> bool:
-        rows = [column, *range(n)]  # the diagonal first: most matrices have one
-        for row in rows:
-            if not nonzero[row, column] or row in seen:
-                continue
-            seen.add(row)
-            if column_of[row] < 0 or find_row(column_of[row], seen):
-                row_of[column], column_of[row] = row, column
-                return True
-        return False
-
-    if all(find_row(column, set()) for column in range(n)):
-        return row_of
-    return None
-
-
-def block_triangular(nonzero: np.ndarray) -> list[Block] | None:
-    """Split a square pattern into diagonal blocks, in an order in which they can be solved.
-
-    Each block is (rows, columns), ascending: these equations involve these unknowns and those of
-    earlier blocks only. None means that the pattern alone makes the matrix singular.
-
-    >>> block_triangular(np.array([[1, 1], [0, 1]], dtype=bool))
-    [([1], [1]), ([0], [0])]
-    """
-    n = len(nonzero)
-    if n and nonzero.all():
-        return [(list(range(n)), list(range(n)))]
-    row_of = _match(nonzero)
-    if row_of is None:
-        return None
-    needs = [np.flatnonzero(nonzero[row_of[j]]).tolist() for j in range(n)]
-    return [(sorted(row_of[j] for j in part), sorted(part)) for part in _strong_components(needs)]
-
-
-def _strong_components(needs: list[list[int]]) -> list[list[int]]:
-    """Tarjan's algorithm (SIAM J. Comput. 1(2), 1972): components, each after those it needs."""
-    order: dict[int, int] = {}
-    low: dict[int, int] = {}
-    stack: list[int] = []
-    parts: list[list[int]] = []
-
-    def visit(v: int) -> None:
-        order[v] = low[v] = len(order)
-        stack.append(v)
-        for w in needs[v]:
-            if w not in order:
-                visit(w)
-                low[v] = min(low[v], low[w])
-            elif w in stack:
-                low[v] = min(low[v], order[w])
-        if low[v] == order[v]:
-            at = stack.index(v)
-            parts.append(stack[at:])
-            del stack[at:]
-
-    for v in range(len(needs)):
-        if v not in order:
-            visit(v)
-    return parts
-
-
-def permutation_sign(blocks: list[Block]) -> int:
-    """Return the sign of the permutation that takes the blocks' rows to their columns."""
-    to = dict(zip([r for rows, _ in blocks for r in rows], [c for _, cols in blocks for c in cols]))
-    sign, seen = 1, set()
-    for start in to:
-        length, at = 0, start
-        while at not in seen:
-            seen.add(at)
-            at = to[at]
-            length += 1
-        if length and length % 2 == 0:
-            sign = -sign
-    return sign
-
-
-# ---- NumPy's functions --------------------------------------------------------------------------
-
-SlogdetResult = type(np.linalg.slogdet(np.eye(1)))
-
-
-def _blocks(a: Traced) -> Traced:
-    if is_large(a):
-        return [(list(range(len(a))), list(range(len(a))))]
-    zeros = [value == 0 for value in values_of(a)]
-    return block_triangular(~np.array(zeros, dtype=bool).reshape(a.shape))
-
-
-def _part(a: Traced, rows: list[int], columns: list[int]) -> Traced:
-    """Return some rows and columns of a matrix; itself, where they are all."""
-    return a if rows == columns == list(range(len(a))) else a[rows][:, columns]
-
-
-def _solve_matrix(a: Traced, b: Traced, dense: Traced = solve_dense) -> Traced:
-    """Solve block after block; ``dense`` solves one diagonal block."""
-    blocks = _blocks(a)
-    if blocks is None:
-        raise LinAlgError("Singular matrix: a pattern of literal zeros leaves no pivot")
-    if len(blocks) == 1:
-        return dense(a, b)
-    x = np.zeros_like(b)
-    solved: list[int] = []
-    for rows, columns in blocks:
-        rest = b[rows]
-        for j in sorted(solved):
-            rest = rest - a[rows, j][:, None] * x[j]
-        x[columns] = dense(a[rows][:, columns], rest)
-        solved += columns
-    return x
-
-
-@implements(np.linalg.solve)
-def _solve(a: Operand, b: Operand) -> Traced:
-    a, b = floats(a, b)
-    check_square(a)
-    n = a.shape[-1]
-    vector = b.ndim == 1
-    if b.ndim == 0 or b.shape[-1 if vector else -2] != n:
-        signature = "(m,m),(m)->(m)" if vector else "(m,m),(m,n)->(m,n)"
-        raise ValueError(
-            f"solve: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
-            f"{signature}: a has shape {a.shape}, b has shape {b.shape}"
-        )
-    x = over_stack(_solve_matrix, (2, 2), a, b[:, None] if vector else b)
-    return x[..., 0] if vector else x
-
-
-def _inverse_times(a: Traced, b: Traced) -> Traced:
-    return divide(b, a[0, 0]) if len(a) == 1 else call(INVERSE, a)[0] @ b
-
-
-def _inv_matrix(a: Traced) -> Traced:
-    if is_large(a):
-        return call(INVERSE, a)[0]
-    return _solve_matrix(a, floats(np.eye(len(a), dtype=a.dtype))[0], _inverse_times)
-
-
-@implements(np.linalg.inv)
-def _inv(a: Operand) -> Traced:
-    (a,) = floats(a)
-    check_square(a)
-    return over_stack(_inv_matrix, (2,), a)
-
-
 def _block_determinant(a: Traced) -> Traced:
     if len(a) == 1:
         return a[0, 0]
@@ -444,6 +355,9 @@ def _slogdet(a: Operand) -> Traced:
     (a,) = floats(a)
     check_square(a)
     return SlogdetResult(*over_stack(_slogdet_matrix, (2,), a))
+
+
+# ---- products ---------------------------------------------------------------------------------
 
 
 @implements(np.linalg.matrix_power)

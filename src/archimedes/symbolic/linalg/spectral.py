@@ -267,7 +267,7 @@ def _upper(x: Traced) -> Traced:
     return x[pairs[:, 0], pairs[:, 1]]
 
 
-def _laid_out(n: int, upper: Traced, lower: Traced) -> Traced:
+def _fill_triangles(n: int, upper: Traced, lower: Traced) -> Traced:
     """Return the (n, n) array with given entries above and below a diagonal of zeros."""
     ids_of = current_trace().ids_of
     ids = np.full((n, n), current_trace().graph.const(0.0, upper.code), dtype=np.int64)
@@ -312,7 +312,7 @@ def eigen_push(operands: Arrays, results: Arrays, rows: Changes) -> Changes:
     """
     w, v = results
     upper = _reciprocals(w, _eigen_gaps(results)[0])
-    f = _laid_out(len(w), upper, -upper)
+    f = _fill_triangles(len(w), upper, -upper)
     tangents = []
     for (da,) in rows:
         p = v.T @ (da @ v)
@@ -330,7 +330,7 @@ def _eigen_numerators(results: Sequence[Any], bars: Sequence[Any]) -> tuple[Any,
 def _eigen_gather(results: Sequence[Any], bars: Sequence[Any], turned: Traced) -> Traced:
     """Pbar_ij = Pbar_ji is half of m_ij / (w_j - w_i)."""
     v, half = results[1], 0.5 * turned
-    return (v @ (_laid_out(len(v), half, half) + np.diag(bars[0]))) @ v.T
+    return (v @ (_fill_triangles(len(v), half, half) + np.diag(bars[0]))) @ v.T
 
 
 EIGEN_TURNS = Turns(_eigen_gaps, _eigen_rates, _eigen_numerators, _eigen_gather)
@@ -392,7 +392,10 @@ def singular_push(operands: Arrays, results: Arrays, rows: Changes) -> Changes:
     u1, u2, v = u[:, :n], u[:, n:], vt.T
     first, second = _pair_arrays(s)
     difference, total = _reciprocals(s, second - first), _reciprocals(s, second + first)
-    together, against = _laid_out(n, difference, -difference), _laid_out(n, total, total)
+    together, against = (
+        _fill_triangles(n, difference, -difference),
+        _fill_triangles(n, total, total),
+    )
     inverse = _reciprocals(s, s)
     tangents = []
     for (da,) in rows:
@@ -436,7 +439,7 @@ def _singular_gather(results: Sequence[Any], bars: Sequence[Any], turned: Traced
     n = len(s)
     u1, count = u[:, :n], n * (n - 1) // 2
     plus, minus = turned[:count], turned[count : 2 * count]
-    p_bar = _laid_out(n, 0.5 * (plus + minus), 0.5 * (plus - minus))
+    p_bar = _fill_triangles(n, 0.5 * (plus + minus), 0.5 * (plus - minus))
     a_bar = (u1 @ (p_bar + np.diag(bars[1]))) @ vt
     if _is_tall(results):
         a_bar = a_bar + turned[2 * count :].reshape(len(u), n) @ vt
