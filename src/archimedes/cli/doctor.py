@@ -164,7 +164,7 @@ def version_numbers(text: str) -> tuple[int, ...]:
     return tuple(map(int, leading[0].split("."))) if leading else ()
 
 
-def installed_version(name: str) -> str | None:
+def version_of(name: str) -> str | None:
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -174,7 +174,7 @@ def installed_version(name: str) -> str | None:
 def packages() -> list[Finding]:
     findings = []
     for name, least in REQUIRED.items():
-        version = installed_version(name)
+        version = version_of(name)
         advice = f'pip install "{name}>={least}"'
         if version is None:
             findings.append(Finding(name, "problem", "not installed", advice))
@@ -281,7 +281,7 @@ def gpu() -> list[Finding]:
         advice = f"{install_command('cuda')} (CUDA 13), {install_command('cuda12')} (CUDA 12)"
         findings.append(Finding("CuPy", "missing", "not installed", advice))
     else:
-        text = f"{installed_version('cupy') or 'installed'}; python -m tests.cuda checks it"
+        text = f"{version_of('cupy') or 'installed'}; python -m tests.cuda checks it"
         findings.append(Finding("CuPy", "ok", text))
         where = 'arrays of CuPy, PyTorch and JAX on it run there, NumPy\'s with backend="cuda"'
         findings.append(Finding("what runs there", "ok", where))
@@ -294,9 +294,7 @@ def optional() -> list[Finding]:
         here = next(filter(is_importable, modules), None)
         if here is not None:
             name = DISTRIBUTIONS.get(here, here)
-            findings.append(
-                Finding(purpose, "ok", f"{name} {installed_version(name) or ''}".strip())
-            )
+            findings.append(Finding(purpose, "ok", f"{name} {version_of(name) or ''}".strip()))
         else:
             names = " or ".join(DISTRIBUTIONS.get(module, module) for module in modules)
             value = f"{names} is not installed"

@@ -10,7 +10,7 @@ import numpy as np
 import archimedes as arc
 from archimedes import tree
 from archimedes.control import modes
-from archimedes.demos.reporting import Report, duration, timed
+from archimedes.demos.reporting import Report, duration, time_call
 from archimedes.environment import ConstantWind, OneCosineGust, Winds
 from archimedes.typing import Array, Scalar, Tree
 from archimedes.vehicles import (
@@ -108,8 +108,8 @@ def run(report: Report) -> None:
     autopilot = show_trim(report, trimmed)
     loop = close_loop(trimmed, autopilot)
     fly = loop.fly
-    flight, first = timed(lambda: fly(nominal(), 601, progress=report.progress))
-    _, again = timed(lambda: fly(nominal(), 601), 3)
+    flight, first = time_call(lambda: fly(nominal(), 601, progress=report.progress))
+    _, again = time_call(lambda: fly(nominal(), 601), 3)
     show_flight(report, flight, first, again)
     show_comparison(report, flight, again, trimmed, loop)
     many = show_batch(report, fly)
@@ -170,7 +170,7 @@ def show_comparison(
             x = solve_ivp(slope, (t, t + DT), x, method="DOP853", **TOLERANCES).y[:, -1]
         return x
 
-    theirs, seconds = timed(alone)
+    theirs, seconds = time_call(alone)
     ours = tree.ravel(flight[int(np.argmin(np.abs(flight.t - COMPARED)))])[0]
     difference = float(np.max(np.abs(ours - theirs) / np.maximum(np.abs(theirs), 1.0)))
     ratio = (seconds / COMPARED) / (again / SECONDS)
@@ -190,7 +190,7 @@ def show_batch(report: Report, fly: Callable[..., Any]) -> arc.Trajectory:
     p = disperse(count)
     axes = {"in_axes": (None, dict.fromkeys(p, 0))}
     fly(tree.map(lambda leaf: leaf[:16], p), 61, **axes)  # compiles the kernel for batches
-    many, seconds = timed(lambda: fly(p, 61, progress=report.progress, **axes))
+    many, seconds = time_call(lambda: fly(p, 61, progress=report.progress, **axes))
     report.line("time", duration(seconds), f"{1e3 * seconds / count:.2f} ms each, all cores")
     report.line("against real time", f"{count * SECONDS / seconds:,.0f} x", "all of them together")
     last = many.x.motion.pos[:, -1]

@@ -8,7 +8,7 @@ import numpy as np
 
 import archimedes as arc
 from archimedes import multibody as mb
-from archimedes.demos.reporting import Report, timed
+from archimedes.demos.reporting import Report, time_call
 from archimedes.typing import Array, Scalar
 
 STEP, SECONDS = 2e-3, 2.5
@@ -68,8 +68,8 @@ def run(report: Report) -> None:
     pushes = np.where((times > 0.3) & (times < 0.4), 60.0, 0.0)
     pushes = pushes - np.where((times > 1.3) & (times < 1.4), 80.0, 0.0)
     walk = arc.compile(lambda pushes: arc.scan(one, mb.rest_state(robot, stand), pushes)[1])
-    states, first = timed(lambda: walk(pushes))
-    _, again = timed(lambda: walk(pushes))
+    states, first = time_call(lambda: walk(pushes))
+    _, again = time_call(lambda: walk(pushes))
     report.section(f"{robot!r}, pushed by 60 N and 80 N")
     report.speed(first, again, SECONDS)
     aside = 1e3 * np.abs(states.q[:, 1]).max()

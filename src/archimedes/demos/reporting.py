@@ -19,10 +19,10 @@ from archimedes.system.cpus import architecture
 if TYPE_CHECKING:
     from archimedes.viewer import View
 
-__all__ = ["Report", "duration", "timed"]
+__all__ = ["Report", "duration", "time_call"]
 
 
-def timed(work: Callable[[], Any], repeats: int = 1) -> tuple[Any, float]:
+def time_call(work: Callable[[], Any], repeats: int = 1) -> tuple[Any, float]:
     """Return the result of some work and the least time in s that it took."""
     best = np.inf
     for _ in range(repeats):
@@ -95,15 +95,15 @@ class Report:
         self, title: str, solve: Callable[[], Any], seconds: float, repeats: int = 3
     ) -> Any:
         """Begin a section with the times of a simulation of some seconds; return its result."""
-        result, first = timed(solve)
-        _, again = timed(solve, repeats)
+        result, first = time_call(solve)
+        _, again = time_call(solve, repeats)
         self.section(title)
         self.speed(first, again, seconds)
         return result
 
     def time_batch(self, title: str, solve: Callable[[], Any]) -> Any:
         """Begin a section with the time of a simulation of many copies; return its result."""
-        result, seconds = timed(solve)
+        result, seconds = time_call(solve)
         self.section(title)
         self.line("time", duration(seconds), "compilation included")
         return result

@@ -8,7 +8,7 @@ import numpy as np
 
 import archimedes as arc
 from archimedes import multibody as mb
-from archimedes.demos.reporting import Report, duration, timed
+from archimedes.demos.reporting import Report, duration, time_call
 from archimedes.spatial import Quaternion, Transformation
 from archimedes.typing import Array, Scalar
 
@@ -54,7 +54,7 @@ def run(report: Report) -> None:
     """Search the angles of the whole circle at once, follow them, measure the error."""
     times = np.linspace(0.0, PERIOD, 65)
     points = np.stack([circle(t) for t in times])
-    search, seconds = timed(lambda: arc.vmap(reach)(points))
+    search, seconds = time_call(lambda: arc.vmap(reach)(points))
     report.section("The angles along the circle, found by one mapped search")
     report.line("points", f"{len(times)}", duration(seconds))
     report.check("the whole circle is within reach", np.all(search.success))
@@ -78,7 +78,7 @@ def run(report: Report) -> None:
         solve = lambda gain=gain: arc.solve_ode(  # noqa: E731
             rates, span, start, args=(gain,), t_eval=outputs, rtol=1e-6
         )
-        once, seconds = timed(solve)
+        once, seconds = time_call(solve)
         hand = mb.frame_pose(real, once.x.q, "hand").t
         off = np.linalg.norm(hand - np.stack([circle(t) for t in outputs]), axis=1)[120:]
         report.line(f"gain of {gain:g} rad/s", f"{1e3 * off.max():.2f} mm", duration(seconds))

@@ -9,7 +9,7 @@ import numpy as np
 import archimedes as arc
 from archimedes import tree
 from archimedes.demos import tumbling
-from archimedes.demos.reporting import Report, duration, timed
+from archimedes.demos.reporting import Report, duration, time_call
 from archimedes.spatial import RigidBody
 
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ def show_speed(report: Report, once: arc.Trajectory) -> None:
     """Show the time one simulation takes, here and in SciPy, and the error of both."""
     exact = tumbling.scipy_solution(rtol=3e-14, atol=1e-15)
     tumbling.simulate()  # records and compiles
-    own, ours = timed(tumbling.simulate, 10)
-    theirs, scipys = timed(tumbling.scipy_solution, 2)
+    own, ours = time_call(tumbling.simulate, 10)
+    theirs, scipys = time_call(tumbling.scipy_solution, 2)
     errors = [float(np.max(np.abs(x - exact))) for x in (flat(own.x), theirs)]
     report.section(f"Speed, one simulation with {len(once)} outputs, measured now")
     report.line("Archimedes", duration(ours), f"error {errors[0]:.0e}")
@@ -83,7 +83,7 @@ def show_batch(report: Report) -> None:
     runs = report.copies(COPIES)
     x0 = tumbling.disperse(runs)
     tumbling.simulate_batch(tree.map(lambda leaf: leaf[:64], x0))  # compiles the lane kernel
-    many, seconds = timed(lambda: tumbling.simulate_batch(x0))
+    many, seconds = time_call(lambda: tumbling.simulate_batch(x0))
     report.section(f"{runs:,} dispersed copies as one batch, each with its own steps, all cores")
     report.line("time", duration(seconds), f"{1e6 * seconds / runs:.0f} us each")
     ratio = runs * tumbling.DURATION / seconds
