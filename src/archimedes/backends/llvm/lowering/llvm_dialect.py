@@ -110,6 +110,8 @@ class Llvm(FunctionDialect):
     ) -> AbstractContextManager[Loop]:
         """Write a loop that carries registers."""
         pairs = [(f.spelling.types[d], x) for d, x in carried]
+        if safepoint is None:
+            return f.loop(0, length, pairs)
         return loop_with_safepoints(f, 0, length, safepoint, pairs)
 
     @contextmanager

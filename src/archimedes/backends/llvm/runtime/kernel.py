@@ -242,12 +242,11 @@ class Kernel:
         # Unoptimized code is not cut: moving values between pieces takes longest of all. Nor is it
         # vectorized: vectors take LLVM several times as long.
         part = self.part if target.effort else max(self.part, UNCUT)
-        source = Source(self.graph, self.inputs, self.outputs, target, part, self._names)
-        if entry == BATCH:
-            return batch_program(source, batched, self.lanes_of(batched), self._fixed(batched))
-        if target.effort:
-            source = source._replace(graph=self._one_instance())
-        return scalar_program(source)
+        graph = self._one_instance() if entry == SCALAR and target.effort else self.graph
+        source = Source(graph, self.inputs, self.outputs, target, part, self._names)
+        if entry == SCALAR:
+            return scalar_program(source)
+        return batch_program(source, batched, self.lanes_of(batched), self._fixed(batched))
 
     @property
     def lanes(self) -> int:
