@@ -247,7 +247,7 @@ class Sampled:
 
         Parameters
         ----------
-        place : int
+        number : int
             Position of the part in the list.
         t : float
             Time.
