@@ -1,4 +1,4 @@
-"""What a recording must know of each argument leaf: dtype, shape, order in memory, or its value."""
+"""What a recording needs to know of an argument leaf: dtype, shape, memory order, or its value."""
 
 from __future__ import annotations
 

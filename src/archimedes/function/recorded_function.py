@@ -204,9 +204,9 @@ class RecordedFunction(ShortcutHolder):
         in_place = in_place and self.recorded_by is None and runs_in_place(self.backend, leaves)
         current = self.dependencies.current_in_place if in_place else self.dependencies.current
         state = current(statics)
-        # A recording made inside a trace may hold its values: those are not entry.
+        # A recording made inside a trace may hold values of that trace; it is not kept.
         key = (treedef, specs, tuple(values), fixed, state.key, loop_rules())
-        # Nor is one that was made to know its lines, which costs more.
+        # Neither is one that notes the user's line of each operation, which costs more.
         entry = self._cache.get(key) if origins.find is None else None
         if entry is None:
             # No lock is held while recording: two threads may do the same work once, but

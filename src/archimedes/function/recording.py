@@ -1,6 +1,6 @@
 """Recording: call a Python function once with traced leaves and keep the graph.
 
-A *leaf* is what is left of the arguments when structs and containers are taken apart. Numbers
+A *leaf* is what is left of the arguments when structs and containers are flattened. Numbers
 and arrays of numbers are traced; Python bools, strings, functions and other objects are static:
 they are part of what a recording is specialised for.
 """

@@ -108,7 +108,7 @@ class Store:
         key
             The content of the functions, and all else that it depends on.
         functions
-            What it is fresh of. What this thread records from now on reads these.
+            What it is made of. What this thread records from now on reads these.
         make
             Called with the :class:`Current` functions, to be read when something is recorded.
         on_reuse

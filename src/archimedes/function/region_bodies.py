@@ -43,7 +43,7 @@ def must_record(*trees: Any) -> bool:
 
 
 def copy_arrays(value: Any) -> Any:
-    """Return a tree with copies of its arrays, in C order: what the body of a region works on.
+    """Return a tree with copies of its arrays, in C order, for the body of a region to work on.
 
     A body may write to what it is given. Recorded, that changes values of its own; run as plain
     Python it must not change the caller's arrays, nor what an earlier step returned.

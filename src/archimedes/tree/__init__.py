@@ -1,4 +1,4 @@
-"""Trees: structs and containers of arrays, taken apart into leaves and put together again."""
+"""Trees: structs and containers of arrays, flattened into leaves and rebuilt from them."""
 
 from archimedes.lazy_names import lazy_names
 

@@ -123,7 +123,7 @@ def _scan(func: Any, init_carry: Any, xs: Any, steps: int) -> tuple[Any, Any]:
         [*blocks, *[False] * len(body.leaves)], [*blocks, *[False] * len(body.outs)]
     )
     carried = init.ids(blocks)
-    n, wide = len(carried), sum(spec.size for spec in slices[0])
+    n, width = len(carried), sum(spec.size for spec in slices[0])
     trace = current_trace()
     rows = [trace.ids_of(a).reshape(steps, -1) for a in stacked.arrays if a.size or steps]
     block = np.concatenate(rows, axis=1) if rows else np.zeros((steps, 0), dtype=np.int64)
@@ -132,7 +132,7 @@ def _scan(func: Any, init_carry: Any, xs: Any, steps: int) -> tuple[Any, Any]:
         graph,
         steps,
         n,
-        wide,
+        width,
     ).in_blocks()
     outs = trace.graph.region(region)
     rows_out = outs[n:].reshape(steps, len(graph.outputs) - n)

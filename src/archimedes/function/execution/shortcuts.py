@@ -1,4 +1,4 @@
-"""Call paths written for one specialisation: no tree is built, nothing is walked.
+"""Generated call paths for one specialisation: no tree is built, nothing is walked.
 
 A :class:`Shortcut` generates the source of a function that checks the types of the argument structs
 and hands their leaves to the native entry, which checks those and builds the result. For

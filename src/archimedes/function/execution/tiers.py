@@ -1,4 +1,4 @@
-"""The call path: one object per recording, on which every call runs as high as it has come.
+"""The call path: one object per recording, which runs each call on the highest tier it has reached.
 
 A *kind of call* (:class:`CallForm`) is a single one or a batch with instances in certain leaves,
 into new arrays or into the caller's. It runs on one of four tiers, which give the same bits:
@@ -17,7 +17,7 @@ shortcut    generated Python: structs to the entry    with the entry, where argu
                                                       are leaves, tuples and structs
 =========== ========================================= ==========================================
 
-Shortcuts are tried first, by the function itself (``shortcut_holder.py``). Nothing moves down; what
+Shortcuts are tried first, by the function itself (``shortcuts.py``). Nothing moves down; what
 a tier does not take (an entry returns NotImplemented) goes to the one below it in that call.
 
 In "fast" numerics the recording's graph is first rewritten (``graph/fast.py``); what runs is the
@@ -94,7 +94,7 @@ class Tiers:
     ) -> None:
         self.recording, self.name, self.graph = recording, backend, graph
         self.backend = get_backend(backend)
-        #: No other has it, ever.
+        #: A number that no other recording ever has.
         self.number = next(_numbers)
         #: What the function read when it was recorded; shortcuts check that it still holds.
         self.state = state
