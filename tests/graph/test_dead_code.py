@@ -21,10 +21,10 @@ def test_live_programs_give_the_same_bits(block: int):
         g = random_graph(seed)
         rng = np.random.default_rng(seed)
         columns = [samples(d, 9, rng) for d in g.input_dtypes]
-        made = remove_dead_code(g).graph
-        validate(made)
-        assert made.input_dtypes == g.input_dtypes
-        for got, want in zip(reference(made, columns, 9), reference(g, columns, 9)):
+        program = remove_dead_code(g).graph
+        validate(program)
+        assert program.input_dtypes == g.input_dtypes
+        for got, want in zip(reference(program, columns, 9), reference(g, columns, 9)):
             assert_bits(got, want, f"seed {seed}")
 
 
@@ -32,17 +32,17 @@ def test_live_programs_give_the_same_bits(block: int):
 def test_retyped_programs_are_valid_and_hold_no_double(block: int):
     for seed in range(block * 60, (block + 1) * 60):
         g = random_graph(seed)
-        made = retype(g)
-        validate(made)
-        assert F64 not in made.input_dtypes + made.output_dtypes
+        program = retype(g)
+        validate(program)
+        assert F64 not in program.input_dtypes + program.output_dtypes
         single = [F32 if d == F64 else d for d in g.output_dtypes]
-        assert made.output_dtypes == single
+        assert program.output_dtypes == single
         # What is left of float64 are operands and results of bit moves.
         moves = {CODES["bits"], CODES["from_bits"]}
-        doubles = [i for i in made.live() if made.dtype[i] == F64]
+        doubles = [i for i in program.live() if program.dtype[i] == F64]
         for i in doubles:
-            users = [j for j in made.live() if i in made.operands(j)]
-            assert made.op[i] in moves or {made.op[j] for j in users} <= moves
+            users = [j for j in program.live() if i in program.operands(j)]
+            assert program.op[i] in moves or {program.op[j] for j in users} <= moves
 
 
 def test_retyping_rounds_as_float32_does():
@@ -96,9 +96,9 @@ def test_loops_without_a_step_and_switches_without_a_choice_disappear():
     a, k = g.input(F64), g.input(I64)
     switched = int(g.region(Switch([k, a], (body,)))[0])
     g.outputs = [int(g.region(Scan([a], body, 0, 1, 0))[0]), switched]
-    made = remove_dead_code(g).graph
-    assert made.outputs[0] == made.inputs[0]
-    (region,) = made.regions.values()
+    program = remove_dead_code(g).graph
+    assert program.outputs[0] == program.inputs[0]
+    (region,) = program.regions.values()
     assert isinstance(region, Call)
 
 

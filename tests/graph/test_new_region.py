@@ -51,15 +51,15 @@ class Twice(OneBody):
     def count(self, operations, weight):
         return operations(self.body) + operations(self.body)
 
-    def dependence(self, given, through):
-        return through(self.body, through(self.body, given))
+    def dependence(self, sets, through):
+        return through(self.body, through(self.body, sets))
 
     def _once(self, inputs):
         return Call(inputs, self.body)
 
-    def push_forward(self, dst, given):
-        middle, tangents = self._once(self.inputs).push_forward(dst, given)
-        return self._once(middle).push_forward(dst, tangents)
+    def push_forward(self, dst, tangents):
+        middle, between = self._once(self.inputs).push_forward(dst, tangents)
+        return self._once(middle).push_forward(dst, between)
 
     def record(self, dst):
         middle = dst.region(self._once(self.inputs))
