@@ -15,7 +15,8 @@ import numpy as np
 from archimedes.backends.llvm.calling_convention import BATCH, PART, SCALAR, Leaf
 from archimedes.backends.llvm.runtime.kernel import Kernel
 from archimedes.backends.llvm.runtime.machine import Target
-from archimedes.graph.table_data import data_tables, table_key
+from archimedes.graph.digests import table_digest
+from archimedes.graph.table_data import data_tables
 from archimedes.system.c_library import functions_to_import
 
 from ..c.checking import needs
@@ -89,7 +90,7 @@ def compile_kernels(made: Program, target: Target) -> dict[str, bytes]:
 
 def tables_of(made: Program) -> dict[str, np.ndarray]:
     """Return the tables that a program reads, by name."""
-    different = {table_key(table): table for table in data_tables(made.graph)}
+    different = {table_digest(table): table for table in data_tables(made.graph)}
     return {f"{made.name}_arc_data{k}": table for k, table in enumerate(different.values())}
 
 

@@ -17,12 +17,7 @@ from archimedes.graph.elementary.coefficients import LOG_HIGH, LOG_LOW, RECIPROC
 from archimedes.graph.elementary.trigonometric import LIMBS
 from archimedes.graph.program import Graph
 
-__all__ = ["data_form", "data_tables", "table_key"]
-
-
-def table_key(table: np.ndarray) -> str:
-    """Return what makes tables equal."""
-    return table_digest(table)
+__all__ = ["data_form", "data_tables"]
 
 
 def data_tables(graph: Graph) -> list[np.ndarray]:
@@ -47,7 +42,7 @@ def data_tables(graph: Graph) -> list[np.ndarray]:
 
 def data_form(tables: list[np.ndarray]) -> tuple[object, ...]:
     """Return what code may assume of tables: which are equal, and which are of known content."""
-    keys = [table_key(table) for table in tables]
+    keys = [table_digest(table) for table in tables]
     first = {key: k for k, key in reversed(list(enumerate(keys)))}
     known = _elementary()
     return tuple((first[key], key if key in known else None) for key in keys)
@@ -59,4 +54,4 @@ def _elementary() -> set[str]:
     own = (LIMBS, RECIPROCALS, LOG_HIGH, LOG_LOW)
     arrays = [np.asarray(table) for table in own]
     arrays += [a.astype(np.float32) for a in arrays if a.dtype == np.float64]
-    return {table_key(a) for a in arrays}
+    return {table_digest(a) for a in arrays}

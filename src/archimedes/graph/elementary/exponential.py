@@ -36,7 +36,6 @@ __all__ = [
     "exp10",
     "exp_of_pair",
     "expm1",
-    "expm1_scaled",
     "inverse_power",
     "log",
     "log1p",
@@ -152,13 +151,13 @@ def exp10(p: Primitives, x: Value) -> Value:
     return _exp_of_reduced(p, high * LN10_UPPER, lo, biased)
 
 
-def expm1_scaled(p: Primitives, x: Value) -> tuple[Value, ...]:
-    """``(s, tail, 2**-k, biased)``: ``expm1(x) = 2**k (s + tail)``, for x from -60 to 710.
+def expm1(p: Primitives, x: Value) -> Value:
+    """exp(x) - 1, accurate near zero.
 
     ``1 - 2**-k + hi + r**2/2`` is summed without error, which is what keeps the result right for
     k = 1, where it cancels.
     """
-    k, biased, hi, lo = reduce_exponent(p, x)
+    k, biased, hi, lo = reduce_exponent(p, clamp(p, x, -50.0, EXP_LIMIT[1]))
     power = inverse_power(p, k, (BIAS + 1023) - biased)
     r = hi - lo
     rr = r * r
@@ -167,13 +166,7 @@ def expm1_scaled(p: Primitives, x: Value) -> tuple[Value, ...]:
     s2, e2 = fast_two_sum(s1, 0.5 * rr)
     r_error = (hi - r) - lo
     small = r * rr * polynomial(r, rr, EXPM1.c[1:]) + (r * r_error - lo)
-    return s2, ((e1 + lost) + e2) + small, power, biased
-
-
-def expm1(p: Primitives, x: Value) -> Value:
-    """exp(x) - 1, accurate near zero."""
-    s, tail, _, biased = expm1_scaled(p, clamp(p, x, -50.0, EXP_LIMIT[1]))
-    return p.copysign(scale(p, s + tail, biased), x)
+    return p.copysign(scale(p, s2 + (((e1 + lost) + e2) + small), biased), x)
 
 
 SQRT_HALF_BITS = 0x3FE6A09E667F3BCD

@@ -3,7 +3,7 @@
 Elementwise programs, reductions, matrix products and gathers of arrays that are blocks are such
 loops: one node and one short body, however long the arrays are.
 
-A value is read as it is (``WHOLE``: a scalar, or a block that the body reads ``element`` by
+A value is read as it is (None: a scalar, or a block that the body reads ``element`` by
 ``element``), or one element of a block for each point of the index space: at an affine position,
 or at positions listed in a table.
 """
@@ -35,17 +35,7 @@ from archimedes.graph.regions.base import (
 )
 from archimedes.graph.regions.interval_sets import Rows, Sets, fill, merge, union_of, unite
 
-__all__ = [
-    "COMBINE",
-    "PARTIALS",
-    "WHOLE",
-    "Affine",
-    "Gather",
-    "Nest",
-    "Read",
-    "positions",
-    "row_major",
-]
+__all__ = ["COMBINE", "PARTIALS", "Affine", "Gather", "Nest", "Read", "positions", "row_major"]
 
 
 class Affine(NamedTuple):
@@ -90,8 +80,6 @@ class Gather:
         return f"Gather({self.digest})"
 
 
-#: The value itself.
-WHOLE = None
 Read = Affine | Gather | None
 
 

@@ -20,8 +20,8 @@ from archimedes.backends.llvm.lowering.memory import (
 from archimedes.backends.llvm.runtime.machine import Target
 from archimedes.backends.lowering.dialect import Loop
 from archimedes.backends.lowering.scope import Binding, Location
+from archimedes.graph.digests import table_digest
 from archimedes.graph.dtypes import B8
-from archimedes.graph.table_data import table_key
 
 if TYPE_CHECKING:
     from archimedes.backends.llvm.lowering.nests.packing import Copies
@@ -95,7 +95,7 @@ class Module:
 
     def lookup_table(self, table: np.ndarray, dtype: int) -> Location:
         """Return the location of a table that a lookup reads: outside, or a constant of its own."""
-        name = self.data.get(table_key(table))
+        name = self.data.get(table_digest(table))
         if name is None:
             return self.table(table, dtype)
         line = f"@{name} = external constant [{table.size} x {ITEM_MEMORY[dtype]}], align 8"

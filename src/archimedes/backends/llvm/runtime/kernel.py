@@ -40,10 +40,11 @@ from archimedes.backends.llvm.runtime.pointers import (
 )
 from archimedes.backends.llvm.runtime.thread_pool import over_chunks
 from archimedes.backends.lowering.analysis import cost, fixed_nodes, has_host
+from archimedes.graph.digests import table_digest
 from archimedes.graph.dtypes import DTYPES
 from archimedes.graph.passes import with_outputs
 from archimedes.graph.program import Graph
-from archimedes.graph.table_data import data_form, data_tables, table_key
+from archimedes.graph.table_data import data_form, data_tables
 from archimedes.slow_notice import notify_if_slow
 from archimedes.system.floating_point import in_default_environment
 
@@ -178,7 +179,7 @@ class Kernel:
         self._tables = data_tables(graph)
         self._names: dict[str, str] = {}
         for table in self._tables:
-            self._names.setdefault(table_key(table), f"arc_data{len(self._names)}")
+            self._names.setdefault(table_digest(table), f"arc_data{len(self._names)}")
         #: Whether it calls back into Python.
         self.has_host = has_host(graph)
         # Callbacks take one instance at a time.
@@ -312,7 +313,7 @@ class Kernel:
         begin = time.perf_counter()
         hosted = self.has_host
         target, key, code = (self.target, "", None) if hosted else self._look_up(entry, batched)
-        imports = {self._names[table_key(t)]: data_pointer(t) for t in self._tables}
+        imports = {self._names[table_digest(t)]: data_pointer(t) for t in self._tables}
         imports[LOOP_THREADS] = loop_threads.ADDRESS
         imports[SAFEPOINT] = SAFEPOINT_ADDRESS
         if code is not None:
