@@ -50,7 +50,7 @@ def test_compiling_says_what_it_does_and_what_helps(soon, capfd, monkeypatch, tm
     arc.compile(brief, backend="llvm")(np.ones(3))
     line = capfd.readouterr().err.splitlines()[-1]
     assert "compiling brief" in line
-    assert "operations, of which LLVM compiles" in line
+    assert "operations, and LLVM compiles" in line
     assert "backend='interpreter' starts at once" in line
 
 

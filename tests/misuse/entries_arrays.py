@@ -66,7 +66,7 @@ def a_kept_constant_pickled_and_copied(run):
     return result, pickle.loads(pickle.dumps(kept())), copy.deepcopy(kept()), repr(kept())
 
 
-@entry("kept constants", error=TraceError, says=["another recording made", "np.array(a)"])
+@entry("kept constants", error=TraceError, says=["made in another recording", "np.array(a)"])
 def a_kept_constant_written_to_in_another_function(run):
     @functools.cache
     def kept():
