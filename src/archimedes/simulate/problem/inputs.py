@@ -242,7 +242,7 @@ class Sampled:
         grid = np.concatenate([times, [times[-1] + 1.0]])
         return Axis(grid, "times", data=True).interval(t)
 
-    def act(self, number: int, t: Array, x: Tree, u: Tree, args: Args) -> Any:
+    def act(self, place: int, t: Array, x: Tree, u: Tree, args: Args) -> Any:
         """Return the new memory of the part.
 
         Parameters
@@ -261,7 +261,7 @@ class Sampled:
         if self.key is None:
             return self.update(t, x, u, *args)
         key = self.key(*args) if callable(self.key) else self.key
-        mine = fold_in(fold_in(key, number), self.index(t))
+        mine = fold_in(fold_in(key, place), self.index(t))
         return self.update(t, x, u, *args, key=mine)
 
 
@@ -317,8 +317,8 @@ class Clock:
 
             def act(k: int = k, part: Sampled = part) -> Any:
                 # Copies, into which the user's function may write.
-                own, visible_memories = tree.map(np.copy, (x, self.visible_memories(memories)))
-                new = part.act(k, t, own, visible_memories, args)
+                own, visible = tree.map(np.copy, (x, self.visible_memories(memories)))
+                new = part.act(k, t, own, visible, args)
                 return _like(new, memories[k], k)
 
             if tree.leaves(memories[k]):
