@@ -218,8 +218,8 @@ def test_numbers_go_with_any_arrays_and_arrays_do_not_mix():
     f = arc.compile(lambda x, y: x + y)
     assert f(FarArray([1.0]), np.float64(2.0)).get().tolist() == [3.0]
     message = (
-        r"argument x is a far array and y is a NumPy array: a call runs where its arrays lie, so "
-        r"that all must be of one kind; move them with FarArray\(x\) or x.get\(\)"
+        r"argument x is a far array and y is a NumPy array: a call runs where its arrays are, so "
+        r"all of them must be of one kind; move them with FarArray\(x\) or x.get\(\)"
     )
     with pytest.raises(ValueError, match=message):
         f(FarArray([1.0]), np.array([2.0]))

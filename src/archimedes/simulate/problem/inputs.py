@@ -242,7 +242,7 @@ class Sampled:
         grid = np.concatenate([times, [times[-1] + 1.0]])
         return Axis(grid, "times", data=True).interval(t)
 
-    def act(self, place: int, t: Array, x: Tree, u: Tree, args: Args) -> Any:
+    def act(self, number: int, t: Array, x: Tree, u: Tree, args: Args) -> Any:
         """Return the new memory of the part.
 
         Parameters
@@ -261,7 +261,7 @@ class Sampled:
         if self.key is None:
             return self.update(t, x, u, *args)
         key = self.key(*args) if callable(self.key) else self.key
-        mine = fold_in(fold_in(key, place), self.index(t))
+        mine = fold_in(fold_in(key, number), self.index(t))
         return self.update(t, x, u, *args, key=mine)
 
 
