@@ -52,12 +52,12 @@ FLOWS = {
 
 COUNTING = """
 import json, sys, tempfile
-calls, functions = 0, set()
+calls, functions, importing = 0, set(), 0
 def count(frame, event, argument):
-    global calls
-    if event == "call" and "archimedes/" in frame.f_code.co_filename:
-        if frame.f_code.co_name == "<module>":
-            return
+    global calls, importing
+    if frame.f_code.co_name == "<module>":
+        importing += (event == "call") - (event == "return")
+    elif event == "call" and not importing and "archimedes/" in frame.f_code.co_filename:
         calls += 1
         functions.add(frame.f_code)
 with tempfile.TemporaryDirectory() as folder:
