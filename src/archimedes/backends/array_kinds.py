@@ -10,8 +10,6 @@ import numpy as np
 
 from archimedes.graph.dtypes import DTYPES
 
-__all__ = ["HOST", "Arrays", "HostArrays"]
-
 
 class Arrays(ABC):
     """One kind of arrays. Results are of the same kind as the arguments.

@@ -30,8 +30,6 @@ from archimedes.system.private_folders import (
 )
 from archimedes.version import __version__
 
-__all__ = ["DistrustWarning", "cache_folder", "cache_key", "read", "sources_digest", "write"]
-
 MAGIC = b"archimedes kernel 3\n"
 CHECKSUM = 32
 #: Endings of the files that code depends on.

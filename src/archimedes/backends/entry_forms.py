@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 
 from archimedes.graph.dtypes import STATIC
 
-__all__ = ["Argument", "EntryRequest", "Form", "Known", "Leaf", "Result", "Struct", "Tuple"]
-
 
 class Argument(NamedTuple):
     """An argument leaf: dtype code, shape, Python number or not.

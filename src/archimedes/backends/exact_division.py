@@ -14,8 +14,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["Factors", "factors_of"]
-
 #: Bits of a float64, and the exponents of its smallest normal and subnormal numbers.
 BITS, NORMAL, SUBNORMAL = 53, -1022, -1074
 #: Divisors beyond 2**RANGE or below 2**-RANGE are left alone.

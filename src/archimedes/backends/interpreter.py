@@ -23,8 +23,6 @@ from archimedes.graph.regions.base import has_blocks
 from archimedes.graph.text import statistics
 from archimedes.system.floating_point import in_default_environment
 
-__all__ = ["InterpretedProgram", "Interpreter", "evaluate", "run"]
-
 # Operators on NumPy scalars are several times quicker than the ufuncs, with the same results.
 _QUICK = {
     "add": operator.add,

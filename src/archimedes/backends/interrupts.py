@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-__all__ = ["KEPT", "Stopped", "keep", "raise_kept", "stoppable", "take_turn"]
-
 
 class Stopped(BaseException):
     """Native code in this thread was told to stop."""

@@ -9,8 +9,6 @@ import numpy as np
 
 from archimedes.graph.dtypes import block_type, length_of
 
-__all__ = ["leaf_values", "put_values", "types_of_arrays", "values_in"]
-
 
 def leaf_values(kinds: Sequence[int], sizes: Sequence[int]) -> list[int]:
     """Return how many inputs (or outputs) of these types each array of so many items holds.

@@ -22,16 +22,6 @@ from archimedes.graph.program import Graph
 if TYPE_CHECKING:
     from archimedes.backends.entry_forms import EntryRequest
 
-__all__ = [
-    "EVERYTHING",
-    "ArrayType",
-    "Backend",
-    "Figures",
-    "GroupSizes",
-    "Kernel",
-    "Program",
-    "estimate_work",
-]
 
 #: More instances, or rounds of a loop, than there ever are.
 EVERYTHING = 2**62

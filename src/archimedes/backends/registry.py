@@ -19,22 +19,6 @@ from archimedes.backends.array_kinds import HOST
 from archimedes.backends.protocol import Backend
 from archimedes.errors import ShapeDtypeError, explained
 
-__all__ = [
-    "AUTO",
-    "backend_choice",
-    "backend_of",
-    "check_backend",
-    "default_backend",
-    "device_backend",
-    "get_backend",
-    "names",
-    "reference_backend",
-    "register",
-    "resolve_backend",
-    "runs_in_place",
-    "unregister",
-]
-
 AUTO = "auto"
 VARIABLE = "ARCHIMEDES_BACKEND"
 #: What "auto" compiles with, and what it interprets with before: every other must give its bits.

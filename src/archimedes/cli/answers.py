@@ -9,16 +9,6 @@ import argparse
 import json
 from pathlib import Path
 
-__all__ = [
-    "CommandError",
-    "add_output",
-    "answer",
-    "input_file",
-    "output_file",
-    "output_folder",
-    "print_json",
-]
-
 
 class CommandError(Exception):
     """A command cannot be carried out; the text says why, for the person who typed it."""

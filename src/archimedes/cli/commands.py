@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import archimedes
 from archimedes.cli.answers import CommandError, print_json
 
-__all__ = ["COMMANDS", "main", "make_parser"]
+__all__ = ["main"]
 
 DEFAULT = "demo"
 

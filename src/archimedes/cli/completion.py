@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-__all__ = ["bash", "declare", "run", "zsh"]
-
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

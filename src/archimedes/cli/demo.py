@@ -7,8 +7,6 @@ import argparse
 from archimedes.cli.answers import CommandError, add_output, answer, output_folder, print_json
 from archimedes.demos import DEMOS, run_demo
 
-__all__ = ["declare", "run"]
-
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

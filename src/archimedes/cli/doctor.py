@@ -22,8 +22,6 @@ from archimedes.installation import install_command
 from archimedes.system.cpus import cpu_count, cpu_name, operating_system
 from archimedes.system.programs import find_browser, find_program, install_hint, run_program
 
-__all__ = ["OPTIONAL", "REQUIRED", "Finding", "declare", "examine", "run"]
-
 SIGNS = {"ok": "ok", "missing": "--", "problem": "!!", "info": "  "}
 
 
@@ -117,6 +115,7 @@ def run_examination(title: str, look: Callable[[], list[Finding]]) -> list[Findi
 
 
 def system() -> list[Finding]:
+    """Return the versions of the package and of Python."""
     import archimedes
 
     python = sys.version.split()[0]
@@ -149,6 +148,7 @@ def vector_instructions() -> str:
 
 
 def threads() -> str:
+    """Return how many threads are used, and why."""
     chosen = os.environ.get("ARCHIMEDES_THREADS")
     source = f"ARCHIMEDES_THREADS={chosen}" if chosen else f"of {os.cpu_count()} processors"
     return f"{cpu_count()} ({source})"
@@ -165,6 +165,7 @@ def version_numbers(text: str) -> tuple[int, ...]:
 
 
 def version_of(name: str) -> str | None:
+    """Return the version of an installed distribution, or None."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -172,6 +173,7 @@ def version_of(name: str) -> str | None:
 
 
 def packages() -> list[Finding]:
+    """Return the required packages, and what is wrong with them."""
     findings = []
     for name, least in REQUIRED.items():
         version = version_of(name)
@@ -203,6 +205,7 @@ def compiling() -> list[Finding]:
 
 
 def cache() -> list[Finding]:
+    """Return the folder of compiled code, and whether it can be used."""
     from archimedes.backends.code_cache import LIMIT, cache_folder
 
     folder = cache_folder()
@@ -249,6 +252,7 @@ def first_line(path: str) -> str:
 
 
 def programs(title: str) -> list[Finding]:
+    """Return the programs of a group, and where they are."""
     findings = []
     for name in PROGRAMS[title]:
         path = find_browser() if name == "chromium" else find_program(name)
@@ -260,6 +264,7 @@ def programs(title: str) -> list[Finding]:
 
 
 def gpu() -> list[Finding]:
+    """Return what is known of the GPU, its driver and CuPy."""
     program = find_program("nvidia-smi")
     driver = None
     if program:
@@ -289,6 +294,7 @@ def gpu() -> list[Finding]:
 
 
 def optional() -> list[Finding]:
+    """Return the optional packages by what they are for."""
     findings = []
     for purpose, modules, extra in OPTIONAL:
         here = next(filter(is_importable, modules), None)

@@ -11,8 +11,6 @@ from archimedes.cli.answers import CommandError, answer
 from archimedes.errors import EXPLAINED
 from archimedes.installation import checkout_folder
 
-__all__ = ["declare", "find_kind", "read_section", "run"]
-
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

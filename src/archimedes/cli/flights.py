@@ -20,8 +20,6 @@ from archimedes.tree.config_files import read_data
 from archimedes.vehicles import FlightState, OrbitGuidance, Rocket, load, trim
 from archimedes.vehicles.flight_case import simulate_flight
 
-__all__ = ["MISTAKES", "FlightConfig", "Flown", "fly_file"]
-
 Vector = tuple[float, float, float]
 #: Samples and seconds that a file may ask for.
 SAMPLES, LONGEST = 100_000, 1e7
@@ -154,6 +152,7 @@ def solve(
 
 
 def mapping(data: Any, path: Path) -> dict[str, Any]:
+    """Return the content of a flight file as a dict with all of its parts."""
     if not isinstance(data, dict):
         raise ValueError(f"{path}: expected keys and values, got {type(data).__name__}")
     return {"controls": {}, "inner": {}, **data}
@@ -170,6 +169,7 @@ def vehicle_source(name: str, path: Path) -> Any:
 
 
 def as_numbers(value: Any, what: str) -> np.ndarray:
+    """Return finite numbers as an array, or raise an error that names them."""
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError):

@@ -11,8 +11,6 @@ from typing import Any
 
 from archimedes.cli.answers import CommandError, add_output, answer
 
-__all__ = ["declare", "run"]
-
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

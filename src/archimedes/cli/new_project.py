@@ -10,8 +10,6 @@ from string import Template
 
 from archimedes.cli.answers import CommandError, answer
 
-__all__ = ["declare", "run"]
-
 #: Files of a project, by the template each is made from.
 FILES = {
     "README.md": "README.md.txt",

@@ -19,7 +19,6 @@ from archimedes.cli.answers import (
 if TYPE_CHECKING:
     from archimedes.cli.flights import Flown
 
-__all__ = ["declare", "flight_templates", "run", "vehicle_names"]
 
 #: A description is short; what is longer is no description.
 MOST = 16 * 2**20

@@ -17,8 +17,6 @@ from archimedes.cli.answers import (
 from archimedes.cli.run_file import said, vehicle_names
 from archimedes.system.programs import open_page
 
-__all__ = ["declare", "run"]
-
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

@@ -13,8 +13,6 @@ from archimedes.function import array
 from archimedes.function.matrix_exponential import diagonal_units, in_units
 from archimedes.typing import Array, ArrayLike
 
-__all__ = ["check_sizes", "matrix", "real_numbers", "symmetric_matrix", "vector"]
-
 #: How far from symmetric, and below zero, matrices may be, relative to their largest entry.
 ROUNDING = 1e-9
 

@@ -19,7 +19,7 @@ from archimedes.system.cpus import architecture
 if TYPE_CHECKING:
     from archimedes.viewer import View
 
-__all__ = ["Report", "duration", "time_call"]
+__all__ = ["Report"]
 
 
 def time_call(work: Callable[[], Any], repeats: int = 1) -> tuple[Any, float]:

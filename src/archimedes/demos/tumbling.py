@@ -15,19 +15,6 @@ from archimedes.simulate.events.event import Event
 from archimedes.spatial import Quaternion, RigidBody
 from archimedes.typing import Scalar
 
-__all__ = [
-    "DURATION",
-    "FLIP",
-    "body",
-    "disperse",
-    "drifts",
-    "dynamics",
-    "flip_interval",
-    "scipy_solution",
-    "simulate",
-    "simulate_batch",
-]
-
 #: Seconds of each simulation, and how many states are asked for.
 DURATION, OUTPUTS = 40.0, 1000
 BATCH_OUTPUTS = 41

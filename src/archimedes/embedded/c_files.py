@@ -9,16 +9,6 @@ from archimedes.embedded.c_model import Model
 from archimedes.embedded.c_structs import Field, Root, Struct, initialiser
 from archimedes.embedded.c_text import ascii_text, block_comment, fill_template, shape_text
 
-__all__ = [
-    "KERNEL",
-    "header_text",
-    "original_files",
-    "source_files",
-    "source_text",
-    "wrapper_text",
-    "write_sources",
-]
-
 #: What the names of the files and functions that hold the algorithm end with, in the original
 #: layout.
 KERNEL = "_kernel"

@@ -28,22 +28,6 @@ from archimedes.tree.treedef import LEAF, TreeDef
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-__all__ = [
-    "Arguments",
-    "Branch",
-    "Field",
-    "Layout",
-    "Member",
-    "Root",
-    "Scalars",
-    "Struct",
-    "argument_branches",
-    "fixed_values",
-    "initialiser",
-    "result_branches",
-    "scalars",
-]
-
 
 @dataclass(frozen=True)
 class Field:

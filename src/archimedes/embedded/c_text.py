@@ -16,18 +16,7 @@ from pathlib import Path
 
 from archimedes.errors import CodegenError
 
-__all__ = [
-    "RESERVED",
-    "TEMPLATES",
-    "Renames",
-    "ascii_text",
-    "block_comment",
-    "c_identifier",
-    "fill",
-    "fill_template",
-    "shape_text",
-    "snake_case",
-]
+__all__ = ["fill_template"]
 
 #: Folder with one folder of templates per target, and one of code that all projects share.
 TEMPLATES = Path(__file__).parent / "templates"

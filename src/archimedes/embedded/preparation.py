@@ -30,8 +30,6 @@ from archimedes.graph.regions.loop_regions import UNBOUNDED
 from archimedes.symbolic.core.loop_nests import loops_from, sparse_loops
 from archimedes.symbolic.core.user_frames import recording_lines
 
-__all__ = ["LOOPS_FROM", "Options", "Prepared", "prepare"]
-
 #: What ``optimize`` may be, and from how many elements on arrays are loops then (None: as
 #: everywhere).
 LOOPS_FROM = {"speed": None, "size": 12, "smallest": 12}

@@ -19,8 +19,6 @@ from archimedes.embedded.c_model import SIGNATURE, Model
 from archimedes.embedded.c_text import TEMPLATES, fill
 from archimedes.errors import CodegenError
 
-__all__ = ["TARGETS", "Target", "keep_user_code", "project_files", "target_named", "user_code"]
-
 
 @dataclass(frozen=True)
 class Target:

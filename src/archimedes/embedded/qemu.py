@@ -20,7 +20,7 @@ from archimedes.errors import CodegenError
 from archimedes.graph.dtypes import I64
 from archimedes.tree.content import content_key
 
-__all__ = ["EmulatedRun", "make_harness", "run_in_qemu"]
+__all__ = ["EmulatedRun", "run_in_qemu"]
 
 
 @dataclass(frozen=True)

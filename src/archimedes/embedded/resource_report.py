@@ -20,7 +20,7 @@ from archimedes.embedded.qemu import EmulatedRun, run_in_qemu
 from archimedes.embedded.traceability import TracedLines, traceability_table
 from archimedes.errors import CodegenError
 
-__all__ = ["ResourceReport", "deepest_chain", "report"]
+__all__ = ["ResourceReport", "report"]
 
 #: The target that is this machine.
 HOST = "host"

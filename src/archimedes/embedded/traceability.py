@@ -14,8 +14,6 @@ from archimedes.symbolic.core.user_frames import SourceLine
 if TYPE_CHECKING:
     from archimedes.embedded.c_project import CProject
 
-__all__ = ["LineNotes", "TracedLines", "traceability_table"]
-
 
 @dataclass(frozen=True)
 class TracedLines:

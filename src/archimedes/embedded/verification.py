@@ -27,15 +27,6 @@ from archimedes.graph.regions.base import has_blocks
 from archimedes.system.c_library import library_file, unload_library
 from archimedes.system.programs import find_program, run_program
 
-__all__ = [
-    "HostLibrary",
-    "Verification",
-    "find_compiler",
-    "same_bits",
-    "sample_leaf",
-    "verify_model",
-]
-
 _CTYPES = {
     "double": ctypes.c_double,
     "float": ctypes.c_float,

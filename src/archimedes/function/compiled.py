@@ -24,7 +24,7 @@ from archimedes.graph import Graph, Statistics, statistics
 if TYPE_CHECKING:
     from archimedes.function.inspection import Check, Report
 
-__all__ = ["Compiled", "CompiledMethod", "compile"]
+__all__ = ["Compiled", "compile"]
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)

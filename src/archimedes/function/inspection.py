@@ -23,8 +23,6 @@ from archimedes.function.execution.tiers import Tiers
 from archimedes.graph.text import statistics
 from archimedes.symbolic.core.user_frames import user_line
 
-__all__ = ["Check", "Finding", "Report", "check", "measure"]
-
 
 @dataclass(frozen=True)
 class Report:

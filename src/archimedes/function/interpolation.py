@@ -19,7 +19,7 @@ from archimedes.symbolic.core.indexing import read_table
 if TYPE_CHECKING:
     from archimedes.typing import Array, ArrayLike, Scalar
 
-__all__ = ["Interpolant", "interpolant", "look_up", "read_at"]
+__all__ = ["Interpolant", "interpolant"]
 
 
 def read_at(table: np.ndarray, index: Any) -> Any:

@@ -20,8 +20,6 @@ from archimedes.symbolic.recorded.recorded_memory import as_plain
 from archimedes.tree.content import content_key
 from archimedes.tree.treedef import TreeDef
 
-__all__ = ["LeafSpec", "describe_leaves", "leaf_spec"]
-
 
 @dataclass(frozen=True)
 class LeafSpec:

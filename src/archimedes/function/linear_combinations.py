@@ -16,8 +16,6 @@ from archimedes.graph.regions import Scan
 from archimedes.symbolic import SymbolicArray, current_trace, lift, wrap
 from archimedes.symbolic.core.loop_nests import elementwise, uses_loops
 
-__all__ = ["combine", "combine_rows"]
-
 _ADD, _MUL = CODES["add"], CODES["mul"]
 #: From so many rows, and so many products in all, on these are recorded as a loop over rows.
 ROWS, PRODUCTS = 4, 128

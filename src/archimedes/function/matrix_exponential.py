@@ -34,7 +34,7 @@ from archimedes.graph.elementary import evaluate
 if TYPE_CHECKING:
     from archimedes.typing import Array, ArrayLike, Scalar
 
-__all__ = ["balancing_units", "diagonal_units", "expm", "in_units", "repeat_while"]
+__all__ = ["expm"]
 
 #: Most changes of a unit for each state.
 CHANGES = 20

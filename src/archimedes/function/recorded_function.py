@@ -56,8 +56,6 @@ from archimedes.symbolic.recorded.numpy_patching import Dispatch, use_native
 from archimedes.tree.content import content_key
 from archimedes.tree.treedef import TreeDef
 
-__all__ = ["RecordedFunction"]
-
 #: Recordings that a function keeps; the one used longest ago is forgotten.
 RECORDINGS = 64
 #: Recordings that ``explain`` tells about besides the last.

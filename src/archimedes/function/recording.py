@@ -39,18 +39,6 @@ from archimedes.tree.treedef import TreeDef
 if TYPE_CHECKING:
     from archimedes.typing import Tree
 
-__all__ = [
-    "INLINE_LIMIT",
-    "Recording",
-    "apply_recording",
-    "array_ids",
-    "is_part_of_recording",
-    "leaf_elements",
-    "read_array",
-    "record",
-    "trace_leaf",
-]
-
 
 def trace_leaf(trace: Trace, spec: LeafSpec) -> Any:
     """Append a leaf's inputs to a trace and return what stands for it in the function."""

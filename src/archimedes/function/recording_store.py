@@ -29,7 +29,6 @@ from archimedes.symbolic import is_tracing
 if TYPE_CHECKING:
     from archimedes.typing import Tree
 
-__all__ = ["Current", "Store", "compile_frozen", "find_or_make", "form_of", "store"]
 
 T = TypeVar("T")
 

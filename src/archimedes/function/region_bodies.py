@@ -23,17 +23,6 @@ from archimedes.tree.treedef import TreeDef
 if TYPE_CHECKING:
     from archimedes.typing import Tree
 
-__all__ = [
-    "Flat",
-    "align",
-    "copy_arrays",
-    "flatten_traced",
-    "must_record",
-    "promote_codes",
-    "record_body",
-    "with_output_codes",
-]
-
 
 def must_record(*trees: Any) -> bool:
     """Return whether a call must be recorded: some leaf is traced, or a trace is under way."""

@@ -14,8 +14,6 @@ from archimedes.graph.elementary import evaluate
 from archimedes.symbolic import trace_error
 from archimedes.symbolic.numpy_functions.elementwise_functions import record
 
-__all__ = ["apply_elementary", "call", "require_fixed"]
-
 
 def call(function: Callable[..., Any], *args: Any) -> Any:
     """Return ``function(*args)`` as recorded code computes it.

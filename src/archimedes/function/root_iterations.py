@@ -24,8 +24,6 @@ from archimedes.function.control_flow.loops import while_loop
 if TYPE_CHECKING:
     from archimedes.typing import Array, Matrix, Scalar
 
-__all__ = ["ITERATIONS", "Equations"]
-
 
 #: What a loop carries; x, the largest residual, the steps, the length of the last one.
 State: TypeAlias = tuple[Any, ...]

@@ -20,8 +20,6 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Numbers, Pruning, Region
 from archimedes.graph.regions.call_regions import Call
 
-__all__ = ["LiveProgram", "Origin", "inputs_read", "remove_dead_code"]
-
 
 @dataclass(frozen=True)
 class LiveProgram:

@@ -17,15 +17,6 @@ from archimedes.hashing import blake2b
 if TYPE_CHECKING:
     from archimedes.graph.program import Graph
 
-__all__ = [
-    "LONG_TABLE",
-    "constant_key",
-    "frozen",
-    "is_live",
-    "live_table",
-    "program_digest",
-    "table_digest",
-]
 
 #: Tables of so many entries are data: machine code is the same whatever they hold.
 LONG_TABLE = 16

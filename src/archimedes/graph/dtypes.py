@@ -8,21 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = [
-    "B8",
-    "DTYPES",
-    "DTYPE_NAMES",
-    "F32",
-    "F64",
-    "I64",
-    "STATIC",
-    "block_type",
-    "code_of",
-    "is_float",
-    "item_type",
-    "length_of",
-    "type_name",
-]
+__all__ = ["B8", "DTYPES", "F32", "F64", "I64", "code_of", "is_float"]
 
 F64, F32, I64, B8 = range(4)
 

@@ -22,8 +22,6 @@ from archimedes.graph.passes import Emit, inline, rewrite
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call, Switch, While
 
-__all__ = ["GraphPrimitives", "GraphValue", "expand", "program", "trace_program"]
-
 _IS_ELEMENTARY = tuple(op.elementary for op in TABLE)
 
 

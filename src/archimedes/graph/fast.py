@@ -21,8 +21,6 @@ from archimedes.graph.ops import CODES
 from archimedes.graph.passes import Emit, rewrite
 from archimedes.graph.program import Graph
 
-__all__ = ["fast"]
-
 ADD, SUB, MUL, DIV, NEG, FMA = (CODES[n] for n in ("add", "sub", "mul", "div", "neg", "fma"))
 #: The exponent of the smallest normal number.
 _LEAST = {F64: -1022, F32: -126}

@@ -5,8 +5,6 @@ from __future__ import annotations
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 
-__all__ = ["Emit"]
-
 _ADD, _SUB, _MUL, _DIV = (CODES[n] for n in ("add", "sub", "mul", "div"))
 _NEG, _SELECT = CODES["neg"], CODES["select"]
 

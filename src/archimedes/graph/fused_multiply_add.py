@@ -16,8 +16,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["fused_multiply_add"]
-
 #: Factors, products and summands of these magnitudes leave room for their errors.
 SMALL, LARGE = 2.0**-450, 2.0**450
 SMALLEST_SUM = 2.0**-900

@@ -21,21 +21,7 @@ import numpy as np
 from archimedes.graph.dtypes import B8, F32, F64, I64
 from archimedes.graph.fused_multiply_add import fused_multiply_add
 
-__all__ = [
-    "ARITY",
-    "BLOCK",
-    "BY_NAME",
-    "CODES",
-    "CONST",
-    "ELEMENT",
-    "INPUT",
-    "LOOKUP",
-    "OPERANDS",
-    "OUT",
-    "REGION",
-    "TABLE",
-    "Op",
-]
+__all__ = ["BY_NAME", "CODES", "TABLE", "Op"]
 
 FLOATS = (F64, F32)
 NUMBERS = (F64, F32, I64)

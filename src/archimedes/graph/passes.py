@@ -17,19 +17,7 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call
 from archimedes.graph.regions.base import Region
 
-__all__ = [
-    "DeepTransformer",
-    "Emit",
-    "Origin",
-    "Outputs",
-    "Rewriter",
-    "Transformer",
-    "copy_into",
-    "inline",
-    "prune",
-    "rewrite",
-    "with_outputs",
-]
+__all__ = ["inline", "prune"]
 
 R = TypeVar("R", bound=Region)
 #: The graph that a graph was made from, and by node the node there.

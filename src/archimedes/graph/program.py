@@ -24,7 +24,7 @@ from archimedes.graph.text import render
 if TYPE_CHECKING:
     from archimedes.graph.regions import Region
 
-__all__ = ["FIRST_REFERENCE", "MAX_NODES", "RULES", "Graph", "origins"]
+__all__ = ["Graph"]
 
 
 class _Origins(threading.local):

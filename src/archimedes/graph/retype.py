@@ -16,8 +16,6 @@ from archimedes.graph.passes import DeepTransformer, Origin, Outputs, Rewriter
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Region
 
-__all__ = ["retype"]
-
 
 def retype(graph: Graph, origin: dict[int, Origin] | None = None) -> Graph:
     """Return the program with float32 in place of float64.

@@ -32,8 +32,6 @@ from archimedes.graph.dtypes import (
 from archimedes.graph.ops import BLOCK, CONST, ELEMENT, INPUT, LOOKUP, OUT, REGION, TABLE
 from archimedes.graph.program import Graph
 
-__all__ = ["validate"]
-
 _PYTHON_TYPE = {F64: float, F32: float, I64: int, B8: bool}
 
 

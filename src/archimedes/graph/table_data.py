@@ -17,8 +17,6 @@ from archimedes.graph.elementary.coefficients import LOG_HIGH, LOG_LOW, RECIPROC
 from archimedes.graph.elementary.trigonometric import LIMBS
 from archimedes.graph.program import Graph
 
-__all__ = ["data_form", "data_tables"]
-
 
 def data_tables(graph: Graph) -> list[np.ndarray]:
     """Return the longer tables of a program and its bodies, in the order they are visited."""

@@ -17,17 +17,6 @@ if TYPE_CHECKING:
 
     from archimedes.typing import Array, ArrayLike
 
-__all__ = [
-    "Shape",
-    "as_dtype",
-    "as_integers",
-    "check_dtype",
-    "check_key",
-    "check_parameter",
-    "check_shape",
-    "is_all_true",
-    "result_shape",
-]
 
 #: What users give for a shape.
 Shape: TypeAlias = int | Sequence[int]

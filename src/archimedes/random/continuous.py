@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from archimedes.typing import Array, ArrayLike, Scalar
 
-__all__ = ["exponential", "multivariate_normal", "normal", "normal_quantile", "uniform"]
+__all__ = ["exponential", "multivariate_normal", "normal", "uniform"]
 
 # Coefficients of rising powers, numerator and denominator.
 CENTRE = (

@@ -30,17 +30,7 @@ from archimedes.random.arguments import as_integers, check_key, check_shape
 if TYPE_CHECKING:
     from archimedes.typing import Array, ArrayLike
 
-__all__ = [
-    "block",
-    "fold_in",
-    "in_pairs",
-    "key",
-    "mask",
-    "random_words",
-    "shift_right",
-    "split",
-    "threefry",
-]
+__all__ = ["fold_in", "key", "split"]
 
 ROUNDS = 20
 #: R_64x2 of Random123: how far the second word turns in round r (mod 8).

@@ -21,8 +21,6 @@ from archimedes.symbolic.numpy_functions import (  # noqa: F401
 )
 from archimedes.symbolic.recorded import numpy_overrides
 
-__all__ = ["begin", "end"]
-
 
 def _linear_algebra(function: Any) -> bool:
     if getattr(function, "__module__", "") != "numpy.linalg":

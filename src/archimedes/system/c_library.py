@@ -14,18 +14,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "clock_function",
-    "cuda_folders",
-    "find_library",
-    "function_address",
-    "functions_to_import",
-    "library_file",
-    "library_of_version",
-    "monotonic_clock",
-    "unload_library",
-]
-
 
 def function_address(library: str, name: str) -> int:
     """Return the address of a function of a library; "" is what the process has anyway."""

@@ -18,8 +18,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-__all__ = ["architecture", "check_threads", "cpu_count", "cpu_name", "operating_system"]
-
 VARIABLE = "ARCHIMEDES_THREADS"
 _GROUPS = Path("/sys/fs/cgroup")
 _OWN = Path("/proc/self/cgroup")

@@ -14,8 +14,6 @@ import time
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["lock_file", "open_for_reading", "open_new", "rename", "write_name_to_disk"]
-
 #: Bytes as they are, nothing for child processes, no symbolic link: as far as the system has each.
 _FLAGS = 0
 for _name in ("O_BINARY", "O_CLOEXEC", "O_NOINHERIT", "O_NOFOLLOW"):

@@ -16,8 +16,6 @@ import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-__all__ = ["DefaultEnvironment", "in_default_environment", "is_default"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: Bytes of the largest ``fenv_t`` of glibc, musl and macOS, with room to spare.

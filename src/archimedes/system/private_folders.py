@@ -18,14 +18,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "explain_distrust",
-    "explain_distrust_of_file",
-    "find_other_writer",
-    "make_private_folder",
-    "user_cache_folder",
-]
-
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 

@@ -12,8 +12,6 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-__all__ = ["PipedProcess", "call_in_forked_children", "is_root"]
-
 #: A program expects its pipes to be descriptors 3 and 4: moved away first, then there.
 _LAUNCHER = """
 import fcntl, os, sys

@@ -10,15 +10,7 @@ import webbrowser
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-__all__ = [
-    "PACKAGES",
-    "browser_paths",
-    "find_browser",
-    "find_program",
-    "install_hint",
-    "open_page",
-    "run_program",
-]
+__all__ = ["find_program", "install_hint", "run_program"]
 
 #: Debian's and Ubuntu's package of each program.
 PACKAGES = {

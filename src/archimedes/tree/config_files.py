@@ -21,8 +21,6 @@ from typing import Any
 
 from archimedes.errors import StructError
 
-__all__ = ["parse_yaml", "print_yaml", "read_data", "unique_pairs", "write_data"]
-
 #: Values that a file may stand for once all its aliases are written out.
 VALUES = 1_000_000
 
@@ -155,6 +153,7 @@ LIMIT = 16 * 2**20
 
 
 def parse_json(text: str) -> Any:
+    """Return the data of JSON text; a repeated key is an error."""
     import json
 
     try:
@@ -164,6 +163,7 @@ def parse_json(text: str) -> Any:
 
 
 def print_json(data: Any) -> str:
+    """Return data as JSON text."""
     import json
 
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
@@ -177,6 +177,7 @@ FORMATS: dict[str, tuple[Callable[[str], Any], Callable[[Any], str]]] = {
 
 
 def file_format(path: Path) -> tuple[Callable[[str], Any], Callable[[Any], str]]:
+    """Return how a file is parsed and printed, by the ending of its name."""
     if path.suffix.lower() not in FORMATS:
         raise StructError(f"{path}: the file name must end in one of {', '.join(FORMATS)}")
     return FORMATS[path.suffix.lower()]

@@ -24,8 +24,6 @@ import numpy as np
 from archimedes.errors import StructError
 from archimedes.tree.struct_methods import nearest
 
-__all__ = ["field_hints", "from_mapping", "learn_hints", "read", "to_plain"]
-
 OWN: weakref.WeakKeyDictionary[type, dict[str, Any]] = weakref.WeakKeyDictionary()
 
 
@@ -83,15 +81,18 @@ SHORT.maxlevel, SHORT.maxstring, SHORT.maxother = 3, 60, 60
 
 
 def fail(path: str, expected: str, value: object) -> NoReturn:
+    """Raise an error that says what was expected where."""
     where = path or "the configuration"
     raise StructError(f"{where}: expected {expected}, got {SHORT.repr(value)}")
 
 
 def join(path: str, name: str) -> str:
+    """Return the path of a field below a path."""
     return f"{path}.{name}" if path else name
 
 
 def read_float(value: object, hint: Any, path: str) -> float:
+    """Read a number."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(
         value, (int, float, np.integer, np.floating)
     ):
@@ -100,12 +101,15 @@ def read_float(value: object, hint: Any, path: str) -> float:
 
 
 def read_int(value: object, hint: Any, path: str) -> int:
+    """Read an integer."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         fail(path, "an integer", value)
     return int(value)
 
 
 def read_exact(expected: str) -> Reader:
+    """Return a reader of instances of the hinted type."""
+
     def reader(value: object, hint: Any, path: str) -> Any:
         return value if isinstance(value, hint) else fail(path, expected, value)
 
@@ -113,20 +117,24 @@ def read_exact(expected: str) -> Reader:
 
 
 def read_none(value: object, hint: Any, path: str) -> None:
+    """Read null."""
     return None if value is None else fail(path, "null", value)
 
 
 def read_any(value: object, hint: Any, path: str) -> Any:
+    """Read anything."""
     return value
 
 
 def read_path(value: object, hint: Any, path: str) -> pathlib.Path:
+    """Read the name of a file."""
     if not isinstance(value, (str, pathlib.PurePath)):
         fail(path, "a file name", value)
     return pathlib.Path(value)
 
 
 def read_literal(value: object, hint: Any, path: str) -> Any:
+    """Read one of the values of a ``Literal``."""
     choices = get_args(hint)
     for choice in choices:
         if choice == value and type(choice) is type(value):
@@ -166,6 +174,7 @@ def check_rows(value: object, kind: str, path: str) -> tuple[int, ...]:
 
 
 def read_list(value: object, hint: Any, path: str) -> list:
+    """Read a list."""
     if not isinstance(value, (list, tuple)):
         fail(path, "a list", value)
     item = (get_args(hint) or (Any,))[0]
@@ -173,6 +182,7 @@ def read_list(value: object, hint: Any, path: str) -> list:
 
 
 def read_tuple(value: object, hint: Any, path: str) -> tuple:
+    """Read a tuple of fixed or any length."""
     items = get_args(hint) or (Any, ...)
     if not isinstance(value, (list, tuple)):
         fail(path, "a list", value)
@@ -184,6 +194,7 @@ def read_tuple(value: object, hint: Any, path: str) -> tuple:
 
 
 def read_dict(value: object, hint: Any, path: str) -> dict:
+    """Read a mapping."""
     if not isinstance(value, Mapping):
         fail(path, "a mapping", value)
     key, item = get_args(hint) or (Any, Any)
@@ -257,6 +268,7 @@ WORDS |= {np.ndarray: "an array"}
 
 
 def describe(hint: Any) -> str:
+    """Return how a message calls a type."""
     hint = expand(hint)
     base = get_origin(hint) or hint
     name = getattr(base, "__qualname__", str(base))
@@ -319,6 +331,7 @@ def from_mapping(cls: type, value: object, path: str) -> Any:
 
 
 def plain_dataclass(value: Any) -> dict:
+    """Return a dataclass as a dict of plain data, with its type if it has one."""
     named = {"type": value.config_type} if getattr(value, "config_type", None) else {}
     names = [f.name for f in dataclasses.fields(value) if f.init]
     return named | {name: to_plain(getattr(value, name)) for name in names}

@@ -17,8 +17,6 @@ import numpy as np
 
 from archimedes.errors import StructError
 
-__all__ = ["content_key", "declared_content", "is_mutable", "is_read_only", "snapshot"]
-
 
 class Rule(NamedTuple):
     """How values of one type are compared, copied, and searched for things that can change."""
@@ -97,23 +95,28 @@ def is_read_only(array: Any) -> bool:
 
 
 def typed_key(value: object) -> Hashable:
+    """Return a key of a value and its type."""
     return (type(value), value)
 
 
 def float_key(value: float) -> Hashable:
+    """Return a key of a float."""
     # The hex form separates -0.0 from 0.0 and lets a nan equal itself.
     return (float, value) if value == value and value != 0.0 else (float, value.hex())
 
 
 def complex_key(value: complex) -> Hashable:
+    """Return a key of a complex number."""
     return (complex, float_key(value.real), float_key(value.imag))
 
 
 def scalar_key(value: np.generic) -> Hashable:
+    """Return a key of a NumPy scalar."""
     return (type(value), value.dtype, value.tobytes())
 
 
 def opaque_key(value: object) -> Hashable:
+    """Return a key of an object that is compared by its own equality."""
     try:
         hash(value)
     except TypeError:
@@ -126,6 +129,7 @@ def opaque_key(value: object) -> Hashable:
 
 
 def array_key(value: np.ndarray) -> Hashable:
+    """Return a key of the content of an array."""
     if value.dtype.hasobject:
         content: Hashable = tuple(map(content_key, value.ravel().tolist()))
     else:
@@ -134,44 +138,53 @@ def array_key(value: np.ndarray) -> Hashable:
 
 
 def copy_array(value: np.ndarray) -> np.ndarray:
+    """Return a read-only copy of an array."""
     frozen = value.copy()
     frozen.flags.writeable = False
     return frozen
 
 
 def sequence_key(value: Iterable) -> Hashable:
+    """Return a key of the items of a sequence, in order."""
     return (type(value), tuple(map(content_key, value)))
 
 
 def set_key(value: Iterable) -> Hashable:
+    """Return a key of the items of a set."""
     return (type(value), frozenset(map(content_key, value)))
 
 
 def items_key(value: dict) -> Hashable:
+    """Return a key of the items of a dict, in order."""
     # In order: a function may depend on it (list(d.values())).
     return (type(value), tuple((content_key(k), content_key(v)) for k, v in value.items()))
 
 
 def copy_items(value: dict) -> dict:
+    """Return a copy of a dict with snapshots of its values."""
     copied = copy.copy(value)
     copied.update((k, snapshot(v)) for k, v in value.items())
     return copied
 
 
 def slice_key(value: slice) -> Hashable:
+    """Return a key of a slice."""
     return (slice, *map(content_key, (value.start, value.stop, value.step)))
 
 
 def field_values(value: Any) -> dict[str, Any]:
+    """Return the values of the fields of a dataclass by name."""
     return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
 
 
 def dataclass_key(value: Any) -> Hashable:
+    """Return a key of the fields of a dataclass that are compared."""
     compared = [getattr(value, f.name) for f in dataclasses.fields(value) if f.compare]
     return (type(value), tuple(map(content_key, compared)))
 
 
 def copy_dataclass(value: Any) -> Any:
+    """Return a copy of a dataclass with snapshots of its fields."""
     copied = copy.copy(value)
     for name, part in field_values(value).items():
         object.__setattr__(copied, name, snapshot(part))
@@ -179,10 +192,12 @@ def copy_dataclass(value: Any) -> Any:
 
 
 def always(value: object) -> bool:
+    """Return True, for values that can always change."""
     return True
 
 
 def any_item(value: Iterable) -> bool:
+    """Return whether an item can change."""
     return any(map(is_mutable, value))
 
 

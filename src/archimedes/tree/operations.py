@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from archimedes.typing import Tree
 
 __all__ = [
-    "Unravel",
     "all",
     "flatten",
     "flatten_up_to",

@@ -16,8 +16,6 @@ from archimedes.tree.content import content_key
 from archimedes.tree.nodes import FLATTENERS, format_fields, install, make_lookup, own_aux, resolve
 from archimedes.tree.treedef import LEAF, NodeKind
 
-__all__ = ["install_fields"]
-
 CHILD = """
     v = x.{name}
     f = get(type(v), resolve) if stop is None or not stop(v) else None
@@ -70,6 +68,7 @@ def build_source(data: Sequence[str], static: Sequence[str], slots: bool) -> str
 
 
 def compile_function(name: str, source: str, cls: type, names: dict[str, Any]) -> Callable:
+    """Return the function that generated source defines."""
     code = compile(source, f"<{name} of {cls.__qualname__}>", "exec")
     exec(code, names)
     return names[name]

@@ -13,7 +13,7 @@ import numpy as np
 from archimedes.errors import StructError
 from archimedes.tree.operations import flatten
 
-__all__ = ["replace", "show_value", "struct_html", "struct_repr"]
+__all__ = ["replace"]
 
 
 def show_scalar(value: object) -> str:

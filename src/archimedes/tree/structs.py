@@ -32,7 +32,6 @@ __all__ = [
     "field",
     "fields",
     "is_struct",
-    "prepare_fields",
     "register_dataclass",
     "register_struct",
     "struct",

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from archimedes.errors import StructError
 from archimedes.tree.content import content_key, is_mutable, snapshot
 
-__all__ = ["LEAF", "NodeKind", "TreeDef", "intern"]
+__all__ = ["TreeDef"]
 
 Take = Callable[[], Any]
 

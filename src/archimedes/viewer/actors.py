@@ -36,7 +36,7 @@ from archimedes.viewer.scene import (
     Scene,
 )
 
-__all__ = ["Flight", "Placing", "add_actor"]
+__all__ = ["Flight", "add_actor"]
 
 STANDARD_GRAVITY = 9.80665
 #: The colour of the trail of the one vehicle that a scene is about.

@@ -24,7 +24,6 @@ from archimedes.system.programs import find_browser, find_program, install_hint,
 if TYPE_CHECKING:
     from archimedes.viewer.viewing import View
 
-__all__ = ["Browser", "BrowserError", "screenshot", "video"]
 
 OPTIONS = (
     *("--headless=new", "--no-first-run", "--disable-extensions", "--mute-audio"),

@@ -26,8 +26,6 @@ from archimedes.typing import Array, ArrayLike
 from archimedes.viewer.meshes import arrow, dart
 from archimedes.viewer.scene import COLORS, Arrow, Body, Chart, Ghosts, Mesh, Path, Scene
 
-__all__ = ["THEMES", "bounds", "pack", "page", "round_number"]
-
 #: Files of the script, in order: one scope, no modules, so that it works from a file.
 SCRIPTS = (
     *("numbers", "data", "shaders", "drawing", "camera"),

@@ -17,8 +17,6 @@ from archimedes.typing import Array
 from archimedes.viewer.html import bounds, round_number
 from archimedes.viewer.scene import Arrow, Body, Chart, Scene
 
-__all__ = ["Live", "serve"]
-
 SPEEDS = ("0.1", "0.5", "1", "2", "5", "10", "100", "1000")
 #: Points of a line in a chart of the live view: more would only be sent, not seen.
 POINTS = 300

@@ -18,8 +18,6 @@ from archimedes.multibody.parts.geometry import Surface
 from archimedes.typing import Array, ArrayLike
 from archimedes.viewer.scene import Mesh
 
-__all__ = ["MOST_BYTES", "MOST_TRIANGLES", "MeshFileError", "read_mesh", "simplify", "surface_mesh"]
-
 #: Triangles of a mesh beyond which it is made coarser: a page holds many meshes.
 MOST_TRIANGLES = 6000
 MOST_BYTES = 200_000_000

@@ -22,8 +22,6 @@ from archimedes.viewer.mesh_files import MeshFileError, read_mesh, surface_mesh
 from archimedes.viewer.meshes import box, capsule, cylinder, moved, rod, sphere, squares_of_edges
 from archimedes.viewer.scene import COLORS, Body, Camera, Chart, Ground, Mesh, Scene
 
-__all__ = ["link_meshes", "link_poses"]
-
 JOINT = "#2f353d"
 
 

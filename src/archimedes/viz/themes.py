@@ -12,7 +12,7 @@ from archimedes.simulate.trajectory.exports import require
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["THEMES", "File", "current_theme", "matplotlib_settings", "set_theme", "sheet"]
+__all__ = ["THEMES", "set_theme"]
 
 #: Where a figure is saved, if anywhere.
 File = str | PathLike[str] | None

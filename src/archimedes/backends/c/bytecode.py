@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from archimedes.backends.c.c99 import C99
     from archimedes.backends.c.c_functions import Function
 
-__all__ = ["Steps", "in_long_runs", "nest_in_steps"]
 
 _ADD, _SUB, _MUL, _DIV, _NEG = (CODES[name] for name in ("add", "sub", "mul", "div", "neg"))
 #: What a step does with its operands: bits that say to multiply them, to change the sign, to add

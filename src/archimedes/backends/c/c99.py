@@ -28,8 +28,6 @@ from archimedes.graph.ops import ARITY, CODES, LOOKUP, OUT, REGION, TABLE
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call, Host, Nest, Region, Solve, Switch
 
-__all__ = ["C99", "PART"]
-
 #: Statements per function, more or less.
 PART = 2000
 

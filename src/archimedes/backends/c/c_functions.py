@@ -23,8 +23,6 @@ from archimedes.graph.dtypes import item_type, length_of
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Region
 
-__all__ = ["Function", "FunctionDialect", "Routine", "names_used"]
-
 COMMENT = "/* "
 #: Arguments up to this number are passed by value.
 BY_VALUE = 8

@@ -30,7 +30,7 @@ from archimedes.graph.passes import inline
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Switch
 
-__all__ = ["FLAGS", "PRELUDE", "library", "read_helpers", "with_dependencies"]
+__all__ = ["FLAGS"]
 
 #: What every compiler must be told: no fused multiply-add, no excess precision.
 FLAGS = ("-ffp-contract=off",)

@@ -14,17 +14,6 @@ from archimedes.backends.c.spelling import BYTES, CTYPES, table_item
 from archimedes.backends.lowering.scope import Binding, Location
 from archimedes.graph.dtypes import DTYPES, I64
 
-__all__ = [
-    "Array",
-    "Frame",
-    "Tables",
-    "address",
-    "are_neighbours",
-    "assignment",
-    "moving",
-    "read",
-]
-
 #: The length at which the lines of a table are wrapped.
 _LINE = 96
 

@@ -29,7 +29,7 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import multiply_counts
 from archimedes.graph.retype import retype
 
-__all__ = ["Argument", "CSource", "Stats", "assemble", "count_operations", "render"]
+__all__ = ["Argument", "CSource", "Stats", "assemble", "render"]
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 #: Names that functions make for themselves.

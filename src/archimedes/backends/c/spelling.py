@@ -22,17 +22,6 @@ import numpy as np
 
 from archimedes.graph.dtypes import B8, F32, F64, I64
 
-__all__ = [
-    "BYTES",
-    "CTYPES",
-    "LETTERS",
-    "SPELLINGS",
-    "literal",
-    "spell_elementary",
-    "spell_pair",
-    "table_item",
-]
-
 CTYPES = {F64: "double", F32: "float", I64: "int64_t", B8: "bool"}
 BYTES = {F64: 8, F32: 4, I64: 8, B8: 1}
 #: Short names of dtypes, in names of arrays.

@@ -11,8 +11,6 @@ from archimedes.backends.code_cache import cache_folder
 from archimedes.backends.cuda.device import CupyArrays, cupy
 from archimedes.backends.protocol import Backend, GroupSizes, Kernel, Program
 
-__all__ = ["Cuda"]
-
 
 class Cuda(Backend):
     """The current NVIDIA GPU."""

@@ -24,17 +24,6 @@ from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Host
 
-__all__ = [
-    "OPTIONS",
-    "POINTER",
-    "TEXT",
-    "CudaC",
-    "DeviceFunction",
-    "device_function",
-    "device_helpers",
-    "put_on_device",
-]
-
 #: What keeps the interpreter's bits: nothing fused, correct rounding, subnormal numbers.
 OPTIONS = ("--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true", "--std=c++17")
 #: The folder of CUDA C that is written by hand. Infinities and nans in its prelude are bit

@@ -35,7 +35,6 @@ from archimedes.graph.dtypes import DTYPES
 if TYPE_CHECKING:
     from archimedes.backends.entry_forms import EntryRequest
 
-__all__ = ["CHUNK_BYTES", "FAR_BYTES", "CompiledKernels", "CudaProgram", "device_seconds"]
 
 #: NumPy's arrays go to the device in pieces of this many bytes, inputs and results together.
 CHUNK_BYTES = 256 * 2**20

@@ -22,19 +22,6 @@ from archimedes.errors import DeviceError
 from archimedes.graph.dtypes import DTYPES
 from archimedes.installation import install_command
 
-__all__ = [
-    "CupyArrays",
-    "LoadedKernel",
-    "architecture",
-    "as_cupy",
-    "compiler_major",
-    "cupy",
-    "enough_memory",
-    "load_module",
-    "shared_memory",
-    "toolkit",
-]
-
 #: Bytes of a pinned piece; smaller arrays are copied as they are.
 PIECE_BYTES = 16 * 2**20
 #: Bytes of shared memory that a block has without asking.

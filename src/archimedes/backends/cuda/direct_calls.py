@@ -17,8 +17,6 @@ from archimedes.graph.dtypes import DTYPES
 if TYPE_CHECKING:
     from archimedes.backends.cuda.cuda_kernel import CudaProgram
 
-__all__ = ["batch_entry"]
-
 
 def batch_entry(program: CudaProgram, request: EntryRequest) -> Callable[..., Any] | None:
     """Return ``entry(*leaves)``, or ``entry(*leaves, *results)`` for results in given arrays.

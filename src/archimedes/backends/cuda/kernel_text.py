@@ -47,18 +47,6 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call
 from archimedes.graph.regions.base import Region
 
-__all__ = [
-    "KERNEL",
-    "KernelText",
-    "Layout",
-    "assemble_file",
-    "inline_single_calls",
-    "kernel_text",
-    "layout",
-    "program_text",
-    "write_kernel",
-]
-
 #: The name of a kernel that is alone in its file.
 KERNEL = "archimedes_kernel"
 #: Bytes of shared memory that a block has on every device without asking for more.

@@ -22,14 +22,6 @@ from archimedes.errors import DeviceError
 from archimedes.installation import install_command
 from archimedes.system.c_library import cuda_folders, library_of_version
 
-__all__ = [
-    "MachineCode",
-    "compile_cubin",
-    "compile_kernels",
-    "compile_text",
-    "find_nvrtc",
-]
-
 #: Major versions of CUDA that are looked for, and the folders of their wheels in ``nvidia``.
 _MAJORS = {13: "cu13", 12: "cuda_nvrtc"}
 

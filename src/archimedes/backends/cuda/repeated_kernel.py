@@ -24,8 +24,6 @@ from archimedes.backends.cuda.nvrtc import compile_kernels
 from archimedes.backends.protocol import ArrayType, Program
 from archimedes.graph.dtypes import F64
 
-__all__ = ["CudaRepeated", "RepeatedProgram", "write_repeated_kernel"]
-
 #: The name of the kernel.
 REPEATED = "archimedes_repeated"
 #: Threads of a block: with all the registers that a thread may have, two blocks fit. That one

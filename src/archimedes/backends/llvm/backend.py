@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from archimedes.backends.entry_forms import EntryRequest
     from archimedes.backends.llvm.runtime.kernel import Kernel as NativeKernel
 
-__all__ = ["LLVM", "NativeProgram"]
 
 #: Batches below this many operations run in one thread: starting others costs more.
 THREADING = 2_000_000

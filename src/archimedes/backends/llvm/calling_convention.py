@@ -13,18 +13,6 @@ from typing import NamedTuple
 from archimedes.graph.dtypes import item_type, length_of
 from archimedes.graph.program import Graph
 
-__all__ = [
-    "BATCH",
-    "LOOP_THREADS",
-    "NO_MEMORY",
-    "PART",
-    "RAISED",
-    "SAFEPOINT",
-    "SCALAR",
-    "Leaf",
-    "fixed_leaves",
-]
-
 #: The function for one instance, and the one for many (``lowering/entries.py``).
 SCALAR, BATCH = "arc_scalar", "arc_batch"
 #: What a kernel calls at its safepoints, and for loops over threads: words that hold an address.

@@ -17,8 +17,6 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call, Map, Scan, Switch, While
 from archimedes.graph.regions.base import Region
 
-__all__ = ["slp_vectorize"]
-
 #: How many operations further than the first of a group the last of its arguments may be.
 NEAR = 32
 _IS_ELEMENTARY = tuple(op.elementary for op in TABLE)

@@ -14,17 +14,6 @@ from archimedes.graph.passes import with_outputs
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Nest
 
-__all__ = [
-    "BUDGET",
-    "Safepoint",
-    "cost",
-    "fixed_nodes",
-    "has_host",
-    "invariant_nodes",
-    "is_in_order",
-    "safepoint_of",
-]
-
 
 def has_host(g: Graph) -> bool:
     """Return whether a graph calls back into Python, in bodies too."""

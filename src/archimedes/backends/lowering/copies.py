@@ -10,18 +10,6 @@ from archimedes.backends.lowering.dialect import Dialect
 from archimedes.backends.lowering.scope import Binding, Location, Scope
 from archimedes.graph.dtypes import item_type, length_of
 
-__all__ = [
-    "Box",
-    "Column",
-    "advance_all",
-    "arrays",
-    "box_at",
-    "copy_all",
-    "output_columns",
-    "slices_at",
-    "stack_columns",
-]
-
 #: Where a value goes to, and what it is.
 Copy = tuple[Location, Binding]
 

@@ -18,8 +18,6 @@ from archimedes.graph.regions.nest import Affine, positions
 if TYPE_CHECKING:
     from archimedes.backends.lowering.scope import Scope
 
-__all__ = ["SubBlock", "covers", "elide_scalar_copies", "find_sub_blocks", "is_scalar"]
-
 
 class SubBlock(NamedTuple):
     """The block that another one is part of, its offset there, and the stride of its elements."""

@@ -23,17 +23,6 @@ from archimedes.graph.regions import Call, Host, Map, Nest, Region, Solve, Switc
 if TYPE_CHECKING:
     from archimedes.backends.lowering.graph_lowering import Lowering
 
-__all__ = [
-    "FEW",
-    "Branching",
-    "Carried",
-    "Dialect",
-    "Join",
-    "Loop",
-    "Reach",
-    "Request",
-    "Results",
-]
 
 #: What a loop carries: dtypes and operands.
 Carried = Sequence[tuple[int, str]]

@@ -29,8 +29,6 @@ from archimedes.graph.ops import BLOCK, ELEMENT, OUT, REGION
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Region
 
-__all__ = ["Lowering"]
-
 NOTHING: Mapping[int, Any] = MappingProxyType({})
 
 

@@ -28,8 +28,6 @@ from archimedes.graph.regions import Map, Scan, While
 if TYPE_CHECKING:
     from archimedes.backends.lowering.graph_lowering import Lowering
 
-__all__ = ["lower_map", "lower_scan", "lower_while"]
-
 
 class _Carry:
     """The carried values of a loop: operands that the loop holds, or two sets of locations.

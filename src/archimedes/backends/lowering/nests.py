@@ -22,18 +22,6 @@ from archimedes.graph.regions.nest import Read, row_major
 if TYPE_CHECKING:
     from archimedes.backends.lowering.graph_lowering import Lowering
 
-__all__ = [
-    "Index",
-    "NestWriter",
-    "Walk",
-    "advance_along",
-    "combine_graph",
-    "identity",
-    "loop_along",
-    "lower_nest",
-    "merge_axes",
-    "merge_nest_axes",
-]
 
 #: The index along an axis: what the body gets, where it takes it; and its counter ("": it is 0).
 Index = tuple[Binding | None, str]

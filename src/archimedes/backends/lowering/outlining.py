@@ -19,8 +19,6 @@ from archimedes.graph.ops import CONST, INPUT, OUT, REGION
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call, Region, Scan
 
-__all__ = ["AROUND", "Sizes", "crossing_nodes", "inputs_read", "shared_slots"]
-
 _NO_CODE = (CONST, INPUT, OUT)
 #: How far from where pieces would be equal a cut may be, in pieces.
 AROUND = 0.15

@@ -31,8 +31,6 @@ from archimedes.graph.regions.nest import Affine
 if TYPE_CHECKING:
     from archimedes.backends.lowering.graph_lowering import Lowering
 
-__all__ = ["REGIONS", "lower_region"]
-
 
 # ---- blocks made by copies, and by sums at indices -------------------------------------------
 

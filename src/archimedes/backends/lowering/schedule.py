@@ -32,19 +32,6 @@ from archimedes.graph.ops import ARITY, CONST, INPUT, OUT, REGION
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Switch
 
-__all__ = [
-    "Schedule",
-    "count_live",
-    "count_loads",
-    "critical_path_schedule",
-    "depth_first_schedule",
-    "latency_schedule",
-    "locality_schedule",
-    "program_order",
-    "register_pressure_schedule",
-    "used_outputs",
-]
-
 #: Positions by which a node is moved back for each operation that it stands on. A few more or less
 #: make no difference; none at all makes loops of some hundred operations a fifth slower.
 SPREAD = 20

@@ -15,17 +15,6 @@ from archimedes.graph.program import Graph
 if TYPE_CHECKING:
     from archimedes.backends.lowering.dialect import Dialect
 
-__all__ = [
-    "Binding",
-    "Instances",
-    "Lifetimes",
-    "Location",
-    "Scope",
-    "Store",
-    "locations_by_node",
-    "stays_in_place",
-]
-
 
 class Location(NamedTuple):
     """Element ``offset`` of an array of values of one dtype.

@@ -19,8 +19,6 @@ from archimedes.backends.lowering.schedule import Schedule, register_pressure_sc
 from archimedes.backends.lowering.scope import Binding, Location
 from archimedes.graph.program import Graph
 
-__all__ = ["FunctionText", "StatementDialect", "names_in"]
-
 #: A name that is no member of a struct.
 _NAME = re.compile(r"(?<![\w>.])[A-Za-z_]\w*")
 

@@ -9,7 +9,7 @@ from archimedes.control.matrix_checks import vector
 from archimedes.tree import field, struct
 from archimedes.typing import Array, Scalar
 
-__all__ = ["IIRFilter", "LeadLag", "Limiter", "check_limits", "limit"]
+__all__ = ["IIRFilter", "LeadLag", "Limiter"]
 
 
 def check_limits(lower: Scalar, upper: Scalar, rate: Scalar) -> None:

@@ -18,14 +18,7 @@ from archimedes.function import fori_loop, stop_gradient
 from archimedes.function.matrix_exponential import balancing_units, in_units, repeat_while
 from archimedes.typing import Array, ArrayLike
 
-__all__ = [
-    "DOUBLINGS",
-    "LEFT",
-    "continuous_correction",
-    "discrete_correction",
-    "solve_dlyap",
-    "solve_lyap",
-]
+__all__ = ["solve_dlyap", "solve_lyap"]
 
 #: Most doublings: every spectral radius below one that double precision holds has died away.
 DOUBLINGS = 60

@@ -33,7 +33,7 @@ from archimedes.function.matrix_exponential import (
 )
 from archimedes.typing import Array, ArrayLike
 
-__all__ = ["solve_care", "solve_dare", "solve_definite", "solve_riccati"]
+__all__ = ["solve_care", "solve_dare"]
 
 #: A closed loop on the limit of stability dies away by half in each doubling, where others square
 #: what is left of them; one that still does so here is on the limit but for rounding.

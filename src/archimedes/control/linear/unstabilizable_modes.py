@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["ESTIMATOR", "REGULATOR", "Words", "explain_failure"]
-
 #: Singular values below this part of the largest are rounding, in balanced units.
 RANK = 1e-14
 

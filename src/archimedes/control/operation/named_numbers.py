@@ -12,8 +12,6 @@ from archimedes.errors import ShapeDtypeError
 from archimedes.simulate.trajectory.columns import tree_columns
 from archimedes.typing import Array, Tree
 
-__all__ = ["NamedNumbers", "find_entries", "name_numbers"]
-
 
 class NamedNumbers(NamedTuple):
     """A tree as a vector (n,), the way back, and the names and units of its entries."""

@@ -18,16 +18,6 @@ from archimedes.symbolic.core.conversion import refuse_subclass
 from archimedes.symbolic.core.traced_value import as_traced
 from archimedes.tree.treedef import TreeDef
 
-__all__ = [
-    "check_axes",
-    "count_instances",
-    "instance",
-    "leaf_axes",
-    "place_results",
-    "spread_axes",
-    "to_front",
-]
-
 
 def check_axes(axes: Any, name: str) -> None:
     """Raise unless axes are ints and Nones, or a tree of those."""

@@ -19,8 +19,6 @@ from archimedes.function.compiled import Compiled
 from archimedes.function.execution.tiers import Tiers
 from archimedes.graph.dtypes import DTYPES
 
-__all__ = ["LeafBuffers", "LoopBuffers", "LoopKernel", "Repeated", "UnoptimizedCalls"]
-
 T = TypeVar("T")
 
 #: Calls, or seconds in them, after which an unoptimized kernel is optimized.

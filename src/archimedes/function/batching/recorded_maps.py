@@ -30,8 +30,6 @@ from archimedes.graph.regions.nest import Read
 from archimedes.symbolic import current_trace, wrap
 from archimedes.symbolic.core.loop_nests import ALWAYS_FACTOR, loop_threshold
 
-__all__ = ["map_of_blocks", "recorded_map"]
-
 
 def map_of_blocks(
     recording: Recording, leaves: Sequence[Any], batched: Sequence[bool], count: int

@@ -20,8 +20,6 @@ from archimedes.function.batching.vmap import vmap
 from archimedes.function.compiled import Compiled
 from archimedes.tree.treedef import TreeDef
 
-__all__ = ["Items", "Over", "RepeatedBatch", "RunByRun", "over_runs"]
-
 
 class Over(Protocol):
     """What :func:`over_runs` returns."""

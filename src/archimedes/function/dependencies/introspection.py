@@ -16,21 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = [
-    "HEAP",
-    "Names",
-    "attribute_dict",
-    "has_hidden_part",
-    "is_by_value",
-    "is_installed",
-    "is_transparent",
-    "module_of",
-    "names_of",
-    "reads_all",
-    "slots_of",
-    "variables_of",
-]
-
 # ---- modules -----------------------------------------------------------------------------------
 
 #: Packages that read no attributes of a user's objects but those of their protocols.

@@ -26,8 +26,6 @@ from archimedes.symbolic import SymbolicArray, current_trace
 from archimedes.tree.content import is_read_only
 from archimedes.tree.structs import is_struct
 
-__all__ = ["LARGE", "may_be_live", "reachable_by_name", "with_live_arrays"]
-
 #: Arrays of so many elements may be read where they lie: 32 kB, which take a microsecond to
 #: compare. Smaller ones are constants, which a program can be simplified by.
 LARGE = 4096

@@ -18,7 +18,6 @@ from archimedes.function.dependencies.tracked_reads import (
 if TYPE_CHECKING:
     from archimedes.function.dependencies.walk import Walk
 
-__all__ = ["IMPORTING", "DictNamespace", "Namespace", "SlotNamespace"]
 
 #: Names in modules that lead to how Python imports, and so to all that is loaded.
 IMPORTING = {"__builtins__", "__loader__", "__spec__"}

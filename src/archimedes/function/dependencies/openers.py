@@ -77,16 +77,6 @@ from archimedes.tree.content import content_key, declared_content
 if TYPE_CHECKING:
     from archimedes.function.dependencies.walk import Walk
 
-__all__ = [
-    "BASES",
-    "OPENERS",
-    "Opener",
-    "Same",
-    "open_array_content",
-    "open_live_array",
-    "opener_of",
-]
-
 
 class Same:
     """A key that is equal for the same object only."""

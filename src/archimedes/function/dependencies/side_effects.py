@@ -35,8 +35,6 @@ from archimedes.symbolic.core.trace import attempt
 from archimedes.symbolic.core.user_frames import frame_line, is_user_code
 from archimedes.symbolic.recorded.nondeterminism import REMEDY, module_generators, refusal
 
-__all__ = ["check_memo", "refuse_kept_generators", "refuse_side_effects", "shared_generators"]
-
 _REMEDY = (
     "Python code runs once, when the function is recorded, so the change would not happen again "
     "in later calls. Carry state in the open: pass it as an argument and return its new value, "

@@ -15,8 +15,6 @@ import numpy as np
 from archimedes.function.dependencies.openers import Same
 from archimedes.function.dependencies.walk import Walk
 
-__all__ = ["stable_digest"]
-
 
 def stable_digest(*roots: Any) -> str:
     """Return a hash of functions and all that they read.

@@ -32,23 +32,6 @@ from archimedes.tree.treedef import TreeDef
 if TYPE_CHECKING:
     from archimedes.function.leaf_specs import LeafSpec
 
-__all__ = [
-    "Dependencies",
-    "State",
-    "callback_code",
-    "changing_statics",
-    "collect_callbacks",
-    "content_of",
-    "ended_value",
-    "fingerprint",
-    "function_to_record",
-    "is_reading_in_place",
-    "note_callbacks",
-    "reading_in_place",
-    "reads_traced",
-    "state_of",
-    "whole_fingerprint",
-]
 
 #: States that a function keeps, and functions whose states are kept for ``fingerprint``.
 STATES, REMEMBERED = 16, 64

@@ -34,29 +34,6 @@ import numpy as np
 from archimedes.symbolic.recorded.nondeterminism import generator_state, set_generator_state
 from archimedes.tree.content import is_read_only
 
-__all__ = [
-    "MISSING",
-    "ArrayRead",
-    "BasesRead",
-    "Change",
-    "ClosureRead",
-    "ContentRead",
-    "DictRead",
-    "FunctionRead",
-    "GeneratorRead",
-    "Guard",
-    "IteratorRead",
-    "ListRead",
-    "LiveArrayRead",
-    "MovingRead",
-    "NamesRead",
-    "ObjectRead",
-    "ProxyRead",
-    "SlotsRead",
-    "TrackedRead",
-    "define",
-]
-
 #: Stands for a name that has no value.
 MISSING: Any = object()
 #: Lists of so many items are compared item by item in a guard.

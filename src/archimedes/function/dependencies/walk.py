@@ -32,8 +32,6 @@ from archimedes.symbolic.recorded.nondeterminism import is_clock, is_random_sour
 from archimedes.symbolic.recorded.numpy_patching import original_of
 from archimedes.tree.content import content_key
 
-__all__ = ["Fingerprint", "Walk", "is_atom"]
-
 #: Objects that are looked into before the walk gives up.
 LIMIT = 50_000
 #: Longest path in letters: what lies deep in a chain of objects is named by its two ends.

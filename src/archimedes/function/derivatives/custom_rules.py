@@ -25,7 +25,7 @@ from archimedes.tree.treedef import TreeDef
 if TYPE_CHECKING:
     from archimedes.typing import Tree
 
-__all__ = ["CustomFunction", "custom_jvp", "custom_vjp", "stop_gradient"]
+__all__ = ["custom_jvp", "custom_vjp", "stop_gradient"]
 
 
 def stop_gradient(x: Tree) -> Tree:

@@ -36,26 +36,6 @@ from archimedes.tree.treedef import TreeDef
 if TYPE_CHECKING:
     from archimedes.typing import Tree
 
-__all__ = [
-    "Derivative",
-    "Point",
-    "as_dtype",
-    "cut_blocks",
-    "dense_jacobian",
-    "derivative_function",
-    "derivative_name",
-    "entry_ids",
-    "float_outs",
-    "gradient",
-    "gradient_graph",
-    "out_shape",
-    "put_in_argument",
-    "result_dtype",
-    "rows_of",
-    "scalar_out",
-    "values_in_argument",
-]
-
 
 @dataclass
 class Point:

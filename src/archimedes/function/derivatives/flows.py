@@ -20,8 +20,6 @@ from archimedes.symbolic import SymbolicArray, current_trace, is_tracing, wrap
 if TYPE_CHECKING:
     from archimedes.typing import Array, Scalar
 
-__all__ = ["event_time", "move_state"]
-
 
 def move_state(f: Callable[[Any, Any], Any], a: Scalar, b: Scalar, x: Array) -> Array:
     """Return the state at time b of the solution of x' = f(t, x) that has state x (n,) at a.

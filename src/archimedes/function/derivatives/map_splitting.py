@@ -20,8 +20,6 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions.loop_regions import Map
 from archimedes.symbolic import current_trace, lift, wrap
 
-__all__ = ["Rest", "SplitMap", "split_into_maps"]
-
 #: Maps over fewer instances are left where they are.
 FEWEST = 16
 #: Values shared by all instances may depend on this many unknowns.

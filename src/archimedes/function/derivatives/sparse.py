@@ -39,7 +39,7 @@ from archimedes.graph.derivatives.sparsity import pattern
 from archimedes.graph.program import Graph
 from archimedes.symbolic import Trace, current_trace, is_tracing
 
-__all__ = ["SparseDerivative", "SparsePattern", "coloring", "sparsity"]
+__all__ = ["SparsePattern", "coloring", "sparsity"]
 
 #: Shorter programs are differentiated sooner than read.
 SHORT = 200

@@ -28,7 +28,7 @@ from archimedes.graph.dead_code import inputs_read
 from archimedes.graph.derivatives.sparsity import has_kinks
 from archimedes.symbolic import Trace
 
-__all__ = ["grad", "hess", "is_linear", "is_quadratic", "jac"]
+__all__ = ["grad", "hess", "jac"]
 
 P = ParamSpec("P")
 A = TypeVar("A")

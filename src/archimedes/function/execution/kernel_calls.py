@@ -20,16 +20,6 @@ from archimedes.tree.specialise import field_names
 from archimedes.tree.structs import is_struct
 from archimedes.tree.treedef import LEAF, TreeDef
 
-__all__ = [
-    "SIMPLE",
-    "KernelCalls",
-    "array_functions",
-    "canonical",
-    "is_plain_struct",
-    "result_arrays",
-    "result_form",
-]
-
 
 class KernelCalls:
     """How kernels of one program are called with leaves described by ``specs``.

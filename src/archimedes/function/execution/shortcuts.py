@@ -37,8 +37,6 @@ from archimedes.tree.treedef import LEAF, TreeDef
 if TYPE_CHECKING:
     from archimedes.function.dependencies.states import State
 
-__all__ = ["SHORTCUTS", "Shortcut", "ShortcutHolder", "call_through"]
-
 
 class _Missing:
     """Stands for an argument that is left out; no check lets it pass."""

@@ -44,7 +44,6 @@ from archimedes.graph.regions import Nest
 if TYPE_CHECKING:
     from archimedes.function.dependencies.states import State
 
-__all__ = ["NUMERICS", "SINGLE", "CallForm", "Tiers", "in_mode"]
 
 #: Operations that are interpreted before a recording is compiled: that takes tens of milliseconds.
 WARM_UP = 20_000

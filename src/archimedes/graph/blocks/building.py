@@ -14,20 +14,6 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions.block_regions import Move, Pack
 from archimedes.graph.regions.nest import PARTIALS, Affine, Nest, Read, positions, row_major
 
-__all__ = [
-    "LONG_SUM",
-    "add_values",
-    "concatenate",
-    "each",
-    "element_loop",
-    "loops",
-    "one_hot",
-    "pack",
-    "partials_of",
-    "scalar_loop",
-    "total",
-]
-
 #: A sum of so many terms is made of partial ones.
 LONG_SUM = 64
 _ADD, _MIN, _MAX, _EQ, _SELECT = (CODES[n] for n in ("add", "min", "max", "eq", "select"))

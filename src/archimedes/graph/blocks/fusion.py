@@ -23,8 +23,6 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Region
 from archimedes.graph.regions.nest import Affine, Gather, Nest, Read, positions, row_major
 
-__all__ = ["collapse", "fuse_loops"]
-
 #: What is read more than once is computed again only if that takes so few operations.
 FEW = 3
 #: Bodies do not grow beyond this.

@@ -12,8 +12,6 @@ from archimedes.graph.dtypes import I64, block_type, length_of
 from archimedes.graph.passes import inline, prune
 from archimedes.graph.program import Graph
 
-__all__ = ["Form", "forms_of", "with_forms"]
-
 
 class Form(NamedTuple):
     """How an array of ``size`` elements of a dtype is passed: as one block, or as scalars."""

@@ -21,8 +21,6 @@ from archimedes.graph.regions.block_regions import Pack
 from archimedes.graph.regions.call_regions import Call
 from archimedes.graph.regions.nest import Nest
 
-__all__ = ["dedup_loops"]
-
 #: Bodies of fewer operations stay where they are: a call takes as much.
 FEWEST = 6
 #: More numbers than this are given as a block.

@@ -21,20 +21,6 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions.block_regions import Move
 from archimedes.graph.regions.nest import Affine, Gather
 
-__all__ = [
-    "FIRST",
-    "any_reference",
-    "as_block",
-    "block_of",
-    "constant_values",
-    "is_block_like",
-    "lies_in_blocks",
-    "literal_zeros",
-    "references",
-    "scalar_ids",
-    "strided_part",
-]
-
 #: A block made of more boxes than this is gathered through a table.
 _MANY_BOXES = 64
 #: Stands for the step between ids that belong to no run.

@@ -18,23 +18,6 @@ from archimedes.graph.passes import inline, prune
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Directions, Wanted
 
-__all__ = [
-    "Pair",
-    "Row",
-    "SweptBody",
-    "adjoint_body",
-    "by_position",
-    "by_value",
-    "close_pairs",
-    "ids_of",
-    "interleave",
-    "pairs_of",
-    "permute_body",
-    "rows_of",
-    "tangent_body",
-    "union_of_pairs",
-]
-
 Pair = tuple[int, int]
 #: One tangent or adjoint id per value, None for zero.
 Row = list[int | None]

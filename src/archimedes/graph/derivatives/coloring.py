@@ -17,8 +17,6 @@ import numpy as np
 
 from archimedes.graph.regions.interval_sets import join
 
-__all__ = ["Pattern", "by_symmetry", "column_colors", "pattern_of_sets", "star_colors"]
-
 
 @dataclass(frozen=True)
 class Pattern:

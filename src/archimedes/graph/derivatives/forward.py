@@ -27,8 +27,6 @@ from archimedes.graph.passes import Outputs, Transformer, with_outputs
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Directions, Region, Tangents
 
-__all__ = ["forward_sweep"]
-
 _MUL = CODES["mul"]
 
 

@@ -16,14 +16,6 @@ from archimedes.graph.passes import Outputs, Transformer, inline
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call, Region
 
-__all__ = [
-    "MAX_ROWS",
-    "gauge_dependent",
-    "gauge_dependent_outputs",
-    "gauge_rule",
-    "inline_gauge_dependent",
-]
-
 #: Most outputs that are differentiated as functions of the vectors in forward mode. Beyond, the
 #: program would be much longer than the ordinary one, which is used, and gives nan at a tie.
 MAX_ROWS = 256

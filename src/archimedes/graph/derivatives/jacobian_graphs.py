@@ -25,8 +25,6 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions import Scan, While
 from archimedes.graph.regions.base import Directions, has_blocks
 
-__all__ = ["Entries", "forward_graph", "jacobian_graph", "reverse_graph"]
-
 #: So many directions through arrays are swept at once; fewer than ``MANY`` always.
 TOGETHER, MANY = 8, 4
 #: Pairs of a node and a direction: from so many on, in loops and elsewhere, directions are the

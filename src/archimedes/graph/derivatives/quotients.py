@@ -27,8 +27,6 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions import Map, Scan, Switch
 from archimedes.graph.regions.base import Directions
 
-__all__ = ["GAUSS", "Limit", "Part", "Quotients", "Turn", "Values", "between"]
-
 #: Points of (0, 1) and their weights: the mean of a polynomial of degree 5 is exact.
 GAUSS = [(0.5 - np.sqrt(0.15), 5 / 18), (0.5, 8 / 18), (0.5 + np.sqrt(0.15), 5 / 18)]
 #: |u| up to this part of its own values, or of the largest value, counts as a tie: there m / u

@@ -21,15 +21,6 @@ from archimedes.graph.regions.base import Directions, Region, Tangents, Wanted
 from archimedes.graph.regions.block_regions import Move
 from archimedes.graph.regions.nest import Affine
 
-__all__ = [
-    "LINEAR_RULES",
-    "PARTIAL_RULES",
-    "add_term",
-    "partial_of",
-    "reverse_by_rows",
-    "reverse_sweep",
-]
-
 #: Derivative rules of ops by code, None where an op has none.
 PARTIAL_RULES = tuple(PARTIALS.get(op.name) for op in TABLE)
 LINEAR_RULES = tuple(LINEAR.get(op.name) for op in TABLE)

@@ -16,8 +16,6 @@ from archimedes.graph.formulas import Emit
 from archimedes.graph.ops import CODES, TABLE
 from archimedes.graph.program import Graph
 
-__all__ = ["IS_SMOOTH", "LINEAR", "PARTIALS"]
-
 _SELECT, _LE = CODES["select"], CODES["le"]
 
 Partial = Callable[[Emit, int, int, int], int]

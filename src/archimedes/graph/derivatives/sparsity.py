@@ -22,8 +22,6 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Region
 from archimedes.graph.regions.interval_sets import Sets, compose, fill, join, union_of, unit_sets
 
-__all__ = ["cost_of", "dependence", "has_kinks", "nodes_in", "pattern", "through", "work"]
-
 #: Ops that move values, and have no derivative of their own.
 _MOVES = frozenset({INPUT, OUT, REGION, ELEMENT, CODES["block"]})
 

@@ -23,8 +23,6 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call, DerivativeRule, Map
 from archimedes.graph.regions.base import Directions, Tangents
 
-__all__ = ["SpectralRule", "spectral_forward", "spectral_reverse"]
-
 Ids = Sequence[int]
 Rows = list[list[int | None]]
 

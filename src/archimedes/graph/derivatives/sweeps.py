@@ -22,8 +22,6 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions import Affine, Scan
 from archimedes.graph.regions.base import Directions
 
-__all__ = ["Side", "Swept", "at_once", "forward", "hoist", "in_loop", "pick_entries", "reverse"]
-
 #: What every body has for itself.
 _THERE = (INPUT, CONST, BLOCK)
 

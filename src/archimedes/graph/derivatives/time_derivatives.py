@@ -56,8 +56,6 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call
 from archimedes.graph.regions.base import Directions, Tangents
 
-__all__ = ["cross", "move"]
-
 
 def move(g: Graph, field: Graph, a: int, b: int, x: Sequence[int], p: Sequence[int]) -> list[int]:
     """Return the ids of the state x at time a, moved along the flow to time b, equal to a."""

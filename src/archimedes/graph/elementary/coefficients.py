@@ -18,31 +18,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = [
-    "ARCSIN",
-    "ARCTAN",
-    "CBRT",
-    "COS",
-    "DIGAMMA_LARGE",
-    "DIGAMMA_ROOT",
-    "ERF",
-    "ERFCX",
-    "EXP",
-    "EXPM1",
-    "INDEX_SHIFT",
-    "LOG",
-    "LOG1P",
-    "LOG_GAMMA",
-    "LOG_HIGH",
-    "LOG_LOW",
-    "RECIPROCALS",
-    "SIN",
-    "START",
-    "STIRLING",
-    "TANH",
-    "Minimax",
-]
-
 
 @dataclass(frozen=True)
 class Minimax:

@@ -24,29 +24,6 @@ from archimedes.graph.elementary.coefficients import EXP, EXPM1, LOG
 from archimedes.graph.elementary.pairs import fast_two_sum, halves, polynomial, two_sum
 from archimedes.graph.elementary.primitives import INF, NAN, Primitives, Value
 
-__all__ = [
-    "BIAS",
-    "EXP_LIMIT",
-    "LN2_HIGH",
-    "LN2_LOW",
-    "ROUNDER",
-    "clamp",
-    "exp",
-    "exp2",
-    "exp10",
-    "exp_of_pair",
-    "expm1",
-    "inverse_power",
-    "log",
-    "log1p",
-    "log2",
-    "log10",
-    "log_of_pair",
-    "reduce_exponent",
-    "scale",
-    "split_exponent",
-]
-
 LN2_HIGH = float.fromhex("0x1.62e42fefa38p-1")
 """Upper 42 bits of ln 2: its product with an 11-bit integer is exact."""
 LN2_LOW = float.fromhex("0x1.ef35793c7673p-45")

@@ -21,8 +21,6 @@ from archimedes.graph.elementary.exponential import (
 from archimedes.graph.elementary.pairs import fast_two_sum, halves, polynomial, two_product, two_sum
 from archimedes.graph.elementary.primitives import INF, NAN, Primitives, Value
 
-__all__ = ["arccosh", "arcsinh", "arctanh", "cosh", "sinh", "tanh"]
-
 HALF_LN2_HIGH = float.fromhex("0x1.62e42fefa398p-2")
 """Upper 46 bits of ln(2) / 2: its product with a 6-bit integer is exact."""
 HALF_LN2_LOW = float.fromhex("0x1.bcd5e4f1d9ccp-48")

@@ -15,8 +15,6 @@ from collections.abc import Sequence
 
 from archimedes.graph.elementary.primitives import Primitives, Value
 
-__all__ = ["divide_pairs", "fast_two_sum", "halves", "polynomial", "two_product", "two_sum"]
-
 HIGH_HALF = -(1 << 27)
 """Mask that keeps sign, exponent and the upper 26 bits of the significand of a float64."""
 

@@ -33,8 +33,6 @@ from archimedes.graph.elementary.exponential import (
 from archimedes.graph.elementary.pairs import fast_two_sum, halves, polynomial, two_product
 from archimedes.graph.elementary.primitives import INF, NAN, Primitives, Value
 
-__all__ = ["cbrt", "fmod", "hypot", "log_pair", "pow"]
-
 ONE_BITS = 0x3FF0000000000000
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["INF", "NAN", "NUMPY", "Primitives", "Value"]
+__all__ = ["NUMPY"]
 
 INF, NAN = float("inf"), float("nan")
 

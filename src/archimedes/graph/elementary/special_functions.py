@@ -27,8 +27,6 @@ from archimedes.graph.elementary.power import log_pair, pow
 from archimedes.graph.elementary.primitives import INF, NAN, Primitives, Value
 from archimedes.graph.elementary.trigonometric import cos, sin
 
-__all__ = ["digamma", "erf", "erfc", "gamma", "gammaln", "polygamma"]
-
 NEAR = 0.848
 """erf by its own polynomial up to here: x**2 < 0.72."""
 NEAR_TAIL = 0.46

@@ -17,7 +17,7 @@ from archimedes.graph.elementary import (
 )
 from archimedes.graph.elementary.primitives import NUMPY, Primitives, Value
 
-__all__ = ["ELEMENTARY", "PROGRAMS", "SPECIAL", "Elementary", "evaluate", "in_float32"]
+__all__ = ["ELEMENTARY", "PROGRAMS", "evaluate", "in_float32"]
 
 Program = Callable[..., Value]
 

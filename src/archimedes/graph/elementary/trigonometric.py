@@ -38,20 +38,6 @@ from archimedes.graph.elementary.pairs import (
 )
 from archimedes.graph.elementary.primitives import INF, Primitives, Value
 
-__all__ = [
-    "HALF_PI_HIGH",
-    "HALF_PI_LOW",
-    "angle_of_turns",
-    "arccos",
-    "arcsin",
-    "arctan",
-    "arctan2",
-    "cos",
-    "reduce_angle",
-    "sin",
-    "tan",
-]
-
 ORDINARY = 102900.0
 """Below this magnitude ``k`` is less than 2^16 = 65536."""
 TWO_OVER_PI = 0.6366197723675814

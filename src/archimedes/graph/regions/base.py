@@ -22,27 +22,7 @@ from archimedes.graph.dtypes import length_of
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.interval_sets import Sets, fill, union_of
 
-__all__ = [
-    "Adjoints",
-    "DerivativeRule",
-    "Directions",
-    "Numbers",
-    "OneBody",
-    "Pruner",
-    "Pruning",
-    "Region",
-    "RegionDerivative",
-    "Tangents",
-    "Wanted",
-    "close_carry",
-    "has_blocks",
-    "input_faults",
-    "longest_block",
-    "multiply_counts",
-    "new_numbers",
-    "register_derivative",
-    "same_number",
-]
+__all__ = ["DerivativeRule", "OneBody", "Region"]
 
 #: (graph, ids of inputs, ids of outputs, rows of tangents or adjoints) -> rows
 Pass = Callable[[Graph, np.ndarray, np.ndarray, list[list[int | None]]], Any]

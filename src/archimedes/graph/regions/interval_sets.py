@@ -13,21 +13,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "GROWING",
-    "Rows",
-    "Sets",
-    "compose",
-    "fill",
-    "join",
-    "merge",
-    "union",
-    "union_of",
-    "unit_sets",
-    "unite",
-    "widen",
-]
-
 #: What a value depends on: a bit set, or the sets of the elements of a block.
 Sets = Any
 

@@ -13,7 +13,7 @@ from archimedes.graph.dtypes import F32, F64, block_type
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import CountOperations, Region, Run, Weight
 
-__all__ = ["Solve", "eliminate"]
+__all__ = ["Solve"]
 
 
 @dataclass(frozen=True, eq=False)

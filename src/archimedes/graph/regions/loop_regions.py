@@ -38,7 +38,7 @@ from archimedes.graph.regions.interval_sets import (
     widen,
 )
 
-__all__ = ["UNBOUNDED", "CountedLoop", "Map", "Scan", "While"]
+__all__ = ["Map", "Scan", "While"]
 
 #: A loop with so many carried values in all keeps them in blocks: they would be so many nodes.
 MANY = 1 << 13

@@ -35,7 +35,7 @@ from archimedes.graph.regions.base import (
 )
 from archimedes.graph.regions.interval_sets import Rows, Sets, fill, merge, union_of, unite
 
-__all__ = ["COMBINE", "PARTIALS", "Affine", "Gather", "Nest", "Read", "positions", "row_major"]
+__all__ = ["Affine", "Gather", "Nest"]
 
 
 class Affine(NamedTuple):

@@ -31,7 +31,7 @@ from archimedes.errors import ShapeDtypeError
 from archimedes.optimize.problems.results import Outcome
 from archimedes.portable_numpy import matmul, norm, solve_least_squares
 
-__all__ = ["LOSSES", "LMStatus", "Residuals", "Search", "StopLimits", "check_plain"]
+__all__ = ["LMStatus"]
 
 _EPS = float(np.finfo(float).eps)
 #: Residuals that this many roundings of x explain are rounding.

@@ -25,7 +25,7 @@ from archimedes.optimize.problems.blocks import Block, Structure, with_arguments
 from archimedes.optimize.problems.unknowns import find_result_shapes, read_limits
 from archimedes.typing import Array, ArrayLike, Tree
 
-__all__ = ["Constraints", "ElementFunction", "Program", "measure_residuals"]
+__all__ = ["ElementFunction"]
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,6 @@ from archimedes.typing import Array, Scalar, Tree
 if TYPE_CHECKING:
     from archimedes.optimize.optimal_control.problem import OptimalControl
 
-__all__ = ["Equations", "Guess"]
 
 #: Steps by which half an interval is flown to tell its error.
 FLOWN = 8

@@ -22,7 +22,6 @@ from archimedes.typing import ArrayLike
 if TYPE_CHECKING:
     from archimedes.optimize.optimal_control.solution import ControlSolution
 
-__all__ = ["estimate_errors", "make_mesh", "refine_mesh"]
 
 #: States count as at least this part of the size that guess and bounds give them.
 LEAST_SIZE = 1e-5

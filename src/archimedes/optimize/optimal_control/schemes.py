@@ -21,8 +21,6 @@ import numpy as np
 
 from archimedes.typing import Array, Scalar
 
-__all__ = ["NAMES", "Interval", "Scheme", "find_scheme", "rk4_step"]
-
 #: Points and weights of Legendre-Gauss-Radau quadrature on (0, 1] by their number, the last point
 #: being 1. Points are the zeros of P_k - P_(k-1), moved from (-1, 1]; weights the integrals of the
 #: Lagrange polynomials through them. They are literals because eigenvalues by LAPACK differ from
@@ -139,14 +137,17 @@ class Trapezoidal(Scheme):
     """x1 - x0 = h/2 (f0 + f1): second order, controls linear, states quadratic."""
 
     def defects(self, interval: Interval) -> Array:
+        """Return the defects of the equations of motion over an interval."""
         (f0, f1), (h, X, _, _) = interval.end_rates(), interval
         return (X[1] - X[0] - 0.5 * h * (f0 + f1))[None]
 
     def visit(self, interval: Interval) -> Visits:
+        """Return points of an interval: position from 0 to 1, state, control and weight."""
         _, X, U, _ = interval
         return [(0.0, X[0], U[0], 0.5), (1.0, X[1], U[1], 0.5)]
 
     def interpolate(self, s: Scalar, interval: Interval) -> tuple[Array, Array, Array]:
+        """Return state, rate and control at the position s, from 0 to 1, of an interval."""
         (f0, f1), (h, X, U, _) = interval.end_rates(), interval
         state = X[0] + h * s * (f0 + 0.5 * s * (f1 - f0))
         return state, f0 + s * (f1 - f0), (1.0 - s) * U[0] + s * U[1]
@@ -161,16 +162,19 @@ class HermiteSimpson(Scheme):
         return f0, f1, 0.5 * (X[0] + X[1]) + h / 8.0 * (f0 - f1)
 
     def defects(self, interval: Interval) -> Array:
+        """Return the defects of the equations of motion over an interval."""
         (f0, f1, xm), (h, X, U, rate) = self.middle(interval), interval
         fm = rate(0.5, xm, U[1])
         return (X[1] - X[0] - h / 6.0 * (f0 + 4.0 * fm + f1))[None]
 
     def visit(self, interval: Interval) -> Visits:
+        """Return points of an interval: position from 0 to 1, state, control and weight."""
         (_, _, xm), (_, X, U, _) = self.middle(interval), interval
         points = zip((0.0, 0.5, 1.0), (X[0], xm, X[1]), U)
         return [(s, x, u, w) for (s, x, u), w in zip(points, (1.0 / 6.0, 4.0 / 6.0, 1.0 / 6.0))]
 
     def interpolate(self, s: Scalar, interval: Interval) -> tuple[Array, Array, Array]:
+        """Return state, rate and control at the position s, from 0 to 1, of an interval."""
         (f0, f1, xm), (h, X, U, rate) = self.middle(interval), interval
         fm = rate(0.5, xm, U[1])
         # The slope is the parabola through the three rates, the state its integral.
@@ -196,15 +200,18 @@ class Radau(Scheme):
         return WEIGHTS[len(self.control_points)]
 
     def defects(self, interval: Interval) -> Array:
+        """Return the defects of the equations of motion over an interval."""
         h, X, U, rate = interval
         points = zip(self.control_points, X[1:], U)
         rates = np.stack([rate(c, x, u) for c, x, u in points])
         return self.differentiation @ X - h * rates
 
     def visit(self, interval: Interval) -> Visits:
+        """Return points of an interval: position from 0 to 1, state, control and weight."""
         return list(zip(self.control_points, interval.X[1:], interval.U, self.weights))
 
     def interpolate(self, s: Scalar, interval: Interval) -> tuple[Array, Array, Array]:
+        """Return state, rate and control at the position s, from 0 to 1, of an interval."""
         h, X, U, _ = interval
         value, slope = lagrange(np.array(self.state_points), np.reshape(s, (1,)))
         control, _ = lagrange(np.array(self.control_points), np.reshape(s, (1,)))
@@ -225,9 +232,11 @@ class Shooting(Scheme):
         return states
 
     def defects(self, interval: Interval) -> Array:
+        """Return the defects of the equations of motion over an interval."""
         return (interval.X[1] - self._integrate(interval)[-1])[None]
 
     def visit(self, interval: Interval) -> Visits:
+        """Return points of an interval: position from 0 to 1, state, control and weight."""
         states, n = self._integrate(interval), self.steps
         # Simpson's rule over pairs of steps; path constraints hold at the steps.
         rule = [1.0] + [4.0 if k % 2 else 2.0 for k in range(1, n)] + [1.0]
@@ -235,6 +244,7 @@ class Shooting(Scheme):
         return [(k / n, x, u, w / (3.0 * n)) for k, (x, w) in enumerate(zip(states, rule))]
 
     def interpolate(self, s: Scalar, interval: Interval) -> tuple[Array, Array, Array]:
+        """Return state, rate and control at the position s, from 0 to 1, of an interval."""
         x, u = self._integrate(interval, until=s)[-1], interval.U[0]
         return x, interval.rate(s, x, u), u
 

@@ -20,7 +20,7 @@ from archimedes.typing import ArrayLike, Tree
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["ControlSolution", "MeshSolution"]
+__all__ = ["ControlSolution"]
 
 #: Errors of a mesh that its message tells of.
 LARGE = 1e-2

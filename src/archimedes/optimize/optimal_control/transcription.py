@@ -28,7 +28,6 @@ from archimedes.typing import Tree
 if TYPE_CHECKING:
     from archimedes.optimize.optimal_control.problem import OptimalControl
 
-__all__ = ["Call", "Discretization", "MeshLayout", "Recordings", "Transcription"]
 
 #: With this many intervals solving takes longer than compiling.
 OFTEN = 20

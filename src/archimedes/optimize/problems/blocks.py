@@ -30,8 +30,6 @@ from archimedes.typing import Array
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Block", "BlockPatterns", "Evaluator", "Structure", "all_finite", "sum_by_index"]
-
 
 def with_arguments(func: Callable[..., Any], count: int) -> Callable[..., Any]:
     """Return the function with this many plain arguments: calls of such take the shortest path."""

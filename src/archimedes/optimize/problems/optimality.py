@@ -23,8 +23,6 @@ import numpy as np
 from archimedes.optimize.problems.results import Status
 from archimedes.optimize.problems.tasks import Task, violation
 
-__all__ = ["Optimality", "Unboundedness", "check_optimality"]
-
 #: Conditions hold within this many tolerances, but nobody is asked for more than LEAST.
 TOLERANCES, LEAST = 10.0, 1e-6
 #: How much looser they are for an acceptable point.

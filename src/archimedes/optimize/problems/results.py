@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
-__all__ = ["Ended", "Iteration", "Multipliers", "OptimizeResult", "Outcome", "Status"]
+__all__ = ["Iteration", "Multipliers", "OptimizeResult", "Status"]
 
 
 class Outcome(enum.IntEnum):

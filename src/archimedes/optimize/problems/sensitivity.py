@@ -24,8 +24,6 @@ from archimedes.function import callback, custom_jvp, grad, hess, jac, jvp, stop
 from archimedes.optimize.problems.tasks import Limits
 from archimedes.typing import Array
 
-__all__ = ["attach_derivatives", "record_solution"]
-
 #: What dependent rows have in their corner, against the squares of their entries.
 _CORNER = 1e-13
 

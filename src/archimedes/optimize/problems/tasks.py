@@ -16,8 +16,6 @@ from archimedes.function import Compiled
 from archimedes.optimize.problems.blocks import Evaluator
 from archimedes.optimize.problems.results import Iteration, Status
 
-__all__ = ["Answer", "Limits", "Monitor", "RecordedProgram", "Settings", "Task", "violation"]
-
 #: Lower and upper limits of the unknowns, then of the constraints.
 Limits = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 

@@ -45,7 +45,7 @@ from archimedes.optimize.small.quadratic_steps import equilibrate
 from archimedes.tree import struct
 from archimedes.typing import Array, ArrayLike, Scalar, Tree
 
-__all__ = ["QPSolution", "solve_qp", "solve_rows"]
+__all__ = ["QPSolution", "solve_qp"]
 
 #: [P, q, A], and the limits (lower, upper, low, high).
 Program = tuple[list[Array], tuple[Array, Array, Array, Array]]

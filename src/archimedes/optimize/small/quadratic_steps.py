@@ -29,8 +29,6 @@ from archimedes.optimize.small.linear_algebra import (
 from archimedes.tree import struct
 from archimedes.typing import Array, Scalar
 
-__all__ = ["ScaledQP", "Units", "equilibrate"]
-
 _RHO, _DELTA = 1e-9, 1e-8
 #: How near to its edges an iteration resumes, in a problem whose rows and cost have size 1.
 _NEAR = 0.003

@@ -36,7 +36,7 @@ from archimedes.optimize.small.quadratic import solve_rows
 from archimedes.tree import struct
 from archimedes.typing import Array, Scalar
 
-__all__ = ["SQPSolution", "SQPState", "first_state", "last_state", "next_state", "solve_nlp"]
+__all__ = ["SQPSolution", "solve_nlp"]
 
 #: ``func(x)`` = [f, *g].
 Function = Callable[[Array], Array]

@@ -26,8 +26,6 @@ from archimedes.optimize.problems.tasks import Answer, Task
 from archimedes.optimize.solvers.solver_table import Solver
 from archimedes.system.c_library import find_library
 
-__all__ = ["library", "solve"]
-
 #: IPOPT with MUMPS must not run twice at a time; a function being minimised may minimise.
 _lock = threading.RLock()
 

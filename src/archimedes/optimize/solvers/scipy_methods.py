@@ -12,8 +12,6 @@ from archimedes.optimize.problems.results import Status
 from archimedes.optimize.problems.tasks import Answer, Task
 from archimedes.optimize.solvers.solver_table import Solver
 
-__all__ = ["solve"]
-
 
 def solve(task: Task, solver: Solver) -> Answer:
     """Minimise with a method of SciPy over the unknowns that are free.

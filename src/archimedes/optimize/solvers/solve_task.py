@@ -16,8 +16,6 @@ from archimedes.optimize.problems.results import Status
 from archimedes.optimize.problems.tasks import Answer, Task, violation
 from archimedes.optimize.solvers.solver_table import SOLVERS, Solver
 
-__all__ = ["solve_task"]
-
 #: Statuses whose points are checked, and those that are final wherever the method started.
 CHECKED = (Status.SOLVED, Status.ACCEPTABLE, Status.STALLED)
 LEADING_ON = (Status.UNBOUNDED, Status.INTERRUPTED, Status.TIME_LIMIT)

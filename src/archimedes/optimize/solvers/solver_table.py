@@ -17,8 +17,6 @@ import numpy as np
 
 from archimedes.optimize.problems.tasks import Answer, Task
 
-__all__ = ["SOLVERS", "Solver", "find_solver"]
-
 
 @dataclass(frozen=True)
 class Solver:

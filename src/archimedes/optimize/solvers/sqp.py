@@ -21,8 +21,6 @@ from archimedes.optimize.small.sequential_quadratic import (
 )
 from archimedes.optimize.solvers.solver_table import Solver
 
-__all__ = ["record", "solve"]
-
 #: Iterations unless the options say otherwise.
 ITERATIONS = 200
 

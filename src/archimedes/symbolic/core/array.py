@@ -25,7 +25,7 @@ from archimedes.symbolic.core.ufuncs import UFUNCS
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-__all__ = ["DIRECT", "OPERATORS", "Operators", "SymbolicArray"]
+__all__ = ["SymbolicArray"]
 
 #: Types whose operators end here without a way through NumPy: Python's numbers, and traced ones.
 DIRECT: set[type] = {float, int}

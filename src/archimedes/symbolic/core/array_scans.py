@@ -19,18 +19,6 @@ from archimedes.symbolic.core.loop_nests import loops_from, uses_loops
 from archimedes.symbolic.core.trace import Trace, current_trace
 from archimedes.symbolic.core.traced_value import Traced
 
-__all__ = [
-    "accumulate_rows",
-    "array_input",
-    "array_of",
-    "array_value",
-    "fold_rows",
-    "fold_steps",
-    "scan_rows",
-    "unroll_rows",
-    "uses_scan",
-]
-
 #: (carried arrays, rows of this step) -> (carried arrays, rows to keep)
 Step = Callable[[list[Traced], list[Traced]], tuple[Sequence[Traced], Sequence[Traced]]]
 

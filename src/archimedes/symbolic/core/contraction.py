@@ -37,8 +37,6 @@ from archimedes.symbolic.core.loop_nests import (
 from archimedes.symbolic.core.trace import current_trace
 from archimedes.symbolic.core.traced_value import Traced
 
-__all__ = ["contract", "multiply_matrices", "slide_products"]
-
 #: Names of operands' axes: a letter, or any other key.
 Labels = Sequence[Hashable]
 

@@ -21,27 +21,7 @@ from archimedes.symbolic.core.user_frames import user_line
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-__all__ = [
-    "INT64_LIMIT",
-    "as_float",
-    "as_operand",
-    "axis_order",
-    "cast",
-    "cast_ids",
-    "code_of_dtype",
-    "copy_in_order",
-    "copy_layout",
-    "floats",
-    "kind_of",
-    "lift",
-    "lift_many",
-    "map_ids",
-    "match_layout",
-    "operand_ids",
-    "refuse_subclass",
-    "resolve_dtypes",
-    "wrap",
-]
+__all__ = ["lift", "wrap"]
 
 
 def axis_order(x: np.ndarray) -> tuple[int, ...] | None:

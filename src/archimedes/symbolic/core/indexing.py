@@ -32,8 +32,6 @@ from archimedes.symbolic.core.loop_nests import (
 from archimedes.symbolic.core.trace import Trace, current_trace, trace_error
 from archimedes.symbolic.core.traced_value import TracedValue
 
-__all__ = ["FlatView", "put", "read_table", "static_key", "take"]
-
 _SELECT, _EQ, _ADD, _LT, _LE, _AND = (CODES[n] for n in ("select", "eq", "add", "lt", "le", "and"))
 
 

@@ -31,29 +31,6 @@ from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.nest import Affine, Read, row_major
 
-__all__ = [
-    "ALWAYS_FACTOR",
-    "LOOP_SIZE",
-    "LoopBuilder",
-    "LoopRules",
-    "Make",
-    "TracedAxis",
-    "constant_ids",
-    "elementwise",
-    "flat_positions",
-    "gather",
-    "gather_along",
-    "is_long",
-    "loop_elementwise",
-    "loop_reduce",
-    "loop_rules",
-    "loop_threshold",
-    "loops_from",
-    "scatter",
-    "sparse_loops",
-    "uses_loops",
-]
-
 _MIN, _MAX, _ADD, _MUL, _EQ, _LE, _LT, _AND, _SELECT = (
     CODES[name] for name in ("min", "max", "add", "mul", "eq", "le", "lt", "and", "select")
 )

@@ -38,16 +38,6 @@ from archimedes.symbolic.core.loop_nests import (
 from archimedes.symbolic.core.trace import current_trace
 from archimedes.symbolic.core.traced_value import Traced
 
-__all__ = [
-    "count_below",
-    "count_traced_below",
-    "exchanges",
-    "first_extreme",
-    "segment_ends",
-    "sort_rows",
-    "stages",
-]
-
 _SELECT, _LT, _LE, _EQ, _AND, _OR, _NOT, _STOP = (
     CODES[n] for n in ("select", "lt", "le", "eq", "and", "or", "not", "stop")
 )

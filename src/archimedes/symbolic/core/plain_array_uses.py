@@ -18,8 +18,6 @@ import numpy as np
 
 from archimedes.errors import explained
 
-__all__ = ["explain_plain_array_use", "expression_at", "is_given_traced_arrays"]
-
 #: Methods of arrays that write to them.
 _WRITERS = frozenset({"fill", "put", "partition", "sort", "setfield", "setflags", "resize"})
 #: Methods of arrays that take other arrays, and the functions that take traced ones.

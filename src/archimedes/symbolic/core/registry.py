@@ -23,19 +23,6 @@ from archimedes.symbolic.core.traced_value import (
     as_traced,
 )
 
-__all__ = [
-    "ADOPTERS",
-    "FUNCTIONS",
-    "FUNCTION_ADOPTERS",
-    "GUFUNCS",
-    "UFUNC_METHODS",
-    "call_function",
-    "implements",
-    "store_results",
-    "target",
-    "ufunc_method",
-]
-
 _Implementation = Callable[..., Any]
 _Decorator = Callable[[_Implementation], _Implementation]
 

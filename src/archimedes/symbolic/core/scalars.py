@@ -30,7 +30,7 @@ from archimedes.symbolic.core.traced_value import TracedValue
 from archimedes.symbolic.core.ufunc_calls import apply_ufunc
 from archimedes.symbolic.core.user_frames import is_user_code
 
-__all__ = ["SymbolicNumber", "SymbolicScalar", "round_to_digits"]
+__all__ = ["SymbolicNumber", "SymbolicScalar"]
 
 _SPLIT = 2.0**27 + 1
 #: From here on floats are whole numbers.

@@ -17,17 +17,7 @@ from archimedes.graph.ops import BLOCK, CONST
 from archimedes.graph.program import Graph
 from archimedes.symbolic.core.user_frames import is_user_code, user_line
 
-__all__ = [
-    "Trace",
-    "attempt",
-    "current_trace",
-    "is_active",
-    "is_tracing",
-    "range_error",
-    "trace_error",
-    "trace_number",
-    "while_recording",
-]
+__all__ = ["Trace", "current_trace", "is_tracing", "trace_error", "while_recording"]
 
 
 class _Stack(threading.local):

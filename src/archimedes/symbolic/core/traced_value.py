@@ -22,19 +22,7 @@ from archimedes.symbolic.core.user_frames import is_user_code, outside_numpy
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-__all__ = [
-    "HOLDERS",
-    "NO_VALUE",
-    "Axis",
-    "DType",
-    "Holder",
-    "Key",
-    "Operand",
-    "Traced",
-    "TracedValue",
-    "as_constant",
-    "as_traced",
-]
+__all__ = ["as_traced"]
 
 # NumPy's own, also while names in its module are replaced (``recorded/numpy_patching.py``).
 _asarray = np.asarray

@@ -50,8 +50,6 @@ from archimedes.symbolic.core.traced_value import (
 )
 from archimedes.symbolic.core.ufuncs import UFUNCS, int_power
 
-__all__ = ["apply_ufunc", "call_ufunc", "reduce_ufunc"]
-
 _COMPARISONS = frozenset(
     {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal}
 )

@@ -19,8 +19,6 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions import Nest
 from archimedes.symbolic.core.trace import trace_error
 
-__all__ = ["UFUNCS", "int_power"]
-
 
 def identity(e: Emit, x: int) -> int:
     """The value itself."""

@@ -14,19 +14,6 @@ import numpy as np
 
 from archimedes.graph.program import origins
 
-__all__ = [
-    "SourceLine",
-    "frame_line",
-    "is_internal",
-    "is_internal_module",
-    "is_user_code",
-    "outside_numpy",
-    "recording_lines",
-    "treat_as_numpy",
-    "user_line",
-]
-
-
 _HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _SITE = os.path.dirname(os.path.dirname(os.path.abspath(np.__file__)))
 _LIBRARIES = tuple(os.path.join(_SITE, name) + os.sep for name in ("numpy", "scipy"))

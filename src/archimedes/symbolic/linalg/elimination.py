@@ -33,7 +33,6 @@ from archimedes.symbolic.linalg.matrix_functions import (
 
 _DIV = CODES["div"]
 
-__all__ = ["INVERSE", "UNROLLED", "divide", "eliminate", "rows_of", "solve_dense", "solve_unrolled"]
 
 #: Largest matrix whose solution is unrolled; a larger one is a ``Solve`` region, unless constant.
 UNROLLED = 4

@@ -31,9 +31,6 @@ from archimedes.symbolic.linalg.matrices import (
 )
 from archimedes.symbolic.linalg.matrix_functions import Arrays, Changes, MatrixFunction, call
 
-__all__ = ["factorize_scaled", "householder"]
-
-
 QRResult = type(np.linalg.qr(np.eye(1)))
 
 

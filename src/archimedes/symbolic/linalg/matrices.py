@@ -20,22 +20,6 @@ from archimedes.symbolic.core.loop_nests import loop_threshold, uses_loops
 from archimedes.symbolic.core.trace import current_trace, trace_error
 from archimedes.symbolic.core.traced_value import Traced
 
-__all__ = [
-    "CONSTANT",
-    "MAX_SPECTRAL",
-    "LinAlgError",
-    "block_triangular",
-    "check_square",
-    "check_stacked",
-    "is_large",
-    "multiply_scaled",
-    "over_stack",
-    "permutation_sign",
-    "power_of_two",
-    "split_exponent",
-    "values_of",
-]
-
 LinAlgError = np.linalg.LinAlgError
 
 #: Most columns of an eigenvalue or singular value problem: about 6 n^3 operations per sweep.

@@ -35,19 +35,6 @@ from archimedes.symbolic.core.trace import Trace, current_trace
 from archimedes.symbolic.core.traced_value import Traced
 from archimedes.symbolic.linalg.matrices import is_large
 
-__all__ = [
-    "Arrays",
-    "Blocks",
-    "Changes",
-    "Layout",
-    "MatrixFunction",
-    "Spectrum",
-    "Turns",
-    "branch",
-    "call",
-    "repeat_while",
-]
-
 #: The operands, or the results, of a function.
 Arrays = Sequence[Traced]
 #: Tangents or adjoints of several arrays: for each direction, one array for each of them.

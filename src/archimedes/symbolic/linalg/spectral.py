@@ -50,19 +50,6 @@ from archimedes.symbolic.linalg.matrix_functions import (
 )
 from archimedes.symbolic.numpy_functions.structural import full_like
 
-__all__ = [
-    "EIGEN_TURNS",
-    "SINGULAR",
-    "SINGULAR_TURNS",
-    "check_size",
-    "eigen_push",
-    "singular",
-    "singular_function",
-    "singular_push",
-    "symmetric",
-    "symmetric_eigen",
-]
-
 #: Sweeps are quadratically convergent: double precision takes up to ten; more means nan.
 MAX_SWEEPS = 30
 

@@ -15,8 +15,6 @@ import numpy as np
 from archimedes.symbolic.core.trace import trace_error
 from archimedes.symbolic.core.traced_value import Operand, Traced
 
-__all__ = ["PAIR_FUNCTIONS", "ComplexPair"]
-
 _REMEDY = "Use its .real and .imag, which are ordinary arrays, or abs(z), z * w, z + w, z.conj()."
 
 

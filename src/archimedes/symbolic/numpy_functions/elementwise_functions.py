@@ -19,8 +19,6 @@ from archimedes.symbolic.core.trace import current_trace, trace_error
 from archimedes.symbolic.core.traced_value import Operand, Traced, as_constant
 from archimedes.symbolic.core.ufuncs import UFUNCS
 
-__all__ = ["record", "where"]
-
 _SELECT = CODES["select"]
 _MISSING: Any = object()
 

@@ -13,8 +13,6 @@ from archimedes.symbolic.core.registry import GUFUNCS, implements
 from archimedes.symbolic.core.trace import current_trace, trace_error
 from archimedes.symbolic.core.traced_value import DType, Operand, Traced
 
-__all__ = ["einsum", "matmul"]
-
 
 def _pair(a: Operand, b: Operand) -> tuple[Any, Any]:
     a, b = lift_many([a, b])

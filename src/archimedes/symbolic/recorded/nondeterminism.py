@@ -30,21 +30,6 @@ from archimedes.errors import explained
 from archimedes.symbolic.core.trace import is_tracing, trace_error
 from archimedes.symbolic.core.user_frames import INSTALLED, is_user_code
 
-__all__ = [
-    "REMEDY",
-    "generator_state",
-    "generators_in_cache",
-    "is_clock",
-    "is_generator",
-    "is_random_source",
-    "module_generators",
-    "names_clock",
-    "names_random_source",
-    "refusal",
-    "refuse_outside_sources",
-    "set_generator_state",
-]
-
 REMEDY = explained(
     "random numbers",
     "Draw with arc.random from a key that is an argument: key = arc.random.key(seed), "

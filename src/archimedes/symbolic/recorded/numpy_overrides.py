@@ -43,8 +43,6 @@ from archimedes.symbolic.recorded.numpy_patching import (
 from archimedes.symbolic.recorded.recorded_array import RecordedArray, adopt_result
 from archimedes.symbolic.recorded.recorded_memory import as_recorded
 
-__all__ = ["install", "uninstall"]
-
 # ---- classes that NumPy writes in Python --------------------------------------------------------
 
 

@@ -30,22 +30,6 @@ from archimedes.symbolic.core.conversion import lift
 from archimedes.symbolic.core.trace import is_tracing
 from archimedes.symbolic.core.user_frames import is_internal, treat_as_numpy
 
-__all__ = [
-    "DERIVED",
-    "Dispatch",
-    "ProxyBase",
-    "array_functions",
-    "find_dispatch",
-    "is_called_by_user",
-    "is_proxy",
-    "original_of",
-    "replace_bound_names",
-    "restore_bound_names",
-    "take_lists",
-    "use_native",
-    "with_arrays",
-]
-
 treat_as_numpy(__name__)
 
 

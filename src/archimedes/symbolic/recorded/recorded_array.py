@@ -30,7 +30,7 @@ from archimedes.symbolic.recorded.recorded_memory import (
     writable,
 )
 
-__all__ = ["RecordedArray", "RecordedFlat", "adopt_result", "call_plainly"]
+__all__ = ["RecordedArray"]
 
 ndarray = np.ndarray
 

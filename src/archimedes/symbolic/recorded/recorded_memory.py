@@ -30,20 +30,6 @@ from archimedes.symbolic.core.trace import (
     trace_number,
 )
 
-__all__ = [
-    "Nodes",
-    "RecordedMemory",
-    "as_plain",
-    "as_recorded",
-    "check_maker",
-    "find_traced",
-    "holds_nodes",
-    "numbers_of",
-    "root_of",
-    "set_dtype",
-    "writable",
-]
-
 ndarray = np.ndarray
 _view, _set = ndarray.view, ndarray.__setitem__
 #: NumPy deprecates assignment to ``dtype`` from 2.5 on, and offers subclasses this instead.

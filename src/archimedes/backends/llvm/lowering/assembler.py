@@ -26,7 +26,6 @@ from archimedes.graph.dtypes import B8
 if TYPE_CHECKING:
     from archimedes.backends.llvm.lowering.nests.packing import Copies
 
-__all__ = ["PARAMETERS", "Function", "Module"]
 
 #: What functions inside a module take and pass on: scratch memory and the arrays of the call.
 PARAMETERS = "ptr %frame, ptr %in, ptr %out"

@@ -43,7 +43,6 @@ from archimedes.graph.program import Graph
 if TYPE_CHECKING:
     from archimedes.backends.llvm.lowering.entries import Source
 
-__all__ = ["TOGETHER", "InputTile", "write_batch_loop", "write_instance_loop"]
 
 BATCH_PARAMETERS = "ptr %in, ptr %out, i64 %begin, i64 %end"
 #: So many tiles go through a part together, as long as their frames are that many bytes at most.

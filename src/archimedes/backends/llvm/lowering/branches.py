@@ -16,8 +16,6 @@ from archimedes.backends.lowering.dialect import Branching, Dialect, Join
 from archimedes.backends.lowering.scope import Binding
 from archimedes.graph.dtypes import I64
 
-__all__ = ["LaneJoin", "ScalarJoin"]
-
 #: Branches of up to this many operations run in lanes whether or not a lane takes them.
 CHEAP = 12
 

@@ -31,7 +31,6 @@ from archimedes.graph.program import Graph
 if TYPE_CHECKING:
     from archimedes.backends.llvm.lowering.batch_loop import InputTile
 
-__all__ = ["Program", "Source", "batch_program", "scalar_program"]
 
 SCALAR_PARAMETERS = "ptr %in, ptr %out"
 #: Up to this many operations a batch kernel keeps its tiles in registers.

@@ -21,8 +21,6 @@ from archimedes.graph.dtypes import item_type, length_of
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Region
 
-__all__ = ["FrameReach", "FunctionDialect", "Routine"]
-
 
 class FrameReach(Reach):
     """Makes what only the current function can name known to others, through the frame."""

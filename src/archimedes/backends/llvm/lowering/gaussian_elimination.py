@@ -13,8 +13,6 @@ from archimedes.backends.llvm.lowering.memory import ITEM_BYTES, ITEM_MEMORY, Po
 from archimedes.backends.lowering.scope import Location
 from archimedes.graph.dtypes import I64
 
-__all__ = ["elimination_function"]
-
 
 def elimination_function(module: Module, n: int, m: int, dtype: int) -> str:
     """Return the name of the function ``void solve(ptr matrix)``, written at first use."""

@@ -15,8 +15,6 @@ from archimedes.backends.exact_division import factors_of
 from archimedes.backends.llvm.lowering.assembler import Function
 from archimedes.graph.dtypes import B8, F32, F64, I64, is_float
 
-__all__ = ["LOWERING", "any_lane", "blend", "choose", "divide", "intrinsic", "wide_operand"]
-
 
 def _signs(f: Function, dtype: int) -> tuple[str, str, int]:
     """Return the type of a float, that of an integer as long, and the mask of its sign."""

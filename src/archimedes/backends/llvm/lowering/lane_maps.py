@@ -30,8 +30,6 @@ from archimedes.graph.dtypes import item_type, length_of
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Map
 
-__all__ = ["is_short", "map_in_lanes", "map_in_registers", "rows_in_lanes"]
-
 #: At most so many slices and results of an instance, and so many tiles, make a short map.
 FEW, TILES = 4, 8
 

@@ -35,8 +35,6 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions import Host, Map, Nest, Solve
 from archimedes.graph.regions.base import longest_block
 
-__all__ = ["Llvm"]
-
 #: Instances with longer blocks have enough to do for lanes by themselves, one after the other.
 LONGEST_ROW = 1024
 

@@ -15,16 +15,6 @@ from typing import Any, NamedTuple
 from archimedes.backends.lowering.scope import Location
 from archimedes.graph.dtypes import B8, F32, F64, I64
 
-__all__ = [
-    "ALIGNMENT",
-    "ITEM_BYTES",
-    "ITEM_MEMORY",
-    "Frame",
-    "Pointer",
-    "Spelling",
-    "round_up",
-]
-
 #: Type of one value in a register and in memory, its size in memory, and in names of intrinsics.
 _ITEM = {F64: "double", F32: "float", I64: "i64", B8: "i1"}
 ITEM_MEMORY = {F64: "double", F32: "float", I64: "i64", B8: "i8"}

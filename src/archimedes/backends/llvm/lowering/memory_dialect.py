@@ -17,8 +17,6 @@ from archimedes.backends.lowering.dialect import Dialect
 from archimedes.backends.lowering.scope import Binding, Location, Scope
 from archimedes.graph.dtypes import B8, I64
 
-__all__ = ["MemoryDialect"]
-
 #: A value in memory is loaded again rather than kept for longer than this many lines.
 STALE = 64
 #: Items of scalar code that are copied at once.

@@ -14,7 +14,6 @@ from archimedes.graph.regions import Nest
 if TYPE_CHECKING:
     from archimedes.backends.llvm.lowering.nests.loop_vectorize import VectorNest
 
-__all__ = ["fence", "may_stream", "passes_by", "passes_caches", "stream", "write_streamed"]
 
 #: Tiles of fewer bytes are not worth a copy, batches of fewer stay in the caches.
 TILE, BATCH = 2048, 32 << 20

@@ -9,8 +9,6 @@ from archimedes.backends.llvm.lowering.assembler import Function, Module
 from archimedes.backends.llvm.lowering.memory import ALIGNMENT
 from archimedes.backends.llvm.lowering.safepoints import has_safepoints, open_budget, status_of
 
-__all__ = ["STACK", "add_guarded", "close_frame", "open_frame"]
-
 
 class Register(NamedTuple):
     """A control register: its type in LLVM, the bits that matter, and their default.

@@ -30,14 +30,6 @@ from archimedes.backends.lowering.dialect import Loop
 if TYPE_CHECKING:
     from archimedes.backends.llvm.lowering.assembler import Function
 
-__all__ = [
-    "Run",
-    "declare_safepoints",
-    "has_safepoints",
-    "loop_with_safepoints",
-    "open_budget",
-    "status_of",
-]
 
 #: Where a frame has the pointer, in bytes, and where a budget has its words.
 AT_FRAME = 8

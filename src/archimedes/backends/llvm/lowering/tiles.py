@@ -14,18 +14,6 @@ from archimedes.backends.llvm.lowering.assembler import Function
 from archimedes.backends.llvm.lowering.memory import ITEM_BYTES, ITEM_MEMORY
 from archimedes.backends.lowering.scope import Location
 
-__all__ = [
-    "Rows",
-    "addresses_of",
-    "first_row",
-    "gather",
-    "lines_of",
-    "load_tile",
-    "prefetch",
-    "scatter",
-    "store_tile",
-]
-
 #: Longer leaves are moved by loops.
 UNROLL = 200
 #: Bytes of a cache line.

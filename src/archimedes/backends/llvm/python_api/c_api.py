@@ -11,16 +11,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "address",
-    "is_supported",
-    "make_builtin",
-    "new_lock",
-    "numpy_api",
-    "object_new",
-    "object_pointer",
-]
-
 #: The newest CPython on which native code was tested with its C API.
 NEWEST = (3, 14)
 

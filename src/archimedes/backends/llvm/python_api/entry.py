@@ -34,8 +34,6 @@ from archimedes.backends.llvm.python_api.entry_results import (
 from archimedes.backends.llvm.runtime.machine import NativeCode, host_target
 from archimedes.graph.dtypes import DTYPES, I64
 
-__all__ = ["NAME", "Batch", "entry_text", "make_entry"]
-
 NAME = "arc_python"
 #: Offsets into struct Py_buffer, which is public, and its size.
 BUFFER, OBJECT, NDIM, FORMAT, SHAPE, SIZE = 0, 8, 36, 40, 48, 80

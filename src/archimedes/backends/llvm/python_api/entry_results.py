@@ -11,16 +11,6 @@ from archimedes.backends.entry_forms import Form, Known, Leaf, Result, Struct, T
 from archimedes.backends.llvm.python_api.c_api import address, numpy_api, object_new, object_pointer
 from archimedes.graph.dtypes import DTYPES
 
-__all__ = [
-    "Text",
-    "drops",
-    "is_array",
-    "make_results",
-    "pointer_to",
-    "release_buffers",
-    "return_results",
-]
-
 
 def _literal(value: int) -> str:
     """Return an address as a literal."""

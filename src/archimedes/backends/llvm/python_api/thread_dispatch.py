@@ -14,8 +14,6 @@ from typing import Any
 from archimedes.backends.llvm.python_api.c_api import address, make_builtin
 from archimedes.backends.llvm.runtime.machine import common_code, read_ir
 
-__all__ = ["ThreadDispatch", "dispatch_text", "thread_dispatch"]
-
 #: What an instance has after what every object has: its vectorcall, and the two functions.
 _HEAD, _WORD = object.__basicsize__, ctypes.sizeof(ctypes.c_void_p)
 _VECTORCALL, _ORIGINAL, _VERSION, _SIZE = (_HEAD + k * _WORD for k in range(4))

@@ -20,7 +20,6 @@ from archimedes.backends.llvm.runtime.pointers import pointer_reader
 if TYPE_CHECKING:
     from archimedes.backends.llvm.lowering.assembler import Function
 
-__all__ = ["ArrayFunction", "Writer", "array_functions", "array_text"]
 
 #: Numbers in a vector: what the widest registers hold.
 LANES = 8

@@ -15,19 +15,6 @@ from archimedes.backends.llvm.lowering.prologue import add_guarded
 from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target
 from archimedes.backends.llvm.runtime.pointers import data_pointer
 
-__all__ = [
-    "SIZE",
-    "BlockWriter",
-    "add_inverse",
-    "add_multiply",
-    "add_update",
-    "block_writer",
-    "factorise",
-    "function_text",
-    "solve",
-    "vector_product",
-]
-
 #: Rows and columns of a block.
 SIZE = 8
 

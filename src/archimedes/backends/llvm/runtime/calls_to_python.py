@@ -30,8 +30,6 @@ from archimedes.graph.regions import Host
 from archimedes.system.c_library import clock_function, function_address, monotonic_clock
 from archimedes.system.processes import call_in_forked_children
 
-__all__ = ["SAFEPOINT_ADDRESS", "HostCall", "Hosting", "safepoint_text", "turn_text"]
-
 _SLOTS = ctypes.POINTER(ctypes.c_int64)
 _TYPE = ctypes.CFUNCTYPE(None, ctypes.c_int64, _SLOTS, _SLOTS)
 

@@ -18,8 +18,6 @@ from archimedes.graph.ops import BLOCK, CONST, INPUT, OUT, REGION, TABLE
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Affine, Map, Nest, Pack, Region, Scan, Solve, While
 
-__all__ = ["estimate", "lanes_for"]
-
 #: Loops of this many steps count as long.
 LONG_LOOP = 16
 #: Operations that an elementary function is taken for, and the beginning of a loop.

@@ -51,8 +51,6 @@ from archimedes.system.floating_point import in_default_environment
 if TYPE_CHECKING:
     from archimedes.backends.llvm.lowering.entries import Program
 
-__all__ = ["RECENT", "Kernel", "build", "forget_recent_code"]
-
 
 class Statistics(NamedTuple):
     """Figures about a kernel.

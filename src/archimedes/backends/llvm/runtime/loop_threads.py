@@ -30,17 +30,6 @@ from archimedes.backends.llvm.runtime.machine import (
 from archimedes.system.cpus import cpu_count
 from archimedes.system.processes import call_in_forked_children
 
-__all__ = [
-    "ADDRESS",
-    "OFFSETS",
-    "OWN",
-    "SIZE",
-    "forget",
-    "loops_so_far",
-    "module_text",
-    "pause_helpers",
-]
-
 #: Where the words of the state are, in bytes; those that are written often have their own lines.
 OFFSETS = {
     "run": 0,  # void (function, frame, in, out, count, grain, done)

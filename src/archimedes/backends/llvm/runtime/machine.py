@@ -16,16 +16,6 @@ import llvmlite.binding as llvm  # type: ignore[import-untyped]
 from archimedes.backends import code_cache as cache
 from archimedes.system.c_library import function_address, functions_to_import
 
-__all__ = [
-    "NativeCode",
-    "Target",
-    "common_code",
-    "function_pointer",
-    "host_target",
-    "import_addresses",
-    "read_ir",
-]
-
 #: Modules that are written by hand.
 _TEXT = Path(__file__).parents[1] / "text"
 #: LLVM orders runs of loads and stores in quadratic time below this many of them. The default

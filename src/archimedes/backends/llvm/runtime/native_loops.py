@@ -18,7 +18,6 @@ from archimedes.backends.llvm.runtime.pointers import check_pointers, data_point
 if TYPE_CHECKING:
     from archimedes.backends.llvm.runtime.kernel import Kernel
 
-__all__ = ["Runs", "repeat_text", "repeating", "runs_text"]
 
 RUNS = "arc_runs"
 #: Parameters of the native function: pointers and numbers, in this order.

@@ -15,15 +15,6 @@ from archimedes.backends.llvm.runtime.machine import common_code, read_ir
 from archimedes.errors import GraphError
 from archimedes.graph.dtypes import type_name
 
-__all__ = [
-    "check_leaves",
-    "check_pointers",
-    "data_pointer",
-    "pointer_reader",
-    "pointer_table",
-    "reader_text",
-]
-
 _METH_O = 0x0008
 #: Bytes of struct Py_buffer, and PyBUF_STRIDES, by which the address of any array can be asked.
 _BUFFER_SIZE, _STRIDES = 80, 0x10 | 0x8

@@ -10,8 +10,6 @@ from archimedes.backends.llvm.runtime.loop_threads import pause_helpers
 from archimedes.system.cpus import cpu_count
 from archimedes.system.processes import call_in_forked_children
 
-__all__ = ["over_chunks"]
-
 #: Chunks per thread: a few, so that a slow core does not hold up the others.
 CHUNKS_PER_THREAD = 4
 

@@ -23,8 +23,6 @@ from archimedes.optimize.solvers.interior_point.native_loops import (
     native,
 )
 
-__all__ = ["PANEL", "Correction", "Entries", "Factors", "Rows", "Sizes", "Spans", "System"]
-
 #: Columns that are eliminated together.
 PANEL = 4
 

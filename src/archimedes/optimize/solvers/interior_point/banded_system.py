@@ -43,8 +43,6 @@ from archimedes.optimize.solvers.interior_point.band_loops import (
 )
 from archimedes.optimize.solvers.interior_point.native_loops import flatten
 
-__all__ = ["BandedSystem", "Chain", "find_chain"]
-
 #: At most this many unknowns are the border.
 BORDER = 40
 #: Rows of A are scaled to sizes between 1 and 100.

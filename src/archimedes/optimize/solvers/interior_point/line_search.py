@@ -23,8 +23,6 @@ from archimedes.optimize.solvers.interior_point.newton_steps import (
 )
 from archimedes.optimize.solvers.interior_point.restoration import Restoration
 
-__all__ = ["Filter", "LineSearch"]
-
 GAMMA_THETA, GAMMA_PHI, S_THETA, S_PHI, ETA, SMALLEST = 1e-5, 1e-8, 1.1, 2.3, 1e-8, 0.05
 #: How many times the violation of the start is allowed later. The paper's 10,000 lets steps wander
 #: off where the barrier function falls, and has each of them undone by the next.

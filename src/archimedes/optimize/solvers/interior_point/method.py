@@ -24,8 +24,6 @@ from archimedes.optimize.solvers.interior_point.newton_steps import (
 from archimedes.optimize.solvers.interior_point.restoration import Infeasible
 from archimedes.optimize.solvers.solver_table import SOLVERS, Solver
 
-__all__ = ["InteriorPoint", "solve"]
-
 KAPPA_EPS, KAPPA_MU, THETA_MU, KAPPA_SIGMA = 10.0, 0.2, 1.5, 1e10
 #: ``ACCEPTABLE`` is an error with which a point is returned after so many iterations.
 MAX_ITERATIONS, ACCEPTABLE, ENOUGH = 3000, 1e-6, 15

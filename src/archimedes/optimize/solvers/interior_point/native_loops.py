@@ -17,8 +17,6 @@ from typing import Annotated, Any, TypeAlias, get_type_hints
 
 from archimedes.function.execution.kernel_calls import array_functions
 
-__all__ = ["FUNCTIONS", "flatten", "native", "native_loops"]
-
 #: Arrays of float64 and int64, and numbers; in a description, the writer's names for them.
 Floats: TypeAlias = Annotated[Any, "F"]
 Ints: TypeAlias = Annotated[Any, "I"]

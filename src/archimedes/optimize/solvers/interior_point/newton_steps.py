@@ -24,8 +24,6 @@ from archimedes.optimize.problems.tasks import Answer, Task
 from archimedes.optimize.solvers.interior_point.banded_system import BandedSystem, find_chain
 from archimedes.optimize.solvers.interior_point.point_loops import Sides, Slacks
 
-__all__ = ["LineSearchFailed", "NewtonSteps", "Point", "Step", "Trial", "limit_step"]
-
 #: Slopes at the start are scaled to at most this, by no less than that.
 MOST_SLOPE, LEAST_SCALE = 100.0, 1e-8
 #: Bounds are relaxed by this much, so that there is room between them.

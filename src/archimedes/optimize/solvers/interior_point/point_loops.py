@@ -18,8 +18,6 @@ from archimedes.optimize.solvers.interior_point.native_loops import (
     native,
 )
 
-__all__ = ["Sides", "Slacks"]
-
 #: Distances below the smallest normal number count as none.
 _SMALLEST = 2.2250738585072014e-308
 

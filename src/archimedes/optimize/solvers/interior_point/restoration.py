@@ -28,8 +28,6 @@ from archimedes.optimize.solvers.interior_point.newton_steps import (
     Trial,
 )
 
-__all__ = ["Infeasible", "Restoration", "check_feasibility"]
-
 STEPS, NEWTON_STEPS, SHORT_HALVINGS, HALVINGS = 30, 100, 20, 25
 #: A violation that first-order steps of the unknowns' own size reduce by less than this part
 #: will not become nothing.

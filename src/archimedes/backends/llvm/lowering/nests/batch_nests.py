@@ -31,8 +31,6 @@ from archimedes.backends.lowering.nests import Index, Walk
 from archimedes.backends.lowering.scope import Binding, Location, Scope
 from archimedes.graph.regions import Affine, Nest
 
-__all__ = ["lower_batch_nest"]
-
 #: Points of each axis that are computed together.
 Tile = dict[int, int]
 #: What loads, stores and the turn of a loop take, where an operation takes 1.

@@ -19,8 +19,6 @@ from archimedes.graph.dtypes import B8, item_type
 from archimedes.graph.ops import CONST, OPERANDS
 from archimedes.graph.program import Graph
 
-__all__ = ["Stage", "Staging", "stages_of", "write_stages"]
-
 #: What a stage costs, and a value that it is given by the one before it, where its operations cost
 #: the square of their number over ``LENGTH``; the longest there are.
 STAGE, CARRY, LENGTH, LONGEST = 8.0, 1.5, 28.0, 40

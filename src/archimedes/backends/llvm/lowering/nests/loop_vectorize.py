@@ -35,7 +35,6 @@ from archimedes.graph.regions import Affine, Nest
 if TYPE_CHECKING:
     from archimedes.backends.llvm.lowering.llvm_dialect import Llvm
 
-__all__ = ["VectorNest", "lower_vector_nest"]
 
 #: What is read so many times is copied to where it lies in order, unless it is very large.
 WORTH, LARGEST = 3, 1 << 19

@@ -18,8 +18,6 @@ from archimedes.backends.lowering.nests import Walk
 from archimedes.backends.lowering.scope import Location
 from archimedes.graph.regions import Nest
 
-__all__ = ["LEAST", "Copies", "Layout", "Packing", "pack_read", "write_copies"]
-
 #: Arrays of so many items are packed: fewer stay in the first cache as they are.
 LEAST = 8_192
 #: For so many instances at least it is worth it.

@@ -19,8 +19,6 @@ from archimedes.backends.lowering.scope import Binding, Location
 from archimedes.graph.dtypes import length_of
 from archimedes.graph.regions import Nest
 
-__all__ = ["TiledNest"]
-
 #: The indices of all rows at a point.
 Points = Sequence[Sequence[Index]]
 

@@ -11,8 +11,6 @@ from archimedes.backends.llvm.lowering.nests.vector_plans import Plan
 from archimedes.backends.llvm.lowering.prologue import add_guarded
 from archimedes.graph.regions import Nest
 
-__all__ = ["RANGE", "Ranges", "call_ranges", "ranges_of"]
-
 #: What a function of a range of an axis takes; ``own`` is memory of the thread, where it is not the
 #: one that the frame belongs to.
 RANGE = f"{PARAMETERS}, i64 %begin, i64 %end, ptr %own"

@@ -13,16 +13,6 @@ from archimedes.graph.ops import CONST, INPUT, OPERANDS
 from archimedes.graph.regions import Affine, Gather, Nest
 from archimedes.graph.regions.nest import PARTIALS, row_major
 
-__all__ = [
-    "CHUNK",
-    "Plan",
-    "in_any_order",
-    "in_stages",
-    "plan_of",
-    "power_of_two_below",
-    "registers_of",
-]
-
 #: Bodies of up to so many operations are short: loads and loops are most of the work.
 SHORT = 8
 #: Bodies of up to so many operations run on four registers at once, or on two.
