@@ -11,7 +11,7 @@ import pytest
 from archimedes.graph.elementary import coefficients, exponential, hyperbolic, trigonometric
 from archimedes.graph.elementary.coefficients import Minimax
 
-POLYNOMIALS = [n for n in coefficients.__all__ if isinstance(getattr(coefficients, n), Minimax)]
+POLYNOMIALS = [n for n, value in vars(coefficients).items() if isinstance(value, Minimax)]
 
 
 @pytest.mark.parametrize("name", POLYNOMIALS)
