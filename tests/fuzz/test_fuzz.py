@@ -166,7 +166,7 @@ def test_report_is_a_readable_repro(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("executor", ["compiled", "native"])
 def test_programs_as_loops(executor: str) -> None:
     """Arrays of two elements and more are recorded as loops."""
-    count, reports = run_chunk(40_000, 64, executor, "strict", loops_from=2)
+    count, reports = run_chunk(40_000, 64, executor, "strict", elements=2)
     assert count > 30
     assert not reports, "\n".join(reports)
 

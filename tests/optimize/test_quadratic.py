@@ -9,6 +9,8 @@ import archimedes as arc
 from archimedes.backends.lowering.analysis import cost
 from archimedes.graph.regions import While
 from archimedes.optimize import QPSolution, Status, qpsol, solve_qp
+from archimedes.optimize.problems.tasks import Settings
+from archimedes.optimize.solvers import sqp
 
 
 def random_program(rng, n, m, rank):
@@ -329,7 +331,8 @@ def test_nonlinear_programs_hardly_grow_with_their_unknowns():
     solver = arc.nlp_solver(lambda x, p: np.sum((x - p) ** 4), lambda x, p: x[:2], method="sqp")
 
     def length(n):
-        kernel = solver.program(np.zeros(n), (1.0,)).sqp_kernel(1e-8, 60)
+        program = solver.program(np.zeros(n), (1.0,))
+        kernel = sqp.record(program, Settings(tol=1e-8, maxiter=60))
         limits = (np.zeros(n), np.ones(n), np.zeros(2), np.ones(2))
         return cost(kernel.recording(np.zeros(n), limits, 1.0).blocks, {})
 

@@ -95,3 +95,18 @@ def test_no_file_names_a_place_on_a_machine():
         if MACHINE_PATHS.search(line)
     ]
     assert found == []
+
+
+def test_no_module_gives_a_constant_two_values():
+    """The second value would hold in functions written for the first."""
+    found = []
+    for path in FILES:
+        names = [
+            target.id
+            for node in ast.parse(path.read_text(encoding="utf-8")).body
+            if isinstance(node, ast.Assign)
+            for target in ast.walk(ast.Tuple(node.targets))
+            if isinstance(target, ast.Name) and isinstance(target.ctx, ast.Store)
+        ]
+        found += [f"{path}: {name}" for name in set(names) if names.count(name) > 1 and name != "_"]
+    assert found == []

@@ -291,7 +291,7 @@ cone_kernel, normal_kernel = compile(unit_cone_impulses), compile(unit_normal_im
 
 
 #: Reflections per contact at most; a row of n balls takes n.
-ROUNDS = 4
+REFLECTIONS = 4
 #: What comes together more slowly than anything falls in so many steps does not bounce: it lands.
 SLOW = 2.0
 #: A speed that never closes.
@@ -392,5 +392,5 @@ def rebounds(
         return np.any(closing(state[0], gaps, falling, step))
 
     start = (speeds, 0.0 * speeds, 0.0 * speeds)
-    r, hit, arriving = while_loop(anybody, reflect, start, max_steps=ROUNDS * gaps.shape[0])
+    r, hit, arriving = while_loop(anybody, reflect, start, max_steps=REFLECTIONS * gaps.shape[0])
     return hit > 0.5, arriving, np.maximum(r, 0.0)
