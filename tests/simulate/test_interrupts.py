@@ -89,8 +89,8 @@ def campaign(end):
 CASES = [lambda end: one(end, START), lambda end: many(end, STARTS), campaign]
 for case in CASES:
     case(NEAR)
-    print("ready", flush=True)
     try:
+        print("ready", flush=True)
         found = case(FAR)
         print("returned", found.complete, flush=True)
     except KeyboardInterrupt:
