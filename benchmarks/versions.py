@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -202,6 +203,81 @@ def flights() -> dict[str, float]:
     return {"F-16, first flight": first, "F-16, again": again, "F-16, 1,000": flight.each(1000)}
 
 
+def _arm(joints: int) -> str:
+    """URDF of an arm whose axes turn by a quarter from joint to joint."""
+    links = [
+        f'<link name="l{k}"><inertial><origin xyz="0 0.02 0.1"/><mass value="{1 + 0.1 * k}"/>'
+        '<inertia ixx="0.02" iyy="0.03" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        for k in range(joints + 1)
+    ]
+    hinges = [
+        f'<joint name="j{k}" type="continuous"><parent link="l{k}"/><child link="l{k + 1}"/>'
+        '<origin xyz="0 0 0.3" rpy="1.5708 0 0"/><axis xyz="0 0 1"/></joint>'
+        for k in range(joints)
+    ]
+    return f'<robot name="arm">{"".join(links + hinges)}</robot>'
+
+
+def robots() -> dict[str, float]:
+    """Algorithms for an arm with seven joints: in plain NumPy, the first call, and compiled."""
+    import archimedes as arc
+    from archimedes import multibody as mb
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "arm.urdf"
+        path.write_text(_arm(7))
+        model = mb.load(str(path), "fixed")
+    q, v, u = np.random.default_rng(0).normal(size=(3, 7))
+    cases = {"aba": (q, v, u), "rnea": (q, v, u), "crba": (q,), "aba_derivatives": (q, v, u)}
+    found = {}
+    for name, args in cases.items():
+        algorithm = getattr(mb, name)
+        plain = partial(algorithm, model)
+        f = arc.compile(plain)
+        found[f"{name} of 7 joints, NumPy"] = _best(lambda p=plain, a=args: p(*a))
+        found[f"{name} of 7 joints, first call"] = _once(lambda f=f, a=args: f(*a))
+        for _ in range(500):
+            f(*args)
+        found[f"{name} of 7 joints, compiled"] = _best(lambda f=f, a=args: f(*a), 200)
+    return found
+
+
+def minima() -> dict[str, float]:
+    """Nonlinear programs: the first solve and the ones after it."""
+    import archimedes as arc
+
+    def cost(x):
+        return x[0] * x[3] * (x[0] + x[1] + x[2]) + x[2]
+
+    def constr(x):
+        return np.stack([x[0] * x[1] * x[2] * x[3], x @ x])
+
+    def hs71():
+        return arc.minimize(
+            cost,
+            np.array([1.0, 5.0, 5.0, 1.0]),
+            constr=constr,
+            bounds=(np.ones(4), 5 * np.ones(4)),
+            constr_bounds=(np.array([25.0, 40.0]), np.array([np.inf, 40.0])),
+            method="ipm",
+        )
+
+    def rosenbrock(x):
+        return np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+    def valley():
+        return arc.minimize(rosenbrock, np.full(10, -1.0), method="BFGS")
+
+    def zeros():
+        return arc.root(lambda x: np.stack([x[0] ** 2 + x[1] - 3, x[1] ** 2 - x[0]]), np.ones(2))
+
+    cases = {"HS71 by ipm": hs71, "Rosenbrock in 10 variables by BFGS": valley, "root": zeros}
+    return {
+        **{f"first solve, {name}": _once(run) for name, run in cases.items()},
+        **{f"again, {name}": _best(run) for name, run in cases.items()},
+    }
+
+
 MEASUREMENTS = {
     f.__name__: f
     for f in (
@@ -216,6 +292,8 @@ MEASUREMENTS = {
         attitudes,
         loops,
         flights,
+        robots,
+        minima,
     )
 }
 
