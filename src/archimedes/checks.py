@@ -7,6 +7,8 @@ shape is always known, and is always checked.
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Iterable
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +23,18 @@ __all__ = [
     "FLOAT",
     "as_array",
     "as_scalar",
+    "check_callable",
+    "check_choice",
     "check_finite",
+    "check_increasing",
     "check_last",
+    "check_limits",
     "check_matrix",
     "check_not_negative",
     "check_positive",
+    "check_shape",
     "check_vector",
+    "check_whole",
     "concrete",
     "is_traced",
 ]
@@ -134,6 +142,59 @@ def as_scalar(x: ArrayLike, name: str) -> Scalar:
     return float(number) if issubclass(type(x), (int, float, np.floating)) else as_array(x, name)
 
 
+def check_choice(
+    value: object,
+    name: str,
+    allowed: Iterable[object],
+    remedy: str = "",
+    error: type[Exception] = ValueError,
+) -> None:
+    """Raise where a value is not one of those that are allowed.
+
+    >>> check_choice("euler", "odeint: method", ("rk4", "bdf"))
+    Traceback (most recent call last):
+        ...
+    ValueError: odeint: method='euler' is not one of 'rk4', 'bdf'
+    """
+    allowed = tuple(allowed)
+    if value not in allowed:
+        choices = ", ".join(map(repr, allowed))
+        raise error(f"{name}={value!r} is not one of {choices}" + (remedy and f"; {remedy}"))
+
+
+def check_callable(function: object, name: str, arguments: str = "", remedy: str = "") -> None:
+    """Raise where an argument is not a function.
+
+    >>> check_callable(2.0, "dynamics", "(t, x, u)")
+    Traceback (most recent call last):
+        ...
+    TypeError: dynamics must be a function (t, x, u), got float
+    """
+    if not callable(function):
+        form = arguments and f" {arguments}"
+        got = f"got {type(function).__name__}" + (remedy and f": {remedy}")
+        raise TypeError(f"{name} must be a function{form}, {got}")
+
+
+def check_whole(value: object, name: str, least: int | None = None) -> int:
+    """Return `value` as an int; raise where it is not a whole number or below `least`.
+
+    >>> check_whole(np.int64(3), "max_steps", 1)
+    3
+    >>> check_whole(0, "max_steps", 1)
+    Traceback (most recent call last):
+        ...
+    ValueError: max_steps must be a whole number of at least 1, got 0
+    """
+    number: Any = value
+    is_whole = hasattr(value, "__index__") and not isinstance(value, bool)
+    if not is_whole or (least is not None and number < least):
+        bound = "" if least is None else f" of at least {least}"
+        error = ValueError if is_whole else TypeError
+        raise error(f"{name} must be a whole number{bound}, got {value!r}")
+    return operator.index(number)
+
+
 def check_finite(x: object, name: str) -> None:
     """Raise where a known value is nan or infinite."""
     values = concrete(x)
@@ -169,6 +230,54 @@ def check_not_negative(value: ArrayLike, name: str, units: str = "") -> None:
         fault = "must be a number" if np.isnan(values).any() else "must not be negative"
         unit = f", in {units}" if units else ""
         raise ValueError(f"{name} {fault}{unit}, got {values.tolist()}")
+
+
+def check_limits(lower: ArrayLike, upper: ArrayLike, name: str) -> None:
+    """Raise where a known lower limit is not below or equal to the upper limit.
+
+    >>> check_limits([0.0, 2.0], 1.0, "bounds")
+    Traceback (most recent call last):
+        ...
+    ValueError: bounds: lower limit above upper limit, got [0.0, 2.0] and 1.0
+    """
+    low, high = concrete(as_array(lower, name)), concrete(as_array(upper, name))
+    if low is not None and high is not None and not (low <= high).all():
+        is_nan = np.isnan(low).any() or np.isnan(high).any()
+        fault = "a limit is nan" if is_nan else "lower limit above upper limit"
+        raise ValueError(f"{name}: {fault}, got {low.tolist()} and {high.tolist()}")
+
+
+def check_increasing(x: ArrayLike, name: str, least: int = 2) -> Array:
+    """Return `x` as a vector of at least `least` finite numbers that increase strictly.
+
+    >>> check_increasing([0.0, 2.0, 1.0], "times")
+    Traceback (most recent call last):
+        ...
+    ValueError: times must increase strictly, got [0.0, 2.0, 1.0]
+    """
+    array = as_array(x, name)
+    if len(array.shape) != 1 or array.shape[0] < least:
+        raise ValueError(
+            f"{name} must be a vector of at least {least} numbers, got shape {tuple(array.shape)}"
+        )
+    check_finite(array, name)
+    values = concrete(array)
+    if values is not None and not (np.diff(values) > 0.0).all():
+        raise ValueError(f"{name} must increase strictly, got {values.tolist()}")
+    return array
+
+
+def check_shape(array: Array, name: str, *shapes: tuple[int, ...]) -> None:
+    """Raise where an array has none of the shapes.
+
+    >>> check_shape(np.zeros(2), "weights", (), (6,))
+    Traceback (most recent call last):
+        ...
+    ValueError: weights must have shape () or (6,), got (2,)
+    """
+    if tuple(array.shape) not in shapes:
+        wanted = " or ".join(map(str, shapes))
+        raise ValueError(f"{name} must have shape {wanted}, got {tuple(array.shape)}")
 
 
 def check_last(array: Array, n: int, name: str) -> None:
