@@ -12,7 +12,7 @@ __all__ = [
     "ShapeDtypeError",
     "StructError",
     "TraceError",
-    "explained",
+    "refer_to",
 ]
 
 
@@ -160,22 +160,20 @@ EXPLAINED = {
 }
 
 
-def explained(kind: str, message: str) -> str:
-    """Return a message with the command that prints the section of the documentation about it.
+def refer_to(kind: str) -> str:
+    """Return the end of a message: the command that prints the section of the documentation.
 
     Parameters
     ----------
     kind : str
         Kind of the error, a key of `EXPLAINED`.
-    message : str
-        The message.
 
     Examples
     --------
-    >>> print(explained("branch", "bool(x) needs a value."))
+    >>> print("bool(x) needs a value." + refer_to("branch"))
     bool(x) needs a value.
     For an example and its remedy: archimedes explain branch
     """
     if kind not in EXPLAINED:
         raise KeyError(kind)
-    return f"{message}\nFor an example and its remedy: archimedes explain {kind}"
+    return f"\nFor an example and its remedy: archimedes explain {kind}"

@@ -10,7 +10,7 @@ import pytest
 from docs.site.block_runs import run_blocks
 from docs.site.page_blocks import ROOT, blocks_of
 
-from archimedes.errors import EXPLAINED, explained
+from archimedes.errors import EXPLAINED, refer_to
 
 PAGE = ROOT / "docs" / "errors.md"
 TEXT = PAGE.read_text("utf-8")
@@ -67,10 +67,10 @@ def test_the_table_and_the_page_agree():
 def test_every_kind_is_used():
     source = ROOT / "src" / "archimedes"
     texts = [p.read_text("utf-8") for p in Path(source).rglob("*.py") if p.name != "errors.py"]
-    used = {kind for text in texts for kind in re.findall(r'explained\(\s*"([^"]+)"', text)}
+    used = {kind for text in texts for kind in re.findall(r'refer_to\("([^"]+)"', text)}
     assert used == set(EXPLAINED)
 
 
 def test_unknown_kinds_are_mistakes():
     with pytest.raises(KeyError):
-        explained("nothing", "message")
+        refer_to("nothing")

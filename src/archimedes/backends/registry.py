@@ -17,7 +17,7 @@ import numpy as np
 
 from archimedes.backends.array_kinds import HOST
 from archimedes.backends.protocol import Backend
-from archimedes.errors import ShapeDtypeError, explained
+from archimedes.errors import ShapeDtypeError, refer_to
 
 AUTO = "auto"
 VARIABLE = "ARCHIMEDES_BACKEND"
@@ -93,7 +93,7 @@ def check_backend(caller: str, name: str | None) -> str:
             raise ValueError(f"{VARIABLE}={name!r} is not one of {names()}")
     elif not _is_known(name):
         raise ValueError(
-            explained("backend", f"{caller}: backend={name!r} is not one of {names()}")
+            f"{caller}: backend={name!r} is not one of {names()}" + refer_to("backend")
         )
     return name
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.checks import is_traced
-from archimedes.errors import ShapeDtypeError, explained
+from archimedes.errors import ShapeDtypeError, refer_to
 from archimedes.function import array
 from archimedes.function.matrix_exponential import diagonal_units, in_units
 from archimedes.typing import Array, ArrayLike
@@ -77,28 +77,21 @@ def symmetric_matrix(
     slack = ROUNDING * np.max(np.abs(numbers), initial=0.0)
     if np.any(np.abs(numbers - numbers.T) > slack):
         raise ValueError(
-            explained(
-                "weight", f"{name} must be symmetric; use ({name} + {name}.T) / 2, got {numbers}"
-            )
+            f"{name} must be symmetric; use ({name} + {name}.T) / 2, got {numbers}"
+            + refer_to("weight")
         )
     if eigenvalues == "any":
         return numbers
     least = np.min(np.linalg.eigvalsh(numbers), initial=np.inf)
     if eigenvalues == "positive" and not _is_definite(numbers):
         raise ValueError(
-            explained(
-                "weight",
-                f"{name} must be positive definite, its least eigenvalue is {least:.3g}; "
-                f"add a small positive number to its diagonal",
-            )
+            f"{name} must be positive definite, its least eigenvalue is {least:.3g}; "
+            f"add a small positive number to its diagonal" + refer_to("weight")
         )
     if least < -slack:
         raise ValueError(
-            explained(
-                "weight",
-                f"{name} must have no negative eigenvalues, its least is {least:.3g}: squares "
-                "weighted by it would count below zero; is a sign wrong?",
-            )
+            f"{name} must have no negative eigenvalues, its least is {least:.3g}: squares "
+            "weighted by it would count below zero; is a sign wrong?" + refer_to("weight")
         )
     return numbers
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.errors import CodegenError, GraphError, StructError, TraceError, explained
+from archimedes.errors import CodegenError, GraphError, StructError, TraceError, refer_to
 from archimedes.function.compiled import Compiled, CompiledMethod
 from archimedes.function.recording import Recording
 from archimedes.function.region_bodies import trace_static_results
@@ -123,11 +123,8 @@ def prepare(
     title = name or compiled.name
     if not isinstance(args, (tuple, list)):
         raise CodegenError(
-            explained(
-                "examples",
-                f"codegen: args is a {type(args).__name__}: give a tuple of example arguments, "
-                "such as args=(x, u); one argument is args=(x,)",
-            )
+            f"codegen: args is a {type(args).__name__}: give a tuple of example arguments, "
+            "such as args=(x, u); one argument is args=(x,)" + refer_to("examples")
         )
     try:
         values = compiled.signature.bind(tuple(args), dict(kwargs or {}))
@@ -276,23 +273,17 @@ def _check_graph(graph: Graph, name: str, options: Options) -> None:
         where = f" at\n  {region.line}\n" if region.line else " "
         if isinstance(region, Host):
             raise CodegenError(
-                explained(
-                    "callback in C",
-                    f"codegen: {name}() calls the Python function {region.label!r} through "
-                    f"arc.callback{where}which does not exist on the target: write it in NumPy, "
-                    "pass what it computes as an argument, or use a fixed-step method where a "
-                    "solver of another library is called",
-                )
+                f"codegen: {name}() calls the Python function {region.label!r} through "
+                f"arc.callback{where}which does not exist on the target: write it in NumPy, "
+                "pass what it computes as an argument, or use a fixed-step method where a "
+                "solver of another library is called" + refer_to("callback in C")
             )
         if isinstance(region, While) and region.adaptive and not options.adaptive:
             raise CodegenError(
-                explained(
-                    "adaptive in C",
-                    f"codegen: {name}() solves a differential equation with steps of adaptive "
-                    f"length{where}so that its run time on the target is not known: use a "
-                    "fixed step (dt=... in the solver's options, or arc.discretize), or pass "
-                    "options={'adaptive': True} if time does not matter",
-                )
+                f"codegen: {name}() solves a differential equation with steps of adaptive "
+                f"length{where}so that its run time on the target is not known: use a "
+                "fixed step (dt=... in the solver's options, or arc.discretize), or pass "
+                "options={'adaptive': True} if time does not matter" + refer_to("adaptive in C")
             )
         if isinstance(region, While) and region.limit > options.max_iterations:
             many = (

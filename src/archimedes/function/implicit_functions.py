@@ -15,7 +15,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.checks import is_traced
-from archimedes.errors import ArchimedesError, ShapeDtypeError, explained
+from archimedes.errors import ArchimedesError, ShapeDtypeError, refer_to
 from archimedes.function.arrays import array
 from archimedes.function.compiled import Compiled
 from archimedes.function.dependencies.states import content_of
@@ -190,11 +190,9 @@ class Implicit:
                 "a better starting value"
             )
         return ConvergenceError(
-            explained(
-                "root",
-                f"{self.name}: {_WORDS[self.solver]} did not converge: after {int(info.steps)} "
-                f"steps {left}, try method='hybr' or 'lm', or raise max_steps or tol.",
-            )
+            f"{self.name}: {_WORDS[self.solver]} did not converge: after {int(info.steps)} "
+            f"steps {left}, try method='hybr' or 'lm', or raise max_steps or tol."
+            + refer_to("root")
         )
 
     def _tolerance(self, dtype: np.dtype) -> float:

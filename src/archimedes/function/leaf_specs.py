@@ -11,7 +11,7 @@ import numpy as np
 
 from archimedes.backends.registry import backend_of
 from archimedes.checks import is_traced
-from archimedes.errors import IntegerRangeError, ShapeDtypeError, TraceError, explained
+from archimedes.errors import IntegerRangeError, ShapeDtypeError, TraceError, refer_to
 from archimedes.graph.dtypes import DTYPES, F64, I64, STATIC, code_of
 from archimedes.symbolic import SymbolicArray, is_tracing, lift
 from archimedes.symbolic.core.conversion import axis_order, refuse_subclass
@@ -117,11 +117,8 @@ def leaf_spec(x: Any, path: Callable[[], str]) -> LeafSpec:
         return _array_spec(x, path)
     if kind is complex:
         raise ShapeDtypeError(
-            explained(
-                "complex",
-                f"argument {path()} is complex, which cannot be traced: pass real and imaginary "
-                "parts as two arguments.",
-            )
+            f"argument {path()} is complex, which cannot be traced: pass real and imaginary "
+            "parts as two arguments." + refer_to("complex")
         )
     home = backend_of(x)
     if home is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from archimedes.checks import is_traced
-from archimedes.errors import explained
+from archimedes.errors import refer_to
 from archimedes.function import array
 
 if TYPE_CHECKING:
@@ -73,9 +73,8 @@ def check_key(key: Any, what: str) -> Array:
         remedy = "write key = arc.random.key(seed)"
     described = f"{dtype} of shape {shape}" if dtype is not None else type(key).__name__
     raise TypeError(
-        explained(
-            "key", f"{what}: key must be a key, an int64 array (2,), got {described}: {remedy}"
-        )
+        f"{what}: key must be a key, an int64 array (2,), got {described}: {remedy}"
+        + refer_to("key")
     )
 
 

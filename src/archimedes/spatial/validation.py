@@ -22,7 +22,7 @@ from archimedes.checks import (
     check_matrix,
     concrete,
 )
-from archimedes.errors import explained
+from archimedes.errors import refer_to
 from archimedes.spatial.components import components
 from archimedes.typing import ArrayLike, Scalar
 
@@ -56,11 +56,8 @@ def check_norm(squared: Scalar, name: str) -> None:
     values = concrete(squared)
     if values is not None and not np.all((values > 0.0) & (values < INFINITY)):
         raise ValueError(
-            explained(
-                "zero quaternion",
-                f"{name} must be finite and not zero to be taken as a rotation, got squared norm "
-                f"{squared}",
-            )
+            f"{name} must be finite and not zero to be taken as a rotation, got squared norm "
+            f"{squared}" + refer_to("zero quaternion")
         )
 
 
@@ -73,20 +70,15 @@ def check_rotation(x: ArrayLike, name: str) -> Any:
     error = np.abs(values @ np.swapaxes(values, -1, -2) - np.eye(3)).max(initial=0.0)
     if error > ROTATION_TOLERANCE:
         raise ValueError(
-            explained(
-                "rotation",
-                f"{name} must be orthogonal: its rows times their transpose differ from the "
-                "identity "
-                f"by {error:.2g}. If it has only drifted, use RotationMatrix(matrix).normalize()",
-            )
+            f"{name} must be orthogonal: its rows times their transpose differ from the "
+            "identity "
+            f"by {error:.2g}. If it has only drifted, use RotationMatrix(matrix).normalize()"
+            + refer_to("rotation")
         )
     if np.any(np.linalg.det(values) < 0.0):
         raise ValueError(
-            explained(
-                "rotation",
-                f"{name} is a reflection (determinant -1), not a rotation: check the handedness of "
-                "the axes",
-            )
+            f"{name} is a reflection (determinant -1), not a rotation: check the handedness of "
+            "the axes" + refer_to("rotation")
         )
     return matrix
 

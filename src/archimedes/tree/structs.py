@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, dataclass_transform, overl
 
 import numpy as np
 
-from archimedes.errors import StructError, explained
+from archimedes.errors import StructError, refer_to
 from archimedes.tree.nodes import FLATTENERS, RESOLVERS, flattener_of, register_node
 from archimedes.tree.specialise import field_names, install_fields
 from archimedes.tree.struct_methods import (
@@ -289,11 +289,8 @@ def _explain_assignment(cls: Any) -> None:
             refuse(self, name, value)
         except dataclasses.FrozenInstanceError:
             raise dataclasses.FrozenInstanceError(
-                explained(
-                    "frozen",
-                    f"cannot assign to field {name!r} of {cls.__qualname__}: structs are frozen. "
-                    f"Write x = x.replace({name}=...)",
-                )
+                f"cannot assign to field {name!r} of {cls.__qualname__}: structs are frozen. "
+                f"Write x = x.replace({name}=...)" + refer_to("frozen")
             ) from None
 
     cls.__setattr__ = assign

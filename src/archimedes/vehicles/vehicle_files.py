@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from archimedes.errors import StructError, explained
+from archimedes.errors import StructError, refer_to
 from archimedes.tree import StructConfig, UnionConfig
 from archimedes.tree.config_files import read_data
 from archimedes.tree.config_types import read
@@ -89,11 +89,8 @@ def parameter_file(name: str) -> Path:
     known = sorted(p.stem for p in FOLDER.glob("*/*.yaml") if p.stem == p.parent.name)
     if name not in known:
         raise StructError(
-            explained(
-                "vehicle",
-                f"no vehicle {name!r} ({nearest(name, known)}); the name of a file of your own "
-                f"ends in one of {', '.join(SUFFIXES)}",
-            )
+            f"no vehicle {name!r} ({nearest(name, known)}); the name of a file of your own "
+            f"ends in one of {', '.join(SUFFIXES)}" + refer_to("vehicle")
         )
     return FOLDER / name / f"{name}.yaml"
 

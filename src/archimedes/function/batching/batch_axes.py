@@ -10,7 +10,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.backends.array_kinds import HOST, Arrays
 from archimedes.backends.registry import backend_of
-from archimedes.errors import explained
+from archimedes.errors import refer_to
 from archimedes.function.recording import Recording
 from archimedes.graph.dtypes import code_of
 from archimedes.symbolic import SymbolicArray, wrap
@@ -62,7 +62,7 @@ def count_instances(leaves: list[Any], axes: list[int | None], treedef: TreeDef)
         paths = treedef.paths()
         named = {paths[k]: size for k, size in sizes.items()}
         raise ValueError(
-            explained("axes", f"vmap: the mapped axes have different lengths: {named}")
+            f"vmap: the mapped axes have different lengths: {named}" + refer_to("axes")
         )
     return next(iter(sizes.values()))
 

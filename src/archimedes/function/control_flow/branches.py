@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.errors import ShapeDtypeError, explained
+from archimedes.errors import ShapeDtypeError, refer_to
 from archimedes.function.recording import Recording, read_array
 from archimedes.function.region_bodies import (
     align,
@@ -102,19 +102,15 @@ def _result_codes(recordings: Sequence[Recording]) -> list[int]:
         difference = first.out_tree.difference(other.out_tree, "result", ordered=True)
         if difference is not None:
             raise ShapeDtypeError(
-                explained(
-                    "branches",
-                    f"switch: branches 0 and {k} return different structures: {difference}",
-                )
+                f"switch: branches 0 and {k} return different structures: {difference}"
+                + refer_to("branches")
             )
         for a, b, path in zip(first.outs, other.outs, first.out_tree.paths("result")):
             if a.spec.shape != b.spec.shape:
                 raise ShapeDtypeError(
-                    explained(
-                        "branches",
-                        f"switch: {path} has shape {a.spec.shape} in branch 0 and {b.spec.shape} "
-                        f"in branch {k}; make them equal, for example with np.broadcast_to",
-                    )
+                    f"switch: {path} has shape {a.spec.shape} in branch 0 and {b.spec.shape} "
+                    f"in branch {k}; make them equal, for example with np.broadcast_to"
+                    + refer_to("branches")
                 )
         codes = [promote_codes(a, b.spec.code) for a, b in zip(codes, other.outs)]
     return codes

@@ -13,7 +13,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.checks import is_traced
-from archimedes.errors import ShapeDtypeError, TraceError, explained
+from archimedes.errors import ShapeDtypeError, TraceError, refer_to
 from archimedes.function.compiled import Compiled
 from archimedes.function.leaf_specs import LeafSpec
 from archimedes.function.recording import Recording, array_ids, read_array
@@ -212,21 +212,15 @@ def _record_step(
         difference = init.treedef.difference(carry_tree, "carry", ordered=True)
         if difference is not None:
             raise ShapeDtypeError(
-                explained(
-                    "carry",
-                    f"{what}: the function must return a carry of the structure it was given; "
-                    f"{difference}",
-                )
+                f"{what}: the function must return a carry of the structure it was given; "
+                f"{difference}" + refer_to("carry")
             )
         outs = body.outs[: carry_tree.num_leaves]
         for a, out, path in zip(init.arrays, outs, init.treedef.paths("carry")):
             if a.shape != out.spec.shape:
                 raise ShapeDtypeError(
-                    explained(
-                        "carry",
-                        f"{what}: {path} has shape {a.shape} on entry and {out.spec.shape} after "
-                        "a step; a carry keeps its shape",
-                    )
+                    f"{what}: {path} has shape {a.shape} on entry and {out.spec.shape} after "
+                    "a step; a carry keeps its shape" + refer_to("carry")
                 )
         codes = [promote_codes(a.code, out.spec.code, a.weak) for a, out in zip(init.arrays, outs)]
         weak = [a.weak and out.spec.weak for a, out in zip(init.arrays, outs)]

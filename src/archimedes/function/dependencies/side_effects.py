@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
-from archimedes.errors import TraceError, explained
+from archimedes.errors import TraceError, refer_to
 from archimedes.function.dependencies.states import ended_value
 from archimedes.function.dependencies.tracked_reads import (
     MISSING,
@@ -103,11 +103,8 @@ def _check_changes(
     what = refused[0].what
     kept = ", and would keep a traced value there" if traced else ""
     raise TraceError(
-        explained(
-            "memory",
-            f"{name}() changes {what} while it is recorded{kept}, at\n"
-            f"  {_writing_line(functions, what)}\n{_REMEDY}",
-        )
+        f"{name}() changes {what} while it is recorded{kept}, at\n"
+        f"  {_writing_line(functions, what)}\n{_REMEDY}" + refer_to("memory")
     )
 
 

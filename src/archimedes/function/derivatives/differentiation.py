@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.errors import ShapeDtypeError, TraceError, explained
+from archimedes.errors import ShapeDtypeError, TraceError, refer_to
 from archimedes.function.compiled import Compiled
 from archimedes.function.dependencies.states import Dependencies, function_to_record
 from archimedes.function.leaf_specs import describe_leaves
@@ -244,11 +244,9 @@ def scalar_out(point: Point, what: str) -> OutLeaf:
     shapes = [out_shape(out) for out in outs]
     if shapes != [()]:
         raise ShapeDtypeError(
-            explained(
-                "gradient",
-                f"{what} needs a function with one scalar result, this one returns {len(outs)} of "
-                f"shape {shapes}: reduce it, for example with np.sum, or use arc.jac",
-            )
+            f"{what} needs a function with one scalar result, this one returns {len(outs)} of "
+            f"shape {shapes}: reduce it, for example with np.sum, or use arc.jac"
+            + refer_to("gradient")
         )
     return outs[0]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from archimedes.checks import as_array, check_last, concrete
-from archimedes.errors import explained
+from archimedes.errors import refer_to
 from archimedes.spatial.axis_rotations import AxisRotation, factor_rotation, merge_rotations
 from archimedes.spatial.components import components, join
 from archimedes.spatial.spatial_algebra import Pose, Rigid, Spatial
@@ -78,11 +78,8 @@ def check_coordinates(model: Model, x: ArrayLike, name: str) -> Vector:
     size = model.nq if kind == "nq" else model.nv
     if tuple(array.shape[-1:]) != (size,):
         raise ValueError(
-            explained(
-                "coordinates",
-                f"{name} must have shape ({size},) or (..., {size}) for {model.name!r} "
-                f"({kind}={size}), got {tuple(array.shape)}",
-            )
+            f"{name} must have shape ({size},) or (..., {size}) for {model.name!r} "
+            f"({kind}={size}), got {tuple(array.shape)}" + refer_to("coordinates")
         )
     return array
 

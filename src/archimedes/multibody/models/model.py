@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.checks import as_array, check_not_negative, check_vector, concrete
-from archimedes.errors import explained
+from archimedes.errors import refer_to
 from archimedes.multibody.parts.geometry import Shape
 from archimedes.multibody.parts.joints import JointKind, Screw
 from archimedes.multibody.parts.ranges import near, read_only
@@ -302,7 +302,7 @@ class Model:
     def _find(self, what: str, name: str, known: dict[str, int]) -> int:
         if name not in known:
             hint = near(name, known)
-            raise ValueError(explained("frame", f"{self.name!r} has no {what} {name!r}; {hint}"))
+            raise ValueError(f"{self.name!r} has no {what} {name!r}; {hint}" + refer_to("frame"))
         return known[name]
 
     def __repr__(self) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.errors import explained
+from archimedes.errors import refer_to
 from archimedes.function import Compiled, vmap
 from archimedes.function.derivatives.map_splitting import split_into_maps
 from archimedes.function.implicit_functions import Fixed
@@ -259,12 +259,9 @@ class Program:
             wanted = len(term.index) if isinstance(term, ElementFunction) else 1
             if len(leaves) != 1 or np.size(leaves[0]) != wanted:
                 raise ValueError(
-                    explained(
-                        "objective",
-                        f"obj must return one number, it returns {len(leaves)} of shape "
-                        f"{[np.shape(leaf) for leaf in leaves]}: add them up, for example with "
-                        "np.sum",
-                    )
+                    f"obj must return one number, it returns {len(leaves)} of shape "
+                    f"{[np.shape(leaf) for leaf in leaves]}: add them up, for example with "
+                    "np.sum" + refer_to("objective")
                 )
 
     def func(self, x: Array, *args: Any) -> Array:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.errors import explained
+from archimedes.errors import refer_to
 from archimedes.function import scan
 from archimedes.function.recording_store import Current
 from archimedes.optimize.optimal_control.schemes import Interval, Scheme, rk4_step
@@ -49,7 +49,7 @@ class Guess:
         """Read a dict; see ``OptimalControl.solve``."""
         if not isinstance(guess, Mapping) or not {"x", "u"} <= set(guess):
             raise ValueError(
-                explained("guess", "guess must be a dict with 'x' and 'u', or an earlier solution")
+                "guess must be a dict with 'x' and 'u', or an earlier solution" + refer_to("guess")
             )
         strangers = sorted(set(guess) - {"x", "u", "p", "t0", "tf"})
         if strangers:
@@ -105,7 +105,7 @@ def _read_time(name: str, guess: Mapping[str, Any], limits: Any) -> float:
         return float(guess[name])
     if np.all(np.isfinite(limits)):
         return float(np.mean(limits))
-    raise ValueError(explained("guess", f"{name} is free: give a guess of it, guess[{name!r}]"))
+    raise ValueError(f"{name} is free: give a guess of it, guess[{name!r}]" + refer_to("guess"))
 
 
 class Equations:

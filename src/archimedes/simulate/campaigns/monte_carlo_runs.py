@@ -23,7 +23,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.backends.registry import check_backend, get_backend
-from archimedes.errors import explained
+from archimedes.errors import refer_to
 from archimedes.simulate.campaigns.campaign import Campaign, fill_in, statuses_of
 from archimedes.simulate.campaigns.chunk_store import (
     MESSAGES,
@@ -183,7 +183,7 @@ def _check_model(model: object, distributions: Tree) -> None:
         if isinstance(leaf, type) and issubclass(leaf, Distribution):
             name = leaf.__name__
             message = f"monte_carlo: {path} is the class {name}: write {name}(...)"
-            raise TypeError(explained("distribution", message))
+            raise TypeError(message + refer_to("distribution"))
 
 
 def _check_portable(task: Task, executor: object) -> None:

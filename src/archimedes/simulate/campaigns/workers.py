@@ -17,7 +17,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.backends.array_kinds import HOST
 from archimedes.backends.registry import AUTO, get_backend
-from archimedes.errors import TraceError, explained
+from archimedes.errors import TraceError, refer_to
 from archimedes.function import Compiled, vmap
 from archimedes.function.dependencies.stable_digest import stable_digest
 from archimedes.function.dependencies.states import whole_fingerprint
@@ -191,7 +191,7 @@ def check_result(model: Callable[[Any], Any], results: Tree) -> Any:
         code = getattr(inspect.unwrap(model), "__code__", None)
         where = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
         message = f"monte_carlo: the model{where} returned nothing ({results!r}): is a return "
-        raise CampaignError(explained("campaign", message + "missing?"))
+        raise CampaignError(message + "missing?" + refer_to("campaign"))
     return results
 
 

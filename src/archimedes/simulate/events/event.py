@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from archimedes import tree
-from archimedes.errors import ShapeDtypeError, explained
+from archimedes.errors import ShapeDtypeError, refer_to
 from archimedes.function import jvp
 from archimedes.function.dependencies.states import fingerprint
 from archimedes.simulate.problem.state_layout import Args, DerivativeError, Layout, check_time_first
@@ -165,13 +165,13 @@ class Watch:
         g = self.events[k].fn(t, self._own(x), *self.full(args))
         if g is None:
             message = f"events[{k}].fn returned None instead of a number: is a `return` missing?"
-            raise DerivativeError(explained("event", message), self.events[k].fn)
+            raise DerivativeError(message + refer_to("event"), self.events[k].fn)
         if np.shape(g) != ():
             message = (
                 f"events[{k}].fn must return one number, it returned an array of shape "
                 f"{np.shape(g)}: use one Event for each"
             )
-            raise ValueError(explained("event", message))
+            raise ValueError(message + refer_to("event"))
         # A truth value is 1 or -1, so that from False to True is up.
         return np.where(g, 1.0, -1.0) if np.result_type(g) == np.bool_ else g * 1.0
 

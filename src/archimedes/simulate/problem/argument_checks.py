@@ -13,7 +13,7 @@ from archimedes import tree
 from archimedes.backends.protocol import Backend
 from archimedes.backends.registry import AUTO, backend_of, device_backend
 from archimedes.checks import is_traced
-from archimedes.errors import ShapeDtypeError, explained
+from archimedes.errors import ShapeDtypeError, refer_to
 from archimedes.simulate.problem.state_layout import Args, Layout
 from archimedes.symbolic.core.trace import is_tracing, trace_error
 
@@ -30,11 +30,8 @@ def refuse_traced(*values: Any) -> None:
         raise trace_error(
             "solve_ode and solve_dae return a Trajectory, which has as many entries as the values "
             "ask for, and here the values are traced",
-            explained(
-                "trajectory",
-                "Use arc.odeint(func, t_span, x0, t_eval=..., args=...), which becomes part of the "
-                "recording; its full_output=True returns the status too.",
-            ),
+            "Use arc.odeint(func, t_span, x0, t_eval=..., args=...), which becomes part of the "
+            "recording; its full_output=True returns the status too." + refer_to("trajectory"),
         )
 
 
@@ -106,13 +103,13 @@ def check_pair(t_span: Any, x0: Tree, order: str = _ORDER) -> None:
     if not pair or np.shape(t_span) != (2,) or not _are_numbers(t_span):
         shown = repr(t_span) if tree.is_leaf(t_span) or pair else f"a {type(t_span).__name__}"
         message = f"t_span must be a pair (start, end) of numbers, got {shown}: {order}"
-        raise ValueError(explained("order", message))
+        raise ValueError(message + refer_to("order"))
     if _kind(x0) < _kind(t_span) and np.shape(x0) == (2,) and _are_numbers(x0):
         message = (
             f"t_span = {t_span!r} and x0 = {x0!r} look swapped: {order}. If they are right, write "
             "the span as a tuple (start, end), or the state as np.array(x0)"
         )
-        raise ValueError(explained("order", message))
+        raise ValueError(message + refer_to("order"))
 
 
 #: From what a span is usually written as to what a state is.
@@ -151,13 +148,13 @@ def check_times(t_eval: ArrayLike, start: float, end: float) -> np.ndarray:
     outside = (times < low) | (times > high)
     if outside.any():
         message = f"t_eval holds {times[outside][0]:.17g}, which is outside t_span = "
-        raise ValueError(explained("outputs", f"{message}({start}, {end})"))
+        raise ValueError(f"{message}({start}, {end})" + refer_to("outputs"))
     at = int(np.argmax(early > late))
     message = (
         f"t_eval must be sorted in the direction of t_span: t_eval[{at}] = {times[at]:.17g} "
         f"comes before t_eval[{at + 1}] = {times[at + 1]:.17g}"
     )
-    raise ValueError(explained("outputs", message))
+    raise ValueError(message + refer_to("outputs"))
 
 
 def in_order(times: Array, start: Scalar, end: Scalar) -> Any:

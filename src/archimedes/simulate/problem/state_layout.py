@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from archimedes import tree
-from archimedes.errors import ShapeDtypeError, explained
+from archimedes.errors import ShapeDtypeError, refer_to
 from archimedes.tree import TreeDef
 from archimedes.tree.treedef import LEAF
 
@@ -147,11 +147,11 @@ class Layout:
                     f"the derivative is a {type(result).__name__} of {len(result)} parts that do "
                     f"not make one array: return an array like x, of shape {self.shapes[0]}"
                 )
-                raise DerivativeError(explained("derivative shape", message), func)
+                raise DerivativeError(message + refer_to("derivative shape"), func)
             result = np.stack(result)
         if result is None:
             message = "the function returned None instead of dx/dt: is a `return` missing?"
-            raise DerivativeError(explained("return", message), func)
+            raise DerivativeError(message + refer_to("return"), func)
         leaves, treedef = tree.flatten(result)
         if not self.treedef.matches(treedef):
             difference = self.treedef.difference(treedef, "x", [0.0] * len(self.shapes), leaves)
@@ -160,14 +160,14 @@ class Layout:
                 "(state against derivative): return the state's own type, such as "
                 "State(pos=..., vel=...)"
             )
-            raise DerivativeError(explained("derivative structure", message), func)
+            raise DerivativeError(message + refer_to("derivative structure"), func)
         for leaf, shape, path in zip(leaves, self.shapes, treedef.paths("x")):
             if np.shape(leaf) != shape:
                 message = (
                     f"the derivative of {path} has shape {np.shape(leaf)}, but {path} has shape "
                     f"{shape}: they must be equal"
                 )
-                raise DerivativeError(explained("derivative shape", message), func)
+                raise DerivativeError(message + refer_to("derivative shape"), func)
         return result
 
     def spread(self, value: Tree, name: str) -> np.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.checks import is_traced
-from archimedes.errors import TraceError, explained
+from archimedes.errors import TraceError, refer_to
 from archimedes.function import vmap
 from archimedes.simulate.events.event import Event, EventLike, check_events
 from archimedes.simulate.problem.inputs import Clock, InputSeries, Sampled, check_sampled
@@ -115,7 +115,7 @@ def hybrid_of(
     parts = () if sampled is None else check_sampled(sampled, start, end)
     if inputs is not None and not callable(inputs):
         message = f"inputs is a {type(inputs).__name__}: write a function u(t), or "
-        raise TypeError(explained("input", message + "arc.InputSeries(t, u) for samples"))
+        raise TypeError(message + "arc.InputSeries(t, u) for samples" + refer_to("input"))
     timed = bool(parts) or isinstance(inputs, InputSeries)
     if timed and is_traced(start):
         raise TraceError(

@@ -17,7 +17,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.backends.registry import backend_of
-from archimedes.errors import ArchimedesError, explained
+from archimedes.errors import ArchimedesError, refer_to
 from archimedes.function import Compiled
 from archimedes.function.batching.batch_axes import instance, spread_axes, to_front
 from archimedes.function.dependencies.states import content_of, fingerprint
@@ -85,7 +85,7 @@ def find_method(method: str | Method | None) -> Method:
         import_module(_MODULE_OF[name])
     if name not in METHODS:
         known = ", ".join(sorted({*_MODULE_OF, *METHODS}))
-        raise ValueError(explained("method", f"method={method!r} is unknown: write one of {known}"))
+        raise ValueError(f"method={method!r} is unknown: write one of {known}" + refer_to("method"))
     return METHODS[name]
 
 
@@ -126,7 +126,7 @@ class Options:
                 f"method={method.name!r} has no error estimate, so it takes fixed steps only: give "
                 "their size with dt=..., or choose an adaptive method such as 'dop853'"
             )
-            raise ValueError(explained("fixed steps", message))
+            raise ValueError(message + refer_to("fixed steps"))
         return self.dt is None
 
     def step_limit(self, default: int = MAX_STEPS) -> int:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archimedes.checks import check_vector, concrete
-from archimedes.errors import explained
+from archimedes.errors import refer_to
 from archimedes.spatial.attitudes.quaternions import dcm_to_quaternion
 from archimedes.spatial.components import (
     atan2,
@@ -77,21 +77,17 @@ def parse_sequence(seq: str, full: bool = False) -> Sequence:
     """
     if not isinstance(seq, str) or not 1 <= len(seq) <= 3 or set(seq.lower()) - set("xyz"):
         raise ValueError(
-            explained(
-                "sequence", f"seq must be one to three of the letters x, y and z, got {seq!r}"
-            )
+            f"seq must be one to three of the letters x, y and z, got {seq!r}"
+            + refer_to("sequence")
         )
     if seq not in (seq.lower(), seq.upper()):
         raise ValueError(
-            explained(
-                "sequence",
-                "seq must be all lower case (extrinsic) or all upper case (intrinsic), got "
-                f"{seq!r}",
-            )
+            "seq must be all lower case (extrinsic) or all upper case (intrinsic), got "
+            f"{seq!r}" + refer_to("sequence")
         )
     if any(a == b for a, b in pairwise(seq)):
         raise ValueError(
-            explained("sequence", f"seq must not repeat an axis next to itself, got {seq!r}")
+            f"seq must not repeat an axis next to itself, got {seq!r}" + refer_to("sequence")
         )
     axes = tuple("xyz".index(letter) for letter in seq.lower())
     order = tuple(range(len(seq)))

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.errors import explained
+from archimedes.errors import refer_to
 from archimedes.graph.dtypes import B8, I64, code_of
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
@@ -67,11 +67,8 @@ def _parts(key: Any, ndim: int) -> list[tuple[Any, int]]:
         if _is_traced(part) and part.code == B8:
             raise trace_error(
                 "x[mask] with a traced mask has a shape that depends on values",
-                explained(
-                    "mask",
-                    "Keep the shape: np.where(mask, x, 0.0), or np.sum(x, where=mask). "
-                    "Assignment of one value, x[mask] = c, does work.",
-                ),
+                "Keep the shape: np.where(mask, x, 0.0), or np.sum(x, where=mask). "
+                "Assignment of one value, x[mask] = c, does work." + refer_to("mask"),
             )
         if _is_traced(part) and part.code != I64:
             raise IndexError("arrays used as indices must be of integer (or boolean) type")

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.errors import explained
+from archimedes.errors import refer_to
 
 #: Methods of arrays that write to them.
 _WRITERS = frozenset({"fill", "put", "partition", "sort", "setfield", "setflags", "resize"})
@@ -28,8 +28,8 @@ _READERS = {
 _STORES = frozenset({"STORE_SUBSCR", "STORE_SLICE"})
 _UNKNOWN = object()
 
-WRITING = explained(
-    "outside array", "Copy it inside the function first: a = np.array(a), then write to the copy."
+WRITING = "Copy it inside the function first: a = np.array(a), then write to the copy." + refer_to(
+    "outside array"
 )
 
 
@@ -142,7 +142,7 @@ def _reading(
     return (
         f"a plain NumPy array or list is read at a traced index ({text}), which only NumPy's "
         "functions take",
-        explained("table", f"Write {remedy}."),
+        f"Write {remedy}." + refer_to("table"),
     )
 
 
@@ -150,9 +150,9 @@ def _masking(text: str, array: str, mask: str) -> tuple[str, str]:
     return (
         f"a plain NumPy array is read under a mask of traced values ({text}): the shape of the "
         "result would depend on values",
-        explained(
-            "mask",
-            f"Keep the shape: np.where({mask}, {array}, 0.0), or np.sum({array}, where={mask}).",
+        (
+            f"Keep the shape: np.where({mask}, {array}, 0.0), or np.sum({array}, where={mask})."
+            + refer_to("mask")
         ),
     )
 
@@ -186,7 +186,7 @@ def _calling(frame: FrameType, call: ast.Call) -> tuple[str, str] | None:
     return (
         f"a method of a plain NumPy array was given a traced value ({text}), which only NumPy's "
         "functions take",
-        explained("table", f"Write {remedy}."),
+        f"Write {remedy}." + refer_to("table"),
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.errors import explained
+from archimedes.errors import refer_to
 from archimedes.symbolic.core.trace import trace_error
 from archimedes.symbolic.core.traced_value import (
     HOLDERS,
@@ -137,13 +137,12 @@ def call_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     if remedy is not None:
         raise trace_error(
             f"{name} gives a result whose shape or value cannot be recorded",
-            explained("size", f"Instead, {remedy}; or wrap the call in arc.callback."),
+            f"Instead, {remedy}; or wrap the call in arc.callback." + refer_to("size"),
         )
     raise trace_error(
         f"{name} is not available for traced arrays",
-        explained(
-            "foreign code", "Write it with other NumPy functions, or wrap the call in arc.callback."
-        ),
+        "Write it with other NumPy functions, or wrap the call in arc.callback."
+        + refer_to("foreign code"),
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from archimedes.errors import GraphError, IntegerRangeError, TraceError, explained
+from archimedes.errors import GraphError, IntegerRangeError, TraceError, refer_to
 from archimedes.graph.blocks.references import any_reference, scalar_ids
 from archimedes.graph.ops import BLOCK, CONST
 from archimedes.graph.program import Graph
@@ -245,9 +245,8 @@ def _explain(error: BaseException, where: TracebackType | None, refused: TraceEr
         raise trace_error(
             f"a traced value was given to code that cannot take it "
             f"({type(error).__name__}: {error})",
-            explained(
-                "foreign code", "Use NumPy's functions, or call the code through arc.callback."
-            ),
+            "Use NumPy's functions, or call the code through arc.callback."
+            + refer_to("foreign code"),
             where,
         ) from error
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
-from archimedes.errors import explained
+from archimedes.errors import refer_to
 from archimedes.graph.blocks.references import constant_values
 from archimedes.graph.dtypes import DTYPES, I64
 from archimedes.symbolic.core.trace import Trace, current_trace, trace_error
@@ -158,11 +158,8 @@ class TracedValue:
             return repr(self)
         raise trace_error(
             f"format(x, {spec!r}) needs the value of a traced {self.dtype}",
-            explained(
-                "print",
-                "Print results of the compiled function, or use arc.callback to print while it "
-                "runs.",
-            ),
+            "Print results of the compiled function, or use arc.callback to print while it "
+            "runs." + refer_to("print"),
         )
 
     # ---- conversion to plain values ----------------------------------------------------
@@ -197,32 +194,28 @@ class TracedValue:
         if self.size > 1:
             raise trace_error(
                 "the truth value of a traced array with more than one element is ambiguous",
-                explained(
-                    "branch",
-                    "Use np.all(x) or np.any(x), and np.where or arc.cond to choose by it.",
-                ),
+                "Use np.all(x) or np.any(x), and np.where or arc.cond to choose by it."
+                + refer_to("branch"),
             )
         return bool(self._scalar("bool(x)", self._BRANCH))
 
-    _BRANCH = explained(
-        "branch",
+    _BRANCH = (
         "A branch on a value cannot be recorded. Write np.where(test, a, b) to choose "
         "between values, arc.cond(test, f, g, *args) to choose between computations, "
         "arc.while_loop to repeat while a test holds, np.logical_and/or (& |) instead of "
-        "and/or, or declare the argument static.",
+        "and/or, or declare the argument static." + refer_to("branch")
     )
-    _NUMBER = explained(
-        "number",
+    _NUMBER = (
         "Keep it an array: np.sin(x) instead of math.sin(x), arc.special.erf(x) instead of "
         "math.erf(x), x[()] or x.astype(...) instead of "
         "float(x) or int(x), np.zeros(3, like=x) or np.zeros_like(x) to fill by assignment; for "
-        "Python code that needs numbers use arc.callback; for a setting, declare it static.",
+        "Python code that needs numbers use arc.callback; for a setting, declare it static."
+        + refer_to("number")
     )
-    _COUNT = explained(
-        "count",
+    _COUNT = (
         "Sizes and loop counts are fixed when a function is recorded: declare the argument static "
         "(static_argnames), write np.take(values, k) to index a list, or use arc.fori_loop / "
-        "arc.while_loop.",
+        "arc.while_loop." + refer_to("count")
     )
 
     def __float__(self) -> float:

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.errors import explained
+from archimedes.errors import refer_to
 from archimedes.graph.derivatives.quotients import Quotients
 from archimedes.graph.formulas import Emit
 from archimedes.symbolic.core.conversion import floats, lift, wrap
@@ -500,7 +500,7 @@ def _eigvalsh(a: Operand, UPLO: str = "L") -> Traced:
 def _untraceable(name: str, what: str, remedy: str) -> Callable[..., Any]:
     def refuse(*args: Any, **kwargs: Any) -> Traced:
         raise trace_error(
-            f"np.linalg.{name} cannot be traced: {what}", explained("eigenvectors", remedy)
+            f"np.linalg.{name} cannot be traced: {what}", remedy + refer_to("eigenvectors")
         )
 
     return refuse

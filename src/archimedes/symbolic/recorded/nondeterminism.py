@@ -26,14 +26,14 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.errors import explained
+from archimedes.errors import refer_to
 from archimedes.symbolic.core.trace import is_tracing, trace_error
 from archimedes.symbolic.core.user_frames import INSTALLED, is_user_code
 
-REMEDY = explained(
-    "random numbers",
+REMEDY = (
     "Draw with arc.random from a key that is an argument: key = arc.random.key(seed), "
-    "arc.random.normal(key, shape). Where fixed numbers are meant, make them outside the function.",
+    "arc.random.normal(key, shape). Where fixed numbers are meant, make them outside the function."
+    + refer_to("random numbers")
 )
 
 #: Modules, and packages, that draw random numbers.
@@ -177,8 +177,9 @@ def set_generator_state(value: Any, state: Any) -> None:
 
 # ---- clocks -------------------------------------------------------------------------------------
 
-CLOCK_REMEDY = explained(
-    "clock", "Pass the time as an argument, or read the clock in a function called by arc.callback."
+CLOCK_REMEDY = (
+    "Pass the time as an argument, or read the clock in a function called by arc.callback."
+    + refer_to("clock")
 )
 _READ = (
     "time time_ns perf_counter perf_counter_ns monotonic monotonic_ns process_time process_time_ns "
