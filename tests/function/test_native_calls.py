@@ -377,3 +377,24 @@ def test_a_function_is_freed_at_once():
         gc.enable()
     with pytest.raises(ReferenceError, match="keep the function"):
         call("of another kind")
+
+
+def test_other_kinds_of_calls_keep_their_paths_when_the_newest_goes():
+    # Paths of two kinds of calls; a read that changes withdraws the newest of them.
+    scale = [2.0]
+    f = arc.compile(lambda x: scale[0] * x)
+    small, large = np.ones(2), np.ones(3)
+    for x in (small, large):
+        for _ in range(300):
+            f(x)
+    scale[0] = 3.0
+    for _ in range(300):
+        np.testing.assert_array_equal(f(large), 3.0 * large)
+    for _ in range(300):
+        np.testing.assert_array_equal(f(small), 3.0 * small)
+    out = np.empty(2)
+    for _ in range(300):
+        assert f(small, out=out) is out
+    np.testing.assert_array_equal(out, 3.0 * small)
+    with pytest.raises(TypeError, match="missing"):
+        f(out=out)

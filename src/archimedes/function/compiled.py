@@ -185,14 +185,8 @@ class Compiled(RecordedFunction, Generic[P, R]):
 
     def _call_slowly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Evaluate; the first call with a new kind of arguments records the function."""
-        if kwargs:
-            if "out" in kwargs and "out" not in self.signature.names:
-                return self._into(kwargs.pop("out"), args, kwargs)
-        else:
-            for fast in self._shortcuts[1:]:  # the first is what was called
-                result = fast(*args)
-                if result is not NotImplemented:
-                    return result
+        if "out" in kwargs and "out" not in self.signature.names:
+            return self._into(kwargs.pop("out"), args, kwargs)
         leaves, recording, tiers = self.lookup(args, kwargs, in_place=True)
         if tiers is not None and not is_part_of_recording(leaves):
             tiers = tiers.where(leaves, recording.names)
@@ -204,10 +198,6 @@ class Compiled(RecordedFunction, Generic[P, R]):
 
     def _into(self, out: Any, args: Any, kwargs: Any) -> Any:
         """Evaluate into the arrays of ``out``."""
-        if not kwargs:
-            for fast in self._into_shortcuts:
-                if fast(*args, out) is not NotImplemented:
-                    return out
         from archimedes.function.execution.kernel_calls import result_arrays
 
         leaves, recording, tiers = self.lookup(args, kwargs, in_place=True)

@@ -89,12 +89,6 @@ class Batched(ShortcutHolder, Generic[P, R]):
         out = None
         if "out" in kwargs and "out" not in self.__signature__.parameters:
             out = kwargs.pop("out")
-        if not kwargs:
-            # Generated paths check their arguments: try them before anything is looked at.
-            for fast in self._shortcuts if out is None else self._into_shortcuts:
-                result = fast(*args) if out is None else fast(*args, out)
-                if result is not NotImplemented:
-                    return result if out is None else out
         axes, leaves, treedef, count = self._instances(args)
         sample = treedef.unflatten(
             [leaf if axis is None else instance(leaf) for leaf, axis in zip(leaves, axes)]

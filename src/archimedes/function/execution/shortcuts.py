@@ -46,7 +46,7 @@ MISSING = _Missing()
 
 
 def call_through(owner: weakref.ref[Any]) -> Callable[..., Any]:
-    """Return a function that calls the owner's ``_call_slowly(args, kwargs)``."""
+    """Return a function that evaluates a call of its owner without a path of its own."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         return _call_slowly(owner, args, kwargs)
@@ -55,13 +55,26 @@ def call_through(owner: weakref.ref[Any]) -> Callable[..., Any]:
 
 
 def _call_slowly(owner: weakref.ref[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Evaluate a call that the newest path does not take."""
     function = owner()
     if function is None:
         raise ReferenceError(
             "a compiled function is called by its __call__ after the function itself was "
             "deleted: keep the function, f = arc.compile(...), and pass f"
         )
-    return function._call_slowly(tuple(a for a in args if a is not MISSING), kwargs)
+    # Generated paths check their arguments: try them before anything is looked at.
+    if "out" in kwargs:
+        for fast in function._into_shortcuts if len(kwargs) == 1 else ():
+            if fast(*args, kwargs["out"]) is not NotImplemented:
+                return kwargs["out"]
+    if args and args[-1] is MISSING:  # those that are left out are the last ones
+        args = tuple(a for a in args if a is not MISSING)
+    if not kwargs:
+        for fast in function._shortcuts[1:]:  # the first is what was called
+            result = fast(*args)
+            if result is not NotImplemented:
+                return result
+    return function._call_slowly(args, kwargs)
 
 
 class Shortcut:
@@ -132,7 +145,7 @@ class Shortcut:
         """Return ``fast(*args, **kwargs)``, which hands all other calls to its owner."""
         self.names["call_slowly"], self.names["owner"] = _call_slowly, owner
         every = "".join(f"{name}, " for name in self.arguments)
-        return self._define(f"call_slowly(owner, ({every}*more), named)")
+        return self._define(f"call_slowly(owner, ({every}) + more, named)")
 
     def _define(self, otherwise: str) -> Callable[..., Any]:
         leave = f"return {otherwise}"
@@ -225,7 +238,7 @@ class ShortcutHolder:
         self._withdraw_all()
 
     def _call_slowly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Evaluate a call that the newest path does not take."""
+        """Evaluate a call that no path takes."""
         raise NotImplementedError
 
     def _offer(self, tiers: Tiers, form: CallForm, args: tuple[Any, ...]) -> None:
@@ -259,9 +272,10 @@ class ShortcutHolder:
         gone = [offer.function() for offer in offers if offer.function is not None]
         self._into_shortcuts = tuple(f for f in self._into_shortcuts if f not in gone)
         rest = tuple(f for f in self._shortcuts if f not in gone)
-        if rest[:1] != self._shortcuts[:1]:  # the one that is called first
-            self._call_first(call_through(weakref.ref(self)))
-        self._shortcuts = rest
+        if rest[:1] == self._shortcuts[:1]:
+            self._shortcuts = rest
+        else:  # the one that is called first: the others are offered again when they are called
+            self._withdraw_all()
 
     def _withdraw_all(self) -> None:
         """Let go of all paths."""
