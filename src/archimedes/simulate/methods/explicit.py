@@ -5,6 +5,8 @@ state, so that the last stage is its derivative: it is the first stage of the ne
 slope at the end for the interpolant. ``errors`` weigh the stages to the local error over h, and
 ``dense[k]`` weighs them to the coefficient of theta^(k+1) over h, theta the fraction of the step.
 
+The numbers are in ``coefficients.txt``.
+
 Symbols: k[i] the derivative at stage i.
 HNW: Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I, 2nd edition, 1993.
 """
@@ -12,7 +14,7 @@ HNW: Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I, 2nd edi
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +22,13 @@ import numpy as np
 
 from archimedes.function import stop_gradient
 from archimedes.function.linear_combinations import combine, combine_rows
-from archimedes.simulate.methods import dop853_table
 from archimedes.simulate.methods.method_table import (
     Derivative,
     Method,
     Step,
     estimate,
     piece,
+    read_tables,
     register,
     rms_norm,
 )
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from archimedes.typing import Array, Scalar, Tree
 
 Row = dict[int, float]
+#: The tables of a method, by name.
+Tables = dict[str, tuple[Row, ...]]
 
 
 @dataclass(frozen=True)
@@ -58,25 +62,33 @@ class Tableau:
     stability: float | None = None
 
 
-EULER = Tableau(
-    "euler", 1, None, 1, nodes=(0.0, 1.0), stages=({}, {0: 1.0}), errors=(), dense=({0: 1.0},)
-)
+def _read_tableau(
+    name: str,
+    orders: tuple[int, int | None, int],
+    dense: Callable[[Tables], tuple[Row, ...]] | None = None,
+    stability: float | None = None,
+) -> Tableau:
+    """Return the tableau of a method; ``dense`` makes the interpolant of its tables, if given."""
+    tables = read_tables(name)
+    rows: Tables = {
+        title: tuple({k: weight for k, weight in enumerate(row) if weight} for row in table)
+        for title, table in tables.items()
+    }
+    return Tableau(
+        name,
+        *orders,
+        nodes=tables["nodes"][0],
+        stages=({}, *rows["stages"]),
+        errors=rows.get("errors", ()),
+        dense=rows["dense"] if dense is None else dense(rows),
+        more=tuple(zip(*tables.get("more_nodes", ((),)), rows.get("more_stages", ()))),
+        stability=stability,
+    )
 
-#: Heun's method (the trapezoidal rule), HNW table II.1.1; compared with Euler's for its error.
-HEUN = Tableau(
-    "heun",
-    2,
-    1,
-    2,
-    nodes=(0.0, 1.0, 1.0),
-    stages=({}, {0: 1.0}, {0: 0.5, 1: 0.5}),
-    errors=({0: -0.5, 1: 0.5},),
-    dense=({0: 1.0}, {0: -0.5, 1: 0.5}),
-)
 
-
-def _hermite(step: Row, last: int) -> tuple[Row, ...]:
-    """The cubic through both ends with their slopes, HNW eq. II.6.7; ``step`` weighs x1 - x0."""
+def _hermite(tables: Tables) -> tuple[Row, ...]:
+    """The cubic through both ends with their slopes, HNW eq. II.6.7."""
+    step, last = tables["stages"][-1], len(tables["stages"])  # x1 - x0, and the slope at x1
     square = {k: 3.0 * w for k, w in step.items()}
     cube = {k: -2.0 * w for k, w in step.items()}
     square[0] = square.get(0, 0.0) - 2.0
@@ -84,78 +96,16 @@ def _hermite(step: Row, last: int) -> tuple[Row, ...]:
     return ({0: 1.0}, {**square, last: -1.0}, {**cube, last: 1.0})
 
 
-#: The classical method, HNW table II.1.2.
-_RK4_STEP = {0: 1 / 6, 1: 1 / 3, 2: 1 / 3, 3: 1 / 6}
-RK4 = Tableau(
-    "rk4",
-    4,
-    None,
-    3,
-    nodes=(0.0, 0.5, 0.5, 1.0, 1.0),
-    stages=({}, {0: 0.5}, {1: 0.5}, {2: 1.0}, _RK4_STEP),
-    errors=(),
-    dense=_hermite(_RK4_STEP, 4),
-)
-
-#: Bogacki and Shampine, A 3(2) pair of Runge-Kutta formulas, Appl. Math. Lett. 2 (1989) 321-325.
-_BS3_STEP = {0: 2 / 9, 1: 1 / 3, 2: 4 / 9}
-BS3 = Tableau(
-    "bs3",
-    3,
-    2,
-    3,
-    nodes=(0.0, 0.5, 0.75, 1.0),
-    stages=({}, {0: 0.5}, {1: 0.75}, _BS3_STEP),
-    errors=({0: -5 / 72, 1: 1 / 12, 2: 1 / 9, 3: -1 / 8},),
-    dense=_hermite(_BS3_STEP, 3),
-    stability=2.51,
-)
-
-#: Dormand and Prince, HNW table II.5.2; the interpolant is the one of DOPRI5, HNW II.6.
-_DOPRI5_STEP = {0: 35 / 384, 2: 500 / 1113, 3: 125 / 192, 4: -2187 / 6784, 5: 11 / 84}
-_DOPRI5_D = {
-    0: -12715105075 / 11282082432,
-    2: 87487479700 / 32700410799,
-    3: -10690763975 / 1880347072,
-    4: 701980252875 / 199316789632,
-    5: -1453857185 / 822651844,
-    6: 69997945 / 29380423,
-}
-
-
-def _dopri5_dense() -> tuple[Row, ...]:
+def _dopri5_dense(tables: Tables) -> tuple[Row, ...]:
     """DOPRI5's interpolant is the cubic of Hermite plus theta^2 (1 - theta)^2 d."""
-    linear, square, cube = _hermite(_DOPRI5_STEP, 6)
-    bump = _DOPRI5_D.items()
+    linear, square, cube = _hermite(tables)
+    bump = tables["bump"][0].items()
     return (
         linear,
         {**square, **{k: square.get(k, 0.0) + d for k, d in bump}},
         {**cube, **{k: cube.get(k, 0.0) - 2.0 * d for k, d in bump}},
         dict(bump),
     )
-
-
-DOPRI5 = Tableau(
-    "dopri5",
-    5,
-    4,
-    4,
-    nodes=(0.0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0),
-    stages=(
-        {},
-        {0: 1 / 5},
-        {0: 3 / 40, 1: 9 / 40},
-        {0: 44 / 45, 1: -56 / 15, 2: 32 / 9},
-        {0: 19372 / 6561, 1: -25360 / 2187, 2: 64448 / 6561, 3: -212 / 729},
-        {0: 9017 / 3168, 1: -355 / 33, 2: 46732 / 5247, 3: 49 / 176, 4: -5103 / 18656},
-        _DOPRI5_STEP,
-    ),
-    errors=(
-        {0: 71 / 57600, 2: -71 / 16695, 3: 71 / 1920, 4: -17253 / 339200, 5: 22 / 525, 6: -1 / 40},
-    ),
-    dense=_dopri5_dense(),
-    stability=3.31,
-)
 
 
 def _times(scale: float, *factors: tuple[float, ...]) -> list[float]:
@@ -170,7 +120,7 @@ def _times(scale: float, *factors: tuple[float, ...]) -> list[float]:
     return product
 
 
-def _tsit5_dense() -> tuple[Row, ...]:
+def _tsit5_dense(_: Tables) -> tuple[Row, ...]:
     square = (0.0, 0.0, 1.0)
     weights = [
         _times(
@@ -193,68 +143,17 @@ def _tsit5_dense() -> tuple[Row, ...]:
     return tuple({i: w[k] for i, w in enumerate(weights) if w[k] != 0.0} for k in range(1, 5))
 
 
-#: Tsitouras, Runge-Kutta pairs of order 5(4) satisfying only the first column simplifying
-#: assumption, Comput. Math. Appl. 62 (2011) 770-775.
-TSIT5 = Tableau(
-    "tsit5",
-    5,
-    4,
-    4,
-    nodes=(0.0, 0.161, 0.327, 0.9, 0.9800255409045097, 1.0, 1.0),
-    stages=(
-        {},
-        {0: 0.161},
-        {0: -0.008480655492356989, 1: 0.335480655492357},
-        {0: 2.8971530571054935, 1: -6.359448489975075, 2: 4.3622954328695815},
-        {
-            0: 5.325864828439257,
-            1: -11.748883564062828,
-            2: 7.4955393428898365,
-            3: -0.09249506636175525,
-        },
-        {
-            0: 5.86145544294642,
-            1: -12.92096931784711,
-            2: 8.159367898576159,
-            3: -0.071584973281401,
-            4: -0.028269050394068383,
-        },
-        {
-            0: 0.09646076681806523,
-            1: 0.01,
-            2: 0.4798896504144996,
-            3: 1.379008574103742,
-            4: -3.290069515436081,
-            5: 2.324710524099774,
-        },
-    ),
-    errors=(
-        {
-            0: 0.00178001105222577714,
-            1: 0.0008164344596567469,
-            2: -0.007880878010261995,
-            3: 0.1447110071732629,
-            4: -0.5823571654525552,
-            5: 0.45808210592918697,
-            6: -1 / 66,
-        },
-    ),
-    dense=_tsit5_dense(),
-    stability=3.51,
-)
-
-
-def _dop853_dense() -> tuple[Row, ...]:
+def _dop853_dense(tables: Tables) -> tuple[Row, ...]:
     """Terms F0 ... F6 of DOP853's interpolant, which is nested in theta and 1 - theta:
 
     theta (F0 + (1 - theta) (F1 + theta (F2 + (1 - theta) (F3 + theta (F4 + ...))))).
     """
-    step = dop853_table.STAGES[12]
+    step = tables["stages"][-1]
     terms = [
         step,
         {**{k: -w for k, w in step.items()}, 0: 1.0 - step[0]},
         {**{k: 2.0 * w for k, w in step.items()}, 0: 2.0 * step[0] - 1.0, 12: -1.0},
-        *dop853_table.DENSE,
+        *tables["terms"],
     ]
     rows: list[Row] = [{} for _ in range(7)]
     basis = [1.0]
@@ -268,19 +167,14 @@ def _dop853_dense() -> tuple[Row, ...]:
     return tuple(rows)
 
 
-DOP853 = Tableau(
-    "dop853",
-    8,
-    7,
-    7,
-    nodes=dop853_table.NODES[:13],
-    stages=dop853_table.STAGES[:13],
-    errors=(dop853_table.ERROR_5, dop853_table.ERROR_3),
-    dense=_dop853_dense(),
-    more=tuple(zip(dop853_table.NODES[13:], dop853_table.STAGES[13:])),
-    stability=6.39,
-)
-
+#: With the orders of the solution, of its error estimate and of the interpolant.
+EULER = _read_tableau("euler", (1, None, 1))
+HEUN = _read_tableau("heun", (2, 1, 2))
+RK4 = _read_tableau("rk4", (4, None, 3), _hermite)
+BS3 = _read_tableau("bs3", (3, 2, 3), _hermite, stability=2.51)
+DOPRI5 = _read_tableau("dopri5", (5, 4, 4), _dopri5_dense, stability=3.31)
+TSIT5 = _read_tableau("tsit5", (5, 4, 4), _tsit5_dense, stability=3.51)
+DOP853 = _read_tableau("dop853", (8, 7, 7), _dop853_dense, stability=6.39)
 TABLEAUS = (EULER, HEUN, RK4, BS3, DOPRI5, TSIT5, DOP853)
 
 

@@ -30,7 +30,15 @@ import numpy as np
 
 from archimedes.function import jac, stop_gradient, vmap, while_loop
 from archimedes.function.linear_combinations import combine
-from archimedes.simulate.methods.method_table import Derivative, Method, Step, register, rms_norm
+from archimedes.simulate.methods.method_table import (
+    Derivative,
+    Method,
+    Rows,
+    Step,
+    read_tables,
+    register,
+    rms_norm,
+)
 
 if TYPE_CHECKING:
     from archimedes.typing import Array, Scalar, Tree
@@ -168,10 +176,10 @@ class Esdirk:
     """
 
     gamma: float
-    a: tuple[tuple[float, ...], ...]
+    a: Rows
     c: tuple[float, ...]
     embedded: tuple[float, ...]
-    dense: tuple[tuple[float, ...], ...]
+    dense: Rows
 
     def start(self, f: Derivative, t: Scalar, x: Array) -> Any:
         """Return the slope, which is the first stage."""
@@ -214,57 +222,13 @@ class Esdirk:
         return np.stack([combine(row, step.stages, None, h) for row in self.dense])
 
 
-# ARK4(3)6L[2]SA, implicit part (Kennedy & Carpenter 2003, p. 176).
+_TABLES = read_tables("ark4")
 _ARK4 = Esdirk(
     gamma=1 / 4,
-    a=(
-        (),
-        (1 / 4,),
-        (8611 / 62500, -1743 / 31250),
-        (5012029 / 34652500, -654441 / 2922500, 174375 / 388108),
-        (
-            15267082809 / 155376265600,
-            -71443401 / 120774400,
-            730878875 / 902184768,
-            2285395 / 8070912,
-        ),
-        (82889 / 524892, 0.0, 15625 / 83664, 69875 / 102672, -2260 / 8211),
-    ),
-    c=(0.0, 1 / 2, 83 / 250, 31 / 50, 17 / 20, 1.0),
-    embedded=(
-        4586570599 / 29645900160,
-        0.0,
-        178811875 / 945068544,
-        814220225 / 1159782912,
-        -3700637 / 11593932,
-        61727 / 225920,
-    ),
-    dense=(
-        (
-            6943876665148 / 7220017795957,
-            0.0,
-            7640104374378 / 9702883013639,
-            -20649996744609 / 7521556579894,
-            8854892464581 / 2390941311638,
-            -11397109935349 / 6675773540249,
-        ),
-        (
-            -54480133 / 30881146,
-            0.0,
-            -11436875 / 14766696,
-            174696575 / 18121608,
-            -12120380 / 966161,
-            3843 / 706,
-        ),
-        (
-            6818779379841 / 7100303317025,
-            0.0,
-            2173542590792 / 12501825683035,
-            -31592104683404 / 5083833661969,
-            61146701046299 / 7138195549469,
-            -17219254887155 / 4939391667607,
-        ),
-    ),
+    a=((), *_TABLES["a"]),
+    c=_TABLES["c"][0],
+    embedded=_TABLES["embedded"][0],
+    dense=_TABLES["dense"],
 )
 
 ESDIRK4 = register(

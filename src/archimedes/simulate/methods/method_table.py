@@ -23,8 +23,10 @@ Symbols: t time, x state at t, h step (negative when going back in time), theta 
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -65,6 +67,29 @@ def piece(*static: str, often: bool = False) -> Callable[[F], F]:
         return call  # type: ignore[return-value]
 
     return decorate
+
+
+#: Rows of a table of coefficients.
+Rows = tuple[tuple[float, ...], ...]
+
+
+def read_tables(method: str) -> dict[str, Rows]:
+    """Return the tables of a method in ``coefficients.txt``, by name.
+
+    >>> read_tables("heun")["errors"]
+    ((-0.5, 0.5),)
+    """
+
+    def number(text: str) -> float:
+        numerator, _, denominator = text.partition("/")
+        return float(numerator) / float(denominator or 1.0)
+
+    text = Path(__file__).with_name("coefficients.txt").read_text("utf-8")
+    tables = re.findall(rf"^\[{method} (\w+)\]([^\[#]*)", text, re.MULTILINE)
+    return {
+        name: tuple(tuple(map(number, row.split())) for row in rows.split(";"))
+        for name, rows in tables
+    }
 
 
 #: f(t, x) -> derivative, shape (n,)
