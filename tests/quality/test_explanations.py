@@ -67,7 +67,7 @@ def test_the_table_and_the_page_agree():
 def test_every_kind_is_used():
     source = ROOT / "src" / "archimedes"
     texts = [p.read_text("utf-8") for p in Path(source).rglob("*.py") if p.name != "errors.py"]
-    used = {kind for text in texts for kind in re.findall(r'refer_to\("([^"]+)"', text)}
+    used = {kind for text in texts for kind in re.findall(r'refer_to\(\s*"([^"]+)"', text)}
     assert used == set(EXPLAINED)
 
 
