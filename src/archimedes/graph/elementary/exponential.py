@@ -20,7 +20,7 @@ Legend: ``k`` exponent (float), ``f`` as above, ``square`` ``f**2/2``, ``rest`` 
 
 from __future__ import annotations
 
-from archimedes.graph.elementary.coefficients import EXP, EXPM1, LOG
+from archimedes.graph.elementary.coefficients import POLYNOMIALS
 from archimedes.graph.elementary.pairs import fast_two_sum, halves, polynomial, two_sum
 from archimedes.graph.elementary.primitives import INF, NAN, Primitives, Value
 
@@ -81,7 +81,7 @@ def _exp_tail(hi: Value, lo: Value) -> Value:
     """``exp(hi - lo) - 1 - hi`` to about 2^-58."""
     r = hi - lo
     rr = r * r
-    return rr * polynomial(r, rr, EXP.c) - lo
+    return rr * polynomial(r, rr, POLYNOMIALS["exp"].c) - lo
 
 
 def exp(p: Primitives, x: Value) -> Value:
@@ -142,7 +142,7 @@ def expm1(p: Primitives, x: Value) -> Value:
     s1, e1 = fast_two_sum(one, hi)
     s2, e2 = fast_two_sum(s1, 0.5 * rr)
     r_error = (hi - r) - lo
-    small = r * rr * polynomial(r, rr, EXPM1.c[1:]) + (r * r_error - lo)
+    small = r * rr * polynomial(r, rr, POLYNOMIALS["expm1"].c[1:]) + (r * r_error - lo)
     return p.copysign(scale(p, s2 + (((e1 + lost) + e2) + small), biased), x)
 
 
@@ -187,7 +187,7 @@ def _series(p: Primitives, f: Value) -> tuple[Value, Value, Value, Value]:
     s = f / (2.0 + f)
     z = s * s
     square = 0.5 * f * f
-    rest = s * (square + z * polynomial(z, z * z, LOG.c))
+    rest = s * (square + z * polynomial(z, z * z, POLYNOMIALS["log"].c))
     return square, rest, s, z
 
 

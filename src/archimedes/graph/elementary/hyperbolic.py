@@ -9,7 +9,7 @@ Legend: ``hi, lo`` reduced argument ``hi - lo``; ``even, odd`` parts of ``exp(r)
 
 from __future__ import annotations
 
-from archimedes.graph.elementary.coefficients import EXPM1, TANH
+from archimedes.graph.elementary.coefficients import POLYNOMIALS
 from archimedes.graph.elementary.exponential import (
     BIAS,
     ROUNDER,
@@ -40,8 +40,8 @@ def _parts(p: Primitives, x: Value) -> tuple[Value, ...]:
     r = hi - lo
     z = r * r
     zz = z * z
-    even = z * polynomial(z, zz, EXPM1.c[0::2])
-    odd = r * z * polynomial(z, zz, EXPM1.c[1::2]) - lo
+    even = z * polynomial(z, zz, POLYNOMIALS["expm1"].c[0::2])
+    odd = r * z * polynomial(z, zz, POLYNOMIALS["expm1"].c[1::2]) - lo
     return biased, w, hi, even, odd
 
 
@@ -78,7 +78,7 @@ def tanh(p: Primitives, x: Value) -> Value:
     w = p.from_bits((1023 - p.bits(shifted)) << 52)
     r = (size - k * HALF_LN2_HIGH) - k * HALF_LN2_LOW
     z = r * r
-    (n0, n1, n2), (d0, d1, d2, _) = TANH.c, TANH.over
+    (n0, n1, n2), (d0, d1, d2, _) = POLYNOMIALS["tanh"].c, POLYNOMIALS["tanh"].over
     tail = z * ((n2 * z + n1) * z + n0)
     even = ((z + d2) * z + d1) * z + d0
     odd = r * (even + tail)

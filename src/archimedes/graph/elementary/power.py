@@ -14,11 +14,10 @@ Legend: ``r`` remainder so far, ``n`` bits of the exponent difference left.
 from __future__ import annotations
 
 from archimedes.graph.elementary.coefficients import (
-    CBRT,
     INDEX_SHIFT,
-    LOG1P,
     LOG_HIGH,
     LOG_LOW,
+    POLYNOMIALS,
     RECIPROCALS,
     START,
 )
@@ -50,7 +49,7 @@ def log_pair(p: Primitives, x: Value) -> tuple[Value, Value]:
     r_high, r_rest = halves(p, r)
     square_high = 0.5 * r_high * r_high
     square_low = 0.5 * (r_rest + r_error) * (r + r_high)
-    cube = r * r * r * polynomial(r, r * r, LOG1P.c)
+    cube = r * r * r * polynomial(r, r * r, POLYNOMIALS["log1p"].c)
     t1, e1 = fast_two_sum(k * LN2_HIGH + p.lookup(LOG_HIGH, i), r)
     t2, e2 = fast_two_sum(t1, -square_high)
     small = (k * LN2_LOW + p.lookup(LOG_LOW, i)) + (r_error - square_low)
@@ -89,7 +88,7 @@ def cbrt(p: Primitives, x: Value) -> Value:
     third = p.floor((k + 0.5) * (1.0 / 3.0))
     rest = k - 3.0 * third
     m = m * p.where(rest == 0.0, 1.0, p.where(rest == 1.0, 2.0, 4.0))
-    t = polynomial(m, m * m, CBRT.c)
+    t = polynomial(m, m * m, POLYNOMIALS["cbrt"].c)
     cube = t * t * t
     t = t * (cube + (m + m)) / ((cube + cube) + m)
     t, _ = halves(p, t)

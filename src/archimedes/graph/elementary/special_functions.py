@@ -13,14 +13,10 @@ that multiply and divide; ``r`` distance from the nearest integer.
 
 from __future__ import annotations
 
-from archimedes.graph.elementary.coefficients import (
-    DIGAMMA_LARGE,
-    DIGAMMA_ROOT,
-    ERF,
-    ERFCX,
-    LOG_GAMMA,
-    STIRLING,
-)
+from fractions import Fraction
+from math import factorial
+
+from archimedes.graph.elementary.coefficients import POLYNOMIALS
 from archimedes.graph.elementary.exponential import exp, exp_of_pair, log
 from archimedes.graph.elementary.pairs import fast_two_sum, polynomial, two_product, two_sum
 from archimedes.graph.elementary.power import log_pair, pow
@@ -38,7 +34,7 @@ LARGEST = 28.0
 def _near(p: Primitives, x: Value) -> Value:
     """erf(x) for |x| up to NEAR."""
     z = x * x
-    return x + x * polynomial(z, z * z, ERF.c)
+    return x + x * polynomial(z, z * z, POLYNOMIALS["erf"].c)
 
 
 def _tail(p: Primitives, size: Value) -> Value:
@@ -46,7 +42,8 @@ def _tail(p: Primitives, size: Value) -> Value:
     u = p.where(size < LARGEST, p.where(size < NEAR_TAIL, 1.0, size), LARGEST)
     high, low = two_product(p, u, u)
     t = (u - 3.0) / (u + 3.0)
-    return exp_of_pair(p, -high, -low) * (polynomial(t, t * t, ERFCX.c) / (1.0 + 2.0 * u))
+    size = exp_of_pair(p, -high, -low)
+    return size * (polynomial(t, t * t, POLYNOMIALS["erfcx"].c) / (1.0 + 2.0 * u))
 
 
 def erf(p: Primitives, x: Value) -> Value:
@@ -85,7 +82,7 @@ def _reduce_gamma(p: Primitives, x: Value) -> tuple[Value, ...]:
     up = p.where(k > 0.0, x - 1.0, 1.0)
     up = up * p.where(k > 1.0, x - 2.0, 1.0) * p.where(k > 2.0, x - 3.0, 1.0)
     down = p.where(k < 0.0, x, 1.0) * p.where(k < -1.0, 1.0 + x, 1.0)
-    return s * polynomial(s, s * s, LOG_GAMMA.c), k, up, down
+    return s * polynomial(s, s * s, POLYNOMIALS["log_gamma"].c), k, up, down
 
 
 def _stirling(p: Primitives, x: Value) -> tuple[Value, Value]:
@@ -98,7 +95,7 @@ def _stirling(p: Primitives, x: Value) -> tuple[Value, Value]:
     h, e2 = two_sum(h, HALF_LOG_2PI[0])
     inverse = 1.0 / x
     z = inverse * inverse
-    series = inverse * polynomial(z, z * z, STIRLING.c)
+    series = inverse * polynomial(z, z * z, POLYNOMIALS["stirling"].c)
     return fast_two_sum(h, ((low + e1) + (e2 + HALF_LOG_2PI[1])) + series)
 
 
@@ -156,13 +153,13 @@ def digamma(p: Primitives, x: Value) -> Value:
     # Below 1 the argument is moved up by one, above 2 down; the difference from the root is exact.
     k = p.where(u < 1.0, -1.0, p.floor(u) - 1.0)
     s = u - (1.5 + k)
-    y = polynomial(s, s * s, DIGAMMA_ROOT.c) * ((u - (ROOT[0] + k)) - ROOT[1])
+    y = polynomial(s, s * s, POLYNOMIALS["digamma_root"].c) * ((u - (ROOT[0] + k)) - ROOT[1])
     y = p.where(k < 0.0, y - 1.0 / u, y)
     for j in (1.0, 2.0, 3.0, 4.0):
         y = p.where(k >= j, y + 1.0 / (u - j), y)
     v = p.where(large, a, 6.0)
     z = 1.0 / (v * v)
-    far = log(p, v) - (0.5 / v + z * polynomial(z, z * z, DIGAMMA_LARGE.c))
+    far = log(p, v) - (0.5 / v + z * polynomial(z, z * z, POLYNOMIALS["digamma_large"].c))
     y = p.where(large, p.where(a < INF, far, INF), y)
     turn = p.where(mirrored & (x > -INF), x, 0.25)
     angle = PI * (turn - p.rint(turn))
@@ -171,20 +168,12 @@ def digamma(p: Primitives, x: Value) -> Value:
     return p.where(pole | (x != x), NAN, y)
 
 
-FACTORIALS = tuple(float(f) for f in (1, 1, 2, 6, 24, 120, 720, 5040, 40320, 362880, 3628800))
+FACTORIALS = tuple(float(factorial(n)) for n in range(11))
 ORDERS = float(len(FACTORIALS) - 1)
 """Highest order of polygamma."""
-ASYMPTOTIC = (
-    8.33333333333333333e-2,
-    -1.38888888888888889e-3,
-    3.30687830687830688e-5,
-    -8.26719576719576720e-7,
-    2.08767569878680990e-8,
-    -5.28419013868749318e-10,
-    1.33825365306846788e-11,
-    -3.38968029632258287e-13,
-    8.58606205627784456e-15,
-    -2.17486869855806187e-16,
+_BERNOULLI = "1/6 -1/30 1/42 -1/30 5/66 -691/2730 7/6 -3617/510 43867/798 -174611/330"
+ASYMPTOTIC = tuple(
+    float(Fraction(b) / factorial(2 * k)) for k, b in enumerate(_BERNOULLI.split(), 1)
 )
 """Bernoulli numbers B_2k / (2k)!."""
 
