@@ -229,7 +229,7 @@ def test_order_of_convergence_in_differential_and_algebraic_states():
 
     start = np.array([0.0, 1.0])
     equations = residual_of(residual, layout_of(start), ())
-    plan = dataclasses.replace(equations.kernels().plan, adaptive=False)
+    plan = dataclasses.replace(equations.functions.kernels().plan, adaptive=False)
     fixed = Kernels(plan)
     errors = []
     for h in (0.05, 0.025):

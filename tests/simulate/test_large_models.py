@@ -17,6 +17,8 @@ from archimedes.simulate.sparse.sparse_systems import SparseSystem, order_elimin
 from archimedes.simulate.stepping import solve_kernels
 from tests.optional_packages import import_or_skip
 
+from . import block_factors
+
 
 def ring(t, x, a):
     return np.sin(np.roll(x, 1)) * a - x * np.cos(x) + np.exp(-t)
@@ -114,7 +116,7 @@ def test_systems_are_solved_with_the_same_bits_natively(name):
     rng = np.random.default_rng(0)
     values, right = rng.normal(size=len(rows)), rng.normal(size=n)
     native = get_backend("llvm").block_factors()
-    plain, fast = SparseSystem(rows, columns, n), SparseSystem(rows, columns, n, native)
+    plain, fast = (SparseSystem(rows, columns, n, how) for how in (block_factors, native))
     ours, theirs = plain.factorize(values, 9.0), fast.factorize(values, 9.0)
     assert np.array_equal(ours.blocks, theirs.blocks)
     assert np.array_equal(ours.solve(right), theirs.solve(right))
@@ -135,7 +137,7 @@ def test_rounded_factors_have_the_same_bits_where_numbers_vanish(size):
     native = get_backend("llvm").block_factors()
     ours, theirs = (
         SparseSystem(rows, columns, n, how).factorize(values, 7.0, rounded=True)
-        for how in (None, native)
+        for how in (block_factors, native)
     )
     assert ours.blocks.dtype == np.float32
     assert np.array_equal(ours.blocks, theirs.blocks)
@@ -177,7 +179,7 @@ def test_fill_is_what_elimination_makes():
 
 def test_singular_and_growing_systems_are_nan():
     at = np.array([0, 1, 2]), np.array([0, 1, 2])
-    for native in (None, get_backend("llvm").block_factors()):
+    for native in (block_factors, get_backend("llvm").block_factors()):
         system = SparseSystem(*at, 3, native)
         assert np.isnan(system.factorize(np.array([1.0, -1.0, 1.0]), 1.0).solve(np.ones(3))).all()
         assert np.isnan(system.factorize(np.full(3, np.nan), 1.0).solve(np.ones(3))).all()
@@ -197,7 +199,7 @@ def test_systems_of_very_different_scales_are_solved():
 
 def test_pivots_are_found_within_blocks():
     rows, columns = np.array([0, 1]), np.array([1, 0])
-    for native in (None, get_backend("llvm").block_factors()):
+    for native in (block_factors, get_backend("llvm").block_factors()):
         factors = SparseSystem(rows, columns, 2, native).factorize(np.array([2.0, 4.0]), 0.0)
         assert np.array_equal(factors.solve(np.array([2.0, 8.0])), [2.0, 1.0])
 

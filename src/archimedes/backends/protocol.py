@@ -227,10 +227,10 @@ class Backend(ABC):
         return self.build(program)
 
     def block_factors(self) -> Any:
-        """Return what factorises and solves systems of ``simulate.sparse.block_factors``, or None.
+        """Return what factorises and solves systems of ``simulate.sparse``, or None.
 
-        An object with ``factorise(system, blocks)`` and ``solve(system, blocks, x)``; without one
-        they are computed in NumPy, with the same bits.
+        An object with ``factorise(system, blocks)`` and ``solve(system, blocks, x)``; without one,
+        that of the default backend is used.
         """
         return None
 

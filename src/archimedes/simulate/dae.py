@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from archimedes import tree
-from archimedes.backends.registry import AUTO, get_backend
 from archimedes.errors import ArchimedesError
 from archimedes.function import Compiled, jac, sparsity
 from archimedes.function.dependencies.states import fingerprint
@@ -100,40 +99,14 @@ class _Functions:
 
         self.current, self.flat, self.layout, self.key = current, flat, layout, key
         self.residual = native(flat, "residual", (current,))
-        self.forms: dict[Hashable, Form] = {}
-        self.pencils: dict[Hashable, CompressedPencil] = {}
+        #: What is known of F with arguments of one kind: its form and its sparse derivatives.
+        self.known: dict[Hashable, Any] = {}
 
-    def form(self, t: float, x: np.ndarray, args: Args) -> Form:
-        """Return what form F has with arguments like these."""
-        key = _kind_of(args)
-        form = self.forms.get(key)
-        if form is None:
-            form = self.forms[key] = self._form(t, x, args)
-        return form
-
-    def pencil(self, t: float, x: np.ndarray, args: Args) -> CompressedPencil:
-        """Return the sparse derivatives of F with arguments like these."""
-        key = _kind_of(args)
-        pencil = self.pencils.get(key)
-        if pencil is None:
-            compiled = partial(native, watch=(self.current,))
-            pencil = self.pencils[key] = CompressedPencil(
-                self.residual,
-                compiled,
-                (t, x, np.zeros(x.size), args),
-                get_backend(AUTO).block_factors(),
-            )
-        return pencil
-
-    def _form(self, t: float, x: np.ndarray, args: Args) -> Form:
-        point = (t, x, np.zeros(x.size), args)
-        used = sparsity(self.flat, argnums=2)(*point).toarray().any(axis=0)
-        # M must not depend on t, x and xdot; nor, by a branch say, on xdot what else is in F.
-        mass = Compiled(jac(self.flat, argnums=2)).graph(*point)
-        last = 1 + 2 * x.size
-        fixed = set(mass.live()).isdisjoint(mass.inputs[:last])
-        whole = self.residual.graph(*point)
-        return Form(~used, fixed and _is_smooth(whole, whole.inputs[1 + x.size : last]))
+    def keep(self, key: Hashable, build: Callable[[], Any]) -> Any:
+        """Return what is kept under a key, making it if needed."""
+        if key not in self.known:
+            self.known[key] = build()
+        return self.known[key]
 
     def kernels(self) -> Kernels:
         """Return the kernels of the equations as M xdot = f(t, x)."""
@@ -172,16 +145,23 @@ class Residual:
     """F and its derivatives for given arguments."""
 
     def __init__(self, functions: _Functions, args: Args) -> None:
-        self.functions = functions
-        self.args = args
+        self.functions, self.args, self._kind = functions, args, _kind_of(args)
 
     def __call__(self, t: float, x: np.ndarray, xdot: np.ndarray) -> np.ndarray:
         """Return F, (n,)."""
         return self.functions.residual(t, x, xdot, self.args)
 
+    def _compressed(self, t: float, x: np.ndarray) -> CompressedPencil:
+        def build() -> CompressedPencil:
+            compiled = partial(native, watch=(self.functions.current,))
+            point = (t, x, np.zeros(x.size), self.args)
+            return CompressedPencil(self.functions.residual, compiled, point)
+
+        return self.functions.keep(("pencil", self._kind), build)
+
     def pencil(self, t: float, x: np.ndarray, xdot: np.ndarray) -> SparsePencil:
         """Return dF/dx and dF/dxdot, sparse."""
-        return self.functions.pencil(t, x, self.args).at(t, x, xdot, self.args)
+        return self._compressed(t, x).at(t, x, xdot, self.args)
 
     def linearize(
         self, t: float, x: Array, xdot: Array
@@ -191,15 +171,21 @@ class Residual:
 
     def by_time(self, t: float, x: np.ndarray, xdot: np.ndarray) -> np.ndarray:
         """Return dF/dt, (n,)."""
-        return self.functions.pencil(t, x, self.args).by_time(t, x, xdot, self.args)
+        return self._compressed(t, x).by_time(t, x, xdot, self.args)
 
     def form(self, t: float, x: np.ndarray) -> Form:
         """Return what form F has."""
-        return self.functions.form(t, x, self.args)
+        return self.functions.keep(("form", self._kind), lambda: self._read_form(t, x))
 
-    def kernels(self) -> Kernels:
-        """Return the kernels of a ``linear`` form."""
-        return self.functions.kernels()
+    def _read_form(self, t: float, x: np.ndarray) -> Form:
+        flat, point = self.functions.flat, (t, x, np.zeros(x.size), self.args)
+        used = sparsity(flat, argnums=2)(*point).toarray().any(axis=0)
+        # M must not depend on t, x and xdot; nor, by a branch say, on xdot what else is in F.
+        mass = Compiled(jac(flat, argnums=2)).graph(*point)
+        last = 1 + 2 * x.size
+        fixed = set(mass.live()).isdisjoint(mass.inputs[:last])
+        whole = self.functions.residual.graph(*point)
+        return Form(~used, fixed and _is_smooth(whole, whole.inputs[1 + x.size : last]))
 
 
 def residual_of(func: Callable[..., Any], layout: Layout, args: Args) -> Residual:
@@ -374,26 +360,18 @@ def solve_dae(
     if is_tracing():
         argument_checks.refuse_traced(equations(start, x, np.zeros(layout.size)))
     method = _choose_method(method, equations.form(start, x).linear, layout.size)
-    x, xdot = _consistent(equations, start, x, _derivatives(xdot0, layout), xdot0 is None, correct)
+    xdot = _derivatives(xdot0, layout)
+    if xdot0 is None or correct:
+        x, xdot = _solve_start(equations, start, x, xdot, correct)
+    _check_consistent(equations, start, x, xdot, correct)
     limit = options.step_limit(MAX_STEPS if method == "rodas5p" else MOST_STEPS)
     if method == "rodas5p":
         instances = Instances(1, x[None], arguments, alone=True)
-        return Problem(equations.kernels(), setup, instances, limit).solve(
-            t_eval, progress=progress
-        )
+        kernels = equations.functions.kernels()
+        return Problem(kernels, setup, instances, limit).solve(t_eval, progress=progress)
     with monitor_of(progress) as monitor:
         result = _DRIVES[method](equations, xdot, Samples(setup, x, times, limit, monitor))
     return _trajectory(result, layout, limit)
-
-
-def _consistent(
-    equations: Residual, t: float, x: Array, xdot: Array, unknown: bool, correct: bool
-) -> tuple[Any, Any]:
-    """Return a start that satisfies the equations; ``unknown``: its derivatives are not given."""
-    if unknown or correct:
-        x, xdot = _solve_start(equations, t, x, xdot, correct)
-    _check_consistent(equations, t, x, xdot, correct)
-    return x, xdot
 
 
 def _differentiate(residual: Residual, t: float, x: Array, xdot: Array) -> tuple[Any, Any]:

@@ -215,7 +215,7 @@ def match_rows(
 class CompressedPencil:
     """dF/dxdot and dF/dx of ``F(t, x, xdot, args)`` (n,) for one structure of arguments.
 
-    ``native`` compiles a function as solves do; ``factors`` is what a backend has for systems.
+    ``native`` compiles a function as solves do.
     """
 
     def __init__(
@@ -223,10 +223,8 @@ class CompressedPencil:
         F: Callable[..., Any],
         native: Callable[..., Any],
         point: tuple[float, np.ndarray, np.ndarray, Any],
-        factors: Any,
     ) -> None:
         n = self.size = point[1].size
-        self.native_factors = factors
         entries = [structure(F, argnums=k)(*point) for k in (1, 2)]
         patterns = [Compression(rows, columns, n) for rows, columns, _ in entries]
         self.by_x, self.by_xdot = patterns
@@ -272,7 +270,7 @@ class CompressedPencil:
         if order is None or (self.order is not None and np.array_equal(order, self.order)):
             return False
         self.order = order
-        self.system = SparseSystem(order[self.rows], self.columns, self.size, self.native_factors)
+        self.system = SparseSystem(order[self.rows], self.columns, self.size)
         return True
 
 

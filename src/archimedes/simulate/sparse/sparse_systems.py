@@ -38,6 +38,8 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.backends.registry import default_backend
+
 #: Unknowns in a block.
 SIZE = 8
 
@@ -194,7 +196,8 @@ _LEAST = np.finfo(np.float32).tiny
 class SparseSystem:
     """Systems (n, n) with entries at ``rows`` and ``columns`` (each place once), and a diagonal.
 
-    ``native``: what a backend offers to factorise and solve (see ``Backend.block_factors``).
+    ``native``: what a backend offers to factorise and solve (see ``Backend.block_factors``); by
+    default, what the default backend does.
 
     >>> at = np.array([0, 1, 2, 0, 1]), np.array([0, 1, 2, 1, 2])
     >>> system = SparseSystem(*at, 3)
@@ -206,7 +209,7 @@ class SparseSystem:
     def __init__(self, rows: np.ndarray, columns: np.ndarray, n: int, native: Any = None) -> None:
         self.rows, self.columns, self.n = np.asarray(rows), np.asarray(columns), n
         self.elimination: Elimination = order_elimination(self.rows, self.columns, n)
-        self.native = native
+        self.native = native or default_backend().block_factors()
         #: Memory of factors that are not used any more, and of rounded ones.
         self._free: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
         self._number()
@@ -290,12 +293,11 @@ class SparseSystem:
         flat = blocks.reshape(-1)
         flat[:] = 0.0
         with np.errstate(all="ignore"):
-            flat[self.entries] = _flush(values.astype(flat.dtype))
+            flat[self.entries] = flush(values.astype(flat.dtype))
             flat[self.diagonal] += shift
         flat[self.spare] = 1.0
         largest = max(_largest(flat[self.entries]), _largest(flat[self.diagonal]))
-        factorise = _factorise if self.native is None else self.native.factorise
-        factorise(self, blocks)
+        self.native.factorise(self, blocks)
         grown = _largest(blocks[self.count + self.pairs :])
         # Not the opposite, which nan would pass; a singular block has an infinite inverse.
         growth = grown / largest if largest else np.inf
@@ -309,7 +311,7 @@ def _largest(numbers: np.ndarray) -> float:
     return float(np.maximum(numbers.max(initial=0.0), -numbers.min(initial=0.0)))
 
 
-def _flush(numbers: np.ndarray) -> np.ndarray:
+def flush(numbers: np.ndarray) -> np.ndarray:
     """Return float32 numbers with zeros for those too small to be normal; float64 as they are."""
     if numbers.dtype == np.float64:
         return numbers
@@ -337,77 +339,5 @@ class Factors:
         system = self.system
         x = np.zeros(system.count * SIZE)
         x[system.place] = right
-        solve = _solve if system.native is None else system.native.solve
-        solve(system, self.blocks, x)
+        system.native.solve(system, self.blocks, x)
         return x[system.place]
-
-
-# ---- what the numbers mean, in NumPy ---------------------------------------------------------
-
-
-def _invert_block(block: np.ndarray) -> np.ndarray:
-    """Return the inverse of a block, columns one after the other as it is itself."""
-    left, right = block.T.copy(), np.eye(SIZE)
-    for c in range(SIZE):
-        p = c
-        for r in range(c + 1, SIZE):
-            if abs(left[r, c]) > abs(left[p, c]):
-                p = r
-        if p != c:
-            for part in (left, right):
-                part[[c, p]] = part[[p, c]]
-        scale = 1.0 / left[c, c]
-        left[c] *= scale
-        right[c] *= scale
-        for r in range(SIZE):
-            if r != c:
-                factor = left[r, c]
-                left[r] -= factor * left[c]
-                right[r] -= factor * right[c]
-    return right.T
-
-
-def _product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return left times right for blocks (m, ...)."""
-    total = _flush(left[:, None, 0, :] * right[:, :, 0, None])
-    for k in range(1, SIZE):
-        total = _flush(total + _flush(left[:, None, k, :] * right[:, :, k, None]))
-    return total
-
-
-def _factorise(system: SparseSystem, blocks: np.ndarray) -> None:
-    starts = system.starts.tolist()
-    with np.errstate(all="ignore"):
-        for k, (a, b) in enumerate(itertools.pairwise(starts)):
-            blocks[k] = _flush(_invert_block(blocks[k].astype(np.float64)).astype(blocks.dtype))
-            if a == b:
-                continue
-            lower, later = slice(system.count + a, system.count + b), system.later[a:b]
-            blocks[lower] = _product(blocks[lower], blocks[k][None])
-            left, right = blocks[lower], blocks[system.pairs :][lower]
-            target = system._block(later[:, None], later)
-            for j in range(SIZE):
-                product = _flush(left[:, None, None, j, :] * right[:, :, j, None])
-                blocks[target] = _flush(blocks[target] - product)
-
-
-def _solve(system: SparseSystem, blocks: np.ndarray, x: np.ndarray) -> None:
-    parts, count = x.reshape(system.count, SIZE), system.count
-    blocks = blocks.astype(np.float64)
-    lower, upper = blocks[count : count + system.pairs], blocks[count + system.pairs :]
-
-    def product(block: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        total = block[0] * vector[0]
-        for j in range(1, SIZE):
-            total = total + block[j] * vector[j]
-        return total
-
-    spans = list(enumerate(itertools.pairwise(system.starts.tolist())))
-    with np.errstate(all="ignore"):
-        for k, (a, b) in spans:
-            for p in range(a, b):
-                parts[system.later[p]] -= product(lower[p], parts[k])
-        for k, (a, b) in reversed(spans):
-            for p in range(a, b):
-                parts[k] -= product(upper[p], parts[system.later[p]])
-            parts[k] = product(blocks[k], parts[k].copy())
