@@ -158,14 +158,7 @@ MANY = EntryRequest(
 def runtime_modules(target: Target) -> dict[str, tuple[str, str, set[str]]]:
     """Return every module besides kernels, by file: symbol, text, and names it may refer to."""
     found = {
-        "native_loops.py of runs": (native_loops.RUNS, native_loops.runs_text(target), set()),
-        "native_loops.py of repeats": (
-            native_loops.REPEAT,
-            native_loops.repeat_text(target),
-            set(),
-        ),
         "loop_threads.py": ("arc_loop_entries", module_text(), set()),
-        "array_functions.py": ("arc_entries", array_text(FUNCTIONS, target), set()),
         "pointers.py": ("arc_data_pointer", reader_text(), set()),
         "thread_dispatch.py": ("arc_fill", dispatch_text(), {"arc.key"}),
         "entry.py": ("arc_python", entry_text(SINGLE, 4096, None, True), set()),
@@ -179,17 +172,18 @@ def runtime_modules(target: Target) -> dict[str, tuple[str, str, set[str]]]:
     for way, (turn, names) in turns.items():
         text = calls_to_python.safepoint_text(target, turn)
         found[f"calls_to_python.py {way}"] = ("arc_look", text, {clock, *names})
-    for name in ("factorise", "solve"):
-        for item in ("double", "float"):
-            text = block_lu.function_text(name, item, target)
-            found[f"block_lu.py {name} {item}"] = (f"arc_{name}", text, set())
+    functions = {"interior point": FUNCTIONS, "native loops": native_loops.FUNCTIONS}
+    functions |= {f"blocks of {letter}": block_lu.functions(letter) for letter in "FS"}
+    for name, described in functions.items():
+        text = array_text(described, target, ("factorise",))
+        found[f"array_functions.py of {name}"] = ("arc_entries", text, set())
     return found
 
 
 @pytest.mark.parametrize("target", long_but(QUICK, TARGETS), ids=named)
 def test_the_runtime_needs_only_what_it_provides(target: Target):
     for name, (symbol, text, names) in runtime_modules(target).items():
-        code = target.compile(text, fused=name == "array_functions.py")
+        code = target.compile(text, fused=name.startswith("array_functions.py"))
         check_object(code, target, names | {"_fltused"}, symbol)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,20 +21,25 @@ if TYPE_CHECKING:
     from archimedes.backends.llvm.lowering.assembler import Function
 
 
-#: Numbers in a vector: what the widest registers hold.
+#: Numbers in a vector, unless another number is asked for: what the widest registers hold.
 LANES = 8
-_ITEMS = {"f": "double", "i": "i64"}
+#: Types by letter: float64, int64, float32, and pointers.
+_ITEMS = {"f": "double", "i": "i64", "s": "float", "p": "ptr"}
+#: Bytes by which items are aligned, unless it is 8.
+_ALIGNMENT = {"float": 4, "i8": 1}
 #: Operations of integers, and of floating-point numbers.
 _WORDS = {
     "+": ("add", "fadd"),
     "-": ("sub", "fsub"),
     "*": ("mul", "fmul"),
     "/": ("sdiv", "fdiv"),
+    "&": ("and", ""),
     "<": ("icmp slt", "fcmp olt"),
+    "<=": ("icmp sle", "fcmp ole"),
     ">": ("icmp sgt", "fcmp ogt"),
     "==": ("icmp eq", "fcmp oeq"),
 }
-_COMPARISONS = "<>=="
+_COMPARISONS = ("<", "<=", ">", "==")
 
 
 def _operator(op: str, swapped: bool = False) -> Callable[[Any, Any], Any]:
@@ -42,8 +47,12 @@ def _operator(op: str, swapped: bool = False) -> Callable[[Any, Any], Any]:
     return lambda self, other: self._with(op, other, swapped)
 
 
+def _is_vector(kind: str) -> bool:
+    return kind.startswith("<")
+
+
 class Value:
-    """A number, a truth or a vector of numbers in the function that is being written."""
+    """A number, a truth, a pointer or a vector of numbers in the function that is being written."""
 
     def __init__(self, w: Writer, text: str, kind: str) -> None:
         self.w, self.text, self.kind = w, text, kind
@@ -51,9 +60,9 @@ class Value:
     def _with(self, op: str, other: Any, swapped: bool = False) -> Value:
         w = self.w
         mate = w.like(other, self)
-        one = w.spread(self) if mate.kind == w.wide and self.kind == "double" else self
+        one = w.like(self, mate)
         a, b = (mate, one) if swapped else (one, mate)
-        word = _WORDS[op][one.kind != "i64"]
+        word = _WORDS[op][one.kind not in ("i64", "ptr")]
         kind = "i1" if op in _COMPARISONS else one.kind
         return Value(w, w.f.value(f"{word} {one.kind} {a.text}, {b.text}"), kind)
 
@@ -61,11 +70,11 @@ class Value:
     __sub__, __rsub__ = _operator("-"), _operator("-", True)
     __mul__, __rmul__ = _operator("*"), _operator("*", True)
     __truediv__, __rtruediv__ = _operator("/"), _operator("/", True)
-    __floordiv__ = _operator("/")
-    __lt__, __gt__ = _operator("<"), _operator(">")
+    __floordiv__, __and__ = _operator("/"), _operator("&")
+    __lt__, __le__, __gt__ = _operator("<"), _operator("<="), _operator(">")
 
     def equals(self, other: Any) -> Value:
-        """Whether both are the same."""
+        """Whether both are the same; None is the null pointer."""
         return self._with("==", other)
 
     def __neg__(self) -> Value:
@@ -82,31 +91,34 @@ class Array:
 
     def __init__(self, w: Writer, base: str, kind: str) -> None:
         self.w, self.base, self.kind = w, base, kind
+        self._align = _ALIGNMENT.get(kind, 8)
 
     def _at(self, index: Any) -> str:
         at = self.w.like(index, "i64").text
         return self.w.f.item(self.kind, self.base, at)
 
     def __getitem__(self, index: Any) -> Value:
-        text = self.w.f.value(f"load {self.kind}, ptr {self._at(index)}, align 8")
-        return Value(self.w, text, self.kind)
+        return self._load(index, self.kind)
+
+    def _load(self, index: Any, kind: str) -> Value:
+        text = self.w.f.value(f"load {kind}, ptr {self._at(index)}, align {self._align}")
+        return Value(self.w, text, kind)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        text = self.w.like(value, self.kind).text
-        self.w.f.line(f"store {self.kind} {text}, ptr {self._at(index)}, align 8")
+        self.put(index, self.w.like(value, self.kind))
 
     def from_(self, index: Any) -> Array:
         """Return the array from an element on."""
         return Array(self.w, self._at(index), self.kind)
 
-    def vector(self, index: Any) -> Value:
-        """Return ``Writer.lanes`` neighbours."""
-        wide = self.w.wide
-        return Value(self.w, self.w.f.value(f"load {wide}, ptr {self._at(index)}, align 8"), wide)
+    def vector(self, index: Any, lanes: int = LANES) -> Value:
+        """Return neighbours, ``Writer.lanes`` of them unless another number is given."""
+        return self._load(index, f"<{lanes} x {self.kind}>")
 
     def put(self, index: Any, value: Value) -> None:
         """Store a vector."""
-        self.w.f.line(f"store {self.w.wide} {value.text}, ptr {self._at(index)}, align 8")
+        at = self._at(index)
+        self.w.f.line(f"store {value.kind} {value.text}, ptr {at}, align {self._align}")
 
 
 class Variable:
@@ -149,7 +161,10 @@ class Writer:
     """A function being written; see the module's text. ``lanes`` numbers are a vector."""
 
     def __init__(self, f: Function, kinds: str) -> None:
-        """``kinds`` has a letter for each parameter, as ``Backend.array_functions`` says."""
+        """``kinds`` has a letter for each parameter, as ``Backend.array_functions`` says.
+
+        Further letters are S for arrays of float32, P for arrays of pointers, p for a pointer.
+        """
         self.f, self.lanes, self.wide = f, LANES, f"<{LANES} x double>"
         self.arguments = [
             (Array if kind.isupper() else Value)(self, f"%a{k}", _ITEMS[kind.lower()])
@@ -161,16 +176,31 @@ class Writer:
         kind = other if isinstance(other, str) else other.kind
         if isinstance(value, Variable):
             value = value.get()
+        if kind == "ptr":
+            text = getattr(value, "text", "null") if not isinstance(value, Array) else value.base
+            return Value(self, text, kind)
         if isinstance(value, Value):
-            return self.spread(value) if kind == self.wide and value.kind == "double" else value
+            if _is_vector(kind):
+                return self.spread(value, kind)
+            other_precision = {value.kind, kind} == {"float", "double"}
+            return self.convert(value, kind) if other_precision else value
         if kind == "i64":
             return Value(self, str(int(value)), kind)
         one = Value(self, _literal(float(value)), "double")
-        return self.spread(one) if kind == self.wide else one
+        return self.spread(one, kind) if _is_vector(kind) else one
 
-    def spread(self, one: Value) -> Value:
-        """Return a vector with a number in all lanes."""
-        return Value(self, self.f.splat(one.text, "double", self.lanes), self.wide)
+    def spread(self, one: Value, kind: str = "") -> Value:
+        """Return a vector, of a kind or of ``lanes`` numbers, with a number in all lanes."""
+        if _is_vector(one.kind):
+            return one
+        wide = kind or self.wide
+        count = int(wide[1:].split()[0])
+        return Value(self, self.f.splat(one.text, one.kind, count), wide)
+
+    def convert(self, value: Value, kind: str) -> Value:
+        """Return floating-point numbers, alone or in a vector, in another precision."""
+        word = "fpext" if "double" in kind else "fptrunc"
+        return Value(self, self.f.value(f"{word} {value.kind} {value.text} to {kind}"), kind)
 
     def total(self, vector: Value) -> Value:
         """Return the sum of a vector's numbers, by halves."""
@@ -260,18 +290,25 @@ class Writer:
         with self.loop(begin, last + 1) as k:
             yield last - (k - begin)
 
-    @contextmanager
-    def when(self, condition: Value) -> Iterator[None]:
-        """Write what runs only where the condition holds."""
-        with self.f.when(condition.text):
-            yield
+    def first_failing(self, start: Any, stop: Any, test: Callable[[Value], Value]) -> Value:
+        """Return the first number of ``range(start, stop)`` for which a test fails, or ``stop``."""
+        end, more = self.f.label(), self.f.label()
+        with self.loop(start, stop) as k:
+            self.f.fork(test(k).text, more, end)
+            self.f.start(more)
+        self.f.jump(end)
+        return k
 
-    def leave_unless(self, condition: Value, code: Value) -> None:
+    def when(self, condition: Value, unless: bool = False) -> AbstractContextManager[None]:
+        """Write what runs only where the condition holds, or only where it does not."""
+        return self.f.when(condition.text, unless)
+
+    def leave_unless(self, condition: Value, code: Any) -> None:
         """End the function with this code, unless the condition holds."""
         out, on = self.f.label(), self.f.label()
         self.f.fork(condition.text, on, out)
         self.f.start(out)
-        short = self.f.value(f"trunc i64 {code.text} to i32")
+        short = self.f.value(f"trunc i64 {self.like(code, 'i64').text} to i32")
         self.f.line(f"ret i32 {short}")
         self.f.start(on)
 
@@ -286,17 +323,31 @@ class Writer:
         with self.loop(0, count, self.lanes) as k:
             to.put(k, source.vector(k))
 
-    def check(self, name: str, *arguments: Any) -> None:
-        """Call another function of the module, and end with its code unless that is 0."""
-        code = Value(self, self.f.value(f"sext i32 {self.call(name, *arguments)} to i64"), "i64")
+    def check(self, function: str | Value, *arguments: Any) -> None:
+        """Call a function, and end with its code unless that is 0."""
+        code = self.call(function, *arguments)
         self.leave_unless(code.equals(0), code)
 
-    def call(self, name: str, *arguments: Any) -> str:
-        """Call another function of the module."""
-        operands = [
-            f"ptr {a.base}" if isinstance(a, Array) else f"{a.kind} {a.text}" for a in arguments
-        ]
-        return self.f.value(f"call i32 @{name}({', '.join(operands)})")
+    def call(self, function: str | Value, *arguments: Any) -> Value:
+        """Call another function of the module, or the one at an address; return its code."""
+        name = f"@{function}" if isinstance(function, str) else function.text
+        values = [self.like(a, "ptr" if isinstance(a, Array) else "i64") for a in arguments]
+        operands = ", ".join(f"{value.kind} {value.text}" for value in values)
+        code = self.f.value(f"call i32 {name}({operands})")
+        return Value(self, self.f.value(f"sext i32 {code} to i64"), "i64")
+
+    def room(self, kind: str, count: Any) -> Array:
+        """Return an array of the function's own, whose length need not be known before."""
+        length = self.like(count, "i64").text
+        return Array(self, self.f.value(f"alloca {kind}, i64 {length}, align 64"), kind)
+
+    def pointed(self, pointer: Value | Array, kind: str = "i8") -> Array:
+        """Return the array that a pointer leads to, of bytes unless a kind is given."""
+        return Array(self, self.like(pointer, "ptr").text, kind)
+
+    def byte(self, pointer: Value) -> Value:
+        """Return the byte that a pointer leads to as an integer."""
+        return Value(self, self.f.value(f"zext i8 {self.pointed(pointer)[0].text} to i64"), "i64")
 
 
 def _literal(value: float) -> str:
@@ -304,8 +355,15 @@ def _literal(value: float) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
-def array_text(functions: Mapping[str, tuple[str, Callable[..., None]]], target: Target) -> str:
-    """Write the module of functions, given by the kinds of their arguments and what they do."""
+#: Functions by name: the kinds of their parameters, and what describes them.
+Descriptions = Mapping[str, tuple[str, Callable[..., None]]]
+
+
+def array_text(functions: Descriptions, target: Target, flushing: Sequence[str] = ()) -> str:
+    """Write the module of functions, given by the kinds of their arguments and what they do.
+
+    In those that are ``flushing``, numbers too small to be normal are zero.
+    """
     # Code from the disk does without.
     from archimedes.backends.llvm.lowering.assembler import Function, Module
     from archimedes.backends.llvm.lowering.memory import Spelling
@@ -320,7 +378,7 @@ def array_text(functions: Mapping[str, tuple[str, Callable[..., None]]], target:
         writer = Writer(f, kinds)
         describe(writer, *writer.arguments)
         f.finish("ret i32 0")
-        add_guarded(module, f"arc_{name}", parameters, name)
+        add_guarded(module, f"arc_{name}", parameters, name, name in flushing)
         entries.append(f"ptr @arc_{name}")
     # One address leads to all of them.
     table = f"@entries = internal constant [{len(entries)} x ptr] [{', '.join(entries)}]"
@@ -329,8 +387,8 @@ def array_text(functions: Mapping[str, tuple[str, Callable[..., None]]], target:
     return module.text()
 
 
-_KINDS: dict[str, Any] = {"f": ctypes.c_double, "i": ctypes.c_int64}
-_DTYPES = {"F": np.dtype(np.float64), "I": np.dtype(np.int64)}
+_KINDS: dict[str, Any] = {"f": ctypes.c_double, "i": ctypes.c_int64, "p": ctypes.c_void_p}
+_DTYPES = {"F": np.dtype(np.float64), "I": np.dtype(np.int64), "S": np.dtype(np.float32)}
 _OWN = Path(__file__).parents[1]
 
 
@@ -338,17 +396,18 @@ class ArrayFunction:
     """A native function of arrays and numbers.
 
     ``kinds`` has a letter per parameter, as ``Backend.array_functions`` says. ``bind`` checks the
-    arrays it is given; a call does not, and takes contiguous arrays of the right dtype.
+    arrays it is given; a call does not, and takes contiguous arrays of the right dtype. ``native``
+    is the function of their addresses.
     """
 
-    def __init__(self, native: Callable[..., int], kinds: str, owned: object) -> None:
-        self._native, self._kinds, self._owned = native, kinds, owned
+    def __init__(self, native: Callable[..., int], kinds: str, owned: object = None) -> None:
+        self.native, self._kinds, self._owned = native, kinds, owned
         self._is_array, self._address = [kind in _DTYPES for kind in kinds], pointer_reader()
 
     def __call__(self, *arguments: Any) -> int:
         """Run it, and return its code."""
         pairs, address = zip(arguments, self._is_array, strict=True), self._address
-        return self._native(*[address(x) if is_array else x for x, is_array in pairs])
+        return self.native(*[address(x) if is_array else x for x, is_array in pairs])
 
     def bind(self, *first: Any) -> ArrayFunction:
         """Return the function of the other parameters; it holds the arrays of these."""
@@ -361,28 +420,27 @@ class ArrayFunction:
                 )
             addresses.append(self._address(x) if kind in _DTYPES else x)
         others = self._kinds[len(first) :]
-        return ArrayFunction(partial(self._native, *addresses), others, (self, first))
+        return ArrayFunction(partial(self.native, *addresses), others, (self, first))
 
 
 def array_functions(
-    functions: Mapping[str, tuple[str, Callable[..., None]]], sources: Path
+    functions: Descriptions, sources: Path, flushing: Sequence[str] = ()
 ) -> dict[str, ArrayFunction]:
     """Return the functions by name, from the disk where they are there."""
     target = host_target(None)
     kinds = {name: letters for name, (letters, _) in functions.items()}
     text = b"".join(path.read_bytes() for path in sorted(sources.glob("*.py")))
     version = f"{llvmlite.__version__} {cache.sources_digest(_OWN)}"
-    key = cache.cache_key("arrays", kinds, text, target, version)
+    key = cache.cache_key("arrays", kinds, text, target, version, flushing)
     code = cache.read(key)
     if code is None:
         # Variables become registers.
-        code = target.compile(array_text(functions, target), fused=True)
+        code = target.compile(array_text(functions, target, flushing), fused=True)
         cache.write(key, code)
     native = NativeCode(code, "arc_entries")
     table = ctypes.CFUNCTYPE(ctypes.POINTER(ctypes.c_void_p))(native.address)()
     result: dict[str, ArrayFunction] = {}
     for k, (name, letters) in enumerate(kinds.items()):
         types = [ctypes.c_void_p if kind.isupper() else _KINDS[kind] for kind in letters]
-        function = ctypes.CFUNCTYPE(ctypes.c_int, *types)(table[k])
-        result[name] = ArrayFunction(function, letters, native)
+        result[name] = ArrayFunction(native.function(*types, address=table[k]), letters)
     return result

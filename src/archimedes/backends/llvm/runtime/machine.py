@@ -244,13 +244,13 @@ class NativeCode:
         self.address: int = tracker[symbol]
         self.size = len(code)
 
-    def function(self, *kinds: Any) -> Any:
+    def function(self, *kinds: Any, address: int = 0) -> Any:
         """Return what calls the code with arguments of these ctypes, and holds it meanwhile.
 
-        Threads may make a cached function at once: one that did not stay in the cache is still
-        called by who made it.
+        ``address`` is that of another function in the code. Threads may make a cached function at
+        once: one that did not stay in the cache is still called by who made it.
         """
-        function: Any = ctypes.CFUNCTYPE(ctypes.c_int, *kinds)(self.address)
+        function: Any = ctypes.CFUNCTYPE(ctypes.c_int, *kinds)(address or self.address)
         function.code = self
         return function
 
