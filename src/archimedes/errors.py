@@ -67,7 +67,7 @@ class ShapeDtypeError(TraceError, ValueError):
 
 
 class GraphError(ArchimedesError, ValueError):
-    """A graph breaks the rules of ``archimedes.graph.spec``.
+    """A recorded program is too long, or breaks a rule of graphs.
 
     >>> import archimedes as arc
     >>> issubclass(arc.GraphError, arc.ArchimedesError)

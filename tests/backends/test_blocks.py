@@ -22,7 +22,7 @@ from archimedes.graph.fast import fast
 from archimedes.graph.passes import prune
 from archimedes.graph.regions import Affine, Nest
 from archimedes.graph.retype import retype
-from archimedes.graph.spec import validate
+from tests.graph.spec import validate
 
 from ..c.checking import Bundle, needs
 from ..llvm.checking import check, check_shared

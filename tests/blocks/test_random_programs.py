@@ -16,8 +16,8 @@ from archimedes.graph.derivatives.sparsity import dependence
 from archimedes.graph.dtypes import F64, I64, block_type, length_of
 from archimedes.graph.regions import Accumulate, Affine, Gather, Move
 from archimedes.graph.regions.interval_sets import unit_sets
-from archimedes.graph.spec import validate
 from tests.blocks.unrolled import unrolled
+from tests.graph.spec import validate
 
 LINE = Affine(0, (1,))
 

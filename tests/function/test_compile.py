@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.graph.spec import validate
+from tests.graph.spec import validate
 
 X = np.array([0.3, -1.2, 2.0])
 Pair = namedtuple("Pair", "first second")

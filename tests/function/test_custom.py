@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.graph.spec import validate
+from tests.graph.spec import validate
 
 X = np.array([0.5, -1.0, 2.0])
 

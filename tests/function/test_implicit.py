@@ -7,7 +7,7 @@ import pytest
 
 import archimedes as arc
 from archimedes.errors import ShapeDtypeError
-from archimedes.graph.spec import validate
+from tests.graph.spec import validate
 
 
 @arc.struct

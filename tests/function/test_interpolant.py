@@ -12,7 +12,7 @@ from scipy.interpolate import (
 )
 
 import archimedes as arc
-from archimedes.graph.spec import validate
+from tests.graph.spec import validate
 
 RNG = np.random.default_rng(11)
 EVEN = np.linspace(-1.0, 2.0, 7)

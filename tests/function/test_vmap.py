@@ -7,7 +7,7 @@ import pytest
 
 import archimedes as arc
 from archimedes.function.batching import recorded_maps
-from archimedes.graph.spec import validate
+from tests.graph.spec import validate
 
 A = np.arange(12.0).reshape(4, 3) / 7
 B = np.cos(np.arange(4.0))

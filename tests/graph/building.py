@@ -9,7 +9,8 @@ import numpy as np
 
 from archimedes.backends import interpreter
 from archimedes.graph import B8, CODES, DTYPES, F32, F64, I64, Graph
-from archimedes.graph.spec import validate
+
+from .spec import validate
 
 SPECIAL_FLOATS = (
     *(0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 3.0, -7.25, 1.5, 1e10),

@@ -9,10 +9,10 @@ from archimedes.backends.interpreter import run
 from archimedes.graph import B8, CODES, F32, F64, I64, Call, Graph, Scan, Switch, While
 from archimedes.graph.dead_code import remove_dead_code
 from archimedes.graph.retype import retype
-from archimedes.graph.spec import validate
 
 from ..programs.random_graphs import random_graph
 from ..programs.values import assert_bits, reference, samples
+from .spec import validate
 
 
 @pytest.mark.parametrize("block", range(4))

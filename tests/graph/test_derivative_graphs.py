@@ -18,9 +18,9 @@ from archimedes.graph.derivatives.jacobian_graphs import (
     reverse_graph,
 )
 from archimedes.graph.derivatives.sparsity import dependence, pattern, work
-from archimedes.graph.spec import validate
 
 from .building import F64, I64, Graph, graph_of, op, run
+from .spec import validate
 
 X = np.array([0.7, 0.4, 1.2])
 

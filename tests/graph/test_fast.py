@@ -10,9 +10,9 @@ from archimedes.backends import interpreter
 from archimedes.graph import DTYPES, F32, F64, I64, Graph, Scan, statistics
 from archimedes.graph.elementary import ELEMENTARY
 from archimedes.graph.fast import fast
-from archimedes.graph.spec import validate
 
 from .building import graph_of, op, run
+from .spec import validate
 
 
 def ops(g: Graph) -> dict[str, int]:

@@ -120,7 +120,8 @@ def test_derivative():
 
 def test_integers_are_refused():
     from archimedes.errors import GraphError
-    from archimedes.graph.spec import validate
+
+    from .spec import validate
 
     g = Graph()
     i, x = g.input(2), g.input(F32)

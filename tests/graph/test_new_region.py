@@ -24,13 +24,13 @@ from archimedes.graph.expand import expand
 from archimedes.graph.fast import fast
 from archimedes.graph.regions import OneBody, Region
 from archimedes.graph.retype import retype
-from archimedes.graph.spec import validate
 
 from ..backends.toy import build
 from ..c import checking as c_code
 from ..llvm import checking as native
 from ..programs.program import Program
 from ..programs.values import assert_bits
+from .spec import region_faults, validate
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,10 +40,6 @@ class Twice(OneBody):
     @property
     def out_dtypes(self):
         return self.body.output_dtypes
-
-    def faults(self, g):
-        if self.body.input_dtypes != self.body.output_dtypes:
-            yield "has a body that changes dtypes"
 
     def evaluate(self, values, run):
         return run(self.body, run(self.body, values))
@@ -69,6 +65,12 @@ class Twice(OneBody):
         every = [True] * len(self.inputs)
         between = self._once(saved).pull_back(dst, adjoints, None, every)
         return self._once(self.inputs).pull_back(dst, between, saved, wanted)
+
+
+@region_faults.register
+def _(region: Twice, g: Graph):
+    if region.body.input_dtypes != region.body.output_dtypes:
+        yield "has a body that changes dtypes"
 
 
 def body():

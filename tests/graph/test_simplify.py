@@ -12,9 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from archimedes.graph import B8, CODES, F32, F64, I64, TABLE, Graph
-from archimedes.graph.spec import validate
 
 from .building import SPECIAL_FLOATS, SPECIAL_INTS, graph_of, op, run, same, typed
+from .spec import validate
 
 # ---- what each identity does -------------------------------------------------------------------
 

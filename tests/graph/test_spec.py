@@ -10,9 +10,9 @@ import pytest
 from archimedes.errors import GraphError
 from archimedes.graph import B8, CODES, F32, F64, I64, Graph
 from archimedes.graph.regions import Call, Host, Map, Scan, Solve, Switch, While
-from archimedes.graph.spec import validate
 
 from .building import graph_of, op
+from .spec import validate
 
 
 def _valid():

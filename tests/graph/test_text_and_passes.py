@@ -13,9 +13,9 @@ from archimedes.graph import CODES, F64, I64, TABLE, Graph, inline, prune, stati
 from archimedes.graph.ops import CONST
 from archimedes.graph.passes import copy_into, with_outputs
 from archimedes.graph.regions import Call, Host, Scan
-from archimedes.graph.spec import validate
 
 from .building import graph_of, op, run, same
+from .spec import validate
 
 # ---- text --------------------------------------------------------------------------------------
 

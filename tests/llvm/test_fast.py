@@ -12,7 +12,7 @@ import archimedes as arc
 from archimedes.backends.llvm.runtime.kernel import build
 from archimedes.graph import CODES, F32, F64, Graph
 from archimedes.graph.fast import fast
-from archimedes.graph.spec import validate
+from tests.graph.spec import validate
 
 from ..programs.random_graphs import random_graph
 from ..programs.values import SPECIAL_FLOATS, assert_bits, samples

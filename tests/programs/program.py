@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from archimedes.graph import CODES, F64, I64, Graph
-from archimedes.graph.spec import validate
 
+from ..graph.spec import validate
 from .values import normal, samples
 
 #: Instances of a batch: whole tiles of every width, and an incomplete one.

@@ -10,7 +10,7 @@ registered with ``register_derivative``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
@@ -164,10 +164,6 @@ class Region:
             digest, settings = Graph.digest, self.settings()
         return (self.kind, self.inputs.tobytes(), tuple(map(digest, self.bodies)), settings)
 
-    def faults(self, g: Graph) -> Iterator[str]:
-        """Say what makes it invalid in a graph, as ends of a sentence that begins with its name."""
-        yield from ()
-
     # ---- another one like it -----------------------------------------------------------
 
     def with_inputs(self, inputs: Sequence[int] | np.ndarray) -> Any:
@@ -277,12 +273,6 @@ class OneBody(Region):
 def multiply_counts(counts: Counter[str], factor: int) -> Counter[str]:
     """Return counts of what is done many times."""
     return Counter({name: factor * count for name, count in counts.items()})
-
-
-def input_faults(g: Graph, ids: Sequence[int], body: Graph, what: str) -> Iterator[str]:
-    """Say whether a body gets other inputs, in number or dtypes, than it takes."""
-    if [g.dtype[j] for j in ids] != body.input_dtypes:
-        yield f"gives its {what} other inputs than it takes"
 
 
 def has_blocks(graph: Graph) -> bool:

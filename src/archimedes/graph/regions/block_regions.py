@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from archimedes.graph.dtypes import DTYPES, I64, block_type, item_type, length_of
+from archimedes.graph.dtypes import DTYPES, I64, block_type, item_type
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import (
     Adjoints,
@@ -19,7 +19,6 @@ from archimedes.graph.regions.base import (
     Tangents,
     Through,
     Wanted,
-    input_faults,
 )
 from archimedes.graph.regions.interval_sets import Rows, Sets, fill, join, union_of
 from archimedes.graph.regions.nest import Affine, positions
@@ -60,20 +59,6 @@ class Pack(Region):
 
     def summary(self) -> str:
         return f"{self.length} elements, {len(self.moves)} boxes"
-
-    def faults(self, g: Graph) -> Iterator[str]:
-        for source, shape, to, start in self.moves:
-            kind = g.dtype[int(self.inputs[source])]
-            if item_type(kind) != self.dtype:
-                yield "copies elements of another dtype"
-            if (start is None) != (not length_of(kind)):
-                yield "reads a block as a scalar, or a scalar as a block"
-            if min(shape, default=1) < 1:
-                yield "has an empty box"
-            elif not to.is_within(shape, self.length):
-                yield "writes outside its block"
-            elif start is not None and not start.is_within(shape, length_of(kind)):
-                yield "reads outside a block"
 
     def retype(self, body: Callable[[Graph], Graph], dtype: Callable[[int], int]) -> Region:
         return replace(self, dtype=dtype(self.dtype))
@@ -157,12 +142,6 @@ class Accumulate(Region):
     def settings(self) -> tuple[Any, ...]:
         return (self.length, self.dtype)
 
-    def faults(self, g: Graph) -> Iterator[str]:
-        kinds = [g.dtype[i] for i in self.inputs.tolist()]
-        count = length_of(kinds[0]) if kinds else 0
-        if self.length < 1 or kinds != [block_type(self.dtype, count), block_type(I64, count)]:
-            yield "does not take a block of values and one of as many indices"
-
     def retype(self, body: Callable[[Graph], Graph], dtype: Callable[[int], int]) -> Region:
         return replace(self, dtype=dtype(self.dtype))
 
@@ -201,11 +180,6 @@ class Sort(OneBody):
 
     def summary(self) -> str:
         return f"{self.rows} rows of {self.length}"
-
-    def faults(self, g: Graph) -> Iterator[str]:
-        yield from input_faults(g, self.inputs.tolist(), self.body, "body")
-        if self.body.output_dtypes != self.out_dtypes:
-            yield "has a body that does not return the positions"
 
     def evaluate(self, values: list[Any], run: Run) -> list[Any]:
         keys = [np.asarray(value).reshape(self.rows, self.length) for value in values]

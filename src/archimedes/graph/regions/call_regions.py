@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from archimedes.graph.dtypes import B8, DTYPES, I64
+from archimedes.graph.dtypes import B8, DTYPES
 from archimedes.graph.ops import CODES, INPUT
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import (
@@ -23,7 +23,6 @@ from archimedes.graph.regions.base import (
     Run,
     Through,
     Weight,
-    input_faults,
     new_numbers,
     same_number,
 )
@@ -57,9 +56,6 @@ class Call(OneBody):
 
     def summary(self) -> str:
         return "" if self.derivative is None else f"with the derivative of {self.derivative.name}"
-
-    def faults(self, g: Graph) -> Iterator[str]:
-        yield from input_faults(g, self.inputs.tolist(), self.body, "body")
 
     def with_bodies(self, bodies: Sequence[Graph]) -> Region:
         (body,) = bodies
@@ -107,16 +103,6 @@ class Switch(Region):
     @property
     def out_dtypes(self) -> list[int]:
         return self.branches[0].output_dtypes
-
-    def faults(self, g: Graph) -> Iterator[str]:
-        if not self.branches:
-            yield "has no branches"
-        if not len(self.inputs) or g.dtype[self.inputs[0]] != I64:
-            yield "has an index that is not int64"
-        for k, body in enumerate(self.branches):
-            yield from input_faults(g, self.inputs[1:].tolist(), body, f"branch {k}")
-            if body.output_dtypes != self.out_dtypes:
-                yield f"has a branch {k} that returns other dtypes than the first"
 
     def with_bodies(self, bodies: Sequence[Graph]) -> Region:
         return replace(self, branches=tuple(bodies))
@@ -188,10 +174,6 @@ class Host(Region):
 
     def summary(self) -> str:
         return self.label
-
-    def faults(self, g: Graph) -> Iterator[str]:
-        if not callable(self.function):
-            yield "has no function to call"
 
     def retype(self, body: Callable[[Graph], Graph], dtype: Callable[[int], int]) -> Region:
         return replace(self, dtypes=tuple(dtype(d) for d in self.dtypes))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from archimedes.graph.dtypes import F32, F64, block_type
+from archimedes.graph.dtypes import block_type
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import CountOperations, Region, Run, Weight
 
@@ -41,19 +41,6 @@ class Solve(Region):
 
     def summary(self) -> str:
         return f"{self.size} x {self.size}, {self.columns} columns"
-
-    def faults(self, g: Graph) -> Iterator[str]:
-        sizes = self.size**2, self.size * self.columns
-        kinds = [g.dtype[j] for j in self.inputs.tolist()]
-        if self.blocks:
-            if kinds != [block_type(self.dtype, n) for n in sizes]:
-                yield f"needs blocks of {sizes[0]} and {sizes[1]} floating-point operands"
-            return
-        expected = sum(sizes)
-        if len(self.inputs) != expected or self.dtype not in (F64, F32):
-            yield f"needs {expected} floating-point operands"
-        if any(kind != self.dtype for kind in kinds):
-            yield "has operands of mixed dtypes"
 
     def retype(self, body: Callable[[Graph], Graph], dtype: Callable[[int], int]) -> Region:
         return replace(self, dtype=dtype(self.dtype))

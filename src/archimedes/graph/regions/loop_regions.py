@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from archimedes.graph.dtypes import B8, block_type, item_type, length_of
+from archimedes.graph.dtypes import block_type, item_type, length_of
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import (
     OneBody,
@@ -20,7 +20,6 @@ from archimedes.graph.regions.base import (
     Through,
     close_carry,
     has_blocks,
-    input_faults,
     new_numbers,
     same_number,
 )
@@ -44,12 +43,6 @@ __all__ = ["Map", "Scan", "While"]
 MANY = 1 << 13
 #: The limit of loops without one: more steps than any machine makes.
 UNBOUNDED = 1 << 62
-
-
-def _carry_faults(body: Graph, carry: int) -> Iterator[str]:
-    """Say whether the body of a loop returns a carry of other dtypes than it takes."""
-    if len(body.outputs) < carry or body.output_dtypes[:carry] != body.input_dtypes[:carry]:
-        yield "has a body that changes the dtypes of the carry"
 
 
 class CountedLoop(OneBody):
@@ -99,21 +92,6 @@ class CountedLoop(OneBody):
         """Return a loop over the same steps with another body."""
         sizes: dict[str, Any] = {"carry": carry, "slices": slices}
         return replace(self, inputs=inputs, body=body, **sizes)
-
-    def faults(self, g: Graph) -> Iterator[str]:
-        if self.rows < 0 or self.slices < 0 or self.carry < 0:
-            yield "has a negative count"
-        if len(self.inputs) < self.carry + self.rows * self.slices:
-            yield f"has too few operands for {self.rows} x {self.slices} slices"
-        if self.stacked and self.length < 1:
-            yield "has blocks of no steps"
-        carry, slices, shared = (part.tolist() for part in self.parts())
-        n, kinds = self.carry, self.body.input_dtypes
-        kinds[n : n + self.slices] = map(self.of_steps, kinds[n : n + self.slices])
-        for row in slices:
-            if [g.dtype[j] for j in (*carry, *row, *shared)] != kinds:
-                yield "gives its body other inputs than it takes"
-        yield from _carry_faults(self.body, self.carry)
 
     def prune(self, pruner: Pruner, used: list[int]) -> Pruning:
         n, body = self.carry, self.body
@@ -377,17 +355,6 @@ class While(Region):
     def summary(self) -> str:
         bound = "any number of" if self.limit == UNBOUNDED else f"at most {self.limit}"
         return f"{bound} steps, {self.carry} carried"
-
-    def faults(self, g: Graph) -> Iterator[str]:
-        for body, what in ((self.condition, "condition"), (self.body, "body")):
-            yield from input_faults(g, self.inputs.tolist(), body, what)
-        yield from _carry_faults(self.body, self.carry)
-        if len(self.body.outputs) != self.carry:
-            yield "has a body that returns more than the carry"
-        if self.condition.output_dtypes != [B8]:
-            yield "has a condition that does not return one bool"
-        if self.limit < 0:
-            yield "has a negative limit"
 
     def with_bodies(self, bodies: Sequence[Graph]) -> Region:
         condition, body = bodies

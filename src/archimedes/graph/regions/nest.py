@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from archimedes.graph.digests import LONG_TABLE, frozen, table_digest
-from archimedes.graph.dtypes import I64, block_type, item_type, length_of
+from archimedes.graph.dtypes import block_type
 from archimedes.graph.ops import BY_NAME
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import (
@@ -47,17 +47,6 @@ class Affine(NamedTuple):
 
     offset: int
     strides: tuple[int, ...]
-
-    def ends(self, shape: Sequence[int]) -> tuple[int, int]:
-        """Return the least and the greatest position."""
-        steps = [s * (n - 1) for s, n in zip(self.strides, shape)]
-        low, high = sum(min(e, 0) for e in steps), sum(max(e, 0) for e in steps)
-        return self.offset + low, self.offset + high
-
-    def is_within(self, shape: Sequence[int], length: int) -> bool:
-        """Return whether all positions are those of a block of a length."""
-        low, high = self.ends(shape)
-        return low >= 0 and high < length
 
 
 class Gather:
@@ -103,8 +92,6 @@ def positions(read: Affine | Gather, shape: Sequence[int]) -> np.ndarray:
     return at
 
 
-#: Operations that may combine the values along reduced axes.
-COMBINE = ("add", "mul", "min", "max", "and", "or", "xor")
 #: Partial results of a long reduction.
 PARTIALS = 16
 #: Points of the index space that the interpreter computes at once.
@@ -116,8 +103,8 @@ class Nest(OneBody):
     """Run a body at every point of an index space, and combine what it gives along some axes.
 
     ``shape`` is the index space; the first ``kept`` of its axes are those of the results, along
-    the others values are combined by the op ``combine`` (one of ``COMBINE``; empty where there
-    are none). ``reads`` says for each input what the body gets of it. Body:
+    the others values are combined by the op ``combine`` (add, mul, min, max, and, or, xor; empty
+    where there are none). ``reads`` says for each input what the body gets of it. Body:
     (inputs, then the int64 index along each axis if it takes them) -> outs, all scalars. Outputs:
     a block for each out, in C order over the kept axes; a scalar where no axis is kept.
 
@@ -174,24 +161,6 @@ class Nest(OneBody):
             return text
         order = f" in {self.partials} partial results" if self.partials > 1 else ""
         return f"{text}, the last {len(self.shape) - self.kept} by {self.combine}{order}"
-
-    def faults(self, g: Graph) -> Iterator[str]:
-        if min(self.shape, default=0) < 1 or not 0 <= self.kept <= len(self.shape):
-            yield f"has no index space: {self.shape}, {self.kept} kept"
-        if (self.kept < len(self.shape)) != (self.combine in COMBINE):
-            yield f"combines {len(self.shape) - self.kept} axes by {self.combine!r}"
-        if len(self.reads) != len(self.inputs):
-            yield f"has {len(self.reads)} reads of {len(self.inputs)} inputs"
-        kinds = []
-        for i, read in zip(self.inputs.tolist(), self.reads):
-            kind = g.dtype[i]
-            kinds.append(kind if read is None else item_type(kind))
-            yield from _read_faults(read, self.shape, length_of(kind))
-        axes = [I64] * len(self.shape)
-        if self.body.input_dtypes not in (kinds, kinds + axes):
-            yield "gives its body other inputs than it takes"
-        if any(length_of(kind) for kind in self.body.output_dtypes):
-            yield "has a body that returns a block"
 
     def prune(self, pruner: Pruner, used: list[int]) -> Pruning:
         outs, count = tuple(used), len(self.inputs)
@@ -328,18 +297,3 @@ def _chain(combine: Any, rows: np.ndarray) -> np.ndarray:
         there = np.take_along_axis(rows, last[..., None], axis=-1)[..., 0]
         total = np.where((total == 0) & zero.any(axis=-1), there, total)
     return np.asarray(total)
-
-
-def _read_faults(read: Read, shape: Sequence[int], length: int) -> Iterator[str]:
-    if read is None:
-        return
-    if isinstance(read, Gather):
-        ends = (int(read.table.min()), int(read.table.max())) if read.table.size else (0, -1)
-        if read.table.size != math.prod(shape):
-            yield f"gathers {read.table.size} elements at {math.prod(shape)} points"
-    else:
-        if len(read.strides) != len(shape):
-            yield f"reads along {len(read.strides)} of {len(shape)} axes"
-        ends = read.ends(shape)
-    if ends[0] < 0 or ends[1] >= length:
-        yield f"reads elements {ends[0]} to {ends[1]} of a block of {length}"
