@@ -33,6 +33,7 @@ __all__ = [
     "check_not_negative",
     "check_positive",
     "check_shape",
+    "check_struct",
     "check_vector",
     "check_whole",
     "concrete",
@@ -278,6 +279,21 @@ def check_shape(array: Array, name: str, *shapes: tuple[int, ...]) -> None:
     if tuple(array.shape) not in shapes:
         wanted = " or ".join(map(str, shapes))
         raise ValueError(f"{name} must have shape {wanted}, got {tuple(array.shape)}")
+
+
+def check_struct(struct: Any, positive: str = "", not_negative: str = "") -> None:
+    """Raise where a known field of a struct has the wrong sign; names are separated by spaces.
+
+    >>> from archimedes.environment import LogarithmicShear
+    >>> LogarithmicShear(10.0, roughness=0.0)
+    Traceback (most recent call last):
+        ...
+    ValueError: LogarithmicShear.roughness must be positive and finite, in m, got 0.0
+    """
+    for check, names in ((check_positive, positive), (check_not_negative, not_negative)):
+        for name in names.split():
+            units = struct.__dataclass_fields__[name].metadata.get("units", "")
+            check(getattr(struct, name), f"{type(struct).__name__}.{name}", units)
 
 
 def check_last(array: Array, n: int, name: str) -> None:

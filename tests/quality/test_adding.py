@@ -93,7 +93,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.tree import field, struct
-from archimedes.vehicles.vehicle_files import VehicleConfig
+from archimedes.vehicles.vehicle_configs import VehicleConfig
 from archimedes.vehicles.worlds import FlightState
 from archimedes.vehicles.worlds import FlatEarth
 
@@ -141,8 +141,6 @@ class SledConfig(VehicleConfig, type="sled"):
     """A parameter file of type sled."""
 
     makes = Sled
-    mass: float
-    drag: float
 '''
 
 FLIGHT = """title: A sled is pushed
@@ -186,11 +184,10 @@ def test_a_vehicle(package, tmp_path):
     (folder / "sled.yaml").write_text("type: sled\nmass: 40.0 # kg\ndrag: 3.0 # N s/m\n", "utf-8")
     (folder / "sled_flight.yaml").write_text(FLIGHT, "utf-8")
     insert_after(
-        package / "vehicles" / "__init__.py",
+        package / "vehicles" / "__init__.pyi",
         "from archimedes.vehicles.satellite import",
-        "from archimedes.vehicles.sled import Sled",
+        "from archimedes.vehicles.sled import Sled as Sled",
     )
-    insert_after(package / "vehicles" / "__init__.py", '    "Satellite",', '    "Sled",')
     run(package, "-c", SLIDE)
     template = run(package, "-m", "archimedes", "run", "--template", "sled")
     assert template == FLIGHT

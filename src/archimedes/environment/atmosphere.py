@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_finite, check_positive, concrete
+from archimedes.checks import as_array, check_finite, check_struct, concrete
 from archimedes.function import interpolant
 from archimedes.tree import field, struct
 from archimedes.typing import ArrayLike, Scalar
@@ -107,9 +107,7 @@ class ExponentialAtmosphere:
 
     def __post_init__(self) -> None:
         """Check the parameters where they are known."""
-        check_positive(self.density, "ExponentialAtmosphere.density", "kg/m^3")
-        check_positive(self.scale_height, "ExponentialAtmosphere.scale_height", "m")
-        check_positive(self.temperature, "ExponentialAtmosphere.temperature", "K")
+        check_struct(self, positive="density scale_height temperature")
 
     def __call__(self, alt: ArrayLike) -> Air:
         """Return the air at altitudes `alt` in m."""

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_finite, check_vector, concrete
+from archimedes.checks import as_array, check_finite, check_struct, check_vector, concrete
 from archimedes.function import stop_gradient
 from archimedes.spatial import RotationMatrix, Transformation
 from archimedes.spatial.components import join_matrix
@@ -69,16 +69,13 @@ class Ellipsoid:
 
     def __post_init__(self) -> None:
         """Check the values where they are known."""
-        a, f, mu = concrete(self.a), concrete(self.f), concrete(self.mu)
-        if a is not None and not np.all((a > 0.0) & np.isfinite(a)):
-            raise ValueError(f"Ellipsoid.a must be positive and finite, in m, got {self.a}")
+        check_struct(self, "a", "mu")
+        f = concrete(self.f)
         if f is not None and not np.all((f >= 0.0) & (f < 1.0)):
             raise ValueError(
                 f"Ellipsoid.f must be a flattening from 0 (sphere) to below 1, got {self.f}; "
                 "if you have the inverse flattening, pass 1 / it"
             )
-        if mu is not None and not np.all((mu >= 0.0) & np.isfinite(mu)):
-            raise ValueError(f"Ellipsoid.mu must not be negative, in m^3/s^2, got {self.mu}")
 
     @property
     def b(self) -> Any:

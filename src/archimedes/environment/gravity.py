@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_positive, check_vector, concrete
+from archimedes.checks import as_array, check_struct, check_vector, concrete
 from archimedes.environment.geodesy import WGS84, Ellipsoid
 from archimedes.portable_numpy import arctan
 from archimedes.spatial.components import cross, matvec, polynomial
@@ -99,7 +99,7 @@ class PointMassGravity:
 
     def __post_init__(self) -> None:
         """Check the parameter where it is known."""
-        check_positive(self.mu, "PointMassGravity.mu", "m^3/s^2")
+        check_struct(self, positive="mu")
 
     def __call__(self, p_E: Vec3) -> Any:
         """Return the attraction (..., 3) at positions (..., 3) from the centre."""
@@ -137,8 +137,7 @@ class J2Gravity:
 
     def __post_init__(self) -> None:
         """Check the parameters where they are known."""
-        check_positive(self.mu, "J2Gravity.mu", "m^3/s^2")
-        check_positive(self.radius, "J2Gravity.radius", "m")
+        check_struct(self, positive="mu radius")
 
     def __call__(self, p_E: Vec3) -> Any:
         """Return the attraction (..., 3) at positions (..., 3), z along the axis of rotation."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_positive
+from archimedes.checks import as_array, check_struct
 from archimedes.environment.gravity import check_away_from_centre, length_squared
 from archimedes.environment.spherical_harmonics import harmonic_gradient
 from archimedes.tree import field, struct
@@ -53,7 +53,7 @@ class MagneticDipole:
 
     def __post_init__(self) -> None:
         """Check the radius where it is known."""
-        check_positive(self.radius, "MagneticDipole.radius", "m")
+        check_struct(self, positive="radius")
 
     def __call__(self, p_E: Vec3) -> Any:
         """Return the field B_E (..., 3) in T at positions (..., 3)."""

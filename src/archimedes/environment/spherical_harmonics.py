@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_finite, check_positive
+from archimedes.checks import as_array, check_finite, check_struct
 from archimedes.environment.geodesy import WGS84
 from archimedes.environment.gravity import check_away_from_centre, length_squared
 from archimedes.function import scan
@@ -145,8 +145,7 @@ class SphericalHarmonicGravity:
 
     def __post_init__(self) -> None:
         """Check the parameters where they are known."""
-        check_positive(self.mu, "SphericalHarmonicGravity.mu", "m^3/s^2")
-        check_positive(self.radius, "SphericalHarmonicGravity.radius", "m")
+        check_struct(self, positive="mu radius")
         C, S = as_array(self.C, "C"), as_array(self.S, "S")
         if C.ndim != 2 or C.shape[0] != C.shape[1] or C.shape != S.shape:
             raise ValueError(

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from archimedes.checks import as_array, check_positive, check_vector
+from archimedes.checks import as_array, check_struct, check_vector
 from archimedes.function import interpolant
 from archimedes.tree import field, struct
 from archimedes.typing import ArrayLike, Scalar, Vector
@@ -188,7 +188,7 @@ class Turbulence:
 
     def __post_init__(self) -> None:
         """Check the parameters where they are known."""
-        check_positive(self.wingspan, f"{type(self).__name__}.wingspan", "m")
+        check_struct(self, positive="wingspan")
         if self.probability not in EXCEEDANCE:
             raise ValueError(
                 f"probability={self.probability!r} is not one of {EXCEEDANCE}: the chance that "

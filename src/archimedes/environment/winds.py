@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_positive, check_vector, concrete
+from archimedes.checks import as_array, check_struct, check_vector, concrete
 from archimedes.environment.geodesy import ecef_to_geodetic
 from archimedes.portable_numpy import log
 from archimedes.tree import field, struct
@@ -182,8 +182,7 @@ class LogarithmicShear:
 
     def __post_init__(self) -> None:
         """Check the lengths where they are known."""
-        check_positive(self.reference, "LogarithmicShear.reference", "m")
-        check_positive(self.roughness, "LogarithmicShear.roughness", "m")
+        check_struct(self, positive="reference roughness")
 
     def __call__(self, t: Scalar, where: Array) -> Any:
         """Return the wind (..., 3) at time `t` and place `where`, altitudes over the ground."""
@@ -227,7 +226,7 @@ class OneCosineGust:
 
     def __post_init__(self) -> None:
         """Check the rise time where it is known."""
-        check_positive(self.rise, "OneCosineGust.rise", "s")
+        check_struct(self, positive="rise")
 
     def __call__(self, t: Scalar, where: Array) -> Any:
         """Return the wind (..., 3) at time `t`; it is the same everywhere."""

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_not_negative, check_positive
+from archimedes.checks import as_array, check_not_negative, check_struct
 from archimedes.spatial import EulerAngles
 from archimedes.spatial.components import cross
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, replace, struct
-from archimedes.typing import Scalar, Tree
+from archimedes.typing import Matrix, Scalar, Tree
 from archimedes.vehicles.parts.actuators import WORLD, check_flat, check_part
-from archimedes.vehicles.vehicle_files import PartConfig, VehicleConfig
+from archimedes.vehicles.vehicle_configs import PartConfig, VehicleConfig
 from archimedes.vehicles.worlds import FlatEarth, FlightState
 
 if TYPE_CHECKING:
@@ -51,14 +51,13 @@ class Tyre:
     1.0
     """
 
-    friction: Any = 1.0
-    stiffness: Any = 10.0
-    shape: Any = 1.4
+    friction: Scalar = 1.0
+    stiffness: Scalar = 10.0
+    shape: Scalar = 1.4
 
     def __post_init__(self) -> None:
         """Check the coefficients where they are known."""
-        for name in ("friction", "stiffness", "shape"):
-            check_not_negative(getattr(self, name), f"Tyre.{name}", "1 or 1/rad")
+        check_struct(self, not_negative="friction stiffness shape")
 
     def side_force(self, slip: Scalar, load: Scalar) -> Any:
         """Return the force in N to the right.
@@ -112,17 +111,19 @@ class Car:
     Car.Input(steer=0.02, drive=300.0)
     """
 
-    mass: Any = field(units="kg", default=1500.0)
-    inertia: Any = field(units="kg m^2", default_factory=lambda: np.diag([500.0, 2200.0, 2400.0]))
-    front: Any = field(units="m", default=1.3)
-    rear: Any = field(units="m", default=1.4)
-    track: Any = field(units="m", default=1.55)
-    height: Any = field(units="m", default=0.55)
-    spring: Any = field(units="N/m", default=3e4)
-    damper: Any = field(units="N s/m", default=3e3)
+    mass: Scalar = field(units="kg", default=1500.0)
+    inertia: Matrix = field(
+        units="kg m^2", default_factory=lambda: np.diag([500.0, 2200.0, 2400.0])
+    )
+    front: Scalar = field(units="m", default=1.3)
+    rear: Scalar = field(units="m", default=1.4)
+    track: Scalar = field(units="m", default=1.55)
+    height: Scalar = field(units="m", default=0.55)
+    spring: Scalar = field(units="N/m", default=3e4)
+    damper: Scalar = field(units="N s/m", default=3e3)
     tyre: Any = field(default_factory=Tyre)
-    front_drive: Any = 0.0
-    drag: Any = field(units="N s^2/m^2", default=0.4)
+    front_drive: Scalar = 0.0
+    drag: Scalar = field(units="N s^2/m^2", default=0.4)
     world: Any = field(default_factory=FlatEarth)
 
     @struct
@@ -165,10 +166,7 @@ class Car:
         """Check mass, inertia and lengths where they are known."""
         check_mass(self.mass, "Car.mass")
         check_inertia(self.inertia, "Car.inertia")
-        for name in ("front", "rear", "track", "height", "spring"):
-            check_positive(getattr(self, name), f"Car.{name}", "SI units")
-        for name in ("damper", "drag", "front_drive"):
-            check_not_negative(getattr(self, name), f"Car.{name}", "SI units")
+        check_struct(self, "front rear track height spring", "damper drag front_drive")
         check_part(self.tyre, "Car.tyre", ("side_force", "friction"))
         check_part(self.world, "Car.world", WORLD)
         check_flat(self.world, "Car")
@@ -319,23 +317,10 @@ class TyreConfig(PartConfig):
     """A tyre in a parameter file."""
 
     makes = Tyre
-    friction: float
-    stiffness: float
-    shape: float
 
 
 class CarConfig(VehicleConfig, type="car"):
     """A parameter file of type car."""
 
     makes = Car
-    mass: float
-    inertia: np.ndarray
-    front: float
-    rear: float
-    track: float
-    height: float
-    spring: float
-    damper: float
     tyre: TyreConfig
-    front_drive: float
-    drag: float

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import check_positive
+from archimedes.checks import check_struct
 from archimedes.function import interpolant
 from archimedes.tree import field, struct
 from archimedes.typing import Scalar
@@ -85,9 +85,7 @@ class F16Aerodynamics:
 
     def __post_init__(self) -> None:
         """Check the sizes where they are known."""
-        check_positive(self.area, "F16Aerodynamics.area", "m^2")
-        check_positive(self.span, "F16Aerodynamics.span", "m")
-        check_positive(self.chord, "F16Aerodynamics.chord", "m")
+        check_struct(self, positive="area span chord")
 
     def coefficients(
         self, around: Surroundings, elevator: Scalar, aileron: Scalar, rudder: Scalar, xcg: Scalar

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.checks import as_array, check_positive
+from archimedes.checks import as_array, check_struct
 from archimedes.control import StateSpace, lqr
 from archimedes.environment import ecef_to_geodetic, ned
 from archimedes.function.reproducible import call
@@ -269,7 +269,7 @@ class CircleGuidance:
 
     def __post_init__(self) -> None:
         """Check the radius where it is known."""
-        check_positive(self.radius, "CircleGuidance.radius", "m")
+        check_struct(self, positive="radius")
 
     def target(self, plane: F16, t: Scalar, x: Tree, alt: Scalar, airspeed: Scalar) -> Any:
         """Return the autopilot's target for a state on a `RotatingEarth`.

@@ -15,10 +15,10 @@ from archimedes.checks import as_array
 from archimedes.spatial.components import cross
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
-from archimedes.typing import Scalar, Tree
+from archimedes.typing import Matrix, Scalar, Tree
 from archimedes.vehicles.f16.aerodynamics import F16Aerodynamics, F16Engine
 from archimedes.vehicles.parts.actuators import WORLD, check_part
-from archimedes.vehicles.vehicle_files import PartConfig, VehicleConfig, World
+from archimedes.vehicles.vehicle_configs import PartConfig, VehicleConfig, World
 from archimedes.vehicles.worlds import FlightState, RotatingEarth
 
 if TYPE_CHECKING:
@@ -69,9 +69,9 @@ class F16:
     0.517
     """
 
-    mass: Any = field(units="kg", default=637.1595 * SLUG)
-    inertia: Any = field(units="kg m^2", default_factory=_inertia)
-    xcg: Any = 0.25
+    mass: Scalar = field(units="kg", default=637.1595 * SLUG)
+    inertia: Matrix = field(units="kg m^2", default_factory=_inertia)
+    xcg: Scalar = 0.25
     aero: Any = field(default_factory=F16Aerodynamics)
     engine: Any = field(default_factory=F16Engine)
     world: Any = field(default_factory=RotatingEarth)
@@ -147,8 +147,7 @@ class F16:
         check_mass(self.mass, "F16.mass")
         check_inertia(self.inertia, "F16.inertia")
         check_part(self.aero, "F16.aero", ("wrench",))
-        needed = ("commanded", "thrust", "angular_momentum", "lag")
-        check_part(self.engine, "F16.engine", needed)
+        check_part(self.engine, "F16.engine", ("commanded", "thrust", "angular_momentum", "lag"))
         check_part(self.world, "F16.world", WORLD)
 
     @property
@@ -265,27 +264,18 @@ class F16AerodynamicsConfig(PartConfig):
     """Sizes that belong to the tables."""
 
     makes = F16Aerodynamics
-    area: float
-    span: float
-    chord: float
-    reference: float
 
 
 class F16EngineConfig(PartConfig):
     """The engine in a parameter file."""
 
     makes = F16Engine
-    angular_momentum: float
-    lag: bool
 
 
 class F16Config(VehicleConfig, type="f16"):
     """A parameter file of type f16."""
 
     makes = F16
-    mass: float
-    inertia: np.ndarray
-    xcg: float
     aero: F16AerodynamicsConfig
     engine: F16EngineConfig
     world: World

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_not_negative, check_positive
+from archimedes.checks import as_array, check_positive, check_struct
 from archimedes.portable_numpy import cos, sin
 from archimedes.spatial.components import cross
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
-from archimedes.typing import Scalar, Tree, Vec3, Vector
+from archimedes.typing import Matrix, Scalar, Tree, Vec3, Vector
 from archimedes.vehicles.parts.actuators import WORLD, check_flat, check_part
 from archimedes.vehicles.parts.rotors import Rotors
-from archimedes.vehicles.vehicle_files import PartConfig, Triple, VehicleConfig, World
+from archimedes.vehicles.vehicle_configs import PartConfig, VehicleConfig, World
 from archimedes.vehicles.worlds import FlatEarth, FlightState
 
 if TYPE_CHECKING:
@@ -80,10 +80,10 @@ class Multirotor:
     1.2
     """
 
-    mass: Any = field(units="kg", default=1.2)
-    inertia: Any = field(units="kg m^2", default_factory=lambda: np.diag([0.012, 0.012, 0.022]))
+    mass: Scalar = field(units="kg", default=1.2)
+    inertia: Matrix = field(units="kg m^2", default_factory=lambda: np.diag([0.012, 0.012, 0.022]))
     rotors: Any = field(default_factory=lambda: ring(4, 0.23, inertia=6e-5))
-    drag: Any = field(units="N s^2/m^2", default_factory=lambda: np.array([0.02, 0.02, 0.04]))
+    drag: Vec3 = field(units="N s^2/m^2", default_factory=lambda: np.array([0.02, 0.02, 0.04]))
     ground: Any = None
     world: Any = field(default_factory=FlatEarth)
 
@@ -133,7 +133,7 @@ class Multirotor:
         """Check the parts, and mass and inertia where they are known."""
         check_mass(self.mass, "Multirotor.mass")
         check_inertia(self.inertia, "Multirotor.inertia")
-        check_not_negative(self.drag, "Multirotor.drag", "N s^2/m^2")
+        check_struct(self, not_negative="drag")
         check_part(self.rotors, "Multirotor.rotors", ("rates", "wrench", "distribute"))
         check_part(self.world, "Multirotor.world", WORLD)
         if self.ground is not None:
@@ -360,8 +360,6 @@ class RotorsConfig(PartConfig):
     """Rotors around a circle."""
 
     makes = staticmethod(ring)
-    count: int
-    arm: float
     thrust: float
     torque: float
     inertia: float
@@ -376,8 +374,5 @@ class MultirotorConfig(VehicleConfig, type="multirotor"):
     """A parameter file of type multirotor."""
 
     makes = Multirotor
-    mass: float
-    inertia: np.ndarray
-    drag: Triple
     rotors: RotorsConfig
     world: World

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_not_negative, check_positive, concrete
+from archimedes.checks import as_array, check_struct, concrete
 from archimedes.errors import StructError
 from archimedes.spatial import RigidBody
 from archimedes.tree import field, struct
@@ -99,8 +99,7 @@ class FirstOrderActuator:
 
     def __post_init__(self) -> None:
         """Check the parameters where they are known."""
-        check_positive(self.time_constant, "FirstOrderActuator.time_constant", "s")
-        check_not_negative(self.rate_limit, "FirstOrderActuator.rate_limit", "units per s")
+        check_struct(self, "time_constant", "rate_limit")
         _check_range(self.lower, self.upper, "FirstOrderActuator")
 
     def initial(self, position: Scalar) -> Any:
@@ -171,9 +170,7 @@ class SecondOrderActuator:
 
     def __post_init__(self) -> None:
         """Check the parameters where they are known."""
-        check_positive(self.frequency, "SecondOrderActuator.frequency", "rad/s")
-        check_not_negative(self.damping, "SecondOrderActuator.damping", "1")
-        check_not_negative(self.rate_limit, "SecondOrderActuator.rate_limit", "units per s")
+        check_struct(self, "frequency", "damping rate_limit")
         _check_range(self.lower, self.upper, "SecondOrderActuator")
 
     @struct

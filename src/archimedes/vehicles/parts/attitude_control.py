@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_not_negative, check_vector
+from archimedes.checks import as_array, check_struct, check_vector
 from archimedes.portable_numpy import matmul
 from archimedes.spatial.components import cross
 from archimedes.tree import field, struct
@@ -51,18 +51,17 @@ class Thrusters:
     5.0
     """
 
-    positions: Any = field(units="m")
-    directions: Any = field()
-    thrust: Any = field(units="N")
-    specific_impulse: Any = field(units="s", default=220.0)
+    positions: Matrix = field(units="m")
+    directions: Matrix = field()
+    thrust: Scalar = field(units="N")
+    specific_impulse: Scalar = field(units="s", default=220.0)
 
     def __post_init__(self) -> None:
         """Check shapes and sizes where they are known."""
         directions = check_axes(self.directions, "Thrusters.directions")
         if as_array(self.positions, "positions").shape != directions.shape:
             raise ValueError("Thrusters: positions and directions must both have shape (n, 3)")
-        check_not_negative(self.thrust, "Thrusters.thrust", "N")
-        check_not_negative(self.specific_impulse, "Thrusters.specific_impulse", "s")
+        check_struct(self, not_negative="thrust specific_impulse")
 
     def wrench(self, throttle: Scalar, p_B: Vec3 | None = None) -> tuple[Any, Any, Any]:
         """Return force, moment and mass flow.
@@ -107,13 +106,13 @@ class Magnetorquers:
     0.2
     """
 
-    axes: Any = field(default_factory=lambda: np.eye(3))
-    max_dipole: Any = field(units="A m^2", default=np.inf)
+    axes: Matrix = field(default_factory=lambda: np.eye(3))
+    max_dipole: Scalar = field(units="A m^2", default=np.inf)
 
     def __post_init__(self) -> None:
         """Check axes and limit where they are known."""
         check_axes(self.axes, "Magnetorquers.axes")
-        check_not_negative(self.max_dipole, "Magnetorquers.max_dipole", "A m^2")
+        check_struct(self, not_negative="max_dipole")
 
     def moment(self, dipole: Vector, B_B: Vec3) -> Any:
         """Return the moment (3,) in N m of dipoles in a magnetic field.
@@ -152,17 +151,15 @@ class ReactionWheels:
     array([ 0.05, -0.1 ,  0.  ])
     """
 
-    axes: Any = field(default_factory=lambda: np.eye(3))
-    inertia: Any = field(units="kg m^2", default=0.0)
-    max_torque: Any = field(units="N m", default=np.inf)
-    max_momentum: Any = field(units="N m s", default=np.inf)
+    axes: Matrix = field(default_factory=lambda: np.eye(3))
+    inertia: Scalar = field(units="kg m^2", default=0.0)
+    max_torque: Scalar = field(units="N m", default=np.inf)
+    max_momentum: Scalar = field(units="N m s", default=np.inf)
 
     def __post_init__(self) -> None:
         """Check axes and limits where they are known."""
         check_axes(self.axes, "ReactionWheels.axes")
-        check_not_negative(self.inertia, "ReactionWheels.inertia", "kg m^2")
-        check_not_negative(self.max_torque, "ReactionWheels.max_torque", "N m")
-        check_not_negative(self.max_momentum, "ReactionWheels.max_momentum", "N m s")
+        check_struct(self, not_negative="inertia max_torque max_momentum")
 
     def torque(self, h: Vector, command: Scalar) -> Any:
         """Return the torques (n,) of the motors in N m, within the limits.

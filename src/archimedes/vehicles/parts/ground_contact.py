@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_not_negative, check_positive
+from archimedes.checks import as_array, check_struct
 from archimedes.spatial.components import cross
 from archimedes.tree import field, struct
 from archimedes.typing import Scalar, Vec3
@@ -55,10 +55,7 @@ class GroundContact:
         points = as_array(self.points, "points")
         if points.ndim != 2 or points.shape[1] != 3:
             raise ValueError(f"GroundContact.points must have shape (n, 3), got {points.shape}")
-        check_positive(self.stiffness, "GroundContact.stiffness", "N/m")
-        check_positive(self.slip, "GroundContact.slip", "m/s")
-        check_not_negative(self.damping, "GroundContact.damping", "N s/m")
-        check_not_negative(self.friction, "GroundContact.friction", "1")
+        check_struct(self, "stiffness slip", "damping friction")
 
     def wrench(self, alt: Scalar, att: Any, v_B: Vec3, w_B: Vec3) -> tuple[Any, Any]:
         """Return force and moment on a body above ground at altitude zero.

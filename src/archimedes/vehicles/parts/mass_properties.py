@@ -10,15 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import (
-    as_array,
-    check_matrix,
-    check_not_negative,
-    check_positive,
-    check_vector,
-)
+from archimedes.checks import as_array, check_matrix, check_struct, check_vector
 from archimedes.tree import field, struct
-from archimedes.typing import ArrayLike, Scalar
+from archimedes.typing import ArrayLike, Matrix, Scalar, Vec3
 from archimedes.vehicles.parts.actuators import check_axes
 
 __all__ = ["MassProperties", "Tank", "combined", "cylinder"]
@@ -45,13 +39,13 @@ class MassProperties:
     array([0., 0., 0.])
     """
 
-    mass: Any = field(units="kg")
-    com: Any = field(units="m", default_factory=lambda: np.zeros(3))
-    inertia: Any = field(units="kg m^2", default_factory=lambda: np.zeros((3, 3)))
+    mass: Scalar = field(units="kg")
+    com: Vec3 = field(units="m", default_factory=lambda: np.zeros(3))
+    inertia: Matrix = field(units="kg m^2", default_factory=lambda: np.zeros((3, 3)))
 
     def __post_init__(self) -> None:
         """Check mass and shapes where they are known; a point has no inertia."""
-        check_not_negative(self.mass, "MassProperties.mass", "kg")
+        check_struct(self, not_negative="mass")
         check_vector(self.com, 3, "MassProperties.com")
         check_matrix(self.inertia, 3, "MassProperties.inertia")
 
@@ -147,9 +141,7 @@ class Tank:
 
     def __post_init__(self) -> None:
         """Check sizes where they are known."""
-        check_positive(self.capacity, "Tank.capacity", "kg")
-        check_positive(self.length, "Tank.length", "m")
-        check_positive(self.radius, "Tank.radius", "m")
+        check_struct(self, positive="capacity length radius")
 
     def contents(self, mass: Scalar) -> MassProperties:
         """Return the mass properties of the contents, taken as solid.

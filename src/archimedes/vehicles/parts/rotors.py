@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_not_negative, check_positive
+from archimedes.checks import as_array, check_struct
 from archimedes.portable_numpy import matmul
 from archimedes.spatial.components import cross
 from archimedes.tree import field, struct
@@ -67,8 +67,8 @@ class Rotors:
     inertia: Any = field(units="kg m^2", default=0.0)
     time_constant: Any = field(units="s", default=0.05)
     max_speed: Any = field(units="rad/s", default=1000.0)
-    inflow: Any = 0.0
-    drag: Any = 0.0
+    inflow: Any = field(units="N s^2/m", default=0.0)
+    drag: Any = field(units="N s^2/m", default=0.0)
     density: Any = field(units="kg/m^3", default=1.225)
 
     def __post_init__(self) -> None:
@@ -80,14 +80,7 @@ class Rotors:
                 f"{tuple(positions.shape)} and {tuple(spins.shape)}"
             )
         check_axes(self.axes(), "Rotors.directions")
-        check_positive(self.thrust, "Rotors.thrust", "N s^2")
-        check_positive(self.time_constant, "Rotors.time_constant", "s")
-        check_positive(self.max_speed, "Rotors.max_speed", "rad/s")
-        check_positive(self.density, "Rotors.density", "kg/m^3")
-        check_not_negative(self.torque, "Rotors.torque", "N m s^2")
-        check_not_negative(self.inertia, "Rotors.inertia", "kg m^2")
-        check_not_negative(self.inflow, "Rotors.inflow", "N s^2/m")
-        check_not_negative(self.drag, "Rotors.drag", "N s^2/m")
+        check_struct(self, "thrust time_constant max_speed density", "torque inertia inflow drag")
 
     def axes(self) -> Any:
         """Return the directions of thrust (n, 3): up in body axes unless given."""

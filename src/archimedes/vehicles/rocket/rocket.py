@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_not_negative, check_positive
+from archimedes.checks import as_array, check_struct
 from archimedes.simulate import Event
 from archimedes.spatial.components import cross
 from archimedes.tree import field, replace, struct
 from archimedes.typing import Scalar, Tree, Vec3
 from archimedes.vehicles.parts.actuators import WORLD, check_part, limited
 from archimedes.vehicles.parts.mass_properties import MassProperties, Tank, combined
-from archimedes.vehicles.vehicle_files import PartConfig, Triple, VehicleConfig, World
+from archimedes.vehicles.vehicle_configs import PartConfig, VehicleConfig, World
 from archimedes.vehicles.worlds import FlightState, RotatingEarth
 
 if TYPE_CHECKING:
@@ -74,10 +74,7 @@ class Stage:
 
     def __post_init__(self) -> None:
         """Check sizes where they are known."""
-        check_positive(self.thrust, "Stage.thrust", "N")
-        check_positive(self.specific_impulse, "Stage.specific_impulse", "s")
-        check_not_negative(self.exit_area, "Stage.exit_area", "m^2")
-        check_not_negative(self.max_gimbal, "Stage.max_gimbal", "rad")
+        check_struct(self, "thrust specific_impulse", "exit_area max_gimbal")
 
     def flow(self, throttle: Scalar) -> Any:
         """Return the propellant flow in kg/s.
@@ -121,10 +118,10 @@ class Rocket:
 
     stages: tuple[Stage, ...] = field()
     payload: MassProperties = field()
-    area: Any = field(units="m^2", default=2.0)
-    axial: Any = 0.3
-    normal: Any = 3.0
-    pressure_point: Any = field(units="m", default=15.0)
+    area: Scalar = field(units="m^2", default=2.0)
+    axial: Scalar = 0.3
+    normal: Scalar = 3.0
+    pressure_point: Scalar = field(units="m", default=15.0)
     world: Any = field(default_factory=RotatingEarth)
 
     @struct
@@ -185,8 +182,7 @@ class Rocket:
         """Check the stages, and sizes where they are known."""
         if not self.stages:
             raise ValueError("Rocket.stages is empty: a rocket has one stage or more")
-        for name in ("area", "axial", "normal"):
-            check_not_negative(getattr(self, name), f"Rocket.{name}", "SI units")
+        check_struct(self, not_negative="area axial normal")
         check_part(self.world, "Rocket.world", (*WORLD, "shifted"))
 
     def state(self, flight: FlightState) -> Any:
@@ -411,11 +407,6 @@ class StageConfig(PartConfig):
     """A cylindrical stage with its tank and engine."""
 
     makes = staticmethod(cylindrical_stage)
-    bottom: float
-    length: float
-    radius: float
-    dry_mass: float
-    propellant: float
     thrust: float
     specific_impulse: float
     exit_area: float
@@ -426,9 +417,6 @@ class PayloadConfig(PartConfig):
     """What the rocket carries."""
 
     makes = MassProperties
-    mass: float
-    com: Triple
-    inertia: np.ndarray
 
 
 class RocketConfig(VehicleConfig, type="rocket"):
@@ -437,8 +425,4 @@ class RocketConfig(VehicleConfig, type="rocket"):
     makes = Rocket
     stages: list[StageConfig]
     payload: PayloadConfig
-    area: float
-    axial: float
-    normal: float
-    pressure_point: float
     world: World

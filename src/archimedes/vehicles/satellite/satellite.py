@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_not_negative
+from archimedes.checks import as_array, check_struct
 from archimedes.environment import (
     WGS84,
     MagneticDipole,
@@ -25,10 +25,10 @@ from archimedes.spatial.components import cross, matvec
 from archimedes.spatial.rigid_body import attitude_rate
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
-from archimedes.typing import Scalar, Tree
+from archimedes.typing import Matrix, Scalar, Tree
 from archimedes.vehicles.parts.actuators import check_part
 from archimedes.vehicles.parts.attitude_control import Magnetorquers, ReactionWheels, Thrusters
-from archimedes.vehicles.vehicle_files import PartConfig, VehicleConfig
+from archimedes.vehicles.vehicle_configs import PartConfig, VehicleConfig
 
 if TYPE_CHECKING:
     from archimedes.viewer import Flight, Scene
@@ -80,8 +80,8 @@ class Satellite:
     array([0., 0., 0.])
     """
 
-    mass: Any = field(units="kg")
-    inertia: Any = field(units="kg m^2")
+    mass: Scalar = field(units="kg")
+    inertia: Matrix = field(units="kg m^2")
     wheels: Any = field(default_factory=ReactionWheels)
     coils: Any = field(default_factory=Magnetorquers)
     thrusters: Any = None
@@ -89,10 +89,10 @@ class Satellite:
     gravity_gradient: bool = field(static=True, default=True)
     magnetic_field: Any = field(default_factory=MagneticDipole)
     atmosphere: Any = None
-    area: Any = field(units="m^2", default=0.0)
-    drag: Any = 2.2
-    angle: Any = field(units="rad", default=0.0)
-    omega: Any = field(units="rad/s", default=WGS84.omega)
+    area: Scalar = field(units="m^2", default=0.0)
+    drag: Scalar = 2.2
+    angle: Scalar = field(units="rad", default=0.0)
+    omega: Scalar = field(units="rad/s", default=WGS84.omega)
     baumgarte: Any = field(units="1/s", default=0.0)
 
     @struct
@@ -159,8 +159,7 @@ class Satellite:
         """Check the parts, and mass and inertia where they are known."""
         check_mass(self.mass, "Satellite.mass")
         check_inertia(self.inertia, "Satellite.inertia")
-        check_not_negative(self.area, "Satellite.area", "m^2")
-        check_not_negative(self.drag, "Satellite.drag", "1")
+        check_struct(self, not_negative="area drag")
         check_part(self.wheels, "Satellite.wheels", ("axes", "rates"))
         check_part(self.coils, "Satellite.coils", ("axes", "moment"))
 
@@ -256,41 +255,24 @@ class WheelsConfig(PartConfig):
     """Reaction wheels in a parameter file."""
 
     makes = ReactionWheels
-    axes: np.ndarray
-    inertia: float
-    max_torque: float
-    max_momentum: float
 
 
 class CoilsConfig(PartConfig):
     """Magnetorquers in a parameter file."""
 
     makes = Magnetorquers
-    axes: np.ndarray
-    max_dipole: float
 
 
 class ThrustersConfig(PartConfig):
     """Thrusters fixed to the body."""
 
     makes = Thrusters
-    positions: np.ndarray
-    directions: np.ndarray
-    thrust: float
-    specific_impulse: float
 
 
 class SatelliteConfig(VehicleConfig, type="satellite"):
     """A parameter file of type satellite."""
 
     makes = Satellite
-    mass: float
-    inertia: np.ndarray
     wheels: WheelsConfig
     coils: CoilsConfig
     thrusters: ThrustersConfig | None
-    gravity_gradient: bool
-    area: float
-    drag: float
-    angle: float
-    omega: float

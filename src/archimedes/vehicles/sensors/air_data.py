@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import random
-from archimedes.checks import check_not_negative
+from archimedes.checks import check_struct
 from archimedes.tree import field, struct
 from archimedes.typing import Array
 from archimedes.vehicles.worlds import Surroundings
@@ -76,8 +76,7 @@ class AirData:
 
     def __post_init__(self) -> None:
         """Check the sizes where they are known."""
-        for name in ("pressure_noise", "angle_noise", "temperature_noise"):
-            check_not_negative(getattr(self, name), f"AirData.{name}", "the reading's unit")
+        check_struct(self, not_negative="pressure_noise angle_noise temperature_noise")
 
     def measure(self, around: Surroundings, key: Array) -> Any:
         """Return a reading of the surroundings of a vehicle.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import random
-from archimedes.checks import as_array, check_not_negative, check_positive
+from archimedes.checks import as_array, check_struct
 from archimedes.environment import WGS84, ecef_to_geodetic, ned
 from archimedes.spatial import Quaternion, quaternion_exp, quaternion_multiply
 from archimedes.tree import field, struct
@@ -65,9 +65,7 @@ class Gnss:
 
     def __post_init__(self) -> None:
         """Check the sizes where they are known."""
-        check_positive(self.time_constant, "Gnss.time_constant", "s")
-        for name in ("wander", "noise", "velocity_noise"):
-            check_not_negative(getattr(self, name), f"Gnss.{name}", "m or m/s")
+        check_struct(self, "time_constant", "wander noise velocity_noise")
 
     def initial(self, key: Array) -> Any:
         """Return a slow error (3,), drawn from its stationary distribution.
@@ -130,7 +128,7 @@ class StarTracker:
 
     def __post_init__(self) -> None:
         """Check the sizes where they are known."""
-        check_not_negative(self.noise, "StarTracker.noise", "rad")
+        check_struct(self, not_negative="noise")
 
     def measure(self, att: Any, key: Array) -> Any:
         """Return the attitude that is read, as a `Quaternion`.

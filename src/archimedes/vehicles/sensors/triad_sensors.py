@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import random
-from archimedes.checks import as_array, check_not_negative
+from archimedes.checks import as_array, check_struct
 from archimedes.spatial.components import cross
 from archimedes.tree import field, struct
 from archimedes.typing import Array, Scalar, Tree, Vec3
@@ -58,8 +58,7 @@ class TriadErrors:
 
     def __post_init__(self) -> None:
         """Check the sizes where they are known."""
-        check_not_negative(self.noise, "TriadErrors.noise", "the reading's unit per root hertz")
-        check_not_negative(self.walk, "TriadErrors.walk", "the reading's unit per root second")
+        check_struct(self, not_negative="noise walk")
 
     def initial(self) -> Any:
         """Return the drift (3,) at the start."""

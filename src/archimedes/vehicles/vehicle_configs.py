@@ -1,0 +1,74 @@
+"""Configurations: what a parameter file says of a part, and of a whole vehicle.
+
+A configuration is the typed fields of a parameter file, and the part they are made into: its keys
+are the fields of the part. Every key is needed, so that a file says all there is to say. A
+configuration makes its part once when it is read: what the part refuses is reported with the file
+and the key it stands under.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from archimedes.tree import StructConfig
+from archimedes.vehicles.worlds import FlatEarth, RotatingEarth
+
+#: Three numbers of a parameter file.
+Triple = tuple[float, float, float]
+World = Literal["flat_earth", "rotating_earth"]
+WORLDS = {"flat_earth": FlatEarth, "rotating_earth": RotatingEarth}
+#: What a parameter file holds for an argument of a part, by the annotation of the argument.
+HINTS: dict[str, Any] = {"Scalar": float, "float": float, "int": int, "bool": bool}
+HINTS |= {"Vec3": Triple, "Matrix": np.ndarray}
+
+
+class PartConfig(StructConfig):
+    """A configuration whose fields are the arguments of `makes`, the class of the part.
+
+    Numbers, truth values and arrays among the fields of the part need not be declared again. What
+    is annotated otherwise there, a part of the part or Any, is a key only if it is declared here.
+
+    It makes the part when it is read, so that an error appears under the part's own key.
+    """
+
+    makes: ClassVar[Callable[..., Any]]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        part: Any = inspect.unwrap(cls.__dict__.get("makes", object))
+        hints = {name: HINTS.get(hint) for name, hint in inspect.get_annotations(part).items()}
+        numbers = {name: hint for name, hint in hints.items() if hint is not None}
+        cls.__annotations__ = {**numbers, **inspect.get_annotations(cls)}
+        super().__init_subclass__(**options)
+
+    def __post_init__(self) -> None:
+        """Make the part; what it refuses becomes an error of this key."""
+        if hasattr(type(self), "makes"):
+            self.build()
+
+    def build(self) -> Any:
+        """Return the part."""
+        names = [field.name for field in dataclasses.fields(self)]
+        return type(self).makes(**{name: _argument(getattr(self, name)) for name in names})
+
+
+class VehicleConfig(PartConfig):
+    """The configuration of a whole vehicle: `load` finds it by its type.
+
+    ``class GliderConfig(VehicleConfig, type="glider")`` reads files that say ``type: glider``.
+    """
+
+
+def _argument(value: Any) -> Any:
+    """Return a field of a configuration as the argument of its part."""
+    if isinstance(value, StructConfig):
+        return value.build()
+    if isinstance(value, list):
+        return tuple(map(_argument, value))
+    if isinstance(value, tuple):
+        return np.array(value)
+    return WORLDS[value]() if isinstance(value, str) else value

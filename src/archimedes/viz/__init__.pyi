@@ -1,0 +1,12 @@
+from archimedes.viz.campaigns import plot_campaign as plot_campaign
+from archimedes.viz.campaigns import sensitivities as sensitivities
+from archimedes.viz.modes import plot_modes as plot_modes
+from archimedes.viz.modes import plot_root_locus as plot_root_locus
+from archimedes.viz.plotting import plot as plot
+from archimedes.viz.structures import plot_graph as plot_graph
+from archimedes.viz.structures import plot_sparsity as plot_sparsity
+from archimedes.viz.themes import THEMES as THEMES
+from archimedes.viz.themes import set_theme as set_theme
+from archimedes.viz.trajectories import plot_trajectory as plot_trajectory
+from archimedes.viz.work_precision import measure_work_precision as measure_work_precision
+from archimedes.viz.work_precision import plot_work_precision as plot_work_precision
