@@ -10,12 +10,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.checks import is_traced
-from archimedes.vehicles.dave_ml.dave_report import (
-    CheckReport,
-    ImportReport,
-    import_report,
-    run_shots,
-)
+from archimedes.vehicles.dave_ml import dave_report
 from archimedes.vehicles.dave_ml.elements import Definitions, Signal, Variable, read_definitions
 from archimedes.vehicles.dave_ml.expressions import Expression, in_order
 from archimedes.xml_elements import read_elements
@@ -104,7 +99,9 @@ class DaveModel:
         #: varIDs of the results: marked so in the file, or computed and used by nothing.
         self.outputs = self._results()
         self._needed = in_order(self.variables, self.outputs)
-        self._ids = self._names()
+        self._ids: dict[str, list[str]] = {}
+        for variable in self.variables.values():
+            self._ids.setdefault(variable.name, []).append(variable.id)
 
     def __repr__(self) -> str:
         return f"<DAVE-ML model {self.name!r}: {len(self.inputs)} inputs, {list(self.outputs)}>"
@@ -126,7 +123,7 @@ class DaveModel:
         """
         return self._run(self._order, inputs, named)
 
-    def check(self, internal_rtol: float = 1e-6) -> CheckReport:
+    def check(self, internal_rtol: float = 1e-6) -> dave_report.CheckReport:
         """Run the check data of the file.
 
         Outputs must agree within the tolerances of the file. Intermediate values have none there:
@@ -137,11 +134,11 @@ class DaveModel:
         internal_rtol : float, optional
             Relative tolerance of intermediate values.
         """
-        return run_shots(self, self._definitions.shots, internal_rtol)
+        return dave_report.run_shots(self, self._definitions.shots, internal_rtol)
 
-    def report(self) -> ImportReport:
+    def report(self) -> dave_report.ImportReport:
         """Return what of the file is used, approximated and ignored."""
-        return import_report(self, self._definitions)
+        return dave_report.import_report(self, self._definitions)
 
     def id_of(self, name: str, among: Container[str] = (), by_name: bool = False) -> str:
         """Return the varID of a variable.
@@ -181,12 +178,6 @@ class DaveModel:
             Variables that are meant if several have the name.
         """
         return self.id_of(signal.name, among, signal.by_name)
-
-    def _names(self) -> dict[str, list[str]]:
-        ids: dict[str, list[str]] = {}
-        for variable in self.variables.values():
-            ids.setdefault(variable.name, []).append(variable.id)
-        return ids
 
     def _results(self) -> tuple[str, ...]:
         marked = tuple(v.id for v in self.variables.values() if v.roles & WANTED)

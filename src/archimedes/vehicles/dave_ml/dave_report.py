@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from archimedes.vehicles.dave_ml.elements import Definitions, Shot, Signal
@@ -118,37 +118,33 @@ def run_shots(model: DaveModel, shots: list[Shot], internal_rtol: float) -> Chec
             values = model.signals(inputs)
         except ValueError as error:
             raise ValueError(f"{shot.place}: shot {shot.name!r}: {error}") from None
-        rows += [_row(model, shot, s, values, s.tolerance or 0.0, False) for s in shot.outputs]
-        for s in shot.internal:
-            tolerance = s.tolerance
-            if tolerance is None:
-                tolerance = internal_rtol * max(1.0, abs(s.value))
-            rows.append(_row(model, shot, s, values, tolerance, True))
+        for signals, internal in ((shot.outputs, False), (shot.internal, True)):
+            for signal in signals:
+                allowed = signal.tolerance
+                if allowed is None:
+                    allowed = internal_rtol * max(1.0, abs(signal.value))
+                row = CheckRow(
+                    *(shot.name, signal.name, signal.value, float("nan"), allowed),
+                    ok=False,
+                    internal=internal,
+                )
+                rows.append(_compare(model, row, signal, values))
     return CheckReport(tuple(rows), len(shots))
 
 
-def _row(
-    model: DaveModel,
-    shot: Shot,
-    signal: Signal,
-    values: Mapping[str, Any],
-    tolerance: float,
-    internal: bool,
+def _compare(
+    model: DaveModel, row: CheckRow, signal: Signal, values: Mapping[str, Any]
 ) -> CheckRow:
+    """Return a row with the value that the model computes for a signal."""
     try:
-        key = model.id_of_signal(signal, () if internal else model.outputs)
+        key = model.id_of_signal(signal, () if row.internal else model.outputs)
     except ValueError as error:
-        nothing = float("nan")
-        return CheckRow(
-            shot.name, signal.name, signal.value, nothing, tolerance, False, internal, str(error)
-        )
-    got = float(values[key])
-    units = model.variables[key].units
-    note = ""
+        return replace(row, note=str(error))
+    got, units, note = float(values[key]), model.variables[key].units, ""
     if signal.units and signal.units != units:
         note = f"units are {signal.units!r} in the check data, {units!r} in the model"
-    ok = got == signal.value or abs(got - signal.value) <= tolerance
-    return CheckRow(shot.name, key, signal.value, got, tolerance, ok, internal, note)
+    ok = got == row.expected or abs(got - row.expected) <= row.tolerance
+    return replace(row, signal=key, got=got, ok=ok, note=note)
 
 
 @dataclass(frozen=True)
@@ -177,14 +173,9 @@ class ImportReport:
 
     def __str__(self) -> str:
         """Write the three lists."""
-        lists = {
-            "used": self.used,
-            "approximated": self.approximated,
-            "ignored": self.ignored,
-        }
         return "\n".join(
             f"{title}:\n" + "\n".join(f"  {line}" for line in lines or ("nothing",))
-            for title, lines in lists.items()
+            for title, lines in vars(self).items()
         )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from archimedes.typing import Array, Scalar
 from archimedes.vehicles.dave_ml.expressions import Apply, Expression, Piecewise, Reference, parse
-from archimedes.vehicles.dave_ml.lookups import EXTRAPOLATE, INTERPOLATE, Axis, Lookup
+from archimedes.vehicles.dave_ml.lookups import EXTRAPOLATE, INTERPOLATE, Axis, Lookup, limit
 from archimedes.xml_elements import Element, number, numbers
 
 if TYPE_CHECKING:
@@ -78,8 +78,7 @@ class Variable:
 
     def limit(self, x: Scalar) -> Any:
         """Hold a value within minValue and maxValue."""
-        x = x if self.least == -np.inf else np.maximum(x, self.least)
-        return x if self.most == np.inf else np.minimum(x, self.most)
+        return limit(x, self.least, self.most)
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,6 @@ class Signal:
     units: str | None
     value: float
     tolerance: float | None
-    place: str
 
 
 @dataclass(frozen=True)
@@ -148,9 +146,8 @@ def _read_grid(table: Element, model: Definitions) -> tuple[list[tuple[float, ..
         if key not in model.breakpoints:
             raise table.error(f"breakpoints {key!r} are not defined")
     label = table.attributes.get("gtID", table.attributes.get("name", ""))
-    return [model.breakpoints[key] for key in keys], numbers(
-        table.need("dataTable"), f"table {label!r}"
-    )
+    data = numbers(table.need("dataTable"), f"table {label!r}")
+    return [model.breakpoints[key] for key in keys], data
 
 
 def _read_points(table: Element) -> tuple[list[tuple[float, ...]], Any]:
@@ -176,11 +173,8 @@ def read_function(element: Element, model: Definitions) -> None:
     if element.find("functionDefn") is None:
         output = element.need("dependentVarPts")
         references = [part for part in element if part.tag == "independentVarPts"]
-        points = [
-            increasing(numbers(part, what), part, what)
-            for part in references
-            for what in [f"independentVarPts of function {name!r}"]
-        ]
+        what = f"independentVarPts of function {name!r}"
+        points = [increasing(numbers(part, what), part, what) for part in references]
         data = numbers(output, f"dependentVarPts of function {name!r}")
     else:
         output = element.need("dependentVarRef")
@@ -212,18 +206,12 @@ def read_function(element: Element, model: Definitions) -> None:
 
 
 def _axis(element: Element, points: tuple[float, ...]) -> Axis:
-    told = element.attributes
-    extrapolate = told.get("extrapolate", "neither")
-    interpolate = told.get("interpolate", "linear")
-    for what, value, known in (
-        ("extrapolate", extrapolate, EXTRAPOLATE),
-        ("interpolate", interpolate, INTERPOLATE),
-    ):
-        if value not in known:
-            raise element.error(f"{what}={value!r} is not one of {', '.join(known)}")
-    return Axis(
-        element.get("varID"), points, *range_of(element, "min", "max"), extrapolate, interpolate
-    )
+    choices = []
+    for name, known in (("extrapolate", EXTRAPOLATE), ("interpolate", INTERPOLATE)):
+        choices.append(element.attributes.get(name, known[0]))
+        if choices[-1] not in known:
+            raise element.error(f"{name}={choices[-1]!r} is not one of {', '.join(known)}")
+    return Axis(element.get("varID"), points, *range_of(element, "min", "max"), *choices)
 
 
 def _report_axes(
@@ -384,8 +372,8 @@ def _signals(element: Element, tolerance: bool = False) -> tuple[Signal, ...]:
         if not named:
             raise part.error("<signal> has neither <signalName> nor <varID>")
         tol = part.need("tol") if tolerance else part.find("tol")
-        limit = None if tol is None else number(tol.text, tol, f"tol of {named[0].text!r}")
-        if tol is not None and limit is not None and limit < 0.0:
+        allowed = None if tol is None else number(tol.text, tol, f"tol of {named[0].text!r}")
+        if tol is not None and allowed is not None and allowed < 0.0:
             raise tol.error(f"tol of {named[0].text!r} is negative")
         units = part.find("signalUnits")
         result.append(
@@ -394,8 +382,7 @@ def _signals(element: Element, tolerance: bool = False) -> tuple[Signal, ...]:
                 named[0].tag == "signalName",
                 None if units is None else units.text,
                 number(part.need("signalValue").text, part, f"value of {named[0].text!r}"),
-                limit,
-                part.place,
+                allowed,
             )
         )
     return tuple(result)

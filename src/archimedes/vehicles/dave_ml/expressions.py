@@ -7,8 +7,9 @@ traced: it is plain NumPy. `in_order` sorts variables so that each comes after t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import reduce
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -226,10 +227,8 @@ DELICATE |= {"csch", "coth", "arcsec", "arccsc", "arccot", "arcsech", "arccsch",
 class Expression:
     """What a variable is calculated by: a tree of expressions."""
 
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        """The expressions inside."""
-        return ()
+    #: The expressions inside.
+    parts: tuple[Expression, ...] = ()
 
     def walk(self) -> Iterator[Expression]:
         """Go through this expression and all inside."""
@@ -270,17 +269,12 @@ class Apply(Expression):
     """An operation and its arguments."""
 
     operation: str
-    arguments: tuple[Expression, ...]
-
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        """The arguments."""
-        return self.arguments
+    parts: tuple[Expression, ...]
 
     def __call__(self, values: Values) -> Any:
         """Apply the operation to the values of its arguments."""
         function = OPERATIONS[self.operation][0]
-        return function(*(argument(values) for argument in self.arguments))
+        return function(*(argument(values) for argument in self.parts))
 
 
 @dataclass(frozen=True)
@@ -289,20 +283,19 @@ class Piecewise(Expression):
 
     pieces: tuple[tuple[Expression, Expression], ...]
     otherwise: Expression | None
-    delicate: bool = field(init=False)
 
     @property
-    def parts(self) -> tuple[Expression, ...]:
+    def parts(self) -> tuple[Expression, ...]:  # type: ignore[override]
         """Values and conditions of the pieces, in order, and `otherwise`."""
         last = () if self.otherwise is None else (self.otherwise,)
         return (*(part for piece in self.pieces for part in piece), *last)
 
-    def __post_init__(self) -> None:
-        """Note whether a value may fail where its condition does not hold."""
+    @cached_property
+    def is_delicate(self) -> bool:
+        """Whether a value may fail where its condition does not hold."""
         values = (*(value for value, _ in self.pieces), self.otherwise or Number(0.0))
         inside = (part for value in values for part in value.walk())
-        delicate = any(isinstance(part, Apply) and part.operation in DELICATE for part in inside)
-        object.__setattr__(self, "delicate", delicate)
+        return any(isinstance(part, Apply) and part.operation in DELICATE for part in inside)
 
     def __call__(self, values: Values) -> Any:
         """Choose among the pieces, elementwise."""
@@ -310,21 +303,18 @@ class Piecewise(Expression):
         last = self.otherwise or Number(np.nan)
         with np.errstate(all="ignore"):
             holds = [np.not_equal(condition(values), 0) for _, condition in self.pieces]
-        if self.delicate and all(np.ndim(hold) == 0 for hold in holds):
+        if self.is_delicate and all(np.ndim(hold) == 0 for hold in holds):
             # Division by zero in a piece that is not taken must not reach values or derivatives.
             index: Any = len(choices)
             for k in reversed(range(len(holds))):
                 index = np.where(holds[k], k, index)
-            return switch(index, [_evaluation(e, values) for e in (*choices, last)])
+            branches = (*choices, last)
+            return switch(index, [lambda e=e: np.multiply(e(values), 1.0) for e in branches])
         with np.errstate(all="ignore"):
             result = last(values)
             for hold, choice in zip(reversed(holds), reversed(choices)):
                 result = np.where(hold, choice(values), result)
         return result
-
-
-def _evaluation(expression: Expression, values: Values) -> Callable[[], Any]:
-    return lambda: np.multiply(expression(values), 1.0)
 
 
 def in_order(
@@ -334,34 +324,22 @@ def in_order(
 
     Raises ValueError for names that are not defined and for variables that depend on themselves.
     """
-    done: dict[str, None] = {}
-    for start in variables if wanted is None else wanted:
-        # Depth first, without recursion: chains of variables may be long.
-        path: dict[str, list[str]] = {start: _reads(variables, start)}
-        while path:
-            key, rest = next(reversed(path.items()))
-            if key in done or not rest:
-                del path[key]
-                done[key] = None
-                continue
-            following = rest.pop()
-            if following in path:
-                keys = list(path)
-                circle = [*keys[keys.index(following) :], following]
+    reads: dict[str, dict[str, str]] = {}
+    waiting = list(variables if wanted is None else wanted)
+    for key in waiting:  # which grows
+        if key in reads:
+            continue
+        reads[key] = variables[key].reads
+        for name, line in reads[key].items():
+            if name not in variables:
                 raise ValueError(
-                    f"{variables[following].place}: variables depend on themselves: "
-                    f"{' <- '.join(circle)}"
+                    f"{line}: variable {key!r} reads {name!r}, which no variableDef defines"
                 )
-            if following not in done:
-                path[following] = _reads(variables, following)
-    return tuple(done)
-
-
-def _reads(variables: Mapping[str, Variable], key: str) -> list[str]:
-    reads = variables[key].reads
-    for name, line in reads.items():
-        if name not in variables:
-            raise ValueError(
-                f"{line}: variable {key!r} reads {name!r}, which no variableDef defines"
-            )
-    return list(reversed(reads))
+        waiting += reads[key]
+    try:
+        return tuple(TopologicalSorter(reads).static_order())
+    except CycleError as error:
+        circle = error.args[1][::-1]
+        raise ValueError(
+            f"{variables[circle[0]].place}: variables depend on themselves: {' <- '.join(circle)}"
+        ) from None

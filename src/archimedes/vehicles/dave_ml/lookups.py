@@ -67,23 +67,19 @@ class Scattered:
         return sum(w * read_at(value, k) for w, value in zip(weights, self.corner_values))
 
 
-#: `extrapolate` -> whether the table goes on below its first and above its last breakpoint.
-EXTRAPOLATE = {
-    "neither": (False, False),
-    "min": (True, False),
-    "max": (False, True),
-    "both": (True, True),
-}
-#: `interpolate` -> how the table is read along that variable.
-INTERPOLATE = {
-    "linear": "linear",
-    "discrete": "step",
-    "floor": "step",
-    "ceiling": "step",
-    "cubicSpline": "cubic",
-}
+#: `extrapolate`: where the table goes on, below its first and above its last breakpoint.
+EXTRAPOLATE = ("neither", "min", "max", "both")
+#: `interpolate`: how the table is read along that variable, and those that read it in steps.
+INTERPOLATE = ("linear", "discrete", "floor", "ceiling", "cubicSpline")
+STEPS = ("discrete", "floor", "ceiling")
 #: Points of a table that may enter one value.
 MOST_CORNERS = 4096
+
+
+def limit(x: Scalar, least: float, most: float) -> Any:
+    """Hold a value between two bounds, of which either may be infinite."""
+    x = x if least == -np.inf else np.maximum(x, least)
+    return x if most == np.inf else np.minimum(x, most)
 
 
 @dataclass(frozen=True)
@@ -99,14 +95,14 @@ class Axis:
 
     def enter(self, x: Scalar) -> Any:
         """Return where a value of the variable enters the table."""
-        low, high = self.points[0], self.points[-1]
-        below, above = EXTRAPOLATE[self.extrapolate]
-        step = INTERPOLATE[self.interpolate] == "step"
+        step = self.interpolate in STEPS
         # One bound on each side: the narrower of the variable's range and the table's end.
-        lower = self.least if below and not step else max(self.least, low)
-        upper = self.most if above and not step else min(self.most, high)
-        x = x if lower == -np.inf else np.maximum(x, lower)
-        x = x if upper == np.inf else np.minimum(x, upper)
+        lower, upper = max(self.least, self.points[0]), min(self.most, self.points[-1])
+        if self.extrapolate in ("min", "both") and not step:
+            lower = self.least
+        if self.extrapolate in ("max", "both") and not step:
+            upper = self.most
+        x = limit(x, lower, upper)
         return self.step(x) if step else x
 
     def step(self, x: Scalar) -> Any:
@@ -153,8 +149,8 @@ class Lookup:
 
 
 def _interpolate_grid(name: str, axes: tuple[Axis, ...], data: np.ndarray) -> Any:
-    kinds = {INTERPOLATE[axis.interpolate] for axis in axes} - {"step"}
-    method = "cubic" if kinds == {"cubic"} else "linear"
+    kinds = {axis.interpolate for axis in axes} - {*STEPS}
+    method = "cubic" if kinds == {"cubicSpline"} else "linear"
     corners = (4 if method == "cubic" else 2) ** len(axes)
     if corners > MOST_CORNERS:
         raise ValueError(

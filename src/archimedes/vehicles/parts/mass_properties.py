@@ -68,7 +68,7 @@ def combined(parts: Sequence[MassProperties]) -> MassProperties:
     (array([1., 0., 0.]), array([0., 8., 8.]))
     """
     mass = sum(part.mass for part in parts)
-    com = sum(part.mass * as_array(part.com) for part in parts) / mass
+    com: Any = sum(part.mass * as_array(part.com) for part in parts) / mass
     inertia: Any = np.zeros((3, 3))
     for part in parts:
         arm = as_array(part.com) - com
