@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import reprlib
 from collections.abc import Callable, Iterable
 from dataclasses import Field
@@ -128,24 +129,34 @@ def replace(tree: T, /, **changes: Any) -> T:
     if isinstance(tree, tuple) and names is not None:
         check_names(cls, changes, names)
         return tree._replace(**changes)  # type: ignore[attr-defined]
+    stored, required, accepted = _replaceable_fields(cls)
+    if not changes.keys() <= accepted:
+        check_names(cls, changes, (*stored, *sorted(accepted.difference(stored))))
+    for name in required:
+        if name not in changes:
+            raise StructError(
+                f"{cls.__qualname__}.replace: {name!r} is an InitVar without a default, whose "
+                "value is not kept; give it again"
+            )
+    for name in stored:
+        if name not in changes:
+            changes[name] = getattr(tree, name)
+    return cls(**changes)
+
+
+@functools.lru_cache(maxsize=1024)
+def _replaceable_fields(cls: type) -> tuple[tuple[str, ...], tuple[str, ...], frozenset[str]]:
+    """Return the fields an instance stores, the InitVars without defaults, and all of `replace`."""
     known = getattr(cls, "__dataclass_fields__", None)
     if known is None:
         raise StructError(
             f"replace needs a struct, a dataclass instance or a namedtuple, got {cls.__qualname__}"
         )
-    entries = [f for f in known.values() if not is_kind(f, "_FIELD_CLASSVAR")]
-    check_names(cls, changes, [f.name for f in entries if f.init])
-    for f in entries:
-        if not f.init or f.name in changes:
-            continue
-        if not is_kind(f, "_FIELD_INITVAR"):
-            changes[f.name] = getattr(tree, f.name)
-        elif f.default is dataclasses.MISSING:
-            raise StructError(
-                f"{cls.__qualname__}.replace: {f.name!r} is an InitVar without a default, whose "
-                "value is not kept; give it again"
-            )
-    return cls(**changes)
+    entries = [f for f in known.values() if f.init and not is_kind(f, "_FIELD_CLASSVAR")]
+    once = [f for f in entries if is_kind(f, "_FIELD_INITVAR")]
+    stored = tuple(f.name for f in entries if f not in once)
+    required = tuple(f.name for f in once if f.default is dataclasses.MISSING)
+    return stored, required, frozenset(f.name for f in entries)
 
 
 def check_names(cls: type, changes: Iterable[str], known: Iterable[str]) -> None:

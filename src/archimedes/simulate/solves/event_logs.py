@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from archimedes import tree
 from archimedes.simulate.problem.state_layout import Layout
 from archimedes.simulate.solves.kernel_runs import Runs
 from archimedes.simulate.statuses import Status
@@ -41,19 +41,21 @@ class EventLog:
         runs, run, chosen, xp = self.runs, self.runs.run, self.runs.chosen, self.runs.xp
         signals, to_host = run.signals, runs.arrays.to_host
         count, status = to_host(signals.count), to_host(run.status)
-        total = np.atleast_1d(count.sum(axis=-1))
         settled = status == Status.SETTLED
-        if settled.any():
-            status = np.where(settled, Status.RUNNING, status)
-            runs.run = replace(run, status=status[()] if runs.one else xp.asarray(status))
-        new = np.flatnonzero(total > self.logged[chosen])
+        if runs.one and settled:
+            runs.run = tree.replace(run, status=np.int64(Status.RUNNING))
+        elif settled.any():
+            runs.run = tree.replace(
+                run, status=xp.asarray(np.where(settled, Status.RUNNING, status))
+            )
+        total = count.sum(axis=-1).reshape(-1)
+        new = (total > self.logged[chosen]).nonzero()[0]
         if not len(new):
             return None
         self.logged[chosen[new]] = total[new]
-        there = xp.asarray(new)
+        index = None if runs.one else xp.asarray(new)  # x[None]: a single run is a batch of one
         fired, t, before, after = (
-            np.asarray(value)[None] if runs.one else to_host(value[there])
-            for value in (signals.fired, run.t, signals.x_before, run.x)
+            to_host(value[index]) for value in (signals.fired, run.t, signals.x_before, run.x)
         )
         self.entries.append((chosen[new], fired, t, before, after))
         return chosen[new], before
