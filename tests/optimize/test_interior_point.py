@@ -47,11 +47,11 @@ def test_banded_systems_against_dense_ones(touching):
     x, lam = rng.normal(size=n + touching), rng.normal(size=structure.m)
     entries, curvature = evaluator.slopes(x)[1], evaluator.curvature(x, 1.0, lam)
     kept = np.concatenate([chain.band, chain.border])
-    A = structure.jac_matrix(entries).toarray()[:, kept]
-    H = structure.hess_matrix(curvature).toarray()[np.ix_(kept, kept)]
+    A = structure.jacobian(entries)[:, kept]
+    H = structure.hessian(curvature)[np.ix_(kept, kept)]
     D = np.where(np.arange(structure.m) % 3 == 0, 0.5, 0.0)
-    system.take_jacobian(evaluator.slope_parts(x)[1])
-    system.take_hessian(evaluator.curvature_parts(x, 1.0, lam))
+    system.take_jacobian(evaluator.slopes(x)[1])
+    system.take_hessian(evaluator.curvature(x, 1.0, lam))
     r, rc = rng.normal(size=kept.size), rng.normal(size=structure.m)
     for shift in (0.0, 0.3, 5.0, 100.0):
         diagonal = np.full(kept.size, shift)
@@ -63,23 +63,6 @@ def test_banded_systems_against_dense_ones(touching):
     np.testing.assert_allclose(
         np.concatenate([dx, dlam]), np.linalg.solve(K, np.concatenate([r, rc])), atol=1e-7
     )
-
-
-def test_nothing_is_listed_entry_by_entry():
-    problem = OptimalControl(
-        lambda t, x, u: np.stack([x[1], u[0] - x[0] ** 3]),
-        running_cost=lambda t, x, u: u[0] ** 2 + x[0] ** 2,
-        initial=[1.0, 0.0],
-        final=[0.0, 0.0],
-        tf=2.0,
-    )
-    found = problem.solve({"x": np.zeros(2), "u": np.zeros(1)}, intervals=40)
-    assert found.success
-    structure = found.program.task.evaluator.structure
-    # Lists grow with the mesh; they are there for solvers that want them.
-    lists = {"jac_rows", "jac_columns", "hess_rows", "hess_columns"}
-    assert not lists & {*vars(structure)}
-    assert structure.jac_rows.size == structure.jac_columns.size > 40
 
 
 def test_the_order_of_a_chain_is_found():

@@ -12,6 +12,7 @@ from archimedes.function import vmap
 from archimedes.optimize.optimal_control.equations import Guess
 from archimedes.optimize.optimal_control.mesh import estimate_errors
 from archimedes.optimize.optimal_control.transcription import Discretization, Transcription
+from archimedes.optimize.problems.blocks import select_columns
 from archimedes.optimize.problems.results import Ended, Status
 from archimedes.optimize.problems.tasks import Answer, Task
 from archimedes.optimize.problems.unknowns import read_limits
@@ -283,7 +284,7 @@ class ControlSolution(MeshSolution):
         task = self.program.task
         _, g = task.evaluator.values(self.answer.x)
         off = np.maximum(np.maximum(task.low - g, g - task.high), 0.0)
-        rows = {b.name: b.constraints.of(b.rows) for b in task.evaluator.blocks}
+        rows = {b.name: select_columns(b.rows, b.constraints) for b in task.evaluator.blocks}
         return {name: float(np.max(off[rows[name]], initial=0.0)) for name in rows}
 
     def plot(self) -> Figure:

@@ -19,16 +19,13 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from archimedes.function import Compiled, SparsePattern, compile, hess, jac, vmap
 from archimedes.function.recording_store import compile_frozen
 from archimedes.typing import Array
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 
 def with_arguments(func: Callable[..., Any], count: int) -> Callable[..., Any]:
@@ -39,20 +36,18 @@ def with_arguments(func: Callable[..., Any], count: int) -> Callable[..., Any]:
     return plain
 
 
-class Columns:
-    """Some columns of matrices with the same number of them, taken row after row."""
+def select_columns(values: np.ndarray, columns: slice | np.ndarray) -> np.ndarray:
+    """Return some columns of a matrix as one vector, row after row; all without a copy."""
+    if isinstance(columns, slice):
+        return values[:, columns].ravel()
+    return values.take(columns, axis=1).ravel()
 
-    def __init__(self, numbers: np.ndarray) -> None:
-        self.numbers, self.size = numbers, numbers.size
-        first = int(numbers[0]) if numbers.size else 0
-        together = np.array_equal(numbers, np.arange(first, first + numbers.size))
-        self._slice = slice(first, first + numbers.size) if together else None
 
-    def of(self, values: np.ndarray) -> np.ndarray:
-        """Return the columns as one vector; all of them without a copy."""
-        if self._slice is not None:
-            return values[:, self._slice].ravel()
-        return values.take(self.numbers, axis=1).ravel()
+def _find_columns(chosen: np.ndarray) -> slice | np.ndarray:
+    """Return the numbers of the chosen columns, as a slice where they lie side by side."""
+    numbers = np.flatnonzero(chosen)
+    first, end = (int(numbers[0]), int(numbers[-1]) + 1) if numbers.size else (0, 0)
+    return slice(first, end) if end - first == numbers.size else numbers
 
 
 @dataclass(eq=False)
@@ -82,19 +77,14 @@ class Block:
         return len(self.index) == 1 and np.array_equal(self.index[0], np.arange(self.index.size))
 
     @cached_property
-    def returns_all(self) -> bool:
-        """Whether it is used once, and returns one summand of the objective, then constraints."""
-        return len(self.rows) == 1 and self.rows[0, 0] < 0 and self.summands.size == 1
-
-    @cached_property
-    def summands(self) -> Columns:
+    def summands(self) -> slice | np.ndarray:
         """Numbers of y that are summands of the objective; the same for all elements."""
-        return Columns(np.flatnonzero(self.rows[0] < 0))
+        return _find_columns(self.rows[0] < 0)
 
     @cached_property
-    def constraints(self) -> Columns:
+    def constraints(self) -> slice | np.ndarray:
         """Numbers of y that are constraints."""
-        return Columns(np.flatnonzero(self.rows[0] >= 0))
+        return _find_columns(self.rows[0] >= 0)
 
     @staticmethod
     def key(what: str, count: int) -> str:
@@ -207,11 +197,10 @@ class BlockPatterns:
     second: SparsePattern
 
     def __post_init__(self) -> None:
-        rows = self.block.rows[0, self.first.rows]
+        self.is_constraint = self.block.rows[0, self.first.rows] >= 0
         #: Which entries of a row of ``slopes`` belong to the gradient of the objective.
-        self.of_objective, self.of_constraints = np.flatnonzero(rows < 0), np.flatnonzero(rows >= 0)
-        self.objective_columns = Columns(self.of_objective)
-        self.constraint_columns = Columns(self.of_constraints)
+        self.of_objective = _find_columns(~self.is_constraint)
+        self.of_constraints = _find_columns(self.is_constraint)
 
     # Long lists, which not every solver needs.
 
@@ -241,12 +230,6 @@ class BlockPatterns:
         """Columns of the entries of the Hessian's lower triangle."""
         return np.minimum(*map(self._unknowns, (self.second.rows, self.second.columns)))
 
-    def multiply_transpose(self, slopes: np.ndarray, lam: np.ndarray, n: int) -> np.ndarray:
-        """Return this block's part of A^T lam (n,), from its slopes (N, entries)."""
-        own, block = self.of_constraints, self.block
-        products = slopes.take(own, axis=1) * lam[block.rows.take(self.first.rows[own], axis=1)]
-        return sum_by_index(self._unknowns(self.first.columns[own]), products.ravel(), n)
-
     def _unknowns(self, local: np.ndarray) -> np.ndarray:
         return self.block.index.take(local, axis=1).ravel()
 
@@ -263,8 +246,7 @@ class Structure:
         self.prepared: dict[Hashable, Any] = {}
 
     def _join(self, name: str) -> np.ndarray:
-        parts = [getattr(p, name) for p in self.patterns]
-        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+        return _join([getattr(pattern, name) for pattern in self.patterns])
 
     # Long lists, which not every solver needs.
     jac_rows = cached_property(lambda self: self._join("rows"))
@@ -285,27 +267,28 @@ class Structure:
         used[self.gradient_at] = used[self.jac_columns] = True
         return np.flatnonzero(~used)
 
-    def jac_matrix(self, entries: np.ndarray) -> csr_array:
-        """Return the Jacobian (m, n) as a ``scipy.sparse.csr_array``."""
-        from scipy.sparse import coo_array
+    def jacobian(self, entries: np.ndarray) -> np.ndarray:
+        """Return the Jacobian (m, n)."""
+        A = np.zeros((self.m, self.n))
+        np.add.at(A, (self.jac_rows, self.jac_columns), entries)
+        return A
 
-        at = (self.jac_rows, self.jac_columns)
-        return coo_array((entries, at), shape=(self.m, self.n)).tocsr()
-
-    def hess_matrix(self, entries: np.ndarray) -> csr_array:
-        """Return the whole Hessian (n, n) as a ``scipy.sparse.csr_array``."""
-        from scipy.sparse import coo_array
-
-        rows, columns, shape = self.hess_rows, self.hess_columns, (self.n, self.n)
-        off = rows != columns
-        lower = coo_array((entries, (rows, columns)), shape=shape).tocsr()
-        return lower + coo_array((entries[off], (columns[off], rows[off])), shape=shape).tocsr()
+    def hessian(self, entries: np.ndarray) -> np.ndarray:
+        """Return the whole Hessian (n, n)."""
+        lower = np.zeros((self.n, self.n))
+        np.add.at(lower, (self.hess_rows, self.hess_columns), entries)
+        return lower + np.tril(lower, -1).T
 
 
 @dataclass
 class _Count:
     calls: int = 0
     seconds: float = 0.0
+
+    def add(self, start: float) -> None:
+        """Count a call that began at ``start``."""
+        self.calls += 1
+        self.seconds += time.perf_counter() - start
 
 
 class Evaluator:
@@ -317,14 +300,10 @@ class Evaluator:
         self._x: np.ndarray | None = None
         self._bytes = b""
         self._values: tuple[float, np.ndarray] | None = None
-        self._slopes: tuple[np.ndarray, list[np.ndarray]] | None = None
-        self._entries: np.ndarray | None = None
+        self._slopes: tuple[np.ndarray, np.ndarray] | None = None
         # Rows that only one number belongs to need no summing.
-        rows = [block.constraints.of(block.rows) for block in blocks]
-        self._rows = every = np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64)
+        self._rows = every = _join([select_columns(b.rows, b.constraints) for b in blocks])
         self._single = len(every) == structure.m and np.array_equal(every, np.arange(len(every)))
-        #: Whether one block with one element returns [f, *g].
-        self._returns_all = self._single and len(blocks) == 1 and blocks[0].returns_all
 
     def _move(self, x: np.ndarray) -> np.ndarray:
         if x is self._x:
@@ -340,79 +319,50 @@ class Evaluator:
         """Return f and g (m,)."""
         x = self._move(x)
         if self._values is None:
-            start = time.perf_counter()
-            if self._returns_all:
-                y = self.blocks[0].values(x, self.args)[0]
-                self._values = y.item(0), y[1:]
-            else:
-                self._values = self._sum_values(x)
-            self._count("values", start)
+            start, total, parts = time.perf_counter(), 0.0, []
+            for block in self.blocks:
+                y = block.values(x, self.args)
+                summands = select_columns(y, block.summands)
+                total += summands.item() if summands.size == 1 else float(summands.sum())
+                parts.append(select_columns(y, block.constraints))
+            g = _join(parts)
+            g = g if self._single else sum_by_index(self._rows, g, self.structure.m)
+            self._values = total, g
+            self.counts["values"].add(start)
         return self._values
-
-    def _sum_values(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        total, parts = 0.0, []
-        for block in self.blocks:
-            y = block.values(x, self.args)
-            total += float(block.summands.of(y).sum())
-            parts.append(block.constraints.of(y))
-        flat = _join(parts)
-        return total, flat if self._single else sum_by_index(self._rows, flat, self.structure.m)
 
     def slopes(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the gradient of f (n,) and the entries of the Jacobian of g."""
-        gradient, parts = self.slope_parts(x)
-        if self._entries is None:
-            start = time.perf_counter()
-            every = zip(self.structure.patterns, parts)
-            self._entries = _join([p.constraint_columns.of(part) for p, part in every])
-            self.counts["slopes"].seconds += time.perf_counter() - start
-        return gradient, self._entries
-
-    def slope_parts(self, x: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Return the gradient of f (n,) and the slopes of each block, (elements, entries)."""
-        x = self._move(x)
+        x, structure = self._move(x), self.structure
         if self._slopes is None:
-            start, structure = time.perf_counter(), self.structure
+            start = time.perf_counter()
             parts = [block.slopes(x, self.args) for block in self.blocks]
-            every = zip(structure.patterns, parts)
-            gradient = _join([p.objective_columns.of(part) for p, part in every])
+            every = list(zip(structure.patterns, parts))
+            gradient = _join([select_columns(part, p.of_objective) for p, part in every])
             if not structure.full_gradient:
                 gradient = sum_by_index(structure.gradient_at, gradient, structure.n)
-            # Without constraints their Jacobian has no entries.
-            self._slopes, self._entries = (gradient, parts), None if structure.m else _NONE
-            self._count("slopes", start)
+            entries = _join([select_columns(part, p.of_constraints) for p, part in every])
+            self._slopes = gradient, entries
+            self.counts["slopes"].add(start)
         return self._slopes
 
     def multiply_transpose(
         self, x: np.ndarray, lam: np.ndarray, absolute: bool = False
     ) -> np.ndarray:
         """Return A^T lam (n,), A the Jacobian of g, or abs(A)^T abs(lam)."""
-        n, total = self.structure.n, np.zeros(self.structure.n)
-        for pattern, part in zip(self.structure.patterns, self.slope_parts(x)[1]):
-            if absolute:
-                part, lam = np.abs(part), np.abs(lam)
-            total += pattern.multiply_transpose(part, lam, n)
-        return total
+        structure = self.structure
+        products = self.slopes(x)[1] * lam[structure.jac_rows]
+        products = np.abs(products) if absolute else products
+        return sum_by_index(structure.jac_columns, products, structure.n)
 
     def curvature(self, x: np.ndarray, sigma: float, lam: np.ndarray) -> np.ndarray:
         """Return the entries of the lower triangle of the Lagrangian's Hessian."""
-        return _join([part.ravel() for part in self.curvature_parts(x, sigma, lam)])
-
-    def curvature_parts(self, x: np.ndarray, sigma: float, lam: np.ndarray) -> list[np.ndarray]:
-        """Return the same entries of each block, (elements, entries)."""
         start = time.perf_counter()
         weights = np.concatenate([lam, [sigma]])  # row -1 is the objective
         parts = [block.curvatures(x, weights[block.rows], self.args) for block in self.blocks]
-        self._count("curvature", start)
-        return parts
-
-    def _count(self, what: str, start: float) -> None:
-        count = self.counts[what]
-        count.calls += 1
-        count.seconds += time.perf_counter() - start
-
-
-_NONE = np.zeros(0)
+        entries = _join([part.ravel() for part in parts])
+        self.counts["curvature"].add(start)
+        return entries
 
 
 def sum_by_index(index: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
@@ -429,7 +379,5 @@ def all_finite(values: np.ndarray) -> bool:
 
 def _join(parts: list[np.ndarray]) -> np.ndarray:
     """Return vectors as one; where only one has numbers, without a copy."""
-    full = [part for part in parts if part.size]
-    if len(full) == 1:
-        return full[0]
-    return np.concatenate(full) if full else np.zeros(0)
+    full = [part for part in parts if part.size] or parts[:1]
+    return full[0] if len(full) == 1 else np.concatenate(full)

@@ -84,8 +84,8 @@ class _Point(NamedTuple):
 def check_optimality(task: Task, x: np.ndarray, lam_g: np.ndarray, lam_x: np.ndarray) -> Optimality:
     """Check the conditions of a minimum at x, with these multipliers or better ones."""
     f, g = task.evaluator.values(x)
-    gradient, parts = task.evaluator.slope_parts(x)
-    if not (np.isfinite(f) and all(np.all(np.isfinite(part)) for part in (gradient, *parts))):
+    gradient, entries = task.evaluator.slopes(x)
+    if not (np.isfinite(f) and np.isfinite(gradient).all() and np.isfinite(entries).all()):
         return Optimality(Status.NOT_FINITE, lam_g, lam_x, "the derivatives are not finite", np.inf)
     low, high = np.concatenate([task.low, task.lower]), np.concatenate([task.high, task.upper])
     values = np.concatenate([g, x])
@@ -107,9 +107,9 @@ def check_optimality(task: Task, x: np.ndarray, lam_g: np.ndarray, lam_x: np.nda
             lam, error, why = better, other, reason
     own = lam[: lam_g.size], lam[lam_g.size :]
     error = max(error, missed / tol)
-    H = _hessian(task, x, own[0]) if small else np.full(1, np.nan)
-    if np.all(np.isfinite(H)):
-        space = _TangentSpace(at, lam, H)
+    curvature = task.evaluator.curvature(x, 1.0, own[0]) if small else np.full(1, np.nan)
+    if np.isfinite(curvature).all():
+        space = _TangentSpace(at, lam, task.evaluator.structure.hessian(curvature))
         if error > 1.0:
             # Slopes that are not small enough say little: what is there to gain?
             along, off = space.gain(lam)
@@ -181,19 +181,9 @@ def _estimate_multipliers(at: _Point) -> np.ndarray:
 
 def _rows(at: _Point) -> np.ndarray:
     """Return the slopes of constraints and bounds as one matrix."""
-    evaluator, n = at.task.evaluator, at.x.size
-    structure = evaluator.structure
-    A = np.zeros((structure.m, n))
-    np.add.at(A, (structure.jac_rows, structure.jac_columns), evaluator.slopes(at.x)[1])
-    return np.concatenate([A, np.eye(n)])
-
-
-def _hessian(task: Task, x: np.ndarray, lam: np.ndarray) -> np.ndarray:
-    """Return the Hessian of the Lagrangian as one matrix."""
-    structure, lower = task.evaluator.structure, np.zeros((x.size, x.size))
-    entries = task.evaluator.curvature(x, 1.0, lam)
-    np.add.at(lower, (structure.hess_rows, structure.hess_columns), entries)
-    return lower + np.tril(lower, -1).T
+    evaluator = at.task.evaluator
+    A = evaluator.structure.jacobian(evaluator.slopes(at.x)[1])
+    return np.concatenate([A, np.eye(at.x.size)])
 
 
 class _TangentSpace:

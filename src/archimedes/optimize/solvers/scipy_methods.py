@@ -102,11 +102,11 @@ class _Problem:
     def hessian(self, z: np.ndarray, sigma: float, lam: np.ndarray) -> np.ndarray:
         evaluator = self.task.evaluator
         entries = evaluator.curvature(self.whole(z), sigma, lam)
-        return evaluator.structure.hess_matrix(entries).toarray()[np.ix_(self.free, self.free)]
+        return evaluator.structure.hessian(entries)[np.ix_(self.free, self.free)]
 
     def jacobian(self, z: np.ndarray) -> np.ndarray:
         evaluator = self.task.evaluator
-        A = evaluator.structure.jac_matrix(evaluator.slopes(self.whole(z))[1]).toarray()
+        A = evaluator.structure.jacobian(evaluator.slopes(self.whole(z))[1])
         return A[np.ix_(self.rows, self.free)]
 
     def constraints(self) -> optimize.NonlinearConstraint:

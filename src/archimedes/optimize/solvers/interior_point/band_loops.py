@@ -3,11 +3,6 @@
 Bands are stored by columns, the diagonal first: the element (j + t, j) is ``band[j * ld + t]``.
 Behind the ``width`` of a column there are zeros, at least as many as a vector has numbers and
 three, so that vectors may reach beyond its end.
-
-The entries of derivatives are not listed one by one: the patterns of a problem are tables. Symbols
-as in ``problems/blocks.py``: a block is used ``count`` times, each time with the unknowns
-``index[k]`` (nz,) and the rows ``rows[k]`` (ny,). Entry e of its derivative, of ``nnz``, is at the
-local row ``above[e]`` and column ``left[e]``.
 """
 
 from __future__ import annotations
@@ -63,19 +58,6 @@ class Spans(NamedTuple):
     firsts: Ints
     lengths: Ints
     room: Floats
-
-
-class Entries(NamedTuple):
-    """Where the entries of a derivative of a block are; see the module's text."""
-
-    rows: Ints
-    index: Ints
-    above: Ints
-    left: Ints
-    count: Int
-    ny: Int
-    nz: Int
-    nnz: Int
 
 
 class Factors(NamedTuple):
@@ -144,98 +126,6 @@ def find_row_maxima(w: Writer, A: Rows, largest: Floats) -> None:
         with w.loop(A.starts[i * 2], A.starts[i * 2 + 2]) as p:
             most.most(abs(A.entries[p]))
         largest[i] = most.get()
-
-
-@native
-def count_rows(w: Writer, e: Entries, position: Ints, nb: Int, starts: Ints) -> None:
-    """Count the entries of each row, those of the band and those of the border.
-
-    The number of part p is added to ``starts[p + 1]``; part 2 i is row i in the band.
-    """
-    with w.loop(0, e.count) as k:
-        rows, unknowns = e.rows.from_(k * e.ny), e.index.from_(k * e.nz)
-        with w.loop(0, e.nnz) as entry:
-            row, column = rows[e.above[entry]], position[unknowns[e.left[entry]]]
-            with w.when(row > -1), w.when(column > -1):
-                at = row * 2 + w.select(column < nb, 1, 2)
-                starts[at] = starts[at] + 1
-
-
-@native
-def fill_rows(
-    w: Writer, e: Entries, position: Ints, nb: Int, nexts: Ints, dropped: Int, slots: Ints, A: Rows
-) -> None:
-    """Give each entry the next slot of its part of a row; ``nexts`` is where these are.
-
-    Entries of the objective or of an unknown that is held get the slot ``dropped``.
-    """
-    with w.loop(0, e.count) as k:
-        rows, unknowns = e.rows.from_(k * e.ny), e.index.from_(k * e.nz)
-        to = slots.from_(k * e.nnz)
-        with w.loop(0, e.nnz) as entry:
-            row, column = rows[e.above[entry]], position[unknowns[e.left[entry]]]
-            to[entry] = dropped
-            with w.when(row > -1), w.when(column > -1):
-                at = row * 2 + w.select(column < nb, 0, 1)
-                slot = nexts[at]
-                to[entry] = slot
-                A.columns[slot] = column
-                nexts[at] = slot + 1
-
-
-@native
-def find_spans(w: Writer, A: Rows, spans: Spans, seen: Ints, out: Ints) -> None:
-    """First column and length of each row in the band.
-
-    ``out``: the longest, and whether an entry is listed twice; ``seen`` (n,) is -1 at first.
-    """
-    longest, twice = w.variable(0, "i64"), w.variable(0, "i64")
-    with w.loop(0, A.m) as i:
-        first, last = w.variable(1 << 60, "i64"), w.variable(-1, "i64")
-        with w.loop(A.starts[i * 2], A.starts[i * 2 + 1]) as p:
-            first.least(A.columns[p])
-            last.most(A.columns[p])
-        with w.loop(A.starts[i * 2], A.starts[i * 2 + 2]) as p:
-            at = A.columns[p]
-            twice.set(w.select(seen[at].equals(i), 1, twice.get()))
-            seen[at] = i
-        length = w.larger(last.get() - first.get() + 1, 0)
-        spans.firsts[i], spans.lengths[i] = first.get(), length
-        longest.most(length)
-    out[0], out[1] = longest.get(), twice.get()
-
-
-@native
-def find_width(w: Writer, e: Entries, position: Ints, nb: Int, out: Ints) -> None:
-    """Raise ``out`` to how far apart in the band the unknowns of a Hessian's entries are."""
-    most = w.variable(out[0], "i64")
-    with w.loop(0, e.count) as k:
-        unknowns = e.index.from_(k * e.nz)
-        with w.loop(0, e.nnz) as entry:
-            one, other = position[unknowns[e.above[entry]]], position[unknowns[e.left[entry]]]
-            low, high = w.smaller(one, other), w.larger(one, other)
-            with w.when(low > -1), w.when(high < nb):
-                most.most(high - low)
-    out[0] = most.get()
-
-
-@native
-def locate_hessian(w: Writer, e: Entries, position: Ints, sizes: Sizes, to: Ints) -> None:
-    """Where the Hessian's entries are: in the band, beside it, in the corner, or behind it all."""
-    nb, nt, ld, nv = sizes.nb, sizes.nt, sizes.ld, sizes.nv
-    band = sizes.nc * ld
-    corner = band + nt * nv
-    with w.loop(0, e.count) as k:
-        unknowns, slots = e.index.from_(k * e.nz), to.from_(k * e.nnz)
-        with w.loop(0, e.nnz) as entry:
-            one, other = position[unknowns[e.above[entry]]], position[unknowns[e.left[entry]]]
-            low, high = w.smaller(one, other), w.larger(one, other)
-            within = low * ld + high - low
-            beside = band + (high - nb) * nv + low
-            inside = corner + (high - nb) * nt + low - nb
-            border = w.select(low < nb, beside, inside)
-            used = w.select(high < nb, within, border)
-            slots[entry] = w.select(low < 0, corner + nt * nt, used)
 
 
 @native

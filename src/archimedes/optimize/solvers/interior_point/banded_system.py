@@ -29,12 +29,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from archimedes.function import SparsePattern
-from archimedes.optimize.problems.blocks import BlockPatterns, Structure, sum_by_index
+from archimedes.optimize.problems.blocks import BlockPatterns, Structure
 from archimedes.optimize.solvers.interior_point.band_loops import (
     PANEL,
     Correction,
-    Entries,
     Factors,
     Rows,
     Sizes,
@@ -120,56 +118,15 @@ def _find_neighbours(patterns: BlockPatterns) -> tuple[np.ndarray, np.ndarray]:
     from scipy.sparse import coo_array
 
     rows, columns = [patterns.hess_rows], [patterns.hess_columns]
-    local, index = patterns.of_constraints, patterns.block.index
-    if local.size:
-        entries = (patterns.first.rows[local], patterns.first.columns[local])
-        A = coo_array((np.ones(local.size), entries)).tocsr()
+    first, local, index = patterns.first, patterns.of_constraints, patterns.block.index
+    if np.any(patterns.is_constraint):
+        entries = (first.rows[local], first.columns[local])
+        A = coo_array((np.ones(entries[0].size), entries)).tocsr()
         product = (A.T @ A).tocoo()
         lower = product.row >= product.col
         rows.append(index[:, product.row[lower]].ravel())
         columns.append(index[:, product.col[lower]].ravel())
     return np.concatenate(rows), np.concatenate(columns)
-
-
-class EntryTable:
-    """The patterns of a block as native functions take them (``band_loops.py``)."""
-
-    def __init__(self, patterns: BlockPatterns) -> None:
-        block = patterns.block
-        rows, index = (np.ascontiguousarray(a, dtype=np.int64) for a in (block.rows, block.index))
-        ny, nz = rows.shape[1], index.shape[1]
-
-        def entries(pattern: SparsePattern) -> Entries:
-            above, left = (
-                np.ascontiguousarray(a, np.int64) for a in (pattern.rows, pattern.columns)
-            )
-            return Entries(rows, index, above, left, len(index), ny, nz, pattern.nnz)
-
-        self.first, self.second = entries(patterns.first), entries(patterns.second)
-        # In one piece, so that the system can give memory in large pages.
-        count = len(index) * self.first.nnz
-        room = np.empty(count + len(index) * self.second.nnz, dtype=np.int64)
-        #: Where each entry of the slopes is among those of A, and each of the curvatures in H.
-        self.slots, self.hessian_slots = room[:count], room[count:]
-
-    def _locate(self, entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return rows and unknowns of entries, -1 being the row of the objective."""
-        rows, index, above, left = self.first[:4]
-        k, e = np.divmod(entries, above.size)
-        return rows[k, above[e]], index[k, left[e]]
-
-    def find_keys(self, position: np.ndarray, n: int) -> np.ndarray:
-        """Return a number for each element of A that an entry belongs to, -1 for none."""
-        rows, unknowns = self._locate(np.arange(self.slots.size))
-        columns = position[unknowns]
-        return np.where((rows < 0) | (columns < 0), -1, rows * n + columns)
-
-    def find_dropped(self, slot: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return rows, unknowns and numbers of the entries of constraints with this slot."""
-        entries = np.flatnonzero(self.slots == slot)
-        rows, unknowns = self._locate(entries)
-        of_constraints = rows >= 0
-        return rows[of_constraints], unknowns[of_constraints], entries[of_constraints]
 
 
 class BandedSystem:
@@ -181,63 +138,49 @@ class BandedSystem:
     def __init__(self, structure: Structure, chain: Chain, loops: SimpleNamespace) -> None:
         self.chain, nb, nt = chain, chain.band.size, chain.border.size
         self.n, self.m, self.loops = nb + nt, structure.m, loops
-        self._tables = [EntryTable(patterns) for patterns in structure.patterns]
-        spans = self._sort_rows(nb)
-        reach, lanes = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
-        for table in self._tables:
-            loops.find_width(*flatten(table.second, chain.position, nb, reach))
-        width = max(spans.room.size - 1, int(reach[0]), 0)
+        spans = self._sort_rows(structure, nb)
+        one, other = chain.position[structure.hess_rows], chain.position[structure.hess_columns]
+        low, high = np.minimum(one, other), np.maximum(one, other)
+        inside = (low >= 0) & (high < nb)
+        width = max(int(spans.lengths.max(initial=1)) - 1, np.max((high - low)[inside], initial=0))
+        lanes = np.zeros(1, dtype=np.int64)
         loops.count_lanes(lanes)
-        ld = _round_up(width + PANEL + int(lanes[0]), int(lanes[0]))
-        nc = _round_up(nb, PANEL)
-        self.sizes = Sizes(nb, nt, nc, width, ld, _round_up(nc + ld, 8) + 8)
-        for table in self._tables:
-            slots = table.hessian_slots
-            loops.locate_hessian(*flatten(table.second, chain.position, self.sizes, slots))
-        self._bind(spans._replace(room=np.zeros(spans.room.size + 32)))
+        ld, nc = _round_up(width + PANEL + lanes.item(), lanes.item()), _round_up(nb, PANEL)
+        nv = _round_up(nc + ld, 8) + 8
+        self.sizes = Sizes(nb, nt, nc, int(width), ld, nv)
+        # Entries of H are in the band, beside it, in the corner, or, if of no use, behind it all.
+        beside = np.where(low < nb, (high - nb) * nv + low, nt * nv + (high - nb) * nt + low - nb)
+        used = np.where(high < nb, low * ld + high - low, nc * ld + beside)
+        self._hessian_slots = np.where(low < 0, nc * ld + nt * nv + nt * nt, used)
+        self._bind(spans)
 
-    def _sort_rows(self, nb: int) -> Spans:
-        """Sort the entries of A by rows; return which columns a row spans (room: the longest)."""
-        position, m = self.chain.position, self.m
-        starts = np.zeros(2 * m + 1, dtype=np.int64)
-        for table in self._tables:
-            self.loops.count_rows(*flatten(table.first, position, nb, starts))
-        self._make_rows(starts.cumsum())
-        nexts = self.A.starts.copy()
-        for table in self._tables:
-            rest = (nexts, self.entries, table.slots, self.A)
-            self.loops.fill_rows(*flatten(table.first, position, nb, *rest))
-        spans = Spans(np.zeros(m, dtype=np.int64), np.zeros(m, dtype=np.int64), np.zeros(0))
-        longest, is_listed_twice = self._find_spans(spans)
-        if is_listed_twice:
-            self._share_slots(nb)
-            longest, _ = self._find_spans(spans)
-        return spans._replace(room=np.zeros(longest))
+    def _sort_rows(self, structure: Structure, nb: int) -> Spans:
+        """Sort the entries of A by rows, those of the band first; return what the rows span.
 
-    def _find_spans(self, spans: Spans) -> list[int]:
-        seen, out = np.full(self.n, -1, dtype=np.int64), np.zeros(2, dtype=np.int64)
-        self.loops.find_spans(*flatten(self.A, spans, seen, out))
-        return out.tolist()
-
-    def _make_rows(self, starts: np.ndarray) -> None:
-        """Make room for the entries of A; behind them is a slot for what is dropped."""
-        self.entries = int(starts[-1])
-        columns = np.zeros(self.entries + 1, dtype=np.int64)
-        self.A = Rows(np.zeros(self.entries + 9), columns, starts, self.m)
-
-    def _share_slots(self, nb: int) -> None:
-        """Give entries that are listed more than once one slot."""
-        keys = np.concatenate([t.find_keys(self.chain.position, self.n) for t in self._tables])
-        unique, number = np.unique(keys, return_inverse=True)
-        dropped = int(unique[0] < 0)
-        unique = unique[dropped:]
-        rows, columns = np.divmod(unique, self.n)
-        parts = np.bincount(2 * rows + (columns >= nb), minlength=2 * self.m)
-        self._make_rows(np.append(0, parts.cumsum()))
-        self.A.columns[:-1] = columns
-        slots = np.where(number < dropped, unique.size, number - dropped)
-        for table in self._tables:
-            table.slots[:], slots = slots[: table.slots.size], slots[table.slots.size :]
+        An entry that is listed more than once has one slot. Those of unknowns that are held have
+        the slot behind all others.
+        """
+        m, rows, columns = self.m, structure.jac_rows, self.chain.position[structure.jac_columns]
+        keys = np.where(columns < 0, -1, rows * self.n + columns)
+        unique, first, number = np.unique(keys, return_index=True, return_inverse=True)
+        first = first[int(unique.size > 0 and unique[0] < 0) :]
+        parts = 2 * rows[first] + (columns[first] >= nb)
+        order = np.lexsort((first, parts))
+        self.entries = count = first.size
+        slots = np.full(unique.size, count)
+        slots[unique.size - count + order] = np.arange(count)
+        self._slots = slots[number]
+        starts = np.append(0, np.bincount(parts, minlength=2 * m).cumsum())
+        # Behind the entries is room for those that are dropped.
+        sorted_columns = np.append(columns[first[order]], 0)
+        self.A = Rows(np.zeros(count + 9), sorted_columns, starts, m)
+        in_band = columns[first] < nb
+        rows, columns = rows[first[in_band]], columns[first[in_band]]
+        firsts, lasts = np.full(m, nb), np.full(m, -1)
+        np.minimum.at(firsts, rows, columns)
+        np.maximum.at(lasts, rows, columns)
+        lengths = np.maximum(lasts - firsts + 1, 0)
+        return Spans(firsts, lengths, np.zeros(lengths.max(initial=0) + 32))
 
     def _bind(self, spans: Spans) -> None:
         """Make the arrays, and give them to the native functions."""
@@ -263,10 +206,9 @@ class BandedSystem:
             *flatten(self._H, self._diagonal, sizes)
         )
 
-    def take_jacobian(self, parts: Sequence[np.ndarray], scale: np.ndarray | None = None) -> None:
-        """Take the slopes of each block (``Evaluator.slope_parts``), rows times ``scale`` (m,)."""
-        slots = [table.slots for table in self._tables]
-        self._scatter(parts, slots, self.A.entries, self.entries + 1)
+    def take_jacobian(self, entries: np.ndarray, scale: np.ndarray | None = None) -> None:
+        """Take the entries of the Jacobian (``Evaluator.slopes``), rows times ``scale`` (m,)."""
+        self._scatter(entries, self._slots, self.A.entries, self.entries + 1)
         if scale is not None:
             self.loops.scale_rows(*self.A, scale)
 
@@ -276,32 +218,20 @@ class BandedSystem:
         self.loops.find_row_maxima(*self.A, largest)
         return largest
 
-    def multiply_held(self, parts: Sequence[np.ndarray], lam: np.ndarray) -> np.ndarray:
-        """Return the product of A^T and lam for all of the problem's unknowns that bounds hold.
-
-        ``parts`` are slopes as in ``take_jacobian``; the others' numbers are zero.
-        """
-        total = np.zeros(self.chain.position.size)
-        for table, part in zip(self._tables, parts):
-            rows, columns, at = table.find_dropped(self.entries)
-            total += sum_by_index(columns, part.ravel()[at] * lam[rows], total.size)
-        return total
-
-    def take_hessian(self, parts: Sequence[np.ndarray] = ()) -> None:
-        """Take the curvatures of each block (``Evaluator.curvature_parts``); none: H is zero."""
-        slots = [table.hessian_slots for table in self._tables]
-        self._scatter(parts, slots, self._H, self.size + 1)
+    def take_hessian(self, entries: np.ndarray | None = None) -> None:
+        """Take the entries of the Hessian (``Evaluator.curvature``); None: H is zero."""
+        self._scatter(entries, self._hessian_slots, self._H, self.size + 1)
         if self.sizes.nt > 1:
             self.loops.mirror_corner(*flatten(self._H, self.sizes))
 
     def _scatter(
-        self, parts: Sequence[np.ndarray], slots: list[np.ndarray], to: np.ndarray, size: int
+        self, entries: np.ndarray | None, slots: np.ndarray, to: np.ndarray, size: int
     ) -> None:
-        """Set ``size`` numbers to zero, and add each entry of all parts at its slot."""
+        """Set ``size`` numbers to zero, and add each entry at its slot."""
         self.loops.set_zero(to, size)
-        for part, at in zip(parts, slots):
-            entries = np.ascontiguousarray(part, dtype=np.float64)
-            self.loops.scatter_add(entries, at, to, entries.size)
+        if entries is not None:
+            numbers = np.ascontiguousarray(entries, dtype=np.float64)
+            self.loops.scatter_add(numbers, slots, to, numbers.size)
 
     def factor(self, diagonal: np.ndarray, D: np.ndarray) -> bool:
         """Factor with ``diagonal`` (n,) added to H; returns whether the inertia is right."""

@@ -123,8 +123,8 @@ class NewtonSteps:
 
     def _scale(self, x: np.ndarray) -> None:
         """Choose scales of objective and rows (3.8), and find the sides."""
-        gradient, parts = self.evaluator.slope_parts(x)
-        self.system.take_jacobian(parts)
+        gradient, entries = self.evaluator.slopes(x)
+        self.system.take_jacobian(entries)
         rows = self.system.find_row_maxima()
         slope = np.max(np.abs(gradient[self.free]), initial=0.0)
         self.f_scale = max(LEAST_SCALE, min(1.0, MOST_SLOPE / max(slope, 1e-300)))
@@ -220,10 +220,10 @@ class NewtonSteps:
 
     def point(self, trial: Trial, lam: np.ndarray, z: np.ndarray) -> Point:
         """Evaluate slopes at a point."""
-        raw, parts = self.evaluator.slope_parts(trial.x)
+        raw, entries = self.evaluator.slopes(trial.x)
         gradient = np.empty(self.count)
         self._scale_gradient(self.f_scale, raw, gradient)
-        self.system.take_jacobian(parts, self.row_scale)
+        self.system.take_jacobian(entries, self.row_scale)
         return self.balance(trial, lam, z, gradient)
 
     def balance(self, trial: Trial, lam: np.ndarray, z: np.ndarray, gradient: np.ndarray) -> Point:
@@ -300,7 +300,7 @@ class NewtonSteps:
     def factor(self, at: Point) -> np.ndarray:
         """Factor the system at a point, with H shifted until it is convex enough (3.1)."""
         lam = at.lam * self.row_scale
-        self.system.take_hessian(self.evaluator.curvature_parts(at.trial.x, self.f_scale, lam))
+        self.system.take_hessian(self.evaluator.curvature(at.trial.x, self.f_scale, lam))
         sigma = np.empty(self.count)
         self._sum_curvature(at.z, at.trial.d, sigma)
         # A slack without limits follows its constraint for next to nothing.
@@ -352,8 +352,8 @@ class NewtonSteps:
         lam_x[self.free] = (self.pull_of_bounds(z) / self.f_scale)[: self.n]
         held = ~(task.lower < task.upper)
         if np.any(held):
-            gradient, parts = self.evaluator.slope_parts(x)
-            lam_x[held] = -(gradient + self.system.multiply_held(parts, lam_g))[held]
+            gradient, _ = self.evaluator.slopes(x)
+            lam_x[held] = -(gradient + self.evaluator.multiply_transpose(x, lam_g))[held]
         if status in (Status.INTERRUPTED, Status.TIME_LIMIT) and task.monitor.best is not None:
             x = task.monitor.best
         x = np.clip(x, task.lower, task.upper)

@@ -97,7 +97,7 @@ class Restoration(NewtonSteps):
         mu = max(self.mu, 0.1 * min(here.most, here.most**2))
         z, nudges, shift = mu / here.d, 0, 0.0
         for _ in range(NEWTON_STEPS):
-            self.system.take_jacobian(self.evaluator.slope_parts(here.x)[1], self.row_scale)
+            self.system.take_jacobian(self.evaluator.slopes(here.x)[1], self.row_scale)
             hopeless = self.is_hopeless(here)
             convex, shift, sigma = self._factor_violation(here, z, shift)
             if hopeless and (convex or nudges == NUDGES):
@@ -132,11 +132,11 @@ class Restoration(NewtonSteps):
         self, here: Trial, z: np.ndarray, last: float
     ) -> tuple[bool, float, np.ndarray]:
         """Factor at a point; returns whether no shift was needed, the shift, and the diagonal."""
-        parts = self.evaluator.curvature_parts(here.x, 0.0, here.c * self.row_scale)
-        self.system.take_hessian(parts)
+        entries = self.evaluator.curvature(here.x, 0.0, here.c * self.row_scale)
+        self.system.take_hessian(entries)
         sigma = np.empty(self.count)
         self._sum_curvature(z, here.d, sigma)
-        scale = max(*(float(np.abs(p).max(initial=0.0)) for p in parts), here.most, 1e-8)
+        scale = max(float(np.abs(entries).max(initial=0.0)), here.most, 1e-8)
         shift, convex = 1e-8 * scale, True
         while not self.system.factor(
             sigma[: self.n] + shift, np.ones(self.m) + self._slack_part(sigma, shift)
