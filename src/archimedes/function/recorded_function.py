@@ -38,7 +38,7 @@ from archimedes.function.dependencies.states import (
     note_callbacks,
     reading_in_place,
 )
-from archimedes.function.dependencies.tracked_reads import LiveArrayRead, TrackedRead
+from archimedes.function.dependencies.tracked_reads import ArrayRead, TrackedRead
 from archimedes.function.dependencies.walk import Walk
 from archimedes.function.execution.shortcuts import ShortcutHolder
 from archimedes.function.execution.tiers import NUMERICS, Tiers, in_mode
@@ -284,12 +284,10 @@ class RecordedFunction(ShortcutHolder):
             # What went wrong did so for want of values: with them it has been recorded.
             recording = None
         if recording is not None and self.dependencies.reads_in_place:
-            work, limit = (
-                estimate_work(recording.blocks),
-                _MORE * estimate_work(plain.blocks) + _FEW,
-            )
-            is_short = work <= _LONG and not self.dependencies.callbacks
-            if recording.outs == plain.outs and work <= limit and is_short:
+            work = estimate_work(recording.blocks)
+            limit = min(_LONG, _MORE * estimate_work(plain.blocks) + _FEW)
+            is_alike = recording.outs == plain.outs and not self.dependencies.callbacks
+            if is_alike and work <= limit:
                 return recording
         self.dependencies.reads_in_place = False
         return None
@@ -313,7 +311,7 @@ class RecordedFunction(ShortcutHolder):
         if not self.dependencies.frozen:
             # Iterators and generators may have moved since they were found.
             moving = [read.renew() for read in state.moving]
-            arrays = [read.content() for read in state.reads if isinstance(read, LiveArrayRead)]
+            arrays = [ArrayRead("", array, array.tobytes()) for array in state.live]
             reads = [*state.reads, *moving, *arrays]
         else:
             try:

@@ -11,8 +11,8 @@ Any other array is compared by content. See docs/decisions/068-live-arrays.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from types import CellType, CodeType, FunctionType, MethodType
-from typing import Any
+from types import CellType, FunctionType, MethodType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from archimedes.graph.dtypes import B8, code_of
 from archimedes.symbolic import SymbolicArray, current_trace
 from archimedes.tree.content import is_read_only
 from archimedes.tree.structs import is_struct
+
+if TYPE_CHECKING:
+    from archimedes.function.dependencies.walk import Walk
 
 #: Arrays of so many elements may be read where they lie: 32 kB, which take a microsecond to
 #: compare. Smaller ones are constants, which a program can be simplified by.
@@ -66,89 +69,78 @@ def _read_globals(f: FunctionType) -> Iterator[tuple[str, Any]]:
             yield name, f.__globals__[name]
 
 
-def _fields(spaces: Sequence[Namespace]) -> list[tuple[Any, Any]]:
-    """Return the structs among objects with attributes, each with a value it leads to."""
-    return [
-        (space.owner, value)
-        for space in spaces
-        if isinstance(space, DictNamespace)
-        and is_struct(type(space.owner))
-        and not isinstance(space.owner, type)
-        and not slots_of(space.owner.__class__)
-        for value in space.values.values()
-    ]
-
-
 def reachable_by_name(
-    arrays: Sequence[np.ndarray],
-    objects: Sequence[Any],
-    counts: dict[int, int],
-    spaces: Sequence[Namespace],
-    callbacks: frozenset[CodeType] = frozenset(),
+    walk: Walk, arrays: Sequence[np.ndarray]
 ) -> tuple[list[np.ndarray], list[Any]]:
     """Return those arrays to which only names lead, and the functions and structs that have them.
 
-    ``objects`` are all that a walk has met, the root first; ``counts`` says how often each;
-    ``spaces`` are those with attributes. Functions of the code ``callbacks`` are called at run
-    time, with the arrays themselves.
+    The walk has counted how often it met each object. Functions that are called back at run time
+    are called with the arrays themselves.
     """
     functions = [
         f
-        for f in objects
+        for f in walk.objects
         if type(f) is FunctionType
-        and f.__code__ not in callbacks
+        and f.__code__ not in walk.callbacks
         and not is_installed(f.__globals__.get("__name__"))
     ]
-    fields = _fields(spaces)
+    ways = [*_names_in(functions), *_fields(walk.namespaces)]
     live: list[np.ndarray] = []
     holders: dict[int, Any] = {}
     for array in arrays:
-        on_the_way = _holders(array, objects[0], functions, fields, counts)
+        on_the_way = _holders(array, walk.objects[0], ways, walk.references or {})
         if on_the_way is not None:
             live.append(array)
             holders.update(on_the_way)
     return live, list(holders.values())
 
 
+#: Who holds a value, the value, and what tells one way to it from another.
+Way = tuple[Any, Any, tuple[int, Any]]
+
+
+def _names_in(functions: Sequence[FunctionType]) -> Iterator[Way]:
+    """Yield closure variables and globals, which functions share, with what they lead to."""
+    for f in functions:
+        yield from ((f, value, (id(f), k)) for k, value in _cells(f))
+        yield from ((f, value, (id(f.__globals__), name)) for name, value in _read_globals(f))
+
+
+def _fields(spaces: Sequence[Namespace]) -> Iterator[Way]:
+    """Yield the fields of structs among objects with attributes, with what they lead to."""
+    for space in spaces:
+        owner = space.owner
+        is_instance = is_struct(type(owner)) and not isinstance(owner, type)
+        if isinstance(space, DictNamespace) and is_instance and not slots_of(owner.__class__):
+            yield from ((owner, value, (id(owner), name)) for name, value in space.old.items())
+
+
 def _holders(
-    array: np.ndarray,
-    root: Any,
-    functions: Sequence[FunctionType],
-    fields: Sequence[tuple[Any, Any]],
-    counts: dict[int, int],
+    array: np.ndarray, root: Any, ways: Sequence[Way], counts: dict[int, int]
 ) -> dict[int, Any] | None:
     """Return the functions and structs on the way to an array; None if there are other ways."""
     held: dict[int, Any] = {}
     todo: list[Any] = [array]
-
-    def note(holder: Any) -> None:
-        if id(holder) not in held:
-            held[id(holder)] = holder
-            todo.append(holder)
-
     while todo:
         target = todo.pop()
-        ways = int(target is root or (type(root) is MethodType and root.__self__ is target))
-        names: set[tuple[int, str]] = set()
-        for f in functions:
-            cells = sum(1 for _, value in _cells(f) if value is target)
-            mine = {
-                (id(f.__globals__), name) for name, value in _read_globals(f) if value is target
-            }
-            if not cells and not mine:
-                continue
-            code = names_of(f.__code__)
-            if not _DYNAMIC.isdisjoint(code.globals | code.attributes):
-                return None
-            ways, names = ways + cells, names | mine
-            note(f)
-        for struct, value in fields:
-            if value is target:
-                ways += 1
-                note(struct)
-        if ways + len(names) != counts.get(id(target), 0):
+        mine = [(holder, way) for holder, value, way in ways if value is target]
+        is_root = target is root or (type(root) is MethodType and root.__self__ is target)
+        if len({way for _, way in mine}) + is_root != counts.get(id(target), 0):
             return None
+        new = {id(holder): holder for holder, _ in mine if id(holder) not in held}
+        if any(map(_reads_any_name, new.values())):
+            return None
+        held.update(new)
+        todo.extend(new.values())
     return held
+
+
+def _reads_any_name(holder: Any) -> bool:
+    """Return whether a function may read globals past the instructions that name them."""
+    if type(holder) is not FunctionType:
+        return False
+    names = names_of(holder.__code__)
+    return not _DYNAMIC.isdisjoint(names.globals | names.attributes)
 
 
 # ---- the copy that is recorded -----------------------------------------------------------------
@@ -225,7 +217,7 @@ class _Copies:
         return self.others[id(root)]
 
     def are_intact(self) -> bool:
-        """Return whether no name that leads to an array was bound anew."""
+        """Return whether every name that leads to an array still does."""
         return all(len(space) == space.size for space in self.spaces) and all(
             cell.cell_contents is self.others[id(value)] for cell, value in self.cells
         )
@@ -246,7 +238,7 @@ def with_live_arrays(
         copies = _Copies(arrays, holders, tables)
         result = copies.of(root)(*args, **kwargs)
         if not copies.are_intact():
-            raise TraceError("a name that leads to an array is bound anew while recording")
+            raise TraceError("the function assigns to a name of an array while it is recorded")
         return result
 
     return call

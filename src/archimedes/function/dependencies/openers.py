@@ -11,65 +11,23 @@ import functools
 import io
 import operator
 import sys
+import types
 import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterable
 from contextvars import ContextVar
-from types import (
-    BuiltinFunctionType,
-    CellType,
-    ClassMethodDescriptorType,
-    FunctionType,
-    GetSetDescriptorType,
-    MappingProxyType,
-    MemberDescriptorType,
-    MethodDescriptorType,
-    MethodType,
-    MethodWrapperType,
-    ModuleType,
-    WrapperDescriptorType,
-)
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.backends.registry import backend_of
-from archimedes.function.dependencies.introspection import (
-    HEAP,
-    attribute_dict,
-    has_hidden_part,
-    is_by_value,
-    is_installed,
-    module_of,
-    names_of,
-    reads_all,
-    slots_of,
-    variables_of,
-)
+from archimedes.function.dependencies import introspection, tracked_reads
+from archimedes.function.dependencies.introspection import is_installed, module_of
 from archimedes.function.dependencies.live_arrays import may_be_live
 from archimedes.function.dependencies.namespaces import IMPORTING, DictNamespace, SlotNamespace
-from archimedes.function.dependencies.tracked_reads import (
-    MISSING,
-    ArrayRead,
-    BasesRead,
-    ClosureRead,
-    ContentRead,
-    DictRead,
-    FunctionRead,
-    GeneratorRead,
-    IteratorRead,
-    ListRead,
-    LiveArrayRead,
-    ObjectRead,
-    ProxyRead,
-)
+from archimedes.function.dependencies.tracked_reads import MISSING, ContentRead
 from archimedes.symbolic import SymbolicArray
-from archimedes.symbolic.recorded.nondeterminism import (
-    generators_in_cache,
-    is_generator,
-    names_clock,
-    names_random_source,
-)
+from archimedes.symbolic.recorded import nondeterminism
 from archimedes.symbolic.recorded.recorded_array import RecordedArray
 from archimedes.symbolic.recorded.recorded_memory import root_of
 from archimedes.tree.content import content_key, declared_content
@@ -107,7 +65,7 @@ _DYNAMIC = {
 _DYNAMIC_GLOBALS = {"globals", "eval", "exec", "modules"}
 
 
-def open_function(walk: Walk, f: FunctionType, path: str) -> None:
+def open_function(walk: Walk, f: types.FunctionType, path: str) -> None:
     """Code, defaults and closure variables; of a user's function also globals."""
     module = f.__globals__.get("__name__")
     if f.__code__ in walk.callbacks:
@@ -117,7 +75,7 @@ def open_function(walk: Walk, f: FunctionType, path: str) -> None:
     # Methods that the module dataclasses has written stay as they are; their content counts.
     watched = not f.__code__.co_qualname.startswith("__create_fn__.<locals>")
     if watched and not installed:
-        walk.found.append(FunctionRead(path, f))
+        walk.found.append(tracked_reads.FunctionRead(path, f))
     cells = [_open_cell(walk, cell, name, watched) for cell, name in _closure(walk, f)]
     defaults = walk.token(f.__defaults__, f"the defaults of {path}")
     more = walk.token(f.__kwdefaults__, f"the defaults of {path}")
@@ -125,10 +83,10 @@ def open_function(walk: Walk, f: FunctionType, path: str) -> None:
     if installed:
         walk.note_installed(module)
         return
-    names = names_of(f.__code__, walk.callbacks)
+    names = introspection.names_of(f.__code__, walk.callbacks)
     walk.mention(names.attributes)
-    walk.reads_clock |= names_clock(names.attributes, names.modules)
-    walk.draws |= names_random_source(names.dotted, names.modules, f.__globals__)
+    walk.reads_clock |= nondeterminism.names_clock(names.attributes, names.modules)
+    walk.draws |= nondeterminism.names_random_source(names.dotted, names.modules, f.__globals__)
     if not _DYNAMIC.isdisjoint(names.globals) or not _DYNAMIC.isdisjoint(names.attributes):
         walk.mention_all()
     space = _global_namespace(walk, f.__globals__)
@@ -145,17 +103,17 @@ def open_function(walk: Walk, f: FunctionType, path: str) -> None:
         walk.follow(DictNamespace(f, path, f.__dict__))
 
 
-def _closure(walk: Walk, f: FunctionType) -> Iterable[tuple[CellType, str]]:
+def _closure(walk: Walk, f: types.FunctionType) -> Iterable[tuple[types.CellType, str]]:
     """Return the closure variables that count, with their names."""
     named = zip(f.__closure__ or (), f.__code__.co_freevars)
     if not walk.callbacks:
         return named
-    read = variables_of(f.__code__, walk.callbacks)
+    read = introspection.variables_of(f.__code__, walk.callbacks)
     return [(cell, name) for cell, name in named if name in read]
 
 
-def _open_cell(walk: Walk, cell: CellType, name: str, watched: bool) -> Hashable:
-    read = ClosureRead(name, cell)
+def _open_cell(walk: Walk, cell: types.CellType, name: str, watched: bool) -> Hashable:
+    read = tracked_reads.ClosureRead(name, cell)
     if watched:
         walk.found.append(read)
     return None if read.value is MISSING else walk.token(read.value, name)
@@ -166,9 +124,9 @@ def _global_namespace(walk: Walk, mapping: dict[str, Any]) -> DictNamespace:
     space = walk.globals.get(id(mapping))
     if space is None:
         name = "sys.modules" if mapping is sys.modules else mapping.get("__name__", "")
-        label = f"the global {{}} of {name}"
+        text = f"the global {{}} of {name}"
         space = DictNamespace(
-            Same(mapping), "", mapping, label=label, only_requested=True, ignored=IMPORTING
+            Same(mapping), "", mapping, text=text, only_requested=True, ignored=IMPORTING
         )
         walk.numbers[id(space.owner)] = len(walk.objects)
         walk.objects.append(space.owner)
@@ -177,10 +135,10 @@ def _global_namespace(walk: Walk, mapping: dict[str, Any]) -> DictNamespace:
     return space
 
 
-def open_method(walk: Walk, value: MethodType, path: str) -> None:
+def open_method(walk: Walk, value: types.MethodType, path: str) -> None:
     """A bound method: its function and its object."""
     owner = "self" if "." not in path else path.rsplit(".", 1)[0]
-    owner = path if is_generator(value.__self__) else owner
+    owner = path if nondeterminism.is_generator(value.__self__) else owner
     function = walk.token(value.__func__, path)
     walk.add(value, "method", function, walk.token(value.__self__, owner))
 
@@ -198,7 +156,7 @@ def open_partial(walk: Walk, value: Any, path: str) -> None:
 
 def open_cache(walk: Walk, value: Any, path: str) -> None:
     """``lru_cache``: what it computes, not what it has computed; generators move, though."""
-    generators = [walk.token(g, f"{path}()") for g in generators_in_cache(value)]
+    generators = [walk.token(g, f"{path}()") for g in nondeterminism.generators_in_cache(value)]
     walk.add(value, "cache", walk.token(value.__wrapped__, path), *generators)
 
 
@@ -239,24 +197,24 @@ def open_class(walk: Walk, cls: type, path: str) -> None:
         walk.note_installed(module_of(cls))
         walk.add(cls, Same(cls))
         return
-    walk.found.append(BasesRead(cls.__name__, cls))
+    walk.found.append(tracked_reads.BasesRead(cls.__name__, cls))
     bases = [walk.token(base, base.__name__) for base in cls.__mro__[1:]]
     walk.add(cls, Same(cls), walk.token(type(cls), "metaclass"), *bases)
-    label = f"the class attribute {cls.__name__}.{{}}"
+    text = f"the class attribute {cls.__name__}.{{}}"
     ignored = _IGNORED_MEMBERS
-    space = DictNamespace(cls, cls.__name__, cls.__dict__, label=label, ignored=ignored)
+    space = DictNamespace(cls, cls.__name__, cls.__dict__, text=text, ignored=ignored)
     space.request(n for n in cls.__dict__ if str(n).startswith("__") and n not in ignored)
     walk.follow(space)
 
 
-def open_module(walk: Walk, value: ModuleType, path: str) -> None:
+def open_module(walk: Walk, value: types.ModuleType, path: str) -> None:
     """A module: the names of it that code mentions."""
     walk.add(value, Same(value))
     if is_installed(value.__name__):
         walk.note_installed(value.__name__)
         return
-    label = f"the module attribute {value.__name__}.{{}}"
-    walk.follow(DictNamespace(value, path, value.__dict__, label=label, ignored=IMPORTING))
+    text = f"the module attribute {value.__name__}.{{}}"
+    walk.follow(DictNamespace(value, path, value.__dict__, text=text, ignored=IMPORTING))
 
 
 def open_instance(walk: Walk, value: Any, path: str) -> None:
@@ -270,13 +228,13 @@ def open_instance(walk: Walk, value: Any, path: str) -> None:
     if declared is not None:
         walk.add(value, "content", kind, *[walk.token(part, path) for part in declared])
         return
-    attributes = attribute_dict(value)
-    members = slots_of(cls)
+    attributes = introspection.attribute_dict(value)
+    members = introspection.slots_of(cls)
     has_attributes = attributes is not None or bool(members)
     walk.add(value, "object", kind, _open_content(walk, value, path, has_attributes))
-    if cls.__flags__ & HEAP:
-        walk.found.append(ObjectRead(path, value, attributes is not None))
-    follows_all = reads_all(cls)
+    if cls.__flags__ & introspection.HEAP:
+        walk.found.append(tracked_reads.ObjectRead(path, value, attributes is not None))
+    follows_all = introspection.reads_all(cls)
     if attributes is not None:
         walk.follow(DictNamespace(value, path, attributes, follows_all=follows_all))
     if members:
@@ -285,21 +243,21 @@ def open_instance(walk: Walk, value: Any, path: str) -> None:
 
 def _open_content(walk: Walk, value: Any, path: str, has_attributes: bool) -> Hashable:
     """Return what an object holds besides its attributes."""
-    if is_generator(value):
-        walk.moving.append(GeneratorRead(path, value))
+    if nondeterminism.is_generator(value):
+        walk.moving.append(tracked_reads.GeneratorRead(path, value))
         return Same(value)
     for base, opener in BASES.items():
         if isinstance(value, base):
             opener(walk, value, path)
             return base
     cls: Any = type(value)
-    if has_attributes and not has_hidden_part(cls):
+    if has_attributes and not introspection.has_hidden_part(cls):
         return None
     # A file is an iterator too, but its __reduce__ wraps it, which closes it in the end.
     if hasattr(cls, "__next__") and not issubclass(cls, io.IOBase):
-        walk.moving.append(IteratorRead(path, value))
+        walk.moving.append(tracked_reads.IteratorRead(path, value))
         return Same(value)
-    if not has_attributes and is_by_value(value):
+    if not has_attributes and introspection.is_by_value(value):
         return (cls, value)
     for read in (_buffer_bytes, walk.content_by_pickling):
         try:
@@ -346,32 +304,23 @@ def open_same(walk: Walk, value: Same, path: str) -> None:
 
 def open_list(walk: Walk, value: list[Any], path: str) -> None:
     """A list: its items."""
-    walk.found.append(ListRead(path, value))
+    walk.found.append(tracked_reads.ListRead(path, value))
     items = [walk.token(v, f"{path}[{k}]") for k, v in enumerate(list.__iter__(value))]
     walk.add(value, "list", *items)
 
 
-def open_dict(walk: Walk, value: dict[Any, Any], path: str) -> None:
-    """A dict: its items, in their order where it keeps one."""
+def open_dict(walk: Walk, value: Any, path: str) -> None:
+    """A dict, or a read-only view of a mapping: its items, in their order."""
+    pairs: Iterable[tuple[Any, Any]]
     if isinstance(value, OrderedDict):  # its order is not that of its table
         walk.found.append(ContentRead(path, value, _items_in_order))
-        pairs: Any = OrderedDict.items(value)
+        pairs = OrderedDict.items(value)
     else:
-        walk.found.append(DictRead(path, value))
-        pairs = dict.items(value)
-    _add_items(walk, value, pairs, path, "dict")
-
-
-def open_proxy(walk: Walk, value: Any, path: str) -> None:
-    """A read-only view of a mapping: its items."""
-    walk.found.append(ProxyRead(path, value))
-    _add_items(walk, value, value.items(), path, "proxy")
-
-
-def _add_items(walk: Walk, value: Any, pairs: Iterable[Any], path: str, kind: str) -> None:
+        walk.found.append(tracked_reads.DictRead(path, value))
+        pairs = dict.items(value) if isinstance(value, dict) else value.items()
     for key, item in pairs:
         walk.add(value, walk.token(key, path), walk.token(item, f"{path}[{key!r}]"))
-    walk.add(value, kind, len(value))
+    walk.add(value, "dict" if isinstance(value, dict) else "proxy", len(value))
 
 
 def _items_in_order(value: OrderedDict[Any, Any]) -> tuple[Any, ...]:
@@ -413,7 +362,7 @@ def open_array(walk: Walk, value: np.ndarray, path: str) -> None:
 
 def open_live_array(walk: Walk, value: np.ndarray, path: str) -> None:
     """An array whose numbers are read where they lie: which one it is."""
-    walk.found.append(LiveArrayRead(path, value))
+    walk.found.append(tracked_reads.ArrayRead(path, value, None))
     walk.add(value, "live", Same(value), value.dtype.str, value.shape)
 
 
@@ -421,7 +370,7 @@ def open_array_content(walk: Walk, value: np.ndarray, path: str) -> None:
     """Identify an array by its content: dtype, shape and bytes, or the objects that it holds."""
     plain = value if type(value) is np.ndarray else np.ndarray.view(value, np.ndarray)
     content = plain.tobytes()
-    walk.found.append(ArrayRead(path, plain, content))
+    walk.found.append(tracked_reads.ArrayRead(path, plain, content))
     if plain.dtype.hasobject:
         walk.add(value, *[walk.token(v, path) for v in plain.ravel().tolist()])
     walk.add(value, plain.dtype.str, plain.shape, plain.strides)
@@ -451,17 +400,16 @@ Opener = Callable[["Walk", Any, str], None]
 #: How to look into objects of these very classes.
 OPENERS: dict[type, Opener] = {
     Same: open_same,
-    FunctionType: open_function,
-    MethodType: open_method,
-    BuiltinFunctionType: open_builtin,
+    types.FunctionType: open_function,
+    types.MethodType: open_method,
+    types.BuiltinFunctionType: open_builtin,
     functools.partial: open_partial,
     type(functools.lru_cache(lambda: None)): open_cache,
     **dict.fromkeys((property, staticmethod, classmethod), open_descriptor),
-    ModuleType: open_module,
+    types.ModuleType: open_module,
     **dict.fromkeys((weakref.ref, ContextVar), open_reference),
     list: open_list,
-    dict: open_dict,
-    MappingProxyType: open_proxy,
+    **dict.fromkeys((dict, types.MappingProxyType), open_dict),
     **dict.fromkeys((set, frozenset, bytearray, deque), open_set),
     np.ndarray: open_array,
     SymbolicArray: open_traced_array,
@@ -470,9 +418,9 @@ OPENERS: dict[type, Opener] = {
     **dict.fromkeys((operator.attrgetter, operator.methodcaller, operator.itemgetter), open_getter),
     **dict.fromkeys(
         (
-            *(np.ufunc, type(np.dot), MemberDescriptorType, GetSetDescriptorType),
-            *(MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType),
-            *(MethodWrapperType, object),
+            *(np.ufunc, type(np.dot), types.MemberDescriptorType, types.GetSetDescriptorType),
+            *(types.MethodDescriptorType, types.ClassMethodDescriptorType, object),
+            *(types.WrapperDescriptorType, types.MethodWrapperType),
         ),
         open_by_identity,
     ),
@@ -488,7 +436,7 @@ BASES: dict[type, Opener] = {
     np.generic: open_number,
     functools.partial: open_partial,
     **dict.fromkeys((float, int, str), open_number),
-    ModuleType: open_module,
+    types.ModuleType: open_module,
 }
 
 

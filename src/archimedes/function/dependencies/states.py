@@ -40,11 +40,6 @@ STATES, REMEMBERED = 16, 64
 class State:
     """What a function reads, as it was found: ``key`` by content, ``reads`` to look again."""
 
-    __slots__ = (
-        *("check", "draws", "guard", "has_large", "holders", "key", "live", "moving"),
-        *("objects", "reads", "reads_clock", "reason", "statics", "tables"),
-    )
-
     def __init__(self, key: Fingerprint, reason: str = "") -> None:
         self.key = key
         #: What differed from the state before it.
@@ -112,11 +107,6 @@ def _are_same(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
 
 class Dependencies:
     """The states of what one function reads; ``frozen``: it is taken as it was first found."""
-
-    __slots__ = (
-        *("_is_in_place", "_lock", "callbacks", "frozen", "in_place", "reads_in_place", "recent"),
-        *("roots", "states"),
-    )
 
     def __init__(
         self, roots: Sequence[Any], frozen: bool = False, *, reads_in_place: bool = False
@@ -217,36 +207,39 @@ class Dependencies:
 # ---- recordings that read arrays where they lie ------------------------------------------------
 
 
-class _InPlace(threading.local):
-    """The recordings of this thread that read arrays where they lie, innermost last."""
+class _Stacks(threading.local):
+    """What belongs to the recordings under way in this thread, the innermost last."""
 
     def __init__(self) -> None:
-        self.stack: list[tuple[Dependencies, State]] = []
+        #: The functions, with their states, that read arrays where they lie.
+        self.in_place: list[tuple[Dependencies, State]] = []
+        #: The code that is called back.
+        self.callbacks: list[set[CodeType]] = []
 
 
-_in_place = _InPlace()
+_stacks = _Stacks()
 
 
 @contextmanager
 def reading_in_place(dependencies: Dependencies, state: State) -> Iterator[None]:
     """Have recordings made inside read the arrays of a state where they lie."""
-    _in_place.stack.append((dependencies, state))
+    _stacks.in_place.append((dependencies, state))
     try:
         yield
     finally:
-        _in_place.stack.pop()
+        _stacks.in_place.pop()
 
 
 def is_reading_in_place(dependencies: Dependencies) -> bool:
     """Return whether a recording is under way that reads arrays of a function in place."""
-    return any(mine is dependencies for mine, _ in _in_place.stack)
+    return any(mine is dependencies for mine, _ in _stacks.in_place)
 
 
 def function_to_record(
     dependencies: Dependencies, function: Callable[..., Any]
 ) -> Callable[..., Any]:
     """Return what to call to record a function: itself, or with arrays where they lie."""
-    for mine, state in reversed(_in_place.stack):
+    for mine, state in reversed(_stacks.in_place):
         if mine is dependencies and function is dependencies.roots[0]:
             return with_live_arrays(function, state.live, state.holders, state.tables)
     return function
@@ -258,32 +251,22 @@ def function_to_record(
 # once a function has been recorded.
 
 
-class _Callbacks(threading.local):
-    """The code called back by each recording under way in this thread, innermost last."""
-
-    def __init__(self) -> None:
-        self.stack: list[set[CodeType]] = []
-
-
-_callbacks = _Callbacks()
-
-
 @contextmanager
 def collect_callbacks() -> Iterator[set[CodeType]]:
     """Collect the code of callbacks that are met inside."""
     mine: set[CodeType] = set()
-    _callbacks.stack.append(mine)
+    _stacks.callbacks.append(mine)
     try:
         yield mine
     finally:
-        _callbacks.stack.pop()
+        _stacks.callbacks.pop()
         note_callbacks(mine)
 
 
 def note_callbacks(codes: Iterable[CodeType]) -> None:
     """Take note of code that is called back."""
-    if _callbacks.stack:
-        _callbacks.stack[-1].update(codes)
+    if _stacks.callbacks:
+        _stacks.callbacks[-1].update(codes)
 
 
 def callback_code(function: Callable[..., Any]) -> list[CodeType]:

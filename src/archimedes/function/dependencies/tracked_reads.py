@@ -23,10 +23,10 @@ import operator
 import pickle
 import warnings
 from collections import OrderedDict, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextvars import ContextVar
 from functools import lru_cache
-from types import CellType, CodeType, FunctionType, MemberDescriptorType
+from types import CellType, CodeType, FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -105,7 +105,6 @@ class Change(NamedTuple):
 class TrackedRead:
     """Something that a function has read; ``path`` names it in messages."""
 
-    __slots__ = ("path",)
     path: str
 
     def changes(self) -> Iterator[Change]:
@@ -128,12 +127,10 @@ class TrackedRead:
 # ---- names, attributes, variables --------------------------------------------------------------
 
 
-class _PartsRead(TrackedRead):
+class PartsRead(TrackedRead):
     """Named parts of an owner. Subclasses say how one is read, written, named and spelled."""
 
-    __slots__ = ("old", "owner")
-
-    def __init__(self, path: str, owner: Any, names: Iterable[str]) -> None:
+    def __init__(self, path: str, owner: Any, names: Iterable[str] = ()) -> None:
         self.path, self.owner = path, owner
         self.old = {name: self.read(name) for name in names}
 
@@ -143,7 +140,10 @@ class _PartsRead(TrackedRead):
 
     def write(self, name: str, value: Any) -> None:
         """Set a part, or delete it (MISSING)."""
-        setattr(self.owner, name, value)
+        if value is MISSING:
+            delattr(self.owner, name)
+        else:
+            setattr(self.owner, name, value)
 
     def label(self, name: str) -> str:
         """Return what a message calls a part."""
@@ -172,10 +172,8 @@ class _PartsRead(TrackedRead):
                 self.write(name, old)
 
 
-class FunctionRead(_PartsRead):
+class FunctionRead(PartsRead):
     """The code of a function, and the defaults of the parameters that it has."""
-
-    __slots__ = ()
 
     def __init__(self, path: str, function: FunctionType) -> None:
         # Each attribute costs every call 20 ns; defaults of no parameter mean nothing.
@@ -184,16 +182,14 @@ class FunctionRead(_PartsRead):
             names.append("__defaults__")
         if function.__code__.co_kwonlyargcount:
             names.append("__kwdefaults__")
-        super().__init__(path, function, tuple(names))
+        super().__init__(path, function, names)
 
     def label(self, name: str) -> str:
         return f"{name} of {self.path}"
 
 
-class ClosureRead(_PartsRead):
+class ClosureRead(PartsRead):
     """A variable of an enclosing function."""
-
-    __slots__ = ()
 
     def __init__(self, path: str, cell: CellType) -> None:
         super().__init__(path, cell, ("cell_contents",))
@@ -209,48 +205,12 @@ class ClosureRead(_PartsRead):
         except ValueError:  # it has no value (yet, or any more)
             return MISSING
 
-    def write(self, name: str, value: Any) -> None:
-        if value is MISSING:
-            del self.owner.cell_contents
-        else:
-            self.owner.cell_contents = value
-
     def label(self, name: str) -> str:
         return f"the variable {self.path} of an enclosing function"
 
 
-class SlotsRead(_PartsRead):
-    """Attributes of an object that lie in ``__slots__``."""
-
-    __slots__ = ("members",)
-
-    def __init__(self, path: str, value: Any, members: dict[str, MemberDescriptorType]) -> None:
-        self.members = members
-        super().__init__(path, value, members)
-
-    def read(self, name: str) -> Any:
-        try:
-            return self.members[name].__get__(self.owner)
-        except AttributeError:
-            return MISSING
-
-    def write(self, name: str, value: Any) -> None:
-        if value is MISSING:
-            self.members[name].__delete__(self.owner)
-        else:
-            self.members[name].__set__(self.owner, value)
-
-    def label(self, name: str) -> str:
-        return f"the attribute {self.path}.{name}"
-
-    def spell(self, guard: Guard, name: str) -> str:
-        return f"{guard.name(self.members[name].__get__)}({guard.name(self.owner)})"
-
-
-class ObjectRead(_PartsRead):
+class ObjectRead(PartsRead):
     """The class of an object, and which dict its attributes are in."""
-
-    __slots__ = ()
 
     def __init__(self, path: str, value: Any, has_dict: bool) -> None:
         super().__init__(path, value, ("__class__", "__dict__") if has_dict else ("__class__",))
@@ -271,138 +231,30 @@ class ObjectRead(_PartsRead):
         return f"{guard.name(object.__getattribute__)}({owner}, '__dict__')"
 
 
-class BasesRead(_PartsRead):
-    """Where a class looks for its attributes."""
-
-    __slots__ = ("bases",)
+class BasesRead(PartsRead):
+    """The bases of a class, where it looks for its attributes."""
 
     def __init__(self, path: str, cls: type) -> None:
-        super().__init__(path, cls, ("__mro__",))
-        self.bases = cls.__bases__
-
-    def write(self, name: str, value: Any) -> None:
-        self.owner.__bases__ = self.bases
+        super().__init__(path, cls, ("__bases__",))
 
     def label(self, name: str) -> str:
         return f"the bases of {self.path}"
 
 
-class NamesRead(TrackedRead):
-    """What a dict of names holds: globals, a module, attributes of an object or a class.
-
-    ``size`` is its length where all of it counts but ``ignored`` names, else None.
-    ``write(name, value)`` puts back what was there (MISSING: nothing).
-    """
-
-    __slots__ = ("absent", "ignored", "label", "names", "size", "values", "where", "write")
-
-    def __init__(
-        self,
-        label: Callable[[str], str],
-        where: Mapping[str, Any],
-        values: dict[str, Any],
-        size: int | None,
-        write: Callable[[str, Any], None],
-        ignored: set[str],
-    ) -> None:
-        self.path, self.ignored = "", ignored
-        self.label, self.where, self.size, self.write = label, where, size, write
-        self.names = tuple(name for name, value in values.items() if value is not MISSING)
-        self.values = tuple(value for value in values.values() if value is not MISSING)
-        self.absent = frozenset(name for name, value in values.items() if value is MISSING)
-
-    def is_unchanged(self) -> bool:
-        where = self.where
-        now = map(where.get, self.names, itertools.repeat(MISSING))
-        return (
-            all(map(operator.is_, now, self.values))
-            and (self.size is None or len(where) == self.size)
-            and where.keys().isdisjoint(self.absent)
-        )
-
-    def write_guard(self, guard: Guard) -> None:
-        where = guard.name(self.where)
-        for name, value in zip(self.names, self.values):
-            guard.require_same(f"{where}[{name!r}]", value)
-        for name in sorted(self.absent):
-            guard.require(f"{name!r} not in {where}")
-        if self.size is not None:
-            guard.require(f"len({where}) == {self.size}")
-
-    def _new_names(self) -> Iterable[str]:
-        """Return the names that were not there."""
-        if self.size is None:
-            return self.absent & self.where.keys()
-        known = self.ignored.union(self.names)
-        return [name for name in self.where if name not in known]
-
-    def changes(self) -> Iterator[Change]:
-        for name, old in zip(self.names, self.values):
-            new = self.where.get(name, MISSING)
-            if new is not old:
-                yield Change(self.label(name), old, new)
-        for name in self._new_names():
-            yield Change(self.label(name), MISSING, self.where[name])
-
-    def restore(self) -> None:
-        for name, old in zip(self.names, self.values):
-            if self.where.get(name, MISSING) is not old:
-                self.write(name, old)
-        for name in self._new_names():
-            self.write(name, MISSING)
-
-
 # ---- data --------------------------------------------------------------------------------------
 
 
-class ListRead(TrackedRead):
-    """Which objects a list holds."""
-
-    __slots__ = ("items", "value")
-
-    def __init__(self, path: str, value: list[Any]) -> None:
-        self.path, self.value, self.items = path, value, list.__getitem__(value, slice(None))
-
-    def is_unchanged(self) -> bool:
-        return _hold_same(list.__getitem__(self.value, slice(None)), self.items)
-
-    def write_guard(self, guard: Guard) -> None:
-        if len(self.items) > FEW or type(self.value) is not list:
-            super().write_guard(guard)
-            return
-        value = guard.name(self.value)
-        guard.require(f"len({value}) == {len(self.items)}")
-        for k, item in enumerate(self.items):
-            guard.require_same(f"{value}[{k}]", item)
-
-    def changes(self) -> Iterator[Change]:
-        if not self.is_unchanged():
-            yield Change(f"the list {self.path}", self.items, list(self.value))
-
-    def restore(self) -> None:
-        list.__setitem__(self.value, slice(None), self.items)
-
-
-def _hold_same(a: Any, b: Any) -> bool:
-    """Return whether two sequences hold the same objects."""
-    return len(a) == len(b) and all(map(operator.is_, a, b))
-
-
 class DictRead(TrackedRead):
-    """All that a dict holds, in its order."""
-
-    __slots__ = ("copy", "value")
+    """All that a dict, or a read-only view of a mapping, holds, in its order."""
 
     def __init__(self, path: str, value: Any) -> None:
         self.path, self.value, self.copy = path, value, dict(value)
 
-    def values(self) -> Iterable[Any]:
-        """Return the values, whatever a subclass makes of them."""
-        return dict.values(self.value)
-
     def is_unchanged(self) -> bool:
+        # Of a dict all of its values, whatever a subclass makes of them.
+        cls: Any = dict if isinstance(self.value, dict) else type(self.value)
         return _hold_same(self.value, self.copy) and all(
-            map(operator.is_, self.values(), self.copy.values())
+            map(operator.is_, cls.values(self.value), self.copy.values())
         )
 
     def changes(self) -> Iterator[Change]:
@@ -417,40 +269,28 @@ class DictRead(TrackedRead):
                 yield Change(f"{self.path}[{key!r}]", MISSING, new)
 
     def restore(self) -> None:
-        dict.clear(self.value)
-        dict.update(self.value, self.copy)
+        if isinstance(self.value, dict):  # what a view shows is put back by another read
+            dict.clear(self.value)
+            dict.update(self.value, self.copy)
 
 
-class ProxyRead(DictRead):
-    """All that a read-only view of a mapping shows."""
-
-    __slots__ = ()
-
-    def values(self) -> Iterable[Any]:
-        return self.value.values()
-
-    def restore(self) -> None:
-        pass  # who changed the mapping has it from another read, which is put back
+def _hold_same(a: Any, b: Any) -> bool:
+    """Return whether two sequences hold the same objects."""
+    return len(a) == len(b) and all(map(operator.is_, a, b))
 
 
 def _form(value: np.ndarray) -> tuple[np.dtype, tuple[int, ...], tuple[int, ...]]:
     return value.dtype, value.shape, value.strides
 
 
-def _guard_form(guard: Guard, value: np.ndarray, form: tuple[Any, ...]) -> str:
-    """Require the dtype, shape and strides of an array; return its name."""
-    name, (dtype, shape, strides) = guard.name(value), form
-    guard.require_same(f"{name}.dtype", dtype)
-    guard.require(f"{name}.shape == {shape!r} and {name}.strides == {strides!r}")
-    return name
-
-
 class ArrayRead(TrackedRead):
-    """The numbers of an array. One that nobody can write to is not compared again."""
+    """The numbers of an array. One that nobody can write to is not compared again.
 
-    __slots__ = ("content", "fixed", "form", "value")
+    Without ``content``, programs read the numbers where they lie: only the form of the array must
+    stay. (So does its address: NumPy refuses to move memory that another array, our table, views.)
+    """
 
-    def __init__(self, path: str, value: np.ndarray, content: bytes) -> None:
+    def __init__(self, path: str, value: np.ndarray, content: bytes | None) -> None:
         self.path, self.value, self.content = path, value, content
         self.form, self.fixed = _form(value), is_read_only(value)
 
@@ -459,23 +299,28 @@ class ArrayRead(TrackedRead):
             return False
         if self.fixed:
             return is_read_only(self.value)
-        return self.value.tobytes() == self.content
+        return self.content is None or self.value.tobytes() == self.content
 
     def write_guard(self, guard: Guard) -> None:
         if self.fixed or type(self.value) is not np.ndarray:
             super().write_guard(guard)
             return
-        name = _guard_form(guard, self.value, self.form)
-        guard.require(f"{name}.tobytes() == {guard.name(self.content)}")
+        name, (dtype, shape, strides) = guard.name(self.value), self.form
+        guard.require_same(f"{name}.dtype", dtype)
+        guard.require(f"{name}.shape == {shape!r} and {name}.strides == {strides!r}")
+        if self.content is not None:
+            guard.require(f"{name}.tobytes() == {guard.name(self.content)}")
 
     def changes(self) -> Iterator[Change]:
         if not self.is_unchanged():
             yield Change(f"the array {self.path}", self.old(), self.value)
 
     def old(self) -> np.ndarray:
-        """Return the array as it was."""
+        """Return the array as it was, or MISSING."""
         dtype, shape, _ = self.form
-        return np.frombuffer(self.content, dtype).reshape(shape) if not dtype.hasobject else MISSING
+        if self.content is None or dtype.hasobject:
+            return MISSING
+        return np.frombuffer(self.content, dtype).reshape(shape)
 
     def restore(self) -> None:
         old = self.old()
@@ -483,37 +328,8 @@ class ArrayRead(TrackedRead):
             self.value[...] = old
 
 
-class LiveArrayRead(TrackedRead):
-    """Where an array lies whose numbers programs read there: only its form must stay."""
-
-    __slots__ = ("form", "value")
-
-    def __init__(self, path: str, value: np.ndarray) -> None:
-        self.path, self.value, self.form = path, value, (value.ctypes.data, *_form(value))
-
-    def is_unchanged(self) -> bool:
-        return (self.value.ctypes.data, *_form(self.value)) == self.form
-
-    def write_guard(self, guard: Guard) -> None:
-        # Not the address: NumPy refuses to move memory that another array, our table, refers to.
-        _guard_form(guard, self.value, self.form[1:])
-
-    def changes(self) -> Iterator[Change]:
-        if not self.is_unchanged():
-            yield Change(f"the form of the array {self.path}", self.form, self.value)
-
-    def restore(self) -> None:
-        pass  # what it was has another shape, or other memory
-
-    def content(self) -> ArrayRead:
-        """Return the read of its numbers as they are now: no recording may change them."""
-        return ArrayRead(self.path, self.value, self.value.tobytes())
-
-
 class ContentRead(TrackedRead):
     """What an object of another kind holds, by a function that tells."""
-
-    __slots__ = ("content", "read", "value")
 
     def __init__(self, path: str, value: Any, read: Callable[[Any], Hashable]) -> None:
         self.path, self.value, self.read = path, value, read
@@ -534,7 +350,9 @@ class ContentRead(TrackedRead):
 
     def restore(self) -> None:
         value: Any = self.value
-        if isinstance(value, (set, deque)):
+        if isinstance(value, list):
+            list.__setitem__(value, slice(None), self.content)
+        elif isinstance(value, (set, deque)):
             value.clear()
             (value.update if isinstance(value, set) else value.extend)(self.content)
         elif isinstance(value, bytearray):
@@ -546,13 +364,32 @@ class ContentRead(TrackedRead):
             value.set(self.content[0])
 
 
+class ListRead(ContentRead):
+    """Which objects a list holds."""
+
+    def __init__(self, path: str, value: list[Any]) -> None:
+        super().__init__(path, value, _list_items)
+
+    def write_guard(self, guard: Guard) -> None:
+        if len(self.content) > FEW or type(self.value) is not list:
+            super().write_guard(guard)
+            return
+        value = guard.name(self.value)
+        guard.require(f"len({value}) == {len(self.content)}")
+        for k, item in enumerate(self.content):
+            guard.require_same(f"{value}[{k}]", item)
+
+
+def _list_items(value: list[Any]) -> tuple[Any, ...]:
+    """Return the items of a list, whatever a subclass makes of them."""
+    return tuple(list.__iter__(value))
+
+
 # ---- what moves as it is read ------------------------------------------------------------------
 
 
 class MovingRead(TrackedRead):
     """Something that moves on as it is used, and may move between recordings."""
-
-    __slots__ = ("at", "value")
 
     def __init__(self, path: str, value: Any) -> None:
         self.path, self.value, self.at = path, value, self.position(value)
@@ -576,8 +413,6 @@ class MovingRead(TrackedRead):
 
 class IteratorRead(MovingRead):
     """How far an iterator has come, as far as it can be told."""
-
-    __slots__ = ()
 
     @staticmethod
     def position(value: Any) -> Hashable:
@@ -618,8 +453,6 @@ def _part_position(part: Any) -> Hashable:
 
 class GeneratorRead(MovingRead):
     """The state of a generator of random numbers."""
-
-    __slots__ = ()
 
     @staticmethod
     def position(value: Any) -> bytes:

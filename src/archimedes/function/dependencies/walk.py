@@ -90,12 +90,6 @@ class Walk:
         Whether large arrays may be read where they lie.
     """
 
-    __slots__ = (
-        *("_known", "_names_grew", "_queue", "callbacks", "draws", "follows_all", "found"),
-        *("globals", "has_large", "holders", "live", "moving", "names", "namespaces", "numbers"),
-        *("objects", "pending", "reads_clock", "references", "tokens", "traced"),
-    )
-
     def __init__(
         self,
         roots: Iterable[Any],
@@ -152,7 +146,7 @@ class Walk:
     @property
     def reads(self) -> list[TrackedRead]:
         """What was read, and where."""
-        return self.found + [read for space in self.namespaces for read in space.reads()]
+        return [*self.found, *self.namespaces]
 
     def _run(self) -> None:
         """Follow what is queued, then the names that became known, until nothing is new."""
@@ -171,13 +165,7 @@ class Walk:
     def _settle_live_arrays(self) -> None:
         """Read arrays where they lie if every way to them can lead elsewhere while recording."""
         candidates, self.live = self.live, []
-        arrays, self.holders = reachable_by_name(
-            [a for a, _ in candidates],
-            self.objects,
-            self.references or {},
-            self.namespaces,
-            self.callbacks,
-        )
+        arrays, self.holders = reachable_by_name(self, [a for a, _ in candidates])
         for value, path in candidates:
             if any(value is a for a in arrays):
                 open_live_array(self, value, path)

@@ -75,12 +75,6 @@ class Tiers:
     of the kind the arguments are: NumPy's, or with ``stays`` those of a device.
     """
 
-    __slots__ = (
-        *("__weakref__", "_calls", "_drafts", "_entries", "_kernel", "_lock", "_operations"),
-        *("_others", "_reference", "_work", "backend", "calls", "finished", "graph", "name"),
-        *("number", "program", "recording", "state"),
-    )
-
     def __init__(
         self,
         recording: Recording,
