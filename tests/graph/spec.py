@@ -156,7 +156,7 @@ def _carry_faults(body: Graph, carry: int) -> Iterator[str]:
         yield "has a body that changes the dtypes of the carry"
 
 
-def _ends(read: Affine, shape: Sequence[int]) -> tuple[int, int]:
+def find_ends(read: Affine, shape: Sequence[int]) -> tuple[int, int]:
     """Return the least and the greatest position."""
     steps = [s * (n - 1) for s, n in zip(read.strides, shape)]
     low, high = sum(min(e, 0) for e in steps), sum(max(e, 0) for e in steps)
@@ -165,7 +165,7 @@ def _ends(read: Affine, shape: Sequence[int]) -> tuple[int, int]:
 
 def _is_within(read: Affine, shape: Sequence[int], length: int) -> bool:
     """Return whether all positions are those of a block of a length."""
-    low, high = _ends(read, shape)
+    low, high = find_ends(read, shape)
     return low >= 0 and high < length
 
 
@@ -179,7 +179,7 @@ def _read_faults(read: Read, shape: Sequence[int], length: int) -> Iterator[str]
     else:
         if len(read.strides) != len(shape):
             yield f"reads along {len(read.strides)} of {len(shape)} axes"
-        ends = _ends(read, shape)
+        ends = find_ends(read, shape)
     if ends[0] < 0 or ends[1] >= length:
         yield f"reads elements {ends[0]} to {ends[1]} of a block of {length}"
 

@@ -9,8 +9,9 @@ import numpy as np
 from archimedes.graph import B8, CODES, DTYPES, F32, F64, I64, Call, Graph, Map, Scan, Switch, While
 from archimedes.graph.dtypes import block_type, item_type, length_of
 from archimedes.graph.regions import Accumulate, Affine, Gather, Move, Nest, Pack, Solve
-from archimedes.graph.regions.nest import COMBINE, Read, row_major
+from archimedes.graph.regions.nest import Read, row_major
 
+from ..graph.spec import COMBINE, find_ends
 from .random_graphs import Builder
 
 __all__ = ["random_blocks"]
@@ -60,7 +61,7 @@ class BlockBuilder(Builder):
             return Affine(0, row_major(shape))
         for _ in range(8):
             strides = tuple(int(self.choice(0, 1, 1, -1, 2, -3, shape[-1])) for _ in shape)
-            low, high = Affine(0, strides).ends(shape)
+            low, high = find_ends(Affine(0, strides), shape)
             if high - low < length:
                 return Affine(int(self.rng.integers(-low, length - high)), strides)
         return Affine(int(self.rng.integers(length)), (0,) * len(shape))
@@ -149,7 +150,7 @@ class BlockBuilder(Builder):
         """Where a box may go without overlapping itself."""
         strides = [s * int(self.choice(1, 1, 2)) for s in row_major(shape)]
         strides = [s * int(self.choice(1, 1, -1)) for s in strides]
-        low, high = Affine(0, tuple(strides)).ends(shape)
+        low, high = find_ends(Affine(0, tuple(strides)), shape)
         if high - low >= length or _overlaps(strides, shape):
             return None
         return Affine(int(self.rng.integers(-low, length - high)), tuple(strides))
