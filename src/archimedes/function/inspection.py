@@ -1,8 +1,8 @@
 """``f.report(...)``, what a compiled function costs, and ``f.check(...)``, its checks of values.
 
-Checks of values (a negative mass, a matrix that is no rotation, a division by zero) cannot be part
-of a recording. ``check`` runs the function as plain Python on the numbers themselves, and compares
-its result with the recorded one's.
+A recording cannot contain checks of values (a negative mass, a matrix that is not a rotation, a
+division by zero). ``check`` runs the function as plain Python on the numbers themselves, and
+compares its result with the recorded one's.
 """
 
 from __future__ import annotations
