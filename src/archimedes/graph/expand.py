@@ -8,8 +8,7 @@ parts (the argument reduction that sin and cos share) become one by hash-consing
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
-from typing import Any
+from functools import cache, partial
 
 import numpy as np
 
@@ -85,10 +84,6 @@ for _python, _name, _swapped in _OPERATORS:
     setattr(GraphValue, f"__r{_python}__", _operator(_name, not _swapped))
 
 
-def _method(name: str) -> Any:
-    return staticmethod(lambda *operands: _emit(name, *operands))
-
-
 class GraphPrimitives(Primitives):
     """The primitives of ``elementary`` programs as nodes of the graph their operands live in.
 
@@ -98,23 +93,6 @@ class GraphPrimitives(Primitives):
     >>> x = GraphValue(g, g.input(F64))
     >>> g.outputs = [PROGRAMS["sin"].program(GraphPrimitives(), x).id]
     """
-
-    abs = _method("abs")
-    sqrt = _method("sqrt")
-    floor = _method("floor")
-    trunc = _method("trunc")
-    rint = _method("rint")
-    copysign = _method("copysign")
-    shift_right_logical = _method("lshr")
-    int_rem = _method("modulo")
-    bits = _method("bits")
-    from_bits = _method("from_bits")
-    bits32 = _method("bits32")
-    from_bits32 = _method("from_bits32")
-    to_int = _method("truncate")
-    to_float = _method("f64")
-    f64 = _method("f64")
-    f32 = _method("f32")
 
     @staticmethod
     def where(c: GraphValue, a: Operand, b: Operand) -> GraphValue:
@@ -159,6 +137,15 @@ class GraphPrimitives(Primitives):
         condition = trace_program(lambda *values: (cond(*values),), dtypes)
         region = While(np.array(ids), condition, trace_program(body, dtypes), len(ids), limit)
         return _values(graph, graph.region(region))
+
+
+#: Primitives that are ops, by the names of the ops where those differ.
+_SAME = ("abs", "sqrt", "floor", "rint", "copysign", "bits", "from_bits", "f64", "f32")
+_PRIMITIVES = {name: name for name in _SAME}
+_PRIMITIVES |= {"shift_right_logical": "lshr", "int_rem": "modulo"}
+_PRIMITIVES |= {"to_int": "truncate", "to_float": "f64"}
+for _primitive, _name in _PRIMITIVES.items():
+    setattr(GraphPrimitives, _primitive, staticmethod(partial(_emit, _name)))
 
 
 def _values(graph: Graph, ids: np.ndarray) -> tuple[GraphValue, ...]:

@@ -14,11 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from archimedes.graph.dtypes import B8, F32, F64, I64
+from archimedes.graph.elementary.table import PROGRAMS, evaluate
 from archimedes.graph.fused_multiply_add import fused_multiply_add
 
 __all__ = ["BY_NAME", "CODES", "TABLE", "Op"]
@@ -93,15 +95,6 @@ def _truncate(x: Any) -> Any:
     return np.where(inside, np.where(inside, x, 0).astype(np.int64), np.iinfo(np.int64).min)[()]
 
 
-def _elementary(name: str) -> Callable[..., Any]:
-    def evaluate(*args: Any) -> Any:
-        from archimedes.graph.elementary.table import evaluate as run
-
-        return run(name, *args)
-
-    return evaluate
-
-
 _EXACT: tuple[tuple[Any, ...], ...] = (
     # name, arity, result, takes, numpy, commutative
     ("add", 2, "same", NUMBERS, np.add, True),
@@ -144,16 +137,6 @@ _EXACT: tuple[tuple[Any, ...], ...] = (
     ("stop", 1, "same", ANY, lambda x: x),
 )
 
-#: Functions that are programs (``elementary/table.py``), by the number of their operands.
-_ELEMENTARY: tuple[tuple[int, str], ...] = (
-    (1, "sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh"),
-    (1, "exp exp2 expm1 log log2 log10 log1p cbrt"),
-    (2, "arctan2 pow hypot fmod"),
-    (1, "erf erfc gamma gammaln digamma"),
-    (2, "polygamma"),
-    (1, "exp10"),
-)
-
 #: Nodes that compute nothing, with their number of operands.
 _STRUCTURAL = {"const": 0, "input": 0, "region": 0, "out": 1, "lookup": 1, "block": 0, "element": 2}
 
@@ -165,10 +148,9 @@ def _table() -> tuple[Op, ...]:
     ]
     for name, arity, result, takes, function, *commutes in _EXACT:
         rows.append(Op(len(rows), name, arity, result, takes, function, commutative=bool(commutes)))
-    for arity, names in _ELEMENTARY:
-        for name in names.split():
-            function = _elementary(name)
-            rows.append(Op(len(rows), name, arity, "same", FLOATS, function, elementary=True))
+    for name, row in PROGRAMS.items():
+        function = partial(evaluate, name)
+        rows.append(Op(len(rows), name, row.arity, "same", FLOATS, function, elementary=True))
     return tuple(rows)
 
 

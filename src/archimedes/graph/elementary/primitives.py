@@ -61,8 +61,6 @@ class Primitives:
     sqrt = staticmethod(np.sqrt)
     #: Largest integer not above a float, as a float.
     floor = staticmethod(np.floor)
-    #: A float without its fraction, as a float.
-    trunc = staticmethod(np.trunc)
     #: Nearest integer as a float, halves to even.
     rint = staticmethod(np.rint)
     #: Magnitude of ``a`` with the sign bit of ``b``.
@@ -105,16 +103,6 @@ class Primitives:
     def from_bits(i: Value) -> Value:
         """Return the float64 whose bits are ``i``."""
         return i.view(np.float64)
-
-    @staticmethod
-    def bits32(x: Value) -> Value:
-        """Return the bits of a float32 as int64, zero-extended."""
-        return np.int64(x.view(np.uint32))
-
-    @staticmethod
-    def from_bits32(i: Value) -> Value:
-        """Return the float32 whose bits are the low half of ``i``."""
-        return (i & 0xFFFFFFFF).astype(np.uint32).view(np.float32)
 
     @staticmethod
     def lookup(table: tuple[float, ...] | tuple[int, ...], i: Value) -> Value:

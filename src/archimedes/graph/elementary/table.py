@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -42,50 +43,29 @@ class Elementary:
     doc: str
 
 
-def _rows(*rows: tuple[Program, np.ufunc | None, int]) -> dict[str, Elementary]:
-    """Return rows of program, ufunc and number of operands as a table by name."""
-    docs = [(program.__doc__ or "").split("\n", 1)[0].rstrip(".:") for program, _, _ in rows]
-    table = [Elementary(f.__name__, n, f, ufunc, doc) for (f, ufunc, n), doc in zip(rows, docs)]
-    return {row.name: row for row in table}
+def _rows(module: ModuleType, names: str) -> dict[str, Elementary]:
+    """Return the programs of a module as a table by name."""
+    table = {}
+    for name in names.split():
+        program = getattr(module, name)
+        ufunc = getattr(np, "power" if name == "pow" else name, None)
+        doc = program.__doc__.split("\n", 1)[0].rstrip(".:")
+        table[name] = Elementary(name, program.__code__.co_argcount - 1, program, ufunc, doc)
+    return table
 
 
-ELEMENTARY = _rows(
-    (trigonometric.sin, np.sin, 1),
-    (trigonometric.cos, np.cos, 1),
-    (trigonometric.tan, np.tan, 1),
-    (trigonometric.arcsin, np.arcsin, 1),
-    (trigonometric.arccos, np.arccos, 1),
-    (trigonometric.arctan, np.arctan, 1),
-    (trigonometric.arctan2, np.arctan2, 2),
-    (hyperbolic.sinh, np.sinh, 1),
-    (hyperbolic.cosh, np.cosh, 1),
-    (hyperbolic.tanh, np.tanh, 1),
-    (hyperbolic.arcsinh, np.arcsinh, 1),
-    (hyperbolic.arccosh, np.arccosh, 1),
-    (hyperbolic.arctanh, np.arctanh, 1),
-    (exponential.exp, np.exp, 1),
-    (exponential.exp2, np.exp2, 1),
-    (exponential.expm1, np.expm1, 1),
-    (exponential.log, np.log, 1),
-    (exponential.log2, np.log2, 1),
-    (exponential.log10, np.log10, 1),
-    (exponential.log1p, np.log1p, 1),
-    (power.pow, np.power, 2),
-    (power.cbrt, np.cbrt, 1),
-    (power.hypot, np.hypot, 2),
-    (power.fmod, np.fmod, 2),
+ELEMENTARY = (
+    _rows(trigonometric, "sin cos tan arcsin arccos arctan")
+    | _rows(hyperbolic, "sinh cosh tanh arcsinh arccosh arctanh")
+    | _rows(exponential, "exp exp2 expm1 log log2 log10 log1p")
+    | _rows(power, "cbrt")
+    | _rows(trigonometric, "arctan2")
+    | _rows(power, "pow hypot fmod")
 )
-"""Every elementary function, in the order of the documentation."""
+"""Every elementary function; the order is that of the op codes."""
 
-SPECIAL = _rows(
-    (exponential.exp10, None, 1),
-    (special_functions.erf, None, 1),
-    (special_functions.erfc, None, 1),
-    (special_functions.gamma, None, 1),
-    (special_functions.gammaln, None, 1),
-    (special_functions.digamma, None, 1),
-    (special_functions.polygamma, None, 2),
-)
+SPECIAL = _rows(special_functions, "erf erfc gamma gammaln digamma polygamma")
+SPECIAL |= _rows(exponential, "exp10")
 """Functions that NumPy has not; their names are SciPy's."""
 
 PROGRAMS = ELEMENTARY | SPECIAL
