@@ -13,7 +13,6 @@ import pytest
 import archimedes as arc
 from archimedes import tree
 from archimedes.simulate.solves import prepared_solves
-from archimedes.simulate.solves.bound_solves import InRows
 from archimedes.spatial import Quaternion, RigidBody
 from tests.interrupting import interrupted
 
@@ -370,7 +369,7 @@ def test_what_is_not_usual_goes_the_ordinary_way():
         arc.odeint(arc.compile(tumble), SPAN, W0)
         arc.solve_ode(tumble, SPAN, W0[None], in_axes=0)
         arc.odeint(tumble, [0.0, 2.0], W0)
-    dense = [p for p in prepared() if isinstance(p.solver, InRows)]
+    dense = [p for p in prepared() if isinstance(p, prepared_solves.InRows)]
     assert len(prepared()) == len(dense) == 1  # the solves with dense=True prepare those without
 
 

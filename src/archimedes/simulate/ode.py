@@ -133,10 +133,10 @@ def solve_ode(
         steps = (dt, first_step, max_step, max_steps, project)
         settings = (method, rtol, atol, backend_choice(backend), *steps)
         request = request_of(func, t_span, x0, args, t_eval, False, settings)
-        if request is not None and request.prepared is not None and (t_eval is None or not dense):
-            solution = request.prepared.solve(request, t_eval)
+        if request is not None and (t_eval is None or not dense):
+            solution = request.solve(t_eval)
             if solution is not None:
-                return request.prepared.trajectory(solution)
+                return solution.trajectory()
     options = Options(
         *(method, static_argnames, rtol, atol, dt, first_step, max_step, max_steps, project),
         *(events, inputs, sampled, check_backend("solve_ode", backend)),

@@ -26,7 +26,7 @@ from archimedes.simulate.solves.initial_value_problem import (
     model_of,
     prepare,
 )
-from archimedes.simulate.solves.prepared_solves import Prepared, request_of
+from archimedes.simulate.solves.prepared_solves import Solution, request_of
 from archimedes.simulate.statuses import SimulationError, SolveInfo, Status
 from archimedes.simulate.stepping.dense_output import nan_unless
 from archimedes.simulate.stepping.solve_loops import FOREVER, go_to_end, go_to_times
@@ -35,7 +35,6 @@ from archimedes.simulate.stepping.trial_step import Integration, Plan
 if TYPE_CHECKING:
     from archimedes.simulate.events.event import EventLike
     from archimedes.simulate.problem.inputs import Sampled
-    from archimedes.simulate.solves.bound_solves import Solution
     from archimedes.simulate.trajectory.trajectory import Trajectory
     from archimedes.typing import ArrayLike, Scalar, Tree
 
@@ -149,10 +148,10 @@ def odeint(
         steps = (dt, first_step, max_step, max_steps, project)
         settings = (method, rtol, atol, backend_choice(backend), *steps)
         request = request_of(func, t_span, x0, args, t_eval, True, settings)
-        if request is not None and request.prepared is not None and not full_output:
-            solution = request.prepared.solve(request, t_eval)
+        if request is not None and not full_output:
+            solution = request.solve(t_eval)
             if solution is not None:
-                return _states(request.prepared, solution, t_eval is None)
+                return _states(solution, t_eval is None)
     options = Options(
         *(method, static_argnames, rtol, atol, dt, first_step, max_step, max_steps, project),
         *(events, inputs, sampled, check_backend("odeint", backend)),
@@ -200,11 +199,11 @@ def _fill(trajectory: Trajectory, t_eval: ArrayLike | None) -> Tree:
     return trajectory.x if reached == count else tree.map(fill, trajectory.x)
 
 
-def _states(prepared: Prepared, solution: Solution, final: bool) -> Tree:
+def _states(solution: Solution, final: bool) -> Tree:
     """Return the states of a solve; raise if it failed."""
     if solution.end.status < 0:
-        _raise_failure(prepared.trajectory(solution))
-    x = prepared.unpack(solution.x)
+        _raise_failure(solution.trajectory())
+    x = solution.states()
     if final:
         return x[0] if type(x) is np.ndarray else tree.map(lambda leaf: leaf[0], x)
     if type(x) is not np.ndarray:

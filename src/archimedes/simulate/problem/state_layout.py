@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import linecache
 import math
 from collections.abc import Callable, Sequence
@@ -115,6 +116,12 @@ class Layout:
         """Length n of the flat vector."""
         return sum(math.prod(shape) for shape in self.shapes)
 
+    @functools.cached_property
+    def spans(self) -> list[slice]:
+        """Where the leaves are in the flat vector."""
+        ends = itertools.accumulate(map(math.prod, self.shapes), initial=0)
+        return list(itertools.starmap(slice, itertools.pairwise(ends)))
+
     @property
     def is_array(self) -> bool:
         """Whether the state is one array rather than a tree."""
@@ -131,12 +138,10 @@ class Layout:
         """Return the tree of a vector (..., n) whose leading axes are ``axes``."""
         if self.is_array:
             return np.reshape(vector, (*axes, *self.shapes[0]))
-        leaves, at = [], 0
-        for shape in self.shapes:
-            size = math.prod(shape)
-            leaves.append(np.reshape(vector[..., at : at + size], (*axes, *shape)))
-            at += size
-        return self.treedef.unflatten(leaves)
+        pairs = zip(self.spans, self.shapes)
+        return self.treedef.unflatten(
+            [vector[..., span].reshape((*axes, *shape)) for span, shape in pairs]
+        )
 
     def check_derivative(self, result: Tree, func: object = None) -> Tree:
         """Return a derivative, which must be like the state; ``func`` is what returned it."""
@@ -242,14 +247,12 @@ def projection(layout: Layout) -> Projection | None:
     nodes = _places(layout.treedef, 0)
     if not nodes:
         return None
-    sizes = [math.prod(shape) for shape in layout.shapes]
-    starts = np.concatenate([[0], np.cumsum(sizes)]).tolist()
 
     def project(x: Array) -> Any:
         parts, at = [], 0
         for node, first in nodes:
             last = first + node.num_leaves
-            start, stop = starts[first], starts[last]
+            start, stop = layout.spans[first].start, layout.spans[last - 1].stop
             own = Layout(node, layout.shapes[first:last])
             parts += [x[at:start], own.pack(own.unpack(x[start:stop]).normalize())]
             at = stop
