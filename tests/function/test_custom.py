@@ -190,7 +190,7 @@ def _with_vjp(fwd, bwd):
 
 @pytest.mark.parametrize("kind", [arc.custom_jvp, arc.custom_vjp])
 def test_not_a_function(kind):
-    with pytest.raises(TypeError, match="needs a function, got int"):
+    with pytest.raises(TypeError, match="must be a function, got int"):
         kind(3)
 
 

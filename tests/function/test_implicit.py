@@ -150,11 +150,19 @@ def test_starting_at_the_root_and_at_a_singular_point():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: arc.root(3.0, 1.0), TypeError, r"implicit needs a function, got float"),
+        (lambda: arc.root(3.0, 1.0), TypeError, "implicit: func must be a function, got float"),
         (lambda: arc.root(abs, 1.0, method="brent"), ValueError, "root: method='brent' is not one"),
         (lambda: arc.implicit(abs, solver="x"), ValueError, "implicit: solver='x' is not one of"),
-        (lambda: arc.root(abs, 1.0, tol=-1.0), ValueError, "tol=-1.0 must be positive"),
-        (lambda: arc.root(abs, 1.0, max_steps=0), ValueError, "max_steps=0 must be at least 1"),
+        (
+            lambda: arc.root(abs, 1.0, tol=-1.0),
+            ValueError,
+            "tol must be positive and finite, got -1.0",
+        ),
+        (
+            lambda: arc.root(abs, 1.0, max_steps=0),
+            ValueError,
+            "max_steps must be a whole number of at least 1, got 0",
+        ),
         (
             lambda: arc.root(lambda x: x[:1], np.ones(2)),
             ShapeDtypeError,

@@ -60,7 +60,9 @@ def test_objects_that_cannot_be_compared():
 def test_not_a_function(name, thing):
     if name == "compile" and thing is None:
         return  # compile() without a function is a decorator
-    with pytest.raises(TypeError, match=rf"{name} needs a function, got \w+: write arc\.{name}"):
+    with pytest.raises(
+        TypeError, match=rf"{name}: func must be a function, got \w+: write arc\.{name}"
+    ):
         getattr(arc, name)(thing)
 
 

@@ -170,7 +170,11 @@ def test_name_and_repr():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: arc.vmap(3), TypeError, r"vmap needs a function, got int: write arc\.vmap\(f\)"),
+        (
+            lambda: arc.vmap(3),
+            TypeError,
+            r"vmap: func must be a function, got int: write arc\.vmap\(f\)",
+        ),
         (
             lambda: arc.vmap(np.sin, in_axes=(0, 0))(A),
             ValueError,

@@ -142,7 +142,7 @@ MESSAGES = [
     (lambda: root(lambda x: x[:1], NONE), "1 equations for 2 unknowns.*least_squares"),
     (lambda: root(lambda x: x - 1.0, np.nan), "x0 is nan: a start must be finite"),
     (lambda: root(lambda x: x, "a"), "x0 must be a tree of numbers"),
-    (lambda: root(lambda x: x, 1.0, bounds=(3.0, 0.0)), "bounds are crossed: at number 0"),
+    (lambda: root(lambda x: x, 1.0, bounds=(3.0, 0.0)), "bounds: lower limit above upper limit"),
     (lambda: fixed_point(lambda x: x[:1], NONE), r"must return what x0 is.* \[\(1,\)\]"),
     (lambda: fixed_point(lambda x: np.sum(x), NONE), "must return what x0 is"),
 ]

@@ -7,27 +7,24 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from archimedes.backends.registry import check_backend
+from archimedes.checks import check_choice
 from archimedes.errors import TraceError
 from archimedes.function.dependencies.openers import Same
-from archimedes.function.dependencies.states import Dependencies
 from archimedes.function.execution.tiers import SINGLE, CallForm, Tiers
-from archimedes.function.recorded_function import RecordedFunction
+from archimedes.function.recorded_function import P, R, RecordedFunction
 from archimedes.function.recording import (
     INLINE_LIMIT,
     Recording,
     apply_recording,
     is_part_of_recording,
 )
-from archimedes.function.signatures import Signature, warn_of_former_options
+from archimedes.function.signatures import warn_of_former_options
 from archimedes.graph import Graph, Statistics, statistics
 
 if TYPE_CHECKING:
     from archimedes.function.inspection import Check, Report
 
 __all__ = ["Compiled", "compile"]
-
-P = ParamSpec("P")
-R = TypeVar("R", covariant=True)
 
 
 class CompiledMethod(functools.partial, Generic[P, R]):
@@ -71,7 +68,7 @@ Q = ParamSpec("Q")
 S = TypeVar("S")
 
 
-class Compiled(RecordedFunction, Generic[P, R]):
+class Compiled(RecordedFunction[P, R]):
     """A function that is recorded once for each structure, shape and dtype of its arguments.
 
     It is made by :func:`compile` and by the derivative functions. Call it like the original; the
@@ -119,37 +116,8 @@ class Compiled(RecordedFunction, Generic[P, R]):
     ('<lambda>', 6.0)
     """
 
-    def __init__(
-        self,
-        function: Callable[P, R],
-        *,
-        static_argnums: int | Sequence[int] | None = None,
-        static_argnames: str | Sequence[str] | None = None,
-        return_names: Sequence[str] | None = None,
-        name: str | None = None,
-        backend: str | None = None,
-        numerics: str = "strict",
-        freeze: bool = False,
-        loops_from: int | None = None,
-        watch: Sequence[Any] | Dependencies | None = None,
-    ) -> None:
-        if not callable(function):
-            raise TypeError(
-                f"compile needs a function, got {type(function).__name__}: write "
-                "arc.compile(f), not arc.compile(f(x))"
-            )
-        signature = Signature(function, static_argnums, static_argnames)
-        frozen = bool(freeze)
-        super().__init__(
-            function, signature, return_names, name, backend, numerics, frozen, watch, loops_from
-        )
-        functools.update_wrapper(self, function, updated=())
-        self.__name__ = self.name
-        self.__signature__ = signature.parameters
-        #: A frozen function is known by identity: it is the same while it exists.
-        self.frozen = Same(self) if freeze else None
-        #: Called from another recording, it is copied into it up to this many operations.
-        self.inline_limit = INLINE_LIMIT
+    #: Called from another recording, it is copied into it up to this many operations.
+    inline_limit = INLINE_LIMIT
 
     @property
     def arg_names(self) -> tuple[str, ...]:
@@ -264,9 +232,8 @@ class Compiled(RecordedFunction, Generic[P, R]):
             and the values of static ones.
         """
         kernel = self._tiers(args, kwargs).kernel()
-        if kind not in kernel.sources:
-            known = ", ".join(map(repr, kernel.sources)) or "none: this backend shows no code"
-            raise ValueError(f"source: kind={kind!r} is not one of {known}")
+        remedy = "" if kernel.sources else "this backend shows no code"
+        check_choice(kind, "source: kind", kernel.sources, remedy)
         return kernel.source(kind)
 
     def report(self, *args: Any, backend: str | None = None, **kwargs: Any) -> Report:
@@ -324,8 +291,9 @@ class Compiled(RecordedFunction, Generic[P, R]):
         return check(self.name, self.function, self, args, kwargs)
 
     def __content__(self) -> tuple[Any, ...]:
+        # A frozen function is known by identity: it is the same while it exists.
         if self.dependencies.frozen:
-            return (self.frozen,)
+            return (Same(self),)
         return (*self.dependencies.roots, self.numerics)
 
 

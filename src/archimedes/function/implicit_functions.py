@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes import tree
-from archimedes.checks import is_traced
+from archimedes import checks, tree
+from archimedes.checks import check_choice, is_traced
 from archimedes.errors import ArchimedesError, ShapeDtypeError, refer_to
 from archimedes.function.arrays import array
 from archimedes.function.compiled import Compiled
@@ -128,17 +128,12 @@ class Implicit:
         bounds: Bounds | None = None,
         current: Current | None = None,
     ) -> None:
-        if not callable(func):
-            raise TypeError(
-                f"implicit needs a function, got {type(func).__name__}: write arc.implicit(f) or "
-                "arc.root(f, x0), not f(x0)"
-            )
-        if solver not in SOLVERS:
-            raise ValueError(f"implicit: solver={solver!r} is not one of {SOLVERS}")
-        if tol is not None and not tol > 0:
-            raise ValueError(f"implicit: tol={tol} must be positive")
-        if max_steps < 1:
-            raise ValueError(f"implicit: max_steps={max_steps} must be at least 1")
+        remedy = "write arc.implicit(f) or arc.root(f, x0), not f(x0)"
+        checks.check_callable(func, "implicit: func", remedy=remedy)
+        check_choice(solver, "implicit: solver", SOLVERS)
+        if tol is not None:
+            checks.check_positive(tol, "implicit: tol")
+        checks.check_whole(max_steps, "implicit: max_steps", 1)
         if bounds is not None and (not isinstance(bounds, (tuple, list)) or len(bounds) != 2):
             raise ValueError("bounds must be a pair (lower, upper): numbers, or trees like x0")
         if bounds is not None and solver != "lm":
@@ -321,12 +316,7 @@ class Implicit:
                 )
             edges.append(np.broadcast_to(flat, x.shape))
         lower, upper = edges
-        if not all(lower <= upper):
-            k = int(np.argmin(lower <= upper))
-            raise ValueError(
-                f"{self.name}: bounds are crossed: at number {k} the lower one is "
-                f"{lower[k]:.6g}, the upper one {upper[k]:.6g}"
-            )
+        checks.check_limits(lower, upper, f"{self.name}: bounds")
         return lower, upper
 
     def __content__(self) -> tuple[Any, ...]:
@@ -456,8 +446,7 @@ def root(
     >>> round(float(root(lambda x: x**2 - 2.0, 1.0)), 12)
     1.414213562373
     """
-    if method not in SOLVERS:
-        raise ValueError(f"root: method={method!r} is not one of {SOLVERS}")
+    check_choice(method, "root: method", SOLVERS)
     args = args if isinstance(args, tuple) else (args,)
     method = "lm" if bounds is not None and method == "newton" else method
     steps = max_steps if max_steps is not None else (50 if "newton" in method else 200)

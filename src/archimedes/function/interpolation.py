@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.checks import is_traced
+from archimedes.checks import check_choice, check_finite, check_increasing, is_traced
 from archimedes.symbolic.core.indexing import read_table
 
 if TYPE_CHECKING:
@@ -47,27 +47,14 @@ def look_up(table: np.ndarray, index: Any) -> Any:
     return np.reshape(read_table(flat, positions), (*index.shape, *table.shape[1:]))
 
 
-_OUTSIDE = ("clamp", "extrapolate", "nan")
-
-
 class Axis:
     """One grid axis: finds the interval of a point, evenly spaced grids without a search."""
 
     def __init__(self, points: ArrayLike, name: str, data: bool = False) -> None:
         #: Whether no point of the grid may become part of the code: other grids share it.
         self.data = data
-        grid = np.array(points, dtype=np.float64)
-        if grid.ndim != 1 or len(grid) < 2:
-            raise ValueError(
-                f"interpolant: grid axis {name} must be a 1-D array of at least 2 points, got "
-                f"shape {grid.shape}"
-            )
-        if not np.all(np.isfinite(grid)):
-            raise ValueError(f"interpolant: grid axis {name} holds nan or inf")
-        if not np.all(np.diff(grid) > 0):
-            raise ValueError(f"interpolant: grid axis {name} must increase strictly")
-        self.grid = grid
-        self.name = name
+        self.grid, self.name = np.array(points, dtype=np.float64), name
+        check_increasing(self.grid, f"interpolant: grid axis {name}")
 
     def interval(self, x: Scalar) -> Array:
         """Return the last k for which grid[k] is at or before x, for the interval that follows."""
@@ -332,17 +319,14 @@ def interpolant(
             f"interpolant: arg_names lists {len(names)} names for {len(axes_given)} axes"
         )
     method = "cubic" if method == "bspline" else method
-    if method not in ("linear", "cubic"):
-        raise ValueError(f"interpolant: method={method!r} is not one of 'linear', 'cubic'")
-    if outside not in _OUTSIDE:
-        raise ValueError(f"interpolant: outside={outside!r} is not one of {_OUTSIDE}")
+    check_choice(method, "interpolant: method", ("linear", "cubic"))
+    check_choice(outside, "interpolant: outside", ("clamp", "extrapolate", "nan"))
     axes = [Axis(points, axis_name) for points, axis_name in zip(axes_given, names)]
     shape = tuple(len(axis.grid) for axis in axes)
     if values.ndim == 1 and len(shape) > 1 and values.size == int(np.prod(shape)):
         values = values.reshape(shape, order="F")
     if values.shape != shape:
         raise ValueError(f"interpolant: data has shape {values.shape}, but the grid is {shape}")
-    if not np.all(np.isfinite(values)):
-        raise ValueError("interpolant: data holds nan or inf")
+    check_finite(values, "interpolant: data")
     title = name or ret_name or "interpolant"
     return Interpolant(axes, values, method, outside, title, ret_name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -133,15 +133,13 @@ def leaf_spec(x: Any, path: Callable[[], str]) -> LeafSpec:
         ) from error
 
 
+def argument_paths(treedef: TreeDef, names: Iterable[str]) -> list[str]:
+    """Return the path of each leaf of a tuple of arguments with these names, such as ``x.att``."""
+    return [path for name, child in zip(names, treedef.children) for path in child.paths(name)]
+
+
 def describe_leaves(leaves: Sequence[Any], treedef: TreeDef, names: Sequence[str]) -> tuple:
     """Describe all leaves of a tuple of arguments."""
-
-    def namer(k: int) -> Callable[[], str]:
-        def path() -> str:
-            text = treedef.paths()[k]  # such as "[0].att"
-            position, _, rest = text[1:].partition("]")
-            return names[int(position)] + rest
-
-        return path
-
-    return tuple(leaf_spec(x, namer(k)) for k, x in enumerate(leaves))
+    return tuple(
+        [leaf_spec(x, lambda k=k: argument_paths(treedef, names)[k]) for k, x in enumerate(leaves)]
+    )

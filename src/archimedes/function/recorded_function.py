@@ -8,41 +8,21 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
-from typing import Any, NamedTuple, Self
+from typing import Any, Generic, NamedTuple, ParamSpec, Self, TypeVar
 
 import numpy as np
 
 from archimedes import tree
+from archimedes.backends import registry
 from archimedes.backends.protocol import estimate_work
-from archimedes.backends.registry import (
-    check_backend,
-    default_backend,
-    resolve_backend,
-    runs_in_place,
-)
-from archimedes.checks import is_traced
+from archimedes.checks import check_callable, check_choice, check_whole, is_traced
 from archimedes.errors import ShapeDtypeError, TraceError
-from archimedes.function.dependencies.side_effects import (
-    check_memo,
-    refuse_kept_generators,
-    refuse_side_effects,
-    shared_generators,
-)
-from archimedes.function.dependencies.states import (
-    Dependencies,
-    State,
-    changing_statics,
-    collect_callbacks,
-    function_to_record,
-    is_reading_in_place,
-    note_callbacks,
-    reading_in_place,
-)
+from archimedes.function.dependencies import side_effects, states
 from archimedes.function.dependencies.tracked_reads import ArrayRead, TrackedRead
 from archimedes.function.dependencies.walk import Walk
 from archimedes.function.execution.shortcuts import ShortcutHolder
 from archimedes.function.execution.tiers import NUMERICS, Tiers, in_mode
-from archimedes.function.leaf_specs import LeafSpec, describe_leaves
+from archimedes.function.leaf_specs import LeafSpec, argument_paths, describe_leaves
 from archimedes.function.recording import Recording, record
 from archimedes.function.signatures import Signature
 from archimedes.graph.dtypes import DTYPES
@@ -56,6 +36,9 @@ from archimedes.symbolic.recorded.numpy_patching import Dispatch, use_native
 from archimedes.tree.content import content_key
 from archimedes.tree.treedef import TreeDef
 
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
+
 #: Recordings that a function keeps; the one used longest ago is forgotten.
 RECORDINGS = 64
 #: Recordings that ``explain`` tells about besides the last.
@@ -67,7 +50,7 @@ _LONG = 200_000_000
 
 
 def _native_dispatch(base: type, needed: bool) -> Dispatch | None:
-    return default_backend().thread_dispatch(base, needed)
+    return registry.default_backend().thread_dispatch(base, needed)
 
 
 use_native(_native_dispatch)
@@ -126,44 +109,45 @@ class _Call(NamedTuple):
     specs: tuple[LeafSpec, ...]
 
 
-class RecordedFunction(ShortcutHolder):
+class RecordedFunction(ShortcutHolder, Generic[P, R]):
     """A function as :class:`Compiled` keeps it: how it is called, what it is, its recordings."""
 
     def __init__(
         self,
-        function: Callable[..., Any],
-        signature: Signature,
-        return_names: Sequence[str] | None,
-        name: str | None,
-        backend: str | None,
-        numerics: str,
-        freeze: bool,
-        watch: Sequence[Any] | Dependencies | None,
+        function: Callable[P, R],
+        *,
+        static_argnums: int | Sequence[int] | None = None,
+        static_argnames: str | Sequence[str] | None = None,
+        return_names: Sequence[str] | None = None,
+        name: str | None = None,
+        backend: str | None = None,
+        numerics: str = "strict",
+        freeze: bool = False,
         loops_from: int | None = None,
+        watch: Sequence[Any] | states.Dependencies | None = None,
     ) -> None:
         super().__init__()
-        if loops_from is not None and not (isinstance(loops_from, int) and loops_from > 0):
-            raise ValueError(
-                f"compile: loops_from={loops_from!r} is not a positive int: the number of elements "
-                "from which arrays are recorded as loops"
-            )
-        self.loops_from = loops_from
-        self.function = function
+        remedy = "write arc.compile(f), not arc.compile(f(x))"
+        check_callable(function, "compile: func", remedy=remedy)
+        check_choice(numerics, "compile: numerics", NUMERICS)
+        if loops_from is not None:
+            check_whole(loops_from, "compile: loops_from", 1)
+        self.function, self.loops_from, self.numerics = function, loops_from, numerics
+        self.signature = Signature(function, static_argnums, static_argnames)
         self.name = str(name or getattr(function, "__name__", type(function).__name__))
         self.return_names = tuple(return_names) if return_names is not None else None
-        self.signature = signature
-        self.backend = check_backend("compile", backend)
-        if numerics not in NUMERICS:
-            raise ValueError(f"compile: numerics={numerics!r} is not one of {NUMERICS}")
-        self.numerics = numerics
+        self.backend = registry.check_backend("compile", backend)
+        functools.update_wrapper(self, function, updated=())
+        self.__name__ = self.name
+        self.__signature__ = self.signature.parameters
         #: What counts as part of the function: ``watch``, or the function itself. Functions that
         #: watch the same share it, so that it is looked through once.
         if watch is None:
-            self.dependencies = Dependencies((function,), freeze, reads_in_place=True)
-        elif isinstance(watch, Dependencies):
+            self.dependencies = states.Dependencies((function,), freeze, reads_in_place=True)
+        elif isinstance(watch, states.Dependencies):
             self.dependencies = watch
         else:
-            self.dependencies = Dependencies(watch, freeze)
+            self.dependencies = states.Dependencies(watch, freeze)
         #: What makes the recording for bound arguments, if the function need not be called.
         self.recorded_by: Callable[[dict[str, Any]], Recording] | None = None
         #: Whether it may change what it reads, though not keep traced values there.
@@ -188,7 +172,7 @@ class RecordedFunction(ShortcutHolder):
 
     def recording_of(self, values: dict[str, Any]) -> Recording:
         """Return the recording used for arguments as the signature binds them."""
-        return self._find_recording(values, is_reading_in_place(self.dependencies))[1]
+        return self._find_recording(values, states.is_reading_in_place(self.dependencies))[1]
 
     def _find_recording(
         self, values: dict[str, Any], in_place: bool
@@ -198,8 +182,10 @@ class RecordedFunction(ShortcutHolder):
         leaves, treedef = tree.flatten(tuple(dynamic.values()))
         specs = describe_leaves(leaves, treedef, list(dynamic))
         fixed = tuple(content_key(values[k]) for k in values if k in static) if static else ()
-        statics = changing_statics(values, static, specs, treedef)
-        in_place = in_place and self.recorded_by is None and runs_in_place(self.backend, leaves)
+        statics = states.changing_statics(values, static, specs, treedef)
+        in_place = (
+            in_place and self.recorded_by is None and registry.runs_in_place(self.backend, leaves)
+        )
         current = self.dependencies.current_in_place if in_place else self.dependencies.current
         state = current(statics)
         # A recording made inside a trace may hold values of that trace; it is not kept.
@@ -211,7 +197,7 @@ class RecordedFunction(ShortcutHolder):
             # functions that call each other can never wait for each other.
             call = _Call(values, dynamic, leaves, treedef, specs)
             plain: Any = None
-            with collect_callbacks() as callbacks:
+            with states.collect_callbacks() as callbacks:
                 if state.live:
                     plain = self._find_recording(values, False)
                     recording = self._record_in_place(key, call, state, plain[1])
@@ -232,10 +218,10 @@ class RecordedFunction(ShortcutHolder):
             with self._lock:
                 if key in self._cache:
                     self._cache.move_to_end(key)
-        note_callbacks(self.dependencies.callbacks)
+        states.note_callbacks(self.dependencies.callbacks)
         return leaves, *entry
 
-    def _record_once(self, key: Hashable, call: _Call, state: State) -> Recording:
+    def _record_once(self, key: Hashable, call: _Call, state: states.State) -> Recording:
         """Record, unless this thread is recording the same already: that would never end."""
         mark = (id(self), key)
         if mark in _under_way.marks:
@@ -249,24 +235,28 @@ class RecordedFunction(ShortcutHolder):
             record = functools.partial(self._record, call)
             reads, walk_again = self._reads_to_watch(state)
             watch = refuse_outside_sources if state.reads_clock or state.draws else nullcontext
-            effects = refuse_side_effects(self.name, reads, walk_again, self.lenient, record)
+            effects = side_effects.refuse_side_effects(
+                self.name, reads, walk_again, self.lenient, record
+            )
             with effects as added, watch():
                 recording = record()
             if state.draws:
-                refuse_kept_generators(reads, walk_again())
+                side_effects.refuse_kept_generators(reads, walk_again())
             if added and not self.lenient and (is_tracing() or self.dependencies.frozen):
                 # With the memo in place: where nobody looks again, it must make no difference.
-                with refuse_side_effects(self.name, walk_again().reads, walk_again) as more:
+                with side_effects.refuse_side_effects(
+                    self.name, walk_again().reads, walk_again
+                ) as more:
                     again = record()
                 same = not more and again.graph.digest() == recording.graph.digest()
-                check_memo(self.name, added, same)
+                side_effects.check_memo(self.name, added, same)
                 return again
             return recording
         finally:
             _under_way.marks.discard(mark)
 
     def _record_in_place(
-        self, key: Hashable, call: _Call, state: State, plain: Recording
+        self, key: Hashable, call: _Call, state: states.State, plain: Recording
     ) -> Recording | None:
         """Record with large arrays where they lie; None where their values are needed.
 
@@ -278,7 +268,7 @@ class RecordedFunction(ShortcutHolder):
             return None  # the plain recording has shown more about the function: the next call
         recording = None
         try:
-            with attempt(), reading_in_place(self.dependencies, state):
+            with attempt(), states.reading_in_place(self.dependencies, state):
                 recording = self._record_once(key, call, state)
         except Exception:
             # What went wrong did so for want of values: with them it has been recorded.
@@ -304,7 +294,7 @@ class RecordedFunction(ShortcutHolder):
                 self._log.pop()
                 self._withdraw(rejected[1])
 
-    def _reads_to_watch(self, state: State) -> tuple[list[TrackedRead], Callable[[], Walk]]:
+    def _reads_to_watch(self, state: states.State) -> tuple[list[TrackedRead], Callable[[], Walk]]:
         """Return what recording must not change, and what walks there again."""
         walk_again = functools.partial(self.dependencies.walk_all, state.statics)
         reads: list[TrackedRead]
@@ -320,10 +310,10 @@ class RecordedFunction(ShortcutHolder):
                 return [], walk_again
             state.reads_clock, state.draws = walk.reads_clock, walk.draws
             reads = [*walk.reads, *walk.moving]
-        return [*reads, *(shared_generators() if state.draws else ())], walk_again
+        return [*reads, *(side_effects.shared_generators() if state.draws else ())], walk_again
 
     def _keep(
-        self, key: Hashable, recording: Recording, names: list[str], state: State
+        self, key: Hashable, recording: Recording, names: list[str], state: states.State
     ) -> tuple[Recording, Tiers]:
         with self._lock:
             if key not in self._cache:
@@ -347,23 +337,17 @@ class RecordedFunction(ShortcutHolder):
             new = dict(zip(call.dynamic, call.treedef.unflatten(symbols)))
             return self.signature.rebind(call.values, new)
 
-        parts = zip(call.dynamic, call.treedef.children)
-        names = [path for name, child in parts for path in child.paths(name)]
+        names = argument_paths(call.treedef, call.dynamic)
         with nullcontext() if self.loops_from is None else loops_from(self.loops_from):
-            function = function_to_record(self.dependencies, self.function)
+            function = states.function_to_record(self.dependencies, self.function)
             recording = record(function, call.specs, build, names)
-        if self.return_names is not None:
-            self._check_names(recording)
-        return recording
-
-    def _check_names(self, recording: Recording) -> None:
-        count = len(recording.out_tree.children) if recording.out_tree.children else 1
-        names = self.return_names or ()
-        if count != len(names):
+        count = len(recording.out_tree.children) or 1
+        if self.return_names is not None and count != len(self.return_names):
             raise ShapeDtypeError(
-                f"{self.name}() returns {count} values but return_names lists {len(names)}: "
-                f"{list(names)}"
+                f"{self.name}() returns {count} values but return_names lists "
+                f"{len(self.return_names)}: {list(self.return_names)}"
             )
+        return recording
 
     def compile_at_once(self) -> Self:
         """Have it compiled at the first call, not interpreted before; returns the function.
@@ -371,7 +355,7 @@ class RecordedFunction(ShortcutHolder):
         For what is known to be called often. Recordings that were made before are compiled at
         their next call.
         """
-        self.backend = resolve_backend(self.backend)
+        self.backend = registry.resolve_backend(self.backend)
         for _, tiers in list(self._cache.values()):
             tiers.compile_at_once()
         return self
@@ -404,17 +388,17 @@ def _reason_to_record(
     they lie, and was recorded with their values before.
     """
     treedef, specs, _, fixed, state, rules = key
-    text = f"{name}({', '.join(_describe(treedef, specs, names))})"
+    paths = argument_paths(treedef, names)
+    text = f"{name}({', '.join(f'{path}: {spec}' for path, spec in zip(paths, specs))})"
     if not earlier:
         return f"{text}: first call"
     same_tree = [k for k in earlier if k[0] is treedef or k[0] == treedef]
     if not same_tree:
         return f"{text}: arguments of another structure"
     nearest = min(reversed(same_tree), key=lambda k: sum(a != b for a, b in zip(specs, k[1])))
-    for mine, old, path in zip(specs, nearest[1], treedef.paths()):
+    for mine, old, path in zip(specs, nearest[1], paths):
         if mine != old:
-            position, _, rest = path[1:].partition("]")
-            return f"{text}: {names[int(position)]}{rest} was {old}, now {mine}"
+            return f"{text}: {path} was {old}, now {mine}"
     if all(k[5] != rules for k in same_tree):
         return f"{text}: loops are made by other rules: {rules}, not {nearest[5]}"
     if read and any(k[3] == fixed and k[4] != state for k in same_tree):
@@ -435,8 +419,3 @@ def _describe_loops(recording: Recording) -> str:
         f"last recording: {len(nests)} loops over arrays, the largest {most.summary()}; arrays of "
         "fewer elements than compile's loops_from (64) are recorded element by element"
     )
-
-
-def _describe(treedef: Any, specs: Sequence[LeafSpec], names: list[str]) -> list[str]:
-    paths = [p for name, sub in zip(names, treedef.children) for p in sub.paths(name)]
-    return [f"{path}: {spec}" for path, spec in zip(paths, specs)]

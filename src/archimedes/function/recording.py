@@ -63,6 +63,11 @@ class OutLeaf(NamedTuple):
     start: int
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the leaf, traced or known."""
+        return self.spec.shape if self.spec.traced else np.shape(self.spec.value)
+
+    @property
     def stop(self) -> int:
         """End of the block in the graph's outputs."""
         return self.start + (self.spec.size if self.spec.traced else 0)

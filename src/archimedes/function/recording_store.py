@@ -17,12 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from archimedes import tree
 from archimedes.function.compiled import Compiled
-from archimedes.function.dependencies.states import (
-    changing_statics,
-    content_of,
-    fingerprint,
-    reads_traced,
-)
+from archimedes.function.dependencies import states
 from archimedes.function.leaf_specs import describe_leaves
 from archimedes.symbolic import is_tracing
 
@@ -148,9 +143,9 @@ def find_or_make(
     (:func:`compile_frozen`), or something that holds them. A function may be None. Functions that
     read values of a recording under way belong to that one: nothing is kept.
     """
-    if is_tracing() and any(map(reads_traced, functions)):
+    if is_tracing() and any(map(states.reads_traced, functions)):
         return make(Current(functions))
-    content = tuple(None if f is None else fingerprint(f) for f in functions)
+    content = tuple(None if f is None else states.fingerprint(f) for f in functions)
     return store.find((kind, content, settings), functions, make, on_reuse)
 
 
@@ -162,10 +157,10 @@ def form_of(value: Tree) -> Hashable:
     >>> form_of((1.0, "fast")) == form_of((2.0, "fast")), form_of(1.0) == form_of("fast")
     (True, False)
     """
-    leaves, treedef = tree.flatten(value)
+    leaves, treedef = tree.flatten((value,))
     specs = describe_leaves(leaves, treedef, [""])
-    statics = changing_statics({}, set(), specs, treedef)
-    return treedef, specs, tuple(map(content_of, statics))
+    statics = states.changing_statics({}, set(), specs, treedef)
+    return treedef, specs, tuple(map(states.content_of, statics))
 
 
 def compile_frozen(

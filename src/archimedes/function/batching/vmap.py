@@ -10,15 +10,9 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 from archimedes import tree
 from archimedes.backends.array_kinds import HOST, Arrays
 from archimedes.backends.registry import check_backend, runs_in_place
+from archimedes.checks import check_callable
 from archimedes.errors import TraceError
-from archimedes.function.batching.batch_axes import (
-    check_axes,
-    count_instances,
-    instance,
-    leaf_axes,
-    place_results,
-    to_front,
-)
+from archimedes.function.batching import batch_axes
 from archimedes.function.batching.recorded_maps import recorded_map
 from archimedes.function.compiled import Compiled
 from archimedes.function.execution.kernel_calls import result_arrays
@@ -51,18 +45,15 @@ class Batched(ShortcutHolder, Generic[P, R]):
         backend: str | None = None,
     ) -> None:
         super().__init__()
-        if not callable(function):
-            raise TypeError(
-                f"vmap needs a function, got {type(function).__name__}: write arc.vmap(f)(x)"
-            )
+        check_callable(function, "vmap: func", remedy="write arc.vmap(f)(x)")
         self.compiled = function if isinstance(function, Compiled) else Compiled(function)
         #: What runs it, if not what runs the function.
         self.backend = None if backend is None else check_backend("vmap", backend)
         functools.update_wrapper(self, self.compiled.function, updated=())
         self.name = name or f"vmap_{self.compiled.name}"
         self.__name__ = self.name
-        check_axes(in_axes, "in_axes")
-        check_axes(out_axes, "out_axes")
+        batch_axes.check_axes(in_axes, "in_axes")
+        batch_axes.check_axes(out_axes, "out_axes")
         self.in_axes = in_axes
         self.out_axes = out_axes
         self.threads = check_threads("vmap", threads)
@@ -91,7 +82,10 @@ class Batched(ShortcutHolder, Generic[P, R]):
             out = kwargs.pop("out")
         axes, leaves, treedef, count = self._instances(args)
         sample = treedef.unflatten(
-            [leaf if axis is None else instance(leaf) for leaf, axis in zip(leaves, axes)]
+            [
+                leaf if axis is None else batch_axes.instance(leaf)
+                for leaf, axis in zip(leaves, axes)
+            ]
         )
         in_place = runs_in_place(self.backend or self.compiled.backend, leaves)
         _, recording, tiers = self.compiled.lookup(sample, kwargs, in_place)
@@ -104,7 +98,7 @@ class Batched(ShortcutHolder, Generic[P, R]):
                 )
             recording = trace_static_results(recording)
             result = recorded_map(recording, every, batched, count)
-            return place_results(recording, result, self.out_axes, count, batched, HOST)
+            return batch_axes.place_results(recording, result, self.out_axes, count, batched, HOST)
         tiers = tiers.on(self.backend).where(every, recording.names)
         kind = tiers.calls.result_kind
         arrays = None if out is None else self._arrays(recording, out, kind, count)
@@ -115,14 +109,14 @@ class Batched(ShortcutHolder, Generic[P, R]):
         if out is not None:
             return out
         result = tiers.finish(values)
-        return place_results(recording, result, self.out_axes, count, batched, kind)
+        return batch_axes.place_results(recording, result, self.out_axes, count, batched, kind)
 
     def _instances(self, args: tuple[Any, ...]) -> tuple[list[int | None], list[Any], TreeDef, int]:
         """Return batch axes and leaves, with that axis first, the tree, and how many there are."""
-        axes = leaf_axes(self.in_axes, args, self.compiled.name)
+        axes = batch_axes.leaf_axes(self.in_axes, args, self.compiled.name)
         leaves, treedef = tree.flatten(args)
-        count = count_instances(leaves, axes, treedef)
-        return axes, list(map(to_front, leaves, axes)), treedef, count
+        count = batch_axes.count_instances(leaves, axes, treedef)
+        return axes, list(map(batch_axes.to_front, leaves, axes)), treedef, count
 
     def check(self, *args: Any, **kwargs: Any) -> Check:
         """Run each instance as plain Python, with the checks the function makes of values.

@@ -8,16 +8,8 @@ from typing import Any
 import numpy as np
 
 from archimedes.errors import ShapeDtypeError, refer_to
+from archimedes.function import region_bodies
 from archimedes.function.recording import Recording, read_array
-from archimedes.function.region_bodies import (
-    align,
-    copy_arrays,
-    flatten_traced,
-    promote_codes,
-    record_body,
-    trace_static_results,
-    with_output_codes,
-)
 from archimedes.graph.dtypes import I64
 from archimedes.graph.regions import Switch
 from archimedes.symbolic import SymbolicArray, current_trace, lift
@@ -60,15 +52,18 @@ def switch(
         if np.asarray(known).dtype.kind not in "biu":
             raise _not_an_index(np.asarray(known).dtype)
         at = int(known)
-        return branches[min(max(at, 0), len(branches) - 1)](*copy_arrays(args))
+        return branches[min(max(at, 0), len(branches) - 1)](*region_bodies.copy_arrays(args))
     which = lift(index)
     if which.code != I64:
         if which.dtype.kind == "f":
             raise _not_an_index(which.dtype)
         which = which.astype(np.int64)
-    flat = flatten_traced(args, "args")
+    flat = region_bodies.flatten_traced(args, "args")
     recordings = [
-        trace_static_results(record_body(lambda a, f=branch: f(*a), [flat])) for branch in branches
+        region_bodies.trace_static_results(
+            region_bodies.record_body(lambda a, f=branch: f(*a), [flat])
+        )
+        for branch in branches
     ]
     codes = _result_codes(recordings)
     first = recordings[0]
@@ -77,13 +72,13 @@ def switch(
     outs = [any(forms) for forms in zip(*([f.block for f in r.out_forms()] for r in recordings))]
     inputs = flat.ids(ins)
     bodies = [(r.in_forms(ins, outs), r.captured) for r in recordings]
-    graphs, shared = align(bodies, len(inputs))
+    graphs, shared = region_bodies.align(bodies, len(inputs))
     widths = [1 if block else out.stop - out.start for out, block in zip(first.outs, outs)]
     each = [code for code, width in zip(codes, widths) for _ in range(width)]
     trace = current_trace()
     region = Switch(
         np.array([int(trace.ids_of(which)[()]), *inputs, *shared], dtype=np.int64),
-        tuple(with_output_codes(g, each) for g in graphs),
+        tuple(region_bodies.with_output_codes(g, each) for g in graphs),
     )
     ids = iter(trace.graph.region(region).tolist())
     weak = [all(out.spec.weak for out in same) for same in zip(*(r.outs for r in recordings))]
@@ -112,7 +107,7 @@ def _result_codes(recordings: Sequence[Recording]) -> list[int]:
                     f"in branch {k}; make them equal, for example with np.broadcast_to"
                     + refer_to("branches")
                 )
-        codes = [promote_codes(a, b.spec.code) for a, b in zip(codes, other.outs)]
+        codes = [region_bodies.promote_codes(a, b.spec.code) for a, b in zip(codes, other.outs)]
     return codes
 
 
@@ -149,4 +144,4 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *
     pred = as_traced(pred)
     if isinstance(pred, SymbolicArray):
         return switch(pred.astype(bool), [false_fn, true_fn], *args)
-    return (true_fn if pred else false_fn)(*copy_arrays(args))
+    return (true_fn if pred else false_fn)(*region_bodies.copy_arrays(args))

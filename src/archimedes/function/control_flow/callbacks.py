@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.checks import check_callable
 from archimedes.errors import ShapeDtypeError
 from archimedes.function.dependencies.states import callback_code, note_callbacks
 from archimedes.function.derivatives.custom_rules import Rule
@@ -50,8 +51,7 @@ def callback(
     >>> float(callback(lambda x: x + 1.0, 0.0, 2.0))
     3.0
     """
-    if not callable(func):
-        raise TypeError(f"callback: the first argument must be a function, got {func!r}")
+    check_callable(func, "callback: func")
     examples, out_tree = tree.flatten(result_shape_dtypes)
     specs = [_result_spec(x, path) for x, path in zip(examples, out_tree.paths("result"))]
     name = getattr(func, "__name__", type(func).__name__)

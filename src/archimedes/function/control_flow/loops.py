@@ -12,22 +12,13 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.checks import is_traced
+from archimedes.checks import check_whole, is_traced
 from archimedes.errors import ShapeDtypeError, TraceError, refer_to
+from archimedes.function import region_bodies
 from archimedes.function.compiled import Compiled
 from archimedes.function.leaf_specs import LeafSpec
 from archimedes.function.recording import Recording, array_ids, read_array
-from archimedes.function.region_bodies import (
-    Flat,
-    align,
-    copy_arrays,
-    flatten_traced,
-    must_record,
-    promote_codes,
-    record_body,
-    trace_static_results,
-    with_output_codes,
-)
+from archimedes.function.region_bodies import Flat
 from archimedes.graph.dtypes import B8, item_type
 from archimedes.graph.regions import Scan, While
 from archimedes.graph.regions.loop_regions import UNBOUNDED
@@ -50,9 +41,7 @@ def _length(xs: Any, length: int | None) -> int:
     steps = sizes.pop() if sizes else int(length or 0)
     if length is not None and steps != int(length):
         raise ValueError(f"scan: length={length}, but xs has {steps} steps")
-    if steps < 0:
-        raise ValueError(f"scan: length={steps} is negative")
-    return steps
+    return check_whole(steps, "scan: length", 0)
 
 
 def scan(
@@ -89,7 +78,7 @@ def scan(
     (6.0, [0.0, 2.0, 9.0])
     """
     steps = _length(xs, length)
-    if xs is None and must_record(init_carry):
+    if xs is None and region_bodies.must_record(init_carry):
         (_, carry), ys = _scan(_count_steps(func), (0, init_carry), xs, steps)
         return carry, ys
     return _scan(func, init_carry, xs, steps)
@@ -109,12 +98,14 @@ def _count_steps(func: Callable[[Any, Any], tuple[Any, Any]]) -> Callable[[Any, 
 
 
 def _scan(func: Any, init_carry: Any, xs: Any, steps: int) -> tuple[Any, Any]:
-    if not must_record(init_carry, xs):
+    if not region_bodies.must_record(init_carry, xs):
         return _scan_eagerly(func, init_carry, xs, steps)
-    init = flatten_traced(init_carry, "init_carry")
-    stacked = flatten_traced(xs, "xs")
+    init = region_bodies.flatten_traced(init_carry, "init_carry")
+    stacked = region_bodies.flatten_traced(xs, "xs")
     slices = ([LeafSpec(a.code, a.shape[1:]) for a in stacked.arrays], stacked.treedef)
-    init, body = _record_step(lambda carry: record_body(func, [carry, slices]), init, "scan")
+    init, body = _record_step(
+        lambda carry: region_bodies.record_body(func, [carry, slices]), init, "scan"
+    )
     blocks = _blocks_of_carry(body, len(init.arrays))
     if steps and _in_blocks(body, len(init.arrays), stacked, steps):
         return _scan_of_blocks(init, stacked, body, blocks, steps)
@@ -201,7 +192,7 @@ def _record_step(
     A Python number stays one if the body returns one.
     """
     for _ in range(8):
-        body = trace_static_results(record(init))
+        body = region_bodies.trace_static_results(record(init))
         if pair:
             children = body.out_tree.children
             if body.out_tree.kind.name != "tuple" or len(children) != 2:
@@ -222,13 +213,16 @@ def _record_step(
                     f"{what}: {path} has shape {a.shape} on entry and {out.spec.shape} after "
                     "a step; a carry keeps its shape" + refer_to("carry")
                 )
-        codes = [promote_codes(a.code, out.spec.code, a.weak) for a, out in zip(init.arrays, outs)]
+        codes = [
+            region_bodies.promote_codes(a.code, out.spec.code, a.weak)
+            for a, out in zip(init.arrays, outs)
+        ]
         weak = [a.weak and out.spec.weak for a, out in zip(init.arrays, outs)]
         if codes == [a.code for a in init.arrays] and weak == [a.weak for a in init.arrays]:
             forms = body.out_forms()
             flat = [code for code, form in zip(codes, forms) for _ in range(form.width)]
             rest = [item_type(kind) for kind in body.blocks.output_dtypes[len(flat) :]]
-            body.blocks = with_output_codes(body.blocks, flat + rest)
+            body.blocks = region_bodies.with_output_codes(body.blocks, flat + rest)
             return init, body
         init = init.cast(codes, weak)
     raise AssertionError("dtypes only widen, and there are four, of numbers and of arrays")
@@ -253,12 +247,12 @@ def _scan_eagerly(func: Any, carry: Any, xs: Any, steps: int) -> tuple[Any, Any]
         return Compiled(lambda c, x: scan(func, c, x, length=0))(carry, xs)
     ys = []
     for k in range(steps):
-        x = k if xs is None else copy_arrays(tree.map(lambda leaf, k=k: leaf[k], xs))
-        pair = func(copy_arrays(carry), x)
+        x = k if xs is None else region_bodies.copy_arrays(tree.map(lambda leaf, k=k: leaf[k], xs))
+        pair = func(region_bodies.copy_arrays(carry), x)
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise _not_a_pair("scan", tree.structure(pair))
         carry, y = pair
-        ys.append(copy_arrays(y))
+        ys.append(region_bodies.copy_arrays(y))
     return carry, tree.map(lambda *leaves: np.stack(leaves), *ys)
 
 
@@ -298,27 +292,28 @@ def while_loop(
     192.0
     """
     limit = UNBOUNDED if max_steps is None else int(max_steps)
-    if limit < 0:
-        raise ValueError(f"while_loop: max_steps={max_steps} is negative")
-    if not must_record(init):
+    check_whole(limit, "while_loop: max_steps", 0)
+    if not region_bodies.must_record(init):
         for _ in range(limit):
-            if not cond(copy_arrays(init)):
+            if not cond(region_bodies.copy_arrays(init)):
                 break
-            init = body(copy_arrays(init))
+            init = body(region_bodies.copy_arrays(init))
         return init
-    start = flatten_traced(init, "init")
-    start, step = _record_step(lambda x: record_body(body, [x]), start, "while_loop", pair=False)
-    test = trace_static_results(record_body(cond, [start]))
+    start = region_bodies.flatten_traced(init, "init")
+    start, step = _record_step(
+        lambda x: region_bodies.record_body(body, [x]), start, "while_loop", pair=False
+    )
+    test = region_bodies.trace_static_results(region_bodies.record_body(cond, [start]))
     if [out.spec.shape for out in test.outs] != [()]:
         raise ShapeDtypeError("while_loop: the condition must return one bool")
     blocks = _blocks_of_carry(step, len(start.arrays))
     carried = start.ids(blocks)
     n = len(carried)
     bodies = (test.in_forms(blocks, [False]), test), (step.in_forms(blocks, blocks), step)
-    (test_graph, step_graph), shared = align([(g, r.captured) for g, r in bodies], n)
+    (test_graph, step_graph), shared = region_bodies.align([(g, r.captured) for g, r in bodies], n)
     region = While(
         np.array([*carried, *shared], dtype=np.int64),
-        with_output_codes(test_graph, [B8]),
+        region_bodies.with_output_codes(test_graph, [B8]),
         step_graph,
         n,
         limit,
@@ -358,9 +353,9 @@ def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any
             "static_argnames.",
         )
     count = max(int(upper) - int(lower), 0)
-    if not must_record(init):
+    if not region_bodies.must_record(init):
         for i in range(int(lower), int(lower) + count):
-            init = body(i, copy_arrays(init))
+            init = body(i, region_bodies.copy_arrays(init))
         return init
 
     def step(carry: Any, _: Any) -> tuple[Any, None]:

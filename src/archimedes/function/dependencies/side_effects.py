@@ -23,13 +23,9 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from archimedes.errors import TraceError, refer_to
+from archimedes.function.dependencies import tracked_reads
 from archimedes.function.dependencies.states import ended_value
-from archimedes.function.dependencies.tracked_reads import (
-    MISSING,
-    Change,
-    GeneratorRead,
-    TrackedRead,
-)
+from archimedes.function.dependencies.tracked_reads import MISSING, Change, TrackedRead
 from archimedes.function.dependencies.walk import Walk
 from archimedes.symbolic.core.trace import attempt
 from archimedes.symbolic.core.user_frames import frame_line, is_user_code
@@ -159,16 +155,16 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 # ---- random numbers ----------------------------------------------------------------------------
 
 
-def shared_generators() -> list[GeneratorRead]:
+def shared_generators() -> list[tracked_reads.GeneratorRead]:
     """Return the states of the generators that ``np.random`` and ``random`` draw from."""
-    return [GeneratorRead(name, value) for name, value in module_generators()]
+    return [tracked_reads.GeneratorRead(name, value) for name, value in module_generators()]
 
 
 def refuse_kept_generators(before: Sequence[TrackedRead], after: Walk) -> None:
     """Refuse generators that a function has made and kept: it would draw from them next time."""
-    known = {id(read.value) for read in before if isinstance(read, GeneratorRead)}
+    known = {id(read.value) for read in before if isinstance(read, tracked_reads.GeneratorRead)}
     for read in after.moving:
-        if isinstance(read, GeneratorRead) and id(read.value) not in known:
+        if isinstance(read, tracked_reads.GeneratorRead) and id(read.value) not in known:
             functions = [o for o in after.objects if isinstance(o, FunctionType)]
             raise TraceError(
                 f"{read.path} is a {type(read.value).__name__} that the function made while it "
@@ -180,7 +176,7 @@ def refuse_kept_generators(before: Sequence[TrackedRead], after: Walk) -> None:
 def _refuse_draws(changed: Sequence[TrackedRead], replay: Callable[[], Any]) -> list[TrackedRead]:
     """Refuse draws that a function made itself; return the changes that are none."""
     for read in changed:
-        if isinstance(read, GeneratorRead):
+        if isinstance(read, tracked_reads.GeneratorRead):
             line = _repeated_line(read, replay)
             if line is not None:
                 for other in changed:
@@ -188,10 +184,10 @@ def _refuse_draws(changed: Sequence[TrackedRead], replay: Callable[[], Any]) -> 
                 kind = type(read.value).__name__
                 what = refusal(f"{read.path} ({kind})").replace("was called", "was drawn from")
                 raise TraceError(f"{what}, at\n  {line}\n{REMEDY}")
-    return [read for read in changed if not isinstance(read, GeneratorRead)]
+    return [read for read in changed if not isinstance(read, tracked_reads.GeneratorRead)]
 
 
-def _repeated_line(read: GeneratorRead, replay: Callable[[], Any]) -> str | None:
+def _repeated_line(read: tracked_reads.GeneratorRead, replay: Callable[[], Any]) -> str | None:
     """Return the line on which the function moves a generator each time; None if it does not."""
     now = read.renew()
     line = _drawing_line(read, replay)
@@ -206,7 +202,7 @@ def _repeated_line(read: GeneratorRead, replay: Callable[[], Any]) -> str | None
     return line
 
 
-def _drawing_line(read: GeneratorRead, replay: Callable[[], Any]) -> str | None:
+def _drawing_line(read: tracked_reads.GeneratorRead, replay: Callable[[], Any]) -> str | None:
     """Return the line of a user's code on which a generator moves as the function is recorded."""
     state = read.position(read.value)
     line = drawing = None

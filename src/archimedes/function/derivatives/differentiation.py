@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.checks import check_callable
 from archimedes.errors import ShapeDtypeError, TraceError, refer_to
 from archimedes.function.compiled import Compiled
 from archimedes.function.dependencies.states import Dependencies, function_to_record
@@ -44,9 +45,10 @@ class Point:
     ``wrt`` are the inputs of the scalar graph that belong to those leaves, ``block_wrt`` those of
     the recording's ``blocks``; ``wanted`` are the leaves' numbers; ``where`` is the tree of the
     chosen argument (or tuple of arguments), ``leaves`` are its leaves, ``all_leaves`` those of all
-    arguments.
+    arguments. ``what`` is the derivative that is asked for.
     """
 
+    what: str
     recording: Recording
     wanted: list[int]
     where: TreeDef
@@ -78,6 +80,100 @@ class Point:
             yield k, slice(start, stop)
             start = stop
 
+    # ---- results ---------------------------------------------------------------------------
+
+    def float_outs(self) -> list[OutLeaf]:
+        """Return the leaves of the result, or say which of them has no derivative."""
+        for out, path in zip(self.recording.outs, self.recording.out_tree.paths("result")):
+            code, value = out.spec.code, out.spec.value
+            if not (out.spec.traced or isinstance(value, (int, float, np.ndarray, np.generic))):
+                raise ShapeDtypeError(
+                    f"{self.what}: {path} is a {type(value).__name__}, which has no derivative"
+                )
+            if out.spec.traced and not is_float(code):
+                raise ShapeDtypeError(
+                    f"{self.what}: {path} is {DTYPES[code]}, which has no derivative: return "
+                    "floats, for example x.astype(float)"
+                )
+        return self.recording.outs
+
+    def check_scalar(self) -> None:
+        """Raise where the result is not one scalar."""
+        shapes = [out.shape for out in self.float_outs()]
+        if shapes != [()]:
+            raise ShapeDtypeError(
+                f"{self.what} needs a function with one scalar result, this one returns "
+                f"{len(shapes)} of shape {shapes}: reduce it, for example with np.sum, or use "
+                "arc.jac" + refer_to("gradient")
+            )
+
+    def result_dtype(self, outs: Sequence[OutLeaf] = ()) -> int:
+        """Return the dtype that holds all chosen arguments and these results."""
+        codes = {self.recording.leaves[k].code for k in self.wanted}
+        codes |= {out.spec.code for out in outs if out.spec.traced}
+        return F64 if F64 in codes else codes.pop()
+
+    def dense_jacobian(self, *, gradient: bool = False) -> np.ndarray:
+        """Return ids, in the current trace, of the Jacobian in the chosen leaves.
+
+        ``gradient``: of the gradient, so that it is the Hessian.
+        """
+        source, wrt = self.recording.blocks, self.block_wrt
+        symmetric = gradient and has_blocks(source)
+        if gradient:
+            source = gradient_graph(source, wrt)
+        entries = jacobian_graph(source, wrt, symmetric=symmetric)
+        g, shape = current_trace().graph, entries.shape
+        if entries.places is not None and len(entries.rows) < shape[0] * shape[1]:
+            return _with_zeros(g, entries, inline(g, entries.graph, self.inputs)[0])
+        dense = np.full(shape, g.const(0.0, F64), dtype=np.int64)
+        dense[entries.rows, entries.columns] = entry_ids(g, entries, self.inputs)
+        return dense
+
+    def rows_of(self, dense: np.ndarray, out: OutLeaf) -> np.ndarray:
+        """Return the rows of one result leaf; zeros where it does not depend on the arguments."""
+        if out.spec.traced:
+            return dense[out.start : out.stop]
+        zero = current_trace().graph.const(0.0, self.result_dtype())
+        return np.full((int(np.size(out.spec.value)), dense.shape[1]), zero, dtype=np.int64)
+
+    def cut_blocks(self, rows: np.ndarray, shape: tuple[int, ...], code: int) -> Tree:
+        """Cut the rows of one result leaf of the given shape into a tree of blocks.
+
+        Each has the dtype of its argument leaf, widened to ``code``.
+        """
+        blocks = []
+        for k, span in self.spans():
+            leaf = self.recording.leaves[k]
+            ids = rows[:, span].reshape((*shape, *leaf.shape))
+            blocks.append(as_dtype(ids, F64 if F64 in (code, leaf.code) else leaf.code))
+        return self.put_in_argument(blocks)
+
+    def put_in_argument(self, values: Iterable[Any]) -> Tree:
+        """Return the chosen argument with these values in place of its floating-point leaves."""
+        rest = iter(values)
+        leaves = [
+            next(rest) if isinstance(leaf, SymbolicArray) and is_float(leaf.code) else leaf
+            for leaf in self.leaves
+        ]
+        return self.where.unflatten(leaves)
+
+    def values_in_argument(self, ids: Iterable[int]) -> Tree:
+        """Return the chosen argument with the values of these ids, as ``blocks`` gives them."""
+        rest, leaves, forms = iter(ids), self.recording.leaves, self.recording.forms()
+        arrays = [
+            read_array(rest, leaves[k].shape, leaves[k].code, forms[k].block) for k in self.wanted
+        ]
+        return self.put_in_argument([as_dtype(a.ids, a.code) for a in arrays])
+
+    def gradient(self) -> Tree:
+        """Return the gradient of the single scalar output, in the shape of the chosen argument.
+
+        A long leaf is differentiated as the block it is.
+        """
+        graph = gradient_graph(self.recording.blocks, self.block_wrt)
+        return self.values_in_argument(inline(current_trace().graph, graph, self.inputs))
+
 
 class Derivative:
     """What the derivative functions share: finding the function's recording and its inputs."""
@@ -89,13 +185,12 @@ class Derivative:
         what: str,
         static_argnums: int | Sequence[int] | None = None,
         static_argnames: str | Sequence[str] | None = None,
+        name: str | None = None,
     ) -> None:
-        if not callable(function):
-            raise TypeError(
-                f"{what} needs a function, got {type(function).__name__}: write arc.{what}(f)(x), "
-                f"not arc.{what}(f(x))"
-            )
+        remedy = f"write arc.{what}(f)(x), not arc.{what}(f(x))"
+        check_callable(function, f"{what}: func", remedy=remedy)
         self.what = what
+        self.name = name or f"{what}_{getattr(function, '__name__', 'function')}"
         #: Where recordings of the function are kept, if it is compiled: it is not called again.
         self.compiled = compiled = function if isinstance(function, Compiled) else None
         #: Options of the function that its derivatives share, and what counts as part of it.
@@ -157,7 +252,7 @@ class Derivative:
             )
         parts = tuple(dynamic[name] for name in chosen)
         own, where = tree.flatten(parts[0] if self.single else parts)
-        return Point(recording, wanted, where, own, leaves)
+        return Point(self.what, recording, wanted, where, own, leaves)
 
     def _recording(
         self, values: dict[str, Any], dynamic: dict[str, Any], leaves: list[Any], treedef: TreeDef
@@ -186,22 +281,14 @@ class Derivative:
             raise ValueError(f"{self.what}: argnums={self.argnums} names {chosen[0]!r} twice")
         return chosen
 
-
-def derivative_name(function: Callable[..., Any], what: str, name: str | None) -> str:
-    """Return a name for the derivative ``what`` of a function, unless the user gave one."""
-    return name or f"{what}_{getattr(function, '__name__', 'function')}"
-
-
-def derivative_function(
-    run: Callable[..., Any], derivative: Derivative, name: str, signature: Signature | None = None
-) -> Compiled:
-    """Return the function that users get for what computes a derivative."""
-    compiled = Compiled(run, name=name, watch=derivative.watch, **derivative.options)
-    compiled.__doc__ = f"{derivative.what} of {derivative.signature.name}."
-    if signature is None:
-        compiled.__signature__ = derivative.signature.parameters
-    compiled.signature = signature or derivative.signature
-    return compiled
+    def compile(self, run: Callable[..., Any], signature: Signature | None = None) -> Compiled:
+        """Return the function that users get for ``run``, which computes the derivative."""
+        compiled = Compiled(run, name=self.name, watch=self.watch, **self.options)
+        compiled.__doc__ = f"{self.what} of {self.signature.name}."
+        if signature is None:
+            compiled.__signature__ = self.signature.parameters
+        compiled.signature = signature or self.signature
+        return compiled
 
 
 def _as_float(x: Any) -> Any:
@@ -219,50 +306,6 @@ def _as_float(x: Any) -> Any:
     return x
 
 
-# ---- results -----------------------------------------------------------------------------------
-
-
-def float_outs(point: Point, what: str) -> list[OutLeaf]:
-    """Return the leaves of the result, or say which of them has no derivative."""
-    for out, path in zip(point.recording.outs, point.recording.out_tree.paths("result")):
-        code, value = out.spec.code, out.spec.value
-        if not (out.spec.traced or isinstance(value, (int, float, np.ndarray, np.generic))):
-            raise ShapeDtypeError(
-                f"{what}: {path} is a {type(value).__name__}, which has no derivative"
-            )
-        if out.spec.traced and not is_float(code):
-            raise ShapeDtypeError(
-                f"{what}: {path} is {DTYPES[code]}, which has no derivative: return floats, for "
-                "example x.astype(float)"
-            )
-    return point.recording.outs
-
-
-def scalar_out(point: Point, what: str) -> OutLeaf:
-    """Return the only leaf of the result, or say that it is not one scalar."""
-    outs = float_outs(point, what)
-    shapes = [out_shape(out) for out in outs]
-    if shapes != [()]:
-        raise ShapeDtypeError(
-            f"{what} needs a function with one scalar result, this one returns {len(outs)} of "
-            f"shape {shapes}: reduce it, for example with np.sum, or use arc.jac"
-            + refer_to("gradient")
-        )
-    return outs[0]
-
-
-def out_shape(out: OutLeaf) -> tuple[int, ...]:
-    """Return the shape of a result leaf, traced or constant."""
-    return out.spec.shape if out.spec.traced else np.shape(out.spec.value)
-
-
-def result_dtype(point: Point, outs: Sequence[OutLeaf] = ()) -> int:
-    """Return the dtype that holds all chosen arguments and these results."""
-    codes = {point.recording.leaves[k].code for k in point.wanted}
-    codes |= {out.spec.code for out in outs if out.spec.traced}
-    return F64 if F64 in codes else codes.pop()
-
-
 def as_dtype(ids: np.ndarray, code: int) -> SymbolicArray:
     """Wrap ids of floats as an array of one dtype; a sweep mixes those of arguments and results."""
     g = current_trace().graph
@@ -271,27 +314,6 @@ def as_dtype(ids: np.ndarray, code: int) -> SymbolicArray:
         return wrap(cast_ids(g, ids, item_type(g.dtype[block]), code), code)
     flat = [cast(g, i, code) for i in ids.ravel().tolist()]
     return wrap(np.array(flat, dtype=np.int64).reshape(ids.shape), code)
-
-
-# ---- matrices ----------------------------------------------------------------------------------
-
-
-def dense_jacobian(point: Point, *, gradient: bool = False) -> np.ndarray:
-    """Return ids, in the current trace, of the Jacobian in the chosen leaves.
-
-    ``gradient``: of the gradient, so that it is the Hessian.
-    """
-    source, wrt = point.recording.blocks, point.block_wrt
-    symmetric = gradient and has_blocks(source)
-    if gradient:
-        source = gradient_graph(source, wrt)
-    entries = jacobian_graph(source, wrt, symmetric=symmetric)
-    g, shape = current_trace().graph, entries.shape
-    if entries.places is not None and len(entries.rows) < shape[0] * shape[1]:
-        return _with_zeros(g, entries, inline(g, entries.graph, point.inputs)[0])
-    dense = np.full(shape, g.const(0.0, F64), dtype=np.int64)
-    dense[entries.rows, entries.columns] = entry_ids(g, entries, point.inputs)
-    return dense
 
 
 def entry_ids(g: Graph, entries: Entries, inputs: Sequence[int]) -> np.ndarray:
@@ -314,57 +336,6 @@ def _with_zeros(g: Graph, entries: Entries, block: int) -> np.ndarray:
     reads: list[Read] = [Gather(index.ravel()), Affine(0, (1,))]
     blocks = loops(g, [block, g.block(is_entry.ravel())], reads, body, (index.size,))
     return references(g, blocks[0]).reshape(shape)
-
-
-def rows_of(point: Point, dense: np.ndarray, out: OutLeaf) -> np.ndarray:
-    """Return the rows of one result leaf; zeros where it does not depend on the arguments."""
-    if out.spec.traced:
-        return dense[out.start : out.stop]
-    zero = current_trace().graph.const(0.0, result_dtype(point))
-    return np.full((int(np.size(out.spec.value)), dense.shape[1]), zero, dtype=np.int64)
-
-
-def cut_blocks(point: Point, rows: np.ndarray, shape: tuple[int, ...], code: int) -> Tree:
-    """Cut the rows of one result leaf of the given shape into a tree of blocks.
-
-    Each has the dtype of its argument leaf, widened to ``code``.
-    """
-    blocks = []
-    for k, span in point.spans():
-        leaf = point.recording.leaves[k]
-        ids = rows[:, span].reshape((*shape, *leaf.shape))
-        blocks.append(as_dtype(ids, F64 if F64 in (code, leaf.code) else leaf.code))
-    return put_in_argument(point, blocks)
-
-
-def put_in_argument(point: Point, values: Iterable[Any]) -> Tree:
-    """Return the chosen argument with these values in place of its floating-point leaves."""
-    rest = iter(values)
-    leaves = [
-        next(rest) if isinstance(leaf, SymbolicArray) and is_float(leaf.code) else leaf
-        for leaf in point.leaves
-    ]
-    return point.where.unflatten(leaves)
-
-
-def values_in_argument(point: Point, ids: Iterable[int]) -> Tree:
-    """Return the chosen argument with the values of these ids, as ``blocks`` gives them."""
-    recording, rest = point.recording, iter(ids)
-    forms = recording.forms()
-    arrays = [
-        read_array(rest, recording.leaves[k].shape, recording.leaves[k].code, forms[k].block)
-        for k in point.wanted
-    ]
-    return put_in_argument(point, [as_dtype(a.ids, a.code) for a in arrays])
-
-
-def gradient(point: Point) -> Tree:
-    """Return the gradient of the single scalar output, in the shape of the chosen argument.
-
-    A long leaf is differentiated as the block it is.
-    """
-    graph = gradient_graph(point.recording.blocks, point.block_wrt)
-    return values_in_argument(point, inline(current_trace().graph, graph, point.inputs))
 
 
 def gradient_graph(graph: Graph, wrt: Sequence[int]) -> Graph:

@@ -9,14 +9,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.errors import ShapeDtypeError, StructError
-from archimedes.function.derivatives.differentiation import (
-    Derivative,
-    Point,
-    derivative_function,
-    derivative_name,
-    float_outs,
-    values_in_argument,
-)
+from archimedes.function.derivatives.differentiation import Derivative, Point
 from archimedes.function.leaf_specs import LeafSpec
 from archimedes.function.recording import Recording, array_ids, read_array
 from archimedes.function.signatures import Bound, Signature
@@ -146,12 +139,12 @@ def jvp(
     >>> jvp(lambda x: x**2)(np.array([1.0, 2.0]), np.array([1.0, 1.0]))
     array([2., 4.])
     """
-    derivative = Derivative(func, argnums, "jvp", static_argnums, static_argnames)
+    derivative = Derivative(func, argnums, "jvp", static_argnums, static_argnames, name)
 
     def run(*args_and_tangent: Any, **kwargs: Any) -> Any:
         *args, tangent = args_and_tangent
         point = derivative.point(tuple(args), kwargs)
-        float_outs(point, "jvp")
+        point.float_outs()
         blocks = point.recording.blocks
         graph = forward_graph(blocks, point.block_wrt)
         inputs = point.inputs + _tangent_ids(point, tangent)
@@ -159,7 +152,7 @@ def jvp(
         return _tangent_tree(point.recording, outs[len(blocks.outputs) :])
 
     signature = FollowedSignature(derivative.signature, "jvp", "tangent")
-    return derivative_function(run, derivative, derivative_name(func, "jvp", name), signature)
+    return derivative.compile(run, signature)
 
 
 def _tangent_tree(recording: Recording, ids: Iterable[int]) -> Tree:
@@ -209,17 +202,17 @@ def vjp(
     >>> vjp(lambda x: x**2)(np.array([1.0, 2.0]), np.array([1.0, 0.0]))
     array([2., 0.])
     """
-    derivative = Derivative(func, argnums, "vjp", static_argnums, static_argnames)
+    derivative = Derivative(func, argnums, "vjp", static_argnums, static_argnames, name)
 
     def run(*args_and_cotangent: Any, **kwargs: Any) -> Any:
         *args, cotangent = args_and_cotangent
         point = derivative.point(tuple(args), kwargs)
-        float_outs(point, "vjp")
+        point.float_outs()
         blocks = point.recording.blocks
         seeds = _cotangent_ids(point, cotangent)
         graph = reverse_graph(blocks, point.block_wrt)
         ids = inline(current_trace().graph, graph, point.inputs + seeds)
-        return values_in_argument(point, ids[len(blocks.outputs) :])
+        return point.values_in_argument(ids[len(blocks.outputs) :])
 
     signature = FollowedSignature(derivative.signature, "vjp", "cotangent")
-    return derivative_function(run, derivative, derivative_name(func, "vjp", name), signature)
+    return derivative.compile(run, signature)

@@ -19,19 +19,11 @@ from typing import Any
 import numpy as np
 
 from archimedes.backends import code_cache as cache
+from archimedes.checks import check_choice
 from archimedes.errors import TraceError
 from archimedes.function.compiled import Compiled
-from archimedes.function.derivatives.differentiation import (
-    Derivative,
-    Point,
-    as_dtype,
-    entry_ids,
-    float_outs,
-    gradient_graph,
-    out_shape,
-    result_dtype,
-    scalar_out,
-)
+from archimedes.function.derivatives import differentiation
+from archimedes.function.derivatives.differentiation import Derivative, Point
 from archimedes.function.recording import OutLeaf, Recording
 from archimedes.graph.derivatives.coloring import Pattern, column_colors, star_colors
 from archimedes.graph.derivatives.jacobian_graphs import Entries, jacobian_graph
@@ -66,7 +58,7 @@ def _find_entries(graph: Graph, wrt: Sequence[int], symmetric: bool, triangle: b
 
 
 def _differentiate(graph: Graph, wrt: Sequence[int], symmetric: bool, triangle: bool) -> Entries:
-    source = gradient_graph(graph, wrt) if symmetric else graph
+    source = differentiation.gradient_graph(graph, wrt) if symmetric else graph
     return jacobian_graph(source, wrt, symmetric=symmetric, triangle=triangle)
 
 
@@ -154,13 +146,9 @@ class SparseDerivative:
     (array([1, 1]), array([0, 1]))
     """
 
-    def __init__(
-        self, derivative: Derivative, name: str, symmetric: bool, triangle: bool = False
-    ) -> None:
-        self.derivative = derivative
-        self.symmetric = symmetric
-        self.triangle = triangle
-        self.name = name
+    def __init__(self, derivative: Derivative, symmetric: bool, triangle: bool = False) -> None:
+        self.derivative, self.name = derivative, derivative.name
+        self.symmetric, self.triangle = symmetric, triangle
         self._pattern: SparsePattern | None = None
         self._compiled = self._function(self._entries)
         self._compiled.inline_limit = sys.maxsize
@@ -184,7 +172,7 @@ class SparseDerivative:
         """The lower triangle, diagonal included: all that solvers want of a Hessian."""
         if not self.symmetric:
             raise ValueError(f"{self.name}: only a Hessian is given by its lower triangle")
-        return SparseDerivative(self.derivative, self.name, True, triangle=True)
+        return SparseDerivative(self.derivative, True, triangle=True)
 
     def compile_at_once(self) -> None:
         """Have ``values`` compiled at its next call."""
@@ -203,14 +191,14 @@ class SparseDerivative:
         outs: list[OutLeaf] = []
         rows = np.arange(len(point.wrt))
         if self.symmetric:
-            scalar_out(point, "hess")
+            point.check_scalar()
         else:
-            outs = float_outs(point, "jac")
+            outs = point.float_outs()
             rows = _rows_of_outputs(point)
         blocks, wrt = point.recording.blocks, point.block_wrt
         entries = _find_entries(blocks, wrt, self.symmetric, self.triangle)
-        ids = entry_ids(current_trace().graph, entries, point.inputs)
-        values = as_dtype(ids, result_dtype(point, outs))
+        ids = differentiation.entry_ids(current_trace().graph, entries, point.inputs)
+        values = differentiation.as_dtype(ids, point.result_dtype(outs))
         shape = np.array([_height(point) if outs else len(rows), len(point.wrt)])
         return values, rows[entries.rows], entries.columns, shape, entries.colors
 
@@ -244,13 +232,13 @@ class SparseDerivative:
 
 def _rows_of_outputs(point: Point) -> np.ndarray:
     """Return the row of each output among the ravelled results: constants have rows too."""
-    sizes = [math.prod(out_shape(out)) for out in point.recording.outs]
+    sizes = [math.prod(out.shape) for out in point.recording.outs]
     traced = [out.spec.traced for out in point.recording.outs]
     return np.flatnonzero(np.repeat(np.array(traced, dtype=bool), sizes))
 
 
 def _height(point: Point) -> int:
-    return sum(math.prod(out_shape(out)) for out in point.recording.outs)
+    return sum(math.prod(out.shape) for out in point.recording.outs)
 
 
 def sparsity(func: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
@@ -326,17 +314,14 @@ def coloring(matrix: Any, mode: str = "column") -> np.ndarray:
     >>> coloring(np.eye(3)).tolist()
     [0, 0, 0]
     """
+    check_choice(mode, "coloring: mode", ("column", "row", "star"))
     nonzero = _pattern_of(matrix)
-    if mode == "column":
-        return column_colors(nonzero)
-    if mode == "row":
-        return column_colors(nonzero.transpose)
-    if mode == "star":
-        m, n = nonzero.shape
-        if m != n or nonzero.symmetric.rows.size != nonzero.rows.size:
-            raise ValueError("coloring: mode='star' needs a symmetric pattern")
-        return star_colors(nonzero)
-    raise ValueError(f"coloring: mode={mode!r} is not one of 'column', 'row', 'star'")
+    if mode != "star":
+        return column_colors(nonzero if mode == "column" else nonzero.transpose)
+    m, n = nonzero.shape
+    if m != n or nonzero.symmetric.rows.size != nonzero.rows.size:
+        raise ValueError("coloring: mode='star' needs a symmetric pattern")
+    return star_colors(nonzero)
 
 
 def _pattern_of(matrix: Any) -> Pattern:

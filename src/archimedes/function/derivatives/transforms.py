@@ -8,21 +8,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar, ove
 import numpy as np
 
 from archimedes.function.compiled import Compiled
-from archimedes.function.derivatives.differentiation import (
-    Derivative,
-    as_dtype,
-    cut_blocks,
-    dense_jacobian,
-    derivative_function,
-    derivative_name,
-    float_outs,
-    gradient,
-    out_shape,
-    put_in_argument,
-    result_dtype,
-    rows_of,
-    scalar_out,
-)
+from archimedes.function.derivatives.differentiation import Derivative, as_dtype
 from archimedes.function.derivatives.sparse import SparseDerivative
 from archimedes.graph.dead_code import inputs_read
 from archimedes.graph.derivatives.sparsity import has_kinks
@@ -113,24 +99,22 @@ def jac(
     array([[2., 0.],
            [0., 4.]])
     """
-    derivative = Derivative(func, argnums, "jac", static_argnums, static_argnames)
+    derivative = Derivative(func, argnums, "jac", static_argnums, static_argnames, name)
     if sparse:
-        return SparseDerivative(derivative, derivative_name(func, "jac", name), symmetric=False)
+        return SparseDerivative(derivative, symmetric=False)
 
     def run(*args: Any, **kwargs: Any) -> Any:
         point = derivative.point(args, kwargs)
-        outs = float_outs(point, "jac")
-        dense = dense_jacobian(point)
+        outs, dense = point.float_outs(), point.dense_jacobian()
         if flat:
-            rows = [rows_of(point, dense, out) for out in outs]
-            return as_dtype(np.concatenate(rows) if rows else dense, result_dtype(point, outs))
+            rows = [point.rows_of(dense, out) for out in outs]
+            return as_dtype(np.concatenate(rows) if rows else dense, point.result_dtype(outs))
         leaves = [
-            cut_blocks(point, rows_of(point, dense, out), out_shape(out), out.spec.code)
-            for out in outs
+            point.cut_blocks(point.rows_of(dense, out), out.shape, out.spec.code) for out in outs
         ]
         return point.recording.out_tree.unflatten(leaves)
 
-    return derivative_function(run, derivative, derivative_name(func, "jac", name))
+    return derivative.compile(run)
 
 
 @overload
@@ -184,14 +168,14 @@ def grad(
     >>> grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
     array([2., 4.])
     """
-    derivative = Derivative(func, argnums, "grad", static_argnums, static_argnames)
+    derivative = Derivative(func, argnums, "grad", static_argnums, static_argnames, name)
 
     def run(*args: Any, **kwargs: Any) -> Any:
         point = derivative.point(args, kwargs)
-        scalar_out(point, "grad")
-        return gradient(point)
+        point.check_scalar()
+        return point.gradient()
 
-    return derivative_function(run, derivative, derivative_name(func, "grad", name))
+    return derivative.compile(run)
 
 
 @overload
@@ -270,24 +254,24 @@ def hess(
     array([[4., 2.],
            [2., 0.]])
     """
-    derivative = Derivative(func, argnums, "hess", static_argnums, static_argnames)
+    derivative = Derivative(func, argnums, "hess", static_argnums, static_argnames, name)
     if sparse:
-        return SparseDerivative(derivative, derivative_name(func, "hess", name), symmetric=True)
+        return SparseDerivative(derivative, symmetric=True)
 
     def run(*args: Any, **kwargs: Any) -> Any:
         point = derivative.point(args, kwargs)
-        scalar_out(point, "hess")
-        dense = dense_jacobian(point, gradient=True)
+        point.check_scalar()
+        dense = point.dense_jacobian(gradient=True)
         if flat:
-            return as_dtype(dense, result_dtype(point))
+            return as_dtype(dense, point.result_dtype())
         leaves = point.recording.leaves
         blocks = [
-            cut_blocks(point, dense[span], leaves[k].shape, leaves[k].code)
+            point.cut_blocks(dense[span], leaves[k].shape, leaves[k].code)
             for k, span in point.spans()
         ]
-        return put_in_argument(point, blocks)
+        return point.put_in_argument(blocks)
 
-    return derivative_function(run, derivative, derivative_name(func, "hess", name))
+    return derivative.compile(run)
 
 
 def is_linear(func: Callable[..., Any]) -> Callable[..., bool]:
