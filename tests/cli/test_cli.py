@@ -93,7 +93,7 @@ def test_a_failed_check_is_told(monkeypatch, capsys, tmp_path):
 def test_without_matplotlib_the_rest_is_written(monkeypatch, capsys, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     report = Report("t-handle", tmp_path)
-    report.figure("a", lambda path: arc.plot(tumbling.simulate(), file=path))
+    report.figure("a", tumbling.simulate())
     said = capsys.readouterr()
     assert "No plot a.png: plot needs matplotlib: pip install matplotlib" in said.err
     assert report.files == []

@@ -63,8 +63,8 @@ def test_the_header_says_shapes_units_and_descriptions():
 def test_matrices_are_row_major():
     """C's element [i][j] is Python's [i, j]: init and step."""
     steps = Steps(arc.codegen(momentum, ARGS))
-    assert steps.library.inputs.data.vehicle.inertia[1][0] == 4.0
-    assert steps.library.inputs.data.vehicle.inertia[0][2] == 3.0
+    assert steps.library.inputs.data["vehicle"]["inertia"][0, 1, 0] == 4.0
+    assert steps.library.inputs.data["vehicle"]["inertia"][0, 0, 2] == 3.0
     assert steps.run()[0].tolist() == [321.0, 654.0]
 
 

@@ -139,7 +139,7 @@ MISUSES = {
         scale,
         (X, 1.0),
         {"input_descriptions": {"z": "?"}},
-        r"input_descriptions describes 'z', which does not exist: there are \['k', 'x'\]",
+        r"input_descriptions names 'z', which is not part of the inputs: there are \['k', 'x'\]",
     ),
     "descriptions in a list": (
         scale,

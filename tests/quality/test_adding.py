@@ -174,19 +174,15 @@ def test_a_vehicle(package, tmp_path):
     folder = package / "vehicles" / "sled"
     folder.mkdir()
     (folder / "__init__.py").write_text(
-        '"""A sled: its model, its parameters, its scene."""\n\n'
-        "from __future__ import annotations\n\n"
-        "from archimedes.vehicles.sled.sled import Sled\n\n"
-        '__all__ = ["Sled"]\n',
-        "utf-8",
+        '"""A sled: its model, its parameters, its scene."""\n', "utf-8"
     )
     (folder / "sled.py").write_text(SLED, "utf-8")
     (folder / "sled.yaml").write_text("type: sled\nmass: 40.0 # kg\ndrag: 3.0 # N s/m\n", "utf-8")
     (folder / "sled_flight.yaml").write_text(FLIGHT, "utf-8")
     insert_after(
         package / "vehicles" / "__init__.pyi",
-        "from archimedes.vehicles.satellite import",
-        "from archimedes.vehicles.sled import Sled as Sled",
+        "from archimedes.vehicles.satellite.satellite import",
+        "from archimedes.vehicles.sled.sled import Sled as Sled",
     )
     run(package, "-c", SLIDE)
     template = run(package, "-m", "archimedes", "run", "--template", "sled")

@@ -12,7 +12,9 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
@@ -47,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     return 1 if wrong else 0
 
 
-# ---- examinations: each returns findings and raises nothing -----------------------------------
+# ---- examinations: each yields findings -----------------------------------
 
 
 class Finding(NamedTuple):
@@ -94,49 +96,43 @@ PROGRAMS = {
 
 def examine() -> dict[str, list[Finding]]:
     """Return all findings by section."""
-    examinations: dict[str, Callable[[], list[Finding]]] = {
+    examinations: dict[str, Callable[[], Iterable[Finding]]] = {
         "System": system,
         "Packages that are needed": packages,
         "Compiling": compiling,
         "Cache of compiled code": cache,
-        **{title: lambda title=title: programs(title) for title in PROGRAMS},  # type: ignore[misc]
+        **{title: partial(programs, names) for title, names in PROGRAMS.items()},
         "GPU": gpu,
         "Optional parts": optional,
     }
     return {title: run_examination(title, look) for title, look in examinations.items()}
 
 
-def run_examination(title: str, look: Callable[[], list[Finding]]) -> list[Finding]:
+def run_examination(title: str, look: Callable[[], Iterable[Finding]]) -> list[Finding]:
     """Return findings; where the examination itself fails, that is the finding."""
     try:
-        return look()
+        return list(look())
     except Exception as error:
         return [Finding(title, "problem", f"{type(error).__name__}: {error}")]
 
 
-def system() -> list[Finding]:
-    """Return the versions of the package and of Python."""
+def system() -> Iterator[Finding]:
+    """Look at the versions of the package and of Python, and at the processor."""
     import archimedes
 
-    python = sys.version.split()[0]
-    old = sys.version_info < (3, 11)
-    return [
-        Finding("Archimedes", "ok", archimedes.__version__),
-        Finding(
-            "Python",
-            "problem" if old else "ok",
-            f"{python} ({sys.executable})",
-            "Python 3.11 or newer is needed" if old else "",
-        ),
-        Finding("platform", "info", operating_system()),
-        Finding("processor", "info", cpu_name()),
-        Finding("vector instructions", "info", vector_instructions()),
-        Finding("threads", "info", threads()),
-    ]
+    python = f"{sys.version.split()[0]} ({sys.executable})"
+    yield Finding("Archimedes", "ok", archimedes.__version__)
+    yield Finding("Python", "ok", python)
+    yield Finding("platform", "info", operating_system())
+    yield Finding("processor", "info", cpu_name())
+    yield Finding("vector instructions", "info", vector_instructions())
+    chosen = os.environ.get("ARCHIMEDES_THREADS")
+    source = f"ARCHIMEDES_THREADS={chosen}" if chosen else f"of {os.cpu_count()} processors"
+    yield Finding("threads", "info", f"{cpu_count()} ({source})")
 
 
 def vector_instructions() -> str:
-    """Return what of SIMD this processor has, as LLVM sees it."""
+    """Return which vector instructions LLVM finds on this processor."""
     try:
         from llvmlite import binding  # type: ignore[import-untyped]
 
@@ -147,49 +143,36 @@ def vector_instructions() -> str:
     return ", ".join(name for name in known if features.get(name)) or "none"
 
 
-def threads() -> str:
-    """Return how many threads are used, and why."""
-    chosen = os.environ.get("ARCHIMEDES_THREADS")
-    source = f"ARCHIMEDES_THREADS={chosen}" if chosen else f"of {os.cpu_count()} processors"
-    return f"{cpu_count()} ({source})"
-
-
 def version_numbers(text: str) -> tuple[int, ...]:
-    """Return the leading numbers of a version.
-
-    >>> version_numbers("2.0.1rc1") >= version_numbers("2.0")
-    True
-    """
+    """Return the leading numbers of a version."""
     leading = re.match(r"\d+(\.\d+)*", text)
     return tuple(map(int, leading[0].split("."))) if leading else ()
 
 
 def version_of(name: str) -> str | None:
-    """Return the version of an installed distribution, or None."""
+    """Return the version of a distribution, None where it is not installed."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return None
 
 
-def packages() -> list[Finding]:
-    """Return the required packages, and what is wrong with them."""
-    findings = []
+def packages() -> Iterator[Finding]:
+    """Look for the packages without which nothing works."""
     for name, least in REQUIRED.items():
         version = version_of(name)
         advice = f'pip install "{name}>={least}"'
         if version is None:
-            findings.append(Finding(name, "problem", "not installed", advice))
+            yield Finding(name, "problem", "not installed", advice)
         elif version_numbers(version) < version_numbers(least):
             value = f"{version}, but {least} or newer is needed"
-            findings.append(Finding(name, "problem", value, f"{advice} --upgrade"))
+            yield Finding(name, "problem", value, f"{advice} --upgrade")
         else:
-            findings.append(Finding(name, "ok", version))
-    return findings
+            yield Finding(name, "ok", version)
 
 
-def compiling() -> list[Finding]:
-    """Record, differentiate and compile something small."""
+def compiling() -> Iterator[Finding]:
+    """Record, differentiate and compile a small function."""
     try:
         import archimedes as arc
 
@@ -198,50 +181,49 @@ def compiling() -> list[Finding]:
         good = float(double(2.0)) == 5.0 and float(slope) == 6.0
     except Exception as error:
         advice = "see the packages above; if they are right, please report this"
-        return [Finding("native code", "problem", f"{type(error).__name__}: {error}", advice)]
-    if not good:
-        return [Finding("native code", "problem", "a wrong result", "please report this")]
-    return [Finding("native code", "ok", "a function was recorded, differentiated and compiled")]
+        yield Finding("native code", "problem", f"{type(error).__name__}: {error}", advice)
+        return
+    if good:
+        yield Finding("native code", "ok", "a function was recorded, differentiated and compiled")
+    else:
+        yield Finding("native code", "problem", "a wrong result", "please report this")
 
 
-def cache() -> list[Finding]:
-    """Return the folder of compiled code, and whether it can be used."""
+def cache() -> Iterator[Finding]:
+    """Look at the folder of compiled kernels."""
     from archimedes.backends.code_cache import LIMIT, cache_folder
 
     folder = cache_folder()
     if folder is None:
         advice = "unset ARCHIMEDES_CACHE, or name a folder by ARCHIMEDES_CACHE_DIR"
-        return [Finding("folder", "missing", "turned off, or no home folder", advice)]
-    findings = [Finding("folder", "info", str(folder))]
+        yield Finding("folder", "missing", "turned off, or no home folder", advice)
+        return
+    yield Finding("folder", "info", str(folder))
+    sizes = []
     try:
         sizes = [p.stat().st_size for p in folder.rglob("*.o") if p.is_file()]
     except OSError as error:
-        sizes = []
-        findings.append(Finding("reading it", "missing", str(error)))
+        yield Finding("reading it", "missing", str(error))
     total = f"{sum(sizes) / 2**20:.1f} MiB in {len(sizes)} kernels (limit {LIMIT // 2**20} MiB)"
-    findings.append(Finding("size", "info", total))
+    yield Finding("size", "info", total)
     if can_write(folder):
-        findings.append(Finding("writing to it", "ok", "possible"))
+        yield Finding("writing to it", "ok", "possible")
     else:
         advice = (
             "kernels are compiled anew in every process: name a folder that you may write to, "
             "export ARCHIMEDES_CACHE_DIR=$PWD/archimedes-cache"
         )
-        findings.append(Finding("writing to it", "missing", "not possible", advice))
-    return findings
+        yield Finding("writing to it", "missing", "not possible", advice)
 
 
 def can_write(folder: Path) -> bool:
-    """Whether files could be made in a folder, or the folder itself; nothing is written."""
-    while not folder.exists():
-        if folder.parent == folder:
-            return False
-        folder = folder.parent
-    return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+    """Return whether files could be written in a folder, which need not exist yet."""
+    there = next((f for f in (folder, *folder.parents) if f.exists()), None)
+    return there is not None and there.is_dir() and os.access(there, os.W_OK | os.X_OK)
 
 
 def first_line(path: str) -> str:
-    """Return what a program says of its version."""
+    """Return what a program says about its version."""
     try:
         option = "-version" if Path(path).stem == "ffmpeg" else "--version"
         done = run_program([path, option], timeout=10)
@@ -251,61 +233,49 @@ def first_line(path: str) -> str:
     return lines[0][:80] if lines else path
 
 
-def programs(title: str) -> list[Finding]:
-    """Return the programs of a group, and where they are."""
-    findings = []
-    for name in PROGRAMS[title]:
+def programs(names: Iterable[str]) -> Iterator[Finding]:
+    """Look for programs by their names."""
+    for name in names:
         path = find_browser() if name == "chromium" else find_program(name)
         if path is not None:
-            findings.append(Finding(name, "ok", first_line(path)))
+            yield Finding(name, "ok", first_line(path))
         else:
-            findings.append(Finding(name, "missing", "not found", install_hint(name)))
-    return findings
+            yield Finding(name, "missing", "not found", install_hint(name))
 
 
-def gpu() -> list[Finding]:
-    """Return what is known of the GPU, its driver and CuPy."""
-    program = find_program("nvidia-smi")
-    driver = None
-    if program:
-        query = [
-            program,
-            "--query-gpu=name,driver_version,memory.total,memory.free",
-            "--format=csv,noheader",
-        ]
-        try:
-            done = run_program(query, timeout=20)
-            driver = done.stdout.strip().splitlines()[0] if done.returncode == 0 else None
-        except (OSError, IndexError, subprocess.SubprocessError):
-            driver = None
-    if driver is None:
+def gpu() -> Iterator[Finding]:
+    """Look for a device and for CuPy."""
+    query = "--query-gpu=name,driver_version,memory.total,memory.free"
+    driver = ""
+    if program := find_program("nvidia-smi"):
+        with suppress(OSError, subprocess.SubprocessError):
+            done = run_program([program, query, "--format=csv,noheader"], timeout=20)
+            driver = "" if done.returncode else done.stdout.strip().partition("\n")[0]
+    if not driver:
         text = "no NVIDIA GPU with a driver: everything runs on the processor"
-        return [Finding("device", "missing", text)]
-    findings = [Finding("device", "ok", driver)]
-    if importlib.util.find_spec("cupy") is None:
-        advice = f"{install_command('cuda')} (CUDA 13), {install_command('cuda12')} (CUDA 12)"
-        findings.append(Finding("CuPy", "missing", "not installed", advice))
-    else:
+        yield Finding("device", "missing", text)
+        return
+    yield Finding("device", "ok", driver)
+    if is_importable("cupy"):
         text = f"{version_of('cupy') or 'installed'}; python -m tests.cuda checks it"
-        findings.append(Finding("CuPy", "ok", text))
+        yield Finding("CuPy", "ok", text)
         where = 'arrays of CuPy, PyTorch and JAX on it run there, NumPy\'s with backend="cuda"'
-        findings.append(Finding("what runs there", "ok", where))
-    return findings
+        yield Finding("what runs there", "ok", where)
+    else:
+        advice = f"{install_command('cuda')} (CUDA 13), {install_command('cuda12')} (CUDA 12)"
+        yield Finding("CuPy", "missing", "not installed", advice)
 
 
-def optional() -> list[Finding]:
-    """Return the optional packages by what they are for."""
-    findings = []
+def optional() -> Iterator[Finding]:
+    """Look for the optional parts."""
     for purpose, modules, extra in OPTIONAL:
-        here = next(filter(is_importable, modules), None)
+        names = [DISTRIBUTIONS.get(module, module) for module in modules]
+        here = next((n for n, m in zip(names, modules) if is_importable(m)), None)
         if here is not None:
-            name = DISTRIBUTIONS.get(here, here)
-            findings.append(Finding(purpose, "ok", f"{name} {version_of(name) or ''}".strip()))
+            yield Finding(purpose, "ok", f"{here} {version_of(here) or ''}".strip())
         else:
-            names = " or ".join(DISTRIBUTIONS.get(module, module) for module in modules)
-            value = f"{names} is not installed"
-            findings.append(Finding(purpose, "missing", value, install_command(extra)))
-    return findings
+            value = f"{' or '.join(names)} is not installed"
+            yield Finding(purpose, "missing", value, install_command(extra))
 
 
 def is_importable(module: str) -> bool:

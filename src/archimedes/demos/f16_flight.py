@@ -210,27 +210,24 @@ def show_batch(report: Report, fly: Callable[..., Any]) -> arc.Trajectory:
 def write(report: Report, flight: arc.Trajectory, many: arc.Trajectory, trimmed: Trim) -> None:
     """Write plots, the page and the table."""
     from archimedes.viewer import view
-    from archimedes.viz import plot, plot_modes
 
     shown = arc.Trajectory(flight.t, outputs(flight))
     title = "F-16: two turns and a climb in wind"
     surfaces = {f"surfaces[{k}]": n for k, n in enumerate(("elevator", "aileron", "rudder"))}
     labels = {**surfaces, "load_factor": "load factor"}
-    report.figure("flight", lambda path: plot(shown, labels=labels, title=title, file=path))
+    report.figure("flight", shown, labels=labels, title=title)
     small = linearize(plane, trimmed.flight, trimmed.input, {"power": trimmed.state.power})
-    report.figure("modes", lambda path: plot_modes(small, title="Modes of level flight", file=path))
+    report.figure("modes", small, title="Modes of level flight")
     off = many.x.motion.pos - flight.x.motion.pos[:: (len(flight.t) - 1) // (many.t.shape[1] - 1)]
     bank = plane.world.flight(many.t, many.x.motion).rpy[..., 0]
     spread = arc.Trajectory(many.t, Spread(off[..., 0], off[..., 1], -off[..., 2], bank))
     title = f"{len(many.t):,} dispersed flights against the planned one: all, 90 %, 50 %"
-    report.figure("dispersion", lambda path: plot(spread, spread="fan", title=title, file=path))
+    report.figure("dispersion", spread, spread="fan", title=title)
     note = f"Autopilot at {1 / DT:g} Hz, crosswind and a gust at 46 s; {len(many.t):,} dispersed"
     world = aircraft(nominal())
     page = view({"F-16": (world, flight)}, batch=many, title="F-16 in wind", note=note)
     report.page(page, "f16")
-    table = report.folder / "flight.csv"
-    flight.to_csv(table, units=True)
-    report.files.append(table)
+    report.table("flight", flight)
 
 
 @arc.struct

@@ -43,11 +43,9 @@ def run(report: Report) -> None:
     flight = FlightState(0.0, 0.0, 10.0, np.zeros(3), np.zeros(3), np.zeros(3))
     start, times = drone.state(flight), np.linspace(0.0, SECONDS, 501)
     nominal = {"wind": np.array([3.0, 2.0, 0.0]), "gust": np.array(6.0), "mass": drone.mass}
-    options: dict[str, Any] = {"rtol": 1e-6, "t_eval": times}
-    span = (0.0, SECONDS)
-    fly = lambda: arc.solve_ode(closed_loop, span, start, args=(nominal,), **options)  # noqa: E731
     title = f"A figure-eight of {SECONDS:g} s in wind, every rotor simulated"
-    once = report.time_motion(title, fly, SECONDS)
+    options = {"args": (nominal,), "rtol": 1e-6, "t_eval": times}
+    once = report.time_motion(title, SECONDS, closed_loop, start, **options)
     off = np.linalg.norm(once.x.motion.pos - path(times)[0].T, axis=1)
     report.line("off the path, once settled", f"{100 * off[100:].max():.0f} cm", "gust included")
     report.check("the path is kept within 60 cm", off[100:].max() < 0.6)
@@ -63,10 +61,10 @@ def disperse(report: Report, start: Multirotor.State, p: Tree) -> arc.Trajectory
         "gust": p["gust"] * rng.uniform(-1.0, 1.0, count),
         "mass": p["mass"] * (1.0 + 0.08 * rng.normal(size=count)),
     }
-    options: dict[str, Any] = {"rtol": 1e-6, "t_eval": np.linspace(0.0, SECONDS, 76)}
+    options = {"args": (draws,), "rtol": 1e-6, "t_eval": np.linspace(0.0, SECONDS, 76)}
     options["in_axes"] = (None, dict.fromkeys(draws, 0))
-    solve = lambda: arc.solve_ode(closed_loop, (0.0, SECONDS), start, args=(draws,), **options)  # noqa: E731
-    many = report.time_batch(f"{count:,} copies: wind, gust and mass vary", solve)
+    title = f"{count:,} copies: wind, gust and mass vary"
+    many = report.time_batch(title, closed_loop, start, **options)
     off = np.linalg.norm(many.x.motion.pos - path(many.t[0])[0].T, axis=2)[:, 15:].max(axis=1)
     low, high = np.quantile(off, [0.05, 0.95])
     report.line(
@@ -79,15 +77,11 @@ def disperse(report: Report, start: Multirotor.State, p: Tree) -> arc.Trajectory
 def write(report: Report, once: arc.Trajectory, many: arc.Trajectory, p: Tree) -> None:
     """Write plots and the page."""
     from archimedes.viewer import Path, view
-    from archimedes.viz import plot
 
     names = ["motion.pos", "motion.att", "speeds"]
-    title = "A quadrotor on a figure-eight in wind"
-    report.figure("flight", lambda file: plot(once, names, title=title, file=file))
+    report.figure("flight", once, names, title="A quadrotor on a figure-eight in wind")
     title = f"{len(many.t):,} copies: all, 90 %, 50 %"
-    report.figure(
-        "dispersion", lambda file: plot(many, "motion.pos", spread="fan", title=title, file=file)
-    )
+    report.figure("dispersion", many, "motion.pos", spread="fan", title=title)
     page = view({"quadrotor": (in_wind(p), once)}, batch=many, title="A quadrotor in wind")
     page.scene.note = "A gust from the side at 12 s; ghosts have other winds and masses"
     north, east, down = path(np.linspace(0.0, 2.0 * np.pi / 0.6, 200))[0]

@@ -85,14 +85,13 @@ def run(report: Report) -> None:
 def write(report: Report, times: Array, states: mb.State, pushes: Array) -> None:
     """Write plots and the page."""
     from archimedes.viewer import Arrow, view
-    from archimedes.viz import plot
 
     shown = arc.Trajectory(times, {"height": states.q[:, 2], "aside": states.q[:, 1]})
     labels = {"height": "height of the trunk (m)", "aside": "aside (m)"}
-    report.figure("trunk", lambda file: plot(shown, labels=labels, file=file))
-    traj = arc.Trajectory(times, states)
-    page = view({"robot": (robot, traj)}, title="A quadruped is pushed")
-    page.scene.note = "Contact with friction at four feet, in steps of 2 ms"
+    report.figure("trunk", shown, labels=labels)
+    note = "Contact with friction at four feet, in steps of 2 ms"
+    pair = (robot, arc.Trajectory(times, states))
+    page = view({"robot": pair}, title="A quadruped is pushed", note=note)
     push = np.stack([0.0 * pushes, pushes, 0.0 * pushes], axis=1)
     page.scene.arrows.append(Arrow("push", "robot: trunk", times, push, "N", 0.01))
     report.page(page, "quadruped")

@@ -17,6 +17,7 @@ from archimedes.simulate.trajectory.exports import MissingExtra
 from archimedes.system.cpus import architecture
 
 if TYPE_CHECKING:
+    from archimedes.typing import Tree
     from archimedes.viewer import View
 
 __all__ = ["Report"]
@@ -39,6 +40,10 @@ def duration(seconds: float) -> str:
     ('12.3 ms', '2.50 s')
     """
     return f"{1e3 * seconds:.3g} ms" if seconds < 1.0 else f"{seconds:.2f} s"
+
+
+def _solve(func: Callable[..., Any], x0: Tree, **options: Any) -> arc.Trajectory:
+    return arc.solve_ode(func, (0.0, options["t_eval"][-1]), x0, **options)
 
 
 class Report:
@@ -92,18 +97,21 @@ class Report:
         self.say(f"  {name:<34}{value:>12}   {remark}".rstrip())
 
     def time_motion(
-        self, title: str, solve: Callable[[], Any], seconds: float, repeats: int = 3
-    ) -> Any:
-        """Begin a section with the times of a simulation of some seconds; return its result."""
-        result, first = time_call(solve)
-        _, again = time_call(solve, repeats)
+        self, title: str, seconds: float, *problem: Any, repeats: int = 3, **options: Any
+    ) -> arc.Trajectory:
+        """Solve ``(func, x0)`` until the last time of `t_eval`, and say how long that takes.
+
+        `seconds` is how long the motion lasts; `options` are those of `solve_ode`.
+        """
+        result, first = time_call(lambda: _solve(*problem, **options))
+        _, again = time_call(lambda: _solve(*problem, **options), repeats)
         self.section(title)
         self.speed(first, again, seconds)
         return result
 
-    def time_batch(self, title: str, solve: Callable[[], Any]) -> Any:
-        """Begin a section with the time of a simulation of many copies; return its result."""
-        result, seconds = time_call(solve)
+    def time_batch(self, title: str, *problem: Any, **options: Any) -> arc.Trajectory:
+        """Solve a batch likewise, once."""
+        result, seconds = time_call(lambda: _solve(*problem, **options))
         self.section(title)
         self.line("time", duration(seconds), "compilation included")
         return result
@@ -120,15 +128,23 @@ class Report:
         if not passed:
             self.say(f"  CHECK FAILED: {name}")
 
-    def figure(self, name: str, draw: Callable[[Path], Any]) -> None:
-        """Draw a plot into ``name.png``; without matplotlib, print that it is left out."""
+    def figure(self, name: str, *what: Any, **options: Any) -> None:
+        """Plot something to a file; `options` are those of `plot`."""
+        from archimedes.viz import plot
+
         path = self.folder / f"{name}.png"
         try:
-            draw(path)
+            plot(*what, file=path, **options)
         except MissingExtra as missing:
             print(f"No plot {path.name}: {missing}", file=sys.stderr)
         else:
             self.files.append(path)
+
+    def table(self, name: str, trajectory: arc.Trajectory) -> None:
+        """Write a trajectory as a table with units."""
+        path = self.folder / f"{name}.csv"
+        trajectory.to_csv(path, units=True)
+        self.files.append(path)
 
     def page(self, view: View, name: str) -> None:
         """Save a view as ``name.html``."""

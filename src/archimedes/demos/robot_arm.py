@@ -89,10 +89,8 @@ def run(report: Report) -> None:
 def write(report: Report, once: arc.Trajectory, hand: Array) -> None:
     """Write plots and the page."""
     from archimedes.viewer import Path, view
-    from archimedes.viz import plot
 
-    title = "Joints of the arm"
-    report.figure("joints", lambda file: plot(once, title=title, file=file))
+    report.figure("joints", once, title="Joints of the arm")
     page = view({"arm": (real, once)}, title="An arm draws a circle")
     page.scene.note = "Inverse kinematics by one mapped search, computed torque against errors"
     points = np.stack([circle(t) for t in np.linspace(0.0, PERIOD, 120)])

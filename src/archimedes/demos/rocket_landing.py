@@ -15,7 +15,7 @@ from archimedes.demos.reporting import Report
 from archimedes.typing import Scalar
 from archimedes.vehicles import FlatEarth, FlightState, Rocket
 from archimedes.vehicles.parts import MassProperties
-from archimedes.vehicles.rocket import cylindrical_stage
+from archimedes.vehicles.rocket.rocket import cylindrical_stage
 
 SECONDS, COPIES, GRAVITY = 24.0, 300, 9.80665
 #: Height in m of the centre of mass when the legs touch, and the rocket's dimensions.
@@ -82,9 +82,8 @@ def start(north: float = 350.0, east: float = -200.0, alt: float = 1500.0) -> Ro
 def run(report: Report) -> None:
     """Land once, land from many places, check how softly."""
     times = np.linspace(0.0, SECONDS + 2.0, 521)
-    options: dict[str, Any] = {"t_eval": times, "events": TOUCHDOWN, "rtol": 1e-7}
-    solve = lambda: arc.solve_ode(falling, (0.0, times[-1]), start(), **options)  # noqa: E731
-    once = report.time_motion("One landing, from 1,500 m and 110 m/s", solve, SECONDS)
+    title, options = "One landing, from 1,500 m and 110 m/s", {"events": TOUCHDOWN, "rtol": 1e-7}
+    once = report.time_motion(title, SECONDS, falling, start(), t_eval=times, **options)
     speed, off = touchdown(once.final)
     burnt = float(once.x.propellant[0, 0] - once.final.propellant[0])
     report.line("touchdown at", f"{once.events['t'][0]:.2f} s")
@@ -111,10 +110,9 @@ def disperse(report: Report) -> arc.Trajectory:
         v_B=x0.motion.v_B + rng.normal(size=(count, 3)) * [5.0, 3.0, 3.0],
     )
     times = np.linspace(0.0, SECONDS + 2.0, 80)
-    options: dict[str, Any] = {"t_eval": times, "events": TOUCHDOWN, "in_axes": 0, "rtol": 1e-7}
-    x0 = x0.replace(motion=motion)
-    solve = lambda: arc.solve_ode(falling, (0.0, times[-1]), x0, **options)  # noqa: E731
-    many = report.time_batch(f"{count:,} landings from other places as one batch", solve)
+    options = {"t_eval": times, "events": TOUCHDOWN, "in_axes": 0, "rtol": 1e-7}
+    title = f"{count:,} landings from other places as one batch"
+    many = report.time_batch(title, falling, x0.replace(motion=motion), **options)
     speed, off = touchdown(many.final)
     report.line("speed, 95 % below", f"{np.quantile(speed, 0.95):.2f} m/s")
     report.line("from the middle, 95 % below", f"{np.quantile(off, 0.95):.2f} m")
@@ -126,11 +124,9 @@ def write(report: Report, once: arc.Trajectory, many: arc.Trajectory) -> None:
     """Write plots and the page."""
     from archimedes.vehicles.rocket.rocket_scene import landing_legs
     from archimedes.viewer import view
-    from archimedes.viz import plot
 
     names = ["motion.pos", "motion.v_B", "motion.att", "propellant"]
-    title = "A rocket lands"
-    report.figure("landing", lambda file: plot(once, names, title=title, file=file))
+    report.figure("landing", once, names, title="A rocket lands")
     page = view({"rocket": (rocket, once)}, batch=many, title="A rocket lands on its tail")
     page.scene.note = f"Guidance by the time to go; {len(many.t):,} landings from other places"
     stage = page.scene.body("rocket: stage 1")

@@ -49,8 +49,8 @@ def off_goal(att: Quaternion) -> np.ndarray:
 def run(report: Report) -> None:
     """Slew once, slew from many attitudes, check momentum and pointing."""
     times = np.linspace(0.0, SECONDS, 601)
-    solve = lambda: arc.solve_ode(slewing, (0.0, SECONDS), start(), t_eval=times)  # noqa: E731
-    once = report.time_motion(f"A slew of {SECONDS:g} s in orbit", solve, SECONDS)
+    title = f"A slew of {SECONDS:g} s in orbit"
+    once = report.time_motion(title, SECONDS, slewing, start(), t_eval=times)
     left = off_goal(once.x.att)
     report.line("off the goal", f"{left[-1]:.3f} deg", f"from {left[0]:.0f} deg")
     report.line("wheels at the end", f"{np.abs(once.x.h[-1]).max():.3f} N m s")
@@ -67,8 +67,8 @@ def disperse(report: Report) -> arc.Trajectory:
     x0 = arc.tree.map(lambda leaf: np.tile(leaf, (count, 1)), x)
     x0 = x0.replace(att=Quaternion(q), w_B=x.w_B + 0.003 * rng.normal(size=(count, 3)))
     times = np.linspace(0.0, SECONDS, 76)
-    solve = lambda: arc.solve_ode(slewing, (0.0, SECONDS), x0, t_eval=times, in_axes=0)  # noqa: E731
-    many = report.time_batch(f"{count:,} slews from random attitudes as one batch", solve)
+    title = f"{count:,} slews from random attitudes as one batch"
+    many = report.time_batch(title, slewing, x0, t_eval=times, in_axes=0)
     worst = off_goal(many.x.att)[:, -1].max()
     report.line("farthest off the goal", f"{worst:.3f} deg", f"after {SECONDS:g} s")
     report.check("all reach the goal within 1 deg", worst < 1.0)
@@ -78,14 +78,10 @@ def disperse(report: Report) -> arc.Trajectory:
 def write(report: Report, once: arc.Trajectory, many: arc.Trajectory) -> None:
     """Write plots and the page."""
     from archimedes.viewer import view
-    from archimedes.viz import plot
 
-    title = "A satellite turns to its goal"
-    names = ["att", "w_B", "h"]
-    report.figure("slew", lambda file: plot(once, names, title=title, file=file))
+    report.figure("slew", once, ["att", "w_B", "h"], title="A satellite turns to its goal")
     angles = arc.Trajectory(many.t, {"angle": off_goal(many.x.att)})
-    labels = {"angle": "off the goal (deg)"}
-    report.figure("dispersion", lambda file: plot(angles, labels=labels, spread="fan", file=file))
-    page = view({"satellite": (satellite, once)}, title="A satellite turns with its wheels")
-    page.scene.note = "Wheels take up the momentum; the Earth turns below"
-    report.page(page, "satellite")
+    report.figure("dispersion", angles, labels={"angle": "off the goal (deg)"}, spread="fan")
+    note = "Wheels take up the momentum; the Earth turns below"
+    title = "A satellite turns with its wheels"
+    report.page(view({"satellite": (satellite, once)}, title=title, note=note), "satellite")

@@ -101,13 +101,10 @@ def show_batch(report: Report) -> None:
 def write(report: Report, once: arc.Trajectory) -> None:
     """Write the table, the plot and the page."""
     from archimedes.viewer import Camera, view
-    from archimedes.viz import plot
 
-    table = report.folder / "tumbling.csv"
-    once.to_csv(table, units=True)
-    report.files.append(table)
+    report.table("tumbling", once)
     title = "A rigid body flipping about its middle axis"
-    report.figure("tumbling", lambda file: plot(once, ["w_B", "att"], title=title, file=file))
+    report.figure("tumbling", once, ["w_B", "att"], title=title)
     page = view({"handle": (RigidBody(), once)}, title="The handle that flips")
     page.scene.note = "Spun about its middle axis, free of forces; flips are marked on the slider"
     page.scene.ground = None

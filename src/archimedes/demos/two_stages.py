@@ -37,11 +37,9 @@ def run(report: Report) -> None:
         np.deg2rad(28.5), np.deg2rad(-80.6), 10.0, np.zeros(3),
         np.array([0.0, 0.5 * np.pi - 1e-9, 0.5 * np.pi]), np.zeros(3),
     )  # fmt: skip
-    options: dict[str, Any] = {"events": rocket.staging(), "rtol": 1e-7, "atol": 1e-6}
-    options["t_eval"] = np.linspace(0.0, SECONDS, 701)
-    solve = lambda: arc.solve_ode(ascent, (0.0, SECONDS), rocket.state(pad), **options)  # noqa: E731
-    title = "From Cape Canaveral to orbit, the Earth turning"
-    once = report.time_motion(title, solve, SECONDS, repeats=2)
+    times, title = np.linspace(0.0, SECONDS, 701), "From Cape Canaveral to orbit, the Earth turning"
+    options = {"events": rocket.staging(), "rtol": 1e-7, "atol": 1e-6, "t_eval": times}
+    once = report.time_motion(title, SECONDS, ascent, rocket.state(pad), repeats=2, **options)
     x = arc.tree.map(lambda leaf: leaf[-1], once.x)
     low, high = orbit(x)
     report.line("staging at", f"{once.events['t'][0]:.1f} s", "an event that resets the state")
@@ -55,7 +53,6 @@ def run(report: Report) -> None:
 def write(report: Report, once: arc.Trajectory) -> None:
     """Write plots and the page."""
     from archimedes.viewer import view
-    from archimedes.viz import plot
 
     state = rocket.world.flight(once.t, once.x.motion)
     shown = Ascent(
@@ -67,10 +64,9 @@ def write(report: Report, once: arc.Trajectory) -> None:
     traj = arc.Trajectory(once.t, shown, events=once.events)
     title = "Two stages to orbit"
     labels = {"propellant[0]": "stage 1", "propellant[1]": "stage 2"}
-    report.figure("ascent", lambda file: plot(traj, labels=labels, title=title, file=file))
-    page = view({"rocket": (rocket, once)}, title=title)
-    page.scene.note = "The rocket is drawn larger than it is; staging is marked on the slider"
-    report.page(page, "orbit")
+    report.figure("ascent", traj, labels=labels, title=title)
+    note = "The rocket is drawn larger than it is; staging is marked on the slider"
+    report.page(view({"rocket": (rocket, once)}, title=title, note=note), "orbit")
 
 
 @arc.struct

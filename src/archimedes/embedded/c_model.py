@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,7 +118,8 @@ def make_model(
     arguments = argument_branches(prepared)
     arguments.check_values(types, options.nonfinite)
     results, out_leaves = result_branches(prepared, return_names)
-    _check_parameters(parameters, prepared)
+    traced = f"a traced argument of {prepared.name}()"
+    _check_names(parameters, prepared.arguments, "parameters", traced)
     free = [b for b in arguments.branches if b.name not in parameters]
     pairs = state_pairs(state, free, results)
 
@@ -127,8 +128,9 @@ def make_model(
     bound = [b for b in arguments.branches if b.name in parameters]
     params = layout.root("params", bound, input_notes)
     outputs = layout.root("out", results, output_notes)
-    _check_notes(input_notes, inputs.paths | params.paths, "input_descriptions")
-    _check_notes(output_notes, outputs.paths, "output_descriptions")
+    paths = sorted(inputs.paths | params.paths)
+    _check_names(input_notes, paths, "input_descriptions", "part of the inputs")
+    _check_names(output_notes, sorted(outputs.paths), "output_descriptions", "part of the results")
 
     source, call = _kernel(
         name, prepared, types, options, arguments, out_leaves, (inputs, params, outputs)
@@ -161,21 +163,15 @@ def make_model(
     )
 
 
-def _check_parameters(parameters: Sequence[str], prepared: Prepared) -> None:
-    for name in parameters:
-        if name not in prepared.arguments:
+def _check_names(
+    names: Iterable[str], known: Iterable[str], option: str, kind: str, remedy: str = ""
+) -> None:
+    """Raise where an option of codegen names something that the function does not have."""
+    listed = list(known)
+    for name in names:
+        if name not in listed:
             raise CodegenError(
-                f"codegen: parameters names {name!r}, which is not a traced argument of "
-                f"{prepared.name}(): there are {list(prepared.arguments)}"
-            )
-
-
-def _check_notes(notes: Mapping[str, str], known: frozenset[str], what: str) -> None:
-    for path in notes:
-        if path not in known:
-            raise CodegenError(
-                f"codegen: {what} describes {path!r}, which does not exist: there are "
-                f"{sorted(known)}"
+                f"codegen: {option} names {name!r}, which is not {kind}: there are {listed}{remedy}"
             )
 
 
@@ -269,12 +265,8 @@ def _description(prepared: Prepared, renames: Renames, types: Scalars) -> list[s
 def _constants(prepared: Prepared, types: Scalars) -> list[tuple[str, str]]:
     """Return macros for those fixed values that can be written in C."""
     unique_name = _UniqueNames()
-    rows = []
-    for path, value in fixed_values(prepared):
-        text = _macro_text(value, types)
-        if text is not None:
-            rows.append((f"FIXED_{unique_name(path)}", text))
-    return rows
+    texts = ((path, _macro_text(value, types)) for path, value in fixed_values(prepared))
+    return [(f"FIXED_{unique_name(path)}", text) for path, text in texts if text is not None]
 
 
 def _macro_text(value: Any, types: Scalars) -> str | None:
@@ -323,17 +315,9 @@ def state_pairs(
     if isinstance(state, str):
         state = (state,)
     pairs = dict(state) if isinstance(state, Mapping) else {name: name for name in state}
-    for chosen, known, what in (
-        (pairs, inputs, "an input of the step"),
-        (pairs.values(), results, "a result"),
-    ):
-        names = [branch.name for branch in known]
-        for name in chosen:
-            if name not in names:
-                raise CodegenError(
-                    f"codegen: state names {name!r}, which is not {what}: there are {names}; write "
-                    "state={'argument': 'result'}, and name results with return_names"
-                )
+    remedy = "; write state={'argument': 'result'}, and name results with return_names"
+    _check_names(pairs, (b.name for b in inputs), "state", "an input of the step", remedy)
+    _check_names(pairs.values(), (b.name for b in results), "state", "a result", remedy)
     return pairs
 
 
@@ -347,8 +331,10 @@ def carry_statements(pairs: Mapping[str, str], inputs: Root, outputs: Root) -> l
         if a is not None and b is not None and a.struct is not None and a.struct == b.struct:
             statements.append(Carry(f"in->{a.name}", f"out->{b.name}", False))
             continue
-        for x, y in zip(to, source):
-            statements.append(Carry(f"in->{x.access}", f"out->{y.access}", bool(x.leaf.shape)))
+        statements += [
+            Carry(f"in->{x.access}", f"out->{y.access}", bool(x.leaf.shape))
+            for x, y in zip(to, source)
+        ]
     return statements
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,7 +70,7 @@ class CProject:
     notes: tuple[str, ...]
     discard_user_code: bool = False
     paths: tuple[Path, ...] = ()
-    verification: Verification | None = field(default=None)
+    verification: Verification | None = None
 
     @property
     def c_file(self) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.checks import check_choice
 from archimedes.errors import CodegenError, GraphError, StructError, TraceError, refer_to
 from archimedes.function.compiled import Compiled, CompiledMethod
 from archimedes.function.recording import Recording
@@ -65,12 +66,9 @@ class Options:
             raise CodegenError(
                 f"codegen: version={self.version!r} must consist of letters, digits and .+-_"
             )
-        known = {"scratch": ("stack", "workspace"), "layout": ("own", "original")}
-        for name, choices in known.items():
-            if getattr(self, name) not in choices:
-                listed = ", ".join(map(repr, choices))
-                value = getattr(self, name)
-                raise CodegenError(f"codegen: {name}={value!r} is not one of {listed}")
+        scratch, layouts = ("stack", "workspace"), ("own", "original")
+        check_choice(self.scratch, "codegen: scratch", scratch, error=CodegenError)
+        check_choice(self.layout, "codegen: layout", layouts, error=CodegenError)
 
     @classmethod
     def of(cls, options: Mapping[str, Any] | None) -> Options:
@@ -165,11 +163,8 @@ def prepare(
 @contextmanager
 def _short_loops(optimize: str) -> Iterator[None]:
     """Record arrays as loops from the size on that ``optimize`` asks for, sparse products too."""
-    if optimize not in LOOPS_FROM:
-        raise CodegenError(
-            f"codegen: optimize={optimize!r} is not one of {', '.join(map(repr, LOOPS_FROM))} "
-            "(flags of the compiler are the build's: CFLAGS)"
-        )
+    remedy = "flags of the compiler are the build's: CFLAGS"
+    check_choice(optimize, "codegen: optimize", LOOPS_FROM, remedy, CodegenError)
     wide = LOOPS_FROM[optimize]
     with sparse_loops(), nullcontext() if wide is None else loops_from(wide):
         yield

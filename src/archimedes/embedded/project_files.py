@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from archimedes.checks import check_choice
 from archimedes.embedded.boards import FOLDER as BOARD_FILES
 from archimedes.embedded.c_files import source_files, wrapper_text
 from archimedes.embedded.c_model import SIGNATURE, Model
@@ -48,11 +49,8 @@ TARGETS = {
 
 def target_named(name: str) -> Target:
     """Return a target by its name; an unknown name is an error that lists all of them."""
-    if name not in TARGETS:
-        raise CodegenError(
-            f"target={name!r} is not one of {', '.join(map(repr, TARGETS))}; for another kind of "
-            "project give template=, a folder with templates of your own"
-        )
+    remedy = "for another kind of project give template=, a folder with templates of your own"
+    check_choice(name, "target", TARGETS, remedy, CodegenError)
     return TARGETS[name]
 
 

@@ -236,11 +236,9 @@ def _store(project: CProject, value: np.ndarray, code: int, what: str) -> np.nda
 def unpack_results(project: CProject, data: bytes) -> Any:
     """Return the result tree from the leaves of ``<name>_out_t``, in order and without padding."""
     model, recording = project.model, project.prepared.recording
-    leaves = [np.zeros(leaf.shape, model.types.dtype(leaf.code)) for leaf in model.out_leaves]
-    at = 0
-    for member in model.outputs.members:
-        stop = at + leaves[member.number].nbytes
-        block = np.frombuffer(data[at:stop], leaves[member.number].dtype)
-        leaves[member.number] = block.reshape(member.leaf.shape).copy()
-        at = stop
+    types, members = model.types, model.outputs.members
+    leaves = [np.zeros(leaf.shape, types.dtype(leaf.code)) for leaf in model.out_leaves]
+    sent = np.frombuffer(data, [(m.path, types.dtype(m.leaf.code), m.leaf.shape) for m in members])
+    for member in members:
+        leaves[member.number] = sent[member.path].reshape(member.leaf.shape).copy()
     return recording.out_tree.unflatten([leaf if leaf.ndim else leaf[()] for leaf in leaves])

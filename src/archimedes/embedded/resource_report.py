@@ -138,13 +138,12 @@ class ResourceReport:
         ]
         if self.run is not None:
             figures.append(("stack, measured", self.run.stack_bytes))
-        counts = [(kind, count) for kind, count in _sorted(self.primitives)]
         parts = [
             f"# {self.name} on {self.target} ({self.optimize})",
             "## Memory",
             _table(("what", "bytes"), figures),
             f"## Operations a step, worst case: {self.total_operations}",
-            _table(("kind", "count"), counts),
+            _table(("kind", "count"), _sorted(self.primitives)),
         ]
         if self.traceability:
             rows = [
@@ -266,7 +265,9 @@ def _example(project: CProject, board: str) -> tuple[Any, ...]:
 def measure_sizes(model: Model, board: str, optimize: str, folder: Path) -> dict[str, Any]:
     """Compile a project's code for a board, or for this machine; return the sizes of a report."""
     name = model.name
-    prefix, target = ("", ("-fno-pie",)) if board == HOST else _compiler(board)
+    prefix, target = "", ("-fno-pie",)
+    if board != HOST:
+        prefix, target = board_named(board).tools, board_named(board).flags
     write_sources(model, folder)
     (folder / "sizes.c").write_text(_probe(name), encoding="ascii", newline="\n")
     purpose = f"measuring {name} on {board}"
@@ -297,12 +298,6 @@ def measure_sizes(model: Model, board: str, optimize: str, folder: Path) -> dict
     }
 
 
-def _compiler(name: str) -> tuple[str, tuple[str, ...]]:
-    """Return the prefix of a board's tools and the flags of its compiler."""
-    board = board_named(name)
-    return board.tools, board.flags
-
-
 _ROLES = ("in", "out", "work")
 
 
@@ -315,16 +310,19 @@ def _probe(name: str) -> str:
     return f'#include "{name}.h"\n{arrays}\n'
 
 
+def _read_rows(command: Sequence[str], purpose: str, folder: Path) -> list[list[str]]:
+    """Return the words of each line that a tool prints."""
+    return [line.split() for line in run_tool(command, purpose, cwd=folder).stdout.splitlines()]
+
+
 def _struct_sizes(prefix: str, purpose: str, folder: Path) -> dict[str, int]:
-    text = run_tool([f"{prefix}nm", "-S", "sizes.o"], purpose, cwd=folder).stdout
-    rows = [line.split() for line in text.splitlines()]
+    rows = _read_rows([f"{prefix}nm", "-S", "sizes.o"], purpose, folder)
     sizes = {row[3]: int(row[1], 16) for row in rows if len(row) == 4}
     return {role: sizes[f"struct_{role}"] for role in _ROLES}
 
 
 def _sections(prefix: str, file: str, purpose: str, folder: Path) -> dict[str, int]:
-    text = run_tool([f"{prefix}size", "-A", file], purpose, cwd=folder).stdout
-    rows = [line.split() for line in text.splitlines()]
+    rows = _read_rows([f"{prefix}size", "-A", file], purpose, folder)
     return {row[0]: int(row[1]) for row in rows if len(row) == 3 and row[0].startswith(".")}
 
 

@@ -9,6 +9,8 @@ import tempfile
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -19,21 +21,13 @@ from archimedes.backends.c import FLAGS
 from archimedes.backends.protocol import ArrayType
 from archimedes.embedded.c_files import write_sources
 from archimedes.embedded.c_model import Model
-from archimedes.embedded.c_structs import Member, Root, Scalars, Struct
+from archimedes.embedded.c_structs import Root, Scalars, Struct
 from archimedes.errors import CodegenError
 from archimedes.graph.dtypes import B8, I64
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import has_blocks
 from archimedes.system.c_library import library_file, unload_library
 from archimedes.system.programs import find_program, run_program
-
-_CTYPES = {
-    "double": ctypes.c_double,
-    "float": ctypes.c_float,
-    "int64_t": ctypes.c_int64,
-    "int32_t": ctypes.c_int32,
-    "bool": ctypes.c_bool,
-}
 
 
 def find_compiler() -> str:
@@ -47,30 +41,27 @@ def find_compiler() -> str:
     )
 
 
-def _mirror(struct: Struct, types: Scalars) -> type[ctypes.Structure]:
-    """Return the ctypes class with the memory layout of the C struct."""
-    members: list[tuple[str, Any]] = []
-    for field in struct.fields:
-        if field.struct is not None:
-            members.append((field.name, _mirror(field.struct, types)))
-            continue
-        kind: Any = _CTYPES[types.c_type(field.shape.code)]
-        for n in reversed(field.shape.shape):
-            kind = kind * n
-        members.append((field.name, kind))
-    return type(
-        struct.c_name, (ctypes.Structure,), {"_fields_": members or [("unused", ctypes.c_ubyte)]}
-    )
+def struct_dtype(struct: Struct, types: Scalars) -> np.dtype:
+    """Return the dtype with the memory layout of the C struct."""
+    members: list[Any] = [
+        (f.name, struct_dtype(f.struct, types))
+        if f.struct is not None
+        else (f.name, types.dtype(f.shape.code), f.shape.shape)
+        for f in struct.fields
+    ]
+    return np.dtype(members or [("unused", np.uint8)], align=True)
 
 
 class Block:
     """A C struct in memory with a NumPy view of each of its leaves."""
 
     def __init__(self, root: Root, types: Scalars) -> None:
-        self.data = _mirror(root.struct, types)()
-        memory = np.frombuffer(memoryview(self.data).cast("B"), dtype=np.uint8)
+        self.data = np.zeros(1, struct_dtype(root.struct, types))
         #: Views in the order of the root's leaves.
-        self.views = [self._view(memory, member, types) for member in root.members]
+        self.views = [
+            reduce(getitem, member.access.split("."), self.data).reshape(member.leaf.shape)
+            for member in root.members
+        ]
         self._paths = [member.path for member in root.members]
 
     def __getitem__(self, path: str) -> np.ndarray:
@@ -78,16 +69,6 @@ class Block:
         if path not in self._paths:
             raise KeyError(f"{path!r} is not one of {self._paths}")
         return self.views[self._paths.index(path)]
-
-    def _view(self, memory: np.ndarray, member: Member, types: Scalars) -> np.ndarray:
-        dtype = types.dtype(member.leaf.code)
-        kind: Any = type(self.data)
-        start = 0
-        for name in member.access.split("."):
-            start += getattr(kind, name).offset
-            kind = dict(kind._fields_)[name]
-        stop = start + member.leaf.size * dtype.itemsize
-        return memory[start:stop].view(dtype).reshape(member.leaf.shape)
 
 
 def _remove(folder: Path, loaded: list[ctypes.CDLL]) -> None:
@@ -129,20 +110,21 @@ class HostLibrary:
 
     def init(self) -> None:
         """Call ``<name>_init``."""
-        self._call("init", ctypes.c_void_p(self._work.ctypes.data))
+        self._call("init", self._work)
 
     def step(self) -> None:
         """Call ``<name>_step``."""
-        self._call("step", ctypes.c_void_p(self._work.ctypes.data))
+        self._call("step", self._work)
 
     def carry(self) -> None:
         """Call ``<name>_carry``."""
         self._call("carry")
 
-    def _call(self, what: str, *more: ctypes.c_void_p) -> None:
+    def _call(self, what: str, *more: np.ndarray) -> None:
         function = getattr(self._library, f"{self.model.name}_{what}")
         function.restype = None
-        function(ctypes.byref(self.inputs.data), ctypes.byref(self.outputs.data), *more)
+        blocks = (self.inputs.data, self.outputs.data, *more)
+        function(*(ctypes.c_void_p(block.ctypes.data) for block in blocks))
 
 
 # ---- comparison -------------------------------------------------------------------------
@@ -252,12 +234,11 @@ def _interpret(model: Model, inputs: dict[int, np.ndarray], count: int) -> dict[
             flat = stored.astype(model.graph_dtype(leaf.code)).reshape(count, -1)
             columns.extend(np.ascontiguousarray(column) for column in flat.T)
     results = _results(model.graph, columns, count)
-    outputs, at = {}, 0
+    outputs, columns = {}, iter(results)
     for number, leaf in enumerate(model.out_leaves):
         block = np.empty((count, leaf.size), model.graph_dtype(leaf.code))
         for k in range(leaf.size):
-            block[:, k] = results[at + k]
-        at += leaf.size
+            block[:, k] = next(columns)
         outputs[number] = block.astype(model.types.dtype(leaf.code)).reshape(count, *leaf.shape)
     return outputs
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from archimedes.checks import as_array, check_vector
 from archimedes.environment.geodesy import WGS84
+from archimedes.environment.tables import read_tables
 from archimedes.spatial.components import scaled_norm
 from archimedes.typing import Array, ArrayLike, Scalar, Vec3
 
@@ -22,40 +23,9 @@ ASTRONOMICAL_UNIT = 149597870700.0
 SUN_RADIUS = 6.957e8
 
 
-#: Terms a cos(b + c T) of the Earth's longitude, 1e-8 rad, and of its distance, 1e-8 au; those of
-#: T times such a sum below. Each row is a, b, c.
-LONGITUDE = np.array(
-    [
-        (3341656.0, 4.6692568, 6283.0758500),
-        (34894.0, 4.62610, 12566.15170),
-        (3497.0, 2.7441, 5753.3849),
-        (3418.0, 2.8289, 3.5231),
-        (3136.0, 3.6277, 77713.7715),
-        (2676.0, 4.4181, 7860.4194),
-        (2343.0, 6.1352, 3930.2097),
-        (1324.0, 0.7425, 11506.7698),
-        (1273.0, 2.0371, 529.6910),
-        (1199.0, 1.1096, 1577.3435),
-        (990.0, 5.233, 5884.927),
-        (902.0, 2.045, 26.298),
-        (857.0, 3.508, 398.149),
-        (780.0, 1.179, 5223.694),
-        (753.0, 2.533, 5507.553),
-    ]
-)
-LONGITUDE_CHANGE = np.array([(206059.0, 2.678235, 6283.075850), (4303.0, 2.6351, 12566.1517)])
-DISTANCE = np.array(
-    [
-        (1670700.0, 3.0984635, 6283.0758500),
-        (13956.0, 3.05525, 12566.15170),
-        (3084.0, 5.1985, 77713.7715),
-        (1628.0, 1.1739, 5753.3849),
-        (1576.0, 2.8469, 7860.4194),
-        (925.0, 5.453, 11506.770),
-        (542.0, 4.564, 3930.210),
-    ]
-)
-DISTANCE_CHANGE = np.array([(103019.0, 1.107490, 6283.075850)])
+#: Terms a cos(b + c T) of the Earth's longitude, 1e-8 rad, and distance, 1e-8 au, and of what T
+#: multiplies in both. Each row is a, b, c.
+TERMS = read_tables("archimedes.environment", "sun_terms.toml")
 #: In 1e-8 rad: the Sun is seen where it was when its light left, behind its position by this much.
 ABERRATION = 9934.0
 
@@ -90,9 +60,9 @@ def sun_position(day: ArrayLike, fraction: Scalar = 0.0) -> Any:
     """
     T = ((as_array(day, "day") - 2451545.0) + fraction) / 365250.0
     mean = 175347046.0 - ABERRATION + 628331966747.0 * T + 52919.0 * T * T
-    seen_from_sun = 1e-8 * (mean + _sum(LONGITUDE, T) + T * _sum(LONGITUDE_CHANGE, T))
+    seen_from_sun = 1e-8 * (mean + _sum(TERMS.LONGITUDE, T) + T * _sum(TERMS.LONGITUDE_CHANGE, T))
     lon = np.pi + seen_from_sun
-    distance = 1.00013989 + 1e-8 * (_sum(DISTANCE, T) + T * _sum(DISTANCE_CHANGE, T))
+    distance = 1.00013989 + 1e-8 * (_sum(TERMS.DISTANCE, T) + T * _sum(TERMS.DISTANCE_CHANGE, T))
     obliquity = np.deg2rad(23.4392911 - 0.130042 * T)
     across = np.sin(lon)
     direction = [np.cos(lon), np.cos(obliquity) * across, np.sin(obliquity) * across]

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from archimedes.checks import as_array, check_struct, check_vector
+from archimedes.environment.tables import read_tables
 from archimedes.function import interpolant
 from archimedes.tree import field, struct
 from archimedes.typing import ArrayLike, Scalar, Vector
@@ -34,24 +35,9 @@ FREE_AIR = {"dryden": 1750.0, "von karman": 2500.0}
 #: Probability that the intensity is exceeded, and the table's rows: altitude in ft, rms in ft/s
 #: (MIL-F-8785C, figure 7).
 EXCEEDANCE = (2e-1, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
-_INTENSITY = np.array(
-    [
-        [500, 3.2, 4.2, 6.6, 8.6, 11.8, 15.6, 18.7],
-        [1750, 2.2, 3.6, 6.9, 9.6, 13.0, 17.6, 21.5],
-        [3750, 1.5, 3.3, 7.4, 10.6, 16.0, 23.0, 28.4],
-        [7500, 0.0, 1.6, 6.7, 10.1, 15.1, 23.6, 30.2],
-        [15000, 0.0, 0.0, 4.6, 8.0, 11.6, 22.1, 30.7],
-        [25000, 0.0, 0.0, 2.7, 6.6, 9.7, 20.0, 31.0],
-        [35000, 0.0, 0.0, 0.4, 5.0, 8.1, 16.0, 25.2],
-        [45000, 0.0, 0.0, 0.0, 4.2, 8.2, 15.1, 23.1],
-        [55000, 0.0, 0.0, 0.0, 2.7, 7.9, 12.1, 17.5],
-        [65000, 0.0, 0.0, 0.0, 0.0, 4.9, 7.9, 10.7],
-        [75000, 0.0, 0.0, 0.0, 0.0, 3.2, 6.2, 8.4],
-        [80000, 0.0, 0.0, 0.0, 0.0, 2.1, 5.1, 7.2],
-    ]
-)
+TABLES = read_tables("archimedes.environment", "turbulence_tables.toml")
 _CURVES = {
-    p: interpolant(_INTENSITY[:, 0] * FOOT, _INTENSITY[:, k + 1] * FOOT)
+    p: interpolant(TABLES.INTENSITY[:, 0] * FOOT, TABLES.INTENSITY[:, k + 1] * FOOT)
     for k, p in enumerate(EXCEEDANCE)
 }
 
@@ -152,14 +138,8 @@ _CROSS = (1.0 - np.sqrt(3.0) * _SPLIT) / (_SPLIT[::-1] - _SPLIT)
 FILTERS = {
     "dryden": (Filter([1.0], [1.0]), Filter(_SPLIT, _CROSS)),
     "von karman": (
-        Filter(
-            [0.813270, 3.175563, 17.464055, 98.139392, 606.011326],
-            [0.710544, 0.314290, 0.359325, 0.471860, 0.788324],
-        ),
-        Filter(
-            [0.561320, 1.095065, 5.310289, 25.803930, 126.388768, 692.495003],
-            [-0.358804, 1.656261, 0.512056, 0.576201, 0.743160, 1.260894],
-        ),
+        Filter(TABLES.ALONG_POLES, TABLES.ALONG_WEIGHTS),
+        Filter(TABLES.CROSS_POLES, TABLES.CROSS_WEIGHTS),
     ),
 }
 

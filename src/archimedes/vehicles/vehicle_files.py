@@ -75,7 +75,7 @@ def load(source: str | os.PathLike[str], **parts: Any) -> Any:
     path = parameter_file(str(source)) if named else Path(source)
     data = read_data(path)
     for name in vehicle_names():
-        import_module(f"archimedes.vehicles.{name}")
+        import_module(f"archimedes.vehicles.{name}.{name}")
     types: dict[Any, Any] = {c.config_type: c for c in VehicleConfig.__subclasses__()}
     try:
         vehicle = read(data, UnionConfig[tuple(types[name] for name in sorted(types))], "").build()

@@ -190,43 +190,37 @@ class Browser:
 
 
 @contextmanager
-def _open_view(
-    view: View, size: tuple[int, int], scale: float, settings: dict[str, Any]
+def open_view(
+    view: View,
+    size: tuple[int, int] = SIZE,
+    scale: float = 1.0,
+    *,
+    theme: str | None = None,
+    camera: dict[str, Any] | None = None,
+    charts: bool = True,
 ) -> Iterator[Browser]:
-    """Open a view in a browser; `settings` are theme, camera and whether charts are shown."""
+    """Open a view in a browser; `camera` has mode, azimuth, elevation in rad, distance."""
     with tempfile.TemporaryDirectory(prefix="archimedes-view-") as folder:
         path = view.save(Path(folder) / "view.html")
         with Browser(*size, scale=scale) as browser:
             browser.open(path)
             browser.wait("window.viewer !== undefined")
-            if settings.get("theme"):
-                browser.evaluate(f"viewer.theme({json.dumps(settings['theme'])})")
-            if not settings.get("charts", True):
+            if theme:
+                browser.evaluate(f"viewer.theme({json.dumps(theme)})")
+            if not charts:
                 browser.evaluate("viewer.show('charts', false)")
-            if settings.get("camera"):
-                browser.evaluate(f"viewer.setCamera({json.dumps(settings['camera'])})")
+            if camera:
+                browser.evaluate(f"viewer.setCamera({json.dumps(camera)})")
             yield browser
 
 
-def screenshot(
-    view: View,
-    path: Path,
-    t: float | None = None,
-    *,
-    size: tuple[int, int] = SIZE,
-    scale: float = 1.0,
-    theme: str | None = None,
-    camera: dict[str, Any] | None = None,
-    charts: bool = True,
-) -> Path:
-    """Write a PNG of a view at a time; `camera` has mode, azimuth, elevation in rad, distance."""
+def screenshot(view: View, path: Path, t: float | None = None, **options: Any) -> Path:
+    """Write a PNG of a view at a time; `options` are those of `open_view`."""
     if path.suffix.lower() != ".png":
         raise ValueError(f"View.screenshot: {str(path)!r} must end in .png")
     first, last = view.scene.span
     at = 0.5 * (first + last) if t is None else float(t)
-    with _open_view(
-        view, size, scale, {"theme": theme, "camera": camera, "charts": charts}
-    ) as browser:
+    with open_view(view, **options) as browser:
         browser.evaluate(f"viewer.go({at!r})")
         path.write_bytes(browser.screenshot())
     return path
@@ -238,13 +232,13 @@ def video(
     *,
     fps: int = 30,
     speed: float = 1.0,
-    size: tuple[int, int] = SIZE,
-    theme: str | None = None,
-    camera: dict[str, Any] | None = None,
-    charts: bool = True,
     progress: bool = False,
+    **options: Any,
 ) -> Path:
-    """Write an MP4 or a GIF of the whole time; `speed` is simulated time per time of the video."""
+    """Write an MP4 or a GIF of the whole time; `speed` is simulated time per time of the video.
+
+    `options` are those of `open_view`.
+    """
     if path.suffix.lower() not in (".mp4", ".gif"):
         raise ValueError(f"View.video: {str(path)!r} must end in .mp4 or .gif")
     ffmpeg = find_program("ffmpeg")
@@ -258,9 +252,8 @@ def video(
         from tqdm.auto import tqdm
 
         times = tqdm(times, unit="picture")
-    settings = {"theme": theme, "camera": camera, "charts": charts}
     with tempfile.TemporaryDirectory(prefix="archimedes-video-") as folder:
-        with _open_view(view, size, 1.0, settings) as browser:
+        with open_view(view, **options) as browser:
             for k, t in enumerate(times):
                 browser.evaluate(f"viewer.go({float(t)!r})")
                 (Path(folder) / f"{k:06d}.png").write_bytes(browser.screenshot())

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import check_choice
 from archimedes.typing import Array, ArrayLike
 from archimedes.viewer.meshes import arrow, dart
 from archimedes.viewer.scene import COLORS, Arrow, Body, Chart, Ghosts, Mesh, Path, Scene
@@ -66,8 +67,7 @@ def page(scene: Scene, theme: str = "auto") -> str:
     >>> "a </script> box" in text, text.count("<script")
     (False, 3)
     """
-    if theme not in THEMES:
-        raise ValueError(f"view: theme must be one of {THEMES}, got {theme!r}")
+    check_choice(theme, "view: theme", THEMES)
     template, style, script = _texts()
     description, data = pack(scene)
     return Template(template).substitute(
@@ -131,11 +131,8 @@ def pack(scene: Scene) -> tuple[dict[str, Any], str]:
         "ground": _ground(scene, extent),
         "earth": None if scene.earth is None else asdict(scene.earth),
         "camera": {
-            "mode": camera.mode,
+            **asdict(camera),
             "body": numbers[camera.body] if camera.body else 0,
-            "azimuth": camera.azimuth,
-            "elevation": camera.elevation,
-            "distance": camera.distance,
             "given": camera.distance > 0.0,
         },
         "arrow": _mesh(block, [arrow(1.0, 0.05, color="#ffffff")]),
@@ -171,11 +168,16 @@ def bounds(scene: Scene) -> tuple[Array, float]:
     return 0.5 * (low + high), float(0.5 * np.linalg.norm(high - low) + 1.5 * largest)
 
 
+def attributes(item: object, names: str) -> dict[str, Any]:
+    """Return the attributes of a part of a scene that are sent as they are."""
+    return {name: getattr(item, name) for name in names.split()}
+
+
 def _body(block: Block, body: Body, k: int, numbers: dict[str, int]) -> dict[str, Any]:
     origin = np.zeros(3) if body.parent is not None else body.position[0]
     radius = body.radius if body.meshes else body.reach or 1.0
     return {
-        "name": body.name,
+        **attributes(body, "name trail curtain label framed"),
         "color": body.color or COLORS[k % len(COLORS)],
         "parent": None if body.parent is None else numbers[body.parent],
         "t": block.add(body.t, "f8"),
@@ -185,10 +187,6 @@ def _body(block: Block, body: Body, k: int, numbers: dict[str, int]) -> dict[str
         "mesh": _mesh(block, body.meshes) if body.meshes else None,
         "radius": radius,
         "reach": body.reach or radius,
-        "trail": body.trail,
-        "curtain": body.curtain,
-        "label": body.label,
-        "framed": body.framed,
         "least": body.least_pixels,
     }
 
@@ -238,9 +236,7 @@ def corner_normals(mesh: Mesh) -> Array:
 def _path(block: Block, path: Path) -> dict[str, Any]:
     origin = path.points[0]
     return {
-        "name": path.name,
-        "color": path.color,
-        "dashed": path.dashed,
+        **attributes(path, "name color dashed"),
         "dash": 30.0 / max(len(path.points), 1),
         "origin": origin.tolist(),
         "points": block.add(path.points - origin),
@@ -249,11 +245,8 @@ def _path(block: Block, path: Path) -> dict[str, Any]:
 
 def _arrow(block: Block, one: Arrow, numbers: dict[str, int]) -> dict[str, Any]:
     return {
-        "name": one.name,
+        **attributes(one, "name units scale color"),
         "body": numbers[one.body],
-        "units": one.units,
-        "scale": one.scale,
-        "color": one.color,
         "origin": one.origin.tolist(),
         "t": block.add(one.t, "f8"),
         "values": block.add(one.values),
@@ -273,9 +266,7 @@ def _ghosts(block: Block, ghosts: Ghosts) -> dict[str, Any]:
     if ghosts.attitude is not None:
         attitude = block.add(np.rint(127.0 * np.nan_to_num(ghosts.attitude)), "i1")
     return {
-        "name": ghosts.name,
-        "color": ghosts.color,
-        "size": ghosts.size,
+        **attributes(ghosts, "name color size"),
         "count": len(ghosts.position),
         "lines": min(len(ghosts.position), PATHS_OF_GHOSTS),
         "origin": origin.tolist(),
@@ -288,8 +279,7 @@ def _ghosts(block: Block, ghosts: Ghosts) -> dict[str, Any]:
 
 def _chart(block: Block, chart: Chart) -> dict[str, Any]:
     description = {
-        "title": chart.title,
-        "units": chart.units,
+        **attributes(chart, "title units"),
         "labels": list(chart.labels),
         "t": block.add(chart.t, "f8"),
         "values": [block.add(row) for row in chart.values],

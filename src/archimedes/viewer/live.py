@@ -183,11 +183,6 @@ class Live:
         self.server.stop()
 
 
-def serve(scene: Scene, port: int = 8080) -> Live:
-    """Start a server that shows a scene; it says its address, and ends with `stop()`."""
-    return Live(scene, port)
-
-
 # ---- what changes with time -------------------------------------------------------------
 
 

@@ -45,14 +45,14 @@ def read_mesh(path: str | PathLike[str], scale: ArrayLike = (1.0, 1.0, 1.0), **l
     try:
         size = path.stat().st_size
         if size > MOST_BYTES:
-            raise MeshFileError(f"{path}: {size:,} bytes are more than the {MOST_BYTES:,} read")
+            raise MeshFileError(f"{path}: too large to read, {size:,} bytes of {MOST_BYTES:,}")
         vertices, triangles = READERS.get(path.suffix.lower(), _by_trimesh)(path)
     except (OSError, UnicodeDecodeError) as error:
         raise MeshFileError(f"{path}: cannot be read: {error}") from error
     if not len(triangles):
         raise MeshFileError(f"{path}: holds no triangles")
     if triangles.min() < 0 or triangles.max() >= len(vertices):
-        raise MeshFileError(f"{path}: names a vertex that it does not have")
+        raise MeshFileError(f"{path}: a face refers to a vertex that is not in the file")
     if not np.all(np.isfinite(vertices)):
         raise MeshFileError(f"{path}: holds nan or inf")
     return _make_mesh(vertices, triangles, scale, **look)

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import check_choice, concrete
 from archimedes.errors import TraceError
-from archimedes.spatial.validation import concrete
 from archimedes.typing import Array, ArrayLike
 
 __all__ = [
@@ -76,7 +76,8 @@ class Mesh:
             )
         if triangles.size and not 0 <= triangles.min() <= triangles.max() < len(vertices):
             raise ValueError(
-                f"Mesh.triangles names vertices up to {triangles.max()}; there are {len(vertices)}"
+                f"Mesh.triangles must number vertices from 0 to {len(vertices) - 1}, got "
+                f"{triangles.min()} to {triangles.max()}"
             )
         object.__setattr__(self, "vertices", vertices)
         object.__setattr__(self, "triangles", triangles.astype(np.int64))
@@ -448,8 +449,7 @@ class Camera:
 
     def __post_init__(self) -> None:
         """Check the mode."""
-        if self.mode not in CAMERA_MODES:
-            raise ValueError(f"Camera.mode must be one of {CAMERA_MODES}, got {self.mode!r}")
+        check_choice(self.mode, "Camera: mode", CAMERA_MODES)
 
 
 @dataclass(eq=False)
@@ -521,12 +521,10 @@ class Scene:
         name : str
             Name.
         """
-        for body in self.bodies:
-            if body.name == name:
-                return body
-        raise ValueError(
-            f"no body {name!r} in this scene; there are {[b.name for b in self.bodies]}"
-        )
+        names = [body.name for body in self.bodies]
+        if name not in names:
+            raise ValueError(f"no body {name!r} in this scene; there are {names}")
+        return self.bodies[names.index(name)]
 
     def check(self) -> None:
         """Raise where names do not fit together: two bodies of one name, a parent not yet there."""

@@ -92,9 +92,9 @@ class View:
         port : int, optional
             Port of the server.
         """
-        from archimedes.viewer.live import serve
+        from archimedes.viewer.live import Live
 
-        return serve(self.scene, port)
+        return Live(self.scene, port)
 
     def screenshot(
         self, path: str | os.PathLike[str], t: float | None = None, **options: Any

@@ -17,27 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from archimedes.backends.c import FLAGS as CONTRACT
+from archimedes.checks import check_choice
 from archimedes.embedded.c_text import fill_template
 from archimedes.errors import ArchimedesError
 from archimedes.system.programs import find_program, install_hint, run_program
-
-__all__ = [
-    "BOARDS",
-    "FLAGS",
-    "FOLDER",
-    "Board",
-    "Firmware",
-    "Harness",
-    "Run",
-    "Slot",
-    "ToolError",
-    "board_named",
-    "build",
-    "execute",
-    "find_tool",
-    "missing_tools",
-    "run_tool",
-]
 
 FOLDER = Path(__file__).resolve().parent
 #: Code that relies on nothing but itself, in sections that the linker may leave out.
@@ -116,8 +99,7 @@ def board_named(name: str) -> Board:
     >>> board_named("cortex-m4").emulator
     ('qemu-system-arm', '-machine', 'mps2-an386')
     """
-    if name not in BOARDS:
-        raise ValueError(f"board={name!r} is not one of {', '.join(map(repr, BOARDS))}")
+    check_choice(name, "board", BOARDS)
     return BOARDS[name]
 
 

@@ -11,14 +11,12 @@ appendices A.4 and A.5, with the tables of `f16_tables.toml`.
 
 from __future__ import annotations
 
-from importlib import resources
-from tomllib import loads
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from archimedes.checks import check_struct
+from archimedes.environment.tables import read_tables
 from archimedes.function import interpolant
 from archimedes.tree import field, struct
 from archimedes.typing import Scalar
@@ -26,9 +24,8 @@ from archimedes.vehicles.worlds import Surroundings
 
 __all__ = ["F16Aerodynamics", "F16Engine"]
 
-_text = resources.files("archimedes.vehicles.f16").joinpath("f16_tables.toml").read_text("utf-8")
 #: Wind-tunnel data: coefficients over angles, thrust over altitude and Mach number.
-TABLES = T = SimpleNamespace(**{name: np.array(x, float) for name, x in loads(_text).items()})
+TABLES = T = read_tables("archimedes.vehicles.f16", "f16_tables.toml")
 
 
 def _of_alpha(values: np.ndarray) -> Any:

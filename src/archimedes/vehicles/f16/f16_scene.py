@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from archimedes.environment.tables import read_tables
 from archimedes.function import vmap
 from archimedes.typing import Tree
 from archimedes.viewer.actors import (
@@ -30,34 +31,8 @@ if TYPE_CHECKING:
 GREY, DARK, PALE = "#98a2b0", "#6f7a89", "#b4bcc8"
 GLASS, METAL, BLACK = "#2c3a4a", "#545a63", "#23272e"
 
-#: x, half width, half height, z of the middle and power of each section of the hull.
-HULL = (
-    (8.6, 0.03, 0.03, -0.02, 2.0),
-    (8.0, 0.24, 0.22, -0.04, 2.0),
-    (7.0, 0.45, 0.42, -0.08, 2.0),
-    (5.8, 0.58, 0.56, -0.10, 2.1),
-    (4.2, 0.64, 0.66, -0.08, 2.2),
-    (2.4, 0.78, 0.74, -0.02, 2.4),
-    (0.5, 0.98, 0.76, 0.0, 2.5),
-    (-1.8, 1.05, 0.76, 0.0, 2.6),
-    (-4.0, 0.92, 0.72, 0.0, 2.4),
-    (-5.2, 0.68, 0.66, 0.0, 2.0),
-)
-CANOPY = (
-    (6.3, 0.05, 0.05, -0.52),
-    (5.7, 0.30, 0.30, -0.58),
-    (4.8, 0.40, 0.46, -0.66),
-    (3.7, 0.38, 0.46, -0.66),
-    (2.6, 0.26, 0.32, -0.60),
-    (1.6, 0.06, 0.10, -0.58),
-)
-INLET = (
-    (3.6, 0.55, 0.26, 0.86, 3.0),
-    (3.3, 0.62, 0.36, 0.84, 3.0),
-    (1.5, 0.74, 0.44, 0.66, 2.6),
-    (-1.5, 0.70, 0.36, 0.48, 2.4),
-    (-3.6, 0.50, 0.22, 0.42, 2.2),
-)
+#: Sections of hull, canopy and inlet, profile of a missile.
+SHAPE = read_tables("archimedes.vehicles.f16", "f16_shape.toml")
 #: Where the moving surfaces turn: a point and an axis in body axes, by the name of the input.
 HINGES = {
     "elevator": ((-5.0, 0.0, 0.05), (0.0, 1.0, 0.0)),
@@ -125,9 +100,9 @@ def add_surfaces(scene: Scene, flight: Flight, u: Tree) -> None:
 
 def fighter(color: str = GREY) -> list[Mesh]:
     """Return what of the aircraft does not move."""
-    hull = loft([ellipse(x, w, h, z, 24, p) for x, w, h, z, p in HULL], color=color)
-    canopy = loft([ellipse(x, w, h, z, 16) for x, w, h, z in CANOPY], color=GLASS)
-    inlet = loft([ellipse(x, w, h, z, 20, p) for x, w, h, z, p in INLET], color=DARK)
+    hull = loft([ellipse(x, w, h, z, 24, p) for x, w, h, z, p in SHAPE.HULL], color=color)
+    canopy = loft([ellipse(x, w, h, z, 16) for x, w, h, z in SHAPE.CANOPY], color=GLASS)
+    inlet = loft([ellipse(x, w, h, z, 20, p) for x, w, h, z, p in SHAPE.INLET], color=DARK)
     mouth = loft(
         [ellipse(3.62, 0.47, 0.19, 0.86, 20, 3), ellipse(3.4, 0.4, 0.12, 0.86, 20, 3)],
         color=BLACK,
@@ -139,15 +114,12 @@ def fighter(color: str = GREY) -> list[Mesh]:
     strake = panel((4.4, 0.45, -0.1, 3.4), (1.2, 1.25, -0.03, 0.9), (0.025, 0.06), color=PALE)
     ventral = panel((-2.9, 0.5, 0.6, 1.3), (-3.4, 0.95, 1.35, 0.7), (0.05, 0.05), color=DARK)
     rail = moved(box([2.9, 0.09, 0.09], color=METAL), (-1.7, 4.66, -0.02))
-    missile = moved(revolve(MISSILE, 10, color="#dfe4ea"), (-1.5, 4.78, 0.0))
+    missile = moved(revolve(SHAPE.MISSILE, 10, color="#dfe4ea"), (-1.5, 4.78, 0.0))
     fins = [moved(box([0.28, 0.02, 0.5], color="#c8ced6"), (-2.9, 4.78, 0.0))]
     fin = panel((-2.6, 0.0, -0.65, 3.2), (-5.05, 0.0, -3.2, 1.25), (0.04, 0.03), color=color)
     root = moved(box([2.6, 0.26, 0.36], color=DARK), (-4.6, 0.0, -0.72))
     pairs = mirror([wing, strake, ventral, rail, missile, *fins])
     return [hull, canopy, inlet, mouth, nozzle, flame, probe, fin, root, *pairs]
-
-
-MISSILE = ((-1.4, 0.064), (1.2, 0.064), (1.45, 0.045), (1.58, 0.0))
 
 
 def fighter_surfaces() -> dict[str, list[Mesh]]:
