@@ -288,6 +288,11 @@ class FlatView:
     def __init__(self, base: Any) -> None:
         self.base = base
 
+    @property
+    def holds_traced_values(self) -> bool:
+        """Return whether the array holds traced values: ``np.array(x.flat)`` is traced then."""
+        return self.base.holds_traced_values
+
     def _numbers(self, key: Any) -> np.ndarray:
         static = static_key(key)
         if static is None:
@@ -308,6 +313,5 @@ class FlatView:
     def __setitem__(self, key: Any, value: Any) -> None:
         numbers = self._numbers(key)
         # Too few values are repeated, as in NumPy.
-        values = np.resize(lift(value), numbers.size)
-        for number, one in zip(numbers.ravel().tolist(), values):
-            self.base[np.unravel_index(number, self.base.shape)] = one
+        values = np.resize(lift(value), np.shape(numbers))
+        self.base[np.unravel_index(numbers, self.base.shape)] = values

@@ -15,6 +15,7 @@ from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.traced_value import Axis, Operand, Traced
 from archimedes.symbolic.linalg.matrices import LinAlgError, check_stacked
 from archimedes.symbolic.numpy_functions.structural import full_like
+from archimedes.symbolic.recorded.numpy_source import implement_by_source
 
 __all__: list[str] = []
 
@@ -118,23 +119,7 @@ def _norm(
     return _keep(result, axes, keepdims)
 
 
-@implements(np.linalg.vector_norm)
-def _vector_norm(
-    x: Operand, /, *, axis: Axis = None, keepdims: bool = False, ord: float | str | None = 2
-) -> Traced:
-    (x,) = floats(x)
-    axes = _axes(axis, x.ndim)
-    return _keep(_vector(x, ord, axes), axes, keepdims)
-
-
-@implements(np.linalg.matrix_norm)
-def _matrix_norm(
-    x: Operand, /, *, keepdims: bool = False, ord: float | str | None = "fro"
-) -> Traced:
-    (x,) = floats(x)
-    check_stacked(x)
-    axes = (x.ndim - 2, x.ndim - 1)
-    return _keep(_matrix(x, ord, axes), axes, keepdims)
+implement_by_source(np.linalg.vector_norm, np.linalg.matrix_norm)
 
 
 @implements(np.linalg.cond)

@@ -12,14 +12,13 @@ cofactors, d(det)/dA; A = U diag(s) V^T.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from archimedes.graph.dtypes import B8, F32, F64
 from archimedes.symbolic.core.array_scans import scan_rows
-from archimedes.symbolic.core.conversion import floats, lift, lift_many, wrap
+from archimedes.symbolic.core.conversion import floats, lift, wrap
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.traced_value import Operand, Traced
 from archimedes.symbolic.linalg.elimination import (
@@ -53,11 +52,9 @@ from archimedes.symbolic.linalg.matrix_functions import (
 )
 from archimedes.symbolic.linalg.spectral import singular, singular_function
 from archimedes.symbolic.numpy_functions.structural import full_like
+from archimedes.symbolic.recorded.numpy_source import implement_by_source
 
 __all__: list[str] = []  # it fills the table
-
-if TYPE_CHECKING:
-    pass
 
 SlogdetResult = type(np.linalg.slogdet(np.eye(1)))
 
@@ -360,97 +357,9 @@ def _slogdet(a: Operand) -> Traced:
 # ---- products ---------------------------------------------------------------------------------
 
 
-@implements(np.linalg.matrix_power)
-def _matrix_power(a: Operand, n: Operand) -> Traced:
-    a = lift(a)
-    check_square(a)
-    try:
-        n = n.__index__()
-    except AttributeError as error:
-        raise TypeError("exponent must be an integer") from error
-    if n == 0:
-        return np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), a.shape) + np.zeros_like(a)
-    if n < 0:
-        a, n = _inv(a), -n
-    if n == 3:
-        return (a @ a) @ a
-    result, square = None, a
-    while n:
-        n, odd = divmod(n, 2)
-        if odd:
-            result = square if result is None else result @ square
-        if n:
-            square = square @ square
-    return result.copy()  # type: ignore[union-attr]
-
-
-@implements(np.linalg.multi_dot)
-def _multi_dot(arrays: Sequence[Operand]) -> Traced:
-    ready = lift_many(list(arrays))
-    if len(ready) < 2:
-        raise ValueError("Expecting at least two arrays.")
-    first, last = ready[0].ndim == 1, ready[-1].ndim == 1
-    if first:
-        ready[0] = ready[0][None, :]
-    if last:
-        ready[-1] = ready[-1][:, None]
-    for a in ready:
-        if a.ndim != 2:
-            raise LinAlgError(f"{a.ndim}-dimensional array given. Array must be two-dimensional")
-    product = _chain(ready, _chain_splits([a.shape[0] for a in ready] + [ready[-1].shape[1]]))
-    product = product[0] if first else product
-    return product[..., 0] if last else product
-
-
-def _chain_splits(sizes: list[int]) -> dict[tuple[int, int], int]:
-    """Return where to split each run of a matrix chain, for the fewest multiplications."""
-    n = len(sizes) - 1
-    cost = {(i, i): 0 for i in range(n)}
-    split: dict[tuple[int, int], int] = {}
-    for length in range(1, n):
-        for i in range(n - length):
-            j = i + length
-            choices = [
-                (cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
-                for k in range(i, j)
-            ]
-            cost[i, j], split[i, j] = min(choices)
-    return split
-
-
-def _chain(
-    arrays: list[Any], split: dict[tuple[int, int], int], first: int = 0, last: int | None = None
-) -> Traced:
-    last = len(arrays) - 1 if last is None else last
-    if first == last:
-        return arrays[first]
-    middle = split[first, last]
-    return _chain(arrays, split, first, middle) @ _chain(arrays, split, middle + 1, last)
-
-
-@implements(np.linalg.tensorsolve)
-def _tensorsolve(a: Operand, b: Operand, axes: Any = None) -> Traced:
-    a, b = floats(a, b)
-    if axes is not None:
-        others = [k for k in range(a.ndim) if k not in axes]
-        a = np.transpose(a, [*others, *axes])
-    shape = a.shape[b.ndim :]
-    size = int(np.prod(shape, dtype=int))
-    if a.size != size**2:
-        raise LinAlgError(
-            "Input arrays must satisfy the requirement "
-            "prod(a.shape[b.ndim:]) == prod(a.shape[:b.ndim])"
-        )
-    return _solve(a.reshape(size, size), b.reshape(-1)).reshape(shape)
-
-
-@implements(np.linalg.tensorinv)
-def _tensorinv(a: Operand, ind: int = 2) -> Traced:
-    (a,) = floats(a)
-    if ind <= 0:
-        raise ValueError("Invalid ind argument.")
-    size = int(np.prod(a.shape[ind:], dtype=int))
-    return _inv(a.reshape(-1, size)).reshape(a.shape[ind:] + a.shape[:ind])
+implement_by_source(
+    np.linalg.matrix_power, np.linalg.multi_dot, np.linalg.tensorsolve, np.linalg.tensorinv
+)
 
 
 @implements(np.linalg.matrix_transpose)

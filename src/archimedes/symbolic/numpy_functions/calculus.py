@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from archimedes.graph.dtypes import is_float
 from archimedes.symbolic.core.array import SymbolicArray
 from archimedes.symbolic.core.array_scans import fold_steps
 from archimedes.symbolic.core.contraction import slide_products
@@ -17,51 +15,11 @@ from archimedes.symbolic.core.ordering import count_below, segment_ends
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import trace_error
 from archimedes.symbolic.core.traced_value import Axis, Operand, Traced, as_constant
+from archimedes.symbolic.recorded.numpy_source import implement_by_source, numpy_source
 
 __all__: list[str] = []
 
-
-@implements(np.diff)
-def diff(
-    a: Operand, n: int = 1, axis: int = -1, prepend: Operand = None, append: Operand = None
-) -> Traced:
-    """Return the n-th difference along an axis; bools differ by "not equal"."""
-    if n < 0:
-        raise ValueError(f"order must be non-negative but got {n!r}")
-    x = lift(a)
-    if x.ndim == 0:
-        raise ValueError("diff requires input that is at least one dimensional")
-    if n == 0:
-        return x
-    one = (*x.shape[: axis % x.ndim], 1, *x.shape[axis % x.ndim + 1 :])
-    parts = [
-        np.broadcast_to(lift(part), one) if np.ndim(part) == 0 else lift(part)
-        for part in (prepend, x, append)
-        if part is not None
-    ]
-    x = np.moveaxis(np.concatenate(parts, axis=axis) if len(parts) > 1 else x, axis, 0)
-    step = np.not_equal if x.dtype == bool else np.subtract
-    for _ in range(n):
-        x = step(x[1:], x[:-1])
-    return np.moveaxis(x, 0, axis)
-
-
-@implements(np.ediff1d)
-def _ediff1d(ary: Operand, to_end: Operand = None, to_begin: Operand = None) -> Traced:
-    x = lift(ary).reshape(-1)
-    ends = [None if e is None else lift(e).reshape(-1).astype(x.dtype) for e in (to_begin, to_end)]
-    return np.concatenate([p for p in (ends[0], x[1:] - x[:-1], ends[1]) if p is not None])
-
-
-@implements(np.trapezoid)
-def _trapezoid(y: Operand, x: Operand = None, dx: Operand = 1.0, axis: int = -1) -> Traced:
-    y = np.moveaxis(lift(y), axis, -1)
-    if x is None:
-        step = dx
-    else:
-        x = lift(x)
-        step = diff(x) if x.ndim == 1 else diff(np.moveaxis(x, axis, -1))
-    return np.sum(step * (y[..., 1:] + y[..., :-1]) / 2.0, axis=-1)
+implement_by_source(np.diff, np.ediff1d, np.trapezoid, np.unwrap)
 
 
 def _spacing(spacing: Operand, length: int) -> Traced:
@@ -72,7 +30,7 @@ def _spacing(spacing: Operand, length: int) -> Traced:
         raise ValueError("distances must be either scalars or 1d")
     if len(spacing) != length:
         raise ValueError("when 1d, distances must match the length of the corresponding dimension")
-    steps = diff(as_float(spacing))
+    steps = np.diff(as_float(spacing))
     static = as_constant(steps)
     if not isinstance(static, SymbolicArray) and np.all(static == static[0]):
         return static[0]
@@ -125,25 +83,6 @@ def _gradient(f: Operand, *varargs: Any, axis: Axis = None, edge_order: int = 1)
         slope = _gradient_along(moved, _spacing(spacing, f.shape[k]), edge_order)
         results.append(copy_layout(np.moveaxis(slope.astype(f.dtype), 0, k), f))
     return results[0] if len(axes) == 1 else tuple(results)
-
-
-@implements(np.unwrap)
-def _unwrap(
-    p: Operand, discont: Operand = None, axis: int = -1, *, period: Operand = 2 * math.pi
-) -> Traced:
-    phase = lift(p)
-    p = np.moveaxis(phase, axis, -1)
-    steps = diff(p)
-    discont = period / 2 if discont is None else discont
-    whole = not is_float(lift(steps * period).code)
-    high = period // 2 if whole else period / 2
-    wrapped = np.mod(steps + high, period) - high
-    if not whole or period % 2 == 0:
-        wrapped = np.where((wrapped == -high) & (steps > 0), high, wrapped)
-    correction = np.where(np.abs(steps) < discont, 0, wrapped - steps)
-    rest = p[..., 1:] + np.cumsum(correction, axis=-1)
-    unwrapped = np.concatenate([p[..., :1].astype(rest.dtype), rest], axis=-1)
-    return copy_layout(np.moveaxis(unwrapped, -1, axis), phase)
 
 
 # ---- interpolation -----------------------------------------------------------------------------
@@ -271,45 +210,8 @@ def _polyval(p: Operand, x: Operand) -> Traced:
     return fold_steps(lambda y, c: ([y[0] * x + c[0]], []), [y], [p])[0]
 
 
-def _align_powers(a1: Operand, a2: Operand) -> tuple[Any, Any]:
-    """Fill the shorter coefficient list with leading zeros."""
-    a, b = lift_many([np.atleast_1d(a1), np.atleast_1d(a2)])
-    n = max(a.size, b.size)
-    a, b = (np.concatenate([np.zeros_like(x, shape=n - x.size), x]) for x in (a, b))
-    return a, b
-
-
-implements(np.polyadd)(lambda a1, a2: np.add(*_align_powers(a1, a2)))
-implements(np.polysub)(lambda a1, a2: np.subtract(*_align_powers(a1, a2)))
+implement_by_source(np.polyadd, np.polysub, np.polyder, np.polyint)
 implements(np.polymul)(lambda a1, a2: np.convolve(lift(a1), lift(a2)))
-
-
-def _powers(n: int) -> np.ndarray:
-    return np.arange(n, 0, -1)
-
-
-@implements(np.polyder)
-def _polyder(p: Operand, m: int = 1) -> Traced:
-    if m < 0:
-        raise ValueError("Order of derivative must be positive (see polyint)")
-    p = lift(p)
-    for _ in range(m):
-        p = p[:-1] * _powers(len(p) - 1)
-    return p
-
-
-@implements(np.polyint)
-def _polyint(p: Operand, m: int = 1, k: Operand = None) -> Traced:
-    if m < 0:
-        raise ValueError("Order of integral must be positive (see polyder)")
-    constants = np.atleast_1d(lift(0.0 if k is None else k))
-    if constants.size not in (1, m):
-        raise ValueError("k must be a scalar or a rank-1 array of length 1 or >m.")
-    p = lift(p)
-    for step in range(m):
-        constant = constants[step if constants.size > 1 else 0]
-        p = np.concatenate([p / _powers(len(p)), constant[None]])
-    return p
 
 
 @implements(np.poly)
@@ -320,10 +222,7 @@ def _poly(seq_of_zeros: Operand) -> Traced:
             "np.poly of a matrix cannot be traced: it needs its eigenvalues",
             "Give the roots as a 1-D array.",
         )
-    coefficients = np.ones_like(zeros, shape=1)
-    for zero in zeros:
-        coefficients = np.convolve(coefficients, np.stack([np.ones_like(zero), -zero]))
-    return coefficients
+    return numpy_source(np.poly)(zeros)
 
 
 @implements(np.polyfit)

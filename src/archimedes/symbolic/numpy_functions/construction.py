@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from archimedes.symbolic.core.array import SymbolicArray
-from archimedes.symbolic.core.conversion import as_float, lift, lift_many, wrap
+from archimedes.symbolic.core.conversion import as_float, lift, lift_many
 from archimedes.symbolic.core.registry import implements, target
 from archimedes.symbolic.core.trace import trace_error
 from archimedes.symbolic.core.traced_value import DType, Operand, Traced, as_constant
+from archimedes.symbolic.numpy_functions.structural import static_argument
+from archimedes.symbolic.recorded.numpy_source import implement_by_source, numpy_source
 
 __all__: list[str] = []
 
@@ -87,87 +89,13 @@ def _geomspace(
     return y if dtype is None else y.astype(dtype)
 
 
-@implements(np.vander)
-def _vander(x: Operand, N: Operand = None, increasing: bool = False) -> Traced:
-    x = lift(x)
-    if x.ndim != 1:
-        raise ValueError("x must be a one-dimensional array or sequence.")
-    x = x.astype(np.promote_types(x.dtype, int))
-    count = len(x) if N is None else N
-    if not count:
-        return np.zeros_like(x, shape=(len(x), 0))
-    powers = np.ones_like(x)[:, None]
-    if count > 1:
-        columns = np.broadcast_to(x[:, None], (len(x), count - 1))
-        powers = np.concatenate([powers, np.multiply.accumulate(columns, axis=1)], axis=1)
-    return powers if increasing else powers[:, ::-1]
-
-
-# ---- padding -----------------------------------------------------------------------------------
-
-_STATISTICS: dict[str, Any] = {
-    "maximum": np.max,
-    "minimum": np.min,
-    "mean": np.mean,
-    "median": np.median,
-}
-
-
-def _pairs(argument: Operand, ndim: int) -> Traced:
-    """Spell out a pad argument as one pair (before, after) per axis."""
-    return np.broadcast_to(np.asarray(None) if argument is None else lift(argument), (ndim, 2))
-
-
-def _sides(x: Operand, axis: int, mode: str, widths: Operand, values: Operand) -> list[Any]:
-    """Make the two blocks that are laid at the ends of one axis."""
-    x = np.moveaxis(x, axis, 0)
-    n, blocks = len(x), []
-    for before, width, value in zip((True, False), widths, values):
-        if mode == "linear_ramp":
-            ramp = linspace(
-                value, x[0 if before else -1], int(width), endpoint=False, dtype=x.dtype
-            )
-            block = ramp if before else ramp[::-1]
-        elif mode == "constant":
-            block = np.full_like(x, value, shape=(int(width), *x.shape[1:]))
-        else:
-            length = n if value is None else min(int(value), n)
-            edge = _STATISTICS[mode](x[:length] if before else x[n - length :], axis=0)
-            edge = np.round(edge) if x.dtype.kind == "i" and edge.dtype.kind == "f" else edge
-            block = np.broadcast_to(edge.astype(x.dtype), (int(width), *x.shape[1:]))
-        blocks.append(np.moveaxis(block, 0, axis))
-    return blocks
+implement_by_source(np.vander, np.apply_along_axis, np.apply_over_axes)
 
 
 @implements(np.pad)
 def _pad(array: Operand, pad_width: Operand, mode: Any = "constant", **kwargs: Any) -> Traced:
-    x = lift(array)
-    if mode in ("edge", "reflect", "symmetric", "wrap") and kwargs.get("reflect_type") != "odd":
-        return wrap(np.pad(x.ids, pad_width, mode=mode, **kwargs), x.code, x.owner)
-    if mode == "empty":
-        mode, kwargs = "constant", {}
-    if mode not in ("constant", "linear_ramp", *_STATISTICS):
-        raise trace_error(
-            f"np.pad with mode={mode!r} {kwargs or ''} cannot be traced",
-            "Use constant, edge, linear_ramp, maximum, mean, median, minimum, reflect, symmetric "
-            "or wrap.",
-        )
-    defaults: dict[str, Any] = {
-        "constant": ("constant_values", 0),
-        "linear_ramp": ("end_values", 0),
-    }
-    keyword, default = defaults.get(mode, ("stat_length", None))
-    if isinstance(pad_width, dict):
-        pad_width = [pad_width.get(k, pad_width.get(k - x.ndim, 0)) for k in range(x.ndim)]
-        pad_width = [(w, w) if np.ndim(w) == 0 else w for w in pad_width]
-    widths = as_constant(_pairs(pad_width, x.ndim))
-    if isinstance(widths, SymbolicArray):
-        raise trace_error("np.pad was given a traced width", "Make it static (static_argnames).")
-    values = _pairs(kwargs.get(keyword, default), x.ndim)
-    for axis in range(x.ndim):
-        before, after = _sides(x, axis, mode, widths[axis], values[axis])
-        x = np.concatenate([before, x, after], axis=axis)
-    return x if x.ndim < 2 else x.copy("F" if lift(array).ids.flags.fnc else "C")
+    widths = static_argument("pad", pad_width)
+    return numpy_source(np.pad)(array, widths, mode, **kwargs)
 
 
 # ---- writing -----------------------------------------------------------------------------------
@@ -202,19 +130,13 @@ def _put(a: Operand, ind: Operand, v: Operand, mode: str = "raise") -> None:
     _scatter(np.put, a, v, ind, mode=mode)
 
 
-@implements(np.put_along_axis)
-def _put_along_axis(arr: Operand, indices: Operand, values: Operand, axis: int | None) -> None:
-    (indices,) = _no_traced_positions("put_along_axis", indices)
-
-    def put_along_axis(origin: Operand, numbers: Operand) -> None:
-        np.put_along_axis(origin, indices, numbers, axis)
-
-    _scatter(put_along_axis, arr, values)
+def _write_by_source(function: Callable[..., None]) -> Callable[..., None]:
+    write = numpy_source(function)
+    return lambda a, *args, **kwargs: write(target(a, f"np.{function.__name__}"), *args, **kwargs)
 
 
-@implements(np.fill_diagonal)
-def _fill_diagonal(a: Operand, val: Operand, wrap: bool = False) -> None:
-    _scatter(np.fill_diagonal, a, val, wrap=wrap)
+for _function in (np.put_along_axis, np.fill_diagonal):
+    implements(_function)(_write_by_source(_function))
 
 
 @implements(np.putmask)
@@ -233,30 +155,3 @@ def _place(arr: Operand, mask: Operand, vals: Operand) -> None:
         _putmask(arr, mask, vals)
     else:
         _no_traced_positions("place", mask)
-
-
-# ---- functions of slices -----------------------------------------------------------------------
-
-
-@implements(np.apply_along_axis)
-def _apply_along_axis(
-    func1d: Callable[..., Any], axis: int, arr: Operand, *args: Any, **kwargs: Any
-) -> Traced:
-    moved = np.moveaxis(lift(arr), axis, -1)
-    results = [func1d(moved[at], *args, **kwargs) for at in np.ndindex(moved.shape[:-1])]
-    if not results:
-        raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
-    stacked = lift(results)
-    shape = moved.shape[:-1] + stacked.shape[1:]
-    axis = axis % moved.ndim
-    order = [*range(axis), *range(moved.ndim - 1, len(shape)), *range(axis, moved.ndim - 1)]
-    return stacked.reshape(shape).transpose(order)
-
-
-@implements(np.apply_over_axes)
-def _apply_over_axes(func: Callable[..., Any], a: Operand, axes: Operand) -> Traced:
-    value = lift(a)
-    for axis in np.atleast_1d(axes).tolist():
-        result = lift(func(value, axis))
-        value = result if result.ndim == value.ndim else np.expand_dims(result, axis)
-    return value

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.graph.dtypes import B8, I64, is_float
+from archimedes.graph.dtypes import B8, I64
 from archimedes.graph.formulas import Emit
 from archimedes.graph.ops import CODES
 from archimedes.symbolic.core.array import SymbolicArray
@@ -18,6 +18,7 @@ from archimedes.symbolic.core.registry import ADOPTERS, GUFUNCS, implements
 from archimedes.symbolic.core.trace import current_trace, trace_error
 from archimedes.symbolic.core.traced_value import Operand, Traced, as_constant
 from archimedes.symbolic.core.ufuncs import UFUNCS
+from archimedes.symbolic.recorded.numpy_source import implement_by_source
 
 _SELECT = CODES["select"]
 _MISSING: Any = object()
@@ -144,26 +145,7 @@ implements(np.iscomplex)(lambda x: np.full_like(lift(x), False, dtype=bool))
 implements(np.real_if_close)(lambda a, tol=100: lift(a))
 
 
-@implements(np.nan_to_num)
-def _nan_to_num(
-    x: Operand,
-    copy: bool = True,
-    nan: Operand = 0.0,
-    posinf: Operand = None,
-    neginf: Operand = None,
-) -> Traced:
-    array = lift(x)
-    result = array
-    if is_float(array.code):
-        limits = np.finfo(array.dtype)
-        high = limits.max if posinf is None else posinf
-        low = limits.min if neginf is None else neginf
-        for test, value in ((np.isnan, nan), (np.isposinf, high), (np.isneginf, low)):
-            result = np.where(test(array), lift(value).astype(array.dtype), result)
-    if not copy and array is x:
-        array[...] = result
-        return array
-    return result if result is not x else result.copy()
+implement_by_source(np.nan_to_num)
 
 
 @implements(np.angle)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from archimedes.symbolic.core.conversion import lift, lift_many, wrap
 from archimedes.symbolic.core.registry import GUFUNCS, implements
 from archimedes.symbolic.core.trace import current_trace, trace_error
 from archimedes.symbolic.core.traced_value import DType, Operand, Traced
+from archimedes.symbolic.recorded.numpy_source import implement_by_source, numpy_source
 
 
 def _pair(a: Operand, b: Operand) -> tuple[Any, Any]:
@@ -106,29 +106,6 @@ def _outer(a: Operand, b: Operand) -> Traced:
     return lift(a).reshape(-1, 1) * lift(b).reshape(1, -1)
 
 
-@implements(np.tensordot, np.linalg.tensordot)
-def _tensordot(a: Operand, b: Operand, axes: Operand = 2) -> Traced:
-    a, b = _pair(a, b)
-    axes_a: list[Any]
-    axes_b: list[Any]
-    if isinstance(axes, (int, np.integer)):
-        axes_a = list(range(a.ndim - int(axes), a.ndim))
-        axes_b = list(range(int(axes)))
-    else:
-        axes_a, axes_b = ([x] if isinstance(x, (int, np.integer)) else list(x) for x in axes)
-    axes_a = [x % a.ndim for x in axes_a]
-    axes_b = [x % b.ndim for x in axes_b]
-    if [a.shape[x] for x in axes_a] != [b.shape[x] for x in axes_b]:
-        raise ValueError("shape-mismatch for sum")
-    free_a = [x for x in range(a.ndim) if x not in axes_a]
-    free_b = [x for x in range(b.ndim) if x not in axes_b]
-    size = math.prod(a.shape[x] for x in axes_a)
-    shape_a, shape_b = [a.shape[x] for x in free_a], [b.shape[x] for x in free_b]
-    rows = a.transpose(free_a + axes_a).reshape(math.prod(shape_a), size)
-    columns = b.transpose(axes_b + free_b).reshape(size, math.prod(shape_b))
-    return matmul(rows, columns).reshape(shape_a + shape_b)
-
-
 @implements(np.cross)
 def _cross(
     a: Operand,
@@ -159,17 +136,6 @@ def _move_axis(x: Operand, source: int, to: int) -> Traced:
     return x if source == to else np.moveaxis(x, source, to)
 
 
-@implements(np.kron)
-def _kron(a: Operand, b: Operand) -> Traced:
-    a, b = _pair(a, b)
-    n = max(a.ndim, b.ndim)
-    a = a.reshape((1,) * (n - a.ndim) + a.shape)
-    b = b.reshape((1,) * (n - b.ndim) + b.shape)
-    wide_a = np.expand_dims(a, tuple(range(1, 2 * n, 2)))
-    wide_b = np.expand_dims(b, tuple(range(0, 2 * n, 2)))
-    return (wide_a * wide_b).reshape([i * j for i, j in zip(a.shape, b.shape)])
-
-
 @implements(np.trace)
 def _trace(
     a: Operand, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DType = None
@@ -182,6 +148,9 @@ implements(np.linalg.vecdot)(_vecdot)
 implements(np.linalg.cross)(lambda x1, x2, axis=-1: _cross(x1, x2, axis=axis))
 implements(np.linalg.diagonal)(lambda x, offset=0: np.diagonal(x, offset, -2, -1))
 implements(np.linalg.trace)(lambda x, offset=0, dtype=None: _trace(x, offset, -2, -1, dtype))
+
+implement_by_source(np.tensordot, np.kron)
+implements(np.linalg.tensordot)(numpy_source(np.tensordot))
 
 
 # ---- Einstein's summation convention ------------------------------------------------------------

@@ -16,6 +16,7 @@ from archimedes.symbolic.core.ordering import first_extreme
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.traced_value import Axis, DType, Operand, Traced
 from archimedes.symbolic.core.ufunc_calls import reduce_ufunc
+from archimedes.symbolic.recorded.numpy_source import implement_by_source
 
 __all__: list[str] = []
 
@@ -154,39 +155,10 @@ def _cumulative(ufunc: np.ufunc) -> Callable[..., Traced]:
     return run
 
 
-def _cumulative_of_array_api(ufunc: np.ufunc) -> Callable[..., Traced]:
-    cumulative = _cumulative(ufunc)
-
-    def run(
-        x: Operand,
-        /,
-        *,
-        axis: int | None = None,
-        dtype: DType = None,
-        include_initial: bool = False,
-    ) -> Traced:
-        x = lift(x)
-        if axis is None:
-            if x.ndim > 1:
-                raise ValueError(
-                    "For arrays which have more than one dimension ``axis`` argument is required."
-                )
-            axis = 0
-        result = cumulative(x, axis, dtype)
-        if include_initial:
-            first = cumulative(np.moveaxis(x, axis, 0)[:0], 0, dtype)
-            start = reduce_ufunc(ufunc, first, 0, dtype, True)
-            result = np.concatenate([np.moveaxis(start, 0, axis), result], axis=axis)
-        return result
-
-    return run
-
-
 implements(np.cumsum)(_cumulative(np.add))
 implements(np.cumprod)(_cumulative(np.multiply))
 if hasattr(np, "cumulative_sum"):
-    implements(np.cumulative_sum)(_cumulative_of_array_api(np.add))
-    implements(np.cumulative_prod)(_cumulative_of_array_api(np.multiply))
+    implement_by_source(np.cumulative_sum, np.cumulative_prod)
 
 
 # ---- without nan -------------------------------------------------------------------------------

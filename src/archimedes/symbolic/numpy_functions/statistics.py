@@ -14,6 +14,7 @@ from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import trace_error
 from archimedes.symbolic.core.traced_value import Axis, DType, Operand, Traced, as_constant
 from archimedes.symbolic.numpy_functions.sorting import sort
+from archimedes.symbolic.recorded.numpy_source import implement_by_source
 
 __all__: list[str] = []
 
@@ -104,13 +105,7 @@ def cov(
     return np.squeeze(np.dot(centred, scaled.T) * np.true_divide(1, lift(freedom)))
 
 
-@implements(np.corrcoef)
-def _corrcoef(x: Operand, y: Operand = None, rowvar: bool = True, *, dtype: DType = None) -> Traced:
-    c = cov(x, y, rowvar, dtype=dtype)
-    if c.ndim == 0:
-        return c / c
-    deviations = np.sqrt(np.diag(c))
-    return np.clip(c / deviations[:, None] / deviations, -1, 1)
+implement_by_source(np.corrcoef)
 
 
 def _edges(bins: Operand, given_range: Operand) -> np.ndarray:

@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from archimedes import tree
 from archimedes.checks import is_traced
 from archimedes.symbolic.core.array import SymbolicArray
 from archimedes.symbolic.core.conversion import cast_ids, code_of_dtype, lift, lift_many, wrap
 from archimedes.symbolic.core.registry import FUNCTIONS, implements, target
 from archimedes.symbolic.core.trace import current_trace, trace_error
 from archimedes.symbolic.core.traced_value import DType, Operand, Traced, as_constant
+from archimedes.symbolic.recorded.numpy_source import implement_by_source, numpy_source
 
 __all__: list[str] = []
 
@@ -28,7 +30,7 @@ def _wrap_all(result: Operand, x: SymbolicArray) -> Traced:
     return x._like(result)
 
 
-def _static(name: str, x: Operand) -> Traced:
+def static_argument(name: str, x: Operand) -> Traced:
     """Return an argument that decides a result's shape, which must be known."""
     x = as_constant(x)
     if isinstance(x, SymbolicArray):
@@ -43,8 +45,8 @@ def _static(name: str, x: Operand) -> Traced:
 def _move(function: Callable[..., Any]) -> Callable[..., Any]:
     def run(x: Operand, *args: Any, **kwargs: Any) -> Traced:
         x = lift(x)
-        args = tuple(_static(function.__name__, a) for a in args)
-        kwargs = {k: _static(function.__name__, v) for k, v in kwargs.items()}
+        args = tuple(static_argument(function.__name__, a) for a in args)
+        kwargs = {k: static_argument(function.__name__, v) for k, v in kwargs.items()}
         return _wrap_all(function(x.ids, *args, **kwargs), x)
 
     return run
@@ -56,7 +58,7 @@ def _fill(function: Callable[..., Any]) -> Callable[..., Any]:
     def run(x: Operand, *args: Any, **kwargs: Any) -> Traced:
         x = lift(x)
         trace = current_trace()
-        args = tuple(_static(function.__name__, a) for a in args)
+        args = tuple(static_argument(function.__name__, a) for a in args)
         moved = function(trace.elements_of(x) + 1, *args, **kwargs)
         zero = trace.graph.const(0, x.code)
         return wrap(np.where(moved == 0, zero, moved - 1), x.code, trace)
@@ -111,20 +113,20 @@ for _names, _make in ((_MOVE, _move), (_FILL, _fill), (_JOIN, _join), (_EACH, _e
 
 _window = np.lib.stride_tricks.sliding_window_view
 implements(_window)(_move(_window))
+implement_by_source(np.append, np.insert)
+
+
+@implements(np.block)
+def _block(arrays: Operand) -> Traced:
+    leaves, nesting = tree.flatten(arrays, is_leaf=lambda x: not isinstance(x, list))
+    ready = lift_many(leaves)
+    ids = np.block(tree.unflatten(nesting, [x.ids for x in ready]))
+    return wrap(ids, ready[0].code)
 
 
 @implements(np.take_along_axis)
 def _take_along_axis(arr: Operand, indices: Operand, axis: int | None = -1) -> Traced:
-    a = lift(arr)
-    if axis is None:
-        a, axis = a.reshape(-1), 0
-    index = as_constant(lift(indices))
-    if not isinstance(index, SymbolicArray):
-        return wrap(np.take_along_axis(a.ids, index, axis), a.code, a.owner)
-    axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
-    grid: list[Any] = list(np.ogrid[tuple(slice(n) for n in a.shape)])
-    grid[axis] = index
-    return a[tuple(grid)]
+    return numpy_source(np.take_along_axis)(lift(arr), lift(indices), axis)
 
 
 def _static_condition(name: str, condition: Operand) -> np.ndarray:
@@ -177,41 +179,6 @@ def _take(a: Operand, indices: Operand, axis: int | None = None, mode: str = "ra
             indices = np.clip(indices, 0, a.shape[axis] - 1)
         return a[(slice(None),) * (axis % a.ndim) + (indices,)]
     return a._like(np.take(a.ids, indices, axis=axis, mode=mode))  # type: ignore[call-overload]
-
-
-@implements(np.block)
-def _block(arrays: Operand) -> Traced:
-    leaves: list[Any] = []
-
-    def collect(x: Operand) -> Traced:
-        if isinstance(x, list):
-            return [collect(i) for i in x]
-        leaves.append(x)
-        return len(leaves) - 1
-
-    def restore(x: Operand) -> Traced:
-        return [restore(i) for i in x] if isinstance(x, list) else ready[x].ids
-
-    nest = collect(arrays)
-    ready = lift_many(leaves)
-    return wrap(np.block(restore(nest)), ready[0].code)
-
-
-@implements(np.append)
-def _append(arr: Operand, values: Operand, axis: int | None = None) -> Traced:
-    arr, values = lift_many([arr, values])
-    if axis is None:
-        return np.concatenate([arr.reshape(-1), values.reshape(-1)])
-    return np.concatenate([arr, values], axis=axis)
-
-
-@implements(np.insert)
-def _insert(arr: Operand, obj: Operand, values: Operand, axis: int | None = None) -> Traced:
-    a = lift(arr)
-    trace = current_trace()
-    v = lift(values)
-    ids = cast_ids(trace.graph, trace.elements_of(v), v.code, a.code)
-    return wrap(np.insert(trace.elements_of(a), as_constant(obj), ids, axis=axis), a.code, trace)
 
 
 @implements(np.full_like)

@@ -287,10 +287,12 @@ class _Replacements:
     def __init__(self, dispatch: Dispatch) -> None:
         self.dispatch = dispatch
         self.names: list[tuple[dict[str, Any], str, Any, Any]] = []
-        #: Proxies by the ids of functions, functions by those of proxies.
+        #: Proxies and versions by the ids of functions, functions by those of proxies.
         self.proxies: dict[int, Any] = {}
+        self.versions: dict[int, Any] = {}
         self.originals: dict[int, Any] = {}
         for module, name, original, version in _versions():
+            self.versions[id(original)] = version
             if id(original) not in self.proxies:
                 self.proxies[id(original)] = dispatch.make(original, version)
             self._add(module, name, original, self.proxies[id(original)])
@@ -314,6 +316,12 @@ class _Replacements:
             if names.get(name) is proxy:
                 names[name] = original
         restore_bound_names(self.originals)
+
+
+def recording_versions() -> dict[int, Any]:
+    """Return what user code gets for functions of NumPy, by their ids, while it is recorded."""
+    assert _replacements is not None  # a recording is under way
+    return _replacements.versions
 
 
 _lock = threading.Lock()
