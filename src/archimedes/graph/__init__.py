@@ -7,32 +7,3 @@ from archimedes.graph.passes import inline, prune
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call, Host, Map, Region, Scan, Solve, Switch, While
 from archimedes.graph.text import Statistics, statistics
-
-__all__ = [
-    "B8",
-    "BY_NAME",
-    "CODES",
-    "DTYPES",
-    "F32",
-    "F64",
-    "I64",
-    "TABLE",
-    "Call",
-    "Graph",
-    "Host",
-    "Map",
-    "Op",
-    "Region",
-    "Scan",
-    "Solve",
-    "Statistics",
-    "Switch",
-    "While",
-    "code_of",
-    "inline",
-    "is_float",
-    "prune",
-    "statistics",
-]
-
-_ = simplify

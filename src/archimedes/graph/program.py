@@ -382,25 +382,14 @@ class Graph:
 
     # ---- what it is ---------------------------------------------------------------------
 
-    def digest(self) -> str:
-        """Return a hash of the program's content. Call it only on finished graphs."""
-        return self._digest(lasting=False, data=True)
+    def digest(self, lasting: bool = False, data: bool = True) -> str:
+        """Return a hash of the program's content. Call it only on finished graphs.
 
-    def lasting_digest(self) -> str:
-        """Return a hash of what the program computes, the same in every process.
-
-        Derivative rules, which are objects of one process, are left out.
+        ``lasting``: of what the program computes, the same in every process. Derivative rules,
+        which are objects of one process, are left out. Without ``data``: not of what is in its
+        longer tables, so that programs that differ only in such data have the same hash (see
+        ``graph/table_data.py``).
         """
-        return self._digest(lasting=True, data=True)
-
-    def form_digest(self) -> str:
-        """Return a lasting hash of the program without what is in its longer tables.
-
-        Programs that differ only in such data have the same hash: see ``graph/table_data.py``.
-        """
-        return self._digest(lasting=True, data=False)
-
-    def _digest(self, lasting: bool, data: bool) -> str:
         digest = self._digests.get((lasting, data))
         if digest is None:
             digest = self._digests[lasting, data] = program_digest(self, lasting, data)

@@ -174,7 +174,7 @@ class CompiledKernels:
         begin = time.perf_counter()
         self.device = device
         plan = self.plan = layout(program, batched, shared_memory())
-        digest = program.graph.lasting_digest()
+        digest = program.graph.digest(lasting=True)
         code, self.from_disk = compile_kernels(
             ("cuda", digest, program.inputs, program.outputs, plan),
             lambda: program_text(program, plan),

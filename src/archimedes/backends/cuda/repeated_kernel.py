@@ -179,7 +179,7 @@ class CudaRepeated:
 def _compile(program: RepeatedProgram) -> LoadedKernel:
     """Return the kernel on the current device."""
     programs = [
-        (part.graph.lasting_digest(), part.inputs, part.outputs)
+        (part.graph.digest(lasting=True), part.inputs, part.outputs)
         for part in (program.step, program.at)
     ]
     options = (program.carry, program.batched, program.key)

@@ -45,7 +45,7 @@ def _find_entries(graph: Graph, wrt: Sequence[int], symmetric: bool, triangle: b
     """
     if len(graph) < SHORT or graph.regions or graph.tables or graph.lines is not None:
         return _differentiate(graph, wrt, symmetric, triangle)
-    parts = (graph.lasting_digest(), tuple(wrt), symmetric, triangle)
+    parts = (graph.digest(lasting=True), tuple(wrt), symmetric, triangle)
     version = (marshal.version, sys.version_info[:2], cache.sources_digest(Path(__file__).parent))
     key = cache.cache_key("entries", *parts, *version)
     data = cache.read(key)

@@ -4,7 +4,3 @@ Whatever is imported from here, the derivatives of all regions are registered.
 """
 
 from archimedes.graph.derivatives import block_rules, call_rules, loop_rules, solve_rules
-
-__all__: list[str] = []
-
-_ = block_rules, call_rules, loop_rules, solve_rules

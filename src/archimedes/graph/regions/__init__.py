@@ -11,23 +11,3 @@ from archimedes.graph.regions.call_regions import Call, Host, Switch
 from archimedes.graph.regions.linear_solve import Solve
 from archimedes.graph.regions.loop_regions import Map, Scan, While
 from archimedes.graph.regions.nest import Affine, Gather, Nest
-
-__all__ = [
-    "Accumulate",
-    "Affine",
-    "Call",
-    "DerivativeRule",
-    "Gather",
-    "Host",
-    "Map",
-    "Move",
-    "Nest",
-    "OneBody",
-    "Pack",
-    "Region",
-    "Scan",
-    "Solve",
-    "Sort",
-    "Switch",
-    "While",
-]

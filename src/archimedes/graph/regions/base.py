@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -94,8 +94,8 @@ class Region:
     ``line`` is the user's line that made it, where that is known; it serves errors only.
     """
 
-    inputs: Any
-    line: str = field(default="", kw_only=True)
+    inputs: Any = field(compare=False)
+    line: str = field(default="", kw_only=True, compare=False)
 
     #: Whether it runs its body at the points of an index space.
     over_index_space = False
@@ -130,17 +130,12 @@ class Region:
         """Whether running it may do more than compute its outputs."""
         return any(body.effects() for body in self.bodies)
 
-    def settings(self) -> tuple[Any, ...]:
-        """Return everything but inputs and bodies that makes two regions different."""
-        return ()
+    def settings(self, lasting: bool = False, data: bool = True) -> tuple[Any, ...]:
+        """Return what makes two regions different besides inputs and bodies; see ``key``.
 
-    def result_settings(self) -> tuple[Any, ...]:
-        """Return those of the settings that make results different."""
-        return self.settings()
-
-    def code_settings(self) -> tuple[Any, ...]:
-        """Return the settings that generated code depends on: not what longer tables hold."""
-        return self.result_settings()
+        These are the fields that are not marked ``compare=False``.
+        """
+        return tuple(getattr(self, f.name) for f in fields(self) if f.compare)
 
     @property
     def tables(self) -> Sequence[np.ndarray]:
@@ -156,13 +151,8 @@ class Region:
 
         ``lasting``: what it computes only; without ``data``: not what is in longer tables.
         """
-        if not data:
-            digest, settings = Graph.form_digest, self.code_settings()
-        elif lasting:
-            digest, settings = Graph.lasting_digest, self.result_settings()
-        else:
-            digest, settings = Graph.digest, self.settings()
-        return (self.kind, self.inputs.tobytes(), tuple(map(digest, self.bodies)), settings)
+        bodies = tuple(body.digest(lasting, data) for body in self.bodies)
+        return (self.kind, self.inputs.tobytes(), bodies, self.settings(lasting, data))
 
     # ---- another one like it -----------------------------------------------------------
 
@@ -259,7 +249,7 @@ class Region:
 class OneBody(Region):
     """A region that runs one body."""
 
-    body: Graph
+    body: Graph = field(compare=False)
 
     @property
     def bodies(self) -> tuple[Graph, ...]:

@@ -39,29 +39,35 @@ class Move(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Pack(Region):
+class OneBlock(Region):
+    """A region that makes one block of ``length`` elements of dtype ``dtype``."""
+
+    length: int
+    dtype: int
+
+    @property
+    def out_dtypes(self) -> list[int]:
+        return [block_type(self.dtype, self.length)]
+
+    def retype(self, body: Callable[[Graph], Graph], dtype: Callable[[int], int]) -> Region:
+        return replace(self, dtype=dtype(self.dtype))
+
+    def work(self, body: Callable[[Graph], int], rounds: int) -> int:
+        return self.length
+
+
+@dataclass(frozen=True, eq=False)
+class Pack(OneBlock):
     """Make a block of ``length`` elements of dtype ``dtype`` by copying boxes, in order.
 
     What no box covers is zero. Boxes do not overlap in themselves; a later one overwrites (and
     derivatives are those of boxes that do not overlap each other, which is what programs have).
     """
 
-    length: int
-    dtype: int
     moves: tuple[Move, ...]
-
-    @property
-    def out_dtypes(self) -> list[int]:
-        return [block_type(self.dtype, self.length)]
-
-    def settings(self) -> tuple[Any, ...]:
-        return (self.length, self.dtype, self.moves)
 
     def summary(self) -> str:
         return f"{self.length} elements, {len(self.moves)} boxes"
-
-    def retype(self, body: Callable[[Graph], Graph], dtype: Callable[[int], int]) -> Region:
-        return replace(self, dtype=dtype(self.dtype))
 
     @cached_property
     def _origins(self) -> tuple[np.ndarray, np.ndarray]:
@@ -106,9 +112,6 @@ class Pack(Region):
                 boxes.append((source, positions(to, shape), where))
         return list(single.values()), np.array(list(single), dtype=np.int64), boxes
 
-    def work(self, body: Callable[[Graph], int], rounds: int) -> int:
-        return self.length
-
     def dependence(self, sets: list[Sets], through: Through) -> list[Sets]:
         sources = [k for k, mine in enumerate(sets) if mine]
         if not sources or not self.moves:
@@ -125,33 +128,17 @@ class Pack(Region):
 
 
 @dataclass(frozen=True, eq=False)
-class Accumulate(Region):
+class Accumulate(OneBlock):
     """Add values to the elements of a block of ``length`` zeros, in order.
 
     Inputs: a block of values, a block of as many int64 indices (clamped to the block).
     Output: the block.
     """
 
-    length: int
-    dtype: int
-
-    @property
-    def out_dtypes(self) -> list[int]:
-        return [block_type(self.dtype, self.length)]
-
-    def settings(self) -> tuple[Any, ...]:
-        return (self.length, self.dtype)
-
-    def retype(self, body: Callable[[Graph], Graph], dtype: Callable[[int], int]) -> Region:
-        return replace(self, dtype=dtype(self.dtype))
-
     def evaluate(self, values: list[Any], run: Run) -> list[Any]:
         block = np.zeros(self.length, dtype=DTYPES[item_type(self.dtype)])
         np.add.at(block, np.clip(values[1], 0, self.length - 1), values[0])
         return [block]
-
-    def work(self, body: Callable[[Graph], int], rounds: int) -> int:
-        return self.length
 
     def dependence(self, sets: list[Sets], through: Through) -> list[Sets]:
         return [fill(union_of(sets[0]), self.length)]
@@ -174,9 +161,6 @@ class Sort(OneBody):
     @property
     def out_dtypes(self) -> list[int]:
         return [block_type(I64, self.rows * self.length)]
-
-    def settings(self) -> tuple[Any, ...]:
-        return (self.rows, self.length)
 
     def summary(self) -> str:
         return f"{self.rows} rows of {self.length}"

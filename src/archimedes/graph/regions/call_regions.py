@@ -48,11 +48,8 @@ class Call(OneBody):
     def out_dtypes(self) -> list[int]:
         return self.body.output_dtypes
 
-    def settings(self) -> tuple[Any, ...]:
-        return (None if self.derivative is None else id(self.derivative), self.copied)
-
-    def result_settings(self) -> tuple[Any, ...]:
-        return ()
+    def settings(self, lasting: bool = False, data: bool = True) -> tuple[Any, ...]:
+        return () if lasting else (self.derivative and id(self.derivative), self.copied)
 
     def summary(self) -> str:
         return "" if self.derivative is None else f"with the derivative of {self.derivative.name}"
@@ -94,7 +91,7 @@ class Call(OneBody):
 class Switch(Region):
     """Run one of several bodies, chosen by the first input (int64, clamped to the range)."""
 
-    branches: tuple[Graph, ...]
+    branches: tuple[Graph, ...] = field(compare=False)
 
     @property
     def bodies(self) -> tuple[Graph, ...]:
@@ -169,7 +166,7 @@ class Host(Region):
     def out_dtypes(self) -> list[int]:
         return list(self.dtypes)
 
-    def settings(self) -> tuple[Any, ...]:
+    def settings(self, lasting: bool = False, data: bool = True) -> tuple[Any, ...]:
         return (id(self.function), id(self.serial))
 
     def summary(self) -> str:

@@ -35,10 +35,6 @@ class Solve(Region):
         count = self.size * self.columns
         return [block_type(self.dtype, count)] if self.blocks else [self.dtype] * count
 
-    def settings(self) -> tuple[Any, ...]:
-        form = ("blocks",) if self.blocks else ()
-        return (self.size, self.columns, self.dtype, *form)
-
     def summary(self) -> str:
         return f"{self.size} x {self.size}, {self.columns} columns"
 

@@ -249,10 +249,6 @@ class Scan(CountedLoop):
     def steps(self) -> range:
         return range(self.length)[:: -1 if self.reverse else 1]
 
-    def settings(self) -> tuple[Any, ...]:
-        way = (self.reverse, "stacked") if self.stacked else (self.reverse,)
-        return (self.length, self.carry, self.slices, *way)
-
     def summary(self) -> str:
         way = (" backwards" if self.reverse else "") + (" in blocks" if self.stacked else "")
         return f"{self.length} steps{way}, {self.carry} carried, {self.slices} a step"
@@ -293,9 +289,6 @@ class Map(CountedLoop):
     carry = 0
     stacked = False
 
-    def settings(self) -> tuple[Any, ...]:
-        return (self.length, self.slices)
-
     def summary(self) -> str:
         return f"{self.length} instances, {self.slices} each"
 
@@ -330,11 +323,11 @@ class While(Region):
     target with a clock.
     """
 
-    condition: Graph
-    body: Graph
+    condition: Graph = field(compare=False)
+    body: Graph = field(compare=False)
     carry: int
     limit: int
-    adaptive: bool = field(default=False, kw_only=True)
+    adaptive: bool = field(default=False, kw_only=True, compare=False)
 
     @property
     def bodies(self) -> tuple[Graph, ...]:
@@ -348,9 +341,6 @@ class While(Region):
     def runs(self) -> int:
         # Of a loop without a bound, one round is all that is known.
         return 1 if self.limit == UNBOUNDED else self.limit
-
-    def settings(self) -> tuple[Any, ...]:
-        return (self.carry, self.limit)
 
     def summary(self) -> str:
         bound = "any number of" if self.limit == UNBOUNDED else f"at most {self.limit}"

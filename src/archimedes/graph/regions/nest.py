@@ -143,13 +143,12 @@ class Nest(OneBody):
         """Whether the body takes the index along each axis."""
         return len(self.body.inputs) > len(self.inputs)
 
-    def settings(self) -> tuple[Any, ...]:
-        return (self.shape, self.reads, self.kept, self.combine, self.partials)
-
-    def code_settings(self) -> tuple[Any, ...]:
-        shape, reads, *rest = self.settings()
+    def settings(self, lasting: bool = False, data: bool = True) -> tuple[Any, ...]:
+        shape, reads, *rest = super().settings()
         long = [isinstance(r, Gather) and r.table.size >= LONG_TABLE for r in reads]
-        return (shape, tuple("gather" if x else read for x, read in zip(long, reads)), *rest)
+        if not data:
+            reads = tuple("gather" if x else read for x, read in zip(long, reads))
+        return (shape, reads, *rest)
 
     @property
     def tables(self) -> Sequence[np.ndarray]:

@@ -78,7 +78,7 @@ class Sampler:
         """Return a hash of what is drawn: the program that draws, and the fixed values."""
         h = hashlib.blake2b(GENERATOR.encode(), digest_size=16)
         sample = [block[0] for block in self._source(0, 1)]
-        h.update(self._draw.compiled.graph(*sample).lasting_digest().encode())
+        h.update(self._draw.compiled.graph(*sample).digest(lasting=True).encode())
         for k, leaf in enumerate(self.leaves):
             h.update(self.names[k].encode() + (b"" if k in self.places else fixed_bytes(leaf)))
         h.update(repr(self.treedef).encode())

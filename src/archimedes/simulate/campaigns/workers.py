@@ -104,7 +104,7 @@ class Worker:
         plain = not self.task.vectorize
         if self.task.vectorize:
             recording = self.recording()
-            h.update(recording.graph.lasting_digest().encode())
+            h.update(recording.graph.digest(lasting=True).encode())
             fixed = [out.spec.value for out in recording.outs if not out.spec.traced]
             h.update(stable_digest(fixed).encode())
             plain = bool(recording.graph.effects())

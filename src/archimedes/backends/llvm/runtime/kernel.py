@@ -276,7 +276,7 @@ class Kernel:
     def _key(self, entry: str, batched: tuple[bool, ...], target: Target) -> str:
         """Return the name of code on disk."""
         return cache.cache_key(
-            self.source.form_digest(),
+            self.source.digest(lasting=True, data=False),
             data_form(self._tables),
             self.inputs,
             self.outputs,
