@@ -2,22 +2,5 @@
 
 from __future__ import annotations
 
-from archimedes.errors import (
-    ArchimedesError,
-    CodegenError,
-    GraphError,
-    IntegerRangeError,
-    ShapeDtypeError,
-    StructError,
-    TraceError,
-)
-
-__all__ = [
-    "ArchimedesError",
-    "CodegenError",
-    "GraphError",
-    "IntegerRangeError",
-    "ShapeDtypeError",
-    "StructError",
-    "TraceError",
-]
+from archimedes.errors import *  # noqa: F403  (all of them)
+from archimedes.errors import __all__ as __all__

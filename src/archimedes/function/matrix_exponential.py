@@ -124,23 +124,10 @@ def repeat_while(
 
 #: The approximant is exact to double precision up to this size of the powers (table 3.1).
 THETA = 5.371920351148152
-#: Coefficients of its numerator (Higham 2005, eq. 10.33).
-PADE = (
-    64764752532480000.0,
-    32382376266240000.0,
-    7771770303897600.0,
-    1187353796428800.0,
-    129060195264000.0,
-    10559470521600.0,
-    670442572800.0,
-    33522128640.0,
-    1323241920.0,
-    40840800.0,
-    960960.0,
-    16380.0,
-    182.0,
-    1.0,
-)
+#: Coefficients of its numerator, (26 - j)! / (j! (13 - j)!) (Higham 2005, eq. 10.33).
+PADE = [
+    float(math.factorial(26 - j) // (math.factorial(j) * math.factorial(13 - j))) for j in range(14)
+]
 #: First term of the backward error, of power 2 m + 1 = 27.
 ERROR = math.factorial(13) ** 2 / (math.factorial(26) * math.factorial(27))
 #: Most squarings: sizes up to 1e20, where every digit of a rotation is long lost.

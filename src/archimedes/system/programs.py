@@ -12,45 +12,23 @@ from pathlib import Path
 
 __all__ = ["find_program", "install_hint", "run_program"]
 
-#: Debian's and Ubuntu's package of each program.
+_ARM, _QEMU = "Arm.GnuArmEmbeddedToolchain", "SoftwareFreedomConservancy.QEMU"
+#: The packages of each program: Debian's and Ubuntu's, Homebrew's, winget's; "" if there is none.
 PACKAGES = {
-    "gcc": "gcc",
-    "clang": "clang",
-    "cppcheck": "cppcheck",
-    "arm-none-eabi-gcc": "gcc-arm-none-eabi",
-    "arm-none-eabi-size": "binutils-arm-none-eabi",
-    "arm-none-eabi-nm": "binutils-arm-none-eabi",
-    "qemu-system-arm": "qemu-system-arm",
-    "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf",
-    "riscv64-unknown-elf-size": "binutils-riscv64-unknown-elf",
-    "riscv64-unknown-elf-nm": "binutils-riscv64-unknown-elf",
-    "qemu-system-riscv32": "qemu-system-misc",
-    "qemu-system-riscv64": "qemu-system-misc",
-    "chromium": "chromium",
-    "ffmpeg": "ffmpeg",
-}
-#: Homebrew's formulas on macOS and winget's packages on Windows, where there is one.
-_HOMEBREW = {
-    "gcc": "gcc",
-    "clang": "llvm",
-    "cppcheck": "cppcheck",
-    "arm-none-eabi-gcc": "arm-none-eabi-gcc",
-    "qemu-system-arm": "qemu",
-    "qemu-system-riscv32": "qemu",
-    "qemu-system-riscv64": "qemu",
-    "chromium": "--cask google-chrome",
-    "ffmpeg": "ffmpeg",
-}
-_WINGET = {
-    "gcc": "BrechtSanders.WinLibs.POSIX.UCRT",
-    "clang": "LLVM.LLVM",
-    "cppcheck": "Cppcheck.Cppcheck",
-    "arm-none-eabi-gcc": "Arm.GnuArmEmbeddedToolchain",
-    "qemu-system-arm": "SoftwareFreedomConservancy.QEMU",
-    "qemu-system-riscv32": "SoftwareFreedomConservancy.QEMU",
-    "qemu-system-riscv64": "SoftwareFreedomConservancy.QEMU",
-    "chromium": "Google.Chrome",
-    "ffmpeg": "Gyan.FFmpeg",
+    "gcc": ("gcc", "gcc", "BrechtSanders.WinLibs.POSIX.UCRT"),
+    "clang": ("clang", "llvm", "LLVM.LLVM"),
+    "cppcheck": ("cppcheck", "cppcheck", "Cppcheck.Cppcheck"),
+    "arm-none-eabi-gcc": ("gcc-arm-none-eabi", "arm-none-eabi-gcc", _ARM),
+    "arm-none-eabi-size": ("binutils-arm-none-eabi", "", ""),
+    "arm-none-eabi-nm": ("binutils-arm-none-eabi", "", ""),
+    "qemu-system-arm": ("qemu-system-arm", "qemu", _QEMU),
+    "riscv64-unknown-elf-gcc": ("gcc-riscv64-unknown-elf", "", ""),
+    "riscv64-unknown-elf-size": ("binutils-riscv64-unknown-elf", "", ""),
+    "riscv64-unknown-elf-nm": ("binutils-riscv64-unknown-elf", "", ""),
+    "qemu-system-riscv32": ("qemu-system-misc", "qemu", _QEMU),
+    "qemu-system-riscv64": ("qemu-system-misc", "qemu", _QEMU),
+    "chromium": ("chromium", "--cask google-chrome", "Google.Chrome"),
+    "ffmpeg": ("ffmpeg", "ffmpeg", "Gyan.FFmpeg"),
 }
 
 
@@ -62,11 +40,10 @@ def install_hint(program: str, platform: str = sys.platform) -> str:
     >>> install_hint("no-such-program", "win32")
     'install it so that it is on the PATH'
     """
-    tables = {"darwin": ("brew install", _HOMEBREW), "win32": ("winget install", _WINGET)}
-    command, packages = tables.get(platform, ("apt install", PACKAGES))
-    if program in packages:
-        return f"{command} {packages[program]}"
-    return "install it so that it is on the PATH"
+    commands = {"darwin": (1, "brew install"), "win32": (2, "winget install")}
+    column, command = commands.get(platform, (0, "apt install"))
+    package = PACKAGES.get(program, ("", "", ""))[column]
+    return f"{command} {package}" if package else "install it so that it is on the PATH"
 
 
 def find_program(*names: str) -> str | None:

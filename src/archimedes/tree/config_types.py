@@ -91,46 +91,29 @@ def join(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def read_float(value: object, hint: Any, path: str) -> float:
-    """Read a number."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(
-        value, (int, float, np.integer, np.floating)
-    ):
-        fail(path, "a number", value)
-    return float(value)
+#: Values that plain types are made of, and how.
+PLAIN: dict[type, tuple[Any, Callable[[Any], Any]]] = {
+    float: ((int, float, np.integer, np.floating), float),
+    int: ((int, np.integer), int),
+    bool: (bool, bool),
+    str: (str, lambda text: text),
+    NoneType: (NoneType, lambda none: none),
+    pathlib.Path: ((str, pathlib.PurePath), pathlib.Path),
+}
 
 
-def read_int(value: object, hint: Any, path: str) -> int:
-    """Read an integer."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        fail(path, "an integer", value)
-    return int(value)
-
-
-def read_exact(expected: str) -> Reader:
-    """Return a reader of instances of the hinted type."""
-
-    def reader(value: object, hint: Any, path: str) -> Any:
-        return value if isinstance(value, hint) else fail(path, expected, value)
-
-    return reader
-
-
-def read_none(value: object, hint: Any, path: str) -> None:
-    """Read null."""
-    return None if value is None else fail(path, "null", value)
+def read_plain(value: object, hint: Any, path: str) -> Any:
+    """Read a number, a truth value, text, null or the name of a file."""
+    kinds, make = PLAIN[hint]
+    # A bool is an int to Python.
+    if not isinstance(value, kinds) or (isinstance(value, bool) and hint is not bool):
+        fail(path, WORDS[hint], value)
+    return make(value)
 
 
 def read_any(value: object, hint: Any, path: str) -> Any:
     """Read anything."""
     return value
-
-
-def read_path(value: object, hint: Any, path: str) -> pathlib.Path:
-    """Read the name of a file."""
-    if not isinstance(value, (str, pathlib.PurePath)):
-        fail(path, "a file name", value)
-    return pathlib.Path(value)
 
 
 def read_literal(value: object, hint: Any, path: str) -> Any:
@@ -243,28 +226,19 @@ def read_instance(value: object, hint: Any, path: str) -> Any:
 
 
 READERS: dict[Any, Reader] = {
-    float: read_float,
-    int: read_int,
-    bool: read_exact("true or false"),
-    str: read_exact("text"),
-    NoneType: read_none,
-    Any: read_any,
-    object: read_any,
-    pathlib.Path: read_path,
+    **dict.fromkeys(PLAIN, read_plain),
+    **dict.fromkeys((Any, object), read_any),
     Literal: read_literal,
     np.ndarray: read_array,
-    list: read_list,
-    collections.abc.Sequence: read_list,
+    **dict.fromkeys((list, collections.abc.Sequence), read_list),
     tuple: read_tuple,
-    dict: read_dict,
-    collections.abc.Mapping: read_dict,
-    Union: read_union,
-    types.UnionType: read_union,
+    **dict.fromkeys((dict, collections.abc.Mapping), read_dict),
+    **dict.fromkeys((Union, types.UnionType), read_union),
 }
 
 WORDS = {float: "a number", int: "an integer", bool: "true or false", str: "text"}
 WORDS |= {NoneType: "null", list: "a list", tuple: "a list", dict: "a mapping"}
-WORDS |= {np.ndarray: "an array"}
+WORDS |= {np.ndarray: "an array", pathlib.Path: "a file name"}
 
 
 def describe(hint: Any) -> str:

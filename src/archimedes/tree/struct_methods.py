@@ -124,7 +124,7 @@ def replace(tree: T, /, **changes: Any) -> T:
     >>> replace(Gains(p=1.0), d=0.5)
     Gains(p=1.0, d=0.5)
     """
-    cls = type(tree)
+    cls: Any = type(tree)
     names = getattr(tree, "_fields", None)
     if isinstance(tree, tuple) and names is not None:
         check_names(cls, changes, names)

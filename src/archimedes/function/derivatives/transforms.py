@@ -3,57 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar, overload
+from typing import Any, Concatenate, Literal, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 
 from archimedes.function.compiled import Compiled
 from archimedes.function.derivatives.differentiation import Derivative, as_dtype
 from archimedes.function.derivatives.sparse import SparseDerivative
+from archimedes.function.recorded_function import P
 from archimedes.graph.dead_code import inputs_read
 from archimedes.graph.derivatives.sparsity import has_kinks
 from archimedes.symbolic import Trace
 
 __all__ = ["grad", "hess", "jac"]
 
-P = ParamSpec("P")
 A = TypeVar("A")
 #: Arrays of numbers, for type checkers.
 Array: TypeAlias = np.ndarray[Any, Any]
+
+
+class _NameOptions(TypedDict, total=False):
+    name: str | None
+    static_argnums: int | Sequence[int] | None
+    static_argnames: str | Sequence[str] | None
+
+
+class _Options(_NameOptions, total=False):
+    flat: bool
 
 
 @overload
 def jac(
     func: Callable[Concatenate[Array, P], Array],
     argnums: Literal[0] = 0,
-    name: str | None = None,
-    static_argnums: int | Sequence[int] | None = None,
-    static_argnames: str | Sequence[str] | None = None,
     *,
-    flat: bool = False,
     sparse: Literal[False] = False,
+    **options: Unpack[_Options],
 ) -> Compiled[Concatenate[Array, P], Array]: ...
 @overload
 def jac(
     func: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
-    name: str | None = None,
-    static_argnums: int | Sequence[int] | None = None,
-    static_argnames: str | Sequence[str] | None = None,
     *,
-    flat: bool = False,
     sparse: Literal[True],
+    **options: Unpack[_Options],
 ) -> SparseDerivative: ...
 @overload
 def jac(
     func: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
-    name: str | None = None,
-    static_argnums: int | Sequence[int] | None = None,
-    static_argnames: str | Sequence[str] | None = None,
     *,
-    flat: bool = False,
     sparse: Literal[False] = False,
+    **options: Unpack[_Options],
 ) -> Compiled[P, Any]: ...
 def jac(
     func: Callable[..., Any],
@@ -121,17 +122,13 @@ def jac(
 def grad(
     func: Callable[Concatenate[A, P], Any],
     argnums: Literal[0] = 0,
-    name: str | None = None,
-    static_argnums: int | Sequence[int] | None = None,
-    static_argnames: str | Sequence[str] | None = None,
+    **options: Unpack[_NameOptions],
 ) -> Compiled[Concatenate[A, P], A]: ...
 @overload
 def grad(
     func: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
-    name: str | None = None,
-    static_argnums: int | Sequence[int] | None = None,
-    static_argnames: str | Sequence[str] | None = None,
+    **options: Unpack[_NameOptions],
 ) -> Compiled[P, Any]: ...
 def grad(
     func: Callable[..., Any],
@@ -182,34 +179,25 @@ def grad(
 def hess(
     func: Callable[Concatenate[Array, P], Any],
     argnums: Literal[0] = 0,
-    name: str | None = None,
-    static_argnums: int | Sequence[int] | None = None,
-    static_argnames: str | Sequence[str] | None = None,
     *,
-    flat: bool = False,
     sparse: Literal[False] = False,
+    **options: Unpack[_Options],
 ) -> Compiled[Concatenate[Array, P], Array]: ...
 @overload
 def hess(
     func: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
-    name: str | None = None,
-    static_argnums: int | Sequence[int] | None = None,
-    static_argnames: str | Sequence[str] | None = None,
     *,
-    flat: bool = False,
     sparse: Literal[True],
+    **options: Unpack[_Options],
 ) -> SparseDerivative: ...
 @overload
 def hess(
     func: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
-    name: str | None = None,
-    static_argnums: int | Sequence[int] | None = None,
-    static_argnames: str | Sequence[str] | None = None,
     *,
-    flat: bool = False,
     sparse: Literal[False] = False,
+    **options: Unpack[_Options],
 ) -> Compiled[P, Any]: ...
 def hess(
     func: Callable[..., Any],
