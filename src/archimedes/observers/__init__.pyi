@@ -1,10 +1,10 @@
 from archimedes.observers.attitude import AttitudeFilter as AttitudeFilter
 from archimedes.observers.corrections import Estimate as Estimate
 from archimedes.observers.corrections import Prediction as Prediction
-from archimedes.observers.extended import ExtendedKalmanFilter as ExtendedKalmanFilter
-from archimedes.observers.linear import KalmanFilter as KalmanFilter
+from archimedes.observers.filters import ExtendedKalmanFilter as ExtendedKalmanFilter
+from archimedes.observers.filters import KalmanFilter as KalmanFilter
+from archimedes.observers.filters import UnscentedKalmanFilter as UnscentedKalmanFilter
 from archimedes.observers.series import consistency_bounds as consistency_bounds
 from archimedes.observers.series import filter_series as filter_series
 from archimedes.observers.series import nees as nees
 from archimedes.observers.series import rts_smoother as rts_smoother
-from archimedes.observers.unscented import UnscentedKalmanFilter as UnscentedKalmanFilter

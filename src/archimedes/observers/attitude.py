@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.checks import check_positive, is_traced
-from archimedes.control.matrix_checks import matrix, real_numbers
-from archimedes.observers.corrections import Estimate, Filter, Prediction, check_iterations
-from archimedes.observers.extended import ExtendedKalmanFilter
+from archimedes.checks import check_struct
+from archimedes.control.matrix_checks import matrix
+from archimedes.observers.corrections import Prediction, check_settings
+from archimedes.observers.filters import LinearizingFilter
 from archimedes.spatial import Quaternion
 from archimedes.tree import field, struct
 
 if TYPE_CHECKING:
-    from archimedes.observers.charts import Args
-    from archimedes.typing import Array, ArrayLike, Scalar, Tree
+    from archimedes.observers.charts import Args, Chart
+    from archimedes.typing import Array, Scalar, Tree
 
 __all__ = ["AttitudeFilter"]
 
 
 @struct
-class AttitudeFilter(Filter):
+class AttitudeFilter(LinearizingFilter):
     """A Kalman filter of attitude and gyro bias, from a gyro and known directions.
 
     The state is ``AttitudeFilter.State(att, bias)``, and P (6, 6) counts a rotation in body axes
@@ -97,13 +97,8 @@ class AttitudeFilter(Filter):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "references", matrix(self.references, "references", None, 3))
-        check_positive(self.dt, "dt", "s")
-        check_iterations(self.iterations)
-        for name in ("sight", "gyro_noise", "bias_noise"):
-            value = real_numbers(getattr(self, name), name)
-            least = 0.0 if name == "sight" else -1e-300
-            if not is_traced(value) and not np.all(value > least):
-                raise ValueError(f"{name} must be a positive standard deviation, got {value}")
+        check_struct(self, positive="dt sight", not_negative="gyro_noise bias_noise")
+        check_settings(self)
 
     def noise(self) -> Any:
         """Return Q (6, 6): what a step adds to the covariance."""
@@ -143,47 +138,18 @@ class AttitudeFilter(Filter):
         """
         return np.reshape((x.att.as_matrix() @ self.references.T).T, (-1,))
 
-    def _filter(self) -> ExtendedKalmanFilter:
-        k = self.references.shape[0]
-        each = np.zeros(k) + self.sight
-        R = np.diag(np.reshape(each[:, None] * np.ones(3), (-1,)) ** 2)
-        settings = (self.missing, self.gate, self.square_root, self.iterations)
-        return ExtendedKalmanFilter(self.dyn, self.obs, self.noise(), R, *settings)
+    @property
+    def Q(self) -> Any:
+        """Covariance (6, 6) of the process noise."""
+        return self.noise()
 
-    def predict(self, t: Scalar, x: Tree, P: ArrayLike, args: Args | None = None) -> Prediction:
-        """Return the state and covariance after a step with the rate ``args[0]``.
+    @property
+    def R(self) -> Any:
+        """Covariance (3 k, 3 k) of the measured directions."""
+        each = np.zeros(self.references.shape[0]) + self.sight
+        return np.diag(np.reshape(each[:, None] * np.ones(3), (-1,)) ** 2)
 
-        Parameters
-        ----------
-        t : float
-            Time in s.
-        x : array (n,) or tree
-            State.
-        P : array (n, n)
-            Covariance of the state, or its factor with `square_root`.
-        args : tuple, optional
-            ``(w_B,)``, the measured angular velocity.
-        """
-        if args is None or len(args) != 1:
+    def _predict(self, chart: Chart, t: Scalar, x: Tree, P: Array, args: Args) -> Prediction:
+        if len(args) != 1:
             raise ValueError("args must be (w_B,): the measured rate (3,) in rad/s")
-        return self._filter().predict(t, x, P, args)
-
-    def correct(
-        self, t: Scalar, x: Tree, y: ArrayLike, P: ArrayLike, args: Args | None = None
-    ) -> Estimate:
-        """Return the estimate after directions were seen, without a step of the gyro.
-
-        Parameters
-        ----------
-        t : float
-            Time in s.
-        x : array (n,) or tree
-            State.
-        y : array (3 k,)
-            Measured directions in body axes.
-        P : array (n, n)
-            Covariance of the state, or its factor with `square_root`.
-        args : tuple, optional
-            Not used.
-        """
-        return self._filter().correct(t, x, y, P, args)
+        return super()._predict(chart, t, x, P, args)

@@ -170,13 +170,6 @@ def chart_of(x: Tree, size: int | None = None) -> tuple[Chart, Any]:
     return chart, x
 
 
-def check_functions(**functions: object) -> None:
-    """Raise where what should be a function of a model cannot be called."""
-    for name, function in functions.items():
-        if not callable(function):
-            raise TypeError(f"{name} must be a function {name}(t, x, *args), got {function!r}")
-
-
 def ravel_measurement(value: Tree) -> Any:
     """Return the numbers of a measurement that is a struct or a dict, in order; else itself."""
     is_tree = isinstance(value, Mapping) or tree.is_struct(type(value))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.checks import is_traced
+from archimedes.checks import check_whole, is_traced
 from archimedes.control.matrix_checks import matrix, symmetric_matrix, vector
 from archimedes.function.reproducible import call
 from archimedes.observers.charts import Args, Chart, chart_of, ravel_measurement
@@ -100,6 +100,7 @@ class Filter:
     Q: Any
     R: Any
     square_root: bool = False
+    iterations: int = 1
     missing: float | None = None
     gate: float | None = None
 
@@ -197,21 +198,19 @@ class Filter:
         return P @ P.T if self.square_root else P
 
 
-def check_filter(self: Filter) -> None:
+def check_settings(observer: Filter) -> None:
+    """Check the gate of a filter and how often it iterates."""
+    if observer.gate is not None and not observer.gate > 0.0:
+        raise ValueError(f"gate must be above zero (None for no gate), got {observer.gate}")
+    check_whole(observer.iterations, "iterations", 1)
+
+
+def check_filter(observer: Filter) -> None:
     """Check the settings and the covariances of a filter, and store these as arrays."""
-    if self.gate is not None and not self.gate > 0.0:
-        raise ValueError(f"gate must be above zero (None for no gate), got {self.gate}")
+    check_settings(observer)
     for name, eigenvalues in (("Q", "not negative"), ("R", "positive")):
-        covariance = symmetric_matrix(getattr(self, name), name, eigenvalues=eigenvalues)
-        object.__setattr__(self, name, covariance)
-
-
-def check_iterations(count: object) -> None:
-    """Raise where a correction would not be made, or not a whole number of times."""
-    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise ValueError(
-            f"iterations must be 1 (correct once) or more, a whole number, got {count}"
-        )
+        covariance = symmetric_matrix(getattr(observer, name), name, eigenvalues=eigenvalues)
+        object.__setattr__(observer, name, covariance)
 
 
 def symmetric(P: Array) -> Array:

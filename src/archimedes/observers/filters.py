@@ -1,0 +1,304 @@
+"""Kalman filters: of a linear system, along the estimate of a nonlinear one, and by points.
+
+The unscented filter has means and covariances of sigma points instead of Jacobians. Symbols: X
+sigma points (2n+1, n), w their weights (2n+1,). Julier, Uhlmann, "Unscented filtering and nonlinear
+estimation", Proc. IEEE 92 (2004), eq. 12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from archimedes.checks import check_callable, is_traced
+from archimedes.control.matrix_checks import matrix, symmetric_matrix, vector
+from archimedes.observers.charts import Args, Chart, jacobian, measure
+from archimedes.observers.corrections import (
+    Estimate,
+    Filter,
+    Prediction,
+    check_filter,
+    correct_factors,
+    correct_linear,
+    correct_mean,
+    factor_covariance,
+    is_present,
+    mask_missing,
+    predict_linear,
+    symmetric,
+    triangularize,
+)
+from archimedes.tree import field, struct
+
+if TYPE_CHECKING:
+    from archimedes.typing import Array, ArrayLike, Scalar, Tree
+
+__all__ = ["ExtendedKalmanFilter", "KalmanFilter", "UnscentedKalmanFilter"]
+
+
+@struct
+class KalmanFilter(Filter):
+    """Kalman filter of x+ = A x + B u + w, y = C x + v.
+
+    ``step(t, x, y, P, args=None)`` predicts, then corrects, and returns an `Estimate`, which
+    unpacks as ``x, P, innovation``. The matrices are leaves, with derivatives.
+
+    Parameters
+    ----------
+    A : array (n, n)
+        State matrix.
+    C : array (m, n)
+        Output matrix.
+    Q : array (n, n)
+        Covariance of the process noise.
+    R : array (m, m)
+        Covariance of the measurement noise.
+    B : array (n, k), optional
+        Input matrix. None, the default: no input.
+    missing : float or None, optional
+        Value that marks missing measurements, nan by default. None: no measurement is ever missing.
+    gate : float or None, optional
+        Measurements whose normalized innovation squared exceeds this are not used. None, the
+        default, uses all.
+    square_root : bool, optional
+        Propagate a lower triangular factor of the covariance instead of the covariance. P is that
+        factor, going in and coming out. False by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> kf = KalmanFilter(A=[[1.0, 0.1], [0.0, 1.0]], C=[[1.0, 0.0]], Q=np.eye(2), R=[[1.0]])
+    >>> found = kf.step(0.0, np.zeros(2), np.array([1.0]), np.eye(2))
+    >>> found.x.round(3), found.nis.round(3)
+    (array([0.668, 0.033]), np.float64(0.332))
+    """
+
+    A: Any
+    C: Any
+    Q: Any
+    R: Any
+    B: Any = None
+    missing: float | None = field(static=True, default=float("nan"))
+    gate: float | None = field(static=True, default=None)
+    square_root: bool = field(static=True, default=False)
+
+    def __post_init__(self) -> None:
+        n, put = matrix(self.A, "A").shape[0], object.__setattr__
+        put(self, "A", matrix(self.A, "A", n, n, finite=True))
+        put(self, "C", matrix(self.C, "C", None, n, finite=True))
+        check_filter(self)
+        matrix(self.Q, "Q", n, n)
+        matrix(self.R, "R", *2 * self.C.shape[:1])
+        if self.B is not None:
+            put(self, "B", matrix(self.B, "B", n, finite=True))
+
+    def _predict(self, chart: Chart, t: Scalar, x: Array, P: Array, args: Args) -> Prediction:
+        if len(args) != (self.B is not None):
+            raise ValueError("args must be (u,) where there is B, and empty where there is none")
+        ahead = self.A @ x
+        if args:
+            ahead = ahead + self.B @ vector(args[0], "args[0]", self.B.shape[1])
+        return predict_linear(ahead, self.A, P, self.Q, self.square_root)
+
+    def _correct(
+        self, chart: Chart, t: Scalar, x: Array, y: Array, P: Array, args: Args
+    ) -> tuple[Array, Estimate]:
+        expected = self.C @ x
+        return correct_linear(P, y, expected, self.C, self.R, self.missing, self.square_root)
+
+    def _check_inputs(
+        self, x: Tree, P: ArrayLike, args: Args | None
+    ) -> tuple[Chart, Any, Any, Args]:
+        return super()._check_inputs(vector(x, "x", self.Q.shape[0]), P, args)
+
+
+class LinearizingFilter(Filter):
+    """A filter that uses the Jacobians of its model along the estimate.
+
+    A filter defines ``dyn`` and ``obs``.
+    """
+
+    dyn: Callable[..., Any]
+    obs: Callable[..., Any]
+
+    def _predict(self, chart: Chart, t: Scalar, x: Tree, P: Array, args: Args) -> Prediction:
+        ahead = chart.check_state(self.dyn(t, x, *args), "dyn")
+        F = jacobian(self.dyn, chart, t, x, args, state=True)
+        return predict_linear(ahead, F, P, self.Q, self.square_root)
+
+    def _correct(
+        self, chart: Chart, t: Scalar, x: Tree, y: Array, P: Array, args: Args
+    ) -> tuple[Array, Estimate]:
+        m, settings = self.R.shape[0], (self.R, self.missing, self.square_root)
+        expected = measure(self.obs, t, x, args, m)
+        H = jacobian(self.obs, chart, t, x, args, state=False)
+        shift, estimate = correct_linear(P, y, expected, H, *settings)
+        for _ in range(self.iterations - 1):
+            near, G = chart.plus(x, shift), chart.transport(shift)
+            H = jacobian(self.obs, chart, t, near, args, state=False)
+            H = H if G is None else H @ G
+            # All of it as seen from where the correction began.
+            expected = measure(self.obs, t, near, args, m) - H @ shift
+            shift, again = correct_linear(P, y, expected, H, *settings)
+            estimate = replace(estimate, P=again.P)
+        return shift, estimate
+
+
+@struct
+class ExtendedKalmanFilter(LinearizingFilter):
+    """Extended Kalman filter of ``x+ = dyn(t, x, *args) + w``, ``y = obs(t, x, *args) + v``.
+
+    ``step(t, x, y, P, args=None)`` predicts, then corrects, and returns an `Estimate`, which
+    unpacks as ``x, P, innovation``. The Jacobians are exact. x is a vector (n,), or a tree of
+    numbers and attitudes: the error of an attitude is a small rotation in body axes, 3 numbers in P
+    and Q. Q and R are leaves, with derivatives. Compile the step (``arc.compile(ekf.step)``), or
+    scan it, map it, and generate C from it.
+
+    Parameters
+    ----------
+    dyn : callable
+        Model ``dyn(t, x, *args)`` that returns the next state.
+    obs : callable
+        Measurement model ``obs(t, x, *args)`` that returns (m,).
+    Q : array (n, n)
+        Covariance of the process noise.
+    R : array (m, m)
+        Covariance of the measurement noise.
+    missing : float or None, optional
+        Value that marks missing measurements, nan by default. None: no measurement is ever missing.
+    gate : float or None, optional
+        Measurements whose normalized innovation squared exceeds this are not used. None, the
+        default, uses all.
+    square_root : bool, optional
+        Propagate a lower triangular factor of the covariance instead of the covariance. P is that
+        factor, going in and coming out. False by default.
+    iterations : int, optional
+        Number of Gauss-Newton iterations of a correction, 1 by default (Bell and Cathey, IEEE
+        Trans. Autom. Control 38, 1993). More help if the correction is so large that the
+        measurement is not linear over it.
+
+    Examples
+    --------
+    >>> ekf = ExtendedKalmanFilter(lambda t, x: np.sin(x), lambda t, x: x**2, [[0.1]], [[0.1]])
+    >>> x, P, innovation = ekf.step(0.0, [1.0], [0.5], [[0.2]])
+    >>> x.round(3), P.round(3), innovation.round(3)
+    (array([0.74]), array([[0.029]]), array([-0.208]))
+    """
+
+    dyn: Callable[..., Any] = field(static=True)
+    obs: Callable[..., Any] = field(static=True)
+    Q: Any
+    R: Any
+    missing: float | None = field(static=True, default=np.nan)
+    gate: float | None = field(static=True, default=None)
+    square_root: bool = field(static=True, default=False)
+    iterations: int = field(static=True, default=1)
+
+    def __post_init__(self) -> None:
+        check_filter(self)
+        check_callable(self.dyn, "dyn", "dyn(t, x, *args)")
+        check_callable(self.obs, "obs", "obs(t, x, *args)")
+
+
+@struct
+class UnscentedKalmanFilter(Filter):
+    """Unscented Kalman filter of ``x+ = dyn(t, x, *args) + w``, ``y = obs(t, x, *args) + v``.
+
+    It is used like the `ExtendedKalmanFilter`, with means and covariances of 2n + 1 points instead
+    of Jacobians. The covariance of the state must be positive definite.
+
+    Parameters
+    ----------
+    dyn : callable
+        Model ``dyn(t, x, *args)`` that returns the next state.
+    obs : callable
+        Measurement model ``obs(t, x, *args)`` that returns (m,).
+    Q : array (n, n)
+        Covariance of the process noise.
+    R : array (m, m)
+        Covariance of the measurement noise.
+    kappa : float, optional
+        Spread of the points, larger than -n: they lie sqrt(n + kappa) standard deviations from the
+        mean. kappa = 3 - n matches the fourth moment of a normal distribution. With `square_root`
+        it must not be negative.
+    missing : float or None, optional
+        Value that marks missing measurements, nan by default. None: no measurement is ever missing.
+    gate : float or None, optional
+        Measurements whose normalized innovation squared exceeds this are not used. None, the
+        default, uses all.
+    square_root : bool, optional
+        Propagate a lower triangular factor of the covariance instead of the covariance. P is that
+        factor, going in and coming out. False by default.
+
+    Examples
+    --------
+    >>> ukf = UnscentedKalmanFilter(lambda t, x: np.sin(x), lambda t, x: x**2, [[0.1]], [[0.1]])
+    >>> x, P, innovation = ukf.step(0.0, [1.0], [0.5], [[0.2]])
+    >>> x.round(3), P.round(3), innovation.round(3)
+    (array([0.64]), array([[0.034]]), array([-0.23]))
+    """
+
+    dyn: Callable[..., Any] = field(static=True)
+    obs: Callable[..., Any] = field(static=True)
+    Q: Any
+    R: Any
+    kappa: float = field(static=True, default=0.0)
+    missing: float | None = field(static=True, default=np.nan)
+    gate: float | None = field(static=True, default=None)
+    square_root: bool = field(static=True, default=False)
+
+    def __post_init__(self) -> None:
+        check_filter(self)
+        check_callable(self.dyn, "dyn", "dyn(t, x, *args)")
+        check_callable(self.obs, "obs", "obs(t, x, *args)")
+        n = self.Q.shape[0]
+        if not self.kappa > -n:
+            raise ValueError(f"kappa must be above -n = {-n} for {n} states, got {self.kappa}")
+        if self.square_root and self.kappa < 0.0:
+            raise ValueError(
+                f"kappa must not be negative with square_root=True, got {self.kappa}: the point in "
+                "the middle would have a negative weight, which no factor has"
+            )
+
+    def _points(self, chart: Chart, x: Tree, P: Array) -> tuple[Any, list[Any], Any]:
+        """Return errors (2n+1, n), the states that have them, and weights (2n+1,)."""
+        n = chart.size
+        if self.square_root:
+            away = np.sqrt(n + self.kappa) * P.T
+        else:
+            if not is_traced(P):
+                symmetric_matrix(P, "P", n, eigenvalues="positive")
+            away = np.linalg.cholesky((n + self.kappa) * P).T
+        w = np.full(2 * n + 1, 0.5 / (n + self.kappa))
+        w[0] = self.kappa / (n + self.kappa)
+        E = np.concatenate([np.zeros((1, n)), away, -away])
+        return E, [x, *(chart.plus(x, e) for e in E[1:])], w
+
+    def _predict(self, chart: Chart, t: Scalar, x: Tree, P: Array, args: Args) -> Prediction:
+        E, points, w = self._points(chart, x, P)
+        ahead = [chart.check_state(self.dyn(t, point, *args), "dyn") for point in points]
+        mean = chart.mean(w, ahead)
+        spread = np.stack([chart.minus(state, mean) for state in ahead])
+        cross = E.T @ (w[:, None] * spread)
+        if self.square_root:
+            deviations = (np.sqrt(w)[:, None] * spread).T
+            return Prediction(mean, triangularize(deviations, factor_covariance(self.Q)), cross)
+        return Prediction(mean, symmetric(spread.T @ (w[:, None] * spread)) + self.Q, cross)
+
+    def _correct(
+        self, chart: Chart, t: Scalar, x: Tree, y: Array, P: Array, args: Args
+    ) -> tuple[Array, Estimate]:
+        E, points, w = self._points(chart, x, P)
+        Y = np.stack([measure(self.obs, t, point, args, self.R.shape[0]) for point in points])
+        expected, present = w @ Y, is_present(y, self.missing)
+        spread, R = mask_missing(present, Y - expected, self.R)
+        if self.square_root:
+            size = np.sqrt(w)[:, None]
+            return correct_factors((size * E).T, (size * spread).T, y, expected, present, R)
+        weighted = w[:, None] * spread
+        C, S = E.T @ weighted, symmetric(spread.T @ weighted) + R
+        shift, K, e, nis = correct_mean(y, expected, present, C, S)
+        return shift, Estimate(None, symmetric(P - K @ S @ K.T), e, S, nis)
