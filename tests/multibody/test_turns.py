@@ -11,7 +11,7 @@ import archimedes as arc
 from archimedes import multibody as mb
 from archimedes.graph.ops import CODES
 from archimedes.multibody.algorithms.inverse_dynamics import link_forces, torques_of
-from archimedes.multibody.algorithms.reduction import Tree, move_rods, read_tree
+from archimedes.multibody.algorithms.links import Tree, move_rods, read_tree
 from archimedes.spatial import axis_rotations as t
 
 from .random_trees import random_state, random_tree

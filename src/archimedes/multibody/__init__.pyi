@@ -5,10 +5,9 @@ from archimedes.multibody.algorithms.configurations import neutral as neutral
 from archimedes.multibody.algorithms.configurations import (
     random_configuration as random_configuration,
 )
-from archimedes.multibody.algorithms.coriolis import coriolis_matrix as coriolis_matrix
-from archimedes.multibody.algorithms.factorization import inverse_mass_matrix as inverse_mass_matrix
 from archimedes.multibody.algorithms.forward_dynamics import aba as aba
 from archimedes.multibody.algorithms.forward_dynamics import aba_derivatives as aba_derivatives
+from archimedes.multibody.algorithms.inverse_dynamics import coriolis_matrix as coriolis_matrix
 from archimedes.multibody.algorithms.inverse_dynamics import gravity_torque as gravity_torque
 from archimedes.multibody.algorithms.inverse_dynamics import rnea as rnea
 from archimedes.multibody.algorithms.inverse_dynamics import rnea_derivatives as rnea_derivatives
@@ -22,6 +21,7 @@ from archimedes.multibody.algorithms.kinematics import frame_jacobian_rate as fr
 from archimedes.multibody.algorithms.kinematics import frame_pose as frame_pose
 from archimedes.multibody.algorithms.kinematics import frame_twist as frame_twist
 from archimedes.multibody.algorithms.mass_matrix import crba as crba
+from archimedes.multibody.algorithms.mass_matrix import inverse_mass_matrix as inverse_mass_matrix
 from archimedes.multibody.algorithms.momentum import center_of_mass as center_of_mass
 from archimedes.multibody.algorithms.momentum import centroidal_matrix as centroidal_matrix
 from archimedes.multibody.algorithms.momentum import centroidal_momentum as centroidal_momentum

@@ -21,13 +21,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from archimedes.multibody.algorithms.custom_derivatives import call_with_derivatives
-from archimedes.multibody.algorithms.factorization import (
-    Factors,
-    factorize,
-    inverse_matrix,
-    solve_columns,
-    solve_rows,
-)
 from archimedes.multibody.algorithms.inverse_dynamics import AngularMotion, derivative_entries, rnea
 from archimedes.multibody.algorithms.links import (
     Forces,
@@ -38,17 +31,22 @@ from archimedes.multibody.algorithms.links import (
     joint_velocity,
     leading_axes,
     links_at,
+    reduce_tree,
     world_acceleration,
 )
 from archimedes.multibody.algorithms.mass_matrix import (
     Entries,
+    Factors,
     check_inertia_of_joints,
     crba,
+    factorize,
     fill_matrix,
+    inverse_matrix,
     mass_entries,
+    solve_columns,
+    solve_rows,
 )
 from archimedes.multibody.algorithms.passive_forces import passive_derivatives, passive_torque
-from archimedes.multibody.algorithms.reduction import reduce_tree
 from archimedes.multibody.parts.joints import Free
 from archimedes.multibody.parts.ranges import known_zero
 from archimedes.spatial.components import components, cross

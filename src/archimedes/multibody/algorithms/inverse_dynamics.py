@@ -1,4 +1,4 @@
-"""Inverse dynamics by the recursive Newton-Euler algorithm, and its derivatives.
+"""Inverse dynamics by the recursive Newton-Euler algorithm, its derivatives, the Coriolis matrix.
 
 Legend, all in the axes of link i, about its origin: w, dw are angular velocity and acceleration, a
 the acceleration of the origin in the ordinary sense (that of an accelerometer there, with the world
@@ -16,7 +16,7 @@ Khalil's.
 Derivatives: for column S_j of joint j, with v_p and a_p velocity and (spatial) acceleration of its
 parent, P_j = v_p x S_j and Q_j = a_p x S_j + v_p x P_j are what a small rotation of the joint does
 to the velocities and accelerations beyond it; R_j = P_j + v_j x S_j does it for its speed. I, B and
-f are inertia, the matrix B (`coriolis`) and force of all that link i carries. Each of these is in
+f are inertia, the matrix B (`Bias`) and force of all that link i carries. Each of these is in
 the axes of its link; the forces of column i are moved from link to link towards the world. For
 column S_j at or above column S_i,
 
@@ -27,6 +27,13 @@ the term with f only where j is strictly above i.
 Source: Singh, Russell and Wensing, Efficient analytical derivatives of rigid-body dynamics using
 spatial vector algebra, IEEE Robotics and Automation Letters 7, 2022, equations 13 to 17 (where all
 is in the axes of the world).
+
+The Coriolis matrix: for a column S_i and a column S_j above it, with the inertia I and the matrix B
+of all that link i carries, ``C_ji = S_j . (I dS_i + B S_i)`` and ``C_ij = S_i . (I dS_j + B S_j)``,
+where dS = v x S is the rate of a column. This C has ``dM/dt = C + C'``.
+Source: Echeandia and Wensing, Numerical methods to compute the Coriolis matrix and Christoffel
+symbols for rigid-body systems, J. Comput. Nonlinear Dynamics 16, 2021, algorithm 1, in the axes of
+the links.
 """
 
 from __future__ import annotations
@@ -36,37 +43,43 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from archimedes.multibody.algorithms.coriolis import (
-    Bias,
-    LinkMotions,
-    check_constant,
-    link_motions,
-    pair,
-)
 from archimedes.multibody.algorithms.custom_derivatives import call_with_derivatives
 from archimedes.multibody.algorithms.links import (
+    Column,
     Forces,
     Links,
+    Tree,
     bias_of,
     broadcast_result,
     check_state,
+    inertias_of,
     join_numbers,
     joint_velocity,
     leading_axes,
     links_at,
+    reduce_tree,
     world_acceleration,
 )
 from archimedes.multibody.algorithms.mass_matrix import Entries, add_entry, add_pair, fill_matrix
 from archimedes.multibody.algorithms.passive_forces import passive_derivatives, passive_torque
-from archimedes.multibody.algorithms.reduction import Tree, reduce_tree
-from archimedes.spatial.components import components, cross, expand, join, matrix_components
-from archimedes.spatial.spatial_algebra import Rigid, Spatial
+from archimedes.portable_numpy import matmul
+from archimedes.spatial.components import (
+    components,
+    cross,
+    expand,
+    join,
+    matrix_components,
+    matvec,
+    skew,
+    transpose,
+)
+from archimedes.spatial.spatial_algebra import Pose, Rigid, Spatial, dot3
 from archimedes.typing import ArrayLike, Matrix, Vec3, Vector
 
 if TYPE_CHECKING:
     from archimedes.multibody.models.model import Model
 
-__all__ = ["gravity_torque", "rnea", "rnea_derivatives"]
+__all__ = ["coriolis_matrix", "gravity_torque", "rnea", "rnea_derivatives"]
 
 
 def rnea(
@@ -258,6 +271,150 @@ class AngularMotion(NamedTuple):
             rates = components(self.dw, 3)
             moments = [n + D * r for n, D, r in zip(moments, (Jxx, Jyy, Jzz), rates, strict=True)]
         return join(moments)
+
+
+# ---- the Coriolis matrix, and motions of all links in their own axes ----------------------------
+
+
+def coriolis_matrix(model: Model, q: ArrayLike, v: ArrayLike) -> Matrix:
+    """Return the Coriolis matrix C: C v are the torques that velocities need.
+
+    The rate of the mass matrix M is C + C', so that dM/dt - 2 C is skew-symmetric.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array (..., nq)
+        Configuration.
+    v : array (..., nv)
+        Velocity in m/s and rad/s.
+
+    Returns
+    -------
+    array (nv, nv)
+        The matrix.
+
+    Examples
+    --------
+    >>> from archimedes.multibody import Builder, coriolis_matrix
+    >>> b = Builder()
+    >>> b.add_body("bob", mass=2.0, com=[0.5, 0, 0], inertia=[0.1, 0.1, 0.1])
+    >>> b.attach("bob", joint="hinge", axis=[0, 1, 0])
+    >>> coriolis_matrix(b.build(), [0.3], [1.0]).round(12)
+    array([[0.]])
+    """
+    q, v = check_state(model, q=q, v=v)
+    check_constant(model, "coriolis_matrix")
+    links = link_motions(model, q, components(v, model.nv), [])
+    I = inertias_of(model)
+    B = [Bias.of_body(inertia, velocity) for inertia, velocity in zip(I, links.v, strict=True)]
+    rates = [[v_i.cross(c) for _, c in S] for v_i, S in zip(links.v, links.S, strict=True)]
+    C: Entries = {}
+    for i in reversed(range(len(model.links))):
+        for n, (k, column) in enumerate(links.S[i]):
+            K = I[i] @ rates[i][n] + B[i] @ column
+            F, G = I[i] @ column, B[i].angular_transpose(column)
+            for j, other in links.S[i]:
+                add_entry(C, j, k, other.dot(K))
+            at = i
+            while (above := model.links[at].parent) >= 0:
+                X, at = links.X[at], above
+                K, F, G = X.force_to_parent(K), X.force_to_parent(F), X.rotate(G)
+                for (j, other), rate in zip(links.S[at], rates[at], strict=True):
+                    add_entry(C, j, k, other.dot(K))
+                    add_entry(C, k, j, pair(F, rate, G, other))
+        parent = model.links[i].parent
+        if parent >= 0:
+            I[parent] = I[parent] + I[i].to_parent(links.X[i])
+            B[parent] = B[parent] + B[i].to_parent(links.X[i])
+    return fill_matrix(C, (*leading_axes(q, v), model.nv, model.nv))
+
+
+def check_constant(model: Model, name: str) -> None:
+    """Raise for joints whose motions are not constant in the axes of what they carry."""
+    for link in model.links:
+        if link.kind.varies:
+            raise NotImplementedError(
+                f"{name}: joint {link.joint!r} is of the kind {link.kind.name!r}, whose motions "
+                "change with its coordinates; use arc.jac of rnea or crba instead"
+            )
+
+
+class LinkMotions(NamedTuple):
+    """Poses in the parents, columns and motions of all links; parents of the first have none."""
+
+    X: list[Pose]
+    S: list[list[Column]]
+    v: list[Spatial]
+    v_parent: list[Spatial | None]
+    a: list[Spatial]
+    a_parent: list[Spatial]
+
+
+def link_motions(
+    model: Model, q: Vector, speeds: Sequence[Any], rates: Sequence[Any]
+) -> LinkMotions:
+    """Return all links at coordinates q (..., nq), with speeds and accelerations of the joints.
+
+    Zero rates are left out of the sums: pass an empty list for none.
+    """
+    _, X, S = links_at(model, q)
+    motions = LinkMotions(X, S, [], [], [], [])
+    for i, link in enumerate(model.links):
+        up, vJ = link.parent, joint_velocity(S[i], speeds)
+        if up < 0:
+            v_p, v, a_p = None, vJ, X[i].motion_to_child(world_acceleration(model))
+            a = a_p
+        else:
+            v_p, a_p = X[i].motion_to_child(motions.v[up]), X[i].motion_to_child(motions.a[up])
+            v, a = v_p + vJ, a_p + v_p.cross(vJ)
+        motions.v_parent.append(v_p)
+        motions.v.append(v)
+        motions.a_parent.append(a_p)
+        motions.a.append(a + joint_velocity(S[i], rates) if rates else a)
+    return motions
+
+
+class Bias(NamedTuple):
+    """The matrix B of an inertia and a velocity: B m = (w_m x P, W w_m), with ``B v = v x* I v``.
+
+    P is the linear momentum, W = -[w] (tr(J)/2 - J) - [h] [v]. In the same axes both add up.
+    Source: Echeandia and Wensing, Numerical methods to compute the Coriolis matrix and Christoffel
+    symbols for rigid-body systems, J. Comput. Nonlinear Dynamics 16, 2021, equation 24, whose three
+    terms come out as these.
+    """
+
+    P: Any
+    W: Any
+
+    @classmethod
+    def of_body(cls, I: Rigid, v: Spatial) -> Bias:
+        """Return B of one body."""
+        half = 0.5 * (I.J[..., 0, 0] + I.J[..., 1, 1] + I.J[..., 2, 2])
+        E = half[..., None, None] * np.eye(3) - I.J
+        W = -matmul(skew(v.angular), E) - matmul(skew(I.h), skew(v.linear))
+        return cls((I @ v).linear, W)
+
+    def __add__(self, other: Any) -> Bias:
+        return Bias(self.P + other.P, self.W + other.W)
+
+    def __matmul__(self, m: Spatial) -> Spatial:
+        return Spatial(cross(m.angular, self.P), matvec(self.W, m.angular))
+
+    def to_parent(self, X: Pose) -> Bias:
+        """Return B, given in the child, in the coordinates of the parent."""
+        P = X.rotate(self.P)
+        return Bias(P, X.rotate_matrix(self.W) - matmul(skew(X.p), skew(P)))
+
+    def angular_transpose(self, m: Spatial) -> Vec3:
+        """Return the angular part (..., 3) of ``B' m``; its linear part is zero."""
+        return cross(self.P, m.linear) + matvec(transpose(self.W), m.angular)
+
+
+def pair(F: Spatial, m: Spatial, G: Vec3, n: Spatial) -> Any:
+    """Return ``F . m + G . n``, G a force without linear part."""
+    return F.dot(m) + dot3(G, n.angular)
 
 
 # ---- derivatives -------------------------------------------------------------------------------

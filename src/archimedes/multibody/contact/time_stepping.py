@@ -48,7 +48,7 @@ from archimedes.spatial.components import cross, skew
 from archimedes.typing import ArrayLike, Matrix, Scalar, Vec3, Vector
 
 if TYPE_CHECKING:
-    from archimedes.multibody.algorithms.factorization import Factors
+    from archimedes.multibody.algorithms.mass_matrix import Factors
     from archimedes.multibody.models.model import Model
 
 __all__ = ["contact_step"]

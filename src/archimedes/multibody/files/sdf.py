@@ -14,27 +14,18 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from archimedes.multibody.files import robot_elements
 from archimedes.multibody.files.robot_elements import (
     GEOMETRY,
     SIZES,
     Known,
-    Packages,
-    by_angles,
-    by_quaternion,
+    RobotReader,
     call_at,
-    check_one_root,
-    follower_limits,
-    inertia_in_body,
-    mesh_path,
-    read_inertia,
-    read_shape,
-    report_unit_slips,
-    report_unread,
+    three,
 )
 from archimedes.multibody.models.builder import Builder
 from archimedes.multibody.models.builder_parts import Mimic
@@ -88,7 +79,7 @@ KNOWN = {
 }
 
 
-def read_sdf(path: str | os.PathLike[str], packages: Packages = None) -> Builder:
+def read_sdf(path: str | os.PathLike[str], packages: robot_elements.Packages = None) -> Builder:
     """Return a builder of an SDF file with one model; ``builder.report`` says what is not in it."""
     root = read_elements(path, None)
     if root.tag != "sdf":
@@ -97,32 +88,187 @@ def read_sdf(path: str | os.PathLike[str], packages: Packages = None) -> Builder
     models = [e for e in holder if e.tag == "model"]
     if len(models) != 1:
         raise holder.error(f"<{holder.tag}> has {len(models)} models; one is read")
-    model = models[0]
-    builder = Builder(model.attributes.get("name", Path(path).stem))
-    read_around(builder, root, holder, model)
-    poses = Poses(model)
-    for element in model:
-        if element.tag == "link":
-            read_link(builder, element, poses, Path(path), packages)
-    version = [int(word) for word in VERSION.findall(root.attributes.get("version", ""))]
-    old = bool(version) and version < AXES_OF_JOINTS
-    for element in model:
-        if element.tag == "joint":
-            read_joint(builder, element, poses, old)
-    check_one_root(builder, model)
-    for element in model:
-        if element.tag == "frame":
-            read_frame(builder, element, poses)
-    report_unit_slips(builder, model.place)
-    if (loose := builder.unattached()) and not is_static(model):
-        builder.base = "floating"
-        builder.report.use("floating base")
-    if loose and not is_identity(poses.of(loose[0], model)):
-        builder.report.approximated.append(
-            f"{model.place}: the pose of {loose[0]!r} in the model: the base is where q or the "
-            "world's origin puts it"
+    return SdfReader(models[0], path, packages).read(root, holder)
+
+
+class SdfReader(RobotReader):
+    """The model of an SDF file."""
+
+    known = KNOWN
+    texts = True
+
+    def text(self, element: Element, key: str, default: str | None = None) -> str:
+        """Return the text of an element inside."""
+        inner = element.need(key) if default is None else element.find(key)
+        return default or "" if inner is None else inner.text
+
+    def read(self, root: Element, holder: Element) -> Builder:
+        """Return the builder of the model, which `holder` holds."""
+        model, builder = self.root, self.builder
+        self.read_around(root, holder)
+        self.poses = Poses(model)
+        version = [int(word) for word in VERSION.findall(root.attributes.get("version", ""))]
+        self.axes_in_model = bool(version) and version < AXES_OF_JOINTS
+        for tag, read in (("link", self.read_link), ("joint", self.read_joint)):
+            for element in model:
+                if element.tag == tag:
+                    read(element)
+        self.check_one_root()
+        for element in model:
+            if element.tag == "frame":
+                self.read_frame(element)
+        self.report_unit_slips()
+        if (loose := builder.unattached()) and not is_static(model):
+            builder.base = "floating"
+            self.report.use("floating base")
+        if loose and not is_identity(self.poses.of(loose[0], model)):
+            self.approximate(
+                model,
+                f"the pose of {loose[0]!r} in the model: the base is where q or the world's "
+                "origin puts it",
+            )
+        return builder
+
+    def read_around(self, root: Element, holder: Element) -> None:
+        """Take the gravity of a world; report what else there is around a model, and of it."""
+        model = self.root
+        for outer in {id(root): root, id(holder): holder}.values():
+            for element in outer:
+                if element.tag == "gravity":
+                    self.builder.gravity = np.array(three(element.text, element, "<gravity>"))
+                    self.report.use("gravity")
+                elif element is not model and element is not holder:
+                    self.ignore(element, f"<{element.tag}> beside the model")
+        for element in model:
+            if element.tag == "static" and is_static(model):
+                self.ignore(element, "<static> of the model: its base is fixed, its joints move")
+            elif element.tag not in ("link", "joint", "frame", "pose", "static"):
+                self.ignore(element, f"<{element.tag}> of the model")
+        if model.attributes.get("placement_frame", ""):
+            self.ignore(model, "placement_frame of the model")
+
+    def read_link(self, element: Element) -> None:
+        """Add the body of a <link>, and its shapes."""
+        name, inertial = element.get("name"), element.find("inertial")
+        self.report_unread(element, f"link {name!r}")
+        self.report.use("link")
+        if inertial is None:
+            # What the format says of a link without numbers.
+            call_at(element, self.builder.add_body, name, 1.0, None, np.eye(3))
+        else:
+            at, entries = self.poses.inside(inertial, name), inertial.find("inertia")
+            J = robot_elements.read_inertia(
+                lambda key: value_of(entries, key, float(key in ("ixx", "iyy", "izz")))
+            )
+            J = robot_elements.inertia_in_body(at.R, J)
+            mass = value_of(inertial, "mass", 1.0)
+            call_at(inertial, self.builder.add_body, name, mass, at.p, J)
+            self.report.use("inertial")
+        for part in element:
+            if part.tag in GEOMETRY:
+                mesh, file = part.need("geometry").find("mesh"), None
+                if mesh is not None:
+                    file = self.find_mesh(part, mesh.need("uri").text, "model")
+                if mesh is None or file is not None:
+                    self.read_shape(part, name, self.poses.inside(part, name), file)
+
+    def read_joint(self, element: Element) -> None:
+        """Add a <joint>."""
+        poses, name, word = self.poses, element.get("name"), element.get("type")
+        if word not in JOINTS:
+            raise element.error(f"joint {name!r}: type {word!r} is not one of {', '.join(JOINTS)}")
+        kind = JOINTS[word]
+        self.report_unread(element, f"joint {name!r}")
+        parent, child = (
+            poses.link_of(element.need(tag).text, element) for tag in ("parent", "child")
         )
-    return builder
+        if child == "world":
+            raise element.error(f"joint {name!r}: the world cannot be the child")
+        above, below = poses.of(parent, element), poses.of(child, element)
+        own = below.inv() @ poses.at(element, element)
+        at = above.inv() @ below
+        values: dict[str, Any] = {}
+        if kind.anchored:
+            values["anchor"] = own.p
+        elif kind.rotates and np.any(np.abs(own.p) > 1e-12):
+            raise element.error(
+                f"joint {name!r}: the origin of the child must be at a {word} joint; move the link"
+            )
+        elements = {key: element.find(tag) for key, tag in AXES.items()}
+        axes = {key: axis for key, axis in elements.items() if axis is not None}
+        if kind.has_second_axis and len(axes) < len(AXES):
+            raise element.error(f"joint {name!r}: a {word} joint has an <axis> and an <axis2>")
+        for key, axis in axes.items():
+            values[key] = self.read_direction(axis, own, below)
+        if has_numbers(kind) and "axis" not in values:
+            values["axis"] = matmul(own.R, np.array([0.0, 0.0, 1.0]))
+        if kind.has_pitch:
+            values["pitch"] = value_of(element, "screw_thread_pitch", None) / (2.0 * np.pi)
+        values |= self.read_numbers(axes, name, kind)
+        if kind.nq == 1 and "axis" in axes:
+            values |= self.read_mimic(axes["axis"])
+            if "mimic" in values:
+                limit = axes["axis"].find("limit")
+                self.report_follower_limits(limit, name, values["mimic"].joint)
+        holder = None if parent == "world" else parent
+        call_at(
+            element, self.builder.attach, child, holder, joint=name, kind=kind, rotation=at.R,
+            position=at.p, **values,
+        )  # fmt: skip
+        self.report.use("joint")
+
+    def read_direction(self, axis: Element, own: Pose, below: Pose) -> Vec3:
+        """Return an axis in axes of the child."""
+        vector, flag = axis.find("xyz"), axis.find("use_parent_model_frame")
+        xyz, frame = [0.0, 0.0, 1.0], ""
+        if vector is not None:
+            xyz = three(vector.text, vector, "<xyz>")
+            frame = vector.attributes.get("expressed_in", "").strip()
+        if not frame and (self.axes_in_model if flag is None else flag.text in ("true", "1")):
+            frame = MODEL
+        R = own.R if not frame else matmul(below.R.T, self.poses.of(frame, axis).R)
+        return matmul(R, np.array(xyz))
+
+    def read_numbers(self, axes: dict[str, Element], name: str, kind: JointKind) -> dict[str, Any]:
+        """Return limits, damping, friction and springs of the axes of a joint, lists of two."""
+        each = [numbers_of(axis, name) for axis in axes.values()]
+        if not has_numbers(kind) or not each:
+            for axis, values in zip(axes.values(), each, strict=True):
+                if values:
+                    of = f"<{axis.tag}> of joint {name!r}, which is {kind.sdf}"
+                    self.ignore(axis, f"limits and dynamics in {of}")
+            return {}
+        if kind.name == "continuous" and each[0].keys() & {"lower", "upper"}:
+            self.ignore(axes["axis"], f"lower and upper of joint {name!r}, which is continuous")
+            each[0] = {k: v for k, v in each[0].items() if k not in ("lower", "upper")}
+        if not kind.has_second_axis:
+            return each[0]
+        both = {key for values in each for key in values}
+        return {key: [values.get(key, NONE.get(key, 0.0)) for values in each] for key in both}
+
+    def read_mimic(self, axis: Element) -> dict[str, Mimic]:
+        """Return what a joint follows: ``multiplier * (q_other - reference) + offset``."""
+        follows = axis.find("mimic")
+        if follows is None:
+            return {}
+        joint, which = follows.get("joint"), follows.attributes.get("axis", "axis")
+        if which != "axis" or joint not in self.poses.elements:
+            self.ignore(follows, f"<mimic> of {which} of joint {joint!r}")
+            return {}
+        multiplier, offset, reference = (
+            value_of(follows, tag, default)
+            for tag, default in (("multiplier", 1.0), ("offset", 0.0), ("reference", 0.0))
+        )
+        self.report.use("mimic")
+        return {"mimic": Mimic(joint, multiplier, offset - multiplier * reference)}
+
+    def read_frame(self, element: Element) -> None:
+        """Add a <frame> on the link that carries it."""
+        name = element.get("name")
+        on = self.poses.link_of(name, element)
+        at = self.poses.of(on, element).inv() @ self.poses.at(element, element)
+        call_at(element, self.builder.add_frame, name, on, at.R, at.p)
+        self.report.use("frame")
 
 
 def is_static(model: Element) -> bool:
@@ -130,154 +276,9 @@ def is_static(model: Element) -> bool:
     return any(e.tag == "static" and e.text in ("true", "1") for e in model)
 
 
-def read_around(builder: Builder, root: Element, holder: Element, model: Element) -> None:
-    """Take the gravity of a world; report what else there is around a model, and of it."""
-    for outer in {id(root): root, id(holder): holder}.values():
-        for element in outer:
-            if element.tag == "gravity":
-                builder.gravity = np.array(three(element))
-                builder.report.use("gravity")
-            elif element is not model and element is not holder:
-                builder.report.ignored.append(f"{element.place}: <{element.tag}> beside the model")
-    for element in model:
-        if element.tag == "static" and is_static(model):
-            builder.report.ignored.append(
-                f"{element.place}: <static> of the model: its base is fixed, its joints move"
-            )
-        elif element.tag not in ("link", "joint", "frame", "pose", "static"):
-            builder.report.ignored.append(f"{element.place}: <{element.tag}> of the model")
-    if model.attributes.get("placement_frame", ""):
-        builder.report.ignored.append(f"{model.place}: placement_frame of the model")
-
-
-def read_link(
-    builder: Builder, element: Element, poses: Poses, path: Path, packages: Packages
-) -> None:
-    """Add the body of a <link>, and its shapes."""
-    name, inertial = element.get("name"), element.find("inertial")
-    report_unread(element, KNOWN, builder.report, f"link {name!r}", texts=True)
-    builder.report.use("link")
-    if inertial is None:
-        # What the format says of a link without numbers.
-        call_at(element, builder.add_body, name, 1.0, None, np.eye(3))
-    else:
-        at, entries = poses.inside(inertial, name), inertial.find("inertia")
-        mass = value_of(inertial, "mass", 1.0)
-        usual = {"ixx": 1.0, "iyy": 1.0, "izz": 1.0}
-        J = read_inertia(
-            lambda key: (
-                value_of(entries, key, usual.get(key, 0.0))
-                if entries is not None
-                else usual.get(key, 0.0)
-            )
-        )
-        call_at(inertial, builder.add_body, name, mass, at.p, inertia_in_body(at.R, J))
-        builder.report.use("inertial")
-    for part in element:
-        if part.tag in GEOMETRY:
-            mesh = part.need("geometry").find("mesh")
-            uri = "" if mesh is None else mesh.need("uri").text
-            file = mesh_path(uri.replace("model://", "package://", 1), path, packages)
-            if mesh is not None and file is None:
-                builder.report.ignored.append(
-                    f"{part.place}: mesh {uri!r} of {name!r} was not found; packages= says where "
-                    "model:// is"
-                )
-                continue
-            read_shape(builder, part, name, poses.inside(part, name), file, shape_numbers)
-
-
-def shape_numbers(shape: Element, key: str) -> str:
-    """Return the text of a number of a shape."""
-    if key == "scale":
-        scale = shape.find("scale")
-        return "1 1 1" if scale is None else scale.text
-    return shape.need(key).text
-
-
-def read_joint(builder: Builder, element: Element, poses: Poses, old: bool) -> None:
-    """Add a <joint>."""
-    name, word = element.get("name"), element.get("type")
-    if word not in JOINTS:
-        raise element.error(f"joint {name!r}: type {word!r} is not one of {', '.join(JOINTS)}")
-    kind = JOINTS[word]
-    report_unread(element, KNOWN, builder.report, f"joint {name!r}", texts=True)
-    parent, child = (poses.link_of(element.need(tag).text, element) for tag in ("parent", "child"))
-    if child == "world":
-        raise element.error(f"joint {name!r}: the world cannot be the child")
-    above, below = poses.of(parent, element), poses.of(child, element)
-    own = below.inv() @ poses.at(element, element)
-    at = above.inv() @ below
-    values: dict[str, Any] = {}
-    if kind.anchored:
-        values["anchor"] = own.p
-    elif kind.rotates and np.any(np.abs(own.p) > 1e-12):
-        raise element.error(
-            f"joint {name!r}: the origin of the child must be at a {word} joint; move the link"
-        )
-    elements = {key: element.find(tag) for key, tag in AXES.items()}
-    axes = {key: axis for key, axis in elements.items() if axis is not None}
-    if kind.has_second_axis and len(axes) < len(AXES):
-        raise element.error(f"joint {name!r}: a {word} joint has an <axis> and an <axis2>")
-    for key, axis in axes.items():
-        values[key] = direction(axis, own, below, poses, old)
-    if has_numbers(kind) and "axis" not in values:
-        values["axis"] = matmul(own.R, np.array([0.0, 0.0, 1.0]))
-    if kind.has_pitch:
-        values["pitch"] = value_of(element, "screw_thread_pitch", None) / (2.0 * np.pi)
-    values |= numbers(axes, builder, name, kind)
-    if kind.nq == 1 and "axis" in axes:
-        values |= read_mimic(axes["axis"], builder, poses)
-        limit = axes["axis"].find("limit")
-        if "mimic" in values and limit is not None:
-            builder.report.ignored.append(follower_limits(limit, name, values["mimic"].joint))
-    holder = None if parent == "world" else parent
-    call_at(
-        element, builder.attach, child, holder, joint=name, kind=kind, rotation=at.R,
-        position=at.p, **values,
-    )  # fmt: skip
-    builder.report.use("joint")
-
-
-def direction(axis: Element, own: Pose, below: Pose, poses: Poses, old: bool) -> Vec3:
-    """Return an axis in axes of the child."""
-    vector, flag = axis.find("xyz"), axis.find("use_parent_model_frame")
-    xyz = np.array([0.0, 0.0, 1.0] if vector is None else three(vector))
-    frame = "" if vector is None else vector.attributes.get("expressed_in", "").strip()
-    in_model = old if flag is None else flag.text in ("true", "1")
-    if not frame and in_model:
-        frame = MODEL
-    R = own.R if not frame else matmul(below.R.T, poses.of(frame, axis).R)
-    return matmul(R, xyz)
-
-
 def has_numbers(kind: JointKind) -> bool:
     """Return whether a joint has limits, damping and springs in these files."""
     return kind.straight and kind.nv > 0
-
-
-def numbers(
-    axes: dict[str, Element], builder: Builder, name: str, kind: JointKind
-) -> dict[str, Any]:
-    """Return limits, damping, friction and springs of the axes of a joint: two of a universal."""
-    each = [numbers_of(axis, name) for axis in axes.values()]
-    if not has_numbers(kind) or not each:
-        lost = [axis for axis, values in zip(axes.values(), each, strict=True) if values]
-        builder.report.ignored += [
-            f"{axis.place}: limits and dynamics in <{axis.tag}> of joint {name!r}, which is "
-            f"{kind.sdf}"
-            for axis in lost
-        ]
-        return {}
-    if kind.name == "continuous" and each[0].keys() & {"lower", "upper"}:
-        builder.report.ignored.append(
-            f"{axes['axis'].place}: lower and upper of joint {name!r}, which is continuous"
-        )
-        each[0] = {k: v for k, v in each[0].items() if k not in ("lower", "upper")}
-    if not kind.has_second_axis:
-        return each[0]
-    both = {key for values in each for key in values}
-    return {key: [values.get(key, NONE.get(key, 0.0)) for values in each] for key in both}
 
 
 def numbers_of(axis: Element, name: str) -> dict[str, float]:
@@ -286,9 +287,7 @@ def numbers_of(axis: Element, name: str) -> dict[str, float]:
     for part in axis:
         for inner in part:
             key = NUMBERS.get(f"{part.tag}/{inner.tag}")
-            if key in NONE and inner.text.lower() in INFINITE:
-                continue
-            if key is not None:
+            if key is not None and not (key in NONE and inner.text.lower() in INFINITE):
                 values[key] = number(inner.text, inner, inner.tag)
     for key in NONE:
         # -1 and 1e16 are the format's words for none.
@@ -300,42 +299,10 @@ def numbers_of(axis: Element, name: str) -> dict[str, float]:
     return values
 
 
-def read_mimic(axis: Element, builder: Builder, poses: Poses) -> dict[str, Any]:
-    """Return what a joint follows: ``multiplier * (q_other - reference) + offset``."""
-    follows = axis.find("mimic")
-    if follows is None:
-        return {}
-    joint, which = follows.get("joint"), follows.attributes.get("axis", "axis")
-    if which != "axis" or joint not in poses.elements:
-        builder.report.ignored.append(f"{follows.place}: <mimic> of {which} of joint {joint!r}")
-        return {}
-    multiplier, offset, reference = (
-        value_of(follows, tag, default)
-        for tag, default in (("multiplier", 1.0), ("offset", 0.0), ("reference", 0.0))
-    )
-    builder.report.use("mimic")
-    return {"mimic": Mimic(joint, multiplier, offset - multiplier * reference)}
-
-
-def read_frame(builder: Builder, element: Element, poses: Poses) -> None:
-    """Add a <frame> on the link that carries it."""
-    name = element.get("name")
-    on = poses.link_of(name, element)
-    at = poses.of(on, element).inv() @ poses.at(element, element)
-    call_at(element, builder.add_frame, name, on, at.R, at.p)
-    builder.report.use("frame")
-
-
-def three(element: Element) -> list[float]:
-    """Return the three numbers in an element."""
-    words = element.text.split()
-    if len(words) != 3:
-        raise element.error(f"<{element.tag}> must be three numbers")
-    return [number(word, element, element.tag) for word in words]
-
-
-def value_of(element: Element, tag: str, default: float | None) -> Any:
+def value_of(element: Element | None, tag: str, default: float | None) -> Any:
     """Return the number in an element."""
+    if element is None:
+        return default
     inner = element.find(tag) if default is not None else element.need(tag)
     return default if inner is None else number(inner.text, inner, tag)
 
@@ -428,11 +395,13 @@ def pose_in(element: Element) -> Pose:
         )
     position = np.array([number(word, pose, "pose") for word in words[:3]])
     if form == "quat_xyzw":
-        return Pose(by_quaternion(words[3:], pose, "the quaternion of <pose>"), position)
+        return Pose(
+            robot_elements.by_quaternion(words[3:], pose, "the quaternion of <pose>"), position
+        )
     angles = [number(word, pose, "pose") for word in words[3:]]
     if pose.attributes.get("degrees", "false") in ("true", "1"):
         angles = np.deg2rad(angles).tolist()
-    return Pose(by_angles(angles), position)
+    return Pose(robot_elements.by_angles(angles), position)
 
 
 def is_identity(pose: Pose) -> bool:

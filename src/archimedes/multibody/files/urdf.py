@@ -9,29 +9,16 @@ Source: http://wiki.ros.org/urdf/XML.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from archimedes.multibody.files.robot_elements import (
-    GEOMETRY,
-    Known,
-    Packages,
-    call_at,
-    check_one_root,
-    follower_limits,
-    inertia_in_body,
-    mesh_path,
-    read_inertia,
-    read_origin,
-    read_shape,
-    report_unit_slips,
-    report_unread,
-    triple,
-)
+import numpy as np
+
+from archimedes.multibody.files import robot_elements
+from archimedes.multibody.files.robot_elements import GEOMETRY, Known, RobotReader, call_at, three
 from archimedes.multibody.models.builder import Builder
-from archimedes.multibody.models.builder_parts import SLACK, Mimic, Report, inertia_fault
+from archimedes.multibody.models.builder_parts import SLACK, Mimic, inertia_fault
 from archimedes.multibody.parts.joints import KINDS
+from archimedes.spatial.spatial_algebra import IDENTITY, Pose
 from archimedes.xml_elements import Element, number, read_elements
 
 JOINTS = {kind.urdf: kind for kind in KINDS.values() if kind.urdf is not None}
@@ -60,9 +47,16 @@ KNOWN = {
 XACRO = "ros.org/wiki/xacro"
 #: Limits of a turning joint beyond this many rad, nearly 10 turns, look like degrees.
 SUSPICIOUS = 60.0
+#: Numbers of a joint in the file and here.
+NUMBERS = {
+    "limit": {
+        "lower": "lower", "upper": "upper", "velocity": "speed_limit", "effort": "effort_limit"
+    },
+    "dynamics": {"damping": "damping", "friction": "friction"},
+}  # fmt: skip
 
 
-def read_urdf(path: str | os.PathLike[str], packages: Packages = None) -> Builder:
+def read_urdf(path: str | os.PathLike[str], packages: robot_elements.Packages = None) -> Builder:
     """Return a builder of a URDF file; ``builder.report`` says what became of each element.
 
     `packages` maps names in package:// to folders, or is a folder that holds them, or several; it
@@ -71,187 +65,180 @@ def read_urdf(path: str | os.PathLike[str], packages: Packages = None) -> Builde
     root = read_elements(path, None)
     if root.tag != "robot":
         raise root.error(f"a URDF file is a <robot>, this is a <{root.tag}>")
-    builder = Builder(root.attributes.get("name", Path(path).stem))
-    links = [e for e in root if e.tag == "link"]
-    joints = [e for e in root if e.tag == "joint"]
-    for element in root:
-        if "xacro" in element.tag.partition(":")[0] or XACRO in element.tag:
-            raise element.error(
-                "macros of xacro are not expanded here: run xacro on the file and load the result"
+    return UrdfReader(root, path, packages).read()
+
+
+class UrdfReader(RobotReader):
+    """A URDF file."""
+
+    known = KNOWN
+    texts = False
+
+    def text(self, element: Element, key: str, default: str | None = None) -> str:
+        """Return an attribute."""
+        return element.get(key) if default is None else element.attributes.get(key, default)
+
+    def read(self) -> Builder:
+        """Return the builder of the file."""
+        for element in self.root:
+            if "xacro" in element.tag.partition(":")[0] or XACRO in element.tag:
+                raise element.error(
+                    "macros of xacro are not expanded here: run xacro on the file and load the "
+                    "result"
+                )
+            if element.tag not in ("link", "joint", "material"):
+                self.ignore(element, f"<{element.tag}> is not part of a robot")
+        links = [e for e in self.root if e.tag == "link"]
+        joints: dict[str, Element] = {}
+        for element in links:
+            self.read_link(element)
+        for element in self.root:
+            if (
+                element.tag == "joint"
+                and joints.setdefault(element.get("name"), element) is not element
+            ):
+                raise element.error(f"a second joint {element.get('name')!r}")
+        for name in sorted(joints):
+            self.read_joint(joints[name], known={*joints})
+        self.check_one_root()
+        for element in links:
+            for part in element:
+                if part.tag in GEOMETRY:
+                    self.read_geometry(part, element.get("name"))
+        self.report_unit_slips()
+        return self.builder
+
+    def read_link(self, element: Element) -> None:
+        """Add the body of a <link>."""
+        name, inertial = element.get("name"), element.find("inertial")
+        self.report_unread(element, f"link {name!r}")
+        self.report.use("link")
+        if inertial is None:
+            call_at(element, self.builder.add_body, name)
+            return
+        self.report.use("inertial")
+        mass = number(inertial.need("mass").get("value"), inertial, "mass")
+        at, entries = read_origin(inertial), inertial.need("inertia")
+        J = robot_elements.read_inertia(lambda key: number(entries.get(key), entries, key))
+        if fault := inertia_fault(J, SLACK):
+            self.approximate(
+                entries, f"link {name!r}: no body has this inertia: {fault}; taken as it is"
             )
-        if element.tag not in ("link", "joint", "material"):
-            builder.report.ignored.append(
-                f"{element.place}: <{element.tag}> is not part of a robot"
-            )
-    for element in links:
-        read_link(builder, element)
-    check_names(joints, "joint", "name")
-    known = {e.get("name") for e in joints}
-    for element in sorted(joints, key=lambda e: e.get("name")):
-        read_joint(builder, element, known)
-    check_one_root(builder, root)
-    for element in links:
+        J = robot_elements.inertia_in_body(at.R, J)
+        call_at(inertial, self.builder.add_body, name, mass, at.p, J)
+
+    def read_geometry(self, part: Element, body: str) -> None:
+        """Add the shape of a <visual> or <collision>."""
+        holder = part.find("geometry")
+        mesh = None if holder is None else holder.find("mesh")
+        file = None if mesh is None else self.find_mesh(mesh, mesh.get("filename"), "package")
+        self.read_shape(part, body, read_origin(part), file)
+
+    def read_joint(self, element: Element, known: set[str]) -> None:
+        """Add a <joint>."""
+        name, kind = element.get("name"), element.get("type")
+        if kind not in JOINTS:
+            raise element.error(f"joint {name!r}: type {kind!r} is not one of {', '.join(JOINTS)}")
+        at = read_origin(element)
+        self.report_unread(element, f"joint {name!r}")
+        values: dict[str, Any] = {}
         for part in element:
-            if part.tag in GEOMETRY:
-                file = mesh_file(part, Path(path), packages, builder.report)
-                at = read_origin(part)
-                read_shape(builder, part, element.get("name"), at, file, shape_numbers)
-    report_unit_slips(builder, root.place)
-    return builder
-
-
-def read_link(builder: Builder, element: Element) -> None:
-    """Add the body of a <link>."""
-    name = element.get("name")
-    inertial = element.find("inertial")
-    report_unread(element, KNOWN, builder.report, f"link {name!r}")
-    builder.report.use("link")
-    if inertial is None:
-        call_at(element, builder.add_body, name)
-        return
-    builder.report.use("inertial")
-    mass = number(inertial.need("mass").get("value"), inertial, "mass")
-    at, entries = read_origin(inertial), inertial.need("inertia")
-    J = read_inertia(lambda key: number(entries.get(key), entries, key))
-    if fault := inertia_fault(J, SLACK):
-        builder.report.approximated.append(
-            f"{entries.place}: link {name!r}: no body has this inertia: {fault}; taken as it is"
-        )
-    call_at(inertial, builder.add_body, name, mass, at.p, inertia_in_body(at.R, J))
-
-
-def read_joint(builder: Builder, element: Element, known: set[str]) -> None:
-    """Add a <joint>."""
-    name, kind = element.get("name"), element.get("type")
-    if kind not in JOINTS:
-        raise element.error(f"joint {name!r}: type {kind!r} is not one of {', '.join(JOINTS)}")
-    at = read_origin(element)
-    values: dict[str, Any] = {}
-    report_unread(element, KNOWN, builder.report, f"joint {name!r}")
-    read = [part for part in element if part.tag in READ]
-    for part in read:
-        values |= READ[part.tag](part, kind, builder, name)
-    if kind in ("revolute", "prismatic") and "lower" not in values:
-        builder.report.approximated.append(
-            f"{element.place}: joint {name!r} is {kind} and has no <limit>; it moves without one"
-        )
-    axis_element, follows = element.find("axis"), element.find("mimic")
-    axis = [1.0, 0.0, 0.0]
-    if axis_element is not None and kind not in ("fixed", "floating"):
-        axis = triple(axis_element, "xyz", [1.0, 0.0, 0.0])
-        if not any(axis):
-            raise axis_element.error(f"joint {name!r}: the axis is zero")
-    mimic = (
-        read_mimic(builder, follows, name, known)
-        if follows is not None and kind != "fixed"
-        else None
-    )
-    if mimic is not None and (limit := element.find("limit")) is not None:
-        builder.report.ignored.append(follower_limits(limit, name, mimic.joint))
-    builder.report.use("joint")
-    parent, child = element.need("parent").get("link"), element.need("child").get("link")
-    if kind == "fixed":
-        values = {}
-        lost = [*read, *([] if follows is None else [follows])]
-        builder.report.ignored += [f"{x.place}: <{x.tag}> of joint {name!r}, fixed" for x in lost]
-    call_at(
-        element, builder.attach, child, parent, joint=name, kind=JOINTS[kind], axis=axis,
-        rotation=at.R, position=at.p, mimic=mimic, **values,
-    )  # fmt: skip
-
-
-def read_mimic(builder: Builder, follows: Element, name: str, known: set[str]) -> Mimic | None:
-    """Return what a joint follows; a joint that is not there leaves it free, and is reported."""
-    if follows.get("joint") not in known:
-        builder.report.approximated.append(
-            f"{follows.place}: joint {name!r} mimics {follows.get('joint')!r}, which is not there; "
-            "it moves freely"
-        )
-        return None
-    builder.report.use("mimic")
-    multiplier, offset = (
-        number(follows.attributes.get(key, default), follows, key)
-        for key, default in (("multiplier", "1"), ("offset", "0"))
-    )
-    return Mimic(follows.get("joint"), multiplier, offset)
-
-
-def read_limit(part: Element, kind: str, builder: Builder, name: str) -> dict[str, Any]:
-    """Return the limits of a joint."""
-    values = {
-        LIMIT[key]: number(text, part, key) for key, text in part.attributes.items() if key in LIMIT
-    }
-    if kind == "fixed":
-        return {}
-    if kind not in ("revolute", "prismatic"):
-        lost = [key for key in ("lower", "upper") if values.pop(key, None) is not None]
-        if lost:
-            builder.report.ignored.append(
-                f"{part.place}: {' and '.join(lost)} of joint {name!r}, which is {kind}"
+            if part.tag in NUMBERS:
+                values |= self.read_numbers(part, kind, name)
+        if kind in ("revolute", "prismatic") and "lower" not in values:
+            self.approximate(
+                element, f"joint {name!r} is {kind} and has no <limit>; it moves without one"
             )
-    elif values.get("lower", 0.0) > values.get("upper", 0.0):
-        raise part.error(f"joint {name!r}: the lower limit is above the upper limit")
-    else:
-        values = {"lower": 0.0, "upper": 0.0} | values
-    if kind == "revolute" and max(abs(values["lower"]), abs(values["upper"])) > SUSPICIOUS:
-        builder.report.approximated.append(
-            f"{part.place}: joint {name!r}: limits of {values['lower']:g} to {values['upper']:g} "
-            "rad look like degrees; taken as rad"
+        axis_element, follows = element.find("axis"), element.find("mimic")
+        axis = [1.0, 0.0, 0.0]
+        if axis_element is not None and kind not in ("fixed", "floating"):
+            axis = triple(axis_element, "xyz", axis)
+            if not any(axis):
+                raise axis_element.error(f"joint {name!r}: the axis is zero")
+        if follows is not None and kind != "fixed":
+            values |= self.read_mimic(follows, name, known)
+        if "mimic" in values:
+            self.report_follower_limits(element.find("limit"), name, values["mimic"].joint)
+        self.report.use("joint")
+        if kind == "fixed":
+            lost = [part for part in element if part.tag in NUMBERS]
+            for part in [*lost, *([] if follows is None else [follows])]:
+                self.ignore(part, f"<{part.tag}> of joint {name!r}, fixed")
+        parent, child = element.need("parent").get("link"), element.need("child").get("link")
+        call_at(
+            element, self.builder.attach, child, parent, joint=name, kind=JOINTS[kind], axis=axis,
+            rotation=at.R, position=at.p, **values,
+        )  # fmt: skip
+
+    def read_mimic(self, follows: Element, name: str, known: set[str]) -> dict[str, Mimic]:
+        """Return what a joint follows; a joint that is not there leaves it free."""
+        joint = follows.get("joint")
+        if joint not in known:
+            self.approximate(
+                follows, f"joint {name!r} mimics {joint!r}, which is not there; it moves freely"
+            )
+            return {}
+        self.report.use("mimic")
+        multiplier, offset = (
+            number(self.text(follows, key, default), follows, key)
+            for key, default in (("multiplier", "1"), ("offset", "0"))
         )
-    builder.report.use("limit")
-    return values
+        return {"mimic": Mimic(joint, multiplier, offset)}
 
-
-def read_dynamics(part: Element, kind: str, builder: Builder, name: str) -> dict[str, Any]:
-    """Return damping and friction of a joint."""
-    values = {}
-    for key, text in part.attributes.items():
-        if key in ("damping", "friction"):
-            values[key] = number(text, part, key)
-            if values[key] < 0.0:
+    def read_numbers(self, part: Element, kind: str, name: str) -> dict[str, float]:
+        """Return the limits of a joint, or its damping and friction."""
+        keys = NUMBERS[part.tag]
+        values = {
+            keys[key]: number(text, part, key)
+            for key, text in part.attributes.items()
+            if key in keys
+        }
+        for key in ("damping", "friction"):
+            if values.get(key, 0.0) < 0.0:
                 raise part.error(f"joint {name!r}: {key} is negative")
-    if kind == "fixed":
-        return {}
-    builder.report.use("dynamics")
-    return values
+        if kind == "fixed":
+            return {}
+        self.report.use(part.tag)
+        return self.check_limits(part, kind, name, values) if part.tag == "limit" else values
+
+    def check_limits(
+        self, part: Element, kind: str, name: str, values: dict[str, float]
+    ) -> dict[str, float]:
+        """Return the numbers of a <limit>: of those left out, 0 for lower and upper limits."""
+        if kind not in ("revolute", "prismatic"):
+            lost = [key for key in ("lower", "upper") if values.pop(key, None) is not None]
+            if lost:
+                self.ignore(part, f"{' and '.join(lost)} of joint {name!r}, which is {kind}")
+            return values
+        values = {"lower": 0.0, "upper": 0.0} | values
+        lower, upper = values["lower"], values["upper"]
+        if lower > upper:
+            raise part.error(f"joint {name!r}: the lower limit is above the upper limit")
+        if kind == "revolute" and max(abs(lower), abs(upper)) > SUSPICIOUS:
+            self.approximate(
+                part,
+                f"joint {name!r}: limits of {lower:g} to {upper:g} rad look like degrees; taken "
+                "as rad",
+            )
+        return values
 
 
-LIMIT = {
-    "lower": "lower",
-    "upper": "upper",
-    "velocity": "speed_limit",
-    "effort": "effort_limit",
-}
-READ: dict[str, Callable[[Element, str, Builder, str], dict[str, Any]]] = {
-    "limit": read_limit,
-    "dynamics": read_dynamics,
-}
+def read_origin(element: Element) -> Pose:
+    """Return the pose, child in parent, of an <origin>."""
+    at = element.find("origin")
+    if at is None:
+        return IDENTITY
+    if "quat_xyzw" not in at.attributes:
+        R = robot_elements.by_angles(triple(at, "rpy", [0.0, 0.0, 0.0]))
+    elif "rpy" in at.attributes:
+        raise at.error("<origin> has rpy and quat_xyzw; one of them is the rotation")
+    else:
+        words = at.attributes["quat_xyzw"].split()
+        R = robot_elements.by_quaternion(words, at, "quat_xyzw")
+    return Pose(R, np.array(triple(at, "xyz", [0.0, 0.0, 0.0])))
 
 
-def shape_numbers(shape: Element, key: str) -> str:
-    """Return the text of a number of a shape."""
-    return shape.attributes.get(key, "1 1 1") if key == "scale" else shape.get(key)
-
-
-def mesh_file(part: Element, path: Path, packages: Packages, report: Report) -> Path | None:
-    """Return the file of the mesh in a <visual> or <collision>, if it has one that is there."""
-    holder = part.find("geometry")
-    mesh = None if holder is None else holder.find("mesh")
-    if mesh is None:
-        return None
-    file = mesh_path(mesh.get("filename"), path, packages)
-    if file is None:
-        report.ignored.append(
-            f"{mesh.place}: mesh {mesh.get('filename')!r} was not found; packages= says where "
-            "package:// is"
-        )
-    return file
-
-
-def check_names(elements: list[Element], what: str, key: str) -> None:
-    """Raise at the second element of a name."""
-    seen = set()
-    for element in elements:
-        if element.get(key) in seen:
-            raise element.error(f"a second {what} {element.get(key)!r}")
-        seen.add(element.get(key))
+def triple(element: Element, key: str, default: list[float]) -> list[float]:
+    """Return an attribute of three numbers."""
+    text = element.attributes.get(key)
+    return default if text is None else three(text, element, key)

@@ -17,11 +17,10 @@ import numpy as np
 
 from archimedes.checks import check_finite, check_not_negative
 from archimedes.multibody.algorithms.configurations import integrate
-from archimedes.multibody.algorithms.factorization import Factors, factorize, solve_rows
 from archimedes.multibody.algorithms.inverse_dynamics import rnea
 from archimedes.multibody.algorithms.kinematics import frame_jacobian, frame_motion, world_pose
 from archimedes.multibody.algorithms.links import Forces, check_coordinates, offsets_of
-from archimedes.multibody.algorithms.mass_matrix import mass_entries
+from archimedes.multibody.algorithms.mass_matrix import Factors, factorize, mass_entries, solve_rows
 from archimedes.multibody.algorithms.passive_forces import passive_torque
 from archimedes.multibody.parts.closures import Closure, Coupling
 from archimedes.multibody.parts.ranges import known_zero

@@ -12,8 +12,13 @@ import numpy as np
 from archimedes.checks import check_positive
 from archimedes.multibody.algorithms.inverse_dynamics import link_forces, torques_of
 from archimedes.multibody.algorithms.kinematics import frame_motion, world_pose
-from archimedes.multibody.algorithms.links import Forces, check_coordinates, check_state, offsets_of
-from archimedes.multibody.algorithms.reduction import read_tree
+from archimedes.multibody.algorithms.links import (
+    Forces,
+    check_coordinates,
+    check_state,
+    offsets_of,
+    read_tree,
+)
 from archimedes.spatial.components import cross, matvec, transpose
 from archimedes.typing import ArrayLike, Scalar, Vec3, Vector
 
