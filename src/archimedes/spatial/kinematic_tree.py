@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from typing import Any, NamedTuple, TypeAlias
 
 from archimedes import tree
 from archimedes.checks import check_vector
@@ -30,31 +31,75 @@ from archimedes.typing import ArrayLike, Scalar, Tree
 
 __all__ = ["KinematicTree"]
 
+#: What places or moves a frame, or a function of t, or of t and state, that returns it.
+Placement: TypeAlias = "Transformation | Callable[..., Any] | None"
+Moving: TypeAlias = "Motion | Callable[..., Any] | None"
+#: What a frame depends on, by the number of arguments, for the printed tree.
+KINDS = ("fixed", "function of t", "function of t, state")
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
-def arguments_of(function: Callable[..., Any], what: str) -> int:
-    """Return how many of (t, state) a function takes."""
-    parameters = inspect.signature(function).parameters.values()
-    needed = [p for p in parameters if p.default is p.empty and p.kind in POSITIONAL]
-    if len(needed) not in (1, 2):
-        raise ValueError(
-            f"{what} must be a function of t, or of t and state, got {len(needed)} "
-            "required arguments"
-        )
-    return len(needed)
+class TimeFunction:
+    """A transform or motion as a function of those of (t, state) that it depends on."""
+
+    def __init__(self, value: Placement | Moving, label: str, kind: type) -> None:
+        self.label, self.arity, self.function = label, 0, lambda: value
+        if isinstance(value, kind):
+            return
+        if not callable(value):
+            raise TypeError(
+                f"{label} must be a {kind.__name__} or a function of t, or of t and state, that "
+                f"returns one; got {type(value).__qualname__}"
+            )
+        parameters = inspect.signature(value).parameters.values()
+        needed = [p for p in parameters if p.default is p.empty and p.kind in POSITIONAL]
+        self.arity, self.function = len(needed), value
+        if self.arity not in (1, 2):
+            raise ValueError(
+                f"{label} must be a function of t, or of t and state, got {self.arity} required "
+                "arguments"
+            )
+
+    def __call__(self, t: Scalar | None, state: Tree) -> Any:
+        if self.arity >= 1 and t is None:
+            raise ValueError(f"the {self.label} is a function of time: give t")
+        if self.arity == 2 and state is None:
+            raise ValueError(f"the {self.label} is a function of state: give state")
+        return self.function(*(t, state)[: self.arity])
 
 
-def as_function(value: object, what: str, kind: type) -> tuple[int, Callable[..., Any]]:
-    """Return how many of (t, state) `value` depends on, and it as a function of those."""
-    if isinstance(value, kind):
-        return 0, lambda: value
-    if not callable(value):
-        raise TypeError(
-            f"{what} must be a {kind.__name__} or a function of t, or of t and state, that "
-            f"returns one; got {type(value).__qualname__}"
-        )
-    return arguments_of(value, what), value
+def time_derivatives(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Return the first two time derivatives of a function of (t, state).
+
+    They are functions of (t, state, rate, curve), the last two the derivatives of the state.
+    """
+    from archimedes.function import jvp  # the one place where spatial needs derivatives
+
+    def path(tau: Scalar, t: Scalar | None, state: Tree, rate: Tree, curve: Tree) -> Any:
+        if rate is not None:
+            state = tree.map(lambda x, v: x + tau * v, state, rate)
+        if curve is not None:
+            state = tree.map(lambda x, a: x + 0.5 * tau * tau * a, state, curve)
+        return function(None if t is None else t + tau, state)
+
+    rate = jvp(path)
+    again = jvp(lambda tau, t, state, dx, ddx: rate(tau, t, state, dx, ddx, 1.0))
+    return lambda *when: rate(0.0, *when, 1.0), lambda *when: again(0.0, *when, 1.0)
+
+
+def draw_branches(
+    children: Mapping[Any, Sequence[Any]], top: Any, text: Callable[[Any], str]
+) -> list[str]:
+    """Return a line for each node of a tree below `top`, drawn with its branches."""
+    lines: list[str] = []
+    waiting = [(node, "", k == 0) for k, node in enumerate(reversed(children.get(top, ())))]
+    while waiting:
+        node, indent, last = waiting.pop()
+        lines.append(f"{indent}{'└─' if last else '├─'} {text(node)}")
+        inner = indent + ("   " if last else "│  ")
+        below = enumerate(reversed(children.get(node, ())))
+        waiting += [(child, inner, k == 0) for k, child in below]
+    return lines
 
 
 class FrameEdge:
@@ -65,104 +110,62 @@ class FrameEdge:
     """
 
     def __init__(
-        self,
-        name: str,
-        parent: str,
-        transform: Transformation | Callable[..., Any] | None,
-        pose: Transformation | Callable[..., Any] | None,
-        twist: Motion | Callable[..., Any] | None,
-        acceleration: Motion | Callable[..., Any] | None,
+        self, name: str, parent: str, transform: Placement, pose: Placement, *motions: Moving
     ) -> None:
-        self.name, self.parent = name, parent
-        self.inverted = transform is None
-        function = pose if self.inverted else transform
-        kind = "pose" if self.inverted else "transform"
-        self.arity, self.function = as_function(function, self.label(kind), Transformation)
-        self.twist = twist if twist is None else as_function(twist, self.label("twist"), Motion)
-        self.acceleration = (
-            acceleration
-            if acceleration is None
-            else as_function(acceleration, self.label("acceleration"), Motion)
+        def check(value: Any, what: str, kind: type) -> TimeFunction:
+            return TimeFunction(value, f"{what} of frame {name!r} (child of {parent!r})", kind)
+
+        self.parent, self.inverted = parent, transform is None
+        what = "pose" if self.inverted else "transform"
+        self.transform = check(pose if self.inverted else transform, what, Transformation)
+        self.twist, self.acceleration = (
+            None if motion is None else check(motion, what, Motion)
+            for motion, what in zip(motions, ("twist", "acceleration"), strict=True)
         )
-
-    def label(self, what: str) -> str:
-        """Return words for messages."""
-        return f"{what} of frame {self.name!r} (child of {self.parent!r})"
-
-    def call(self, arity: int, function: Callable[..., Any], t: Scalar | None, state: Tree) -> Any:
-        """Call one of the edge's functions with as many of (t, state) as it takes."""
-        if arity >= 1 and t is None:
-            raise ValueError(f"the {self.label('transform')} is a function of time: give t")
-        if arity == 2 and state is None:
-            raise ValueError(f"the {self.label('transform')} is a function of state: give state")
-        return function(*(t, state)[:arity])
 
     def at(self, t: Scalar | None, state: Tree) -> Transformation:
         """Return X_CP."""
-        X = self.call(self.arity, self.function, t, state)
+        X = self.transform(t, state)
         if not isinstance(X, Transformation):
             raise TypeError(
-                f"the {self.label('transform')} must return a Transformation, got "
+                f"the {self.transform.label} must return a Transformation, got "
                 f"{type(X).__qualname__}"
             )
         return X.inv() if self.inverted else X
 
     # ---- derivatives ---------------------------------------------------------------------
 
-    def path(self, tau: Scalar, t: Scalar | None, state: Tree, rate: Tree, curve: Tree) -> Any:
-        """Return X_CP as a matrix a time `tau` later, the state moving by its derivatives."""
-        later = None if t is None else t + tau
-        if rate is not None:
-            state = tree.map(lambda x, v: x + tau * v, state, rate)
-        if curve is not None:
-            state = tree.map(lambda x, a: x + 0.5 * tau * tau * a, state, curve)
-        return self.at(later, state).as_matrix()
-
     @functools.cached_property
     def derivatives(self) -> tuple[Callable[..., Any], Callable[..., Any]]:
-        """The matrix's first and second time derivatives, functions of (t, state, rate, curve)."""
-        from archimedes.function import jvp  # the one place where spatial needs derivatives
+        """The first and second time derivatives of X_CP as a matrix."""
+        return time_derivatives(lambda t, state: self.at(t, state).as_matrix())
 
-        rate = jvp(self.path)
-        again = jvp(lambda tau, t, state, dx, ddx: rate(tau, t, state, dx, ddx, 1.0))
-        return lambda *args: rate(0.0, *args, 1.0), lambda *args: again(0.0, *args, 1.0)
+    @functools.cached_property
+    def twist_rate(self) -> Callable[..., Any]:
+        """The time derivative of a given twist."""
+        assert self.twist is not None
+        twist = self.twist
+        return time_derivatives(lambda t, state: twist(t, state).array)[0]
 
     def motion(self, t: Scalar | None, state: Tree, rate: Tree) -> Motion:
         """Return V, the twist of the child relative to the parent, in child coordinates."""
         if self.twist is not None:
-            return self.call(*self.twist, t, state)
-        if self.arity == 0:
+            return self.twist(t, state)
+        if self.transform.arity == 0:
             return Motion.zero()
         X = self.at(t, state)
         dT = self.derivatives[0](t, state, rate, None)
         w = dcm_angular_velocity(X.r.as_matrix(), dT[:3, :3])
         return Motion(-dT[:3, 3] - cross(w, X.t), w)
 
-    @functools.cached_property
-    def twist_rate(self) -> Callable[..., Any]:
-        """The time derivative of a given twist."""
-        from archimedes.function import jvp
-
-        assert self.twist is not None
-        arity, function = self.twist
-
-        def later(tau: Scalar, t: Scalar | None, state: Tree, rate: Tree) -> Any:
-            if rate is not None:
-                state = tree.map(lambda x, v: x + tau * v, state, rate)
-            return self.call(arity, function, None if t is None else t + tau, state).array
-
-        return jvp(later)
-
     def motion_rate(self, t: Scalar | None, state: Tree, rate: Tree, curve: Tree) -> Motion:
         """Return A = dV/dt."""
         if self.acceleration is not None:
-            return self.call(*self.acceleration, t, state)
-        if self.twist is not None:
-            if self.twist[0] == 0:
-                return Motion.zero()
-            return Motion.from_array(self.twist_rate(0.0, t, state, rate, 1.0))
-        if self.arity == 0:
+            return self.acceleration(t, state)
+        if (self.twist or self.transform).arity == 0:
             return Motion.zero()
+        if self.twist is not None:
+            return Motion.from_array(self.twist_rate(t, state, rate, None))
         X = self.at(t, state)
         R = X.r.as_matrix()
         dT, ddT = (derivative(t, state, rate, curve) for derivative in self.derivatives)
@@ -170,10 +173,6 @@ class FrameEdge:
         # R' R'^T is symmetric, so that the antisymmetric part of R'' R^T is -[dw/dt]x
         dw = dcm_angular_velocity(R, ddT[:3, :3])
         return Motion(-ddT[:3, 3] - cross(dw, X.t) - cross(w, dT[:3, 3]), dw)
-
-    def describe(self) -> str:
-        """Return what the edge depends on, for the printed tree."""
-        return ("fixed", "function of t", "function of t, state")[self.arity]
 
 
 class Link(NamedTuple):
@@ -241,11 +240,11 @@ class KinematicTree:
         self,
         name: str,
         parent: str,
-        transform: Transformation | Callable[..., Any] | None = None,
+        transform: Placement = None,
         *,
-        pose: Transformation | Callable[..., Any] | None = None,
-        twist: Motion | Callable[..., Any] | None = None,
-        acceleration: Motion | Callable[..., Any] | None = None,
+        pose: Placement = None,
+        twist: Moving = None,
+        acceleration: Moving = None,
     ) -> None:
         """Add a frame below `parent`, placed by `transform` or by `pose`.
 
@@ -342,19 +341,13 @@ class KinematicTree:
         children: dict[str | None, list[str]] = {}
         for name, edge in self.edges.items():
             children.setdefault(None if edge is None else edge.parent, []).append(name)
-        lines: list[str] = []
 
-        def show(name: str, first: str, rest: str) -> None:
+        def text(name: str) -> str:
             edge = self.edges[name]
-            lines.append(first + name + ("" if edge is None else f" ({edge.describe()})"))
-            below = children.get(name, [])
-            for child in below:
-                last = child is below[-1]
-                show(child, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
+            return name if edge is None else f"{name} ({KINDS[edge.transform.arity]})"
 
-        for root in children[None]:
-            show(root, "", "")
-        return "\n".join(lines)
+        each = ((root, draw_branches(children, root, text)) for root in children[None])
+        return "\n".join(line for root, below in each for line in [root, *below])
 
     def __repr__(self) -> str:
         return f"KinematicTree of {len(self.edges)} frames:\n{self}"
@@ -380,12 +373,7 @@ class KinematicTree:
         climb, descend = self.path(source, target)
         steps = [edge.at(t, state).inv() for edge in climb]
         steps += [edge.at(t, state) for edge in descend]
-        if not steps:
-            return Transformation.identity()
-        X = steps[0]
-        for step in steps[1:]:
-            X = step @ X
-        return X
+        return reduce(lambda X, step: step @ X, steps) if steps else Transformation.identity()
 
     def get_twist(
         self,
@@ -414,7 +402,7 @@ class KinematicTree:
         state_rate : tree, optional
             Time derivative of the state, with its structure. Zero by default.
         """
-        return self._link(source, target, t, state, state_rate, None, False).V
+        return self._link(source, target, False, t, state, state_rate, None).V
 
     def get_acceleration(
         self,
@@ -444,7 +432,7 @@ class KinematicTree:
         state_acceleration : tree, optional
             Second time derivative of the state. Zero by default.
         """
-        return self._link(source, target, t, state, state_rate, state_acceleration, True).A
+        return self._link(source, target, True, t, state, state_rate, state_acceleration).A
 
     def get_angular_velocity(
         self,
@@ -522,24 +510,14 @@ class KinematicTree:
             v = v + check_vector(velocity, 3, "velocity")
         return self.get_transform(frame, expressed_in or relative_to, t, state).apply_vec(v)
 
-    def _link(
-        self,
-        source: str,
-        target: str,
-        t: Scalar | None,
-        state: Tree,
-        rate: Tree,
-        curve: Tree,
-        second: bool,
-    ) -> Link:
+    def _link(self, source: str, target: str, second: bool, *when: Any) -> Link:
+        """Return X, V and, if `second`, A at (t, state, rate, curve)."""
+        t, state, rate, _ = when
+
         def link(edge: FrameEdge) -> Link:
-            A = edge.motion_rate(t, state, rate, curve) if second else Motion.zero()
+            A = edge.motion_rate(*when) if second else Motion.zero()
             return Link(edge.at(t, state), edge.motion(t, state, rate), A)
 
         climb, descend = self.path(source, target)
-        total = Link(Transformation.identity(), Motion.zero(), Motion.zero())
-        for edge in climb:
-            total = total.then(link(edge).reversed())
-        for edge in descend:
-            total = total.then(link(edge))
-        return total
+        links = [link(edge).reversed() for edge in climb] + [link(edge) for edge in descend]
+        return reduce(Link.then, links, Link(Transformation.identity(), *[Motion.zero()] * 2))

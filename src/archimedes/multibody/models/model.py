@@ -14,6 +14,7 @@ from archimedes.multibody.parts.geometry import Shape
 from archimedes.multibody.parts.joints import JointKind, Screw
 from archimedes.multibody.parts.ranges import near, read_only
 from archimedes.multibody.systems.dynamics import State, dynamics
+from archimedes.spatial.kinematic_tree import draw_branches
 from archimedes.tree import field, struct
 from archimedes.tree.content import is_read_only
 from archimedes.typing import Array, ArrayLike, Scalar
@@ -338,15 +339,7 @@ def tree_text(model: Model) -> str:
     children: dict[int, list[int]] = {}
     for i, link in enumerate(model.links):
         children.setdefault(link.parent, []).append(i)
-    lines = [head]
-    waiting = [(i, "", i == children[-1][-1]) for i in reversed(children[-1])]
-    while waiting:
-        i, indent, last = waiting.pop()
-        lines.append(f"{indent}{'└─' if last else '├─'} {link_text(model, i)}")
-        below = children.get(i, [])
-        inner = indent + ("   " if last else "│  ")
-        waiting += [(k, inner, k == below[-1]) for k in reversed(below)]
-    return "\n".join(lines)
+    return "\n".join([head, *draw_branches(children, -1, lambda i: link_text(model, i))])
 
 
 def link_text(model: Model, i: int) -> str:

@@ -15,21 +15,7 @@ from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 import numpy as np
 
 from archimedes.checks import as_array, as_scalar, check_vector
-from archimedes.spatial.attitudes.euler import euler_to_quaternion
-from archimedes.spatial.attitudes.quaternions import (
-    dcm_to_quaternion,
-    quaternion_conjugate,
-    quaternion_exp,
-    quaternion_log,
-    quaternion_multiply,
-    quaternion_normalize,
-    quaternion_to_dcm,
-)
-from archimedes.spatial.attitudes.rotvec import (
-    mrp_to_quaternion,
-    so3_left_jacobian,
-    so3_right_jacobian,
-)
+from archimedes.spatial.attitudes import euler, quaternions, rotvec
 from archimedes.spatial.components import components, matvec, scaled_norm, select, transpose
 from archimedes.typing import Array, ArrayLike, Matrix, Quat
 
@@ -115,7 +101,7 @@ def quaternion_of(attitude: Any) -> Any:
     if isinstance(attitude, AttitudeBase):
         return attitude.quaternion()
     if isinstance(attitude, Attitude):
-        return dcm_to_quaternion(attitude.as_matrix())
+        return quaternions.dcm_to_quaternion(attitude.as_matrix())
     raise TypeError(
         f"expected an attitude (Quaternion, EulerAngles, ...), got {type(attitude).__qualname__}"
     )
@@ -152,6 +138,7 @@ class AttitudeBase:
 
     array: Any
     item_ndim: ClassVar[int] = 1
+    degrees: bool = False
     __array_ufunc__ = None  # so that `array * attitude` comes to __rmul__
 
     def __init_subclass__(cls, name: str | None = None, **kwargs: Any) -> None:
@@ -257,7 +244,7 @@ class AttitudeBase:
             The same, by name.
         """
         q = quaternion_of(quat) if hasattr(quat, "as_matrix") else as_array(quat, "quat")
-        return cls.of_quaternion(quaternion_normalize(q), *target, **named)
+        return cls.of_quaternion(quaternions.quaternion_normalize(q), *target, **named)
 
     @classmethod
     def from_matrix(cls, matrix: ArrayLike, *target: Any, **named: Any) -> Self:
@@ -272,7 +259,7 @@ class AttitudeBase:
         **named : any
             The same, by name.
         """
-        return cls.of_quaternion(dcm_to_quaternion(array_of(matrix)), *target, **named)
+        return cls.of_quaternion(quaternions.dcm_to_quaternion(array_of(matrix)), *target, **named)
 
     @classmethod
     def from_euler(cls, angles: Any, seq: str | None = None, degrees: bool = False) -> Self:
@@ -300,7 +287,7 @@ class AttitudeBase:
             return cls.of_quaternion(angles.as_quat().array)
         angles = as_array(angles, "angles")
         return cls.of_quaternion(
-            euler_to_quaternion(
+            euler.euler_to_quaternion(
                 np.deg2rad(angles) if degrees else angles, "xyz" if seq is None else seq
             )
         )
@@ -325,7 +312,9 @@ class AttitudeBase:
         if isinstance(rotvec, AttitudeBase):
             return cls.of_quaternion(rotvec.as_quat().array, *target, **named)
         v = as_array(rotvec, "rotvec")
-        return cls.of_quaternion(quaternion_exp(np.deg2rad(v) if degrees else v), *target, **named)
+        return cls.of_quaternion(
+            quaternions.quaternion_exp(np.deg2rad(v) if degrees else v), *target, **named
+        )
 
     @classmethod
     def from_mrp(cls, mrp: ArrayLike, *target: Any, **named: Any) -> Self:
@@ -340,7 +329,7 @@ class AttitudeBase:
         **named : any
             The same, by name.
         """
-        return cls.of_quaternion(mrp_to_quaternion(array_of(mrp)), *target, **named)
+        return cls.of_quaternion(rotvec.mrp_to_quaternion(array_of(mrp)), *target, **named)
 
     @classmethod
     def exp(cls, rotvec: ArrayLike, *target: Any, **named: Any) -> Self:
@@ -406,7 +395,7 @@ class AttitudeBase:
 
     def as_matrix(self) -> Any:
         """Return the passive rotation matrix R_BE (..., 3, 3)."""
-        return quaternion_to_dcm(self.quaternion())
+        return quaternions.quaternion_to_dcm(self.quaternion())
 
     def as_quat(self) -> Any:
         """Return the `Quaternion`, of unit length."""
@@ -440,7 +429,7 @@ class AttitudeBase:
 
     def log(self) -> Any:
         """Return the rotation vector (..., 3) as an array: the inverse of `exp`."""
-        return quaternion_log(self.quaternion())
+        return quaternions.quaternion_log(self.quaternion())
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON, from which `from_dict` makes an equal attitude."""
@@ -470,7 +459,9 @@ class AttitudeBase:
 
     def inv(self) -> Any:
         """Return the attitude of E in B."""
-        return self.of_quaternion(quaternion_conjugate(self.quaternion()), **self.static())
+        return self.of_quaternion(
+            quaternions.quaternion_conjugate(self.quaternion()), **self.static()
+        )
 
     def mul(self, other: Any) -> Any:
         """Return the attitude reached by this turn and then `other`, in this class.
@@ -482,7 +473,7 @@ class AttitudeBase:
         other : attitude
             Another attitude, of any class.
         """
-        q = quaternion_multiply(self.quaternion(), quaternion_of(other))
+        q = quaternions.quaternion_multiply(self.quaternion(), quaternion_of(other))
         return self.of_quaternion(q, **self.static())
 
     def magnitude(self, degrees: bool = False) -> Any:
@@ -505,7 +496,9 @@ class AttitudeBase:
         degrees : bool, optional
             Use degrees instead of radians. False by default.
         """
-        turn = quaternion_multiply(quaternion_conjugate(self.quaternion()), quaternion_of(other))
+        turn = quaternions.quaternion_multiply(
+            quaternions.quaternion_conjugate(self.quaternion()), quaternion_of(other)
+        )
         return _angle(turn, degrees)
 
     def approx_equal(self, other: Any, atol: float = 1e-9) -> Any:
@@ -528,7 +521,7 @@ class AttitudeBase:
         inverse : bool, optional
             Return the inverse matrix instead. False by default.
         """
-        return so3_left_jacobian(self.log(), inverse)
+        return rotvec.so3_left_jacobian(self.log(), inverse)
 
     def right_jacobian(self, inverse: bool = False) -> Any:
         """Return the right Jacobian of exp (..., 3, 3) at `log()`, or its inverse.
@@ -538,7 +531,7 @@ class AttitudeBase:
         inverse : bool, optional
             Return the inverse matrix instead. False by default.
         """
-        return so3_right_jacobian(self.log(), inverse)
+        return rotvec.so3_right_jacobian(self.log(), inverse)
 
     def like(self, array: Array) -> Self:
         """Return an object of this class and settings that holds another array.
@@ -549,6 +542,43 @@ class AttitudeBase:
             Numbers of the new object.
         """
         return self.make(array, **self.static())
+
+    def radians(self) -> Any:
+        """Return the components, angles in rad, as an array."""
+        return np.deg2rad(self.array) if self.degrees else self.array
+
+    def rate_matrix(self, inverse: bool = False) -> Any:
+        """Return M (..., 3, 3) with ``rates = M @ w_B``, rates in rad/s, or its inverse.
+
+        Parameters
+        ----------
+        inverse : bool, optional
+            Return the inverse. False by default.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define rate_matrix()")
+
+    def kinematics(self, w_B: ArrayLike) -> Any:
+        """Return the rates of the components, in this class, for a body rate.
+
+        Parameters
+        ----------
+        w_B : array (..., 3)
+            Angular velocity in rad/s, in body axes.
+        """
+        rates = matvec(self.rate_matrix(), check_vector(w_B, 3, "w_B"))
+        return self.like(np.rad2deg(rates) if self.degrees else rates)
+
+    def angular_velocity(self, rates: Any) -> Any:
+        """Return the body rate w_B (..., 3) in rad/s for rates of the components.
+
+        Parameters
+        ----------
+        rates : array or attitude
+            Rates of change, as an array or as an object of this class.
+        """
+        rates = self.check_rates(rates)
+        matrix = self.rate_matrix(inverse=True)
+        return matvec(matrix, np.deg2rad(rates) if self.degrees else rates)
 
     def check_rates(self, rates: Any) -> Any:
         """Return rates, an array or an attitude that holds rates, as an array.

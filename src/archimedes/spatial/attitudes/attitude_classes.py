@@ -11,39 +11,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from archimedes.checks import as_array, check_matrix, check_vector
+from archimedes.spatial.attitudes import euler, quaternions, rotvec
 from archimedes.spatial.attitudes.attitude_base import AttitudeBase, array_of, quaternion_of
-from archimedes.spatial.attitudes.euler import (
-    check_angles,
-    euler_kinematics,
-    euler_to_dcm,
-    euler_to_quaternion,
-    parse_sequence,
-    quaternion_to_euler,
-)
-from archimedes.spatial.attitudes.quaternions import (
-    dcm_angular_velocity,
-    dcm_kinematics,
-    dcm_normalize,
-    dcm_to_quaternion,
-    quaternion_exp,
-    quaternion_inverse,
-    quaternion_kinematics,
-    quaternion_log,
-    quaternion_multiply,
-    quaternion_normalize,
-    quaternion_to_dcm,
-)
-from archimedes.spatial.attitudes.rotvec import (
-    mrp_kinematics,
-    mrp_normalize,
-    mrp_shadow,
-    mrp_to_quaternion,
-    quaternion_to_mrp,
-    rotvec_kinematics,
-)
-from archimedes.spatial.components import matvec, transpose
+from archimedes.spatial.components import transpose
 from archimedes.tree import field, struct
-from archimedes.typing import Array, ArrayLike, Quat, Scalar
+from archimedes.typing import ArrayLike, Quat, Scalar
 
 __all__ = ["EulerAngles", "ModifiedRodrigues", "Quaternion", "RotationMatrix", "RotationVector"]
 
@@ -94,17 +66,13 @@ class Quaternion(AttitudeBase, name="quat"):
         """
         return cls.make(q)
 
-    def as_matrix(self) -> Any:
-        """Return the passive rotation matrix R_BE (..., 3, 3)."""
-        return quaternion_to_dcm(self.array)
-
     def as_quat(self) -> Quaternion:
         """Return the quaternion scaled to unit length."""
-        return self.make(quaternion_normalize(self.array))
+        return self.make(quaternions.quaternion_normalize(self.array))
 
     def inv(self) -> Quaternion:
         """Return the attitude of E in B: the quaternion whose product with this one is 1."""
-        return self.make(quaternion_inverse(self.array))
+        return self.make(quaternions.quaternion_inverse(self.array))
 
     def mul(self, other: Any, normalize: bool = False) -> Quaternion:
         """Return the Hamilton product with another quaternion, or with any attitude.
@@ -117,8 +85,8 @@ class Quaternion(AttitudeBase, name="quat"):
             Normalize the product. False by default.
         """
         q = other.array if isinstance(other, Quaternion) else quaternion_of(other)
-        product = quaternion_multiply(self.array, q)
-        return self.make(quaternion_normalize(product) if normalize else product)
+        product = quaternions.quaternion_multiply(self.array, q)
+        return self.make(quaternions.quaternion_normalize(product) if normalize else product)
 
     def kinematics(self, w_B: ArrayLike, baumgarte: Scalar = 1.0) -> Quaternion:
         """Return dq/dt for the body rate `w_B` (..., 3) in rad/s; see `quaternion_kinematics`.
@@ -131,7 +99,7 @@ class Quaternion(AttitudeBase, name="quat"):
             Gain in 1/s with which the norm of the quaternion is driven to one. 1 by default; 0
             turns it off.
         """
-        return self.make(quaternion_kinematics(self.array, w_B, baumgarte))
+        return self.make(quaternions.quaternion_kinematics(self.array, w_B, baumgarte))
 
     def angular_velocity(self, rates: Any) -> Any:
         """Return the body rate w_B (..., 3) in rad/s for dq/dt, an array or a `Quaternion`.
@@ -141,12 +109,14 @@ class Quaternion(AttitudeBase, name="quat"):
         rates : array or attitude
             Rates of change, as an array or as an object of this class.
         """
-        turn = quaternion_multiply(quaternion_inverse(self.array), self.check_rates(rates))
+        turn = quaternions.quaternion_multiply(
+            quaternions.quaternion_inverse(self.array), self.check_rates(rates)
+        )
         return 2.0 * turn[..., 1:]
 
     def normalize(self) -> Quaternion:
         """Return the quaternion scaled to unit length."""
-        return self.make(quaternion_normalize(self.array))
+        return self.make(quaternions.quaternion_normalize(self.array))
 
 
 @struct
@@ -180,38 +150,11 @@ class EulerAngles(AttitudeBase, name="euler"):
 
     def __post_init__(self) -> None:
         """Check sequence and shape, and the values where they are known."""
-        self.__dict__["array"] = check_angles(self.array, self.seq, "EulerAngles array")
-
-    @classmethod
-    def make(  # type: ignore[override]
-        cls, array: Array, seq: str = "xyz", degrees: bool = False
-    ) -> Self:
-        """Make an attitude of an array known to be right, without the checks of the class.
-
-        Parameters
-        ----------
-        array : array (..., n)
-            The angles, which are known to be right.
-        seq : str, optional
-            Axes of the rotations, one to three letters as in SciPy: lower case about the fixed
-            axes, upper case about the rotated ones. ``"xyz"``, the default, is roll, pitch, yaw.
-        degrees : bool, optional
-            Use degrees instead of radians. False by default.
-        """
-        self = object.__new__(cls)
-        fields = self.__dict__
-        fields["array"] = array
-        fields["seq"] = seq
-        fields["degrees"] = degrees
-        return self
-
-    def radians(self) -> Any:
-        """Return the angles (..., n) in rad as an array."""
-        return np.deg2rad(self.array) if self.degrees else self.array
+        self.__dict__["array"] = euler.check_angles(self.array, self.seq, "EulerAngles array")
 
     def quaternion(self) -> Any:
         """Return the quaternion (..., 4) of this attitude as an array."""
-        return euler_to_quaternion(self.radians(), self.seq)
+        return euler.euler_to_quaternion(self.radians(), self.seq)
 
     @classmethod
     def of_quaternion(cls, q: Quat, seq: str = "xyz", degrees: bool = False) -> Self:
@@ -227,8 +170,8 @@ class EulerAngles(AttitudeBase, name="euler"):
         degrees : bool, optional
             Use degrees instead of radians. False by default.
         """
-        angles = quaternion_to_euler(q, seq)
-        return cls.make(np.rad2deg(angles) if degrees else angles, seq, degrees)
+        angles = euler.quaternion_to_euler(q, seq)
+        return cls.make(np.rad2deg(angles) if degrees else angles, seq=seq, degrees=degrees)
 
     @classmethod
     def from_euler(cls, angles: Any, seq: str | None = None, degrees: bool = False) -> Self:
@@ -254,7 +197,7 @@ class EulerAngles(AttitudeBase, name="euler"):
 
     def as_matrix(self) -> Any:
         """Return the passive rotation matrix R_BE (..., 3, 3)."""
-        return euler_to_dcm(self.radians(), self.seq)
+        return euler.euler_to_dcm(self.radians(), self.seq)
 
     def inv(self) -> EulerAngles:
         """Return the attitude of E in B: the angles negated, in reverse order."""
@@ -268,32 +211,18 @@ class EulerAngles(AttitudeBase, name="euler"):
         other : attitude
             Another attitude, of any class.
         """
-        parse_sequence(self.seq, True)
+        euler.parse_sequence(self.seq, True)
         return super().mul(other)
 
-    def kinematics(self, w_B: ArrayLike) -> EulerAngles:
-        """Return the rates of the angles for the body rate `w_B` (..., 3) in rad/s.
+    def rate_matrix(self, inverse: bool = False) -> Any:
+        """Return M (..., 3, 3), the rates of the angles in rad/s for w_B, or its inverse.
 
         Parameters
         ----------
-        w_B : array (..., 3)
-            Angular velocity in rad/s, in body axes.
+        inverse : bool, optional
+            Return the inverse. False by default.
         """
-        matrix = euler_kinematics(self.radians(), seq=self.seq)
-        rates = matvec(matrix, check_vector(w_B, 3, "w_B"))
-        return self.like(np.rad2deg(rates) if self.degrees else rates)
-
-    def angular_velocity(self, rates: Any) -> Any:
-        """Return the body rate w_B (..., 3) in rad/s for rates of the angles.
-
-        Parameters
-        ----------
-        rates : array or attitude
-            Rates of change, as an array or as an object of this class.
-        """
-        rates = self.check_rates(rates)
-        matrix = euler_kinematics(self.radians(), inverse=True, seq=self.seq)
-        return matvec(matrix, np.deg2rad(rates) if self.degrees else rates)
+        return euler.euler_kinematics(self.radians(), inverse, self.seq)
 
     def normalize(self) -> EulerAngles:
         """Return the same attitude with each angle within half a turn of zero."""
@@ -330,7 +259,7 @@ class RotationMatrix(AttitudeBase, name="matrix"):
 
     def quaternion(self) -> Any:
         """Return the quaternion (..., 4) of this attitude as an array."""
-        return dcm_to_quaternion(self.array)
+        return quaternions.dcm_to_quaternion(self.array)
 
     @classmethod
     def of_quaternion(cls, q: Quat) -> Self:
@@ -341,7 +270,7 @@ class RotationMatrix(AttitudeBase, name="matrix"):
         q : array (..., 4)
             Quaternion, scalar first, of any length but zero.
         """
-        return cls.make(quaternion_to_dcm(q))
+        return cls.make(quaternions.quaternion_to_dcm(q))
 
     def as_matrix(self) -> Any:
         """Return the passive rotation matrix R_BE (..., 3, 3)."""
@@ -369,7 +298,7 @@ class RotationMatrix(AttitudeBase, name="matrix"):
         w_B : array (..., 3)
             Angular velocity in rad/s, in body axes.
         """
-        return self.make(dcm_kinematics(self.array, w_B))
+        return self.make(quaternions.dcm_kinematics(self.array, w_B))
 
     def angular_velocity(self, rates: Any) -> Any:
         """Return the body rate w_B (..., 3) in rad/s for dR_BE/dt.
@@ -379,11 +308,11 @@ class RotationMatrix(AttitudeBase, name="matrix"):
         rates : array or attitude
             Rates of change, as an array or as an object of this class.
         """
-        return dcm_angular_velocity(self.array, array_of(rates))
+        return quaternions.dcm_angular_velocity(self.array, array_of(rates))
 
     def normalize(self) -> RotationMatrix:
         """Return the nearest rotation to a matrix that has drifted from one."""
-        return self.make(dcm_normalize(self.array))
+        return self.make(quaternions.dcm_normalize(self.array))
 
 
 @struct
@@ -415,13 +344,9 @@ class RotationVector(AttitudeBase, name="rotvec"):
         """Check the shape, and the values where they are known."""
         self.__dict__["array"] = check_vector(self.array, 3, "RotationVector array")
 
-    def radians(self) -> Any:
-        """Return the vector (..., 3) in rad as an array."""
-        return np.deg2rad(self.array) if self.degrees else self.array
-
     def quaternion(self) -> Any:
         """Return the quaternion (..., 4) of this attitude as an array."""
-        return quaternion_exp(self.radians())
+        return quaternions.quaternion_exp(self.radians())
 
     @classmethod
     def of_quaternion(cls, q: Quat, degrees: bool = False) -> Self:
@@ -434,7 +359,7 @@ class RotationVector(AttitudeBase, name="rotvec"):
         degrees : bool, optional
             Use degrees instead of radians. False by default.
         """
-        v = quaternion_log(q)
+        v = quaternions.quaternion_log(q)
         return cls.make(np.rad2deg(v) if degrees else v, degrees=degrees)
 
     def static(self) -> dict[str, Any]:
@@ -445,28 +370,15 @@ class RotationVector(AttitudeBase, name="rotvec"):
         """Return the attitude of E in B: the opposite vector."""
         return self.like(-self.array)
 
-    def kinematics(self, w_B: ArrayLike) -> RotationVector:
-        """Return the rate of the vector for the body rate `w_B` (..., 3) in rad/s.
+    def rate_matrix(self, inverse: bool = False) -> Any:
+        """Return M (..., 3, 3), the rate of the vector in rad/s for w_B, or its inverse.
 
         Parameters
         ----------
-        w_B : array (..., 3)
-            Angular velocity in rad/s, in body axes.
+        inverse : bool, optional
+            Return the inverse. False by default.
         """
-        rates = matvec(rotvec_kinematics(self.radians()), check_vector(w_B, 3, "w_B"))
-        return self.like(np.rad2deg(rates) if self.degrees else rates)
-
-    def angular_velocity(self, rates: Any) -> Any:
-        """Return the body rate w_B (..., 3) in rad/s for the rate of the vector.
-
-        Parameters
-        ----------
-        rates : array or attitude
-            Rates of change, as an array or as an object of this class.
-        """
-        rates = self.check_rates(rates)
-        matrix = rotvec_kinematics(self.radians(), inverse=True)
-        return matvec(matrix, np.deg2rad(rates) if self.degrees else rates)
+        return rotvec.rotvec_kinematics(self.radians(), inverse)
 
     def normalize(self) -> RotationVector:
         """Return the same attitude with the angle at most half a turn."""
@@ -500,7 +412,7 @@ class ModifiedRodrigues(AttitudeBase, name="mrp"):
 
     def quaternion(self) -> Any:
         """Return the quaternion (..., 4) of this attitude as an array."""
-        return mrp_to_quaternion(self.array)
+        return rotvec.mrp_to_quaternion(self.array)
 
     @classmethod
     def of_quaternion(cls, q: Quat) -> Self:
@@ -511,39 +423,29 @@ class ModifiedRodrigues(AttitudeBase, name="mrp"):
         q : array (..., 4)
             Quaternion, scalar first, of any length but zero.
         """
-        return cls.make(quaternion_to_mrp(q))
+        return cls.make(rotvec.quaternion_to_mrp(q))
 
     def inv(self) -> ModifiedRodrigues:
         """Return the attitude of E in B: the opposite parameters."""
         return self.like(-self.array)
 
-    def kinematics(self, w_B: ArrayLike) -> ModifiedRodrigues:
-        """Return the rate of the parameters for the body rate `w_B` (..., 3) in rad/s.
+    def rate_matrix(self, inverse: bool = False) -> Any:
+        """Return M (..., 3, 3), the rate of the parameters for w_B, or its inverse.
 
         Parameters
         ----------
-        w_B : array (..., 3)
-            Angular velocity in rad/s, in body axes.
+        inverse : bool, optional
+            Return the inverse. False by default.
         """
-        return self.like(matvec(mrp_kinematics(self.array), check_vector(w_B, 3, "w_B")))
-
-    def angular_velocity(self, rates: Any) -> Any:
-        """Return the body rate w_B (..., 3) in rad/s for the rate of the parameters.
-
-        Parameters
-        ----------
-        rates : array or attitude
-            Rates of change, as an array or as an object of this class.
-        """
-        return matvec(mrp_kinematics(self.array, inverse=True), self.check_rates(rates))
+        return rotvec.mrp_kinematics(self.array, inverse)
 
     def shadow(self) -> ModifiedRodrigues:
         """Return the other parameters of the same attitude."""
-        return self.like(mrp_shadow(self.array))
+        return self.like(rotvec.mrp_shadow(self.array))
 
     def normalize(self) -> ModifiedRodrigues:
         """Return the parameters of the same attitude with length at most one."""
-        return self.like(mrp_normalize(self.array))
+        return self.like(rotvec.mrp_normalize(self.array))
 
 
 def compose(first: Any, then: Any) -> Any:
