@@ -23,7 +23,7 @@ import numpy as np
 
 from archimedes.function import compile
 from archimedes.multibody.algorithms.kinematics import world_pose
-from archimedes.multibody.contact.contact_shapes import Contacts, Ground, Pair
+from archimedes.multibody.contact.contact_shapes import MATERIAL, Contacts, Ground, Pair
 from archimedes.spatial.spatial_algebra import Pose
 from archimedes.typing import Array, Matrix, Scalar, Vec3, Vector
 
@@ -100,11 +100,14 @@ def along_box(start: Vec3, end: Vec3, half: Vec3) -> tuple[Any, Any, Any]:
     breaks = [np.zeros(3), np.ones(3)]
     breaks += [within(quotient(s * half - start, way), 0.0, 1.0) for s in (-1.0, 1.0)]
     at = np.concatenate(breaks)
-    points = start + at[:, None] * way
-    slopes = np.sum((points - within(points, -half, half)) * way, axis=1)
+
+    def slope(points: Array) -> Array:
+        return np.sum((points - within(points, -half, half)) * way, axis=-1)
+
+    slopes = slope(start + at[:, None] * way)
     low = np.max(np.where(slopes <= 0.0, at, 0.0))
     high = np.min(np.where(slopes >= 0.0, at, 1.0))
-    s_low, s_high = (slope_at(start + t * way, way, half) for t in (low, high))
+    s_low, s_high = slope(start + low * way), slope(start + high * way)
     straight = quotient(-s_low * (high - low), s_high - s_low, 0.5 * (high - low))
     best = within(np.where(high > low, low + straight, low), 0.0, 1.0)
     _, n = box_distance(start + best * way, half)
@@ -112,24 +115,11 @@ def along_box(start: Vec3, end: Vec3, half: Vec3) -> tuple[Any, Any, Any]:
     first: Any = 0.0
     last: Any = 1.0
     for k in range(3):
-        a, b = sorted_pair(
-            *(quotient(s * half[k] - start[k], way[k], 2.0 * s) for s in (-1.0, 1.0))
-        )
-        outside = (np.abs(way[k]) < TINY) & (np.abs(start[k]) > half[k])
-        first = np.where(across[k], np.maximum(first, np.where(outside, 2.0, a)), first)
-        last = np.where(across[k], np.minimum(last, np.where(outside, -1.0, b)), last)
+        a, b = slab(start[k], way[k], half[k])
+        first = np.where(across[k], np.maximum(first, a), first)
+        last = np.where(across[k], np.minimum(last, b), last)
     above = first <= last
     return best, np.where(above, first, best), np.where(above, last, best)
-
-
-def slope_at(point: Vec3, way: Vec3, half: Vec3) -> Scalar:
-    """Return half the slope of the squared distance from a box along a way."""
-    return np.sum((point - within(point, -half, half)) * way)
-
-
-def sorted_pair(a: Scalar, b: Scalar) -> tuple[Any, Any]:
-    """Return two numbers, the smaller one first."""
-    return np.minimum(a, b), np.maximum(a, b)
 
 
 # ---- where two boxes touch -----------------------------------------------------------------------
@@ -169,18 +159,13 @@ def box_touches(A: Box, B: Box) -> list[tuple[Any, Any, Any, Any]]:
     n = np.where(swap, 1.0, -1.0) * outward
     crossed, edge_n, edge_gap, edge_point = edge_touch(A, B, t, C)
     by_edges = crossed & (edge_gap > apart + PREFERENCE * size)
-    touches = []
+    touches: list[tuple[Any, Any, Any, Any]] = []
     for k, (gap, point) in enumerate(corners):
-        edge = edge_gap if k == 0 else FAR
+        edge = (edge_gap if k == 0 else FAR, edge_n, edge_point)
+        touch = [np.where(by_edges, x, y) for x, y in zip(edge, (gap, n, point), strict=True)]
         again = [np.sum((point - p) ** 2) < (SAME * size) ** 2 for _, p in corners[:k]]
-        touches.append(
-            (
-                np.where(by_edges, edge, gap),
-                np.where(by_edges, edge_n, n),
-                np.where(by_edges, edge_point, point),
-                np.where(np.any(np.stack(again)) & ~by_edges, 0.0, 1.0) if k else 1.0,
-            )
-        )
+        share = np.where(np.any(np.stack(again)) & ~by_edges, 0.0, 1.0) if k else 1.0
+        touches.append((touch[0], touch[1], touch[2], share))
     return touches
 
 
@@ -332,8 +317,13 @@ def touches(
         raise TypeError(f"ground must be a Ground, got {type(ground).__name__}")
     if contacts and ground is None:
         raise ValueError("contacts need a ground: pass a Ground, or give pairs= of shapes alone")
-    for material in (*pairs, *(() if ground is None else (ground,))):
-        check_material_shapes(material)
+    for material in materials_of(ground, pairs):
+        for key in MATERIAL:
+            if shape := np.shape(getattr(material, key)):
+                raise ValueError(
+                    f"{type(material).__name__} {key} must be one number, got an array of shape "
+                    f"{shape}; use arc.vmap for many"
+                )
     every: list[Touch] = []
     still: list[str] = []
     for shape in contacts:
@@ -358,22 +348,22 @@ def touches(
     return every
 
 
-def check_material_shapes(material: Ground | Pair) -> None:
-    """Raise if a number of a ground or pair is an array."""
-    for key in ("friction", "stiffness", "dissipation", "slip_speed"):
-        shape = np.shape(getattr(material, key))
-        if shape != ():
-            raise ValueError(
-                f"{type(material).__name__} {key} must be one number, got an array of shape "
-                f"{shape}; use arc.vmap for many"
-            )
+def materials_of(ground: Ground | None, pairs: Sequence[Pair]) -> list[Ground | Pair]:
+    """Return all that has friction and stiffness."""
+    return [*pairs, *(() if ground is None else (ground,))]
 
 
-def is_fixed(model: Model, frame: str | None) -> bool:
+def is_fixed(model: Model, frame: str) -> bool:
     """Return whether a frame is part of the world."""
-    if frame is None or (frame == "world" and "world" not in model.frame_names):
+    if frame == "world" and "world" not in model.frame_names:
         return True
     return model.frames[model.frame(frame)].link < 0
+
+
+def moving_frames(model: Model, touch: Touch) -> list[tuple[str, float]]:
+    """Return the frames of a touch that move, and the sign of the normal on each."""
+    sides = ((touch.first, 1.0), (touch.second, -1.0))
+    return [(frame, sign) for frame, sign in sides if frame and not is_fixed(model, frame)]
 
 
 def link_of(model: Model, frame: str) -> int:

@@ -15,8 +15,8 @@ import numpy as np
 
 from archimedes.checks import as_array, concrete
 from archimedes.multibody.algorithms.kinematics import frame_twist, world_pose
-from archimedes.multibody.contact.collision import is_fixed, touches
-from archimedes.multibody.contact.contact_shapes import Contacts, Ground, Pair
+from archimedes.multibody.contact.collision import materials_of, moving_frames, touches
+from archimedes.multibody.contact.contact_shapes import MATERIAL, Contacts, Ground, Pair
 from archimedes.multibody.systems.constraints import check_single
 from archimedes.spatial.components import cross
 from archimedes.typing import ArrayLike, Scalar, Vec3, Vector
@@ -75,40 +75,32 @@ def contact_forces(
     array([0., 0., 1., 0., 0., 0.])
     """
     q, v = check_single(model, q, "q"), check_single(model, v, "v")
-    for material in (*pairs, *(() if ground is None else (ground,))):
-        check_finite_material(material)
+    for material in materials_of(ground, pairs):
+        for key in MATERIAL:
+            known = concrete(as_array(getattr(material, key)))
+            if known is not None and not np.isfinite(known).all():
+                raise ValueError(
+                    f"{type(material).__name__} {key} must be finite in contact_forces, got "
+                    f"{known}; contact_step is for rigid bodies"
+                )
     total: dict[str, Any] = {}
     twists: dict[str, Any] = {}
     for touch in touches(model, q, contacts, ground, pairs):
-        sides = [(touch.first, 1.0), (touch.second, -1.0)]
-        moving = [(frame, sign) for frame, sign in sides if not is_fixed(model, frame)]
+        moving = moving_frames(model, touch)
         speed = np.zeros(3)
         for frame, sign in moving:
-            assert frame is not None
             if frame not in twists:
                 twists[frame] = frame_twist(model, q, v, frame, "aligned")
             arm = touch.point - world_pose(model, q, frame).p
             speed = speed + sign * (twists[frame][:3] + cross(twists[frame][3:], arm))
         push = touch.share * compliant(touch.gap, touch.normal, speed, touch.material)
         for frame, sign in moving:
-            assert frame is not None
             name = body_of(model, frame)
             body = world_pose(model, q, name)
             f = sign * push
             force = np.concatenate([body.R.T @ f, body.R.T @ cross(touch.point - body.p, f)])
             total[name] = total[name] + force if name in total else force
     return total
-
-
-def check_finite_material(material: Ground | Pair) -> None:
-    """Raise if a number is infinite, which a force cannot be."""
-    for key in ("friction", "stiffness", "dissipation"):
-        known = concrete(as_array(getattr(material, key, 0.0)))
-        if known is not None and not np.isfinite(known).all():
-            raise ValueError(
-                f"{type(material).__name__} {key} must be finite in contact_forces, got {known}; "
-                "contact_step is for rigid bodies"
-            )
 
 
 def compliant(d: Scalar, n: Vec3, speed: Vec3, material: Ground | Pair) -> Vec3:

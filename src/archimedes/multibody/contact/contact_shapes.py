@@ -36,6 +36,8 @@ __all__ = [
 ]
 
 KINDS = ("points", "capsule", "box", "half-space")
+#: Numbers of a ground and of a pair.
+MATERIAL = ("friction", "stiffness", "dissipation", "slip_speed")
 
 
 @struct
@@ -302,9 +304,7 @@ def box(
     """
     signs = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
     sides = check_vector(size, 3, "box size")
-    known = concrete(sides)
-    if known is not None and not np.all(known > 0.0):
-        raise ValueError(f"box size must be positive, got {known.tolist()}")
+    check_positive(sides, "box size", "m")
     R, p = check_placement(rotation, position, "box")
     return Contacts(frame, (signs * sides) @ R.T + p, 0.0, "box", R, p, sides)
 
@@ -338,7 +338,7 @@ def half_space(
 
 def check_material(material: Ground | Pair, name: str) -> None:
     """Raise if a known number of a ground or pair is negative."""
-    for key in ("friction", "stiffness", "dissipation"):
+    for key in MATERIAL[:3]:
         check_not_negative(getattr(material, key), f"{name} {key}")
     check_positive(material.slip_speed, f"{name} slip_speed")
 
@@ -407,9 +407,9 @@ def contact_of(shape: Shape) -> Contacts:
     """Return one shape as contacts."""
     R, p = np.array(shape.rotation), np.array(shape.position)
     if shape.kind == "sphere":
-        return sphere(shape.body, shape.size[0], p)
+        return sphere(shape.body, *shape.size, p)
     if shape.kind == "capsule":
-        return capsule(shape.body, shape.size[0], shape.size[1], R, p)
+        return capsule(shape.body, *shape.size, R, p)
     if shape.kind == "box":
         return box(shape.body, shape.size, R, p)
     if shape.kind == "cylinder":

@@ -75,12 +75,11 @@ def units(size: Vector) -> Vector:
 def unit_cone_impulses(G: Matrix, b: Vector, mu: Vector) -> Vector:
     """Return `cone_impulses` where the diagonal of G is one at the normals."""
     rows = roll_rows(G, 3)
-
-    def sweep(l: Vector) -> Vector:
-        return sweep_contacts(rows, b.reshape(-1, 3), mu, l)
-
     return solve_cones(
-        sweep, lambda l, d: newton_step(G, b, mu, l, d), lambda l: violation(G, b, mu, l), b
+        lambda l: sweep_contacts(rows, b.reshape(-1, 3), mu, l),
+        lambda l, damping: newton_step(G, b, mu, l, damping),
+        lambda l: violation(G, b, mu, l),
+        b,
     )
 
 
@@ -122,13 +121,8 @@ def solve_cones(
         l, left = np.where(nearer, other, l), np.where(nearer, other_left, left)
         damping = np.where(nearer, DAMPING, DAMPING + PROXIMAL - damping)
         gained = left < NEARER * reached
-        return (
-            l,
-            left,
-            damping,
-            np.where(gained, left, reached),
-            np.where(gained, 0.0, waited + 1.0),
-        )
+        reached, waited = np.where(gained, left, reached), np.where(gained, 0.0, waited + 1.0)
+        return l, left, damping, reached, waited
 
     def goes_on(state: tuple[Any, ...]) -> Any:
         l, left, _, _, waited = state
@@ -243,8 +237,7 @@ def newton_step(G: Matrix, b: Vector, mu: Vector, l: Vector, damping: Scalar) ->
     """Return impulses after a step of Newton's method; pulls are cut off."""
     at = linearise(G, b, mu, l)
     moved = l + solve_damped(at.A.reshape(G.shape), -at.F.ravel(), damping)
-    m = b.shape[0] // 3
-    L = moved.reshape(m, 3)
+    L = moved.reshape(-1, 3)
     return np.where(L[:, :1] > 0.0, L, 0.0).ravel()
 
 

@@ -31,7 +31,7 @@ from archimedes.multibody.algorithms.inverse_dynamics import rnea
 from archimedes.multibody.algorithms.kinematics import frame_jacobian, world_pose
 from archimedes.multibody.algorithms.links import Forces
 from archimedes.multibody.algorithms.passive_forces import FRICTION_SPEED, passive_torque
-from archimedes.multibody.contact.collision import Touch, is_fixed, touches
+from archimedes.multibody.contact.collision import Touch, moving_frames, touches
 from archimedes.multibody.contact.contact_shapes import Contacts, Ground, Pair, tangents
 from archimedes.multibody.contact.impulses import (
     cone_impulses,
@@ -124,8 +124,10 @@ def contact_step(
             "x must be a State(q=x.q, v=x.v), got a DrivenState: contact_step moves no "
             "activations; step them yourself and give u=actuator_torque(...)"
         )
-    check_share(restitution, "restitution")
-    check_share(recovery, "recovery")
+    for value, name in ((restitution, "restitution"), (recovery, "recovery")):
+        known = concrete(as_array(value, name))
+        if known is not None and not ((known >= 0.0) & (known <= 1.0)).all():
+            raise ValueError(f"{name} must be between 0 and 1, got {known.tolist()}")
     q, v = check_single(model, x.q, "q"), check_single(model, x.v, "v")
     points = touches(model, q, contacts, ground, pairs)
     shape = np.shape(restitution)
@@ -143,7 +145,7 @@ def contact_step(
     freely = free_acceleration(model, q, v, torques, forces, step, factors)
     across = solve_mass(factors, J.T)
     G = matrix_product(J, across)
-    G_n, J_n, mu = G[::3, ::3], J[::3], np.stack([friction_of(t) for t in points])
+    G_n, J_n, mu = G[::3, ::3], J[::3], friction_of(points)
     sharp, hard = across, G
     if viscous is not None and not known_zero(restitution):
         # A bounce takes no time, in which damping could act; without one both are one implicit step
@@ -168,13 +170,6 @@ def contact_step(
 #: The product as a loop over all entries. Written out it leaves out zeros, but it grows with the
 #: square of the number of contacts, and takes long to compile.
 matrix_product = compile(lambda a, b: a @ b, name="matrix_product")
-
-
-def check_share(x: Scalar, name: str) -> None:
-    """Raise if a number is known not to be between 0 and 1."""
-    known = concrete(as_array(x, name))
-    if known is not None and not ((known >= 0.0) & (known <= 1.0)).all():
-        raise ValueError(f"{name} must be between 0 and 1, got {known.tolist()}")
 
 
 def free_acceleration(
@@ -213,9 +208,10 @@ def viscosity(model: Model, v: Vector) -> Vector | None:
     return model.damping + model.friction * rate
 
 
-def friction_of(touch: Touch) -> Scalar:
-    """Return the friction of a contact, a number that arrays can be made of."""
-    return np.minimum(np.asarray(touch.material.friction) * 1.0, ENDLESS)
+def friction_of(points: Sequence[Touch]) -> Vector:
+    """Return the friction (m,) of contacts."""
+    each = [np.asarray(touch.material.friction) * 1.0 for touch in points]
+    return np.stack([np.minimum(friction, ENDLESS) for friction in each])
 
 
 def contact_rows(model: Model, q: Vector, points: Sequence[Touch]) -> Matrix:
@@ -224,9 +220,7 @@ def contact_rows(model: Model, q: Vector, points: Sequence[Touch]) -> Matrix:
     rows = []
     for touch in points:
         at_point = np.zeros((3, model.nv))
-        for frame, sign in ((touch.first, 1.0), (touch.second, -1.0)):
-            if frame is None or is_fixed(model, frame):
-                continue
+        for frame, sign in moving_frames(model, touch):
             if frame not in jacobians:
                 jacobians[frame] = frame_jacobian(model, q, frame, "aligned")
             arm = touch.point - world_pose(model, q, frame).p

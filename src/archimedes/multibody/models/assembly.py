@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from archimedes.checks import as_array, concrete
 from archimedes.multibody.models.builder_parts import Body, Joint, inertia_fault
 from archimedes.multibody.models.model import LIMITS, PER_VELOCITY, Frame, Link, Model
 from archimedes.multibody.parts.actuators import Tendons
-from archimedes.multibody.parts.joints import KINDS, JointKind, Screw
+from archimedes.multibody.parts.joints import KINDS, Screw
 from archimedes.portable_numpy import matmul
 from archimedes.spatial.axis_rotations import round_rotation
 from archimedes.spatial.components import matvec, skew
@@ -50,9 +51,8 @@ class _Assembly:
         self.placements: list[Pose] = []
         self.parts: list[list[tuple[Body, Pose]]] = []
         self.frames: list[tuple[Frame, Pose]] = []
-        self.columns: dict[str, list[Any]] = {name: [] for name in (*PER_VELOCITY, *LIMITS)}
-        self.rest: list[Any] = []
-        self.followed: list[tuple[int, Joint]] = []
+        names = (*PER_VELOCITY, *LIMITS, "rest")
+        self.columns: dict[str, list[Any]] = {name: [] for name in names}
         self.nq = self.nv = 0
         self.children: dict[str | None, list[Joint]] = {}
         for joint in builder.joints.values():
@@ -114,72 +114,71 @@ class _Assembly:
     def carry(self, joint: Joint, link: int, pose: Pose) -> tuple[int, Pose]:
         """Add the links of a joint; return the link of its child and the child's pose in it."""
         at = pose @ Pose(joint.rotation, joint.position)
-        try:
-            parts = joint.kind.parts(joint.screw)
-        except ValueError as error:
-            raise ValueError(f"joint {joint.name!r}: {error}") from None
+        parts = joint.kind.parts(joint.screw)
         for n, (kind, screw) in enumerate(parts):
             last = n == len(parts) - 1 and not self.builder.bodies[joint.child].link_only
             body, part = joint.child if last else "", n if len(parts) > 1 else None
-            link, at = self.add(joint, kind, screw, body, link, at, part), IDENTITY
+            link, at = (
+                self.add(
+                    joint,
+                    Link(
+                        body,
+                        joint.name,
+                        kind,
+                        link,
+                        self.nq,
+                        self.nv,
+                        screw,
+                        mimic=joint.mimic is not None,
+                    ),
+                    at,
+                    part,
+                ),
+                IDENTITY,
+            )
         return link, at
 
-    def add(
-        self, joint: Joint, kind: JointKind, screw: Screw, body: str, parent: int, at: Pose,
-        part: int | None
-    ) -> int:  # fmt: skip
+    def add(self, joint: Joint, link: Link, at: Pose, part: int | None) -> int:
         """Add one link and the numbers of its coordinates."""
-        where = f"joint {joint.name!r}"
-        if joint.mimic is not None and (kind.nq, kind.nv, part) != (1, 1, None):
+        where, kind = f"joint {joint.name!r}", link.kind
+        if link.mimic and (kind.nq, kind.nv, part) != (1, 1, None):
             raise ValueError(f"{where}: only joints of one coordinate can follow another")
-        follows = joint.mimic is not None
-        self.links.append(
-            Link(body, joint.name, kind, parent, self.nq, self.nv, screw, mimic=follows)
-        )
+        self.links.append(link)
         self.placements.append(at)
         self.parts.append([])
-        if follows:
-            self.followed.append((len(self.links) - 1, joint))
-            return len(self.links) - 1
-        for rows, count in ((PER_VELOCITY, kind.nv), (LIMITS, kind.nq)):
-            for name, (key, default) in rows.items():
-                value = joint.values.get(key, default)  # limits: of straight joints alone
-                self.columns[name] += spread(value, count, part, f"{where}: {key}")
-        rest = joint.values.get("rest", kind.neutral if part is None else 0.0)
-        self.rest += spread(rest, kind.nq, part, f"{where}: rest")
-        self.nq, self.nv = self.nq + kind.nq, self.nv + kind.nv
+        if not link.mimic:
+            for rows, count in ((PER_VELOCITY, kind.nv), (LIMITS, kind.nq)):
+                for name, (key, default) in rows.items():
+                    value = joint.values.get(key, default)  # limits: of straight joints alone
+                    self.columns[name] += spread(value, count, part, f"{where}: {key}")
+            rest = joint.values.get("rest", kind.neutral if part is None else 0.0)
+            self.columns["rest"] += spread(rest, kind.nq, part, f"{where}: rest")
+            self.nq, self.nv = self.nq + kind.nq, self.nv + kind.nv
         return len(self.links) - 1
 
     def resolve_mimics(self) -> None:
         """Give mimic joints the coordinates of the joints they follow, through chains of mimics."""
         at = {link.joint: i for i, link in enumerate(self.links)}
-        mimics = dict(self.followed)
-        for i, joint in self.followed:
-            scale, offset, seen, follow = 1.0, 0.0, {i}, joint.mimic
-            while True:
-                assert follow is not None
-                where = f"joint {joint.name!r} follows {follow.joint!r}"
-                if follow.joint not in at:
+        joints = self.builder.joints
+        for i, link in enumerate(self.links):
+            if not link.mimic:
+                continue
+            scale, offset, name, chain = 1.0, 0.0, link.joint, [link.joint]
+            while name in joints and (follow := joints[name].mimic):
+                where, name = f"joint {link.joint!r} follows {follow.joint!r}", follow.joint
+                if name not in at:
                     raise ValueError(f"{where}, which is not a joint that moves")
-                scale, offset = scale * follow.multiplier, offset + scale * follow.offset
-                k = at[follow.joint]
-                if k in seen:
-                    assert joint.mimic is not None
+                chain.append(name)
+                if name in chain[:-1]:
                     raise ValueError(
-                        f"joint {joint.name!r} follows {joint.mimic.joint!r}, and that follows it "
-                        "in turn"
+                        f"joint {link.joint!r} follows {chain[1]!r}, and that follows it in turn"
                     )
-                if k not in mimics:
-                    break
-                seen.add(k)
-                follow = mimics[k].mimic
-            source = self.links[k]
+                scale, offset = scale * follow.multiplier, offset + scale * follow.offset
+            source = self.links[at[name]]
             if source.kind.nq != 1:
                 raise ValueError(f"{where}, which has {source.kind.nq} coordinates; one is needed")
-            self.share(joint, source, scale, offset)
-            self.links[i] = replace(
-                self.links[i], q=source.q, v=source.v, scale=scale, offset=offset
-            )
+            self.share(joints[link.joint], source, scale, offset)
+            self.links[i] = replace(link, q=source.q, v=source.v, scale=scale, offset=offset)
 
     def share(self, joint: Joint, source: Link, scale: float, offset: float) -> None:
         """Add damping, friction, armature and spring of a follower to the joint that it follows.
@@ -196,34 +195,33 @@ class _Assembly:
         if "stiffness" in joint.values and scale != 0.0:
             # Two springs are one, at rest where their pulls cancel.
             first, second = self.columns["stiffness"][v], squared * own["stiffness"]
-            rest, other = self.rest[source.q], (own["rest"] - offset) / scale
+            rest, other = self.columns["rest"][source.q], (own["rest"] - offset) / scale
             total = first + second
             some = np.where(total == 0.0, 1.0, total)
             pulled = (first * rest + second * other) / some
-            self.rest[source.q] = np.where(total == 0.0, rest, pulled)
+            self.columns["rest"][source.q] = np.where(total == 0.0, rest, pulled)
             self.columns["stiffness"][v] = total
 
     def fill(self, gravity: ArrayLike) -> Model:
         """Return the model of the rows."""
-        bodies = [merge_bodies(parts) for parts in self.parts]
+        masses, centers, inertias = zip(*map(merge_bodies, self.parts), strict=True)
         return Model(
             name=self.builder.name,
             links=tuple(self.links),
             frames=tuple(frame for frame, _ in self.frames),
             rotations=stack_rows([round_rotation(at.R) for at in self.placements]),
             positions=stack_rows([at.p for at in self.placements]),
-            masses=stack_rows([as_array(m, "mass") for m, _, _ in bodies]),
-            centers=stack_rows([c for _, c, _ in bodies]),
-            inertias=stack_rows([J for _, _, J in bodies]),
+            masses=stack_rows(masses),
+            centers=stack_rows(centers),
+            inertias=stack_rows(inertias),
             frame_rotations=stack_rows([round_rotation(at.R) for _, at in self.frames], (3, 3)),
             frame_positions=stack_rows([at.p for _, at in self.frames], (3,)),
-            rest=stack_rows([as_array(x, "rest") for x in self.rest]),
             gravity=gravity,
             tendons=tendons_of(self.builder),
             actuators=tuple(self.builder.actuators),
             closures=tuple(self.builder.closures),
             geometry=self.builder.geometry,
-            **{k: stack_rows([as_array(x, k) for x in rows]) for k, rows in self.columns.items()},
+            **{name: stack_rows(rows) for name, rows in self.columns.items()},
         )
 
 
@@ -236,15 +234,9 @@ def tendons_of(builder: Builder) -> Tendons | None:
     for name in joints:
         if builder.joints[name].kind.nq != 1 or builder.joints[name].mimic is not None:
             raise ValueError(f"a tendon runs along joint {name!r}: it must have one coordinate")
-    arms = [[as_array(t.arms.get(name, 0.0), "arm") for name in joints] for t in each]
-    return Tendons(
-        tuple(builder.tendons),
-        joints,
-        np.stack([np.stack(row) for row in arms]),
-        stack_rows([as_array(t.stiffness, "stiffness") for t in each]),
-        stack_rows([as_array(t.damping, "damping") for t in each]),
-        stack_rows([as_array(t.rest, "rest") for t in each]),
-    )
+    arms = [np.stack([as_array(t.arms.get(name, 0.0)) for name in joints]) for t in each]
+    numbers = [[getattr(t, name) for t in each] for name in ("stiffness", "damping", "rest")]
+    return Tendons(tuple(builder.tendons), joints, np.stack(arms), *map(stack_rows, numbers))
 
 
 def spread(value: ArrayLike, count: int, part: int | None, name: str) -> list[Any]:
@@ -292,12 +284,12 @@ def is_identity(pose: Pose) -> bool:
     return R is not None and p is not None and not p.any() and bool(np.all(np.eye(3) == R))
 
 
-def stack_rows(rows: list[Any], shape: tuple[int, ...] = ()) -> Array:
+def stack_rows(rows: Sequence[Any], shape: tuple[int, ...] = ()) -> Array:
     """Return rows as one array; known numbers are made read-only, so that calls need not look.
 
     Without any rows it has their `shape`.
     """
-    array = np.stack(rows) if rows else np.zeros((0, *shape))
+    array = np.stack([as_array(row) for row in rows]) if rows else np.zeros((0, *shape))
     if concrete(array) is not None:
         array = np.array(array, dtype=float)
         array.flags.writeable = False

@@ -27,8 +27,9 @@ from archimedes.multibody.models.model import GRAVITY, Model
 from archimedes.multibody.parts.closures import Closure, Coupling
 from archimedes.multibody.parts.geometry import Shape, Surface, inertia_of_shapes, make_shape
 from archimedes.multibody.parts.joints import JointKind, Screw, find_kind, unit_axis
-from archimedes.multibody.parts.ranges import check_numbers, known_numbers, near, read_only
+from archimedes.multibody.parts.ranges import check_numbers, known_numbers, read_only
 from archimedes.spatial.spatial_algebra import Pose
+from archimedes.tree.struct_methods import nearest
 from archimedes.typing import ArrayLike, Scalar
 
 __all__ = ["Builder"]
@@ -488,7 +489,7 @@ class Builder:
 
     def _joint(self, name: str) -> Joint:
         if name not in self.joints:
-            raise ValueError(f"there is no joint {name!r}; {near(name, self.joints)}")
+            raise ValueError(f"there is no joint {name!r}; {nearest(name, self.joints)}")
         return self.joints[name]
 
     def _check_new(self, name: str) -> None:
@@ -503,7 +504,7 @@ class Builder:
 
     def _check_body(self, name: str, what: str) -> None:
         if name not in self.bodies:
-            raise ValueError(f"{what} {name!r} is not a body; {near(name, self.bodies)}")
+            raise ValueError(f"{what} {name!r} is not a body; {nearest(name, self.bodies)}")
 
     def _check_no_cycle(self, where: str, child: str, parent: str | None) -> None:
         carrier = {j.child: j.parent for j in self.joints.values()}

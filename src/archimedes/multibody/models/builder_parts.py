@@ -154,6 +154,8 @@ def check_screw(kind: JointKind, screw: Screw, where: str) -> None:
         if value and not getattr(kind, attribute):
             names = " and ".join(k.name for k in KINDS.values() if getattr(k, attribute))
             raise ValueError(f"{where}: only {names} joints have {what}")
+    if kind.has_second_axis and screw.second_axis is None:
+        raise ValueError(f"{where}: a {kind.name} joint needs a second_axis")
     if screw.second_axis is not None:
         check_crossed(screw.axis, screw.second_axis, f"{where}: ")
 

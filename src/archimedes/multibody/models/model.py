@@ -12,11 +12,12 @@ from archimedes.checks import as_array, check_not_negative, check_vector, concre
 from archimedes.errors import refer_to
 from archimedes.multibody.parts.geometry import Shape
 from archimedes.multibody.parts.joints import JointKind, Screw
-from archimedes.multibody.parts.ranges import near, read_only
+from archimedes.multibody.parts.ranges import read_only
 from archimedes.multibody.systems.dynamics import State, dynamics
 from archimedes.spatial.kinematic_tree import draw_branches
 from archimedes.tree import field, struct
 from archimedes.tree.content import is_read_only
+from archimedes.tree.struct_methods import nearest
 from archimedes.typing import Array, ArrayLike, Scalar
 
 if TYPE_CHECKING:
@@ -302,7 +303,7 @@ class Model:
 
     def _find(self, what: str, name: str, known: dict[str, int]) -> int:
         if name not in known:
-            hint = near(name, known)
+            hint = nearest(name, known)
             raise ValueError(f"{self.name!r} has no {what} {name!r}; {hint}" + refer_to("frame"))
         return known[name]
 

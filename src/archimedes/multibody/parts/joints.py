@@ -435,8 +435,7 @@ class Universal(JointKind):
 
     def parts(self, screw: Screw) -> list[tuple[JointKind, Screw]]:
         """Return the two revolute joints."""
-        if screw.second_axis is None:
-            raise ValueError("a universal joint needs a second_axis")
+        assert screw.second_axis is not None
         first, second = Screw(screw.axis, anchor=screw.anchor), Screw(screw.second_axis)
         return [(KINDS["revolute"], first), (KINDS["revolute"], second)]
 

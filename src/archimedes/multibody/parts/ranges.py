@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -52,16 +51,3 @@ def read_only(array: Any) -> Any:
         array = array.copy()
         array.flags.writeable = False
     return array
-
-
-def near(name: Any, known: Iterable[str]) -> str:
-    """Return what may have been meant by a name that is not known.
-
-    >>> near("elbw", ["shoulder", "elbow"]), near("x", ["shoulder", "elbow"])
-    ("did you mean 'elbow'?", "there are ['shoulder', 'elbow']")
-    """
-    from difflib import get_close_matches  # only needed for a message
-
-    names = list(known)
-    close = get_close_matches(str(name), names, n=3)
-    return f"did you mean {' or '.join(map(repr, close))}?" if close else f"there are {names}"
