@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 import archimedes
 from archimedes.cli.answers import CommandError, print_json
@@ -21,62 +21,34 @@ __all__ = ["main"]
 DEFAULT = "demo"
 
 
-class Command(NamedTuple):
-    """A command: its module (with `declare` and `run`), what help says, and examples."""
-
-    module: str
-    summary: str
-    examples: tuple[str, ...]
-
-
-COMMANDS: dict[str, Command] = {
-    "demo": Command(
-        "demo",
-        "fly an F-16 with 1,000 dispersed copies, or another demonstration",
-        ("archimedes demo", "archimedes demo --list", "archimedes demo orbit --output out"),
-    ),
-    "doctor": Command(
-        "doctor",
-        "say what is installed, what is missing, and how to add it",
-        ("archimedes doctor", "archimedes doctor --json"),
-    ),
-    "run": Command(
-        "run_file",
-        "simulate the flight that a YAML or JSON file describes",
-        ("archimedes run --template f16 > flight.yaml", "archimedes run flight.yaml --output out"),
-    ),
-    "view": Command(
-        "view_file",
-        "make a page in 3-D of a trajectory (npz, csv), a flight (yaml) or a robot (urdf)",
-        ("archimedes view flight.npz --vehicle f16", "archimedes view robot.urdf --show"),
-    ),
-    "codegen": Command(
-        "generate_c",
-        "write a function of yours as a C project",
-        ("archimedes codegen controller:step --args '[0.0, [1, 2, 3]]' --output c",),
-    ),
-    "new": Command(
-        "new_project",
-        "start a project: a model, a test, a notebook and a C target",
-        ("archimedes new pendulum",),
-    ),
-    "explain": Command(
-        "explain",
-        "explain a message: the mistake, an example, and what to write instead",
-        ("archimedes explain branch", "archimedes explain"),
-    ),
-    "completion": Command(
-        "completion",
-        "print what a shell needs to complete these commands",
-        ('eval "$(archimedes completion bash)"', "archimedes completion zsh > _archimedes"),
-    ),
+#: The module of each command. Its docstring is the command's help: a summary, then examples.
+COMMANDS = {
+    "demo": "demo",
+    "doctor": "doctor",
+    "run": "run_file",
+    "view": "view_file",
+    "codegen": "generate_c",
+    "new": "new_project",
+    "explain": "explain",
+    "completion": "completion",
 }
+
+
+def import_command(name: str) -> Any:
+    """Return the module of a command."""
+    return import_module(f"archimedes.cli.{COMMANDS[name]}")
+
+
+def examples_of(module: Any) -> list[str]:
+    """Return the examples in the docstring of a command: its indented lines."""
+    return [line for line in (module.__doc__ or "").splitlines() if line.startswith("    ")]
 
 
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line, every command declared."""
     about = (archimedes.__doc__ or "").splitlines()[0]
-    examples = "\n".join(f"  {c.examples[0]}" for c in COMMANDS.values())
+    modules = {name: import_command(name) for name in COMMANDS}
+    examples = "\n".join(examples_of(module)[0] for module in modules.values())
     parser = argparse.ArgumentParser(
         "archimedes",
         description=about,
@@ -85,21 +57,18 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=archimedes.__version__)
     parsers = parser.add_subparsers(dest="command", metavar="command")
-    for name, command in COMMANDS.items():
+    for name, module in modules.items():
+        summary = (module.__doc__ or "").partition("\n")[0]
         own = parsers.add_parser(
             name,
-            help=command.summary,
-            description=command.summary[0].upper() + command.summary[1:] + ".",
-            epilog="examples:\n" + "\n".join(f"  {line}" for line in command.examples),
+            help=summary[:1].lower() + summary[1:-1],
+            description=summary,
+            epilog="\n".join(["examples:", *examples_of(module)]),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        module_of(command).declare(own)
+        module.declare(own)
         own.add_argument("--json", action="store_true", help="print the result as JSON")
     return parser
-
-
-def module_of(command: Command) -> Any:
-    return import_module(f"archimedes.cli.{command.module}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -116,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(words if names_command else [DEFAULT, *words])
     options.parser = parser
     try:
-        return module_of(COMMANDS[options.command]).run(options)
+        return import_command(options.command).run(options)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130

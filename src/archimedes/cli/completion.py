@@ -1,4 +1,11 @@
-"""``archimedes completion``: scripts by which shells complete commands, read off the parser."""
+"""Print what a shell needs to complete these commands.
+
+Examples:
+    eval "$(archimedes completion bash)"
+    archimedes completion zsh > _archimedes
+
+The scripts are read off the parser.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""``archimedes demo``: one of the demonstrations, or a list of them."""
+"""Fly an F-16 with 1,000 dispersed copies, or another demonstration.
+
+Examples:
+    archimedes demo
+    archimedes demo --list
+    archimedes demo orbit --output out
+"""
 
 from __future__ import annotations
 

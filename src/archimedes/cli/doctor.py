@@ -1,4 +1,8 @@
-"""``archimedes doctor``: what is installed, what is missing, and how to add it.
+"""Say what is installed, what is missing, and how to add it.
+
+Examples:
+    archimedes doctor
+    archimedes doctor --json
 
 It is needed most where something is broken: it imports nothing that could fail without saying so,
 writes nothing, and asks each thing by itself.

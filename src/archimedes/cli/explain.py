@@ -1,4 +1,9 @@
-"""``archimedes explain``: print the section of the documentation about a kind of mistake."""
+"""Explain a message: the mistake, an example, and what to write instead.
+
+Examples:
+    archimedes explain branch
+    archimedes explain
+"""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ name file and key; nothing in a file is run.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,8 +16,9 @@ from archimedes import tree
 from archimedes.errors import ArchimedesError
 from archimedes.function import vmap
 from archimedes.simulate import SimulationError, Trajectory
-from archimedes.tree import StructConfig, structure
+from archimedes.tree import StructConfig, field, structure
 from archimedes.tree.config_files import read_data
+from archimedes.typing import Scalar, Tree
 from archimedes.vehicles import FlightState, OrbitGuidance, Rocket, load, trim
 from archimedes.vehicles.flight_case import simulate_flight
 
@@ -54,8 +56,8 @@ class FlightConfig(StructConfig):
     vehicle: str
     start: StartConfig
     duration: float
-    controls: dict[str, Any]
-    inner: dict[str, Any]
+    controls: dict[str, Any] = field(default_factory=dict)
+    inner: dict[str, Any] = field(default_factory=dict)
     guidance: dict[str, float] | None = None
     ground: float | None = 0.0
     trim: bool = False
@@ -80,82 +82,65 @@ class Flown(NamedTuple):
 
 def fly_file(path: Path) -> Flown:
     """Read a file and fly it; every mistake in the file is an ArchimedesError or a ValueError."""
-    config = FlightConfig.from_dict(mapping(read_data(path), path))
+    config = FlightConfig.from_dict(read_data(path))
     if not (0.0 < config.duration <= LONGEST and 2 <= config.samples <= SAMPLES):
         raise ValueError(
-            f"{path}: duration must be between 0 and {LONGEST:g} s, samples between 2 and {SAMPLES}"
+            f"duration must be between 0 and {LONGEST:g} s, samples between 2 and {SAMPLES}"
         )
     vehicle = load(vehicle_source(config.vehicle, path))
     if not (hasattr(vehicle, "state") and hasattr(type(vehicle), "Input")):
-        raise ValueError(f"{path}: a {config.vehicle} has no flight state to start from here")
-    inner = {name: as_numbers(v, f"{path}: inner.{name}") for name, v in config.inner.items()}
+        raise ValueError(f"a {config.vehicle} has no flight state to start from here")
+    inner = {name: as_numbers(v, f"inner.{name}") for name, v in config.inner.items()}
+    plan = plan_constant if config.guidance is None else plan_guided
+    x0, law, steer, events = plan(config, vehicle, inner)
+
+    def dynamics(t: Scalar, x: Tree, law: Tree) -> Any:
+        return vehicle.dynamics(t, x, steer(t, x, law))
+
     times = np.linspace(0.0, config.duration, config.samples)
-    options = {"t_eval": times, "rtol": config.rtol}
-    if config.guidance is not None:
-        return fly_guided(config, vehicle, path, inner, options)
-    u = numbers(type(vehicle).Input, config.controls, f"{path}: controls")
-    start = config.start.build()
-    if config.trim:
-        steady = trim(vehicle, start, u, inner)
-        if not steady.success:
-            raise ValueError(f"{path}: {steady.message}")
-        x0, u = steady.state, steady.input
-    else:
-        x0 = vehicle.state(start, **inner)
-    flown = solve(config, vehicle, vehicle.dynamics, x0, path, {**options, "args": (u,)})
-    count = len(flown.t)
-    inputs = tree.map(lambda leaf: np.broadcast_to(leaf, (count, *np.shape(leaf))), u)
+    options = {"t_eval": times, "rtol": config.rtol, "args": (law,), "events": events}
+    flown = simulate_flight(vehicle, dynamics, config.duration, x0, config.ground, **options)
+    if not flown.success:
+        raise SimulationError(flown.message)
+    if flown.status != 0:
+        flown = with_last_state(flown)
+    inputs = vmap(lambda t, x: steer(t, x, law))(flown.t, flown.x)
     return Flown(config, vehicle, inputs, flown)
 
 
-def fly_guided(
-    config: FlightConfig, vehicle: Any, path: Path, inner: dict[str, Any], options: dict[str, Any]
-) -> Flown:
-    """Fly a rocket to orbit; its stages fall away when they are empty."""
+#: How a flight is steered: its first state, a law, the input by the law, and events.
+Plan = tuple[Tree, Tree, Callable[..., Any], Any]
+
+
+def plan_constant(config: FlightConfig, vehicle: Any, inner: dict[str, Any]) -> Plan:
+    """Hold the controls of the file, or those of steady flight."""
+    u = numbers(type(vehicle).Input, config.controls, "controls")
+    start = config.start.build()
+    if not config.trim:
+        return vehicle.state(start, **inner), u, lambda t, x, u: u, None
+    steady = trim(vehicle, start, u, inner)
+    if not steady.success:
+        raise ValueError(steady.message)
+    return steady.state, steady.input, lambda t, x, u: u, None
+
+
+def plan_guided(config: FlightConfig, vehicle: Any, inner: dict[str, Any]) -> Plan:
+    """Guide a rocket to orbit; its stages fall away when they are empty."""
     if not isinstance(vehicle, Rocket):
-        raise ValueError(f"{path}: guidance steers a rocket, not a {config.vehicle}")
+        raise ValueError(f"guidance steers a rocket, not a {config.vehicle}")
     if config.controls or config.trim:
-        raise ValueError(f"{path}: guidance gives the controls: leave out controls and trim")
-    guidance = numbers(OrbitGuidance, dict(config.guidance or {}), f"{path}: guidance")
-
-    def ascend(t: Any, x: Any, law: OrbitGuidance) -> Any:
-        return vehicle.dynamics(t, x, law.command(vehicle, t, x))
-
+        raise ValueError("guidance gives the controls: leave out controls and trim")
+    guidance = numbers(OrbitGuidance, dict(config.guidance or {}), "guidance")
     x0 = vehicle.state(config.start.build(), **inner)
-    options |= {"args": (guidance,), "events": vehicle.staging()}
-    flown = solve(config, vehicle, ascend, x0, path, options)
-    command = vmap(lambda t, x: guidance.command(vehicle, t, x))
-    return Flown(config, vehicle, command(flown.t, flown.x), flown)
+    return x0, guidance, lambda t, x, law: law.command(vehicle, t, x), vehicle.staging()
 
 
-def solve(
-    config: FlightConfig,
-    vehicle: Any,
-    dynamics: Any,
-    x0: Any,
-    path: Path,
-    options: dict[str, Any],
-) -> Trajectory:
-    """Simulate a flight until its end, or until the ground, where its last sample is then."""
-    try:
-        flown = simulate_flight(vehicle, dynamics, config.duration, x0, config.ground, **options)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-    if not flown.success:
-        raise SimulationError(f"{path}: {flown.message}")
-    if flown.status == 0:
-        return flown
+def with_last_state(flown: Trajectory) -> Trajectory:
+    """Return a flight that ended at an event with its state there as the last sample."""
     last = tree.map(lambda leaf: leaf[-1:], flown.events["x_before"])
     x = tree.map(lambda leaf, end: np.concatenate([leaf, end]), flown.x, last)
     about = {name: getattr(flown, name) for name in ("status", "message", "stats", "events")}
     return Trajectory(np.append(flown.t, flown.events["t"][-1]), x, **about)
-
-
-def mapping(data: Any, path: Path) -> dict[str, Any]:
-    """Return the content of a flight file as a dict with all of its parts."""
-    if not isinstance(data, dict):
-        raise ValueError(f"{path}: expected keys and values, got {type(data).__name__}")
-    return {"controls": {}, "inner": {}, **data}
 
 
 def vehicle_source(name: str, path: Path) -> Any:
@@ -164,7 +149,7 @@ def vehicle_source(name: str, path: Path) -> Any:
         return name
     file = Path(name)
     if file.is_absolute() or ".." in file.parts:
-        raise ValueError(f"{path}: vehicle {name!r} must be a file beside this one, or below")
+        raise ValueError(f"vehicle {name!r} must be a file beside this one, or below")
     return path.parent / file
 
 

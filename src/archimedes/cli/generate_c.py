@@ -1,4 +1,8 @@
-"""``archimedes codegen``: a function of a module of yours as a C project."""
+"""Write a function of yours as a C project.
+
+Examples:
+    archimedes codegen controller:step --args '[0.0, [1, 2, 3]]' --output c
+"""
 
 from __future__ import annotations
 

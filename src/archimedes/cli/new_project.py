@@ -1,4 +1,8 @@
-"""``archimedes new``: a small project with a model, a test, a notebook and a C target."""
+"""Start a project: a model, a test, a notebook and a C target.
+
+Examples:
+    archimedes new pendulum
+"""
 
 from __future__ import annotations
 

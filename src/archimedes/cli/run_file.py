@@ -1,4 +1,9 @@
-"""``archimedes run``: simulate the flight that a file describes."""
+"""Simulate the flight that a YAML or JSON file describes.
+
+Examples:
+    archimedes run --template f16 > flight.yaml
+    archimedes run flight.yaml --output out
+"""
 
 from __future__ import annotations
 

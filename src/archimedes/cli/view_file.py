@@ -1,4 +1,9 @@
-"""``archimedes view``: a page in 3-D of a trajectory, a flight or a robot in a file."""
+"""Make a page in 3-D of a trajectory (npz, csv), a flight (yaml) or a robot (urdf).
+
+Examples:
+    archimedes view flight.npz --vehicle f16
+    archimedes view robot.urdf --show
+"""
 
 from __future__ import annotations
 

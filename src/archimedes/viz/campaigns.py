@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.checks import check_choice
 from archimedes.simulate.campaigns.campaign import Campaign
 from archimedes.simulate.trajectory.columns import tree_columns
 from archimedes.viz.themes import File, sheet
@@ -21,12 +22,11 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_campaign", "sensitivities"]
 
-KINDS = ("histograms", "scatter", "sensitivities")
 #: Results and parameters in one figure.
 MOST = 8
 CELL = 2.4
 #: What opens a sheet of a size.
-Page = Callable[[tuple[float, float]], AbstractContextManager[Any]]
+Page = Callable[..., AbstractContextManager[Any]]
 #: Numbers over runs and their units, by name.
 Columns = dict[str, tuple[np.ndarray, str]]
 
@@ -135,8 +135,7 @@ def plot_campaign(
     >>> len(figure.axes)
     1
     """
-    if kind not in KINDS:
-        raise ValueError(f"plot: kind must be one of {KINDS}, got {kind!r}")
+    check_choice(kind, "plot: kind", DRAWINGS)
     if campaign.results is None:
         raise ValueError("plot: this campaign has no results")
     results = columns_of(campaign.results, "result")
@@ -161,8 +160,9 @@ def axis_label(name: str, units: str) -> str:
 def draw_histograms(campaign: Campaign, results: Columns, remark: str, page: Page) -> Figure:
     across = min(3, len(results))
     down = -(-len(results) // across)
-    with page((1.3 * CELL * across, CELL * down + 0.5)) as figure:
-        grid = figure.subplots(down, across, squeeze=False).ravel()
+    size = (1.3 * CELL * across, CELL * down + 0.5)
+    with page(size, rows=down, columns=across, squeeze=False) as (figure, panels):
+        grid = panels.ravel()
         for axes, (name, (values, units)) in zip(grid, results.items()):
             good = values[np.isfinite(values)]
             axes.hist(good, bins="auto" if np.ptp(good) > 0 else 10, color="C0", alpha=0.75)
@@ -184,8 +184,8 @@ def draw_scatter(campaign: Campaign, results: Columns, remark: str, page: Page) 
     if not params:
         raise ValueError("plot: no parameter of this campaign varies: kind='histograms' shows it")
     size = (CELL * len(params) + 0.6, 0.85 * CELL * len(results) + 0.5)
-    with page(size) as figure:
-        grid = figure.subplots(len(results), len(params), squeeze=False, sharex="col", sharey="row")
+    shared = {"squeeze": False, "sharex": "col", "sharey": "row"}
+    with page(size, rows=len(results), columns=len(params), **shared) as (figure, grid):
         faint = float(np.clip(30.0 / len(campaign) ** 0.5, 0.12, 0.9))
         for row, (name, (y, units)) in zip(grid, results.items()):
             for axes, (x, _) in zip(row, params.values()):
@@ -204,10 +204,9 @@ def draw_sensitivities(campaign: Campaign, results: Columns, remark: str, page: 
     shown = [name for name in results if name in rows]
     if not (shown and params):
         raise ValueError("plot: nothing varies in this campaign: there are no sensitivities")
-    height = 0.28 * min(len(params), 12) + 0.9
-    with page((7.0, height * len(shown) + 0.4)) as figure:
-        grid = figure.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
-        for axes, name in zip(grid, shown):
+    size = (7.0, (0.28 * min(len(params), 12) + 0.9) * len(shown) + 0.4)
+    with page(size, rows=len(shown), sharex=True, squeeze=False) as (figure, grid):
+        for axes, name in zip(grid[:, 0], shown):
             values = table[rows.index(name)]
             order = np.argsort(np.abs(values))[-12:]
             colors = ["C0" if values[k] >= 0.0 else "C1" for k in order]
@@ -215,9 +214,9 @@ def draw_sensitivities(campaign: Campaign, results: Columns, remark: str, page: 
             axes.axvline(0.0, color="0.5", linewidth=0.8)
             axes.set_title(name, loc="left", fontsize="medium")
             axes.grid(axis="y", visible=False)
-        grid[0].set_title(remark, loc="right", fontsize="small")
-        grid[-1].set_xlim(-1.0, 1.0)
-        grid[-1].set_xlabel("rank correlation")
+        grid[0, 0].set_title(remark, loc="right", fontsize="small")
+        grid[-1, 0].set_xlim(-1.0, 1.0)
+        grid[-1, 0].set_xlabel("rank correlation")
     return figure
 
 

@@ -64,8 +64,7 @@ def plot_modes(
     if not len(poles):
         raise ValueError("plot_modes: this system has no states, hence no modes")
     both = np.concatenate([poles, poles.conj()])
-    with sheet((7.0, 5.2), title, file) as figure:
-        axes = figure.subplots()
+    with sheet((7.0, 5.2), title, file) as (figure, axes):
         for color, some in (("C0", both.real < 1e-9), ("C1", both.real >= 1e-9)):
             axes.plot(both.real[some], both.imag[some], "x", markersize=8, mew=2, color=color)
         draw_plane(axes, both)
@@ -95,28 +94,23 @@ def draw_plane(axes: Axes, values: np.ndarray) -> None:
     right = max(0.12 * reach, 1.3 * float(values.real.max()))
     top = max(0.3 * reach, 1.2 * float(values.imag.max()))
     faint: dict[str, Any] = {"color": "0.6", "linewidth": 0.7, "zorder": 0}
+    small: dict[str, Any] = {"fontsize": "x-small", "color": "0.5"}
     axes.axhline(0.0, **faint)
     axes.axvline(0.0, **faint)
     for zeta in DAMPING:
-        end = min(left, -1e-12)
         slope = np.sqrt(1.0 - zeta**2) / zeta
-        x = max(end, -top / slope)
+        x = max(min(left, -1e-12), -top / slope)
         for sign in (1.0, -1.0):
             axes.plot([0.0, x], [0.0, -sign * slope * x], linestyle=(0, (2, 3)), **faint)
-        small: dict[str, Any] = {
-            "fontsize": "x-small",
-            "color": "0.5",
-            "ha": "center",
-            "va": "bottom",
-        }
-        axes.annotate(f"{zeta:g}", (0.95 * x, -0.95 * slope * x), **small)
+        at = (0.95 * x, -0.95 * slope * x)
+        axes.annotate(f"{zeta:g}", at, ha="center", va="bottom", **small)
     angle = np.linspace(0.5 * np.pi, 1.5 * np.pi, 100)
     power = 10.0 ** np.floor(np.log10(reach))
     step = next(s * power for s in (0.2, 0.5, 1.0, 2.0) if s * power >= reach / 5.0)
     for w in np.arange(step, 2.0 * reach, step):
         axes.plot(w * np.cos(angle), w * np.sin(angle), linestyle=(0, (1, 3)), **faint)
         if w < top:
-            axes.annotate(f"{w:g} rad/s", (0.0, w), fontsize="x-small", color="0.5")
+            axes.annotate(f"{w:g} rad/s", (0.0, w), **small)
     axes.set_xlim(left, right)
     axes.set_ylim(-top, top)
     axes.set_xlabel("real part (1/s)")
@@ -166,15 +160,9 @@ def plot_root_locus(
     if points.ndim != 1 or len(points) < 2:
         raise ValueError(f"plot_root_locus: values must be (n,), n >= 2, got {points.shape}")
     paths = follow_eigenvalues([np.linalg.eigvals(matrix_of(system(v))) for v in points])
-    with sheet((7.4, 5.2), title, file) as figure:
-        axes = figure.subplots()
-        seen = axes.scatter(
-            paths.real,
-            paths.imag,
-            c=np.broadcast_to(points[:, None], paths.shape),
-            s=7,
-            cmap="viridis",
-        )
+    with sheet((7.4, 5.2), title, file) as (figure, axes):
+        colors = np.broadcast_to(points[:, None], paths.shape)
+        seen = axes.scatter(paths.real, paths.imag, c=colors, s=7, cmap="viridis")
         axes.plot(paths[0].real, paths[0].imag, "o", color="C1", mfc="none", label=f"{points[0]:g}")
         axes.plot(paths[-1].real, paths[-1].imag, "x", color="C1", mew=2, label=f"{points[-1]:g}")
         draw_plane(axes, paths.ravel())

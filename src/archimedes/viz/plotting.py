@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from scipy.sparse import issparse
+from scipy.sparse import sparray, spmatrix
 
 from archimedes.control import ModeTable, StateSpace
 from archimedes.function import Compiled, SparsePattern
@@ -72,13 +72,11 @@ def plot(
     >>> [axes.get_ylabel() for axes in figure.axes]
     ['pos', 'vel']
     """
-    kinds = (draw for kind, draw in DRAWERS.items() if isinstance(what, kind))
-    other: Callable[..., Any] | None = plot_sparsity if issparse(what) else None
-    drawer = next(kinds, other)
-    if drawer is not None:
-        return drawer(what, *args, title=title, file=file, **options)
+    for kind, draw in {**DRAWERS, spmatrix: plot_sparsity, sparray: plot_sparsity}.items():
+        if isinstance(what, kind):
+            return draw(what, *args, title=title, file=file, **options)
     names = ", ".join(kind.__name__ for kind in DRAWERS)
     raise TypeError(
-        f"plot: expected a Trajectory, got {type(what).__name__}; it plots "
-        f"{names} and sparse matrices"
+        f"plot: expected a Trajectory, got {type(what).__name__}; it plots {names} and sparse "
+        "matrices"
     )

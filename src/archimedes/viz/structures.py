@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,10 +51,8 @@ def plot_sparsity(
     """
     rows, columns, shape = entries(matrix)
     size = max(*shape, 1)
-    with sheet(
-        (5.4, 5.4 * shape[0] / size + 0.7 if shape[0] < size else 5.6), title, file
-    ) as figure:
-        axes = figure.subplots()
+    height = 5.4 * shape[0] / size + 0.7 if shape[0] < size else 5.6
+    with sheet((5.4, height), title, file) as (figure, axes):
         points = 72.0 * 4.6 / size  # how wide an entry is, in points
         axes.plot(columns, rows, "s", markersize=float(np.clip(0.8 * points, 0.7, 14)), mew=0)
         axes.set_xlim(-0.5, shape[1] - 0.5)
@@ -116,42 +113,33 @@ def plot_graph(
     >>> len(figure.axes)
     1
     """
-    graph = program if isinstance(program, Graph) else compiled_graph(program, args)
-    live = graph.live()
-    known = [i for i in live if graph.op[i] != CONST]
-    draw = draw_nodes if len(known) <= NODES else draw_counts
-    return draw(graph, known, title, file)
-
-
-def compiled_graph(program: object, args: Sequence[Any]) -> Graph:
-    if not isinstance(program, Compiled):
+    if not isinstance(program, (Graph, Compiled)):
         raise TypeError(
             f"plot_graph: expected a compiled function or a graph, got {type(program).__name__}: "
             "write arc.compile(f) and give its arguments"
         )
-    return program.graph(*args)
+    graph = program if isinstance(program, Graph) else program.graph(*args)
+    known = [i for i in graph.live() if graph.op[i] != CONST]
+    draw = draw_nodes if len(known) <= NODES else draw_counts
+    return draw(graph, known, title, file)
 
 
 def name_of(graph: Graph, i: int) -> str:
-    op = graph.op[i]
-    if op == REGION:
-        return type(graph.regions[i]).__name__.lower()
-    return TABLE[op].name
+    is_region = graph.op[i] == REGION
+    return type(graph.regions[i]).__name__.lower() if is_region else TABLE[graph.op[i]].name
 
 
 def draw_nodes(graph: Graph, nodes: list[int], title: str | None, file: File) -> Figure:
     level: dict[int, int] = {}
+    rows: dict[int, list[int]] = {}
     for i in nodes:
         above = [level[k] for k in graph.operands(i) if k in level]
         level[i] = 1 + max(above, default=-1) if graph.op[i] != INPUT else 0
-    rows: dict[int, list[int]] = {}
-    for i in nodes:
         rows.setdefault(level[i], []).append(i)
     positions = layout(graph, rows)
     wide = max(len(row) for row in rows.values())
     size = (float(np.clip(0.75 * wide + 1.0, 4, 14)), float(np.clip(0.55 * len(rows) + 1.0, 3, 16)))
-    with sheet(size, title, file) as figure:
-        axes = figure.subplots()
+    with sheet(size, title, file) as (figure, axes):
         for i in nodes:
             for k in graph.operands(i):
                 if k in positions:
@@ -163,14 +151,8 @@ def draw_nodes(graph: Graph, nodes: list[int], title: str | None, file: File) ->
             color = "C2" if graph.op[i] == INPUT else "C1" if i in outputs else "C0"
             text = "in" if graph.op[i] == INPUT else name_of(graph, i)
             box = {"boxstyle": "round,pad=0.25", "fc": color, "ec": "none"}
-            style: dict[str, Any] = {
-                "fontsize": 7,
-                "ha": "center",
-                "va": "center",
-                "color": paper,
-                "zorder": 2,
-            }
-            axes.text(*positions[i], text, bbox=box, **style)
+            centred = {"ha": "center", "va": "center", "bbox": box}
+            axes.text(*positions[i], text, fontsize=7, color=paper, zorder=2, **centred)
         axes.set_axis_off()
         spread = [x for x, _ in positions.values()]
         axes.set_xlim(min(spread) - 0.6, max(spread) + 0.6)
@@ -200,8 +182,7 @@ def layout(graph: Graph, rows: dict[int, list[int]]) -> dict[int, tuple[float, f
 def draw_counts(graph: Graph, nodes: list[int], title: str | None, file: File) -> Figure:
     counts = Counter(name_of(graph, i) for i in nodes if graph.op[i] != INPUT)
     names, numbers = zip(*counts.most_common(24)[::-1])
-    with sheet((6.4, 0.24 * len(names) + 1.2), title, file) as figure:
-        axes = figure.subplots()
+    with sheet((6.4, 0.24 * len(names) + 1.2), title, file) as (figure, axes):
         bars = axes.barh(names, numbers, height=0.72)
         axes.bar_label(bars, fmt="{:,.0f}", padding=3, fontsize="small")
         axes.set_xlabel("operations")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from archimedes.checks import check_choice
 from archimedes.simulate.trajectory.exports import require
 
 if TYPE_CHECKING:
@@ -22,39 +24,17 @@ File = str | PathLike[str] | None
 LIGHT_CYCLE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8c6d00", "#56b4e9", "#444444")
 DARK_CYCLE = ("#62b6f0", "#ff9a4d", "#4fd6a8", "#f0a3cc", "#f0d04d", "#b7b7ff", "#dddddd")
 
-SHARED: dict[str, Any] = {
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "axes.titlesize": 11,
-    "axes.titleweight": "bold",
-    "axes.labelsize": 10,
-    "font.size": 9.5,
-    "grid.linewidth": 0.6,
-    "legend.frameon": False,
-    "legend.fontsize": 9,
-    "legend.handlelength": 1.4,
-    "lines.linewidth": 1.5,
-    "savefig.dpi": 150,
-    "figure.dpi": 100,
-}
+#: What all themes have in common.
+STYLE = Path(__file__).with_name("style.mplstyle")
 
 
 def ground(background: str, ink: str, faint: str, grid: str) -> dict[str, Any]:
     """Return the settings that give a figure its ground, its ink and its grid."""
     return {
-        "figure.facecolor": background,
-        "axes.facecolor": background,
-        "savefig.facecolor": background,
-        "text.color": ink,
-        "axes.labelcolor": ink,
-        "axes.titlecolor": ink,
-        "axes.edgecolor": faint,
-        "xtick.color": faint,
-        "ytick.color": faint,
-        "xtick.labelcolor": ink,
-        "ytick.labelcolor": ink,
+        **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), background),
+        **dict.fromkeys(("text.color", "axes.labelcolor", "axes.titlecolor"), ink),
+        **dict.fromkeys(("xtick.labelcolor", "ytick.labelcolor"), ink),
+        **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), faint),
         "grid.color": grid,
     }
 
@@ -65,19 +45,16 @@ THEMES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "dark": (DARK_CYCLE, ground("#16181d", "#e8e8e8", "#8a8f98", "#2c3038")),
 }
 
+#: The theme that `plot` uses.
 _current = "light"
 
 
-def current_theme() -> str:
-    """Return the name of the theme that `plot` uses."""
-    return _current
-
-
-def matplotlib_settings(theme: str) -> Mapping[str, Any]:
+def matplotlib_settings(theme: str) -> dict[str, Any]:
     """Return the settings of a theme, as `matplotlib.rc_context` takes them."""
+    shared = require("matplotlib", None, "plot").rc_params_from_file(STYLE, False, False)
     cycler = require("cycler", None, "plot").cycler
     colours, settings = THEMES[theme]
-    return {**SHARED, **settings, "axes.prop_cycle": cycler(color=list(colours))}
+    return {**shared, **settings, "axes.prop_cycle": cycler(color=list(colours))}
 
 
 def set_theme(theme: str = "light") -> None:
@@ -95,8 +72,7 @@ def set_theme(theme: str = "light") -> None:
     >>> set_theme("light")
     """
     global _current
-    if theme not in THEMES:
-        raise ValueError(f"set_theme: no theme {theme!r}; there are {sorted(THEMES)}")
+    check_choice(theme, "set_theme: theme", THEMES)
     settings = matplotlib_settings(theme)
     require("matplotlib", None, "set_theme").rcParams.update(settings)
     _current = theme
@@ -104,9 +80,16 @@ def set_theme(theme: str = "light") -> None:
 
 @contextmanager
 def sheet(
-    size: tuple[float, float], title: str | None = None, file: File = None
-) -> Iterator[Figure]:
-    """Give a figure of a size in inches to draw on, in the current theme; then title and save it.
+    size: tuple[float, float],
+    title: str | None = None,
+    file: File = None,
+    rows: int = 1,
+    columns: int = 1,
+    **panels: Any,
+) -> Iterator[tuple[Figure, Any]]:
+    """Give a figure of a size in inches and its axes, in the current theme; then title and save it.
+
+    `panels` are further options of `Figure.subplots`. One row and column give single axes.
 
     In a notebook, and where it is saved, the figure is closed: a notebook shows what a function
     returns, and an open figure would be shown twice; files by the hundred would keep as many open.
@@ -114,9 +97,9 @@ def sheet(
     """
     matplotlib = require("matplotlib", None, "plot")
     pyplot = require("matplotlib.pyplot", None, "plot")
-    with matplotlib.rc_context(dict(matplotlib_settings(current_theme()))):
+    with matplotlib.rc_context(matplotlib_settings(_current)):
         figure = pyplot.figure(figsize=size, layout="constrained")
-        yield figure
+        yield figure, figure.subplots(rows, columns, **panels)
         if title is not None:
             figure.suptitle(title)
         if file is not None:

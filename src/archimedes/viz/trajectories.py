@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from archimedes import tree
-from archimedes.checks import concrete
+from archimedes.checks import check_choice, concrete
 from archimedes.errors import TraceError
 from archimedes.simulate.trajectory.columns import PARTS, component_names, label_leaves
 from archimedes.simulate.trajectory.trajectory import Trajectory
@@ -95,8 +95,7 @@ def plot_trajectory(
     >>> [axes.get_ylabel() for axes in figure.axes]
     ['pos', 'vel']
     """
-    if spread not in SPREADS:
-        raise ValueError(f"plot: spread must be one of {SPREADS}, got {spread!r}")
+    check_choice(spread, "plot: spread", SPREADS)
     if any(concrete(leaf) is None for leaf in tree.leaves([traj.t, traj.x, traj.u, traj.y])):
         raise TraceError(
             "plot: this trajectory has no numbers yet: the function around it is being recorded. "
@@ -105,8 +104,9 @@ def plot_trajectory(
     wanted = [names] if isinstance(names, str) else names
     panels = choose(all_panels(traj, angles), all_panels(traj, angles=False), wanted)
     panels = [relabel(panel, label_table(traj, labels)) for panel in panels]
-    with sheet((WIDTH, PANEL_HEIGHT * len(panels) + MARGIN), title, file) as figure:
-        rows = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
+    size, count = (WIDTH, PANEL_HEIGHT * len(panels) + MARGIN), len(panels)
+    with sheet(size, title, file, count, sharex=True, squeeze=False) as (figure, grid):
+        rows = grid[:, 0]
         for axes, panel in zip(rows, panels):
             draw_panel(axes, panel, spread)
             draw_events(axes, traj)

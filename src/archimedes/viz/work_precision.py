@@ -114,8 +114,7 @@ def plot_work_precision(
     """
     if not results:
         raise ValueError("plot_work_precision: there are no results")
-    with sheet((6.6, 4.6), title, file) as figure:
-        axes = figure.subplots()
+    with sheet((6.6, 4.6), title, file) as (figure, axes):
         for k, (name, rows) in enumerate(results.items()):
             table = np.asarray(rows, dtype=float)
             if table.ndim != 2 or table.shape[1] != 2:
