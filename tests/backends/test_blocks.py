@@ -9,7 +9,7 @@ import pytest
 
 from archimedes.backends.interpreter import run
 from archimedes.backends.llvm.lowering.entries import Source, scalar_program
-from archimedes.backends.llvm.runtime.kernel import Kernel, build
+from archimedes.backends.llvm.runtime.kernel import NativeKernel, build
 from archimedes.backends.llvm.runtime.machine import host_target
 from archimedes.backends.protocol import ArrayType
 from archimedes.backends.protocol import Program as KernelProgram
@@ -122,7 +122,7 @@ def chain(length: int, steps: int) -> Graph:
     return graph_of([block_type(F64, length)], build_chain)
 
 
-def native(g: Graph) -> Kernel:
+def native(g: Graph) -> NativeKernel:
     return build(g, leaves_of(g.input_dtypes), leaves_of(g.output_dtypes))
 
 
@@ -141,5 +141,5 @@ def test_results_go_where_they_are_wanted():
 
 
 def test_code_does_not_grow_with_the_data():
-    sizes = [len(native(chain(n, 3)).llvm_ir) for n in (10_000, 100_000)]
+    sizes = [len(native(chain(n, 3)).source("llvm")) for n in (10_000, 100_000)]
     assert abs(sizes[0] - sizes[1]) < 200

@@ -177,7 +177,7 @@ def test_columns_go_straight_to_where_they_are_wanted():
     """Twenty results of ten steps: no language copies them."""
     g = results_in_place().graph
     g.outputs = g.outputs[:20]
-    native = build_native(g, [(11, F64)], [(20, F64)]).llvm_ir
+    native = build_native(g, [(11, F64)], [(20, F64)]).source("llvm")
     assert native.count("store double") == 2
     text = render(
         g, "f", inputs=[Argument("x", F64, (11,))], outputs=[Argument("y", F64, (20,))]
@@ -188,5 +188,5 @@ def test_columns_go_straight_to_where_they_are_wanted():
 def test_programs_are_cut_in_every_language():
     made = next(made for made in programs() if made.name == "mixed")
     assert "main_part2" in build(made.graph, 5).__wrapped__.source
-    native = build_native(made.graph, [(41, F64)], [(25, F64)], part=5).llvm_ir
+    native = build_native(made.graph, [(41, F64)], [(25, F64)], part=5).source("llvm")
     assert native.count("define internal void @part") > 2

@@ -87,7 +87,7 @@ def test_memory_that_moves_is_looked_at_once(monkeypatch):
 
 def test_without_native_entries_everything_is_noticed_all_the_same(monkeypatch):
     monkeypatch.setattr(
-        "archimedes.backends.llvm.backend.NativeProgram.direct_entry", lambda *a: None
+        "archimedes.backends.llvm.runtime.kernel.NativeKernel.direct_entry", lambda *a: None
     )
     g = Gain(2.0)
     f = arc.compile(g, backend="llvm")

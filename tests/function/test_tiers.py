@@ -5,7 +5,7 @@ import pytest
 
 import archimedes as arc
 from archimedes.backends.interpreter import InterpretedProgram
-from archimedes.backends.llvm.backend import NativeProgram
+from archimedes.backends.llvm.runtime.kernel import NativeKernel
 from archimedes.function.execution import tiers
 from tests.entries import needs_entries
 
@@ -28,8 +28,8 @@ def seen(monkeypatch):
 
     for method in ("call", "call_batch"):
         spy(InterpretedProgram, method, "interpreted")
-        spy(NativeProgram, method, "kernel")
-    spy(NativeProgram, "direct_entry", "entry made")
+        spy(NativeKernel, method, "kernel")
+    spy(NativeKernel, "direct_entry", "entry made")
     return ran
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from archimedes.backends.llvm.runtime.kernel import Kernel, build
+from archimedes.backends.llvm.runtime.kernel import NativeKernel, build
 from archimedes.backends.llvm.runtime.machine import host_target
 from archimedes.graph import DTYPES, Graph, inline
 from archimedes.graph.expand import expand
@@ -114,7 +114,7 @@ def run_bundle(cases: Sequence[Case], turn: int) -> dict[int, str]:
 
 
 def runs(
-    kernel: Kernel, arrays: Sequence[np.ndarray], count: int
+    kernel: NativeKernel, arrays: Sequence[np.ndarray], count: int
 ) -> Iterator[tuple[str, list[np.ndarray], slice]]:
     """Run as scalars, lanes and threads; yields what was run, its results, and which rows."""
     for threads in (1, 2):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from archimedes.backends.llvm.runtime.kernel import Kernel, build
+from archimedes.backends.llvm.runtime.kernel import NativeKernel, build
 from archimedes.graph import DTYPES, Graph
 from archimedes.graph.dtypes import length_of
 
@@ -35,7 +35,7 @@ def check(
     scalars: int = 12,
     note: str = "",
     **options: object,
-) -> Kernel:
+) -> NativeKernel:
     """Assert that interpreter, scalar kernel, lane kernels and threads agree on a batch."""
     n = len(columns[0]) if columns else 5
     expected = reference(g, columns, n)
@@ -58,7 +58,7 @@ def check(
     return kernel
 
 
-def check_shared(kernel: Kernel, g: Graph, columns: Sequence[np.ndarray], seed: int) -> None:
+def check_shared(kernel: NativeKernel, g: Graph, columns: Sequence[np.ndarray], seed: int) -> None:
     """Assert that a batch with some inputs shared by all instances gives the same bits."""
     rng = np.random.default_rng(seed)
     n = len(columns[0])

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from archimedes.backends.llvm.calling_convention import BATCH, PART, SCALAR, Leaf
-from archimedes.backends.llvm.runtime.kernel import Kernel
+from archimedes.backends.llvm.runtime.kernel import NativeKernel
 from archimedes.backends.llvm.runtime.machine import Target
 from archimedes.graph.digests import table_digest
 from archimedes.graph.table_data import data_tables
@@ -69,11 +69,11 @@ static int run(scalar *one, batch *many, int64_t count, int inputs, const size_t
 """
 
 
-def _kernel(made: Program, target: Target, part: int = PART) -> Kernel:
+def _kernel(made: Program, target: Target, part: int = PART) -> NativeKernel:
     """Return the kernel of a program of the catalogue, for a target."""
     g = made.graph
     ins, outs = ([Leaf(*x) for x in leaves_of(d)] for d in (g.input_dtypes, g.output_dtypes))
-    return Kernel(g, ins, outs, target, None, part, made.name)
+    return NativeKernel(g, ins, outs, target, None, part, made.name)
 
 
 def compile_kernels(made: Program, target: Target) -> dict[str, bytes]:

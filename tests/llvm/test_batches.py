@@ -231,7 +231,7 @@ def test_long_operands_are_walked_by_loops():
     g = long_scan(1000, 13)
     rng = np.random.default_rng(5)
     kernel = check(g, [rng.normal(size=9) for _ in g.inputs], scalars=2)
-    for text in (kernel.llvm_ir, kernel.batch_source()):
+    for text in (kernel.source("llvm"), kernel.batch_source()):
         assert text.count("\n") < 1500
     shared = np.empty((9, 13001))
     values = rng.normal(size=13001)
@@ -260,7 +260,7 @@ def test_large_programs_are_cut_into_functions():
     rng = np.random.default_rng(7)
     columns = [rng.normal(size=17) for _ in range(40)]
     kernel = check(g, columns, part=500)
-    assert kernel.llvm_ir.count("define internal void @part") >= 8
+    assert kernel.source("llvm").count("define internal void @part") >= 8
 
 
 @pytest.mark.long
@@ -269,7 +269,7 @@ def test_frames_too_large_for_the_stack():
     # Backwards, results cannot go straight to where they are wanted.
     g.outputs.reverse()
     kernel = check(g, [np.linspace(-1, 1, 5) for _ in g.inputs], scalars=1)
-    assert "arc_malloc" in kernel.llvm_ir
+    assert "arc_malloc" in kernel.source("llvm")
 
 
 @pytest.mark.long

@@ -51,7 +51,7 @@ def test_found_again(folder):
     first, _ = make(graph(rule=object()))
     # A derivative rule is another object in every process; it is no part of the key.
     second, value = make(graph(rule=object()))
-    assert (first.stats.cached, second.stats.cached, value) == (0, 1, 6.0)
+    assert (first.cached, second.cached, value) == (0, 1, 6.0)
     assert [p.suffix for p in files(folder)] == [".o"]
 
 
@@ -63,7 +63,7 @@ def test_another_program_layout_or_cpu_is_another_file(folder):
         (graph(), {"part": 3}),
     ):
         kernel, _ = make(g, **options)
-        assert kernel.stats.cached == 0
+        assert kernel.cached == 0
     assert len(files(folder)) == 4
 
 
@@ -73,7 +73,7 @@ def test_batches_are_cached_by_what_is_batched(folder):
         out = np.empty(5)
         kernel.call_batch([np.arange(5.0)], [True], [out], 5)
         assert out.tolist() == [0.0, 2.0, 4.0, 6.0, 8.0]
-        assert kernel.stats.cached == 2 * expected
+        assert kernel.cached == 2 * expected
 
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "flipped", "other"])
@@ -85,8 +85,8 @@ def test_damaged_files_are_made_anew(folder, damage):
     broken = {"empty": b"", "cut": data[: len(data) // 2], "flipped": flipped, "other": b"?" * 99}
     path.write_bytes(broken[damage])
     kernel, value = make(graph())
-    assert (kernel.stats.cached, value) == (0, 6.0)
-    assert make(graph())[0].stats.cached == 1
+    assert (kernel.cached, value) == (0, 6.0)
+    assert make(graph())[0].cached == 1
     assert path.read_bytes()[:20] == data[:20]
 
 
@@ -100,7 +100,7 @@ def test_a_folder_that_cannot_be_written_is_no_error(folder):
     # A file in the place of the folder: fails for every user, root too.
     folder.write_text("not a folder")
     kernel, value = make(graph())
-    assert (kernel.stats.cached, value) == (0, 6.0)
+    assert (kernel.cached, value) == (0, 6.0)
     assert cache.write("ab" * 20, b"code") is False
 
 
@@ -124,7 +124,7 @@ g.outputs = [g.emit(CODES["exp"], x)]
 kernel = build(g, [(1, F64)], [(1, F64)])
 out = np.empty(1)
 kernel.call([np.zeros(1)], [out])
-print(out[0], kernel.stats.cached)
+print(out[0], kernel.cached)
 """
 
 
@@ -206,7 +206,7 @@ def test_a_file_exchanged_with_another_is_made_anew(folder):
     two.write_bytes(first)
     for factor in (2.0, 3.0):
         kernel, value = make(graph(factor))
-        assert (kernel.stats.cached, value) == (0, 3.0 * factor)
+        assert (kernel.cached, value) == (0, 3.0 * factor)
 
 
 def scalar_in_place_of_a_batch(folder: Path) -> None:
@@ -224,7 +224,7 @@ def test_a_scalar_kernel_in_place_of_a_batch_kernel(folder):
     kernel, value = make(graph())
     out = np.empty(5)
     kernel.call_batch([np.arange(5.0)], [True], [out], 5)
-    assert (kernel.stats.cached, value, out.tolist()) == (0, 6.0, [0.0, 2.0, 4.0, 6.0, 8.0])
+    assert (kernel.cached, value, out.tolist()) == (0, 6.0, [0.0, 2.0, 4.0, 6.0, 8.0])
 
 
 @pytest.fixture
@@ -255,10 +255,10 @@ def test_a_folder_that_others_can_write_is_not_used(folder, fresh, place, mode):
     ) as w:
         kernel, value = make(graph())
         make(graph())  # said once
-    assert (kernel.stats.cached, value, len(w)) == (0, 6.0, 1)
+    assert (kernel.cached, value, len(w)) == (0, 6.0, 1)
     where.chmod(0o700)
     cache._distrust_once.cache_clear()
-    assert make(graph())[0].stats.cached == 1
+    assert make(graph())[0].cached == 1
 
 
 @posix
@@ -267,8 +267,8 @@ def test_a_file_that_others_can_write_is_not_used(folder, fresh):
     (path,) = files(folder)
     path.chmod(0o666)
     with pytest.warns(cache.DistrustWarning, match=f"others may write to {path}"):
-        assert make(graph())[0].stats.cached == 0
-    assert make(graph())[0].stats.cached == 1, "made anew, and ours"
+        assert make(graph())[0].cached == 0
+    assert make(graph())[0].cached == 1, "made anew, and ours"
 
 
 @as_root
@@ -279,7 +279,7 @@ def test_what_belongs_to_another_user_is_not_used(folder, fresh, place):
     os.chown(where, 12345, -1)
     cache._distrust_once.cache_clear()
     with pytest.warns(cache.DistrustWarning, match=r"belongs to another user \(uid 12345\)"):
-        assert make(graph())[0].stats.cached == 0
+        assert make(graph())[0].cached == 0
 
 
 @posix
@@ -287,14 +287,14 @@ def test_a_sticky_folder_above_is_good_enough(folder, fresh):
     make(graph())
     folder.parent.chmod(0o1777)
     cache._distrust_once.cache_clear()
-    assert make(graph())[0].stats.cached == 1
+    assert make(graph())[0].cached == 1
     folder.chmod(0o1777)
     cache._distrust_once.cache_clear()
-    assert make(graph())[0].stats.cached == 1
+    assert make(graph())[0].cached == 1
     files(folder)[0].parent.chmod(0o1777)  # but where the file is others may add files
     cache._distrust_once.cache_clear()
     with pytest.warns(cache.DistrustWarning):
-        assert make(graph())[0].stats.cached == 0
+        assert make(graph())[0].cached == 0
 
 
 @posix
@@ -308,7 +308,7 @@ def test_new_folders_are_private_under_any_umask(folder, fresh, monkeypatch):
     made = [folder, *folder.rglob("*")]
     assert len(made) == 5
     assert not any(p.stat().st_mode & 0o077 for p in made)
-    assert make(graph())[0].stats.cached == 1
+    assert make(graph())[0].cached == 1
 
 
 @posix
@@ -318,18 +318,18 @@ def test_links_and_pipes_are_not_read(folder, fresh, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     path.rename(elsewhere)
     path.symlink_to(elsewhere)
-    assert make(graph())[0].stats.cached == 0
+    assert make(graph())[0].cached == 0
     assert not path.is_symlink() and elsewhere.read_bytes() == path.read_bytes()
     path.unlink()
     os.mkfifo(path)  # reading it would wait forever
     with pytest.warns(cache.DistrustWarning, match="is no plain file"):
-        assert make(graph())[0].stats.cached == 0
+        assert make(graph())[0].cached == 0
     assert path.is_file()
     path.unlink()
     path.mkdir()
     with pytest.warns(cache.DistrustWarning, match="is no plain file"):
         cache._said.clear()
-        assert make(graph())[0].stats.cached == 0
+        assert make(graph())[0].cached == 0
 
 
 @posix
@@ -337,7 +337,7 @@ def test_a_link_to_a_folder_of_ones_own_is_fine(folder, fresh, tmp_path, monkeyp
     make(graph())
     (tmp_path / "link").symlink_to(folder)
     monkeypatch.setenv("ARCHIMEDES_CACHE_DIR", str(tmp_path / "link"))
-    assert make(graph())[0].stats.cached == 1
+    assert make(graph())[0].cached == 1
     (tmp_path / "circle").symlink_to(tmp_path / "circle")
     monkeypatch.setenv("ARCHIMEDES_CACHE_DIR", str(tmp_path / "circle"))
     assert make(graph())[1] == 6.0
@@ -382,7 +382,7 @@ def test_garbage_of_every_kind(folder, fresh, seed):
     cut = int(rng.integers(len(data)))
     path.write_bytes(bytes(data) if seed % 2 else bytes(data[:cut]) + rng.bytes(cut))
     kernel, value = make(graph())
-    assert (kernel.stats.cached, value) == (0, 6.0)
+    assert (kernel.cached, value) == (0, 6.0)
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder nobody can write to")

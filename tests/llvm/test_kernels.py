@@ -23,19 +23,19 @@ def square() -> Graph:
 
 def test_sources_and_figures():
     kernel = build(square(), [(2, F64)], [(1, F64)])
-    assert "fmul double" in kernel.llvm_ir
-    assert "arc_scalar" in kernel.asm
+    assert "fmul double" in kernel.source("llvm")
+    assert "arc_scalar" in kernel.source("asm")
     assert f"fmul <{kernel.lanes} x double>" in kernel.batch_source()
     assert "arc_batch" in kernel.batch_source(asm=True)
-    before = kernel.stats
-    assert (before.nodes, before.cached, before.lanes) == (2, 0, kernel.lanes)
+    before = kernel.figures()
+    assert (before.operations, before.from_disk, before.lanes) == (2, False, kernel.lanes)
     assert before.code_bytes > 0 and before.compile_seconds > 0
     kernel.call_batch([np.ones((3, 2))], [True], [np.empty((3, 1))], 3)
-    assert kernel.stats.code_bytes > before.code_bytes
+    assert kernel.figures().code_bytes > before.code_bytes
 
 
 def test_no_fast_math_anywhere():
-    text = build(square(), [(2, F64)], [(1, F64)]).llvm_ir
+    text = build(square(), [(2, F64)], [(1, F64)]).source("llvm")
     assert not any(word in text for word in ("fast", "contract", "reassoc", "nnan", "fmuladd"))
 
 

@@ -21,7 +21,7 @@ from archimedes.backends.llvm.python_api.entry import Batch, entry_text
 from archimedes.backends.llvm.python_api.thread_dispatch import dispatch_text
 from archimedes.backends.llvm.runtime import block_lu, calls_to_python, native_loops
 from archimedes.backends.llvm.runtime.array_functions import array_text
-from archimedes.backends.llvm.runtime.kernel import Kernel
+from archimedes.backends.llvm.runtime.kernel import NativeKernel
 from archimedes.backends.llvm.runtime.loop_threads import module_text
 from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target, read_ir
 from archimedes.backends.llvm.runtime.pointers import reader_text
@@ -218,7 +218,7 @@ FUSED = re.compile(r"\b(?:vfn?m(?:add|sub)\w*|fn?m(?:add|sub)|fml[as])\b")
 def test_products_and_sums_are_rounded_one_by_one(target: Target, fused: bool):
     """Even where one instruction could do both; unless the program says so."""
     leaf = [KernelLeaf(3, F64)], [KernelLeaf(1, F64)]
-    kernel = Kernel(product_and_sum(fused), *leaf, target, None, PART)
+    kernel = NativeKernel(product_and_sum(fused), *leaf, target, None, PART)
     for entry, batched in ((SCALAR, ()), (BATCH, (True,))):
         program = kernel.program(entry, batched, target)
         code = target.assembly(program.text, program.fused)

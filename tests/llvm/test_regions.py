@@ -17,7 +17,9 @@ from .checking import check
 
 def test_calls_share_a_function():
     kernel = build(calls(), [(2, F64)], [(2, F64)])
-    assert kernel.llvm_ir.count("define internal void @shared") == 1 + 1  # body, and huge angles
+    assert (
+        kernel.source("llvm").count("define internal void @shared") == 1 + 1
+    )  # body, and huge angles
 
 
 def test_maps_of_scalar_kernels_run_in_lanes():
@@ -26,7 +28,7 @@ def test_maps_of_scalar_kernels_run_in_lanes():
     g = Graph()
     g.outputs = g.region(Map(g.add_inputs(F64, 4000).tolist(), inner, 4000, 1)).tolist()
     kernel = build(g, [(4000, F64)], [(4000, F64)])
-    assert f"fmul <{kernel.lanes} x double>" in kernel.llvm_ir
+    assert f"fmul <{kernel.lanes} x double>" in kernel.source("llvm")
     out = np.empty(4000)
     kernel.call([np.arange(4000.0)], [out])
     assert_bits(out, 3.0 * np.arange(4000.0))

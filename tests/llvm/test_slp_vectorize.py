@@ -145,7 +145,7 @@ def test_written_once():
     def code(count):
         return build(
             functions_of(["sin", "cos"], count), [(count, F64)], [(2 * count, F64)]
-        ).llvm_ir
+        ).source("llvm")
 
     text = code(7)
     assert len(re.findall(r"define internal \{ <", text)) == 1

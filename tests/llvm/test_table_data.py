@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.backends.llvm.runtime.kernel import forget_recent_code
+from archimedes.backends.llvm.runtime import kernel
 from archimedes.backends.llvm.runtime.machine import Target
 from archimedes.graph.elementary.coefficients import LOG_HIGH
 from archimedes.graph.table_data import data_form
@@ -18,7 +18,7 @@ POINTS = np.linspace(-0.2, 1.2, 57)
 @pytest.fixture
 def compilations(monkeypatch):
     """How many modules were compiled."""
-    forget_recent_code()
+    kernel._recent_code.clear()
     made = []
     compile_text = Target.compile
 

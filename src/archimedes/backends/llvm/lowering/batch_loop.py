@@ -26,11 +26,8 @@ from archimedes.backends.llvm.lowering.safepoints import declare_safepoints, loo
 from archimedes.backends.llvm.lowering.tiles import (
     Rows,
     addresses_of,
-    first_row,
     gather,
-    lines_of,
     load_tile,
-    prefetch,
     scatter,
     store_tile,
 )
@@ -47,9 +44,6 @@ if TYPE_CHECKING:
 BATCH_PARAMETERS = "ptr %in, ptr %out, i64 %begin, i64 %end"
 #: So many tiles go through a part together, as long as their frames are that many bytes at most.
 TOGETHER, NEAR = 8, 131072
-#: Cache lines of results of a tile that are worth prefetching, in batches whose results are more
-#: bytes than the second cache holds: fewer find their way, more are evicted before they are used.
-AHEAD, FAR = range(24, 97), 1 << 20
 
 
 #: Where a tile of an input is in the frame, and the columns of it that are used.
@@ -122,15 +116,6 @@ class _Loop:
             self.arrays = write_copies(f, module.copies, copy_offsets)
         #: Whether so much is put out that it should pass by the caches.
         self.streams = [passes_by(f, r) if may_stream(f, r) else "" for r in self.results]
-        #: The results that are prefetched, and whether to.
-        lines = sum(lines_of(f, r.items, r.dtype) for r in self.results)
-        self.far = [(self._is_far(k), k) for k in range(len(self.results)) if lines in AHEAD]
-
-    def _is_far(self, k: int) -> str:
-        """Return the bool "prefetch these results", which holds for none that bypass the caches."""
-        f, streamed = self.f, self.streams[k]
-        far = passes_by(f, self.results[k], FAR)
-        return f.value(f"select i1 {streamed}, i1 false, i1 {far}") if streamed else far
 
     def _rows(self, array: str, leaves: dict[int, Leaf], rooms: list[str]) -> list[Rows]:
         bases = [self.f.address(Location(Pointer(array, k, uniform=True), 0, F64)) for k in leaves]
@@ -152,10 +137,6 @@ class _Loop:
         f, whole = self.f, self._whole(first)
         self._fill("in", self.inputs, gather(f, whole, first, "%end", self.arguments))
         self._fill("out", self.outputs, self._targets(whole, first))
-        for far, k in self.far:
-            rows = self.results[k]
-            with f.when(far):
-                prefetch(f, first_row(f, rows, first), rows.items, rows.dtype)
         f.line(f"call void @load_tile(ptr {at}, ptr %tile.in, ptr %tile.out){self.inline}")
 
     def _targets(self, whole: str, first: str) -> list[str]:

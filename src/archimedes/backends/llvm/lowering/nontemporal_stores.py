@@ -27,11 +27,11 @@ def may_stream(f: Function, rows: Rows) -> bool:
     return f.module.target.is_x86 and item == 8 and lanes > 1 and rows.items * lanes * 8 >= TILE
 
 
-def passes_by(f: Function, rows: Rows, limit: int | None = None) -> str:
+def passes_by(f: Function, rows: Rows) -> str:
     """Return the bool "this batch is large": its results are more bytes than the caches hold."""
     count = f.sub("%end", "%begin")
     size = f.mul(count, rows.items * ITEM_BYTES[rows.dtype])
-    return f.value(f"icmp sgt i64 {size}, {BATCH if limit is None else limit}")
+    return f.value(f"icmp sgt i64 {size}, {BATCH}")
 
 
 def stream(f: Function, condition: str, first: str, rows: Rows) -> None:

@@ -157,19 +157,6 @@ def store_tile(f: Function, base: str, count: int, tile: Location) -> None:
         move.by_blocks(set(range(count)), move.store)
 
 
-def lines_of(f: Function, count: int, dtype: int) -> int:
-    """Return how many cache lines a tile of results takes."""
-    return -(-count * ITEM_BYTES[dtype] * f.spelling.lanes // LINE)
-
-
-def prefetch(f: Function, base: str, count: int, dtype: int) -> None:
-    """Fetch the lines that a tile will be written to, so that they arrive while it is computed."""
-    f.module.declare("@llvm.prefetch.p0", "void", "ptr, i32, i32, i32")
-    for line in range(lines_of(f, count, dtype)):
-        at = f.offset(base, line * LINE)
-        f.line(f"call void @llvm.prefetch.p0(ptr {at}, i32 1, i32 3, i32 1)")
-
-
 class Rows(NamedTuple):
     """An array of instances: address, items per instance, dtype, and room for a tile of it."""
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import llvmlite  # type: ignore[import-untyped]
 import numpy as np
@@ -28,6 +28,7 @@ from archimedes.backends.llvm.calling_convention import (
     Leaf,
     fixed_leaves,
 )
+from archimedes.backends.llvm.python_api.c_api import is_supported
 from archimedes.backends.llvm.runtime import loop_threads
 from archimedes.backends.llvm.runtime.calls_to_python import SAFEPOINT_ADDRESS, Hosting
 from archimedes.backends.llvm.runtime.cost_model import lanes_for
@@ -40,31 +41,32 @@ from archimedes.backends.llvm.runtime.pointers import (
 )
 from archimedes.backends.llvm.runtime.thread_pool import over_chunks
 from archimedes.backends.lowering.analysis import cost, fixed_nodes, has_host
+from archimedes.backends.protocol import EVERYTHING, Figures, Kernel, estimate_work
 from archimedes.graph.digests import table_digest
 from archimedes.graph.dtypes import DTYPES
 from archimedes.graph.passes import with_outputs
 from archimedes.graph.program import Graph
 from archimedes.graph.table_data import data_form, data_tables
+from archimedes.graph.text import statistics
 from archimedes.slow_notice import notify_if_slow
+from archimedes.system.cpus import cpu_count
 from archimedes.system.floating_point import in_default_environment
 
 if TYPE_CHECKING:
+    from archimedes.backends.entry_forms import EntryRequest
     from archimedes.backends.llvm.lowering.entries import Program
 
+#: The arrays of a call, one per leaf.
+ArrayLeaves = Sequence[np.ndarray]
 
-class Statistics(NamedTuple):
-    """Figures about a kernel.
-
-    ``nodes``: operations after expansion; ``code_bytes``: object code of all entries compiled so
-    far; ``compile_seconds``: time to compile or load them; ``lanes``: instances computed at once in
-    a batch; ``cached``: entries that came from disk.
-    """
-
-    nodes: int
-    code_bytes: int
-    compile_seconds: float
-    lanes: int
-    cached: int
+#: Batches below this many operations run in one thread: starting others costs more.
+THREADING = 2_000_000
+#: Larger values that the instances of a batch share do not go on a thread's stack.
+SHARED_BYTES = 65_536
+#: Kernels of fewer operations keep the GIL: giving it away takes longer than they do.
+BRIEF = 3_000
+#: Operations that count as floating-point work.
+_FLOPS = ("add", "sub", "mul", "div", "neg", "sqrt", "min", "max", "abs")
 
 
 def _why_slow(graph: Graph) -> str:
@@ -86,15 +88,8 @@ def _remember_code(key: str, code: bytes) -> None:
     """Keep code in memory under a key, and drop the oldest."""
     with _recent_lock:
         _recent_code[key] = code
-        _recent_code.move_to_end(key)
-        while len(_recent_code) > RECENT:
+        if len(_recent_code) > RECENT:
             _recent_code.popitem(last=False)
-
-
-def forget_recent_code() -> None:
-    """Forget the code that is kept in memory."""
-    with _recent_lock:
-        _recent_code.clear()
 
 
 #: Unoptimized functions are cut from so many operations on: all their values lie on the stack.
@@ -118,7 +113,7 @@ def build(
     part: int = PART,
     name: str = "",
     unoptimized: bool = False,
-) -> Kernel:
+) -> NativeKernel:
     """Compile a graph for this machine.
 
     ``in_leaves`` and ``out_leaves`` list ``(count, dtype code)`` of the arrays that hold the
@@ -126,7 +121,7 @@ def build(
     at once (default: what ``cost_model.py`` says); ``target_features`` turns CPU features on or
     off; ``part`` is the number of operations a native function may have; ``name`` is for messages.
     An ``unoptimized`` kernel is compiled in an eighth of the time, and again by
-    ``Kernel.optimize``.
+    ``NativeKernel.optimize``.
 
     Example::
 
@@ -140,18 +135,20 @@ def build(
     check_leaves("in_leaves", inputs, graph.input_dtypes)
     check_leaves("out_leaves", outputs, graph.output_dtypes)
     target = host_target(target_features)
-    return Kernel(graph, inputs, outputs, target, lanes, part, name, unoptimized)
+    return NativeKernel(graph, inputs, outputs, target, lanes, part, name, unoptimized)
 
 
-class Kernel:
+class NativeKernel(Kernel):
     """A graph as native code, made by :func:`build`.
 
     ``call`` runs one instance, ``call_batch`` many. Both release the GIL, keep no state, and may
     run in any number of threads at once. Arrays must be C-contiguous and of the leaves' dtypes
     (float64, float32, int64, bool); outputs may not overlap inputs. ``address`` is the native
     function ``int (void **in, void **out)`` for callers that have the pointers already; keep the
-    kernel while using it.
+    kernel while using it. ``cached`` counts the entries whose code came from the disk.
     """
+
+    sources = ("llvm", "asm")
 
     def __init__(
         self,
@@ -164,11 +161,11 @@ class Kernel:
         name: str = "",
         unoptimized: bool = False,
     ) -> None:
-        self.source, self.name = graph, name
+        self.recorded, self.name = graph, name
         self.inputs, self.outputs = list(inputs), list(outputs)
         self.target, self.part = target, part
         self._seconds = 0.0
-        self._cached = 0
+        self.cached = 0
         self._codes: list[NativeCode] = []
         self._hosting: Hosting | None = None
         self._batches: dict[tuple[bool, ...], _Batch] = {}
@@ -221,15 +218,15 @@ class Kernel:
         """The graph in exact operations; not needed where all code comes from the disk."""
         from archimedes.graph.expand import expand
 
-        return expand(self.source)
+        return expand(self.recorded)
 
     def _one_instance(self) -> Graph:
         """Return the graph for a call of its own, whose lanes are free for equal functions."""
         from archimedes.backends.llvm.slp_vectorize import slp_vectorize
         from archimedes.graph.expand import expand
 
-        vectorized = slp_vectorize(self.source, self.target.lanes)
-        return self.graph if vectorized is self.source else expand(vectorized)
+        vectorized = slp_vectorize(self.recorded, self.target.lanes)
+        return self.graph if vectorized is self.recorded else expand(vectorized)
 
     # ---- making code -------------------------------------------------------------------
 
@@ -257,7 +254,7 @@ class Kernel:
         if self._wanted:
             return self._wanted
         if batched not in self._lane_counts:
-            lanes = lanes_for(self.source, self.target, self._varies(batched))
+            lanes = lanes_for(self.recorded, self.target, self._varies(batched))
             self._lane_counts[batched] = lanes
         return self._lane_counts[batched]
 
@@ -268,7 +265,7 @@ class Kernel:
     def _fixed(self, batched: tuple[bool, ...]) -> list[int]:
         """Return the nodes that a batch computes once for all instances."""
         varies = self._varies(batched)
-        if all(batched) and not fixed_nodes(self.source, varies):
+        if all(batched) and not fixed_nodes(self.recorded, varies):
             # Nor is there anything in the operations these are made of.
             return []
         return fixed_nodes(self.graph, varies)
@@ -276,7 +273,7 @@ class Kernel:
     def _key(self, entry: str, batched: tuple[bool, ...], target: Target) -> str:
         """Return the name of code on disk."""
         return cache.cache_key(
-            self.source.digest(lasting=True, data=False),
+            self.recorded.digest(lasting=True, data=False),
             data_form(self._tables),
             self.inputs,
             self.outputs,
@@ -315,10 +312,10 @@ class Kernel:
         imports[LOOP_THREADS] = loop_threads.ADDRESS
         imports[SAFEPOINT] = SAFEPOINT_ADDRESS
         if code is not None:
-            self._cached += 1
+            self.cached += 1
         else:
             name = self.name or "a program"
-            with notify_if_slow(f"compiling {name}", lambda: _why_slow(self.source)):
+            with notify_if_slow(f"compiling {name}", lambda: _why_slow(self.recorded)):
                 program = self.program(entry, batched, target)
                 code = target.compile(program.text, program.fused)
             if hosted:
@@ -334,24 +331,24 @@ class Kernel:
         self._seconds += time.perf_counter() - begin
         return native
 
-    @property
-    def stats(self) -> Statistics:
-        """Figures about the code compiled so far, which is at least that of one instance."""
+    def figures(self) -> Figures:
+        """Return what the code made so far costs, which is at least that of one instance."""
         if not self._codes:
             self._scalar()
-        size = sum(code.size for code in self._codes)
-        nodes = cost(self.graph, {})
-        return Statistics(nodes, size, self._seconds, self.lanes, self._cached)
+        expanded = statistics(self.graph).by_op
+        return Figures(
+            operations=cost(self.graph, {}),
+            flops=sum(expanded.get(op, 0) for op in _FLOPS),
+            code_bytes=sum(code.size for code in self._codes),
+            compile_seconds=self._seconds,
+            lanes=self.lanes,
+            from_disk=self.cached > 0,
+        )
 
-    @property
-    def llvm_ir(self) -> str:
-        """The scalar kernel as LLVM IR."""
-        return self.program(SCALAR, (), self.target).text
-
-    @property
-    def asm(self) -> str:
-        """The scalar kernel as assembly."""
-        return self.target.assembly(self.llvm_ir)
+    def source(self, kind: str) -> str:
+        """Return the scalar kernel as LLVM IR or assembly."""
+        text = self.program(SCALAR, (), self.target).text
+        return text if kind == "llvm" else self.target.assembly(text)
 
     def batch_source(self, batched: Sequence[bool] | None = None, asm: bool = False) -> str:
         """Return the batch kernel as LLVM IR or assembly (default: all inputs batched)."""
@@ -369,28 +366,24 @@ class Kernel:
             raise MemoryError("no memory for the scratch space of a kernel")
         raise_kept()
 
-    def call(self, in_arrays: Sequence[np.ndarray], out_arrays: Sequence[np.ndarray]) -> None:
-        """Compute one instance into ``out_arrays``."""
-        self._run(*self._pointers(in_arrays, out_arrays))
+    def call(self, inputs: ArrayLeaves, outputs: ArrayLeaves) -> None:
+        """Compute one instance."""
+        self._run(*self._pointers(inputs, outputs))
 
-    def _pointers(
-        self, in_arrays: Sequence[np.ndarray], out_arrays: Sequence[np.ndarray]
-    ) -> tuple[list[int], list[int]]:
+    def _pointers(self, inputs: ArrayLeaves, outputs: ArrayLeaves) -> tuple[list[int], list[int]]:
         """Return the addresses of the arrays of a call, which must be those of the leaves."""
         sizes_in, sizes_out = ([x.size for x in leaves] for leaves in (self.inputs, self.outputs))
-        inputs = check_pointers("input", in_arrays, self._in_dtypes, sizes_in)
-        return inputs, check_pointers("output", out_arrays, self._out_dtypes, sizes_out)
+        pointers = check_pointers("input", inputs, self._in_dtypes, sizes_in)
+        return pointers, check_pointers("output", outputs, self._out_dtypes, sizes_out)
 
-    def bind(
-        self, in_arrays: Sequence[np.ndarray], out_arrays: Sequence[np.ndarray]
-    ) -> Callable[[], None]:
+    def bind(self, inputs: ArrayLeaves, outputs: ArrayLeaves) -> Callable[[], None]:
         """Return ``f()``, which computes one instance with these arrays; it holds them."""
-        inputs, outputs = map(pointer_table, self._pointers(in_arrays, out_arrays))
-        held = (tuple(in_arrays), tuple(out_arrays))
+        held = (tuple(inputs), tuple(outputs))
+        reads, writes = map(pointer_table, self._pointers(inputs, outputs))
         self._scalar()
 
         def run(_: object = held) -> None:
-            status = self._call(inputs, outputs)
+            status = self._call(reads, writes)
             if status:
                 self.check_status(status)
 
@@ -411,7 +404,7 @@ class Kernel:
             if fixed:
                 leaves = fixed_leaves(self.graph, fixed)
                 once = with_outputs(self.graph, fixed)
-                shared = Kernel(once, self.inputs, leaves, self.target, 1, self.part)
+                shared = NativeKernel(once, self.inputs, leaves, self.target, 1, self.part)
             code = self._compile(BATCH, batched)
             lanes = self.lanes_of(batched)
             self._batches[batched] = _Batch(code.address, _BATCH_TYPE(code.address), shared, lanes)
@@ -432,35 +425,77 @@ class Kernel:
 
     def call_batch(
         self,
-        in_arrays: Sequence[np.ndarray],
+        inputs: ArrayLeaves,
         batched: Sequence[bool],
-        out_arrays: Sequence[np.ndarray],
-        n: int,
-        threads: int = 1,
+        outputs: ArrayLeaves,
+        count: int,
+        threads: int | None = None,
     ) -> None:
-        """Compute ``n`` instances.
-
-        Input arrays marked in ``batched`` and all output arrays have a leading axis of length
-        ``n``; other inputs are shared by all instances. Results do not depend on ``threads``.
-        """
+        """Compute ``count`` instances, in lanes and threads."""
         flags = tuple(map(bool, batched))
         batch = self._batch(flags)
-        sizes = [leaf.size * (n if flag else 1) for leaf, flag in zip(self.inputs, flags)]
-        inputs = check_pointers("input", in_arrays, self._in_dtypes, sizes)
-        sizes = [leaf.size * n for leaf in self.outputs]
-        to = pointer_table(check_pointers("output", out_arrays, self._out_dtypes, sizes))
-        if n == 0:
+        sizes = [leaf.size * (count if flag else 1) for leaf, flag in zip(self.inputs, flags)]
+        pointers = check_pointers("input", inputs, self._in_dtypes, sizes)
+        sizes = [leaf.size * count for leaf in self.outputs]
+        to = pointer_table(check_pointers("output", outputs, self._out_dtypes, sizes))
+        if count == 0:
             return
         values: list[np.ndarray] = []
         if batch.shared is not None:
             values = [np.empty(leaf.size, DTYPES[leaf.dtype]) for leaf in batch.shared.outputs]
-            batch.shared._run(inputs, [data_pointer(v) for v in values])
-        arrays = pointer_table([*inputs, *(data_pointer(v) for v in values)])
+            batch.shared._run(pointers, [data_pointer(v) for v in values])
+        arrays = pointer_table([*pointers, *(data_pointer(v) for v in values)])
+        if threads is None:
+            threads = 1 if count <= self._alone(None) else cpu_count()
 
         def run(begin: int, end: int) -> None:
             self.check_status(batch.function(arrays, to, begin, end))
 
-        over_chunks(run, n, threads, batch.lanes)
+        over_chunks(run, count, threads, batch.lanes)
+
+    def _alone(self, threads: int | None) -> int:
+        """Return how many instances one thread takes on before others help (0: none)."""
+        if threads is None and cpu_count() > 1:
+            return THREADING // self._work if self._work else EVERYTHING
+        return EVERYTHING if threads in (None, 1) else 0
+
+    @cached_property
+    def _work(self) -> int:
+        """About how many operations an instance takes."""
+        return estimate_work(self.recorded)
+
+    def direct_entry(self, request: EntryRequest) -> Callable[..., Any] | None:
+        """Return a builtin that CPython calls directly."""
+        # Callbacks may have effects: a kernel that has them is never run twice to find an error.
+        if not is_supported() or self.has_host:
+            return None
+        from archimedes.backends.llvm.python_api.entry import Batch, make_entry
+
+        if not request.batch:
+            brief = estimate_work(self.recorded, EVERYTHING) < BRIEF
+            return make_entry(request, self.address, self, None, brief)
+        limit = self._alone(request.threads)
+        if not limit:
+            return None
+        flags = [argument.batched for argument in request.arguments if argument.traced]
+        address, shared, sizes = self.batch_addresses(flags)
+        if sum(sizes) > SHARED_BYTES:
+            return None
+        return make_entry(request, address, self, Batch(limit, shared, sizes))
+
+    def sorted_runs(self) -> Any:
+        """Return the kernel over sorted items, each with the row it belongs to."""
+        from archimedes.backends.llvm.runtime.native_loops import Runs
+
+        return Runs(self)
+
+    def repeating(
+        self, inputs: ArrayLeaves, outputs: ArrayLeaves, carry: int
+    ) -> Callable[[np.ndarray], tuple[int, int]]:
+        """Return the kernel called again and again without going back to Python."""
+        from archimedes.backends.llvm.runtime.native_loops import repeating
+
+        return repeating(self, inputs, outputs, carry)
 
 
 class _Batch(NamedTuple):
@@ -468,5 +503,5 @@ class _Batch(NamedTuple):
 
     address: int
     function: ctypes._FuncPointer
-    shared: Kernel | None
+    shared: NativeKernel | None
     lanes: int

@@ -14,7 +14,7 @@ from archimedes.backends.llvm.runtime.array_functions import ArrayFunction, Writ
 from archimedes.backends.llvm.runtime.pointers import check_pointers, data_pointer
 
 if TYPE_CHECKING:
-    from archimedes.backends.llvm.runtime.kernel import Kernel
+    from archimedes.backends.llvm.runtime.kernel import NativeKernel
 
 
 #: Bytes of a float64.
@@ -80,7 +80,7 @@ def _native() -> dict[str, ArrayFunction]:
 class Runs:
     """``kernel(row, item) -> result`` over sequences: see ``function.batching.sorted_runs``."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: NativeKernel) -> None:
         batched = (False, True)
         address, shared, sizes = kernel.batch_addresses(batched)
         self.kernel = kernel  # holds the code
@@ -142,7 +142,7 @@ class Runs:
 
 
 def repeating(
-    kernel: Kernel, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], carry: int
+    kernel: NativeKernel, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], carry: int
 ) -> Callable[[np.ndarray], tuple[int, int]]:
     """Return ``f(rows)``: how often the kernel was called, and how many rows it has filled."""
     function = _native()["repeat"].native
