@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.backends.llvm.lowering import batch_loop, nontemporal_stores
-from archimedes.backends.llvm.lowering.nests import loop_vectorize, threaded_loops, vector_plans
+from archimedes.backends.llvm.lowering import nontemporal_stores
+from archimedes.backends.llvm.lowering.nests import loop_vectorize, vector_plans
 from archimedes.backends.llvm.runtime import loop_threads
-from archimedes.backends.llvm.runtime.kernel import build
 from archimedes.backends.llvm.runtime.machine import host_target
-from archimedes.graph import CODES, F64, Graph
 from tests.entries import is_supported
 
 # ---- results of a batch ----------------------------------------------------------------------
@@ -44,37 +40,6 @@ def test_small_batches_stay_in_the_caches():
     kernel = arc.vmap(arc.compile(lambda x: np.sin(x), backend="llvm"))
     assert kernel(np.ones((5, 2))).shape == (5, 2)
     assert nontemporal_stores.BATCH >= 16 << 20
-
-
-def sums(count):
-    """Return a graph of so many results of one number."""
-    g = Graph()
-    x = g.input(F64)
-    g.outputs = [g.emit(CODES["add"], x, g.const(float(k))) for k in range(count)]
-    return g
-
-
-@pytest.mark.parametrize(("count", "ahead"), [(4, False), (49, True), (300, False)])
-@pytest.mark.parametrize("far", [0, 1 << 20])
-def test_lines_of_results_are_fetched_ahead(monkeypatch, count, ahead, far):
-    """Where batches are larger than the second cache, and lines neither few nor too many."""
-    monkeypatch.setenv("ARCHIMEDES_CACHE", "0")
-    monkeypatch.setattr(batch_loop, "FAR", far)
-    kernel = build(sums(count), [(1, F64)], [(count, F64)], lanes=4)
-    assert ("@llvm.prefetch" in kernel.batch_source()) == ahead
-    x, out = np.arange(11.0)[:, None], np.empty((11, count))
-    kernel.call_batch([x], [True], [out], 11)
-    np.testing.assert_array_equal(out, x + np.arange(float(count)))
-
-
-@pytest.mark.skipif(not host_target(None).is_x86, reason="nothing passes by the caches")
-def test_lines_that_pass_by_the_caches_are_not_fetched(monkeypatch):
-    """They would be read for nothing: half the speed of 100,000 Jacobians of 13 x 13."""
-    monkeypatch.setenv("ARCHIMEDES_CACHE", "0")
-    source = build(sums(169), [(1, F64)], [(169, F64)], lanes=4).batch_source()
-    streamed = re.search(r"(%\S+) = icmp sgt i64 %\S+, " + str(nontemporal_stores.BATCH), source)[1]
-    fetched = re.search(rf"(%\S+) = select i1 {streamed}, i1 false, i1 %\S+", source)[1]
-    assert f"br i1 {fetched}," in source
 
 
 # ---- results of a loop inside one call ---------------------------------------------------------
@@ -118,8 +83,8 @@ def test_results_that_begin_anywhere(n, streamed):
 
 @pytest.mark.skipif(not host_target().is_x86, reason="stores of x86")
 def test_over_threads(streamed, monkeypatch):
-    monkeypatch.setattr(threaded_loops, "OPERATIONS", 1000)
-    monkeypatch.setattr(threaded_loops, "PIECE", 100)
+    monkeypatch.setattr(loop_vectorize, "OPERATIONS", 1000)
+    monkeypatch.setattr(loop_vectorize, "PIECE", 100)
     monkeypatch.setenv("ARCHIMEDES_THREADS", "3")
     loop_threads.forget()
     x, y = np.random.default_rng(0).normal(size=(2, N))

@@ -14,7 +14,6 @@ import llvmlite.binding as llvm
 import pytest
 
 from archimedes.backends import llvm as llvm_backend
-from archimedes.backends.entry_forms import Argument, EntryRequest, Leaf, Result, Tuple
 from archimedes.backends.llvm.calling_convention import BATCH, LOOP_THREADS, PART, SAFEPOINT, SCALAR
 from archimedes.backends.llvm.calling_convention import Leaf as KernelLeaf
 from archimedes.backends.llvm.python_api.entry import Batch, entry_text
@@ -25,6 +24,7 @@ from archimedes.backends.llvm.runtime.kernel import NativeKernel
 from archimedes.backends.llvm.runtime.loop_threads import module_text
 from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target, read_ir
 from archimedes.backends.llvm.runtime.pointers import reader_text
+from archimedes.backends.protocol import Argument, ArrayType, EntryRequest, Leaf, Tuple
 from archimedes.graph import CODES, F64, I64, Graph
 from archimedes.optimize.solvers.interior_point.native_loops import FUNCTIONS
 from archimedes.system.c_library import clock_function, functions_to_import
@@ -147,11 +147,11 @@ def test_kernels_for_newer_processors(target: Target):
 ARRAY, NUMBER = Argument(F64, (3,)), Argument(F64, weak=True)
 SINGLE = EntryRequest(
     (ARRAY, NUMBER, Argument(I64, weak=True), Argument(F64)),
-    (Result(F64, (2, 2)), Result(F64)),
+    (ArrayType(F64, (2, 2)), ArrayType(F64)),
     Tuple((Leaf(0), Leaf(1))),
 )
 MANY = EntryRequest(
-    (ARRAY._replace(batched=True), NUMBER), (Result(F64, (3,)),), Leaf(0), batch=True
+    (ARRAY._replace(batched=True), NUMBER), (ArrayType(F64, (3,)),), Leaf(0), batch=True
 )
 
 

@@ -17,7 +17,6 @@ COMMON = {
     "cache_trust",
     "code_cache",
     "cpus",
-    "entry_forms",
     "interrupts",
     "protocol",
     "registry",

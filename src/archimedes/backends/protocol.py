@@ -11,17 +11,15 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from archimedes.backends.array_kinds import HOST, Arrays
+from archimedes.graph.dtypes import STATIC
 from archimedes.graph.program import Graph
-
-if TYPE_CHECKING:
-    from archimedes.backends.entry_forms import EntryRequest
-
 
 #: More instances, or rounds of a loop, than there ever are.
 EVERYTHING = 2**62
@@ -83,6 +81,78 @@ class GroupSizes(NamedTuple):
     shares: int = 2
     least: int = 16
     chunk: int = 256
+
+
+# ---- direct entries: builtins that Python calls with the leaves of one kind of arguments, and that
+# return the finished result, without a detour through arrays and trees. Not every backend has them.
+
+
+class Argument(NamedTuple):
+    """An argument leaf: dtype code, shape, Python number or not.
+
+    The code is ``STATIC`` for one that must be this very object (``value``). A batched one has an
+    axis of instances in front of its shape.
+    """
+
+    code: int
+    shape: tuple[int, ...] = ()
+    weak: bool = False
+    value: Any = None
+    batched: bool = False
+
+    @property
+    def traced(self) -> bool:
+        """Whether its numbers are inputs of the graph."""
+        return self.code != STATIC
+
+
+class Leaf(NamedTuple):
+    """The form of a result that is a leaf: its place among the leaves."""
+
+    place: int
+
+
+class Known(NamedTuple):
+    """The form of a part that is always this object."""
+
+    value: Any
+
+
+class Tuple(NamedTuple):
+    """The form of a tuple: those of its items."""
+
+    parts: tuple[Form, ...]
+
+
+class Struct(NamedTuple):
+    """The form of an object with attributes, made without calling its ``__init__``."""
+
+    cls: type
+    fields: tuple[str, ...]
+    parts: tuple[Form, ...]
+
+
+Form = Leaf | Known | Tuple | Struct
+
+
+@dataclass(frozen=True)
+class EntryRequest:
+    """A kind of call that a direct entry is wanted for.
+
+    ``batch``: the arguments marked so have an axis of instances, computed in ``threads`` threads
+    (None: as the backend finds best). ``into``: arrays for the results are further arguments, and
+    None is returned.
+    """
+
+    arguments: tuple[Argument, ...]
+    results: tuple[ArrayType, ...]
+    form: Form
+    batch: bool = False
+    threads: int | None = None
+    into: bool = False
+
+
+# ---- what a backend has to write -----------------------------------------------------------------
 
 
 class Kernel(ABC):

@@ -10,8 +10,7 @@ from typing import Any
 
 from archimedes import tree
 from archimedes.backends.array_kinds import HOST, Arrays
-from archimedes.backends.entry_forms import Form, Known, Leaf, Struct, Tuple
-from archimedes.backends.protocol import Kernel, Program
+from archimedes.backends.protocol import Form, Kernel, Known, Leaf, Program, Struct, Tuple
 from archimedes.backends.registry import default_backend
 from archimedes.function.leaf_specs import LeafSpec
 from archimedes.function.recording import Recording

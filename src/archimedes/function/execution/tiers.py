@@ -32,8 +32,16 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archimedes.backends.array_kinds import HOST
-from archimedes.backends.entry_forms import Argument, EntryRequest, Leaf, Result, Tuple
-from archimedes.backends.protocol import ArrayType, Kernel, Program, estimate_work
+from archimedes.backends.protocol import (
+    Argument,
+    ArrayType,
+    EntryRequest,
+    Kernel,
+    Leaf,
+    Program,
+    Tuple,
+    estimate_work,
+)
 from archimedes.backends.registry import AUTO, device_backend, get_backend, reference_backend
 from archimedes.errors import ShapeDtypeError
 from archimedes.function.execution.kernel_calls import KernelCalls, canonical, result_form
@@ -201,7 +209,7 @@ class Tiers:
         marks = form.batched or (False,) * len(leaves)
         return EntryRequest(
             tuple(Argument(s.code, s.shape, s.weak, s.value, m) for s, m in zip(leaves, marks)),
-            tuple(Result(*kind) for kind in self.program.outputs),
+            self.program.outputs,
             result or Tuple(tuple(map(Leaf, range(len(self.program.outputs))))),
             form.batched is not None,
             form.threads,

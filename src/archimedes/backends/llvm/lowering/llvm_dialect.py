@@ -1,7 +1,7 @@
 """LLVM IR as a dialect of the lowering: values are registers, for one instance or for lanes.
 
-In lanes every branch that any lane takes runs for all, and loops go on until no lane is active;
-what lanes have that did not take part is blended in (``branches.py``, ``exit_unless``).
+Scalar code runs the branch that is taken. In SIMD lanes each branch that any lane takes runs for
+all, and loops go on until no lane is active; what lanes have that did not take part is blended in.
 """
 
 from __future__ import annotations
@@ -12,14 +12,21 @@ from dataclasses import dataclass
 
 from archimedes.backends.llvm.calling_convention import RAISED
 from archimedes.backends.llvm.lowering.assembler import Function, Module
-from archimedes.backends.llvm.lowering.branches import LaneJoin, ScalarJoin
-from archimedes.backends.llvm.lowering.function_dialect import FunctionDialect
 from archimedes.backends.llvm.lowering.instructions import LOWERING, any_lane, blend, choose
 from archimedes.backends.llvm.lowering.memory import Pointer
+from archimedes.backends.llvm.lowering.memory_dialect import MemoryDialect
 from archimedes.backends.llvm.lowering.safepoints import Run, loop_with_safepoints
 from archimedes.backends.llvm.runtime.calls_to_python import HostCall
 from archimedes.backends.lowering.analysis import Safepoint, has_host
-from archimedes.backends.lowering.dialect import Branching, Carried, Join, Loop, Request
+from archimedes.backends.lowering.copies import copy_all
+from archimedes.backends.lowering.dialect import (
+    Branching,
+    Carried,
+    Dialect,
+    Join,
+    Loop,
+    Request,
+)
 from archimedes.backends.lowering.graph_lowering import Lowering
 from archimedes.backends.lowering.schedule import (
     Schedule,
@@ -29,7 +36,7 @@ from archimedes.backends.lowering.schedule import (
     program_order,
 )
 from archimedes.backends.lowering.scope import Binding, Instances, Location, Scope
-from archimedes.graph.dtypes import B8, length_of
+from archimedes.graph.dtypes import B8, I64, length_of
 from archimedes.graph.ops import ARITY, LOOKUP, TABLE
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Host, Map, Nest, Solve
@@ -39,6 +46,128 @@ from archimedes.graph.regions.base import longest_block
 LONGEST_ROW = 1024
 
 _LOWER = tuple(LOWERING.get(op.name) for op in TABLE)
+
+
+# ---- branches that come together again ---------------------------------------------------------
+
+
+#: Branches of up to this many operations run in lanes whether or not a lane takes them.
+CHEAP = 12
+
+
+class _Branches(Join):
+    """Branches being written: results too many for registers go to ``locations``."""
+
+    def __init__(self, dialect: Dialect, f: Function, branching: Branching) -> None:
+        self.dialect, self.f = dialect, f
+        self.index, self.costs, self.dtypes, self.locations = branching
+
+    def takes(self, k: int) -> str:
+        """Return the bool "branch k runs", for an index that is clamped to the branches."""
+        last = len(self.costs) - 1
+        relation = "sle" if k == 0 else "sge" if k == last else "eq"
+        spelling = self.f.spelling
+        limit = spelling.literal(k, I64)
+        return self.f.value(f"icmp {relation} {spelling.types[I64]} {self.index}, {limit}")
+
+    def is_rare(self, k: int) -> bool:
+        """Guess that a long branch beside trivial ones is the exception."""
+        return self.costs[k] > CHEAP and sum(self.costs) == self.costs[k]
+
+    def put(self, values: Sequence[Binding]) -> list[str]:
+        """Put values into their locations, or return their registers."""
+        if self.locations:
+            copy_all(self.dialect, self.f, list(zip(self.locations, values)))
+            return []
+        return [self.f.operand(b) for b in values]
+
+
+class ScalarJoin(_Branches):
+    """Runs the branch that is taken."""
+
+    def __init__(self, dialect: Dialect, f: Function, branching: Branching) -> None:
+        super().__init__(dialect, f, branching)
+        self.end = f.label()
+        #: The values of each branch, and the basic block they come from.
+        self.incoming: list[tuple[list[str], str]] = []
+        # The last branch is tested first, so that a rare one stays out of the ordinary way.
+        self.order = range(len(self.costs) - 1, -1, -1)
+
+    @contextmanager
+    def branch(self, k: int) -> Iterator[None]:
+        """Surround a branch by tests and jumps."""
+        f, following = self.f, ""
+        if k:
+            this, following = f.label(), f.label()
+            f.fork(self.takes(k), this, following, rare=self.is_rare(k))
+            f.start(this)
+        yield
+        f.line(f"br label %{self.end}")
+        if following:
+            f.start(following)
+
+    def give(self, values: Sequence[Binding]) -> None:
+        """Remember values and the basic block they come from."""
+        operands = self.put(values)
+        self.incoming.append((operands, self.f.block))
+
+    def results(self) -> list[str]:
+        """Choose by the branch that was taken."""
+        f = self.f
+        f.start(self.end)
+        return [
+            f.phi(f.spelling.types[d], *((values[j], block) for values, block in self.incoming))
+            for j, d in enumerate(self.dtypes if not self.locations else ())
+        ]
+
+
+class LaneJoin(_Branches):
+    """Runs the branches that any lane takes (cheap ones always), and blends their values."""
+
+    def __init__(self, dialect: Dialect, f: Function, branching: Branching) -> None:
+        super().__init__(dialect, f, branching)
+        self.order = sorted(range(len(self.costs)), key=lambda k: self.costs[k] > CHEAP)
+        self.values: list[str] = []
+
+    @contextmanager
+    def branch(self, k: int) -> Iterator[None]:
+        """Run a branch always if it is cheap or the only one, otherwise if any lane takes it."""
+        f, cheap = self.f, self.costs[k] <= CHEAP
+        if k != self.order[0] or not (cheap or len(self.costs) == 1):
+            self.mask = self.takes(k)
+        if cheap or not self.mask:
+            yield
+            return
+        before, old = f.block, self.values or [f.spelling.literal(0, d) for d in self.dtypes]
+        this, end = f.label(), f.label()
+        f.fork(any_lane(f, self.mask), this, end, rare=self.is_rare(k))
+        f.start(this)
+        self.values = old
+        yield
+        new, after = self.values, f.block
+        f.jump(end)
+        if not self.locations:
+            types = [f.spelling.types[d] for d in self.dtypes]
+            self.values = [f.phi(t, (x, before), (y, after)) for t, x, y in zip(types, old, new)]
+
+    def give(self, values: Sequence[Binding]) -> None:
+        """Blend values in where the branch was taken."""
+        f = self.f
+        if not self.mask:
+            self.values = self.put(values)
+        elif not self.locations:
+            new = [f.operand(b) for b in values]
+            self.values = blend(f, self.mask, self.dtypes, new, self.values)
+        else:
+            for to, value in zip(self.locations, values):
+                f.store(to, choose(f, to.dtype, self.mask, f.operand(value), f.load(to)))
+
+    def results(self) -> list[str]:
+        """Return what has been blended."""
+        return self.values
+
+
+# ---- the dialect -------------------------------------------------------------------------------
 
 
 @dataclass
@@ -53,7 +182,7 @@ class _WhileLoop(Loop):
     hosted: bool = False
 
 
-class Llvm(FunctionDialect):
+class Llvm(MemoryDialect):
     """The functions of a module."""
 
     large_bodies_are_functions = False

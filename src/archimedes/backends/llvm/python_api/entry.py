@@ -18,20 +18,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from archimedes.backends.entry_forms import Argument, EntryRequest, Result
 from archimedes.backends.interrupts import raise_kept
 from archimedes.backends.llvm.calling_convention import RAISED
-from archimedes.backends.llvm.python_api.c_api import make_builtin, numpy_api
-from archimedes.backends.llvm.python_api.entry_results import (
-    Text,
-    drops,
-    is_array,
-    make_results,
-    pointer_to,
-    release_buffers,
-    return_results,
-)
+from archimedes.backends.llvm.python_api import c_api
 from archimedes.backends.llvm.runtime.machine import NativeCode, host_target
+from archimedes.backends.protocol import (
+    Argument,
+    ArrayType,
+    EntryRequest,
+    Form,
+    Known,
+    Leaf,
+    Struct,
+    Tuple,
+)
 from archimedes.graph.dtypes import DTYPES, I64
 
 NAME = "arc_python"
@@ -40,8 +40,106 @@ BUFFER, OBJECT, NDIM, FORMAT, SHAPE, SIZE = 0, 8, 36, 40, 48, 80
 #: PyBUF_ND | PyBUF_FORMAT (C-contiguous, with shape and format), PyBUF_WRITABLE.
 FORMATTED, WRITABLE = 0x8 | 0x4, 0x1
 
-#: Position in NumPy's C API table, fixed by its ABI.
-_SCALAR_AS_CTYPE = 62
+#: Positions in NumPy's C API table, fixed by its ABI.
+_NEW_FROM_DESCR, _SCALAR, _SCALAR_AS_CTYPE, _GET_POINTER = 94, 60, 62, 160
+
+
+# ---- lines ---------------------------------------------------------------------------------------
+
+
+def _literal(value: int) -> str:
+    """Return an address as a literal."""
+    return f"inttoptr (i64 {value} to ptr)"
+
+
+def pointer_to(obj: object) -> str:
+    """Return the pointer to an object as a literal; the entry must own the object."""
+    return _literal(c_api.object_pointer(obj))
+
+
+class Text:
+    """Collects the lines of the function."""
+
+    def __init__(self) -> None:
+        self.head: list[str] = []
+        self.lines: list[str] = []
+        self.count = 0
+        #: Buffer views that are still free.
+        self.views: list[str] = []
+        #: The number of instances, once a batched argument has told it.
+        self.instances = ""
+
+    def value(self, text: str) -> str:
+        """Append an instruction and return the name of its result."""
+        self.count += 1
+        self.lines.append(f"  %t{self.count} = {text}")
+        return f"%t{self.count}"
+
+    def line(self, text: str) -> None:
+        """Append an instruction without result."""
+        self.lines.append("  " + text)
+
+    def slot(self, size: int) -> str:
+        """Reserve so many bytes on the stack and return their address."""
+        return self.value(f"alloca [{size} x i8], align 8")
+
+    def offset(self, base: str, count: int | str) -> str:
+        """Return the address that is so many bytes behind another."""
+        return self.value(f"getelementptr i8, ptr {base}, i64 {count}")
+
+    def at(self, base: str, offset: int, kind: str) -> str:
+        """Load a value that lies so many bytes behind an address."""
+        align = 4 if kind == "i32" else 8
+        return self.value(f"load {kind}, ptr {self.offset(base, offset)}, align {align}")
+
+    def put(self, table: str, k: int, pointer: str) -> None:
+        """Store a pointer as entry ``k`` of a table."""
+        self.line(f"store ptr {pointer}, ptr {self.offset(table, 8 * k)}, align 8")
+
+    def need(self, test: str) -> None:
+        """Leave for the slow path unless ``test`` holds."""
+        self.count += 1
+        label = f"ok{self.count}"
+        self.line(f"br i1 {test}, label %{label}, label %other")
+        self.lines.append(f"{label}:")
+
+    def unless(self, test: str, label: str) -> None:
+        """Go to a label if ``test`` holds."""
+        self.count += 1
+        self.line(f"br i1 {test}, label %{label}, label %go{self.count}")
+        self.lines.append(f"go{self.count}:")
+
+    def unless_null(self, obj: str, label: str) -> None:
+        """Go to a label if there is no object."""
+        self.unless(self.value(f"icmp eq ptr {obj}, null"), label)
+
+    def is_object(self, where: str, obj: object) -> None:
+        """Leave for the slow path unless a pointer is that of an object."""
+        self.need(self.value(f"icmp eq ptr {where}, {pointer_to(obj)}"))
+
+    def constant(self, kind: str, values: Sequence[int]) -> str:
+        """Add a constant array to the module and return its name."""
+        name = f"@c{len(self.head)}"
+        items = ", ".join(f"{kind} {v}" for v in values)
+        self.head.append(f"{name} = private constant [{len(values)} x {kind}] [{items}]")
+        return name
+
+    def zeros(self, count: int) -> str:
+        """Return the address of so many zeros of 64 bits."""
+        return self.constant("i64", [0] * max(count, 1))
+
+    def call(self, kind: str, function: int | str, arguments: str) -> str:
+        """Call a function, by address or by its name in CPython; return the name of its result."""
+        if isinstance(function, str):
+            function = c_api.address(function)
+        text = f"call {kind} {_literal(function)}({arguments})"
+        if kind == "void":
+            self.line(text)
+            return ""
+        return self.value(text)
+
+
+# ---- arguments -----------------------------------------------------------------------------------
 
 
 class Batch(NamedTuple):
@@ -72,7 +170,7 @@ def _is_instance(t: Text, obj: str, cls: type) -> None:
 
 
 def _array_pointer(
-    t: Text, obj: str, leaf: Argument | Result, batched: bool, writable: bool = False
+    t: Text, obj: str, leaf: Argument | ArrayType, batched: bool, writable: bool = False
 ) -> str:
     """Return the address of an array's numbers, and hold its buffer until the call is done."""
     code, shape = leaf.code, leaf.shape
@@ -110,7 +208,7 @@ def _number_pointer(t: Text, obj: str, argument: Argument) -> str:
         number = t.call("double", "PyFloat_AsDouble", f"ptr {obj}")
         t.line(f"store double {number}, ptr {location}, align 8")
     else:
-        t.call("void", numpy_api(_SCALAR_AS_CTYPE), f"ptr {obj}, ptr {location}")
+        t.call("void", c_api.numpy_api(_SCALAR_AS_CTYPE), f"ptr {obj}, ptr {location}")
     return location
 
 
@@ -128,7 +226,7 @@ def _object(t: Text, k: int) -> str:
     return t.at("%args", 8 * k, "ptr")
 
 
-def _bytes(t: Text, leaf: Argument | Result, batched: bool) -> str:
+def _bytes(t: Text, leaf: Argument | ArrayType, batched: bool) -> str:
     """Bytes of an array leaf, a constant or a value."""
     size = math.prod(leaf.shape) * DTYPES[leaf.code].itemsize
     return t.value(f"mul i64 {t.instances}, {size}") if batched else str(size)
@@ -156,7 +254,7 @@ def _take_arguments(t: Text, arguments: Sequence[Argument]) -> list[tuple[str, s
 
 
 def _take_results(
-    t: Text, results: Sequence[Result], first: int, taken: list[tuple[str, str]]
+    t: Text, results: Sequence[ArrayType], first: int, taken: list[tuple[str, str]]
 ) -> None:
     """Fill the table of output pointers from the caller's arrays, which overlap no other array."""
     batched = bool(t.instances)
@@ -172,6 +270,149 @@ def _take_results(
             t.need(t.value(f"or i1 {before}, {after}"))
         taken = [*taken, (pointer, size)]
         t.put("%out", k, pointer)
+
+
+# ---- results -------------------------------------------------------------------------------------
+
+
+#: What a class is called with.
+_NO_ARGUMENTS: tuple[()] = ()
+
+
+def is_array(t: Text, result: ArrayType) -> bool:
+    """Return whether a leaf is an array, not a scalar."""
+    return bool(result.shape or t.instances)
+
+
+def _dimensions(t: Text, shape: tuple[int, ...]) -> str:
+    """Address of the sizes of a result's axes."""
+    if not t.instances:
+        return t.constant("i64", shape)
+    location = t.value(f"alloca [{len(shape) + 1} x i64], align 8")
+    for axis, size in enumerate((t.instances, *shape)):
+        where = t.value(f"getelementptr i64, ptr {location}, i64 {axis}")
+        t.line(f"store i64 {size}, ptr {where}, align 8")
+    return location
+
+
+def _array(t: Text, result: ArrayType) -> str:
+    """Make an array; return its name."""
+    sizes = _dimensions(t, result.shape)
+    dtype = pointer_to(DTYPES[result.code])
+    axes = len(result.shape) + bool(t.instances)
+    arguments = (
+        f"ptr {pointer_to(np.ndarray)}, ptr {dtype}, i32 {axes}, ptr {sizes}, "
+        "ptr null, ptr null, i32 0, ptr null"
+    )
+    types = "ptr, ptr, i32, ptr, ptr, ptr, i32, ptr"
+    # It takes over a reference to the dtype.
+    t.call("void", "Py_IncRef", f"ptr {dtype}")
+    return t.call(f"ptr ({types})", c_api.numpy_api(_NEW_FROM_DESCR), arguments)
+
+
+def make_results(t: Text, results: Sequence[ArrayType]) -> list[str]:
+    """Make the result arrays (scalars come later) and fill the table of output pointers."""
+    objects = []
+    for k, result in enumerate(results):
+        where = t.offset("%out", 8 * k)
+        if not is_array(t, result):
+            location = t.value("alloca i64, align 8")
+            t.line(f"store ptr {location}, ptr {where}, align 8")
+            objects.append(location)
+            continue
+        array = _array(t, result)
+        t.unless_null(array, f"drop{len(objects)}")
+        axes = len(result.shape) + bool(t.instances)
+        numbers = t.call("ptr", c_api.numpy_api(_GET_POINTER), f"ptr {array}, ptr {t.zeros(axes)}")
+        t.line(f"store ptr {numbers}, ptr {where}, align 8")
+        objects.append(array)
+    return objects
+
+
+def release_buffers(t: Text, views: Sequence[str]) -> None:
+    """Release the buffers of the arrays whose memory was used."""
+    for view in views:
+        t.call("void", "PyBuffer_Release", f"ptr {view}")
+
+
+def drops(t: Text, results: Sequence[ArrayType], objects: list[str], views: Sequence[str]) -> None:
+    """Write the blocks that release the arrays made so far, last first, and report the error."""
+    for k in reversed(range(len(results))):
+        t.lines.append(f"drop{k}:")
+        if k == 0:
+            release_buffers(t, views)
+            t.line("br label %failed")
+        else:
+            if is_array(t, results[k - 1]):
+                t.call("void", "Py_DecRef", f"ptr {objects[k - 1]}")
+            t.line(f"br label %drop{k - 1}")
+    t.lines.append("failed:")
+    t.line("ret ptr null")
+
+
+def return_results(t: Text, form: Form, results: Sequence[ArrayType], objects: list[str]) -> None:
+    """Return the results in their form, a new reference.
+
+    Where there is no memory for that, what was made before is lost with the rest.
+    """
+    leaves = [
+        obj if is_array(t, result) else _scalar(t, result, obj)
+        for result, obj in zip(results, objects)
+    ]
+    obj = _build(t, form, leaves)
+    if isinstance(form, Known):
+        t.call("void", "Py_IncRef", f"ptr {obj}")
+    t.line(f"ret ptr {obj}")
+
+
+def _scalar(t: Text, result: ArrayType, location: str) -> str:
+    """Make a NumPy scalar of the value in a slot."""
+    arguments = f"ptr {location}, ptr {pointer_to(DTYPES[result.code])}, ptr null"
+    scalar = t.call("ptr (ptr, ptr, ptr)", c_api.numpy_api(_SCALAR), arguments)
+    t.unless_null(scalar, "failed")
+    return scalar
+
+
+def _build(t: Text, form: Form, leaves: Sequence[str]) -> str:
+    """Write what makes an object of a form and return its name."""
+    return _BUILD[type(form)](t, form, leaves)
+
+
+def _tuple(t: Text, form: Tuple, leaves: Sequence[str]) -> str:
+    parts = [_build(t, part, leaves) for part in form.parts]
+    pack = t.call("ptr", "PyTuple_New", f"i64 {len(parts)}")
+    t.unless_null(pack, "failed")
+    for k, (part, obj) in enumerate(zip(form.parts, parts)):
+        if isinstance(part, Known):
+            t.call("void", "Py_IncRef", f"ptr {obj}")
+        # It takes over the reference; a new tuple takes every item.
+        t.call("i32", "PyTuple_SetItem", f"ptr {pack}, i64 {k}, ptr {obj}")
+    return pack
+
+
+def _struct(t: Text, form: Struct, leaves: Sequence[str]) -> str:
+    parts = [_build(t, part, leaves) for part in form.parts]
+    arguments = f"ptr {pointer_to(form.cls)}, ptr {pointer_to(_NO_ARGUMENTS)}, ptr null"
+    struct = t.call("ptr", c_api.object_new(), arguments)
+    t.unless_null(struct, "failed")
+    for name, part, obj in zip(form.fields, form.parts, parts):
+        arguments = f"ptr {struct}, ptr {pointer_to(name)}, ptr {obj}"
+        status = t.call("i32", "PyObject_GenericSetAttr", arguments)
+        t.unless(t.value(f"icmp slt i32 {status}, 0"), "failed")
+        if not isinstance(part, Known):
+            t.call("void", "Py_DecRef", f"ptr {obj}")
+    return struct
+
+
+_BUILD: dict[type, Callable[[Text, Any, Sequence[str]], str]] = {
+    Leaf: lambda t, form, leaves: leaves[form.place],
+    Known: lambda t, form, leaves: pointer_to(form.value),
+    Tuple: _tuple,
+    Struct: _struct,
+}
+
+
+# ---- the whole -----------------------------------------------------------------------------------
 
 
 def _run(t: Text, kernel: int, inputs: int, batch: Batch | None, brief: bool) -> str:
@@ -283,4 +524,6 @@ def make_entry(
     """
     text = entry_text(request, kernel, batch, brief)
     code = NativeCode(host_target(None).compile(text), NAME, {})
-    return make_builtin(code.address, _METH_FASTCALL, (keep, code, request.arguments, request.form))
+    return c_api.make_builtin(
+        code.address, _METH_FASTCALL, (keep, code, request.arguments, request.form)
+    )

@@ -41,7 +41,13 @@ from archimedes.backends.llvm.runtime.pointers import (
 )
 from archimedes.backends.llvm.runtime.thread_pool import over_chunks
 from archimedes.backends.lowering.analysis import cost, fixed_nodes, has_host
-from archimedes.backends.protocol import EVERYTHING, Figures, Kernel, estimate_work
+from archimedes.backends.protocol import (
+    EVERYTHING,
+    EntryRequest,
+    Figures,
+    Kernel,
+    estimate_work,
+)
 from archimedes.graph.digests import table_digest
 from archimedes.graph.dtypes import DTYPES
 from archimedes.graph.passes import with_outputs
@@ -53,7 +59,6 @@ from archimedes.system.cpus import cpu_count
 from archimedes.system.floating_point import in_default_environment
 
 if TYPE_CHECKING:
-    from archimedes.backends.entry_forms import EntryRequest
     from archimedes.backends.llvm.lowering.entries import Program
 
 #: The arrays of a call, one per leaf.

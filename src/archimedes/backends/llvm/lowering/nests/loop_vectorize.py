@@ -7,24 +7,21 @@ reduced axis lanes are partial results, and what the last tile has computed alre
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function
-from archimedes.backends.llvm.lowering.function_dialect import FrameReach
+from archimedes.backends.llvm.calling_convention import LOOP_THREADS
+from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function, Module
 from archimedes.backends.llvm.lowering.instructions import LOWERING
 from archimedes.backends.llvm.lowering.memory import ITEM_BYTES, Pointer, Spelling, round_up
+from archimedes.backends.llvm.lowering.memory_dialect import FrameReach
 from archimedes.backends.llvm.lowering.nests.loop_fission import Staging, write_stages
 from archimedes.backends.llvm.lowering.nests.register_tiling import Points, TiledNest
-from archimedes.backends.llvm.lowering.nests.threaded_loops import (
-    RANGE,
-    Ranges,
-    call_ranges,
-    ranges_of,
-)
 from archimedes.backends.llvm.lowering.nests.vector_plans import CHUNK, Plan, in_any_order, plan_of
 from archimedes.backends.llvm.lowering.nontemporal_stores import passes_caches, write_streamed
+from archimedes.backends.llvm.lowering.prologue import add_guarded
 from archimedes.backends.llvm.runtime.loop_threads import OWN
 from archimedes.backends.lowering.graph_lowering import Lowering
 from archimedes.backends.lowering.nests import Index, NestWriter, Walk
@@ -38,6 +35,76 @@ if TYPE_CHECKING:
 
 #: What is read so many times is copied to where it lies in order, unless it is very large.
 WORTH, LARGEST = 3, 1 << 19
+
+
+# ---- very long loops run over threads: ranges of an axis, each a call of the same function -------
+
+
+#: What a function of a range of an axis takes; ``own`` is memory of the thread, where it is not the
+#: one that the frame belongs to.
+RANGE = f"{PARAMETERS}, i64 %begin, i64 %end, ptr %own"
+#: Loops of so many operations in all, of which loads and stores at a point are some (fewer where
+#: values are combined), are worth threads: they take about 70 microseconds. A piece has so many.
+OPERATIONS, PIECE = 1 << 21, 1 << 18
+MOVES, LOADS = 8, 2
+_THREADS = f"@{LOOP_THREADS}"
+
+
+class Ranges(NamedTuple):
+    """The axis that is cut, and the number of points that pieces are multiples of."""
+
+    axis: int
+    grain: int
+
+
+def ranges_of(region: Nest, plan: Plan, cost: int) -> Ranges | None:
+    """Return how a loop is cut, or None where it is not.
+
+    A kept axis is cut: its points have nothing to do with each other.
+    """
+    each = cost + (LOADS if region.combine else MOVES)
+    work = math.prod(region.shape) * each
+    if plan.axis < 0 or not region.kept or work < OPERATIONS:
+        return None
+    others = [axis for axis in range(region.kept) if axis not in (plan.axis, plan.across)]
+    if others:
+        axis, grain = others[0], 1
+    elif plan.axis < region.kept:
+        axis, grain = plan.axis, plan.lanes
+    else:
+        axis, grain = plan.across, plan.rows
+    if axis < 0:
+        return None
+    pieces = -(-PIECE * region.shape[axis] // (work * grain))
+    return Ranges(axis, grain * max(1, pieces))
+
+
+def call_ranges(f: Function, module: Module, inner: str, count: int, grain: int) -> None:
+    """Call a function for all of an axis, in ranges over threads, or at once without threads.
+
+    ``inner`` is the function ``i32 (RANGE)``; threads call it in the default environment. Without
+    a ``grain`` it is not cut.
+    """
+    if not grain:
+        f.value(f"call i32 {inner}({PARAMETERS}, i64 0, i64 {count}, ptr null)")
+        return
+    guarded = module.fresh("arc_range")
+    add_guarded(module, guarded.removeprefix("@"), RANGE, inner.removeprefix("@"))
+    line = f"{_THREADS} = external global ptr, align 8"
+    if line not in module.global_lines:
+        module.global_lines.append(line)
+    done = f.memory("i32")
+    f.line(f"store i32 0, ptr {done}, align 4")
+    threads = f.value(f"load ptr, ptr {_THREADS}, align 8")
+    f.line(
+        f"call void {threads}(ptr {guarded}, {PARAMETERS}, i64 {count}, i64 {grain}, ptr {done})"
+    )
+    status = f.value(f"load i32, ptr {done}, align 4")
+    with f.when(f.value(f"icmp eq i32 {status}, 0")):
+        f.value(f"call i32 {inner}({PARAMETERS}, i64 0, i64 {count}, ptr null)")
+
+
+# ---- the function of a nest ----------------------------------------------------------------------
 
 
 def lower_vector_nest(
@@ -205,7 +272,6 @@ class VectorNest(TiledNest):
     def _along_kept(self, walks: list[Walk], count: int) -> None:
         region, plan = self.region, self.plan
         indices: dict[int, Index] = {}
-        walks = self._pack_rows(walks, count) if plan.rows > 1 else walks
         with ExitStack() as loops:
             for axis in range(region.kept):
                 if axis not in (plan.axis, plan.across):
@@ -250,13 +316,15 @@ class VectorNest(TiledNest):
         """
         region, plan, d, f = self.region, self.plan, self.d, self.f
         axis, length = region.kept, region.shape[-1]
-        if not self._copies(length * plan.lanes, region.shape[plan.across] // plan.rows):
+        times = region.shape[plan.across] // plan.rows
+        if len(region.shape) > axis + 1 or times < WORTH or length * plan.lanes > LARGEST:
             return walks
+        affine = [isinstance(read, Affine) for read in region.reads if read is not None]
         packed = list(walks)
         for k, (location, strides, _) in enumerate(walks[:count]):
             lane = location.array.lane
             far = abs(lane) > 1 or (lane != 0 and abs(strides[axis]) > plan.lanes)
-            if not far or strides[plan.across] or not self._is_affine(k):
+            if not far or strides[plan.across] or not affine[k]:
                 continue
             room = self._own_room(location.dtype, length)
             with d.for_loop(f, length) as loop:
@@ -277,40 +345,6 @@ class VectorNest(TiledNest):
         mine = f.value("icmp eq ptr %own, null")
         address = f.value(f"select i1 {mine}, ptr {f.address(room)}, ptr {at}")
         return room._replace(array=room.array._replace(kind="local", value=address))
-
-    def _pack_rows(self, walks: list[Walk], count: int) -> list[Walk]:
-        """Copy what all tiles read of rows that do not lie in the order they are read in."""
-        region, plan, d, f = self.region, self.plan, self.d, self.f
-        rows, length, axis = region.shape[plan.across], region.shape[-1], region.kept
-        short = length < plan.lanes or region.kept != 2
-        if short or not self._copies(rows * length, region.shape[plan.axis] // plan.lanes):
-            return walks
-        packed = list(walks)
-        for k, (location, strides, _) in enumerate(walks[:count]):
-            apart = abs(strides[axis]) > 1 and strides[plan.across] and not strides[plan.axis]
-            if not apart or not self._is_affine(k):
-                continue
-            offset = f.module.frame.bytes(rows * length * ITEM_BYTES[location.dtype])
-            room = Location(Pointer("frame", offset, uniform=True), 0, location.dtype)
-            own = [0] * len(strides)
-            own[plan.across], own[axis] = length, 1
-            packed[k] = Walk(room, tuple(own))
-            with ExitStack() as loops:
-                row = loops.enter_context(d.for_loop(f, rows)).counter
-                pair = self.advance_to([walks[k], packed[k]], plan.across, row)
-                pair, _ = self.enter_tiles(loops, pair, axis, plan.lanes)
-                source, to = self.lanes_along(pair, axis)
-                d.store(f, to.location, d.load(f, source.location))
-        return packed
-
-    def _is_affine(self, k: int) -> bool:
-        """Return whether walk ``k`` is that of an affine read, not of a gather."""
-        return isinstance([read for read in self.region.reads if read is not None][k], Affine)
-
-    def _copies(self, items: int, times: int) -> bool:
-        """Return whether it pays to copy so many items that are read so many times."""
-        one = len(self.region.shape) == self.region.kept + 1
-        return one and times >= WORTH and items <= LARGEST
 
     # ---- along a reduced axis ------------------------------------------------------------
 
