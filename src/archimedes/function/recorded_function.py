@@ -7,7 +7,7 @@ import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import Any, Generic, NamedTuple, ParamSpec, Self, TypeVar
 
 import numpy as np
@@ -234,19 +234,19 @@ class RecordedFunction(ShortcutHolder, Generic[P, R]):
         try:
             record = functools.partial(self._record, call)
             reads, walk_again = self._reads_to_watch(state)
-            watch = refuse_outside_sources if state.reads_clock or state.draws else nullcontext
+            walk = state.walk
+            watch = refuse_outside_sources if walk.reads_clock or walk.draws else nullcontext
             effects = side_effects.refuse_side_effects(
                 self.name, reads, walk_again, self.lenient, record
             )
             with effects as added, watch():
                 recording = record()
-            if state.draws:
+            if walk.draws:
                 side_effects.refuse_kept_generators(reads, walk_again())
             if added and not self.lenient and (is_tracing() or self.dependencies.frozen):
                 # With the memo in place: where nobody looks again, it must make no difference.
-                with side_effects.refuse_side_effects(
-                    self.name, walk_again().reads, walk_again
-                ) as more:
+                reads = walk_again().reads
+                with side_effects.refuse_side_effects(self.name, reads, walk_again) as more:
                     again = record()
                 same = not more and again.graph.digest() == recording.graph.digest()
                 side_effects.check_memo(self.name, added, same)
@@ -267,12 +267,9 @@ class RecordedFunction(ShortcutHolder, Generic[P, R]):
         if self.dependencies.current_in_place(state.statics) is not state:
             return None  # the plain recording has shown more about the function: the next call
         recording = None
-        try:
-            with attempt(), states.reading_in_place(self.dependencies, state):
-                recording = self._record_once(key, call, state)
-        except Exception:
-            # What went wrong did so for want of values: with them it has been recorded.
-            recording = None
+        with suppress(Exception), attempt(), states.reading_in_place(self.dependencies, state):
+            # What goes wrong does so for want of values: with them it has been recorded.
+            recording = self._record_once(key, call, state)
         if recording is not None and self.dependencies.reads_in_place:
             work = estimate_work(recording.blocks)
             limit = min(_LONG, _MORE * estimate_work(plain.blocks) + _FEW)
@@ -300,7 +297,7 @@ class RecordedFunction(ShortcutHolder, Generic[P, R]):
         reads: list[TrackedRead]
         if not self.dependencies.frozen:
             # Iterators and generators may have moved since they were found.
-            moving = [read.renew() for read in state.moving]
+            moving = [read.renew() for read in state.walk.moving]
             arrays = [ArrayRead("", array, array.tobytes()) for array in state.live]
             reads = [*state.reads, *moving, *arrays]
         else:
@@ -308,9 +305,9 @@ class RecordedFunction(ShortcutHolder, Generic[P, R]):
                 walk = walk_again()
             except TraceError:  # too much to look at, which is why it is frozen
                 return [], walk_again
-            state.reads_clock, state.draws = walk.reads_clock, walk.draws
+            state.walk.reads_clock, state.walk.draws = walk.reads_clock, walk.draws
             reads = [*walk.reads, *walk.moving]
-        return [*reads, *(side_effects.shared_generators() if state.draws else ())], walk_again
+        return [*reads, *(side_effects.shared_generators() if state.walk.draws else ())], walk_again
 
     def _keep(
         self, key: Hashable, recording: Recording, names: list[str], state: states.State

@@ -21,7 +21,7 @@ import numpy as np
 from archimedes.errors import TraceError
 from archimedes.function.dependencies.live_arrays import with_live_arrays
 from archimedes.function.dependencies.openers import Same
-from archimedes.function.dependencies.tracked_reads import Guard, MovingRead, TrackedRead
+from archimedes.function.dependencies.tracked_reads import Guard, TrackedRead
 from archimedes.function.dependencies.walk import Fingerprint, Walk, is_atom
 from archimedes.graph.dtypes import STATIC
 from archimedes.symbolic import is_tracing
@@ -44,30 +44,25 @@ class State:
         self.key = key
         #: What differed from the state before it.
         self.reason = reason
-        self.reads: list[TrackedRead] = []
-        self.moving: list[MovingRead] = []
-        self.objects: list[Any] = []
         self.statics: tuple[Any, ...] = ()
-        #: Whether the function can read a clock, or draw random numbers.
-        self.reads_clock = self.draws = False
-        #: Whether it reads large arrays; those that are read where they lie, what is on the way to
-        #: them, and their tables in programs.
-        self.has_large = False
-        self.live: list[np.ndarray] = []
-        self.holders: list[Any] = []
+        self.reads: list[TrackedRead] = []
+        #: The latest walk that found this content.
+        self.walk = Walk(())
+        #: The tables in programs of the arrays that are read where they lie.
         self.tables: dict[int, np.ndarray] = {}
         #: The generated test that nothing has changed, once it is worth its making: its terms, and
         #: as a function.
         self.guard: Guard | None = None
         self.check: Callable[[], bool] | None = None
 
+    @property
+    def live(self) -> list[np.ndarray]:
+        """The large arrays that are read where they lie."""
+        return [array for array, _ in self.walk.live]
+
     def renew(self, walk: Walk, statics: tuple[Any, ...]) -> None:
         """Take over where the same content was found now."""
-        self.reads, self.objects, self.statics = walk.reads, walk.objects, statics
-        self.moving = walk.moving
-        self.reads_clock, self.draws = walk.reads_clock, walk.draws
-        self.has_large, self.holders = walk.has_large, walk.holders
-        self.live = [array for array, _ in walk.live]
+        self.walk, self.statics, self.reads = walk, statics, walk.reads
         if self.guard is not None:
             self.make_guard()
 
@@ -143,7 +138,7 @@ class Dependencies:
             return self.current(statics)
         if self.in_place is None:
             state = self.current(statics)
-            if not state.has_large:
+            if not state.walk.has_large:
                 return state
             self.in_place = Dependencies(self.roots)
             self.in_place._is_in_place = True
@@ -241,7 +236,7 @@ def function_to_record(
     """Return what to call to record a function: itself, or with arrays where they lie."""
     for mine, state in reversed(_stacks.in_place):
         if mine is dependencies and function is dependencies.roots[0]:
-            return with_live_arrays(function, state.live, state.holders, state.tables)
+            return with_live_arrays(function, state.live, state.walk.holders, state.tables)
     return function
 
 

@@ -24,7 +24,7 @@ The guard in it checks that what the function read when it was recorded is as it
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archimedes import tree
@@ -78,41 +78,25 @@ def _call_slowly(owner: weakref.ref[Any], args: tuple[Any, ...], kwargs: dict[st
 
 
 class Shortcut:
-    """The generated call path from a tuple of arguments to a native entry.
+    """The generated call path from arguments of some structures to a native entry.
 
-    With ``out_tree`` it is one of ``(*args, out)``: the leaves of ``out`` take the results.
-    ``Shortcut.make`` returns None if a tree is not made of leaves, tuples and structs.
+    ``is_complete`` is false if a tree is not made of leaves, tuples and structs. The last of the
+    arguments may be ``out``, whose leaves take the results.
     """
 
-    def __init__(self, native: Any, state: State | None) -> None:
-        self.native = native
+    def __init__(self, native: Any, trees: Sequence[TreeDef], state: State | None) -> None:
+        self.native, self.state = native, state
         self.names: dict[str, Any] = {"native": native, "missing": MISSING}
-        self.state = state
         self.guard: Guard | None = None
-        #: Statements that take arguments apart, and conditions that hold for this kind of call.
-        self.steps: list[tuple[str, str]] = []
-        self.arguments: list[str] = []
-        self.leaves: list[str] = []
-        self.count = 0
-
-    @classmethod
-    def make(
-        cls,
-        native: Any,
-        treedef: TreeDef,
-        out_tree: TreeDef | None = None,
-        state: State | None = None,
-    ) -> Shortcut | None:
-        """Return the path for arguments of a structure, or None."""
-        self = cls(native, state)
-        trees = treedef.children if out_tree is None else (*treedef.children, out_tree)
-        self.arguments = [f"a{k}" for k in range(len(trees))]
         if state is not None and state.reads:
             self.guard = state.guard or state.make_guard()
             self.names.update(self.guard.objects)
-        if not all(_take(self, node, name) for node, name in zip(trees, self.arguments)):
-            return None
-        return self
+        #: Statements that take arguments apart, and conditions that hold for this kind of call.
+        self.steps: list[tuple[str, str]] = []
+        self.arguments = [f"a{k}" for k in range(len(trees))]
+        self.leaves: list[str] = []
+        self.count = 0
+        self.is_complete = all(map(self._take, trees, self.arguments))
 
     @property
     def is_current(self) -> bool:
@@ -161,38 +145,37 @@ class Shortcut:
         source += [f"    return {otherwise} if result is NotImplemented else result"]
         return define("\n".join(source), "fast", dict(self.names))
 
-
-def _take(w: Shortcut, node: TreeDef, name: str) -> bool:
-    """Write the checks of one argument and list the expressions of its leaves."""
-    if node is LEAF:
-        w.leaves.append(name)
-        return True
-    if node.kind.cls is type(None):
-        w.require(f"{name} is None")
-        return True
-    if node.kind.cls is tuple:
-        w.require(f"type({name}) is tuple and len({name}) == {len(node.children)}")
-        parts = [f"{name}[{k}]" for k in range(len(node.children))]
-    elif is_plain_struct(node):
-        data, static = field_names(node.kind.cls)
-        w.require(f"type({name}) is {w.fresh('C', node.kind.cls)}")
-        for field, value in zip(static, node.aux or ()):
-            if type(value) not in SIMPLE:
-                return False
-            held = w.fresh("s")
-            w.assign(held, f"{name}.{field}")
-            w.require(f"type({held}) is {w.fresh('T', type(value))} and {held} == {value!r}")
-        parts = [f"{name}.{field}" for field in data]
-    else:
-        return False
-    for child, part in zip(node.children, parts):
-        if child is not LEAF:
-            inner = w.fresh("b")
-            w.assign(inner, part)
-            part = inner
-        if not _take(w, child, part):
+    def _take(self, node: TreeDef, name: str) -> bool:
+        """Write the checks of one argument and list the expressions of its leaves."""
+        if node is LEAF:
+            self.leaves.append(name)
+            return True
+        if node.kind.cls is type(None):
+            self.require(f"{name} is None")
+            return True
+        if node.kind.cls is tuple:
+            self.require(f"type({name}) is tuple and len({name}) == {len(node.children)}")
+            parts = [f"{name}[{k}]" for k in range(len(node.children))]
+        elif is_plain_struct(node):
+            data, static = field_names(node.kind.cls)
+            self.require(f"type({name}) is {self.fresh('C', node.kind.cls)}")
+            for field, value in zip(static, node.aux or ()):
+                if type(value) not in SIMPLE:
+                    return False
+                held, kind = self.fresh("s"), self.fresh("T", type(value))
+                self.assign(held, f"{name}.{field}")
+                self.require(f"type({held}) is {kind} and {held} == {value!r}")
+            parts = [f"{name}.{field}" for field in data]
+        else:
             return False
-    return True
+        for child, part in zip(node.children, parts):
+            if child is not LEAF:
+                inner = self.fresh("b")
+                self.assign(inner, part)
+                part = inner
+            if not self._take(child, part):
+                return False
+        return True
 
 
 #: How many kinds of calls of a function keep a generated path, and how many it remembers.
@@ -206,8 +189,9 @@ def _shortcut(tiers: Tiers, form: CallForm, treedef: TreeDef) -> Shortcut | None
     entry = tiers.entry(form)
     if entry is None or not tiers.finished:
         return None
-    out_tree = tiers.recording.out_tree if form.into else None
-    return Shortcut.make(entry, treedef, out_tree, tiers.state)
+    out_trees = (tiers.recording.out_tree,) if form.into else ()
+    path = Shortcut(entry, (*treedef.children, *out_trees), tiers.state)
+    return path if path.is_complete else None
 
 
 class _Offer(NamedTuple):
