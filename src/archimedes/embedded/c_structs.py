@@ -22,7 +22,7 @@ from archimedes.embedded.c_text import Renames, ascii_text, snake_case
 from archimedes.embedded.preparation import Prepared
 from archimedes.errors import CodegenError
 from archimedes.graph.dtypes import B8, F32, F64, I64, is_float
-from archimedes.tree.specialise import field_names
+from archimedes.tree.nodes import field_names
 from archimedes.tree.treedef import LEAF, TreeDef
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from archimedes.function.arrays import array
 from archimedes.function.compiled import Compiled
 from archimedes.function.dependencies.states import content_of
 from archimedes.function.derivatives.custom_rules import custom_jvp
-from archimedes.function.derivatives.directional import jvp
-from archimedes.function.derivatives.transforms import jac
+from archimedes.function.derivatives.transforms import jac, jvp
 from archimedes.function.leaf_specs import LeafSpec
 from archimedes.function.recording import Recording, apply_recording
 from archimedes.function.recording_store import Current, compile_frozen, find_or_make

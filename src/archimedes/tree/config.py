@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import collections.abc
+import dataclasses
+import inspect
 import os
+import pathlib
+import reprlib
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Self, Union, dataclass_transform, get_args
+import types
+import typing
+import weakref
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Union, get_args, get_origin
+
+import numpy as np
 
 from archimedes.errors import StructError
 from archimedes.tree.config_files import read_data, write_data
-from archimedes.tree.config_types import check_fields, fail, from_mapping, learn_hints, to_plain
+from archimedes.tree.struct_methods import nearest
 from archimedes.tree.structs import field, struct
 
 __all__ = ["StructConfig", "UnionConfig"]
 
 
-@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
+@typing.dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
 class StructConfig:
     """Base of configurations: a subclass lists typed fields, and may define ``build()``.
 
@@ -151,3 +161,309 @@ else:
             if len(set(names)) != len(names):
                 raise StructError(f"UnionConfig: the type names must differ, got {names}")
             return Union[options]  # noqa: UP007  strings have no `|`
+
+
+# ---- values by their annotations ---------------------------------------------------------------
+# Each kind of annotation has one reader ``read(value, hint, path)`` in a table. It returns the
+# value to store or raises StructError with the full path. Nothing is guessed: an int becomes a
+# float where a float is asked for, a list becomes an array or a tuple; text never becomes a number.
+
+
+OWN: weakref.WeakKeyDictionary[type, dict[str, Any]] = weakref.WeakKeyDictionary()
+
+
+def evaluate(cls: type, module: Mapping[str, Any], local: Mapping[str, Any]) -> dict[str, Any]:
+    """Evaluate the annotations of the fields that the body of `cls` declares.
+
+    Each class is evaluated alone, so that equal names in the modules of two classes of one family
+    are not mixed up.
+    """
+    names = {f.name for f in dataclasses.fields(cls)}
+    own = {n: a for n, a in inspect.get_annotations(cls).items() if n in names}
+    inner = {n: v for n, v in vars(cls).items() if isinstance(v, type)}
+    scope = {**local, cls.__name__: cls, **inner}
+    holder = types.SimpleNamespace(__annotations__=own)
+    return typing.get_type_hints(holder, dict(module), scope, include_extras=True)
+
+
+def learn_hints(cls: type, module: Mapping[str, Any], local: Mapping[str, Any]) -> None:
+    """Resolve the annotations of `cls` in the scope of its class statement, if they can be now.
+
+    A name that is defined only later is looked up in the module at first use.
+    """
+    try:
+        OWN[cls] = evaluate(cls, module, local)
+    except NameError:
+        OWN.pop(cls, None)
+
+
+def field_hints(cls: type) -> dict[str, Any]:
+    """Return the resolved annotation of each field of a dataclass, inherited ones included."""
+    hints: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        if not dataclasses.is_dataclass(base):
+            continue
+        if base not in OWN:
+            module = vars(sys.modules[base.__module__]) if base.__module__ in sys.modules else {}
+            try:
+                OWN[base] = evaluate(base, module, {})
+            except NameError as error:
+                raise StructError(
+                    f"{base.__qualname__}: the annotation {error.name!r} cannot be found; define "
+                    "or import it in the module of the class"
+                ) from error
+        hints.update(OWN[base])
+    return hints
+
+
+NoneType = type(None)
+Reader = Callable[[Any, Any, str], Any]
+
+
+# Bounded in depth too: a small YAML file can describe an exponentially large list.
+SHORT = reprlib.Repr()
+SHORT.maxlevel, SHORT.maxstring, SHORT.maxother = 3, 60, 60
+
+
+def fail(path: str, expected: str, value: object) -> typing.NoReturn:
+    """Raise an error that says what was expected where."""
+    where = path or "the configuration"
+    raise StructError(f"{where}: expected {expected}, got {SHORT.repr(value)}")
+
+
+def join(path: str, name: str) -> str:
+    """Return the path of a field below a path."""
+    return f"{path}.{name}" if path else name
+
+
+#: Values that plain types are made of, and how.
+PLAIN: dict[type, tuple[Any, Callable[[Any], Any]]] = {
+    float: ((int, float, np.integer, np.floating), float),
+    int: ((int, np.integer), int),
+    bool: (bool, bool),
+    str: (str, lambda text: text),
+    NoneType: (NoneType, lambda none: none),
+    pathlib.Path: ((str, pathlib.PurePath), pathlib.Path),
+}
+
+
+def read_plain(value: object, hint: Any, path: str) -> Any:
+    """Read a number, a truth value, text, null or the name of a file."""
+    kinds, make = PLAIN[hint]
+    # A bool is an int to Python.
+    if not isinstance(value, kinds) or (isinstance(value, bool) and hint is not bool):
+        fail(path, WORDS[hint], value)
+    return make(value)
+
+
+def read_any(value: object, hint: Any, path: str) -> Any:
+    """Read anything."""
+    return value
+
+
+def read_literal(value: object, hint: Any, path: str) -> Any:
+    """Read one of the values of a ``Literal``."""
+    choices = get_args(hint)
+    for choice in choices:
+        if choice == value and type(choice) is type(value):
+            return value
+    fail(path, "one of " + ", ".join(map(repr, choices)), value)
+
+
+def read_array(value: object, hint: Any, path: str) -> np.ndarray:
+    """Read nested lists of numbers as a float array, or of the dtype that the annotation names."""
+    dtypes = [get_args(a)[0] for a in get_args(hint) if get_origin(a) is np.dtype and get_args(a)]
+    dtype = dtypes[0] if dtypes and isinstance(dtypes[0], type) else np.float64
+    if not isinstance(value, (np.ndarray, list, tuple)):
+        fail(path, "an array (nested lists of numbers)", value)
+    if isinstance(value, np.ndarray):
+        if not np.can_cast(value.dtype, dtype, "same_kind"):
+            fail(path, f"an array of {np.dtype(dtype)}", value)
+        return value.astype(dtype)
+    check_rows(value, np.dtype(dtype).kind, path)
+    return np.array(value, dtype=dtype)
+
+
+ELEMENT_KINDS = {"f": float, "i": int, "u": int, "b": bool}
+
+
+def check_rows(value: object, kind: str, path: str) -> tuple[int, ...]:
+    """Check that nested lists are rectangular and numeric; return their shape."""
+    if not isinstance(value, (list, tuple)):
+        if isinstance(value, np.generic):
+            value = value.item()
+        if kind != "c" or not isinstance(value, complex):
+            read(value, ELEMENT_KINDS.get(kind, float), path)
+        return ()
+    shapes = [check_rows(item, kind, f"{path}[{i}]") for i, item in enumerate(value)]
+    if len(set(shapes)) > 1:
+        raise StructError(f"{path}: the rows of an array must have equal lengths")
+    return (len(value), *(shapes[0] if shapes else ()))
+
+
+def read_list(value: object, hint: Any, path: str) -> list:
+    """Read a list."""
+    if not isinstance(value, (list, tuple)):
+        fail(path, "a list", value)
+    item = (get_args(hint) or (Any,))[0]
+    return [read(v, item, f"{path}[{i}]") for i, v in enumerate(value)]
+
+
+def read_tuple(value: object, hint: Any, path: str) -> tuple:
+    """Read a tuple of fixed or any length."""
+    items = get_args(hint) or (Any, ...)
+    if not isinstance(value, (list, tuple)):
+        fail(path, "a list", value)
+    if len(items) == 2 and items[1] is Ellipsis:
+        items = (items[0],) * len(value)
+    if len(items) != len(value):
+        fail(path, f"a list of {len(items)}", value)
+    return tuple(read(v, t, f"{path}[{i}]") for i, (v, t) in enumerate(zip(value, items)))
+
+
+def read_dict(value: object, hint: Any, path: str) -> dict:
+    """Read a mapping."""
+    if not isinstance(value, Mapping):
+        fail(path, "a mapping", value)
+    key, item = get_args(hint) or (Any, Any)
+    return {
+        read(k, key, f"key of {path}"): read(v, item, f"{path}[{k!r}]") for k, v in value.items()
+    }
+
+
+def read_union(value: object, hint: Any, path: str) -> Any:
+    """Read by the first alternative that fits; configurations are told apart by ``type``."""
+    options = get_args(hint)
+    if type(value) in options:
+        return read(value, type(value), path)
+    configs = {o.config_type: o for o in options if getattr(o, "config_type", None)}
+    if isinstance(value, Mapping) and len(configs) > 1:
+        name = value.get("type")
+        if name not in configs:
+            known = ", ".join(map(repr, configs))
+            expected = f"one of {known}" if "type" in value else f"a 'type' (one of {known})"
+            fail(join(path, "type"), expected, name)
+        return from_mapping(configs[name], value, path)
+    errors = []
+    for option in options:
+        try:
+            return read(value, option, path)
+        except StructError as error:
+            errors.append(error)
+    meant = [e for e, o in zip(errors, options) if o is not NoneType]
+    if len(meant) == 1:
+        raise meant[0]
+    fail(path, " or ".join(dict.fromkeys(map(describe, options))), value)
+
+
+def read_instance(value: object, hint: Any, path: str) -> Any:
+    """Read a value of a class: an instance of it or, for a dataclass, a mapping of its fields."""
+    cls = get_origin(hint) or hint
+    if not isinstance(cls, type):
+        raise StructError(f"{path}: a configuration cannot hold values of type {hint!r}")
+    if dataclasses.is_dataclass(cls) and isinstance(value, Mapping):
+        return from_mapping(cls, value, path)
+    try:
+        fits = isinstance(value, cls)
+    except TypeError as error:
+        raise StructError(f"{path}: values of type {cls.__qualname__} cannot be checked") from error
+    return value if fits else fail(path, describe(hint), value)
+
+
+READERS: dict[Any, Reader] = {
+    **dict.fromkeys(PLAIN, read_plain),
+    **dict.fromkeys((Any, object), read_any),
+    Literal: read_literal,
+    np.ndarray: read_array,
+    **dict.fromkeys((list, collections.abc.Sequence), read_list),
+    tuple: read_tuple,
+    **dict.fromkeys((dict, collections.abc.Mapping), read_dict),
+    **dict.fromkeys((Union, types.UnionType), read_union),
+}
+
+WORDS = {float: "a number", int: "an integer", bool: "true or false", str: "text"}
+WORDS |= {NoneType: "null", list: "a list", tuple: "a list", dict: "a mapping"}
+WORDS |= {np.ndarray: "an array", pathlib.Path: "a file name"}
+
+
+def describe(hint: Any) -> str:
+    """Return how a message calls a type."""
+    hint = expand(hint)
+    base = get_origin(hint) or hint
+    name = getattr(base, "__qualname__", str(base))
+    return WORDS.get(base) or f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
+
+
+def expand(hint: Any) -> Any:
+    """Look through ``Annotated`` and through aliases made by Python 3.12's ``type`` statement."""
+    base, arguments = get_origin(hint) or hint, get_args(hint)
+    if base is typing.Annotated:
+        return expand(arguments[0])
+    if hasattr(base, "__value__"):
+        return expand(base.__value__[arguments] if arguments else base.__value__)
+    return hint
+
+
+def read(value: object, hint: Any, path: str) -> Any:
+    """Return `value` as the annotation `hint` asks, or raise StructError naming `path`."""
+    hint = expand(hint)
+    return READERS.get(get_origin(hint) or hint, read_instance)(value, hint, path)
+
+
+def check_fields(cls: type, values: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """Return checked constructor arguments of a dataclass from a mapping, defaults included."""
+    hints = field_hints(cls)
+    known = {f.name: f for f in dataclasses.fields(cls) if f.init}
+    for name in values if getattr(cls, "config_extra", "forbid") == "forbid" else ():
+        if name not in known:
+            hint = nearest(name, known)
+            raise StructError(f"{join(path, str(name))}: unknown key of {cls.__qualname__}; {hint}")
+    result = {}
+    for name, f in known.items():
+        if name in values:
+            value = values[name]
+        elif f.default is not dataclasses.MISSING:
+            value = f.default
+        elif f.default_factory is not dataclasses.MISSING:
+            value = f.default_factory()
+        else:
+            raise StructError(
+                f"{join(path, name)}: missing; {cls.__qualname__} needs {describe(hints[name])}"
+            )
+        result[name] = read(value, hints[name], join(path, name))
+    return result
+
+
+def from_mapping(cls: type, value: object, path: str) -> Any:
+    """Make a dataclass, struct or configuration from a mapping of its fields."""
+    if not isinstance(value, Mapping):
+        fail(path, f"a mapping of the fields of {cls.__qualname__}", value)
+    values = dict(value)
+    expected = getattr(cls, "config_type", None)
+    if expected is not None and values.pop("type", expected) != expected:
+        fail(join(path, "type"), repr(expected), value["type"])
+    arguments = check_fields(cls, values, path)
+    try:
+        return cls(**arguments)
+    except (TypeError, ValueError) as error:  # from a __post_init__ that checks further
+        raise StructError(f"{path or cls.__qualname__}: {error}") from error
+
+
+def plain_dataclass(value: Any) -> dict:
+    """Return a dataclass as a dict of plain data, with its type if it has one."""
+    named = {"type": value.config_type} if getattr(value, "config_type", None) else {}
+    names = [f.name for f in dataclasses.fields(value) if f.init]
+    return named | {name: to_plain(getattr(value, name)) for name in names}
+
+
+def to_plain(value: object) -> Any:
+    """Return `value` as plain data that YAML and JSON can hold: the inverse of `read`."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return plain_dataclass(value)
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {to_plain(k): to_plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_plain(v) for v in value]
+    return str(value) if isinstance(value, pathlib.PurePath) else value

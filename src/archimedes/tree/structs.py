@@ -14,8 +14,14 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, dataclass_transform, overl
 import numpy as np
 
 from archimedes.errors import StructError, refer_to
-from archimedes.tree.nodes import FLATTENERS, RESOLVERS, flattener_of, register_node
-from archimedes.tree.specialise import field_names, install_fields
+from archimedes.tree.nodes import (
+    FLATTENERS,
+    RESOLVERS,
+    field_names,
+    flattener_of,
+    install_fields,
+    register_node,
+)
 from archimedes.tree.struct_methods import (
     is_kind,
     nearest,

@@ -12,8 +12,8 @@ from typing import Any
 
 from archimedes.errors import StructError, refer_to
 from archimedes.tree import UnionConfig
+from archimedes.tree.config import read
 from archimedes.tree.config_files import read_data
-from archimedes.tree.config_types import read
 from archimedes.tree.struct_methods import nearest, replace
 from archimedes.vehicles.vehicle_configs import VehicleConfig
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from archimedes.errors import TraceError
 from archimedes.function.dependencies.introspection import is_installed, names_of, slots_of
-from archimedes.function.dependencies.namespaces import DictNamespace, Namespace
+from archimedes.function.dependencies.tracked_reads import DictNamespace, Namespace
 from archimedes.graph.blocks.references import references
 from archimedes.graph.digests import live_table
 from archimedes.graph.dtypes import B8, code_of

@@ -24,8 +24,13 @@ from archimedes.backends.registry import backend_of
 from archimedes.function.dependencies import introspection, tracked_reads
 from archimedes.function.dependencies.introspection import is_installed, module_of
 from archimedes.function.dependencies.live_arrays import may_be_live
-from archimedes.function.dependencies.namespaces import IMPORTING, DictNamespace, SlotNamespace
-from archimedes.function.dependencies.tracked_reads import MISSING, ContentRead
+from archimedes.function.dependencies.tracked_reads import (
+    IMPORTING,
+    MISSING,
+    ContentRead,
+    DictNamespace,
+    SlotNamespace,
+)
 from archimedes.symbolic import SymbolicArray
 from archimedes.symbolic.recorded import nondeterminism
 from archimedes.symbolic.recorded.recorded_array import RecordedArray

@@ -24,9 +24,13 @@ import numpy as np
 from archimedes.errors import TraceError
 from archimedes.function.dependencies.introspection import is_transparent
 from archimedes.function.dependencies.live_arrays import reachable_by_name
-from archimedes.function.dependencies.namespaces import DictNamespace, Namespace
 from archimedes.function.dependencies.openers import open_array_content, open_live_array, opener_of
-from archimedes.function.dependencies.tracked_reads import MovingRead, TrackedRead
+from archimedes.function.dependencies.tracked_reads import (
+    DictNamespace,
+    MovingRead,
+    Namespace,
+    TrackedRead,
+)
 from archimedes.symbolic import SymbolicArray
 from archimedes.symbolic.recorded.nondeterminism import is_clock, is_random_source
 from archimedes.symbolic.recorded.numpy_patching import original_of

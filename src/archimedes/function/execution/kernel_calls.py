@@ -15,7 +15,7 @@ from archimedes.backends.registry import default_backend
 from archimedes.function.leaf_specs import LeafSpec
 from archimedes.function.recording import Recording
 from archimedes.graph.dtypes import DTYPE_NAMES, DTYPES, I64, STATIC
-from archimedes.tree.specialise import field_names
+from archimedes.tree.nodes import field_names
 from archimedes.tree.structs import is_struct
 from archimedes.tree.treedef import LEAF, TreeDef
 

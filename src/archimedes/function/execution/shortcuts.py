@@ -31,7 +31,7 @@ from archimedes import tree
 from archimedes.function.dependencies.tracked_reads import Guard, define
 from archimedes.function.execution.kernel_calls import SIMPLE, is_plain_struct
 from archimedes.function.execution.tiers import CallForm, Tiers
-from archimedes.tree.specialise import field_names
+from archimedes.tree.nodes import field_names
 from archimedes.tree.treedef import LEAF, TreeDef
 
 if TYPE_CHECKING:
