@@ -21,8 +21,7 @@ from archimedes.simulate import (
     Truncated,
     Uniform,
 )
-from archimedes.simulate.campaigns.distributions import run_keys, uniform_numbers
-from archimedes.simulate.campaigns.parameter_draws import Sampler
+from archimedes.simulate.campaigns.distributions import Sampler, run_keys, uniform_numbers
 from archimedes.spatial import EulerAngles, Quaternion
 
 N = 4000
@@ -115,7 +114,7 @@ def test_attitudes_around_a_given_one(kind):
 
 
 def uniforms(seed, name, count, start, stop):
-    return uniform_numbers(run_keys(seed, name, start, stop), count)
+    return uniform_numbers(run_keys(seed, name, np.arange(start, stop)), count)
 
 
 def test_streams_do_not_overlap_and_are_even():

@@ -331,9 +331,9 @@ def test_no_runs_at_all(tmp_path):
 
 def test_bad_arguments():
     for change, error, words in [
-        ({"n": 2.5}, TypeError, "n must be a whole number, got 2.5"),
-        ({"n": -1}, ValueError, "n must be at least 0"),
-        ({"chunk": 0}, ValueError, "chunk must be at least 1"),
+        ({"n": 2.5}, TypeError, "n must be a whole number of at least 0, got 2.5"),
+        ({"n": -1}, ValueError, "n must be a whole number of at least 0"),
+        ({"chunk": 0}, ValueError, "chunk must be a whole number of at least 1"),
         ({"seed": None}, TypeError, "seed must be a whole number"),
         ({"executor": 3}, TypeError, "executor must be a concurrent.futures.Executor or a Dask"),
     ]:

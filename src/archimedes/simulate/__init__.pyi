@@ -11,8 +11,8 @@ from archimedes.simulate.campaigns.distributions import RandomAttitude as Random
 from archimedes.simulate.campaigns.distributions import RunKey as RunKey
 from archimedes.simulate.campaigns.distributions import Truncated as Truncated
 from archimedes.simulate.campaigns.distributions import Uniform as Uniform
+from archimedes.simulate.campaigns.distributions import disperse as disperse
 from archimedes.simulate.campaigns.monte_carlo_runs import monte_carlo as monte_carlo
-from archimedes.simulate.campaigns.parameter_draws import disperse as disperse
 from archimedes.simulate.dae import InconsistentStart as InconsistentStart
 from archimedes.simulate.dae import solve_dae as solve_dae
 from archimedes.simulate.events.event import Event as Event

@@ -75,18 +75,9 @@ def reasons(results: Tree, status: np.ndarray, messages: dict[int, str], runs: n
         values = np.asarray(leaf)
         if values.dtype.kind in "fc" and values.shape[:1] == status.shape:
             count[f"nan in {path}"] += int(_with_nan(values[rows]).sum())
-    texts = [f"{why} ({_runs(number)})" for why, number in count.most_common() if number]
+    counts = [(why, number) for why, number in count.most_common() if number]
+    texts = [f"{why} ({number} run{'s' * (number > 1)})" for why, number in counts]
     return "; ".join(texts[:NAMED] + ([f"{len(texts) - NAMED} more"] if texts[NAMED:] else []))
-
-
-def _runs(number: int) -> str:
-    return "1 run" if number == 1 else f"{number} runs"
-
-
-def list_runs(runs: Sequence[int]) -> str:
-    """Return the numbers of runs as text, the first of them if there are many."""
-    shown = ", ".join(map(str, runs[:LISTED]))
-    return shown if len(runs) <= LISTED else f"{shown}, ..."
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,7 +266,8 @@ class Campaign:
         failed = self.failed
         why = reasons(self.results, self.status, self.messages, self.runs)
         number = "all runs" if len(failed) == len(self) else f"{len(failed)} of {len(self)} runs"
-        return f"{number} failed, {why}: {list_runs(failed.tolist())}"
+        numbers = ", ".join(map(str, failed[:LISTED].tolist())) + ", ..." * (len(failed) > LISTED)
+        return f"{number} failed, {why}: {numbers}"
 
     def __repr__(self) -> str:
         state = "complete" if self.complete else f"interrupted, {self.total - len(self)} missing"

@@ -1,29 +1,35 @@
-"""Distributions of parameters for campaigns, and the random numbers that they are made of.
+"""Distributions of parameters for campaigns, and how runs are drawn from them by their number.
 
 Each distribution is a plain NumPy function of a few independent numbers, uniform between 0 and 1.
 So the number of random words per run is fixed, run i is the same in any campaign, and thousands of
 runs are drawn by one native kernel with the same bits everywhere. The uniform numbers come from a
-key for each place in the parameter tree and each run. A user's own class needs only `uniforms` and
-`draw`.
+key (`arc.random`) for each place in the parameter tree, made of the seed and the name of the place,
+and for each run below that. So a run depends neither on how many there are, nor on who computes it,
+nor on the other parameters. A user's own class needs only `uniforms` and `draw`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.function import array
+from archimedes import tree
+from archimedes.errors import StructError
+from archimedes.function import array, vmap
 from archimedes.function.reproducible import call
 from archimedes.random import fold_in, key
 from archimedes.random.continuous import normal_quantile
 from archimedes.random.keys import DRAW, shift_right, threefry
+from archimedes.simulate.trajectory.columns import label_leaves
 
 if TYPE_CHECKING:
-    from archimedes.typing import Array, ArrayLike
+    from archimedes.typing import Array, ArrayLike, Tree
 
 __all__ = [
     "Choice",
@@ -36,25 +42,21 @@ __all__ = [
     "RunKey",
     "Truncated",
     "Uniform",
+    "disperse",
 ]
 
 #: Part of what a campaign is: another generator would draw other runs.
 GENERATOR = "threefry2x64-20"
 
 
-def run_keys(seed: int, name: str, start: int, stop: int) -> np.ndarray:
-    """Return the keys (stop - start, 2) of some runs for the place of a name.
+def run_keys(seed: int, name: str, runs: np.ndarray) -> np.ndarray:
+    """Return the keys (n, 2) of the runs (n,) for the place of a name.
 
-    >>> whole = run_keys(7, "mass", 0, 10)
-    >>> bool((run_keys(7, "mass", 4, 6) == whole[4:6]).all())
+    >>> whole = run_keys(7, "mass", np.arange(10))
+    >>> bool((run_keys(7, "mass", np.arange(4, 6)) == whole[4:6]).all())
     True
     """
-    return fold_in(place_key(seed, name), np.arange(start, stop))
-
-
-def place_key(seed: int, name: str) -> np.ndarray:
-    """Return the key (2,) of the place of a name, below which every run has one."""
-    return fold_in(key(seed), zlib.crc32(name.encode()))
+    return fold_in(fold_in(key(seed), zlib.crc32(name.encode())), runs)
 
 
 def uniform_numbers(keys: np.ndarray, count: int) -> np.ndarray:
@@ -329,14 +331,10 @@ class Truncated(Distribution):
         check(self, np.less(self.low, self.high), "low must be below high")
         below, above = self.base.cdf(self.low), self.base.cdf(self.high)
         # Shares next to one are 1e-16 apart: with less between the bounds few values remain.
-        check(
-            self,
-            above - below > 1e-9,
-            "hardly anything of the base lies between the bounds",
-        )
-        object.__setattr__(self, "below", below)
-        object.__setattr__(self, "between", above - below)
-        object.__setattr__(self, "shape", np.broadcast_shapes(self.base.shape, np.shape(below)))
+        enough = above - below > 1e-9
+        check(self, enough, "hardly anything of the base lies between the bounds")
+        shape = np.broadcast_shapes(self.base.shape, np.shape(below))
+        vars(self).update(below=below, between=above - below, shape=shape)
 
     def quantile(self, p: Array) -> Any:
         """Return the value at a fraction of the part that lies between the limits.
@@ -415,8 +413,7 @@ class Choice(Distribution):
         p = np.ones(len(values)) if self.p is None else np.asarray(self.p, dtype=np.float64)
         if p.shape != values.shape[:1] or not np.all(p >= 0) or not p.sum() > 0:
             raise ValueError(f"Choice: p needs {len(values)} numbers, none negative, got {self.p}")
-        object.__setattr__(self, "values", values)
-        object.__setattr__(self, "p", p / p.sum())
+        vars(self).update(values=values, p=p / p.sum())
 
     def draw(self, u: Array) -> Any:
         """Return the value that a uniform number selects.
@@ -467,8 +464,7 @@ class MultivariateNormal(Distribution):
         size = np.max(np.abs(values), initial=0.0)
         check(self, np.abs(self.cov - self.cov.T) <= 1e-12 * size, "cov must be symmetric")
         check(self, values >= -1e-12 * size, "cov must not have negative eigenvalues")
-        object.__setattr__(self, "shape", (n,))
-        object.__setattr__(self, "root", call(_square_root, self.cov))
+        vars(self).update(shape=(n,), root=call(_square_root, self.cov))
 
     def quantile(self, p: Array) -> Any:
         """Return mean + cov^(1/2) z(p), with the quantile z of the standard normal distribution.
@@ -574,3 +570,102 @@ def even_quaternion(u: Array) -> Any:
     first, second = 2.0 * np.pi * u[1], 2.0 * np.pi * u[2]
     parts = [b * np.cos(second), a * np.sin(first), a * np.cos(first), b * np.sin(second)]
     return np.stack(parts)
+
+
+class Sampler:
+    """Draws parameter trees: the tree given, with a value for each distribution in it.
+
+    ``sampler(start, stop)`` returns what is drawn for these runs, a list of trees with a leading
+    axis; ``sampler.params(drawn)`` puts one run's part, or all of them, into the parameter tree.
+    """
+
+    def __init__(self, distributions: Tree, seed: int) -> None:
+        self.leaves, self.treedef = tree.flatten(distributions)
+        self.seed = seed
+        self.names = [label.name for label in label_leaves(self.treedef, "params")]
+        self.places = [k for k, d in enumerate(self.leaves) if isinstance(d, Distribution)]
+        self._draw = vmap(self._draw_one, name="draw")
+
+    def _draw_one(self, *uniforms: Any) -> list[Any]:
+        return [self.leaves[k].draw(u) for k, u in zip(self.places, uniforms)]
+
+    def __call__(self, start: int, stop: int) -> list[Any]:
+        """Draw runs `start` to `stop` (not included)."""
+        blocks = self._source(np.arange(start, stop))
+        return self._draw(*blocks) if blocks else []
+
+    def one(self, run: Any) -> list[Any]:
+        """Draw the run of a number, which may be traced: what a call gives it, bit for bit."""
+        return self._draw_one(*(block[0] for block in self._source(np.stack([run]))))
+
+    def _source(self, runs: np.ndarray) -> list[np.ndarray]:
+        """Return what the distributions make their values of, for the runs (n,)."""
+        keys = [run_keys(self.seed, self.names[k], runs) for k in self.places]
+        return [self.leaves[k].source(own) for k, own in zip(self.places, keys)]
+
+    def params(self, drawn: list[Any], count: int | None = None) -> Any:
+        """Return the parameter tree with the drawn values in place of the distributions.
+
+        With `count`, for as many runs, fixed numbers are repeated for each.
+        """
+        values = self.leaves if count is None else [repeat_leaf(v, count) for v in self.leaves]
+        values = list(values)
+        for k, value in zip(self.places, drawn):
+            values[k] = value
+        return self.treedef.unflatten(values)
+
+    def digest(self) -> str:
+        """Return a hash of what is drawn: the program that draws, and the fixed values."""
+        h = hashlib.blake2b(GENERATOR.encode(), digest_size=16)
+        sample = [block[0] for block in self._source(np.arange(1))]
+        h.update(self._draw.compiled.graph(*sample).digest(lasting=True).encode())
+        for k, leaf in enumerate(self.leaves):
+            h.update(self.names[k].encode() + (b"" if k in self.places else fixed_bytes(leaf)))
+        h.update(repr(self.treedef).encode())
+        return h.hexdigest()
+
+
+def is_numeric(leaf: Any) -> bool:
+    return np.asarray(leaf).dtype.kind in "biufc"
+
+
+def repeat_leaf(leaf: Any, count: int) -> Any:
+    return np.broadcast_to(leaf, (count, *np.shape(leaf))) if is_numeric(leaf) else leaf
+
+
+def fixed_bytes(leaf: Any) -> bytes:
+    array = np.asarray(leaf)
+    text = f"{array.dtype}{array.shape}" if is_numeric(leaf) else repr(leaf)
+    return text.encode() + (array.tobytes() if is_numeric(leaf) else b"")
+
+
+def disperse(nominal: Tree, distributions: Mapping[str, Any]) -> Any:
+    """Return nominal parameters with distributions in place of some of them.
+
+    Unlike the constructor of a struct, this does not run the checks of the struct, which know only
+    numbers.
+
+    Parameters
+    ----------
+    nominal : tree
+        Parameters of the model.
+    distributions : mapping
+        Distributions by the name of the leaf, as in `tree.paths`: ``"m"``, ``"wing.area"``.
+
+    Returns
+    -------
+    tree
+        The tree for `monte_carlo`.
+
+    Examples
+    --------
+    >>> disperse({"mass": 2.0, "drag": 0.1}, {"mass": Normal(2.0, 0.1)})["drag"]
+    0.1
+    """
+    leaves, treedef = tree.flatten(nominal)
+    names = [label.name for label in label_leaves(treedef, "", prefix=False)]
+    for name, distribution in distributions.items():
+        if name not in names:
+            raise StructError(f"disperse: no leaf {name!r}; there are {names}")
+        leaves[names.index(name)] = distribution
+    return treedef.unflatten(leaves)

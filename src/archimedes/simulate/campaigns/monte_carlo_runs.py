@@ -23,6 +23,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.backends.registry import check_backend, get_backend
+from archimedes.checks import check_callable, check_whole
 from archimedes.errors import refer_to
 from archimedes.simulate.campaigns.campaign import Campaign, fill_in, statuses_of
 from archimedes.simulate.campaigns.chunk_store import (
@@ -35,8 +36,7 @@ from archimedes.simulate.campaigns.chunk_store import (
     missing_ranges,
     read_chunk,
 )
-from archimedes.simulate.campaigns.distributions import Distribution
-from archimedes.simulate.campaigns.parameter_draws import is_numeric
+from archimedes.simulate.campaigns.distributions import Distribution, is_numeric
 from archimedes.simulate.campaigns.workers import (
     Outcome,
     Task,
@@ -129,9 +129,10 @@ def monte_carlo(
     >>> found.results["range"].shape
     (1000,)
     """
-    n = _check_count("n", n, 0)
+    n = check_whole(n, "monte_carlo: n", 0)
     backend = check_backend("monte_carlo", backend)
-    chunk = _check_count("chunk", get_backend(backend).sizes.chunk if chunk is None else chunk, 1)
+    size = get_backend(backend).sizes.chunk if chunk is None else chunk
+    size = check_whole(size, "monte_carlo: chunk", 1)
     _check_model(model, distributions)
     if folder is not None and not isinstance(folder, (str, os.PathLike)):
         raise TypeError(f"monte_carlo: folder must be a path, got {type(folder).__name__}")
@@ -141,34 +142,22 @@ def monte_carlo(
             f"{progress!r}"
         )
     threads = check_threads("monte_carlo", threads)
-    seed = _check_count("seed", seed, 0)
+    seed = check_whole(seed, "monte_carlo: seed", 0)
     task = Task(uuid.uuid4().hex, model, distributions, seed, vectorize, threads, backend)
     _check_portable(task, executor)
     store = nullcontext() if folder is None else ChunkStore(folder, worker_of(task).identity())
     try:
         with store as disk:
-            return _run_campaign(task, n, chunk, executor, disk, progress)
+            return _run_campaign(task, n, size, executor, disk, progress)
     finally:
         forget(task)
 
 
-def _check_count(name: str, value: int, least: int) -> int:
-    """Return a whole number, which must be at least ``least``."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"monte_carlo: {name} must be a whole number, got {value!r}")
-    number = value.__index__()
-    if number < least:
-        raise ValueError(f"monte_carlo: {name} must be at least {least}, got {number}")
-    return number
-
-
 def _check_model(model: object, distributions: Tree) -> None:
     """Raise if the model is not a function of one parameter tree, or a class was given."""
-    if not callable(model):
-        words = f"model must be a function model(params) -> results, got {type(model).__name__}"
-        swapped = callable(distributions) and not isinstance(distributions, Distribution)
-        remedy = "the model comes first, then the distributions" if swapped else "write f, not f(x)"
-        raise TypeError(f"monte_carlo: {words}: {remedy}")
+    swapped = callable(distributions) and not isinstance(distributions, Distribution)
+    remedy = "the model comes first, then the distributions" if swapped else "write f, not f(x)"
+    check_callable(model, "monte_carlo: model", "model(params) -> results", remedy)
     try:
         inspect.signature(model).bind(None)
     except TypeError as error:

@@ -23,7 +23,7 @@ from archimedes.function.dependencies.stable_digest import stable_digest
 from archimedes.function.dependencies.states import whole_fingerprint
 from archimedes.simulate.campaigns.campaign import NUMERICAL, fill_in, statuses_of
 from archimedes.simulate.campaigns.chunk_store import RAISED, CampaignError
-from archimedes.simulate.campaigns.parameter_draws import Sampler
+from archimedes.simulate.campaigns.distributions import Sampler
 from archimedes.system.floating_point import in_default_environment
 
 if TYPE_CHECKING:
@@ -140,31 +140,24 @@ class Worker:
     def run(self, start: int, stop: int) -> Outcome:
         """Make some runs."""
         self.check_model()
-        messages: dict[int, str] = {}
-        if self.drawn is not None and self.task.vectorize:
-            runs, many = np.arange(start, stop), self.drawn
-            drawn, results = explain_tracing(lambda: many(runs))
-            return self.outcome(start, stop, drawn, results, messages)
-        drawn = self.sampler(start, stop)
-        if not self.task.vectorize:
-            results, messages = self.in_turn(drawn, start, stop)
-        elif drawn:
-            results = explain_tracing(lambda: self.many(drawn))
-        else:  # every run is the same
-            results = _repeat(explain_tracing(lambda: self.many.compiled(drawn)), stop - start)
-        return self.outcome(start, stop, drawn, results, messages)
-
-    def outcome(
-        self, start: int, stop: int, drawn: list[Any], results: Tree, messages: dict[int, str]
-    ) -> Outcome:
-        """Return what some runs gave, with the status of each."""
+        count, messages, many = stop - start, dict[int, str](), self.drawn
+        if many is not None and self.task.vectorize:
+            drawn, results = explain_tracing(lambda: many(np.arange(start, stop)))
+        else:
+            drawn = self.sampler(start, stop)
+            if not self.task.vectorize:
+                results, messages = self.in_turn(drawn, start, stop)
+            elif drawn:
+                results = explain_tracing(lambda: self.many(drawn))
+            else:  # every run is the same
+                same = explain_tracing(lambda: self.many.compiled(drawn))
+                results = tree.map(lambda leaf: np.stack([np.asarray(leaf)] * count), same)
         if results is not None or not messages:
             check_result(self.task.model, results)
-        status = statuses_of(results, stop - start)
+        status = statuses_of(results, count)
         status[[run - start for run in messages]] = RAISED
-        return Outcome(
-            start, stop, self.sampler.params(drawn, stop - start), results, status, messages
-        )
+        params = self.sampler.params(drawn, count)
+        return Outcome(start, stop, params, results, status, messages)
 
     def in_turn(self, drawn: list[Any], start: int, stop: int) -> tuple[Any, dict[int, str]]:
         """Call the model as plain Python for one run after the other."""
@@ -185,14 +178,13 @@ class Worker:
         return tree.map(lambda leaf: fill_in(leaf, good), stack(rows)) if rows else None, messages
 
 
-def check_result(model: Callable[[Any], Any], results: Tree) -> Any:
-    """Return the results, if there are any."""
+def check_result(model: Callable[[Any], Any], results: Tree) -> None:
+    """Raise where the model returned nothing."""
     if not tree.leaves(results):
         code = getattr(inspect.unwrap(model), "__code__", None)
         where = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
         message = f"monte_carlo: the model{where} returned nothing ({results!r}): is a return "
         raise CampaignError(message + "missing?" + refer_to("campaign"))
-    return results
 
 
 def explain_tracing(work: Callable[[], Any]) -> Any:
@@ -205,10 +197,6 @@ def explain_tracing(work: Callable[[], Any]) -> Any:
             "run after the other, write vectorize=False."
         )
         raise
-
-
-def _repeat(result: Tree, count: int) -> Any:
-    return tree.map(lambda leaf: np.stack([np.asarray(leaf)] * count), result)
 
 
 def stack(rows: dict[int, Any]) -> Any:
