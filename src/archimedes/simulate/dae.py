@@ -31,16 +31,9 @@ from archimedes.simulate.methods.rosenbrock import RODAS5P, WithMass
 from archimedes.simulate.problem import argument_checks
 from archimedes.simulate.problem.state_layout import Args, Layout, as_state, layout_of
 from archimedes.simulate.progress import monitor_of
+from archimedes.simulate.solves import initial_value_problem as ivp
 from archimedes.simulate.solves.bdf import ImplicitEquations, solve_equations
 from archimedes.simulate.solves.collectors import Result, Samples
-from archimedes.simulate.solves.initial_value_problem import (
-    ATOL,
-    MAX_STEPS,
-    RTOL,
-    Options,
-    Problem,
-    share_code,
-)
 from archimedes.simulate.solves.kernel_runs import Instances
 from archimedes.simulate.solves.sundials import solve_residual
 from archimedes.simulate.sparse.sparse_jacobians import CompressedPencil, SparsePencil
@@ -119,7 +112,7 @@ class _Functions:
         def mass(t: Scalar, x: Array, args: Args) -> Any:
             return jac(self.flat, argnums=2)(t, x, np.zeros(self.layout.size), args)
 
-        return MassPlan(share_code(right), self.layout, RODAS5P, mass=mass)
+        return MassPlan(ivp.share_code(right), self.layout, RODAS5P, mass=mass)
 
 
 def _kind_of(args: Args) -> Hashable:
@@ -286,8 +279,8 @@ def solve_dae(
     method: str | None = None,
     t_eval: ArrayLike | None = None,
     args: Args = (),
-    rtol: Tree = RTOL,
-    atol: Tree = ATOL,
+    rtol: Tree = ivp.RTOL,
+    atol: Tree = ivp.ATOL,
     correct: bool = False,
     first_step: float | None = None,
     max_step: float = np.inf,
@@ -353,7 +346,8 @@ def solve_dae(
     layout = layout_of(state)
     x = argument_checks.check_state(state, layout)
     arguments = argument_checks.check_args(args)
-    options = Options(None, None, rtol, atol, None, first_step, max_step, max_steps, project=False)
+    steps = (None, first_step, max_step, max_steps)
+    options = ivp.Options(None, None, rtol, atol, *steps, project=False)
     setup = options.setup(layout, start, end)
     times = None if t_eval is None else argument_checks.check_times(t_eval, start, end)
     equations = residual_of(residual, layout, arguments)
@@ -364,11 +358,11 @@ def solve_dae(
     if xdot0 is None or correct:
         x, xdot = _solve_start(equations, start, x, xdot, correct)
     _check_consistent(equations, start, x, xdot, correct)
-    limit = options.step_limit(MAX_STEPS if method == "rodas5p" else MOST_STEPS)
+    limit = options.step_limit(ivp.MAX_STEPS if method == "rodas5p" else MOST_STEPS)
     if method == "rodas5p":
         instances = Instances(1, x[None], arguments, alone=True)
         kernels = equations.functions.kernels()
-        return Problem(kernels, setup, instances, limit).solve(t_eval, progress=progress)
+        return ivp.Problem(kernels, setup, instances, limit).solve(t_eval, progress=progress)
     with monitor_of(progress) as monitor:
         result = _DRIVES[method](equations, xdot, Samples(setup, x, times, limit, monitor))
     return _trajectory(result, layout, limit)

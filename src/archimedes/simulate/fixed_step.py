@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from archimedes.function import Compiled, fori_loop
 from archimedes.simulate.methods.method_table import Method
-from archimedes.simulate.problem import argument_checks
-from archimedes.simulate.problem.state_layout import (
-    as_state,
-    check_time_first,
-    layout_of,
-    projection,
-)
+from archimedes.simulate.problem import argument_checks, state_layout
 from archimedes.simulate.solves.initial_value_problem import find_method
 from archimedes.simulate.stepping.trial_step import Plan
 
@@ -80,7 +74,7 @@ def discretize(
         raise ValueError("discretize: give the length of a step, dt=...")
     if int(n_steps) < 1:
         raise ValueError(f"discretize: n_steps = {n_steps} must be at least 1")
-    check_time_first(func)
+    state_layout.check_time_first(func)
     h = argument_checks.check_step("dt", dt) / int(n_steps)
     chosen = find_method(method)
     derivative = (
@@ -88,9 +82,10 @@ def discretize(
     )
 
     def step(t: Scalar, x: Tree, *args: Any) -> Any:
-        state = as_state(x)
-        layout = layout_of(state)
-        plan = Plan(derivative, layout, chosen, projection(layout) if project else None)
+        state = state_layout.as_state(x)
+        layout = state_layout.layout_of(state)
+        projection = state_layout.projection(layout) if project else None
+        plan = Plan(derivative, layout, chosen, projection)
         f = plan.derivative(args)
 
         def one(k: Scalar, carry: tuple[Any, Any]) -> tuple[Any, Any]:

@@ -10,14 +10,7 @@ import numpy as np
 from archimedes.backends.registry import backend_choice, check_backend
 from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.problem import argument_checks
-from archimedes.simulate.solves.initial_value_problem import (
-    ATOL,
-    RTOL,
-    Options,
-    axes_tuple,
-    expand_parts,
-    prepare,
-)
+from archimedes.simulate.solves import initial_value_problem as ivp
 from archimedes.simulate.solves.prepared_solves import request_of
 from archimedes.simulate.trajectory.trajectory import Trajectory
 
@@ -37,8 +30,8 @@ def solve_ode(
     method: str | Method | None = None,
     t_eval: ArrayLike | None = None,
     args: Any = (),
-    rtol: Tree = RTOL,
-    atol: Tree = ATOL,
+    rtol: Tree = ivp.RTOL,
+    atol: Tree = ivp.ATOL,
     dt: float | None = None,
     first_step: float | None = None,
     max_step: float = np.inf,
@@ -137,16 +130,16 @@ def solve_ode(
             solution = request.solve(t_eval)
             if solution is not None:
                 return solution.trajectory()
-    options = Options(
+    options = ivp.Options(
         *(method, static_argnames, rtol, atol, dt, first_step, max_step, max_steps, project),
         *(events, inputs, sampled, check_backend("solve_ode", backend)),
     )
     args = argument_checks.check_args(args)
-    axes = axes_tuple(in_axes, args)
-    hybrid, func, x0 = expand_parts(func, t_span, x0, args, options, axes)
+    axes = ivp.axes_tuple(in_axes, args)
+    hybrid, func, x0 = ivp.expand_parts(func, t_span, x0, args, options, axes)
     if hybrid is not None and axes is not None:
         axes = (0, *axes[1:])
-    problem = prepare(func, t_span, x0, args, options, axes)
+    problem = ivp.prepare(func, t_span, x0, args, options, axes)
     if request is not None:
         request.remember(problem)
     trajectory = problem.solve(t_eval, bool(dense), progress, threads=threads)

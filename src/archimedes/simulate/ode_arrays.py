@@ -17,15 +17,7 @@ from archimedes.function.signatures import warn_of_former_options
 from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.problem import argument_checks
 from archimedes.simulate.problem.state_layout import Args, as_state, layout_of
-from archimedes.simulate.solves.initial_value_problem import (
-    ATOL,
-    RTOL,
-    Options,
-    expand_parts,
-    find_method,
-    model_of,
-    prepare,
-)
+from archimedes.simulate.solves import initial_value_problem as ivp
 from archimedes.simulate.solves.prepared_solves import Solution, request_of
 from archimedes.simulate.statuses import SimulationError, SolveInfo, Status
 from archimedes.simulate.stepping.dense_output import nan_unless
@@ -50,8 +42,8 @@ def odeint(
     x0: Tree,
     method: str | Method | None = None,
     t_eval: ArrayLike | None = None,
-    atol: Tree = ATOL,
-    rtol: Tree = RTOL,
+    atol: Tree = ivp.ATOL,
+    rtol: Tree = ivp.RTOL,
     args: Any = None,
     static_argnames: str | Sequence[str] = (),
     *,
@@ -152,17 +144,17 @@ def odeint(
             solution = request.solve(t_eval)
             if solution is not None:
                 return _states(solution, t_eval is None)
-    options = Options(
+    options = ivp.Options(
         *(method, static_argnames, rtol, atol, dt, first_step, max_step, max_steps, project),
         *(events, inputs, sampled, check_backend("odeint", backend)),
     )
     args = argument_checks.check_args(args)
-    hybrid, func, x0 = expand_parts(func, t_span, x0, args, options)
+    hybrid, func, x0 = ivp.expand_parts(func, t_span, x0, args, options)
     if must_record(t_span, x0, args, t_eval):
         x, info = _record(func, t_span, x0, args, t_eval, options)
         x = x if hybrid is None else x[0]
     else:
-        problem = prepare(func, t_span, x0, args, options)
+        problem = ivp.prepare(func, t_span, x0, args, options)
         if request is not None:
             request.remember(problem)
         trajectory = problem.solve(t_eval, progress=progress, final=t_eval is None)
@@ -218,7 +210,7 @@ def _record(
     x0: Tree,
     args: Args,
     t_eval: ArrayLike | None,
-    options: Options,
+    options: ivp.Options,
 ) -> tuple[Tree, SolveInfo]:
     """Record the loops of a solve into the current trace; return the states, times first.
 
@@ -233,8 +225,8 @@ def _record(
         times = argument_checks.check_times(t_eval, start, end)
     state = as_state(x0)
     layout = layout_of(state)
-    model = model_of(func, args, options.static_argnames)
-    plan = model.plan(layout, find_method(options.method), options)
+    model = ivp.model_of(func, args, options.static_argnames)
+    plan = model.plan(layout, ivp.find_method(options.method), options)
     f, t0, t_end = plan.derivative(model.args), stop_gradient(start), stop_gradient(end)
     x = layout.pack(state)
     if is_traced(start):
@@ -276,7 +268,7 @@ def _record(
 
 
 def _default_limit(
-    plan: Plan, options: Options, start: Scalar, end: Scalar, times: np.ndarray
+    plan: Plan, options: ivp.Options, start: Scalar, end: Scalar, times: np.ndarray
 ) -> int:
     """Return how many trial steps a recorded solve may make between two outputs, if not told.
 
@@ -295,8 +287,8 @@ def integrator(
     func: Callable[..., Any],
     method: str | Method | None = None,
     t_eval: ArrayLike | None = None,
-    atol: Tree = ATOL,
-    rtol: Tree = RTOL,
+    atol: Tree = ivp.ATOL,
+    rtol: Tree = ivp.RTOL,
     static_argnames: str | Sequence[str] = (),
     name: str | None = None,
     **options: Any,

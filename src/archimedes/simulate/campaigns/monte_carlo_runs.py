@@ -8,14 +8,7 @@ import pickle
 import sys
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    wait,
-)
+from concurrent import futures
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -25,26 +18,11 @@ from archimedes import tree
 from archimedes.backends.registry import check_backend, get_backend
 from archimedes.checks import check_callable, check_whole
 from archimedes.errors import refer_to
+from archimedes.simulate.campaigns import chunk_store, workers
 from archimedes.simulate.campaigns.campaign import Campaign, fill_in, statuses_of
-from archimedes.simulate.campaigns.chunk_store import (
-    MESSAGES,
-    RAISED,
-    STATUS,
-    CampaignError,
-    Chunk,
-    ChunkStore,
-    missing_ranges,
-    read_chunk,
-)
+from archimedes.simulate.campaigns.chunk_store import CampaignError, Chunk, ChunkStore
 from archimedes.simulate.campaigns.distributions import Distribution, is_numeric
-from archimedes.simulate.campaigns.workers import (
-    Outcome,
-    Task,
-    Worker,
-    forget,
-    run_chunk,
-    worker_of,
-)
+from archimedes.simulate.campaigns.workers import Outcome, Task, Worker
 from archimedes.simulate.trajectory.columns import label_leaves
 from archimedes.system.cpus import check_threads
 from archimedes.system.floating_point import in_default_environment
@@ -145,15 +123,16 @@ def monte_carlo(
     seed = check_whole(seed, "monte_carlo: seed", 0)
     task = Task(uuid.uuid4().hex, model, distributions, seed, vectorize, threads, backend)
     _check_portable(task, executor)
-    store = nullcontext() if folder is None else ChunkStore(folder, worker_of(task).identity())
+    worker = workers.worker_of(task)
+    store = nullcontext() if folder is None else ChunkStore(folder, worker.identity())
     try:
         with store as disk:
             return _run_campaign(task, n, size, executor, disk, progress)
     finally:
-        forget(task)
+        workers.forget(task)
 
 
-def _check_model(model: object, distributions: Tree) -> None:
+def _check_model(model: Callable[[Any], Any], distributions: Tree) -> None:
     """Raise if the model is not a function of one parameter tree, or a class was given."""
     swapped = callable(distributions) and not isinstance(distributions, Distribution)
     remedy = "the model comes first, then the distributions" if swapped else "write f, not f(x)"
@@ -177,7 +156,7 @@ def _check_model(model: object, distributions: Tree) -> None:
 
 def _check_portable(task: Task, executor: object) -> None:
     """Raise early where a process pool could not send the model to its workers."""
-    if not isinstance(executor, ProcessPoolExecutor):
+    if not isinstance(executor, futures.ProcessPoolExecutor):
         return
     try:
         pickle.dumps(task)
@@ -219,7 +198,7 @@ def _run_campaign(
 ) -> Campaign:
     """Run what is missing and put everything together."""
     old = [] if disk is None else [chunk for chunk in disk.chunks() if chunk.start < n]
-    ranges = missing_ranges(old, n, size)
+    ranges = chunk_store.missing_ranges(old, n, size)
     done = n - sum(stop - start for start, stop in ranges)
     fresh: list[Outcome] = []
     with _monitor(progress, n, done) as report:
@@ -232,7 +211,7 @@ def _run_campaign(
                 report(done, n)
         except KeyboardInterrupt:
             pass  # what is there is the answer; it says that it is not complete
-    return _collect(worker_of(task), fresh, old, n)
+    return _collect(workers.worker_of(task), fresh, old, n)
 
 
 def _run_ranges(
@@ -241,30 +220,30 @@ def _run_ranges(
     """Yield the outcomes of ranges of runs, as they are done."""
     if executor is None:
         for start, stop in ranges:
-            yield run_chunk(task, start, stop)
+            yield workers.run_chunk(task, start, stop)
         return
     pool = _as_executor(executor)
-    waiting: set[Future] = set()
+    waiting: set[futures.Future] = set()
     rest = iter(ranges)
     try:
         while True:
             for start, stop in rest:
-                waiting.add(pool.submit(run_chunk, task, start, stop))
+                waiting.add(pool.submit(workers.run_chunk, task, start, stop))
                 if len(waiting) >= IN_FLIGHT:
                     break
             if not waiting:
                 return
-            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+            for future in futures.wait(waiting, return_when=futures.FIRST_COMPLETED).done:
                 waiting.remove(future)
                 yield future.result()
-    except BrokenExecutor as error:
+    except futures.BrokenExecutor as error:
         raise CampaignError(_explain_broken_pool(task.model)) from error
     finally:
         for future in waiting:
             future.cancel()
 
 
-def _as_executor(executor: Any) -> Executor:
+def _as_executor(executor: Any) -> futures.Executor:
     """Return a `concurrent.futures.Executor`; a Dask client has one of its own."""
     if hasattr(executor, "get_executor"):
         return executor.get_executor(pure=False)
@@ -295,7 +274,8 @@ def _monitor(
 
 def _name_arrays(outcome: Outcome) -> Arrays:
     """Return what a chunk keeps, by name; parameters that are not numbers are left out."""
-    arrays = {STATUS: outcome.status, MESSAGES: np.array(list(outcome.messages.values()), "U")}
+    messages = np.array(list(outcome.messages.values()), "U")
+    arrays = {chunk_store.STATUS: outcome.status, chunk_store.MESSAGES: messages}
     for root, value in (("params", outcome.params), ("result", outcome.results)):
         leaves, treedef = tree.flatten(value)
         for leaf, label in zip(leaves, label_leaves(treedef, root)):
@@ -309,7 +289,7 @@ def _collect(worker: Worker, fresh: list[Outcome], old: list[Chunk], n: int) -> 
     executed = sum(outcome.stop - outcome.start for outcome in fresh)
     if not fresh and not old:
         return Campaign(np.arange(0), None, None, n, 0, np.arange(0), {})
-    stored = [(chunk, read_chunk(chunk)) for chunk in old]
+    stored = [(chunk, chunk_store.read_chunk(chunk)) for chunk in old]
     for chunk, arrays in stored:
         _check_params(worker, chunk, arrays)
     treedef = _result_structure(worker, fresh, stored)
@@ -359,7 +339,7 @@ def _result_structure(
         if outcome.results is not None:
             return tree.structure(outcome.results)
     for chunk, arrays in stored:
-        good = np.flatnonzero(_chunk_status(arrays, chunk) != RAISED)
+        good = np.flatnonzero(_chunk_status(arrays, chunk) != chunk_store.RAISED)
         if good.size:
             return worker.structure(chunk.start + int(good[0]))
     return None
@@ -368,10 +348,10 @@ def _result_structure(
 def _read_outcome(chunk: Chunk, arrays: Arrays, treedef: TreeDef | None) -> Outcome:
     """Return what a chunk on disk holds, without the parameters, which are drawn again."""
     status = _chunk_status(arrays, chunk)
-    raised = chunk.start + np.flatnonzero(status == RAISED)
-    messages = dict(zip(raised.tolist(), arrays.get(MESSAGES, np.array([])).tolist()))
+    raised = chunk.start + np.flatnonzero(status == chunk_store.RAISED)
+    messages = dict(zip(raised.tolist(), arrays.get(chunk_store.MESSAGES, np.array([])).tolist()))
     results = None
-    if treedef is not None and (status != RAISED).any():
+    if treedef is not None and (status != chunk_store.RAISED).any():
         names = [label.name for label in label_leaves(treedef, "result")]
         if not set(names) <= set(arrays):
             raise CampaignError(
@@ -383,8 +363,8 @@ def _read_outcome(chunk: Chunk, arrays: Arrays, treedef: TreeDef | None) -> Outc
 
 def _chunk_status(arrays: Arrays, chunk: Chunk) -> np.ndarray:
     """Return the status of the runs of a chunk, also of one that was written without it."""
-    if STATUS in arrays:
-        return arrays[STATUS]
+    if chunk_store.STATUS in arrays:
+        return arrays[chunk_store.STATUS]
     results = [leaf for name, leaf in arrays.items() if not name.startswith("params")]
     return statuses_of(results, chunk.stop - chunk.start)
 

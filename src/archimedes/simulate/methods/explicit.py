@@ -22,16 +22,8 @@ import numpy as np
 
 from archimedes.function import stop_gradient
 from archimedes.function.linear_combinations import combine, combine_rows
-from archimedes.simulate.methods.method_table import (
-    Derivative,
-    Method,
-    Step,
-    estimate,
-    piece,
-    read_tables,
-    register,
-    rms_norm,
-)
+from archimedes.simulate.methods import method_table
+from archimedes.simulate.methods.method_table import Derivative, Method, Step
 
 if TYPE_CHECKING:
     from archimedes.typing import Array, Scalar, Tree
@@ -69,7 +61,7 @@ def _read_tableau(
     stability: float | None = None,
 ) -> Tableau:
     """Return the tableau of a method; ``dense`` makes the interpolant of its tables, if given."""
-    tables = read_tables(name)
+    tables = method_table.read_tables(name)
     rows: Tables = {
         title: tuple({k: weight for k, weight in enumerate(row) if weight} for row in table)
         for title, table in tables.items()
@@ -183,7 +175,7 @@ def _weigh(row: Row, k: Sequence[Any], h: Scalar, x: Array | None = None) -> Any
     return combine([row[i] for i in sorted(row)], [k[i] for i in sorted(row)], None, h, x)
 
 
-@piece()
+@method_table.piece()
 def _two_norms(error: Array, scale: Array) -> Any:
     """DOP853 combines estimates of order 5 and 3 to one of order 7 (HNW eq. II.10.17)."""
     high, low = error[0] / scale, error[1] / scale
@@ -210,7 +202,7 @@ def method_of(tableau: Tableau) -> Method:
         if tableau.stability is None:
             return Step(new, error, k[-1], k)
         last = stop_gradient((h, k[-1] - k[-2], new - before, new, k[-1]))
-        return Step(new, error, k[-1], k, estimate(*last))
+        return Step(new, error, k[-1], k, method_table.estimate(*last))
 
     def dense(f: Derivative, t: Scalar, x: Array, h: Scalar, step: Step) -> Any:
         k = list(step.stages)
@@ -233,10 +225,10 @@ def method_of(tableau: Tableau) -> Method:
         start=start,
         step=step,
         dense=dense,
-        norm=_two_norms if len(tableau.errors) == 2 else rms_norm,
+        norm=_two_norms if len(tableau.errors) == 2 else method_table.rms_norm,
         stability=tableau.stability,
     )
 
 
 for _tableau in TABLEAUS:
-    register(method_of(_tableau))
+    method_table.register(method_of(_tableau))

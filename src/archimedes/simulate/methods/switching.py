@@ -17,16 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.function import cond, stop_gradient
+from archimedes.simulate.methods import method_table
 from archimedes.simulate.methods.explicit import TSIT5, method_of
-from archimedes.simulate.methods.method_table import (
-    Derivative,
-    Method,
-    Step,
-    Suspicion,
-    count_hits,
-    is_stiff,
-    register,
-)
+from archimedes.simulate.methods.method_table import Derivative, Method, Step
 from archimedes.simulate.methods.rosenbrock import RODAS5P
 from archimedes.tree import struct
 
@@ -54,7 +47,7 @@ class Memory:
 def _start(f: Derivative, t: Scalar, x: Array) -> Memory:
     slope = f(t, x)
     none = np.where(np.isfinite(np.sum(slope)), 0, 0)
-    return Memory(slope, none > 0, Suspicion(none, none), none, none)
+    return Memory(slope, none > 0, method_table.Suspicion(none, none), none, none)
 
 
 def _pad(stages: list[Any], count: int) -> list[Any]:
@@ -79,14 +72,16 @@ def _step(f: Derivative, t: Scalar, x: Array, h: Scalar, memory: Memory) -> Step
         memory.stiff, lambda: take_step(RODAS5P), lambda: take_step(EXPLICIT)
     )
     assert EXPLICIT.stability is not None
-    suspicion = count_hits(memory.suspicion, stop_gradient(stiffness), EXPLICIT.stability)
+    suspicion = method_table.count_hits(
+        memory.suspicion, stop_gradient(stiffness), EXPLICIT.stability
+    )
     easy = np.where(stiffness < MARGIN * EXPLICIT.stability, memory.easy + 1, 0)
-    stiff = np.where(memory.stiff, easy < EASY, is_stiff(suspicion))
+    stiff = np.where(memory.stiff, easy < EASY, method_table.is_stiff(suspicion))
     fresh = stiff != memory.stiff
     new = Memory(
         slope=slope,
         stiff=stiff,
-        suspicion=Suspicion(
+        suspicion=method_table.Suspicion(
             np.where(memory.stiff | fresh, 0, suspicion.hits),
             np.where(memory.stiff | fresh, 0, suspicion.misses),
         ),
@@ -108,7 +103,7 @@ def _dense(f: Derivative, t: Scalar, x: Array, h: Scalar, step: Step) -> Any:
     return cond(stiff, lambda: of(RODAS5P, 8), lambda: of(EXPLICIT, len(TSIT5.stages)))
 
 
-AUTO = register(
+AUTO = method_table.register(
     Method(
         name="auto",
         order=5,

@@ -22,15 +22,8 @@ from archimedes.function import Compiled
 from archimedes.function.batching.batch_axes import instance, spread_axes, to_front
 from archimedes.function.dependencies.states import content_of, fingerprint
 from archimedes.simulate.methods.method_table import METHODS, Method, is_stiff
-from archimedes.simulate.problem import argument_checks
-from archimedes.simulate.problem.state_layout import (
-    Args,
-    Layout,
-    as_state,
-    check_time_first,
-    layout_of,
-    projection,
-)
+from archimedes.simulate.problem import argument_checks, state_layout
+from archimedes.simulate.problem.state_layout import Args, Layout
 from archimedes.simulate.progress import Monitor, monitor_of
 from archimedes.simulate.solves.collectors import Result, Samples
 from archimedes.simulate.solves.driver import FIRST_CALL, Task, drive
@@ -185,7 +178,7 @@ class Model:
             func=share_code(self.func),
             layout=layout,
             method=method,
-            project=projection(layout) if options.project else None,
+            project=state_layout.projection(layout) if options.project else None,
             adaptive=options.is_adaptive(method),
             events=watch,
             clock=options.clock,
@@ -233,7 +226,7 @@ def model_of(
             f"func must be a function func(t, x, *args), got {type(func).__name__}: write "
             "odeint(f, ...), not odeint(f(t, x), ...)"
         )
-    check_time_first(func)
+    state_layout.check_time_first(func)
     owner = func.__self__ if isinstance(func, MethodType) else None
     bound = is_struct(type(owner))
     if not static_argnames and not bound:
@@ -320,8 +313,8 @@ def prepare(
     start, end = argument_checks.check_span(t_span, x0)
     model = model_of(func, args, options.static_argnames)
     if in_axes is None:
-        state = as_state(x0)
-        layout = layout_of(state)
+        state = state_layout.as_state(x0)
+        layout = state_layout.layout_of(state)
         x = argument_checks.check_state(state, layout)
         instances = Instances(1, x[None], model.args, alone=True)
     else:
@@ -337,7 +330,7 @@ def _batch(
     model: Model, x0: Tree, args: Args, in_axes: tuple[Any, ...]
 ) -> tuple[Layout, Instances]:
     """Return the layout of one state of a batch, and its instances."""
-    axes_and_values = zip(in_axes, (as_state(x0), *args), strict=True)
+    axes_and_values = zip(in_axes, (state_layout.as_state(x0), *args), strict=True)
     pairs = [pair for k, pair in enumerate(axes_and_values) if k - 1 not in model.static]
     values = tuple(value for _, value in pairs)
     leaves, treedef = tree.flatten(values)
@@ -351,7 +344,9 @@ def _batch(
         leaf if axis is not None else xp.broadcast_to(xp.asarray(leaf), (count, *np.shape(leaf)))
         for leaf, axis in zip(leaves[:size], axes)
     ]
-    layout = layout_of(tree.structure(values[0]).unflatten(list(map(instance, states))))
+    layout = state_layout.layout_of(
+        tree.structure(values[0]).unflatten(list(map(instance, states)))
+    )
     argument_checks.check_state(tree.structure(values[0]).unflatten(states), layout)
     flat = [np.reshape(leaf, (count, -1)) for leaf in states]
     own = tree.leaves(model.args[: len(model.args) - len(values) + 1])

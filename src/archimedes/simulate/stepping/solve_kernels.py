@@ -6,14 +6,9 @@ import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from archimedes.backends import registry
 from archimedes.backends.array_kinds import HOST
-from archimedes.backends.registry import (
-    AUTO,
-    check_backend,
-    default_backend,
-    get_backend,
-    resolve_backend,
-)
+from archimedes.backends.registry import AUTO
 from archimedes.function import Compiled
 from archimedes.function.batching.native_loops import Repeated
 from archimedes.function.recording_store import Current, compile_frozen, store
@@ -51,8 +46,8 @@ def native(
     ``drafts`` the first calls, which are short, run on unoptimized code. ``watch`` as in
     ``compile_frozen``.
     """
-    backend = check_backend("solve_ode", backend)
-    backend = backend if early else resolve_backend(backend)
+    backend = registry.check_backend("solve_ode", backend)
+    backend = backend if early else registry.resolve_backend(backend)
     compiled = compile_frozen(function, watch, name, backend)
     compiled.drafts = drafts
     return compiled
@@ -64,7 +59,7 @@ class Kernels:
     def __init__(self, plan: Plan, backend: str = AUTO, current: Current | None = None) -> None:
         self.plan = plan
         #: What runs them.
-        self.backend = get_backend(backend)
+        self.backend = registry.get_backend(backend)
         #: What makes the plan of the functions that each thread has given last.
         self._current = current or Current((lambda: plan,))
         self.watched = Watched(self)
@@ -109,7 +104,8 @@ class Kernels:
         drafts: bool = False,
     ) -> Compiled:
         """Compile a part of the plan for the backend of the kernels; see ``native``."""
-        backend = AUTO if early and self.backend is default_backend() else self.backend.name
+        is_default = self.backend is registry.default_backend()
+        backend = AUTO if early and is_default else self.backend.name
         return native(function, name, watch, backend, early, drafts)
 
     def _compiled_loop(self, function: Callable[..., Any], name: str, early: bool) -> Compiled:
@@ -236,7 +232,7 @@ def kernels_for(key: Hashable, plan: Callable[[], Plan], backend: str | None = N
     """
     plan = functools.cache(plan)
     # Solvers have checked the name that a user gave.
-    backend = resolve_backend(backend or check_backend("solve_ode", None))
+    backend = registry.resolve_backend(backend or registry.check_backend("solve_ode", None))
     return store.find(
         ("kernels", key, backend), (plan,), lambda current: Kernels(plan(), backend, current)
     )

@@ -25,15 +25,8 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import cond, stop_gradient
-from archimedes.simulate.methods.method_table import (
-    Derivative,
-    Method,
-    Step,
-    Suspicion,
-    count_hits,
-    piece,
-    rms_norm,
-)
+from archimedes.simulate.methods import method_table
+from archimedes.simulate.methods.method_table import Derivative, Method, Step
 from archimedes.simulate.problem.state_layout import Args, Layout, Projection, rounding
 from archimedes.simulate.statuses import Status
 from archimedes.tree import struct
@@ -160,29 +153,29 @@ def initial_step(
 ) -> Scalar:
     """Return the size (> 0) of a first step (HNW, II.4, "Starting step size")."""
     scale = setup.atol + np.abs(x) * setup.rtol
-    d0, d1 = rms_norm(x, scale), rms_norm(f0, scale)
+    d0, d1 = method_table.rms_norm(x, scale), method_table.rms_norm(f0, scale)
     tiny = (d0 < 1e-5) | (d1 < 1e-5)
     h0 = np.where(tiny, 1e-6, 0.01 * d0 / np.where(tiny, 1.0, d1))
     f1 = f(t + direction * h0, x + direction * h0 * f0)
-    d2 = rms_norm(f1 - f0, scale) / h0
+    d2 = method_table.rms_norm(f1 - f0, scale) / h0
     steepest = np.maximum(d1, d2)
     flat = ~(steepest > 1e-15)  # also where a trial point gave nan
     power = _root(0.01 / np.where(flat, 1.0, steepest), order)
     return np.minimum(100.0 * h0, np.where(flat, np.maximum(1e-6, h0 * 1e-3), power))
 
 
-@piece("order")
+@method_table.piece("order")
 def _root(x: Scalar, order: int) -> Scalar:
     return np.power(x, 1.0 / (order + 1))
 
 
-@piece()
+@method_table.piece()
 def error_log(norm: Scalar, finite: Scalar) -> Scalar:
     """Return the log of an error's norm; where that is not finite, the largest there is."""
     return np.log(np.maximum(np.where(finite, norm, 1e300), 1e-10))
 
 
-@piece("order")
+@method_table.piece("order")
 def next_factor(
     log_error: Scalar, log_before: Scalar, accepted: Scalar, again: Array, order: int
 ) -> Scalar:
@@ -274,7 +267,9 @@ class Integration:
             x_old=x,
             dense=np.zeros((method.dense_degree, plan.layout.size)) if dense else None,
             signals=signals,
-            suspicion=Suspicion(none, none) if plan.adaptive and method.stability else None,
+            suspicion=method_table.Suspicion(none, none)
+            if plan.adaptive and method.stability
+            else None,
         )
 
     def attempt(self, run: Run, wanted: Callable[[Any], Any] | None) -> Attempt:
@@ -288,7 +283,9 @@ class Integration:
         dense = self._interpolate(run, aim, step, accepted, wanted)
         suspicion = run.suspicion
         if suspicion is not None:
-            suspicion = count_hits(suspicion, step.stiffness, plan.method.stability or np.inf)
+            suspicion = method_table.count_hits(
+                suspicion, step.stiffness, plan.method.stability or np.inf
+            )
         good = Run(
             t=aim.t_new,
             x=x_new,
