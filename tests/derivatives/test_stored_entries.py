@@ -97,8 +97,7 @@ def test_a_program_copied_whole_is_the_one_copied_node_by_node():
         for dtype in source.input_dtypes:
             graph.input(dtype)
     whole.outputs = inline(whole, source, whole.inputs)
-    # A place for regions, of which there are none, has it copied node by node.
-    to = copy_into(one_by_one, source, one_by_one.inputs, source.live(), lambda i, region: [])
+    to = copy_into(one_by_one, source, one_by_one.inputs, source.live())
     one_by_one.outputs = [to[i] for i in source.outputs]
     assert whole.digest() == one_by_one.digest() == prune(whole).digest()
     assert whole.const(0.3) == one_by_one.const(0.3)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.function import compiled
 from archimedes.function.batching import recorded_maps
+from archimedes.function.compiled import Compiled
 from archimedes.graph.derivatives.jacobian_graphs import (
     forward_graph,
     jacobian_graph,
@@ -28,7 +28,7 @@ X = np.array([0.7, 0.4, 1.2])
 @pytest.fixture(autouse=True)
 def keep_regions(monkeypatch):
     """Small bodies are normally inlined or unrolled: keep them as regions."""
-    monkeypatch.setattr(compiled, "INLINE_LIMIT", 0)
+    monkeypatch.setattr(Compiled, "inline_limit", 0)
     monkeypatch.setattr(recorded_maps, "UNROLL_LIMIT", 0)
 
 

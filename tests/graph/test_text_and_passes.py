@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import archimedes as arc
 from archimedes.graph import CODES, F64, I64, TABLE, Graph, inline, prune, statistics
 from archimedes.graph.ops import CONST
-from archimedes.graph.passes import copy_into, with_outputs
+from archimedes.graph.passes import Transformer, with_outputs
 from archimedes.graph.regions import Call, Host, Scan
 
 from .building import graph_of, op, run, same
@@ -173,15 +173,18 @@ def test_inlining_on_constants_folds():
     assert into.op[out] == CONST and into.value[out] == 7.0
 
 
-def test_copy_into_lets_a_caller_replace_regions():
+class Cosines(Transformer):
+    def region(self, i, region):
+        return [op(self.dst, "cos", int(self.relink(region).inputs[0]))]
+
+
+def test_a_transformer_may_replace_regions():
     body = graph_of([F64], lambda g, x: op(g, "sin", x))
     g = graph_of([F64], lambda g, x: g.region(Call([x], body)).tolist())
     into = Graph()
-    x = into.input(F64)
-    to = copy_into(
-        into, g, [x], g.live(), lambda i, region: [op(into, "cos", int(region.inputs[0]))]
-    )
-    assert into.op[to[g.outputs[0]]] == CODES["cos"]
+    copy = Cosines(into, g, [into.input(F64)])
+    copy.run(g.live())
+    assert into.op[copy.outputs()[0]] == CODES["cos"]
 
 
 def test_names_survive_pruning():

@@ -84,6 +84,15 @@ class Transformer:
                 self.source.update((new, i) for new in range(written, len(dst.op)))
                 written = len(dst.op)
 
+    def copy(self, nodes: Sequence[int]) -> None:
+        """Write these nodes, and note the user's lines that they come from."""
+        first, src, lines = len(self.dst.op), self.src, self.dst.lines
+        self.run(nodes)
+        if src.lines is not None and lines is not None:
+            for i in nodes:
+                if self.to[i] >= first:
+                    lines[self.to[i]] = src.lines[i]
+
     def outputs(self) -> list[int]:
         """Return the replacements of the outputs of ``src``."""
         return [self.to[i] for i in self.src.outputs]
@@ -150,43 +159,18 @@ class Transformer:
 
 # ---- copies ------------------------------------------------------------------------------
 
-#: Puts something of its own making in the place of a region, which reads ids of the new graph
-#: already; returns the outputs' ids.
-ReplaceRegion = Callable[[int, Region], Sequence[int]]
-
-
-class _Copy(Transformer):
-    replace_region: ReplaceRegion | None = None
-
-    def region(self, i: int, region: Region) -> Outputs:
-        if self.replace_region is None:
-            return super().region(i, region)
-        return list(self.replace_region(i, self.relink(region)))
-
 
 def copy_into(
-    dst: Graph,
-    src: Graph,
-    inputs: Sequence[int] | np.ndarray,
-    nodes: Sequence[int],
-    replace_region: ReplaceRegion | None = None,
+    dst: Graph, src: Graph, inputs: Sequence[int] | np.ndarray, nodes: Sequence[int]
 ) -> list[int]:
     """Re-emit nodes of ``src`` (ascending, closed under operands) into ``dst``.
 
-    ``inputs`` are the ids in ``dst`` that take the place of ``src.inputs``. ``replace_region`` may
-    put something else in the place of a region of ``src``. Returns a list that maps ids of ``src``
-    to ids of ``dst`` (-1 where not copied).
+    ``inputs`` are the ids in ``dst`` that take the place of ``src.inputs``. Returns a list that
+    maps ids of ``src`` to ids of ``dst`` (-1 where not copied).
     """
-    first = len(dst.op)
-    copy = _Copy(dst, src, inputs)
-    copy.replace_region = replace_region
-    copy.run(nodes)
-    to = copy.to
-    if src.lines is not None and dst.lines is not None:
-        for i in nodes:
-            if to[i] >= first:
-                dst.lines[to[i]] = src.lines[i]
-    return to
+    copy = Transformer(dst, src, inputs)
+    copy.copy(nodes)
+    return copy.to
 
 
 def inline(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -96,17 +97,9 @@ def statistics(g: Graph) -> Statistics:
 def _ranges(ids: np.ndarray | list[int]) -> str:
     """Return ids as text, with runs abbreviated: ``%3..%15 %20``."""
     words: list[str] = []
-    ids = [int(i) for i in ids]
-    k = 0
-    while k < len(ids):
-        end = k
-        while end + 1 < len(ids) and ids[end + 1] == ids[end] + 1:
-            end += 1
-        if end - k >= 3:
-            words.append(f"%{ids[k]}..%{ids[end]}")
-        else:
-            words.extend(f"%{i}" for i in ids[k : end + 1])
-        k = end + 1
+    for _, run in groupby(enumerate(map(int, ids)), lambda pair: pair[1] - pair[0]):
+        mine = [f"%{i}" for _, i in run]
+        words += mine if len(mine) < 4 else [f"{mine[0]}..{mine[-1]}"]
     return " ".join(words)
 
 

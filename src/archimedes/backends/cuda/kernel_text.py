@@ -42,7 +42,7 @@ from archimedes.backends.protocol import Program
 from archimedes.graph.dead_code import remove_dead_code
 from archimedes.graph.dtypes import B8, length_of
 from archimedes.graph.ops import CONST, INPUT, TABLE
-from archimedes.graph.passes import copy_into, inline
+from archimedes.graph.passes import Outputs, Transformer, inline
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call
 from archimedes.graph.regions.base import Region
@@ -409,14 +409,12 @@ def _count(graph: Graph, uses: Counter[str]) -> int:
     return size
 
 
-def _inline_calls(graph: Graph) -> Graph:
-    flat = Graph()
-
-    def inline_call(i: int, region: Region) -> Sequence[int]:
+class _InlineCalls(Transformer):
+    def region(self, i: int, region: Region) -> Outputs:
         (body,) = region.bodies
-        return inline(flat, _inline_calls(body), region.inputs)
+        return inline(self.dst, _inline_calls(body), self.relink(region).inputs)
 
-    ids = [flat.input(dtype) for dtype in graph.input_dtypes]
-    to = copy_into(flat, graph, ids, graph.live(), inline_call)
-    flat.outputs = [to[i] for i in graph.outputs]
-    return flat
+
+def _inline_calls(graph: Graph) -> Graph:
+    flat = Graph.with_inputs(graph.input_dtypes)
+    return _InlineCalls(flat, graph, flat.inputs).program()

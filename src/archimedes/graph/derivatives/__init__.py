@@ -3,4 +3,4 @@
 Whatever is imported from here, the derivatives of all regions are registered.
 """
 
-from archimedes.graph.derivatives import block_rules, call_rules, loop_rules, solve_rules
+from archimedes.graph.derivatives import block_rules, control_flow_rules, solve_rules

@@ -22,18 +22,9 @@ from archimedes.graph.ops import CODES, ELEMENT, INPUT
 from archimedes.graph.passes import Transformer, inline
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Accumulate, Nest, Pack
-from archimedes.graph.regions.base import (
-    Adjoints,
-    Directions,
-    RegionDerivative,
-    Tangents,
-    Wanted,
-    register_derivative,
-)
+from archimedes.graph.regions.base import Adjoints, Directions, Tangents, Wanted, add_derivative
 from archimedes.graph.regions.block_regions import Move
 from archimedes.graph.regions.nest import Affine, Gather, Read, positions, row_major
-
-__all__: list[str] = []
 
 _EQ, _SELECT, _ADD, _MUL = (CODES[name] for name in ("eq", "select", "add", "mul"))
 
@@ -339,6 +330,6 @@ def _accumulate_reverse(
     return [back, {}]
 
 
-register_derivative(Nest, RegionDerivative(_nest_forward, _nest_reverse))
-register_derivative(Pack, RegionDerivative(_pack_forward, _pack_reverse))
-register_derivative(Accumulate, RegionDerivative(_accumulate_forward, _accumulate_reverse))
+add_derivative(Nest, _nest_forward, _nest_reverse)
+add_derivative(Pack, _pack_forward, _pack_reverse)
+add_derivative(Accumulate, _accumulate_forward, _accumulate_reverse)

@@ -6,7 +6,7 @@ structural zeros cost nothing. Directions are small ints chosen by the caller.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -105,6 +105,22 @@ def forward_sweep(
     for k, (out, tangent) in zip(rows, _with_cuts(dst, part, inputs, seeds)):
         outs[k], tangents[k] = out, tangent
     return outs, tangents
+
+
+def push_direction(
+    dst: Graph, src: Graph, inputs: Sequence[int], tangents: Mapping[int, int]
+) -> tuple[list[int], list[int]]:
+    """Copy ``src`` into ``dst`` together with its tangents along one direction.
+
+    ``tangents`` are those of inputs, by position; others are zero. Returns the ids of the outputs
+    and of their tangents.
+    """
+    seeds: list[Directions] = [{} for _ in inputs]
+    for position, tangent in tangents.items():
+        seeds[position] = {0: tangent}
+    outs, results = forward_sweep(dst, src, inputs, seeds)
+    zeros = [dst.const(0.0, kind) for kind in src.output_dtypes]
+    return outs, [result.get(0, zero) for result, zero in zip(results, zeros)]
 
 
 def _with_cuts(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from archimedes.graph.derivatives.coloring import Pattern, by_symmetry, column_colors, star_colors
-from archimedes.graph.derivatives.forward import forward_sweep
+from archimedes.graph.derivatives.forward import push_direction
 from archimedes.graph.derivatives.gauge import gauge_dependent
 from archimedes.graph.derivatives.reverse import reverse_sweep
 from archimedes.graph.derivatives.sparsity import cost_of, nodes_in, pattern, work
@@ -23,7 +23,7 @@ from archimedes.graph.derivatives.sweeps import (
 from archimedes.graph.passes import prune, with_outputs
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Scan, While
-from archimedes.graph.regions.base import Directions, has_blocks
+from archimedes.graph.regions.base import has_blocks
 
 #: So many directions through arrays are swept at once; fewer than ``MANY`` always.
 TOGETHER, MANY = 8, 4
@@ -210,12 +210,9 @@ def forward_graph(src: Graph, wrt: Sequence[int]) -> Graph:
     """Return the graph (inputs, tangents of ``wrt``) -> (outputs, tangents of outputs)."""
     g = Graph.with_inputs(src.input_dtypes)
     inputs = list(g.inputs)
-    seeds: list[Directions] = [{} for _ in inputs]
-    for position in wrt:
-        seeds[position] = {0: g.input(src.input_dtypes[position])}
-    outs, tangents = forward_sweep(g, src, inputs, seeds)
-    zeros = [g.const(0.0, kind) for kind in src.output_dtypes]
-    g.outputs = outs + [t.get(0, zero) for t, zero in zip(tangents, zeros)]
+    seeds = {position: g.input(src.input_dtypes[position]) for position in wrt}
+    outs, tangents = push_direction(g, src, inputs, seeds)
+    g.outputs = outs + tangents
     return prune(g)
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from archimedes.graph.blocks.building import each
-from archimedes.graph.derivatives.forward import forward_sweep
+from archimedes.graph.derivatives.forward import push_direction
 from archimedes.graph.derivatives.sparsity import nodes_in
 from archimedes.graph.dtypes import B8, DTYPES, F32, I64, is_float
 from archimedes.graph.formulas import Emit
@@ -25,7 +25,6 @@ from archimedes.graph.ops import CODES, CONST
 from archimedes.graph.passes import Transformer, inline, prune
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Map, Scan, Switch
-from archimedes.graph.regions.base import Directions
 
 #: Points of (0, 1) and their weights: the mean of a polynomial of degree 5 is exact.
 GAUSS = [(0.5 - np.sqrt(0.15), 5 / 18), (0.5, 8 / 18), (0.5 + np.sqrt(0.15), 5 / 18)]
@@ -162,10 +161,6 @@ class Part:
         """The nodes it reads beside the sources."""
         return self.reads[self.sources :]
 
-    def size(self) -> int:
-        """Count the nodes, those of bodies included."""
-        return nodes_in(self.program)
-
 
 def between(
     g: Graph, sources: Sequence[int], targets: Sequence[int], vectors: Sequence[int] = ()
@@ -220,7 +215,7 @@ class Values:
         pairs = [pair for row in numerators for pair in row]
         part = between(g, nodes, [m for m, _ in pairs])
         whole = between(g, nodes, [i for pair in zip(*pairs) for i in pair], self.vectors)
-        if whole is None or whole.size() > _LONGEST:
+        if whole is None or nodes_in(whole.program) > _LONGEST:
             return None
         n, read = len(self.vectors), [] if part is None else part.shared
 
@@ -246,7 +241,7 @@ class Values:
 
         The part is one from the nodes of ``positions`` and the vectors.
         """
-        if part.size() > _LONGEST:
+        if nodes_in(part.program) > _LONGEST:
             return None
         turned, n = _along_vectors(part, self.quotients.e.dtype), len(self.vectors)
 
@@ -266,11 +261,9 @@ class Values:
     ) -> list[int]:
         """Emit the derivatives of a program's outputs along its first inputs, the values."""
         positions = list(self.positions.values())
-        seeds: list[Directions] = [{0: speeds[k]} for k in positions]
         inputs = [moved[k] for k in positions] + rest
-        _, tangents = forward_sweep(g, program, inputs, [*seeds, *({} for _ in rest)])
-        zero = g.const(0.0, self.quotients.e.dtype)
-        return [tangent.get(0, zero) for tangent in tangents]
+        tangents = {n: speeds[k] for n, k in enumerate(positions)}
+        return push_direction(g, program, inputs, tangents)[1]
 
     def _limits(
         self, turns: Sequence[Turn], shared: list[int], slopes: Slopes, trial: Trial
@@ -380,12 +373,8 @@ def _along_vectors(part: Part, dtype: int) -> Graph:
     """Return the derivatives of a part's outputs along what it reads after its sources."""
     g = Graph.with_inputs(part.program.input_dtypes)
     inputs = list(g.inputs)
-    seeds: list[Directions] = [{} for _ in inputs]
-    for k in range(part.sources, part.sources + part.vectors):
-        seeds[k] = {0: g.input(dtype)}
-    _, tangents = forward_sweep(g, part.program, inputs, seeds)
-    zero = g.const(0.0, dtype)
-    g.outputs = [tangent.get(0, zero) for tangent in tangents]
+    vectors = range(part.sources, part.sources + part.vectors)
+    g.outputs = push_direction(g, part.program, inputs, {k: g.input(dtype) for k in vectors})[1]
     return prune(g)
 
 

@@ -15,7 +15,7 @@ from archimedes.graph.derivatives.rules import IS_SMOOTH, LINEAR, PARTIALS
 from archimedes.graph.dtypes import is_float, item_type, length_of
 from archimedes.graph.formulas import Emit
 from archimedes.graph.ops import ARITY, CODES, ELEMENT, INPUT, LOOKUP, OUT, REGION, TABLE
-from archimedes.graph.passes import copy_into
+from archimedes.graph.passes import Outputs, Transformer
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Directions, Region, Tangents, Wanted
 from archimedes.graph.regions.block_regions import Move
@@ -64,8 +64,9 @@ def reverse_sweep(
     live = src.live()
     active = _active(src, live, wanted)
     _narrow(src, live, active, None if callable(seeds) else seeds)
-    sweep = _Reverse(dst, src, live, active)
-    out_ids = sweep.record(inputs)
+    sweep = _Reverse(dst, src, inputs, live, active)
+    sweep.copy(live)
+    out_ids = sweep.outputs()
     for i, seed in zip(src.outputs, seeds(out_ids) if callable(seeds) else seeds):
         sweep.give(i, seed)
     return out_ids, sweep.go_back()
@@ -91,34 +92,29 @@ def reverse_by_rows(
     return adjoints
 
 
-class _Reverse:
+class _Reverse(Transformer):
     """A program that is being copied, then walked back with adjoints.
 
-    ``active`` marks the nodes of ``src`` that adjoints pass through, ``to`` says where they are in
-    ``dst``, ``saved`` what regions kept for the way back.
+    ``active`` marks the nodes of ``src`` that adjoints pass through, ``saved`` is what regions kept
+    for the way back.
     """
 
-    def __init__(self, dst: Graph, src: Graph, live: list[int], active: bytearray) -> None:
-        self.dst, self.src, self.live, self.active = dst, src, live, active
-        self.to: list[int] = []
+    def __init__(
+        self, dst: Graph, src: Graph, inputs: Sequence[int], live: list[int], active: bytearray
+    ) -> None:
+        super().__init__(dst, src, inputs)
+        self.live, self.active = live, active
         self.saved: dict[int, Any] = {}
         self.adjoints: dict[int, Directions] = {}
         self.of_regions: dict[int, dict[int, Directions]] = {}
         #: Adjoints of elements at constant indices, by block and index: put together once.
         self.of_elements: dict[int, dict[int, Directions]] = {}
 
-    def record(self, inputs: Sequence[int]) -> list[int]:
-        """Copy the program; active regions keep what they need. Returns ids of the outputs."""
-        dst, src = self.dst, self.src
-
-        def record(i: int, region: Region) -> list[int]:
-            if not self.active[i]:
-                return dst.region(region).tolist()
-            outs, self.saved[i] = region.record(dst)
-            return outs.tolist()
-
-        self.to = copy_into(dst, src, inputs, self.live, record)
-        return [self.to[i] for i in src.outputs]
+    def region(self, i: int, region: Region) -> Outputs:
+        if not self.active[i]:
+            return super().region(i, region)
+        outs, self.saved[i] = self.relink(region).record(self.dst)
+        return outs.tolist()
 
     def give(self, i: int, adjoint: Directions) -> None:
         """Add to the adjoint of a node that is active."""
@@ -156,8 +152,8 @@ class _Reverse:
         reads = region.inputs.tolist()
         adjoints = [mine.get(k, {}) for k in range(len(region.out_dtypes))]
         wanted = [bool(self.active[j]) for j in reads]
-        linked = region.with_inputs([self.to[j] for j in reads])
-        for j, adjoint in zip(reads, linked.pull_back(self.dst, adjoints, self.saved[i], wanted)):
+        back = self.relink(region).pull_back(self.dst, adjoints, self.saved[i], wanted)
+        for j, adjoint in zip(reads, back):
             self.give(j, adjoint)
 
     def _through_element(self, i: int, adjoint: Directions) -> None:

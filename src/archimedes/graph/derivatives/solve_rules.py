@@ -11,16 +11,7 @@ from archimedes.graph.derivatives.bodies import by_position
 from archimedes.graph.formulas import Emit
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Solve
-from archimedes.graph.regions.base import (
-    Adjoints,
-    Directions,
-    RegionDerivative,
-    Tangents,
-    Wanted,
-    register_derivative,
-)
-
-__all__: list[str] = []
+from archimedes.graph.regions.base import Adjoints, Directions, Tangents, Wanted, add_derivative
 
 
 def _dense(e: Emit, values: Sequence[Directions], d: int, columns: int) -> np.ndarray:
@@ -94,4 +85,4 @@ def _reverse(
     return of_matrix + _sort_by_entry(multipliers, directions)
 
 
-register_derivative(Solve, RegionDerivative(_forward, _reverse))
+add_derivative(Solve, _forward, _reverse)

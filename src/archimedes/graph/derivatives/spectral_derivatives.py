@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from archimedes.graph.derivatives.forward import forward_sweep
+from archimedes.graph.derivatives.forward import forward_sweep, push_direction
 from archimedes.graph.derivatives.quotients import Limit, Part, Quotients, Turn, Values, between
 from archimedes.graph.derivatives.reverse import add_term, reverse_sweep
+from archimedes.graph.derivatives.sparsity import nodes_in
 from archimedes.graph.dtypes import B8
 from archimedes.graph.ops import CODES
 from archimedes.graph.passes import prune
@@ -66,24 +67,7 @@ def spectral_reverse(rule: SpectralRule, g: Graph, inputs: Ids, outs: Ids, rows:
     turns, numerators = rule.turns(g, outs), rule.numerators(g, outs, rows)
     by_turn = [list(row) for row in zip(*numerators)]
     limits = values.limits_of_numerators(turns, by_turn) if turns else None
-    turned = _quotients(values.quotients, turns, numerators, limits)
-    return rule.gather_adjoints(g, inputs, outs, rows, turned)
-
-
-def _quotients(
-    quotients: Quotients,
-    turns: list[Turn],
-    numerators: list[list[tuple[int, int]]],
-    limits: list[list[Limit]] | None,
-) -> list[list[int]]:
-    """Return the m / u for each row and turn."""
-    return [
-        [
-            quotients.divide(m, turn, size, None if limits is None else limits[k][row])
-            for k, (turn, (m, size)) in enumerate(zip(turns, mine))
-        ]
-        for row, mine in enumerate(numerators)
-    ]
+    return _adjoints_in(g, rule, inputs, outs, rows, limits)
 
 
 def _values(rule: SpectralRule, g: Graph, outs: Ids) -> Values:
@@ -146,7 +130,7 @@ def _slopes(g: Graph, part: Part, outs: list[int], targets: int) -> Rows:
         wanted = [i in set(outs) for i in part.reads]
         _, adjoints = reverse_sweep(g, part.program, part.reads, ones, wanted)
         return [[adjoints[inputs[i]].get(k) for i in outs] for k in range(targets)]
-    if part.size() * len(outs) > _UNROLLED:
+    if nodes_in(part.program) * len(outs) > _UNROLLED:
         return _slopes_in_a_loop(g, part, outs)
     seeds: list[Directions] = [{} for _ in part.reads]
     for k, i in enumerate(outs):
@@ -160,10 +144,8 @@ def _slopes_in_a_loop(g: Graph, part: Part, outs: list[int]) -> Rows:
     body = Graph()
     rates = {i: body.input(g.dtype[i]) for i in outs}
     inputs = [body.input(g.dtype[i]) for i in part.reads]
-    seeds: list[Directions] = [{0: rates[i]} if i in rates else {} for i in part.reads]
-    _, tangents = forward_sweep(body, part.program, inputs, seeds)
-    zero = body.const(0.0, g.dtype[outs[0]])
-    body.outputs = [tangent.get(0, zero) for tangent in tangents]
+    seeds = {k: rates[i] for k, i in enumerate(part.reads) if i in rates}
+    body.outputs = push_direction(body, part.program, inputs, seeds)[1]
     units = [g.const(float(i == j), g.dtype[j]) for i in outs for j in outs]
     slopes = g.region(Map([*units, *part.reads], prune(body), len(outs), len(outs)))
     rows: Rows = slopes.reshape(len(outs), -1).T.tolist()
@@ -207,10 +189,17 @@ def _adjoints_in(
     g: Graph,
     rule: SpectralRule,
     inputs: Ids,
-    outs: list[int],
+    outs: Ids,
     slopes: Rows,
     limits: list[list[Limit]] | None,
 ) -> Any:
-    turns, numerators = rule.turns(g, outs), rule.numerators(g, outs, slopes)
-    turned = _quotients(Quotients(g, rule.values(g, outs)), turns, numerators, limits)
+    """Return the same, unrolled: from the m / u for each target and turn."""
+    quotients, turns = Quotients(g, rule.values(g, outs)), rule.turns(g, outs)
+    turned = [
+        [
+            quotients.divide(m, turn, size, None if limits is None else limits[k][row])
+            for k, (turn, (m, size)) in enumerate(zip(turns, numerators))
+        ]
+        for row, numerators in enumerate(rule.numerators(g, outs, slopes))
+    ]
     return rule.gather_adjoints(g, inputs, outs, slopes, turned)

@@ -47,7 +47,7 @@ from archimedes.graph.derivatives.bodies import (
     permute_body,
     tangent_body,
 )
-from archimedes.graph.derivatives.forward import forward_sweep
+from archimedes.graph.derivatives.forward import forward_sweep, push_direction
 from archimedes.graph.derivatives.sparsity import through
 from archimedes.graph.dtypes import is_float
 from archimedes.graph.formulas import Emit
@@ -251,7 +251,5 @@ class _Cross:
     def _rate(self, g: Graph, t: int, y: list[int], p: list[int], q: list[int]) -> int:
         """Return dg/dt along the solution."""
         slope = inline(g, self.field, [t, *y, *p])
-        one = {0: g.const(1.0, g.dtype[t])}
-        seeds = [one, *({0: s} for s in slope), *({} for _ in q)]
-        _, (rate,) = forward_sweep(g, self.guard, [t, *y, *q], seeds)
-        return rate.get(0, g.const(0.0, g.dtype[t]))
+        tangents = dict(enumerate([g.const(1.0, g.dtype[t]), *slope]))
+        return push_direction(g, self.guard, [t, *y, *q], tangents)[1][0]

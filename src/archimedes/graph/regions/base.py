@@ -4,7 +4,7 @@ A region is described by its class and nowhere else. ``Region`` has an answer fo
 right for a region without bodies that must stay whole; a class overrides those that differ.
 Adding a region is one such class, and its lowering (``backends/``). Its derivatives are methods
 as well; those of the regions here are written in ``graph/derivatives/``, above this layer, and
-registered with ``register_derivative``.
+registered with ``add_derivative``.
 """
 
 from __future__ import annotations
@@ -78,9 +78,12 @@ class RegionDerivative(NamedTuple):
 _DERIVATIVES: dict[type[Region], RegionDerivative] = {}
 
 
-def register_derivative(kind: type[Region], derivative: RegionDerivative) -> None:
-    """Say how regions of a class are differentiated, where the class does not say so itself."""
-    _DERIVATIVES[kind] = derivative
+def add_derivative(kind: type[Region], *functions: Callable[..., Any]) -> None:
+    """Say how regions of a class are differentiated, where the class does not say so itself.
+
+    ``functions`` are those of ``RegionDerivative``.
+    """
+    _DERIVATIVES[kind] = RegionDerivative(*functions)
 
 
 def _ids(values: Sequence[int] | np.ndarray) -> np.ndarray:
