@@ -7,7 +7,7 @@ import pytest
 
 import archimedes as arc
 from archimedes.errors import TraceError
-from archimedes.function.derivatives import custom_rules
+from archimedes.function.derivatives import custom_jacobians
 
 pytestmark = pytest.mark.usefixtures("compiled_once")
 
@@ -68,9 +68,9 @@ def test_directions_and_adjoints():
 
 def test_the_rule_is_recorded_once_for_all_directions(monkeypatch):
     calls = []
-    whole = custom_rules.JacobianRule._matrix
+    whole = custom_jacobians.JacobianRule._matrix
     monkeypatch.setattr(
-        custom_rules.JacobianRule, "_matrix", lambda *a: calls.append(1) or whole(*a)
+        custom_jacobians.JacobianRule, "_matrix", lambda *a: calls.append(1) or whole(*a)
     )
     arc.jac(made())(X, P)
     assert len(calls) == 1

@@ -15,7 +15,7 @@ from archimedes.function.control_flow.callbacks import callback as callback
 from archimedes.function.control_flow.loops import fori_loop as fori_loop
 from archimedes.function.control_flow.loops import scan as scan
 from archimedes.function.control_flow.loops import while_loop as while_loop
-from archimedes.function.derivatives.custom_rules import custom_jac as custom_jac
+from archimedes.function.derivatives.custom_jacobians import custom_jac as custom_jac
 from archimedes.function.derivatives.custom_rules import custom_jvp as custom_jvp
 from archimedes.function.derivatives.custom_rules import custom_vjp as custom_vjp
 from archimedes.function.derivatives.custom_rules import stop_gradient as stop_gradient
