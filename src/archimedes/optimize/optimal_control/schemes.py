@@ -12,8 +12,10 @@ Appl. 49, 2011 (here with the point at the end of the interval, as in Radau IIA)
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from functools import cache, cached_property
 from typing import NamedTuple
 
@@ -21,64 +23,32 @@ import numpy as np
 
 from archimedes.typing import Array, Scalar
 
-#: Points and weights of Legendre-Gauss-Radau quadrature on (0, 1] by their number, the last point
-#: being 1. Points are the zeros of P_k - P_(k-1), moved from (-1, 1]; weights the integrals of the
-#: Lagrange polynomials through them. They are literals because eigenvalues by LAPACK differ from
-#: processor to processor; the tests compute them in 50 digits.
-POINTS: dict[int, tuple[float, ...]] = {
-    1: (1.0,),
-    2: (0.3333333333333333, 1.0),
-    3: (0.1550510257216822, 0.6449489742783178, 1.0),
-    4: (0.08858795951270394, 0.4094668644407347, 0.787659461760847, 1.0),
-    5: (
-        *(0.05710419611451768, 0.2768430136381238, 0.5835904323689168, 0.8602401356562195),
-        *(1.0,),
-    ),
-    6: (
-        *(0.03980985705146874, 0.19801341787360818, 0.43797481024738616, 0.6954642733536361),
-        *(0.9014649142011736, 1.0),
-    ),
-    7: (
-        *(0.029316427159784893, 0.1480785996684843, 0.3369846902811543, 0.5586715187715501),
-        *(0.7692338620300545, 0.9269456713197411, 1.0),
-    ),
-    8: (
-        *(0.022479386438712497, 0.11467905316090424, 0.26578982278458946, 0.45284637366944464),
-        *(0.6473752828868303, 0.8197593082631076, 0.9437374394630779, 1.0),
-    ),
-    9: (
-        *(0.01777991514736345, 0.09132360789979396, 0.21430847939563075, 0.37193216458327233),
-        *(0.5451866848034267, 0.7131752428555694, 0.8556337429578544, 0.9553660447100302),
-        *(1.0,),
-    ),
-}
-WEIGHTS: dict[int, tuple[float, ...]] = {
-    1: (1.0,),
-    2: (0.75, 0.25),
-    3: (0.37640306270046725, 0.5124858261884216, 0.1111111111111111),
-    4: (0.22046221117676837, 0.3881934688431719, 0.32884431998005975, 0.0625),
-    5: (
-        *(0.14371356079122594, 0.28135601514946207, 0.31182652297574126, 0.22310390108357075),
-        *(0.04,),
-    ),
-    6: (
-        *(0.10079419262674041, 0.20845066715595387, 0.2604633915947875, 0.24269359423448497),
-        *(0.15982037661025547, 0.027777777777777776),
-    ),
-    7: (
-        *(0.07449423555601031, 0.15910211573365074, 0.21235188950297781, 0.22355491450728324),
-        *(0.19047493682211558, 0.1196137446126562, 0.02040816326530612),
-    ),
-    8: (
-        *(0.0572544073721286, 0.12482395066493249, 0.17350739781725064, 0.19578608372624678),
-        *(0.1882587726945593, 0.15206531032339257, 0.09267907740148965, 0.015625),
-    ),
-    9: (
-        *(0.04535725246164146, 0.10027664901227598, 0.1431933481786156, 0.16884698348796479),
-        *(0.1741365013864833, 0.158421887835219, 0.12359468910229653, 0.0738270095231577),
-        *(0.012345679012345678,),
-    ),
-}
+
+@cache
+def radau_rule(count: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return points and weights of Legendre-Gauss-Radau quadrature on (0, 1], the last point 1.
+
+    The points are the zeros of P_k - P_(k-1), k = ``count``, moved from (-1, 1]. Newton's method in
+    40 digits finds them: eigenvalues by LAPACK would differ from processor to processor.
+
+    >>> radau_rule(2)
+    ((0.3333333333333333, 1.0), (0.75, 0.25))
+    """
+    points, weights = [], []
+    with localcontext() as context:
+        context.prec = 40
+        for i in reversed(range(count)):
+            x = Decimal(math.cos(2.0 * math.pi * i / (2 * count - 1)))
+            for _ in range(7):
+                p, before, slope, slope_before = Decimal(1), Decimal(0), Decimal(0), Decimal(0)
+                for j in range(count):
+                    later = ((2 * j + 1) * x * p - j * before) / (j + 1)
+                    slope, slope_before = slope_before + (2 * j + 1) * p, slope
+                    p, before = later, p
+                x -= (p - before) / (slope - slope_before)
+            points.append(float((1 + x) / 2))
+            weights.append(float((1 + x) / (2 * (count * before) ** 2)))
+    return tuple(points), tuple(weights)
 
 
 class Interval(NamedTuple):
@@ -194,11 +164,6 @@ class Radau(Scheme):
         """Slopes at the collocation points of the polynomial through the states: (K, K + 1)."""
         return lagrange(np.array(self.state_points), np.array(self.state_points[1:]))[1]
 
-    @property
-    def weights(self) -> tuple[float, ...]:
-        """Weights of the quadrature at the collocation points."""
-        return WEIGHTS[len(self.control_points)]
-
     def defects(self, interval: Interval) -> Array:
         """Return the defects of the equations of motion over an interval."""
         h, X, U, rate = interval
@@ -208,7 +173,8 @@ class Radau(Scheme):
 
     def visit(self, interval: Interval) -> Visits:
         """Return points of an interval: position from 0 to 1, state, control and weight."""
-        return list(zip(self.control_points, interval.X[1:], interval.U, self.weights))
+        _, weights = radau_rule(len(self.control_points))
+        return list(zip(self.control_points, interval.X[1:], interval.U, weights))
 
     def interpolate(self, s: Scalar, interval: Interval) -> tuple[Array, Array, Array]:
         """Return state, rate and control at the position s, from 0 to 1, of an interval."""
@@ -305,4 +271,5 @@ def find_scheme(name: str) -> Scheme:
     if name in _SCHEMES:
         return _SCHEMES[name]
     k = int(name.removeprefix("radau"))
-    return Radau(name, (0.0, *POINTS[k]), POINTS[k], 2 * k - 1)
+    points, _ = radau_rule(k)
+    return Radau(name, (0.0, *points), points, 2 * k - 1)
