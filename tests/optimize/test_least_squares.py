@@ -176,12 +176,12 @@ def test_a_solution_at_the_start():
         (
             lambda: lm_solve(rosenbrock, [0.0, 0.0], bounds=(1.0, 0.0)),
             ValueError,
-            "bounds are crossed",
+            "bounds: no number lies between",
         ),
         (
             lambda: lm_solve(rosenbrock, [0.0, 0.0], bounds=([0.0] * 3, 1.0)),
             ValueError,
-            r"bounds\[0\] has shape \(3,\)",
+            r"bounds\[0\] must hold numbers that broadcast to shape \(2,\)",
         ),
         (lambda: lm_solve(rosenbrock, []), ValueError, "no numbers"),
         (

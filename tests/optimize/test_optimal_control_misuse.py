@@ -52,10 +52,10 @@ PROBLEMS = {
     "backwards": ({"tf": -1.0}, "give tf > t0"),
     "words": ({"final": ["a", 0.0]}, "final must hold numbers"),
     "nan": ({"initial": [np.nan, 0.0]}, "initial holds nan"),
-    "crossed": ({"control_bounds": (1, -1)}, "control_bounds are crossed"),
+    "crossed": ({"control_bounds": (1, -1)}, "control_bounds: no number lies between"),
     "crossed path": (
         {"path": lambda t, x, u: x[0], "path_bounds": (2, 1)},
-        "path_bounds are crossed",
+        "path_bounds: no number lies between",
     ),
     "no pair": ({"control_bounds": 5}, "control_bounds must be a pair"),
 }

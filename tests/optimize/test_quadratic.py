@@ -301,9 +301,9 @@ def test_errors_name_the_argument():
         solve_qp(np.zeros((2, 3)), np.zeros(2))
     with pytest.raises(ValueError, match=r"A has shape \(2, 3\), not \(m, 2\)"):
         solve_qp(np.eye(2), np.zeros(2), np.zeros((2, 3)))
-    with pytest.raises(ValueError, match="lower has shape"):
+    with pytest.raises(ValueError, match="lower and upper must broadcast"):
         solve_qp(np.eye(2), np.zeros(2), lower=np.zeros(3))
-    with pytest.raises(ValueError, match="lba and uba are crossed"):
+    with pytest.raises(ValueError, match="lba and uba: no number lies between"):
         qpsol(lambda x: np.sum(x**2), lambda x: np.sum(x), np.zeros(2), lba=2.0, uba=1.0)
     crossed = arc.compile(lambda k: solve_qp(np.eye(2), np.zeros(2), lower=k, upper=-k).status)
     assert Status(int(crossed(np.ones(2)))) is Status.INFEASIBLE

@@ -19,7 +19,7 @@ from archimedes.optimize.optimal_control.solution import ControlSolution, MeshSo
 from archimedes.optimize.optimal_control.transcription import Call, Discretization
 from archimedes.optimize.problems.blocks import Block, Evaluator, Structure
 from archimedes.optimize.problems.tasks import Answer, Task
-from archimedes.optimize.problems.unknowns import find_number_shapes, read_limits
+from archimedes.optimize.problems.unknowns import find_result_shapes, read_limits
 from archimedes.optimize.solvers.solve_task import solve_task
 from archimedes.typing import Array, Tree
 
@@ -243,7 +243,7 @@ class Phases:
             return continuity, np.zeros(n + 1)
         recorded = Compiled(lambda tf, *more: link(tf, *more), name=f"links[{k}]")
         states = (before.x_like, 0.0, after.x_like)
-        like = find_number_shapes(recorded, 0.0, states, f"links[{k}]")
+        like = find_result_shapes(recorded, 0.0, states, f"links[{k}]", some=True)
 
         def evaluate(z: Array, scale: Array, *args: Any) -> Array:
             z = z * scale

@@ -21,7 +21,7 @@ from archimedes.optimize.optimal_control.equations import Equations, Guess
 from archimedes.optimize.optimal_control.schemes import NAMES, Scheme
 from archimedes.optimize.problems.blocks import Block, Evaluator, Structure, with_arguments
 from archimedes.optimize.problems.tasks import Answer, Monitor, Settings, Task
-from archimedes.optimize.problems.unknowns import as_vector, find_number_shapes, read_limits
+from archimedes.optimize.problems.unknowns import as_vector, find_result_shapes, read_limits
 from archimedes.optimize.solvers.solver_table import Solver, find_solver
 from archimedes.typing import Tree
 
@@ -153,7 +153,7 @@ class Recordings:
                 return None
             call = lambda t, *more: current.functions[k](t, *more)  # noqa: E731
             recorded = compile_frozen(call, (current,), name)
-            return find_number_shapes(recorded, 0.0, (*more, *rest), name)
+            return find_result_shapes(recorded, 0.0, (*more, *rest), name, some=True)
 
         self.equations = Equations(current, scheme, guess, find_shapes(5, "integrals", along))
         #: What path and boundary constraints look like.

@@ -234,10 +234,8 @@ class OptimizeResult(Ended):
     __array__ = __getitem__ = __iter__ = __len__ = __float__ = _refuse
 
     def __str__(self) -> str:
-        lines = [
-            f"{'success' if self.success else 'FAILED'}: {self.message}",
+        return (
+            f"{'success' if self.success else 'FAILED'}: {self.message}\n"
             f"fun = {self.fun:.10g} after {self.iterations} iterations, "
-            f"{self.times.get('solve', 0.0):.3g} s; violation {self.violation:.3g}",
-            f"x = {self.x}",
-        ]
-        return "\n".join(lines)
+            f"{self.times.get('solve', 0.0):.3g} s; violation {self.violation:.3g}\nx = {self.x}"
+        )

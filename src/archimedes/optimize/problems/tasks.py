@@ -38,23 +38,18 @@ class Settings:
                 own.update(value)
             else:
                 own[name.removeprefix(f"{solver}.")] = value
-        maxiter, maxtime, tol = (
-            own.pop("maxiter", None),
-            own.pop("maxtime", None),
-            own.pop("tol", 1e-8),
-        )
-        for name, value in (("maxiter", maxiter), ("maxtime", maxtime), ("tol", tol)):
+        limits = {name: own.pop(name, None) for name in ("maxiter", "maxtime", "tol")}
+        for name, value in limits.items():
             number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
             if value is not None and not (number and value > 0):
                 raise ValueError(f"options[{name!r}] = {value!r} must be a positive number")
-        return cls(None if maxiter is None else int(maxiter), maxtime, float(tol), own)
+        maxiter, maxtime, tol = limits.values()
+        return cls(maxiter and int(maxiter), maxtime, float(tol or 1e-8), own)
 
     def after(self, iterations: int) -> Settings | None:
         """Return the settings for going on after so many iterations, None if none are left."""
-        if self.maxiter is None:
-            return self
-        left = self.maxiter - iterations
-        return replace(self, maxiter=left) if left > 0 else None
+        left = None if self.maxiter is None else self.maxiter - iterations
+        return None if left is not None and left <= 0 else replace(self, maxiter=left)
 
 
 class RecordedProgram(Protocol):

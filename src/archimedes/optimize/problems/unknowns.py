@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,8 +15,8 @@ from archimedes.function import Compiled
 from archimedes.typing import Tree
 
 __all__ = [
-    *("as_unknowns", "as_vector", "check_order", "find_number_shapes", "find_result_shapes"),
-    *("name_number", "read_limits"),
+    *("as_unknowns", "as_vector", "check_order", "find_result_shapes", "name_number"),
+    "read_limits",
 ]
 
 NUMBERS = (int, float, np.ndarray, np.generic)
@@ -46,12 +47,11 @@ def read_limits(
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise ValueError(
             f"{what} must be a pair (lower, upper) of numbers or of trees like what they are for, "
-            f"got {_shorten(limits)}"
+            f"got {reprlib.repr(limits)}"
         )
     lower = as_vector(pair[0], like, -np.inf, f"{what}[0]")
     upper = as_vector(pair[1], like, np.inf, f"{what}[1]")
-    if not is_traced(lower, upper):
-        check_order(lower, upper, like, what)
+    check_order(lower, upper, like, what)
     return lower, upper
 
 
@@ -65,15 +65,11 @@ def _read_by_name(
     strangers = sorted(map(str, set(limits) - set(like)))
     if strangers:
         raise ValueError(f"{what} names {strangers}, but there are {sorted(map(str, like))}")
-    # In the order of the leaves.
     names = list(like)
-    order = tree.leaves({name: k for k, name in enumerate(names)})
-    parts = [
-        read_limits(limits.get(names[k]), like[names[k]], f"{what}[{names[k]!r}]", default)
-        for k in order
-    ]
-    lower, upper = (np.concatenate(part) for part in zip(*parts))
-    return lower, upper
+    # In the order of the leaves.
+    order = [names[k] for k in tree.leaves({name: k for k, name in enumerate(names)})]
+    parts = [read_limits(limits.get(n), like[n], f"{what}[{n!r}]", default) for n in order]
+    return np.concatenate([low for low, _ in parts]), np.concatenate([high for _, high in parts])
 
 
 def as_vector(values: Any, like: Tree, missing: float, what: str) -> np.ndarray:
@@ -110,34 +106,24 @@ def _broadcast(part: Any, shape: tuple[int, ...], missing: float, path: str) -> 
     if values.dtype == object:  # lists with None in them
         values = np.where(values == None, missing, values)  # noqa: E711
     try:
-        values = np.asarray(values, dtype=float)
+        return np.broadcast_to(np.asarray(values, dtype=float), shape).ravel()
     except (TypeError, ValueError):
-        raise ValueError(f"{path} must hold numbers, got {_shorten(part)}") from None
-    try:
-        return np.broadcast_to(values, shape).ravel()
-    except ValueError:
         raise ValueError(
-            f"{path} has shape {values.shape}, which does not broadcast to {shape}, the shape of "
-            "what it is for"
+            f"{path} must hold numbers that broadcast to shape {shape}, got {reprlib.repr(part)}"
         ) from None
 
 
 def check_order(lower: np.ndarray, upper: np.ndarray, like: Tree, what: str) -> None:
-    """Raise where nothing is between limits."""
-    wrong = (lower > upper) | (lower == np.inf) | (upper == -np.inf)
-    if not np.any(wrong):
+    """Raise where nothing is between limits that are known."""
+    if is_traced(lower, upper):
         return
-    crossed = np.flatnonzero(lower > upper)
-    if crossed.size:
-        k = int(crossed[0])
+    wrong = ~(lower <= upper) | (lower == np.inf) | (upper == -np.inf)
+    if wrong.any():
+        k = int(np.argmax(wrong))
         raise ValueError(
-            f"{what} are crossed: at {name_number(like, k)} the lower limit {lower[k]:.6g} is "
-            f"above the upper limit {upper[k]:.6g}"
+            f"{what}: no number lies between the lower limit {lower[k]:.6g} and the upper limit "
+            f"{upper[k]:.6g} of {name_number(like, k)}"
         )
-    raise ValueError(
-        f"{what}: at {name_number(like, int(np.argmax(wrong)))} the lower limit is +inf or the "
-        "upper limit is -inf, which nothing satisfies"
-    )
 
 
 def name_number(like: Tree, number: int, root: str = "") -> str:
@@ -152,11 +138,6 @@ def name_number(like: Tree, number: int, root: str = "") -> str:
             return f"{path}[{index}]"
         number -= size
     raise IndexError(number)
-
-
-def _shorten(value: object) -> str:
-    text = repr(value)
-    return text if len(text) < 60 else f"{text[:57]}..."
 
 
 def as_unknowns(x0: Tree, what: str = "x0") -> Tree:
@@ -178,9 +159,12 @@ def as_unknowns(x0: Tree, what: str = "x0") -> Tree:
 
 
 def find_result_shapes(
-    function: Compiled, unknowns: Tree, args: tuple[Any, ...], what: str
+    function: Compiled, unknowns: Tree, args: tuple[Any, ...], what: str, some: bool = False
 ) -> Tree:
-    """Return zeros like the result of a function, found by recording it."""
+    """Return zeros like the result of a function, found by recording it.
+
+    With ``some``, a result without numbers is an error.
+    """
     recording = function.recording(unknowns, *args)
     if recording.captured:
         raise TraceError(
@@ -193,14 +177,6 @@ def find_result_shapes(
         if not out.spec.traced and not isinstance(value, NUMBERS):
             raise ValueError(f"{path} is a {type(value).__name__}, but numbers are needed")
         zeros.append(np.zeros(out.spec.shape if out.spec.traced else np.shape(value))[()])
-    return recording.out_tree.unflatten(zeros)
-
-
-def find_number_shapes(
-    function: Compiled, unknowns: Tree, args: tuple[Any, ...], what: str
-) -> Tree:
-    """Return the same for functions that must return something."""
-    zeros = find_result_shapes(function, unknowns, args, what)
-    if not tree.ravel(zeros)[0].size:
+    if some and not any(np.size(leaf) for leaf in zeros):
         raise ValueError(f"{what} returns no numbers: does it end with a return statement?")
-    return zeros
+    return recording.out_tree.unflatten(zeros)

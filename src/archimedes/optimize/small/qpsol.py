@@ -97,8 +97,7 @@ def qpsol(
         constant, back = tree.ravel(example)
         low = as_vector(lba, example, -np.inf, "lba") - constant
         high = as_vector(uba, example, np.inf, "uba") - constant
-        if not is_traced(low, high):
-            check_order(low, high, example, "lba and uba")
+        check_order(low, high, example, "lba and uba")
         A = rows.slope(origin, *args)
     guess = None
     if warm_start and lam_a0 is not None and constr is not None:

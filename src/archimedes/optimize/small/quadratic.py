@@ -32,6 +32,7 @@ from archimedes.checks import is_traced
 from archimedes.function import Compiled, stop_gradient, while_loop
 from archimedes.optimize.problems.results import Multipliers, Status
 from archimedes.optimize.problems.sensitivity import attach_derivatives
+from archimedes.optimize.problems.unknowns import check_order
 from archimedes.optimize.small.linear_algebra import (
     LimitedRows,
     find_pivots,
@@ -228,33 +229,14 @@ def _read_limits(
     below: ArrayLike | None, above: ArrayLike | None, size: int, *names: str
 ) -> tuple[Array, Array]:
     """Return a lower and an upper limit as vectors; raise where nothing is between them."""
-    limits = []
-    for value, missing, name in zip((below, above), (-np.inf, np.inf), names):
-        value = missing if value is None else value
-        try:
-            limits.append(np.broadcast_to(np.asarray(value) * 1.0, (size,)))
-        except ValueError:
-            raise ValueError(
-                f"solve_qp: {name} has shape {np.shape(value)}, which does not broadcast to "
-                f"({size},)"
-            ) from None
-    low, high = limits
-    if is_traced(low, high):
-        return low, high
-    both = " and ".join(names)
-    if np.any(np.isnan(limits)):
-        k = int(np.argmax(np.isnan(limits).any(axis=0)))
-        raise ValueError(
-            f"solve_qp: {both} hold nan at number {k}; write None or an infinity where there is no "
-            "limit"
-        )
-    wrong = (low > high) | (low == np.inf) | (high == -np.inf)
-    if np.any(wrong):
-        k = int(np.argmax(wrong))
-        raise ValueError(
-            f"solve_qp: {both} are crossed: number {k} is {low[k]:.6g} below and {high[k]:.6g} "
-            "above"
-        )
+    both = f"solve_qp: {' and '.join(names)}"
+    try:
+        low = np.broadcast_to(np.asarray(-np.inf if below is None else below) * 1.0, (size,))
+        high = np.broadcast_to(np.asarray(np.inf if above is None else above) * 1.0, (size,))
+    except ValueError:
+        shapes = f"{np.shape(below)} and {np.shape(above)}"
+        raise ValueError(f"{both} must broadcast to shape ({size},), got {shapes}") from None
+    check_order(low, high, low, both)
     return low, high
 
 

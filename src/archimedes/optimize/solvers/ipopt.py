@@ -42,15 +42,10 @@ _CALLBACKS = {
     "h": CFUNCTYPE(*_POINT, c_double, c_int, _NUMBERS, c_bool, *_MATRIX),
     "intermediate": CFUNCTYPE(*(c_int, c_int, c_int), *(c_double,) * 8, *(c_int, c_void_p)),
 }
+_PROBLEM = (c_int, c_void_p, c_void_p, c_int, c_void_p, c_void_p, c_int, c_int, c_int)
 #: Results and arguments of IPOPT's functions; problems and arrays are addresses.
 _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
-    "CreateIpoptProblem": (
-        c_void_p,
-        [
-            *(c_int, c_void_p, c_void_p, c_int, c_void_p, c_void_p, c_int, c_int, c_int),
-            *list(_CALLBACKS.values())[:-1],
-        ],
-    ),
+    "CreateIpoptProblem": (c_void_p, [*_PROBLEM, *list(_CALLBACKS.values())[:-1]]),
     "FreeIpoptProblem": (None, [c_void_p]),
     "AddIpoptStrOption": (c_bool, [c_void_p, c_char_p, c_char_p]),
     "AddIpoptNumOption": (c_bool, [c_void_p, c_char_p, c_double]),
@@ -135,8 +130,7 @@ _DTYPES = {kind: np.dtype(kind) for kind in (c_double, c_int)}
 def _view(numbers: Any, size: int) -> np.ndarray:
     """Return an array on numbers of IPOPT's, given by a pointer of ctypes."""
     kind = numbers._type_
-    memory = ctypes.cast(numbers, POINTER(kind * size)).contents
-    return np.frombuffer(memory, _DTYPES[kind])
+    return np.frombuffer(ctypes.cast(numbers, POINTER(kind * size)).contents, _DTYPES[kind])
 
 
 class _Calls:
@@ -177,15 +171,15 @@ class _Calls:
     def jac_g(self, n: int, x: Any, new: bool, m: int, k: int, *rest: Any) -> bool:
         rows, columns, out, _ = rest
         if not out:
-            entries = self.structure.jac_rows, self.structure.jac_columns
-            return self._put(entries[0], rows) and self._put(entries[1], columns)
+            where = (self.structure.jac_rows, rows), (self.structure.jac_columns, columns)
+            return all(self._put(*pair) for pair in where)
         return self._put(self.evaluator.slopes(_view(x, n))[1], out)
 
     def h(self, n: int, x: Any, new: bool, sigma: float, m: int, lam: Any, *rest: Any) -> bool:
         _, _, rows, columns, out, _ = rest
         if not out:
-            entries = self.structure.hess_rows, self.structure.hess_columns
-            return self._put(entries[0], rows) and self._put(entries[1], columns)
+            where = (self.structure.hess_rows, rows), (self.structure.hess_columns, columns)
+            return all(self._put(*pair) for pair in where)
         weights = _view(lam, m) if m else np.zeros(self.structure.m)
         return self._put(self.evaluator.curvature(_view(x, n), sigma, weights), out)
 
@@ -235,17 +229,16 @@ def solve(task: Task, solver: Solver) -> Answer:
     n, entries = task.start.size, len(structure.jac_rows)
     # IPOPT takes no constraints that depend on nothing.
     m = task.low.size if entries else 0
-    lower, upper, low, high = (
-        np.ascontiguousarray(v) for v in (task.lower, task.upper, task.low, task.high)
-    )
+    limits = [np.ascontiguousarray(v) for v in (task.lower, task.upper, task.low, task.high)]
+    lower, upper, low, high = (v.ctypes.data for v in limits)
     x, g, f = task.start.copy(), np.zeros(m), np.zeros(1)
     lam_g = np.zeros(task.low.size) if task.lam_g is None else task.lam_g.copy()
     lam_x = np.zeros(n) if task.lam_x is None else task.lam_x
     z_low, z_high = np.maximum(-lam_x, 0.0), np.maximum(lam_x, 0.0)
     with _lock:
         problem = lib.CreateIpoptProblem(
-            *(n, lower.ctypes.data, upper.ctypes.data, m, low.ctypes.data, high.ctypes.data),
-            *(entries, len(structure.hess_rows), 0, *calls.entries[:-1]),
+            *(n, lower, upper, m, low, high, entries, len(structure.hess_rows), 0),
+            *calls.entries[:-1],
         )
         if not problem:
             raise ValueError("IPOPT refused the problem")

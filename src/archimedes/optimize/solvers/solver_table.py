@@ -101,11 +101,7 @@ def _scipy(
 ) -> Solver:
     """Return the row of a method of SciPy."""
     return Solver(
-        name,
-        _import("scipy_methods"),
-        bounds="bounds" in takes,
-        constraints="constraints" in takes,
-        derivatives=derivatives,
+        *(name, _import("scipy_methods"), "bounds" in takes, "constraints" in takes, derivatives),
         tolerances=tolerances,
         maxiter=maxiter,
         most_slope=most_slope,
@@ -115,26 +111,16 @@ def _scipy(
 # An error e of x changes f by its square: what f may change by is smaller than tol. SLSQP calls
 # constraints incompatible where slopes of the objective are large. trust-constr would take the
 # minimum of a barrier problem for its own.
+_ANY: dict[str, Any] = {"bounds": True, "constraints": True, "derivatives": 2}
 _ROWS = (
     Solver(
-        "ipm",
-        _import("interior_point.method"),
-        bounds=True,
-        constraints=True,
-        derivatives=2,
+        *("ipm", _import("interior_point.method")),
+        **_ANY,
         options=("mu_init",),
         proves_infeasible=True,
     ),
-    Solver("ipopt", _import("ipopt"), bounds=True, constraints=True, derivatives=2),
-    Solver(
-        "sqp",
-        _import("sqp"),
-        bounds=True,
-        constraints=True,
-        derivatives=2,
-        options=(),
-        record=_import("sqp", "record"),
-    ),
+    Solver("ipopt", _import("ipopt"), **_ANY),
+    Solver("sqp", _import("sqp"), **_ANY, options=(), record=_import("sqp", "record")),
     _scipy("SLSQP", "bounds, constraints", 1, most_slope=100.0, ftol=1.5),
     _scipy("trust-constr", "bounds, constraints", 2, gtol=2.0, xtol=1.0, barrier_tol=1.0),
     _scipy("L-BFGS-B", "bounds", 1, gtol=1.0, ftol=1.5),
