@@ -50,5 +50,5 @@ def test_outliers_hardly_matter():
 
 
 def test_errors_name_the_argument():
-    with pytest.raises(ValueError, match="loss='tukey' must be one of"):
+    with pytest.raises(ValueError, match="loss='tukey' is not one of"):
         least_squares(misfit, [1.0, 1.0, 0.0], loss="tukey")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.checks import check_callable, check_choice, check_positive
 from archimedes.function import jac as jacobian
 from archimedes.function.recording_store import Current, compile_frozen, find_or_make, form_of
 from archimedes.optimize.fits.levenberg_marquardt import (
@@ -20,14 +21,12 @@ from archimedes.optimize.fits.levenberg_marquardt import (
     check_plain,
 )
 from archimedes.optimize.problems.results import Ended, Multipliers
-from archimedes.optimize.problems.unknowns import name_number, read_limits
+from archimedes.optimize.problems.unknowns import check_start, name_number, read_limits
 from archimedes.portable_numpy import matmul
 from archimedes.typing import Array, Tree
 
 __all__ = ["LMResult", "least_squares", "lm_solve"]
 
-#: "hess-lm" is the name that users of the original type.
-METHODS = ("hess-lm", "lm")
 _OPTIONS = (
     *("tol", "maxiter", "maxtime", "ftol", "xtol", "gtol"),
     *("max_nfev", "damping", "loss", "f_scale", "jac"),
@@ -174,25 +173,18 @@ def lm_solve(
     >>> lm_solve(rosenbrock, [-1.2, 1.0]).x
     array([1., 1.])
     """
-    if not callable(func):
-        raise TypeError(
-            f"func must be a function of x, got {type(func).__name__}: write least_squares(f, x0), "
-            "not least_squares(f(x0), x0)"
-        )
+    remedy = "write least_squares(f, x0), not least_squares(f(x0), x0)"
+    check_callable(func, "func", "(x, *args)", remedy)
     args = args if isinstance(args, tuple) else (args,)
     check_plain((x0, args))
     if isinstance(x0, (list, tuple)) and all(isinstance(x, (int, float)) for x in x0):
         x0 = np.array(x0, dtype=float)
     start, unravel = tree.ravel(tree.map(lambda leaf: np.asarray(leaf) * 1.0, x0))
-    if start.size == 0:
-        raise ValueError("x0 holds no numbers to solve for")
     lower, upper = _read_bounds(bounds, x0, start)
     functions = _record(func, start, unravel) if jac is None else (func, jac)
     limits = StopLimits.read(100 * start.size if max_nfev is None else max_nfev, maxiter, maxtime)
-    if loss not in LOSSES or not f_scale > 0:
-        raise ValueError(
-            f"loss={loss!r} must be one of {tuple(LOSSES)}, f_scale={f_scale} positive"
-        )
+    check_choice(loss, "loss", LOSSES)
+    check_positive(f_scale, "f_scale")
     problem = Residuals(*functions, args, lower, upper, LOSSES[loss], float(f_scale))
     search = Search(problem, start, (ftol, xtol, gtol), limits, damping)
     status = search.run()
@@ -230,10 +222,7 @@ def _record(
 
 def _read_bounds(bounds: Any, x0: Tree, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return lower and upper bounds as vectors; equal ones hold a number where it is."""
-    bad = np.flatnonzero(~np.isfinite(start))
-    if bad.size:
-        k = int(bad[0])
-        raise ValueError(f"{name_number(x0, k, 'x0')} is {start[k]}: a start must be finite")
+    check_start(x0, start)
     lower, upper = read_limits(bounds, x0, "bounds")
     outside = np.flatnonzero((start < lower) | (start > upper))
     if outside.size:
@@ -285,15 +274,12 @@ def least_squares(
     >>> round(float(fit.x["b"]), 6), fit.success
     (2.0, True)
     """
-    if method not in METHODS:
-        raise ValueError(
-            f"least_squares: method={method!r} is not one of {METHODS}; for SciPy's "
-            "methods write scipy.optimize.least_squares(f, x0, jac=arc.jac(f), method=...)"
-        )
+    # "hess-lm" is the name that users of the original type.
+    remedy = "for SciPy's, write scipy.optimize.least_squares(f, x0, jac=arc.jac(f), method=...)"
+    check_choice(method, "least_squares: method", ("hess-lm", "lm"), remedy)
     chosen = {**(options or {}), **more}
-    unknown = sorted(set(chosen) - set(_OPTIONS))
-    if unknown:
-        raise TypeError(f"least_squares: unknown options {unknown}; there are {_OPTIONS}")
+    for name in chosen:
+        check_choice(name, "least_squares: option", _OPTIONS, error=TypeError)
     tol = chosen.pop("tol", None)
     if tol is not None:
         chosen = {**dict.fromkeys(("ftol", "xtol", "gtol"), tol), **chosen}

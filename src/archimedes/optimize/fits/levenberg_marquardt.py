@@ -119,13 +119,7 @@ def arctan(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.arctan(z), 1.0 / (1.0 + z**2)
 
 
-LOSSES: dict[str, Loss] = {
-    "linear": linear,
-    "soft_l1": soft_l1,
-    "huber": huber,
-    "cauchy": cauchy,
-    "arctan": arctan,
-}
+LOSSES: dict[str, Loss] = {f.__name__: f for f in (linear, soft_l1, huber, cauchy, arctan)}
 
 
 def check_plain(values: object) -> None:
@@ -268,7 +262,7 @@ class Search:
             try:
                 x = np.clip(self.x + self._whole_step(), self.problem.lower, self.problem.upper)
                 self._arrive(x, self.problem.value(x))
-                self._reset(np.zeros_like(x))
+                self.scale, self.mu, self.growth = np.zeros_like(x), self.first_mu, 2.0
                 status = self._iterate()
             except KeyboardInterrupt:
                 status = LMStatus.INTERRUPTED
@@ -286,18 +280,12 @@ class Search:
         step[free] = -whole / np.where(sizes > 0, sizes, 1.0)
         return step
 
-    def _reset(self, scale: np.ndarray) -> None:
-        """Begin again with the first damping."""
-        self.scale, self.mu, self.growth = scale, self.first_mu, 2.0
-
     def _iterate(self) -> LMStatus:
         while np.isfinite(self.cost) and np.all(np.isfinite(self.J)):
             self.scale = np.maximum(self.scale, np.linalg.norm(self.J, axis=0))
             self.reach = np.maximum(self.reach, np.abs(self.x))
             if self._is_orthogonal():
                 return LMStatus.GTOL_REACHED
-            if self._is_rounding(1.0):
-                return LMStatus.ROUNDING_REACHED
             status = self._descend(self._free(matmul(self.J.T, self.r)))
             if status is not None:
                 return status
@@ -364,21 +352,17 @@ class Search:
             cost = self.problem.cost(r)
             predicted = -float(matmul(gradient, step)) - _half_square(matmul(self.J, step))
             gained = self.cost - cost
-            short = self._is_short(step, free)
             if np.isfinite(cost) and gained > 0 and predicted > 0:
                 small_f = max(gained, predicted) <= ftol * self.cost
-                size = float(norm(self.scale * step))
-                small_x = size <= xtol * float(norm(self.scale * x))
-                small_x = small_x and self.mu <= 1.0
+                small_x = norm(self.scale * step) <= xtol * norm(self.scale * x)
+                small_x = bool(small_x) and self.mu <= 1.0
                 self._arrive(x, r)
                 self.history.append(cost)
                 self.mu *= max(1 / 3, 1 - (2 * gained / predicted - 1) ** 3)
                 self.mu, self.growth = max(self.mu, _LEAST_DAMPING), 2.0
                 if (small_f or small_x) and self._is_minimum(ftol):
                     return LMStatus(small_f + 2 * small_x)
-                return LMStatus.ROUNDING_REACHED if short else None
-            if short:
-                return LMStatus.ROUNDING_REACHED
+                return None
             if abs(gained) <= _EPS * self.cost and self._is_minimum(ftol):
                 return LMStatus.FTOL_REACHED
             if predicted <= _EPS * self.cost and abs(gained) <= ftol * self.cost:
@@ -395,15 +379,10 @@ class Search:
         """Return what it means that no step lowers the cost, or None if there is a way on."""
         if self._is_minimum(tolerance):
             return LMStatus.XTOL_REACHED
-        if self._is_rounding(_ROUNDINGS):
+        if self._is_rounding():
             return LMStatus.ROUNDING_REACHED
         if self._is_curved(tolerance):
             return None if self._probe(tolerance * self.cost) else LMStatus.FTOL_REACHED
-        sizes = np.linalg.norm(self.J, axis=0)
-        if np.any(sizes < 1e-3 * self.scale):
-            # Columns have been much larger elsewhere: as damping, that holds their unknowns.
-            self._reset(sizes)
-            return None
         return self._limit() or LMStatus.STALLED
 
     def _is_curved(self, tolerance: float) -> bool:
@@ -423,16 +402,13 @@ class Search:
             x[k] += _EPS ** (1 / 3) * (self.reach[k] or 1.0)
             r, J = self.problem.model(self.problem.value(x), self.problem.slope(x))
             H[row] = (matmul(J.T, r) - gradient)[free] / (x[k] - self.x[k])
-        if not np.all(np.isfinite(H)):
-            return False
         scale = np.sqrt(np.maximum(np.abs(np.diag(H)), np.finfo(float).tiny))
         H = 0.5 * (H + H.T) / np.outer(scale, scale)
-        g = gradient[free] / scale
         try:
-            half = np.linalg.solve(np.linalg.cholesky(H), g)
+            half = np.linalg.solve(np.linalg.cholesky(H), gradient[free] / scale)
         except np.linalg.LinAlgError:
             return False
-        return _half_square(half) <= tolerance * self.cost
+        return _half_square(half) <= tolerance * self.cost  # false for nan
 
     def _is_orthogonal(self) -> bool:
         """Return whether the residuals are orthogonal to all columns of J that are free, to gtol.
@@ -445,22 +421,10 @@ class Search:
         free = self._free(gradient)
         return bool(np.all(np.abs(gradient[free]) <= self.tolerances[2] * sizes[free]))
 
-    def _is_rounding(self, count: float) -> bool:
-        """Return whether rounding x this often changes each residual by more than is left of it."""
-        reach = count * _EPS * (matmul(np.abs(self.raw[1]), np.abs(self.x)))
+    def _is_rounding(self) -> bool:
+        """Return whether roundings of x change each residual by more than is left of it."""
+        reach = _ROUNDINGS * _EPS * (matmul(np.abs(self.raw[1]), np.abs(self.x)))
         return bool(np.all(np.abs(self.raw[0]) <= reach))
-
-    def _is_short(self, step: np.ndarray, free: np.ndarray) -> bool:
-        """Return whether a step, and the one without damping, is no more than the rounding of x.
-
-        What is left of the residuals is rounding then, also that of terms that do not depend on x.
-        """
-        sizes = np.linalg.norm(self.J, axis=0)
-        rounding = 4.0 * _EPS * float(norm(sizes * self.x))
-        if norm(sizes * step) > rounding:
-            return False
-        undamped = solve_least_squares(self._unit_columns(free), self.r)
-        return float(norm(undamped)) <= rounding
 
     def _unit_columns(self, free: np.ndarray) -> np.ndarray:
         """Return columns of J by what they are here: elsewhere they may have been much larger."""
@@ -469,9 +433,8 @@ class Search:
 
     def _is_minimum(self, tolerance: float) -> bool:
         """Return whether the linear model, without damping, has no more to gain than this."""
-        free = self._free(matmul(self.J.T, self.r))
-        if not np.all(np.isfinite(self.J)) or not np.any(free):
-            return bool(np.all(np.isfinite(self.J)))
-        part = self._unit_columns(free)
+        if not np.all(np.isfinite(self.J)):
+            return False
+        part = self._unit_columns(self._free(matmul(self.J.T, self.r)))
         gain = _half_square(matmul(part, solve_least_squares(part, self.r)))
         return gain <= max(tolerance, 1e3 * _EPS) * self.cost

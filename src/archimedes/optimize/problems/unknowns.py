@@ -15,8 +15,8 @@ from archimedes.function import Compiled
 from archimedes.typing import Tree
 
 __all__ = [
-    *("as_unknowns", "as_vector", "check_order", "find_result_shapes", "name_number"),
-    "read_limits",
+    *("as_unknowns", "as_vector", "check_order", "check_start", "find_result_shapes"),
+    *("name_number", "read_limits"),
 ]
 
 NUMBERS = (int, float, np.ndarray, np.generic)
@@ -148,14 +148,17 @@ def as_unknowns(x0: Tree, what: str = "x0") -> Tree:
         unknowns = tree.map(lambda leaf: np.asarray(leaf, dtype=float)[()], x0)
     except (TypeError, ValueError):
         raise ValueError(f"{what} must be a tree of numbers, got {x0!r}") from None
-    flat = tree.ravel(unknowns)[0]
+    check_start(unknowns, tree.ravel(unknowns)[0], what)
+    return unknowns
+
+
+def check_start(x0: Tree, flat: np.ndarray, what: str = "x0") -> None:
+    """Raise where a start has no numbers, or one that is not finite."""
     if flat.size == 0:
         raise ValueError(f"{what} holds no numbers to solve for")
-    bad = np.flatnonzero(~np.isfinite(flat))
-    if bad.size:
-        k = int(bad[0])
-        raise ValueError(f"{name_number(unknowns, k, what)} is {flat[k]}: a start must be finite")
-    return unknowns
+    if not np.isfinite(flat).all():
+        k = int(np.argmin(np.isfinite(flat)))
+        raise ValueError(f"{name_number(x0, k, what)} is {flat[k]}: a start must be finite")
 
 
 def find_result_shapes(
