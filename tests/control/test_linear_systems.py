@@ -94,7 +94,10 @@ def test_digital_filters_against_scipy(order):
 
 ONE = np.eye(1)
 MESSAGES = [
-    (lambda: discretize_linear(ONE, ONE, ONE, ONE, 0.1, "cubic"), "method must be one of zoh, foh"),
+    (
+        lambda: discretize_linear(ONE, ONE, ONE, ONE, 0.1, "cubic"),
+        "'cubic' is not one of 'zoh'",
+    ),
     (lambda: discretize_linear(ONE, ONE, ONE, ONE, 0.0), "dt must be positive and finite"),
     (lambda: discretize_linear(ONE, ONE, ONE, np.eye(2), 0.1), r"D must be a matrix of shape"),
     (lambda: StateSpace(np.ones((1, 2)), ONE, ONE, ONE), r"A must be a matrix of shape \(1, 1\)"),

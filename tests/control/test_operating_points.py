@@ -125,7 +125,7 @@ MESSAGES = [
     (lambda: trim(PLANE.dynamics, X, U, targets={"rise": 0.0}), "give the function outputs too"),
     (
         lambda: trim(PLANE.dynamics, X, U, bounds={"thrust": (2.0, 1.0)}),
-        r"bounds\['thrust'\]: the lower limit 2.0 must not be above",
+        r"bounds\['thrust'\]: lower limit above upper limit, got 2.0",
     ),
     (
         lambda: trim(PLANE.dynamics, X.replace(speed=np.nan), U),
@@ -142,7 +142,7 @@ MESSAGES = [
         r"inputs has no 'thrust'; there are u\[0\]",
     ),
     (lambda: StateSpace.from_control(3.0), r"use control.ss\(system\) first"),
-    (lambda: modes(np.full((2, 2), np.nan)), "A must hold finite numbers"),
+    (lambda: modes(np.full((2, 2), np.nan)), "A must be finite"),
 ]
 
 

@@ -204,13 +204,13 @@ MESSAGES = [
     (lambda: lqr(EYE, EYE, EYE, EYE, np.ones((2, 1))), r"N must be a matrix of shape \(2, 2\)"),
     (lambda: lqe(EYE, EYE, -EYE, EYE), "Q must have no negative eigenvalues"),
     (lambda: dlqe(EYE, np.ones((1, 3)), EYE, EYE), r"C must be a matrix of shape \(n, 2\)"),
-    (lambda: dlqr(EYE, EYE, np.nan * EYE, EYE), "Q must hold finite numbers"),
+    (lambda: dlqr(EYE, EYE, np.nan * EYE, EYE), "Q must be finite"),
     (lambda: dlqr("A", EYE, EYE, EYE), "A must be an array of real numbers"),
     (lambda: lqr(EYE, EYE, -EYE, EYE), "Q must have no negative .* least is -1.* is a sign wrong"),
     (lambda: dlqr(EYE, EYE, np.diag([1.0, -1e-3]), EYE), "Q must have no negative eigenvalues"),
     (lambda: lqr(EYE, EYE, EYE, EYE, 5 * EYE), r"\[\[Q, N\], \[N.T, R\]\] must have no negative"),
-    (lambda: lqr(np.nan * EYE, EYE, EYE, EYE), "A must hold finite numbers"),
-    (lambda: lqe(EYE, INFINITE, EYE, EYE), "C must hold finite numbers"),
+    (lambda: lqr(np.nan * EYE, EYE, EYE, EYE), "A must be finite"),
+    (lambda: lqe(EYE, INFINITE, EYE, EYE), "C must be finite"),
 ]
 
 

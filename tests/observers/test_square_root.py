@@ -123,7 +123,7 @@ MESSAGES = [
     (lambda: UNSCENTED.replace(square_root=True, kappa=-0.5), "kappa must not be negative"),
     (
         lambda: LINEAR.replace(square_root=True).step(0.0, X0, [1.0, 1.0], np.nan * P0),
-        "P must hold finite numbers",
+        "P must be finite",
     ),
     (lambda: nees(X0, X0, 0 * P0), "P must be positive definite"),
 ]

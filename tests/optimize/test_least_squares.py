@@ -171,7 +171,11 @@ def test_a_solution_at_the_start():
     ("call", "error", "says"),
     [
         (lambda: least_squares(rosenbrock, [0.0, 0.0], method="trf"), ValueError, "jac=arc.jac"),
-        (lambda: least_squares(rosenbrock, [0.0, 0.0], foo=1), TypeError, "option='foo' is not one of"),
+        (
+            lambda: least_squares(rosenbrock, [0.0, 0.0], foo=1),
+            TypeError,
+            "'foo' is not one of",
+        ),
         (lambda: lm_solve(rosenbrock, [5.0, 0.0], bounds=(0.0, 1.0)), ValueError, r"x0\[0\] is 5"),
         (
             lambda: lm_solve(rosenbrock, [0.0, 0.0], bounds=(1.0, 0.0)),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import is_traced
+from archimedes.checks import check_finite, is_traced
 from archimedes.errors import ShapeDtypeError, refer_to
 from archimedes.function import array
 from archimedes.function.matrix_exponential import diagonal_units, in_units
@@ -57,8 +57,8 @@ def matrix(
     if len(shape) != 2 or any(w not in (None, s) for w, s in zip((rows, columns), shape)):
         wanted = ", ".join("n" if w is None else str(w) for w in (rows, columns))
         raise ShapeDtypeError(f"{name} must be a matrix of shape ({wanted}), got {shape}")
-    if finite and not is_traced(numbers) and not np.all(np.isfinite(numbers)):
-        raise ValueError(f"{name} must hold finite numbers, got {numbers}")
+    if finite:
+        check_finite(numbers, name)
     return numbers
 
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from archimedes.checks import check_positive, is_traced
-from archimedes.control.blocks.compensators import check_limits
+from archimedes.checks import check_limits, check_not_negative, check_positive, is_traced
 from archimedes.control.matrix_checks import check_sizes, matrix, vector
 from archimedes.optimize.small.quadratic import solve_qp
 from archimedes.tree import field, struct
@@ -50,11 +49,9 @@ class Mixer:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mix", matrix(self.mix, "mix"))
-        check_limits(self.lower, self.upper, 0.0)
-        known = (self.lower, self.upper, self.neutral)
-        if not is_traced(known) and not np.all(
-            (self.lower <= np.asarray(self.neutral)) & (np.asarray(self.neutral) <= self.upper)
-        ):
+        check_limits(self.lower, self.upper, "lower and upper")
+        known = (self.neutral, self.lower, self.upper)
+        if not is_traced(known) and np.any(np.clip(*known) != self.neutral):
             raise ValueError(f"neutral must lie between lower and upper, got {self.neutral}")
 
     @classmethod
@@ -141,10 +138,10 @@ class Allocator:
     def __post_init__(self) -> None:
         effects = matrix(self.effects, "effects")
         object.__setattr__(self, "effects", effects)
-        check_limits(self.lower, self.upper, self.rate)
+        check_limits(self.lower, self.upper, "lower and upper")
+        check_not_negative(self.rate, "rate")
         check_positive(self.dt, "dt", "s")
-        if not self.ease > 0.0:
-            raise ValueError(f"ease must be above zero, got {self.ease}")
+        check_positive(self.ease, "ease")
         k, m = effects.shape
         check_sizes(self, {"weights": k, "costs": m, "lower": m, "upper": m})
 

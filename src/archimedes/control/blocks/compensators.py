@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from archimedes.checks import check_not_negative, check_positive, is_traced
+from archimedes.checks import check_limits, check_not_negative, check_positive, is_traced
 from archimedes.control.matrix_checks import vector
 from archimedes.tree import field, struct
 from archimedes.typing import Array, Scalar
 
 __all__ = ["IIRFilter", "LeadLag", "Limiter"]
-
-
-def check_limits(lower: Scalar, upper: Scalar, rate: Scalar) -> None:
-    """Raise where known limits are crossed or a rate is negative."""
-    if not is_traced(lower, upper) and not np.all(np.less_equal(lower, upper)):
-        raise ValueError(f"lower must not be above upper, got {lower} and {upper}")
-    check_not_negative(rate, "rate")
 
 
 def limit(value: Scalar, last: Scalar, lower: Scalar, upper: Scalar, change: Scalar) -> Scalar:
@@ -55,7 +48,8 @@ class Limiter:
 
     def __post_init__(self) -> None:
         check_positive(self.dt, "dt", "s")
-        check_limits(self.lower, self.upper, self.rate)
+        check_limits(self.lower, self.upper, "lower and upper")
+        check_not_negative(self.rate, "rate")
 
     def step(self, state: Scalar, input: Scalar) -> tuple[Scalar, Scalar]:
         """Return the output, as state and as output.
@@ -142,9 +136,8 @@ class LeadLag:
             Input.
         """
         driven = (2 * self.lead + self.dt) * input - (2 * self.lead - self.dt) * state.input
-        output = ((2 * self.lag - self.dt) * state.output + self.gain * driven) / (
-            2 * self.lag + self.dt
-        )
+        held = (2 * self.lag - self.dt) * state.output
+        output = (held + self.gain * driven) / (2 * self.lag + self.dt)
         return self.State(np.zeros(np.shape(output)) + input, output), output
 
 

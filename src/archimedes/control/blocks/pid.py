@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from archimedes.checks import check_finite, check_not_negative, check_positive
-from archimedes.control.blocks.compensators import check_limits, limit
+from archimedes.checks import check_finite, check_limits, check_not_negative, check_positive
+from archimedes.control.blocks.compensators import limit
 from archimedes.tree import field, struct
 from archimedes.typing import Scalar
 
@@ -87,12 +87,12 @@ class PID:
 
     def __post_init__(self) -> None:
         check_positive(self.dt, "dt", "s")
-        check_limits(self.lower, self.upper, self.rate)
+        check_limits(self.lower, self.upper, "lower and upper")
         for name in ("kp", "ki", "kd"):
             check_finite(getattr(self, name), name)
-        check_not_negative(self.filter_time, "filter_time")
-        if self.tracking is not None:
-            check_not_negative(self.tracking, "tracking")
+        for name in ("rate", "filter_time", "tracking"):
+            if getattr(self, name) is not None:
+                check_not_negative(getattr(self, name), name)
 
     def start(self, error: Scalar = 0.0, output: Scalar = 0.0) -> State:
         """Return the state from which a constant error begins with a given output.
@@ -104,8 +104,7 @@ class PID:
         output : float or array, optional
             Output at the start, 0 by default.
         """
-        shape = np.shape(self.kp + self.ki + self.kd + error + output)
-        zero = np.zeros(shape)
+        zero = np.zeros(np.shape(self.kp + self.ki + self.kd + error + output))
         return self.State(output - self.kp * error + zero, zero, error + zero, output + zero)
 
     def step(self, state: State, input: Scalar) -> tuple[State, Scalar]:
@@ -120,9 +119,8 @@ class PID:
         """
         more = self.ki * self.dt * input
         integral = state.integral + more
-        slope = (self.filter_time * state.slope + (input - state.error)) / (
-            self.filter_time + self.dt
-        )
+        rise = self.filter_time * state.slope + (input - state.error)
+        slope = rise / (self.filter_time + self.dt)
         wanted = self.kp * input + integral + self.kd * slope
         output = limit(wanted, state.output, self.lower, self.upper, self.rate * self.dt)
         beyond = wanted - output

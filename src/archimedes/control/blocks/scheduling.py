@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.checks import is_traced
+from archimedes.checks import check_callable, check_increasing, is_traced
 from archimedes.control.matrix_checks import real_numbers, vector
 from archimedes.errors import ShapeDtypeError
 from archimedes.function import vmap
@@ -49,12 +49,7 @@ class GainSchedule:
 
     def __post_init__(self) -> None:
         axes = self.points if isinstance(self.points, (tuple, list)) else (self.points,)
-        points = tuple(vector(axis, f"points[{k}]") for k, axis in enumerate(axes))
-        for k, axis in enumerate(points):
-            if axis.shape[0] < 2:
-                raise ShapeDtypeError(f"points[{k}] must hold two numbers at least, got {axis}")
-            if not is_traced(axis) and not np.all(np.diff(axis) > 0.0):
-                raise ValueError(f"points[{k}] must rise, got {axis}; sort points and gains")
+        points = tuple(check_increasing(axis, f"points[{k}]") for k, axis in enumerate(axes))
         shape = tuple(axis.shape[0] for axis in points)
         leaves, treedef = tree.flatten(self.gains)
         leaves = [real_numbers(leaf, "gains") for leaf in leaves]
@@ -143,8 +138,7 @@ def schedule_gains(design: Callable[..., Any], *points: ArrayLike) -> GainSchedu
     >>> schedule.at(1.0).round(4)
     array([[0.4142, 1.3522]])
     """
-    if not callable(design) or not points:
-        raise TypeError("schedule_gains(design, *points): a function, and a vector for each axis")
+    check_callable(design, "design", "of one number for each axis")
     axes = [vector(axis, f"points[{k}]") for k, axis in enumerate(points)]
     mesh = np.meshgrid(*axes, indexing="ij")
     designs = vmap(design)(*[np.reshape(part, (-1,)) for part in mesh])

@@ -12,7 +12,7 @@ import numpy as np
 
 from archimedes.checks import is_traced
 from archimedes.control.linear.lyapunov import solve_dlyap, solve_lyap
-from archimedes.control.linear.state_space import StateSpace
+from archimedes.control.linear.state_space import StateSpace, check_system
 from archimedes.function.matrix_exponential import diagonal_units, in_units
 from archimedes.typing import Array, Scalar
 
@@ -96,14 +96,12 @@ def balanced_truncation(system: StateSpace, order: int) -> Reduced:
     >>> bool(reduced.error_bound < 0.002), reduced.system.A.shape
     (True, (1, 1))
     """
-    if not isinstance(system, StateSpace):
-        raise TypeError(f"system must be a control.StateSpace, got {type(system).__name__}")
-    n = system.A.shape[0]
-    if not 1 <= int(order) <= n:
+    check_system(system, "system")
+    n, k = system.A.shape[0], int(order)
+    if not 1 <= k <= n:
         raise ValueError(f"order must be between 1 and the {n} states, got {order}")
     reach, sight = (_root(M) for M in gramians(system))
     U, hankel, Vt = np.linalg.svd(sight.T @ reach)
-    k = int(order)
     if not is_traced(hankel) and not hankel[k - 1] > 1e-14 * hankel[0]:
         able = int(np.sum(hankel > 1e-14 * hankel[0]))
         raise ValueError(

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.checks import is_traced
-from archimedes.control.linear.state_space import StateSpace
+from archimedes.checks import check_finite, is_traced
+from archimedes.control.linear.state_space import StateSpace, check_system
 from archimedes.control.matrix_checks import vector
 from archimedes.errors import ShapeDtypeError
 from archimedes.function import vmap
@@ -129,13 +129,11 @@ def frequency_response(system: StateSpace, omega: ArrayLike) -> FrequencyRespons
     >>> response.magnitude.round(4), np.rad2deg(response.phase).round(2)
     (array([[[1.    , 0.7071]]]), array([[[  0., -45.]]]))
     """
-    if not isinstance(system, StateSpace):
-        raise TypeError(f"system must be a control.StateSpace, got {type(system).__name__}")
+    check_system(system, "system")
     omega = vector(omega, "omega")
     if omega.shape[0] == 0:
         raise ShapeDtypeError("omega must hold at least one frequency")
-    if not is_traced(omega) and not np.all(np.isfinite(omega)):
-        raise ValueError(f"omega must hold finite frequencies, got {omega}")
+    check_finite(omega, "omega")
     real, imag = _responses(omega, system.A, system.B, system.C, system.D, system.dt)
     real, imag = (np.moveaxis(part, 0, -1) for part in (real, imag))
     return FrequencyResponse(omega, real, imag, system.inputs, system.outputs)
@@ -156,8 +154,7 @@ def _respond(
 
 def _unwrap(angles: np.ndarray) -> np.ndarray:
     """Return phases without jumps; a missing one, at a pole, does not touch the others."""
-    known = np.isfinite(angles)
-    phases = np.array(angles)
+    known, phases = np.isfinite(angles), np.array(angles)
     phases[known] = np.unwrap(angles[known])
     return phases
 
@@ -235,8 +232,7 @@ def margins(loop: StateSpace) -> Margins:
     >>> round(float(np.rad2deg(m.phase)), 2), round(m.phase_frequency, 4)
     (51.83, 0.7862)
     """
-    if not isinstance(loop, StateSpace):
-        raise TypeError(f"loop must be a control.StateSpace, got {type(loop).__name__}")
+    check_system(loop, "loop")
     if loop.D.shape != (1, 1):
         raise ValueError(
             f"loop must have one output and one input, got {loop.D.shape}; choose them with "
@@ -255,15 +251,9 @@ def margins(loop: StateSpace) -> Margins:
     if loop.dt is None and abs(system[3]) >= 1.0:
         delays.append(0.0)
     delay = min(delays, default=np.inf)
-    return Margins(
-        gain, phase, delay, frequency(gain_w), frequency(phase_w), stable=_is_stable(system)
-    )
-
-
-def _is_stable(system: System) -> bool:
-    """Return whether the closed loop has all its poles in the left half-plane."""
     A, B, C, d = system
-    return d != -1.0 and bool(np.all(np.linalg.eigvals(A - B @ C / (1.0 + d)).real < 0.0))
+    stable = d != -1.0 and bool(np.all(np.linalg.eigvals(A - B @ C / (1.0 + d)).real < 0.0))
+    return Margins(gain, phase, delay, frequency(gain_w), frequency(phase_w), stable)
 
 
 def _as_continuous(loop: StateSpace) -> tuple[System, Callable[[float], float]]:
@@ -306,8 +296,12 @@ def _find_unit_crossings(system: System) -> list[float]:
     A, B, C, d = system
     none = np.zeros_like(A)
     pencil = np.block([[A, none, B], [-C.T @ C, -A.T, -d * C.T], [-d * C, -B.T, 1.0 - d * d]])
-    crossings = _find_zeros(pencil, lambda w: abs(_evaluate(system, w)) - 1.0, lambda w: 1.0)
-    return crossings + [w for w in (0.0, np.inf) if abs(abs(_evaluate(system, w)) - 1.0) < 1e-14]
+
+    def excess(w: float) -> float:
+        return abs(_evaluate(system, w)) - 1.0
+
+    ends = [w for w in (0.0, np.inf) if abs(excess(w)) < 1e-14]
+    return _find_zeros(pencil, excess, lambda w: 1.0) + ends
 
 
 def _find_real_crossings(system: System) -> list[float]:
@@ -349,12 +343,9 @@ def _polish(function: Callable[[float], float], w: float) -> float:
         h = 1e-6 * w
         slope = (function(w + h) - function(w - h)) / (2.0 * h)
         after = w - value / slope if slope else w
-        if not abs(after - w) < 1e-3 * w:
+        if not (abs(after - w) < 1e-3 * w and abs(function(after)) < abs(value)):
             break
-        nearer = function(after)
-        if not abs(nearer) < abs(value):
-            break
-        w, value = after, nearer
+        w, value = after, function(after)
     return w
 
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 
-from archimedes.checks import is_traced
+from archimedes.checks import check_finite, is_traced
 from archimedes.control.linear.state_space import StateSpace
 from archimedes.control.matrix_checks import matrix
 from archimedes.typing import ArrayLike
@@ -66,13 +67,9 @@ class Mode:
     @property
     def main_states(self) -> tuple[str, ...]:
         """States that together have 80 % of the mode."""
-        names, total = [], 0.0
-        for name, share in self.participation.items():
-            names.append(name)
-            total += share
-            if total >= 0.8:
-                break
-        return tuple(names)
+        totals = accumulate(self.participation.values())
+        count = next((k for k, total in enumerate(totals, 1) if total >= 0.8), None)
+        return tuple(self.participation)[:count]
 
     @property
     def stable(self) -> bool:
@@ -150,8 +147,7 @@ def modes(system: StateSpace | ArrayLike, dt: float | None = None) -> ModeTable:
         system = StateSpace(A, np.zeros((n, 0)), np.zeros((0, n)), np.zeros((0, 0)), dt)
     if is_traced(system.A):
         raise TypeError("modes runs on numbers; in recorded code use system.poles()")
-    if not np.all(np.isfinite(system.A)):
-        raise ValueError("modes: A must hold finite numbers")
+    check_finite(system.A, "modes: A")
     poles, V = np.linalg.eig(system.A)
     # Of equal poles the eigenvectors may be dependent: shares are then those of the pseudo-inverse.
     shares = np.abs(V.T * np.linalg.pinv(V))

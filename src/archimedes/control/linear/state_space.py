@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import check_positive, is_traced
+from archimedes.checks import check_choice, check_positive, is_traced
 from archimedes.control.matrix_checks import matrix, vector
 from archimedes.function import expm
 from archimedes.tree import field, struct
@@ -60,8 +60,7 @@ def discretize_linear(
     >>> A.round(6), B.round(6)
     (array([[0.904837]]), array([[0.095163]]))
     """
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    check_choice(method, "method", METHODS)
     n = matrix(A, "A").shape[0]
     A, B = matrix(A, "A", n, n, finite=True), matrix(B, "B", n, finite=True)
     C = matrix(C, "C", None, n, finite=True)
@@ -199,8 +198,7 @@ class StateSpace:
         input : array (m,)
             Input.
         """
-        x, u = self._at(state, input)
-        return self.A @ x + self.B @ u, self.C @ x + self.D @ u
+        return self.rates(state, input), self.output(state, input)
 
     def rates(self, state: ArrayLike, input: ArrayLike) -> Array:
         """Return dx/dt (n,), in continuous time.
@@ -265,24 +263,17 @@ class StateSpace:
         """
         i = _choose(outputs, self.outputs, "outputs")
         j = _choose(inputs, self.inputs, "inputs")
-        return replace(
-            self,
-            B=self.B[:, j],
-            C=self.C[i],
-            D=self.D[i][:, j],
-            inputs=tuple(self.inputs[k] for k in j),
-            outputs=tuple(self.outputs[k] for k in i),
-            input_units=tuple(self.input_units[k] for k in j),
-            output_units=tuple(self.output_units[k] for k in i),
-        )
+        chosen = {"inputs": j, "outputs": i, "input_units": j, "output_units": i}
+        texts = {name: tuple(getattr(self, name)[k] for k in at) for name, at in chosen.items()}
+        return replace(self, B=self.B[:, j], C=self.C[i], D=self.D[i][:, j], **texts)
 
     def to_control(self) -> Any:
         """Return the system as a `StateSpace` of python-control, with its names."""
         from control import StateSpace as Theirs
 
-        names = {k: list(getattr(self, k)) for k in ("states", "inputs", "outputs")}
         # Its names are keys of signals and cannot hold dots.
-        names = {k: [name.replace(".", "_") for name in v] for k, v in names.items()}
+        kinds = ("states", "inputs", "outputs")
+        names = {k: [name.replace(".", "_") for name in getattr(self, k)] for k in kinds}
         return Theirs(self.A, self.B, self.C, self.D, 0 if self.dt is None else self.dt, **names)
 
     @classmethod
@@ -294,8 +285,7 @@ class StateSpace:
         system : control.StateSpace
             System of python-control.
         """
-        missing = [k for k in ("A", "B", "C", "D", "state_labels") if not hasattr(system, k)]
-        if missing:
+        if not all(hasattr(system, k) for k in ("A", "B", "C", "D", "state_labels")):
             raise TypeError(
                 f"system must be a StateSpace of python-control, got {type(system).__name__}; use "
                 "control.ss(system) first"
@@ -319,8 +309,13 @@ class StateSpace:
         return "\n".join(lines)
 
     def _at(self, state: ArrayLike, input: ArrayLike) -> tuple[Array, Array]:
-        n, m = self.B.shape
-        return vector(state, "state", n), vector(input, "input", m)
+        return vector(state, "state", len(self.B)), vector(input, "input", self.B.shape[1])
+
+
+def check_system(system: object, name: str) -> None:
+    """Raise where a system is not a `StateSpace`."""
+    if not isinstance(system, StateSpace):
+        raise TypeError(f"{name} must be a control.StateSpace, got {type(system).__name__}")
 
 
 def _read_texts(value: str | Sequence[str], name: str, size: int) -> tuple[str, ...]:
@@ -336,8 +331,7 @@ def _choose(wanted: Choice, names: tuple[str, ...], what: str) -> list[int]:
         return list(range(len(names)))
     items = [wanted] if isinstance(wanted, (str, int)) else list(wanted)
     for item in items:
-        known = item in names if isinstance(item, str) else 0 <= item < len(names)
-        if not known:
+        if item not in (names if isinstance(item, str) else range(len(names))):
             raise ValueError(f"{what} has no {item!r}; there are {', '.join(names)}")
     return [names.index(item) if isinstance(item, str) else int(item) for item in items]
 

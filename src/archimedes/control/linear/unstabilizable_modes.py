@@ -6,7 +6,7 @@ something (Hautus' tests: T. Kailath, "Linear systems", 1980, theorem 2.4-8).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,7 @@ import numpy as np
 RANK = 1e-14
 
 
-@dataclass(frozen=True)
-class Words:
+class Words(NamedTuple):
     """What the matrices of an equation are called by who gave them."""
 
     pair: str
@@ -26,17 +25,11 @@ class Words:
 
 
 REGULATOR = Words(
-    "B",
-    "reach",
-    "reached",
-    "add an input that moves it, or leave it out of the model",
+    *("B", "reach", "reached", "add an input that moves it, or leave it out of the model"),
     "Q gives it no weight",
 )
 ESTIMATOR = Words(
-    "C",
-    "see",
-    "seen",
-    "measure something that shows it, or leave it out of the model",
+    *("C", "see", "seen", "measure something that shows it, or leave it out of the model"),
     "Q gives it no noise, so that its gain dies away",
 )
 
@@ -77,14 +70,11 @@ def _is_missed(A: np.ndarray, B: np.ndarray, pole: complex) -> bool:
     """Return whether [A - pole I, B] has not full rank, columns of B being of the size of A."""
     size = np.abs(B).max(initial=0.0)
     scale = max(np.abs(A).max(initial=0.0), 1.0) / size if size > 0.0 else 1.0
-    sizes = np.linalg.svd(
-        np.concatenate([A - pole * np.eye(len(A)), B * scale], axis=1), compute_uv=False
-    )
+    both = np.concatenate([A - pole * np.eye(len(A)), B * scale], axis=1)
+    sizes = np.linalg.svd(both, compute_uv=False)
     return bool(sizes[-1] <= RANK * sizes[0])
 
 
 def _format_pole(pole: complex) -> str:
-    real = f"{pole.real:.4g}"
-    return (
-        real if abs(pole.imag) < 1e-12 * (1.0 + abs(pole)) else f"{real} +- {abs(pole.imag):.4g}j"
-    )
+    is_real = abs(pole.imag) < 1e-12 * (1.0 + abs(pole))
+    return f"{pole.real:.4g}" + ("" if is_real else f" +- {abs(pole.imag):.4g}j")

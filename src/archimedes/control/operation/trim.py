@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from archimedes import tree
-from archimedes.checks import is_traced
+from archimedes.checks import check_limits, is_traced
 from archimedes.control.linear.state_space import StateSpace
 from archimedes.control.operation.linearization import linearize
 from archimedes.control.operation.named_numbers import NamedNumbers, find_entries, name_numbers
@@ -166,14 +166,14 @@ def trim(
     if not np.all(np.isfinite(start)):
         k = int(np.argmin(np.isfinite(start)))
         raise ValueError(f"trim: {known.full[k]} starts at {start[k]}: give x and u finite numbers")
-    model = _Model(dynamics, outputs, x, u, args, t)
+    model = _Model((dynamics, outputs), x, u, args, t)
     # Numbers of the kind that the search has, so that outputs are recorded once.
-    y = None if outputs is None else name_numbers(model.outputs(*model.split(start), args), "y")
+    example = None if outputs is None else model.recorded[1](t * 1.0, *model.split(start), args)
+    y = None if outputs is None else name_numbers(example, "y")
     unknowns = known.find_unknowns(free, fixed)
     low, high = (edge[unknowns] for edge in known.read_bounds(bounds))
-    balance = _Balance(
-        model, start, unknowns, _read_conditions(known, y, rates, targets), low, high
-    )
+    conditions = _read_conditions(known, y, rates, targets)
+    balance = _Balance(model, start, unknowns, conditions, low, high)
     z = np.clip(start[unknowns], low, high)
     before = None
     for arguments in (*through, args):
@@ -187,19 +187,19 @@ def trim(
         before, z = z, point
     error = balance.residuals(z, args)
     residuals = {c.name: float(v) for c, v in zip(balance.conditions, error)}
-    at_bounds = {
-        known.full[k]: float(v) for k, v, on in zip(unknowns, z, (z <= low) | (z >= high)) if on
-    }
+    on_bounds = np.flatnonzero((z <= low) | (z >= high))
+    at_bounds = {known.full[unknowns[k]]: float(z[k]) for k in on_bounds}
     success = bool(np.all(np.abs(error) <= tol))
-    x, u = balance.split(z)
+    full = np.array(start)
+    full[unknowns] = z
+    x, u = model.split(full)
     with np.errstate(all="ignore"):  # the message says where numbers are not finite
-        x_rates = model.rates(x, u, args)
-        y_now = None if outputs is None else model.outputs(x, u, args)
+        values = model.evaluate(x, u, args)
     return OperatingPoint(
         x=x,
         u=u,
-        rates=x_rates,
-        outputs=y_now,
+        rates=values[0],
+        outputs=values[1] if outputs is not None else None,
         residuals=residuals,
         at_bounds=at_bounds,
         success=success,
@@ -224,16 +224,13 @@ class _Names:
         """Return where names are among states and inputs; "x" and "u" are all of them."""
         entries: set[int] = set()
         for name in (names,) if isinstance(names, str) else names:
-            for root, part, first in (("x", self.x, 0), ("u", self.u, self.n)):
-                if name == root and name not in self.full:  # all states, or all inputs
-                    entries.update(range(first, first + len(part.names)))
-                    break
-                inside = name.removeprefix(f"{root}.")
-                if inside != name:
-                    entries.update(first + k for k in find_entries([inside], part.names, what))
-                    break
-            else:
+            root, _, inside = name.partition(".")
+            if root not in ("x", "u") or name in self.full:
                 entries.update(find_entries([name], self.full, what))
+                continue
+            part, first = (self.x, 0) if root == "x" else (self.u, self.n)
+            own = find_entries([inside], part.names, what) if inside else range(len(part.names))
+            entries.update(first + k for k in own)
         return sorted(entries)
 
     def find_unknowns(self, free: Names | None, fixed: Names) -> np.ndarray:
@@ -254,8 +251,7 @@ class _Names:
         return low, high
 
 
-@dataclass(frozen=True)
-class _Condition:
+class _Condition(NamedTuple):
     """A named number of rates, then outputs, and where it should lie."""
 
     name: str
@@ -267,15 +263,10 @@ class _Condition:
 def _read_pair(value: Any, what: str) -> tuple[float, float]:
     """Return a number, or a pair (lower, upper), as a pair; None is no limit."""
     pair = value if isinstance(value, (tuple, list)) else (value, value)
-    values = np.asarray([np.nan if v is None else v for v in pair], dtype=float)
-    if values.shape != (2,):
+    if len(pair) != 2:
         raise ValueError(f"{what} must be a number or a pair (lower, upper), got {value!r}")
-    low = -np.inf if pair[0] is None else float(values[0])
-    high = np.inf if pair[1] is None else float(values[1])
-    if not low <= high:
-        raise ValueError(
-            f"{what}: the lower limit {low} must not be above the upper limit {high}, or nan"
-        )
+    low, high = (float(m if v is None else v) for v, m in zip(pair, (-np.inf, np.inf)))
+    check_limits(low, high, what)
     return low, high
 
 
@@ -292,11 +283,8 @@ def _read_conditions(
             if k >= known.n:
                 raise ValueError(f"rates names {name!r}, which is an input: inputs have no rates")
             wanted[k] = None if value is None else _read_pair(value, f"rates[{name!r}]")
-    conditions = [
-        _Condition(f"rate of {known.full[k]}", k, *pair)
-        for k, pair in wanted.items()
-        if pair is not None
-    ]
+    named = ((f"rate of {known.full[k]}", k, pair) for k, pair in wanted.items())
+    conditions = [_Condition(name, k, *pair) for name, k, pair in named if pair is not None]
     for name, value in (targets or {}).items():
         if y is None:
             raise ValueError("targets prescribes outputs: give the function outputs too")
@@ -313,18 +301,17 @@ class _Model:
 
     def __init__(
         self,
-        dynamics: Callable[..., Any],
-        outputs: Callable[..., Any] | None,
+        functions: tuple[Callable[..., Any] | None, ...],
         x: Tree,
         u: Tree,
         args: tuple[Any, ...],
         t: Scalar,
     ) -> None:
-        self.functions, self.t, self.driven = (dynamics, outputs), float(t), u is not None
+        self.functions, self.t, self.driven = functions, float(t), u is not None
         self.form = (form_of((x, u)), form_of(args))
         numbers = tree.map(lambda leaf: np.asarray(leaf) * 1.0, (x, u if self.driven else ()))
         self.unravel = tree.ravel(numbers)[1]
-        self.recorded = find_or_make("rates and outputs", self.functions, self.form, self._record)
+        self.recorded = find_or_make("rates and outputs", functions, self.form, self._record)
 
     def _record(self, current: Current) -> tuple[Callable[..., Any], ...]:
         def make(k: int) -> Callable[..., Any]:
@@ -341,13 +328,9 @@ class _Model:
         x, u = self.unravel(full)
         return x, u if self.driven else None
 
-    def rates(self, x: Tree, u: Tree, args: tuple[Any, ...]) -> Tree:
-        """Return dx/dt."""
-        return self.recorded[0](self.t, x, u, args)
-
-    def outputs(self, x: Tree, u: Tree, args: tuple[Any, ...]) -> Tree:
-        """Return the outputs."""
-        return self.recorded[1](self.t, x, u, args)
+    def evaluate(self, x: Tree, u: Tree, args: tuple[Any, ...]) -> list[Tree]:
+        """Return dx/dt and, if there are any, the outputs."""
+        return [call(self.t, x, u, args) for call in self.recorded]
 
 
 class _Balance:
@@ -368,21 +351,20 @@ class _Balance:
         low: np.ndarray,
         high: np.ndarray,
     ) -> None:
-        self.model, self.start, self.unknowns, self.conditions = model, start, unknowns, conditions
+        self.model, self.start, self.conditions = model, start, conditions
         self.low, self.high = low, high
         self.limits = np.array([c.low for c in conditions]), np.array([c.high for c in conditions])
         self.loose = self.limits[0] < self.limits[1]
         #: Where the conditions without room should lie.
         self.aims = np.where(self.loose, 0.0, self.limits[0])
         entries, loose, count = [c.entry for c in conditions], self.loose, len(unknowns)
-        recorded, unravel, driven = model.recorded, model.unravel, model.driven
+        recorded, split = model.recorded, model.split
 
         def misfit(zs: Array, start: Array, aims: Array, t: Scalar, args: tuple[Any, ...]) -> Array:
             full, goals = np.array(start), np.array(aims)
             full[unknowns] = zs[:count]
             goals[loose] = zs[count:]
-            x, u = unravel(full)
-            values = [call(t, x, u if driven else None, args) for call in recorded]
+            values = [call(t, *split(full), args) for call in recorded]
             return np.concatenate([tree.ravel(v)[0] * 1.0 for v in values])[entries] - goals
 
         def make(_: Current) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -392,13 +374,10 @@ class _Balance:
         settings = (model.form, tuple(unknowns.tolist()), tuple(entries), tuple(loose.tolist()))
         self._functions = find_or_make("conditions", model.functions, settings, make)
 
-    def misfit(self, zs: np.ndarray, args: tuple[Any, ...]) -> np.ndarray:
-        """Return what is left of each equation for unknowns and slacks."""
-        return np.asarray(self._functions[0](zs, self.start, self.aims, self.model.t, args))
-
-    def slopes(self, zs: np.ndarray, args: tuple[Any, ...]) -> np.ndarray:
-        """Return the derivatives of ``misfit``."""
-        return np.asarray(self._functions[1](zs, self.start, self.aims, self.model.t, args))
+    def misfit(self, zs: np.ndarray, args: tuple[Any, ...], derivative: int = 0) -> np.ndarray:
+        """Return what is left of each equation for unknowns and slacks, or its derivatives."""
+        function = self._functions[derivative]
+        return np.asarray(function(zs, self.start, self.aims, self.model.t, args))
 
     def _without_slacks(self, z: np.ndarray) -> np.ndarray:
         return np.concatenate([z, np.zeros(np.count_nonzero(self.loose))])
@@ -414,13 +393,7 @@ class _Balance:
 
     def rows(self, z: np.ndarray, args: tuple[Any, ...]) -> np.ndarray:
         """Return the slopes of the conditions in z."""
-        return self.slopes(self._without_slacks(z), args)[:, : len(z)]
-
-    def split(self, z: np.ndarray) -> tuple[Tree, Tree]:
-        """Return x and u (or None) for numbers of what is free."""
-        full = np.array(self.start)
-        full[self.unknowns] = z
-        return self.model.split(full)
+        return self.misfit(self._without_slacks(z), args, 1)[:, : len(z)]
 
     def search(self, z: np.ndarray, args: tuple[Any, ...]) -> np.ndarray:
         """Return the solution within bounds; equal bounds take an unknown out."""
@@ -431,8 +404,7 @@ class _Balance:
         if not np.all(np.isfinite(values)) or not np.all(np.isfinite(rows)) or not np.any(open_):
             return z
         size = np.linalg.norm(rows * np.maximum(np.abs(z), 1.0), axis=1)
-        power = -np.round(np.log2(np.where(size > 0.0, size, 1.0)))
-        weights = np.ldexp(1.0, power.astype(int))
+        weights = np.exp2(-np.round(np.log2(np.where(size > 0.0, size, 1.0))))
 
         def whole(v: np.ndarray) -> np.ndarray:
             full = np.array(held)
@@ -442,7 +414,7 @@ class _Balance:
         fit = least_squares(
             lambda v: weights * self.misfit(whole(v), args),
             held[open_],
-            jac=lambda v: weights[:, None] * self.slopes(whole(v), args)[:, open_],
+            jac=lambda v: weights[:, None] * self.misfit(whole(v), args, 1)[:, open_],
             bounds=(low[open_], high[open_]),
             **TIGHT,
         )
@@ -457,11 +429,11 @@ class _Balance:
         tol: float,
     ) -> str:
         """Say what is left, the largest first, and why, where that can be seen."""
-        if not all(np.isfinite(v) for v in residuals.values()):
-            bad = next(k for k, v in residuals.items() if not np.isfinite(v))
-            return f"not balanced: {bad} is {residuals[bad]}; start where the model is defined"
+        for name, value in residuals.items():
+            if not np.isfinite(value):
+                return f"not balanced: {name} is {value}; start where the model is defined"
         rows = self.rows(z, args)
-        idle = {c.name for c, row in zip(self.conditions, rows) if not np.any(row != 0.0)}
+        idle = {c.name for c, row in zip(self.conditions, rows) if not row.any()}
         worst = sorted(residuals, key=lambda k: -abs(residuals[k]))
         texts = []
         for name in [k for k in worst if abs(residuals[k]) > tol][:4]:

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import is_traced
-from archimedes.control.blocks.compensators import check_limits
+from archimedes import checks
 from archimedes.control.linear.riccati import solve_dare
 from archimedes.control.matrix_checks import check_sizes, matrix, symmetric_matrix, vector
 from archimedes.optimize import QPSolution, solve_qp
@@ -129,16 +128,13 @@ class LinearMPC:
         m = self.B.shape[1]
         put(self, "Q", symmetric_matrix(self.Q, "Q", n, eigenvalues="not negative"))
         put(self, "R", symmetric_matrix(self.R, "R", m, eigenvalues="positive"))
-        if self.P is None:
-            put(self, "P", solve_dare(self.A, self.B, self.Q, self.R))
-        else:
-            put(self, "P", symmetric_matrix(self.P, "P", n, eigenvalues="not negative"))
-        if int(self.horizon) < 1:
-            raise ValueError(f"horizon must be at least 1 step, got {self.horizon}")
-        if self.soft is not None and not self.soft > 0.0:
-            raise ValueError(f"soft must be a positive weight, or None, got {self.soft}")
-        check_limits(self.lower, self.upper, self.change)
-        check_limits(self.x_lower, self.x_upper, 0.0)
+        P = solve_dare(self.A, self.B, self.Q, self.R) if self.P is None else self.P
+        put(self, "P", symmetric_matrix(P, "P", n, eigenvalues="not negative"))
+        checks.check_whole(self.horizon, "horizon", 1)
+        checks.check_positive(1.0 if self.soft is None else self.soft, "soft")
+        checks.check_limits(self.lower, self.upper, "lower and upper")
+        checks.check_limits(self.x_lower, self.x_upper, "x_lower and x_upper")
+        checks.check_not_negative(self.change, "change")
         check_sizes(self, {"lower": m, "upper": m, "change": m, "x_lower": n, "x_upper": n})
 
     def start(self, u: Scalar = 0.0) -> State:
@@ -150,14 +146,10 @@ class LinearMPC:
             Input that was held before the first step.
         """
         m, N = self.B.shape[1], self.horizon
-        u = u + np.zeros(m)
-        count = self._make_rows(np.zeros(self.A.shape[0]), u)[0].shape
-        unknowns = N * m + (self.soft is not None)
-        none = np.int64(0)
-        plan = np.zeros((N, m)) + u
-        return self.State(
-            plan, np.float64(0.0), np.zeros(count[0]), np.zeros(unknowns), u, none, none
-        )
+        u, none = u + np.zeros(m), np.int64(0)
+        count = self._make_rows(np.zeros(self.A.shape[0]), u)[0].shape[0]
+        lam = np.zeros(count), np.zeros(N * m + (self.soft is not None))
+        return self.State(np.zeros((N, m)) + u, np.float64(0.0), *lam, u, none, none)
 
     def step(self, state: State, input: ArrayLike | tuple[ArrayLike, ...]) -> tuple[State, Array]:
         """Return the next state and the input u (m,).
@@ -213,9 +205,8 @@ class LinearMPC:
             powers.append(matmul(self.A, powers[-1]))
         effects = [matmul(power, self.B) for power in powers]
         none = np.zeros(self.B.shape)
-        columns = [
-            np.concatenate([none] * j + effects[: self.horizon - j]) for j in range(self.horizon)
-        ]
+        N = self.horizon
+        columns = [np.concatenate([none] * j + effects[: N - j]) for j in range(N)]
         return np.concatenate(powers[1:]), np.concatenate(columns, axis=1)
 
     def _weigh(self, S: Array) -> Array:
@@ -229,20 +220,18 @@ class LinearMPC:
         T, S = self._predict()
         edges = [edge + np.zeros(n) for edge in (self.x_lower, self.x_upper)]
         limited = np.arange(n)
-        if not is_traced(edges):
+        if not checks.is_traced(edges):
             limited = np.flatnonzero(np.isfinite(edges[0]) | np.isfinite(edges[1]))
         rows = (np.arange(N)[:, None] * n + limited).ravel()
         free = (T @ x)[rows]
         low, high = (np.tile(edge[limited], N) - free for edge in edges)
         G = S[rows]
-        if self.soft is not None and rows.size:
+        if self.soft is not None:
             # G u + s >= low and G u - s <= high, with one s >= 0 for all.
             one, inf = np.ones((len(rows), 1)), np.full(len(rows), np.inf)
             G = np.concatenate([np.concatenate([G, one], 1), np.concatenate([G, -one], 1)])
             low, high = np.concatenate([low, -inf]), np.concatenate([inf, high])
-        elif self.soft is not None:
-            G = np.concatenate([G, np.zeros((0, 1))], axis=1)
-        if not is_traced(self.change) and not np.any(np.isfinite(self.change)):
+        if not checks.is_traced(self.change) and not np.any(np.isfinite(self.change)):
             return G, low, high
         D = np.eye(N * m) - np.eye(N * m, k=-m)
         if self.soft is not None:
@@ -276,7 +265,5 @@ def _read_target(
     parts = input if isinstance(input, tuple) else (input,)
     if not 1 <= len(parts) <= 3:
         raise ValueError("input must be x, or a tuple (x, x_ref) or (x, x_ref, u_ref)")
-    x = vector(parts[0], "x", n)
-    x_ref = vector(parts[1], "x_ref", n) if len(parts) > 1 else np.zeros(n)
-    u_ref = vector(parts[2], "u_ref", m) if len(parts) > 2 else np.zeros(m)
-    return x, x_ref, u_ref
+    x, x_ref, u_ref = (*parts, *(np.zeros(n), np.zeros(m))[len(parts) - 1 :])
+    return vector(x, "x", n), vector(x_ref, "x_ref", n), vector(u_ref, "u_ref", m)
