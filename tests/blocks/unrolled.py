@@ -9,7 +9,7 @@ from archimedes.graph.ops import BLOCK, CODES, ELEMENT, INPUT, OUT, REGION
 from archimedes.graph.passes import inline
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Accumulate, Nest, Pack
-from archimedes.graph.regions.nest import positions
+from archimedes.graph.regions.block_regions import positions
 
 
 def unrolled(src: Graph) -> Graph:

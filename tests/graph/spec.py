@@ -25,8 +25,8 @@ from archimedes.graph.dtypes import B8, DTYPES, F32, F64, I64, block_type, item_
 from archimedes.graph.ops import BLOCK, CONST, ELEMENT, INPUT, LOOKUP, OUT, REGION, TABLE
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Affine, Gather
+from archimedes.graph.regions.block_regions import Read
 from archimedes.graph.regions.loop_regions import CountedLoop
-from archimedes.graph.regions.nest import Read
 
 #: Operations that may combine the values along reduced axes.
 COMBINE = ("add", "mul", "min", "max", "and", "or", "xor")

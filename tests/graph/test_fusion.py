@@ -9,7 +9,7 @@ from archimedes.graph import F64, Graph
 from archimedes.graph.blocks.fusion import fuse_loops
 from archimedes.graph.dtypes import block_type
 from archimedes.graph.regions import Affine, Nest
-from archimedes.graph.regions.nest import row_major
+from archimedes.graph.regions.block_regions import row_major
 
 from ..programs.program import emit, graph_of
 from ..programs.values import assert_bits

@@ -9,7 +9,7 @@ import numpy as np
 from archimedes.graph import B8, CODES, DTYPES, F32, F64, I64, Call, Graph, Map, Scan, Switch, While
 from archimedes.graph.dtypes import block_type, item_type, length_of
 from archimedes.graph.regions import Accumulate, Affine, Gather, Move, Nest, Pack, Solve
-from archimedes.graph.regions.nest import Read, row_major
+from archimedes.graph.regions.block_regions import Read, row_major
 
 from ..graph.spec import COMBINE, find_ends
 from .random_graphs import Builder

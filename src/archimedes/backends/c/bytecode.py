@@ -22,7 +22,7 @@ from archimedes.graph.dtypes import F64
 from archimedes.graph.ops import BLOCK, CODES, CONST, ELEMENT, INPUT, OUT, REGION
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Nest
-from archimedes.graph.regions.nest import Affine, Gather, row_major
+from archimedes.graph.regions.block_regions import Affine, Gather, row_major
 
 if TYPE_CHECKING:
     from archimedes.backends.c.c99 import C99

@@ -13,7 +13,7 @@ from archimedes.graph.dtypes import length_of
 from archimedes.graph.ops import OPERANDS, OUT, REGION
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Move, Nest, Pack
-from archimedes.graph.regions.nest import Affine, positions
+from archimedes.graph.regions.block_regions import Affine, positions
 
 if TYPE_CHECKING:
     from archimedes.backends.lowering.scope import Scope

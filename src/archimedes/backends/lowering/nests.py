@@ -17,7 +17,7 @@ from archimedes.graph.dtypes import B8, I64
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Affine, Gather, Nest
-from archimedes.graph.regions.nest import Read, row_major
+from archimedes.graph.regions.block_regions import Read, row_major
 
 if TYPE_CHECKING:
     from archimedes.backends.lowering.graph_lowering import Lowering

@@ -37,7 +37,7 @@ from archimedes.backends.lowering.scope import Binding, Instances, Location, Sco
 from archimedes.errors import GraphError
 from archimedes.graph import regions as r
 from archimedes.graph.dtypes import item_type, length_of
-from archimedes.graph.regions.nest import Affine
+from archimedes.graph.regions.block_regions import Affine
 
 if TYPE_CHECKING:
     from archimedes.backends.lowering.graph_lowering import Lowering

@@ -26,7 +26,7 @@ from archimedes.graph.derivatives.bodies import permute_body
 from archimedes.graph.passes import inline
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Affine, Map, Scan
-from archimedes.graph.regions.nest import Read
+from archimedes.graph.regions.block_regions import Read
 from archimedes.symbolic import current_trace, wrap
 from archimedes.symbolic.core.loop_nests import ALWAYS_FACTOR, loop_threshold
 

@@ -29,7 +29,7 @@ from archimedes.graph.passes import inline, with_outputs
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Affine, Gather
 from archimedes.graph.regions.base import has_blocks
-from archimedes.graph.regions.nest import Read
+from archimedes.graph.regions.block_regions import Read
 from archimedes.symbolic import SymbolicArray, current_trace, lift, wrap
 from archimedes.symbolic.core.conversion import cast, cast_ids
 from archimedes.tree.treedef import TreeDef

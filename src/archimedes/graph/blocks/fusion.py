@@ -21,7 +21,7 @@ from archimedes.graph.ops import ARITY, CONST, INPUT, OUT, REGION, TABLE
 from archimedes.graph.passes import DeepTransformer, Origin, Outputs, Rewriter, Transformer, inline
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Region
-from archimedes.graph.regions.nest import Affine, Gather, Nest, Read, positions, row_major
+from archimedes.graph.regions.block_regions import Affine, Gather, Nest, Read, positions, row_major
 
 #: What is read more than once is computed again only if that takes so few operations.
 FEW = 3

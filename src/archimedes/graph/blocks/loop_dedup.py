@@ -17,9 +17,8 @@ from archimedes.graph.ops import CONST, INPUT, OUT, REGION
 from archimedes.graph.passes import DeepTransformer, Origin, Outputs, Rewriter, Transformer
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Region
-from archimedes.graph.regions.block_regions import Pack
+from archimedes.graph.regions.block_regions import Nest, Pack
 from archimedes.graph.regions.call_regions import Call
-from archimedes.graph.regions.nest import Nest
 
 #: Bodies of fewer operations stay where they are: a call takes as much.
 FEWEST = 6

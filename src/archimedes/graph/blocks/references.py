@@ -18,8 +18,7 @@ from archimedes.graph.blocks.building import concatenate, element_loop, pack
 from archimedes.graph.dtypes import DTYPES, length_of
 from archimedes.graph.program import FIRST_REFERENCE as FIRST
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.block_regions import Move
-from archimedes.graph.regions.nest import Affine, Gather
+from archimedes.graph.regions.block_regions import Affine, Gather, Move
 
 #: A block made of more boxes than this is gathered through a table.
 _MANY_BOXES = 64

@@ -23,8 +23,7 @@ from archimedes.graph.passes import Transformer, inline
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Accumulate, Nest, Pack
 from archimedes.graph.regions.base import Adjoints, Directions, Tangents, Wanted, add_derivative
-from archimedes.graph.regions.block_regions import Move
-from archimedes.graph.regions.nest import Affine, Gather, Read, positions, row_major
+from archimedes.graph.regions.block_regions import Affine, Gather, Move, Read, positions, row_major
 
 _EQ, _SELECT, _ADD, _MUL = (CODES[name] for name in ("eq", "select", "add", "mul"))
 

@@ -18,8 +18,7 @@ from archimedes.graph.ops import ARITY, CODES, ELEMENT, INPUT, LOOKUP, OUT, REGI
 from archimedes.graph.passes import Outputs, Transformer
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Directions, Region, Tangents, Wanted
-from archimedes.graph.regions.block_regions import Move
-from archimedes.graph.regions.nest import Affine
+from archimedes.graph.regions.block_regions import Affine, Move
 
 #: Derivative rules of ops by code, None where an op has none.
 PARTIAL_RULES = tuple(PARTIALS.get(op.name) for op in TABLE)

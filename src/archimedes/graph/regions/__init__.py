@@ -6,8 +6,15 @@ simpler: a lookup (a constant table read at a computed index) is a plain node, s
 """
 
 from archimedes.graph.regions.base import DerivativeRule, OneBody, Region
-from archimedes.graph.regions.block_regions import Accumulate, Move, Pack, Sort
+from archimedes.graph.regions.block_regions import (
+    Accumulate,
+    Affine,
+    Gather,
+    Move,
+    Nest,
+    Pack,
+    Sort,
+)
 from archimedes.graph.regions.call_regions import Call, Host, Switch
 from archimedes.graph.regions.linear_solve import Solve
 from archimedes.graph.regions.loop_regions import Map, Scan, While
-from archimedes.graph.regions.nest import Affine, Gather, Nest

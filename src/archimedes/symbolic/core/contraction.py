@@ -25,7 +25,7 @@ from archimedes.graph.dtypes import B8, DTYPES
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Move
-from archimedes.graph.regions.nest import Affine
+from archimedes.graph.regions.block_regions import Affine
 from archimedes.symbolic.core.conversion import wrap
 from archimedes.symbolic.core.loop_nests import (
     LoopBuilder,

@@ -19,7 +19,7 @@ from archimedes.errors import refer_to
 from archimedes.graph.dtypes import B8, I64, code_of
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.nest import row_major
+from archimedes.graph.regions.block_regions import row_major
 from archimedes.symbolic.core.conversion import lift, wrap
 from archimedes.symbolic.core.loop_nests import (
     TracedAxis,

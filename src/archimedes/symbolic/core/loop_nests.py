@@ -29,7 +29,7 @@ from archimedes.graph.blocks.references import (
 from archimedes.graph.dtypes import B8, I64, item_type
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.nest import Affine, Read, row_major
+from archimedes.graph.regions.block_regions import Affine, Read, row_major
 
 _MIN, _MAX, _ADD, _MUL, _EQ, _LE, _LT, _AND, _SELECT = (
     CODES[name] for name in ("min", "max", "add", "mul", "eq", "le", "lt", "and", "select")

@@ -25,7 +25,7 @@ from archimedes.graph.formulas import Emit
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Scan, Sort
-from archimedes.graph.regions.nest import Affine, row_major
+from archimedes.graph.regions.block_regions import Affine, row_major
 from archimedes.symbolic.core.conversion import wrap
 from archimedes.symbolic.core.loop_nests import (
     elementwise,

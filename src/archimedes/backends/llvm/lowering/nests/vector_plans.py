@@ -11,7 +11,7 @@ from archimedes.backends.lowering.analysis import is_in_order
 from archimedes.graph.dtypes import B8, I64
 from archimedes.graph.ops import CONST, INPUT, OPERANDS
 from archimedes.graph.regions import Affine, Gather, Nest
-from archimedes.graph.regions.nest import PARTIALS, row_major
+from archimedes.graph.regions.block_regions import PARTIALS, row_major
 
 #: Bodies of up to so many operations are short: loads and loops are most of the work.
 SHORT = 8
