@@ -8,7 +8,7 @@ shape is always known, and is always checked.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,8 @@ __all__ = [
     "check_positive",
     "check_shape",
     "check_struct",
+    "check_that",
+    "check_type",
     "check_vector",
     "check_whole",
     "concrete",
@@ -161,6 +163,34 @@ def check_choice(
     if value not in allowed:
         choices = ", ".join(map(repr, allowed))
         raise error(f"{name}={value!r} is not one of {choices}" + (remedy and f"; {remedy}"))
+
+
+def check_type(value: object, name: str, kind: type, remedy: str = "") -> None:
+    """Raise where a value is not of a class.
+
+    >>> check_type(2.0, "x", dict, "build one by dict(...)")
+    Traceback (most recent call last):
+        ...
+    TypeError: x must be a dict, got float; build one by dict(...)
+    """
+    if not isinstance(value, kind):
+        got = f"got {type(value).__qualname__}" + (remedy and f"; {remedy}")
+        raise TypeError(f"{name} must be a {kind.__name__}, {got}")
+
+
+def check_that(
+    test: Callable[[Array], Any], x: ArrayLike, name: str, expectation: str
+) -> None:
+    """Raise where known numbers fail a test; the message says what is expected of them.
+
+    >>> check_that(np.isfinite, [1.0, np.inf], "gear", "must be finite")
+    Traceback (most recent call last):
+        ...
+    ValueError: gear must be finite, got [1.0, inf]
+    """
+    values = concrete(as_array(x, name))
+    if values is not None and not np.all(test(values)):
+        raise ValueError(f"{name} {expectation}, got {values.tolist()}")
 
 
 def check_callable(function: object, name: str, arguments: str = "", remedy: str = "") -> None:

@@ -204,7 +204,7 @@ WRONG = {
     "no name": (lambda b: b.attach("l0", joint=""), "a joint needs a name, got ''"),
     "a name for a mimic": (
         lambda b: b.attach("l0", joint="x", mimic="j0"),
-        r"joint 'x': mimic must be a Mimic\('j0', multiplier, offset\)",
+        r"joint 'x': mimic must be a Mimic, got str; write Mimic\(joint, multiplier",
     ),
     "a list to lock": (lambda b: b.lock(["j0"]), "lock takes coordinates by joint"),
     "an arm of nan": (
@@ -213,7 +213,7 @@ WRONG = {
     ),
     "three lengths": (
         lambda b: b.add_tendon("t", {"j0": 1.0}, rest=[1, 2, 3]),
-        r"tendon 't': rest must be a length, or \(lower, upper\)",
+        r"tendon 't': rest, a length or \(lower, upper\), must have shape",
     ),
 }
 
@@ -229,7 +229,9 @@ def test_joints_of_your_own_move_as_they_say():
     """A subspace that is not the transform's derivative would be physics of no joint."""
     with pytest.raises(ValueError, match=r"joint kind 'circle': at q = .* column 0 of subspace is"):
         mb.user_joint("circle", 1, on_circle, lambda q: -along_circle(q))
-    with pytest.raises(TypeError, match=r"transform\(q\) must return a Transformation, got nda"):
+    with pytest.raises(
+        TypeError, match=r"transform\(q\) returns must be a Transformation, got nda"
+    ):
         mb.user_joint("circle", 1, lambda q: q, along_circle)
     with pytest.raises(ValueError, match=r"subspace must be \(6, 2\)"):
         mb.user_joint("circle", 2, on_circle, lambda q: np.zeros((6, 1)))

@@ -342,7 +342,7 @@ def test_energy_of_an_impulse_never_grows():
 
 
 def test_refusals():
-    with pytest.raises(ValueError, match="Closure kind='ball' must be one of"):
+    with pytest.raises(ValueError, match="Closure kind='ball' is not one of"):
         mb.Closure("a", "b", "ball")
     with pytest.raises(ValueError, match="kind='universal' needs a second_axis"):
         mb.Closure("a", "b", "universal")

@@ -95,7 +95,7 @@ def test_refusals():
     with pytest.raises(ValueError, match="Ground slip_speed must be positive"):
         mb.Ground(slip_speed=0.0)
     for values, message in (
-        ({"friction": np.inf}, "Ground friction must be finite in contact_forces"),
+        ({"friction": np.inf}, "Ground friction must be finite here"),
         ({"stiffness": np.inf}, "Ground stiffness must be finite in contact_forces"),
         ({"friction": np.ones(2)}, r"Ground friction must be one number, got an array of shape"),
     ):

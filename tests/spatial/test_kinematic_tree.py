@@ -319,5 +319,5 @@ def test_wrong_types(ktree):
     with pytest.raises(TypeError, match="must be a Transformation or a function"):
         ktree.add_frame("x", "eci", np.eye(4))
     ktree.add_frame("x", "eci", lambda t: np.eye(4))
-    with pytest.raises(TypeError, match="must return a Transformation, got ndarray"):
+    with pytest.raises(TypeError, match="must be a Transformation, got ndarray"):
         ktree.get_transform("eci", "x", 0.0)

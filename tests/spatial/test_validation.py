@@ -86,7 +86,7 @@ CASES = {
     ),
     "spline count": (
         lambda: QuaternionSpline([0.0, 2.0], Quaternion.random(0, (3,))),
-        "one time for each of the 3 knots",
+        "times, one for each knot, must have shape",
     ),
     "translation": (lambda: Transformation(np.ones(2), Quaternion.identity()), "Transformation t"),
     "last row": (lambda: Transformation.from_matrix(np.ones((4, 4))), "rotation part of matrix"),

@@ -21,7 +21,7 @@ from functools import reduce
 from typing import Any, NamedTuple, TypeAlias
 
 from archimedes import tree
-from archimedes.checks import check_vector
+from archimedes.checks import check_type, check_vector
 from archimedes.spatial.attitudes.quaternions import dcm_angular_velocity
 from archimedes.spatial.components import cross
 from archimedes.spatial.spatial_vectors import Motion
@@ -126,11 +126,7 @@ class FrameEdge:
     def at(self, t: Scalar | None, state: Tree) -> Transformation:
         """Return X_CP."""
         X = self.transform(t, state)
-        if not isinstance(X, Transformation):
-            raise TypeError(
-                f"the {self.transform.label} must return a Transformation, got "
-                f"{type(X).__qualname__}"
-            )
+        check_type(X, f"what the {self.transform.label} returns", Transformation)
         return X.inv() if self.inverted else X
 
     # ---- derivatives ---------------------------------------------------------------------

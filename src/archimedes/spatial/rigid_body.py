@@ -20,12 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, as_scalar, check_vector
+from archimedes.checks import as_array, as_scalar, check_positive, check_vector
 from archimedes.spatial.attitudes.attitude_base import Attitude
 from archimedes.spatial.attitudes.attitude_classes import EulerAngles, Quaternion
 from archimedes.spatial.components import cross, expand, join, matvec
 from archimedes.spatial.pseudo_forces import rotating_frame_acceleration
-from archimedes.spatial.validation import check_inertia, check_mass
+from archimedes.spatial.validation import check_inertia
 from archimedes.tree import field, struct
 from archimedes.typing import Matrix, Scalar, Vec3
 
@@ -188,7 +188,7 @@ class RigidBody:
 
         def __post_init__(self) -> None:
             """Check mass and inertia where they are known."""
-            check_mass(self.m, "RigidBody.Input.m")
+            check_positive(self.m, "RigidBody.Input.m", "kg")
             check_inertia(self.J_B, "RigidBody.Input.J_B")
 
     @on_class_too
@@ -348,7 +348,7 @@ class EarthReferencedBody:
 
         def __post_init__(self) -> None:
             """Check mass and inertia where they are known."""
-            check_mass(self.m, "EarthReferencedBody.Input.m")
+            check_positive(self.m, "EarthReferencedBody.Input.m", "kg")
             check_inertia(self.J_B, "EarthReferencedBody.Input.J_B")
 
     @on_class_too

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from archimedes.checks import as_array, as_scalar, check_vector
+from archimedes.checks import as_array, as_scalar, check_positive, check_type, check_vector
 from archimedes.spatial.components import cross, expand, matvec, skew
 from archimedes.spatial.spatial_algebra import Spatial
-from archimedes.spatial.validation import check_inertia, check_mass
+from archimedes.spatial.validation import check_inertia
 from archimedes.tree import field, struct
 from archimedes.typing import Array, ArrayLike, Vec3
 
@@ -140,8 +140,7 @@ class Motion(SpatialVector):
         force : Force
             Force on the body.
         """
-        if not isinstance(force, Force):
-            raise TypeError(f"power is of a Motion and a Force, got {type(force).__qualname__}")
+        check_type(force, "force", Force, "power is of a Motion and a Force")
         return np.sum(self.linear * force.linear + self.angular * force.angular, axis=-1)
 
 
@@ -222,7 +221,7 @@ class SpatialInertia:
 
     def __post_init__(self) -> None:
         """Check mass and inertia where they are known."""
-        check_mass(self.m, "SpatialInertia m")
+        check_positive(self.m, "SpatialInertia m", "kg")
         check_inertia(self.J, "SpatialInertia J")
         self.__dict__["com"] = check_vector(self.com, 3, "SpatialInertia com")
 
@@ -275,8 +274,7 @@ class SpatialInertia:
         return SpatialInertia(self.m, X_BA.apply(self.com), R @ as_array(self.J) @ R.T)
 
     def __add__(self, other: SpatialInertia) -> SpatialInertia:
-        if not isinstance(other, SpatialInertia):
-            raise TypeError(f"cannot add {type(other).__qualname__} to a SpatialInertia")
+        check_type(other, "what is added to a SpatialInertia", SpatialInertia)
         m = self.m + other.m
         com = (self.m * self.com + other.m * other.com) / m
         J = as_array(self.J) + as_array(other.J)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_vector, concrete
+from archimedes.checks import as_array, check_increasing, check_shape, check_vector
 from archimedes.spatial.attitudes.attitude_classes import Quaternion
 from archimedes.spatial.attitudes.interpolation import quaternion_array
 from archimedes.spatial.attitudes.quaternions import (
@@ -142,15 +142,8 @@ def at_time(coefficients: Array, times: Vector, t: ArrayLike) -> tuple[Any, Any,
 
 def check_times(times: ArrayLike, count: int) -> Any:
     """Return knot times (n,), increasing and as many as there are knots."""
-    times = as_array(times, "times")
-    if times.ndim != 1 or len(times) != count or count < 2:
-        raise ValueError(
-            f"times must hold one time for each of the {count} knots, at least two, got shape "
-            f"{tuple(times.shape)}"
-        )
-    values = concrete(times)
-    if values is not None and not np.all(np.diff(values) > 0.0):
-        raise ValueError(f"times must increase, got {values}")
+    times = check_increasing(times, "times")
+    check_shape(times, "times, one for each knot,", (count,))
     return times
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, as_scalar, check_matrix, check_vector, concrete
+from archimedes.checks import as_array, as_scalar, check_matrix, check_type, check_vector, concrete
 from archimedes.spatial.attitudes.attitude_base import quaternion_of
 from archimedes.spatial.attitudes.attitude_classes import Quaternion, RotationMatrix, compose
 from archimedes.spatial.attitudes.quaternions import quaternion_exp, quaternion_log
@@ -179,11 +179,8 @@ class Transformation:
         return Transformation(-self.r.rotate(self.t, inverse=True), self.r.inv())
 
     def __matmul__(self, other: Transformation) -> Transformation:
-        if not isinstance(other, Transformation):
-            raise TypeError(
-                f"@ composes Transformations, got {type(other).__qualname__}; to transform points "
-                "use .apply, vectors .apply_vec"
-            )
+        hint = "to transform points use .apply, vectors .apply_vec"
+        check_type(other, "the operand of @", Transformation, hint)
         t = self.t + self.apply_vec(other.t)
         return Transformation(t, compose(other.r, self.r))
 

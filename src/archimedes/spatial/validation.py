@@ -13,15 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import (
-    FLOAT,
-    as_array,
-    as_scalar,
-    check_finite,
-    check_last,
-    check_matrix,
-    concrete,
-)
+from archimedes import checks
 from archimedes.errors import refer_to
 from archimedes.spatial.components import components
 from archimedes.typing import ArrayLike, Scalar
@@ -38,14 +30,14 @@ def vector_components(x: ArrayLike, n: int, name: str, finite: bool = True) -> S
 
     Functions that check a norm computed from the components need not ask.
     """
-    if type(x) is ndarray and x.dtype is FLOAT and x.ndim == 1:
+    if type(x) is ndarray and x.dtype is checks.FLOAT and x.ndim == 1:
         parts = x.tolist()
         if len(parts) == n and (not finite or isfinite(sum(parts))):
             return parts
-    array = as_array(x, name)
-    check_last(array, n, name)
+    array = checks.as_array(x, name)
+    checks.check_last(array, n, name)
     if finite:
-        check_finite(array, name)
+        checks.check_finite(array, name)
     return components(array, n)
 
 
@@ -53,7 +45,7 @@ def check_norm(squared: Scalar, name: str) -> None:
     """Raise if a known squared norm is zero, nan or infinite."""
     if type(squared) is float and 0.0 < squared < INFINITY:
         return
-    values = concrete(squared)
+    values = checks.concrete(squared)
     if values is not None and not np.all((values > 0.0) & (values < INFINITY)):
         raise ValueError(
             f"{name} must be finite and not zero to be taken as a rotation, got squared norm "
@@ -63,8 +55,8 @@ def check_norm(squared: Scalar, name: str) -> None:
 
 def check_rotation(x: ArrayLike, name: str) -> Any:
     """Return `x` as an array (..., 3, 3), checked to be proper and orthonormal if known."""
-    matrix = check_matrix(x, 3, name)
-    values = concrete(matrix)
+    matrix = checks.check_matrix(x, 3, name)
+    values = checks.concrete(matrix)
     if values is None:
         return matrix
     error = np.abs(values @ np.swapaxes(values, -1, -2) - np.eye(3)).max(initial=0.0)
@@ -83,17 +75,10 @@ def check_rotation(x: ArrayLike, name: str) -> Any:
     return matrix
 
 
-def check_mass(m: Scalar, name: str) -> None:
-    """Raise if a known mass is not positive and finite."""
-    values = concrete(as_scalar(m, name))
-    if values is not None and not np.all((values > 0.0) & (values < np.inf)):
-        raise ValueError(f"{name} must be positive and finite, in kg, got {m}")
-
-
 def check_inertia(J: ArrayLike, name: str) -> None:
     """Raise if a known inertia matrix is asymmetric or not positive definite."""
-    matrix = check_matrix(J, 3, name)
-    values = concrete(matrix)
+    matrix = checks.check_matrix(J, 3, name)
+    values = checks.concrete(matrix)
     if values is None:
         return
     scale = np.abs(values).max(initial=0.0)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array
+from archimedes.checks import as_array, check_positive
 from archimedes.spatial.components import matvec
-from archimedes.spatial.validation import check_inertia, check_mass
+from archimedes.spatial.validation import check_inertia
 from archimedes.tree import field, struct
 from archimedes.typing import Scalar, Tree
 from archimedes.vehicles.worlds import FlightState, RotatingEarth
@@ -80,7 +80,7 @@ class Projectile:
 
     def __post_init__(self) -> None:
         """Check mass and inertia where they are known."""
-        check_mass(self.mass, "Projectile.mass")
+        check_positive(self.mass, "Projectile.mass", "kg")
         check_inertia(self.inertia, "Projectile.inertia")
 
     def state(self, flight: FlightState) -> Any:

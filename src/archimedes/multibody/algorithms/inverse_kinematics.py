@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_finite, check_not_negative
+from archimedes.checks import as_array, check_finite, check_not_negative, check_shape, check_type
 from archimedes.function import fori_loop, while_loop
 from archimedes.multibody.algorithms.configurations import integrate, neutral
 from archimedes.multibody.algorithms.kinematics import frame_jacobian, world_pose
@@ -128,10 +128,7 @@ def inverse_kinematics(
     check_finite(q, "q0")
     check_not_negative(tolerance, "tolerance")
     scale = as_array(weights, "weights")
-    if tuple(scale.shape) not in ((), (6,)):
-        raise ValueError(
-            f"weights must be a number or (6,), linear part first, got {tuple(scale.shape)}"
-        )
+    check_shape(scale, "weights, linear part first,", (), (6,))
     check_finite(scale, "weights")
     scale = np.zeros(6) + scale
     offsets, lower, upper = straight_limits(model)
@@ -205,11 +202,7 @@ def frames_and_goals(frame: str | Sequence[str], target: Any) -> tuple[list[str]
 
 def goal_of(target: Transformation) -> Matrix:
     """Return the homogeneous matrix (4, 4) of a target."""
-    if not isinstance(target, Transformation):
-        raise TypeError(
-            "target must be a Transformation that takes the frame's coordinates to the world's, "
-            f"got {type(target).__qualname__}"
-        )
+    check_type(target, "target", Transformation, "it takes the frame's coordinates to the world's")
     goal = target.as_matrix()
     if np.ndim(goal) != 2:
         raise ValueError(

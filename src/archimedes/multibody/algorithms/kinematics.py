@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from archimedes.checks import check_choice
 from archimedes.multibody.algorithms.links import (
     ancestors,
     bias_of,
@@ -111,7 +112,7 @@ def frame_twist(model: Model, q: ArrayLike, v: ArrayLike, frame: str, axes: str 
     >>> frame_twist(b.build(), [0.0], [2.0], "tip")
     array([0., 2., 0., 0., 0., 2.])
     """
-    check_axes(axes)
+    check_choice(axes, "axes", AXES)
     q, v = check_state(model, q=q, v=v)
     velocity, _ = frame_motion(model, q, v, None, frame)
     if axes != "body":
@@ -159,7 +160,7 @@ def frame_acceleration(
     >>> frame_acceleration(b.build(), [0.0], [2.0], [0.0], "tip", axes="aligned")
     array([-4.,  0.,  0.,  0.,  0.,  0.])
     """
-    check_axes(axes)
+    check_choice(axes, "axes", AXES)
     q, v, a = check_state(model, q=q, v=v, a=a)
     velocity, acceleration = frame_motion(model, q, v, a, frame)
     if axes == "aligned":
@@ -227,12 +228,6 @@ def in_axes(X_WF: Pose, motion: Spatial, axes: str) -> Spatial:
     return Spatial(matvec(X_WF.R, motion.linear), matvec(X_WF.R, motion.angular))
 
 
-def check_axes(axes: str) -> None:
-    """Raise for axes that there are not."""
-    if axes not in AXES:
-        raise ValueError(f"axes must be one of {', '.join(AXES)}, got {axes!r}")
-
-
 def frame_jacobian(model: Model, q: ArrayLike, frame: str, axes: str = "body") -> Matrix:
     """Return the Jacobian of a frame, with ``frame_twist == J @ v``.
 
@@ -264,7 +259,7 @@ def frame_jacobian(model: Model, q: ArrayLike, frame: str, axes: str = "body") -
     >>> frame_jacobian(b.build(), [0.0], "tip").T
     array([[0., 1., 0., 0., 0., 1.]])
     """
-    check_axes(axes)
+    check_choice(axes, "axes", AXES)
     chain, X_WF = chain_above(model, q, frame)
     columns = [(k, in_axes(X_WF, c, axes)) for _, _, own in chain for k, c in own]
     return column_matrix(model, leading_axes(q), columns)
@@ -305,7 +300,7 @@ def frame_jacobian_rate(
     >>> frame_jacobian_rate(b.build(), [0.0], [2.0], "tip", axes="aligned").T
     array([[-2.,  0.,  0.,  0.,  0.,  0.]])
     """
-    check_axes(axes)
+    check_choice(axes, "axes", AXES)
     q, v = check_state(model, q=q, v=v)
     chain, X_WF = chain_above(model, q, frame)
     v_F, _ = frame_motion(model, q, v, None, frame)

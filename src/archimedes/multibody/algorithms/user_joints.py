@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, concrete
+from archimedes.checks import as_array, check_type, check_whole, concrete
 from archimedes.function import jac
 from archimedes.multibody.parts.joints import JointKind, Screw
 from archimedes.spatial import Transformation
@@ -60,8 +60,7 @@ def user_joint(
     >>> user_joint("on a circle", 1, on_circle, along)
     <on a circle joint>
     """
-    if not isinstance(size, int) or size < 1:
-        raise ValueError(f"user_joint {name!r}: size must be 1 or more coordinates, got {size!r}")
+    check_whole(size, f"user_joint {name!r}: size", 1)
     check_motion(name, size, transform, subspace)
     return UserKind(name, size=size, transform=transform, subspace=subspace)
 
@@ -153,11 +152,7 @@ def check_motion(
 
 def known_pose(X: Transformation, name: str) -> tuple[Matrix, Vector] | None:
     """Return rotation and position of a transform, or None if they are not known."""
-    if not isinstance(X, Transformation):
-        raise TypeError(
-            f"joint kind {name!r}: transform(q) must return a Transformation, got "
-            f"{type(X).__name__}"
-        )
+    check_type(X, f"joint kind {name!r}: what transform(q) returns", Transformation)
     R, p = concrete(X.r.as_matrix()), concrete(as_array(X.t))
     return None if R is None or p is None else (R, p)
 

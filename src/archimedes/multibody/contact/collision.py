@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from archimedes.checks import check_type
 from archimedes.function import compile
 from archimedes.multibody.algorithms.kinematics import world_pose
 from archimedes.multibody.contact.contact_shapes import MATERIAL, Contacts, Ground, Pair
@@ -313,8 +314,8 @@ def touches(
     for values, kind, name in ((contacts, Contacts, "contacts"), (pairs, Pair, "pairs")):
         if not isinstance(values, (list, tuple)) or not all(isinstance(x, kind) for x in values):
             raise TypeError(f"{name} must be a list of {kind.__name__}, got {values!r:.80}")
-    if ground is not None and not isinstance(ground, Ground):
-        raise TypeError(f"ground must be a Ground, got {type(ground).__name__}")
+    if ground is not None:
+        check_type(ground, "ground", Ground)
     if contacts and ground is None:
         raise ValueError("contacts need a ground: pass a Ground, or give pairs= of shapes alone")
     for material in materials_of(ground, pairs):

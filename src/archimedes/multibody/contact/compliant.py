@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.checks import as_array, concrete
+from archimedes.checks import check_that
 from archimedes.multibody.algorithms.kinematics import frame_twist, world_pose
 from archimedes.multibody.contact.collision import materials_of, moving_frames, touches
 from archimedes.multibody.contact.contact_shapes import MATERIAL, Contacts, Ground, Pair
@@ -77,12 +77,8 @@ def contact_forces(
     q, v = check_single(model, q, "q"), check_single(model, v, "v")
     for material in materials_of(ground, pairs):
         for key in MATERIAL:
-            known = concrete(as_array(getattr(material, key)))
-            if known is not None and not np.isfinite(known).all():
-                raise ValueError(
-                    f"{type(material).__name__} {key} must be finite in contact_forces, got "
-                    f"{known}; contact_step is for rigid bodies"
-                )
+            name, rigid = f"{type(material).__name__} {key}", "contact_step is for rigid bodies"
+            check_that(np.isfinite, getattr(material, key), name, f"must be finite here ({rigid})")
     total: dict[str, Any] = {}
     twists: dict[str, Any] = {}
     for touch in touches(model, q, contacts, ground, pairs):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_not_negative, check_positive, check_vector, concrete
+from archimedes import checks
 from archimedes.multibody.parts.geometry import Shape
 from archimedes.spatial.validation import check_rotation
 from archimedes.tree import field, struct
@@ -79,7 +79,7 @@ class Ground:
     def __post_init__(self) -> None:
         """Check the directions, and make the normal one of length one."""
         self.__dict__["normal"] = unit_normal(self.normal, "Ground normal")
-        self.__dict__["point"] = check_vector(self.point, 3, "Ground point")
+        self.__dict__["point"] = checks.check_vector(self.point, 3, "Ground point")
         check_material(self, "Ground")
 
     def gap(self, point: Vec3) -> tuple[Scalar, Vec3]:
@@ -147,12 +147,11 @@ class Contacts:
 
     def __post_init__(self) -> None:
         """Check the shape."""
-        centers = as_array(self.centers, "Contacts centers")
+        centers = checks.as_array(self.centers, "Contacts centers")
         if centers.ndim != 2 or centers.shape[1] != 3:
             raise ValueError(f"Contacts centers must be (n, 3), got {tuple(centers.shape)}")
-        if self.kind not in KINDS:
-            raise ValueError(f"Contacts kind={self.kind!r} must be one of {', '.join(KINDS)}")
-        check_not_negative(self.radius, f"Contacts on {self.frame!r}: radius")
+        checks.check_choice(self.kind, "Contacts kind", KINDS)
+        checks.check_not_negative(self.radius, f"Contacts on {self.frame!r}: radius")
         self.__dict__["centers"] = centers
 
 
@@ -240,7 +239,7 @@ def sphere(frame: str, radius: Scalar, center: ArrayLike = (0.0, 0.0, 0.0)) -> C
     >>> sphere("wheel", 0.3).centers.shape
     (1, 3)
     """
-    return Contacts(frame, check_vector(center, 3, "sphere center")[None, :], radius)
+    return Contacts(frame, checks.check_vector(center, 3, "sphere center")[None, :], radius)
 
 
 def capsule(
@@ -271,7 +270,7 @@ def capsule(
     >>> capsule("shin", 0.05, 0.4).centers[:, 2]
     array([-0.2,  0.2])
     """
-    check_not_negative(length, "capsule length")
+    checks.check_not_negative(length, "capsule length")
     ends = length * np.array([[0.0, 0.0, -0.5], [0.0, 0.0, 0.5]])
     R, p = check_placement(rotation, position, "capsule")
     return Contacts(frame, ends @ R.T + p, radius, "capsule", R, p)
@@ -303,8 +302,8 @@ def box(
     (8, 3)
     """
     signs = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
-    sides = check_vector(size, 3, "box size")
-    check_positive(sides, "box size", "m")
+    sides = checks.check_vector(size, 3, "box size")
+    checks.check_positive(sides, "box size", "m")
     R, p = check_placement(rotation, position, "box")
     return Contacts(frame, (signs * sides) @ R.T + p, 0.0, "box", R, p, sides)
 
@@ -339,8 +338,8 @@ def half_space(
 def check_material(material: Ground | Pair, name: str) -> None:
     """Raise if a known number of a ground or pair is negative."""
     for key in MATERIAL[:3]:
-        check_not_negative(getattr(material, key), f"{name} {key}")
-    check_positive(material.slip_speed, f"{name} slip_speed")
+        checks.check_not_negative(getattr(material, key), f"{name} {key}")
+    checks.check_positive(material.slip_speed, f"{name} slip_speed")
 
 
 def check_placement(
@@ -348,16 +347,14 @@ def check_placement(
 ) -> tuple[Matrix, Vec3]:
     """Return where a shape is in its frame."""
     R = np.eye(3) if rotation is None else check_rotation(rotation, f"{name} rotation")
-    p = np.zeros(3) if position is None else check_vector(position, 3, f"{name} position")
+    p = np.zeros(3) if position is None else checks.check_vector(position, 3, f"{name} position")
     return R, p
 
 
 def unit_normal(normal: ArrayLike, name: str) -> Vec3:
     """Return a direction (3,) of length one."""
-    n = check_vector(normal, 3, name)
-    known = concrete(n)
-    if known is not None and not known.any():
-        raise ValueError(f"{name} must not be zero")
+    n = checks.check_vector(normal, 3, name)
+    checks.check_that(np.any, n, name, "must not be zero")
     return n / np.sqrt(np.sum(n * n))
 
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_positive, concrete
+from archimedes.checks import check_positive, check_that
 from archimedes.function import compile
 from archimedes.multibody.algorithms.configurations import integrate, own_links
 from archimedes.multibody.algorithms.inverse_dynamics import rnea
@@ -125,9 +125,7 @@ def contact_step(
             "activations; step them yourself and give u=actuator_torque(...)"
         )
     for value, name in ((restitution, "restitution"), (recovery, "recovery")):
-        known = concrete(as_array(value, name))
-        if known is not None and not ((known >= 0.0) & (known <= 1.0)).all():
-            raise ValueError(f"{name} must be between 0 and 1, got {known.tolist()}")
+        check_that(lambda x: (x >= 0.0) & (x <= 1.0), value, name, "must be between 0 and 1")
     q, v = check_single(model, x.q, "q"), check_single(model, x.v, "v")
     points = touches(model, q, contacts, ground, pairs)
     shape = np.shape(restitution)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.checks import as_array, concrete
+from archimedes.checks import as_array, check_choice, concrete
 from archimedes.multibody.models.builder_parts import Body, Joint, inertia_fault
 from archimedes.multibody.models.model import LIMITS, PER_VELOCITY, Frame, Link, Model
 from archimedes.multibody.parts.actuators import Tendons
@@ -96,8 +96,7 @@ class _Assembly:
             raise ValueError(
                 f"{self.builder.name!r} has {len(loose)} roots, {loose}: attach all but one"
             )
-        if base not in ("fixed", "floating"):
-            raise ValueError(f'base must be "fixed" or "floating", got {base!r}')
+        check_choice(base, "base", ("fixed", "floating"))
         if base == "floating" and not loose:
             raise ValueError(
                 f'base="floating": every body of {self.builder.name!r} is attached to the world; '

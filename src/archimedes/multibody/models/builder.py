@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_finite, check_not_negative, check_vector, concrete
+from archimedes import checks
 from archimedes.multibody.models.assembly import assemble
 from archimedes.multibody.models.builder_edits import check_follows, lock, merge, remove
 from archimedes.multibody.models.builder_parts import (
@@ -221,19 +221,15 @@ class Builder:
             raise ValueError(f"tendon {name!r}: arms must name a joint or more")
         for joint, arm in arms.items():
             self._joint(joint)
-            check_finite(as_array(arm, "arm"), f"tendon {name!r}: arm of {joint!r}")
-        ends = as_array(rest, f"tendon {name!r}: rest")
-        if tuple(ends.shape) not in ((), (2,)):
-            raise ValueError(
-                f"tendon {name!r}: rest must be a length, or (lower, upper), got shape "
-                f"{tuple(ends.shape)}"
-            )
+            checks.check_finite(checks.as_array(arm, "arm"), f"tendon {name!r}: arm of {joint!r}")
+        ends = checks.as_array(rest, f"tendon {name!r}: rest")
+        checks.check_shape(ends, f"tendon {name!r}: rest, a length or (lower, upper),", (), (2,))
         check_numbers(stiffness, f"tendon {name!r}: stiffness")
-        check_not_negative(damping, f"tendon {name!r}: damping")
-        known = concrete(ends)
-        if known is not None and known.ndim and not known[0] <= known[-1]:
-            raise ValueError(f"tendon {name!r}: rest must be (lower, upper), got {known.tolist()}")
+        checks.check_not_negative(damping, f"tendon {name!r}: damping")
         ends = read_only(np.broadcast_to(ends, (2,)))
+        checks.check_that(
+            lambda x: x[0] <= x[1], ends, f"tendon {name!r}: rest", "must be (lower, upper)"
+        )
         self.tendons[name] = Tendon(dict(arms), stiffness, damping, ends)
 
     def attach(
@@ -291,8 +287,10 @@ class Builder:
         where = f"joint {name!r}"
         if not isinstance(name, str) or not name:
             raise ValueError(f"a joint needs a name, got {name!r}")
-        if mimic is not None and not isinstance(mimic, Mimic):
-            raise TypeError(f"{where}: mimic must be a Mimic({mimic!r}, multiplier, offset)")
+        if mimic is not None:
+            checks.check_type(
+                mimic, f"{where}: mimic", Mimic, "write Mimic(joint, multiplier, offset)"
+            )
         parent = self._body_or_world(parent)
         if name in self.joints:
             raise ValueError(f"{where} already exists; joints need different names")
@@ -307,13 +305,15 @@ class Builder:
         self._check_no_cycle(where, child, parent)
         kind = find_kind(kind)
         check_values(values, kind, where)
-        values = {key: x if np.isscalar(x) else read_only(as_array(x)) for key, x in values.items()}
+        values = {
+            key: x if np.isscalar(x) else read_only(checks.as_array(x)) for key, x in values.items()
+        }
         at = check_placement(rotation, position, where)
         first = unit_axis(axis, f"{where}: axis")
         second = None if second_axis is None else unit_axis(second_axis, f"{where}: second_axis")
         pitch = float(known_numbers(pitch, f"{where}: pitch, in m per rad,", "Give it as a number"))
         through = known_numbers(
-            check_vector(anchor, 3, f"{where}: anchor"),
+            checks.check_vector(anchor, 3, f"{where}: anchor"),
             f"{where}: anchor",
             "Put the child's origin there, and give its position, com and frames as traced numbers",
         )
@@ -359,7 +359,7 @@ class Builder:
         for name, body in self.bodies.items():
             shapes = [s for s in self.geometry if s.body == name]
             solid = [s for s in shapes if s.role == "collision"] or shapes
-            known = concrete(as_array(body.mass))
+            known = checks.concrete(checks.as_array(body.mass))
             if not solid or known is None or known != 0.0:
                 continue
             self.bodies[name] = check_body(name, *inertia_of_shapes(solid, density))
@@ -434,11 +434,7 @@ class Builder:
         position : array (3,), optional
             Position in m of its base in the parent.
         """
-        if not isinstance(other, Builder):
-            raise TypeError(
-                f"merge takes a Builder, got {type(other).__name__}; read(path) returns the "
-                "builder of a file"
-            )
+        checks.check_type(other, "other", Builder, "read(path) returns the builder of a file")
         carrier = self._body_or_world(parent)
         if carrier is not None:
             self._check_body(carrier, "parent")
@@ -476,9 +472,9 @@ class Builder:
         self, kind: JointKind, screw: Screw, zero_at: Scalar, at: Pose, where: str
     ) -> Pose:
         """Return where a joint is at zero, if `at` is where it is at the coordinate `zero_at`."""
-        zero = as_array(zero_at, f"{where}: zero_at")
-        check_finite(zero, f"{where}: zero_at")
-        known = concrete(zero)
+        zero = checks.as_array(zero_at, f"{where}: zero_at")
+        checks.check_finite(zero, f"{where}: zero_at")
+        known = checks.concrete(zero)
         if known is not None and not known.any():
             return at
         if kind.nq != 1:

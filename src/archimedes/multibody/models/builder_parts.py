@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_finite, check_not_negative, check_vector, concrete
+from archimedes import checks
 from archimedes.multibody.parts.joints import KINDS, JointKind, Screw, check_crossed
 from archimedes.multibody.parts.ranges import check_numbers, known_numbers, read_only
 from archimedes.spatial.spatial_algebra import Pose
@@ -116,24 +116,16 @@ def check_values(values: dict[str, Any], kind: JointKind, where: str) -> None:
     for key, value in values.items():
         if key not in VALUES:
             raise TypeError(f"{where}: unknown value {key!r}; there are {', '.join(VALUES)}")
-        check = check_not_negative if key in NOT_NEGATIVE else check_numbers
+        check = checks.check_not_negative if key in NOT_NEGATIVE else check_numbers
         check(value, f"{where}: {key}")
-    lower, upper = (
-        concrete(as_array(values.get(key, default)))
-        for key, default in (("lower", -np.inf), ("upper", np.inf))
-    )
-    if lower is not None and upper is not None and np.any(lower > upper):
-        raise ValueError(
-            f"{where}: the lower limit is above the upper limit, {lower.tolist()} and "
-            f"{upper.tolist()}"
-        )
+    checks.check_limits(values.get("lower", -np.inf), values.get("upper", np.inf), where)
 
 
 def check_within_limits(joint: Joint, q: Vector) -> None:
     """Raise if known coordinates are outside the limits of a joint."""
-    known = concrete(q)
+    known = checks.concrete(q)
     for key, sign in (("lower", -1.0), ("upper", 1.0)):
-        limit = concrete(as_array(joint.values.get(key, sign * np.inf)))
+        limit = checks.concrete(checks.as_array(joint.values.get(key, sign * np.inf)))
         if known is None or limit is None:
             continue
         beyond = sign * (known - limit) > 1e-9 * np.maximum(1.0, np.abs(limit))
@@ -168,7 +160,7 @@ def check_placement(rotation: Any, position: ArrayLike | None, name: str) -> Pos
     if hasattr(rotation, "as_matrix"):
         rotation = rotation.as_matrix().T
     R = np.eye(3) if rotation is None else check_rotation(rotation, f"{name} rotation")
-    p = np.zeros(3) if position is None else check_vector(position, 3, f"{name} position")
+    p = np.zeros(3) if position is None else checks.check_vector(position, 3, f"{name} position")
     check_one(R, (3, 3), f"{name} rotation")
     check_one(p, (3,), f"{name} position")
     return Pose(read_only(R), read_only(p))
@@ -186,20 +178,20 @@ def check_one(array: Array, shape: tuple[int, ...], name: str) -> None:
 def check_body(name: str, mass: Scalar, com: ArrayLike | None, inertia: ArrayLike) -> Body:
     """Return a body; an impossible mass or inertia raises an error that names it."""
     where = f"body {name!r}"
-    com = np.zeros(3) if com is None else check_vector(com, 3, f"{where}: com")
+    com = np.zeros(3) if com is None else checks.check_vector(com, 3, f"{where}: com")
     check_one(com, (3,), f"{where}: com")
-    J = as_array(inertia, f"{where}: inertia")
+    J = checks.as_array(inertia, f"{where}: inertia")
     if J.ndim == 1 and J.shape == (3,):
         J = J[:, None] * np.eye(3)
     if tuple(J.shape) != (3, 3):
         raise ValueError(f"{where}: inertia must be (3, 3), or (3,) on the diagonal, got {J.shape}")
-    check_finite(J, f"{where}: inertia")
-    if np.ndim(as_array(mass, f"{where}: mass")):
+    checks.check_finite(J, f"{where}: inertia")
+    known = checks.concrete(checks.as_array(mass, f"{where}: mass"))
+    if np.ndim(mass):
         raise ValueError(f"{where}: mass must be one number, in kg, got shape {np.shape(mass)}")
-    known = concrete(mass if hasattr(mass, "shape") else as_array(mass, f"{where}: mass"))
     if known is not None and not 0.0 <= float(known) < np.inf:
         raise ValueError(f"{where}: mass must be finite and not negative, in kg, got {mass}")
-    values = concrete(J)
+    values = checks.concrete(J)
     if values is not None:
         check_moments(values, where)
     return Body(name, float(known) if known is not None else mass, read_only(com), read_only(J))
@@ -219,7 +211,7 @@ def inertia_fault(J: Matrix, slack: float) -> str:
 
     Its moments are positive, and none exceeds the sum of the others, but for a share `slack`.
     """
-    values = concrete(J)
+    values = checks.concrete(J)
     if values is None:
         return ""
     low, middle, high = np.linalg.eigvalsh(values)

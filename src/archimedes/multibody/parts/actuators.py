@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from archimedes.checks import as_array, check_not_negative, check_positive, concrete
+from archimedes import checks
 from archimedes.tree import field, replace, struct
 from archimedes.typing import ArrayLike, Scalar, Vector
 
@@ -82,11 +82,11 @@ class Motor(OneJoint):
         """Check the numbers that are known."""
         where = f"Motor of {self.joint!r}"
         check_gear(self.gear, where)
-        for name in ("stall_torque", "no_load_speed", "rotor_inertia"):
-            check_not_negative(getattr(self, name), f"{where}: {name}")
-        known = concrete(as_array(self.no_load_speed))
-        if known is not None and (known == 0.0).any():
-            raise ValueError(f"{where}: no_load_speed must be positive, got {known.tolist()}")
+        for name in ("stall_torque", "rotor_inertia"):
+            checks.check_not_negative(getattr(self, name), f"{where}: {name}")
+        checks.check_that(
+            lambda x: x > 0.0, self.no_load_speed, f"{where}: no_load_speed", "must be positive"
+        )
         if is_infinite(self.stall_torque) and not is_infinite(self.no_load_speed):
             raise ValueError(f"{where}: a no_load_speed needs a stall_torque: the line is of both")
 
@@ -156,7 +156,7 @@ class Servo(OneJoint):
         where = f"Servo of {self.joint!r}"
         check_gear(self.gear, where)
         for name in ("stiffness", "damping", "effort_limit", "rotor_inertia"):
-            check_not_negative(getattr(self, name), f"{where}: {name}")
+            checks.check_not_negative(getattr(self, name), f"{where}: {name}")
 
     def torques(self, q: list[Any], v: list[Any], command: Scalar) -> list[Any]:
         """Return the torque at the joint.
@@ -227,9 +227,7 @@ class Drive:
         where = f"Drive of {', '.join(map(repr, self.joints))}"
         sizes = {"arms": len(self.joints), "gain": 3, "bias": 3}
         for name, size in {**sizes, "command_range": 2, "force_range": 2}.items():
-            array = as_array(getattr(self, name), f"{where}: {name}")
-            if tuple(array.shape[-1:]) != (size,):
-                raise ValueError(f"{where}: {name} must have shape ({size},), got {array.shape}")
+            checks.check_last(checks.as_array(getattr(self, name)), size, f"{where}: {name}")
         for name in ("command_range", "force_range"):
             check_range(getattr(self, name), f"{where}: {name}")
 
@@ -305,7 +303,7 @@ class Lagged:
     def __post_init__(self) -> None:
         """Check the lag if it is known."""
         if self.time_constant is not None:
-            check_positive(self.time_constant, "Lagged time_constant, in s,")
+            checks.check_positive(self.time_constant, "Lagged time_constant, in s,")
         check_range(self.command_range, "Lagged command_range")
         check_range(self.activation_range, "Lagged activation_range")
 
@@ -374,21 +372,19 @@ def clamp(x: Scalar, limits: Vector) -> Scalar:
 
 def check_gear(gear: Scalar, where: str) -> None:
     """Raise if a known gear is zero or not finite."""
-    known = concrete(as_array(gear, f"{where}: gear"))
-    if known is not None and not (np.isfinite(known) & (known != 0.0)).all():
-        raise ValueError(f"{where}: gear must be finite and not zero, got {known.tolist()}")
+    checks.check_that(
+        lambda x: np.isfinite(x) & (x != 0.0), gear, f"{where}: gear", "must be finite and not zero"
+    )
 
 
 def check_range(limits: ArrayLike, name: str) -> None:
     """Raise if a known range is not (lower, upper)."""
-    known = concrete(as_array(limits, name))
-    if known is not None and not np.all(known[..., 0] <= known[..., -1]):
-        raise ValueError(f"{name} must be (lower, upper), got {known.tolist()}")
+    checks.check_that(lambda x: x[..., 0] <= x[..., -1], limits, name, "must be (lower, upper)")
 
 
 def is_infinite(x: Scalar) -> bool:
     """Return whether a limit is known to be none."""
-    known = concrete(as_array(x))
+    known = checks.concrete(checks.as_array(x))
     return known is not None and bool(np.isinf(known).all())
 
 
@@ -438,10 +434,8 @@ class Tendons:
             "arms": (t, len(self.joints)), "stiffness": (t,), "damping": (t,), "rest": (t, 2),
         }  # fmt: skip
         for name, shape in wanted.items():
-            array = as_array(getattr(self, name), f"Tendons {name}")
-            if tuple(array.shape) != shape:
-                raise ValueError(f"Tendons {name} must have shape {shape}, got {array.shape}")
-            self.__dict__[name] = array
+            self.__dict__[name] = checks.as_array(getattr(self, name), f"Tendons {name}")
+            checks.check_shape(self.__dict__[name], f"Tendons {name}", shape)
 
     def stretch(self, q: Vector) -> Vector:
         """Return by how much (..., t) tendons are longer or shorter than where they are slack.

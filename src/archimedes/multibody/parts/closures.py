@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import check_choice
 from archimedes.multibody.parts.joints import KINDS, Screw, check_crossed, unit_axis
 
 __all__ = ["Closure", "Coupling"]
@@ -51,9 +52,7 @@ class Closure:
 
     def __post_init__(self) -> None:
         """Check the kind and the axes."""
-        cuts = [kind.name for kind in KINDS.values() if kind.closes]
-        if self.kind not in cuts:
-            raise ValueError(f"Closure kind={self.kind!r} must be one of {', '.join(cuts)}")
+        check_choice(self.kind, "Closure kind", [k.name for k in KINDS.values() if k.closes])
         object.__setattr__(self, "axis", unit_axis(self.axis, "Closure axis"))
         if np.shape(self.place) != (3,) or not np.isfinite([*self.place, self.pitch]).all():
             raise ValueError(

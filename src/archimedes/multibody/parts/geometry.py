@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from archimedes.checks import check_choice, check_positive
 from archimedes.installation import install_command
 from archimedes.portable_numpy import matmul
 from archimedes.typing import ArrayLike, Matrix, Vec3
@@ -153,10 +154,8 @@ def make_shape(
 def check_shape(body: str, role: str, kind: str, size: Sequence[float]) -> None:
     """Raise if there is no such shape."""
     where = f"shape of {body!r}"
-    if role not in ROLES:
-        raise ValueError(f"{where}: role={role!r} must be one of {', '.join(ROLES)}")
-    if kind not in COUNTS:
-        raise ValueError(f"{where}: kind={kind!r} must be one of {', '.join(COUNTS)}")
+    check_choice(role, f"{where}: role", ROLES)
+    check_choice(kind, f"{where}: kind", COUNTS)
     numbers = np.array(size, dtype=float)
     if numbers.shape != (COUNTS[kind],):
         raise ValueError(
@@ -195,8 +194,7 @@ def inertia_of_shapes(shapes: Iterable[Shape], density: float) -> tuple[float, A
     >>> round(mass, 12), inertia.diagonal().round(12)
     (6.0, array([0.065, 0.05 , 0.025]))
     """
-    if not 0.0 < density < np.inf:
-        raise ValueError(f"density must be positive and finite, in kg/m^3, got {density}")
+    check_positive(density, "density", "kg/m^3")
     parts = []
     for shape in shapes:
         R, p = np.array(shape.rotation), np.array(shape.position)

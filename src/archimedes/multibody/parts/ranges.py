@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, concrete
+from archimedes.checks import as_array, check_finite, check_that, concrete
 from archimedes.tree.content import is_read_only
 
 
 def check_numbers(value: Any, name: str) -> None:
     """Raise if a known number is nan; infinity stands for no limit."""
-    known = concrete(as_array(value, name))
-    if known is not None and np.isnan(known).any():
-        raise ValueError(f"{name} must be a number, got {known.tolist()}")
+    check_that(lambda x: ~np.isnan(x), value, name, "must be a number")
 
 
 def known_numbers(value: Any, name: str, remedy: str) -> np.ndarray:
@@ -30,8 +28,7 @@ def known_numbers(value: Any, name: str, remedy: str) -> np.ndarray:
         raise ValueError(
             f"{name} must be known, not traced: it decides which program is recorded. {remedy}"
         )
-    if not np.isfinite(known).all():
-        raise ValueError(f"{name} must be finite, got {known.tolist()}")
+    check_finite(known, name)
     return known
 
 

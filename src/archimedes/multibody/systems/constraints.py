@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.checks import check_finite, check_not_negative
+from archimedes.checks import check_finite, check_not_negative, check_whole
 from archimedes.multibody.algorithms.configurations import integrate
 from archimedes.multibody.algorithms.inverse_dynamics import rnea
 from archimedes.multibody.algorithms.kinematics import frame_jacobian, frame_motion, world_pose
@@ -414,9 +414,7 @@ def project_configuration(
     array([0.5])
     """
     q = check_single(model, q, "q")
-    if not isinstance(steps, (int, np.integer)) or steps < 0:
-        raise ValueError(f"steps must be a whole number that is not negative, got {steps!r}")
-    for _ in range(steps):
+    for _ in range(check_whole(steps, "steps", 0)):
         J = np.concatenate([slope_of(model, c, q) for c in check_closures(closures)])
         error = constraint_error(model, closures, q)
         _, across, G = condense(model, q, J, np.zeros(model.nv))

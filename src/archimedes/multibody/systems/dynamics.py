@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.checks import as_array, concrete
+from archimedes.checks import as_array, check_type, concrete
 from archimedes.multibody.algorithms.configurations import coordinate_rates, neutral
 from archimedes.multibody.algorithms.forward_dynamics import aba
 from archimedes.multibody.algorithms.links import Forces, check_coordinates, offsets_of
@@ -157,8 +157,7 @@ ACTIVATION, COMMAND = "one per actuator with a state of its own", "one command p
 
 def check_is_state(x: State) -> None:
     """Raise if something else was given for a state."""
-    if not isinstance(x, State):
-        raise TypeError(f"x must be a State, State(q=..., v=...), got {type(x).__name__}")
+    check_type(x, "x", State, "write State(q=..., v=...)")
 
 
 def dynamics(

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from archimedes.checks import as_array, check_vector, concrete
+from archimedes.checks import as_array, check_shape, check_that, check_vector
 from archimedes.spatial.attitudes.attitude_base import quaternion_of
 from archimedes.spatial.attitudes.attitude_classes import Quaternion
 from archimedes.spatial.attitudes.quaternions import quaternion_normalize, quaternion_to_dcm
 from archimedes.spatial.components import choose, components, join, transpose
-from archimedes.typing import Array, ArrayLike, Matrix
+from archimedes.typing import ArrayLike, Matrix
 
 __all__ = ["Alignment", "align_vectors", "mean"]
 
@@ -47,11 +47,11 @@ def check_weights(weights: ArrayLike | None, count: int) -> Any:
     if weights is None:
         return np.ones(count)
     array = as_array(weights, "weights")
-    if tuple(array.shape) != (count,):
-        raise ValueError(f"weights must have shape ({count},), got {tuple(array.shape)}")
-    values = concrete(array)
-    if values is not None and not (np.all(values >= 0.0) and values.sum() > 0.0):
-        raise ValueError(f"weights must not be negative, nor all zero, got {values}")
+    check_shape(array, "weights", (count,))
+    check_that(
+        lambda w: np.all(w >= 0.0) and w.sum() > 0.0, array, "weights",
+        "must not be negative, nor all zero",
+    )  # fmt: skip
     return array
 
 
@@ -157,7 +157,7 @@ def align_vectors(v_B: ArrayLike, v_E: ArrayLike, weights: ArrayLike | None = No
     )  # fmt: skip
     K = np.reshape(K, (*K.shape[:-1], 4, 4))
     squares = np.sum(w * np.sum(a * a + b * b, axis=-1), axis=-1)
-    check_nonzero(squares)
+    check_that(lambda x: x > 0.0, squares, "v_B and v_E", "must not all be zero")
     # No eigenvalue is below minus half of `squares`, so the shifted matrix is positive.
     q = dominant_quaternion(K / squares[..., None, None] + 0.5 * np.eye(4))
     gain = np.sum(quaternion_to_dcm(q) * B, axis=(-2, -1))
@@ -168,13 +168,6 @@ def align_vectors(v_B: ArrayLike, v_E: ArrayLike, weights: ArrayLike | None = No
     inverse = kappa[..., None, None] * np.eye(3) + np.matmul(B, transpose(B))
     covariance = np.where(fixed, inverse / np.where(fixed, zeta, 1.0), np.inf)
     return Alignment(Quaternion.make(q), rssd, covariance)
-
-
-def check_nonzero(squares: Array) -> None:
-    """Raise if all vectors are known to be zero."""
-    values = concrete(squares)
-    if values is not None and not np.all(values > 0.0):
-        raise ValueError("v_B and v_E must not all be zero")
 
 
 def root(x: Any) -> Any:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_not_negative, check_struct
+from archimedes.checks import as_array, check_not_negative, check_positive, check_struct
 from archimedes.spatial import EulerAngles
 from archimedes.spatial.components import cross
-from archimedes.spatial.validation import check_inertia, check_mass
+from archimedes.spatial.validation import check_inertia
 from archimedes.tree import field, replace, struct
 from archimedes.typing import Matrix, Scalar, Tree
 from archimedes.vehicles.parts.actuators import WORLD, check_flat, check_part
@@ -164,7 +164,7 @@ class Car:
 
     def __post_init__(self) -> None:
         """Check mass, inertia and lengths where they are known."""
-        check_mass(self.mass, "Car.mass")
+        check_positive(self.mass, "Car.mass", "kg")
         check_inertia(self.inertia, "Car.inertia")
         check_struct(self, "front rear track height spring", "damper drag front_drive")
         check_part(self.tyre, "Car.tyre", ("side_force", "friction"))

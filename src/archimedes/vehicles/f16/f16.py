@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.checks import as_array
+from archimedes.checks import as_array, check_positive
 from archimedes.spatial.components import cross
-from archimedes.spatial.validation import check_inertia, check_mass
+from archimedes.spatial.validation import check_inertia
 from archimedes.tree import field, struct
 from archimedes.typing import Matrix, Scalar, Tree
 from archimedes.vehicles.f16.aerodynamics import F16Aerodynamics, F16Engine
@@ -144,7 +144,7 @@ class F16:
 
     def __post_init__(self) -> None:
         """Check the parts, and mass and inertia where they are known."""
-        check_mass(self.mass, "F16.mass")
+        check_positive(self.mass, "F16.mass", "kg")
         check_inertia(self.inertia, "F16.inertia")
         check_part(self.aero, "F16.aero", ("wrench",))
         check_part(self.engine, "F16.engine", ("commanded", "thrust", "angular_momentum", "lag"))

@@ -13,7 +13,7 @@ import numpy as np
 from archimedes.checks import as_array, check_positive, check_struct
 from archimedes.portable_numpy import cos, sin
 from archimedes.spatial.components import cross
-from archimedes.spatial.validation import check_inertia, check_mass
+from archimedes.spatial.validation import check_inertia
 from archimedes.tree import field, struct
 from archimedes.typing import Matrix, Scalar, Tree, Vec3, Vector
 from archimedes.vehicles.parts.actuators import WORLD, check_flat, check_part
@@ -131,7 +131,7 @@ class Multirotor:
 
     def __post_init__(self) -> None:
         """Check the parts, and mass and inertia where they are known."""
-        check_mass(self.mass, "Multirotor.mass")
+        check_positive(self.mass, "Multirotor.mass", "kg")
         check_inertia(self.inertia, "Multirotor.inertia")
         check_struct(self, not_negative="drag")
         check_part(self.rotors, "Multirotor.rotors", ("rates", "wrench", "distribute"))

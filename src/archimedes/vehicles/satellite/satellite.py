@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_struct
+from archimedes.checks import as_array, check_positive, check_struct
 from archimedes.environment import (
     WGS84,
     MagneticDipole,
@@ -23,7 +23,7 @@ from archimedes.environment import (
 )
 from archimedes.spatial.components import cross, matvec
 from archimedes.spatial.rigid_body import attitude_rate
-from archimedes.spatial.validation import check_inertia, check_mass
+from archimedes.spatial.validation import check_inertia
 from archimedes.tree import field, struct
 from archimedes.typing import Matrix, Scalar, Tree
 from archimedes.vehicles.parts.actuators import check_part
@@ -157,7 +157,7 @@ class Satellite:
 
     def __post_init__(self) -> None:
         """Check the parts, and mass and inertia where they are known."""
-        check_mass(self.mass, "Satellite.mass")
+        check_positive(self.mass, "Satellite.mass", "kg")
         check_inertia(self.inertia, "Satellite.inertia")
         check_struct(self, not_negative="area drag")
         check_part(self.wheels, "Satellite.wheels", ("axes", "rates"))
