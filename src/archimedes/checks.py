@@ -178,9 +178,7 @@ def check_type(value: object, name: str, kind: type, remedy: str = "") -> None:
         raise TypeError(f"{name} must be a {kind.__name__}, {got}")
 
 
-def check_that(
-    test: Callable[[Array], Any], x: ArrayLike, name: str, expectation: str
-) -> None:
+def check_that(test: Callable[[Array], Any], x: ArrayLike, name: str, expectation: str) -> None:
     """Raise where known numbers fail a test; the message says what is expected of them.
 
     >>> check_that(np.isfinite, [1.0, np.inf], "gear", "must be finite")
