@@ -9,7 +9,7 @@ import archimedes as arc
 from archimedes.backends.cuda import device
 from archimedes.backends.cuda.repeated_kernel import CudaRepeated
 from archimedes.errors import DeviceError
-from archimedes.simulate.solves import batches, driver
+from archimedes.simulate.solves import driver
 
 from . import fake_cupy
 from .fake_cupy import Tensor
@@ -231,4 +231,4 @@ def test_an_interrupt_returns_what_is_there(cupy, monkeypatch):
     )
     assert (got.status == -4).all() and np.isnan(got.x[:, -1]).all()
     assert not np.isnan(got.x[:, 1]).any()
-    assert batches.AT_ONCE > 1
+    assert driver.AT_ONCE > 1

@@ -86,10 +86,10 @@ def test_names_of_the_machine():
 
 
 def test_batches_of_solves_ask_the_same_function(monkeypatch):
-    from archimedes.simulate.solves import batches
+    from archimedes.simulate.solves import driver
 
     asked = []
-    monkeypatch.setattr(batches, "cpu_count", lambda: asked.append(1) or 3)
+    monkeypatch.setattr(driver, "cpu_count", lambda: asked.append(1) or 3)
     x0 = np.linspace(1.0, 2.0, 300)
     found = arc.solve_ode(lambda t, x: -x, (0.0, 1.0), x0, in_axes=0, t_eval=[1.0])
     np.testing.assert_allclose(found.x[:, 0], x0 / np.e, rtol=1e-7)

@@ -42,33 +42,35 @@ def leaf_axes(in_axes: Any, args: tuple[Any, ...], name: str) -> list[int | None
     return [axis for arg, axes in zip(args, entries) for axis in spread_axes(axes, arg)]
 
 
-def count_instances(leaves: list[Any], axes: list[int | None], treedef: TreeDef) -> int:
-    """Return the one length that all mapped axes have."""
+def count_instances(
+    leaves: list[Any], axes: list[int | None], treedef: TreeDef, caller: str = "vmap"
+) -> int:
+    """Return the one length that all mapped axes have; ``caller`` is who maps, for errors."""
     sizes: dict[int, int] = {}
     for k, (leaf, axis) in enumerate(zip(leaves, axes)):
-        refuse_subclass(leaf, functools.partial(_argument_name, treedef, k))
+        refuse_subclass(leaf, functools.partial(_argument_name, treedef, k, caller))
         if axis is None:
             continue
         shape = np.shape(leaf)
         if not -len(shape) <= axis < len(shape):
             raise ValueError(
-                f"vmap: argument {treedef.paths()[k]} has shape {shape}, which has no axis "
+                f"{caller}: argument {treedef.paths()[k]} has shape {shape}, which has no axis "
                 f"{axis} to map over; set its entry of in_axes to None to share it"
             )
         sizes[k] = shape[axis]
     if not sizes:
-        raise ValueError("vmap: no argument has an axis to map over (in_axes is None)")
+        raise ValueError(f"{caller}: no argument has an axis to map over (in_axes is None)")
     if len(set(sizes.values())) > 1:
         paths = treedef.paths()
         named = {paths[k]: size for k, size in sizes.items()}
         raise ValueError(
-            f"vmap: the mapped axes have different lengths: {named}" + refer_to("axes")
+            f"{caller}: the mapped axes have different lengths: {named}" + refer_to("axes")
         )
     return next(iter(sizes.values()))
 
 
-def _argument_name(treedef: TreeDef, k: int) -> str:
-    return f"vmap: argument {treedef.paths()[k]}"
+def _argument_name(treedef: TreeDef, k: int, caller: str) -> str:
+    return f"{caller}: argument {treedef.paths()[k]}"
 
 
 def spread_axes(axes: Any, value: Any) -> list[int | None]:

@@ -19,14 +19,14 @@ from archimedes import tree
 from archimedes.backends.registry import backend_of
 from archimedes.errors import ArchimedesError, refer_to
 from archimedes.function import Compiled
-from archimedes.function.batching.batch_axes import instance, spread_axes, to_front
+from archimedes.function.batching.batch_axes import count_instances, instance, spread_axes, to_front
 from archimedes.function.dependencies.states import content_of, fingerprint
 from archimedes.simulate.methods.method_table import METHODS, Method, is_stiff
 from archimedes.simulate.problem import argument_checks, state_layout
 from archimedes.simulate.problem.state_layout import Args, Layout
 from archimedes.simulate.progress import Monitor, monitor_of
 from archimedes.simulate.solves.collectors import Result, Samples
-from archimedes.simulate.solves.driver import FIRST_CALL, Task, drive
+from archimedes.simulate.solves.driver import FIRST_CALL, Task, drive, drive_batch
 from archimedes.simulate.solves.kernel_runs import Instances
 from archimedes.simulate.statuses import MANY_STEPS, Status, message_of
 from archimedes.simulate.stepping.dense_output import BatchDense
@@ -39,7 +39,6 @@ from archimedes.system.floating_point import in_default_environment
 from archimedes.tree import is_struct
 
 if TYPE_CHECKING:
-    from archimedes.simulate.events.event import Event, EventLike
     from archimedes.simulate.problem.inputs import Clock, Sampled
     from archimedes.simulate.solves.hybrid import Hybrid
     from archimedes.typing import ArrayLike, Scalar, Tree
@@ -98,19 +97,17 @@ class Options:
     max_step: float = np.inf
     max_steps: int | None = None
     project: bool = True
-    events: EventLike | Sequence[EventLike] | None = None
+    events: Any = None
     inputs: Callable[[Any], Any] | None = None
     sampled: Sampled | Sequence[Sampled] | None = None
     backend: str | None = None
     clock: Clock | None = None
 
-    def events_to_watch(self) -> tuple[Event, ...]:
-        """Return the events to watch for. Most solves have none and import nothing of them."""
-        if self.events is None:
-            return ()
-        from archimedes.simulate.events.event import check_events
+    def __post_init__(self) -> None:
+        if self.events is not None:  # most solves have none, and import nothing of them
+            from archimedes.simulate.events.event import check_events
 
-        return check_events(self.events)
+            self.events = check_events(self.events)
 
     def is_adaptive(self, method: Method) -> bool:
         """Return whether a solve chooses its steps; a method that cannot must be given ``dt``."""
@@ -170,10 +167,10 @@ class Model:
     def plan(self, layout: Layout, method: Method, options: Options, log: bool = False) -> Plan:
         """Return the plan for states of this layout; ``log``: kernels return at events."""
         watch = None
-        if events := options.events_to_watch():
+        if options.events:
             from archimedes.simulate.events.event import Watch
 
-            watch = Watch(events, layout, self.full, log)
+            watch = Watch(options.events, layout, self.full, log)
         return Plan(
             func=share_code(self.func),
             layout=layout,
@@ -190,7 +187,7 @@ class Model:
 
         Functions that read the same objects have the same kernels.
         """
-        events, clock = options.events_to_watch(), options.clock
+        clock, events = options.clock, options.events or ()
         forms = (bool(options.project), options.is_adaptive(method))
         keys = (tuple(event.key for event in events), None if clock is None else clock.key)
         build = lambda: self.plan(layout, method, options, log=True)  # noqa: E731
@@ -335,7 +332,10 @@ def _batch(
     values = tuple(value for _, value in pairs)
     leaves, treedef = tree.flatten(values)
     axes = [axis for entry, value in pairs for axis in spread_axes(entry, value)]
-    count = _move_to_front(leaves, axes, treedef.paths())
+    count = count_instances(leaves, axes, treedef, "solve_ode")
+    if not count:
+        raise ValueError("the batch is empty: its axes have length 0")
+    leaves = list(map(to_front, leaves, axes))
     # Where nothing of x0 is mapped, what is shared goes to where the other arrays lie.
     homes = [home for leaf in leaves if (home := backend_of(leaf)) is not None]
     xp = homes[0].arrays.module() if homes else np
@@ -356,30 +356,6 @@ def _batch(
         tree.structure(model.args).unflatten([*own, *leaves[size:]]),
         [*(False for _ in own), *(axis is not None for axis in axes[size:])],
     )
-
-
-def _move_to_front(leaves: list[Any], axes: Sequence[int | None], paths: Sequence[str]) -> int:
-    """Move the batch axis of each leaf to the front, in place; return its length."""
-    sizes: dict[str, int] = {}
-    for k, (axis, path) in enumerate(zip(axes, paths)):
-        if axis is None:
-            continue
-        if not -np.ndim(leaves[k]) <= axis < np.ndim(leaves[k]):
-            name = "x0" if path.startswith("[0]") else "args"
-            raise ValueError(
-                f"in_axes asks for axis {axis} of a leaf of {name} of shape {np.shape(leaves[k])}, "
-                "which has no such axis: use None for what all instances share"
-            )
-        leaves[k] = to_front(leaves[k], axis)
-        sizes[path] = len(leaves[k])
-    if not sizes:
-        raise ValueError("in_axes is None for everything: there is nothing to batch over")
-    if len(set(sizes.values())) > 1:
-        raise ValueError(f"the batch axes have different lengths: {sizes}")
-    count = next(iter(sizes.values()))
-    if not count:
-        raise ValueError("the batch is empty: its axes have length 0")
-    return count
 
 
 @dataclass
@@ -414,8 +390,6 @@ class Problem:
         task = Task(kernels, setup, instances, self.max_steps, times, dense, final, threads)
         with monitor_of(progress) as monitor:
             if not instances.alone:
-                from archimedes.simulate.solves.batches import drive_batch
-
                 result = drive_batch(task, monitor)
             elif kernels.plan.method.drive is not None:
                 result = self._drive_outside(times, monitor, final)
