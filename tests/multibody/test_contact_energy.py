@@ -96,7 +96,7 @@ def test_refusals():
         mb.Ground(slip_speed=0.0)
     for values, message in (
         ({"friction": np.inf}, "Ground friction must be finite here"),
-        ({"stiffness": np.inf}, "Ground stiffness must be finite in contact_forces"),
+        ({"stiffness": np.inf}, "Ground stiffness must be finite here"),
         ({"friction": np.ones(2)}, r"Ground friction must be one number, got an array of shape"),
     ):
         with pytest.raises(ValueError, match=message):
