@@ -93,7 +93,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.tree import field, struct
-from archimedes.vehicles.vehicle_configs import VehicleConfig
+from archimedes.vehicles.vehicle_folders import VehicleConfig
 from archimedes.vehicles.worlds import FlightState
 from archimedes.vehicles.worlds import FlatEarth
 

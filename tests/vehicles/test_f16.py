@@ -265,7 +265,7 @@ def test_no_steady_flight_says_what_is_left():
         trim(book_plane(0.3), level(speed=0.0), START, {"power": 9.0})
     with pytest.raises(ValueError, match="power starts at inf: give x and u finite numbers"):
         trim(book_plane(0.3), level(), START, {"power": np.inf})
-    with pytest.raises(ValueError, match=r"trim: free names \['flaps'\]"):
+    with pytest.raises(ValueError, match="trim: free='flaps' is not one of"):
         trim(book_plane(0.3), level(), START, {"power": 9.0}, free=("flaps",))
     with pytest.raises(ValueError, match=r"F16\.mass must be positive"):
         F16(mass=-1.0)

@@ -23,7 +23,7 @@ from archimedes.vehicles import (
     parameter_file,
     two_stage_rocket,
 )
-from archimedes.vehicles.vehicle_configs import VehicleConfig
+from archimedes.vehicles.vehicle_folders import VehicleConfig
 from archimedes.viewer import box, view
 
 NAMES = ["car", "f16", "multirotor", "rocket", "satellite"]

@@ -44,7 +44,7 @@ def run(report: Report) -> None:
     start, times = drone.state(flight), np.linspace(0.0, SECONDS, 501)
     nominal = {"wind": np.array([3.0, 2.0, 0.0]), "gust": np.array(6.0), "mass": drone.mass}
     title = f"A figure-eight of {SECONDS:g} s in wind, every rotor simulated"
-    options = {"args": (nominal,), "rtol": 1e-6, "t_eval": times}
+    options: dict[str, Any] = {"args": (nominal,), "rtol": 1e-6, "t_eval": times}
     once = report.time_motion(title, SECONDS, closed_loop, start, **options)
     off = np.linalg.norm(once.x.motion.pos - path(times)[0].T, axis=1)
     report.line("off the path, once settled", f"{100 * off[100:].max():.0f} cm", "gust included")
@@ -61,7 +61,8 @@ def disperse(report: Report, start: Multirotor.State, p: Tree) -> arc.Trajectory
         "gust": p["gust"] * rng.uniform(-1.0, 1.0, count),
         "mass": p["mass"] * (1.0 + 0.08 * rng.normal(size=count)),
     }
-    options = {"args": (draws,), "rtol": 1e-6, "t_eval": np.linspace(0.0, SECONDS, 76)}
+    times = np.linspace(0.0, SECONDS, 76)
+    options: dict[str, Any] = {"args": (draws,), "rtol": 1e-6, "t_eval": times}
     options["in_axes"] = (None, dict.fromkeys(draws, 0))
     title = f"{count:,} copies: wind, gust and mass vary"
     many = report.time_batch(title, closed_loop, start, **options)

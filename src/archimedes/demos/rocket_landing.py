@@ -82,8 +82,9 @@ def start(north: float = 350.0, east: float = -200.0, alt: float = 1500.0) -> Ro
 def run(report: Report) -> None:
     """Land once, land from many places, check how softly."""
     times = np.linspace(0.0, SECONDS + 2.0, 521)
-    title, options = "One landing, from 1,500 m and 110 m/s", {"events": TOUCHDOWN, "rtol": 1e-7}
-    once = report.time_motion(title, SECONDS, falling, start(), t_eval=times, **options)
+    title = "One landing, from 1,500 m and 110 m/s"
+    options: dict[str, Any] = {"t_eval": times, "events": TOUCHDOWN, "rtol": 1e-7}
+    once = report.time_motion(title, SECONDS, falling, start(), **options)
     speed, off = touchdown(once.final)
     burnt = float(once.x.propellant[0, 0] - once.final.propellant[0])
     report.line("touchdown at", f"{once.events['t'][0]:.2f} s")

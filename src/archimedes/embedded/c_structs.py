@@ -157,47 +157,36 @@ class Layout:
         walk = _Walk(notes)
         for branch, c_name in zip(branches, self.renames.members(names, names, where)):
             walk.leaves = iter(branch.leaves)
-            field = self._field(branch.treedef, c_name, branch.name, c_name, "", walk)
-            if field is not None:
-                fields.append(field)
+            fields += self._field(branch.treedef, branch.name, c_name, "", walk)
         struct = Struct(where, tuple(fields), f"{_ROLES[role]} of {self.prefix}")
         if fields or role != "params":
             self.structs.append(struct)
         return Root(role, struct, tuple(walk.members), frozenset(walk.paths))
 
     def _field(
-        self,
-        treedef: TreeDef,
-        c_name: str,
-        path: str,
-        access: str,
-        units: str,
-        walk: _Walk,
-    ) -> Field | None:
-        """Describe one member; return None if it holds no numbers."""
+        self, treedef: TreeDef, path: str, access: str, units: str, walk: _Walk
+    ) -> list[Field]:
+        """Describe one member in a list, which is empty if the member holds no numbers."""
         walk.paths.append(path)
-        text = walk.notes.get(path, "")
+        text, c_name = walk.notes.get(path, ""), access.rpartition(".")[2]
         if treedef is LEAF:
             number, leaf = next(walk.leaves)
             if leaf is None or leaf.size == 0:
-                return None
+                return []
             walk.members.append(Member(path, access, number, leaf))
-            return Field(c_name, leaf, None, units, text)
+            return [Field(c_name, leaf, None, units, text)]
         labels = list(treedef.kind.labels(treedef.aux, len(treedef.children)))
         paths = [path + label for label in labels]
         plain = [label_name(label) for label in labels]
         names = self.renames.members(plain, paths, f"struct {path}")
         known = _units(treedef)
-        fields = []
-        for child, name, below, unit_of in zip(treedef.children, names, paths, plain):
-            inner = f"{access}.{name}"
-            unit = known.get(unit_of, "") or units
-            field = self._field(child, name, below, inner, unit, walk)
-            if field is not None:
-                fields.append(field)
+        fields: list[Field] = []
+        for child, name, below, label in zip(treedef.children, names, paths, plain):
+            unit = known.get(label, "") or units
+            fields += self._field(child, below, f"{access}.{name}", unit, walk)
         if not fields:
-            return None
-        return Field(c_name, None, self._struct(treedef, tuple(fields), access), units, text)
+            return []
+        return [Field(c_name, None, self._struct(treedef, tuple(fields), access), units, text)]
 
     def _struct(self, treedef: TreeDef, fields: tuple[Field, ...], access: str) -> Struct:
         """Return the type with these members; types that look the same are one type."""
@@ -232,13 +221,8 @@ class Scalars:
 
     def dtype(self, code: int) -> np.dtype:
         """Return the NumPy dtype of what C stores for a dtype code."""
-        stored = {
-            F64: self.float_type,
-            F32: np.dtype(np.float32),
-            I64: self.int_type,
-            B8: np.dtype(np.bool_),
-        }
-        return stored[code]
+        fixed = np.dtype(np.float32 if code == F32 else np.bool_)
+        return {F64: self.float_type, I64: self.int_type}.get(code, fixed)
 
     def c_type(self, code: int) -> str:
         """Return the C type for a dtype code."""
@@ -363,14 +347,12 @@ def argument_branches(prepared: Prepared) -> Arguments:
         numbered: list[tuple[int, ArrayType | None]] = []
         for leaf, path in zip(leaves, treedef.paths(name)):
             spec = next(specs)
-            if not spec.traced:
-                numbered.append((-1, None))
-                continue
-            shape = ArrayType(spec.code, spec.shape)
+            shape = ArrayType(spec.code, spec.shape) if spec.traced else None
             numbered.append((len(shapes), shape))
-            shapes.append(shape)
-            values.append(np.asarray(leaf))
-            paths.append(path)
+            if shape is not None:
+                shapes.append(shape)
+                values.append(np.asarray(leaf))
+                paths.append(path)
         branches.append(Branch(name, treedef, tuple(numbered)))
     return Arguments(tuple(branches), tuple(shapes), tuple(values), tuple(paths))
 

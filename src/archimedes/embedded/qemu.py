@@ -186,11 +186,7 @@ def _leaves(project: CProject, arguments: tuple[Any, ...], where: str) -> list[n
     except TypeError as error:
         raise CodegenError(f"{where}: {error}") from error
     for name, wanted in prepared.fixed.items():
-        if content_key(values[name]) != content_key(wanted):
-            raise CodegenError(
-                f"{where}: argument {name} is {values[name]!r}, but the code was generated for "
-                f"{wanted!r}, which is part of it"
-            )
+        _check_equal(values[name], wanted, f"{where}: {name}")
     dynamic = {name: values[name] for name in prepared.arguments}
     flat, treedef = tree.flatten(tuple(dynamic.values()))
     wanted_leaves, wanted_tree = tree.flatten(tuple(prepared.arguments.values()))
@@ -204,8 +200,7 @@ def _leaves(project: CProject, arguments: tuple[Any, ...], where: str) -> list[n
     result: list[np.ndarray] = []
     for leaf, wanted, spec, path in zip(flat, wanted_leaves, prepared.recording.leaves, paths):
         if not spec.traced:
-            if content_key(leaf) != content_key(wanted):
-                raise CodegenError(f"{where}: {path} is {leaf!r}, but {wanted!r} is in the code")
+            _check_equal(leaf, wanted, f"{where}: {path}")
             continue
         if np.shape(leaf) != spec.shape:
             raise CodegenError(
@@ -220,6 +215,12 @@ def _leaves(project: CProject, arguments: tuple[Any, ...], where: str) -> list[n
             )
         result.append(stored)
     return result
+
+
+def _check_equal(value: object, wanted: object, name: str) -> None:
+    """Raise where a value that is part of the code is not the one it was generated for."""
+    if content_key(value) != content_key(wanted):
+        raise CodegenError(f"{name} is {value!r}, but the code was generated for {wanted!r}")
 
 
 def _store(project: CProject, value: np.ndarray, code: int, what: str) -> np.ndarray:

@@ -265,9 +265,9 @@ def _example(project: CProject, board: str) -> tuple[Any, ...]:
 def measure_sizes(model: Model, board: str, optimize: str, folder: Path) -> dict[str, Any]:
     """Compile a project's code for a board, or for this machine; return the sizes of a report."""
     name = model.name
-    prefix, target = "", ("-fno-pie",)
+    prefix, target = "", ["-fno-pie"]
     if board != HOST:
-        prefix, target = board_named(board).tools, board_named(board).flags
+        prefix, target = board_named(board).tools, list(board_named(board).flags)
     write_sources(model, folder)
     (folder / "sizes.c").write_text(_probe(name), encoding="ascii", newline="\n")
     purpose = f"measuring {name} on {board}"

@@ -56,7 +56,7 @@ class Block:
     """A C struct in memory with a NumPy view of each of its leaves."""
 
     def __init__(self, root: Root, types: Scalars) -> None:
-        self.data = np.zeros(1, struct_dtype(root.struct, types))
+        self.data: Any = np.zeros(1, struct_dtype(root.struct, types))
         #: Views in the order of the root's leaves.
         self.views = [
             reduce(getitem, member.access.split("."), self.data).reshape(member.leaf.shape)
@@ -234,11 +234,11 @@ def _interpret(model: Model, inputs: dict[int, np.ndarray], count: int) -> dict[
             flat = stored.astype(model.graph_dtype(leaf.code)).reshape(count, -1)
             columns.extend(np.ascontiguousarray(column) for column in flat.T)
     results = _results(model.graph, columns, count)
-    outputs, columns = {}, iter(results)
+    outputs, numbers = {}, iter(results)
     for number, leaf in enumerate(model.out_leaves):
         block = np.empty((count, leaf.size), model.graph_dtype(leaf.code))
         for k in range(leaf.size):
-            block[:, k] = next(columns)
+            block[:, k] = next(numbers)
         outputs[number] = block.astype(model.types.dtype(leaf.code)).reshape(count, *leaf.shape)
     return outputs
 

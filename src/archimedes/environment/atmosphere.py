@@ -81,6 +81,13 @@ class Air:
         )
 
 
+def as_finite(alt: ArrayLike) -> Any:
+    """Return altitudes in m as an array."""
+    alt = as_array(alt, "alt")
+    check_finite(alt, "alt")
+    return alt
+
+
 @struct
 class ExponentialAtmosphere:
     """Density ``density * exp(-alt / scale_height)`` at a constant temperature.
@@ -111,8 +118,7 @@ class ExponentialAtmosphere:
 
     def __call__(self, alt: ArrayLike) -> Air:
         """Return the air at altitudes `alt` in m."""
-        z = as_array(alt, "alt")
-        check_finite(z, "alt")
+        z = as_finite(alt)
         rho = self.density * np.exp(-z / self.scale_height)
         T = self.temperature + np.zeros_like(rho)
         return Air.of(T, rho * GAS_CONSTANT * T, rho)
@@ -225,34 +231,43 @@ def diffusive(z: Scalar) -> tuple[Any, Any, Any]:
 COLDEST = 186.6
 
 
-def check_temperature_offset(offset: Scalar, name: str) -> None:
-    """Raise if a known offset takes the coldest air to absolute zero, or is not finite."""
-    values = concrete(offset)
-    if values is not None and not np.all((values > -COLDEST) & np.isfinite(values)):
-        raise ValueError(
-            f"{name} must be finite and above -{COLDEST} K, got {offset}: it is added to the "
-            "standard temperature, which is 288.15 K at sea level and 187 K at its coldest, near "
-            "90 km. A temperature in degrees Celsius at sea level is the offset plus 15"
-        )
+@struct
+class OffsetAtmosphere:
+    """An atmosphere whose temperature may be raised at the same pressure: a hot or cold day."""
 
+    temperature_offset: Scalar = field(units="K", default=0.0)
 
-def shift_temperature(T: Scalar, p: Scalar, rho: Scalar, offset: Scalar) -> Air:
-    """Return the air with its temperature raised at the same pressure: a hot or cold day."""
-    warm = T + offset
-    if concrete(offset) is None:  # a known offset has been checked
-        warm = np.where(warm > 0.0, warm, np.nan)
-    return Air.of(warm, p, rho * T / warm)
+    def __post_init__(self) -> None:
+        """Raise if a known offset takes the coldest air to absolute zero, or is not finite."""
+        values = concrete(self.temperature_offset)
+        if values is not None and not np.all((values > -COLDEST) & np.isfinite(values)):
+            raise ValueError(
+                f"{type(self).__name__}.temperature_offset must be finite and above -{COLDEST} K, "
+                f"got {values}: it is added to the standard temperature, which is 288.15 K at sea "
+                "level and 187 K at its coldest, near 90 km. A temperature in degrees Celsius at "
+                "sea level is the offset plus 15"
+            )
 
+    def shift_temperature(self, T: Scalar, p: Scalar, rho: Scalar) -> Air:
+        """Return the air with its temperature raised.
 
-def check_altitude(alt: ArrayLike) -> Any:
-    """Return altitudes as an array within the range of the model; beyond it the ends hold."""
-    alt = as_array(alt, "alt")
-    check_finite(alt, "alt")
-    return np.clip(alt, LOWEST, HIGHEST)
+        Parameters
+        ----------
+        T : float
+            Temperature of the standard in K.
+        p : float
+            Pressure in Pa.
+        rho : float
+            Density of the standard in kg/m^3.
+        """
+        warm = T + self.temperature_offset
+        if concrete(self.temperature_offset) is None:  # a known offset has been checked
+            warm = np.where(warm > 0.0, warm, np.nan)
+        return Air.of(warm, p, rho * T / warm)
 
 
 @struct
-class StandardAtmosphere1976:
+class StandardAtmosphere1976(OffsetAtmosphere):
     """The U.S. Standard Atmosphere 1976, as a function of the geometric altitude in m.
 
     Below -5 km and above 1,000 km the values at the ends hold. Speed of sound and viscosity are
@@ -273,28 +288,20 @@ class StandardAtmosphere1976:
     223.252 K, 26499.9 Pa, 0.41351 kg/m^3
     """
 
-    temperature_offset: float = field(units="K", default=0.0)
-
-    def __post_init__(self) -> None:
-        """Check the offset where it is known."""
-        check_temperature_offset(
-            self.temperature_offset, "StandardAtmosphere1976.temperature_offset"
-        )
-
     def __call__(self, alt: ArrayLike) -> Air:
         """Return the air at altitudes `alt` in m."""
-        z = check_altitude(alt)
+        z = np.clip(as_finite(alt), LOWEST, HIGHEST)
         low = layer_state(np.minimum(z, TOP_OF_LAYERS))
         high = diffusive(np.maximum(z, TOP_OF_LAYERS))
         T, p, rho = (np.where(z < TOP_OF_LAYERS, a, b) for a, b in zip(low, high))
-        return shift_temperature(T, p, rho, self.temperature_offset)
+        return self.shift_temperature(T, p, rho)
 
 
 _temperature, _smooth_log_pressure, _smooth_log_density = read_splines("smooth_atmosphere.txt")
 
 
 @struct
-class SmoothAtmosphere:
+class SmoothAtmosphere(OffsetAtmosphere):
     """A smooth stand-in for the standard atmosphere, for optimisers: not the standard itself.
 
     Twice continuously differentiable cubic splines through `StandardAtmosphere1976` at whole
@@ -313,15 +320,8 @@ class SmoothAtmosphere:
     0.736
     """
 
-    temperature_offset: float = field(units="K", default=0.0)
-
-    def __post_init__(self) -> None:
-        """Check the offset where it is known."""
-        check_temperature_offset(self.temperature_offset, "SmoothAtmosphere.temperature_offset")
-
     def __call__(self, alt: ArrayLike) -> Air:
         """Return the air at altitudes `alt` in m."""
-        z = as_array(alt, "alt")
-        check_finite(z, "alt")
-        T, p = _temperature(z), np.exp(_smooth_log_pressure(z))
-        return shift_temperature(T, p, np.exp(_smooth_log_density(z)), self.temperature_offset)
+        z = as_finite(alt)
+        rho = np.exp(_smooth_log_density(z))
+        return self.shift_temperature(_temperature(z), np.exp(_smooth_log_pressure(z)), rho)

@@ -17,7 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_finite, check_struct, check_vector, concrete
+from archimedes.checks import (
+    as_array,
+    check_choice,
+    check_finite,
+    check_struct,
+    check_vector,
+    concrete,
+)
 from archimedes.function import stop_gradient
 from archimedes.spatial import RotationMatrix, Transformation
 from archimedes.spatial.components import join_matrix
@@ -288,14 +295,10 @@ def geodetic_rates(
     return v[..., 0] / north, v[..., 1] / east, -v[..., 2]
 
 
-def _axes(lat: Scalar, lon: Scalar) -> dict[str, list[Any]]:
+def _axes(lat: Scalar, lon: Scalar) -> tuple[list[Any], list[Any], list[Any]]:
     lat, lon = np.broadcast_arrays(check_latitude(lat), as_array(lon, "lon"))
     sf, cf, sl, cl = np.sin(lat), np.cos(lat), np.sin(lon), np.cos(lon)
-    return {
-        "north": [-sf * cl, -sf * sl, cf],
-        "east": [-sl, cl, np.zeros_like(sl)],
-        "up": [cf * cl, cf * sl, sf],
-    }
+    return [-sf * cl, -sf * sl, cf], [-sl, cl, np.zeros_like(sl)], [cf * cl, cf * sl, sf]
 
 
 def ned(lat: Scalar, lon: Scalar) -> RotationMatrix:
@@ -318,10 +321,8 @@ def ned(lat: Scalar, lon: Scalar) -> RotationMatrix:
            [-0.,  1.,  0.],
            [-1., -0., -0.]])
     """
-    axes = _axes(lat, lon)
-    return RotationMatrix.make(
-        join_matrix([*axes["north"], *axes["east"], *(-part for part in axes["up"])])
-    )
+    north, east, up = _axes(lat, lon)
+    return RotationMatrix.make(join_matrix([*north, *east, *(-part for part in up)]))
 
 
 def enu(lat: Scalar, lon: Scalar) -> RotationMatrix:
@@ -341,8 +342,8 @@ def enu(lat: Scalar, lon: Scalar) -> RotationMatrix:
     >>> enu(0.0, 0.0).rotate(np.array([1.0, 0.0, 0.0])).round(12)
     array([0., 0., 1.])
     """
-    axes = _axes(lat, lon)
-    return RotationMatrix.make(join_matrix([*axes["east"], *axes["north"], *axes["up"]]))
+    north, east, up = _axes(lat, lon)
+    return RotationMatrix.make(join_matrix([*east, *north, *up]))
 
 
 _FRAMES = {"ned": ned, "enu": enu}
@@ -377,8 +378,6 @@ def local_tangent_plane(
     >>> plane.apply(np.array([6378137.0, 0.0, 5.0]))
     array([5., 0., 0.])
     """
-    if axes not in _FRAMES:
-        raise ValueError(f"local_tangent_plane: axes={axes!r} is not one of {sorted(_FRAMES)}")
-    return Transformation.from_pose(
-        geodetic_to_ecef(lat, lon, alt, ellipsoid), _FRAMES[axes](lat, lon)
-    )
+    check_choice(axes, "local_tangent_plane: axes", _FRAMES)
+    origin = geodetic_to_ecef(lat, lon, alt, ellipsoid)
+    return Transformation.from_pose(origin, _FRAMES[axes](lat, lon))

@@ -146,9 +146,8 @@ class J2Gravity:
         z2 = 5.0 * p_E[..., 2] ** 2 / r2
         k = 1.5 * self.J2 * self.radius**2 / r2
         across, along = 1.0 + k * (1.0 - z2), 1.0 + k * (3.0 - z2)
-        return -(self.mu / (r2 * np.sqrt(r2)))[..., None] * np.stack(
-            [p_E[..., 0] * across, p_E[..., 1] * across, p_E[..., 2] * along], axis=-1
-        )
+        factors = np.stack([across, across, along], axis=-1)
+        return -(self.mu / (r2 * np.sqrt(r2)))[..., None] * (p_E * factors)
 
 
 @struct

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_struct
+from archimedes.checks import as_array, check_finite, check_struct
 from archimedes.environment.gravity import check_away_from_centre, length_squared
-from archimedes.environment.spherical_harmonics import harmonic_gradient
+from archimedes.environment.spherical_harmonics import check_coefficients, harmonic_gradient
 from archimedes.tree import field, struct
 from archimedes.typing import Scalar, Vec3
 
@@ -104,12 +104,7 @@ class MagneticField:
 
     def __post_init__(self) -> None:
         """Check the shapes."""
-        g, h = as_array(self.g, "g"), as_array(self.h, "h")
-        if g.ndim != 2 or g.shape[0] != g.shape[1] or g.shape != h.shape:
-            raise ValueError(
-                "MagneticField: g and h must be square and of the same shape (degree + 1, "
-                f"degree + 1), got {tuple(g.shape)} and {tuple(h.shape)}"
-            )
+        check_coefficients(self, "g", "h")
         if (self.dg is None) != (self.dh is None):
             raise ValueError("MagneticField: give both dg and dh, or neither")
 
@@ -151,23 +146,21 @@ def read_magnetic_coefficients(path: str | os.PathLike[str]) -> MagneticField:
     lines = [line for line in Path(path).read_text().splitlines() if line.strip(" 9\t")]
     try:
         epoch = float(lines[0].split()[0])
-        rows = [[float(word) for word in line.split()] for line in lines[1:]]
-        if any(len(row) != 6 or not np.all(np.isfinite(row)) for row in rows):
-            raise ValueError
+        rows = np.array([line.split() for line in lines[1:]], dtype=float).reshape(-1, 6)
+        check_finite(rows, "a coefficient")
     except (IndexError, ValueError):
         raise ValueError(
             f"{path} is not a file of magnetic coefficients: its first line must begin with the "
             "epoch, and each other line must hold n, m, g, h, dg, dh"
         ) from None
-    if not rows:
+    if not len(rows):
         raise ValueError(f"{path} holds no coefficients: lines of n, m, g, h, dg, dh")
-    if max(row[0] for row in rows) > _MOST:
+    n, m = rows[:, 0], rows[:, 1]
+    if n.max() > _MOST:
         raise ValueError(f"{path} holds a degree beyond {_MOST}, more than any published model")
-    degree = int(max(row[0] for row in rows))
-    g, h, dg, dh = (np.zeros((degree + 1, degree + 1)) for _ in range(4))
-    for n, m, *values in rows:
-        if not 0 <= m <= n or n != int(n) or m != int(m):
-            raise ValueError(f"{path}: n = {n}, m = {m} is no degree and order")
-        for table, value in zip((g, h, dg, dh), values):
-            table[int(n), int(m)] = value
-    return MagneticField(g, h, dg, dh, epoch)
+    wrong = (m < 0) | (m > n) | (n != np.rint(n)) | (m != np.rint(m))
+    if wrong.any():
+        raise ValueError(f"{path}: n = {n[wrong][0]}, m = {m[wrong][0]} is no degree and order")
+    tables = np.zeros((4, int(n.max()) + 1, int(n.max()) + 1))
+    tables[:, n.astype(int), m.astype(int)] = rows[:, 2:].T
+    return MagneticField(*tables, epoch)

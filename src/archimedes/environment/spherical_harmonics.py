@@ -48,6 +48,20 @@ class Tables:
                     self.slope[row, m] = math.sqrt((0.5 if m == 0 else 1.0) * (n - m) * (n + m + 1))
 
 
+def check_coefficients(field: Any, *names: str) -> None:
+    """Raise where the coefficients of a field are not finite, square and of the same shape."""
+    shapes = []
+    for name in names:
+        array = as_array(getattr(field, name), name)
+        check_finite(array, f"{type(field).__name__}.{name}")
+        shapes.append(tuple(array.shape))
+    if len(set(shapes)) > 1 or len(shapes[0]) != 2 or len(set(shapes[0])) != 1:
+        raise ValueError(
+            f"{type(field).__name__}: {' and '.join(names)} must be square and of the same shape "
+            f"(degree + 1, degree + 1), got {' and '.join(map(str, shapes))}"
+        )
+
+
 def harmonic_gradient(p: Vec3, scale: Scalar, radius: Scalar, C: Matrix, S: Matrix) -> Any:
     """Return the gradient (..., 3) of a potential in spherical harmonics at positions (..., 3).
 
@@ -146,14 +160,7 @@ class SphericalHarmonicGravity:
     def __post_init__(self) -> None:
         """Check the parameters where they are known."""
         check_struct(self, positive="mu radius")
-        C, S = as_array(self.C, "C"), as_array(self.S, "S")
-        if C.ndim != 2 or C.shape[0] != C.shape[1] or C.shape != S.shape:
-            raise ValueError(
-                "SphericalHarmonicGravity: C and S must be square and of the same shape "
-                f"(degree + 1, degree + 1), got {C.shape} and {S.shape}"
-            )
-        check_finite(C, "SphericalHarmonicGravity.C")
-        check_finite(S, "SphericalHarmonicGravity.S")
+        check_coefficients(self, "C", "S")
 
     def __call__(self, p_E: Vec3) -> Any:
         """Return the attraction (..., 3) at positions (..., 3) in Earth-fixed axes."""

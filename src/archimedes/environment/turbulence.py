@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from archimedes.checks import as_array, check_struct, check_vector
+from archimedes.checks import as_array, check_choice, check_struct, check_vector
 from archimedes.environment.tables import read_tables
 from archimedes.function import interpolant
 from archimedes.tree import field, struct
@@ -28,7 +28,6 @@ FOOT = 0.3048
 #: What multiplies L_v and L_w in the formulas of each specification. The handbook's lengths are
 #: half of the older ones, and its spectra are written with 2 L_v and 2 L_w: the same curves.
 CROSS_FACTOR = {"MIL-F-8785C": 1.0, "MIL-HDBK-1797": 2.0}
-SPECIFICATIONS = tuple(CROSS_FACTOR)
 #: Scale length of the free air in ft: Dryden's and von Karman's spectra.
 FREE_AIR = {"dryden": 1750.0, "von karman": 2500.0}
 
@@ -36,15 +35,11 @@ FREE_AIR = {"dryden": 1750.0, "von karman": 2500.0}
 #: (MIL-F-8785C, figure 7).
 EXCEEDANCE = (2e-1, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 TABLES = read_tables("archimedes.environment", "turbulence_tables.toml")
-_CURVES = {
+#: The rms gust in m/s at an altitude in m that is exceeded with each probability.
+CURVES = {
     p: interpolant(TABLES.INTENSITY[:, 0] * FOOT, TABLES.INTENSITY[:, k + 1] * FOOT)
     for k, p in enumerate(EXCEEDANCE)
 }
-
-
-def free_air_intensity(alt: Scalar, probability: float) -> Any:
-    """Return the rms gust in m/s at an altitude in m that is exceeded with this probability."""
-    return _CURVES[probability](alt)
 
 
 def _blend(alt: Scalar, low: Scalar, high: Scalar) -> Any:
@@ -64,11 +59,8 @@ def lengths(alt: Scalar, spectrum: str, specification: str) -> tuple[Any, Any, A
     h, divisor = _ground(alt)
     along, free = h / divisor**1.2, FREE_AIR[spectrum]
     factor = CROSS_FACTOR[specification]
-    return (
-        _blend(alt, along, free) * FOOT,
-        _blend(alt, along, free) * FOOT / factor,
-        _blend(alt, h, free) * FOOT / factor,
-    )
+    L_u = _blend(alt, along, free) * FOOT
+    return L_u, L_u / factor, _blend(alt, h, free) * FOOT / factor
 
 
 def intensities(alt: Scalar, wind_20ft: Scalar, probability: float) -> tuple[Any, Any, Any]:
@@ -76,12 +68,9 @@ def intensities(alt: Scalar, wind_20ft: Scalar, probability: float) -> tuple[Any
     _, divisor = _ground(alt)
     vertical = 0.1 * wind_20ft
     horizontal = vertical / divisor**0.4
-    free = free_air_intensity(np.maximum(alt, 2000.0 * FOOT), probability)
-    return (
-        _blend(alt, horizontal, free),
-        _blend(alt, horizontal, free),
-        _blend(alt, vertical, free),
-    )
+    free = CURVES[probability](np.maximum(alt, 2000.0 * FOOT))
+    sigma_u = _blend(alt, horizontal, free)
+    return sigma_u, sigma_u, _blend(alt, vertical, free)
 
 
 @struct
@@ -169,13 +158,9 @@ class Turbulence:
     def __post_init__(self) -> None:
         """Check the parameters where they are known."""
         check_struct(self, positive="wingspan")
-        if self.probability not in EXCEEDANCE:
-            raise ValueError(
-                f"probability={self.probability!r} is not one of {EXCEEDANCE}: the chance that "
-                "the intensity of the free air is exceeded"
-            )
-        if self.specification not in SPECIFICATIONS:
-            raise ValueError(f"specification={self.specification!r} is not one of {SPECIFICATIONS}")
+        meaning = "the chance that the intensity of the free air is exceeded"
+        check_choice(self.probability, "probability", EXCEEDANCE, meaning)
+        check_choice(self.specification, "specification", CROSS_FACTOR)
 
     def initial(self) -> Any:
         """Return the state of calm air."""
@@ -235,8 +220,7 @@ class Turbulence:
         step = np.maximum(airspeed * dt / smoothing, 1e-12)
         moved = -np.expm1(-step) * (gust - z)
         # The mean over the step, so that a gust that grows steadily has its slope for any step.
-        z, slope = z + moved, moved / (step * smoothing)
-        return z, slope
+        return z + moved, moved / (step * smoothing)
 
 
 @struct

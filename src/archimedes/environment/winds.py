@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_struct, check_vector, concrete
+from archimedes.checks import as_array, check_increasing, check_struct, check_vector, concrete
 from archimedes.environment.geodesy import ecef_to_geodetic
 from archimedes.portable_numpy import log
 from archimedes.tree import field, struct
@@ -105,9 +105,7 @@ class TableWind:
                 "TableWind: alt must have shape (n,) and v_NED (n, 3), got "
                 f"{tuple(alt.shape)} and {tuple(v.shape)}"
             )
-        values = concrete(alt)
-        if values is not None and not np.all(np.diff(values) > 0.0):
-            raise ValueError(f"TableWind.alt must increase strictly, got {values}")
+        check_increasing(alt, "TableWind.alt", least=1)
 
     def __call__(self, t: Scalar, where: Array) -> Any:
         """Return the wind (..., 3) at time `t` and place `where`."""

@@ -84,15 +84,10 @@ def simulate_flight(
     events = list(own) if isinstance(own, (list, tuple)) else [own]
     events.append(ground_event(vehicle, level))
     flown = solve_ode(dynamics, (0.0, duration), x0, events=events, **options)
-    if hit_ground(flown, len(events) - 1):
+    ended = np.ndim(flown.status) == 0 and flown.status == ENDED_BY_EVENT
+    if ended and flown.events["event"][-1] == len(events) - 1:
         flown.message = _describe_impact(vehicle, flown)
     return flown
-
-
-def hit_ground(flown: Trajectory, event: int) -> bool:
-    """Return whether one flight ended at the event of this number."""
-    ended = np.ndim(flown.status) == 0 and flown.status == ENDED_BY_EVENT
-    return bool(ended and flown.events["event"][-1] == event)
 
 
 def _describe_impact(vehicle: Any, flown: Trajectory) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.checks import check_vector
+from archimedes.checks import check_choice, check_vector
 from archimedes.control import OperatingPoint, StateSpace
 from archimedes.control import linearize as control_linearize
 from archimedes.control import trim as control_trim
@@ -239,9 +239,8 @@ def _by_name(bounds: Any, u: Tree) -> dict[str, Any] | None:
 
 def _check_names(what: str, names: Sequence[str] | None, known: Sequence[str]) -> Sequence[str]:
     """Return the names, by default all, in the order of the known ones."""
-    unknown = [name for name in names or () if name not in known]
-    if unknown:
-        raise ValueError(f"trim: {what} names {unknown}, which are not among {tuple(known)}")
+    for name in names or ():
+        check_choice(name, f"trim: {what}", known)
     return [name for name in known if names is None or name in names]
 
 

@@ -15,7 +15,7 @@ from archimedes.tree import UnionConfig
 from archimedes.tree.config import read
 from archimedes.tree.config_files import read_data
 from archimedes.tree.struct_methods import nearest, replace
-from archimedes.vehicles.vehicle_configs import VehicleConfig
+from archimedes.vehicles.vehicle_folders import VehicleConfig
 
 __all__ = ["load", "parameter_file"]
 

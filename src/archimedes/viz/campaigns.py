@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,12 +13,8 @@ from archimedes import tree
 from archimedes.checks import check_choice
 from archimedes.simulate.campaigns.campaign import Campaign
 from archimedes.simulate.trajectory.columns import tree_columns
-from archimedes.viz.themes import File, sheet
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from archimedes.typing import Tree
+from archimedes.typing import Tree
+from archimedes.viz.themes import Figure, File, sheet
 
 __all__ = ["plot_campaign", "sensitivities"]
 

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from archimedes.control import ModeTable, StateSpace, modes
-from archimedes.viz.themes import File, sheet
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from archimedes.typing import ArrayLike
+from archimedes.typing import ArrayLike
+from archimedes.viz.themes import Axes, Figure, File, sheet
 
 __all__ = ["plot_modes", "plot_root_locus"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scipy.sparse import sparray, spmatrix
 
@@ -15,11 +15,8 @@ from archimedes.simulate.campaigns.campaign import Campaign
 from archimedes.viz.campaigns import plot_campaign
 from archimedes.viz.modes import plot_modes
 from archimedes.viz.structures import plot_graph, plot_sparsity
-from archimedes.viz.themes import File
+from archimedes.viz.themes import Figure, File
 from archimedes.viz.trajectories import plot_trajectory
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 __all__ = ["plot"]
 
@@ -72,7 +69,8 @@ def plot(
     >>> [axes.get_ylabel() for axes in figure.axes]
     ['pos', 'vel']
     """
-    for kind, draw in {**DRAWERS, spmatrix: plot_sparsity, sparray: plot_sparsity}.items():
+    drawers: dict[type, Callable[..., Any]] = {spmatrix: plot_sparsity, sparray: plot_sparsity}
+    for kind, draw in (DRAWERS | drawers).items():
         if isinstance(what, kind):
             return draw(what, *args, title=title, file=file, **options)
     names = ", ".join(kind.__name__ for kind in DRAWERS)

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from archimedes.function import Compiled, SparsePattern
 from archimedes.graph.ops import CONST, INPUT, REGION, TABLE
 from archimedes.graph.program import Graph
-from archimedes.viz.themes import File, sheet
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from archimedes.typing import ArrayLike
+from archimedes.typing import ArrayLike
+from archimedes.viz.themes import Figure, File, sheet
 
 __all__ = ["plot_graph", "plot_sparsity"]
 

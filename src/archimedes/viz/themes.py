@@ -6,16 +6,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from archimedes.checks import check_choice
 from archimedes.simulate.trajectory.exports import require
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    import matplotlib.axes
+    import matplotlib.figure
 
 __all__ = ["THEMES", "set_theme"]
 
+Axes: TypeAlias = "matplotlib.axes.Axes"
+Figure: TypeAlias = "matplotlib.figure.Figure"
 #: Where a figure is saved, if anywhere.
 File = str | PathLike[str] | None
 

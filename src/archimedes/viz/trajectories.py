@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,13 +13,8 @@ from archimedes.errors import TraceError
 from archimedes.simulate.trajectory.columns import PARTS, component_names, label_leaves
 from archimedes.simulate.trajectory.trajectory import Trajectory
 from archimedes.spatial.attitudes.attitude_base import AttitudeBase
-from archimedes.viz.themes import File, sheet
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from archimedes.typing import Tree
+from archimedes.typing import Tree
+from archimedes.viz.themes import Axes, Figure, File, sheet
 
 __all__ = ["plot_trajectory"]
 

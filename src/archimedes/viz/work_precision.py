@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from archimedes import tree
 from archimedes.simulate import solve_ode
-from archimedes.viz.themes import File, sheet
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from archimedes.typing import ArrayLike, Tree
+from archimedes.typing import ArrayLike, Tree
+from archimedes.viz.themes import Figure, File, sheet
 
 __all__ = ["measure_work_precision", "plot_work_precision"]
 

@@ -8,7 +8,7 @@ aerodynamic lift. Source: Pacejka, Tire and Vehicle Dynamics, 3rd edition, chapt
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,11 +19,8 @@ from archimedes.spatial.validation import check_inertia
 from archimedes.tree import field, replace, struct
 from archimedes.typing import Matrix, Scalar, Tree
 from archimedes.vehicles.parts.actuators import WORLD, check_flat, check_part
-from archimedes.vehicles.vehicle_configs import PartConfig, VehicleConfig
+from archimedes.vehicles.vehicle_folders import FolderScene, PartConfig, VehicleConfig
 from archimedes.vehicles.worlds import FlatEarth, FlightState
-
-if TYPE_CHECKING:
-    from archimedes.viewer import Flight, Scene
 
 __all__ = ["Car", "Tyre"]
 
@@ -73,7 +70,7 @@ class Tyre:
 
 
 @struct
-class Car:
+class Car(FolderScene):
     """A car with four wheels: front left, front right, rear left, rear right.
 
     Parameters
@@ -186,12 +183,7 @@ class Car:
     def hubs(self) -> Any:
         """Return where the wheels touch the ground (4, 3), in body axes, at rest."""
         half = 0.5 * self.track
-        rows = [
-            [self.front, -half, self.height],
-            [self.front, half, self.height],
-            [-self.rear, -half, self.height],
-            [-self.rear, half, self.height],
-        ]
+        rows = [[x, y, self.height] for x in (self.front, -self.rear) for y in (-half, half)]
         return np.stack([np.stack([as_array(x) for x in row]) for row in rows])
 
     def static_loads(self, gravity: float = 9.80665) -> Any:
@@ -258,10 +250,8 @@ class Car:
         return np.stack([np.cos(angles), np.sin(angles), 0.0 * angles])
 
     def _drive(self, u: Tree, load: Scalar, forward: Scalar) -> Any:
-        split = np.stack(
-            [as_array(0.5 * part) for part in (self.front_drive, self.front_drive)]
-            + [as_array(0.5 * (1.0 - self.front_drive)) for _ in range(2)]
-        )
+        parts = [self.front_drive] * 2 + [1.0 - self.front_drive] * 2
+        split = np.stack([as_array(0.5 * part) for part in parts])
         share = load / np.maximum(np.sum(load), 1.0)
         # Brakes act against the motion on all wheels, and fade at a standstill.
         braking = np.minimum(u.drive, 0.0) * share * np.tanh(forward / 0.1)
@@ -297,20 +287,6 @@ class Car:
         F_B, _, load = self._wheels(x, u)
         speed = np.sqrt(np.sum(x.v_B * x.v_B))
         return Car.Output(self.world.flight(t, x), speed, F_B[1] / self.mass, load)
-
-    def add_to_scene(self, scene: Scene, flight: Flight) -> None:
-        """Add shape, motion, arrows and charts to a scene of `archimedes.viewer`.
-
-        Parameters
-        ----------
-        scene : Scene
-            The scene to add to.
-        flight : Flight
-            The flight to show.
-        """
-        from archimedes.vehicles.car.car_scene import add_car
-
-        add_car(self, scene, flight)
 
 
 class TyreConfig(PartConfig):

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from archimedes.vehicles.car.car import Car
 from archimedes.viewer.actors import Flight, add_vehicle, attitude_chart
 from archimedes.viewer.meshes import Y, box, cylinder, moved
 from archimedes.viewer.scene import Camera, Chart, Mesh, Scene
 
-if TYPE_CHECKING:
-    from archimedes.vehicles.car.car import Car
 
-
-def add_car(car: Car, scene: Scene, flight: Flight) -> None:
+def add_to_scene(car: Car, scene: Scene, flight: Flight) -> None:
     """Add a car."""
     flight.place(getattr(car, "world", None), scene)
     sizes = [float(getattr(car, name)) for name in ("front", "rear", "track", "height")]

@@ -1,8 +1,5 @@
 """Models in DAVE-ML (ANSI/AIAA S-119-2011), the XML exchange format of flight simulation."""
 
-from __future__ import annotations
+from archimedes.lazy_names import lazy_names as _lazy_names
 
-from archimedes.vehicles.dave_ml.dave_model import DaveModel, read
-from archimedes.vehicles.dave_ml.dave_report import CheckReport, CheckRow, ImportReport
-
-__all__ = ["CheckReport", "CheckRow", "DaveModel", "ImportReport", "read"]
+__getattr__, __dir__, __all__ = _lazy_names(__name__)

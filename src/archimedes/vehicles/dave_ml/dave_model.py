@@ -1,21 +1,28 @@
-"""A DAVE-ML model as a function of its inputs."""
+"""A DAVE-ML model as a function of its inputs, with reports on its check cases and its file."""
 
 from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from archimedes.checks import is_traced
-from archimedes.vehicles.dave_ml import dave_report
-from archimedes.vehicles.dave_ml.elements import Definitions, Signal, Variable, read_definitions
+from archimedes.vehicles.dave_ml.elements import (
+    Definitions,
+    Shot,
+    Signal,
+    Variable,
+    read_definitions,
+)
 from archimedes.vehicles.dave_ml.expressions import Expression, in_order
+from archimedes.vehicles.dave_ml.lookups import Lookup
 from archimedes.xml_elements import read_elements
 
-__all__ = ["DaveModel", "read"]
+__all__ = ["CheckReport", "CheckRow", "DaveModel", "ImportReport", "read"]
 
 NAMESPACES = ("http://daveml.org/2010/DAVEML", "http://www.w3.org/1998/Math/MathML")
 #: Marks of variables that come from outside, and of those that go there.
@@ -123,7 +130,7 @@ class DaveModel:
         """
         return self._run(self._order, inputs, named)
 
-    def check(self, internal_rtol: float = 1e-6) -> dave_report.CheckReport:
+    def check(self, internal_rtol: float = 1e-6) -> CheckReport:
         """Run the check data of the file.
 
         Outputs must agree within the tolerances of the file. Intermediate values have none there:
@@ -134,11 +141,11 @@ class DaveModel:
         internal_rtol : float, optional
             Relative tolerance of intermediate values.
         """
-        return dave_report.run_shots(self, self._definitions.shots, internal_rtol)
+        return run_shots(self, self._definitions.shots, internal_rtol)
 
-    def report(self) -> dave_report.ImportReport:
+    def report(self) -> ImportReport:
         """Return what of the file is used, approximated and ignored."""
-        return dave_report.import_report(self, self._definitions)
+        return import_report(self, self._definitions)
 
     def id_of(self, name: str, among: Container[str] = (), by_name: bool = False) -> str:
         """Return the varID of a variable.
@@ -225,3 +232,210 @@ def _real(value: Any, name: str) -> Any:
     if dtype is not None and dtype.kind not in "biuf":
         raise ValueError(f"input {name!r} must be real numbers, got {str(dtype).lstrip('<>')}")
     return np.multiply(value, 1.0)
+
+
+# ---- reports ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CheckRow:
+    """One value of one check case; `note` says what else is to be known.
+
+    Parameters
+    ----------
+    shot : str
+        Name of the check case.
+    signal : str
+        Name of the signal.
+    expected : float
+        Value in the file.
+    got : float
+        Computed value.
+    tolerance : float
+        Tolerance.
+    ok : bool
+        Whether they agree.
+    internal : bool
+        Whether it is an intermediate value, which does not decide.
+    note : str, optional
+        Further remarks.
+
+    Examples
+    --------
+    >>> from archimedes.vehicles.dave_ml import CheckRow
+    >>> print(CheckRow("cruise", "lift", 1.0, 1.5, 1e-6, ok=False, internal=False))
+    cruise: lift: expected 1.0, got 1.5, tolerance 1e-06: FAILED
+    """
+
+    shot: str
+    signal: str
+    expected: float
+    got: float
+    tolerance: float
+    ok: bool
+    internal: bool
+    note: str = ""
+
+    def __str__(self) -> str:
+        """Write the row in one line."""
+        word = "ok" if self.ok else "FAILED"
+        return (
+            f"{self.shot}: {self.signal}: expected {self.expected!r}, got {self.got!r}, "
+            f"tolerance {self.tolerance:g}: {word}" + (f" ({self.note})" if self.note else "")
+        )
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """All values of all check cases; `ok` if every output is within its tolerance.
+
+    Parameters
+    ----------
+    rows : tuple of CheckRow
+        All values.
+    shots : int
+        Number of check cases.
+
+    Examples
+    --------
+    >>> from archimedes.vehicles.dave_ml import CheckReport, CheckRow
+    >>> row = CheckRow("cruise", "lift", 1.0, 1.0, 1e-6, ok=True, internal=False)
+    >>> report = CheckReport((row,), shots=1)
+    >>> print(report)
+    1 shots: 1 of 1 values agree
+    >>> report.ok, report.failures
+    (True, ())
+    """
+
+    rows: tuple[CheckRow, ...]
+    shots: int
+
+    @property
+    def ok(self) -> bool:
+        """Whether there are outputs to check and all agree; values in between do not count."""
+        outputs = [row for row in self.rows if not row.internal]
+        return bool(outputs) and all(row.ok for row in outputs)
+
+    @property
+    def failures(self) -> tuple[CheckRow, ...]:
+        """The rows that do not agree, values in between included."""
+        return tuple(row for row in self.rows if not row.ok)
+
+    def __str__(self) -> str:
+        """Write a summary, then the rows that fail or have a note."""
+        good = sum(row.ok for row in self.rows)
+        shown = [str(row) for row in self.rows if not row.ok or row.note]
+        return "\n".join([f"{self.shots} shots: {good} of {len(self.rows)} values agree", *shown])
+
+
+def run_shots(model: DaveModel, shots: list[Shot], internal_rtol: float) -> CheckReport:
+    """Run check cases through a model."""
+    rows = []
+    for shot in shots:
+        try:
+            inputs = {model.id_of_signal(s, model.inputs): s.value for s in shot.inputs}
+            values = model.signals(inputs)
+        except ValueError as error:
+            raise ValueError(f"{shot.place}: shot {shot.name!r}: {error}") from None
+        for signals, internal in ((shot.outputs, False), (shot.internal, True)):
+            for signal in signals:
+                allowed = signal.tolerance
+                if allowed is None:
+                    allowed = internal_rtol * max(1.0, abs(signal.value))
+                row = CheckRow(
+                    *(shot.name, signal.name, signal.value, float("nan"), allowed),
+                    ok=False,
+                    internal=internal,
+                )
+                rows.append(_compare(model, row, signal, values))
+    return CheckReport(tuple(rows), len(shots))
+
+
+def _compare(
+    model: DaveModel, row: CheckRow, signal: Signal, values: Mapping[str, Any]
+) -> CheckRow:
+    """Return a row with the value that the model computes for a signal."""
+    try:
+        key = model.id_of_signal(signal, () if row.internal else model.outputs)
+    except ValueError as error:
+        return replace(row, note=str(error))
+    got, units, note = float(values[key]), model.variables[key].units, ""
+    if signal.units and signal.units != units:
+        note = f"units are {signal.units!r} in the check data, {units!r} in the model"
+    ok = got == row.expected or abs(got - row.expected) <= row.tolerance
+    return replace(row, signal=key, got=got, ok=ok, note=note)
+
+
+@dataclass(frozen=True)
+class ImportReport:
+    """What of a file is used, approximated and ignored, one line each.
+
+    Parameters
+    ----------
+    used : tuple of str
+        What is used.
+    approximated : tuple of str
+        What is approximated.
+    ignored : tuple of str
+        What is ignored.
+
+    Examples
+    --------
+    >>> from archimedes.vehicles.dave_ml import ImportReport
+    >>> ImportReport(used=("2 tables",), approximated=(), ignored=("provenance",)).ignored
+    ('provenance',)
+    """
+
+    used: tuple[str, ...]
+    approximated: tuple[str, ...]
+    ignored: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Write the three lists."""
+        return "\n".join(
+            f"{title}:\n" + "\n".join(f"  {line}" for line in lines or ("nothing",))
+            for title, lines in vars(self).items()
+        )
+
+
+def import_report(model: DaveModel, definitions: Definitions) -> ImportReport:
+    """Say what of a file's definitions a model uses."""
+    variables = definitions.variables.values()
+    lookups = {v.id: v.source for v in variables if isinstance(v.source, Lookup)}
+    formulas = [v for v in variables if isinstance(v.source, Expression)]
+
+    def join_names(keys: Iterable[str]) -> str:
+        told = (f"{k} [{definitions.variables[k].units}]" for k in keys)
+        return ", ".join(told) or "none"
+
+    used = [
+        f"inputs: {join_names(model.inputs)}",
+        f"outputs: {join_names(model.outputs)}",
+        f"constants: {join_names(model.constants)}",
+        f"calculations: {', '.join(v.id for v in formulas) or 'none'}",
+        *(f"table: {_describe(key, lookup)}" for key, lookup in lookups.items()),
+        f"check cases: {len(definitions.shots)}",
+    ]
+    approximated = list(definitions.approximated)
+    unmarked = [v.id for v in variables if v.id in model.inputs and not v.roles]
+    if unmarked:
+        approximated.append(f"taken as inputs, not marked as such: {', '.join(unmarked)}")
+    if not any(v.roles & WANTED for v in variables):
+        approximated.append("no output is marked: all that is computed and not used further is one")
+    unused = sorted(set(definitions.tables) - definitions.tables_used)
+    ignored = [f"<{tag}>: {count}" for tag, count in sorted(definitions.ignored.items())]
+    ignored += [f"table {key!r}: no function refers to it" for key in unused]
+    ignored += [
+        f"initialValue of {v.id}: it is computed"
+        for v in variables
+        if v.source is not None and v.initial is not None
+    ]
+    return ImportReport(tuple(used), tuple(approximated), tuple(ignored))
+
+
+def _describe(key: str, lookup: Lookup) -> str:
+    axes = ", ".join(
+        f"{a.variable} ({len(a.points)} points, {a.interpolate}, extrapolate {a.extrapolate})"
+        for a in lookup.axes
+    )
+    return f"{key} = {lookup.name}({axes})"

@@ -7,7 +7,7 @@ brake, the supersonic range, structural modes, fuel burn.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,11 +18,8 @@ from archimedes.tree import field, struct
 from archimedes.typing import Matrix, Scalar, Tree
 from archimedes.vehicles.f16.aerodynamics import F16Aerodynamics, F16Engine
 from archimedes.vehicles.parts.actuators import WORLD, check_part
-from archimedes.vehicles.vehicle_configs import PartConfig, VehicleConfig, World
+from archimedes.vehicles.vehicle_folders import FolderScene, PartConfig, VehicleConfig, World
 from archimedes.vehicles.worlds import FlightState, RotatingEarth
-
-if TYPE_CHECKING:
-    from archimedes.viewer import Flight, Scene
 
 __all__ = ["F16"]
 
@@ -37,7 +34,7 @@ def _inertia() -> np.ndarray:
 
 
 @struct
-class F16:
+class F16(FolderScene):
     """An F-16 whose parts can be exchanged: ``F16(engine=MyEngine(), world=FlatEarth())``.
 
     Parameters
@@ -244,20 +241,6 @@ class F16:
             load_factor=-F_B[..., 2] / (self.mass * 9.80665),
             thrust=self.engine.thrust(self.power(x, u), around),
         )
-
-    def add_to_scene(self, scene: Scene, flight: Flight) -> None:
-        """Add shape, motion, arrows and charts to a scene of `archimedes.viewer`.
-
-        Parameters
-        ----------
-        scene : Scene
-            The scene to add to.
-        flight : Flight
-            The flight to show.
-        """
-        from archimedes.vehicles.f16.f16_scene import add_f16
-
-        add_f16(self, scene, flight)
 
 
 class F16AerodynamicsConfig(PartConfig):

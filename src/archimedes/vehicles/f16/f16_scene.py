@@ -6,13 +6,14 @@ read off three-view drawings by eye, fit for looking at and for nothing else.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from archimedes.environment.tables import read_tables
 from archimedes.function import vmap
 from archimedes.typing import Tree
+from archimedes.vehicles.f16.f16 import F16
 from archimedes.viewer.actors import (
     STANDARD_GRAVITY,
     Flight,
@@ -23,10 +24,6 @@ from archimedes.viewer.actors import (
 )
 from archimedes.viewer.meshes import box, ellipse, loft, mirror, moved, panel, revolve
 from archimedes.viewer.scene import Body, Camera, Chart, Mesh, Scene
-
-if TYPE_CHECKING:
-    from archimedes.vehicles.f16.f16 import F16
-
 
 GREY, DARK, PALE = "#98a2b0", "#6f7a89", "#b4bcc8"
 GLASS, METAL, BLACK = "#2c3a4a", "#545a63", "#23272e"
@@ -42,7 +39,7 @@ HINGES = {
 }
 
 
-def add_f16(plane: F16, scene: Scene, flight: Flight) -> None:
+def add_to_scene(plane: F16, scene: Scene, flight: Flight) -> None:
     """Add an F-16: its surfaces move and forces are drawn where the inputs are known."""
     placing = flight.place(plane.world, scene)
     camera = Camera("chase", flight.name, azimuth=160.0, elevation=14.0, distance=34.0)

@@ -6,7 +6,7 @@ flapping beyond a force across the rotor, ground effect, interference between ro
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,11 +18,8 @@ from archimedes.tree import field, struct
 from archimedes.typing import Matrix, Scalar, Tree, Vec3, Vector
 from archimedes.vehicles.parts.actuators import WORLD, check_flat, check_part
 from archimedes.vehicles.parts.rotors import Rotors
-from archimedes.vehicles.vehicle_configs import PartConfig, VehicleConfig, World
+from archimedes.vehicles.vehicle_folders import FolderScene, PartConfig, VehicleConfig, World
 from archimedes.vehicles.worlds import FlatEarth, FlightState
-
-if TYPE_CHECKING:
-    from archimedes.viewer import Flight, Scene
 
 __all__ = ["GeometricController", "Multirotor", "ring"]
 
@@ -54,7 +51,7 @@ def ring(count: int, arm: float, **rotor: Any) -> Rotors:
 
 
 @struct
-class Multirotor:
+class Multirotor(FolderScene):
     """A multirotor: a rigid frame with rotors, drag, and optionally feet.
 
     Parameters
@@ -225,20 +222,6 @@ class Multirotor:
         """
         thrust = self.rotors.allocation()[0] @ x.speeds**2
         return Multirotor.Output(self.world.flight(t, x.motion), thrust)
-
-    def add_to_scene(self, scene: Scene, flight: Flight) -> None:
-        """Add shape, motion, arrows and charts to a scene of `archimedes.viewer`.
-
-        Parameters
-        ----------
-        scene : Scene
-            The scene to add to.
-        flight : Flight
-            The flight to show.
-        """
-        from archimedes.vehicles.multirotor.multirotor_scene import add_multirotor
-
-        add_multirotor(self, scene, flight)
 
 
 @struct

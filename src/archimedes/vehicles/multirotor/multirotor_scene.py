@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from archimedes.typing import ArrayLike
+from archimedes.vehicles.multirotor.multirotor import Multirotor
 from archimedes.viewer.actors import STANDARD_GRAVITY, Flight, add_vehicle, attitude_chart
 from archimedes.viewer.meshes import X, Z, box, capsule, cylinder, moved, rod, sphere
 from archimedes.viewer.scene import Camera, Chart, Mesh, Scene
 
-if TYPE_CHECKING:
-    from archimedes.vehicles.multirotor.multirotor import Multirotor
-
-
 CARBON, ORANGE, LIGHT = "#343a43", "#e8743b", "#c9d0d9"
 
 
-def add_multirotor(drone: Multirotor, scene: Scene, flight: Flight) -> None:
+def add_to_scene(drone: Multirotor, scene: Scene, flight: Flight) -> None:
     """Add a multirotor, with an arrow for the thrust of each rotor."""
     flight.place(drone.world, scene)
     positions = np.asarray(drone.rotors.positions)

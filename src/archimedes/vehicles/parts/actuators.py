@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_struct, concrete
+from archimedes.checks import as_array, check_limits, check_struct, concrete
 from archimedes.errors import StructError
 from archimedes.spatial import RigidBody
 from archimedes.tree import field, struct
@@ -63,12 +63,6 @@ def limited(value: Any, limit: Scalar) -> Any:
     return np.maximum(np.minimum(value, limit), -limit)
 
 
-def _check_range(lower: Scalar, upper: Scalar, name: str) -> None:
-    low, high = concrete(as_array(lower)), concrete(as_array(upper))
-    if low is not None and high is not None and not np.all(low <= high):
-        raise ValueError(f"{name}: lower {lower} must not be above upper {upper}")
-
-
 @struct
 class FirstOrderActuator:
     """A first-order lag. Its state is the position.
@@ -100,7 +94,7 @@ class FirstOrderActuator:
     def __post_init__(self) -> None:
         """Check the parameters where they are known."""
         check_struct(self, "time_constant", "rate_limit")
-        _check_range(self.lower, self.upper, "FirstOrderActuator")
+        check_limits(self.lower, self.upper, "FirstOrderActuator")
 
     def initial(self, position: Scalar) -> Any:
         """Return the state at rest at a position.
@@ -171,7 +165,7 @@ class SecondOrderActuator:
     def __post_init__(self) -> None:
         """Check the parameters where they are known."""
         check_struct(self, "frequency", "damping rate_limit")
-        _check_range(self.lower, self.upper, "SecondOrderActuator")
+        check_limits(self.lower, self.upper, "SecondOrderActuator")
 
     @struct
     class State:

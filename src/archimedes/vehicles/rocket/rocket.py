@@ -8,7 +8,7 @@ within the body and the damping of the exhaust's turning are left out, as are sl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,12 +20,8 @@ from archimedes.tree import field, replace, struct
 from archimedes.typing import Scalar, Tree, Vec3
 from archimedes.vehicles.parts.actuators import WORLD, check_part, limited
 from archimedes.vehicles.parts.mass_properties import MassProperties, Tank, combined
-from archimedes.vehicles.vehicle_configs import PartConfig, VehicleConfig, World
-from archimedes.vehicles.worlds import FlightState, RotatingEarth
-
-if TYPE_CHECKING:
-    from archimedes.vehicles.worlds import Surroundings
-    from archimedes.viewer import Flight, Scene
+from archimedes.vehicles.vehicle_folders import FolderScene, PartConfig, VehicleConfig, World
+from archimedes.vehicles.worlds import FlightState, RotatingEarth, Surroundings
 
 __all__ = ["OrbitGuidance", "Rocket", "Stage", "cylindrical_stage", "two_stage_rocket"]
 
@@ -89,7 +85,7 @@ class Stage:
 
 
 @struct
-class Rocket:
+class Rocket(FolderScene):
     """A rocket of several stages and a payload.
 
     Parameters
@@ -337,20 +333,6 @@ class Rocket:
             )
             for k in range(len(self.stages) - 1)
         )
-
-    def add_to_scene(self, scene: Scene, flight: Flight) -> None:
-        """Add shape, motion, arrows and charts to a scene of `archimedes.viewer`.
-
-        Parameters
-        ----------
-        scene : Scene
-            The scene to add to.
-        flight : Flight
-            The flight to show.
-        """
-        from archimedes.vehicles.rocket.rocket_scene import add_rocket
-
-        add_rocket(self, scene, flight)
 
 
 def cylindrical_stage(

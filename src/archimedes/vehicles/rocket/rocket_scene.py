@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from archimedes.function import vmap
+from archimedes.vehicles.rocket.rocket import Rocket
 from archimedes.viewer.actors import Flight, add_vehicle, degrees
 from archimedes.viewer.meshes import X, cylinder, moved, revolve, rod
 from archimedes.viewer.scene import Body, Camera, Chart, Mesh, Scene
-
-if TYPE_CHECKING:
-    from archimedes.vehicles.rocket.rocket import Rocket
-
 
 WHITE, DARK = "#e9edf2", "#3a4049"
 BANDS = ("#e8743b", "#3d8bd4")
@@ -23,7 +18,7 @@ UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 GONE = 1e9
 
 
-def add_rocket(rocket: Rocket, scene: Scene, flight: Flight) -> None:
+def add_to_scene(rocket: Rocket, scene: Scene, flight: Flight) -> None:
     """Add a rocket, a body for each stage."""
     placing = flight.place(rocket.world, scene)
     x, t = flight.trajectory.x, flight.t

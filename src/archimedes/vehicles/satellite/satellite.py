@@ -8,7 +8,7 @@ air that turns with the planet, whose density is that at the height over the WGS
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -28,16 +28,13 @@ from archimedes.tree import field, struct
 from archimedes.typing import Matrix, Scalar, Tree
 from archimedes.vehicles.parts.actuators import check_part
 from archimedes.vehicles.parts.attitude_control import Magnetorquers, ReactionWheels, Thrusters
-from archimedes.vehicles.vehicle_configs import PartConfig, VehicleConfig
-
-if TYPE_CHECKING:
-    from archimedes.viewer import Flight, Scene
+from archimedes.vehicles.vehicle_folders import FolderScene, PartConfig, VehicleConfig
 
 __all__ = ["Satellite"]
 
 
 @struct
-class Satellite:
+class Satellite(FolderScene):
     """A rigid satellite with reaction wheels, magnetorquers and thrusters.
 
     Parameters
@@ -230,20 +227,6 @@ class Satellite:
         v = x.vel - cross(self.omega * np.array([0.0, 0.0, 1.0]), x.pos)
         rho = self.atmosphere(_altitude(x)).density
         return -0.5 * rho * self.area * self.drag / self.mass * np.sqrt(np.sum(v * v)) * v
-
-    def add_to_scene(self, scene: Scene, flight: Flight) -> None:
-        """Add shape, motion, arrows and charts to a scene of `archimedes.viewer`.
-
-        Parameters
-        ----------
-        scene : Scene
-            The scene to add to.
-        flight : Flight
-            The flight to show.
-        """
-        from archimedes.vehicles.satellite.satellite_scene import add_satellite
-
-        add_satellite(self, scene, flight)
 
 
 def _altitude(x: Tree) -> Any:

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from archimedes.vehicles.satellite.satellite import Satellite
 from archimedes.viewer.actors import Flight, Placing, add_vehicle, attitude_chart, rate_chart
 from archimedes.viewer.meshes import box, cylinder, moved, revolve
 from archimedes.viewer.scene import Camera, Chart, Earth, Mesh, Scene
 
-if TYPE_CHECKING:
-    from archimedes.vehicles.satellite.satellite import Satellite
-
-
 GOLD, CELLS, FRAME, WHITE, DARK = "#c9973c", "#24408e", "#aab2bd", "#e9edf2", "#3a4049"
 
 
-def add_satellite(satellite: Satellite, scene: Scene, flight: Flight) -> None:
+def add_to_scene(satellite: Satellite, scene: Scene, flight: Flight) -> None:
     """Add a satellite above the Earth, in inertial axes."""
     angle, rate = float(satellite.angle), float(satellite.omega)
     flight.placing = Placing(np.eye(3), np.zeros(3), earth=Earth(rate=rate, angle=angle))

@@ -1,4 +1,4 @@
-"""Configurations: what a parameter file says of a part, and of a whole vehicle.
+"""What the folder of a vehicle has beside its model: a parameter file and a scene.
 
 A configuration is the typed fields of a parameter file, and the part they are made into: its keys
 are the fields of the part. Every key is needed, so that a file says all there is to say. A
@@ -11,12 +11,16 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from archimedes.tree import StructConfig
 from archimedes.vehicles.worlds import FlatEarth, RotatingEarth
+
+if TYPE_CHECKING:
+    from archimedes.viewer import Flight, Scene
 
 #: Three numbers of a parameter file.
 Triple = tuple[float, float, float]
@@ -25,6 +29,22 @@ WORLDS = {"flat_earth": FlatEarth, "rotating_earth": RotatingEarth}
 #: What a parameter file holds for an argument of a part, by the annotation of the argument.
 HINTS: dict[str, Any] = {"Scalar": float, "float": float, "int": int, "bool": bool}
 HINTS |= {"Vec3": Triple, "Matrix": np.ndarray}
+
+
+class FolderScene:
+    """A vehicle ``NAME.py`` that the function `add_to_scene` of ``NAME_scene.py`` shows."""
+
+    def add_to_scene(self, scene: Scene, flight: Flight) -> None:
+        """Add shape, motion, arrows and charts to a scene of `archimedes.viewer`.
+
+        Parameters
+        ----------
+        scene : Scene
+            The scene to add to.
+        flight : Flight
+            The flight to show.
+        """
+        import_module(f"{type(self).__module__}_scene").add_to_scene(self, scene, flight)
 
 
 class PartConfig(StructConfig):
