@@ -11,16 +11,8 @@ from archimedes.graph.dtypes import DTYPES, I64, block_type, item_type, length_o
 from archimedes.graph.ops import CODES
 from archimedes.graph.passes import inline
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.block_regions import (
-    PARTIALS,
-    Affine,
-    Move,
-    Nest,
-    Pack,
-    Read,
-    positions,
-    row_major,
-)
+from archimedes.graph.regions import Affine, Move, Nest, Pack
+from archimedes.graph.regions.block_regions import PARTIALS, Read, positions, row_major
 
 #: A sum of so many terms is made of partial ones.
 LONG_SUM = 64

@@ -7,19 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from archimedes.graph.derivatives import sweeps
 from archimedes.graph.derivatives.coloring import Pattern, by_symmetry, column_colors, star_colors
 from archimedes.graph.derivatives.forward import push_direction
 from archimedes.graph.derivatives.gauge import gauge_dependent
 from archimedes.graph.derivatives.reverse import reverse_sweep
 from archimedes.graph.derivatives.sparsity import cost_of, nodes_in, pattern, work
-from archimedes.graph.derivatives.sweeps import (
-    Side,
-    at_once,
-    forward,
-    in_loop,
-    pick_entries,
-    reverse,
-)
 from archimedes.graph.passes import prune, with_outputs
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Scan, While
@@ -71,23 +64,25 @@ def jacobian_graph(
     """
     entries = pattern(src, wrt)
     plan = _plan(src, wrt, entries, mode, symmetric)
-    near, far = Side([src.input_dtypes[p] for p in wrt]), Side(src.output_dtypes)
+    near = sweeps.Side([src.input_dtypes[p] for p in wrt])
+    far = sweeps.Side(src.output_dtypes)
     rows, columns = entries.rows, entries.columns
     if symmetric:
         rows, columns = by_symmetry(entries, plan.colors)
-    sweep = forward(src, wrt)
+    sweep = sweeps.forward(src, wrt)
     if plan.mode == "reverse":
-        sweep, near, far, rows, columns = reverse(src, wrt), far, near, columns, rows
+        sweep, near, far, rows, columns = sweeps.reverse(src, wrt), far, near, columns, rows
     order = np.lexsort((entries.rows, entries.columns))
     if triangle:
         order = order[entries.rows[order] >= entries.columns[order]]
     g = Graph.with_inputs(src.input_dtypes)
     g.input_names = src.input_names
-    swept = (in_loop if plan.looped else at_once)(g, g.inputs, sweep, near, far, plan.colors)
+    run = sweeps.in_loop if plan.looped else sweeps.at_once
+    swept = run(g, g.inputs, sweep, near, far, plan.colors)
     number, offset = swept.where(plan.colors[columns[order]], rows[order])
     nonzero = number >= 0
     block = has_blocks(src) or (plan.looped and order.size >= BLOCK)
-    g.outputs, offsets = pick_entries(g, swept, number[nonzero], offset[nonzero], block)
+    g.outputs, offsets = sweeps.pick_entries(g, swept, number[nonzero], offset[nonzero], block)
     order = order[nonzero]
     return Entries(
         prune(g),

@@ -50,17 +50,16 @@ def two_product(p: Primitives, a: Value, b: Value) -> tuple[Value, Value]:
     return s, ((ah * bh - s) + ah * bl + al * bh) + al * bl
 
 
-def divide_pairs(p: Primitives, nh: Value, nl: Value, dh: Value, dl: Value) -> Value:
-    """``(nh + nl) / (dh + dl)``, rounded once (error about 0.5 ulp).
+def divide(p: Primitives, n: Value, d: Value) -> tuple[Value, Value, Value]:
+    """``(q, n - q d, 1 / d)`` with ``q`` the quotient ``n / d`` to an ulp or two.
 
-    The quotient from one reciprocal is corrected by its remainder, computed exactly by halves.
+    The remainder is computed exactly, by halves.
     """
-    inverse = 1.0 / dh
-    q = nh * inverse
+    inverse = 1.0 / d
+    q = n * inverse
     qh, ql = halves(p, q)
-    eh, el = halves(p, dh)
-    remainder = ((nh - qh * eh) - qh * el) - ql * dh
-    return q + (remainder + (nl - q * dl)) * inverse
+    dh, dl = halves(p, d)
+    return q, ((n - qh * dh) - qh * dl) - ql * d, inverse
 
 
 def polynomial(x: Value, xx: Value, coefficients: Sequence[float]) -> Value:

@@ -13,14 +13,8 @@ Legend: ``r`` remainder so far, ``n`` bits of the exponent difference left.
 
 from __future__ import annotations
 
-from archimedes.graph.elementary.coefficients import (
-    INDEX_SHIFT,
-    LOG_HIGH,
-    LOG_LOW,
-    POLYNOMIALS,
-    RECIPROCALS,
-    START,
-)
+from archimedes.graph.elementary import coefficients
+from archimedes.graph.elementary.coefficients import POLYNOMIALS
 from archimedes.graph.elementary.exponential import (
     LN2_HIGH,
     LN2_LOW,
@@ -41,18 +35,18 @@ def log_pair(p: Primitives, x: Value) -> tuple[Value, Value]:
     ``x = 2^k m``, ``m`` times a ten-bit reciprocal is ``1 + r`` exactly with ``|r| < 2^-7``, and
     ``log(1 + r) = r - r**2/2 + r**3 P(r)``.
     """
-    k, m, below = split_exponent(p, x, START)
-    i = p.shift_right_logical(below, INDEX_SHIFT)
-    reciprocal = p.lookup(RECIPROCALS, i)
+    k, m, below = split_exponent(p, x, coefficients.START)
+    i = p.shift_right_logical(below, coefficients.INDEX_SHIFT)
+    reciprocal = p.lookup(coefficients.RECIPROCALS, i)
     m_high, m_low = halves(p, m)
     r, r_error = fast_two_sum(m_high * reciprocal - 1.0, m_low * reciprocal)
     r_high, r_rest = halves(p, r)
     square_high = 0.5 * r_high * r_high
     square_low = 0.5 * (r_rest + r_error) * (r + r_high)
     cube = r * r * r * polynomial(r, r * r, POLYNOMIALS["log1p"].c)
-    t1, e1 = fast_two_sum(k * LN2_HIGH + p.lookup(LOG_HIGH, i), r)
+    t1, e1 = fast_two_sum(k * LN2_HIGH + p.lookup(coefficients.LOG_HIGH, i), r)
     t2, e2 = fast_two_sum(t1, -square_high)
-    small = (k * LN2_LOW + p.lookup(LOG_LOW, i)) + (r_error - square_low)
+    small = (k * LN2_LOW + p.lookup(coefficients.LOG_LOW, i)) + (r_error - square_low)
     return fast_two_sum(t2, (e1 + e2) + (small + cube))
 
 

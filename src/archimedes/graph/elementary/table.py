@@ -9,13 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.graph.elementary import (
-    exponential,
-    hyperbolic,
-    power,
-    special_functions,
-    trigonometric,
-)
+from archimedes.graph.elementary import exponential, power, special_functions, trigonometric
 from archimedes.graph.elementary.primitives import NUMPY, Primitives, Value
 
 __all__ = ["ELEMENTARY", "PROGRAMS", "evaluate", "in_float32"]
@@ -56,7 +50,7 @@ def _rows(module: ModuleType, names: str) -> dict[str, Elementary]:
 
 ELEMENTARY = (
     _rows(trigonometric, "sin cos tan arcsin arccos arctan")
-    | _rows(hyperbolic, "sinh cosh tanh arcsinh arccosh arctanh")
+    | _rows(exponential, "sinh cosh tanh arcsinh arccosh arctanh")
     | _rows(exponential, "exp exp2 expm1 log log2 log10 log1p")
     | _rows(power, "cbrt")
     | _rows(trigonometric, "arctan2")

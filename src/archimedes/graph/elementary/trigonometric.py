@@ -29,13 +29,7 @@ from __future__ import annotations
 
 from archimedes.graph.elementary.coefficients import POLYNOMIALS
 from archimedes.graph.elementary.exponential import ROUNDER
-from archimedes.graph.elementary.pairs import (
-    divide_pairs,
-    fast_two_sum,
-    halves,
-    polynomial,
-    two_product,
-)
+from archimedes.graph.elementary.pairs import divide, fast_two_sum, halves, polynomial, two_product
 from archimedes.graph.elementary.primitives import INF, Primitives, Value
 
 ORDINARY = 102900.0
@@ -189,13 +183,11 @@ def tan(p: Primitives, x: Value) -> Value:
     ch, cl = fast_two_sum(w, c - 0.5 * z_error)
     sh, sl = fast_two_sum(hi, -_sin_tail(hi, lo * w, z, zz))
     even = (quadrant & 1) == 0
-    quotient = divide_pairs(
-        p,
-        p.where(even, sh, ch),
-        p.where(even, sl, cl),
-        p.where(even, ch, -sh),
-        p.where(even, cl, -sl),
-    )
+    nh, nl = p.where(even, sh, ch), p.where(even, sl, cl)
+    dh, dl = p.where(even, ch, -sh), p.where(even, cl, -sl)
+    # The quotient of the upper parts is corrected by its remainder: rounded once, about 0.5 ulp.
+    q, remainder, inverse = divide(p, nh, dh)
+    quotient = q + (remainder + (nl - q * dl)) * inverse
     return p.where(x == 0.0, x, quotient)
 
 
@@ -251,11 +243,7 @@ def _angle(p: Primitives, a: Value, b: Value, swapped: Value, obtuse: Value | No
     numerator = a - p.where(reduced, b, 0.0)
     d = b + a_part
     d_error = a_part - (d - b)
-    inverse = 1.0 / d
-    q = numerator * inverse
-    qh, ql = halves(p, q)
-    dh, dl = halves(p, d)
-    remainder = ((numerator - qh * dh) - qh * dl) - ql * d
+    q, remainder, inverse = divide(p, numerator, d)
     low = (remainder - q * d_error) * inverse
     z = q * q
     tail = q * z * polynomial(z, z * z, POLYNOMIALS["arctan"].c) + low
