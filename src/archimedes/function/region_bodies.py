@@ -119,9 +119,8 @@ def trace_static_results(recording: Recording) -> Recording:
     """Turn numbers known while recording into outputs, so that all leaves are in the graph."""
     if all(out.spec.traced for out in recording.outs):
         return recording
-    g = Graph()
-    inputs = [g.input(dtype) for dtype in recording.blocks.input_dtypes]
-    ids = inline(g, recording.blocks, inputs)
+    g = Graph.with_inputs(recording.blocks.input_dtypes)
+    ids = inline(g, recording.blocks, g.inputs)
     outs: list[OutLeaf] = []
     outputs: list[int] = []
     at = start = 0
@@ -160,9 +159,8 @@ def with_output_codes(graph: Graph, codes: Sequence[int]) -> Graph:
     """Return the graph with its outputs, and the elements of blocks, converted to these dtypes."""
     if [item_type(kind) for kind in graph.output_dtypes] == list(codes):
         return graph
-    g = Graph()
-    inputs = [g.input(dtype) for dtype in graph.input_dtypes]
-    outs = inline(g, graph, inputs)
+    g = Graph.with_inputs(graph.input_dtypes)
+    outs = inline(g, graph, g.inputs)
     g.outputs = [_cast(g, i, code) for i, code in zip(outs, codes)]
     return prune(g)
 
@@ -186,9 +184,8 @@ def align(bodies: Sequence[tuple[Graph, list[int]]], own: int) -> tuple[list[Gra
         if captured == union:
             graphs.append(graph)
             continue
-        g = Graph()
-        inputs = [g.input(dtype) for dtype in graph.input_dtypes[:own]]
-        shared = {i: g.input(source.dtype[i]) for i in union}
-        g.outputs = inline(g, graph, [*inputs, *(shared[i] for i in captured)])
+        g = Graph.with_inputs([*graph.input_dtypes[:own], *(source.dtype[i] for i in union)])
+        shared = dict(zip(union, g.inputs[own:]))
+        g.outputs = inline(g, graph, [*g.inputs[:own], *(shared[i] for i in captured)])
         graphs.append(prune(g))
     return graphs, union

@@ -105,11 +105,6 @@ def float_key(value: float) -> Hashable:
     return (float, value) if value == value and value != 0.0 else (float, value.hex())
 
 
-def complex_key(value: complex) -> Hashable:
-    """Return a key of a complex number."""
-    return (complex, float_key(value.real), float_key(value.imag))
-
-
 def scalar_key(value: np.generic) -> Hashable:
     """Return a key of a NumPy scalar."""
     return (type(value), value.dtype, value.tobytes())
@@ -167,11 +162,6 @@ def copy_items(value: dict) -> dict:
     return copied
 
 
-def slice_key(value: slice) -> Hashable:
-    """Return a key of a slice."""
-    return (slice, *map(content_key, (value.start, value.stop, value.step)))
-
-
 def field_values(value: Any) -> dict[str, Any]:
     """Return the values of the fields of a dataclass by name."""
     return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
@@ -191,11 +181,6 @@ def copy_dataclass(value: Any) -> Any:
     return copied
 
 
-def always(value: object) -> bool:
-    """Return True, for values that can always change."""
-    return True
-
-
 def any_item(value: Iterable) -> bool:
     """Return whether an item can change."""
     return any(map(is_mutable, value))
@@ -208,15 +193,15 @@ DATACLASS = Rule(dataclass_key, copy_dataclass, lambda v: any_item(field_values(
 RULES: dict[type, Rule] = {
     **dict.fromkeys((bool, int, str, bytes, type(None), type), ATOM),
     float: Rule(float_key),
-    complex: Rule(complex_key),
-    slice: Rule(slice_key),
+    complex: Rule(lambda v: (complex, float_key(v.real), float_key(v.imag))),
+    slice: Rule(lambda v: (slice, *map(content_key, (v.start, v.stop, v.step)))),
     np.ndarray: ARRAY,
     tuple: Rule(sequence_key, lambda v: tuple(map(snapshot, v)), any_item),
     frozenset: Rule(set_key),
-    list: Rule(sequence_key, lambda v: list(map(snapshot, v)), always),
-    set: Rule(set_key, set, always),
-    bytearray: Rule(lambda v: (bytearray, bytes(v)), bytearray, always),
-    **dict.fromkeys((dict, defaultdict, OrderedDict), Rule(items_key, copy_items, always)),
+    list: Rule(sequence_key, lambda v: list(map(snapshot, v)), lambda v: True),
+    set: Rule(set_key, set, lambda v: True),
+    bytearray: Rule(lambda v: (bytearray, bytes(v)), bytearray, lambda v: True),
+    **dict.fromkeys((dict, defaultdict, OrderedDict), Rule(items_key, copy_items, lambda v: True)),
 }
 
 

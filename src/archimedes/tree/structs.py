@@ -14,23 +14,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, dataclass_transform, overl
 import numpy as np
 
 from archimedes.errors import StructError, refer_to
-from archimedes.tree.nodes import (
-    FLATTENERS,
-    RESOLVERS,
-    field_names,
-    flattener_of,
-    install_fields,
-    register_node,
-)
-from archimedes.tree.struct_methods import (
-    is_kind,
-    nearest,
-    replace,
-    struct_eq,
-    struct_hash,
-    struct_html,
-    struct_repr,
-)
+from archimedes.tree import nodes, struct_methods
+from archimedes.tree.nodes import field_names, flattener_of, install_fields
+from archimedes.tree.struct_methods import is_kind, nearest
 
 __all__ = [
     "InitVar",
@@ -92,12 +78,15 @@ def copy_defaults(cls: type, kw_only: bool) -> None:
             setattr(cls, name, dataclasses.field(default_factory=factory))
 
 
-def has_default(cls: type, name: str, f: Field) -> bool:
-    if f.default is not MISSING or f.default_factory is not MISSING:
-        return True
+def has_default(f: Field) -> bool:
+    return f.default is not MISSING or f.default_factory is not MISSING
+
+
+def is_given_default(cls: type, name: str) -> bool:
+    """Return whether a class, or a base of it, has a default for a field of its own body."""
     written = getattr(cls, name, MISSING)  # a base's default survives a new annotation
     if isinstance(written, Field):
-        return written.default is not MISSING or written.default_factory is not MISSING
+        return has_default(written)
     return written is not MISSING and not isinstance(written, MemberDescriptorType)
 
 
@@ -115,29 +104,20 @@ def prepare_fields(cls: type, kw_only: bool) -> list[str]:
     for name, f in {**inherited, **own}.items():
         if not f.init or f.kw_only is True:
             continue
-        if name in own and has_default(cls, name, f):
+        if name in own and (has_default(f) or is_given_default(cls, name)):
             after_own = True
             # An override keeps the place of the field it replaces.
             after_inherited = after_inherited or name in inherited
-        elif name not in own and (f.default is not MISSING or f.default_factory is not MISSING):
+        elif name not in own and has_default(f):
             after_inherited = True
-        elif name in own and after_inherited:
-            make_keyword_only(cls, name)
-        elif name not in own and (after_inherited or after_own):
-            again.append(name)
-            redeclared = copy.copy(f)
-            redeclared.kw_only = True
-            setattr(cls, name, redeclared)
-            cls.__annotations__[name] = f.type
+        elif after_inherited or (after_own and name not in own):
+            declared = copy.copy(f)
+            declared.kw_only = True
+            setattr(cls, name, declared)
+            if name not in own:
+                again.append(name)
+                cls.__annotations__[name] = f.type
     return again
-
-
-def make_keyword_only(cls: type, name: str) -> None:
-    written = cls.__dict__.get(name, MISSING)
-    if isinstance(written, Field):
-        written.kw_only = True
-    else:
-        setattr(cls, name, dataclasses.field(kw_only=True))
 
 
 T = TypeVar("T")
@@ -307,14 +287,16 @@ def add_methods(cls: type, with_repr: bool, with_eq: bool, frozen: bool) -> None
     if "replace" in inspect.get_annotations(cls):
         raise StructError(f"{cls.__qualname__}: a field cannot be called 'replace', the method is")
     methods: list[tuple[str, Any, Any]] = [
-        ("replace", None, replace),
-        ("_repr_html_", None, struct_html),
+        ("replace", None, struct_methods.replace),
+        ("_repr_html_", None, struct_methods.struct_html),
     ]
     if with_repr:
-        methods.append(("__repr__", object.__repr__, struct_repr))
-    if with_eq and cls.__eq__ in (object.__eq__, struct_eq):
-        methods.append(("__eq__", object.__eq__, struct_eq))
-        methods.append(("__hash__", object.__hash__, struct_hash if frozen else None))
+        methods.append(("__repr__", object.__repr__, struct_methods.struct_repr))
+    if with_eq and cls.__eq__ in (object.__eq__, struct_methods.struct_eq):
+        methods.append(("__eq__", object.__eq__, struct_methods.struct_eq))
+        methods.append(
+            ("__hash__", object.__hash__, struct_methods.struct_hash if frozen else None)
+        )
     for name, plain, ours in methods:
         if getattr(cls, name, None) in (plain, ours):
             setattr(cls, name, ours)
@@ -348,7 +330,7 @@ def register_struct(
     [1.0, 2.0]
     """
     if flatten_fn is not None and unflatten_fn is not None:
-        register_node(cls, flatten_fn, unflatten_fn)
+        nodes.register_node(cls, flatten_fn, unflatten_fn)
     elif flatten_fn is not None or unflatten_fn is not None:
         raise StructError("register_struct: give both flatten_fn and unflatten_fn, or neither")
     elif cls not in STRUCTS:
@@ -399,7 +381,7 @@ def register_dataclass(
             f"{cls!r} is not a dataclass: decorate it with @struct or @dataclass, or give its "
             "flatten and unflatten functions to register_node"
         )
-    if FLATTENERS.get(cls) is not None:
+    if nodes.FLATTENERS.get(cls) is not None:
         raise StructError(f"{cls.__qualname__} is already registered")
     data, static = field_names(cls)
     known = [*data, *static]
@@ -429,7 +411,7 @@ def register_subclass(cls: type) -> bool:
     return False
 
 
-RESOLVERS.append(register_subclass)
+nodes.RESOLVERS.append(register_subclass)
 
 
 def fields(struct: Any) -> tuple[dataclasses.Field, ...]:

@@ -24,7 +24,6 @@ from archimedes.graph.blocks.building import loops
 from archimedes.graph.blocks.references import as_block, references
 from archimedes.graph.derivatives.bodies import permute_body
 from archimedes.graph.passes import inline
-from archimedes.graph.program import Graph
 from archimedes.graph.regions import Affine, Map, Scan
 from archimedes.graph.regions.block_regions import Read
 from archimedes.symbolic import current_trace, wrap
@@ -153,7 +152,9 @@ def recorded_map(recording: Recording, leaves: list[Any], batched: list[bool], c
     block = np.concatenate(rows, axis=1)
     shared += recording.captured
     captured = range(own, own + len(recording.captured))
-    body = _permute_inputs(recording, [*order, *later, *captured])
+    body, inputs = recording.graph, [*order, *later, *captured]
+    if inputs != sorted(inputs):
+        body = permute_body(body, inputs, range(len(body.outputs)))
     if count * len(body) <= UNROLL_LIMIT:
         outs = [inline(trace.graph, body, [*row, *shared]) for row in block.tolist()]
         table = np.array(outs, dtype=np.int64).reshape(count, len(body.outputs))
@@ -165,14 +166,3 @@ def recorded_map(recording: Recording, leaves: list[Any], batched: list[bool], c
         return wrap(table[:, out.start : out.stop].reshape(count, *out.spec.shape), out.spec.code)
 
     return recording.rebuild(take)
-
-
-def _permute_inputs(recording: Recording, order: list[int]) -> Graph:
-    """Return the graph with inputs in another order: new input k is old input order[k]."""
-    if order == sorted(order):
-        return recording.graph
-    g = Graph()
-    dtypes = recording.graph.input_dtypes
-    old = {k: g.input(dtypes[k]) for k in order}
-    g.outputs = inline(g, recording.graph, [old[k] for k in range(len(dtypes))])
-    return g

@@ -50,15 +50,12 @@ class JacobianRule:
     def forward(self, g: Graph, inputs: Any, outs: Any, rows: Rows) -> list[list[int | None]]:
         """Return the tangents of the outputs."""
         blocks = self._blocks(g, inputs, len(outs), len(rows))
-        plain = [k for k in range(len(inputs)) if not _inside(blocks, k)]
         rows_out: list[list[int | None]] = [[None] * len(outs) for _ in rows]
-        seeds: list[Directions] = [{} for _ in range(len(inputs))]
         for d, row in enumerate(rows):
             for start, matrix in blocks:
                 _products(g, rows_out[d], matrix, row[start : start + len(matrix[0])])
-            for k in plain:
-                if (x := row[k]) is not None:
-                    seeds[k][d] = x
+        plain = (not _inside(blocks, k) for k in range(len(inputs)))
+        seeds = [_column(rows, k) if mine else {} for k, mine in enumerate(plain)]
         if any(seeds):
             _, tangents = forward_sweep(g, self.body, inputs.tolist(), seeds)
             _add_all(g, rows_out, tangents)
@@ -77,11 +74,7 @@ class JacobianRule:
             not _inside(blocks, k) and is_float(g.dtype[i]) for k, i in enumerate(inputs.tolist())
         ]
         if any(wanted):
-            seeds: list[Directions] = [{} for _ in outs]
-            for d, row in enumerate(rows):
-                for k, x in enumerate(row):
-                    if x is not None:
-                        seeds[k][d] = x
+            seeds = [_column(rows, k) for k in range(len(outs))]
             _, adjoints = reverse_sweep(g, self.body, inputs.tolist(), seeds, wanted)
             _add_all(g, rows_out, adjoints)
         return rows_out
@@ -129,6 +122,11 @@ class JacobianRule:
 
 def _inside(blocks: Sequence[Block], k: int) -> bool:
     return any(start <= k < start + len(matrix[0]) for start, matrix in blocks)
+
+
+def _column(rows: Rows, k: int) -> Directions:
+    """Return what is not zero in a column, by direction."""
+    return {d: x for d, row in enumerate(rows) if (x := row[k]) is not None}
 
 
 def _products(

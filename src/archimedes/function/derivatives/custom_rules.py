@@ -73,12 +73,10 @@ class Rule:
         reverse: bool,
         apply: Callable[[Tree, Tree, Tree], Tree],
     ) -> None:
-        self.name = name
-        self.recording = recording
-        self.args_tree = args_tree
-        self.apply = apply
-        self.forward = None if reverse else self._forward
-        self.reverse = self._reverse if reverse else None
+        self.name, self.recording, self.args_tree = name, recording, args_tree
+        self.apply, self.is_reverse = apply, reverse
+        self.forward = None if reverse else self._apply_rows
+        self.reverse = self._apply_rows if reverse else None
 
     def _arguments(self, ids: Iterable[int]) -> Tree:
         """Build the argument tree from ids of the inputs; static leaves are what they were."""
@@ -89,32 +87,17 @@ class Rule:
         ]
         return self.args_tree.unflatten(leaves)
 
-    def _forward(self, g: Graph, inputs: np.ndarray, outs: np.ndarray, tangents: Any) -> list[Any]:
-        """Return the tangents of the outputs, by direction."""
-        return self._apply_rows(g, inputs, outs, tangents, inputs, outs, "tangent")
-
-    def _reverse(self, g: Graph, inputs: np.ndarray, outs: np.ndarray, adjoints: Any) -> list[Any]:
-        """Return the adjoints of the inputs, by direction."""
-        return self._apply_rows(g, inputs, outs, adjoints, outs, inputs, "cotangent")
-
-    def _apply_rows(
-        self,
-        g: Graph,
-        inputs: np.ndarray,
-        outs: np.ndarray,
-        rows: Any,
-        source: np.ndarray,
-        target: np.ndarray,
-        what: str,
-    ) -> list[Any]:
-        """Apply the rule to each row of (co)tangents of ``source``; return those of ``target``."""
-        build = self._arguments if source is inputs else self._result
+    def _apply_rows(self, g: Graph, inputs: np.ndarray, outs: np.ndarray, rows: Any) -> list[Any]:
+        """Return the tangents of the outputs, or the adjoints of the inputs, by direction."""
+        source, target, build = inputs, outs, self._arguments
+        if self.is_reverse:
+            source, target, build = outs, inputs, self._result
         with Trace(g) as trace:
             result = []
             for row in rows:
                 vector = build(_fill_zeros(g, row, source))
                 answer = self.apply(self._arguments(inputs.tolist()), self._result(outs), vector)
-                result.append(self._ids(answer, len(target), what))
+                result.append(self._ids(answer, len(target)))
             if trace.captured:
                 raise TraceError(
                     f"the derivative rule of {self.name} uses traced values from outside: pass "
@@ -128,12 +111,12 @@ class Rule:
             lambda out: read_array(rest, out.spec.shape, out.spec.code, False)
         )
 
-    def _ids(self, answer: Tree, count: int, what: str) -> list[int | None]:
+    def _ids(self, answer: Tree, count: int) -> list[int | None]:
         """Check what the rule returned and return an id (or None) for each of ``count`` values."""
-        if what == "tangent":
-            specs, treedef = [out.spec for out in self.recording.outs], self.recording.out_tree
-        else:
-            specs, treedef = list(self.recording.leaves), self.args_tree
+        what, specs, treedef = "cotangent", list(self.recording.leaves), self.args_tree
+        if not self.is_reverse:
+            what, treedef = "tangent", self.recording.out_tree
+            specs = [out.spec for out in self.recording.outs]
         leaves = tree.flatten_up_to(treedef, answer, what)
         row: list[int | None] = []
         for leaf, spec, path in zip(leaves, specs, treedef.paths(what)):

@@ -340,11 +340,10 @@ def _with_zeros(g: Graph, entries: Entries, block: int) -> np.ndarray:
 
 def gradient_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
     """Return the graph inputs -> gradient in the inputs ``wrt`` of a graph's single output."""
-    inner = Graph()
-    inputs = [inner.input(dtype) for dtype in graph.input_dtypes]
+    inner = Graph.with_inputs(graph.input_dtypes)
     if not graph.outputs:
         inner.outputs = [inner.const(0.0, graph.input_dtypes[p]) for p in wrt]
         return inner
     both = reverse_graph(graph, wrt)
-    outs = inline(inner, both, [*inputs, inner.const(1.0, graph.output_dtypes[0])])
+    outs = inline(inner, both, [*inner.inputs, inner.const(1.0, graph.output_dtypes[0])])
     return with_outputs(inner, outs[1:])

@@ -6,6 +6,7 @@ of the body at each place, so that only the body need be differentiated and comp
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,25 +57,24 @@ class SplitMap:
         data_ids = trace.ids_of(lift(data)).tolist()
         moving, fixed = iter(z_ids[: sum(self.slots)]), iter(data_ids)
         slices = [next(moving) if mine else next(fixed) for mine in self.slots]
-        count = self.recording.leaves[0].size
-        zero = trace.graph.const(0.0, F64)
-        whole = [zero] * count
-        for k, i in zip(self.shared_x, z_ids[sum(self.slots) :]):
-            whole[k] = i
-        whole += argument_ids(self.recording, args)
+        whole = _program_inputs(self.recording, self.shared_x, z_ids[sum(self.slots) :], args)
         around = inline(trace.graph, self.shared, whole)
         results = inline(trace.graph, self.body, [*slices, *around])
         values = wrap(np.array([results[j] for j in self.outputs], dtype=np.int64), F64)
         return values * np.array(self.weights)
 
 
-def argument_ids(recording: Recording, args: Any) -> list[int]:
-    """Return the nodes, where it is called, of the arguments after x."""
-    ids: list[int] = []
+def _program_inputs(
+    recording: Recording, positions: Sequence[int], ids: Sequence[int], args: Any
+) -> list[int]:
+    """Return nodes for (x, *args), where it is called: of x some, the others are zero."""
+    whole = [current_trace().graph.const(0.0, F64)] * recording.leaves[0].size
+    for k, i in zip(positions, ids):
+        whole[k] = i
     for leaf, spec in zip(tree.leaves(args), recording.leaves[1:]):
         if spec.traced:
-            ids.extend(leaf_ids(lift(leaf), spec))
-    return ids
+            whole += leaf_ids(lift(leaf), spec)
+    return whole
 
 
 @dataclass(eq=False)
@@ -94,10 +94,8 @@ class Rest:
     def __call__(self, z: Any, *args: Any) -> Any:
         """Return the results, recorded where it is called."""
         trace = current_trace()
-        whole = [trace.graph.const(0.0, F64)] * self.recording.leaves[0].size
-        for k, i in zip(self.index[0].tolist(), trace.ids_of(lift(z)).tolist()):
-            whole[k] = i
-        whole += argument_ids(self.recording, args)
+        ids = trace.ids_of(lift(z)).tolist()
+        whole = _program_inputs(self.recording, self.index[0].tolist(), ids, args)
         results = inline(trace.graph, self.graph, whole)
         return wrap(np.array(results, dtype=np.int64), F64) * self.weights
 
@@ -155,12 +153,9 @@ def _split_map(
     region = g.regions[node]
     assert isinstance(region, Map)
     used = [j for j in range(table.shape[1]) if not np.all(table[:, j] == -2)]
-    for j in used:
-        column = table[:, j]
-        if not (np.all(column >= 0) or np.all(column == -1)):
-            return None
-        if not np.all(weights[:, j] == weights[0, j]):
-            return None
+    is_one_kind = np.all(table >= 0, axis=0) | np.all(table == -1, axis=0)
+    if not np.all((is_one_kind & np.all(weights == weights[0], axis=0))[used]):
+        return None
     _, stacked, shared = region.parts()
     position = {i: k for k, i in enumerate(g.inputs[:n])}
     slots, index, data = [], [], []
