@@ -20,6 +20,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.function.execution.kernel_calls import canonical
 from archimedes.function.execution.tiers import Tiers
+from archimedes.function.region_bodies import copy_arrays
 from archimedes.graph.text import statistics
 from archimedes.symbolic.core.user_frames import user_line
 
@@ -157,7 +158,7 @@ def check(
         warnings.simplefilter("always")
         try:
             # On copies: what it writes to its arguments is its own, as in a recording.
-            result = function(*tree.map(_own, tuple(args)), **tree.map(_own, dict(kwargs)))
+            result = function(*copy_arrays(tuple(args)), **copy_arrays(dict(kwargs)))
         except Exception as error:
             findings.append(Finding("error", _describe(error), instance, error))
     findings += [
@@ -168,10 +169,6 @@ def check(
         if difference is not None:
             findings.append(Finding("difference", difference, instance))
     return Check(name, tuple(findings), result)
-
-
-def _own(leaf: Any) -> Any:
-    return leaf.copy() if isinstance(leaf, np.ndarray) else leaf
 
 
 def _describe(error: Exception) -> str:

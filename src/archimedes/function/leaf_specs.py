@@ -13,9 +13,8 @@ from archimedes.backends.registry import backend_of
 from archimedes.checks import is_traced
 from archimedes.errors import IntegerRangeError, ShapeDtypeError, TraceError, refer_to
 from archimedes.graph.dtypes import DTYPES, F64, I64, STATIC, code_of
-from archimedes.symbolic import SymbolicArray, is_tracing, lift
+from archimedes.symbolic import SymbolicArray, is_tracing, lift, trace_error
 from archimedes.symbolic.core.conversion import axis_order, refuse_subclass
-from archimedes.symbolic.core.trace import trace_error
 from archimedes.symbolic.recorded.recorded_memory import as_plain
 from archimedes.tree.content import content_key
 from archimedes.tree.treedef import TreeDef
@@ -63,30 +62,24 @@ _INT = LeafSpec(I64, weak=True)
 
 
 def _array_spec(x: np.ndarray | np.generic, path: Callable[[], str]) -> LeafSpec:
-    code = code_of(x.dtype)
-    if code is None:
-        if is_traced(x):
-            traced = lift(x)
-            return LeafSpec(traced.code, traced.shape)
-        raise _untraceable(x.dtype, path)
+    if code_of(x.dtype) is None and is_traced(x):
+        traced = lift(x)
+        return LeafSpec(traced.code, traced.shape)
+    code = _traced_code(x.dtype, path)
     if not x.shape:
         return LeafSpec(code, array=isinstance(x, np.ndarray))
     return LeafSpec(code, x.shape, order=axis_order(as_plain(x)))
 
 
-def _device_spec(shape: tuple[int, ...], dtype: np.dtype, path: Callable[[], str]) -> LeafSpec:
-    """Describe an array that lies elsewhere: in C order when it is computed with."""
+def _traced_code(dtype: np.dtype, path: Callable[[], str]) -> int:
+    """Return the code of a dtype, or say that it has none."""
     code = code_of(dtype)
     if code is None:
-        raise _untraceable(dtype, path)
-    return LeafSpec(code, shape)
-
-
-def _untraceable(dtype: np.dtype, path: Callable[[], str]) -> ShapeDtypeError:
-    return ShapeDtypeError(
-        f"argument {path()} has dtype {dtype}, which cannot be traced: convert it to "
-        "float64, float32, int64 or bool, or declare the argument static (static_argnames)."
-    )
+        raise ShapeDtypeError(
+            f"argument {path()} has dtype {dtype}, which cannot be traced: convert it to "
+            "float64, float32, int64 or bool, or declare the argument static (static_argnames)."
+        )
+    return code
 
 
 def leaf_spec(x: Any, path: Callable[[], str]) -> LeafSpec:
@@ -122,7 +115,8 @@ def leaf_spec(x: Any, path: Callable[[], str]) -> LeafSpec:
         )
     home = backend_of(x)
     if home is not None:
-        return _device_spec(*home.arrays.describe(x), path)
+        shape, dtype = home.arrays.describe(x)
+        return LeafSpec(_traced_code(dtype, path), shape)  # in C order when it is computed with
     try:
         return LeafSpec(STATIC, key=(kind, content_key(x)), value=x)
     except TypeError as error:

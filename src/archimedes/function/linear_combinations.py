@@ -9,10 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archimedes.checks import is_traced
-from archimedes.graph.dtypes import F64
-from archimedes.graph.ops import CODES
-from archimedes.graph.program import Graph
-from archimedes.graph.regions import Scan
+from archimedes.graph import CODES, F64, Graph, Scan
 from archimedes.symbolic import SymbolicArray, current_trace, lift, wrap
 from archimedes.symbolic.core.loop_nests import elementwise, uses_loops
 

@@ -73,6 +73,14 @@ class OutLeaf(NamedTuple):
         return self.start + (self.spec.size if self.spec.traced else 0)
 
 
+def lay_out(specs: Iterable[LeafSpec]) -> list[OutLeaf]:
+    """Return the leaves of a result, whose outputs lie one behind the other."""
+    outs: list[OutLeaf] = []
+    for spec in specs:
+        outs.append(OutLeaf(spec, outs[-1].stop if outs else 0))
+    return outs
+
+
 @dataclass
 class Recording:
     """A recorded function: graph, argument leaves, result leaves, values of enclosing traces.
@@ -196,17 +204,14 @@ def record(
         args, kwargs = build([trace_leaf(trace, spec) for spec in leaves])
         result = function(*args, **kwargs)
         out_leaves, out_tree = tree.flatten(result)
-        outs: list[OutLeaf] = []
         ids: list[int] = []
-        at = 0
-        for leaf, path in zip(out_leaves, out_tree.paths("result")):
-            out = _record_out(trace, leaf, ids, path, at)
-            outs.append(out)
-            at = out.stop
+        paths = out_tree.paths("result")
+        specs = [_record_out(trace, leaf, ids, path) for leaf, path in zip(out_leaves, paths)]
     trace.graph.outputs = ids
     graph = _scalarize_inputs(prune(trace.graph), len(trace.captured))
     if names is not None:
         graph.input_names = input_names(leaves, names, len(trace.captured), graph.input_dtypes)
+    outs = lay_out(specs)
     return Recording(graph, tuple(leaves), out_tree, outs, trace.captured, names=names or ())
 
 
@@ -234,8 +239,8 @@ def _scalarize_inputs(graph: Graph, captured: int) -> Graph:
     return with_forms(graph, [(f, f.block and i not in scalars) for i, f in zip(inputs, forms)], ())
 
 
-def _record_out(trace: Trace, leaf: Any, ids: list[int], path: str, start: int) -> OutLeaf:
-    """Append the outputs of a result leaf, which begins at ``start`` among all its numbers."""
+def _record_out(trace: Trace, leaf: Any, ids: list[int], path: str) -> LeafSpec:
+    """Append the outputs of a result leaf, and describe it."""
     if isinstance(leaf, np.ndarray) and leaf.dtype == object:
         refuse_subclass(leaf, lambda: path)
     # An array made while recording is a result like any other, also where it holds numbers only.
@@ -247,7 +252,7 @@ def _record_out(trace: Trace, leaf: Any, ids: list[int], path: str, start: int) 
         is_block = is_long(array.size) and lies_in_blocks(trace.graph, trace.elements_of(array))
         ids += array_ids(array, is_block)
         # Bodies of loops hand Python numbers on as such; results of whole functions are NumPy's.
-        return OutLeaf(LeafSpec(array.code, array.shape, getattr(leaf, "weak", False)), start)
+        return LeafSpec(array.code, array.shape, getattr(leaf, "weak", False))
     if isinstance(leaf, ComplexPair):
         raise TraceError(
             f"{path} is complex, and results of recorded functions are real: return its .real and "
@@ -260,7 +265,7 @@ def _record_out(trace: Trace, leaf: Any, ids: list[int], path: str, start: int) 
             f"be taken out of it: decorate the class {name} with @arc.struct, or register it with "
             "arc.tree.register_dataclass or arc.tree.register_struct"
         )
-    return OutLeaf(LeafSpec(STATIC, value=leaf), start)
+    return LeafSpec(STATIC, value=leaf)
 
 
 def input_names(

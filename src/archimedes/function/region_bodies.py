@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,11 +12,10 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.function.leaf_specs import LeafSpec
-from archimedes.function.recording import OutLeaf, Recording, array_ids, read_array, record
+from archimedes.function.recording import Recording, array_ids, lay_out, read_array, record
+from archimedes.graph import Graph, inline, prune
 from archimedes.graph.blocks.references import as_block, references
 from archimedes.graph.dtypes import DTYPES, code_of, item_type, length_of
-from archimedes.graph.passes import inline, prune
-from archimedes.graph.program import Graph
 from archimedes.symbolic import SymbolicArray, current_trace, is_tracing, lift, wrap
 from archimedes.symbolic.core.conversion import cast, cast_ids
 from archimedes.tree.treedef import TreeDef
@@ -106,11 +106,8 @@ def record_body(
     leaves = [spec for specs, _ in described for spec in specs]
 
     def build(symbols: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        args, at = [], 0
-        for specs, treedef in described:
-            args.append(treedef.unflatten(symbols[at : at + len(specs)]))
-            at += len(specs)
-        return tuple(args), {}
+        rest = iter(symbols)
+        return tuple(t.unflatten([next(rest) for _ in specs]) for specs, t in described), {}
 
     return record(function, leaves, build)
 
@@ -121,16 +118,12 @@ def trace_static_results(recording: Recording) -> Recording:
         return recording
     g = Graph.with_inputs(recording.blocks.input_dtypes)
     ids = inline(g, recording.blocks, g.inputs)
-    outs: list[OutLeaf] = []
-    outputs: list[int] = []
-    at = start = 0
+    rest, specs = iter(ids), []
     paths = recording.out_tree.paths("result")
     for out, form, path in zip(recording.outs, recording.out_forms(), paths):
         if out.spec.traced:
-            outputs.extend(ids[at : at + form.width])
-            at += form.width
-            outs.append(OutLeaf(out.spec, start))
-            start = outs[-1].stop
+            g.outputs.extend(itertools.islice(rest, form.width))
+            specs.append(out.spec)
             continue
         value = np.asarray(out.spec.value)
         code = code_of(value.dtype)
@@ -139,12 +132,11 @@ def trace_static_results(recording: Recording) -> Recording:
                 f"{path} is a {type(out.spec.value).__name__}: bodies of loops and branches "
                 "return numbers and arrays only"
             )
-        outputs.extend(g.constants(value).ravel().tolist())
+        g.outputs.extend(g.constants(value).ravel().tolist())
         weak = type(out.spec.value) in (bool, int, float)
-        outs.append(OutLeaf(LeafSpec(code, value.shape, weak), start))
-        start = outs[-1].stop
-    g.outputs = outputs
-    return Recording(g, recording.leaves, recording.out_tree, outs, recording.captured)
+        specs.append(LeafSpec(code, value.shape, weak))
+    captured = recording.captured
+    return Recording(g, recording.leaves, recording.out_tree, lay_out(specs), captured)
 
 
 def promote_codes(a: int, b: int, weak: bool = False) -> int:

@@ -13,9 +13,8 @@ from archimedes.backends.registry import backend_of
 from archimedes.errors import refer_to
 from archimedes.function.recording import Recording
 from archimedes.graph.dtypes import code_of
-from archimedes.symbolic import SymbolicArray, wrap
+from archimedes.symbolic import SymbolicArray, as_traced, wrap
 from archimedes.symbolic.core.conversion import refuse_subclass
-from archimedes.symbolic.core.traced_value import as_traced
 from archimedes.tree.treedef import TreeDef
 
 

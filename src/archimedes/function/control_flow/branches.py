@@ -10,10 +10,8 @@ import numpy as np
 from archimedes.errors import ShapeDtypeError, refer_to
 from archimedes.function import region_bodies
 from archimedes.function.recording import Recording, read_array
-from archimedes.graph.dtypes import I64
-from archimedes.graph.regions import Switch
-from archimedes.symbolic import SymbolicArray, current_trace, lift
-from archimedes.symbolic.core.traced_value import as_traced
+from archimedes.graph import I64, Switch
+from archimedes.symbolic import SymbolicArray, as_traced, current_trace, lift
 
 __all__ = ["cond", "switch"]
 

@@ -13,11 +13,9 @@ from archimedes.errors import ShapeDtypeError
 from archimedes.function.dependencies.states import callback_code, note_callbacks
 from archimedes.function.derivatives.custom_rules import Rule
 from archimedes.function.leaf_specs import LeafSpec
-from archimedes.function.recording import OutLeaf, Recording
+from archimedes.function.recording import Recording, lay_out
 from archimedes.function.region_bodies import flatten_traced, must_record
-from archimedes.graph.dtypes import DTYPES, code_of
-from archimedes.graph.program import Graph
-from archimedes.graph.regions import Host
+from archimedes.graph import DTYPES, Graph, Host, code_of
 from archimedes.symbolic import current_trace, wrap
 from archimedes.symbolic.core.user_frames import user_line
 
@@ -59,31 +57,20 @@ def callback(
         return _check_result(func(*args), specs, out_tree, name)
     note_callbacks(callback_code(func))
     flat = flatten_traced(args, "args")
-    outs, at = [], 0
-    for spec in specs:
-        outs.append(OutLeaf(spec, at))
-        at += spec.size
+    arguments, outs = lay_out(flat.specs()), lay_out(specs)
 
     def run(values: list[Any]) -> list[Any]:
-        leaves, start = [], 0
-        for spec in flat.specs():
-            block = np.array(values[start : start + spec.size], dtype=DTYPES[spec.code])
-            leaves.append(block.reshape(spec.shape)[()])
-            start += spec.size
+        parts = [(a, values[a.start : a.stop]) for a in arguments]
+        leaves = [
+            np.array(x, dtype=DTYPES[a.spec.code]).reshape(a.spec.shape)[()] for a, x in parts
+        ]
         result = _check_result(func(*flat.treedef.unflatten(leaves)), specs, out_tree, name)
         return [x for leaf in tree.leaves(result) for x in np.ravel(leaf)]
 
     derivative: Any = None
     if jvp is not None:
-        rule = jvp
         stand_in = Recording(Graph(), tuple(flat.specs()), out_tree, outs, [])
-        derivative = Rule(
-            name,
-            stand_in,
-            flat.treedef,
-            False,
-            lambda primals, result, tangents: rule(primals, tangents),
-        )
+        derivative = Rule(name, stand_in, flat.treedef, False, lambda p, result, v: jvp(p, v))
     dtypes = tuple(spec.code for spec in specs for _ in range(spec.size))
     ids = np.array(flat.ids(), dtype=np.int64)
     region = Host(ids, run, dtypes, name, derivative, line=user_line())

@@ -22,9 +22,8 @@ from archimedes.function.region_bodies import Flat
 from archimedes.graph.dtypes import B8, item_type
 from archimedes.graph.regions import Scan, While
 from archimedes.graph.regions.loop_regions import UNBOUNDED
-from archimedes.symbolic import current_trace, wrap
+from archimedes.symbolic import current_trace, trace_error, wrap
 from archimedes.symbolic.core.loop_nests import ALWAYS_FACTOR, loop_threshold
-from archimedes.symbolic.core.trace import trace_error
 from archimedes.symbolic.core.user_frames import user_line
 
 __all__ = ["fori_loop", "scan", "while_loop"]

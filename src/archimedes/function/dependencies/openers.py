@@ -31,9 +31,8 @@ from archimedes.function.dependencies.tracked_reads import (
     DictNamespace,
     SlotNamespace,
 )
-from archimedes.symbolic import SymbolicArray
+from archimedes.symbolic import RecordedArray, SymbolicArray
 from archimedes.symbolic.recorded import nondeterminism
-from archimedes.symbolic.recorded.recorded_array import RecordedArray
 from archimedes.symbolic.recorded.recorded_memory import root_of
 from archimedes.tree.content import content_key, declared_content
 
@@ -281,17 +280,12 @@ def _buffer_bytes(value: Any) -> Hashable:
 
 def open_reference(walk: Walk, value: Any, path: str) -> None:
     """A weak reference or a context variable: what it leads to."""
-    read = _referent if isinstance(value, weakref.ref) else _context_value
+
+    def read(value: Any) -> tuple[Any, ...]:
+        return (value() if isinstance(value, weakref.ref) else value.get(None),)
+
     walk.found.append(ContentRead(path, value, read))
     walk.add(value, Same(type(value)), *[walk.token(v, path) for v in read(value)])
-
-
-def _referent(value: weakref.ref[Any]) -> tuple[Any, ...]:
-    return (value(),)
-
-
-def _context_value(value: ContextVar[Any]) -> tuple[Any, ...]:
-    return (value.get(None),)
 
 
 def open_by_identity(walk: Walk, value: Any, path: str) -> None:

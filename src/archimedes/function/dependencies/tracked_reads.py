@@ -181,11 +181,9 @@ class FunctionRead(PartsRead):
 
     def __init__(self, path: str, function: FunctionType) -> None:
         # Each attribute costs every call 20 ns; defaults of no parameter mean nothing.
-        names = ["__code__"]
-        if function.__code__.co_argcount:
-            names.append("__defaults__")
-        if function.__code__.co_kwonlyargcount:
-            names.append("__kwdefaults__")
+        code = function.__code__
+        names = ["__code__", *["__defaults__"] * bool(code.co_argcount)]
+        names += ["__kwdefaults__"] * bool(code.co_kwonlyargcount)
         super().__init__(path, function, names)
 
     def label(self, name: str) -> str:

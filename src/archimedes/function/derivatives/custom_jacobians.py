@@ -15,12 +15,11 @@ from archimedes.errors import TraceError
 from archimedes.function.derivatives.custom_rules import CustomFunction
 from archimedes.function.leaf_specs import LeafSpec
 from archimedes.function.recording import Recording, leaf_ids
+from archimedes.graph import Graph, is_float
 from archimedes.graph.derivatives.forward import forward_sweep
 from archimedes.graph.derivatives.reverse import reverse_sweep
 from archimedes.graph.derivatives.sparsity import through
-from archimedes.graph.dtypes import is_float
 from archimedes.graph.ops import CODES, CONST
-from archimedes.graph.program import Graph
 from archimedes.graph.regions import DerivativeRule
 from archimedes.graph.regions.base import Directions
 from archimedes.symbolic import Trace, lift, wrap

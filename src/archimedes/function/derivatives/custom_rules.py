@@ -13,13 +13,10 @@ from archimedes.errors import TraceError
 from archimedes.function.compiled import Compiled
 from archimedes.function.recording import Recording, leaf_ids, read_array
 from archimedes.function.region_bodies import must_record, trace_static_results
-from archimedes.graph.dtypes import is_float
-from archimedes.graph.ops import CODES
-from archimedes.graph.program import Graph
+from archimedes.graph import CODES, Graph, is_float
 from archimedes.graph.regions import Call, DerivativeRule
-from archimedes.symbolic import SymbolicArray, Trace, current_trace, lift, wrap
+from archimedes.symbolic import SymbolicArray, Trace, as_traced, current_trace, lift, wrap
 from archimedes.symbolic.core.conversion import map_ids
-from archimedes.symbolic.core.traced_value import as_traced
 from archimedes.tree.treedef import TreeDef
 
 if TYPE_CHECKING:

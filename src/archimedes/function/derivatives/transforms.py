@@ -16,11 +16,10 @@ from archimedes.function.leaf_specs import LeafSpec
 from archimedes.function.recorded_function import P
 from archimedes.function.recording import Recording, array_ids, read_array
 from archimedes.function.signatures import Bound, Signature
+from archimedes.graph import DTYPES, inline, is_float
 from archimedes.graph.dead_code import inputs_read
 from archimedes.graph.derivatives.jacobian_graphs import forward_graph, reverse_graph
 from archimedes.graph.derivatives.sparsity import has_kinks
-from archimedes.graph.dtypes import DTYPES, is_float
-from archimedes.graph.passes import inline
 from archimedes.symbolic import SymbolicArray, Trace, current_trace, lift
 from archimedes.tree.treedef import TreeDef
 
