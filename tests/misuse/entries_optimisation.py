@@ -80,6 +80,6 @@ def a_fixed_point_of_another_shape(run):
     return run(lambda k: arc.optimize.fixed_point(lambda x: np.sum(x) * k, np.ones(2)))(0.1)
 
 
-@entry("optimisation", error=ValueError, eager_error=ValueError, says=["crossed"], line=False)
+@entry("optimisation", error=ValueError, eager_error=ValueError, says=["lower limit"], line=False)
 def a_root_between_crossed_bounds(run):
     return run(lambda k: arc.root(lambda x: x - k, 1.0, bounds=(2.0, 0.0)))(1.0)

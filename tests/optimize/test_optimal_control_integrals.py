@@ -58,7 +58,7 @@ def test_integrals_are_reported_without_bounds_too():
 
 
 def test_bounds_without_integrals_are_refused():
-    with pytest.raises(ValueError, match="no integrals they are for"):
+    with pytest.raises(ValueError, match="given, but no integrals"):
         OptimalControl(
             lambda t, x, u: u, running_cost=lambda t, x, u: u, integral_bounds=(0.0, 1.0)
         )

@@ -160,7 +160,7 @@ class NlpSolver:
         """Return an answer in the user's terms."""
         f, g = task.evaluator.values(answer.x)
         like = tree.ravel(program.values_like)[1] if program.constraints.names else lambda _: None
-        counts = task.evaluator.counts
+        evaluations, times = task.evaluator.summarize(seconds)
         return OptimizeResult(
             x=program.unravel(answer.x),
             fun=f,
@@ -170,8 +170,8 @@ class NlpSolver:
             constr=like(g),
             residuals=measure_residuals(g, task.low, task.high, program.values_like),
             violation=task.violation(answer.x, g),
-            evaluations={name: count.calls for name, count in counts.items()},
-            times={**{name: count.seconds for name, count in counts.items()}, "solve": seconds},
+            evaluations=evaluations,
+            times=times,
             solver=self.method,
             details=answer.details,
         )

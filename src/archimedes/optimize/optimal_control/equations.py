@@ -183,9 +183,8 @@ class Equations:
         """Return an interval of its scaled unknowns, and how to call functions (t, x, u) there."""
         z = z * scale
         t0, tf, head = z[0], z[1], self.head
-        a, b = len(self.scheme.state_points), len(self.scheme.control_points)
-        X = np.reshape(z[head : head + a * self.nx], (a, self.nx))
-        U = np.reshape(z[head + a * self.nx :], (b, self.nu))
+        split = head + len(self.scheme.state_points) * self.nx
+        X, U = np.reshape(z[head:split], (-1, self.nx)), np.reshape(z[split:], (-1, self.nu))
         rest = self._rest(z[2:head], args)
 
         def call(function: Callable[..., Any], s: Scalar, x: Array, u: Array) -> Any:

@@ -34,15 +34,10 @@ class _Part:
     begin: int
     row: int
 
-    @property
-    def end(self) -> int:
-        """Where the unknowns of the next phase begin."""
-        return self.begin + self.program.layout.size
-
-    @property
-    def next_row(self) -> int:
-        """Where the rows of the next phase begin."""
-        return self.row + self.program.task.low.size
+    def __post_init__(self) -> None:
+        #: Where unknowns and rows of the next phase begin.
+        self.end = self.begin + self.program.layout.size
+        self.next_row = self.row + self.program.task.low.size
 
     def select(self, answer: Answer) -> Answer:
         """Return this phase's part of an answer."""
@@ -51,7 +46,7 @@ class _Part:
 
     def find_end(self, first: bool) -> tuple[np.ndarray, np.ndarray]:
         """Return where time and state of its beginning or end are, and their sizes."""
-        X = self.program.layout.state_index()
+        X = self.program.layout.X
         state = X[0, 0] if first else X[-1, -1]
         local = np.append(0 if first else 1, state[: self.program.transcription.equations.own])
         return self.begin + local, self.program.scale[local]
@@ -93,13 +88,10 @@ class Phases:
             raise TypeError("Phases: give two or more OptimalControl problems")
         self.phases = phases
         pairs = len(phases) - 1
-        for name, values in (("links", links), ("link_bounds", link_bounds)):
-            if values is not None and len(values) != pairs:
-                raise ValueError(
-                    f"Phases: {name} has {len(values)} entries for {pairs} pairs of neighbours"
-                )
-        self.links = list(links) if links is not None else [None] * pairs
-        self.link_bounds = list(link_bounds) if link_bounds is not None else [None] * pairs
+        self.links = [None] * pairs if links is None else list(links)
+        self.link_bounds = [None] * pairs if link_bounds is None else list(link_bounds)
+        for name in ("links", "link_bounds"):
+            _check_count(getattr(self, name), f"Phases: {name}", pairs, "pairs of neighbours")
         self._kernels: list[dict[str, Any]] = [{} for _ in range(pairs)]
         self._functions: list[tuple[Callable[..., Any], Tree] | None] = [None] * pairs
 
@@ -159,8 +151,7 @@ class Phases:
         meshes = intervals if isinstance(intervals, (list, tuple)) else [intervals] * count
         schemes = [scheme] * count if isinstance(scheme, str) else scheme
         for name, values in (("guesses", guesses), ("intervals", meshes), ("scheme", schemes)):
-            if len(values) != count:
-                raise ValueError(f"{name} has {len(values)} entries for {count} phases")
+            _check_count(values, name, count, "phases")
         parts: list[_Part] = []
         begin = row = 0
         monitor = call.monitor()
@@ -181,7 +172,7 @@ class Phases:
                 block,
                 index=block.index + part.begin,
                 rows=np.where(block.rows < 0, -1, block.rows + part.row),
-                _patterns=None,
+                known_patterns=None,
             )
             for part in parts
             for block in part.program.task.evaluator.blocks
@@ -189,22 +180,18 @@ class Phases:
         low, high = [task.low for task in tasks], [task.high for task in tasks]
         row = parts[-1].next_row
         for k, (one, other) in enumerate(pairwise(parts)):
-            block, limits = self._link(k, one, other, row)
+            block, (link_low, link_high) = self._link(k, one, other, row)
             blocks.append(block)
-            low.append(limits[0])
-            high.append(limits[1])
-            row += limits[0].size
+            low, high = [*low, link_low], [*high, link_high]
+            row += link_low.size
         patterns = [block.patterns(call.args) for block in blocks]
         structure = Structure(patterns, parts[-1].end, row)
         # Each phase takes one unit of the way, ends apart.
         order = [k + 0.5 * task.order for k, task in enumerate(tasks) if task.order is not None]
+        points = zip(*((task.start, task.lower, task.upper) for task in tasks))
         return Task(
             Evaluator(blocks, structure, call.args),
-            np.concatenate([task.start for task in tasks]),
-            np.concatenate([task.lower for task in tasks]),
-            np.concatenate([task.upper for task in tasks]),
-            np.concatenate(low),
-            np.concatenate(high),
+            *map(np.concatenate, (*points, low, high)),
             call.settings,
             tasks[0].monitor,
             order=np.concatenate(order),
@@ -251,6 +238,11 @@ class Phases:
             return tree.ravel(link(*ends))[0] * 1.0
 
         return evaluate, like
+
+
+def _check_count(values: Sequence[Any], name: str, count: int, what: str) -> None:
+    if len(values) != count:
+        raise ValueError(f"{name} has {len(values)} entries for {count} {what}")
 
 
 class PhasesSolution(MeshSolution):

@@ -98,14 +98,10 @@ class OptimalControl:
             raise TypeError("OptimalControl: dynamics must be a function (t, x, u) -> dx/dt")
         if self.running_cost is None and self.terminal_cost is None:
             raise ValueError("OptimalControl: give a running_cost, a terminal_cost, or both")
-        for name, function in (
-            ("path_bounds", self.path),
-            ("boundary_bounds", self.boundary),
-            ("integral_bounds", self.integrals),
-        ):
-            if getattr(self, name) is not None and function is None:
-                what = "integrals" if name == "integral_bounds" else name.removesuffix("_bounds")
-                raise ValueError(f"OptimalControl: {name} are given, but no {what} they are for")
+        limited = {"path": "path", "boundary": "boundary", "integral": "integrals"}
+        for kind, what in limited.items():
+            if getattr(self, f"{kind}_bounds") is not None and getattr(self, what) is None:
+                raise ValueError(f"OptimalControl: {kind}_bounds are given, but no {what}")
         for name in ("t0", "tf"):
             _check_time(name, getattr(self, name))
 

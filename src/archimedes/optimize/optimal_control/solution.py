@@ -11,7 +11,7 @@ from archimedes import tree
 from archimedes.function import vmap
 from archimedes.optimize.optimal_control.equations import Guess
 from archimedes.optimize.optimal_control.mesh import estimate_errors
-from archimedes.optimize.optimal_control.transcription import Discretization, Transcription
+from archimedes.optimize.optimal_control.transcription import Discretization
 from archimedes.optimize.problems.blocks import select_columns
 from archimedes.optimize.problems.results import Ended, Status
 from archimedes.optimize.problems.tasks import Answer, Task
@@ -64,17 +64,14 @@ class MeshSolution(Ended):
         if not self.answer.status.success:
             return status.message
         error, count = self.mesh_error, len(self.errors)
+        text = status.message
         if status is Status.COARSE_MESH:
-            return (
-                f"{status.message}: the largest error of {count} intervals is {error:.2g}, "
-                f"mesh_tol = {self.mesh_tol:g}"
-            )
-        if not error <= LARGE:
-            return (
-                f"{status.message}; but the mesh is coarse: in one of {count} intervals states are "
-                f"off by {error:.2g} of their size (mesh_error): raise intervals, or give mesh_tol"
-            )
-        return status.message
+            text += f": the largest error of {count} intervals is {error:.2g}, "
+            text += f"mesh_tol = {self.mesh_tol:g}"
+        elif not error <= LARGE:
+            text += f"; but the mesh is coarse: in one of {count} intervals states are off by "
+            text += f"{error:.2g} of their size (mesh_error): raise intervals, or give mesh_tol"
+        return text
 
     @property
     def iterations(self) -> int:
@@ -89,11 +86,11 @@ class MeshSolution(Ended):
 class ControlSolution(MeshSolution):
     """The solution of an optimal control problem.
 
-    ``t`` (n,) are the times of the nodes; ``x`` and ``u`` the states and controls there, trees with
-    time as the leading axis; ``p`` the parameters. ``errors`` are the estimated errors of the
-    intervals, and ``mesh_error`` the largest of them. ``success``, ``status``, ``message``,
-    ``fun``, ``iterations``, ``violation``, ``evaluations`` and ``times`` are those of
-    `OptimizeResult`.
+    ``t0`` and ``tf`` are the first and the last time, ``t`` (n,) the times of the nodes; ``x`` and
+    ``u`` the states and controls there, trees with time as the leading axis; ``p`` the parameters.
+    ``errors`` are the estimated errors of the intervals, and ``mesh_error`` the largest of them.
+    ``success``, ``status``, ``message``, ``fun``, ``iterations``, ``violation``, ``evaluations``
+    and ``times`` are those of `OptimizeResult`.
 
     Parameters
     ----------
@@ -118,9 +115,12 @@ class ControlSolution(MeshSolution):
         super().__init__(program.task, answer)
         self.program, self.mesh, self.scale = program, program.mesh, program.scale
         self.vector = answer.x * program.scale
-        counts = program.task.evaluator.counts
-        self.evaluations = {name: count.calls for name, count in counts.items()}
-        self.times = {name: count.seconds for name, count in counts.items()} | {"solve": seconds}
+        #: Initial and final time.
+        self.t0, self.tf = self.vector[:2].tolist()
+        #: Times of the nodes.
+        self.t = self.t0 + (self.tf - self.t0) * self.mesh
+        self.evaluations, self.times = program.task.evaluator.summarize(seconds)
+        self.transcription = program.transcription
         self._layout, self._equations = program.layout, program.transcription.equations
 
     def __repr__(self) -> str:
@@ -130,16 +130,6 @@ class ControlSolution(MeshSolution):
         )
 
     @property
-    def t0(self) -> float:
-        """Initial time."""
-        return float(self.vector[0])
-
-    @property
-    def tf(self) -> float:
-        """Final time."""
-        return float(self.vector[1])
-
-    @property
     def p(self) -> Tree:
         """Parameters, or None."""
         return self._equations.unravel_p(self.vector[2 : self._layout.head])
@@ -147,17 +137,11 @@ class ControlSolution(MeshSolution):
     @property
     def integrals(self) -> Tree:
         """Integrals over the whole time, as the tree that ``integrals`` returns, or None."""
-        equations, layout = self._equations, self._layout
+        equations = self._equations
         if equations.integrals is None:
             return None
-        last = layout.head + layout.state_count * layout.nx
         unravel = tree.ravel(equations.integrals_like)[1]
-        return unravel(self.vector[last - layout.nx + equations.own : last])
-
-    @property
-    def t(self) -> np.ndarray:
-        """Times of the nodes."""
-        return self.t0 + (self.tf - self.t0) * self.mesh
+        return unravel(self.vector[self._layout.X[-1, -1, equations.own :]])
 
     @cached_property
     def _nodes(self) -> tuple[Tree, Tree]:
@@ -185,10 +169,8 @@ class ControlSolution(MeshSolution):
         if not np.all((s >= -1e-9) & (s <= 1 + 1e-9)):
             raise ValueError(f"t must lie between t0 = {self.t0:.6g} and tf = {self.tf:.6g}")
         X, _, U = self.along(s)
-        unravel = self._equations.unravel_x, self._equations.unravel_u
-        if np.ndim(t) == 0:
-            return unravel[0](X[0]), unravel[1](U[0])
-        return vmap(unravel[0])(X), vmap(unravel[1])(U)
+        x, u = self._equations.unravel_x, self._equations.unravel_u
+        return (x(X[0]), u(U[0])) if np.ndim(t) == 0 else (vmap(x)(X), vmap(u)(U))
 
     def along(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return states, the residual of dx/dt = f, and controls, as vectors.
@@ -224,17 +206,12 @@ class ControlSolution(MeshSolution):
     @property
     def state_scale(self) -> np.ndarray:
         """Sizes of the states by guess and bounds."""
-        return self.scale[self._layout.head : self._layout.head + self._layout.nx]
+        return self.scale[self._layout.X[0, 0]]
 
     def control_bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the bounds of the controls as vectors."""
         bounds = self.transcription.problem.control_bounds
         return read_limits(bounds, self._equations.u_like, "control_bounds")
-
-    @property
-    def transcription(self) -> Transcription:
-        """The equations it solves."""
-        return self.program.transcription
 
     def fly(
         self, at: np.ndarray, first: np.ndarray, second: np.ndarray, *shared: np.ndarray
@@ -268,8 +245,8 @@ class ControlSolution(MeshSolution):
         prices = np.append(self.answer.lam_g, 1.0)[block.rows[:, pattern.first.rows]]
         local = np.zeros((block.index.shape[1], layout.count))
         np.add.at(local, pattern.first.columns, (entries * prices).T)
-        states = layout.head + np.arange(layout.nx * len(layout.scheme.state_points))
-        each = (local.T / self.scale[block.index])[:, states].reshape(layout.count, -1, layout.nx)
+        states = slice(layout.head, layout.head + layout.X[0].size)
+        each = (local.T / self.scale[block.index])[:, states].reshape(layout.X.shape)
         nodes = np.concatenate([each[:, 0], -each[-1:, -1]])
         return vmap(self._equations.unravel_x)(nodes)
 

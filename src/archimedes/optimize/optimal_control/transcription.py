@@ -65,50 +65,23 @@ class Call(NamedTuple):
         return Monitor(self.callback, lambda x: x, self.settings.maxtime, self.settings.tol)
 
 
-@dataclass(frozen=True)
 class MeshLayout:
     """Where the unknowns of a mesh of ``count`` intervals are; see the module's text."""
 
-    scheme: Scheme
-    count: int
-    np_: int
-    nx: int
-    nu: int
-
-    @property
-    def head(self) -> int:
-        """Numbers before the states."""
-        return 2 + self.np_
-
-    @property
-    def control_stride(self) -> int:
-        """Points with controls from one interval to the next."""
-        return len(self.scheme.control_points) - self.scheme.shares_controls
-
-    @property
-    def state_count(self) -> int:
-        """Points with states."""
-        return self.count * self.scheme.equations + 1
-
-    @property
-    def control_count(self) -> int:
-        """Points with controls."""
-        return self.count * self.control_stride + self.scheme.shares_controls
-
-    @property
-    def size(self) -> int:
-        """All unknowns."""
-        return self.head + self.state_count * self.nx + self.control_count * self.nu
-
-    def state_index(self) -> np.ndarray:
-        """Where the states of each interval are, (count, points, nx)."""
-        points = len(self.scheme.state_points)
-        return self._index(self.head, points, points - 1, self.nx)
-
-    def control_index(self) -> np.ndarray:
-        """Where the controls of each interval are, (count, points, nu)."""
-        start = self.head + self.state_count * self.nx
-        return self._index(start, len(self.scheme.control_points), self.control_stride, self.nu)
+    def __init__(self, equations: Equations, count: int) -> None:
+        self.scheme, self.count = equations.scheme, count
+        self.head, self.nx, self.nu = equations.head, equations.nx, equations.nu
+        states, controls = len(self.scheme.state_points), len(self.scheme.control_points)
+        shared = self.scheme.shares_controls
+        #: Points with controls from one interval to the next.
+        self.control_stride = controls - shared
+        self.state_count = count * (states - 1) + 1
+        self.control_count = count * self.control_stride + shared
+        first_control = self.head + self.state_count * self.nx
+        self.size = first_control + self.control_count * self.nu
+        #: Where states and controls of each interval are, (count, points, nx) and (..., nu).
+        self.X = self._index(self.head, states, states - 1, self.nx)
+        self.U = self._index(first_control, controls, self.control_stride, self.nu)
 
     def _index(self, start: int, points: int, stride: int, size: int) -> np.ndarray:
         numbers = np.arange(self.count)[:, None] * stride + np.arange(points)
@@ -199,9 +172,8 @@ class Transcription:
         self, mesh: np.ndarray, layout: MeshLayout, scale: np.ndarray
     ) -> tuple[list[Block], np.ndarray, np.ndarray]:
         """Return the blocks and the limits of their rows."""
-        problem, n, head = self.problem, layout.count, np.arange(layout.head)
+        n, head, X, U = layout.count, np.arange(layout.head), layout.X, layout.U
         recordings, equations = self.recordings, self.equations
-        X, U = layout.state_index(), layout.control_index()
         path = self._limits("path_bounds", recordings.path_like, (0.0, 0.0))
         edges = self._limits("boundary_bounds", recordings.boundary_like, (0.0, 0.0))
         visits = equations.count_visits()
@@ -209,34 +181,20 @@ class Transcription:
         defects = np.zeros(equations.nx * self.scheme.equations)
         each = defects.size + visits * path[0].size
         rows = np.arange(n)[:, None] * each + np.arange(each)
-        often, watch = n >= OFTEN, self._watch
+        rows = np.concatenate([np.full((n, 1), -1), rows], axis=1)
         index = np.concatenate([np.tile(head, (n, 1)), X.reshape(n, -1), U.reshape(n, -1)], axis=1)
-        blocks = [
-            Block(
-                equations.interval,
-                index,
-                np.concatenate([np.full((n, 1), -1), rows], axis=1),
-                (scale[index], mesh[:-1], mesh[1:]),
-                "interval",
-                recordings.kernels["intervals"],
-                often,
-                watch,
-            )
-        ]
+        data, rest = (scale[index], mesh[:-1], mesh[1:]), (n >= OFTEN, self._watch)
+        kernels = recordings.kernels["intervals"]
+        blocks = [Block(equations.interval, index, rows, data, "interval", kernels, *rest)]
         last = path if equations.path_at_last else _NO_LIMITS
         more = last[0].size + edges[0].size
-        if more or problem.terminal_cost is not None:
+        if more or equations.terminal_cost is not None:
             index = np.concatenate([head, X[0, 0], X[-1, -1], U[-1, -1]])[None]
             rows = np.append(-1, n * each + np.arange(more))[None]
-            data, kernels = (scale[index],), recordings.kernels["ends"]
-            ends = equations.ends
-            blocks.append(Block(ends, index, rows, data, "ends", kernels, often, watch))
-        low, high = (
-            np.concatenate(
-                [np.tile(np.append(defects, np.tile(path[k], visits)), n), last[k], edges[k]]
-            )
-            for k in (0, 1)
-        )
+            ends = (scale[index],), "ends", recordings.kernels["ends"]
+            blocks.append(Block(equations.ends, index, rows, *ends, *rest))
+        along = [np.tile(np.append(defects, np.tile(edge, visits)), n) for edge in path]
+        low, high = (np.concatenate(parts) for parts in zip(along, last, edges))
         return blocks, low, high
 
     def _structure(
@@ -247,7 +205,7 @@ class Transcription:
         known = structures.get(layout.count)
         if known is not None:
             for block, old in zip(blocks, known.patterns):
-                block.reuse(old)
+                block.known_patterns = old
         patterns = [block.patterns(args) for block in blocks]
         if known is None or any(a is not b for a, b in zip(patterns, known.patterns)):
             known = structures[layout.count] = Structure(patterns, layout.size, rows)
@@ -274,10 +232,7 @@ class Transcription:
         totals = self._limits("integral_bounds", equations.integrals_like)
         bounds, own = [], equations.own
         for k, (missing, pick) in enumerate(((-np.inf, np.maximum), (np.inf, np.minimum))):
-            times = [
-                float(time[k] if isinstance(time, (tuple, list)) else time)
-                for time in (problem.t0, problem.tf)
-            ]
+            times = [np.broadcast_to(time, (2,))[k] for time in (problem.t0, problem.tf)]
             states = np.full((layout.state_count, equations.nx), missing)
             states[:, :own] = x[k]
             for row, state, name in ((0, problem.initial, "initial"), (-1, problem.final, "final")):
@@ -293,8 +248,7 @@ class Transcription:
     def _start(self, mesh: np.ndarray, layout: MeshLayout, guess: Guess) -> np.ndarray:
         p = np.zeros(0) if guess.p is None else tree.ravel(guess.p)[0] * 1.0
         X = np.zeros((layout.state_count, self.equations.nx))
-        states = guess.x(layout.state_times(mesh))
-        X[:, : states.shape[1]] = states
+        X[:, : self.equations.own] = guess.x(layout.state_times(mesh))
         U = guess.u(layout.control_times(mesh))
         return np.concatenate([[guess.t0, guess.tf], p, X.ravel(), U.ravel()])
 
@@ -307,8 +261,7 @@ class Transcription:
         warm: tuple[Discretization, Answer] | None = None,
     ) -> Discretization:
         """Return the problem on a mesh, from a guess; ``warm`` is an earlier solution."""
-        equations = self.equations
-        layout = MeshLayout(self.scheme, len(mesh) - 1, equations.np_, equations.nx, equations.nu)
+        layout = MeshLayout(self.equations, len(mesh) - 1)
         lower, upper = self._bounds(layout)
         start = np.clip(self._start(mesh, layout, guess), lower, upper)
         if warm and (warm[0].scale.size != start.size or warm[0].mesh.size != mesh.size):
@@ -334,15 +287,11 @@ def _find_scale(
     layout: MeshLayout, start: np.ndarray, lower: np.ndarray, upper: np.ndarray
 ) -> np.ndarray:
     """Return a power of two near the size of each unknown, the same all along."""
-    size = np.abs(start)
-    for bound in (lower, upper):
-        size = np.maximum(size, np.where(np.isfinite(bound), np.abs(bound), 0.0))
-    head, states = layout.head, layout.state_count * layout.nx
-    x = size[head : head + states].reshape(-1, layout.nx).max(axis=0)
-    u = size[head + states :].reshape(-1, layout.nu).max(axis=0, initial=0.0)
-    whole = np.concatenate(
-        [size[:head], np.tile(x, layout.state_count), np.tile(u, layout.control_count)]
-    )
-    whole[:2] = max(size[0], size[1])
-    whole = np.where(whole > 0, whole, 1.0)
-    return np.ldexp(1.0, np.round(np.log2(whole)).clip(-40, 40).astype(int))
+    every = np.abs([start, lower, upper])
+    size = np.where(np.isfinite(every), every, 0.0).max(axis=0)
+    size[:2] = size[:2].max()
+    states, controls = np.split(size[layout.head :], [layout.state_count * layout.nx])
+    for part, width in ((states, layout.nx), (controls, layout.nu)):
+        rows = part.reshape(-1, width)
+        rows[:] = rows.max(axis=0, initial=0.0)
+    return np.exp2(np.round(np.log2(np.where(size > 0, size, 1.0))).clip(-40, 40))

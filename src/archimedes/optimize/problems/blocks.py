@@ -68,7 +68,8 @@ class Block:
     kernels: dict[str, Any] = field(default_factory=dict)
     often: bool = False
     watch: tuple[Any, ...] | None = None
-    _patterns: BlockPatterns | None = None
+    #: Those of an earlier block of the same function and elements, if there was one.
+    known_patterns: BlockPatterns | None = None
     _calls: dict[tuple[str, int], Any] = field(default_factory=dict, init=False)
 
     @cached_property
@@ -164,13 +165,9 @@ class Block:
 
     def curvatures(self, x: np.ndarray, weights: np.ndarray, args: Sequence[Any]) -> np.ndarray:
         """Return the lower triangles of d2(weights . y)/dz2, weights (N, m): (N, entries)."""
-        if self._patterns is not None and not self._patterns.second.nnz:
+        if self.known_patterns is not None and not self.known_patterns.second.nnz:
             return np.zeros((len(self.index), 0))
         return self._call("curvature", x, (weights,), args)
-
-    def reuse(self, patterns: BlockPatterns) -> None:
-        """Take the patterns of a block of the same function and elements."""
-        self._patterns = patterns
 
     def patterns(self, args: Sequence[Any]) -> BlockPatterns:
         """Return where the entries of slopes and curvatures belong in the whole problem."""
@@ -178,11 +175,11 @@ class Block:
         value, slope, curvature = (
             self._kernel(what, len(rest)) for what in ("value", "slope", "curvature")
         )
-        recording, known = value.recording(z, *rest), self._patterns
+        recording, known = value.recording(z, *rest), self.known_patterns
         if known is None or known.recording is not recording:
             weights = np.zeros(self.rows.shape[1])
             first, second = slope.pattern(z, *rest), curvature.pattern(z, weights, *rest)
-            known = self._patterns = BlockPatterns(self, recording, first, second)
+            known = self.known_patterns = BlockPatterns(self, recording, first, second)
         return known
 
 
@@ -304,6 +301,11 @@ class Evaluator:
         # Rows that only one number belongs to need no summing.
         self._rows = every = _join([select_columns(b.rows, b.constraints) for b in blocks])
         self._single = len(every) == structure.m and np.array_equal(every, np.arange(len(every)))
+
+    def summarize(self, seconds: float) -> tuple[dict[str, int], dict[str, float]]:
+        """Return how often each was evaluated, and how long that and the whole solve took."""
+        times = {name: count.seconds for name, count in self.counts.items()}
+        return {n: c.calls for n, c in self.counts.items()}, {**times, "solve": seconds}
 
     def _move(self, x: np.ndarray) -> np.ndarray:
         if x is self._x:

@@ -119,16 +119,6 @@ def scale_rows(w: Writer, A: Rows, scale: Floats) -> None:
 
 
 @native
-def find_row_maxima(w: Writer, A: Rows, largest: Floats) -> None:
-    """The largest entry of each row of A."""
-    with w.loop(0, A.m) as i:
-        most = w.variable(0.0)
-        with w.loop(A.starts[i * 2], A.starts[i * 2 + 2]) as p:
-            most.most(abs(A.entries[p]))
-        largest[i] = most.get()
-
-
-@native
 def gram(
     w: Writer, H: Floats, M: Floats, over: Floats, A: Rows, spans: Spans, sizes: Sizes
 ) -> None:
@@ -172,15 +162,6 @@ def gram(
                 at = row + A.columns[r] - nb
                 corner[at] = w.plus(corner[at], value, A.entries[r])
     copy_until(nc)
-
-
-@native
-def mirror_corner(w: Writer, H: Floats, sizes: Sizes) -> None:
-    """Fill the corner's upper triangle from the lower one."""
-    nt = sizes.nt
-    corner = H.from_(sizes.nc * sizes.ld + nt * sizes.nv)
-    with w.loop(0, nt) as a, w.loop(0, a) as b:
-        corner[b * nt + a] = corner[a * nt + b]
 
 
 @native

@@ -30,15 +30,7 @@ from typing import NamedTuple
 import numpy as np
 
 from archimedes.optimize.problems.blocks import BlockPatterns, Structure
-from archimedes.optimize.solvers.interior_point.band_loops import (
-    PANEL,
-    Correction,
-    Factors,
-    Rows,
-    Sizes,
-    Spans,
-    System,
-)
+from archimedes.optimize.solvers.interior_point import band_loops
 from archimedes.optimize.solvers.interior_point.native_loops import flatten
 
 #: At most this many unknowns are the border.
@@ -143,18 +135,18 @@ class BandedSystem:
         low, high = np.minimum(one, other), np.maximum(one, other)
         inside = (low >= 0) & (high < nb)
         width = max(int(spans.lengths.max(initial=1)) - 1, np.max((high - low)[inside], initial=0))
-        lanes = np.zeros(1, dtype=np.int64)
+        lanes, panel = np.zeros(1, dtype=np.int64), band_loops.PANEL
         loops.count_lanes(lanes)
-        ld, nc = _round_up(width + PANEL + lanes.item(), lanes.item()), _round_up(nb, PANEL)
+        ld, nc = _round_up(width + panel + lanes.item(), lanes.item()), _round_up(nb, panel)
         nv = _round_up(nc + ld, 8) + 8
-        self.sizes = Sizes(nb, nt, nc, int(width), ld, nv)
+        self.sizes = band_loops.Sizes(nb, nt, nc, int(width), ld, nv)
         # Entries of H are in the band, beside it, in the corner, or, if of no use, behind it all.
         beside = np.where(low < nb, (high - nb) * nv + low, nt * nv + (high - nb) * nt + low - nb)
         used = np.where(high < nb, low * ld + high - low, nc * ld + beside)
         self._hessian_slots = np.where(low < 0, nc * ld + nt * nv + nt * nt, used)
         self._bind(spans)
 
-    def _sort_rows(self, structure: Structure, nb: int) -> Spans:
+    def _sort_rows(self, structure: Structure, nb: int) -> band_loops.Spans:
         """Sort the entries of A by rows, those of the band first; return what the rows span.
 
         An entry that is listed more than once has one slot. Those of unknowns that are held have
@@ -173,30 +165,32 @@ class BandedSystem:
         starts = np.append(0, np.bincount(parts, minlength=2 * m).cumsum())
         # Behind the entries is room for those that are dropped.
         sorted_columns = np.append(columns[first[order]], 0)
-        self.A = Rows(np.zeros(count + 9), sorted_columns, starts, m)
+        self.A = band_loops.Rows(np.zeros(count + 9), sorted_columns, starts, m)
+        self._entry_rows = rows[first[order]]
         in_band = columns[first] < nb
         rows, columns = rows[first[in_band]], columns[first[in_band]]
         firsts, lasts = np.full(m, nb), np.full(m, -1)
         np.minimum.at(firsts, rows, columns)
         np.maximum.at(lasts, rows, columns)
         lengths = np.maximum(lasts - firsts + 1, 0)
-        return Spans(firsts, lengths, np.zeros(lengths.max(initial=0) + 32))
+        return band_loops.Spans(firsts, lengths, np.zeros(lengths.max(initial=0) + 32))
 
-    def _bind(self, spans: Spans) -> None:
+    def _bind(self, spans: band_loops.Spans) -> None:
         """Make the arrays, and give them to the native functions."""
         loops, sizes, A, m = self.loops, self.sizes, self.A, self.m
         _, nt, nc, _, ld, nv = sizes
         self.size = nc * ld + nt * nv + nt * nt
         # In one piece, so that the system can give memory in large pages.
         self._H, M = _aligned_zeros(2, _round_up(self.size + 8, 8))
-        factors = Factors(M, np.zeros(nc), np.zeros(nt * nv + 8), np.zeros((nt, nt)), sizes)
+        solved = np.zeros(nc), np.zeros(nt * nv + 8), np.zeros((nt, nt))
+        factors = band_loops.Factors(M, *solved, sizes)
         self._diagonal, self._over = np.zeros(self.n), np.zeros(m)
         self._raised_D, self._D = np.full(m, np.nan), np.zeros(m)
         #: The last D, where nobody can have changed it since.
         self._same_D: np.ndarray | None = None
         room = np.zeros(2 * (self.n + m))
-        system = System(factors, self._over, A, np.zeros(nv))
-        correction = Correction(self._H, self._diagonal, self._D, self._raised_D, room)
+        system = band_loops.System(factors, self._over, A, np.zeros(nv))
+        correction = band_loops.Correction(self._H, self._diagonal, self._D, self._raised_D, room)
         self._gram = loops.gram.bind(*flatten(self._H, M, self._over, A, spans, sizes))
         self._factor = loops.factor.bind(*flatten(factors, self._diagonal))
         self._solve = loops.solve_factored.bind(*flatten(system))
@@ -215,14 +209,16 @@ class BandedSystem:
     def find_row_maxima(self) -> np.ndarray:
         """Return the largest entry of each row of A (m,)."""
         largest = np.zeros(self.m)
-        self.loops.find_row_maxima(*self.A, largest)
+        np.maximum.at(largest, self._entry_rows, np.abs(self.A.entries[: self.entries]))
         return largest
 
     def take_hessian(self, entries: np.ndarray | None = None) -> None:
         """Take the entries of the Hessian (``Evaluator.curvature``); None: H is zero."""
         self._scatter(entries, self._hessian_slots, self._H, self.size + 1)
-        if self.sizes.nt > 1:
-            self.loops.mirror_corner(*flatten(self._H, self.sizes))
+        nt = self.sizes.nt
+        if nt > 1:
+            corner = self._H[self.size - nt * nt : self.size].reshape(nt, nt)
+            corner += np.tril(corner, -1).T
 
     def _scatter(
         self, entries: np.ndarray | None, slots: np.ndarray, to: np.ndarray, size: int
@@ -279,7 +275,6 @@ class BandedSystem:
         A^T D^-1 A, hides much of H: each sweep finds only a part of what is missing.
         """
         n, product = self.n, np.empty(self.n)
-        rows = np.repeat(np.arange(self.m), np.diff(self.A.starts[::2]))
         columns, jac = self.A.columns[: self.entries], self.A.entries[: self.entries]
         x, lam, rest, rest_c, before = np.zeros(r.size), np.zeros(self.m), r, rc, np.inf
         for _ in range(SWEEPS):
@@ -287,7 +282,7 @@ class BandedSystem:
             x, lam = x + dx, lam + dlam
             self._multiply_hessian(x, product)
             rest = r[:n] - product - self.multiply_transpose(lam)
-            rest_c = rc - np.bincount(rows, jac * x[columns], self.m) + self._D * lam
+            rest_c = rc - np.bincount(self._entry_rows, jac * x[columns], self.m) + self._D * lam
             left, right = (max(_largest(a), _largest(b)) for a, b in ((rest, rest_c), (r[:n], rc)))
             left /= max(right, 1e-300) + _largest(x)
             if not EXACT < left < 0.5 * before:

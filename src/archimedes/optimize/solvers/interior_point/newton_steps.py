@@ -103,9 +103,8 @@ class NewtonSteps:
         self.key = (free.tobytes(), None if task.order is None else task.order.tobytes())
         system = structure.prepared.pop(self.key, None)
         if system is None:
-            system = BandedSystem(
-                structure, find_chain(structure.patterns, free, task.order), loops
-            )
+            chain = find_chain(structure.patterns, free, task.order)
+            system = BandedSystem(structure, chain, loops)
         self.system: BandedSystem = system
         self.free = np.concatenate([system.chain.band, system.chain.border])
         self.is_equation = task.low == task.high
@@ -135,8 +134,8 @@ class NewtonSteps:
         self.target = np.where(self.is_equation, low, 0.0)
         low = np.concatenate([self.task.lower[self.free], low[self.inequalities]])
         high = np.concatenate([self.task.upper[self.free], high[self.inequalities]])
-        low -= np.where(np.isfinite(low), RELAXED * np.maximum(1.0, np.abs(low)), 0.0)
-        high += np.where(np.isfinite(high), RELAXED * np.maximum(1.0, np.abs(high)), 0.0)
+        low -= RELAXED * np.maximum(1.0, np.abs(low))
+        high += RELAXED * np.maximum(1.0, np.abs(high))
         at_low, at_high = np.flatnonzero(low > -np.inf), np.flatnonzero(high < np.inf)
         self._low, self._high = low, high
         self.sides = Sides(
@@ -159,11 +158,9 @@ class NewtonSteps:
             self.row_scale, self.target, self.m, *slacks
         )
         self._balance = loops.measure_balance.bind(*self.system.A, *slacks, *sides)
-        self._sum_curvature = loops.sum_curvature.bind(*sides, self.count)
         self._make_right_side = loops.make_right_side.bind(self.m, *slacks, *sides)
         self._complete_step = loops.complete_step.bind(*slacks, *sides)
         self._update_multipliers = loops.update_multipliers.bind(self.m, *sides)
-        self._scale_gradient = loops.scale_gradient.bind(self.free, self.n, self.slacks)
         self._no_D = np.zeros(self.m)
         self._no_D.setflags(write=False)
 
@@ -196,11 +193,11 @@ class NewtonSteps:
         """Return v moved off its bounds by ``push``, or that part of the way across (3.6)."""
         low, high = self._low, self._high
         with np.errstate(invalid="ignore"):
-            across = high - low
-            off = np.minimum(push * np.maximum(1.0, np.abs(low)), push * across)
-            v = np.where(np.isfinite(low), np.maximum(v, low + off), v)
-            off = np.minimum(push * np.maximum(1.0, np.abs(high)), push * across)
-            return np.where(np.isfinite(high), np.minimum(v, high - off), v)
+            across = push * (high - low)
+            above = low + np.minimum(push * np.maximum(1.0, np.abs(low)), across)
+            below = high - np.minimum(push * np.maximum(1.0, np.abs(high)), across)
+            # A limit that is not there gives nan.
+            return np.fmin(np.fmax(v, above), below)
 
     # Points.
 
@@ -221,8 +218,8 @@ class NewtonSteps:
     def point(self, trial: Trial, lam: np.ndarray, z: np.ndarray) -> Point:
         """Evaluate slopes at a point."""
         raw, entries = self.evaluator.slopes(trial.x)
-        gradient = np.empty(self.count)
-        self._scale_gradient(self.f_scale, raw, gradient)
+        gradient = np.zeros(self.count)
+        gradient[: self.n] = raw[self.free] * self.f_scale
         self.system.take_jacobian(entries, self.row_scale)
         return self.balance(trial, lam, z, gradient)
 
@@ -301,8 +298,7 @@ class NewtonSteps:
         """Factor the system at a point, with H shifted until it is convex enough (3.1)."""
         lam = at.lam * self.row_scale
         self.system.take_hessian(self.evaluator.curvature(at.trial.x, self.f_scale, lam))
-        sigma = np.empty(self.count)
-        self._sum_curvature(at.z, at.trial.d, sigma)
+        sigma = self.spread(at.z / at.trial.d)
         # A slack without limits follows its constraint for next to nothing.
         sigma[self.unlimited] = UNLIMITED
         shift, first = self.damping, True

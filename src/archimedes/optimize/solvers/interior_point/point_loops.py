@@ -161,16 +161,6 @@ def measure_balance(
 
 
 @native
-def sum_curvature(w: Writer, sides: Sides, count: Int, z: Floats, d: Floats, sigma: Floats) -> None:
-    """The barrier's curvature: for each of v the sum of z / d over its sides."""
-    with w.loop(0, count) as k:
-        sigma[k] = 0.0
-    with w.loop(0, sides.count) as k:
-        column = sides.at[k]
-        sigma[column] = sigma[column] + z[k] / d[k]
-
-
-@native
 def make_right_side(
     w: Writer,
     m: Int,
@@ -271,14 +261,3 @@ def update_multipliers(
         new[k] = w.smaller(raised, widest * widest * least)
     with w.loop(0, m) as i:
         new_lam[i] = lam[i] + alpha * dlam[i]
-
-
-@native
-def scale_gradient(
-    w: Writer, free: Ints, n: Int, slacks: Int, scale: Float, gradient: Floats, to: Floats
-) -> None:
-    """The scaled gradient in v."""
-    with w.loop(0, n) as k:
-        to[k] = gradient[free[k]] * scale
-    with w.loop(n, n + slacks) as k:
-        to[k] = 0.0

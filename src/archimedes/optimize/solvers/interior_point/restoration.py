@@ -134,8 +134,7 @@ class Restoration(NewtonSteps):
         """Factor at a point; returns whether no shift was needed, the shift, and the diagonal."""
         entries = self.evaluator.curvature(here.x, 0.0, here.c * self.row_scale)
         self.system.take_hessian(entries)
-        sigma = np.empty(self.count)
-        self._sum_curvature(z, here.d, sigma)
+        sigma = self.spread(z / here.d)
         scale = max(float(np.abs(entries).max(initial=0.0)), here.most, 1e-8)
         shift, convex = 1e-8 * scale, True
         while not self.system.factor(
@@ -183,18 +182,13 @@ def check_feasibility(task: Task, answer: Answer) -> tuple[Answer, np.ndarray | 
     If a point near does, it is returned too, to start from again. Answers of solvers that were told
     to stop are returned as they are.
     """
-    settings, large = task.settings, task.start.size > MOST and task.order is None
-    if (
-        answer.status not in DOUBTED
-        or settings.maxiter is not None
-        or large
-        or task.monitor.is_late()
-    ):
+    settings, loops = task.settings, native_loops()
+    told = settings.maxiter is not None or task.monitor.is_late()
+    large = task.start.size > MOST and task.order is None
+    if answer.status not in DOUBTED or told or large or loops is None:
         return answer, None
-    least = max(1e2 * settings.tol, 1e-6)
-    off = task.violation(answer.x)
-    loops = native_loops()
-    if not least < off < np.inf or loops is None or not np.any(task.lower < task.upper):
+    least, off = max(1e2 * settings.tol, 1e-6), task.violation(answer.x)
+    if not least < off < np.inf or not np.any(task.lower < task.upper):
         return answer, None
     # A solver that diverged without coming nearer leaves numbers that are too large to work with.
     start = task.start if task.violation(task.start) <= off else answer.x
