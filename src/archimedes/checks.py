@@ -276,13 +276,13 @@ def check_limits(lower: ArrayLike, upper: ArrayLike, name: str) -> None:
         raise ValueError(f"{name}: {fault}, got {low.tolist()} and {high.tolist()}")
 
 
-def check_increasing(x: ArrayLike, name: str, least: int = 2) -> Array:
+def check_increasing(x: ArrayLike, name: str, least: int = 2, remedy: str = "") -> Array:
     """Return `x` as a vector of at least `least` finite numbers that increase strictly.
 
     >>> check_increasing([0.0, 2.0, 1.0], "times")
     Traceback (most recent call last):
         ...
-    ValueError: times must increase strictly, got [0.0, 2.0, 1.0]
+    ValueError: times must increase strictly, but times[1] = 2 is followed by times[2] = 1
     """
     array = as_array(x, name)
     if len(array.shape) != 1 or array.shape[0] < least:
@@ -291,8 +291,12 @@ def check_increasing(x: ArrayLike, name: str, least: int = 2) -> Array:
         )
     check_finite(array, name)
     values = concrete(array)
-    if values is not None and not (np.diff(values) > 0.0).all():
-        raise ValueError(f"{name} must increase strictly, got {values.tolist()}")
+    if values is not None and not (rises := np.diff(values) > 0.0).all():
+        k = int(np.argmin(rises))
+        pair = f"[{k}] = {values[k]:g} is followed by {name}[{k + 1}] = {values[k + 1]:g}"
+        raise ValueError(
+            f"{name} must increase strictly, but {name}{pair}{remedy and f': {remedy}'}"
+        )
     return array
 
 

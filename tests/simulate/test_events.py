@@ -266,7 +266,7 @@ def test_an_event_may_be_a_function():
 
 
 def test_what_is_wrong_is_said():
-    with pytest.raises(ValueError, match="direction=2 must be -1, 0 or 1"):
+    with pytest.raises(ValueError, match="direction=2 is not one of -1, 0, 1"):
         Event(lambda t, x: x[0], direction=2)
     with pytest.raises(TypeError, match=r"fn must be a function fn\(t, x, \*args\), got float"):
         Event(1.0)

@@ -55,9 +55,9 @@ def test_tables():
 
 
 MESSAGES = [
-    (lambda: Timeseries([0.0, 0.0, 1.0], None, np.ones(3)), "ts must increase: 0 is followed by 0"),
-    (lambda: Timeseries([0.0, np.nan, 1.0], None, np.ones(3)), "ts must hold finite times"),
-    (lambda: Timeseries([0.0], None, np.ones(1)), "two times or more"),
+    (lambda: Timeseries([0.0, 0.0, 1.0], None, np.ones(3)), r"ts must increase strictly, but ts\[0\] = 0 is followed by"),
+    (lambda: Timeseries([0.0, np.nan, 1.0], None, np.ones(3)), "ts must be finite"),
+    (lambda: Timeseries([0.0], None, np.ones(1)), "a vector of at least 2 numbers"),
     (lambda: Timeseries(TS, np.ones((4, 2)), np.ones(4)), "times are last, give us.T"),
     (
         lambda: Timeseries(TS, np.ones(3), np.ones(4)),
@@ -73,7 +73,7 @@ MESSAGES = [
         lambda: Timeseries(TS, None, np.ones(4)).dt,
         "ts is not uniform: steps go from 0.05 to 0",
     ),
-    (lambda: Timeseries(TS, None, np.ones(4)).resample(0.0), "dt must be above zero"),
+    (lambda: Timeseries(TS, None, np.ones(4)).resample(0.0), "dt must be positive"),
     (lambda: Timeseries(TS, None, np.ones(4)).split(0.99), "less than two on a side"),
     (lambda: residual_tests(np.ones((1, 10)), lags=8), "lags must be between 1 and half"),
     (lambda: residual_tests(np.ones(10)), "residuals must be a matrix"),

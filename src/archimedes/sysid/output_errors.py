@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.checks import check_choice, check_whole
 from archimedes.control.matrix_checks import matrix, real_numbers
 from archimedes.errors import ShapeDtypeError
 from archimedes.function import compile, scan, vmap
@@ -124,10 +125,8 @@ def output_error(
 
 
 def _check_settings(data: Timeseries, hold: str, substeps: int, segments: int) -> None:
-    if hold not in HOLDS:
-        raise ValueError(f"hold must be one of {HOLDS}, got {hold!r}")
-    if int(substeps) < 1:
-        raise ValueError(f"substeps must be at least 1, got {substeps}")
+    check_choice(hold, "hold", HOLDS)
+    check_whole(substeps, "substeps", 1)
     if not 1 <= int(segments) <= len(data) - 1:
         raise ValueError(f"segments must be between 1 and {len(data) - 1}, got {segments}")
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.checks import check_whole
 from archimedes.control.matrix_checks import symmetric_matrix
 from archimedes.function import compile, hess, scan, vmap
 from archimedes.observers.corrections import Filter
@@ -139,14 +140,16 @@ def pem(
             "predictor must be a filter of archimedes.observers, or a function of p that returns "
             f"one, got {predictor!r}"
         )
-    if int(passes) < 1:
-        raise ValueError(f"passes must be at least 1, got {passes}")
+    passes = check_whole(passes, "passes", 1)
     data.dt  # noqa: B018  raises where samples are not evenly spaced
     unknowns = Unknowns(p_guess, x0, bounds, 1, estimate_x0)
     run = _Run(predictor, unknowns, P0)
 
+    def along(z: Array) -> tuple[Any, Any]:
+        return run.along(unknowns.parameters(z), unknowns.states(z)[0], data)
+
     def residuals(z: Array, roots: Array) -> Any:
-        innovations, _ = run.along(unknowns.parameters(z), unknowns.states(z)[0], data)
+        innovations, _ = along(z)
         return np.reshape(np.sum(roots * innovations[:, None, :], axis=2), (-1,))
 
     def predict(p: Tree, x0: Tree, other: Timeseries) -> np.ndarray:
@@ -156,10 +159,9 @@ def pem(
 
     problem = Problem(residuals, None, unknowns.start, unknowns.lower, unknowns.upper)
     if likelihood:
-        along = lambda z: run.along(unknowns.parameters(z), unknowns.states(z)[0], data)  # noqa: E731
         return make_fit(unknowns, problem, most_likely(along, problem, options), data, predict)
-    spreads = compile(lambda z: run.along(unknowns.parameters(z), unknowns.states(z)[0], data)[1])
-    for _ in range(int(passes)):
+    spreads = compile(lambda z: along(z)[1])
+    for _ in range(passes):
         # Roots of the inverse covariances of innovations, as they are believed now.
         S = np.asarray(spreads(problem.start))
         if not np.all(np.isfinite(S)):
@@ -197,7 +199,7 @@ class _Run:
             raise ValueError(f"give P0: a {type(observer).__name__} has no Q to take for it")
         P = observer.of_covariance(P0)
         us, ys = data.us.T, data.ys.T
-        first = observer.correct(data.ts[0], self.unknowns.unravel_x(x), ys[0], P, args(us[0]))
+        first = observer.correct(data.ts[0], self.unknowns.x.unravel(x), ys[0], P, args(us[0]))
 
         def sample(carry: Tree, step: Any) -> Any:
             t, later, before, u, y = step

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from archimedes.checks import check_increasing, check_positive
 from archimedes.control.matrix_checks import real_numbers
 from archimedes.errors import ShapeDtypeError
 from archimedes.tree import field, struct
@@ -53,17 +54,8 @@ class Timeseries:
     outputs: tuple[str, ...] = field(static=True, default=(), kw_only=True)
 
     def __post_init__(self) -> None:
-        ts = np.asarray(real_numbers(self.ts, "ts"))
-        if ts.ndim != 1 or len(ts) < 2:
-            raise ShapeDtypeError(f"ts must be a vector of two times or more, got {ts.shape}")
-        if not np.all(np.isfinite(ts)):
-            raise ValueError(f"ts must hold finite times, got {ts[~np.isfinite(ts)][0]}")
-        if not np.all(np.diff(ts) > 0.0):
-            k = int(np.argmin(np.diff(ts) > 0.0))
-            raise ValueError(
-                f"ts must increase: {ts[k]:.6g} is followed by {ts[k + 1]:.6g} (number {k + 1}); "
-                "sort the samples by time and drop those that repeat"
-            )
+        remedy = "sort the samples by time and drop those that repeat"
+        ts = np.asarray(check_increasing(real_numbers(self.ts, "ts"), "ts", remedy=remedy))
         us = np.zeros((0, len(ts))) if self.us is None else _rows(self.us, "us", len(ts))
         ys = _rows(self.ys, "ys", len(ts))
         if not np.all(np.isfinite(us)):
@@ -75,9 +67,8 @@ class Timeseries:
         if np.any(np.isinf(ys)):
             raise ValueError("ys must hold finite numbers, or nan where nothing was measured")
         put = object.__setattr__
-        put(self, "ts", ts)
-        put(self, "us", us)
-        put(self, "ys", ys)
+        for name, rows in (("ts", ts), ("us", us), ("ys", ys)):
+            put(self, name, rows)
         for name, rows, letter in (("inputs", us, "u"), ("outputs", ys, "y")):
             names = getattr(self, name)
             names = (names,) if isinstance(names, str) else tuple(names)
@@ -119,8 +110,7 @@ class Timeseries:
         >>> Timeseries([0.0, 1.0, 3.0], None, [0.0, 1.0, 3.0]).resample(0.5).ys
         array([[0. , 0.5, 1. , 1.5, 2. , 2.5, 3. ]])
         """
-        if not dt > 0.0:
-            raise ValueError(f"dt must be above zero, in seconds, got {dt}")
+        check_positive(dt, "dt", "s")
         span = self.ts[-1] - self.ts[0]
         count = int(np.floor(span / dt * (1.0 + 1e-12) + 1e-9)) + 1
         ts = self.ts[0] + dt * np.arange(count)

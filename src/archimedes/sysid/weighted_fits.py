@@ -233,10 +233,6 @@ class Unknowns:
         """Return the states at the beginnings of segments, (segments, nx)."""
         return np.reshape(z[self.n :], (self.segments, self.nx))
 
-    def unravel_x(self, x: Array) -> Any:
-        """Return the tree of a state (nx,)."""
-        return self.x.unravel(x)
-
 
 def make_fit(
     unknowns: Unknowns,
@@ -266,7 +262,7 @@ def make_fit(
     if dof < 1:
         success = False
         message = f"{count} measurements are too few for {np.count_nonzero(free)} unknowns"
-    p, x0 = unknowns.parameters(z), unknowns.unravel_x(unknowns.states(z)[0])
+    p, x0 = unknowns.parameters(z), unknowns.x.unravel(unknowns.states(z)[0])
     bound = problem.free & rests
     return Fit(
         p=p,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from archimedes import tree
+from archimedes.checks import check_callable, check_choice
 from archimedes.errors import ShapeDtypeError, refer_to
 from archimedes.function import jvp
 from archimedes.function.dependencies.states import fingerprint
@@ -71,19 +72,11 @@ class Event:
     reset: Callable[..., Any] | None = None
 
     def __post_init__(self) -> None:
-        if not callable(self.fn):
-            raise TypeError(
-                f"Event: fn must be a function fn(t, x, *args), got {type(self.fn).__name__}"
-            )
+        check_callable(self.fn, "Event: fn", "fn(t, x, *args)")
         check_time_first(self.fn, "fn(t, x, ...)")
-        if self.direction not in (-1, 0, 1):
-            raise ValueError(f"Event: direction={self.direction!r} must be -1, 0 or 1")
-        if self.reset is not None and not callable(self.reset):
-            raise TypeError(
-                "Event: reset must be a function reset(t, x, *args) -> x, got "
-                f"{type(self.reset).__name__}"
-            )
+        check_choice(self.direction, "Event: direction", (-1, 0, 1))
         if self.reset is not None:
+            check_callable(self.reset, "Event: reset", "reset(t, x, *args) -> x")
             check_time_first(self.reset, "reset(t, x, ...)")
 
     @property
@@ -242,11 +235,9 @@ def _pack_reset(layout: Layout, state: Tree, k: int) -> Any:
             f"{treedef!r}: write `return x.replace(...)`, or an array like x"
         )
     for leaf, shape, path in zip(leaves, layout.shapes, treedef.paths("x")):
-        if np.shape(leaf) != shape:
-            raise ShapeDtypeError(
-                f"events[{k}].reset returned {path} of shape {np.shape(leaf)}, the state has "
-                f"{shape} there"
-            )
+        if (own := np.shape(leaf)) != shape:
+            returned = f"events[{k}].reset returned {path} of shape {own}"
+            raise ShapeDtypeError(f"{returned}, the state has {shape} there")
     return layout.pack(treedef.unflatten(leaves))
 
 

@@ -112,29 +112,6 @@ def _times(scale: float, *factors: tuple[float, ...]) -> list[float]:
     return product
 
 
-def _tsit5_dense(_: Tables) -> tuple[Row, ...]:
-    square = (0.0, 0.0, 1.0)
-    weights = [
-        _times(
-            -1.0530884977290216,
-            (0.0, 1.0),
-            (-1.3299890189751412, 1.0),
-            (0.7139816917074209, -1.4364028541716351, 1.0),
-        ),
-        _times(0.1017, square, (1.2949852507374631, -2.1966568338249754, 1.0)),
-        _times(2.490627285651252793, square, (1.57803468208092486, -2.38535645472061657, 1.0)),
-        _times(
-            -16.54810288924490272, square, (-1.21712927295533244, 1.0), (-0.61620406037800089, 1.0)
-        ),
-        _times(
-            47.37952196281928122, square, (-1.203071208372362603, 1.0), (-0.658047292653547382, 1.0)
-        ),
-        _times(-34.87065786149660974, square, (-1.2, 1.0), (-0.666666666666666667, 1.0)),
-        _times(2.5, square, (-1.0, 1.0), (-0.6, 1.0)),
-    ]
-    return tuple({i: w[k] for i, w in enumerate(weights) if w[k] != 0.0} for k in range(1, 5))
-
-
 def _dop853_dense(tables: Tables) -> tuple[Row, ...]:
     """Terms F0 ... F6 of DOP853's interpolant, which is nested in theta and 1 - theta:
 
@@ -165,7 +142,7 @@ HEUN = _read_tableau("heun", (2, 1, 2))
 RK4 = _read_tableau("rk4", (4, None, 3), _hermite)
 BS3 = _read_tableau("bs3", (3, 2, 3), _hermite, stability=2.51)
 DOPRI5 = _read_tableau("dopri5", (5, 4, 4), _dopri5_dense, stability=3.31)
-TSIT5 = _read_tableau("tsit5", (5, 4, 4), _tsit5_dense, stability=3.51)
+TSIT5 = _read_tableau("tsit5", (5, 4, 4), stability=3.51)
 DOP853 = _read_tableau("dop853", (8, 7, 7), _dop853_dense, stability=6.39)
 TABLEAUS = (EULER, HEUN, RK4, BS3, DOPRI5, TSIT5, DOP853)
 

@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.checks import is_traced
+from archimedes.checks import (
+    check_callable,
+    check_choice,
+    check_increasing,
+    check_positive,
+    is_traced,
+)
 from archimedes.errors import TraceError
 from archimedes.function import cond
 from archimedes.function.dependencies.states import fingerprint
@@ -56,9 +62,9 @@ class InputSeries:
     """
 
     def __init__(self, t: Scalar, u: Tree, method: str = "linear") -> None:
-        if method not in METHODS:
-            raise ValueError(f"InputSeries: method={method!r} is not one of {METHODS}")
-        self.t = _times(t)
+        check_choice(method, "InputSeries: method", METHODS)
+        remedy = "sort the samples (np.argsort) and drop repeated times"
+        self.t = check_increasing(_numbers(t, "t"), "InputSeries: t", remedy=remedy)
         self.u = u if not isinstance(u, list) else np.array(u)
         self.method = method
         self._axis = Axis(self.t, "t", data=True)
@@ -83,24 +89,6 @@ class InputSeries:
         return self._treedef.unflatten([between(table) for table in self._tables])
 
 
-def _times(t: Scalar) -> np.ndarray:
-    times = _numbers(t, "t")
-    if times.ndim != 1 or len(times) < 2:
-        raise ValueError(
-            f"InputSeries: t must be an array of at least 2 times, got shape {times.shape}"
-        )
-    if not np.isfinite(times).all():
-        raise ValueError("InputSeries: t holds nan or inf: leave such samples out")
-    steps = np.diff(times)
-    if not np.all(steps > 0.0):
-        k = int(np.argmax(~(steps > 0.0)))
-        raise ValueError(
-            f"InputSeries: t must be times that increase, but t[{k + 1}] = {times[k + 1]:g} "
-            f"follows t[{k}] = {times[k]:g}: sort the samples (np.argsort) and drop repeated times"
-        )
-    return times
-
-
 def _table(leaf: Any, path: str, count: int) -> np.ndarray:
     table = _numbers(leaf, path)
     if table.ndim == 0 or len(table) != count:
@@ -108,19 +96,19 @@ def _table(leaf: Any, path: str, count: int) -> np.ndarray:
             f"InputSeries: {path} has shape {table.shape}, but there are {count} "
             "times: the first axis must be time"
         )
-    if not np.isfinite(table).all():
-        raise ValueError(f"InputSeries: {path} holds nan or inf: leave such samples out")
     return table
 
 
 def _numbers(value: Tree, name: str) -> np.ndarray:
-    """Return a copy as float64; anything but real numbers is refused."""
+    """Return a copy as float64; anything but finite real numbers is refused."""
     array = np.asarray(value)
     if array.dtype.kind not in "biuf":
         raise ValueError(
             f"InputSeries: {name} must hold real numbers, got {array.dtype}: give real and "
             "imaginary parts, or times in seconds, as numbers"
         )
+    if not np.isfinite(array).all():
+        raise ValueError(f"InputSeries: {name} holds nan or inf: leave such samples out")
     return array.astype(np.float64)
 
 
@@ -172,15 +160,11 @@ class Sampled:
     key: Any = None
 
     def __post_init__(self) -> None:
-        if not callable(self.update):
-            raise TypeError(
-                f"Sampled: update must be a function update(t, x, u, *args) -> u, got "
-                f"{type(self.update).__name__}"
-            )
+        check_callable(self.update, "Sampled: update", "update(t, x, u, *args) -> u")
         if (self.dt is None) == (self.times is None):
             raise ValueError("Sampled: give either dt, the period, or times")
-        if self.dt is not None and not (np.isfinite(self.dt) and self.dt > 0.0):
-            raise ValueError(f"Sampled: dt={self.dt!r} must be positive")
+        if self.dt is not None:
+            check_positive(self.dt, "Sampled: dt")
         if self.key is not None and not callable(self.key):
             check_key(self.key, "Sampled")
 

@@ -12,7 +12,7 @@ import io
 import json
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,8 +24,6 @@ from archimedes.errors import ArchimedesError
 from archimedes.installation import install_command
 from archimedes.simulate.trajectory.columns import (
     PARTS,
-    Column,
-    LeafLabel,
     label_leaves,
     needs_prefix,
     tree_columns,
@@ -101,20 +99,12 @@ def make_table(traj: Any) -> Table:
 
     The names of the state start with ``x.`` only where the plain ones could be misread.
     """
-    lead = traj.t.ndim
-    parts = {part: getattr(traj, part) for part in PARTS}
-
-    def columns_of(prefix: bool) -> dict[str, list[Column]]:
-        return {p: tree_columns(value, lead, p, prefix or p != "x") for p, value in parts.items()}
-
-    parts_columns = columns_of(prefix=False)
-    if needs_prefix({p: [c.name for c in columns] for p, columns in parts_columns.items()}):
-        parts_columns = columns_of(prefix=True)
     known = ~np.isnan(traj.t)
     columns, units = {}, {}
-    for part, value in parts.items():
-        leaves = tree.leaves(value)
-        for column in parts_columns[part]:
+    named = _name_parts(traj, lambda value, *name: tree_columns(value, traj.t.ndim, *name))
+    for part, part_columns in named.items():
+        leaves = tree.leaves(getattr(traj, part))
+        for column in part_columns:
             columns[column.name] = leaves[column.leaf][(..., *column.place)][known]
             if column.units:
                 units[column.name] = column.units
@@ -165,19 +155,27 @@ def leaves_by_name(traj: Any, prefix: bool = True) -> dict[str, tuple[np.ndarray
 
     The names of the state start with ``x`` if `prefix`, else only where they must.
     """
-    flat = {part: tree.flatten(getattr(traj, part)) for part in PARTS}
-
-    def labels_of(prefix: bool) -> dict[str, list[LeafLabel]]:
-        return {p: label_leaves(d, p, prefix or p != "x") for p, (_, d) in flat.items()}
-
-    labels = labels_of(prefix)
-    if not prefix and needs_prefix({p: [one.name for one in each] for p, each in labels.items()}):
-        labels = labels_of(prefix=True)
+    named = _name_parts(
+        traj, lambda value, *name: label_leaves(tree.structure(value), *name), prefix
+    )
     return {
         label.name: (np.asarray(leaf), label.units)
-        for part in PARTS
-        for leaf, label in zip(flat[part][0], labels[part])
+        for part, labels in named.items()
+        for leaf, label in zip(tree.leaves(getattr(traj, part)), labels)
     }
+
+
+def _name_parts(
+    traj: Any, name: Callable[[Tree, str, bool], Sequence[Any]], prefix: bool = False
+) -> dict[str, Sequence[Any]]:
+    """Return what ``name(tree, root, prefix)`` calls the numbers of state, inputs and outputs.
+
+    The names of the state start with ``x`` if `prefix`, else only where they must.
+    """
+    named = {p: name(getattr(traj, p), p, prefix or p != "x") for p in PARTS}
+    if prefix or not needs_prefix({p: [c.name for c in each] for p, each in named.items()}):
+        return named
+    return _name_parts(traj, name, prefix=True)
 
 
 @contextmanager

@@ -52,10 +52,8 @@ def read_csv(source: Any, **likes: Any) -> Parts:
     if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise ValueError(f"from_csv: the column {twice[0]!r} appears twice")
     for number, line in enumerate(lines[1:], 2):
-        if len(line) != len(names):
-            raise ValueError(
-                f"from_csv: line {number} has {len(line)} values, the header {len(names)}"
-            )
+        if len(line) != (count := len(names)):
+            raise ValueError(f"from_csv: line {number} has {len(line)} values, the header {count}")
     texts = list(zip(*lines[1:])) if len(lines) > 1 else [()] * len(names)
     columns = {name: parse_column(name, column) for name, column in zip(names, texts)}
     return from_columns(columns, "from_csv", **likes)
@@ -65,11 +63,7 @@ def read_pandas(frame: Any, **likes: Any) -> Parts:
     """Return t, x, u, y from a frame as `to_pandas` makes it; see `Trajectory.from_pandas`."""
     flat = frame.reset_index() if set(frame.index.names) - {None} else frame
     columns = {str(name): flat[name].to_numpy() for name in flat.columns}
-    status = frame.attrs.get("status", 0)
-    parts = from_columns(columns, "from_pandas", **likes)
-    parts["status"] = np.asarray(status) if isinstance(status, list) else status
-    parts["message"] = frame.attrs.get("message", "")
-    return parts
+    return from_columns(columns, "from_pandas", **likes) | _read_attributes(frame.attrs)
 
 
 def read_xarray(dataset: Any, **likes: Any) -> Parts:
@@ -78,11 +72,15 @@ def read_xarray(dataset: Any, **likes: Any) -> Parts:
     t = dataset["t"].to_numpy()
     batch = [str(d) for d in next(iter(dataset.data_vars.values())).dims if str(d)[:3] == "run"]
     shape = tuple(dataset.sizes[d] for d in batch)
-    parts = from_leaves(leaves, "from_xarray", **likes)
-    status = dataset.attrs.get("status", 0)
-    parts["status"] = np.asarray(status) if isinstance(status, list) else status
-    parts["message"] = dataset.attrs.get("message", "")
+    parts = from_leaves(leaves, "from_xarray", **likes) | _read_attributes(dataset.attrs)
     return {"t": np.broadcast_to(t, (*shape, t.shape[-1])).copy(), **parts}
+
+
+def _read_attributes(attributes: Mapping[str, Any]) -> Parts:
+    """Return status and message, which tables keep as attributes."""
+    status = attributes.get("status", 0)
+    status = np.asarray(status) if isinstance(status, list) else status
+    return {"status": status, "message": attributes.get("message", "")}
 
 
 def read_npz(source: Any, **likes: Any) -> Parts:
@@ -120,15 +118,9 @@ def read_npz(source: Any, **likes: Any) -> Parts:
 # ---- numbers from text -------------------------------------------------------------------
 
 
-def _parse_truth(text: str) -> bool:
-    if text not in ("True", "False"):
-        raise ValueError(text)
-    return text == "True"
-
-
 #: Tried in order: to_csv writes whole numbers without a point and all others with one.
 READERS: Sequence[tuple[Callable[[str], Any], type]] = (
-    (_parse_truth, np.bool_),
+    ({"True": True, "False": False}.__getitem__, np.bool_),
     (int, np.int64),
     (lambda text: float(text) if text.strip() else np.nan, np.float64),
     (complex, np.complex128),
@@ -142,7 +134,7 @@ def parse_column(name: str, texts: Sequence[str]) -> np.ndarray:
     for read, dtype in READERS:
         try:
             return np.array([read(text) for text in texts], dtype=dtype)
-        except (ValueError, OverflowError):
+        except (KeyError, ValueError, OverflowError):
             continue
     wrong = next(text for text in texts if not is_number(text))
     raise ValueError(f"from_csv: column {name!r} holds something other than numbers: {wrong!r}")
@@ -271,16 +263,15 @@ def fill(
                 f"there are {sorted(named)}"
             )
         arrays = [named.pop(name) for name in names]
-        whole = names[0] in [label.name for label in labels]
-        array = arrays[0] if whole else join(arrays, shape)
+        is_whole = names[0] in [label.name for label in labels]
+        array = arrays[0] if is_whole else join(arrays, shape)
         if array.shape[array.ndim - len(shape) :] != shape:
             raise ValueError(
                 f"{caller}: {names[0]} has shape {array.shape}, time axes included, but like has "
                 f"{shape} there"
             )
-        filled.append(
-            array.astype(dtype) if np.can_cast(array.dtype, dtype, "same_kind") else array
-        )
+        fits = np.can_cast(array.dtype, dtype, "same_kind")
+        filled.append(array.astype(dtype) if fits else array)
     return treedef.unflatten(filled)
 
 
@@ -335,6 +326,5 @@ def _with_lists(node: Any) -> Any:
     if not isinstance(node, OrderedDict):
         return node
     children = OrderedDict((key, _with_lists(child)) for key, child in node.items())
-    if list(children) == list(range(len(children))):
-        return list(children.values())
-    return children
+    is_list = list(children) == list(range(len(children)))
+    return list(children.values()) if is_list else children
