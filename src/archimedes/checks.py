@@ -292,11 +292,9 @@ def check_increasing(x: ArrayLike, name: str, least: int = 2, remedy: str = "") 
     check_finite(array, name)
     values = concrete(array)
     if values is not None and not (rises := np.diff(values) > 0.0).all():
-        k = int(np.argmin(rises))
-        pair = f"[{k}] = {values[k]:g} is followed by {name}[{k + 1}] = {values[k + 1]:g}"
-        raise ValueError(
-            f"{name} must increase strictly, but {name}{pair}{remedy and f': {remedy}'}"
-        )
+        k, bare = int(np.argmin(rises)), name.rpartition(": ")[2]  # without who asks for it
+        pair = f"{bare}[{k}] = {values[k]:g} is followed by {bare}[{k + 1}] = {values[k + 1]:g}"
+        raise ValueError(f"{name} must increase strictly, but {pair}" + (remedy and f": {remedy}"))
     return array
 
 

@@ -55,7 +55,7 @@ def test_tables():
 
 
 MESSAGES = [
-    (lambda: Timeseries([0.0, 0.0, 1.0], None, np.ones(3)), r"ts must increase strictly, but ts\[0\] = 0 is followed by"),
+    (lambda: Timeseries([0.0, 0.0, 1.0], None, np.ones(3)), "ts must increase strictly"),
     (lambda: Timeseries([0.0, np.nan, 1.0], None, np.ones(3)), "ts must be finite"),
     (lambda: Timeseries([0.0], None, np.ones(1)), "a vector of at least 2 numbers"),
     (lambda: Timeseries(TS, np.ones((4, 2)), np.ones(4)), "times are last, give us.T"),

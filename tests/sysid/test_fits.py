@@ -302,7 +302,7 @@ MESSAGES = [
         lambda: output_error(lag, lambda t, x, u, p: np.zeros(2), DATA, GUESS, [0.0]),
         "outputs returns 2 numbers, ys of data has 1 rows",
     ),
-    (lambda: output_error(lag, seen, DATA, GUESS, [0.0], hold="cubic"), "hold='cubic' is not one of"),
+    (lambda: output_error(lag, seen, DATA, GUESS, [0.0], hold="cubic"), "'cubic' is not one of"),
     (lambda: output_error(lag, seen, DATA, GUESS, [0.0], segments=40), "segments must be between"),
     (lambda: output_error(lag, seen, DATA, GUESS, [0.0], weights=-1.0), "weights must be positive"),
     (
