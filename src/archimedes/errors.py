@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 __all__ = [
-    "EXPLAINED",
     "ArchimedesError",
     "CodegenError",
     "DeviceError",
@@ -108,65 +107,13 @@ class DeviceError(ArchimedesError, RuntimeError):
     """
 
 
-#: Kinds of mistakes, and the sections of the documentation that explain them. The sections make
-#: the mistakes: tests/quality/test_explanations.py holds this table and the page together.
-EXPLAINED = {
-    "adaptive in C": "errors.md#a-solver-without-a-bound-in-c",
-    "axes": "errors.md#axes-of-different-lengths",
-    "backend": "errors.md#a-backend-of-another-name",
-    "branch": "errors.md#a-branch-on-a-value",
-    "branches": "errors.md#branches-that-differ",
-    "callback in C": "errors.md#a-callback-in-c",
-    "campaign": "errors.md#a-campaign-without-a-result",
-    "carry": "errors.md#a-carry-that-changes",
-    "clock": "errors.md#the-clock",
-    "complex": "errors.md#complex-numbers",
-    "coordinates": "errors.md#coordinates-of-another-size",
-    "count": "errors.md#a-count-that-is-an-argument",
-    "derivative shape": "errors.md#a-derivative-of-another-shape",
-    "derivative structure": "errors.md#a-derivative-of-another-structure",
-    "distribution": "errors.md#a-class-in-place-of-a-distribution",
-    "eigenvectors": "errors.md#eigenvectors-of-a-general-matrix",
-    "event": "errors.md#an-event-that-is-not-a-number",
-    "examples": "errors.md#examples-of-the-arguments",
-    "fixed steps": "errors.md#fixed-steps-without-a-size",
-    "foreign code": "errors.md#code-that-needs-plain-arrays",
-    "frame": "errors.md#a-frame-of-another-name",
-    "frozen": "errors.md#changing-a-struct",
-    "gradient": "errors.md#the-gradient-of-several-numbers",
-    "guess": "errors.md#a-guess-without-a-part",
-    "input": "errors.md#an-input-that-is-a-number",
-    "key": "errors.md#a-seed-taken-for-a-key",
-    "mask": "errors.md#a-selection-by-a-mask",
-    "memory": "errors.md#memory-in-an-object",
-    "method": "errors.md#a-method-of-another-name",
-    "number": "errors.md#a-function-of-the-math-module",
-    "objective": "errors.md#an-objective-of-several-numbers",
-    "order": "errors.md#arguments-in-another-order",
-    "outputs": "errors.md#outputs-outside-the-span",
-    "outside array": "errors.md#writing-to-an-array-from-outside",
-    "print": "errors.md#printing-a-value",
-    "random numbers": "errors.md#numpys-random-numbers",
-    "return": "errors.md#a-forgotten-return",
-    "root": "errors.md#no-root-found",
-    "rotation": "errors.md#a-matrix-that-is-not-a-rotation",
-    "sequence": "errors.md#a-sequence-of-axes",
-    "size": "errors.md#a-result-of-unknown-size",
-    "table": "errors.md#a-table-at-a-traced-index",
-    "trajectory": "errors.md#a-trajectory-inside-a-recorded-function",
-    "vehicle": "errors.md#a-vehicle-of-another-name",
-    "weight": "errors.md#a-weight-or-covariance-that-is-not-positive",
-    "zero quaternion": "errors.md#a-quaternion-of-zeros",
-}
-
-
 def refer_to(kind: str) -> str:
     """Return the end of a message: the command that prints the section of the documentation.
 
     Parameters
     ----------
     kind : str
-        Kind of the error, a key of `EXPLAINED`.
+        Kind of the error: a section of docs/errors.md has the line ``<!-- explain: kind -->``.
 
     Examples
     --------
@@ -174,6 +121,4 @@ def refer_to(kind: str) -> str:
     bool(x) needs a value.
     For an example and its remedy: archimedes explain branch
     """
-    if kind not in EXPLAINED:
-        raise KeyError(kind)
     return f"\nFor an example and its remedy: archimedes explain {kind}"

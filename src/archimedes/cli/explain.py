@@ -13,7 +13,6 @@ import re
 from pathlib import Path
 
 from archimedes.cli.answers import CommandError, answer
-from archimedes.errors import EXPLAINED
 from archimedes.installation import checkout_folder
 
 
@@ -27,11 +26,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print a section, or the list of kinds."""
     if not options.kind:
-        titles = {kind: read_section(kind).partition("\n")[0] for kind in EXPLAINED}
+        titles = {kind: text.partition("\n")[0] for kind, text in read_sections().items()}
         answer(options, titles, "\n".join(f"{kind:<22}{t}" for kind, t in titles.items()))
         return 0
     kind = find_kind(" ".join(options.kind))
-    section = read_section(kind)
+    section = read_sections()[kind]
     answer(options, {"kind": kind, "section": section}, section)
     return 0
 
@@ -42,7 +41,7 @@ def find_kind(text: str) -> str:
     >>> find_kind("Callback-in-c")
     'callback in C'
     """
-    kinds = {kind.lower(): kind for kind in EXPLAINED}
+    kinds = {kind.lower(): kind for kind in read_sections()}
     typed = text.lower().replace("-", " ").strip()
     if typed in kinds:
         return kinds[typed]
@@ -53,18 +52,18 @@ def find_kind(text: str) -> str:
     )
 
 
-def read_section(kind: str) -> str:
-    """Return the section of the page about errors that explains a kind of mistake.
+def read_sections() -> dict[str, str]:
+    """Return the sections of the page about errors by the kind of mistake that they explain.
 
-    >>> print(read_section("branch").splitlines()[0])
+    >>> print(read_sections()["branch"].splitlines()[0])
     A branch on a value
     """
-    anchor = EXPLAINED[kind].partition("#")[2]
+    sections = {}
     for section in re.split(r"^###? ", _page().read_text("utf-8"), flags=re.MULTILINE):
-        title = section.partition("\n")[0]
-        if re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-") == anchor:
-            return section.rstrip()
-    raise CommandError(f"the page about errors has no section {anchor!r}: please report this")
+        title, _, text = section.partition("\n")
+        if found := re.match(r"<!-- explain: (.+) -->\n", text):
+            sections[found[1]] = f"{title}\n{text[found.end() :]}".rstrip()
+    return dict(sorted(sections.items()))
 
 
 def _page() -> Path:
