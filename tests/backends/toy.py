@@ -80,6 +80,11 @@ class Toy(StatementDialect):
         f.arrays.append(f"    {name} = [None] * {count}")
         return Location((name, ""), 0, dtype)
 
+    block = array
+
+    def release(self, f: PythonText, location: Location) -> None:
+        """Leave an array to Python's garbage collection."""
+
     def table(self, f: PythonText, values: Sequence[Any], dtype: int) -> Location:
         return Location(
             (self.known_as("table", list(np.array(values, DTYPES[dtype]))), ""), 0, dtype

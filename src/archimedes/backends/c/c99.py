@@ -101,18 +101,6 @@ class C99(FunctionDialect):
 
     # ---- memory --------------------------------------------------------------------------
 
-    def array(self, f: Function, dtype: int, count: int) -> Location:
-        """Declare an array."""
-        return f.frame.array(dtype, count)
-
-    def block(self, f: Function, dtype: int, count: int) -> Location:
-        """Declare an array, or reuse one that has been released."""
-        return f.frame.block(dtype, count)
-
-    def release(self, f: Function, element: Location, count: int) -> None:
-        """Release an array, so that it can be reused."""
-        f.frame.release(element)
-
     def constant_block(self, f: Function, table: np.ndarray, dtype: int) -> Location:
         """Return a constant array of the full type, which functions may get by a pointer."""
         return self.tables.location(table, dtype, whole=True)

@@ -166,14 +166,15 @@ class Dialect:
 
     def array(self, f: Any, dtype: int, count: int) -> Location:
         """Reserve an array and return its first element."""
-        raise NotImplementedError
+        return f.frame.array(dtype, count)
 
     def block(self, f: Any, dtype: int, count: int) -> Location:
         """Reserve the array of a block, until ``release``."""
-        return self.array(f, dtype, count)
+        return f.frame.block(dtype, count)
 
-    def release(self, f: Any, location: Location, count: int) -> None:
+    def release(self, f: Any, location: Location) -> None:
         """Release the array of a block that nobody reads any more."""
+        f.frame.release(location)
 
     def constant_block(self, f: Any, table: np.ndarray, dtype: int) -> Location:
         """Return the first element of a table that is a block."""

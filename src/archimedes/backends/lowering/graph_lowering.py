@@ -80,7 +80,7 @@ class Lowering:
         values = d.call(f, self.routines[key], arguments, results)
         for k in own:
             if k not in wanted:
-                d.release(f, blocks[k], length_of(kinds[k]))
+                d.release(f, blocks[k])
         self._copy(f, [(to, b, kinds[k]) for (k, to), b in zip(stores, values[len(wanted) :])])
         return values[: len(wanted)]
 
@@ -174,8 +174,8 @@ class Lowering:
             else:
                 name = names.get(i) if code == OUT else write(i)
             if blocks:
-                for location, length in scope.lifetimes.end_node(i):
-                    d.release(f, location, length)
+                for location in scope.lifetimes.end_node(i):
+                    d.release(f, location)
             if name is None:
                 continue
             names[i] = name

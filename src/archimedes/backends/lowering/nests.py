@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -153,20 +153,24 @@ def merge_nest_axes(region: Nest) -> Nest:
 # ---- loops ---------------------------------------------------------------------------------
 
 
+@dataclass(eq=False)
 class NestWriter:
     """Writes a nest as loops of scalars (of SIMD lanes, where values are vectors).
 
     ``inputs`` binds the inputs of the region, ``wanted`` are the numbers of the used outputs.
+    ``apart`` are the distances of elements in the blocks of results (nothing: they are neighbours).
     """
 
-    def __init__(
-        self, low: Lowering, f: Any, region: Nest, inputs: Sequence[Binding], wanted: Sequence[int]
-    ) -> None:
-        self.low, self.d, self.f, self.region = low, low.dialect, f, region
-        self.inputs, self.wanted = inputs, wanted
-        self.dtypes = [region.body.output_dtypes[k] for k in wanted]
-        #: Distances of elements in the blocks of results (nothing: they are neighbours).
-        self.apart: Sequence[int] = ()
+    low: Lowering
+    f: Any
+    region: Nest
+    inputs: Sequence[Binding]
+    wanted: Sequence[int]
+    apart: Sequence[int] = field(default=(), kw_only=True)
+
+    def __post_init__(self) -> None:
+        self.d = self.low.dialect
+        self.dtypes = [self.region.body.output_dtypes[k] for k in self.wanted]
 
     @property
     def in_order(self) -> bool:
@@ -325,9 +329,7 @@ def lower_nest(low: Lowering, scope: Scope, region: Nest, outs: Sequence[int]) -
         return
     inputs = scope.bindings(region.inputs.tolist())
     to = [scope.new_block(i) for i in outs] if region.kept else []
-    writer = NestWriter(low, scope.f, region, inputs, scope.numbers(outs))
-    writer.apart = [scope.stride(i) for i in outs]
-    values = writer.write(to)
-    if not region.kept:
-        for i, value in zip(outs, values):
-            scope.bind(i, Binding(operand=value))
+    apart = [scope.stride(i) for i in outs]
+    values = NestWriter(low, scope.f, region, inputs, scope.numbers(outs), apart=apart).write(to)
+    for i, value in zip([] if region.kept else outs, values):
+        scope.bind(i, Binding(operand=value))

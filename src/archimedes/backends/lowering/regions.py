@@ -167,8 +167,8 @@ def _masked_blocks(
     aside = [d.block(f, location.dtype, length) for location, length in to]
     yield aside
     d.copy_masked(f, mask, [(p, new, length) for (p, length), new in zip(to, aside)])
-    for location, (_, length) in zip(aside, to):
-        d.release(f, location, length)
+    for location in aside:
+        d.release(f, location)
 
 
 def _lower_solve(low: Lowering, scope: Scope, region: r.Solve, outs: Sequence[int]) -> None:
@@ -204,7 +204,7 @@ def _solve_blocks(low: Lowering, scope: Scope, region: r.Solve, outs: Sequence[i
     d.solve(f, region, work)
     box = r.Move(0, (n, m), Affine(0, (m, 1)), Affine(n, (width, 1)))
     _copy_box(d, f, box, scope.new_block(i), Binding(location=work))
-    d.release(f, work, n * width)
+    d.release(f, work)
 
 
 # ---- loops: carried values are operands while there are few, else they are in memory ----------
@@ -279,7 +279,7 @@ class _Carry:
         self.swapped = {}
         for k, new in self.new.items():
             if self.lengths[k]:
-                self.d.release(self.f, new, self.lengths[k])
+                self.d.release(self.f, new)
 
 
 def lower_scan(

@@ -131,9 +131,9 @@ class Lifetimes:
         for held in [held for held in self._holders if held.array == location.array]:
             del self._holders[held]
 
-    def end_node(self, i: int) -> list[tuple[Location, int]]:
-        """Note that a node is written; return the locations, and lengths, that it read last."""
-        free: list[tuple[Location, int]] = []
+    def end_node(self, i: int) -> list[Location]:
+        """Note that a node is written; return the locations that it read last."""
+        free: list[Location] = []
         if not self._readers:
             return free
         for block in self._blocks_read(i):
@@ -145,7 +145,7 @@ class Lifetimes:
                     holders.discard(block)
                     if not holders:
                         del self._holders[location]
-                        free.append((location, length_of(self.graph.dtype[block])))
+                        free.append(location)
         return free
 
 

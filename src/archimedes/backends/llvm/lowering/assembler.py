@@ -122,7 +122,7 @@ class Function:
 
     def __init__(self, module: Module, define: str) -> None:
         self.module = module
-        self.spelling = module.spelling
+        self.spelling, self.frame = module.spelling, module.frame
         self.define = define
         self.name = ""
         self.entry: list[str] = []

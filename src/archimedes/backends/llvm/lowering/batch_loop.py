@@ -183,7 +183,7 @@ class _Loop:
                         tile.next = [f.offset(at, self.own)]
         if any(self.streams):
             fence(f)
-        close_frame(f, f.module.frame.size)
+        close_frame(f, f.frame.size)
 
 
 def write_batch_loop(

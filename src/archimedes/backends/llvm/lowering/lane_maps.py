@@ -111,7 +111,7 @@ def _sources(scope: Scope, region: Map, stacked: Sequence[Sequence[int]]) -> lis
         bindings = scope.bindings([row[j] for row in stacked for j in mine])
         start = bindings[0].location
         if start is None or any(b.location != start.at(k) for k, b in enumerate(bindings)):
-            start = f.module.frame.array(d, len(bindings))
+            start = f.frame.array(d, len(bindings))
             copy_all(scope.dialect, f, [(start.at(k), b) for k, b in enumerate(bindings)])
         sources.append(_Columns(start, len(mine), mine, range(len(mine))))
     return sources

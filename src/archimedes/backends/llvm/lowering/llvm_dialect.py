@@ -375,7 +375,7 @@ class Llvm(MemoryDialect):
         """
         f: Function = scope.f
         dtypes = [scope.graph.dtype[i] for i in region.inputs.tolist()]
-        frame = f.module.frame
+        frame = f.frame
         arguments = frame.bytes(8 * len(region.inputs) + 8)
         results = frame.bytes(8 * len(region.dtypes) + 8)
 

@@ -73,7 +73,7 @@ class FrameReach(Reach):
         if pointer.kind != "local":
             return location
         if pointer not in self.slots:
-            offset = f.module.frame.bytes(8)
+            offset = f.frame.bytes(8)
             self.slots[pointer] = pointer._replace(kind="slot", value=offset)
             f.line(f"store ptr {pointer.value}, ptr {f.offset('%frame', offset)}, align 8")
         return location._replace(array=self.slots[pointer])
@@ -84,7 +84,7 @@ class FrameReach(Reach):
             return binding
         location = binding.location
         if location is None:
-            location = self.f.module.frame.array(dtype)
+            location = self.f.frame.array(dtype)
             self.f.store(location, self.f.operand(binding))
         return Binding(location=self.location(location))
 
@@ -123,18 +123,6 @@ class MemoryDialect(Dialect):
         #: The function whose pieces are called from outside, one after the other, and their names.
         self.outermost: Function | None = None
         self.steps: list[str] = []
-
-    def array(self, f: Function, dtype: int, count: int) -> Location:
-        """Reserve an array in the frame, which is laid out as it is written."""
-        return self.module.frame.array(dtype, count)
-
-    def block(self, f: Function, dtype: int, count: int) -> Location:
-        """Reserve an array in the frame that others may have had before."""
-        return self.module.frame.block(dtype, count)
-
-    def release(self, f: Function, location: Location, count: int) -> None:
-        """Take back memory of the frame."""
-        self.module.frame.release(location)
 
     def constant_block(self, f: Function, table: np.ndarray, dtype: int) -> Location:
         """Return a table outside the module, or a constant of its own."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations, product
-from typing import Any
 
 from archimedes.backends.llvm.lowering.nests.loop_fission import Staging, write_stages
 from archimedes.backends.llvm.lowering.nests.packing import LEAST, pack_read
@@ -22,7 +23,7 @@ from archimedes.backends.llvm.lowering.nests.vector_plans import (
     Plan,
     in_stages,
     power_of_two_below,
-    registers_of,
+    registers_for,
 )
 from archimedes.backends.llvm.runtime.machine import Target
 from archimedes.backends.lowering.analysis import is_in_order
@@ -58,7 +59,10 @@ def lower_batch_nest(
         tile = _tile_of(region, cost, lanes, target)
         if tile is None:
             return False
-        writer = BatchNest(*nest, tile)
+        points = math.prod(tile.values())
+        group = power_of_two_below(registers_for(target, lanes, len(outs) * points))
+        plan = Plan(-1, lanes, -1, points, min(group, region.partials))
+        writer = BatchNest(*nest, plan, tile)
     values = writer.write([scope.new_block(i) for i in outs] if region.kept else [])
     for i, value in zip([] if region.kept else outs, values):
         scope.bind(i, Binding(operand=value))
@@ -67,8 +71,7 @@ def lower_batch_nest(
 
 def _tile_of(region: Nest, cost: int, lanes: int, target: Target) -> Tile | None:
     """Return how many points of which axes to compute together; None: one at a time."""
-    each = max(1, lanes // target.lanes) * len(region.body.outputs)
-    most = max(1, (registers_of(target) - 4) // each)
+    most = registers_for(target, lanes, len(region.body.outputs))
     if not region.combine:
         most = min(most, 4)
     if cost > SHORT:
@@ -103,26 +106,16 @@ def _price(region: Nest, cost: int, tile: Tile) -> float:
     return turns * (inside * region.reduced + STORE * points + TURN)
 
 
+@dataclass(eq=False)
 class BatchNest(TiledNest):
     """Writes a nest, a tile of points at a time."""
 
-    def __init__(
-        self,
-        low: Lowering,
-        f: Any,
-        region: Nest,
-        inputs: Sequence[Binding],
-        wanted: Sequence[int],
-        tile: Tile,
-    ) -> None:
-        points = list(product(*(range(n) for n in tile.values())))
-        lanes, target = f.spelling.lanes, f.module.target
-        each = max(1, lanes // target.lanes) * len(wanted) * len(points)
-        group = power_of_two_below(max(1, (registers_of(target) - 4) // each))
-        plan = Plan(-1, lanes, -1, len(points), min(group, region.partials))
-        super().__init__(low, f, region, inputs, wanted, plan)
-        self.tile = tile
-        self.steps = [dict(zip(tile, x)) for x in points]
+    tile: Tile
+
+    @cached_property
+    def steps(self) -> list[Tile]:
+        """How far the points of a tile are from the first one, along its axes."""
+        return [dict(zip(self.tile, x)) for x in product(*map(range, self.tile.values()))]
 
     def at_row(self, walks: Sequence[Walk], row: int) -> list[Walk]:
         """Return walks at a point of the tile."""

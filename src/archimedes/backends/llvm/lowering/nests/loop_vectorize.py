@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from archimedes.backends.llvm.calling_convention import LOOP_THREADS
@@ -183,7 +184,7 @@ def _call_nest(
     if region.kept:
         locations = [reach.location(scope.new_block(i)) for i in outs]
     else:
-        locations = [f.module.frame.array(region.body.output_dtypes[k]) for k in wanted]
+        locations = [f.frame.array(region.body.output_dtypes[k]) for k in wanted]
     name = module.fresh("nest")
     head = f"void {name}({PARAMETERS})" if ranges is None else f"i32 {name}({RANGE}) noinline"
     inner = Function(module, f"define internal {head}")
@@ -192,15 +193,15 @@ def _call_nest(
         b if length_of(kind) else Binding(operand=inner.operand(b))
         for b, kind in zip(shared, dtypes)
     ]
-    writer = VectorNest(wide, inner, region, inputs, wanted, plan)
-    writer.zeros, writer.ranges = zeros and reach.shared_location(zeros), ranges
+    noted = zeros and reach.shared_location(zeros)
+    writer = VectorNest(wide, inner, region, inputs, wanted, plan, ranges, noted)
     to = [reach.shared_location(location) for location in locations]
     if ranges is None:
         writer.write(to)
         inner.finish()
         f.line(f"call void {name}({PARAMETERS})")
         return locations
-    frame = f.module.frame.whole or f.module.frame
+    frame = f.frame.whole or f.frame
     size = frame.size
     with frame.separate():
         writer.write(to)
@@ -212,14 +213,17 @@ def _call_nest(
     return locations
 
 
+@dataclass(eq=False)
 class VectorNest(TiledNest):
-    """Writes a nest as loops of vectors, whose lanes go along an axis."""
+    """Writes a nest as loops of vectors, whose lanes go along an axis.
 
-    #: Where to note that a result is zero, if anybody asks.
-    zeros: Location | None = None
-    #: Which axis goes from ``%begin`` to ``%end``, if one does.
+    ``ranges`` says which axis goes from ``%begin`` to ``%end``, if one does, and ``zeros`` where to
+    note that a result is zero, if anybody asks. ``owned`` are the bytes of the frame for which
+    helper threads have memory of their own.
+    """
+
     ranges: Ranges | None = None
-    #: Bytes of the frame for which helper threads have memory of their own.
+    zeros: Location | None = None
     owned: int = 0
 
     def write(self, to: Sequence[Location]) -> list[str]:
@@ -335,7 +339,7 @@ class VectorNest(TiledNest):
 
     def _own_room(self, dtype: int, length: int) -> Location:
         """Reserve an array of vectors in the frame; a helper has it in memory of its own."""
-        f, frame = self.f, self.f.module.frame
+        f, frame = self.f, self.f.frame
         room = frame.array(dtype, length)
         size = ITEM_BYTES[dtype] * self.plan.lanes * length
         if self.ranges is None or self.owned + size > OWN:
@@ -371,7 +375,7 @@ class VectorNest(TiledNest):
             return self._into_registers(reads, points, first)
         locations = []
         for dtype, value in zip(dtypes, first):
-            offset = f.module.frame.bytes(region.partials * ITEM_BYTES[dtype])
+            offset = f.frame.bytes(region.partials * ITEM_BYTES[dtype])
             location = Location(Pointer("frame", offset, uniform=True, lane=1), 0, dtype)
             locations.append(location)
             for k in range(0, region.partials, lanes):

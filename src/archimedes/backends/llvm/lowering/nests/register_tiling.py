@@ -8,35 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from typing import Any
+from dataclasses import dataclass
 
 from archimedes.backends.llvm.lowering.instructions import LOWERING
 from archimedes.backends.llvm.lowering.memory import Spelling
 from archimedes.backends.llvm.lowering.nests.vector_plans import Plan
-from archimedes.backends.lowering.graph_lowering import Lowering
 from archimedes.backends.lowering.nests import Index, NestWriter, Walk, advance_along
 from archimedes.backends.lowering.scope import Binding, Location
 from archimedes.graph.dtypes import length_of
-from archimedes.graph.regions import Nest
 
 #: The indices of all rows at a point.
 Points = Sequence[Sequence[Index]]
 
 
+@dataclass(eq=False)
 class TiledNest(NestWriter):
     """Writes a nest, some rows at a time."""
 
-    def __init__(
-        self,
-        low: Lowering,
-        f: Any,
-        region: Nest,
-        inputs: Sequence[Binding],
-        wanted: Sequence[int],
-        plan: Plan,
-    ) -> None:
-        super().__init__(low, f, region, inputs, wanted)
-        self.plan = plan
+    plan: Plan
 
     # ---- tiles of an axis ----------------------------------------------------------------
 

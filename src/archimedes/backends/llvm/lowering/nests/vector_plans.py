@@ -106,6 +106,11 @@ def registers_of(target: Target) -> int:
     return 32 if target.lanes == 8 else 16
 
 
+def registers_for(target: Target, lanes: int, values: int) -> int:
+    """Return how many times so many values of some lanes fit into registers, at least once."""
+    return max(1, (registers_of(target) - 4) // (max(1, lanes // target.lanes) * values))
+
+
 def plan_of(region: Nest, cost: int, target: Target) -> Plan | None:
     """Return how to compute a nest in lanes, or None where that is not worth it.
 
@@ -150,8 +155,7 @@ def _along_kept(region: Nest, axis: int, cost: int, target: Target, in_order: bo
     others = [k for k in range(region.kept) if k != axis and region.shape[k] > 1]
     if not region.combine or cost > SHORT:
         return Plan(axis, lanes)
-    each = max(1, lanes // target.lanes) * len(region.body.outputs)
-    fitting = max(1, (registers_of(target) - 4) // each)
+    fitting = registers_for(target, lanes, len(region.body.outputs))
     if not in_order:
         one = len(region.shape) == region.kept + 1
         return Plan(
