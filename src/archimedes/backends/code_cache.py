@@ -21,13 +21,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from archimedes.hashing import blake2b
+from archimedes.system import private_folders
 from archimedes.system.files import open_for_reading, open_new, rename
-from archimedes.system.private_folders import (
-    explain_distrust,
-    explain_distrust_of_file,
-    make_private_folder,
-    user_cache_folder,
-)
 from archimedes.version import __version__
 
 MAGIC = b"archimedes kernel 3\n"
@@ -53,7 +48,7 @@ def cache_folder() -> Path | None:
     own = os.environ.get("ARCHIMEDES_CACHE_DIR")
     if own:
         return Path(own).expanduser()
-    folder = user_cache_folder()
+    folder = private_folders.user_cache_folder()
     return folder and folder / "archimedes"
 
 
@@ -128,8 +123,8 @@ def _read_trusted(path: Path) -> bytes | None:
         return None
     try:
         status = os.fstat(handle)
-        reason = _distrust_once(path.parent) or explain_distrust_of_file(path, status)
-        if reason is not None:
+        reason = _distrust_once(path.parent)
+        if reason or (reason := private_folders.explain_distrust_of_file(path, status)):
             _warn_once(reason)
             return None
         if status.st_size > LIMIT:
@@ -144,7 +139,7 @@ def _read_trusted(path: Path) -> bytes | None:
 
 @lru_cache(maxsize=1024)
 def _distrust_once(folder: Path) -> str | None:
-    return explain_distrust(folder)
+    return private_folders.explain_distrust(folder)
 
 
 def _warn_once(reason: str) -> None:
@@ -169,7 +164,7 @@ def write(key: str, code: bytes) -> bool:
     # As ``tempfile`` does, whose import takes as long as all of this ten times over.
     temporary = path.parent / f"tmp{os.urandom(8).hex()}.part"
     try:
-        make_private_folder(path.parent)
+        private_folders.make_private_folder(path.parent)
         if reason := _distrust_once(path.parent):
             _warn_once(reason)
             return False

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.backends.leaves import put_values, values_in
-from archimedes.backends.protocol import Backend, Figures, Kernel, Program
+from archimedes.backends.protocol import Backend, Figures, Flags, Kernel, Leaves, Program, Threads
 from archimedes.graph.dtypes import DTYPES
 from archimedes.graph.ops import ARITY, BLOCK, CONST, ELEMENT, INPUT, LOOKUP, OUT, REGION, TABLE
 from archimedes.graph.program import Graph
@@ -126,19 +126,14 @@ class InterpretedProgram(Kernel):
         """Whether there are blocks, so that instances run one at a time."""
         return has_blocks(self.program.graph)
 
-    def call(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
+    def call(self, inputs: Leaves, outputs: Leaves) -> None:
         """Compute one instance."""
         graph = self.program.graph
         in_types, out_types = self._types
         put_values(run(graph, values_in(inputs, in_types)), out_types, outputs)
 
     def call_batch(
-        self,
-        inputs: Sequence[np.ndarray],
-        batched: Sequence[bool],
-        outputs: Sequence[np.ndarray],
-        count: int,
-        threads: int | None = None,
+        self, inputs: Leaves, batched: Flags, outputs: Leaves, count: int, threads: Threads = None
     ) -> None:
         """Compute many instances: values are arrays over them, unless there are blocks."""
         if not count:

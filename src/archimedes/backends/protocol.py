@@ -27,6 +27,13 @@ EVERYTHING = 2**62
 ROUNDS = 100
 
 
+#: The arrays of a call, one per leaf, of the backend's kind; which of them have a row per instance;
+#: and how many threads the user asked for (None: the backend chooses).
+Leaves = Sequence[Any]
+Flags = Sequence[bool]
+Threads = int | None
+
+
 class ArrayType(NamedTuple):
     """Dtype code and shape of one array (of one instance, in batches)."""
 
@@ -162,23 +169,18 @@ class Kernel(ABC):
     sources: tuple[str, ...] = ()
 
     @abstractmethod
-    def call(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+    def call(self, inputs: Leaves, outputs: Leaves) -> None:
         """Compute one instance into ``outputs``; all are arrays of the backend's, as its
         ``arrays.take`` and ``arrays.empty`` make them.
         """
 
-    def bind(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> Callable[[], None]:
+    def bind(self, inputs: Leaves, outputs: Leaves) -> Callable[[], None]:
         """Return ``f()``, which calls the kernel with arrays that stay the same."""
         return lambda: self.call(inputs, outputs)
 
     @abstractmethod
     def call_batch(
-        self,
-        inputs: Sequence[Any],
-        batched: Sequence[bool],
-        outputs: Sequence[Any],
-        count: int,
-        threads: int | None = None,
+        self, inputs: Leaves, batched: Flags, outputs: Leaves, count: int, threads: Threads = None
     ) -> None:
         """Compute ``count`` instances.
 
@@ -188,12 +190,7 @@ class Kernel(ABC):
         """
 
     def call_batch_from_host(
-        self,
-        inputs: Sequence[Any],
-        batched: Sequence[bool],
-        outputs: Sequence[Any],
-        count: int,
-        threads: int | None = None,
+        self, inputs: Leaves, batched: Flags, outputs: Leaves, count: int, threads: Threads = None
     ) -> bool:
         """Compute a batch whose inputs and outputs are NumPy arrays; return whether that was done.
 
@@ -240,7 +237,7 @@ class Kernel(ABC):
         return run
 
     def repeating_batch(
-        self, at: Kernel, carry: int, batched: Sequence[bool], key: int
+        self, at: Kernel, carry: int, batched: Flags, key: int
     ) -> Callable[..., None] | None:
         """Return a function that repeats the kernel for many instances, or None.
 

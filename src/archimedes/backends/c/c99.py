@@ -8,16 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.backends.c import spelling
 from archimedes.backends.c.bytecode import Steps, in_long_runs, nest_in_steps
 from archimedes.backends.c.c_functions import Function, FunctionDialect
 from archimedes.backends.c.memory import Tables, address, assignment, moving, read
-from archimedes.backends.c.spelling import (
-    CTYPES,
-    SPELLINGS,
-    literal,
-    spell_elementary,
-    spell_pair,
-)
 from archimedes.backends.lowering.dialect import Request
 from archimedes.backends.lowering.graph_lowering import Lowering
 from archimedes.backends.lowering.schedule import Schedule
@@ -92,11 +86,11 @@ class C99(FunctionDialect):
 
     def literal(self, value: Any, dtype: int) -> str:
         """Write a constant."""
-        return literal(value, dtype)
+        return spelling.literal(value, dtype)
 
     def declaration(self, dtype: int, name: str, start: str, constant: bool) -> str:
         """Declare a constant or a variable."""
-        kind = f"const {CTYPES[dtype]}" if constant else CTYPES[dtype]
+        kind = f"const {spelling.CTYPES[dtype]}" if constant else spelling.CTYPES[dtype]
         return f"{kind} {name}{f' = {start}' if start else ''};"
 
     # ---- memory --------------------------------------------------------------------------
@@ -240,7 +234,7 @@ class _NodeWriter:
         f, g = scope.f, scope.graph
         dtype = g.dtype[sine]
         variable = scope.names[cosine] = c.variable(f, dtype)
-        call = spell_pair(dtype, scope.operand(g.a[sine]), variable)
+        call = spelling.spell_pair(dtype, scope.operand(g.a[sine]), variable)
         scope.names[sine] = c.value(f, dtype, call)
 
     def _expression(self, i: int) -> str:
@@ -257,6 +251,6 @@ class _NodeWriter:
         if code == _LT and _are_sizes(g, *g.operands(i)):
             return f"arc_larger({operands[1]}, {operands[0]})"
         if row.elementary:
-            return spell_elementary(row.name, g.dtype[i], operands)
+            return spelling.spell_elementary(row.name, g.dtype[i], operands)
         last = (g.a[i], g.b[i], g.c[i])[ARITY[code] - 1]
-        return SPELLINGS[row.name][g.dtype[last]].format(*operands)
+        return spelling.SPELLINGS[row.name][g.dtype[last]].format(*operands)

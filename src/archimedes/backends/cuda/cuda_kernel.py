@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.backends import protocol
+from archimedes.backends.cuda import kernel_text
 from archimedes.backends.cuda.device import (
     LoadedKernel,
     as_cupy,
@@ -18,27 +20,9 @@ from archimedes.backends.cuda.device import (
     load_module,
     shared_memory,
 )
-from archimedes.backends.cuda.kernel_text import (
-    LONG,
-    assemble_file,
-    inline_single_calls,
-    layout,
-    program_text,
-)
 from archimedes.backends.cuda.nvrtc import compile_kernels
 from archimedes.backends.cuda.repeated_kernel import CudaRepeated, RepeatedProgram
-from archimedes.backends.protocol import (
-    EVERYTHING,
-    EntryRequest,
-    Figures,
-    Form,
-    Kernel,
-    Known,
-    Leaf,
-    Program,
-    Tuple,
-    estimate_work,
-)
+from archimedes.backends.protocol import Flags, Kernel, Leaves, Program, Threads
 from archimedes.errors import DeviceError
 from archimedes.graph.dtypes import DTYPES
 
@@ -56,7 +40,7 @@ class CudaProgram(Kernel):
     sources = ("cuda",)
 
     def __init__(self, program: Program) -> None:
-        self.program = program._replace(graph=inline_single_calls(program.graph, LONG))
+        self.program = program._replace(graph=kernel_text.inline_single_calls(program.graph))
         self._has_results = any(x.size for x in program.outputs)
         self._compiled: dict[tuple[int, tuple[bool, ...]], CompiledKernels] = {}
         self._lock = threading.Lock()
@@ -70,34 +54,24 @@ class CudaProgram(Kernel):
                     self._compiled[key] = CompiledKernels(self.program, batched, device)
         return self._compiled[key]
 
-    def call(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+    def call(self, inputs: Leaves, outputs: Leaves) -> None:
         """Compute one instance: a batch of one."""
         self.call_batch(inputs, [True] * len(inputs), outputs, 1)
 
     def call_batch(
-        self,
-        inputs: Sequence[Any],
-        batched: Sequence[bool],
-        outputs: Sequence[Any],
-        count: int,
-        threads: int | None = None,
+        self, inputs: Leaves, batched: Flags, outputs: Leaves, count: int, threads: Threads = None
     ) -> None:
         """Start ``count`` instances on the current stream; ``threads`` of the CPU are not used."""
         if count and self._has_results:
             device = int(cupy().cuda.runtime.getDevice())
             self.compiled(tuple(map(bool, batched)), device).launch(inputs, outputs, count)
 
-    def direct_entry(self, request: EntryRequest) -> Callable[..., Any] | None:
+    def direct_entry(self, request: protocol.EntryRequest) -> Callable[..., Any] | None:
         """Return a function that launches the kernel at once, for batches of CuPy's arrays."""
         return batch_entry(self, request) if self._has_results else None
 
     def call_batch_from_host(
-        self,
-        inputs: Sequence[np.ndarray],
-        batched: Sequence[bool],
-        outputs: Sequence[np.ndarray],
-        count: int,
-        threads: int | None = None,
+        self, inputs: Leaves, batched: Flags, outputs: Leaves, count: int, threads: Threads = None
     ) -> bool:
         """Compute a batch of NumPy's arrays in pieces, on two streams in turn: any size fits."""
         module = cupy()
@@ -121,9 +95,7 @@ class CudaProgram(Kernel):
             stream.synchronize()
         return True
 
-    def repeating_batch(
-        self, at: Kernel, carry: int, batched: Sequence[bool], key: int
-    ) -> CudaRepeated:
+    def repeating_batch(self, at: Kernel, carry: int, batched: Flags, key: int) -> CudaRepeated:
         """Return a kernel whose threads repeat the program for one instance after the other."""
         assert isinstance(at, CudaProgram)
         whole = RepeatedProgram(self.program, at.program, carry, tuple(map(bool, batched)), key)
@@ -131,8 +103,8 @@ class CudaProgram(Kernel):
 
     def source(self, kind: str) -> str:
         """Return the CUDA C of a batch whose inputs all have a row per instance."""
-        plan = layout(self.program, [True] * len(self.program.inputs))
-        return assemble_file([program_text(self.program, plan)])
+        plan = kernel_text.layout(self.program, [True] * len(self.program.inputs))
+        return kernel_text.assemble_file([kernel_text.program_text(self.program, plan)])
 
     def batch_notes(self, inputs: Sequence[Any]) -> tuple[str, ...]:
         """Time a batch in which each instance has its own row of every input."""
@@ -140,11 +112,11 @@ class CudaProgram(Kernel):
             return ()
         return (self._time_batch(inputs),)
 
-    def figures(self) -> Figures:
+    def figures(self) -> protocol.Figures:
         """Return what the kernels compiled so far take."""
         compiled = list(self._compiled.values())
-        return Figures(
-            operations=estimate_work(self.program.graph, EVERYTHING),
+        return protocol.Figures(
+            operations=protocol.estimate_work(self.program.graph, protocol.EVERYTHING),
             code_bytes=sum(x.bytes for x in compiled),
             compile_seconds=sum(x.seconds for x in compiled),
             from_disk=any(x.from_disk for x in compiled),
@@ -179,11 +151,11 @@ class CompiledKernels:
     def __init__(self, program: Program, batched: tuple[bool, ...], device: int) -> None:
         begin = time.perf_counter()
         self.device = device
-        plan = self.plan = layout(program, batched, shared_memory())
+        plan = self.plan = kernel_text.layout(program, batched, shared_memory())
         digest = program.graph.digest(lasting=True)
         code, self.from_disk = compile_kernels(
             ("cuda", digest, program.inputs, program.outputs, plan),
-            lambda: program_text(program, plan),
+            lambda: kernel_text.program_text(program, plan),
         )
         self.bytes, self.far = len(code.cubin), code.far
         module = load_module(code.cubin)
@@ -282,7 +254,7 @@ def device_seconds(run: Callable[[], Any], repeats: int = 5, together: int = 3) 
 # overlapping results, too little memory) goes the long way, which has the errors too.
 
 
-def batch_entry(program: CudaProgram, request: EntryRequest) -> Callable[..., Any] | None:
+def batch_entry(program: CudaProgram, request: protocol.EntryRequest) -> Callable[..., Any] | None:
     """Return ``entry(*leaves)``, or ``entry(*leaves, *results)`` for results in given arrays.
 
     None where arguments are numbers, which would have to be moved each time.
@@ -317,7 +289,7 @@ def batch_entry(program: CudaProgram, request: EntryRequest) -> Callable[..., An
 class _Known:
     """The arguments and results that an entry handles itself."""
 
-    def __init__(self, request: EntryRequest) -> None:
+    def __init__(self, request: protocol.EntryRequest) -> None:
         self.module = cupy()
         #: Arguments with their dtypes; those without one must be the very object.
         self.leaves = [(a, DTYPES[a.code] if a.traced else None) for a in request.arguments]
@@ -372,16 +344,16 @@ class _Known:
         return list(outs)
 
 
-def _builder(form: Form) -> Callable[[Sequence[Any]], Any]:
+def _builder(form: protocol.Form) -> Callable[[Sequence[Any]], Any]:
     """Return the function that builds a result from its leaves."""
-    if isinstance(form, Leaf):
+    if isinstance(form, protocol.Leaf):
         number = form.place
         return lambda outs: outs[number]
-    if isinstance(form, Known):
+    if isinstance(form, protocol.Known):
         value = form.value
         return lambda outs: value
     parts = [_builder(part) for part in form.parts]
-    if isinstance(form, Tuple):
+    if isinstance(form, protocol.Tuple):
         return lambda outs: tuple([part(outs) for part in parts])
     cls, fields = form.cls, form.fields
 

@@ -29,14 +29,7 @@ from archimedes.backends.c.helpers import with_dependencies
 from archimedes.backends.c.memory import Array, Frame
 from archimedes.backends.c.render import Argument, render
 from archimedes.backends.c.spelling import BYTES, CTYPES
-from archimedes.backends.cuda.cuda_c import (
-    POINTER,
-    TEXT,
-    CudaC,
-    device_function,
-    device_helpers,
-    put_on_device,
-)
+from archimedes.backends.cuda import cuda_c
 from archimedes.backends.lowering.scope import Location
 from archimedes.backends.protocol import Program
 from archimedes.graph.dead_code import remove_dead_code
@@ -181,7 +174,7 @@ def assemble_file(kernels: Sequence[KernelText]) -> str:
     """Put kernels into one file, what they stand on once."""
     helpers = {name: text for kernel in kernels for name, text in kernel.helpers.items()}
     prelude, staging = (
-        (TEXT / f"{name}.cuh").read_text("utf-8") for name in ("prelude", "staging")
+        (cuda_c.TEXT / f"{name}.cuh").read_text("utf-8") for name in ("prelude", "staging")
     )
     return "\n".join([prelude, *helpers.values(), staging, *(kernel.text for kernel in kernels)])
 
@@ -191,7 +184,9 @@ def kernel_text(program: Program, plan: Layout, name: str = KERNEL, part: int = 
     arguments = [Argument(a.name, a.code, (a.row,)) for a in plan.arrays]
     count = len(program.inputs)
     instance = f"{name}_instance"
-    function = device_function(program.graph, instance, arguments[:count], arguments[count:], part)
+    function = cuda_c.device_function(
+        program.graph, instance, arguments[:count], arguments[count:], part
+    )
     arrays = [a for a in plan.arrays if a.row]
 
     def call(rows: dict[str, str]) -> list[str]:
@@ -264,7 +259,7 @@ def program_text(program: Program, plan: Layout, name: str = KERNEL) -> KernelTe
     )
 
 
-class _SplitC(CudaC):
+class _SplitC(cuda_c.CudaC):
     """CUDA C of a program in parts; ``far`` counts the numbers between them, by dtype."""
 
     def __init__(self, name: str, **options: Any) -> None:
@@ -332,7 +327,8 @@ def _split_program(program: Program, plan: Layout, name: str) -> KernelText:
         parameters = source.prototype.partition("(")[2].rstrip(")").split(", ")
         kernels[-1].append((whole, [re.split(r"[ *]", x)[-1] for x in parameters]))
         text += f"\nstatic {rest}"
-    return _write_kernels(plan, name, _HEAD.sub(_force_inlining, put_on_device(text)), c, kernels)
+    text = _HEAD.sub(_force_inlining, cuda_c.put_on_device(text))
+    return _write_kernels(plan, name, text, c, kernels)
 
 
 def _statements(graph: Graph) -> int:
@@ -341,7 +337,7 @@ def _statements(graph: Graph) -> int:
 
 
 def _force_inlining(head: re.Match[str]) -> str:
-    parameters = POINTER.sub(r"*__restrict__ \1", head[2])
+    parameters = cuda_c.POINTER.sub(r"*__restrict__ \1", head[2])
     return f"__device__ static __forceinline__ void {head[1]}({parameters})"
 
 
@@ -365,7 +361,7 @@ def _write_kernels(
         for d, start in zip(order, starts)
     ]
     kinds = [f"typedef arc_far<{CTYPES[d]}, {plan.threads}> arc_far{d};\n" for d in order]
-    texts, parts = [(TEXT / "far.cuh").read_text("utf-8"), *kinds, text], []
+    texts, parts = [(cuda_c.TEXT / "far.cuh").read_text("utf-8"), *kinds, text], []
     for k, (calls, used) in enumerate(zip(kernels, uses)):
         staged = [a for a in plan.staged if a.name in used]
         elsewhere = set().union(*uses[:k], *uses[k + 1 :])
@@ -377,11 +373,11 @@ def _write_kernels(
         number = f"{name}_{k + 1}"
         texts.append(write_kernel(number, arrays, plan.threads, staged, work, partial, lines))
         parts.append((number, plan.threads * sum(a.bytes for a in staged)))
-    helpers = with_dependencies("\n".join(texts), device_helpers())
+    helpers = with_dependencies("\n".join(texts), cuda_c.device_helpers())
     return KernelText("\n".join(texts), helpers, tuple(parts), max(starts[-1], 16))
 
 
-def inline_single_calls(graph: Graph, least: int) -> Graph:
+def inline_single_calls(graph: Graph, least: int = LONG) -> Graph:
     """Return a program of at least so many nodes without calls of functions that are called once.
 
     A program with other regions, or with functions that are called more than once, stays as it is.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from archimedes.backends.lowering import nests
 from archimedes.backends.lowering.analysis import has_host, safepoint_of
 from archimedes.backends.lowering.copies import (
     Column,
@@ -26,13 +27,6 @@ from archimedes.backends.lowering.copies import (
 )
 from archimedes.backends.lowering.copy_elision import covers, is_scalar
 from archimedes.backends.lowering.dialect import FEW, Branching, Dialect, Loop
-from archimedes.backends.lowering.nests import (
-    Walk,
-    combine_graph,
-    loop_along,
-    lower_nest,
-    merge_axes,
-)
 from archimedes.backends.lowering.scope import Binding, Instances, Location, Scope, Store
 from archimedes.errors import GraphError
 from archimedes.graph import regions as r
@@ -75,10 +69,10 @@ def _lower_pack(low: Lowering, scope: Scope, region: r.Pack, outs: Sequence[int]
 def _copy_box(d: Dialect, f: Any, move: r.Move, to: Location, value: Binding) -> None:
     """Copy a box of elements, or fill it with a scalar."""
     starts = [move.to] if move.start is None else [move.to, move.start]
-    shape, strides = merge_axes(move.shape, [x.strides for x in starts])
-    walks = [Walk(to.at(move.to.offset), strides[0])]
+    shape, strides = nests.merge_axes(move.shape, [x.strides for x in starts])
+    walks = [nests.Walk(to.at(move.to.offset), strides[0])]
     if move.start is not None and value.location is not None:
-        walks.append(Walk(value.location.at(move.start.offset), strides[1]))
+        walks.append(nests.Walk(value.location.at(move.start.offset), strides[1]))
     elif value.location is not None:
         value = Binding(operand=d.operand(f, value))
     with ExitStack() as loops:
@@ -91,7 +85,7 @@ def _copy_box(d: Dialect, f: Any, move: r.Move, to: Location, value: Binding) ->
             if ones and value.constant is not None:
                 d.fill_run(f, walks[0].location, d.operand(f, value), length)
                 return
-            _, walks = loops.enter_context(loop_along(d, f, length, walks, axis))
+            _, walks = loops.enter_context(nests.loop_along(d, f, length, walks, axis))
         source = d.load(f, walks[1].location) if len(walks) == 2 else d.operand(f, value)
         d.store(f, walks[0].location, source)
 
@@ -112,7 +106,7 @@ def _lower_accumulate(
         at = d.load(f, index)
         old = Binding(operand=d.element(f, to, region.length, at))
         terms = [old, Binding(location=value)]
-        (new,) = low.lower(f, combine_graph("add", dtype), terms, [0])
+        (new,) = low.lower(f, nests.combine_graph("add", dtype), terms, [0])
         d.put(f, to, region.length, at, d.operand(f, new))
 
 
@@ -410,7 +404,7 @@ REGIONS: dict[type[r.Region], Callable[..., None]] = {
     r.Map: lower_map,
     r.Solve: _lower_solve,
     r.Host: _lower_host,
-    r.Nest: lower_nest,
+    r.Nest: nests.lower_nest,
     r.Pack: _lower_pack,
     r.Accumulate: _lower_accumulate,
 }

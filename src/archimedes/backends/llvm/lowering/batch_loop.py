@@ -12,15 +12,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from archimedes.backends.llvm.calling_convention import BATCH, Leaf
+from archimedes.backends.llvm.lowering import nontemporal_stores
 from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function, Module
 from archimedes.backends.llvm.lowering.memory import ALIGNMENT, ITEM_BYTES, Pointer, round_up
 from archimedes.backends.llvm.lowering.nests.packing import write_copies
-from archimedes.backends.llvm.lowering.nontemporal_stores import (
-    fence,
-    may_stream,
-    passes_by,
-    stream,
-)
 from archimedes.backends.llvm.lowering.prologue import add_guarded, close_frame, open_frame
 from archimedes.backends.llvm.lowering.safepoints import declare_safepoints, loop_with_safepoints
 from archimedes.backends.llvm.lowering.tiles import (
@@ -115,7 +110,7 @@ class _Loop:
         if module.copies and copies:
             self.arrays = write_copies(f, module.copies, copy_offsets)
         #: Whether so much is put out that it should pass by the caches.
-        self.streams = [passes_by(f, r) if may_stream(f, r) else "" for r in self.results]
+        self.streams = [nontemporal_stores.passes_by(f, r) for r in self.results]
 
     def _rows(self, array: str, leaves: dict[int, Leaf], rooms: list[str]) -> list[Rows]:
         bases = [self.f.address(Location(Pointer(array, k, uniform=True), 0, F64)) for k in leaves]
@@ -159,7 +154,7 @@ class _Loop:
         f.line(f"call void @store_tile(ptr {at}, ptr %tile.in, ptr %tile.out){self.inline}")
         for streams, r in zip(self.streams, self.results):
             if streams:
-                stream(f, f.value(f"and i1 {whole}, {streams}"), first, r)
+                nontemporal_stores.stream(f, f.value(f"and i1 {whole}, {streams}"), first, r)
         scatter(f, whole, first, "%end", self.results)
 
     def write(self, steps: Sequence[str], body: Graph) -> None:
@@ -182,7 +177,7 @@ class _Loop:
                         move(tile.counter, at)
                         tile.next = [f.offset(at, self.own)]
         if any(self.streams):
-            fence(f)
+            nontemporal_stores.fence(f)
         close_frame(f, f.frame.size)
 
 

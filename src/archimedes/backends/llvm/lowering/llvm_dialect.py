@@ -17,6 +17,7 @@ from archimedes.backends.llvm.lowering.memory import Pointer
 from archimedes.backends.llvm.lowering.memory_dialect import MemoryDialect
 from archimedes.backends.llvm.lowering.safepoints import Run, loop_with_safepoints
 from archimedes.backends.llvm.runtime.calls_to_python import HostCall
+from archimedes.backends.lowering import schedule
 from archimedes.backends.lowering.analysis import Safepoint, has_host
 from archimedes.backends.lowering.copies import copy_all
 from archimedes.backends.lowering.dialect import (
@@ -28,13 +29,6 @@ from archimedes.backends.lowering.dialect import (
     Request,
 )
 from archimedes.backends.lowering.graph_lowering import Lowering
-from archimedes.backends.lowering.schedule import (
-    Schedule,
-    depth_first_schedule,
-    latency_schedule,
-    locality_schedule,
-    program_order,
-)
 from archimedes.backends.lowering.scope import Binding, Instances, Location, Scope
 from archimedes.graph.dtypes import B8, I64, length_of
 from archimedes.graph.ops import ARITY, LOOKUP, TABLE
@@ -195,7 +189,7 @@ class Llvm(MemoryDialect):
 
     # ---- nodes ---------------------------------------------------------------------------
 
-    def order(self, g: Graph, request: Request) -> Schedule:
+    def order(self, g: Graph, request: Request) -> schedule.Schedule:
         """Return the order for machine code.
 
         In pieces, values that live longer would go through the frame. In the unoptimized tier,
@@ -203,9 +197,10 @@ class Llvm(MemoryDialect):
         """
         asked, target = [*request.stored, *request.wanted], self.module.target
         if not target.effort and not request.known:
-            return program_order(g, asked)
-        improve = latency_schedule if request.whole else locality_schedule
-        return improve(g, depth_first_schedule(g, asked, request.known), asked, target.registers)
+            return schedule.program_order(g, asked)
+        improve = schedule.latency_schedule if request.whole else schedule.locality_schedule
+        start = schedule.depth_first_schedule(g, asked, request.known)
+        return improve(g, start, asked, target.registers)
 
     def nodes(
         self, low: Lowering, scope: Scope, order: Sequence[int], last: Sequence[int]

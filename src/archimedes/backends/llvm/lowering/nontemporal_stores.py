@@ -21,16 +21,15 @@ NAME = "@stream"
 _KIND = "<4 x double>"
 
 
-def may_stream(f: Function, rows: Rows) -> bool:
-    """Return whether results of these rows could pass by the caches."""
-    item, lanes = ITEM_BYTES[rows.dtype], f.spelling.lanes
-    return f.module.target.is_x86 and item == 8 and lanes > 1 and rows.items * lanes * 8 >= TILE
-
-
 def passes_by(f: Function, rows: Rows) -> str:
-    """Return the bool "this batch is large": its results are more bytes than the caches hold."""
-    count = f.sub("%end", "%begin")
-    size = f.mul(count, rows.items * ITEM_BYTES[rows.dtype])
+    """Return the bool "this batch is large": its results are more bytes than the caches hold.
+
+    It is empty where results of these rows never pass by the caches.
+    """
+    item, lanes = ITEM_BYTES[rows.dtype], f.spelling.lanes
+    if not f.module.target.is_x86 or item != 8 or lanes == 1 or rows.items * lanes * 8 < TILE:
+        return ""
+    size = f.mul(f.sub("%end", "%begin"), rows.items * item)
     return f.value(f"icmp sgt i64 {size}, {BATCH}")
 
 

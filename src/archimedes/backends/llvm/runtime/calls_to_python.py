@@ -16,14 +16,7 @@ import numpy as np
 from archimedes.backends.interrupts import KEPT, keep, take_turn
 from archimedes.backends.llvm.calling_convention import RAISED
 from archimedes.backends.llvm.python_api.c_api import address, is_supported, object_pointer
-from archimedes.backends.llvm.runtime.machine import (
-    NativeCode,
-    Target,
-    common_code,
-    function_pointer,
-    host_target,
-    read_ir,
-)
+from archimedes.backends.llvm.runtime import machine
 from archimedes.backends.lowering.analysis import BUDGET
 from archimedes.graph.dtypes import DTYPES
 from archimedes.graph.regions import Host
@@ -52,7 +45,7 @@ class Hosting:
     def __init__(self, calls: Sequence[HostCall]) -> None:
         self.calls = list(calls)
         self._callback = _TYPE(self._run)
-        self.address = function_pointer(self._callback)
+        self.address = machine.function_pointer(self._callback)
 
     def _run(self, number: int, arguments: Any, results: Any) -> None:
         try:
@@ -105,12 +98,12 @@ def _turns() -> Generator[int, int, None]:
             fine = 0
 
 
-def turn_text(target: Target) -> str:
+def turn_text(target: machine.Target) -> str:
     """Return the text of ``arc_turn`` through CPython's functions; a thread's number is a long."""
-    return read_ir("python_turn", long="i32" if target.is_windows else "i64")
+    return machine.read_ir("python_turn", long="i32" if target.is_windows else "i64")
 
 
-def _turn(target: Target) -> tuple[str, dict[str, int], Any]:
+def _turn(target: machine.Target) -> tuple[str, dict[str, int], Any]:
     """Return the text of ``arc_turn``, what it calls, and what has to be held meanwhile."""
     if is_supported():
         objects = {"arc.turn": object_pointer(take_turn), "arc.kept": object_pointer(KEPT)}
@@ -118,23 +111,24 @@ def _turn(target: Target) -> tuple[str, dict[str, int], Any]:
     turns = _turns()
     next(turns)
     callback = _TURN(turns.send)
-    return read_ir("callback_turn"), {"arc_callback": function_pointer(callback)}, callback
+    imports = {"arc_callback": machine.function_pointer(callback)}
+    return machine.read_ir("callback_turn"), imports, callback
 
 
-def safepoint_text(target: Target, turn: str) -> str:
+def safepoint_text(target: machine.Target, turn: str) -> str:
     """Write the native function of safepoints, on top of the text of ``arc_turn``."""
     clock = "clock_ticks" if target.is_windows else "clock_timespec"
-    look = read_ir("safepoint", period=PERIOD, budget=BUDGET, raised=RAISED)
-    return read_ir(clock, clock=monotonic_clock(target.triple)) + turn + look
+    look = machine.read_ir("safepoint", period=PERIOD, budget=BUDGET, raised=RAISED)
+    return machine.read_ir(clock, clock=monotonic_clock(target.triple)) + turn + look
 
 
-def _native() -> tuple[NativeCode, Any]:
+def _native() -> tuple[machine.NativeCode, Any]:
     """Return the native function, and what it calls."""
-    target = host_target(None)
+    target = machine.host_target(None)
     turn, imports, held = _turn(target)
     clock = clock_function(target.triple)
     imports[clock[1]] = function_address(*clock)
-    return common_code(safepoint_text(target, turn), "arc_look", imports), held
+    return machine.common_code(safepoint_text(target, turn), "arc_look", imports), held
 
 
 def _first(budget: Any) -> int:
@@ -149,10 +143,10 @@ def _first(budget: Any) -> int:
 
 def _begin() -> None:
     """Arrange that the native function is made when it is first called, also in forked children."""
-    _word.value = function_pointer(_callback)
+    _word.value = machine.function_pointer(_callback)
 
 
-_codes: list[tuple[NativeCode, Any]] = []
+_codes: list[tuple[machine.NativeCode, Any]] = []
 _callback = _LOOK(_first)
 _begin()
 call_in_forked_children(_begin)

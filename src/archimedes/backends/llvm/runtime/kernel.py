@@ -45,7 +45,10 @@ from archimedes.backends.protocol import (
     EVERYTHING,
     EntryRequest,
     Figures,
+    Flags,
     Kernel,
+    Leaves,
+    Threads,
     estimate_work,
 )
 from archimedes.graph.digests import table_digest
@@ -61,8 +64,6 @@ from archimedes.system.floating_point import in_default_environment
 if TYPE_CHECKING:
     from archimedes.backends.llvm.lowering.entries import Program
 
-#: The arrays of a call, one per leaf.
-ArrayLeaves = Sequence[np.ndarray]
 
 #: Batches below this many operations run in one thread: starting others costs more.
 THREADING = 2_000_000
@@ -371,17 +372,17 @@ class NativeKernel(Kernel):
             raise MemoryError("no memory for the scratch space of a kernel")
         raise_kept()
 
-    def call(self, inputs: ArrayLeaves, outputs: ArrayLeaves) -> None:
+    def call(self, inputs: Leaves, outputs: Leaves) -> None:
         """Compute one instance."""
         self._run(*self._pointers(inputs, outputs))
 
-    def _pointers(self, inputs: ArrayLeaves, outputs: ArrayLeaves) -> tuple[list[int], list[int]]:
+    def _pointers(self, inputs: Leaves, outputs: Leaves) -> tuple[list[int], list[int]]:
         """Return the addresses of the arrays of a call, which must be those of the leaves."""
         sizes_in, sizes_out = ([x.size for x in leaves] for leaves in (self.inputs, self.outputs))
         pointers = check_pointers("input", inputs, self._in_dtypes, sizes_in)
         return pointers, check_pointers("output", outputs, self._out_dtypes, sizes_out)
 
-    def bind(self, inputs: ArrayLeaves, outputs: ArrayLeaves) -> Callable[[], None]:
+    def bind(self, inputs: Leaves, outputs: Leaves) -> Callable[[], None]:
         """Return ``f()``, which computes one instance with these arrays; it holds them."""
         held = (tuple(inputs), tuple(outputs))
         reads, writes = map(pointer_table, self._pointers(inputs, outputs))
@@ -429,12 +430,7 @@ class NativeKernel(Kernel):
         return batch.address, batch.shared.address, tuple(sizes)
 
     def call_batch(
-        self,
-        inputs: ArrayLeaves,
-        batched: Sequence[bool],
-        outputs: ArrayLeaves,
-        count: int,
-        threads: int | None = None,
+        self, inputs: Leaves, batched: Flags, outputs: Leaves, count: int, threads: Threads = None
     ) -> None:
         """Compute ``count`` instances, in lanes and threads."""
         flags = tuple(map(bool, batched))
@@ -495,7 +491,7 @@ class NativeKernel(Kernel):
         return Runs(self)
 
     def repeating(
-        self, inputs: ArrayLeaves, outputs: ArrayLeaves, carry: int
+        self, inputs: Leaves, outputs: Leaves, carry: int
     ) -> Callable[[np.ndarray], tuple[int, int]]:
         """Return the kernel called again and again without going back to Python."""
         from archimedes.backends.llvm.runtime.native_loops import repeating

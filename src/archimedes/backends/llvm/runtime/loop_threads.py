@@ -20,13 +20,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.backends.llvm.python_api.c_api import address, is_supported, new_lock
-from archimedes.backends.llvm.runtime.machine import (
-    NativeCode,
-    function_pointer,
-    host_target,
-    import_addresses,
-    read_ir,
-)
+from archimedes.backends.llvm.runtime import machine
 from archimedes.system.cpus import cpu_count
 from archimedes.system.processes import call_in_forked_children
 
@@ -66,7 +60,7 @@ def module_text() -> str:
     words = [
         f"  %{name}.at = getelementptr i8, ptr %state, i64 {at}" for name, at in OFFSETS.items()
     ]
-    return read_ir("loop_threads", addresses="\n".join(words), pieces=PIECES, looks=LOOKS)
+    return machine.read_ir("loop_threads", addresses="\n".join(words), pieces=PIECES, looks=LOOKS)
 
 
 #: What kernels know: the address of the state, whose first word is the function
@@ -118,7 +112,7 @@ class _Helpers:
                 threading.Thread(target=work, args=own, name="archimedes", daemon=True).start()
                 self.started += 1
             _set("helpers", wanted)
-            _set("run", function_pointer(run))
+            _set("run", machine.function_pointer(run))
             return run
 
     def _describe(self) -> None:
@@ -134,8 +128,8 @@ class _Helpers:
 def _native() -> tuple[Any, Any]:
     """Return what loops call, and what helpers do; a forked child has it from its parent."""
     # Unoptimized: it is run once per loop.
-    target = replace(host_target(None), effort=0)
-    code = NativeCode(target.compile(module_text()), "arc_loop_entries")
+    target = replace(machine.host_target(None), effort=0)
+    code = machine.NativeCode(target.compile(module_text()), "arc_loop_entries")
     entries = ctypes.CFUNCTYPE(ctypes.POINTER(_POINTER), _POINTER)(code.address)(ADDRESS)
     run: Any = _RUN(entries[0])
     run.code = code
@@ -144,7 +138,7 @@ def _native() -> tuple[Any, Any]:
 
 def _memory_of_a_helper() -> int:
     """Return the address of memory that is never given back, as the helper never ends."""
-    allocate = ctypes.CFUNCTYPE(_POINTER, ctypes.c_size_t)(import_addresses()["arc_malloc"])
+    allocate = ctypes.CFUNCTYPE(_POINTER, ctypes.c_size_t)(machine.import_addresses()["arc_malloc"])
     start = allocate(OWN + 64)
     if not start:
         raise MemoryError("no memory for the threads of loops")
@@ -173,7 +167,7 @@ def loops_so_far() -> int:
 
 def forget() -> None:
     """Forget the helpers; the next loop counts the CPUs again."""
-    _set("run", function_pointer(_callback))
+    _set("run", machine.function_pointer(_callback))
     _set("helpers", 0)
 
 

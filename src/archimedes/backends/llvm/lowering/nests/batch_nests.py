@@ -13,18 +13,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
 
+from archimedes.backends.llvm.lowering.nests import vector_plans
 from archimedes.backends.llvm.lowering.nests.loop_fission import Staging, write_stages
 from archimedes.backends.llvm.lowering.nests.packing import LEAST, pack_read
 from archimedes.backends.llvm.lowering.nests.register_tiling import TiledNest
-from archimedes.backends.llvm.lowering.nests.vector_plans import (
-    CHUNK,
-    SHORT,
-    TWO,
-    Plan,
-    in_stages,
-    power_of_two_below,
-    registers_for,
-)
 from archimedes.backends.llvm.runtime.machine import Target
 from archimedes.backends.lowering.analysis import is_in_order
 from archimedes.backends.lowering.graph_lowering import Lowering
@@ -52,16 +44,17 @@ def lower_batch_nest(
     axis = max(range(region.kept), key=region.shape.__getitem__, default=-1)
     nest = low, f, region, scope.bindings(region.inputs.tolist()), scope.numbers(outs)
     writer: TiledNest
-    if axis >= 0 and in_stages(region, axis, cost, target, lanes):
+    if axis >= 0 and vector_plans.in_stages(region, axis, cost, target, lanes):
         rows = max(1, REGISTERS * target.lanes // lanes)
-        writer = StagedBatchNest(*nest, Plan(axis, lanes, axis, rows, stages=True))
+        writer = StagedBatchNest(*nest, vector_plans.Plan(axis, lanes, axis, rows, stages=True))
     else:
         tile = _tile_of(region, cost, lanes, target)
         if tile is None:
             return False
         points = math.prod(tile.values())
-        group = power_of_two_below(registers_for(target, lanes, len(outs) * points))
-        plan = Plan(-1, lanes, -1, points, min(group, region.partials))
+        fitting = vector_plans.registers_for(target, lanes, len(outs) * points)
+        group = vector_plans.power_of_two_below(fitting)
+        plan = vector_plans.Plan(-1, lanes, -1, points, min(group, region.partials))
         writer = BatchNest(*nest, plan, tile)
     values = writer.write([scope.new_block(i) for i in outs] if region.kept else [])
     for i, value in zip([] if region.kept else outs, values):
@@ -71,13 +64,13 @@ def lower_batch_nest(
 
 def _tile_of(region: Nest, cost: int, lanes: int, target: Target) -> Tile | None:
     """Return how many points of which axes to compute together; None: one at a time."""
-    most = registers_for(target, lanes, len(region.body.outputs))
+    most = vector_plans.registers_for(target, lanes, len(region.body.outputs))
     if not region.combine:
         most = min(most, 4)
-    if cost > SHORT:
+    if cost > vector_plans.SHORT:
         most = min(most, 4 if region.combine else 2)
     partials = region.combine and not is_in_order(region)
-    if cost > TWO or (partials and len(region.shape) != region.kept + 1):
+    if cost > vector_plans.TWO or (partials and len(region.shape) != region.kept + 1):
         return None
     axes = [k for k in range(region.kept) if region.shape[k] > 1]
     tiles: list[Tile] = [{}]
@@ -207,7 +200,7 @@ class StagedBatchNest(TiledNest):
         """Write the loops; results go to these locations."""
         plan, lanes = self.plan, self.f.spelling.lanes
         # A chunk has as many numbers as where lanes go along an axis.
-        chunk = max(plan.rows, CHUNK // lanes)
+        chunk = max(plan.rows, vector_plans.CHUNK // lanes)
 
         def room(dtype: int) -> Location:
             """Reserve a vector of instances for each point."""
