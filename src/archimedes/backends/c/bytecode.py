@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from heapq import heapify, heappop, heappush
+from graphlib import TopologicalSorter
+from heapq import heappop, heappush
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from archimedes.backends.lowering.copies import copy_all
@@ -53,16 +55,11 @@ def is_step(g: Graph, i: int) -> bool:
 
 def runs_of(g: Graph, order: Sequence[int]) -> Iterator[list[int]]:
     """Yield the nodes of arithmetic that follow each other, where they are many."""
-    run: list[int] = []
-    for i in order:
-        if is_step(g, i):
-            run.append(i)
-        elif not (g.op[i] == ELEMENT and stays_in_place(g, i)):
-            if len(run) >= SHORTEST:
-                yield run
-            run = []
-    if len(run) >= SHORTEST:
-        yield run
+    computed = (i for i in order if not (g.op[i] == ELEMENT and stays_in_place(g, i)))
+    for is_arithmetic, nodes in groupby(computed, lambda i: is_step(g, i)):
+        run = list(nodes)
+        if is_arithmetic and len(run) >= SHORTEST:
+            yield run
 
 
 def in_long_runs(g: Graph, plan: Schedule) -> Schedule:
@@ -71,29 +68,25 @@ def in_long_runs(g: Graph, plan: Schedule) -> Schedule:
     Otherwise it is that of the plan.
     """
     position = {i: k for k, i in enumerate(plan.order)}
-    readers: dict[int, list[int]] = {i: [] for i in plan.order}
-    missing: dict[int, int] = {}
+    sorter = TopologicalSorter[int]()
     for i in plan.order:
-        sources = [j for j in set(g.operands(i)) if j in position] if g.op[i] != OUT else [g.a[i]]
-        missing[i] = len(sources)
-        for j in sources:
-            readers[j].append(i)
+        sources = [g.a[i]] if g.op[i] == OUT else [j for j in g.operands(i) if j in position]
+        sorter.add(i, *sources)
 
-    def entry(i: int) -> tuple[int, int]:
+    def rank(i: int) -> tuple[int, int, int]:
         if g.op[i] in (OUT, ELEMENT, BLOCK):
-            return 0, position[i]
-        return 3 if g.op[i] == REGION else 2 if is_step(g, i) else 1, position[i]
+            return 0, position[i], i
+        return 3 if g.op[i] == REGION else 2 if is_step(g, i) else 1, position[i], i
 
-    ready = [(*entry(i), i) for i in plan.order if not missing[i]]
-    heapify(ready)
+    sorter.prepare()
+    ready: list[tuple[int, int, int]] = []
     order: list[int] = []
-    while ready:
+    while sorter.is_active():
+        for i in sorter.get_ready():
+            heappush(ready, rank(i))
         *_, i = heappop(ready)
         order.append(i)
-        for k in readers[i]:
-            missing[k] -= 1
-            if not missing[k]:
-                heappush(ready, (*entry(k), k))
+        sorter.done(i)
     return Schedule(order, plan.outs)
 
 
@@ -146,12 +139,8 @@ def _fuse_steps(
                 fused[i] = _Step(number, i, base, (a, b))
                 products.add(product)
                 break
-    steps = []
-    for i in run:
-        a, b = _two(g, i)
-        if i not in products:
-            steps.append(fused.get(i, _Step(_NUMBERS[g.op[i]], i, -1, (a, b))))
-    return steps
+    others = [i for i in run if i not in products]
+    return [fused.get(i, _Step(_NUMBERS[g.op[i]], i, -1, _two(g, i))) for i in others]
 
 
 class Layout:
@@ -238,22 +227,19 @@ class Steps:
 
     def begin(self, i: int) -> bool:
         """Write the run that begins with a node; return whether there is one."""
-        run = self.runs.pop(i, None)
-        if run is None:
-            return False
-        for part in self._parts(run):
+        run = self.runs.pop(i, ())
+        for part in self._parts(run) if run else ():
             self._write(part)
-        return True
+        return bool(run)
 
     def _parts(self, run: Sequence[int]) -> Iterator[list[int]]:
         """Cut a run into pieces for which there are enough elements."""
-        layout = self._layout(run)
-        if layout.size <= ELEMENTS:
+        if self._layout(run).size <= ELEMENTS:
             yield list(run)
             return
         half = len(run) // 2
-        for piece in (run[:half], run[half:]):
-            yield from self._parts(piece)
+        yield from self._parts(run[:half])
+        yield from self._parts(run[half:])
 
     def _write(self, run: Sequence[int]) -> None:
         c, scope = self.c, self.scope
@@ -270,8 +256,7 @@ class Steps:
             here = w.at(layout.results[i])
             scope.names[i] = c.load(f, here)
             copies += [(to, Binding(location=here)) for to in scope.waiting.pop(i, ())]
-        copies.sort(key=lambda pair: (repr(pair[0].array), pair[0].offset))
-        _copy(c, f, copies)
+        _copy(c, f, sorted(copies, key=lambda pair: sort_key([pair[0]])))
 
     def _layout(self, run: Sequence[int]) -> Layout:
         scope = self.scope
@@ -316,13 +301,12 @@ def nest_in_steps(c: C99, scope: Scope, region: Nest, outs: Sequence[int]) -> bo
     """Write a loop whose body is a table of steps, if it is such a loop."""
     body = region.body
     run = [i for i in body.live() if body.op[i] not in (CONST, INPUT)]
-    if region.combine or region.indexed or len(run) < SHORTEST:
-        return False
-    if any(isinstance(read, Gather) for read in region.reads):
-        return False
-    if not all(is_step(body, i) for i in run):
+    gathers = any(isinstance(read, Gather) for read in region.reads)
+    if region.combine or region.indexed or gathers or len(run) < SHORTEST:
         return False
     nest = _Nest(c, scope, region, outs, run)
+    if not all(is_step(body, i) for i in run):
+        return False
     if nest.layout({}).size > ELEMENTS:
         return False
     nest.write()
@@ -364,9 +348,7 @@ class _Nest:
         read = self.reads.get(j)
         if not isinstance(read, Affine):
             return None
-        location = self.bindings[j].location
-        assert location is not None
-        return Walk(location.at(read.offset), read.strides)
+        return Walk(self.bindings[j].memory.at(read.offset), read.strides)
 
     def write(self) -> None:
         c, scope, shape = self.c, self.scope, self.region.shape
@@ -392,8 +374,7 @@ class _Nest:
                 (walk.location, here.get(i) or self._binding(i))
                 for i, walk in zip(self.wanted, walks[len(inputs) :])
             ]
-            copies.sort(key=lambda pair: sort_key([pair[0]]))
-            _copy(c, f, copies)
+            _copy(c, f, sorted(copies, key=lambda pair: sort_key([pair[0]])))
 
 
 def _binding(scope: Scope, j: int) -> Binding:

@@ -54,6 +54,15 @@ class Function(FunctionText):
         self._trace: list[tuple[int, str]] = []
         self._note = ""
 
+    def point_to(self, name: str, dtype: int, qualifier: str = "") -> Location:
+        """Declare a parameter that points to an array, and return the array's first element."""
+        self.parameters[name] = f"{qualifier}{CTYPES[dtype]} *{name}"
+        return Location(Array(name), 0, dtype)
+
+    def write_head(self, kind: str) -> None:
+        """Write the head of a function that returns a value of this kind."""
+        self.head = f"{kind} {self.name}({', '.join(self.parameters.values()) or 'void'})"
+
     def note(self, text: str) -> None:
         """Write a comment on where the next lines come from, unless it repeats the last one."""
         if text != self._note:
@@ -177,36 +186,38 @@ class FunctionDialect(StatementDialect):
                     f.parameters[operand] = f"{CTYPES[d]} {operand}"
                     inside[k] = Binding(operand=operand)
                 else:
-                    base = f"in{number + 1}"
-                    f.parameters[base] = f"const {CTYPES[d]} *{base}"
-                    inside[k] = Binding(location=Location(Array(base), at, d))
+                    start = f.point_to(f"in{number + 1}", d, "const ")
+                    inside[k] = Binding(location=start.at(at))
         for k in routine.block_inputs:
-            base, d = f"block{k + 1}", item_type(kinds[k])
-            f.parameters[base] = f"const {CTYPES[d]} *{base}"
-            inside[k] = Binding(location=Location(Array(base), 0, d))
+            start = f.point_to(f"block{k + 1}", item_type(kinds[k]), "const ")
+            inside[k] = Binding(location=start)
         stores: list[Store] = []
-        if not returns:
-            for d, numbers in outputs.items():
-                base = f"out_{LETTERS[d]}"
-                f.parameters[base] = f"{CTYPES[d]} *{base}"
-                stores += [(k, Location(Array(base), at, d)) for at, k in enumerate(numbers)]
+        for d, numbers in outputs.items() if not returns else ():
+            start = f.point_to(f"out_{LETTERS[d]}", d)
+            stores += [(k, start.at(at)) for at, k in enumerate(numbers)]
         for k in routine.block_outputs:
-            base, d = f"made{k + 1}", item_type(results[k])
-            f.parameters[base] = f"{CTYPES[d]} *{base}"
-            stores.append((k, Location(Array(base), 0, d)))
-        if routine.frame.in_struct:
-            f.parameters[routine.frame.pointer] = f"{routine.frame.type} *{routine.frame.pointer}"
-        if returns:
-            (value,) = low.lower(f, body, inside, [0])
-            f.line(f"return {self.operand(f, value)};")
-        else:
-            low.lower(f, body, inside, stores=stores)
-        if not self._gets_frame(routine):
-            f.parameters.pop(routine.frame.pointer, None)
-        kind = CTYPES[routine.result] if routine.result is not None else "void"
-        f.head = f"static {kind} {name}({', '.join(f.parameters.values()) or 'void'})"
+            stores.append((k, f.point_to(f"made{k + 1}", item_type(results[k]))))
+        with self.frame_parameter(f):
+            values = low.lower(f, body, inside, [0] if returns else (), stores)
+            for value in values:
+                f.line(f"return {self.operand(f, value)};")
+        f.write_head(f"static {CTYPES[results[0]] if returns else 'void'}")
         self.add(f)
         return routine
+
+    @contextmanager
+    def frame_parameter(self, f: Function) -> Iterator[None]:
+        """Let what is written reach the frame of a function, by a parameter where it is passed."""
+        frame = f.frame
+        if frame.in_struct:
+            f.parameters[frame.pointer] = f"{frame.type} *{frame.pointer}"
+        yield
+        if not self.passes(frame):
+            f.parameters.pop(frame.pointer, None)
+
+    def passes(self, frame: Frame) -> bool:
+        """Return whether callers pass a frame."""
+        return self.workspace and not frame.is_empty
 
     def call(
         self, f: Function, routine: Routine, bindings: Sequence[Binding], results: Results
@@ -224,7 +235,7 @@ class FunctionDialect(StatementDialect):
                 start = f.frame.buffer(f"{name} in{number}", d, len(values))
                 copy_all(self, f, [(start.at(k), b) for k, b in enumerate(values)])
                 arguments.append(address(start))
-        arguments += [address(_location_of(bindings[k])) for k in routine.block_inputs]
+        arguments += [address(bindings[k].memory) for k in routine.block_inputs]
         if routine.result is not None:
             value = self.value(f, routine.result, f"{name}({', '.join(arguments)})")
             return [Binding(operand=value)] * len(wanted)
@@ -233,14 +244,12 @@ class FunctionDialect(StatementDialect):
         few = len(scalars) <= FEW
         outputs: dict[int, Binding] = {}
         for d, numbers in routine.outputs.items():
-            if few:
-                start = f.frame.buffer(f"{name} out", d, len(numbers))
-            else:
-                start = f.frame.array(d, len(numbers))
+            count = len(numbers)
+            start = f.frame.buffer(f"{name} out", d, count) if few else f.frame.array(d, count)
             arguments.append(address(start))
             outputs |= {k: Binding(location=start.at(at)) for at, k in enumerate(numbers)}
         arguments += [address(to[k]) for k in routine.block_outputs]
-        if self._gets_frame(routine):
+        if self.passes(routine.frame):
             f.frame.calls[name] = routine.frame
             arguments.append(f"&{f.frame.pointer}->calls.{name}")
         f.line(f"{name}({', '.join(arguments)});")
@@ -249,9 +258,6 @@ class FunctionDialect(StatementDialect):
             outputs |= {k: self.preserve(f, outputs[k], dtypes[k]) for k in sorted(scalars)}
         outputs |= {k: Binding(location=location) for k, location in to.items()}
         return [outputs[k] for k in wanted]
-
-    def _gets_frame(self, routine: Routine) -> bool:
-        return self.workspace and not routine.frame.is_empty
 
     def frame(self, name: str, large: bool, pointer: str = "work", gap: str = "") -> Frame:
         """Return the frame of a function, ``large`` if it is cut into parts."""
@@ -275,8 +281,3 @@ class FunctionDialect(StatementDialect):
             self.traces[part.name] = part.places(0)
         self.pieces[f.name] = f.text(lines)
         self.traces[f.name] = f.places(len(lines))
-
-
-def _location_of(binding: Binding) -> Location:
-    assert binding.location is not None
-    return binding.location

@@ -183,117 +183,98 @@ def render(
         graph = fuse_loops(graph, origin)
     trimmed = remove_dead_code(graph)
     origin |= trimmed.origin
-    narrow = int_type == "int32_t"
     options = {"steps": True} if optimize == "smallest" else {}
     annotate = _annotation(origin, lines)
     c = dialect(name, workspace=scratch == "workspace", annotate=annotate, **options)
     low = Lowering(c, [trimmed.graph], part)
-    entry = _Entry(c, low, name, trimmed.graph, [*inputs, *outputs], float_type == "float", narrow)
-    entry.write(inputs, outputs)
-    return entry.source()
+
+    def start_of(argument: Argument) -> Location:
+        """Return the first element of an argument, of the type that it has in C."""
+        d = F32 if float_type == "float" and argument.dtype == F64 else argument.dtype
+        return Location(Array(argument.name, narrow=int_type == "int32_t" and d == I64), 0, d)
+
+    f = _write_entry(c, low, name, trimmed.graph, inputs, outputs, start_of)
+    return _source(c, f, trimmed.graph)
 
 
-class _Entry:
-    """The function that is called from outside."""
+def _write_entry(
+    c: C99,
+    low: Lowering,
+    name: str,
+    graph: Graph,
+    inputs: Sequence[Argument],
+    outputs: Sequence[Argument],
+    start_of: Callable[[Argument], Location],
+) -> Function:
+    """Write the function that is called from outside, and all that it calls."""
+    gap, taken = "", {a.name for a in (*inputs, *outputs)}
+    while any(_OWN.match(x) and x.count("_") == len(gap) for x in taken):
+        gap += "_"
+    f = Function(name, c.frame(name, low.sizes.size(graph) > low.part, f"work{gap}", gap), gap)
+    bindings: list[Binding] = []
+    kinds = graph.input_dtypes
+    for argument, count in zip(inputs, leaf_values(kinds, [a.size for a in inputs])):
+        start = start_of(argument)
+        if argument.shape == ():
+            f.parameters[argument.name] = f"{_ctype(start)} {argument.name}"
+            value = f"((int64_t){argument.name})" if start.array.narrow else argument.name
+            bindings.append(Binding(operand=value))
+        elif argument.size:
+            f.parameters[argument.name] = f"const {_ctype(start)} *{argument.name}"
+            if length_of(kinds[len(bindings)]) and start.array.narrow:
+                # Inside, integers of a block have their full type.
+                narrow, start = start, c.array(f, start.dtype, argument.size)
+                c.copy_run(f, start, narrow, argument.size)
+            bindings += [Binding(location=start.at(k)) for k in range(count)]
+    stores: list[Store] = []
+    counts = leaf_values(graph.output_dtypes, [a.size for a in outputs])
+    for argument, count in zip(outputs, counts):
+        start = start_of(argument)
+        if argument.size:
+            f.parameters[argument.name] = f"{_ctype(start)} *{argument.name}"
+        stores += [(len(stores) + k, start.at(k)) for k in range(count)]
+    own = list(f.parameters)
+    with c.frame_parameter(f):
+        low.lower(f, graph, bindings, stores=stores)
+    f.write_head("void")
+    used = names_used(f.lines)
+    c.add(f, [f"(void){x};" for x in own if x not in used])
+    return f
 
-    def __init__(
-        self,
-        c: C99,
-        low: Lowering,
-        name: str,
-        graph: Graph,
-        arguments: Sequence[Argument],
-        single: bool,
-        narrow: bool,
-    ) -> None:
-        self.c, self.low, self.graph, self.single, self.narrow = c, low, graph, single, narrow
-        taken = {a.name for a in arguments}
-        gap = ""
-        while any(_OWN.match(x) and x.count("_") == len(gap) for x in taken):
-            gap += "_"
-        frame = c.frame(name, low.sizes.size(graph) > low.part, f"work{gap}", gap)
-        self.f = Function(name, frame, gap)
 
-    def _dtype(self, argument: Argument) -> int:
-        return F32 if self.single and argument.dtype == F64 else argument.dtype
+def _ctype(start: Location) -> str:
+    return "int32_t" if start.array.narrow else CTYPES[start.dtype]
 
-    def _location(self, argument: Argument) -> Location:
-        d = self._dtype(argument)
-        return Location(Array(argument.name, narrow=self.narrow and d == I64), 0, d)
 
-    def _ctype(self, argument: Argument) -> str:
-        return "int32_t" if self._location(argument).array.narrow else CTYPES[self._dtype(argument)]
-
-    def write(self, inputs: Sequence[Argument], outputs: Sequence[Argument]) -> None:
-        """Write the function and all that it calls."""
-        f, c = self.f, self.c
-        bindings: list[Binding] = []
-        kinds = self.graph.input_dtypes
-        for argument, count in zip(inputs, leaf_values(kinds, [a.size for a in inputs])):
-            start = self._location(argument)
-            if argument.shape == ():
-                f.parameters[argument.name] = f"{self._ctype(argument)} {argument.name}"
-                value = f"((int64_t){argument.name})" if start.array.narrow else argument.name
-                bindings.append(Binding(operand=value))
-            elif argument.size:
-                f.parameters[argument.name] = f"const {self._ctype(argument)} *{argument.name}"
-                if length_of(kinds[len(bindings)]) and start.array.narrow:
-                    start = self._widen(start, argument.size)
-                bindings += [Binding(location=start.at(k)) for k in range(count)]
-        stores: list[Store] = []
-        counts = leaf_values(self.graph.output_dtypes, [a.size for a in outputs])
-        for argument, count in zip(outputs, counts):
-            if argument.size:
-                f.parameters[argument.name] = f"{self._ctype(argument)} *{argument.name}"
-            start = self._location(argument)
-            stores += [(len(stores) + k, start.at(k)) for k in range(count)]
-        own = list(f.parameters)
-        pointer = f.frame.pointer
-        if f.frame.in_struct:
-            f.parameters[pointer] = f"{f.frame.type} *{pointer}"
-        self.low.lower(f, self.graph, bindings, stores=stores)
-        if not (c.workspace and not f.frame.is_empty):
-            f.parameters.pop(pointer, None)
-        f.head = f"void {f.name}({', '.join(f.parameters.values()) or 'void'})"
-        used = names_used(f.lines)
-        c.add(f, [f"(void){x};" for x in own if x not in used])
-
-    def _widen(self, start: Location, count: int) -> Location:
-        """Copy integers of an argument into an array of the type they have inside."""
-        wide = self.c.array(self.f, start.dtype, count)
-        self.c.copy_run(self.f, wide, start, count)
-        return wide
-
-    def source(self) -> CSource:
-        """Put the pieces together."""
-        c, f = self.c, self.f
-        pieces = {**c.tables.pieces, **c.pieces}
-        trace: list[tuple[int, str]] = []
-        at = 0
-        for name, text in pieces.items():
-            trace += [(at + line, note) for line, note in c.traces.get(name, ())]
-            at += text.count("\n") + 1
-        text = "\n".join(pieces.values())
-        has_workspace = c.workspace and not f.frame.is_empty
-        counts = count_operations(self.graph)
-        return CSource(
-            name=f.name,
-            prototype=f.head,
-            types="\n".join(c.types.values()),
-            text=text,
-            helpers=with_dependencies(text, library(c.steps)),
-            workspace_type=f.frame.type if has_workspace else "",
-            workspace_bytes=f.frame.size[0] if has_workspace else 0,
-            stats=Stats(
-                operations=counts,
-                primitives=count_primitives(counts),
-                statements=text.count(";\n"),
-                functions=sum(")\n{" in piece for piece in c.pieces.values()),
-                tables=len(c.tables.pieces),
-                table_bytes=c.tables.bytes,
-            ),
-            trace=tuple(trace),
-        )
+def _source(c: C99, f: Function, graph: Graph) -> CSource:
+    """Put the pieces of a function together."""
+    pieces = {**c.tables.pieces, **c.pieces}
+    trace: list[tuple[int, str]] = []
+    at = 0
+    for name, text in pieces.items():
+        trace += [(at + line, note) for line, note in c.traces.get(name, ())]
+        at += text.count("\n") + 1
+    text = "\n".join(pieces.values())
+    has_workspace = c.passes(f.frame)
+    counts = count_operations(graph)
+    return CSource(
+        name=f.name,
+        prototype=f.head,
+        types="\n".join(c.types.values()),
+        text=text,
+        helpers=with_dependencies(text, library(c.steps)),
+        workspace_type=f.frame.type if has_workspace else "",
+        workspace_bytes=f.frame.size[0] if has_workspace else 0,
+        stats=Stats(
+            operations=counts,
+            primitives=count_primitives(counts),
+            statements=text.count(";\n"),
+            functions=sum(")\n{" in piece for piece in c.pieces.values()),
+            tables=len(c.tables.pieces),
+            table_bytes=c.tables.bytes,
+        ),
+        trace=tuple(trace),
+    )
 
 
 def _check_names(name: str, arguments: Sequence[Argument]) -> None:
