@@ -99,13 +99,14 @@ def test_batches_of_solves_ask_the_same_function(monkeypatch):
 def test_one_cpu_takes_on_batches_of_any_size(monkeypatch):
     """Nobody helps: batches go the short way in, however much work they are."""
     from archimedes.backends.llvm import backend
+    from archimedes.backends.llvm.runtime import kernel
     from archimedes.backends.protocol import EVERYTHING
 
     f = arc.compile(lambda x: np.sum(np.sin(x) * x), backend="llvm")
     x = np.ones(300)
     f(x)
     built = backend.BACKEND.build(f.lookup((x,), {})[2].program)
-    monkeypatch.setattr(backend, "cpu_count", lambda: 1)
+    monkeypatch.setattr(kernel, "cpu_count", lambda: 1)
     assert built._alone(None) == built._alone(1) == EVERYTHING
-    monkeypatch.setattr(backend, "cpu_count", lambda: 2)
+    monkeypatch.setattr(kernel, "cpu_count", lambda: 2)
     assert built._alone(None) < EVERYTHING and built._alone(2) == 0

@@ -304,9 +304,9 @@ def nest_in_steps(c: C99, scope: Scope, region: Nest, outs: Sequence[int]) -> bo
     gathers = any(isinstance(read, Gather) for read in region.reads)
     if region.combine or region.indexed or gathers or len(run) < SHORTEST:
         return False
-    nest = _Nest(c, scope, region, outs, run)
     if not all(is_step(body, i) for i in run):
         return False
+    nest = _Nest(c, scope, region, outs, run)
     if nest.layout({}).size > ELEMENTS:
         return False
     nest.write()

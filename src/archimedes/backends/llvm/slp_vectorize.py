@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from archimedes.graph.ops import ARITY, CODES, CONST, REGION, TABLE
+from archimedes.graph.ops import ARITY, CODES, CONST, TABLE
+from archimedes.graph.passes import Transformer
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call, Map, Scan, Switch, While
 from archimedes.graph.regions.base import Region
@@ -53,52 +54,34 @@ def _rewrite(graph: Graph, lanes: int, known: dict[str, Graph]) -> Graph:
             if any(x is not y for x, y in zip(new, region.bodies)):
                 bodies[i] = new
         groups = _groups(graph, lanes)
-        known[key] = _Renumbering(graph, bodies).write(groups) if bodies or groups else graph
+        known[key] = _Vectorizer(graph, bodies).write(groups) if bodies or groups else graph
     return known[key]
 
 
-class _Renumbering:
-    """The nodes of a graph in another order, with maps among them: nothing is simplified anew."""
+class _Vectorizer(Transformer):
+    """Writes a graph with maps among its nodes; ``bodies`` are those of regions, by region."""
 
     def __init__(self, src: Graph, bodies: dict[int, list[Graph]]) -> None:
-        self.src, self.dst, self.bodies = src, Graph(), bodies
-        self.dst.tables = list(src.tables)
-        self.to: dict[int, int] = {}
+        dst = Graph()
+        super().__init__(dst, src, [dst.input(kind) for kind in src.input_dtypes])
+        self.bodies = bodies
 
     def write(self, groups: Sequence[Sequence[_Row]]) -> Graph:
         """Return the graph with these groups as maps."""
-        src, dst, to = self.src, self.dst, self.to
-        self._append(src.inputs)
         for group in groups:
             # What its arguments are made of comes before, whatever order it was written in.
-            self._append(src.live([j for row in group for j in row.operands]))
+            self.run(self.src.live([j for row in group for j in row.operands]))
             self._append_map(group)
-        self._append(src.live())
-        dst.inputs, dst.outputs = ([to[i] for i in ids] for ids in (src.inputs, src.outputs))
-        dst.input_names, dst.output_names = src.input_names, src.output_names
-        return dst
+        return self.program()
 
-    def _append(self, nodes: Sequence[int]) -> None:
-        """Append those of the nodes that are not there yet."""
-        src, dst, to = self.src, self.dst, self.to
-        new = [i for i in nodes if i not in to]
-        first = len(dst.op)
-        to.update(zip(new, range(first, first + len(new))))
-        dst.op += [src.op[i] for i in new]
-        arity = [ARITY[src.op[i]] for i in new]
-        # Operands are renumbered; what other nodes store there (an input's position) is not.
-        for number, name in enumerate("abc"):
-            old = getattr(src, name)
-            moved = [to[old[i]] if n > number else old[i] for i, n in zip(new, arity)]
-            getattr(dst, name).extend(moved)
-        dst.dtype += [src.dtype[i] for i in new]
-        dst.value.update((to[i], src.value[i]) for i in new if i in src.value)
-        for i in new:
-            if src.op[i] == REGION:
-                region = src.regions[i]
-                moved_region = region.with_inputs([to[j] for j in region.inputs.tolist()])
-                bodies = self.bodies.get(i)
-                dst.regions[to[i]] = moved_region.with_bodies(bodies) if bodies else moved_region
+    def run(self, nodes: Sequence[int]) -> None:
+        """Write those of the nodes that are not there yet."""
+        super().run([i for i in nodes if self.to[i] < 0 and i not in self.outs])
+
+    def region(self, i: int, region: Region) -> Sequence[int]:
+        """Write a region with its new bodies."""
+        bodies = self.bodies.get(i, region.bodies)
+        return self.dst.region(self.relink(region).with_bodies(bodies)).tolist()
 
     def _append_map(self, group: Sequence[_Row]) -> None:
         """Append a map, and note where its results are."""
@@ -109,7 +92,8 @@ class _Renumbering:
         operands = np.array([self.to[j] for row in group for j in row.operands])
         outs = self.dst.region(Map(operands, body, len(group), len(inputs)))
         for row, results in zip(group, outs.reshape(len(group), -1).tolist()):
-            self.to.update((i, results[codes.index(code)]) for code, i in row.nodes.items())
+            for code, i in row.nodes.items():
+                self.to[i] = results[codes.index(code)]
 
 
 def _has_free_lanes(region: Region) -> bool:
@@ -149,13 +133,8 @@ def _levels(g: Graph, live: Sequence[int]) -> dict[int, tuple[int, int]]:
     """
     levels: dict[int, tuple[int, int]] = {}
     for i in live:
-        code = g.op[i]
-        if code == REGION:
-            operands = g.regions[i].inputs.tolist()
-        else:
-            operands = [g.a[i], g.b[i], g.c[i]][: ARITY[code]]
-        before = [levels[j] for j in operands]
-        level = max((rank for rank, _ in before), default=0) + _IS_ELEMENTARY[code]
+        before = [levels[j] for j in g.operands(i)]
+        level = max((rank for rank, _ in before), default=0) + _IS_ELEMENTARY[g.op[i]]
         levels[i] = level, max((depth for _, depth in before), default=0) + 1
     return levels
 
