@@ -7,7 +7,7 @@ import pytest
 
 import archimedes as arc
 from archimedes import multibody as mb
-from archimedes.multibody.systems.constraints import slope_of
+from archimedes.multibody.systems.closure_equations import equations_of
 
 from .random_trees import random_state
 
@@ -60,7 +60,7 @@ def test_errors_are_distances_and_rates_are_the_rows(kind):
     model, c = loose(), mb.Closure("a", "b", kind, axis=(0, 0.6, 0.8), pitch=pitch)
     q, _, _ = random_state(model, 1)
     along = lambda q: arc.jac(lambda e: mb.constraint_error(model, [c], mb.integrate(model, q, e)))
-    np.testing.assert_allclose(along(q)(np.zeros(12)), slope_of(model, c, q), atol=1e-12)
+    np.testing.assert_allclose(along(q)(np.zeros(12)), equations_of(model, c).slope(q), atol=1e-12)
     q = mb.project_configuration(model, [c], q, steps=10)
     rows = mb.constraint_jacobian(model, [c], q)
     np.testing.assert_allclose(along(q)(np.zeros(12)), rows, atol=1e-12)

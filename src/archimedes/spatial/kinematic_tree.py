@@ -31,6 +31,7 @@ from archimedes.typing import ArrayLike, Scalar, Tree
 
 __all__ = ["KinematicTree"]
 
+Time: TypeAlias = "Scalar | None"
 #: What places or moves a frame, or a function of t, or of t and state, that returns it.
 Placement: TypeAlias = "Transformation | Callable[..., Any] | None"
 Moving: TypeAlias = "Motion | Callable[..., Any] | None"
@@ -60,7 +61,7 @@ class TimeFunction:
                 "arguments"
             )
 
-    def __call__(self, t: Scalar | None, state: Tree) -> Any:
+    def __call__(self, t: Time, state: Tree) -> Any:
         if self.arity >= 1 and t is None:
             raise ValueError(f"the {self.label} is a function of time: give t")
         if self.arity == 2 and state is None:
@@ -75,7 +76,7 @@ def time_derivatives(function: Callable[..., Any]) -> tuple[Callable[..., Any], 
     """
     from archimedes.function import jvp  # the one place where spatial needs derivatives
 
-    def path(tau: Scalar, t: Scalar | None, state: Tree, rate: Tree, curve: Tree) -> Any:
+    def path(tau: Scalar, t: Time, state: Tree, rate: Tree, curve: Tree) -> Any:
         if rate is not None:
             state = tree.map(lambda x, v: x + tau * v, state, rate)
         if curve is not None:
@@ -123,7 +124,7 @@ class FrameEdge:
             for motion, what in zip(motions, ("twist", "acceleration"), strict=True)
         )
 
-    def at(self, t: Scalar | None, state: Tree) -> Transformation:
+    def at(self, t: Time, state: Tree) -> Transformation:
         """Return X_CP."""
         X = self.transform(t, state)
         check_type(X, f"what the {self.transform.label} returns", Transformation)
@@ -143,7 +144,7 @@ class FrameEdge:
         twist = self.twist
         return time_derivatives(lambda t, state: twist(t, state).array)[0]
 
-    def motion(self, t: Scalar | None, state: Tree, rate: Tree) -> Motion:
+    def motion(self, t: Time, state: Tree, rate: Tree) -> Motion:
         """Return V, the twist of the child relative to the parent, in child coordinates."""
         if self.twist is not None:
             return self.twist(t, state)
@@ -154,7 +155,7 @@ class FrameEdge:
         w = dcm_angular_velocity(X.r.as_matrix(), dT[:3, :3])
         return Motion(-dT[:3, 3] - cross(w, X.t), w)
 
-    def motion_rate(self, t: Scalar | None, state: Tree, rate: Tree, curve: Tree) -> Motion:
+    def motion_rate(self, t: Time, state: Tree, rate: Tree, curve: Tree) -> Motion:
         """Return A = dV/dt."""
         if self.acceleration is not None:
             return self.acceleration(t, state)
@@ -351,7 +352,7 @@ class KinematicTree:
     # ---- questions -----------------------------------------------------------------------
 
     def get_transform(
-        self, source: str, target: str, t: Scalar | None = None, state: Tree | None = None
+        self, source: str, target: str, t: Time = None, state: Tree = None
     ) -> Transformation:
         """Return X, which takes coordinates in `source` to coordinates in `target`.
 
@@ -372,12 +373,7 @@ class KinematicTree:
         return reduce(lambda X, step: step @ X, steps) if steps else Transformation.identity()
 
     def get_twist(
-        self,
-        source: str,
-        target: str,
-        t: Scalar | None = None,
-        state: Tree | None = None,
-        state_rate: Tree | None = None,
+        self, source: str, target: str, t: Time = None, state: Tree = None, state_rate: Tree = None
     ) -> Motion:
         """Return the motion of `target` relative to `source`, in target coordinates.
 
@@ -404,10 +400,10 @@ class KinematicTree:
         self,
         source: str,
         target: str,
-        t: Scalar | None = None,
-        state: Tree | None = None,
-        state_rate: Tree | None = None,
-        state_acceleration: Tree | None = None,
+        t: Time = None,
+        state: Tree = None,
+        state_rate: Tree = None,
+        state_acceleration: Tree = None,
     ) -> Motion:
         """Return the time derivative of `get_twist`, component by component.
 
@@ -434,9 +430,9 @@ class KinematicTree:
         self,
         source: str,
         target: str,
-        t: Scalar | None = None,
-        state: Tree | None = None,
-        state_rate: Tree | None = None,
+        t: Time = None,
+        state: Tree = None,
+        state_rate: Tree = None,
         *,
         expressed_in: str | None = None,
     ) -> Any:
@@ -469,9 +465,9 @@ class KinematicTree:
         point: ArrayLike,
         frame: str,
         relative_to: str,
-        t: Scalar | None = None,
-        state: Tree | None = None,
-        state_rate: Tree | None = None,
+        t: Time = None,
+        state: Tree = None,
+        state_rate: Tree = None,
         *,
         velocity: ArrayLike | None = None,
         expressed_in: str | None = None,

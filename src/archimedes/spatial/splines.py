@@ -12,7 +12,7 @@ Eng. 46, 1999.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -38,6 +38,8 @@ __all__ = ["PoseSpline", "QuaternionSpline"]
 
 #: Newton steps for the nonlinear term, from the solution without it.
 STEPS = 6
+#: A quadratic form of the rates, which adds to the equations of a curve of attitudes.
+Extra: TypeAlias = "Callable[[Any], Any] | None"
 
 
 def rate_and_acceleration(v: Vec3, dv: Vec3, ddv: Vec3) -> tuple[Any, Any]:
@@ -75,13 +77,7 @@ def block_tridiagonal(lower: Array, diagonal: Array, upper: Array) -> Any:
 
 
 def knot_rates(
-    dt: Vector,
-    r: Array,
-    start: Vec3,
-    end: Vec3,
-    J: Array,
-    J_inv: Array,
-    extra: Callable[[Any], Any] | None,
+    dt: Vector, r: Array, start: Vec3, end: Vec3, J: Array, J_inv: Array, extra: Extra = None
 ) -> Any:
     """Return the rates (n, 3) at the knots for which the acceleration is continuous.
 
@@ -102,11 +98,9 @@ def knot_rates(
     last = known[-1:] - matvec(upper[-1:], end[None])
     known = np.concatenate([known[:-1], last], axis=0)
     inner = np.reshape(np.linalg.solve(matrix, np.reshape(known, (-1,))), known.shape)
-    if extra is None:
-        return np.concatenate([start[None], inner, end[None]], axis=0)
     unit = np.broadcast_to(np.eye(3)[:, None], (3, *inner.shape))
-    alone = [extra(unit[k]) for k in range(3)]
-    for _ in range(STEPS):
+    alone = [] if extra is None else [extra(unit[k]) for k in range(3)]
+    for _ in range(0 if extra is None else STEPS):
         value = extra(inner)
         # `extra` is a quadratic form, so its slope is extra(w + e) - extra(w) - extra(e).
         slope = [extra(inner + unit[k]) - value - alone[k] for k in range(3)]
@@ -278,7 +272,7 @@ class PoseSpline:
             fields["attitudes"] = QuaternionSpline(times, self.attitudes)
         dt, step = times[1:] - times[:-1], positions[1:] - positions[:-1]
         one = np.broadcast_to(np.eye(3), (len(dt), 3, 3))
-        v = knot_rates(dt, step, step[0] / dt[0], step[-1] / dt[-1], one, one, None)
+        v = knot_rates(dt, step, step[0] / dt[0], step[-1] / dt[-1], one, one)
         fields["coefficients"] = cubic(dt, step, v[:-1], v[1:])
 
     def __call__(self, t: ArrayLike) -> Transformation:

@@ -61,8 +61,9 @@ def user_joint(
     <on a circle joint>
     """
     check_whole(size, f"user_joint {name!r}: size", 1)
-    check_motion(name, size, transform, subspace)
-    return UserKind(name, size=size, transform=transform, subspace=subspace)
+    kind = UserKind(name, size=size, transform=transform, subspace=subspace)
+    check_motion(kind)
+    return kind
 
 
 @dataclass(frozen=True, repr=False)
@@ -123,19 +124,14 @@ class UserKind(JointKind):
         return user_joint, self.__content__()
 
 
-def check_motion(
-    name: str,
-    size: int,
-    transform: Callable[[Array], Transformation],
-    subspace: Callable[[Array], Array],
-) -> None:
+def check_motion(kind: UserKind) -> None:
     """Raise if the subspace is not how the transform moves, at a q without symmetry."""
-    q = 0.137 + 0.119 * np.arange(size)
-    columns = split_columns(subspace(q), size, name)
+    name, q = kind.name, 0.137 + 0.119 * np.arange(kind.size)
+    columns = split_columns(kind.subspace(q), kind.size, name)
     S = concrete(as_array(np.stack([column.array for column in columns], axis=-1)))
-    middle = known_pose(transform(q), name)
-    for k, step in enumerate(STEP * np.eye(size)):
-        ends = [known_pose(transform(q + sign * step), name) for sign in (1.0, -1.0)]
+    middle = known_pose(kind.transform(q), name)
+    for k, step in enumerate(STEP * np.eye(kind.size)):
+        ends = [known_pose(kind.transform(q + sign * step), name) for sign in (1.0, -1.0)]
         if S is None or middle is None or ends[0] is None or ends[1] is None:
             return
         (R, p), (R_back, p_back) = ends[0], ends[1]

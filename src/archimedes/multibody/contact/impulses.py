@@ -25,7 +25,7 @@ section 5.8 (a bounce that gains energy).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -51,6 +51,8 @@ PROXIMAL = 1e-3
 LEAST = 1e-12
 #: Sweeps over more contacts are a loop, not written out.
 WRITTEN_OUT = 4
+#: A function of impulses.
+Step: TypeAlias = "Callable[..., Any]"
 
 
 def cone_impulses(G: Matrix, b: Vector, mu: Vector) -> Vector:
@@ -104,12 +106,7 @@ def unit_normal_impulses(G: Matrix, b: Vector) -> Vector:
     return solve_cones(sweep, step, off, b)
 
 
-def solve_cones(
-    sweep: Callable[[Any], Any],
-    newton: Callable[[Any, Any], Any],
-    off: Callable[[Any], Any],
-    b: Vector,
-) -> Vector:
+def solve_cones(sweep: Step, newton: Step, off: Step, b: Vector) -> Vector:
     """Return impulses at which Coulomb's law holds, from zero on."""
 
     def one_round(state: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -293,9 +290,18 @@ NEVER = 1e30
 ROUNDING = 1e-12
 
 
+class Impact(NamedTuple):
+    """Of each contact whether it is hit, its speed after that, what it fell till then, and when."""
+
+    hit: Any
+    parting: Any
+    fallen: Any
+    late: Any
+
+
 def impacts(
     G: Matrix, speeds: Vector, gaps: Vector, falling: Vector, step: float, restitution: Scalar
-) -> tuple[Any, Any, Any, Any]:
+) -> Impact:
     """Return which contacts (m,) are hit within a step, how fast they part, what falls, and when.
 
     `G` (m, m) are normal speeds per normal impulse, `speeds` (m,) those before the step, and
@@ -315,22 +321,16 @@ def impacts(
     late = np.where(moving, gaps, 0.0) / np.where(moving, speed, 1.0)
     late = np.minimum(late, step)
     fallen = -pulled * late / step
-    return hit, restitution * (parting + fallen), fallen, late
+    return Impact(hit, restitution * (parting + fallen), fallen, late)
 
 
-def knocks(
-    G: Matrix,
-    u: Vector,
-    mu: Vector,
-    hit: Array,
-    parting: Vector,
-    fallen: Vector,
-    restitution: Scalar,
-) -> Vector:
+def knocks(G: Matrix, u: Vector, mu: Vector, impact: Impact, restitution: Scalar) -> Vector:
     """Return the impulses (3 m,) of impacts at velocities `u` (3 m,), which never give energy.
 
-    `hit`, `parting` and `fallen` are those of `impacts`.
+    `impact` is that of `impacts`.
     """
+
+    hit, parting, fallen, _ = impact
 
     def impulses(speeds: Vector, wanted: Array) -> Vector:
         return cone_impulses(G, u - spread(np.where(wanted, speeds + fallen, -NEVER)), mu)

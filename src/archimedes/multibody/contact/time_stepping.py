@@ -19,12 +19,12 @@ they are then, rotated by exp(f).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.checks import check_positive, check_that
+from archimedes.checks import check_positive, check_shape, check_that
 from archimedes.function import compile
 from archimedes.multibody.algorithms.configurations import integrate, own_links
 from archimedes.multibody.algorithms.inverse_dynamics import rnea
@@ -40,15 +40,15 @@ from archimedes.multibody.contact.impulses import (
     normal_impulses,
     spread,
 )
+from archimedes.multibody.parts.joints import LinearMap, Map
 from archimedes.multibody.parts.ranges import known_zero
 from archimedes.multibody.systems.constraints import check_single, mass_factors, solve_mass
 from archimedes.multibody.systems.dynamics import DrivenState, State, check_is_state
 from archimedes.spatial.attitudes.rotvec import rotvec_to_dcm, so3_left_jacobian
 from archimedes.spatial.components import cross, skew
-from archimedes.typing import ArrayLike, Matrix, Scalar, Vec3, Vector
+from archimedes.typing import ArrayLike, Matrix, Scalar, Vector
 
 if TYPE_CHECKING:
-    from archimedes.multibody.algorithms.mass_matrix import Factors
     from archimedes.multibody.models.model import Model
 
 __all__ = ["contact_step"]
@@ -128,19 +128,20 @@ def contact_step(
         check_that(lambda x: (x >= 0.0) & (x <= 1.0), value, name, "must be between 0 and 1")
     q, v = check_single(model, x.q, "q"), check_single(model, x.v, "v")
     points = touches(model, q, contacts, ground, pairs)
-    shape = np.shape(restitution)
-    if shape not in ((), (len(points),)):
-        raise ValueError(
-            f"restitution must be one number, or one for each of the {len(points)} points that may "
-            f"touch, got shape {shape}"
-        )
+    check_shape(np.asarray(restitution), "restitution, of all or each point,", (), (len(points),))
     J, gap = contact_rows(model, q, points), np.stack([touch.gap for touch in points])
     torques = passive_torque(model, q, v)
     if u is not None:
         torques = check_single(model, u, "u") + torques
     viscous = viscosity(model, v)
     factors = mass_factors(model, q, None if viscous is None else step * viscous)
-    freely = free_acceleration(model, q, v, torques, forces, step, factors)
+    # Without contact. What goes with velocities squared is taken at the middle of the step: at its
+    # start it would give energy to all that spins, by the square of its speed.
+    at_start = rnea(model, q, v, np.zeros(model.nv), forces)
+    first = solve_mass(factors, (torques - at_start)[:, None])[:, 0]
+    middle = v + 0.5 * step * first
+    change = at_start - rnea(model, q, middle, np.zeros(model.nv), forces)
+    freely = standing_still(model, first + solve_mass(factors, change[:, None])[:, 0], middle)
     across = solve_mass(factors, J.T)
     G = matrix_product(J, across)
     G_n, J_n, mu = G[::3, ::3], J[::3], friction_of(points)
@@ -150,13 +151,13 @@ def contact_step(
         sharp = solve_mass(mass_factors(model, q), J.T)
         hard = matrix_product(J, sharp)
     falling = step * (J_n @ freely)
-    hit, parting, fallen, late = impacts(hard[::3, ::3], J_n @ v, gap, falling, step, restitution)
-    knocked = knocks(hard, J @ v, mu, hit, parting, fallen, restitution)
+    impact = impacts(hard[::3, ::3], J_n @ v, gap, falling, step, restitution)
+    knocked = knocks(hard, J @ v, mu, impact, restitution)
     before = v + sharp @ knocked + step * freely
-    reach = np.where(hit, 0.0, np.maximum(gap / step, -CREEP))
+    reach = np.where(impact.hit, 0.0, np.maximum(gap / step, -CREEP))
     pushes = cone_impulses(G, J @ before + spread(reach), mu)
     after = before + across @ pushes
-    moved = step * after - sharp @ (np.repeat(late, 3) * knocked)
+    moved = step * after - sharp @ (np.repeat(impact.late, 3) * knocked)
     if not known_zero(recovery):
         left = gap + J_n @ moved
         lifts = normal_impulses(G_n, np.where(left > 0.0, left, recovery * left))
@@ -168,28 +169,6 @@ def contact_step(
 #: The product as a loop over all entries. Written out it leaves out zeros, but it grows with the
 #: square of the number of contacts, and takes long to compile.
 matrix_product = compile(lambda a, b: a @ b, name="matrix_product")
-
-
-def free_acceleration(
-    model: Model,
-    q: Vector,
-    v: Vector,
-    torques: Vector,
-    forces: Forces,
-    step: float,
-    factors: Factors,
-) -> Vector:
-    """Return the acceleration (nv,) without contact, in axes that stand still.
-
-    What goes with velocities squared is taken at the middle of the step: at its start it would give
-    energy to all that spins, by the square of its speed.
-    """
-    still = np.zeros(model.nv)
-    at_start = rnea(model, q, v, still, forces)
-    first = solve_mass(factors, (torques - at_start)[:, None])[:, 0]
-    middle = v + 0.5 * step * first
-    change = at_start - rnea(model, q, middle, still, forces)
-    return standing_still(model, first + solve_mass(factors, change[:, None])[:, 0], middle)
 
 
 def viscosity(model: Model, v: Vector) -> Vector | None:
@@ -238,24 +217,16 @@ def standing_still(model: Model, a: Vector, v: Vector) -> Vector:
 
 def straight_on(model: Model, moved: Vector) -> Vector:
     """Return what `integrate` takes (nv,) for a way (nv,) in axes that stand still."""
-
-    def back(v: Vec3, f: Vec3) -> Vec3:
-        return so3_left_jacobian(f, inverse=True) @ v
-
-    return map_velocities(model, moved, moved, back, lambda v: v)
+    return map_velocities(model, moved, moved, lambda v, f: so3_left_jacobian(f, inverse=True) @ v)
 
 
 def seen_after(model: Model, v: Vector, moved: Vector) -> Vector:
     """Return velocities (nv,) in the child's axes after a way (nv,), of those that stood still."""
-    return map_velocities(model, v, moved, lambda v, f: rotvec_to_dcm(f) @ v, lambda v: v)
+    return map_velocities(model, v, moved, lambda v, f: rotvec_to_dcm(f) @ v)
 
 
 def map_velocities(
-    model: Model,
-    v: Vector,
-    turn: Vector,
-    linear: Callable[[Any, Any], Any],
-    other: Callable[[Any], Any],
+    model: Model, v: Vector, turn: Vector, linear: LinearMap, other: Map = lambda v: v
 ) -> Vector:
     """Return velocities (nv,): linear ones in axes that rotate by `linear`, others by `other`.
 

@@ -30,7 +30,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archimedes.installation import install_command
-from archimedes.multibody.files.mjcf_report import Compiled, is_switched_off, report_left_out
 from archimedes.multibody.files.robot_elements import inertia_in_body
 from archimedes.multibody.models.builder import Builder
 from archimedes.multibody.models.builder_edits import free_name
@@ -49,152 +48,6 @@ JOINTS = {kind.mjcf: kind for kind in KINDS.values() if kind.mjcf is not None}
 SWITCHED = {"damping": "DAMPER", "stiffness": "SPRING", "friction": "FRICTIONLOSS"}
 #: Bodies are inside each other in these files, each a step of a chain.
 DEEPEST = 500
-
-
-def read_mjcf(path: str | os.PathLike[str], packages: object = None) -> Builder:
-    """Return a builder of an MJCF file; ``builder.report`` says what is not in it."""
-    root = read_elements(path, None, DEEPEST)
-    if root.tag != "mujoco":
-        raise root.error(f"an MJCF file is a <mujoco>, this is a <{root.tag}>")
-    mujoco = compiler()
-    try:
-        compiled = mujoco.MjModel.from_xml_path(os.fspath(path))
-    except (ValueError, mujoco.FatalError) as error:
-        raise ValueError(f"{Path(path).name}: MuJoCo's compiler: {error}") from None
-    try:
-        return of_compiled(mujoco, compiled, root.attributes.get("model", Path(path).stem))
-    except ValueError as error:
-        raise ValueError(f"{Path(path).name}: {error}") from None
-
-
-def compiler() -> Any:
-    """Return the package mujoco, or say how to get it."""
-    try:
-        import mujoco  # type: ignore[import-not-found, import-untyped, unused-ignore]
-    except ImportError:
-        raise ImportError(
-            f"MJCF files are read through MuJoCo's compiler: {install_command('robots')}"
-        ) from None
-    return mujoco
-
-
-def of_compiled(mujoco: Any, compiled: Any, name: str) -> Builder:
-    """Return a builder of MuJoCo's compiled model."""
-    builder = Builder(name)
-    off = is_switched_off(compiled, "GRAVITY")
-    builder.gravity = np.zeros(3) if off else np.array(compiled.opt.gravity)
-    of = name_parts(mujoco, compiled)
-    for k in range(1, compiled.nbody):
-        add_body(of, builder, k)
-    add_sites(mujoco, of, builder)
-    for add in (add_shapes, add_tendons, add_actuators, add_equalities, report_left_out):
-        add(of, builder)
-    return builder
-
-
-def name_parts(mujoco: Any, compiled: Any) -> Compiled:
-    """Return the model with names for all its parts: those without get one that is not taken."""
-
-    def titles(what: str, count: int, default: Callable[[int], str]) -> list[str]:
-        kind = getattr(mujoco.mjtObj, f"mjOBJ_{what}")
-        names = [mujoco.mj_id2name(compiled, kind, k) or "" for k in range(count)]
-        taken = {*names}
-        for k, name in enumerate(names):
-            names[k] = name or free_name(default(k), taken)
-            taken.add(names[k])
-        return names
-
-    bodies = titles("BODY", compiled.nbody, lambda k: f"body{k}")
-
-    def joint(k: int) -> str:
-        body = int(compiled.jnt_bodyid[k])
-        return f"{bodies[body]}_joint{k - int(compiled.body_jntadr[body])}"
-
-    joints = titles("JOINT", compiled.njnt, joint)
-    tendons = titles("TENDON", compiled.ntendon, lambda k: f"tendon{k}")
-    actuators = titles("ACTUATOR", len(compiled.actuator_trntype), lambda k: f"actuator{k}")
-    return Compiled(compiled, bodies, joints, tendons, actuators)
-
-
-def add_sites(mujoco: Any, of: Compiled, builder: Builder) -> None:
-    """Add sites as frames; bodies come first where both have one name."""
-    m = of.model
-    named = {m.site(k).name for k in range(m.nsite)}
-    for k in range(m.nsite):
-        title = m.site(k).name
-        if title and title not in builder.bodies:
-            name = title
-        else:
-            name = free_name(f"{title}:site" if title else f"site{k}", {*builder.bodies, *named})
-            named.add(name)
-        if title and name != title:
-            builder.report.approximated.append(
-                f"{builder.name}: site {title!r}, named as a body is, is the frame {name!r}"
-            )
-        owner = of.bodies[m.site_bodyid[k]] if m.site_bodyid[k] else "world"
-        builder.add_frame(name, owner, rotation_of(m.site_quat[k]), np.array(m.site_pos[k]))
-        builder.report.use("site")
-
-
-def add_body(of: Compiled, builder: Builder, k: int) -> None:
-    """Add a body with its joints."""
-    m = of.model
-    body, parent_id = of.bodies[k], int(m.body_parentid[k])
-    parent = of.bodies[parent_id] if parent_id else "world"
-    J = inertia_in_body(rotation_of(m.body_iquat[k]), np.diag(m.body_inertia[k]))
-    builder.add_body(body, float(m.body_mass[k]), np.array(m.body_ipos[k]), J)
-    builder.report.use("body")
-    at: dict[str, Any] = {
-        "rotation": rotation_of(m.body_quat[k]),
-        "position": np.array(m.body_pos[k]),
-    }
-    first, count = int(m.body_jntadr[k]), int(m.body_jntnum[k])
-    if count == 0:
-        weld = free_name(f"{parent}_{body}", {*builder.joints, *of.joints})
-        builder.attach(body, parent, joint=weld, kind="fixed", **at)
-        return
-    for joint in range(first, first + count):
-        title = of.joints[joint]
-        last = joint == first + count - 1
-        child = body if last else free_name(f"{body}:{title}", {*builder.bodies, *of.bodies})
-        if not last:
-            builder.add_massless(child)
-        if isinstance(JOINTS[int(m.jnt_type[joint])], Free):
-            at = {}
-        builder.attach(child, parent, joint=title, **at, **joint_values(m, joint))
-        builder.report.use("joint")
-        parent, at = child, {}
-
-
-def joint_values(compiled: Any, j: int) -> dict[str, Any]:
-    """Return the kind, axis, anchor and all numbers of a joint."""
-    kind = JOINTS[int(compiled.jnt_type[j])]
-    q0, v0 = int(compiled.jnt_qposadr[j]), int(compiled.jnt_dofadr[j])
-    dofs = slice(v0, v0 + kind.nv)
-    values: dict[str, Any] = {
-        "kind": kind,
-        "axis": np.array(compiled.jnt_axis[j]) if kind.axial else [0, 0, 1],
-        "damping": np.array(compiled.dof_damping[dofs]),
-        "friction": np.array(compiled.dof_frictionloss[dofs]),
-        "armature": np.array(compiled.dof_armature[dofs]),
-        "stiffness": float(compiled.jnt_stiffness[j]),
-        "rest": np.array(compiled.qpos_spring[q0 : q0 + kind.nq]),
-    }
-    for key, flag in SWITCHED.items():
-        if is_switched_off(compiled, flag):
-            values[key] = 0.0 * values[key]
-    if kind.anchored:
-        values["anchor"] = np.array(compiled.jnt_pos[j])
-    if kind.nq == 1:
-        # MuJoCo's qpos is zero_at where the body is as in the file.
-        values["zero_at"] = float(compiled.qpos0[q0])
-        if compiled.jnt_limited[j]:
-            values["lower"], values["upper"] = (float(x) for x in compiled.jnt_range[j])
-        if compiled.jnt_actfrclimited[j]:
-            values["effort_limit"] = float(np.abs(compiled.jnt_actfrcrange[j]).max())
-    return values
-
-
 #: Shapes by MuJoCo's number: kind here, and its numbers of MuJoCo's three half sizes.
 SHAPES: dict[int, tuple[str, Any]] = {
     0: ("plane", lambda s: (2 * s[0], 2 * s[1])),
@@ -208,158 +61,69 @@ MESH = 7
 HIDDEN = 3  # groups of geoms from here on are not shown
 JOINT, TENDON = 0, 3  # what an actuator acts on
 INTEGRATOR, FILTEREXACT = 1, 3  # kinds of lags, with "filter" between them
+FREE, BALL = 0, 1  # kinds of joints
 SINGLE = (2, 3)  # joints of one coordinate: slides and hinges
-
-
-def label(row: Any, what: str) -> str:
-    """Return what a report calls an element: by its name, or by its number."""
-    return f"{what} {row.name!r}" if row.name else f"{what} {row.id}"
-
-
-def rotation_of(quaternion: ArrayLike) -> Matrix:
-    """Return the matrix (3, 3), child to parent, of a quaternion."""
-    return quaternion_to_dcm(np.array(quaternion, dtype=float)).T
-
-
-def add_shapes(of: Compiled, builder: Builder) -> None:
-    """Add the geoms of bodies: as collisions where they collide, to look at where they are shown.
-
-    MuJoCo's own viewer hides groups from `HIDDEN` on.
-    """
-    m = of.model
-    surfaces: dict[int, Surface] = {}
-    for k in range(m.ngeom):
-        where = f"{builder.name}: {label(m.geom(k), 'geom')}"
-        body, kind = int(m.geom_bodyid[k]), int(m.geom_type[k])
-        if kind not in SHAPES and kind != MESH:
-            builder.report.ignored.append(f"{where}: the shape of a height field or a function")
-            continue
-        if body == 0:
-            builder.report.ignored.append(f"{where}, a shape of the world")
-            continue
-        surface = None if kind != MESH else surface_of(m, int(m.geom_dataid[k]), surfaces)
-        name, size = SHAPES.get(kind, ("mesh", lambda s: (1.0, 1.0, 1.0)))
-        collides = bool(m.geom_contype[k] or m.geom_conaffinity[k])
-        seen = int(m.geom_group[k]) < HIDDEN or not collides
-        for role in ["collision"] * collides + ["visual"] * seen:
-            builder.add_shape(
-                of.bodies[body], name, size(np.array(m.geom_size[k])), role,
-                rotation=rotation_of(m.geom_quat[k]), position=np.array(m.geom_pos[k]),
-                surface=surface,
-            )  # fmt: skip
-        builder.report.use("geom")
-
-
-def surface_of(m: Any, mesh: int, surfaces: dict[int, Surface]) -> Surface:
-    """Return a mesh as the compiler left it: scaled, and moved to the axes of its geoms."""
-    if mesh not in surfaces:
-        vertex, face = int(m.mesh_vertadr[mesh]), int(m.mesh_faceadr[mesh])
-        surfaces[mesh] = Surface(
-            m.mesh_vert[vertex : vertex + int(m.mesh_vertnum[mesh])],
-            m.mesh_face[face : face + int(m.mesh_facenum[mesh])],
-        )
-    return surfaces[mesh]
-
-
-def add_tendons(of: Compiled, builder: Builder) -> None:
-    """Add tendons along joints; those through space are reported."""
-    m = of.model
-    for k in range(m.ntendon):
-        name, arms = of.tendons[k], tendon_arms(of, k)
-        if arms is None:
-            builder.report.ignored.append(f"{builder.name}: tendon {name!r} through space")
-            continue
-        values = {"stiffness": m.tendon_stiffness[k], "damping": m.tendon_damping[k]}
-        for key, flag in (("damping", "DAMPER"), ("stiffness", "SPRING")):
-            values[key] = 0.0 if is_switched_off(m, flag) else float(values[key])
-        builder.add_tendon(name, arms, rest=np.array(m.tendon_lengthspring[k]), **values)
-        builder.report.use("tendon")
-
-
-def tendon_arms(of: Compiled, k: int) -> dict[str, float] | None:
-    """Return the arms of a tendon by joint, or None if it does not run along joints alone."""
-    m = of.model
-    start, count = int(m.tendon_adr[k]), int(m.tendon_num[k])
-    arms: dict[str, float] = {}
-    for w in range(start, start + count):
-        joint = int(m.wrap_objid[w])
-        if int(m.wrap_type[w]) != 1 or int(m.jnt_type[joint]) not in SINGLE:
-            return None
-        arms[of.joints[joint]] = arms.get(of.joints[joint], 0.0) + float(m.wrap_prm[w])
-    return arms
-
-
-def add_actuators(of: Compiled, builder: Builder) -> None:
-    """Add actuators on joints and tendons along joints, with a lag or without."""
-    m = of.model
-    for k in range(len(m.actuator_trntype)):
-        on, what = int(m.actuator_trntype[k]), int(m.actuator_trnid[k][0])
-        arms = None
-        if on == JOINT and int(m.jnt_type[what]) in SINGLE:
-            arms = {of.joints[what]: 1.0}
-        elif on == TENDON:
-            arms = tendon_arms(of, what)
-        known = int(m.actuator_gaintype[k]) < 2 and int(m.actuator_biastype[k]) < 2
-        lag = int(m.actuator_dyntype[k])
-        where = f"{builder.name}: {label(m.actuator(k), 'actuator')}"
-        group_off = int(m.opt.disableactuator) >> int(m.actuator_group[k]) & 1
-        if group_off or is_switched_off(m, "ACTUATION"):
-            builder.report.ignored.append(f"{where}, which the file switches off")
-            continue
-        if int(m.actuator_plugin[k]) >= 0:
-            builder.report.ignored.append(
-                f"{where}: what a plugin computes; pass its torques to dynamics"
-            )
-            continue
-        if arms is None or not known or lag > FILTEREXACT:
-            builder.report.ignored.append(
-                f"{where}: only those without dynamics of their own or with "
-                "a lag, on joints of one coordinate and tendons along such, are known; pass its "
-                "torques to dynamics"
-            )
-            continue
-        actuator = drive(m, k, arms)
-        if lag > INTEGRATOR and not m.actuator_dynprm[k][0] > 0.0:
-            builder.report.approximated.append(f"{where}: a lag of no time is none")
-            lag = 0
-        if lag and m.actuator_actearly[k]:
-            builder.report.approximated.append(
-                f"{where}: actearly, the activation of the next step, is that of the same time"
-            )
-        builder.actuators.append(actuator if lag == 0 else add_lag(m, k, actuator))
-        builder.report.use("actuator")
-
-
-def add_lag(m: Any, k: int, drive: Drive) -> Lagged:
-    """Return an actuator with an activation, which takes over the range of its commands."""
-    constant = None if int(m.actuator_dyntype[k]) == INTEGRATOR else float(m.actuator_dynprm[k][0])
-    free = np.array([-np.inf, np.inf])
-    return Lagged(
-        replace(drive, command_range=free), constant, drive.command_range, range_of(m, "act", k)
-    )
-
-
-def drive(m: Any, k: int, arms: dict[str, float]) -> Drive:
-    """Return an actuator; its length is the gear times the sum of arms and coordinates."""
-    gear = float(m.actuator_gear[k][0])
-    gain = np.array(m.actuator_gainprm[k][:3])
-    if int(m.actuator_gaintype[k]) == 0:
-        gain[1:] = 0.0
-    bias = np.array(m.actuator_biasprm[k][:3]) * int(m.actuator_biastype[k])
-    ranges = [range_of(m, what, k) for what in ("ctrl", "force")]
-    return Drive(tuple(arms), gear * np.array(list(arms.values())), gain, bias, *ranges)
-
-
-def range_of(m: Any, what: str, k: int) -> np.ndarray:
-    """Return a range of an actuator, all numbers where it has none."""
-    off = what == "ctrl" and is_switched_off(m, "CLAMPCTRL")
-    if off or not getattr(m, f"actuator_{what}limited")[k]:
-        return np.array([-np.inf, np.inf])
-    return np.array(getattr(m, f"actuator_{what}range")[k])
-
-
 CONNECT, WELD, COUPLED = 0, 1, 2  # kinds of equalities
 BODY, SITE = 1, 6  # what an equality is between
+#: What a model may have that is not taken over: a count, and what it is.
+LEFT_OUT = {
+    "nsensor": "sensors",
+    "nflex": "flexible bodies",
+    "nskin": "skins",
+    "nplugin": "plugins",
+    "nplastic": "springs that yield",
+    "nmocap": "motion-capture bodies, fixed where they are",
+    "nkey": "keyframes",
+    "npair": "pairs of contacts",
+    "nexclude": "pairs of bodies without contact",
+    "ncam": "cameras",
+    "nlight": "lights",
+    "nnumeric": "custom numbers",
+    "ntext": "custom texts",
+    "ntuple": "custom tuples",
+}
+#: Numbers of which nothing is taken over where they are not zero.
+NUMBERS = {
+    "dof_dampingpoly": "nonlinear damping (dof_dampingpoly) of joint",
+    "jnt_stiffnesspoly": "nonlinear stiffness (jnt_stiffnesspoly) of joint",
+    "jnt_actgravcomp": "gravity compensation by the actuators of joint",
+    "tendon_limited": "limited: the range of tendon",
+    "tendon_frictionloss": "frictionloss of tendon",
+    "tendon_armature": "armature of tendon",
+    "tendon_actfrclimited": "actuatorfrcrange of tendon",
+    "tendon_dampingpoly": "nonlinear damping of tendon",
+    "tendon_stiffnesspoly": "nonlinear stiffness of tendon",
+    "actuator_damping": "damping of actuator",
+    "actuator_dampingpoly": "nonlinear damping of actuator",
+    "actuator_armature": "armature of actuator",
+    "actuator_delay": "the delay of actuator",
+}
+#: What MuJoCo takes for contacts where a file says nothing.
+USUAL = {
+    "friction": (1.0, 0.005, 0.0001), "solref": (0.02, 1.0), "solimp": (0.9, 0.95, 0.001, 0.5, 2.0)
+}  # fmt: skip
+
+
+def read_mjcf(path: str | os.PathLike[str], packages: object = None) -> Builder:
+    """Return a builder of an MJCF file; ``builder.report`` says what is not in it."""
+    root = read_elements(path, None, DEEPEST)
+    if root.tag != "mujoco":
+        raise root.error(f"an MJCF file is a <mujoco>, this is a <{root.tag}>")
+    try:
+        import mujoco  # type: ignore[import-not-found, import-untyped, unused-ignore]
+    except ImportError:
+        raise ImportError(
+            f"MJCF files are read through MuJoCo's compiler: {install_command('robots')}"
+        ) from None
+    name = Path(path).name
+    try:
+        compiled = mujoco.MjModel.from_xml_path(os.fspath(path))
+    except (ValueError, mujoco.FatalError) as error:
+        raise ValueError(f"{name}: MuJoCo's compiler: {error}") from None
+    try:
+        return MjcfReader(mujoco, compiled, root.attributes.get("model", Path(path).stem)).read()
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
 
 
 class Side(NamedTuple):
@@ -370,62 +134,383 @@ class Side(NamedTuple):
     position: Any
 
 
-def add_equalities(of: Compiled, builder: Builder) -> None:
-    """Add what holds bodies and joints together as closures, for `constrained_dynamics`."""
-    m = of.model
-    off = is_switched_off(m, "EQUALITY") or is_switched_off(m, "CONSTRAINT")
-    for k in range(m.neq):
-        where = f"{builder.name}: {label(m.equality(k), 'equality')}"
-        closure = equality(of, builder, k) if m.eq_active0[k] and not off else None
-        if closure is None:
-            builder.report.ignored.append(where)
-            continue
-        builder.closures.append(closure)
-        builder.report.use("equality")
-        builder.report.approximated.append(
-            f"{where}, soft in MuJoCo, is exact, in constrained_dynamics with model.closures"
-        )
+class MjcfReader:
+    """MuJoCo's compiled model `m`, and the names that its bodies, joints, ... have here.
+
+    Those without a name get one that is not taken.
+    """
+
+    def __init__(self, mujoco: Any, m: Any, name: str) -> None:
+        self.mujoco, self.m, self.builder = mujoco, m, Builder(name)
+        self.report = self.builder.report
+        self.bodies = self.name_each("BODY", m.nbody, lambda k: f"body{k}")
+
+        def joint(k: int) -> str:
+            body = m.jnt_bodyid[k]
+            return f"{self.bodies[body]}_joint{k - m.body_jntadr[body]}"
+
+        self.joints = self.name_each("JOINT", m.njnt, joint)
+        self.tendons = self.name_each("TENDON", m.ntendon, lambda k: f"tendon{k}")
+        count = len(m.actuator_trntype)
+        self.actuators = self.name_each("ACTUATOR", count, lambda k: f"actuator{k}")
+
+    def name_each(self, what: str, count: int, default: Callable[[int], str]) -> list[str]:
+        """Return a name for each part of a kind."""
+        kind = getattr(self.mujoco.mjtObj, f"mjOBJ_{what}")
+        names = [self.mujoco.mj_id2name(self.m, kind, k) or "" for k in range(count)]
+        taken = {*names}
+        for k, name in enumerate(names):
+            names[k] = name or free_name(default(k), taken)
+            taken.add(names[k])
+        return names
+
+    def read(self) -> Builder:
+        """Return the builder of the model."""
+        m = self.m
+        self.builder.gravity = np.zeros(3) if self.is_off("GRAVITY") else np.array(m.opt.gravity)
+        for k in range(1, m.nbody):
+            self.add_body(k)
+        self.sites = [m.site(k).name for k in range(m.nsite)]
+        for k in range(m.nsite):
+            self.add_site(k)
+        self.add_shapes()
+        self.add_tendons()
+        for k in range(len(self.actuators)):
+            self.add_actuator(k)
+        self.add_equalities()
+        self.report_left_out()
+        return self.builder
+
+    def is_off(self, what: str) -> bool:
+        """Return whether a flag of the file disables a part of the physics."""
+        bit = getattr(self.mujoco.mjtDisableBit, f"mjDSBL_{what}", 0)
+        return bool(int(self.m.opt.disableflags) & int(bit))
+
+    def ignore(self, what: str) -> None:
+        """Report what is not in the model."""
+        self.report.ignored.append(f"{self.builder.name}: {what}")
+
+    def approximate(self, what: str) -> None:
+        """Report what is in the model otherwise than in the file."""
+        self.report.approximated.append(f"{self.builder.name}: {what}")
+
+    def owner(self, body: int) -> str:
+        """Return the name of a body, or the world."""
+        return self.bodies[body] if body else "world"
+
+    # ---- bodies and joints ---------------------------------------------------------------
+
+    def add_site(self, k: int) -> None:
+        """Add a site as a frame; bodies come first where both have one name."""
+        m, builder = self.m, self.builder
+        name = title = self.sites[k]
+        if not title or title in builder.bodies:
+            taken = {*builder.bodies, *builder.frames, *self.sites}
+            name = free_name(f"{title}:site" if title else f"site{k}", taken)
+        if title and name != title:
+            self.approximate(f"site {title!r}, named as a body is, is the frame {name!r}")
+        owner, R = self.owner(m.site_bodyid[k]), rotation_of(m.site_quat[k])
+        builder.add_frame(name, owner, R, np.array(m.site_pos[k]))
+        self.report.use("site")
+
+    def add_body(self, k: int) -> None:
+        """Add a body with its joints."""
+        m, builder, body = self.m, self.builder, self.bodies[k]
+        parent = self.owner(m.body_parentid[k])
+        J = inertia_in_body(rotation_of(m.body_iquat[k]), np.diag(m.body_inertia[k]))
+        builder.add_body(body, float(m.body_mass[k]), np.array(m.body_ipos[k]), J)
+        self.report.use("body")
+        at = {"rotation": rotation_of(m.body_quat[k]), "position": np.array(m.body_pos[k])}
+        first, count = int(m.body_jntadr[k]), int(m.body_jntnum[k])
+        if count == 0:
+            weld = free_name(f"{parent}_{body}", {*builder.joints, *self.joints})
+            builder.attach(body, parent, joint=weld, kind="fixed", **at)
+        for j in range(first, first + count):
+            child, title = body, self.joints[j]
+            if j < first + count - 1:
+                child = free_name(f"{body}:{title}", {*builder.bodies, *self.bodies})
+                builder.add_massless(child)
+            if isinstance(JOINTS[m.jnt_type[j]], Free):
+                at = {}
+            builder.attach(child, parent, joint=title, **at, **self.joint_values(j))
+            self.report.use("joint")
+            parent, at = child, {}
+
+    def joint_values(self, j: int) -> dict[str, Any]:
+        """Return the kind, axis, anchor and all numbers of a joint."""
+        m, kind = self.m, JOINTS[self.m.jnt_type[j]]
+        q0, v0 = m.jnt_qposadr[j], m.jnt_dofadr[j]
+        dofs = slice(v0, v0 + kind.nv)
+        values: dict[str, Any] = {
+            "kind": kind,
+            "axis": np.array(m.jnt_axis[j]) if kind.axial else [0, 0, 1],
+            "damping": np.array(m.dof_damping[dofs]),
+            "friction": np.array(m.dof_frictionloss[dofs]),
+            "armature": np.array(m.dof_armature[dofs]),
+            "stiffness": float(m.jnt_stiffness[j]),
+            "rest": np.array(m.qpos_spring[q0 : q0 + kind.nq]),
+        }
+        for key, flag in SWITCHED.items():
+            if self.is_off(flag):
+                values[key] = 0.0 * values[key]
+        if kind.anchored:
+            values["anchor"] = np.array(m.jnt_pos[j])
+        if kind.nq == 1:
+            # MuJoCo's qpos is zero_at where the body is as in the file.
+            values["zero_at"] = float(m.qpos0[q0])
+            if m.jnt_limited[j]:
+                values["lower"], values["upper"] = m.jnt_range[j].tolist()
+            if m.jnt_actfrclimited[j]:
+                values["effort_limit"] = float(np.abs(m.jnt_actfrcrange[j]).max())
+        return values
+
+    # ---- shapes, tendons, actuators ------------------------------------------------------
+
+    def add_shapes(self) -> None:
+        """Add the geoms of bodies: as collisions if they collide, to look at if they are shown.
+
+        MuJoCo's own viewer hides groups from `HIDDEN` on.
+        """
+        m = self.m
+        surfaces: dict[int, Surface] = {}
+        for k in range(m.ngeom):
+            where, kind = label(m.geom(k), "geom"), m.geom_type[k]
+            if kind not in SHAPES and kind != MESH:
+                self.ignore(f"{where}: the shape of a height field or a function")
+                continue
+            if m.geom_bodyid[k] == 0:
+                self.ignore(f"{where}, a shape of the world")
+                continue
+            surface = None if kind != MESH else self.surface_of(int(m.geom_dataid[k]), surfaces)
+            name, size = SHAPES.get(kind, ("mesh", lambda s: (1.0, 1.0, 1.0)))
+            collides = bool(m.geom_contype[k] or m.geom_conaffinity[k])
+            seen = m.geom_group[k] < HIDDEN or not collides
+            for role in ["collision"] * collides + ["visual"] * bool(seen):
+                self.builder.add_shape(
+                    self.bodies[m.geom_bodyid[k]], name, size(np.array(m.geom_size[k])), role,
+                    rotation=rotation_of(m.geom_quat[k]), position=np.array(m.geom_pos[k]),
+                    surface=surface,
+                )  # fmt: skip
+            self.report.use("geom")
+
+    def surface_of(self, mesh: int, surfaces: dict[int, Surface]) -> Surface:
+        """Return a mesh as the compiler left it: scaled, and moved to the axes of its geoms."""
+        if mesh not in surfaces:
+            m = self.m
+            vertex, face = m.mesh_vertadr[mesh], m.mesh_faceadr[mesh]
+            surfaces[mesh] = Surface(
+                m.mesh_vert[vertex : vertex + m.mesh_vertnum[mesh]],
+                m.mesh_face[face : face + m.mesh_facenum[mesh]],
+            )
+        return surfaces[mesh]
+
+    def add_tendons(self) -> None:
+        """Add tendons along joints; those through space are reported."""
+        m = self.m
+        for k, name in enumerate(self.tendons):
+            arms = self.tendon_arms(k)
+            if arms is None:
+                self.ignore(f"tendon {name!r} through space")
+                continue
+            values = {
+                key: 0.0 if self.is_off(SWITCHED[key]) else float(getattr(m, f"tendon_{key}")[k])
+                for key in ("stiffness", "damping")
+            }
+            rest = np.array(m.tendon_lengthspring[k])
+            self.builder.add_tendon(name, arms, rest=rest, **values)
+            self.report.use("tendon")
+
+    def tendon_arms(self, k: int) -> dict[str, float] | None:
+        """Return the arms of a tendon by joint, or None if it does not run along joints alone."""
+        m = self.m
+        arms: dict[str, float] = {}
+        for w in range(m.tendon_adr[k], m.tendon_adr[k] + m.tendon_num[k]):
+            joint = m.wrap_objid[w]
+            if m.wrap_type[w] != 1 or m.jnt_type[joint] not in SINGLE:
+                return None
+            arms[self.joints[joint]] = arms.get(self.joints[joint], 0.0) + float(m.wrap_prm[w])
+        return arms
+
+    def add_actuator(self, k: int) -> None:
+        """Add an actuator on a joint or a tendon along joints, with a lag or without."""
+        m, arms = self.m, None
+        on, what = m.actuator_trntype[k], m.actuator_trnid[k][0]
+        if on == JOINT and m.jnt_type[what] in SINGLE:
+            arms = {self.joints[what]: 1.0}
+        elif on == TENDON:
+            arms = self.tendon_arms(what)
+        known = m.actuator_gaintype[k] < 2 and m.actuator_biastype[k] < 2
+        lag, where = m.actuator_dyntype[k], label(m.actuator(k), "actuator")
+        if int(m.opt.disableactuator) >> int(m.actuator_group[k]) & 1 or self.is_off("ACTUATION"):
+            self.ignore(f"{where}, which the file switches off")
+            return
+        if m.actuator_plugin[k] >= 0:
+            self.ignore(f"{where}: what a plugin computes; pass its torques to dynamics")
+            return
+        if arms is None or not known or lag > FILTEREXACT:
+            self.ignore(
+                f"{where}: only those without dynamics of their own or with a lag, on joints of "
+                "one coordinate and tendons along such, are known; pass its torques to dynamics"
+            )
+            return
+        if lag > INTEGRATOR and not m.actuator_dynprm[k][0] > 0.0:
+            self.approximate(f"{where}: a lag of no time is none")
+            lag = 0
+        if lag and m.actuator_actearly[k]:
+            self.approximate(
+                f"{where}: actearly, the activation of the next step, is that of the same time"
+            )
+        drive = self.drive(k, arms)
+        if lag:  # the activation takes over the range of the commands
+            constant = None if lag == INTEGRATOR else float(m.actuator_dynprm[k][0])
+            inner = replace(drive, command_range=np.array([-np.inf, np.inf]))
+            lagged = Lagged(inner, constant, drive.command_range, self.range_of("act", k))
+        self.builder.actuators.append(lagged if lag else drive)
+        self.report.use("actuator")
+
+    def drive(self, k: int, arms: dict[str, float]) -> Drive:
+        """Return an actuator; its length is the gear times the sum of arms and coordinates."""
+        m = self.m
+        gear, gain = float(m.actuator_gear[k][0]), np.array(m.actuator_gainprm[k][:3])
+        if m.actuator_gaintype[k] == 0:
+            gain[1:] = 0.0
+        bias = np.array(m.actuator_biasprm[k][:3]) * int(m.actuator_biastype[k])
+        ranges = [self.range_of(what, k) for what in ("ctrl", "force")]
+        return Drive(tuple(arms), gear * np.array(list(arms.values())), gain, bias, *ranges)
+
+    def range_of(self, what: str, k: int) -> np.ndarray:
+        """Return a range of an actuator, all numbers where it has none."""
+        off = what == "ctrl" and self.is_off("CLAMPCTRL")
+        if off or not getattr(self.m, f"actuator_{what}limited")[k]:
+            return np.array([-np.inf, np.inf])
+        return np.array(getattr(self.m, f"actuator_{what}range")[k])
+
+    # ---- equalities ----------------------------------------------------------------------
+
+    def add_equalities(self) -> None:
+        """Add what holds bodies and joints together as closures, for `constrained_dynamics`."""
+        m = self.m
+        off = self.is_off("EQUALITY") or self.is_off("CONSTRAINT")
+        for k in range(m.neq):
+            where = label(m.equality(k), "equality")
+            closure = self.equality(k) if m.eq_active0[k] and not off else None
+            if closure is None:
+                self.ignore(where)
+                continue
+            self.builder.closures.append(closure)
+            self.report.use("equality")
+            self.approximate(
+                f"{where}, soft in MuJoCo, is exact, in constrained_dynamics with model.closures"
+            )
+
+    def equality(self, k: int) -> Closure | Coupling | None:
+        """Return the closure of one equality, or None if there is no counterpart here."""
+        m = self.m
+        kind, one, two, on = m.eq_type[k], m.eq_obj1id[k], m.eq_obj2id[k], m.eq_objtype[k]
+        data = np.array(m.eq_data[k])
+        if kind == COUPLED and not np.any(data[2:5]) and m.jnt_type[one] in SINGLE:
+            return self.couple(one, two, data)
+        if kind not in (CONNECT, WELD) or on not in (BODY, SITE):
+            return None
+        if on == SITE:
+            sides = [
+                Side(m.site_bodyid[n], rotation_of(m.site_quat[n]), np.array(m.site_pos[n]))
+                for n in (one, two)
+            ]
+        elif kind == CONNECT:
+            sides = [Side(one, None, data[:3]), Side(two, None, data[3:6])]
+        else:
+            sides = [Side(one, rotation_of(data[6:10]), data[3:6]), Side(two, None, data[:3])]
+        if sides[1].body == 0:
+            sides.reverse()  # what is held comes second
+        first, second = f"equality{k}:first", f"equality{k}:second"
+        for name, side in zip((first, second), sides, strict=True):
+            self.builder.add_frame(name, self.owner(side.body), side.rotation, side.position)
+        turns = kind == WELD and data[10] != 0.0
+        return Closure(first, second, "fixed" if turns else "spherical")
+
+    def couple(self, one: int, two: int, data: Vector) -> Coupling | None:
+        """Return a joint held at a number, or at a straight line of another."""
+        m = self.m
+        start = [float(m.qpos0[m.jnt_qposadr[j]]) for j in (one, max(two, 0))]
+        if two < 0 or data[1] == 0.0:
+            return Coupling({self.joints[one]: 1.0}, float(data[0]) + start[0])
+        if m.jnt_type[two] not in SINGLE:
+            return None
+        arms = {self.joints[one]: 1.0, self.joints[two]: -float(data[1])}
+        return Coupling(arms, float(data[0]) + start[0] - float(data[1]) * start[1])
+
+    # ---- what is left out ----------------------------------------------------------------
+
+    def report_left_out(self) -> None:
+        """Report what the model has that is not in the builder."""
+        m = self.m
+        for count, what in LEFT_OUT.items():
+            if number := int(getattr(m, count, 0)):
+                self.ignore(f"{number} {what}")
+        if m.opt.density or m.opt.viscosity:
+            self.ignore("forces of the fluid around")
+        if np.any(m.body_gravcomp):
+            self.ignore("gravity compensation")
+        for j, name in enumerate(self.joints):
+            self.report_joint(j, f"joint {name!r}")
+        colliding = (m.geom_contype != 0) | (m.geom_conaffinity != 0)
+        own = [np.any(getattr(m, f"geom_{key}") != usual, axis=1) for key, usual in USUAL.items()]
+        if number := int(np.sum(colliding & np.any(own, axis=0))):
+            self.approximate(
+                f"friction or softness of {number} geoms in contact: what Ground and Pair say "
+                "counts"
+            )
+        self.report_numbers()
+        if np.any(m.dof_frictionloss) and not self.is_off("FRICTIONLOSS"):
+            self.approximate("frictionloss, which is a constraint in MuJoCo, is a smooth force")
+
+    def report_joint(self, j: int, where: str) -> None:
+        """Report which numbers of a joint count otherwise here."""
+        m, kind, start = self.m, self.m.jnt_type[j], self.m.jnt_qposadr[j]
+        if kind == BALL and m.jnt_limited[j]:
+            self.ignore(f"{where}: the limit of a ball joint")
+        if m.jnt_actfrclimited[j]:
+            low, high = m.jnt_actfrcrange[j]
+            larger = "" if low == -high else ", of the larger one"
+            self.approximate(
+                f"{where}: actuatorfrcrange is an effort_limit{larger}, which stops nothing by "
+                "itself"
+            )
+        if kind != FREE:
+            return
+        if not np.array_equal(m.qpos0[start : start + 7], JOINTS[FREE].neutral):
+            self.approximate(
+                f"{where}: where its body is in the file is model.rest; neutral is at the origin"
+            )
+        if m.jnt_stiffness[j] and not self.is_off("SPRING"):
+            self.approximate(
+                f"{where}: its spring pulls along the screw that leads back to rest, in MuJoCo "
+                "along a line"
+            )
+        if np.any(m.dof_armature[m.jnt_dofadr[j]]):
+            self.approximate(
+                f"{where}: armature resists the rates of v, whose linear part is in axes of the "
+                "body, not of the world"
+            )
+
+    def report_numbers(self) -> None:
+        """Report which numbers of joints, tendons and actuators have no place in the model."""
+        named = {"jnt": self.joints, "tendon": self.tendons, "actuator": self.actuators}
+        named["dof"] = [self.joints[j] for j in self.m.dof_jntid]
+        for field, what in NUMBERS.items():
+            names = named[field.partition("_")[0]]
+            rows = getattr(self.m, field, np.zeros(len(names)))  # younger than some of MuJoCo
+            lost = (name for name, row in zip(names, rows, strict=True) if np.any(row))
+            for name in dict.fromkeys(lost):
+                self.ignore(f"{what} {name!r}")
 
 
-def equality(of: Compiled, builder: Builder, k: int) -> Closure | Coupling | None:
-    """Return the closure of one equality, or None if there is no counterpart here."""
-    m = of.model
-    kind, one, two = int(m.eq_type[k]), int(m.eq_obj1id[k]), int(m.eq_obj2id[k])
-    data = np.array(m.eq_data[k])
-    if kind == COUPLED and not np.any(data[2:5]) and int(m.jnt_type[one]) in SINGLE:
-        return couple(of, one, two, data)
-    if kind not in (CONNECT, WELD) or int(m.eq_objtype[k]) not in (BODY, SITE):
-        return None
-    if int(m.eq_objtype[k]) == SITE:
-        sides = [at_site(m, one), at_site(m, two)]
-    elif kind == CONNECT:
-        sides = [Side(one, None, data[:3]), Side(two, None, data[3:6])]
-    else:
-        sides = [Side(one, rotation_of(data[6:10]), data[3:6]), Side(two, None, data[:3])]
-    if sides[1].body == 0:
-        sides.reverse()  # what is held comes second
-    first, second = f"equality{k}:first", f"equality{k}:second"
-    for name, side in zip((first, second), sides, strict=True):
-        owner = of.bodies[side.body] if side.body else "world"
-        builder.add_frame(name, owner, side.rotation, side.position)
-    turns = kind == WELD and data[10] != 0.0
-    return Closure(first, second, "fixed" if turns else "spherical")
+def label(row: Any, what: str) -> str:
+    """Return what a report calls an element: by its name, or by its number."""
+    return f"{what} {row.name!r}" if row.name else f"{what} {row.id}"
 
 
-def at_site(m: Any, site: int) -> Side:
-    """Return where a site is."""
-    return Side(
-        int(m.site_bodyid[site]), rotation_of(m.site_quat[site]), np.array(m.site_pos[site])
-    )
-
-
-def couple(of: Compiled, one: int, two: int, data: Vector) -> Coupling | None:
-    """Return a joint held at a number, or at a straight line of another."""
-    m = of.model
-    start = [float(m.qpos0[int(m.jnt_qposadr[j])]) for j in (one, max(two, 0))]
-    if two < 0 or data[1] == 0.0:
-        return Coupling({of.joints[one]: 1.0}, float(data[0]) + start[0])
-    if int(m.jnt_type[two]) not in SINGLE:
-        return None
-    arms = {of.joints[one]: 1.0, of.joints[two]: -float(data[1])}
-    return Coupling(arms, float(data[0]) + start[0] - float(data[1]) * start[1])
+def rotation_of(quaternion: ArrayLike) -> Matrix:
+    """Return the matrix (3, 3), child to parent, of a quaternion."""
+    return quaternion_to_dcm(np.array(quaternion, dtype=float)).T

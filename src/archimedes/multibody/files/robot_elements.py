@@ -107,8 +107,8 @@ class RobotReader:
             else " ".join(self.text(shapes[0], key) for key in SIZES[kind])
         )
         size = [number(word, shapes[0], kind) for word in words.split()]
-        shape = call_at(shapes[0], make_shape, body, part.tag, kind, size, at.R, at.p, file)
-        self.builder.geometry = (*self.builder.geometry, shape)
+        shape = call_at(shapes[0], make_shape, body, part.tag, kind, size, at, file)
+        self.builder.geometry += (shape,)
         if kind != "mesh" or file is not None:
             self.report.use(part.tag)
 

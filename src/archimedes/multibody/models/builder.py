@@ -185,8 +185,7 @@ class Builder:
         """
         self._check_body(body, "body")
         at = check_placement(rotation, position, f"shape of {body!r}")
-        shape = make_shape(body, role, kind, size, at.R, at.p, file, surface)
-        self.geometry = (*self.geometry, shape)
+        self.geometry += (make_shape(body, role, kind, size, at, file, surface),)
 
     def add_tendon(
         self,

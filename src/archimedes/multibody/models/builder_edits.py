@@ -29,6 +29,16 @@ def merge(builder: Builder, other: Builder, carrier: str | None, prefix: str, at
     def owner(name: str | None) -> str | None:
         return carrier if name is None else prefix + name
 
+    def rename(held: Closure | Coupling) -> Closure | Coupling:
+        """Return a closure of the other; its world becomes a frame where that world is now."""
+        if isinstance(held, Coupling) or held.first != "world":
+            return held.renamed(prefix)
+        if "world" in other.bodies or "world" in other.frames:  # which is meant then
+            return replace(held, first=f"{prefix}world", second=prefix + held.second)
+        name = free_name(f"{prefix}{held.second}:held", {*builder.bodies, *builder.frames})
+        builder.frames[name] = (carrier, at @ Pose(np.eye(3), np.array(held.place, dtype=float)))
+        return replace(held, first=name, second=prefix + held.second, place=(0.0, 0.0, 0.0))
+
     for body in other.bodies.values():
         builder.bodies[prefix + body.name] = replace(body, name=prefix + body.name)
     for joint in other.joints.values():
@@ -48,35 +58,13 @@ def merge(builder: Builder, other: Builder, carrier: str | None, prefix: str, at
         builder.attach(
             prefix + base, carrier, joint=name, kind="fixed", rotation=at.R, position=at.p
         )
-    builder.closures += [
-        rename_closure(builder, other, c, carrier, at, prefix) for c in other.closures
-    ]
-    shapes = (s._replace(body=prefix + s.body) for s in other.geometry)
-    builder.geometry = (*builder.geometry, *shapes)
+    builder.closures += map(rename, other.closures)
+    builder.geometry += tuple(s._replace(body=prefix + s.body) for s in other.geometry)
     for name, tendon in other.tendons.items():
         arms = {prefix + joint: arm for joint, arm in tendon.arms.items()}
         builder.tendons[prefix + name] = replace(tendon, arms=arms)
     builder.actuators += [a.renamed(prefix) for a in other.actuators]
     builder.report.add(other.report)
-
-
-def rename_closure(
-    builder: Builder,
-    other: Builder,
-    held: Closure | Coupling,
-    carrier: str | None,
-    at: Pose,
-    prefix: str,
-) -> Closure | Coupling:
-    """Return a closure of another builder; its world becomes a frame where that world is now."""
-    if isinstance(held, Coupling) or held.first != "world":
-        return held.renamed(prefix)
-    if "world" in other.bodies or "world" in other.frames:  # which is meant then
-        return replace(held, first=f"{prefix}world", second=prefix + held.second)
-    taken = {*builder.bodies, *builder.frames}
-    name = free_name(f"{prefix}{held.second}:held", taken)
-    builder.frames[name] = (carrier, at @ Pose(np.eye(3), np.array(held.place, dtype=float)))
-    return replace(held, first=name, second=prefix + held.second, place=(0.0, 0.0, 0.0))
 
 
 def free_name(name: str, taken: Container[str]) -> str:
@@ -156,7 +144,10 @@ def lock(builder: Builder, joint: Joint, value: ArrayLike) -> None:
     )
     if len(q) == 1:
         lock_along(builder, joint.name, q[0])
-    drop_actuators(builder, joint.name)
+    staying = [a for a in builder.actuators if joint.name not in a.joints]
+    lost = f"{builder.name}: an actuator of {joint.name!r}, which is locked"
+    builder.report.ignored += [lost] * (len(builder.actuators) - len(staying))
+    builder.actuators = staying
     for other in list(builder.joints.values()):
         if other.mimic and other.mimic.joint == joint.name:
             follows = replace(other, mimic=None, values={})
@@ -203,12 +194,3 @@ def lock_along(builder: Builder, name: str, q: Scalar) -> None:
                 q, f"lock: joint {name!r}, which {held} holds,", "Lock it at a number"
             )
             builder.closures[k] = Coupling(arms, held.offset - float(dict(held.arms)[name] * known))
-
-
-def drop_actuators(builder: Builder, name: str) -> None:
-    """Take off the actuators of a locked joint, and report them."""
-    lost = [a for a in builder.actuators if name in a.joints]
-    builder.report.ignored += [f"{builder.name}: an actuator of {name!r}, which is locked"] * len(
-        lost
-    )
-    builder.actuators = [a for a in builder.actuators if name not in a.joints]

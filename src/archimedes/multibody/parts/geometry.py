@@ -8,7 +8,6 @@ spheres, whose centres are 3/8 of the radius from their flat sides.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -17,7 +16,8 @@ import numpy as np
 from archimedes.checks import check_choice, check_positive
 from archimedes.installation import install_command
 from archimedes.portable_numpy import matmul
-from archimedes.typing import ArrayLike, Matrix, Vec3
+from archimedes.spatial.spatial_algebra import Pose
+from archimedes.typing import ArrayLike
 
 __all__ = ["Shape", "Surface", "inertia_of_shapes"]
 
@@ -134,20 +134,14 @@ class Shape(NamedTuple):
 
 
 def make_shape(
-    body: str,
-    role: str,
-    kind: str,
-    size: Sequence[float],
-    R: Matrix,
-    p: Vec3,
-    file: str | os.PathLike[str] | None = None,
+    body: str, role: str, kind: str, size: Sequence[float], at: Pose, file: Any = None,
     surface: Surface | None = None,
-) -> Shape:
+) -> Shape:  # fmt: skip
     """Return a shape made of tuples, so that calls need not check whether it has changed."""
     check_shape(body, role, kind, size)
-    rows = tuple(tuple(row) for row in np.asarray(R, dtype=float).tolist())
+    rows = tuple(tuple(row) for row in np.asarray(at.R, dtype=float).tolist())
     path = None if file is None else str(file)
-    position = tuple(np.asarray(p, dtype=float).tolist())
+    position = tuple(np.asarray(at.p, dtype=float).tolist())
     return Shape(body, role, kind, tuple(float(x) for x in size), rows, position, path, surface)
 
 

@@ -38,7 +38,8 @@ from archimedes.spatial.stumpff import stumpff
 from archimedes.typing import Array, ArrayLike, Matrix, Scalar, Vec3, Vector
 
 Numbers = Sequence[Any]
-#: A map of a linear velocity (3,) that depends on a rotation (3,).
+#: A map of velocities, and one of a linear velocity (3,) that depends on a rotation (3,).
+Map = Callable[[Any], Any]
 LinearMap = Callable[[Any, Any], Any]
 ZERO = np.zeros(3)
 
@@ -141,9 +142,7 @@ class JointKind:
         """Return random coordinates, between `low` and `high` if they are plain numbers."""
         return rng.uniform(low, high).tolist()
 
-    def map_linear(
-        self, v: Vector, turn: Vector, linear: LinearMap, other: Callable[[Any], Any]
-    ) -> list[Array]:
+    def map_linear(self, v: Vector, turn: Vector, linear: LinearMap, other: Map) -> list[Array]:
         """Return v with ``linear(velocity, rotation)`` in place of a velocity in axes that rotate.
 
         The rotation is that of `turn` (nv,). All that is not such a velocity becomes ``other(v)``.
@@ -302,9 +301,7 @@ class Planar(JointKind):
         rng.normal(size=4), rng.uniform(-1.0, 1.0, 3)  # as many numbers as for other kinds
         return self.integrate(self.neutral, twist.tolist())
 
-    def map_linear(
-        self, v: Vector, turn: Vector, linear: LinearMap, other: Callable[[Any], Any]
-    ) -> list[Array]:
+    def map_linear(self, v: Vector, turn: Vector, linear: LinearMap, other: Map) -> list[Array]:
         """Change the velocity in the plane, as one in space of which x and y are the plane."""
         zero = 0.0 * v[:1]
         flat, about = np.concatenate([v[:2], zero]), np.concatenate([zero, zero, turn[2:]])
@@ -417,9 +414,7 @@ class Free(Spherical):
         """Return a position and a rotation."""
         return self.draw_with_position(rng)
 
-    def map_linear(
-        self, v: Vector, turn: Vector, linear: LinearMap, other: Callable[[Any], Any]
-    ) -> list[Array]:
+    def map_linear(self, v: Vector, turn: Vector, linear: LinearMap, other: Map) -> list[Array]:
         """Change the linear velocity."""
         return [linear(v[:3], turn[3:]), other(v[3:])]
 

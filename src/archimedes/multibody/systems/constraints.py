@@ -18,23 +18,17 @@ import numpy as np
 from archimedes.checks import check_finite, check_not_negative, check_whole
 from archimedes.multibody.algorithms.configurations import integrate
 from archimedes.multibody.algorithms.inverse_dynamics import rnea
-from archimedes.multibody.algorithms.kinematics import frame_jacobian, frame_motion, world_pose
-from archimedes.multibody.algorithms.links import Forces, check_coordinates, offsets_of
+from archimedes.multibody.algorithms.links import Forces, check_coordinates
 from archimedes.multibody.algorithms.mass_matrix import Factors, factorize, mass_entries, solve_rows
 from archimedes.multibody.algorithms.passive_forces import passive_torque
 from archimedes.multibody.parts.closures import Closure, Coupling
 from archimedes.multibody.parts.ranges import known_zero
 from archimedes.multibody.systems.closure_equations import (
-    group_error,
-    group_slope,
-    holds_point,
-    point_bias,
-    point_error,
-    point_rows,
+    ClosureEquations,
+    CouplingEquations,
+    equations_of,
 )
 from archimedes.multibody.systems.dynamics import State, check_is_state, drive, rates_of
-from archimedes.spatial.se3 import homogeneous, se3_adjoint
-from archimedes.spatial.spatial_algebra import Pose
 from archimedes.typing import ArrayLike, Matrix, Scalar, Vector
 
 if TYPE_CHECKING:
@@ -87,7 +81,7 @@ def constraint_error(model: Model, closures: Sequence[Holds], q: ArrayLike) -> V
     np.float64(0.5)
     """
     q = check_single(model, q, "q")
-    return np.concatenate([error_of(model, c, q) for c in check_closures(closures)])
+    return np.concatenate([c.error(q) for c in check_closures(model, closures)])
 
 
 def constraint_jacobian(model: Model, closures: Sequence[Holds], q: ArrayLike) -> Matrix:
@@ -114,100 +108,7 @@ def constraint_jacobian(model: Model, closures: Sequence[Holds], q: ArrayLike) -
     np.float64(1.0)
     """
     q = check_single(model, q, "q")
-    return np.concatenate([rows_of(model, c, q) for c in check_closures(closures)])
-
-
-def error_of(model: Model, c: Holds, q: Vector) -> Vector:
-    """Return by how much a constraint is violated."""
-    if isinstance(c, Coupling):
-        coupling_row(model, c)  # an error where a joint has no one coordinate
-        total = sum(arm * q[..., model.q_slice(name).start] for name, arm in c.arms)
-        return np.stack([total - c.offset])
-    X = relative_pose(model, c, q)
-    return point_error(c, X) if holds_point(c) else group_error(c, X)
-
-
-def rows_of(model: Model, c: Holds, q: Vector) -> Matrix:
-    """Return the rows (m, nv) of the velocities that a constraint forbids."""
-    if isinstance(c, Coupling):
-        return coupling_row(model, c)
-    J = relative_jacobian(model, c, q)
-    return (point_rows(c, relative_pose(model, c, q)) if holds_point(c) else c.rows) @ J
-
-
-def bias_of(model: Model, c: Holds, q: Vector, v: Vector) -> Vector:
-    """Return the second rate (m,) of a constraint at zero joint accelerations."""
-    if isinstance(c, Coupling):
-        return np.zeros(1)
-    rate = relative_acceleration(model, c, q, v)
-    if holds_point(c):
-        s = relative_jacobian(model, c, q) @ v
-        return point_bias(c, relative_pose(model, c, q), s, rate)
-    return c.rows @ rate
-
-
-def slope_of(model: Model, c: Holds, q: Vector) -> Matrix:
-    """Return the derivative (m, nv) of `error_of`, violated or not."""
-    if isinstance(c, Coupling) or holds_point(c):
-        return rows_of(model, c, q)
-    return group_slope(c, relative_pose(model, c, q)) @ relative_jacobian(model, c, q)
-
-
-def coupling_row(model: Model, c: Coupling) -> Matrix:
-    """Return the arms of a coupling as a row (1, nv)."""
-    row = np.zeros((1, model.nv))
-    for name, arm in c.arms:
-        row[0, offsets_of(model, name, "a Coupling is of joints with one coordinate")[1]] += arm
-    return row
-
-
-def first_pose(model: Model, c: Closure, q: Vector) -> Pose:
-    """Return the pose in the world of what holds."""
-    if holds_to_world(model, c):
-        return Pose(np.eye(3), np.array(c.place, dtype=float))
-    return world_pose(model, q, c.first)
-
-
-def holds_to_world(model: Model, c: Closure) -> bool:
-    """Return whether the first frame of a closure is the world, not a frame of that name."""
-    return c.first == "world" and "world" not in model.frame_names
-
-
-def check_moves(model: Model, c: Closure) -> None:
-    """Raise if the frames of a closure are on one body, or both on the world."""
-    first = -1 if holds_to_world(model, c) else model.frames[model.frame(c.first)].link
-    if first == model.frames[model.frame(c.second)].link:
-        where = "both fixed to the world" if first < 0 else "on one body"
-        raise ValueError(f"Closure of {c.first!r} and {c.second!r}: they are {where}")
-
-
-def relative_pose(model: Model, c: Closure, q: Vector) -> Pose:
-    """Return the pose of B in A."""
-    A, B = first_pose(model, c, q), world_pose(model, q, c.second)
-    return Pose(A.R.T @ B.R, A.R.T @ (B.p - A.p))
-
-
-def relative_jacobian(model: Model, c: Closure, q: Vector) -> Matrix:
-    """Return the matrix (6, nv) of the relative twist in axes of B."""
-    check_moves(model, c)
-    J = frame_jacobian(model, q, c.second)
-    if holds_to_world(model, c):
-        return J
-    X = relative_pose(model, c, q)
-    back = se3_adjoint(homogeneous(X.R.T, -(X.R.T @ X.p)))
-    return J - back @ frame_jacobian(model, q, c.first)
-
-
-def relative_acceleration(model: Model, c: Closure, q: Vector, v: Vector) -> Vector:
-    """Return the relative acceleration (6,) in axes of B at zero joint accelerations."""
-    v_B, a_B = frame_motion(model, q, v, np.zeros(model.nv), c.second)
-    if holds_to_world(model, c):
-        return a_B.array
-    v_A, a_A = frame_motion(model, q, v, np.zeros(model.nv), c.first)
-    X = relative_pose(model, c, q)
-    carried = X.motion_to_child(v_A)
-    along = (v_B - carried).cross(carried)
-    return (a_B - X.motion_to_child(a_A) + along).array
+    return np.concatenate([c.rows(q) for c in check_closures(model, closures)])
 
 
 def constrained_acceleration(
@@ -276,7 +177,7 @@ def constrained_acceleration(
         torques = torques + passive_torque(model, q, v)
     J = constraint_jacobian(model, closures, q)
     rest = torques - rnea(model, q, v, np.zeros(model.nv), forces)
-    wanted = -np.concatenate([bias_of(model, c, q, v) for c in closures])
+    wanted = -np.concatenate([c.bias(q, v) for c in check_closures(model, closures)])
     if not known_zero(frequency):
         error = constraint_error(model, closures, q)
         wanted = wanted - 2.0 * damping_ratio * frequency * (J @ v) - frequency**2 * error
@@ -329,8 +230,10 @@ def check_single(model: Model, x: ArrayLike, name: str) -> Vector:
     return array
 
 
-def check_closures(closures: Sequence[Holds]) -> Sequence[Holds]:
-    """Return closures, of which there must be one or more."""
+def check_closures(
+    model: Model, closures: Sequence[Holds]
+) -> list[CouplingEquations | ClosureEquations]:
+    """Return the equations of closures, of which there must be one or more."""
     if isinstance(closures, (Closure, Coupling)):
         raise TypeError(f"closures must be a list, [{closures!r}], not a single one")
     if not isinstance(closures, (list, tuple)) or not all(
@@ -339,7 +242,7 @@ def check_closures(closures: Sequence[Holds]) -> Sequence[Holds]:
         raise TypeError(f"closures must be a list of Closure and Coupling, got {closures!r:.80}")
     if not len(closures):
         raise ValueError("closures are empty: aba and dynamics are for models without any")
-    return closures
+    return [equations_of(model, c) for c in closures]
 
 
 def project_velocity(model: Model, closures: Sequence[Holds], q: ArrayLike, v: ArrayLike) -> Vector:
@@ -415,7 +318,7 @@ def project_configuration(
     """
     q = check_single(model, q, "q")
     for _ in range(check_whole(steps, "steps", 0)):
-        J = np.concatenate([slope_of(model, c, q) for c in check_closures(closures)])
+        J = np.concatenate([c.slope(q) for c in check_closures(model, closures)])
         error = constraint_error(model, closures, q)
         _, across, G = condense(model, q, J, np.zeros(model.nv))
         q = integrate(model, q, -(across @ solve_singular(G, error)))
