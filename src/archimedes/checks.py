@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FLOAT",
     "as_array",
+    "as_finite",
     "as_scalar",
     "check_callable",
     "check_choice",
@@ -136,6 +137,13 @@ def as_array(x: ArrayLike, name: str = "array") -> Array:
         f"{name} must be an array of real numbers, got {type(x).__qualname__}"
         + ("; pass its .array" if hasattr(x, "array") else "")
     )
+
+
+def as_finite(x: ArrayLike, name: str) -> Array:
+    """Return `x` as an array of floats; raise where a known one is nan or infinite."""
+    array = as_array(x, name)
+    check_finite(array, name)
+    return array
 
 
 def as_scalar(x: ArrayLike, name: str) -> Scalar:
@@ -336,9 +344,8 @@ def check_vector(x: ArrayLike, n: int, name: str) -> Array:
     """Return `x` as a finite array (..., n)."""
     if type(x) is ndarray and x.dtype is FLOAT and x.shape == (n,) and isfinite(sum(x.tolist())):
         return x
-    array = as_array(x, name)
+    array = as_finite(x, name)
     check_last(array, n, name)
-    check_finite(array, name)
     return array
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.embedded.project_files import keep_user_code, user_code
+from archimedes.embedded.c_files import keep_user_code, user_code
 
 from .algorithms import CASES, Estimate
 

@@ -10,7 +10,7 @@ import pytest
 from archimedes import multibody as mb
 from archimedes.simulate import Trajectory
 from archimedes.viewer import box, sphere, view
-from archimedes.viewer.mesh_files import MOST_TRIANGLES, MeshFileError, read_mesh
+from archimedes.viewer.meshes import MOST_TRIANGLES, MeshFileError, read_mesh
 
 URDF = """<robot name="arm"><link name="base"/>
 <link name="bar"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0"

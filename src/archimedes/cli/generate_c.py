@@ -43,23 +43,19 @@ def run(options: argparse.Namespace) -> int:
     function = find_name(options.function)
     if not callable(function):
         raise CommandError(f"{options.function} is not a function")
-    settings: dict[str, Any] = {"target": options.target, "verify": options.verify}
-    if options.state:
-        settings["state"] = options.state
-    if options.returns:
-        settings["return_names"] = options.returns.split(",")
-    if options.float32:
-        settings["float_type"] = np.float32
     args = example_arguments(options)
+    settings: dict[str, Any] = {"target": options.target, "state": options.state}
+    settings["return_names"] = options.returns.split(",") if options.returns else None
+    settings["float_type"] = np.float32 if options.float32 else float
     try:
-        project = codegen(function, args, output_dir=options.output, **settings)
+        project = codegen(
+            function, args, output_dir=options.output, verify=options.verify, **settings
+        )
     except (ArchimedesError, ValueError, TypeError) as error:
         raise CommandError(str(error)) from None
     data: dict[str, Any] = {"folder": str(options.output), "files": sorted(project.files)}
-    lines = [str(path) for path in project.paths]
-    if project.verification is not None:
-        data["verified"] = str(project.verification)
-        lines.append(str(project.verification))
+    data |= {"verified": str(project.verification)} if options.verify else {}
+    lines = [*map(str, project.paths), *([data["verified"]] if options.verify else [])]
     answer(options, data, "\n".join(lines))
     return 0
 

@@ -12,14 +12,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from archimedes.cli.answers import (
-    CommandError,
-    add_output,
-    answer,
-    input_file,
-    output_file,
-    output_folder,
-)
+from archimedes.cli import answers
 
 if TYPE_CHECKING:
     from archimedes.cli.flights import Flown
@@ -49,7 +42,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--template", choices=list(flight_templates()), help="print a file to start from"
     )
-    add_output(parser, "archimedes_run", "results")
+    answers.add_output(parser, "archimedes_run", "results")
     parser.add_argument("--no-page", action="store_true", help="leave out the page in 3-D")
 
 
@@ -59,24 +52,24 @@ def run(options: argparse.Namespace) -> int:
         print(flight_templates()[options.template].read_text("utf-8"), end="")
         return 0
     if options.file is None:
-        raise CommandError("name a file, or --template f16 for one to start from")
+        raise answers.CommandError("name a file, or --template f16 for one to start from")
     from archimedes.cli.flights import MISTAKES, fly_file
 
-    path = input_file(options.file, MOST)
+    path = answers.input_file(options.file, MOST)
     try:
         flown = fly_file(path)
     except MISTAKES as error:
-        raise CommandError(said(error, path)) from None
-    folder, stem = output_folder(options.output), path.stem
-    files = [output_file(folder, f"{stem}.npz"), output_file(folder, f"{stem}.csv")]
+        raise answers.CommandError(said(error, path)) from None
+    folder, stem = answers.output_folder(options.output), path.stem
+    files = [answers.output_file(folder, f"{stem}.npz"), answers.output_file(folder, f"{stem}.csv")]
     flown.trajectory.to_npz(files[0])
     flown.trajectory.to_csv(files[1], units=True)
     if not options.no_page:
-        files.append(page(flown, output_file(folder, f"{stem}.html")))
+        files.append(page(flown, answers.output_file(folder, f"{stem}.html")))
     data = summary(flown)
     lines = [f"  {name:<28}{value}" for name, value in data.items()]
     lines += [f"  {file}" for file in files]
-    answer(options, {**data, "files": [str(file) for file in files]}, "\n".join(lines))
+    answers.answer(options, {**data, "files": [str(file) for file in files]}, "\n".join(lines))
     if flown.complete:
         return 0
     print(f"archimedes run: {path}: {data['end']}", file=sys.stderr)

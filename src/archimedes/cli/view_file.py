@@ -11,14 +11,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from archimedes.cli.answers import (
-    CommandError,
-    add_output,
-    answer,
-    input_file,
-    output_file,
-    output_folder,
-)
+from archimedes.cli import answers
 from archimedes.cli.run_file import said, vehicle_names
 from archimedes.system.programs import open_page
 
@@ -29,26 +22,28 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--vehicle", help=f"what moves: {', '.join(vehicle_names())}")
     parser.add_argument("--title", default="", help="what stands above it")
     parser.add_argument("--show", action="store_true", help="open the page in a browser")
-    add_output(parser, "archimedes_view", "the page")
+    answers.add_output(parser, "archimedes_view", "the page")
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the page and say where it is."""
     from archimedes.cli.flights import MISTAKES
 
-    path = input_file(options.file)
+    path = answers.input_file(options.file)
     make = READERS.get(path.suffix.lower())
     if make is None:
-        raise CommandError(f"{path}: the name must end in one of {', '.join(sorted(READERS))}")
+        raise answers.CommandError(
+            f"{path}: the name must end in one of {', '.join(sorted(READERS))}"
+        )
     try:
         shown = make(path, options)
     except MISTAKES as error:
-        raise CommandError(said(error, path)) from None
+        raise answers.CommandError(said(error, path)) from None
     shown.scene.title = options.title or shown.scene.title or path.name
-    target = output_file(output_folder(options.output), f"{path.stem}.html")
+    target = answers.output_file(answers.output_folder(options.output), f"{path.stem}.html")
     shown.save(target)
     size, span = target.stat().st_size, list(shown.scene.span)
-    answer(options, {"page": str(target), "bytes": size, "span": span}, str(target))
+    answers.answer(options, {"page": str(target), "bytes": size, "span": span}, str(target))
     if options.show:
         open_page(target)
     return 0

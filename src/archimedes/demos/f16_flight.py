@@ -13,16 +13,8 @@ from archimedes.control import modes
 from archimedes.demos.reporting import Report, duration, time_call
 from archimedes.environment import ConstantWind, OneCosineGust, Winds
 from archimedes.typing import Array, Scalar, Tree
-from archimedes.vehicles import (
-    F16,
-    F16Autopilot,
-    FlatEarth,
-    FlightState,
-    Trim,
-    linearize,
-    load,
-    trim,
-)
+from archimedes.vehicles import F16, F16Autopilot, FlatEarth, FlightState, linearize, load, trim
+from archimedes.vehicles.steady_flight import Trim
 
 SPEED, ALT, SECONDS, DT = 170.0, 1500.0, 60.0, 0.05
 COPIES = 1000
@@ -150,7 +142,11 @@ def show_flight(report: Report, flight: arc.Trajectory, first: float, again: flo
 
 
 def show_comparison(
-    report: Report, flight: arc.Trajectory, again: float, trimmed: Trim, loop: ClosedLoop
+    report: Report,
+    flight: arc.Trajectory,
+    again: float,
+    trimmed: Trim,
+    loop: ClosedLoop,
 ) -> None:
     """Fly the first half second with SciPy and the same model in plain NumPy, and compare."""
     from scipy.integrate import solve_ivp

@@ -15,19 +15,8 @@ import numpy as np
 
 from archimedes.backends.c import Argument, CSource, render
 from archimedes.backends.protocol import ArrayType
-from archimedes.embedded.c_structs import (
-    Arguments,
-    Branch,
-    Field,
-    Layout,
-    Member,
-    Root,
-    Scalars,
-    Struct,
-    argument_branches,
-    fixed_values,
-    result_branches,
-)
+from archimedes.embedded import c_structs
+from archimedes.embedded.c_structs import Field, Member, Root, Scalars, Struct
 from archimedes.embedded.c_text import Renames, c_identifier
 from archimedes.embedded.preparation import Options, Prepared
 from archimedes.embedded.traceability import LineNotes
@@ -115,15 +104,15 @@ def make_model(
         raise CodegenError("codegen: a lambda has no name for files and functions: give name='...'")
     renames = Renames()
     name = renames.one(prepared.name, "the function's name", _FILES)
-    arguments = argument_branches(prepared)
+    arguments = c_structs.argument_branches(prepared)
     arguments.check_values(types, options.nonfinite)
-    results, out_leaves = result_branches(prepared, return_names)
+    results, out_leaves = c_structs.result_branches(prepared, return_names)
     traced = f"a traced argument of {prepared.name}()"
     _check_names(parameters, prepared.arguments, "parameters", traced)
     free = [b for b in arguments.branches if b.name not in parameters]
     pairs = state_pairs(state, free, results)
 
-    layout = Layout(name, renames)
+    layout = c_structs.Layout(name, renames)
     inputs = layout.root("in", free, input_notes)
     bound = [b for b in arguments.branches if b.name in parameters]
     params = layout.root("params", bound, input_notes)
@@ -183,7 +172,7 @@ def _kernel(
     prepared: Prepared,
     types: Scalars,
     options: Options,
-    arguments: Arguments,
+    arguments: c_structs.Arguments,
     out_leaves: Sequence[ArrayType],
     roots: tuple[Root, Root, Root],
 ) -> tuple[CSource, list[str]]:
@@ -265,7 +254,7 @@ def _description(prepared: Prepared, renames: Renames, types: Scalars) -> list[s
 def _constants(prepared: Prepared, types: Scalars) -> list[tuple[str, str]]:
     """Return macros for those fixed values that can be written in C."""
     unique_name = _UniqueNames()
-    texts = ((path, _macro_text(value, types)) for path, value in fixed_values(prepared))
+    texts = ((path, _macro_text(value, types)) for path, value in c_structs.fixed_values(prepared))
     return [(f"FIXED_{unique_name(path)}", text) for path, text in texts if text is not None]
 
 
@@ -306,8 +295,8 @@ def _shape(struct: Struct, types: Scalars) -> list[Any]:
 
 def state_pairs(
     state: str | Sequence[str] | Mapping[str, str] | None,
-    inputs: Sequence[Branch],
-    results: Sequence[Branch],
+    inputs: Sequence[c_structs.Branch],
+    results: Sequence[c_structs.Branch],
 ) -> dict[str, str]:
     """Return the result that replaces each argument, checked; a name alone means both."""
     if state is None:

@@ -9,11 +9,17 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from archimedes.embedded.c_files import KERNEL, original_files
+from archimedes.embedded.c_files import (
+    KERNEL,
+    TARGETS,
+    keep_user_code,
+    original_files,
+    project_files,
+    target_named,
+)
 from archimedes.embedded.c_model import Model, make_model
 from archimedes.embedded.c_structs import fixed_values, scalars
 from archimedes.embedded.preparation import Options, Prepared, prepare
-from archimedes.embedded.project_files import TARGETS, keep_user_code, project_files, target_named
 from archimedes.embedded.verification import HostLibrary, Verification, verify_model
 from archimedes.errors import CodegenError
 

@@ -10,7 +10,6 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +51,10 @@ def struct_dtype(struct: Struct, types: Scalars) -> np.dtype:
     return np.dtype(members or [("unused", np.uint8)], align=True)
 
 
+def _get(data: Any, name: str) -> Any:
+    return data[name]
+
+
 class Block:
     """A C struct in memory with a NumPy view of each of its leaves."""
 
@@ -59,7 +62,7 @@ class Block:
         self.data: Any = np.zeros(1, struct_dtype(root.struct, types))
         #: Views in the order of the root's leaves.
         self.views = [
-            reduce(getitem, member.access.split("."), self.data).reshape(member.leaf.shape)
+            reduce(_get, member.access.split("."), self.data).reshape(member.leaf.shape)
             for member in root.members
         ]
         self._paths = [member.path for member in root.members]

@@ -23,13 +23,13 @@ from archimedes.environment.gravity import PointMassGravity as PointMassGravity
 from archimedes.environment.gravity import ThirdBodyGravity as ThirdBodyGravity
 from archimedes.environment.gravity import UniformGravity as UniformGravity
 from archimedes.environment.gravity import gravity_gradient_torque as gravity_gradient_torque
-from archimedes.environment.magnetic_field import MagneticDipole as MagneticDipole
-from archimedes.environment.magnetic_field import MagneticField as MagneticField
-from archimedes.environment.magnetic_field import (
-    read_magnetic_coefficients as read_magnetic_coefficients,
-)
+from archimedes.environment.spherical_harmonics import MagneticDipole as MagneticDipole
+from archimedes.environment.spherical_harmonics import MagneticField as MagneticField
 from archimedes.environment.spherical_harmonics import (
     SphericalHarmonicGravity as SphericalHarmonicGravity,
+)
+from archimedes.environment.spherical_harmonics import (
+    read_magnetic_coefficients as read_magnetic_coefficients,
 )
 from archimedes.environment.sun import sun_position as sun_position
 from archimedes.environment.sun import sunlit_fraction as sunlit_fraction

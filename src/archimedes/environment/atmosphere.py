@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_finite, check_struct, concrete
+from archimedes.checks import as_finite, check_struct, concrete
 from archimedes.function import interpolant
 from archimedes.tree import field, struct
 from archimedes.typing import ArrayLike, Scalar
@@ -81,13 +81,6 @@ class Air:
         )
 
 
-def as_finite(alt: ArrayLike) -> Any:
-    """Return altitudes in m as an array."""
-    alt = as_array(alt, "alt")
-    check_finite(alt, "alt")
-    return alt
-
-
 @struct
 class ExponentialAtmosphere:
     """Density ``density * exp(-alt / scale_height)`` at a constant temperature.
@@ -118,7 +111,7 @@ class ExponentialAtmosphere:
 
     def __call__(self, alt: ArrayLike) -> Air:
         """Return the air at altitudes `alt` in m."""
-        z = as_finite(alt)
+        z = as_finite(alt, "alt")
         rho = self.density * np.exp(-z / self.scale_height)
         T = self.temperature + np.zeros_like(rho)
         return Air.of(T, rho * GAS_CONSTANT * T, rho)
@@ -290,7 +283,7 @@ class StandardAtmosphere1976(OffsetAtmosphere):
 
     def __call__(self, alt: ArrayLike) -> Air:
         """Return the air at altitudes `alt` in m."""
-        z = np.clip(as_finite(alt), LOWEST, HIGHEST)
+        z = np.clip(as_finite(alt, "alt"), LOWEST, HIGHEST)
         low = layer_state(np.minimum(z, TOP_OF_LAYERS))
         high = diffusive(np.maximum(z, TOP_OF_LAYERS))
         T, p, rho = (np.where(z < TOP_OF_LAYERS, a, b) for a, b in zip(low, high))
@@ -322,6 +315,6 @@ class SmoothAtmosphere(OffsetAtmosphere):
 
     def __call__(self, alt: ArrayLike) -> Air:
         """Return the air at altitudes `alt` in m."""
-        z = as_finite(alt)
+        z = as_finite(alt, "alt")
         rho = np.exp(_smooth_log_density(z))
         return self.shift_temperature(_temperature(z), np.exp(_smooth_log_pressure(z)), rho)

@@ -17,14 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import (
-    as_array,
-    check_choice,
-    check_finite,
-    check_struct,
-    check_vector,
-    concrete,
-)
+from archimedes.checks import as_finite, check_choice, check_struct, check_vector, concrete
 from archimedes.function import stop_gradient
 from archimedes.spatial import RotationMatrix, Transformation
 from archimedes.spatial.components import join_matrix
@@ -131,7 +124,7 @@ SPHERICAL_EARTH = Ellipsoid(a=6371007.1809, f=0.0, mu=3.986004418e14, omega=0.0,
 
 def check_latitude(lat: Scalar) -> Any:
     """Return `lat` as an array, checked to be a latitude in rad where it is known."""
-    lat = as_array(lat, "lat")
+    lat = as_finite(lat, "lat")
     values = concrete(lat)
     if values is not None and not np.all(np.abs(values) <= 0.5 * np.pi + 1e-12):
         raise ValueError(
@@ -167,9 +160,7 @@ def geodetic_to_ecef(lat: Scalar, lon: Scalar, alt: ArrayLike, ellipsoid: Ellips
     >>> geodetic_to_ecef(np.deg2rad(45.0), np.deg2rad(45.0), 1000.0).round(3)
     array([3194919.145, 3194919.145, 4488055.516])
     """
-    lat, lon, alt = check_latitude(lat), as_array(lon, "lon"), as_array(alt, "alt")
-    check_finite(lon, "lon")
-    check_finite(alt, "alt")
+    lat, lon, alt = check_latitude(lat), as_finite(lon, "lon"), as_finite(alt, "alt")
     s, c = np.sin(lat), np.cos(lat)
     N = ellipsoid.a / np.sqrt(1.0 - ellipsoid.e2 * s * s)
     rho = (N + alt) * c
@@ -296,7 +287,7 @@ def geodetic_rates(
 
 
 def _axes(lat: Scalar, lon: Scalar) -> tuple[list[Any], list[Any], list[Any]]:
-    lat, lon = np.broadcast_arrays(check_latitude(lat), as_array(lon, "lon"))
+    lat, lon = np.broadcast_arrays(check_latitude(lat), as_finite(lon, "lon"))
     sf, cf, sl, cl = np.sin(lat), np.cos(lat), np.sin(lon), np.cos(lon)
     return [-sf * cl, -sf * sl, cf], [-sl, cl, np.zeros_like(sl)], [cf * cl, cf * sl, sf]
 

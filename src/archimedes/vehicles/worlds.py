@@ -11,20 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from archimedes import environment as env
 from archimedes.checks import as_array, check_vector
-from archimedes.environment import (
-    WGS84,
-    Air,
-    ConstantWind,
-    Ellipsoid,
-    J2Gravity,
-    StandardAtmosphere1976,
-    UniformGravity,
-    air_path_angles,
-    ecef_to_geodetic,
-    geodetic_to_ecef,
-    ned,
-)
 from archimedes.spatial import EarthReferencedBody, EulerAngles, Quaternion, RigidBody
 from archimedes.spatial.components import cross
 from archimedes.tree import field, replace, struct
@@ -98,7 +86,7 @@ class Surroundings:
     (100.0, 0.294, 6125)
     """
 
-    air: Air = field()
+    air: env.Air = field()
     alt: Any = field(units="m")
     v_air_B: Any = field(units="m/s")
     w_air_B: Any = field(units="rad/s")
@@ -124,7 +112,7 @@ class Surroundings:
     @property
     def angles(self) -> tuple[Any, Any]:
         """Angle of attack and of sideslip in rad."""
-        return air_path_angles(self.v_air_B)
+        return env.air_path_angles(self.v_air_B)
 
 
 @struct
@@ -153,9 +141,9 @@ class FlatEarth:
     array([3., 0., 0.])
     """
 
-    gravity: Any = field(default_factory=UniformGravity)
-    atmosphere: Any = field(default_factory=StandardAtmosphere1976)
-    wind: Any = field(default_factory=ConstantWind)
+    gravity: Any = field(default_factory=env.UniformGravity)
+    atmosphere: Any = field(default_factory=env.StandardAtmosphere1976)
+    wind: Any = field(default_factory=env.ConstantWind)
 
     State = RigidBody.State
 
@@ -171,7 +159,7 @@ class FlatEarth:
             Position, velocity and attitude.
         """
         att = EulerAngles(as_array(flight.rpy, "rpy"), "xyz")
-        pos = [flight.lat * WGS84.a, flight.lon * WGS84.a, -1.0 * flight.alt]
+        pos = [flight.lat * env.WGS84.a, flight.lon * env.WGS84.a, -1.0 * flight.alt]
         v_NED = check_vector(flight.v_NED, 3, "v_NED")
         return RigidBody.State(
             np.stack([as_array(x) for x in pos]),
@@ -191,8 +179,8 @@ class FlatEarth:
             Motion.
         """
         return FlightState(
-            lat=x.pos[..., 0] / WGS84.a,
-            lon=x.pos[..., 1] / WGS84.a,
+            lat=x.pos[..., 0] / env.WGS84.a,
+            lon=x.pos[..., 1] / env.WGS84.a,
             alt=-x.pos[..., 2],
             v_NED=x.att.rotate(x.v_B, inverse=True),
             rpy=x.att.as_euler("xyz").array,
@@ -282,10 +270,10 @@ class RotatingEarth:
     6378137.0
     """
 
-    ellipsoid: Ellipsoid = field(default_factory=lambda: WGS84)
-    gravity: Any = field(default_factory=J2Gravity)
-    atmosphere: Any = field(default_factory=StandardAtmosphere1976)
-    wind: Any = field(default_factory=ConstantWind)
+    ellipsoid: env.Ellipsoid = field(default_factory=lambda: env.WGS84)
+    gravity: Any = field(default_factory=env.J2Gravity)
+    atmosphere: Any = field(default_factory=env.StandardAtmosphere1976)
+    wind: Any = field(default_factory=env.ConstantWind)
 
     State = EarthReferencedBody.State
 
@@ -297,10 +285,10 @@ class RotatingEarth:
         flight : FlightState
             Position, velocity and attitude.
         """
-        local = ned(flight.lat, flight.lon)
+        local = env.ned(flight.lat, flight.lon)
         att = EulerAngles(as_array(flight.rpy, "rpy"), "xyz")
         return EarthReferencedBody.State(
-            geodetic_to_ecef(flight.lat, flight.lon, flight.alt, self.ellipsoid),
+            env.geodetic_to_ecef(flight.lat, flight.lon, flight.alt, self.ellipsoid),
             Quaternion.from_matrix(att.as_matrix() @ local.as_matrix()),
             local.rotate(check_vector(flight.v_NED, 3, "v_NED"), inverse=True),
             check_vector(flight.w_B, 3, "w_B"),
@@ -316,8 +304,8 @@ class RotatingEarth:
         x : EarthReferencedBody.State
             Motion.
         """
-        lat, lon, alt = ecef_to_geodetic(x.pos, self.ellipsoid)
-        local = ned(lat, lon)
+        lat, lon, alt = env.ecef_to_geodetic(x.pos, self.ellipsoid)
+        local = env.ned(lat, lon)
         R_BN = x.att.as_matrix() @ np.swapaxes(local.as_matrix(), -1, -2)
         rpy = EulerAngles.from_matrix(R_BN, "xyz").array
         return FlightState(lat, lon, alt, local.rotate(x.v_E), rpy, x.w_B)
@@ -332,8 +320,8 @@ class RotatingEarth:
         x : State
             Motion in the world.
         """
-        lat, lon, alt = ecef_to_geodetic(x.pos, self.ellipsoid)
-        wind_E = ned(lat, lon).rotate(self.wind(t, alt), inverse=True)
+        lat, lon, alt = env.ecef_to_geodetic(x.pos, self.ellipsoid)
+        wind_E = env.ned(lat, lon).rotate(self.wind(t, alt), inverse=True)
         return Surroundings(
             air=self.atmosphere(alt),
             alt=alt,

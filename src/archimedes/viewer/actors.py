@@ -165,21 +165,11 @@ class Flight:
             Fields of `Body`.
         """
         assert self.placing is not None
-        settings: dict[str, Any] = {
-            "trail": True,
-            "curtain": True,
-            "framed": True,
-            "color": self.color or TRAIL,
-            **options,
-        }
-        return Body(
-            self.name,
-            meshes,
-            self.t,
-            self.placing.points(self.motion.pos),
-            self.placing.attitudes(quaternions(self.motion.att)),
-            **settings,
-        )
+        look: dict[str, Any] = {"trail": True, "curtain": True, "framed": True}
+        position = self.placing.points(self.motion.pos)
+        attitude = self.placing.attitudes(quaternions(self.motion.att))
+        look |= {"color": self.color or TRAIL, **options}
+        return Body(self.name, meshes, self.t, position, attitude, **look)
 
     def arrow(
         self, name: str, values_B: ArrayLike, color: str, scale: float, units: str = "kN"
@@ -235,9 +225,8 @@ def motion_of(x: Any) -> Any:
 
 def quaternions(att: Any) -> Array:
     """Return any attitude as arrays (..., 4)."""
-    return (
-        att.as_quat().array if hasattr(att, "as_quat") else Quaternion.from_euler(att, "xyz").array
-    )
+    att = att if hasattr(att, "as_quat") else Quaternion.from_euler(att, "xyz")
+    return att.as_quat().array
 
 
 def degrees(angles: ArrayLike) -> Array:

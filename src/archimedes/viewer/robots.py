@@ -17,8 +17,8 @@ from archimedes.multibody.algorithms.links import links_at
 from archimedes.multibody.models.model import Model
 from archimedes.multibody.parts.geometry import Shape
 from archimedes.spatial import Quaternion
+from archimedes.viewer import meshes as mesh_files
 from archimedes.viewer.actors import R_UP_NED, Flight, Placing, add_actor, degrees
-from archimedes.viewer.mesh_files import MeshFileError, read_mesh, surface_mesh
 from archimedes.viewer.meshes import box, capsule, cylinder, moved, rod, sphere, squares_of_edges
 from archimedes.viewer.scene import COLORS, Body, Camera, Chart, Ground, Mesh, Scene
 
@@ -47,18 +47,10 @@ def _(model: Model, scene: Scene, flight: Flight) -> None:
     reach = float(np.linalg.norm(p - p[:, :1], axis=2).max()) + 0.2
     left_out: list[str] = []
     for k, (link, meshes) in enumerate(zip(model.links, link_meshes(model, left_out))):
-        scene.bodies.append(
-            Body(
-                f"{flight.name}: {link.body or link.joint}",
-                meshes,
-                flight.t,
-                placing.points(p[:, k]),
-                placing.attitudes(q[:, k]),
-                trail=link.kind.nv == 6,
-                reach=reach,
-                framed=True,
-            )
-        )
+        name = f"{flight.name}: {link.body or link.joint}"
+        pose = placing.points(p[:, k]), placing.attitudes(q[:, k])
+        look = {"trail": link.kind.nv == 6, "reach": reach, "framed": True}
+        scene.bodies.append(Body(name, meshes, flight.t, *pose, **look))
     if left_out:
         more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
         scene.note = f"{scene.note} Not shown: {left_out[0]}{more}".strip()
@@ -155,11 +147,11 @@ def shape_meshes(model: Model, left_out: list[str]) -> dict[int, list[Mesh]]:
     for shape in model.geometry:
         if shape.role != "visual" or shape.body not in numbers:
             continue
+        solid = None
         try:
             solid = solid_of(shape)
-        except MeshFileError as error:
+        except mesh_files.MeshFileError as error:
             left_out.append(str(error))
-            continue
         if solid is None:
             continue
         k = numbers[shape.body]
@@ -173,8 +165,8 @@ def solid_of(shape: Shape) -> Mesh | None:
     """Return a shape as a mesh about its own origin; None for what has no solid, as a plane."""
     if shape.kind == "mesh":
         if shape.surface is not None:
-            return surface_mesh(shape.surface, shape.size)
-        return read_mesh(shape.file, shape.size) if shape.file else None
+            return mesh_files.make_mesh(shape.surface.vertices, shape.surface.triangles, shape.size)
+        return mesh_files.read_mesh(shape.file, shape.size) if shape.file else None
     make = SOLIDS.get(shape.kind)
     return make(shape.size) if make else None
 

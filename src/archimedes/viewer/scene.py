@@ -331,9 +331,7 @@ class Chart:
         """Check the shapes."""
         what = f"Chart {self.title!r}"
         self.t = times(self.t, what)
-        values = np.atleast_2d(
-            np.asarray(known_numbers(self.values, f"{what}: values"), dtype=float)
-        )
+        values = np.atleast_2d(known_numbers(self.values, f"{what}: values"))
         self.values = numbers(values, f"{what}: values", (None, len(self.t)), nan=True)
         self.labels = list(self.labels) or [""] * len(self.values)
         if len(self.labels) != len(self.values):

@@ -291,13 +291,10 @@ def marks_of(trajectory: Trajectory, name: str) -> list[Mark]:
     """Return the events of a trajectory as marks on the slider."""
     if not isinstance(trajectory.events, dict):
         return []
-    numbers = np.asarray(trajectory.events.get("event", ()))
-    several = len(set(numbers.tolist())) > 1
-    marks = []
-    for t, k in zip(np.asarray(trajectory.events.get("t", ())), numbers):
-        label = f"event {int(k) + 1}" if several else "event"
-        marks.append(Mark(float(t), f"{name} {label}".strip()))
-    return marks[:200]
+    numbers = np.asarray(trajectory.events.get("event", ())).tolist()
+    labels = [f"event {k + 1}" if len(set(numbers)) > 1 else "event" for k in numbers]
+    pairs = zip(trajectory.events.get("t", ()), labels[:200])
+    return [Mark(float(t), f"{name} {label}".strip()) for t, label in pairs]
 
 
 def chart_of(trajectory: Trajectory, name: str) -> Chart:
@@ -308,6 +305,5 @@ def chart_of(trajectory: Trajectory, name: str) -> Chart:
     units = {label.split("[")[0]: u for label, u in trajectory.units.items()}
     flat = values.reshape(len(trajectory.t), -1)
     labels = component_names("", values.shape[1:]) if values.ndim > 1 else [""]
-    return Chart(
-        name, trajectory.t, flat.T, labels, trajectory.units.get(name, units.get(name, ""))
-    )
+    unit = trajectory.units.get(name, units.get(name, ""))
+    return Chart(name, trajectory.t, flat.T, labels, unit)

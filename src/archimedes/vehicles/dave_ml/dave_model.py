@@ -11,13 +11,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.checks import is_traced
-from archimedes.vehicles.dave_ml.elements import (
-    Definitions,
-    Shot,
-    Signal,
-    Variable,
-    read_definitions,
-)
+from archimedes.vehicles.dave_ml import elements
 from archimedes.vehicles.dave_ml.expressions import Expression, in_order
 from archimedes.vehicles.dave_ml.lookups import Lookup
 from archimedes.xml_elements import read_elements
@@ -56,7 +50,7 @@ def read(path: str | os.PathLike[str]) -> DaveModel:
     >>> float(model(x=3.0)["z"]), model.variables["z"].units
     (6.0, 'm')
     """
-    return DaveModel(read_definitions(read_elements(path, NAMESPACES)))
+    return DaveModel(elements.read_definitions(read_elements(path, NAMESPACES)))
 
 
 class DaveModel:
@@ -91,11 +85,11 @@ class DaveModel:
     [1.5, 0.5]
     """
 
-    def __init__(self, definitions: Definitions) -> None:
+    def __init__(self, definitions: elements.Definitions) -> None:
         self._definitions = definitions
         self.name = definitions.name
         #: All variables by varID.
-        self.variables: dict[str, Variable] = definitions.variables
+        self.variables: dict[str, elements.Variable] = definitions.variables
         self._order = in_order(self.variables)
         free = [v for v in self.variables.values() if v.source is None]
         self._free = frozenset(v.id for v in free)
@@ -174,7 +168,7 @@ class DaveModel:
             )
         return ids[0]
 
-    def id_of_signal(self, signal: Signal, among: Container[str] = ()) -> str:
+    def id_of_signal(self, signal: elements.Signal, among: Container[str] = ()) -> str:
         """Return the varID of a signal in check data.
 
         Parameters
@@ -328,7 +322,7 @@ class CheckReport:
         return "\n".join([f"{self.shots} shots: {good} of {len(self.rows)} values agree", *shown])
 
 
-def run_shots(model: DaveModel, shots: list[Shot], internal_rtol: float) -> CheckReport:
+def run_shots(model: DaveModel, shots: list[elements.Shot], internal_rtol: float) -> CheckReport:
     """Run check cases through a model."""
     rows = []
     for shot in shots:
@@ -352,7 +346,7 @@ def run_shots(model: DaveModel, shots: list[Shot], internal_rtol: float) -> Chec
 
 
 def _compare(
-    model: DaveModel, row: CheckRow, signal: Signal, values: Mapping[str, Any]
+    model: DaveModel, row: CheckRow, signal: elements.Signal, values: Mapping[str, Any]
 ) -> CheckRow:
     """Return a row with the value that the model computes for a signal."""
     try:
@@ -398,7 +392,7 @@ class ImportReport:
         )
 
 
-def import_report(model: DaveModel, definitions: Definitions) -> ImportReport:
+def import_report(model: DaveModel, definitions: elements.Definitions) -> ImportReport:
     """Say what of a file's definitions a model uses."""
     variables = definitions.variables.values()
     lookups = {v.id: v.source for v in variables if isinstance(v.source, Lookup)}

@@ -14,14 +14,7 @@ from archimedes.environment.tables import read_tables
 from archimedes.function import vmap
 from archimedes.typing import Tree
 from archimedes.vehicles.f16.f16 import F16
-from archimedes.viewer.actors import (
-    STANDARD_GRAVITY,
-    Flight,
-    add_vehicle,
-    band,
-    degrees,
-    motion_of,
-)
+from archimedes.viewer import actors
 from archimedes.viewer.meshes import box, ellipse, loft, mirror, moved, panel, revolve
 from archimedes.viewer.scene import Body, Camera, Chart, Mesh, Scene
 
@@ -39,17 +32,17 @@ HINGES = {
 }
 
 
-def add_to_scene(plane: F16, scene: Scene, flight: Flight) -> None:
+def add_to_scene(plane: F16, scene: Scene, flight: actors.Flight) -> None:
     """Add an F-16: its surfaces move and forces are drawn where the inputs are known."""
     placing = flight.place(plane.world, scene)
     camera = Camera("chase", flight.name, azimuth=160.0, elevation=14.0, distance=34.0)
-    add_vehicle(scene, flight, fighter(), camera, ghosts=12.0)
+    actors.add_vehicle(scene, flight, fighter(), camera, ghosts=12.0)
     u, x, batch = flight.inputs, flight.trajectory.x, flight.batch
     state = plane.world.flight(flight.t, flight.motion)
-    others = None if batch is None else plane.world.flight(batch.t, motion_of(batch.x))
+    others = None if batch is None else plane.world.flight(batch.t, actors.motion_of(batch.x))
 
     def spread(values: Any) -> dict[str, Any]:
-        return {} if others is None else band(scene.ghosts[-1].t, values(others))
+        return {} if others is None else actors.band(scene.ghosts[-1].t, values(others))
 
     altitude = spread(lambda f: f.alt)
     scene.charts.append(Chart("altitude", flight.t, state.alt, units="m", **altitude))
@@ -58,7 +51,7 @@ def add_to_scene(plane: F16, scene: Scene, flight: Flight) -> None:
         out = vmap(plane.outputs)(flight.t, x, u)
         force = vmap(plane.forces)(flight.t, x, u)[0]
         thrust = np.asarray(out.thrust)[:, None] * np.array([1.0, 0.0, 0.0])
-        weight = float(plane.mass) * STANDARD_GRAVITY
+        weight = float(plane.mass) * actors.STANDARD_GRAVITY
         scale = 9.0 / weight
         down_B = np.asarray(flight.motion.att.as_matrix()) @ np.asarray(
             placing.R.T @ np.array([0.0, 0.0, -weight])
@@ -74,11 +67,11 @@ def add_to_scene(plane: F16, scene: Scene, flight: Flight) -> None:
             Chart("angle of attack", flight.t, np.rad2deg(out.alpha), units="deg"),
         ]
     bank = spread(lambda f: np.rad2deg(np.unwrap(f.rpy[..., 0], axis=1)))
-    scene.charts.append(Chart("bank", flight.t, degrees(state.rpy)[:1], units="deg", **bank))
-    scene.charts.append(Chart("heading", flight.t, degrees(state.rpy)[2:], units="deg"))
+    scene.charts.append(Chart("bank", flight.t, actors.degrees(state.rpy)[:1], units="deg", **bank))
+    scene.charts.append(Chart("heading", flight.t, actors.degrees(state.rpy)[2:], units="deg"))
 
 
-def add_surfaces(scene: Scene, flight: Flight, u: Tree) -> None:
+def add_surfaces(scene: Scene, flight: actors.Flight, u: Tree) -> None:
     """Add elevator, ailerons and rudder, turned as the inputs say: trailing edge down, left."""
     angles = {
         "elevator": -np.asarray(u.elevator),

@@ -17,7 +17,7 @@ from archimedes.spatial.validation import check_inertia
 from archimedes.tree import field, struct
 from archimedes.typing import Matrix, Scalar, Tree, Vec3, Vector
 from archimedes.vehicles.parts.actuators import WORLD, check_flat, check_part
-from archimedes.vehicles.parts.rotors import Rotors
+from archimedes.vehicles.parts.effectors import Rotors
 from archimedes.vehicles.vehicle_folders import FolderScene, PartConfig, VehicleConfig, World
 from archimedes.vehicles.worlds import FlatEarth, FlightState
 

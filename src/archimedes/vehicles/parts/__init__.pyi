@@ -1,11 +1,11 @@
 from archimedes.vehicles.parts.actuators import FirstOrderActuator as FirstOrderActuator
 from archimedes.vehicles.parts.actuators import SecondOrderActuator as SecondOrderActuator
-from archimedes.vehicles.parts.attitude_control import Magnetorquers as Magnetorquers
-from archimedes.vehicles.parts.attitude_control import ReactionWheels as ReactionWheels
-from archimedes.vehicles.parts.attitude_control import Thrusters as Thrusters
-from archimedes.vehicles.parts.ground_contact import GroundContact as GroundContact
+from archimedes.vehicles.parts.effectors import GroundContact as GroundContact
+from archimedes.vehicles.parts.effectors import Magnetorquers as Magnetorquers
+from archimedes.vehicles.parts.effectors import ReactionWheels as ReactionWheels
+from archimedes.vehicles.parts.effectors import Rotors as Rotors
+from archimedes.vehicles.parts.effectors import Thrusters as Thrusters
 from archimedes.vehicles.parts.mass_properties import MassProperties as MassProperties
 from archimedes.vehicles.parts.mass_properties import Tank as Tank
 from archimedes.vehicles.parts.mass_properties import combined as combined
 from archimedes.vehicles.parts.mass_properties import cylinder as cylinder
-from archimedes.vehicles.parts.rotors import Rotors as Rotors

@@ -12,22 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from archimedes import environment as env
 from archimedes.checks import as_array, check_positive, check_struct
-from archimedes.environment import (
-    WGS84,
-    MagneticDipole,
-    PointMassGravity,
-    earth_attitude,
-    ecef_to_geodetic,
-    gravity_gradient_torque,
-)
 from archimedes.spatial.components import cross, matvec
 from archimedes.spatial.rigid_body import attitude_rate
 from archimedes.spatial.validation import check_inertia
 from archimedes.tree import field, struct
 from archimedes.typing import Matrix, Scalar, Tree
 from archimedes.vehicles.parts.actuators import check_part
-from archimedes.vehicles.parts.attitude_control import Magnetorquers, ReactionWheels, Thrusters
+from archimedes.vehicles.parts.effectors import Magnetorquers, ReactionWheels, Thrusters
 from archimedes.vehicles.vehicle_folders import FolderScene, PartConfig, VehicleConfig
 
 __all__ = ["Satellite"]
@@ -82,14 +75,14 @@ class Satellite(FolderScene):
     wheels: Any = field(default_factory=ReactionWheels)
     coils: Any = field(default_factory=Magnetorquers)
     thrusters: Any = None
-    gravity: Any = field(default_factory=PointMassGravity)
+    gravity: Any = field(default_factory=env.PointMassGravity)
     gravity_gradient: bool = field(static=True, default=True)
-    magnetic_field: Any = field(default_factory=MagneticDipole)
+    magnetic_field: Any = field(default_factory=env.MagneticDipole)
     atmosphere: Any = None
     area: Scalar = field(units="m^2", default=0.0)
     drag: Scalar = 2.2
     angle: Scalar = field(units="rad", default=0.0)
-    omega: Scalar = field(units="rad/s", default=WGS84.omega)
+    omega: Scalar = field(units="rad/s", default=env.WGS84.omega)
     baumgarte: Any = field(units="1/s", default=0.0)
 
     @struct
@@ -178,15 +171,15 @@ class Satellite(FolderScene):
         u : Input
             Inputs of the vehicle.
         """
-        earth = earth_attitude(self.angle + self.omega * t)
+        earth = env.earth_attitude(self.angle + self.omega * t)
         J_B = as_array(self.inertia)
         F_B, M_B = self._push(u)
         acceleration = earth.rotate(self.gravity(earth.rotate(x.pos)), inverse=True)
         acceleration = acceleration + x.att.rotate(F_B, inverse=True) / self.mass
         acceleration = acceleration + self._drag(x)
         if self.gravity_gradient:
-            mu = getattr(self.gravity, "mu", WGS84.mu)
-            M_B = M_B + gravity_gradient_torque(mu, x.att.rotate(x.pos), J_B)
+            mu = getattr(self.gravity, "mu", env.WGS84.mu)
+            M_B = M_B + env.gravity_gradient_torque(mu, x.att.rotate(x.pos), J_B)
         M_B = M_B + self.coils.moment(u.dipole, self._field(earth, x))
         dw_B, dh = self.wheels.rates(J_B, x.w_B, x.h, M_B, u.torque)
         turning = attitude_rate(x.att, x.att, x.w_B, self.baumgarte)
@@ -204,7 +197,7 @@ class Satellite(FolderScene):
         u : Input, optional
             Inputs of the vehicle.
         """
-        earth = earth_attitude(self.angle + self.omega * t)
+        earth = env.earth_attitude(self.angle + self.omega * t)
         turning = matvec(as_array(self.inertia), x.w_B) + x.h @ as_array(self.wheels.axes)
         return Satellite.Output(
             B_B=self._field(earth, x),
@@ -231,7 +224,7 @@ class Satellite(FolderScene):
 
 def _altitude(x: Tree) -> Any:
     """Return the height over the ellipsoid, which turning about its axis does not change."""
-    return ecef_to_geodetic(x.pos)[2]
+    return env.ecef_to_geodetic(x.pos)[2]
 
 
 class WheelsConfig(PartConfig):
