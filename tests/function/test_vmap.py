@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.function.batching import recorded_maps
+from archimedes.function.batching import vmap
 from tests.graph.spec import validate
 
 A = np.arange(12.0).reshape(4, 3) / 7
@@ -23,7 +23,7 @@ class S:
 def mapped(request, monkeypatch):
     """vmap in its three forms: on numbers, unrolled into a recording, as a Map region."""
     limit = 10**9 if request.param == "written out" else 0
-    monkeypatch.setattr(recorded_maps, "UNROLL_LIMIT", limit)
+    monkeypatch.setattr(vmap, "UNROLL_LIMIT", limit)
 
     def run(function, *args, **kwargs):
         if request.param == "eager":

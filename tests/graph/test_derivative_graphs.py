@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.function.batching import recorded_maps
+from archimedes.function.batching import vmap
 from archimedes.function.compiled import Compiled
 from archimedes.graph.derivatives.jacobian_graphs import (
     forward_graph,
@@ -29,7 +29,7 @@ X = np.array([0.7, 0.4, 1.2])
 def keep_regions(monkeypatch):
     """Small bodies are normally inlined or unrolled: keep them as regions."""
     monkeypatch.setattr(Compiled, "inline_limit", 0)
-    monkeypatch.setattr(recorded_maps, "UNROLL_LIMIT", 0)
+    monkeypatch.setattr(vmap, "UNROLL_LIMIT", 0)
 
 
 def _call(x):

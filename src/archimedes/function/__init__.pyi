@@ -9,12 +9,12 @@ from archimedes.function.arrays import zeros_like as zeros_like
 from archimedes.function.batching.vmap import vmap as vmap
 from archimedes.function.compiled import Compiled as Compiled
 from archimedes.function.compiled import compile as compile
-from archimedes.function.control_flow.branches import cond as cond
-from archimedes.function.control_flow.branches import switch as switch
 from archimedes.function.control_flow.callbacks import callback as callback
-from archimedes.function.control_flow.loops import fori_loop as fori_loop
-from archimedes.function.control_flow.loops import scan as scan
-from archimedes.function.control_flow.loops import while_loop as while_loop
+from archimedes.function.control_flow.loops_and_branches import cond as cond
+from archimedes.function.control_flow.loops_and_branches import fori_loop as fori_loop
+from archimedes.function.control_flow.loops_and_branches import scan as scan
+from archimedes.function.control_flow.loops_and_branches import switch as switch
+from archimedes.function.control_flow.loops_and_branches import while_loop as while_loop
 from archimedes.function.derivatives.custom_jacobians import custom_jac as custom_jac
 from archimedes.function.derivatives.custom_rules import custom_jvp as custom_jvp
 from archimedes.function.derivatives.custom_rules import custom_vjp as custom_vjp

@@ -166,7 +166,7 @@ class Compiled(RecordedFunction[P, R]):
 
     def _into(self, out: Any, args: Any, kwargs: Any) -> Any:
         """Evaluate into the arrays of ``out``."""
-        from archimedes.function.execution.kernel_calls import result_arrays
+        from archimedes.function.execution.tiers import result_arrays
 
         leaves, recording, tiers = self.lookup(args, kwargs, in_place=True)
         if tiers is None or is_part_of_recording(leaves):

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.function.execution.kernel_calls import canonical
-from archimedes.function.execution.tiers import Tiers
+from archimedes.function.execution.tiers import Tiers, canonical
 from archimedes.function.region_bodies import copy_arrays
 from archimedes.graph.text import statistics
 from archimedes.symbolic.core.user_frames import user_line

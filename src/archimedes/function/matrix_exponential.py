@@ -27,7 +27,7 @@ from archimedes.checks import is_traced
 from archimedes.errors import ShapeDtypeError
 from archimedes.function.arrays import array
 from archimedes.function.batching.vmap import vmap
-from archimedes.function.control_flow.loops import fori_loop, while_loop
+from archimedes.function.control_flow.loops_and_branches import fori_loop, while_loop
 from archimedes.function.derivatives.custom_rules import stop_gradient
 from archimedes.graph.elementary import evaluate
 

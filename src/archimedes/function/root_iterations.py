@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from archimedes.function.control_flow.branches import cond
-from archimedes.function.control_flow.loops import while_loop
+from archimedes.function.control_flow.loops_and_branches import cond, while_loop
 
 if TYPE_CHECKING:
     from archimedes.typing import Array, Matrix, Scalar

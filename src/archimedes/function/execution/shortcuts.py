@@ -29,8 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archimedes import tree
 from archimedes.function.dependencies.tracked_reads import Guard, define
-from archimedes.function.execution.kernel_calls import SIMPLE, is_plain_struct
-from archimedes.function.execution.tiers import CallForm, Tiers
+from archimedes.function.execution.tiers import SIMPLE, CallForm, Tiers, is_plain_struct
 from archimedes.tree.nodes import field_names
 from archimedes.tree.treedef import LEAF, TreeDef
 

@@ -13,7 +13,6 @@ that multiply and divide; ``r`` distance from the nearest integer.
 
 from __future__ import annotations
 
-from fractions import Fraction
 from math import factorial
 
 from archimedes.graph.elementary.coefficients import POLYNOMIALS
@@ -172,9 +171,8 @@ FACTORIALS = tuple(float(factorial(n)) for n in range(11))
 ORDERS = float(len(FACTORIALS) - 1)
 """Highest order of polygamma."""
 _BERNOULLI = "1/6 -1/30 1/42 -1/30 5/66 -691/2730 7/6 -3617/510 43867/798 -174611/330"
-ASYMPTOTIC = tuple(
-    float(Fraction(b) / factorial(2 * k)) for k, b in enumerate(_BERNOULLI.split(), 1)
-)
+_PAIRS = [map(int, b.split("/")) for b in _BERNOULLI.split()]
+ASYMPTOTIC = tuple(n / (d * factorial(2 * k)) for k, (n, d) in enumerate(_PAIRS, 1))
 """Bernoulli numbers B_2k / (2k)!."""
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any, TypeAlias, get_type_hints
 
-from archimedes.function.execution.kernel_calls import array_functions
+from archimedes.function.execution.tiers import array_functions
 
 #: Arrays of float64 and int64, and numbers; in a description, the writer's names for them.
 Floats: TypeAlias = Annotated[Any, "F"]
