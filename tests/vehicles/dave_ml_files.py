@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from archimedes.vehicles.f16.aerodynamics import TABLES as T
+from archimedes.vehicles.f16.f16 import TABLES as T
 
 DAVE = "http://daveml.org/2010/DAVEML"
 MATHML = "http://www.w3.org/1998/Math/MathML"

@@ -23,8 +23,8 @@ from archimedes.vehicles import (
     linearize,
     trim,
 )
-from archimedes.vehicles.f16.aerodynamics import TABLES as tables
 from archimedes.vehicles.f16.autopilot import regulator
+from archimedes.vehicles.f16.f16 import TABLES as tables
 from tests.environment.backends import check_everywhere
 
 SPEED, ALT, DT, RADIUS = 170.0, 3000.0, 0.05, 5556.0

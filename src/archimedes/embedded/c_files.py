@@ -16,17 +16,11 @@ from pathlib import Path
 
 from archimedes.backends.c import assemble
 from archimedes.checks import check_choice
+from archimedes.embedded import c_text
 from archimedes.embedded.boards import FOLDER as BOARD_FILES
 from archimedes.embedded.c_model import SIGNATURE, Model
 from archimedes.embedded.c_structs import Field, Root, Struct, initialiser
-from archimedes.embedded.c_text import (
-    TEMPLATES,
-    ascii_text,
-    block_comment,
-    fill,
-    fill_template,
-    shape_text,
-)
+from archimedes.embedded.c_text import ascii_text, block_comment, fill_template, shape_text
 from archimedes.errors import CodegenError
 
 #: What the names of the files and functions that hold the algorithm end with, in the original
@@ -286,7 +280,7 @@ def project_files(
     if wrapper:
         files[f"{name}.hpp"] = wrapper_text(model)
     words = _words(model, target)
-    rendered = render_folder(TEMPLATES / target.name, words)
+    rendered = render_folder(c_text.TEMPLATES / target.name, words)
     if template is not None:
         rendered.update(render_folder(template, words))
     clash = sorted(set(rendered) & set(files))
@@ -357,7 +351,7 @@ def render_folder(folder: Path, words: Mapping[str, str]) -> dict[str, str]:
     for path in sorted(folder.rglob("*.in")):
         inside = path.relative_to(folder).as_posix().removesuffix(".in")
         text = path.read_text(encoding="utf-8")
-        files[fill(inside, words, str(path))] = fill(text, words, str(path))
+        files[c_text.fill(inside, words, str(path))] = c_text.fill(text, words, str(path))
     if not files:
         raise CodegenError(f"template folder {str(folder)!r} holds no *.in files")
     return files

@@ -9,14 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from archimedes.embedded.c_files import (
-    KERNEL,
-    TARGETS,
-    keep_user_code,
-    original_files,
-    project_files,
-    target_named,
-)
+from archimedes.embedded import c_files
 from archimedes.embedded.c_model import Model, make_model
 from archimedes.embedded.c_structs import fixed_values, scalars
 from archimedes.embedded.preparation import Options, Prepared, prepare
@@ -81,7 +74,7 @@ class CProject:
     @property
     def c_file(self) -> str:
         """Path in ``files`` of the C file that holds the algorithm."""
-        return TARGETS[self.target].folder.format(name=self.name) + f"{self.name}.c"
+        return c_files.TARGETS[self.target].folder.format(name=self.name) + f"{self.name}.c"
 
     def write(self, output_dir: str | PathLike[str]) -> tuple[Path, ...]:
         """Write the files into a folder, and keep what users wrote into USER CODE regions.
@@ -100,7 +93,7 @@ class CProject:
             for name, text in self.files.items():
                 path = folder / name
                 old = path.read_text(encoding="utf-8") if path.exists() else ""
-                texts[path] = keep_user_code(text, old, str(path), self.discard_user_code)
+                texts[path] = c_files.keep_user_code(text, old, str(path), self.discard_user_code)
             for path, text in texts.items():
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with path.open("w", encoding="utf-8", newline="\n") as file:
@@ -241,7 +234,7 @@ def codegen(
     """
     settings = Options.of(options)
     types = scalars(float_type, int_type)
-    kind = target_named(target)
+    kind = c_files.target_named(target)
     prepared = prepare(
         func,
         args,
@@ -254,7 +247,7 @@ def codegen(
     )
     original = settings.layout == "original"
     if original:
-        prepared = dataclasses.replace(prepared, name=prepared.name + KERNEL)
+        prepared = dataclasses.replace(prepared, name=prepared.name + c_files.KERNEL)
     model = make_model(
         prepared,
         types,
@@ -266,12 +259,14 @@ def codegen(
         output_notes=_check_descriptions(output_descriptions, "output_descriptions"),
     )
     folder = None if template is None else Path(template)
+    if original:
+        files = c_files.original_files(model)
+    else:
+        files = c_files.project_files(model, kind, folder, settings.cpp)
     project = CProject(
         name=model.name,
         target=kind.name,
-        files=(
-            original_files(model) if original else project_files(model, kind, folder, settings.cpp)
-        ),
+        files=files,
         model=model,
         prepared=prepared,
         renamed=model.renamed,

@@ -1,11 +1,11 @@
 from archimedes.vehicles import dave_ml as dave_ml
 from archimedes.vehicles.car.car import Car as Car
 from archimedes.vehicles.car.car import Tyre as Tyre
-from archimedes.vehicles.f16.aerodynamics import F16Aerodynamics as F16Aerodynamics
-from archimedes.vehicles.f16.aerodynamics import F16Engine as F16Engine
 from archimedes.vehicles.f16.autopilot import CircleGuidance as CircleGuidance
 from archimedes.vehicles.f16.autopilot import F16Autopilot as F16Autopilot
 from archimedes.vehicles.f16.f16 import F16 as F16
+from archimedes.vehicles.f16.f16 import F16Aerodynamics as F16Aerodynamics
+from archimedes.vehicles.f16.f16 import F16Engine as F16Engine
 from archimedes.vehicles.flight_case import FlightCase as FlightCase
 from archimedes.vehicles.flight_case import FlightRecord as FlightRecord
 from archimedes.vehicles.flight_case import fly as fly

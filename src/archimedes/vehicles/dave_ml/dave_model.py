@@ -6,14 +6,14 @@ import difflib
 import os
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 import numpy as np
 
 from archimedes.checks import is_traced
 from archimedes.vehicles.dave_ml import elements
-from archimedes.vehicles.dave_ml.expressions import Expression, in_order
-from archimedes.vehicles.dave_ml.lookups import Lookup
+from archimedes.vehicles.dave_ml.sources import Expression, Lookup
 from archimedes.xml_elements import read_elements
 
 __all__ = ["CheckReport", "CheckRow", "DaveModel", "ImportReport", "read"]
@@ -218,6 +218,34 @@ class DaveModel:
                 value = np.multiply(value, 1.0)  # truth values are numbers here
             values[key] = variable.limit(value)
         return values
+
+
+def in_order(
+    variables: Mapping[str, elements.Variable], wanted: Iterable[str] | None = None
+) -> tuple[str, ...]:
+    """Return the wanted variables (all by default) and those they need, needed ones first.
+
+    Raises ValueError for names that are not defined and for variables that depend on themselves.
+    """
+    reads: dict[str, dict[str, str]] = {}
+    waiting = list(variables if wanted is None else wanted)
+    for key in waiting:  # which grows
+        if key in reads:
+            continue
+        reads[key] = variables[key].reads
+        for name, line in reads[key].items():
+            if name not in variables:
+                raise ValueError(
+                    f"{line}: variable {key!r} reads {name!r}, which no variableDef defines"
+                )
+        waiting += reads[key]
+    try:
+        return tuple(TopologicalSorter(reads).static_order())
+    except CycleError as error:
+        circle = error.args[1][::-1]
+        raise ValueError(
+            f"{variables[circle[0]].place}: variables depend on themselves: {' <- '.join(circle)}"
+        ) from None
 
 
 def _real(value: Any, name: str) -> Any:

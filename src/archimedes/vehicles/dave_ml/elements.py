@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.typing import Array, Scalar
-from archimedes.vehicles.dave_ml.expressions import Apply, Expression, Piecewise, Reference, parse
-from archimedes.vehicles.dave_ml.lookups import EXTRAPOLATE, INTERPOLATE, Axis, Lookup, limit
+from archimedes.vehicles.dave_ml import sources
 from archimedes.xml_elements import Element, number, numbers
 
 if TYPE_CHECKING:
@@ -66,19 +65,19 @@ class Variable:
     axis_system: str
     description: str
     place: str
-    source: Expression | Lookup | None = None
+    source: sources.Expression | sources.Lookup | None = None
 
     @property
     def reads(self) -> dict[str, str]:
         """The variables it is made of, each with the place where that is said."""
-        if isinstance(self.source, Lookup):
+        if isinstance(self.source, sources.Lookup):
             return dict.fromkeys(self.source.variables, self.place)
         parts = () if self.source is None else self.source.walk()
-        return {part.name: part.place for part in parts if isinstance(part, Reference)}
+        return {part.name: part.place for part in parts if isinstance(part, sources.Reference)}
 
     def limit(self, x: Scalar) -> Any:
         """Hold a value within minValue and maxValue."""
-        return limit(x, self.least, self.most)
+        return sources.limit(x, self.least, self.most)
 
 
 @dataclass(frozen=True)
@@ -199,23 +198,23 @@ def read_function(element: Element, model: Definitions) -> None:
     if variable.roles & {"isInput", "isControl", "isDisturbance"}:
         raise output.error(f"variable {key!r} is an input and made by function {name!r}")
     try:
-        lookup = Lookup(name or key, axes, data)
+        lookup = sources.Lookup(name or key, axes, data)
     except ValueError as error:
         raise element.error(f"function {name!r}: {error}") from None
     model.variables[key] = replace(variable, source=lookup, place=element.place)
 
 
-def _axis(element: Element, points: tuple[float, ...]) -> Axis:
+def _axis(element: Element, points: tuple[float, ...]) -> sources.Axis:
     choices = []
-    for name, known in (("extrapolate", EXTRAPOLATE), ("interpolate", INTERPOLATE)):
+    for name, known in (("extrapolate", sources.EXTRAPOLATE), ("interpolate", sources.INTERPOLATE)):
         choices.append(element.attributes.get(name, known[0]))
         if choices[-1] not in known:
             raise element.error(f"{name}={choices[-1]!r} is not one of {', '.join(known)}")
-    return Axis(element.get("varID"), points, *range_of(element, "min", "max"), *choices)
+    return sources.Axis(element.get("varID"), points, *range_of(element, "min", "max"), *choices)
 
 
 def _report_axes(
-    name: str, axes: tuple[Axis, ...], data: Array, model: Definitions, element: Element
+    name: str, axes: tuple[sources.Axis, ...], data: Array, model: Definitions, element: Element
 ) -> None:
     kinds = {axis.interpolate for axis in axes if len(axis.points) > 1}
     if {"linear", "cubicSpline"} <= kinds:
@@ -309,14 +308,14 @@ def _survey(element: Element, model: Definitions) -> None:
 def _variable(element: Element, model: Definitions) -> None:
     key = new_key(element.get("varID"), model.variables, element, "varID")
     calculation, told = element.find("calculation"), element.attributes
-    source = None if calculation is None else parse(calculation.need("math"))
+    source = None if calculation is None else sources.parse(calculation.need("math"))
     roles = frozenset(part.tag for part in element if part.tag.startswith("is"))
     if source is not None and roles & {"isInput", "isControl", "isDisturbance"}:
         raise element.error(f"variable {key!r} is an input and has a calculation; it can be one")
     for part in () if source is None else source.walk():
-        if isinstance(part, Piecewise) and part.otherwise is None:
+        if isinstance(part, sources.Piecewise) and part.otherwise is None:
             model.approximated.append(f"{key}: nan where no piece applies, <otherwise> is missing")
-        if isinstance(part, Apply) and part.operation == "quotient":
+        if isinstance(part, sources.Apply) and part.operation == "quotient":
             model.approximated.append(
                 f"{key}: <quotient> is the whole number of MathML, where some tools divide"
             )
