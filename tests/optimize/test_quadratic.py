@@ -307,7 +307,7 @@ def test_errors_name_the_argument():
         qpsol(lambda x: np.sum(x**2), lambda x: np.sum(x), np.zeros(2), lba=2.0, uba=1.0)
     crossed = arc.compile(lambda k: solve_qp(np.eye(2), np.zeros(2), lower=k, upper=-k).status)
     assert Status(int(crossed(np.ones(2)))) is Status.INFEASIBLE
-    with pytest.raises(TypeError, match="obj and constr must be functions"):
+    with pytest.raises(TypeError, match="obj must be a function"):
         qpsol(3.0, None, np.zeros(2))
 
 

@@ -9,18 +9,14 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.checks import check_callable
 from archimedes.errors import TraceError
 from archimedes.function import ConvergenceError
 from archimedes.function.implicit_functions import Fixed
 from archimedes.function.recording_store import find_or_make, form_of
 from archimedes.function.region_bodies import must_record
 from archimedes.function.signatures import Signature
-from archimedes.optimize.nonlinear.program import (
-    Constraints,
-    ElementFunction,
-    Program,
-    measure_residuals,
-)
+from archimedes.optimize.nonlinear.program import Constraints, ElementFunction, Program
 from archimedes.optimize.problems.blocks import Evaluator
 from archimedes.optimize.problems.results import Iteration, Multipliers, OptimizeResult
 from archimedes.optimize.problems.sensitivity import record_solution
@@ -75,13 +71,9 @@ class NlpSolver:
         find_solver(method)
         self.obj = tuple(obj) if isinstance(obj, (list, tuple)) else (obj,)
         self.constr, self._constraints = constr, Constraints.read(constr)
-        if not self.obj or not all(map(callable, self.obj)):
-            bad = [type(term).__name__ for term in self.obj if not callable(term)]
-            raise TypeError(
-                f"obj must be a function (or a list of functions to add), got "
-                f"{bad[0] if bad else 'an empty list'}: write minimize(f, x0), not "
-                "minimize(f(x0), x0)"
-            )
+        for term in self.obj or (obj,):
+            remedy = "write minimize(f, x0), not minimize(f(x0), x0)"
+            check_callable(term, "obj", "(or a list of functions to add)", remedy)
         first = self.obj[0]
         self.name = str(name or getattr(first, "__name__", "nlp"))
         self.method, self.options = method, dict(options or {})
@@ -168,7 +160,7 @@ class NlpSolver:
             multipliers=Multipliers(like(answer.lam_g), program.unravel(answer.lam_x)),
             iterations=answer.iterations,
             constr=like(g),
-            residuals=measure_residuals(g, task.low, task.high, program.values_like),
+            residuals=program.measure_residuals(g, task.low, task.high),
             violation=task.violation(answer.x, g),
             evaluations=evaluations,
             times=times,
@@ -256,8 +248,7 @@ class NlpSolver:
         return Task(evaluator, start, *limits, settings, monitor, program=program)
 
     def __content__(self) -> tuple[Any, ...]:
-        static = tuple(self.signature.static)
-        return (self.obj, self.constr, self.method, self.options, static)
+        return (self.obj, self.constr, self.method, self.options, tuple(self.signature.static))
 
 
 def _is_number(leaf: object) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.checks import check_callable
 from archimedes.errors import refer_to
 from archimedes.function import Compiled, vmap
 from archimedes.function.derivatives.map_splitting import split_into_maps
@@ -30,37 +31,39 @@ __all__ = ["ElementFunction"]
 
 @dataclass(frozen=True)
 class Constraints:
-    """Functions of constraints by name; one that is given alone has the name None."""
+    """Functions of constraints by name; one that is given alone has the name None.
+
+    ``listed`` are the names in the order of a list, if they were given as one.
+    """
 
     names: tuple[str | None, ...] = ()
     functions: tuple[Callable[..., Any], ...] = ()
-    is_list: bool = False
+    listed: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, constr: object) -> Constraints:
+    def read(cls, constr: Any) -> Constraints:
         """Read a function, a dict of functions, or a list of them.
 
         Those of a list are named by their ``__name__``, or constr0, constr1, ...
         """
-        is_list = isinstance(constr, Sequence) and not isinstance(constr, str)
         if constr is None:
             return cls()
         if callable(constr):
             return cls((None,), (constr,))
-        if isinstance(constr, Mapping):
-            by_name = dict(constr)
-        elif isinstance(constr, Sequence) and is_list:
-            by_name = dict(zip(_name_functions(constr), constr))
-        else:
+        is_list = isinstance(constr, Sequence) and not isinstance(constr, str)
+        if not is_list and not isinstance(constr, Mapping):
             raise TypeError(
                 f"constr must be a function, a dict of functions or a list of them, got "
                 f"{type(constr).__name__}: write constr=c, not constr=c(x)"
             )
+        by_name = dict(zip(_name_functions(constr), constr)) if is_list else dict(constr)
         for name, function in by_name.items():
-            if not callable(function):
-                kind = type(function).__name__
-                raise TypeError(f"constr[{name!r}] must be a function, got {kind}")
-        return cls(tuple(by_name), tuple(by_name.values()), is_list)
+            check_callable(function, f"constr[{name!r}]")
+        listed = list(by_name)
+        # In the order of the leaves of a dict.
+        names = [listed[k] for k in tree.leaves({name: k for k, name in enumerate(listed)})]
+        functions = tuple(by_name[name] for name in names)
+        return cls(tuple(names), functions, tuple(listed) if is_list else ())
 
     def join(self, values: Sequence[Any]) -> Any:
         """Return what belongs to the constraints in the structure that they were given in."""
@@ -75,13 +78,13 @@ class Constraints:
             if bounds is not None:
                 raise ValueError("constr_bounds is given, but there is no constr: give constr too")
             return np.zeros(0), np.zeros(0)
-        if self.is_list and bounds is not None and not isinstance(bounds, Mapping):
-            if len(bounds) != len(self.names):
+        if self.listed and bounds is not None and not isinstance(bounds, Mapping):
+            if len(bounds) != len(self.listed):
                 raise ValueError(
                     f"constr_bounds lists {len(bounds)} pairs (lower, upper) for "
-                    f"{len(self.names)} constraints"
+                    f"{len(self.listed)} constraints"
                 )
-            bounds = dict(zip(self.names, bounds))
+            bounds = dict(zip(self.listed, bounds))
         return read_limits(bounds, like, "constr_bounds", (0.0, 0.0))
 
 
@@ -91,20 +94,6 @@ def _name_functions(functions: Sequence[Any]) -> list[str]:
     count = Counter(own)
     unique = [name != "<lambda>" and count[name] == 1 for name in own]
     return [name if good else f"constr{k}" for k, (name, good) in enumerate(zip(own, unique))]
-
-
-def measure_residuals(
-    g: np.ndarray, low: np.ndarray, high: np.ndarray, like: Tree
-) -> dict[str, float]:
-    """Return by how much each leaf of the constraints is violated at most."""
-    off = np.maximum(np.maximum(low - g, g - high), 0.0)
-    leaves, treedef = tree.flatten(like)
-    residuals, at = {}, 0
-    for leaf, path in zip(leaves, treedef.paths("constr")):
-        size = int(np.size(leaf))
-        residuals[path] = float(np.max(off[at : at + size], initial=0.0))
-        at += size
-    return residuals
 
 
 class ElementFunction:
@@ -133,10 +122,7 @@ class ElementFunction:
     """
 
     def __init__(self, func: Callable[..., Any], index: ArrayLike, *data: ArrayLike) -> None:
-        if not callable(func):
-            raise TypeError(
-                "ElementFunction: func must be a function of z, the unknowns of one element"
-            )
+        check_callable(func, "ElementFunction: func", "of z, the unknowns of one element")
         self.func = func
         self.index = np.array(index)
         if self.index.ndim != 2 or not np.issubdtype(self.index.dtype, np.integer):
@@ -206,10 +192,10 @@ class Program:
         labels = ["obj"] * self.terms
         labels += ["constr" if n is None else f"constr[{n!r}]" for n in constraints.names]
         self._recorded = [self._record(k, label) for k, label in enumerate(labels)]
-        shapes = [self._find_shapes(k, label, unknowns) for k, label in enumerate(labels)]
-        self._check_objective(shapes[: self.terms])
+        self._shapes = [self._find_shapes(k, label, unknowns) for k, label in enumerate(labels)]
+        self._check_objective()
         #: What the constraints' values look like: the limits are read by it.
-        self.values_like = constraints.join(shapes[self.terms :])
+        self.values_like = constraints.join(self._shapes[self.terms :])
         self.rows = tree.ravel(self.values_like)[0].size if constraints.names else 0
         if constraints.names and not self.rows:
             raise ValueError("constr returns no numbers: does it end with a return statement?")
@@ -229,17 +215,15 @@ class Program:
         recorded.inline_limit = sys.maxsize
         return recorded
 
-    def _value(self, k: int, unknowns: Tree, args: tuple[Any, ...]) -> Any:
-        """Return the values of one of the functions, in recorded code."""
-        recorded = self._recorded[k]
-        if recorded is not None:
-            return recorded(unknowns, *args)
-        return self.current.functions[k](unknowns, *_unwrap(args))
-
-    def _element(self, k: int) -> Callable[..., Any]:
-        """Return the function of one element, in recorded code."""
+    def _element(self, k: int, flat: bool = False) -> Callable[..., Any]:
+        """Return the function of one element, in recorded code; ``flat``: its values (m,)."""
         current = self.current
-        return lambda z, *rest: current.functions[k].func(z, *_unwrap(rest))
+
+        def element(z: Array, *rest: Any) -> Any:
+            value = current.functions[k].func(z, *_unwrap(rest))
+            return tree.ravel(value)[0] * 1.0 if flat else value
+
+        return element
 
     def _find_shapes(self, k: int, what: str, unknowns: Tree) -> Any:
         """Return zeros like the values of a function; of elements only one is looked at."""
@@ -253,8 +237,8 @@ class Program:
         one = find_result_shapes(function, z, (*data, *self.args), what)
         return tree.map(lambda leaf: np.zeros((len(elements.index), *np.shape(leaf))), one)
 
-    def _check_objective(self, shapes: Sequence[Any]) -> None:
-        for term, like in zip(self.current.functions, shapes):
+    def _check_objective(self) -> None:
+        for term, like in zip(self.current.functions[: self.terms], self._shapes):
             leaves = tree.leaves(like)
             wanted = len(term.index) if isinstance(term, ElementFunction) else 1
             if len(leaves) != 1 or np.size(leaves[0]) != wanted:
@@ -266,14 +250,23 @@ class Program:
 
     def func(self, x: Array, *args: Any) -> Array:
         """Return ``[f, *g]``, all flat; in recorded code."""
-        unknowns = self.unravel(x)
-        values = [self._value(k, unknowns, args) for k in range(len(self._recorded))]
-        terms = [_sum_term(term) for term in values[: self.terms]]
-        f = np.reshape(sum(terms[1:], terms[0]) * 1.0, (1,))
-        if not self.constraints.names:
-            return f
-        g = tree.ravel(self.constraints.join(values[self.terms :]))[0] * 1.0
-        return np.concatenate([f, g])
+        return self._join(range(len(self._recorded)), x, args)
+
+    def _join(self, numbers: Sequence[int], x: Array, args: tuple[Any, ...]) -> Array:
+        """Return terms of the objective, added up, and constraints: some of the functions."""
+        unknowns, terms, g = self.unravel(x), [], []
+        for k in numbers:
+            recorded = self._recorded[k]
+            if recorded is not None:
+                value = recorded(unknowns, *args)
+            else:
+                value = self.current.functions[k](unknowns, *_unwrap(args))
+            if k < self.terms:
+                terms.append(np.sum(tree.leaves(value)[0]))  # of elements a sum
+            else:
+                g.append(tree.ravel(value)[0] * 1.0)
+        f = sum(terms[1:], terms[0]) * 1.0 if terms else 0.0 * x[0]
+        return np.concatenate([np.reshape(f, (1,)), *g])
 
     @cached_property
     def blocks(self) -> list[Block]:
@@ -299,48 +292,35 @@ class Program:
 
     def _element_blocks(self) -> list[Block]:
         """Return a block for each function of elements, and one for the rest."""
-        blocks, rest, rest_rows = [], [], [np.full(1, -1)]
-        for k, rows in enumerate(self._find_rows()):
+        blocks, rest, rest_rows, first = [], [], [np.full(1, -1)], 0
+        for k, like in enumerate(self._shapes):
+            rows = first + np.arange(tree.ravel(like)[0].size)
+            if k < self.terms:
+                rows[:] = -1
+            else:
+                first += rows.size
             if self._recorded[k] is None:
-                e = self.current.functions[k]
-                func, watch = self._flat_element(k), (self.current,)
+                e, func = self.current.functions[k], self._element(k, flat=True)
+                rows, watch = rows.reshape(len(e.index), -1), (self.current,)
                 blocks.append(Block(func, e.index, rows, e.data, e.__name__, watch=watch))
             else:
                 rest.append(k)
-                rest_rows += [rows[0]] if k >= self.terms else []
+                rest_rows += [rows] if k >= self.terms else []
         if rest:
             index, every = np.arange(self.size)[None], np.concatenate(rest_rows)[None]
-            blocks.append(Block(self._join(rest), index, every, name=self.name, watch=()))
+            join = lambda x, *args: self._join(rest, x, args)  # noqa: E731
+            blocks.append(Block(join, index, every, name=self.name, watch=()))
         return blocks
 
-    def _find_rows(self) -> list[np.ndarray]:
-        """Return the rows (elements, m) of each function, -1 for terms of the objective."""
-        functions = self.current.functions
-        counts = [len(f.index) if isinstance(f, ElementFunction) else 1 for f in functions]
-        numbers = tree.ravel(self.values_like)[1](np.arange(float(self.rows)))
-        names = self.constraints.names
-        parts = [tree.ravel(numbers if n is None else numbers[n])[0] for n in names]
-        of_constraints = zip(parts, counts[self.terms :])
-        return [
-            *(np.full((count, 1), -1) for count in counts[: self.terms]),
-            *(part.astype(np.int64).reshape(count, -1) for part, count in of_constraints),
-        ]
-
-    def _flat_element(self, k: int) -> Callable[..., Any]:
-        element = self._element(k)
-        return lambda z, *rest: tree.ravel(element(z, *rest))[0] * 1.0
-
-    def _join(self, functions: Sequence[int]) -> Callable[..., Any]:
-        """Return terms of the objective, added up, and constraints as one function."""
-
-        def join(x: Array, *args: Any) -> Array:
-            unknowns = self.unravel(x)
-            values = [self._value(k, unknowns, args) for k in functions]
-            count = sum(k < self.terms for k in functions)
-            parts = [np.reshape(sum(map(_sum_term, values[:count]), 0.0 * x[0]), (1,))]
-            return np.concatenate([*parts, *(tree.ravel(v)[0] * 1.0 for v in values[count:])])
-
-        return join
+    def measure_residuals(
+        self, g: np.ndarray, low: np.ndarray, high: np.ndarray
+    ) -> dict[str, float]:
+        """Return by how much each leaf of the constraints is violated at most."""
+        leaves, treedef = tree.flatten(self.values_like)
+        off = np.maximum(np.maximum(low - g, g - high), 0.0)
+        parts = np.split(off, np.cumsum([np.size(leaf) for leaf in leaves])[:-1])
+        paths = treedef.paths("constr")
+        return {path: float(part.max(initial=0.0)) for path, part in zip(paths, parts)}
 
     def compile_at_once(self) -> None:
         """Have the blocks compiled before they are evaluated again."""
@@ -358,11 +338,6 @@ class Program:
                 "functions use their first argument?"
             )
         return structure
-
-
-def _sum_term(values: Tree) -> Any:
-    """Return a term of the objective as one number: that of elements is a sum."""
-    return np.sum(tree.leaves(values)[0])
 
 
 def _unwrap(args: Sequence[Any]) -> tuple[Any, ...]:

@@ -20,11 +20,6 @@ from archimedes import tree
 from archimedes.function import Compiled, scan, vmap
 from archimedes.typing import Array
 
-__all__ = [
-    *("LimitedRows", "column_maxima", "find_pivots", "gram", "largest", "make_solver"),
-    *("records_loops", "row_maxima", "scale", "times", "transposed_times"),
-]
-
 #: Products of up to this many factors are unrolled.
 UNROLLED_PRODUCT = 200
 #: Programs of more unknowns, or more rows, than this are loops over whole arrays, whose code does
@@ -239,7 +234,7 @@ def _factor_panels(M: Array, diagonal: Array) -> tuple[_Panels, Array]:
         own = [[rows[i, first + j] for j in range(i + 1)] for i in range(WIDTH)]
         L, D = _factor(own, before)
         inverse = np.stack([1.0 / np.where(pivot == 0.0, 1.0, pivot) for pivot in D])
-        rows = _substitute(L, rows)
+        rows = np.stack(_substitute(L, rows))
         beside = np.where(columns >= first + WIDTH, rows * inverse[:, None], 0.0)
         for k in range(WIDTH):
             rest = rest - beside[k][:, None] * rows[k]
@@ -265,7 +260,7 @@ def _pad(array: Array, rest: Array) -> Array:
     return np.concatenate([np.concatenate([array, rest[:n, n:]], axis=1), rest[n:]])
 
 
-def _substitute(L: list[list[Array]], rows: Array) -> Array:
+def _substitute(L: list[list[Array]], rows: Array) -> list[Array]:
     """Return L^-1 rows, for rows of L, unit lower triangular, without its diagonal."""
     y: list[Array] = []
     for i in range(len(L)):
@@ -273,7 +268,7 @@ def _substitute(L: list[list[Array]], rows: Array) -> Array:
         for k in range(i):
             row = row - L[i][k] * y[k]
         y.append(row)
-    return np.stack(y)
+    return y
 
 
 @in_loops
@@ -288,7 +283,7 @@ def _solve_panels(panels: _Panels, b: Array) -> Array:
 
     def down(rest: Array, item: Any) -> Any:
         panel, number = item
-        y = _substitute(rows(panel.lower), rest.reshape(-1, WIDTH)[number])
+        y = np.stack(_substitute(rows(panel.lower), rest.reshape(-1, WIDTH)[number]))
         for k in range(WIDTH):
             rest = rest - panel.beside[k] * y[k]
         return rest, y * panel.inverse
@@ -339,11 +334,7 @@ def make_solver(M: Array) -> Callable[[Array], Array]:
     inverse = [1.0 / pivot for pivot in D]
 
     def solve(b: Array) -> Array:
-        y = [b[i] for i in range(n)]
-        for i in range(n):
-            for k in range(i):
-                y[i] = y[i] - L[i][k] * y[k]
-        y = [y[i] * inverse[i] for i in range(n)]
+        y = [value * factor for value, factor in zip(_substitute(L, b), inverse)]
         for i in reversed(range(n)):
             for k in range(i + 1, n):
                 y[i] = y[i] - L[k][i] * y[k]

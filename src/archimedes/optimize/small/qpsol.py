@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.checks import is_traced
+from archimedes.checks import check_callable, is_traced
 from archimedes.function import grad, hess, jac
 from archimedes.function.derivatives.transforms import is_linear, is_quadratic
 from archimedes.function.recording_store import Current, compile_frozen, find_or_make, form_of
@@ -80,14 +80,14 @@ def qpsol(
     {'a': 0.5, 'b': 1.5}
     """
     del verbose, name
-    if not callable(obj) or not (constr is None or callable(constr)):
-        raise TypeError("qpsol: obj and constr must be functions (constr may be None)")
+    check_callable(obj, "qpsol: obj", "(x, *args)")
+    if constr is not None:
+        check_callable(constr, "qpsol: constr", "(x, *args) or None")
     args = args if isinstance(args, tuple) else (args,)
     if not is_traced(x0):
         x0 = as_unknowns(x0)  # raises where it is no tree of finite numbers
     origin, unravel = tree.ravel(tree.map(lambda leaf: np.zeros(np.shape(leaf)), x0))
-    lower, upper = read_limits(bounds, x0, "bounds")
-    box = (None, None) if bounds is None else (lower, upper)
+    box = (None, None) if bounds is None else read_limits(bounds, x0, "bounds")
     cost = _prepare(obj, "obj", "quadratic", origin, unravel, args)
     P, q, fixed = (f(origin, *args) for f in (cost.curvature, cost.slope, cost.value))
     A, low, high, back, rows = np.zeros((0, origin.size)), None, None, lambda lam: lam, None
@@ -128,9 +128,8 @@ def _prepare(
     )
     if model.fits is None:
         # Arguments of this form do not change it.
-        model.fits = (is_quadratic if kind == "quadratic" else is_linear)(model.value)(
-            origin, *args
-        )
+        check = is_quadratic if kind == "quadratic" else is_linear
+        model.fits = check(model.value)(origin, *args)
     if not model.fits:
         which = "second derivatives" if kind == "quadratic" else "derivatives"
         raise ValueError(

@@ -33,15 +33,7 @@ from archimedes.function import Compiled, stop_gradient, while_loop
 from archimedes.optimize.problems.results import Multipliers, Status
 from archimedes.optimize.problems.sensitivity import attach_derivatives
 from archimedes.optimize.problems.unknowns import check_order
-from archimedes.optimize.small.linear_algebra import (
-    LimitedRows,
-    find_pivots,
-    in_loops,
-    records_loops,
-    row_maxima,
-    scale,
-    times,
-)
+from archimedes.optimize.small import linear_algebra as la
 from archimedes.optimize.small.quadratic_steps import equilibrate
 from archimedes.tree import struct
 from archimedes.typing import Array, ArrayLike, Scalar, Tree
@@ -189,7 +181,7 @@ def solve_qp(
     data = (P, q, A, *rows, *bounds, *start)
     # Plain numbers need no derivatives, whose rule would be recorded too.
     with_derivatives, check_convexity = is_traced(*data), is_traced(P)
-    loops = records_loops(n, m + n if bounded else m)
+    loops = la.records_loops(n, m + n if bounded else m)
     kernel = _record(bounded, int(max_iter), float(tol), loops, with_derivatives, check_convexity)
     return kernel(*data)
 
@@ -216,12 +208,12 @@ def _check_convex(P: np.ndarray) -> None:
 
 def _is_convex(P: Array, tol: float) -> Array:
     """Return whether P is symmetric and positive semidefinite, or not finite, to a tolerance."""
-    size = row_maxima(P, np.ones(P.shape[0]))
+    size = la.row_maxima(P, np.ones(P.shape[0]))
     allowed = max(1e-9, tol) * np.max(size)
     # An unknown of its own size: one large number must not hide a negative one.
     unit = 1.0 / np.sqrt(np.where(size > 0.0, size, 1.0))
-    shifted = scale(P, unit, unit) + max(1e-9, tol) * np.eye(P.shape[0])
-    convex = np.all(find_pivots(shifted) > 0.0) & np.all(np.abs(P - P.T) <= allowed)
+    shifted = la.scale(P, unit, unit) + max(1e-9, tol) * np.eye(P.shape[0])
+    convex = np.all(la.find_pivots(shifted) > 0.0) & np.all(np.abs(P - P.T) <= allowed)
     return convex | ~np.isfinite(allowed)
 
 
@@ -270,13 +262,13 @@ def _record(
         if with_derivatives:
             parts = attach_derivatives(_cost_and_rows, n, rows)(*parts, *data)
         x, lam_a, lam_x = parts
-        fun = 0.5 * (x @ times(P, x)) + q @ x
+        fun = 0.5 * (x @ la.times(P, x)) + q @ x
         status = solution.status
         if check_convexity:
             status = np.where(_is_convex(held[0][0], tol), status, Status.NOT_CONVEX)
         return replace(solution, x=x, lam_a=lam_a, lam_x=lam_x, fun=fun, status=status)
 
-    kernel = in_loops(solve_qp) if loops else Compiled(solve_qp, freeze=True)
+    kernel = la.in_loops(solve_qp) if loops else Compiled(solve_qp, freeze=True)
     # First calls are short: they run on the unoptimized tier.
     kernel.drafts = True
     return kernel
@@ -288,7 +280,7 @@ def solve_rows(data: Program, max_iter: int, tol: float) -> QPSolution:
     Programs of one size are one function there, however often they are solved.
     """
     (_, q, A), _ = data
-    return _record_rows(max_iter, tol, records_loops(q.shape[0], A.shape[0] + q.shape[0]))(data)
+    return _record_rows(max_iter, tol, la.records_loops(q.shape[0], A.shape[0] + q.shape[0]))(data)
 
 
 @cache
@@ -296,14 +288,14 @@ def _record_rows(max_iter: int, tol: float, loops: bool) -> Compiled:
     def solve_rows(data: Program) -> QPSolution:
         return _solve(data, True, max_iter, tol)
 
-    kernel = in_loops(solve_rows) if loops else Compiled(solve_rows, freeze=True)
+    kernel = la.in_loops(solve_rows) if loops else Compiled(solve_rows, freeze=True)
     kernel.inline_limit = 0
     return kernel
 
 
 def _cost_and_rows(x: Array, p: list[Array]) -> Array:
     P, q, A = p
-    return np.concatenate([np.reshape(0.5 * (x @ times(P, x)) + q @ x, (1,)), times(A, x)])
+    return np.concatenate([np.reshape(0.5 * (x @ la.times(P, x)) + q @ x, (1,)), la.times(A, x)])
 
 
 def _solve(
@@ -314,15 +306,14 @@ def _solve(
     guess: tuple[Array, Array] | None = None,
 ) -> QPSolution:
     (P, q, A), (lower, upper, l_all, u_all) = data
-    C = LimitedRows(A, bounded)
+    C = la.LimitedRows(A, bounded)
     if bounded:
         l_all, u_all = np.concatenate([l_all, lower]), np.concatenate([u_all, upper])
-    n, m, rows = q.shape[0], C.count, C.own
     problem, units = equilibrate(P, q, C, l_all, u_all, tol)
     if guess is None:
         point = problem.start()
     else:
-        point = problem.resume(guess[0] / units.unknowns, units.scale_multipliers(guess[1]))
+        point = problem.resume(guess[0] / units.unknowns, guess[1] * units.cost / units.rows)
 
     def going(state: tuple[Any, ...]) -> Array:
         _, _, verdict, steps = state
@@ -336,28 +327,20 @@ def _solve(
         # A step that is no number ends it where it was.
         lost = after.status == Status.NOT_FINITE
         stay = replace(verdict, status=np.where(lost, Status.STALLED, verdict.status))
-        new, seen, after = tree.map(
-            lambda old, new: np.where(lost, old, new), (point, sight, stay), (new, seen, after)
-        )
-        return new, seen, after, steps + 1
+        old, new = (point, sight, stay), (new, seen, after)
+        return *tree.map(lambda old, new: np.where(lost, old, new), old, new), steps + 1
 
     sight = problem.look(point)
     first = problem.judge(point, sight, point.x, sight, problem.unknown())
     start = (point, sight, first, np.int64(0))
     point, sight, verdict, steps = while_loop(going, advance, start, max_steps=max_iter)
     status = problem.finish(verdict)
-    if m:
+    if C.count:
         never = (l_all > u_all) | (l_all == np.inf) | (u_all == -np.inf)
         status = np.where(np.any(never), Status.INFEASIBLE, status)
         unknown = np.isnan(l_all) | np.isnan(u_all)
         status = np.where(np.any(unknown), Status.NOT_FINITE, status)
-    lam = units.multipliers(point.y2 - point.y1 + point.ye)
-    return QPSolution(
-        x=point.x * units.unknowns,
-        lam_a=lam[:rows],
-        lam_x=lam[rows:] if m > rows else np.zeros(n),
-        fun=np.float64(0.0),
-        status=status,
-        iterations=steps,
-        residual=verdict.residual,
-    )
+    lam = (point.y2 - point.y1 + point.ye) * units.rows / units.cost
+    lam_x = lam[C.own :] if bounded else np.zeros(q.shape[0])
+    multipliers, cost = (lam[: C.own], lam_x), np.float64(0.0)
+    return QPSolution(point.x * units.unknowns, *multipliers, cost, status, steps, verdict.residual)

@@ -10,22 +10,14 @@ gives them a typical size of 1.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from archimedes import tree
 from archimedes.function import cond, fori_loop
 from archimedes.optimize.problems.results import Status
-from archimedes.optimize.small.linear_algebra import (
-    LimitedRows,
-    column_maxima,
-    largest,
-    make_solver,
-    row_maxima,
-    scale,
-    times,
-)
+from archimedes.optimize.small import linear_algebra as la
 from archimedes.tree import struct
 from archimedes.typing import Array, Scalar
 
@@ -88,7 +80,7 @@ class ScaledQP:
     """The scaled problem, and the steps of the method on it."""
 
     def __init__(
-        self, P: Array, q: Array, C: LimitedRows, low: Array, high: Array, tol: float
+        self, P: Array, q: Array, C: la.LimitedRows, low: Array, high: Array, tol: float
     ) -> None:
         self.P, self.q, self.C = P, q, C
         self.sizes = np.abs(P), np.abs(q), C.magnitudes()
@@ -100,7 +92,7 @@ class ScaledQP:
         self.has2 = np.isfinite(high) & ~self.equal
         self.low = np.where(np.isfinite(low), low, 0.0)
         self.high = np.where(np.isfinite(high), high, 0.0)
-        self.far = largest(self.low, self.high)
+        self.far = la.largest(self.low, self.high)
         self.count = np.maximum(np.sum(self.has1 * 1.0) + np.sum(self.has2 * 1.0), 1.0)
 
     def start(self) -> _Point:
@@ -110,7 +102,7 @@ class ScaledQP:
         middle = np.where(self.equal, self.low, middle)
         held = np.where(both | self.equal, 1.0, 0.0)
         M = self.C.gram(self.P, held, 1e-3)
-        x = make_solver(M)(-self.q + self.C.transposed_times(held * middle))
+        x = la.make_solver(M)(-self.q + self.C.transposed_times(held * middle))
         z = self.C.times(x)
         below = np.where(self.has1, self.low - z, 0.0)
         above = np.where(self.has2, z - self.high, 0.0)
@@ -137,7 +129,7 @@ class ScaledQP:
 
     def look(self, p: _Point) -> _Sight:
         """Return the products and residuals at a point."""
-        z, Px = self.C.times(p.x), times(self.P, p.x)
+        z, Px = self.C.times(p.x), la.times(self.P, p.x)
         Cy = self.C.transposed_times(p.y2 - p.y1 + p.ye)
         r1 = np.where(self.has1, z - self.low - p.s1, 0.0)
         r2 = np.where(self.has2, self.high - z - p.s2, 0.0)
@@ -151,10 +143,10 @@ class ScaledQP:
     def step(self, p: _Point, at: _Sight, residual: Scalar) -> _Point:
         """Predict, correct, and go almost to the edge."""
         # One division for each number; the rest are products.
-        by = _Point(p.x, 1.0 / p.s1, 1.0 / p.s2, self.over(p.y1), self.over(p.y2), p.ye)
+        by = _Point(p.x, 1.0 / p.s1, 1.0 / p.s2, 1.0 / _or_one(p.y1), 1.0 / _or_one(p.y2), p.ye)
         D = np.where(self.equal, self.weight, p.y1 * by.s1 + p.y2 * by.s2)
         M = self.C.gram(self.P, D, _RHO)
-        solve, mu = make_solver(M), self.mean(p)
+        solve, mu = la.make_solver(M), self.mean(p)
         flat = (p.s1 * p.y1, p.s2 * p.y2)
         guess = self.direction(p, by, solve, at, *flat)
         ahead = self.move(p, guess, self.longest(by, guess, 1.0))
@@ -165,10 +157,6 @@ class ScaledQP:
         final = self.direction(p, by, solve, at, c1, c2)
         part = np.minimum(np.maximum(1.0 - residual, _MARGINS[0]), _MARGINS[1])
         return self.move(p, final, self.longest(by, final, part))
-
-    def over(self, y: Array) -> Array:
-        """Return 1/y, for zeros, which belong to no limit, 1."""
-        return 1.0 / np.where(y > 0, y, 1.0)
 
     def direction(
         self,
@@ -214,9 +202,9 @@ class ScaledQP:
         depend on the units of unknowns, rows and cost.
         """
         y = p.y1 + p.y2 + np.abs(p.ye)
-        most_x, most_y = largest(p.x), largest(y)
+        most_x, most_y = la.largest(p.x), la.largest(y)
         gap = np.sum(p.s1 * p.y1) + np.sum(p.s2 * p.y2)
-        left = largest(at.dual, at.r1, at.r2, at.re)
+        left = la.largest(at.dual, at.r1, at.r2, at.re)
         cost = np.abs(0.5 * (p.x @ at.Px)) + np.abs(self.q @ p.x) + _SMALL_COST
         # What a verdict needs is necessary, not sufficient: the rest is looked at only then.
         terms = 1.0 + most_x + most_y + self.far
@@ -229,9 +217,8 @@ class ScaledQP:
         )
         infeasible = np.maximum(last.infeasible, infeasible)
         unbounded = np.maximum(last.unbounded, unbounded)
-        code = np.where(
-            (unbounded > _SURE) & (left > 1e-3), Status.UNBOUNDED, Status.ITERATION_LIMIT
-        )
+        endless = (unbounded > _SURE) & (left > 1e-3)
+        code = np.where(endless, Status.UNBOUNDED, Status.ITERATION_LIMIT)
         code = np.where(infeasible > _SURE, Status.INFEASIBLE, code)
         code = np.where(solved, Status.SOLVED, code)
         code = np.where(np.isfinite(most_x) & np.isfinite(most_y), code, Status.NOT_FINITE)
@@ -243,7 +230,7 @@ class ScaledQP:
         """Return whether the conditions of a minimum hold, and how good certificates are."""
         P, q, C = self.sizes
         size = np.abs(p.x)
-        rows, pulls, Px = C.times(size), C.transposed_times(y), times(P, size)
+        rows, pulls, Px = C.times(size), C.transposed_times(y), la.times(P, size)
         near = (rows + _SMALL_ROW) * self.tol
         low, high = near + np.abs(self.low) * self.tol, near + np.abs(self.high) * self.tol
         held = (np.abs(at.r1) <= low) & (np.abs(at.r2) <= high) & (np.abs(at.re) <= low)
@@ -270,7 +257,7 @@ class ScaledQP:
         terms = np.sum(p.y2 * np.abs(self.high)) + np.sum(p.y1 * np.abs(self.low))
         terms = terms + np.sum(np.abs(p.ye * self.low))
         off = (np.abs(at.Cy) + _ROUNDING * pulls) @ (size + 1.0)
-        return np.where(-most > 1e4 * _ROUNDING * terms, -most / np.where(off > 0.0, off, 1.0), 0.0)
+        return np.where(-most > 1e4 * _ROUNDING * terms, -most / _or_one(off), 0.0)
 
     def find_descent(self, d: Array, at: _Sight, before: _Sight, sizes: tuple[Array, ...]) -> Array:
         """Return how many times larger than here multipliers must be for a cost with a minimum.
@@ -289,7 +276,7 @@ class ScaledQP:
         stop = np.sum(beyond * (y + 1.0)) + 1e1 * curved
         fall = -(self.q @ d)
         enough = fall > 1e4 * _ROUNDING * (np.abs(self.q) @ np.abs(d))
-        return np.where(enough, fall / np.where(stop > 0.0, stop, 1.0), 0.0)
+        return np.where(enough, fall / _or_one(stop), 0.0)
 
 
 #: How often rows and columns are divided: each time the exponents of their sizes are halved.
@@ -298,30 +285,22 @@ _ROUNDS = 3
 _FAR = 1e15
 
 
-@struct
-class Units:
+class Units(NamedTuple):
     """x = unknowns * (x of the scaled program); rows and cost are multiplied by theirs."""
 
     unknowns: Array
     rows: Array
     cost: Array
 
-    def multipliers(self, lam: Array) -> Array:
-        """Return multipliers in the user's units."""
-        return lam * self.rows / self.cost
-
-    def scale_multipliers(self, lam: Array) -> Array:
-        """Return multipliers of the scaled program."""
-        return lam * self.cost / self.rows
-
 
 def equilibrate(
-    P: Array, q: Array, C: LimitedRows, low: Array, high: Array, tol: float
+    P: Array, q: Array, C: la.LimitedRows, low: Array, high: Array, tol: float
 ) -> tuple[ScaledQP, Units]:
     """Return the scaled program, and the units it is in.
 
     >>> P, q, none = np.diag([1e8, 1e-8]), np.array([-1e4, -1e-4]), np.zeros(0)
-    >>> program, units = equilibrate(P, q, LimitedRows(np.zeros((0, 2)), False), none, none, 1e-9)
+    >>> C = la.LimitedRows(np.zeros((0, 2)), False)
+    >>> program, units = equilibrate(P, q, C, none, none, 1e-9)
     >>> np.diag(program.P).round(2), units.unknowns.round(6)
     (array([1., 1.]), array([1.e-04, 1.e+04]))
     """
@@ -329,26 +308,27 @@ def equilibrate(
 
     def divide(_: object, units: tuple[Array, Array]) -> tuple[Array, Array]:
         d, e = units
-        columns = d * row_maxima(P, d)
+        columns = d * la.row_maxima(P, d)
         if not C.own:
             return d / np.sqrt(_or_one(columns)), e
-        columns = np.maximum(columns, d * column_maxima(C.A, e))
-        return d / np.sqrt(_or_one(columns)), e / np.sqrt(_or_one(e * row_maxima(C.A, d)))
+        columns = np.maximum(columns, d * la.column_maxima(C.A, e))
+        return d / np.sqrt(_or_one(columns)), e / np.sqrt(_or_one(e * la.row_maxima(C.A, d)))
 
     d, e = fori_loop(0, _ROUNDS, divide, (np.ones(n), np.ones(C.own)))
     rows = np.concatenate([e, 1.0 / d]) if C.bounded else e
-    size = _typical(low * rows, high * rows, largest(q * d), largest(d * row_maxima(P, d)))
+    size = _typical(low * rows, high * rows, la.largest(q * d), la.largest(d * la.row_maxima(P, d)))
     unknowns, rows = d * size, rows / size
-    P, q = scale(P, unknowns, unknowns), q * unknowns
-    most = largest(q, row_maxima(P, np.ones(n)))
-    cost = np.where(most > 0.0, 1.0 / np.where(most > 0.0, most, 1.0), 1.0)
-    P = scale(P, np.broadcast_to(cost, (n,)), np.ones(n))
+    P, q = la.scale(P, unknowns, unknowns), q * unknowns
+    most = la.largest(q, la.row_maxima(P, np.ones(n)))
+    cost = np.where(most > 0.0, 1.0 / _or_one(most), 1.0)
+    P = la.scale(P, np.broadcast_to(cost, (n,)), np.ones(n))
     C = C.scale(e / size, unknowns)
     program = ScaledQP(P, q * cost, C, low * rows, high * rows, tol)
     return program, Units(unknowns, rows, cost)
 
 
 def _or_one(sizes: Array) -> Array:
+    """Return sizes, 1 for zeros."""
     return np.where(sizes > 0.0, sizes, 1.0)
 
 
@@ -358,7 +338,7 @@ def _typical(low: Array, high: Array, slope: Array, curvature: Array) -> Array:
     Only limits on both sides keep it from being larger. Without curvature it is a size between
     those of the limits; without any of these it is 1.
     """
-    free = slope / np.where(curvature > 0.0, curvature, 1.0)
+    free = slope / _or_one(curvature)
     curved = (curvature > 0.0) & (slope > 0.0)
     if not low.size:
         return np.where(curved, free, 1.0)

@@ -25,13 +25,7 @@ import numpy as np
 from archimedes.function import cond, grad, hess, jac, while_loop
 from archimedes.optimize.problems.results import Status
 from archimedes.optimize.problems.tasks import Limits
-from archimedes.optimize.small.linear_algebra import (
-    find_pivots,
-    gram,
-    largest,
-    times,
-    transposed_times,
-)
+from archimedes.optimize.small import linear_algebra as la
 from archimedes.optimize.small.quadratic import solve_rows
 from archimedes.tree import struct
 from archimedes.typing import Array, Scalar
@@ -131,7 +125,7 @@ def solve_nlp(
     >>> solve_nlp(circle, np.array([1.0, 0.5]), (-free, free, low, low + 2.0)).x.round(6)
     array([-1., -1.])
     """
-    program = _Program(func, limits, tol)
+    program = SQPProgram(func, limits, tol)
 
     def going(state: SQPState) -> Array:
         return (state.status == Status.ITERATION_LIMIT) & (state.steps < max_iter)
@@ -142,35 +136,22 @@ def solve_nlp(
 
 def first_state(x0: Array, limits: Limits) -> SQPState:
     """Return where the iteration begins."""
-    x, m, number = (
-        np.clip(x0 * 1.0, limits[0], limits[1]),
-        limits[2].shape[0],
-        Status.ITERATION_LIMIT,
-    )
+    x, m = np.clip(x0 * 1.0, limits[0], limits[1]), limits[2].shape[0]
     none = (np.zeros(m), np.zeros_like(x), np.ones(m))
-    return SQPState(x, *none, np.int64(number), np.int64(0), np.int64(0))
-
-
-def next_state(func: Function, state: SQPState, limits: Limits, tol: float) -> SQPState:
-    """Make one iteration."""
-    return _Program(func, limits, tol).advance(state)
+    return SQPState(x, *none, np.int64(Status.ITERATION_LIMIT), np.int64(0), np.int64(0))
 
 
 def last_state(func: Function, last: SQPState, limits: Limits) -> SQPSolution:
     """Return the solution, or where the iteration was left."""
     values = func(last.x)
-    return SQPSolution(
-        x=last.x,
-        lam_g=last.lam_g,
-        lam_x=last.lam_x,
-        fun=values[0],
-        status=last.status,
-        iterations=last.steps,
-        violation=_Program(func, limits, 0.0).largest_violation(values[1:]),
-    )
+    off = SQPProgram(func, limits, 0.0).largest_violation(values[1:])
+    point = (last.x, last.lam_g, last.lam_x)
+    return SQPSolution(*point, values[0], last.status, last.steps, off)
 
 
-class _Program:
+class SQPProgram:
+    """A small nonlinear program, and the iterations on it."""
+
     def __init__(self, func: Function, limits: Limits, tol: float) -> None:
         self.func, self.tol = func, tol
         self.lower, self.upper, self.low, self.high = limits
@@ -204,21 +185,21 @@ class _Program:
         values, slope = self.func(x), grad(lambda x: self.func(x)[0])(x)
         g = values[1:]
         A = jac(lambda x: self.func(x)[1:])(x) if self.m else np.zeros((0, x.shape[0]))
-        pull = slope + (transposed_times(A, s.lam_g) if self.m else 0.0)
+        pull = slope + (la.transposed_times(A, s.lam_g) if self.m else 0.0)
         near = 1e-7 * (1.0 + np.abs(x))
         held = (x <= self.lower + near) & (pull > 0.0) | (x >= self.upper - near) & (pull < 0.0)
         H, weights, shift = self.convex(self.curvature(s, A, slope), A, s, slope, held)
         # The multipliers that were found with the last step belong to this point.
         rest = pull + s.lam_x
-        least = self.tol * (1.0 + np.minimum(largest(s.lam_g, s.lam_x), 1e4))
+        least = self.tol * (1.0 + np.minimum(la.largest(s.lam_g, s.lam_x), 1e4))
         idle = self.idle(g, s.lam_g, self.low, self.high)
         idle = idle + self.idle(x, s.lam_x, self.lower, self.upper)
-        stationary = (largest(rest) <= least) & (s.steps > 0)
+        stationary = (la.largest(rest) <= least) & (s.steps > 0)
         stationary = stationary & (idle <= self.tol * (1.0 + np.abs(values[0])))
         # Unknowns of any size: a program in which each has the curvature 1, and far away from
         # the minimum of f one whose step is not too long.
         unit = 1.0 / np.sqrt(np.diagonal(H))
-        size = np.maximum(1.0, 1e-4 * largest(slope * unit))
+        size = np.maximum(1.0, 1e-4 * la.largest(slope * unit))
         scale = size * unit
         limits = ((self.lower - x) / scale, (self.upper - x) / scale, self.low - g, self.high - g)
         cost = [H * unit[:, None] * unit, slope * unit / size, A * scale]
@@ -226,19 +207,19 @@ class _Program:
         solved = (step.status == Status.SOLVED) & np.all(np.isfinite(step.x))
         d = cond(solved, lambda: step.x * scale, lambda: self.restore(x, g, A))
         raw = step.lam_a * size**2
-        raw = raw + weights * times(A, d) if self.m else raw
+        raw = raw + weights * la.times(A, d) if self.m else raw
         own = self.drop_idle(raw, step.lam_a) if self.m else raw
         lam_x = np.where(solved, step.lam_x * size / unit, s.lam_x)
         lam_g = np.where(solved, own, s.lam_g)
-        gain = self.off(g) - self.off(g + times(A, d))
-        bent = times(H, d)
+        gain = self.off(g) - self.off(g + la.times(A, d))
+        bent = la.times(H, d)
         dear = np.where(solved, raw, s.lam_g)
         nu = self.prices(s.nu, dear, A, gain, slope @ d + 0.5 * (d @ bent))
         fall = slope @ d - nu @ gain
         if self.m:
-            fall = np.where(solved, fall, -self.miss(g) @ times(A, d))
+            fall = np.where(solved, fall, -self.miss(g) @ la.times(A, d))
         new, moved = self.search(x, d, A, g, nu, fall, solved, unit)
-        feasible = self.largest_violation(g) <= self.tol * (1.0 + largest(x))
+        feasible = self.largest_violation(g) <= self.tol * (1.0 + la.largest(x))
         tiny = np.all(np.abs(d) <= self.tol * (1.0 + np.abs(x)))
         # Nothing to gain any more, to the last digits of f.
         worth, whole = np.abs(fall), 1.0 + np.abs(values[0])
@@ -246,7 +227,7 @@ class _Program:
         # A step may be tiny where f falls over a cliff, as log(x) does at 0.
         small = tiny & (worth <= 1e4 * self.tol * whole)
         # H d is what the multipliers leave of the slope.
-        balanced = largest(bent) <= min(1e2 * self.tol, 1e-3) * (1.0 + largest(slope))
+        balanced = la.largest(bent) <= min(1e2 * self.tol, 1e-3) * (1.0 + la.largest(slope))
         done = feasible & solved & ((small | level) & balanced | stationary)
         # Without a step that comes nearer to the constraints there is none later.
         slow = -fall <= 1e-4 * np.sum(self.off(g) ** 2)
@@ -261,7 +242,7 @@ class _Program:
         going = going | again
         ended = np.where(feasible, Status.STALLED, Status.INFEASIBLE)
         code = np.where(going, Status.ITERATION_LIMIT, ended)
-        away = (step.status == Status.UNBOUNDED) & feasible | going & (largest(new) > _FAR)
+        away = (step.status == Status.UNBOUNDED) & feasible | going & (la.largest(new) > _FAR)
         away = away | feasible & (values[0] < _DEEP)
         code = np.where(away, Status.UNBOUNDED, code)
         code = np.where(done, Status.SOLVED, code)
@@ -285,7 +266,7 @@ class _Program:
 
         Their rows are in its matrix, and would push from the wrong side.
         """
-        pushing = (lam * own > 0.0) & (np.abs(own) > 1e-6 * largest(own))
+        pushing = (lam * own > 0.0) & (np.abs(own) > 1e-6 * la.largest(own))
         return np.where((self.low == self.high) | pushing, lam, 0.0)
 
     def prices(self, before: Array, lam: Array, A: Array, gain: Array, cost: Array) -> Array:
@@ -309,7 +290,7 @@ class _Program:
         """Return the Hessian of the Lagrangian."""
         lam = s.lam_g
         if self.m:
-            most = _PULL * (1.0 + largest(slope)) / np.maximum(np.max(np.abs(A), axis=1), 1e-12)
+            most = _PULL * (1.0 + la.largest(slope)) / np.maximum(np.max(np.abs(A), axis=1), 1e-12)
             lam = np.clip(lam, -most, most)
         return hess(self.lagrangian)(s.x, lam)
 
@@ -330,20 +311,20 @@ class _Program:
         H = np.where(held[:, None] | held, 0.0, H) + np.diag(np.where(held, own, 0.0))
         weights = np.zeros(self.m)
         if self.m:
-            size = np.maximum(largest(np.abs(np.diagonal(H))), np.max(flat))
+            size = np.maximum(la.largest(np.abs(np.diagonal(H))), np.max(flat))
             full = 10.0 * size / np.maximum(np.max(A**2), 1e-12)
             equal = self.low == self.high
-            active = equal | (np.abs(lam) > 1e-6 * (1.0 + largest(lam)))
-            first = gram(H, A, np.where(equal, full, 0.0))
+            active = equal | (np.abs(lam) > 1e-6 * (1.0 + la.largest(lam)))
+            first = la.gram(H, A, np.where(equal, full, 0.0))
             size, least = self.sizes(first, flat)
-            definite = np.all(find_pivots(first) > least)
+            definite = np.all(la.find_pivots(first) > least)
             weights = np.where(np.where(definite, equal, active), full, 0.0)
-            H = gram(H, A, weights)
+            H = la.gram(H, A, weights)
         size, least = self.sizes(H, flat)
         n = H.shape[0]
 
         def is_indefinite(state: Array) -> Any:
-            return ~np.all(find_pivots(H + state * size * np.eye(n)) > least)
+            return ~np.all(la.find_pivots(H + state * size * np.eye(n)) > least)
 
         def more(state: Array) -> Array:
             return np.maximum(4.0 * state, 1e-3)
@@ -372,14 +353,11 @@ class _Program:
         miss = self.miss(g)
         held = (miss != 0.0) | (self.low == self.high)
         n = x.shape[0]
-        M = gram(1e-2 * (1e-12 + np.max(A**2)) * np.eye(n), A, np.where(held, 1.0, 0.0))
+        M = la.gram(1e-2 * (1e-12 + np.max(A**2)) * np.eye(n), A, np.where(held, 1.0, 0.0))
         # All constraints make it a program of the same size as the step's.
         low, high = np.where(held, -np.inf, self.low - g), np.where(held, np.inf, self.high - g)
-        cost, limits = (
-            [M, -transposed_times(A, miss), A],
-            (self.lower - x, self.upper - x, low, high),
-        )
-        step = solve_rows((cost, limits), _QP_ITERATIONS, _QP_TOL).x
+        cost, limits = [M, -la.transposed_times(A, miss), A], (self.lower - x, self.upper - x)
+        step = solve_rows((cost, (*limits, low, high)), _QP_ITERATIONS, _QP_TOL).x
         return np.where(np.all(np.isfinite(step)), step, 0.0)
 
     def search(
@@ -405,24 +383,24 @@ class _Program:
         value, more = self.merit(full, nu, solved)
         if self.m:
             # Where the full step fails, correct it for the curvature of the constraints.
-            there = g + times(A, d)
+            there = g + la.times(A, d)
             bent = self.func(full)[1:] - there
             held = (there <= self.low + 1e-8) | (there >= self.high - 1e-8)
             bent = np.where(held & np.isfinite(bent), bent, 0.0)
             B, n = A * unit, x.shape[0]
             weigh = np.where(held, 1.0 / np.maximum(np.sum(B**2, axis=1), 1e-300), 0.0)
-            M = gram(1e-10 * np.eye(n), B, weigh)
-            again = full - unit * np.linalg.solve(M, transposed_times(B, weigh * bent))
+            M = la.gram(1e-10 * np.eye(n), B, weigh)
+            again = full - unit * np.linalg.solve(M, la.transposed_times(B, weigh * bent))
             again = np.clip(np.where(np.isfinite(again), again, full), self.lower, self.upper)
             there, _ = self.merit(again, nu, solved)
             better = ~enough(value, 1.0) & enough(there, 1.0)
             full = np.where(better, again, full)
             value = np.where(better, there, value)
 
-        straight = solved & (fall < 0.0) & (largest(d) > 1e-3 * (1.0 + largest(x)))
+        straight = solved & (fall < 0.0) & (la.largest(d) > 1e-3 * (1.0 + la.largest(x)))
 
         def grows(value: Array, lost_there: Array, part: Scalar, point: Array) -> Array:
-            size = largest(point)
+            size = la.largest(point)
             good = straight & (size <= _FAR * _LONGER) & (value > -np.inf)
             good = good & (lost_there <= lost + 1e-13 * size)
             return good & (value <= before + _STRAIGHT * part * fall)
@@ -437,13 +415,8 @@ class _Program:
             new = np.clip(x + other * d, self.lower, self.upper)
             there, off = self.merit(new, nu, solved)
             longer = growing & grows(there, off, other, new)
-            stay = growing & ~longer
-            return (
-                np.where(stay, part, other),
-                np.where(stay, old, new),
-                np.where(stay, value, there),
-                longer,
-            )
+            stay, trials = growing & ~longer, ((part, other), (old, new), (value, there))
+            return *(np.where(stay, *pair) for pair in trials), longer
 
         start = (np.float64(1.0), full, value, grows(value, more, 1.0, full))
         part, new, value, _ = while_loop(is_unsettled, change, start, max_steps=_HALVINGS)

@@ -10,15 +10,8 @@ from archimedes.function import Compiled
 from archimedes.function.recording_store import compile_frozen
 from archimedes.optimize.problems.results import Status
 from archimedes.optimize.problems.tasks import Answer, Limits, RecordedProgram, Settings, Task
+from archimedes.optimize.small import sequential_quadratic as sequential
 from archimedes.optimize.small.linear_algebra import UNROLLED
-from archimedes.optimize.small.sequential_quadratic import (
-    SQPSolution,
-    SQPState,
-    first_state,
-    last_state,
-    next_state,
-    solve_nlp,
-)
 from archimedes.optimize.solvers.solver_table import Solver
 
 #: Iterations unless the options say otherwise.
@@ -26,12 +19,12 @@ ITERATIONS = 200
 
 
 def record(program: RecordedProgram, settings: Settings) -> Compiled:
-    """Return ``(x0, limits, *args) -> SQPSolution``, recorded once."""
+    """Return ``(x0, limits, *args) -> sequential.SQPSolution``, recorded once."""
     tol, count = settings.tol, settings.maxiter or ITERATIONS
 
-    def sqp(x0: np.ndarray, limits: Limits, *args: object) -> SQPSolution:
+    def sqp(x0: np.ndarray, limits: Limits, *args: object) -> sequential.SQPSolution:
         func = lambda x: program.func(x, *args)  # noqa: E731
-        return solve_nlp(func, x0, limits, tol=tol, max_iter=count)
+        return sequential.solve_nlp(func, x0, limits, tol=tol, max_iter=count)
 
     return _record_once(program, (tol, count), sqp)
 
@@ -68,21 +61,20 @@ def solve(task: Task, solver: Solver) -> Answer:
     return Answer(x, solution.lam_g, solution.lam_x, status, int(solution.iterations))
 
 
-def _solve_stepwise(task: Task, program: RecordedProgram, limits: Limits) -> SQPSolution:
+def _solve_stepwise(task: Task, program: RecordedProgram, limits: Limits) -> sequential.SQPSolution:
     """Solve with a look at every iteration; the steps are those of the whole, with its bits."""
     args, tol = task.evaluator.args, task.settings.tol
 
-    def sqp_step(state: SQPState, limits: Limits, *args: object) -> SQPState:
-        return next_state(lambda x: program.func(x, *args), state, limits, tol)
+    def sqp_step(state: sequential.SQPState, limits: Limits, *args: object) -> sequential.SQPState:
+        func = lambda x: program.func(x, *args)  # noqa: E731
+        return sequential.SQPProgram(func, limits, tol).advance(state)
 
-    step = _record_once(program, tol, sqp_step)
-    state = first_state(task.start, limits)
-    while state.status == Status.ITERATION_LIMIT and state.steps < (
-        task.settings.maxiter or ITERATIONS
-    ):
+    step, most = _record_once(program, tol, sqp_step), task.settings.maxiter or ITERATIONS
+    state = sequential.first_state(task.start, limits)
+    while state.status == Status.ITERATION_LIMIT and state.steps < most:
         values = program.func(state.x, *args)
         off = task.violation(state.x, values[1:])
         if not task.monitor.after(int(state.steps), state.x, float(values[0]), off):
             break
         state = step(state, limits, *args)
-    return last_state(lambda x: program.func(x, *args), state, limits)
+    return sequential.last_state(lambda x: program.func(x, *args), state, limits)
