@@ -26,14 +26,8 @@ from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Move
 from archimedes.graph.regions.block_regions import Affine
+from archimedes.symbolic.core import loop_nests
 from archimedes.symbolic.core.conversion import wrap
-from archimedes.symbolic.core.loop_nests import (
-    LoopBuilder,
-    loop_reduce,
-    loop_rules,
-    loop_threshold,
-    uses_loops,
-)
 from archimedes.symbolic.core.trace import current_trace
 from archimedes.symbolic.core.traced_value import Traced
 
@@ -58,7 +52,7 @@ MOST_ENTRIES = 200
 
 def _fewest_products(results: int) -> int:
     """Return the number of multiplications from which a product is a loop."""
-    threshold = loop_threshold()
+    threshold = loop_nests.loop_threshold()
     if results == 1:
         return threshold  # a reduction like others
     return threshold * (PRODUCTS if threshold > SHORTEST else SHORT_PRODUCTS)
@@ -73,7 +67,7 @@ def multiply_matrices(g: Graph, left: np.ndarray, right: np.ndarray, code: int) 
     m, count = right.shape[-1], math.prod(batch)
     dense = count * n * k * m
     fewest = _fewest_products(n * m)
-    rules = loop_rules()
+    rules = loop_nests.loop_rules()
     short = rules.elements <= SHORTEST
     if rules.sparse and not short and _is_by_constants(g, left, right, dense, code):
         short, fewest = True, CONSTANT_PRODUCTS
@@ -81,7 +75,7 @@ def multiply_matrices(g: Graph, left: np.ndarray, right: np.ndarray, code: int) 
         return _multiply_nodes(g, left, right, code)
     used = float(_count_nonzero(g, left, -2) @ _count_nonzero(g, right, -1)) * count
     # Where short code is wanted, nodes are put together to blocks: that takes a store for each.
-    if not uses_loops(g, max(left.size, right.size, dense // 16), left, right) and not (
+    if not loop_nests.uses_loops(g, max(left.size, right.size, dense // 16), left, right) and not (
         short and used == dense
     ):
         return _multiply_nodes(g, left, right, code)
@@ -163,7 +157,7 @@ def _multiply_rows(
     the transpose (A P A'), are then the same loop.
     """
     count = dense.shape[1]
-    loop = LoopBuilder(g, (count,))
+    loop = loop_nests.LoopBuilder(g, (count,))
     body = loop.body
     add, mul = (_OR, _AND) if code == B8 else (_ADD, _MUL)
     rows: dict[int, int] = {}
@@ -212,7 +206,7 @@ def contract(
     results = math.prod(sizes[x] for x in output)
     count = results * math.prod(sizes[x] for x in summed)
     in_loop = bool(summed) and count >= _fewest_products(results) and all(a.size for a in arrays)
-    if in_loop and uses_loops(
+    if in_loop and loop_nests.uses_loops(
         g, max(*(a.size for a in arrays), count // 16), *map(trace.elements_of, arrays)
     ):
         while len(ids) > 2:  # two operands after the other
@@ -281,14 +275,14 @@ def _contract_in_loop(
     free = sum(x in axes for x in output)
     shape = tuple(sizes[x] for x in axes)
     combine = add if free < len(axes) else ""  # or nothing is left to sum
-    ids = loop_reduce(g, reads, shape, free, multiply, combine)
+    ids = loop_nests.loop_reduce(g, reads, shape, free, multiply, combine)
     return ids.reshape([sizes[x] for x in output])
 
 
 def slide_products(a: Traced, v: Traced, first: int, stop: int) -> Traced:
     """Return sums over j of a[k + j] v[j] without those outside a, for k from first to stop."""
     trace, n, m = current_trace(), a.size, v.size
-    if uses_loops(trace.graph, stop - first, trace.elements_of(a), trace.elements_of(v)):
+    if loop_nests.uses_loops(trace.graph, stop - first, trace.elements_of(a), trace.elements_of(v)):
         positions = np.arange(first, stop)[:, None] + np.arange(m)
         inside = (positions >= 0) & (positions < n)
         terms = a[np.clip(positions, 0, n - 1)] * v

@@ -20,15 +20,9 @@ from archimedes.graph.dtypes import B8, I64, code_of
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.block_regions import row_major
+from archimedes.symbolic.core import loop_nests
 from archimedes.symbolic.core.conversion import lift, wrap
-from archimedes.symbolic.core.loop_nests import (
-    TracedAxis,
-    elementwise,
-    flat_positions,
-    gather,
-    scatter,
-    uses_loops,
-)
+from archimedes.symbolic.core.loop_nests import TracedAxis, elementwise, uses_loops
 from archimedes.symbolic.core.trace import Trace, current_trace, trace_error
 from archimedes.symbolic.core.traced_value import TracedValue
 
@@ -168,7 +162,7 @@ def take(x: TracedValue, key: Any) -> Any:
     sources = _Sources(x, key, trace)
     if sources.uses_loops(trace.graph, trace.elements_of(x)):
         static, moving = sources.flat(x.shape)
-        elements = gather(trace.graph, trace.elements_of(x), x.code, static, moving)
+        elements = loop_nests.gather(trace.graph, trace.elements_of(x), x.code, static, moving)
         return wrap(elements.reshape(sources.shape), x.code, trace)
     ids = trace.ids_of(x)
     flat = []
@@ -222,7 +216,7 @@ def put(x: TracedValue, key: Any, ids: np.ndarray) -> None:
         return
     if uses_loops(g, x.size, x.ids) and len(values) < x.size:
         static, moving = targets.flat(x.shape)
-        x.ids[...] = scatter(g, x.ids, x.code, static, moving, values)
+        x.ids[...] = loop_nests.scatter(g, x.ids, x.code, static, moving, values)
         return
     ranges = [range(x.shape[axis]) for axis in targets.traced_axes]
     for at, value in zip(targets, values):
@@ -241,7 +235,7 @@ def _put_many(trace: Trace, x: TracedValue, targets: _Sources, values: list[int]
     The search is in sorted positions; values for the same position keep their order.
     """
     static, moving = targets.flat(x.shape)
-    at = wrap(flat_positions(trace.graph, static, moving), I64, trace)
+    at = wrap(loop_nests.flat_positions(trace.graph, static, moving), I64, trace)
     new_values = wrap(np.array(values, dtype=np.int64), x.code, trace)
     order: Any = np.argsort(at, kind="stable")
     ordered, numbers = at[order], np.arange(x.size)

@@ -26,15 +26,9 @@ from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Scan, Sort
 from archimedes.graph.regions.block_regions import Affine, row_major
+from archimedes.symbolic.core import loop_nests
 from archimedes.symbolic.core.conversion import wrap
-from archimedes.symbolic.core.loop_nests import (
-    elementwise,
-    gather_along,
-    is_long,
-    loop_elementwise,
-    loop_reduce,
-    uses_loops,
-)
+from archimedes.symbolic.core.loop_nests import elementwise, uses_loops
 from archimedes.symbolic.core.trace import current_trace
 from archimedes.symbolic.core.traced_value import Traced
 
@@ -103,7 +97,9 @@ def sort_rows(
     if uses_loops(g, keys[0].size, *keys):
         positions = _sort_positions(g, keys, codes)
         return (
-            positions if column is None else gather_along(g, keys[column], codes[column], positions)
+            positions
+            if column is None
+            else loop_nests.gather_along(g, keys[column], codes[column], positions)
         )
     rows = [scalar_ids(g, ids).tolist() for ids in keys]
     numbers = [g.const(k, I64) for k in range(keys[0].shape[-1])]
@@ -147,7 +143,7 @@ def _sort_key(g: Graph, ids: np.ndarray, code: int, as_integers: bool) -> int:
         key = body.emit(_STOP, i)
         return _order_as_integer(body, key) if as_integers else key
 
-    (key,) = loop_elementwise(g, [ids], [code], ids.shape, stop)
+    (key,) = loop_nests.loop_elementwise(g, [ids], [code], ids.shape, stop)
     return as_block(g, key, I64 if as_integers else code)
 
 
@@ -291,7 +287,9 @@ def _first_in_loop(x: Traced, axis: int, largest: bool) -> Traced:
         return g.emit(_SELECT, same, index[-1], g.const(shape[-1], I64))
 
     operands = [(trace.elements_of(a), x.code, axes) for a in (x, best)]
-    ids = loop_reduce(trace.graph, operands, shape, x.ndim - 1, position, "min", indexed=True)
+    ids = loop_nests.loop_reduce(
+        trace.graph, operands, shape, x.ndim - 1, position, "min", indexed=True
+    )
     return wrap(ids, I64, trace)
 
 
@@ -382,7 +380,7 @@ def segment_ends(
     x: Traced, points: Traced, values: Traced
 ) -> tuple[Traced, Traced, Traced, Traced]:
     """Return the two neighbouring points, and the values there, between which each x lies."""
-    if is_long(points.size):
+    if loop_nests.is_long(points.size):
         at = np.searchsorted(points[1:-1], x, side="right")
         return points[at], points[at + 1], values[at], values[at + 1]
     ends = (points[0], points[1], values[0], values[1])

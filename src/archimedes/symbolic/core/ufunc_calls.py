@@ -16,6 +16,7 @@ from archimedes.graph.dtypes import B8, F64, I64
 from archimedes.graph.elementary.table import PROGRAMS
 from archimedes.graph.formulas import Emit
 from archimedes.graph.ops import CODES
+from archimedes.symbolic.core import registry
 from archimedes.symbolic.core.array_scans import accumulate_rows, fold_rows, uses_scan
 from archimedes.symbolic.core.conversion import (
     INT64_LIMIT,
@@ -31,14 +32,6 @@ from archimedes.symbolic.core.conversion import (
 )
 from archimedes.symbolic.core.indexing import static_key
 from archimedes.symbolic.core.loop_nests import elementwise, loop_reduce, uses_loops
-from archimedes.symbolic.core.registry import (
-    ADOPTERS,
-    GUFUNCS,
-    UFUNC_METHODS,
-    store_results,
-    target,
-    ufunc_method,
-)
 from archimedes.symbolic.core.trace import Trace, current_trace, trace_error
 from archimedes.symbolic.core.traced_value import (
     NO_VALUE,
@@ -124,9 +117,9 @@ def call_ufunc(
 ) -> Traced:
     """Handle ``__array_ufunc__`` for traced arrays."""
     out = kwargs.pop("out", None)
-    if ufunc in GUFUNCS:
-        result = GUFUNCS[ufunc](*inputs, **kwargs)
-    elif ufunc not in UFUNCS and not any(adopt(ufunc) for adopt in ADOPTERS):
+    if ufunc in registry.GUFUNCS:
+        result = registry.GUFUNCS[ufunc](*inputs, **kwargs)
+    elif ufunc not in UFUNCS and not any(adopt(ufunc) for adopt in registry.ADOPTERS):
         own = getattr(np, ufunc.__name__, None) == ufunc  # or its proxy
         raise trace_error(
             f"{'np.' if own else 'the ufunc '}{ufunc.__name__} cannot be traced",
@@ -135,15 +128,15 @@ def call_ufunc(
         )
     elif method == "__call__":
         result = _call(ufunc, inputs, out, kwargs)
-    elif method in UFUNC_METHODS:
+    elif method in registry.UFUNC_METHODS:
         kwargs = {key: value for key, value in kwargs.items() if value is not NO_VALUE}
-        result = UFUNC_METHODS[method](ufunc, *inputs, **kwargs)
+        result = registry.UFUNC_METHODS[method](ufunc, *inputs, **kwargs)
     else:
         raise trace_error(
             f"np.{ufunc.__name__}.{method} cannot be traced",
-            f"Use one of {', '.join(UFUNC_METHODS)}.",
+            f"Use one of {', '.join(registry.UFUNC_METHODS)}.",
         )
-    return result if out is None else store_results(out, result)
+    return result if out is None else registry.store_results(out, result)
 
 
 def _call(
@@ -180,7 +173,7 @@ def _copy_in_order(result: Traced, order: str, inputs: Sequence[Operand]) -> Tra
 # ---- reduce and accumulate ---------------------------------------------------------------------
 
 
-@ufunc_method("reduce")
+@registry.ufunc_method("reduce")
 def reduce_ufunc(
     ufunc: np.ufunc,
     x: Operand,
@@ -283,7 +276,7 @@ def _combine_pairwise(ufunc: np.ufunc, items: list[Traced]) -> Traced:
     return total
 
 
-@ufunc_method("accumulate")
+@registry.ufunc_method("accumulate")
 def _accumulate(ufunc: np.ufunc, x: Operand, axis: int = 0, dtype: DType = None) -> Traced:
     x = lift(x) if dtype is None else lift(x).astype(dtype)
     if dtype is None and x.code == B8 and ufunc in (np.add, np.multiply):
@@ -301,13 +294,13 @@ def _accumulate(ufunc: np.ufunc, x: Operand, axis: int = 0, dtype: DType = None)
     return copy_layout(np.moveaxis(totals, 0, axis), x)
 
 
-@ufunc_method("outer")
+@registry.ufunc_method("outer")
 def _outer(ufunc: np.ufunc, a: Operand, b: Operand, **kwargs: Any) -> Traced:
     a, b = lift(a), lift(b)
     return ufunc(a.reshape(a.shape + (1,) * b.ndim), b, **kwargs)
 
 
-@ufunc_method("reduceat")
+@registry.ufunc_method("reduceat")
 def _reduceat(
     ufunc: np.ufunc, x: Operand, indices: Sequence[int], axis: int = 0, dtype: DType = None
 ) -> Traced:
@@ -321,10 +314,10 @@ def _reduceat(
     return np.moveaxis(np.stack(parts), 0, axis)
 
 
-@ufunc_method("at")
+@registry.ufunc_method("at")
 def _at(ufunc: np.ufunc, x: Operand, indices: Operand, *values: Operand) -> None:
     """Apply a ufunc in place, once for every time a static index names an element."""
-    into = target(x)
+    into = registry.target(x)
     static = static_key(indices)
     if static is None:
         raise trace_error(

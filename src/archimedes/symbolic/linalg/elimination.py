@@ -21,15 +21,9 @@ from archimedes.symbolic.core.conversion import lift, wrap
 from archimedes.symbolic.core.loop_nests import elementwise, loop_rules
 from archimedes.symbolic.core.trace import current_trace
 from archimedes.symbolic.core.traced_value import Traced
+from archimedes.symbolic.linalg import matrix_functions
 from archimedes.symbolic.linalg.matrices import CONSTANT, is_large, values_of
-from archimedes.symbolic.linalg.matrix_functions import (
-    Arrays,
-    Blocks,
-    Changes,
-    Layout,
-    MatrixFunction,
-    call,
-)
+from archimedes.symbolic.linalg.matrix_functions import Arrays, Changes, MatrixFunction, call
 
 _DIV = CODES["div"]
 
@@ -120,9 +114,9 @@ def solve_unrolled(a: Traced, b: Traced) -> Traced:
 def _solve_in_region(a: Traced, b: Traced) -> tuple[Traced]:
     """Solve by a ``Solve`` region: of blocks, or of elements."""
     trace, (n, columns) = current_trace(), b.shape
-    layout = Blocks if is_large(a) else Layout
+    layout = matrix_functions.Blocks if is_large(a) else matrix_functions.Layout
     inputs = layout(a.code, (a.shape, b.shape)).ids(trace, [a, b])
-    region = Solve(inputs, n, columns, a.code, blocks=layout is Blocks)
+    region = Solve(inputs, n, columns, a.code, blocks=layout is matrix_functions.Blocks)
     outs = trace.graph.region(region).tolist()
     return (layout(a.code, (b.shape,)).arrays(trace, outs)[0],)
 

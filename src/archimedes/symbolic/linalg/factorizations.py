@@ -17,18 +17,12 @@ from typing import Any
 import numpy as np
 
 from archimedes.symbolic.core.array_scans import scan_rows, unroll_rows
-from archimedes.symbolic.core.conversion import floats, lift, wrap
+from archimedes.symbolic.core.conversion import floats, lift
 from archimedes.symbolic.core.registry import implements
-from archimedes.symbolic.core.trace import current_trace, trace_error
+from archimedes.symbolic.core.trace import trace_error
 from archimedes.symbolic.core.traced_value import Operand, Traced
+from archimedes.symbolic.linalg import matrices
 from archimedes.symbolic.linalg.elimination import divide
-from archimedes.symbolic.linalg.matrices import (
-    check_square,
-    check_stacked,
-    is_large,
-    over_stack,
-    power_of_two,
-)
 from archimedes.symbolic.linalg.matrix_functions import Arrays, Changes, MatrixFunction, call
 
 QRResult = type(np.linalg.qr(np.eye(1)))
@@ -37,7 +31,7 @@ QRResult = type(np.linalg.qr(np.eye(1)))
 def _factorize_positive(a: Traced) -> tuple[Traced]:
     """Column by column (Golub, Van Loan, Matrix Computations, 4th ed., 4.2.5)."""
     i = np.arange(len(a))
-    take_steps = scan_rows if is_large(a) else unroll_rows
+    take_steps = scan_rows if matrices.is_large(a) else unroll_rows
 
     def step(carry: list[Traced], row: list[Traced]) -> tuple[list[Traced], list[Traced]]:
         (lower,), (j,) = carry, row
@@ -73,18 +67,11 @@ _CHOLESKY = MatrixFunction(
 @implements(np.linalg.cholesky)
 def _cholesky(a: Operand, /, *, upper: bool = False) -> Traced:
     """Factorise; reads one triangle only, and gives nan where ``a`` is not positive definite."""
-    (a,) = floats(a)
-    check_square(a)
-    lower = over_stack(lambda x: call(_CHOLESKY, x)[0], (2,), a.mT if upper else a)
+    lower = matrices.over_square(lambda x: call(_CHOLESKY, x)[0], lift(a).mT if upper else a)
     return lower.mT if upper else lower
 
 
 # ---- qr ----------------------------------------------------------------------------------------
-
-
-def _eye(rows: int, columns: int, like: Traced) -> Traced:
-    trace = current_trace()
-    return wrap(trace.graph.constants(np.eye(rows, columns, dtype=like.dtype)), like.code, trace)
 
 
 def householder(a: Traced, columns: int) -> tuple[Traced, Traced]:
@@ -98,7 +85,7 @@ def householder(a: Traced, columns: int) -> tuple[Traced, Traced]:
     m, n = a.shape
     i, c = np.arange(m), np.arange(n)
     count = min(m - 1, n)
-    take_steps = scan_rows if count and is_large(a) else unroll_rows
+    take_steps = scan_rows if count and matrices.is_large(a) else unroll_rows
 
     def reflect(carry: list[Traced], row: list[Traced]) -> tuple[list[Traced], list[Traced]]:
         (r,), (j,) = carry, row
@@ -129,7 +116,7 @@ def factorize_scaled(a: Traced, columns: int) -> tuple[Any, Any]:
     """Factorise a matrix of any magnitude, as ``householder`` does."""
     if len(a) == 1:
         return householder(a, columns)  # nothing to square
-    scaled, scale = power_of_two(a)
+    scaled, scale = matrices.power_of_two(a)
     q, r = householder(scaled, columns)
     return q, r * scale
 
@@ -180,14 +167,14 @@ def _factorize_complete(a: Traced) -> tuple[Any, Any]:
 def _qr(a: Operand, mode: str = "reduced") -> Traced:
     """Factorise into Q R; derivatives need independent (leading) columns."""
     (a,) = floats(a)
-    check_stacked(a)
+    matrices.check_stacked(a)
     if mode == "r":
-        return over_stack(_factorize_reduced, (2,), a)[1]
+        return matrices.over_stack(_factorize_reduced, (2,), a)[1]
     if mode not in _MODES:
         if mode == "raw":
             raise trace_error("np.linalg.qr(mode='raw') cannot be traced", "Use mode='reduced'.")
         raise ValueError(f"Unrecognized mode '{mode}'")
-    return QRResult(*over_stack(_MODES[mode], (2,), a))
+    return QRResult(*matrices.over_stack(_MODES[mode], (2,), a))
 
 
 _MODES = {"reduced": _factorize_reduced, "complete": _factorize_complete}

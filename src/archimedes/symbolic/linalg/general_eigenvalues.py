@@ -11,23 +11,18 @@ Legend: h is a complex matrix, c and s make a rotation, z is an eigenvalue.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from archimedes.symbolic.core.conversion import floats
 from archimedes.symbolic.core.ordering import exchanges
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import trace_error
 from archimedes.symbolic.core.traced_value import Operand, Traced
-from archimedes.symbolic.linalg.matrices import check_square, over_stack, power_of_two
-from archimedes.symbolic.linalg.matrix_functions import (
-    Arrays,
-    Changes,
-    MatrixFunction,
-    call,
-    repeat_while,
-)
+from archimedes.symbolic.linalg import matrix_functions
+from archimedes.symbolic.linalg.matrices import over_square, power_of_two
+from archimedes.symbolic.linalg.matrix_functions import Arrays, Changes, MatrixFunction, call
 from archimedes.symbolic.numpy_functions.complex_pairs import ComplexPair
 from archimedes.symbolic.numpy_functions.structural import full_like
 
@@ -160,7 +155,9 @@ def _eigenvalues(a: Traced) -> tuple[Traced, Traced]:
     if n > 1:
         # Carried: real and imaginary parts, and the number of steps.
         carry = [h.real, h.imag, full_like(a, 0.0, shape=())]
-        h = ComplexPair(*repeat_while(is_unfinished, step, carry, [], STEPS * n)[:2])
+        h = ComplexPair(
+            *matrix_functions.repeat_while(is_unfinished, step, carry, [], STEPS * n)[:2]
+        )
     least = 8 * n * eps
     values = [h[k, k] for k in range(n)]
     values = [ComplexPair(z.real, np.where(np.abs(z.imag) <= least, 0.0, z.imag)) for z in values]
@@ -211,12 +208,10 @@ _EIGENVALUES = MatrixFunction("eigvals", _eigenvalues, _eigenvalues_push)
 
 @implements(np.linalg.eigvals)
 def _eigvals(a: Operand) -> ComplexPair:
-    (a,) = floats(a)
-    check_square(a)
-    if a.shape[-1] > MAX_GENERAL:
+    n = np.shape(a)[-1]
+    if n > MAX_GENERAL:
         raise trace_error(
-            f"np.linalg.eigvals of {a.shape[-1]} rows is too large to record "
-            f"(at most {MAX_GENERAL})",
+            f"np.linalg.eigvals of {n} rows is too large to record (at most {MAX_GENERAL})",
             "Use np.linalg.eigvalsh for a symmetric matrix, or wrap the call in arc.callback.",
         )
-    return ComplexPair(*over_stack(lambda x: call(_EIGENVALUES, x), (2,), a))
+    return ComplexPair(*over_square(partial(call, _EIGENVALUES), a))

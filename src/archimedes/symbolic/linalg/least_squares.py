@@ -11,29 +11,16 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.linalg import LinAlgError
 
 from archimedes.checks import is_traced
 from archimedes.symbolic.core.array_scans import scan_rows
 from archimedes.symbolic.core.conversion import floats, lift
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.traced_value import Operand, Traced, as_constant
+from archimedes.symbolic.linalg import matrices, matrix_functions
 from archimedes.symbolic.linalg.factorizations import factorize_scaled
-from archimedes.symbolic.linalg.matrices import (
-    MAX_SPECTRAL,
-    LinAlgError,
-    check_stacked,
-    is_large,
-    over_stack,
-    power_of_two,
-)
-from archimedes.symbolic.linalg.matrix_functions import (
-    Arrays,
-    Changes,
-    MatrixFunction,
-    branch,
-    call,
-    repeat_while,
-)
+from archimedes.symbolic.linalg.matrix_functions import Arrays, Changes, MatrixFunction, call
 from archimedes.symbolic.linalg.spectral import SINGULAR, singular, symmetric
 from archimedes.symbolic.numpy_functions.structural import full_like
 
@@ -103,15 +90,17 @@ def _orthogonalize_in_loops(a: Traced) -> tuple[Any, Any]:
     w, v = a.T, lift(np.eye(n, dtype=a.dtype))
     short = (4 * n * eps) ** 2 * np.max(np.sum(w * w, axis=1))
     start = [w, v, full_like(a, 1.0, shape=())]
-    w, v, _ = repeat_while(is_unfinished, sweep, start, [short], _MAX_SWEEPS, blocks=True)
+    w, v, _ = matrix_functions.repeat_while(
+        is_unfinished, sweep, start, [short], _MAX_SWEEPS, blocks=True
+    )
     return w.T, v.T
 
 
 def _singular(a: Traced) -> tuple[Any, Any, Any]:
     """Return U, s and V^T of a matrix with m >= n; s in no order where it is large."""
-    if not is_large(a):
+    if not matrices.is_large(a):
         return singular(a, vectors=True)
-    scaled, scale = power_of_two(a)
+    scaled, scale = matrices.power_of_two(a)
     w, v = _orthogonalize_in_loops(scaled)
     s = np.sqrt(np.sum(w * w, axis=0))
     return w / np.where(s == 0.0, 1.0, s).astype(a.dtype), s * scale, v.T
@@ -141,7 +130,7 @@ def _solve_triangle(t: Traced, c: Traced, rcond: Operand) -> tuple[Any, Any]:
         keep, f = _reciprocals(s, rcond)
         return [vt.T @ (f[:, None] * (u.T @ c)), np.sum(keep.astype(t.dtype))]
 
-    solution, rank = branch(full, [t, c, rcond], regular, deficient)
+    solution, rank = matrix_functions.branch(full, [t, c, rcond], regular, deficient)
     return solution, rank
 
 
@@ -184,7 +173,7 @@ def _truncated(a: Traced, x: Traced, rcond: Operand) -> Callable[[Traced, Traced
     """
     tall = a.shape[0] >= a.shape[1]
     matrix = a if tall else a.T
-    u, s, vt = _singular(matrix) if is_large(a) else call(SINGULAR[False], matrix)
+    u, s, vt = _singular(matrix) if matrices.is_large(a) else call(SINGULAR[False], matrix)
     keep, f = _reciprocals(s, rcond)
     mixed = keep[:, None] ^ keep
     larger = f[:, None] + f
@@ -258,7 +247,7 @@ def _pinv(
 ) -> Traced:
     """Pseudo-inverse; singular values up to ``rtol`` times the largest count as zero."""
     (a,) = floats(a)
-    check_stacked(a)
+    matrices.check_stacked(a)
     if hermitian:
         a = symmetric("pinv", a, "L")
     if rcond is None:
@@ -271,7 +260,7 @@ def _pinv(
         return a.mT.copy()
     cut = full_like(a, rcond, shape=np.shape(rcond))
     function = _functions_for(a, cut)[0]
-    return over_stack(lambda m, r: call(function, m, r)[0], (2, 0), a, cut)
+    return matrices.over_stack(lambda m, r: call(function, m, r)[0], (2, 0), a, cut)
 
 
 def _cutoff(rcond: Operand, a: Traced) -> Traced:
@@ -324,7 +313,7 @@ def _lstsq(a: Operand, b: Operand, rcond: Operand = None) -> Traced:
         cut = _cutoff(rcond, a)
         x, count = call(_functions_for(a, cut)[1], a, right, cut)
         rank = count.astype(int)
-        values = np.linalg.svdvals(a) if min(m, n) <= MAX_SPECTRAL else None
+        values = np.linalg.svdvals(a) if min(m, n) <= matrices.MAX_SPECTRAL else None
     if m > n and (not isinstance(rank, int) or rank == n):
         residuals = np.sum(np.square(right - a @ x), axis=0)
     else:

@@ -6,21 +6,22 @@ Matrices are scaled by powers of two, so that squares and products neither overf
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import mul
 from typing import Any
 
 import numpy as np
+from numpy.linalg import LinAlgError
 
 from archimedes.graph.blocks.references import constant_values
 from archimedes.graph.dtypes import DTYPES, F64, I64
 from archimedes.graph.formulas import Emit
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
-from archimedes.symbolic.core.conversion import wrap
+from archimedes.symbolic.core.conversion import floats, wrap
 from archimedes.symbolic.core.loop_nests import loop_threshold, uses_loops
 from archimedes.symbolic.core.trace import current_trace, trace_error
-from archimedes.symbolic.core.traced_value import Traced
-
-LinAlgError = np.linalg.LinAlgError
+from archimedes.symbolic.core.traced_value import Operand, Traced
 
 #: Most columns of an eigenvalue or singular value problem: about 6 n^3 operations per sweep.
 MAX_SPECTRAL = 16
@@ -28,13 +29,12 @@ MAX_SPECTRAL = 16
 CONSTANT = 24
 
 
-def check_stacked(*arrays: Any) -> None:
-    """Raise NumPy's error unless every array holds matrices."""
-    for a in arrays:
-        if a.ndim < 2:
-            raise LinAlgError(
-                f"{a.ndim}-dimensional array given. Array must be at least two-dimensional"
-            )
+def check_stacked(a: Traced) -> None:
+    """Raise NumPy's error unless the array holds matrices."""
+    if a.ndim < 2:
+        raise LinAlgError(
+            f"{a.ndim}-dimensional array given. Array must be at least two-dimensional"
+        )
 
 
 def check_square(a: Traced) -> None:
@@ -101,6 +101,13 @@ def over_stack(function: Callable[..., Any], cores: Sequence[int], *arrays: Any)
     return joined if isinstance(result, tuple) else joined[0]
 
 
+def over_square(function: Callable[..., Any], a: Operand) -> Traced:
+    """Apply a function of one square matrix of floats to a stack of them."""
+    (a,) = floats(a)
+    check_square(a)
+    return over_stack(function, (2,), a)
+
+
 # ---- exact scaling by powers of two -------------------------------------------------------------
 
 _AND = CODES["and"]
@@ -149,10 +156,7 @@ def split_exponent(x: Traced) -> tuple[Any, Any]:
 def multiply_scaled(factors: Sequence[Any]) -> Traced:
     """Return the product of traced scalars; it overflows or vanishes only where its value does."""
     if len(factors) <= 2:
-        product = factors[0]
-        for factor in factors[1:]:
-            product = product * factor
-        return product
+        return reduce(mul, factors)
     mantissa, exponent = split_exponent(factors[0].astype(float))
     for factor in factors[1:]:
         m, e = split_exponent(factor.astype(float))

@@ -9,11 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.linalg import LinAlgError
 
 from archimedes.symbolic.core.conversion import floats
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.traced_value import Axis, Operand, Traced
-from archimedes.symbolic.linalg.matrices import LinAlgError, check_stacked
+from archimedes.symbolic.linalg.matrices import check_stacked
 from archimedes.symbolic.numpy_functions.structural import full_like
 from archimedes.symbolic.recorded.numpy_source import implement_by_source
 

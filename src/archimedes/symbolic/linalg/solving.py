@@ -12,44 +12,19 @@ cofactors, d(det)/dA; A = U diag(s) V^T.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.linalg import LinAlgError
 
 from archimedes.graph.dtypes import B8, F32, F64
 from archimedes.symbolic.core.array_scans import scan_rows
 from archimedes.symbolic.core.conversion import floats, lift, wrap
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.traced_value import Operand, Traced
-from archimedes.symbolic.linalg.elimination import (
-    INVERSE,
-    UNROLLED,
-    divide,
-    eliminate,
-    rows_of,
-    solve_dense,
-)
-from archimedes.symbolic.linalg.matrices import (
-    MAX_SPECTRAL,
-    LinAlgError,
-    block_triangular,
-    check_square,
-    check_stacked,
-    is_large,
-    multiply_scaled,
-    over_stack,
-    permutation_sign,
-    power_of_two,
-    split_exponent,
-    values_of,
-)
-from archimedes.symbolic.linalg.matrix_functions import (
-    Arrays,
-    Changes,
-    MatrixFunction,
-    branch,
-    call,
-)
+from archimedes.symbolic.linalg import elimination, matrices, matrix_functions
+from archimedes.symbolic.linalg.matrix_functions import Arrays, Changes, MatrixFunction, call
 from archimedes.symbolic.linalg.spectral import singular, singular_function
 from archimedes.symbolic.numpy_functions.structural import full_like
 from archimedes.symbolic.recorded.numpy_source import implement_by_source
@@ -60,10 +35,10 @@ SlogdetResult = type(np.linalg.slogdet(np.eye(1)))
 
 
 def _blocks(a: Traced) -> Traced:
-    if is_large(a):
+    if matrices.is_large(a):
         return [(list(range(len(a))), list(range(len(a))))]
-    zeros = [value == 0 for value in values_of(a)]
-    return block_triangular(~np.array(zeros, dtype=bool).reshape(a.shape))
+    zeros = [value == 0 for value in matrices.values_of(a)]
+    return matrices.block_triangular(~np.array(zeros, dtype=bool).reshape(a.shape))
 
 
 def _part(a: Traced, rows: list[int], columns: list[int]) -> Traced:
@@ -71,7 +46,7 @@ def _part(a: Traced, rows: list[int], columns: list[int]) -> Traced:
     return a if rows == columns == list(range(len(a))) else a[rows][:, columns]
 
 
-def _solve_matrix(a: Traced, b: Traced, dense: Traced = solve_dense) -> Traced:
+def _solve_matrix(a: Traced, b: Traced, dense: Traced = elimination.solve_dense) -> Traced:
     """Solve block after block; ``dense`` solves one diagonal block."""
     blocks = _blocks(a)
     if blocks is None:
@@ -92,7 +67,7 @@ def _solve_matrix(a: Traced, b: Traced, dense: Traced = solve_dense) -> Traced:
 @implements(np.linalg.solve)
 def _solve(a: Operand, b: Operand) -> Traced:
     a, b = floats(a, b)
-    check_square(a)
+    matrices.check_square(a)
     n = a.shape[-1]
     vector = b.ndim == 1
     if b.ndim == 0 or b.shape[-1 if vector else -2] != n:
@@ -101,25 +76,21 @@ def _solve(a: Operand, b: Operand) -> Traced:
             f"solve: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
             f"{signature}: a has shape {a.shape}, b has shape {b.shape}"
         )
-    x = over_stack(_solve_matrix, (2, 2), a, b[:, None] if vector else b)
+    x = matrices.over_stack(_solve_matrix, (2, 2), a, b[:, None] if vector else b)
     return x[..., 0] if vector else x
 
 
 def _inverse_times(a: Traced, b: Traced) -> Traced:
-    return divide(b, a[0, 0]) if len(a) == 1 else call(INVERSE, a)[0] @ b
+    return elimination.divide(b, a[0, 0]) if len(a) == 1 else call(elimination.INVERSE, a)[0] @ b
 
 
 def _inv_matrix(a: Traced) -> Traced:
-    if is_large(a):
-        return call(INVERSE, a)[0]
+    if matrices.is_large(a):
+        return call(elimination.INVERSE, a)[0]
     return _solve_matrix(a, floats(np.eye(len(a), dtype=a.dtype))[0], _inverse_times)
 
 
-@implements(np.linalg.inv)
-def _inv(a: Operand) -> Traced:
-    (a,) = floats(a)
-    check_square(a)
-    return over_stack(_inv_matrix, (2,), a)
+implements(np.linalg.inv)(partial(matrices.over_square, _inv_matrix))
 
 
 # ---- determinants ----------------------------------------------------------------------------
@@ -134,9 +105,9 @@ def _triangle(a: Traced) -> tuple[Traced, Traced]:
 
     A zero pivot eliminates nothing.
     """
-    if not is_large(a):
-        e, work = rows_of(a)
-        odd = eliminate(e, work, guard=True)
+    if not matrices.is_large(a):
+        e, work = elimination.rows_of(a)
+        odd = elimination.eliminate(e, work, guard=True)
         return wrap([work[k][k] for k in range(len(a))], a.code), wrap(odd, B8)
     i = np.arange(len(a))
 
@@ -157,7 +128,7 @@ def _triangle(a: Traced) -> tuple[Traced, Traced]:
 
 def _determinant_body(a: Traced) -> tuple[Any]:
     pivots, odd = _triangle(a)
-    product = multiply_scaled(pivots)
+    product = matrices.multiply_scaled(pivots)
     return (np.where(odd, -product, product),)
 
 
@@ -208,7 +179,7 @@ def _factors(a: Traced) -> tuple[Any, Any, Any]:
 
 def _cofactors_body(a: Traced, det: Traced) -> tuple[Any]:
     """det A^-T where the inverse is good; else U diag(products of the other s) V^T."""
-    inverse = call(INVERSE, a)[0]
+    inverse = call(elimination.INVERSE, a)[0]
     is_good = np.max(np.abs(a)) * np.max(np.abs(inverse)) <= _WELL_CONDITIONED[a.code]
 
     def by_inverse(a: Traced, inverse: Traced, det: Traced) -> list[Traced]:
@@ -219,7 +190,7 @@ def _cofactors_body(a: Traced, det: Traced) -> tuple[Any]:
         others = np.stack([_products_without(s, k) for k in range(len(a))])
         return [(u * others) @ vt]
 
-    (cofactors,) = branch(is_good, [a, inverse, det], by_inverse, by_values)
+    (cofactors,) = matrix_functions.branch(is_good, [a, inverse, det], by_inverse, by_values)
     return (cofactors,)
 
 
@@ -250,10 +221,10 @@ _COFACTORS = MatrixFunction("cofactors", _cofactors_body, _cofactors_push)
 
 
 def _cofactors(a: Traced, det: Traced) -> Traced:
-    if len(a) <= UNROLLED:
+    if len(a) <= elimination.UNROLLED:
         return _minor_cofactors(a)
-    if len(a) > MAX_SPECTRAL or is_large(a):
-        return det * call(INVERSE, a)[0].T
+    if len(a) > matrices.MAX_SPECTRAL or matrices.is_large(a):
+        return det * call(elimination.INVERSE, a)[0].T
     return call(_COFACTORS, a, det.reshape(1))[0]
 
 
@@ -270,7 +241,7 @@ def _log_determinant_body(a: Traced) -> tuple[Traced, Traced]:
 
 def _log_determinant_push(operands: Arrays, results: Arrays, rows: Changes) -> Changes:
     """d log|det A| = tr(A^-1 dA); the sign is locally constant."""
-    inverse = call(INVERSE, operands[0])[0].T
+    inverse = call(elimination.INVERSE, operands[0])[0].T
     return [[np.zeros_like(results[0]), np.sum(inverse * da)] for (da,) in rows]
 
 
@@ -279,8 +250,8 @@ def _loop_determinant(a: Traced) -> tuple[Any]:
 
     def step(carry: list[Any], row: list[Any]) -> Traced:
         (mantissa, exponent), (pivot,) = carry, row
-        m, e = split_exponent(pivot.astype(float))
-        mantissa, shift = split_exponent(mantissa * m)
+        m, e = matrices.split_exponent(pivot.astype(float))
+        mantissa, shift = matrices.split_exponent(mantissa * m)
         return [mantissa, exponent + e + shift], []
 
     start = [lift(np.float64(1.0)), lift(np.int64(0))]
@@ -317,18 +288,16 @@ def _det_matrix(a: Traced) -> Traced:
     for rows, columns in blocks:
         block = a[rows][:, columns]
         if len(rows) > 1:  # its determinant alone might overflow
-            scaled, scales = zip(*(power_of_two(row) for row in block))
+            scaled, scales = zip(*(matrices.power_of_two(row) for row in block))
             block = np.stack(scaled)
             factors += scales
         factors.append(_block_determinant(block))
-    return multiply_scaled(factors) * float(permutation_sign(blocks)) if factors else one
+    if not factors:
+        return one
+    return matrices.multiply_scaled(factors) * float(matrices.permutation_sign(blocks))
 
 
-@implements(np.linalg.det)
-def _det(a: Operand) -> Traced:
-    (a,) = floats(a)
-    check_square(a)
-    return over_stack(_det_matrix, (2,), a)
+implements(np.linalg.det)(partial(matrices.over_square, _det_matrix))
 
 
 def _slogdet_matrix(a: Traced) -> tuple[Any, Any]:
@@ -336,7 +305,7 @@ def _slogdet_matrix(a: Traced) -> tuple[Any, Any]:
     one = full_like(a, 1.0, shape=())
     if blocks is None:
         return one * 0.0, one * -np.inf
-    sign, log = one * float(permutation_sign(blocks)), one * 0.0
+    sign, log = one * float(matrices.permutation_sign(blocks)), one * 0.0
     for rows, columns in blocks:
         block = _part(a, rows, columns)
         if len(rows) == 1:
@@ -349,9 +318,7 @@ def _slogdet_matrix(a: Traced) -> tuple[Any, Any]:
 
 @implements(np.linalg.slogdet)
 def _slogdet(a: Operand) -> Traced:
-    (a,) = floats(a)
-    check_square(a)
-    return SlogdetResult(*over_stack(_slogdet_matrix, (2,), a))
+    return SlogdetResult(*matrices.over_square(_slogdet_matrix, a))
 
 
 # ---- products ---------------------------------------------------------------------------------
@@ -360,10 +327,3 @@ def _slogdet(a: Operand) -> Traced:
 implement_by_source(
     np.linalg.matrix_power, np.linalg.multi_dot, np.linalg.tensorsolve, np.linalg.tensorinv
 )
-
-
-@implements(np.linalg.matrix_transpose)
-def _matrix_transpose(x: Operand, /) -> Traced:
-    x = lift(x)
-    check_stacked(x)
-    return x.mT

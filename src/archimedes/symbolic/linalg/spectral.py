@@ -31,23 +31,9 @@ from archimedes.symbolic.core.ordering import exchanges
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import current_trace, trace_error
 from archimedes.symbolic.core.traced_value import Operand, Traced
+from archimedes.symbolic.linalg import matrices, matrix_functions
 from archimedes.symbolic.linalg.factorizations import householder
-from archimedes.symbolic.linalg.matrices import (
-    MAX_SPECTRAL,
-    check_square,
-    check_stacked,
-    over_stack,
-    power_of_two,
-)
-from archimedes.symbolic.linalg.matrix_functions import (
-    Arrays,
-    Changes,
-    MatrixFunction,
-    Spectrum,
-    Turns,
-    call,
-    repeat_while,
-)
+from archimedes.symbolic.linalg.matrix_functions import Arrays, Changes, MatrixFunction, call
 from archimedes.symbolic.numpy_functions.structural import full_like
 
 #: Sweeps are quadratically convergent: double precision takes up to ten; more means nan.
@@ -148,7 +134,7 @@ def symmetric_eigen(a: Traced, *, vectors: bool) -> tuple[Traced, ...]:
 
     if n > 2:
         enough = float(np.finfo(a.dtype).eps) / 1024 * _largest(np.abs(carry[0]))
-        carry = repeat_while(is_unfinished, sweep, carry, [enough], MAX_SWEEPS)
+        carry = matrix_functions.repeat_while(is_unfinished, sweep, carry, [enough], MAX_SWEEPS)
     elif n == 2:
         carry = sweep(carry, [])
     values = _ids_of(carry[0][[index[k, k] for k in range(n)]])
@@ -204,7 +190,7 @@ def _orthogonal_columns(work: Traced, *, vectors: bool) -> tuple[Traced, Traced,
         longest = _largest(_array_of([_dot(e, x, x) for x in _ids_of(work.T)], code, (n,)))
         short = (4 * n * eps) ** 2 * longest
         carry = [columns, full_like(work, 1.0, shape=())]
-        columns, _ = repeat_while(is_unfinished, sweep, carry, [short], MAX_SWEEPS)
+        columns, _ = matrix_functions.repeat_while(is_unfinished, sweep, carry, [short], MAX_SWEEPS)
     squares = [_dot(e, x, x) for x in _ids_of(columns[:n])]
     rows = _ids_of(np.concatenate([columns[k : k + n].T for k in range(0, count, n)]))
     _sort(e, squares, rows, descending=True)
@@ -219,7 +205,7 @@ def singular(a: Traced, *, vectors: bool, full: bool = False) -> tuple[Any, ...]
     columns, so that it is orthogonal whatever the rank. Signs follow no rule.
     """
     m, n = a.shape
-    work, scale = power_of_two(a)
+    work, scale = matrices.power_of_two(a)
     outer = None
     if m > n:
         outer, work = householder(work, m if full else n)
@@ -320,7 +306,7 @@ def _eigen_gather(results: Sequence[Any], bars: Sequence[Any], turned: Traced) -
     return (v @ (_fill_triangles(len(v), half, half) + np.diag(bars[0]))) @ v.T
 
 
-EIGEN_TURNS = Turns(_eigen_gaps, _eigen_rates, _eigen_numerators, _eigen_gather)
+EIGEN_TURNS = matrix_functions.Turns(_eigen_gaps, _eigen_rates, _eigen_numerators, _eigen_gather)
 
 
 # ---- singular values -----------------------------------------------------------------------------
@@ -433,7 +419,9 @@ def _singular_gather(results: Sequence[Any], bars: Sequence[Any], turned: Traced
     return a_bar
 
 
-SINGULAR_TURNS = Turns(_singular_gaps, _singular_rates, _singular_numerators, _singular_gather)
+SINGULAR_TURNS = matrix_functions.Turns(
+    _singular_gaps, _singular_rates, _singular_numerators, _singular_gather
+)
 
 
 # ---- NumPy's functions --------------------------------------------------------------------------
@@ -444,9 +432,10 @@ SVDResult = type(np.linalg.svd(np.eye(1)))
 
 def check_size(name: str, n: int) -> None:
     """Raise unless so many columns can be recorded."""
-    if n > MAX_SPECTRAL:
+    most = matrices.MAX_SPECTRAL
+    if n > most:
         raise trace_error(
-            f"np.linalg.{name} of {n} columns is too large to record (at most {MAX_SPECTRAL})",
+            f"np.linalg.{name} of {n} columns is too large to record (at most {most})",
             "Wrap the call in arc.callback, or use np.linalg.solve, qr or cholesky instead.",
         )
 
@@ -463,20 +452,20 @@ _EIGEN = MatrixFunction(
     "eigh",
     partial(symmetric_eigen, vectors=True),
     eigen_push,
-    spectrum=Spectrum("eigh", 0, (1,), EIGEN_TURNS),
+    spectrum=matrix_functions.Spectrum("eigh", 0, (1,), EIGEN_TURNS),
 )
 _EIGENVALUES = MatrixFunction(
     "eigvalsh",
     partial(symmetric_eigen, vectors=False),
     _eigenvalue_push,
-    spectrum=Spectrum("eigh", 0),
+    spectrum=matrix_functions.Spectrum("eigh", 0),
 )
 
 
 def symmetric(name: str, a: Traced, uplo: str) -> Traced:
     """Fill one triangle from the other, as NumPy, which reads only one."""
     (a,) = floats(a)
-    check_square(a)
+    matrices.check_square(a)
     if uplo.upper() not in ("L", "U"):
         raise ValueError("UPLO argument must be 'L' or 'U'")
     check_size(name, a.shape[-1])
@@ -488,13 +477,13 @@ def symmetric(name: str, a: Traced, uplo: str) -> Traced:
 @implements(np.linalg.eigh)
 def _eigh(a: Operand, UPLO: str = "L") -> Traced:
     a = symmetric("eigh", a, UPLO)
-    return EighResult(*over_stack(partial(call, _EIGEN), (2,), a))
+    return EighResult(*matrices.over_stack(partial(call, _EIGEN), (2,), a))
 
 
 @implements(np.linalg.eigvalsh)
 def _eigvalsh(a: Operand, UPLO: str = "L") -> Traced:
     a = symmetric("eigvalsh", a, UPLO)
-    return over_stack(lambda x: call(_EIGENVALUES, x)[0], (2,), a)
+    return matrices.over_stack(lambda x: call(_EIGENVALUES, x)[0], (2,), a)
 
 
 def _untraceable(name: str, what: str, remedy: str) -> Callable[..., Any]:
@@ -533,7 +522,7 @@ def _singular_value_push(operands: Arrays, results: Arrays, rows: Changes) -> Ch
 
 def singular_function(name: str, body: Callable[..., tuple[Any, ...]], family: str) -> Traced:
     """Return the function of a matrix with these factors U, s and V^T."""
-    spectrum = Spectrum(family, 1, (0, 2), SINGULAR_TURNS)
+    spectrum = matrix_functions.Spectrum(family, 1, (0, 2), SINGULAR_TURNS)
     return MatrixFunction(name, body, singular_push, spectrum=spectrum)
 
 
@@ -542,7 +531,10 @@ SINGULAR = {
     for full in (False, True)
 }
 _SINGULAR_VALUES = MatrixFunction(
-    "svdvals", partial(singular, vectors=False), _singular_value_push, spectrum=Spectrum("svd", 0)
+    "svdvals",
+    partial(singular, vectors=False),
+    _singular_value_push,
+    spectrum=matrix_functions.Spectrum("svd", 0),
 )
 
 
@@ -556,10 +548,10 @@ def _svd_matrix(a: Traced, full: bool) -> tuple[Any, Any, Any]:
 @implements(np.linalg.svdvals)
 def _svdvals(x: Operand, /) -> Traced:
     (x,) = floats(x)
-    check_stacked(x)
+    matrices.check_stacked(x)
     check_size("svdvals", min(x.shape[-2:]))
     tall = x if x.shape[-2] >= x.shape[-1] else x.mT
-    return over_stack(lambda a: call(_SINGULAR_VALUES, a)[0], (2,), tall)
+    return matrices.over_stack(lambda a: call(_SINGULAR_VALUES, a)[0], (2,), tall)
 
 
 @implements(np.linalg.svd)
@@ -567,10 +559,10 @@ def _svd(
     a: Operand, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
 ) -> Traced:
     (a,) = floats(a)
-    check_stacked(a)
+    matrices.check_stacked(a)
     if hermitian:
         a = symmetric("svd", a, "L")
     if not compute_uv:
         return _svdvals(a)
     check_size("svd", min(a.shape[-2:]))
-    return SVDResult(*over_stack(partial(_svd_matrix, full=bool(full_matrices)), (2,), a))
+    return SVDResult(*matrices.over_stack(partial(_svd_matrix, full=bool(full_matrices)), (2,), a))

@@ -11,7 +11,7 @@ from archimedes.symbolic.core.conversion import lift, lift_many, wrap
 from archimedes.symbolic.core.registry import GUFUNCS, implements
 from archimedes.symbolic.core.trace import current_trace, trace_error
 from archimedes.symbolic.core.traced_value import DType, Operand, Traced
-from archimedes.symbolic.recorded.numpy_source import implement_by_source, numpy_source
+from archimedes.symbolic.recorded.numpy_source import implement_by_source
 
 
 def _pair(a: Operand, b: Operand) -> tuple[Any, Any]:
@@ -101,7 +101,7 @@ def _inner(a: Operand, b: Operand) -> Traced:
     return np.tensordot(a, b, axes=([a.ndim - 1], [b.ndim - 1]))
 
 
-@implements(np.outer, np.linalg.outer)
+@implements(np.outer)
 def _outer(a: Operand, b: Operand) -> Traced:
     return lift(a).reshape(-1, 1) * lift(b).reshape(1, -1)
 
@@ -143,14 +143,9 @@ def _trace(
     return np.sum(np.diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype)
 
 
-implements(np.linalg.matmul)(matmul)
-implements(np.linalg.vecdot)(_vecdot)
-implements(np.linalg.cross)(lambda x1, x2, axis=-1: _cross(x1, x2, axis=axis))
-implements(np.linalg.diagonal)(lambda x, offset=0: np.diagonal(x, offset, -2, -1))
-implements(np.linalg.trace)(lambda x, offset=0, dtype=None: _trace(x, offset, -2, -1, dtype))
-
-implement_by_source(np.tensordot, np.kron)
-implements(np.linalg.tensordot)(numpy_source(np.tensordot))
+implement_by_source(np.tensordot, np.kron, np.linalg.cross, np.linalg.diagonal, np.linalg.matmul)
+implement_by_source(np.linalg.matrix_transpose, np.linalg.outer, np.linalg.tensordot)
+implement_by_source(np.linalg.trace, np.linalg.vecdot)
 
 
 # ---- Einstein's summation convention ------------------------------------------------------------

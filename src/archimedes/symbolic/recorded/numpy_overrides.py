@@ -29,17 +29,7 @@ from archimedes.symbolic.core.conversion import lift
 from archimedes.symbolic.core.trace import current_trace, is_tracing, trace_error
 from archimedes.symbolic.core.traced_value import as_constant
 from archimedes.symbolic.core.user_frames import is_internal_module
-from archimedes.symbolic.recorded.numpy_patching import (
-    DERIVED,
-    Dispatch,
-    array_functions,
-    find_dispatch,
-    is_called_by_user,
-    replace_bound_names,
-    restore_bound_names,
-    take_lists,
-    with_arrays,
-)
+from archimedes.symbolic.recorded import numpy_patching
 from archimedes.symbolic.recorded.recorded_array import RecordedArray, adopt_result
 from archimedes.symbolic.recorded.recorded_memory import as_recorded
 
@@ -109,7 +99,9 @@ VERSIONS: dict[str, Any] = {
     "vectorize": _Vectorize,
     "ndenumerate": _Ndenumerate,
 }
-DERIVED.update((id(version), (version, getattr(np, n))) for n, version in VERSIONS.items())
+numpy_patching.DERIVED.update(
+    (id(version), (version, getattr(np, n))) for n, version in VERSIONS.items()
+)
 for _name in ("vectorize", "ndenumerate"):
     VERSIONS[_name].__name__ = VERSIONS[_name].__qualname__ = _name
 
@@ -119,7 +111,7 @@ for _name in ("vectorize", "ndenumerate"):
 
 def _recording() -> bool:
     """Return whether the caller of a replaced function is user code that is being recorded."""
-    return is_tracing() and is_called_by_user(sys._getframe(2))
+    return is_tracing() and numpy_patching.is_called_by_user(sys._getframe(2))
 
 
 def _size(name: str, x: Any) -> Any:
@@ -228,7 +220,7 @@ def _adopt_results(original: Any) -> Callable[..., Any]:
     def make(*args: Any, **kwargs: Any) -> Any:
         if not _recording():
             return original(*args, **kwargs)
-        args, kwargs = with_arrays(name, args, kwargs)
+        args, kwargs = numpy_patching.with_arrays(name, args, kwargs)
         return adopt_result(original(*args, **kwargs), args, kwargs)
 
     return make
@@ -274,17 +266,17 @@ def _versions() -> Iterator[tuple[Any, str, Any, Any]]:
         for name in names.split():
             yield np, name, _originals[name], make(_originals[name])
     for module in (np, np.linalg, np.fft):
-        for name, f in array_functions(module).items():
+        for name, f in numpy_patching.array_functions(module).items():
             if module is not np or name not in _originals:
                 if id(f) not in versions:
-                    versions[id(f)] = take_lists(f)
+                    versions[id(f)] = numpy_patching.take_lists(f)
                 yield module, name, f, versions[id(f)]
 
 
 class _Replacements:
     """Functions of NumPy by module and name, and the proxy of each."""
 
-    def __init__(self, dispatch: Dispatch) -> None:
+    def __init__(self, dispatch: numpy_patching.Dispatch) -> None:
         self.dispatch = dispatch
         self.names: list[tuple[dict[str, Any], str, Any, Any]] = []
         #: Proxies and versions by the ids of functions, functions by those of proxies.
@@ -308,14 +300,14 @@ class _Replacements:
         for names, name, original, proxy in self.names:
             if names.get(name) is original:
                 names[name] = proxy
-        replace_bound_names(is_internal_module, self.proxies)
+        numpy_patching.replace_bound_names(is_internal_module, self.proxies)
 
     def uninstall(self) -> None:
         """Put the functions back."""
         for names, name, original, proxy in self.names:
             if names.get(name) is proxy:
                 names[name] = original
-        restore_bound_names(self.originals)
+        numpy_patching.restore_bound_names(self.originals)
 
 
 def recording_versions() -> dict[int, Any]:
@@ -332,7 +324,7 @@ _replacements: _Replacements | None = None
 def install() -> None:
     """Take part in NumPy's functions from now on, in this thread (counted)."""
     global _active, _replacements
-    dispatch = find_dispatch()  # before the lock: it may import
+    dispatch = numpy_patching.find_dispatch()  # before the lock: it may import
     with _lock:
         if _active == 0:
             if _replacements is None or _replacements.dispatch is not dispatch:
