@@ -40,6 +40,8 @@ DType: TypeAlias = "DTypeLike | None"
 Axis: TypeAlias = int | Sequence[int] | None
 #: What NumPy's functions have for an argument that was not given.
 NO_VALUE: Any = np._NoValue
+#: The name of a module in which a decision by values that are not known is no error, but a no.
+UNKNOWN_IS_FALSE = "copies of NumPy's functions, in which what is not known is false"
 
 
 class TracedValue:
@@ -174,7 +176,10 @@ class TracedValue:
             value = graph.value.get(graph.node_of(int(self.ids.ravel()[0])))
             if value is not None:
                 return value
-        self._explain_plain_array(sys._getframe(2))
+        frame = sys._getframe(2)
+        if what == "bool(x)" and frame.f_globals.get("__name__") == UNKNOWN_IS_FALSE:
+            return False
+        self._explain_plain_array(frame)
         if self.size != 1 and what != "bool(x)":
             raise TypeError("only length-1 arrays can be converted to Python scalars")
         raise trace_error(f"{what} needs the value of a traced {self.dtype}", remedy)

@@ -150,6 +150,8 @@ def _call(
             f"np.{ufunc.__name__} was given {sorted(kwargs)}, which cannot be traced",
             "Leave these keywords out.",
         )
+    if isinstance(dtype, type) and issubclass(dtype, np.dtype):
+        dtype = dtype()  # a ufunc takes the class of a dtype as well
     result = apply_ufunc(ufunc, inputs, dtype)
     if where is not True:
         if out is None:

@@ -8,85 +8,18 @@ from typing import Any
 import numpy as np
 
 from archimedes.symbolic.core.array import SymbolicArray
-from archimedes.symbolic.core.conversion import as_float, lift, lift_many
+from archimedes.symbolic.core.conversion import lift
 from archimedes.symbolic.core.registry import implements, target
 from archimedes.symbolic.core.trace import trace_error
-from archimedes.symbolic.core.traced_value import DType, Operand, Traced, as_constant
+from archimedes.symbolic.core.traced_value import Operand, Traced, as_constant
 from archimedes.symbolic.numpy_functions.structural import static_argument
 from archimedes.symbolic.recorded.numpy_source import implement_by_source, numpy_source
 
 __all__: list[str] = []
 
 
-# ---- between two ends --------------------------------------------------------------------------
-
-
-@implements(np.linspace)
-def linspace(
-    start: Operand,
-    stop: Operand,
-    num: int = 50,
-    endpoint: bool = True,
-    retstep: bool = False,
-    dtype: DType = None,
-    axis: int = 0,
-    *,
-    device: str | None = None,
-) -> Traced:
-    """Return evenly spaced numbers between traced ends; how many is static."""
-    num = int(num)
-    if num < 0:
-        raise ValueError(f"Number of samples, {num}, must be non-negative.")
-    first, last = (as_float(x) for x in lift_many([start, stop], weak=True))
-    delta = last - first
-    parts = num - 1 if endpoint else num
-    step = delta / parts if parts > 0 else np.full_like(delta, np.nan)
-    numbers = np.arange(num, dtype=delta.dtype).reshape((-1,) + (1,) * delta.ndim)
-    y = numbers * (step if parts > 0 else delta) + first
-    if endpoint and num > 1:
-        y[-1] = last
-    y = np.moveaxis(y, 0, axis)
-    if dtype is not None:
-        whole = np.issubdtype(dtype, np.integer)
-        y = (np.floor(y) if whole else y).astype(dtype)
-    return (y, step) if retstep else y
-
-
-@implements(np.logspace)
-def logspace(
-    start: Operand,
-    stop: Operand,
-    num: int = 50,
-    endpoint: bool = True,
-    base: Operand = 10.0,
-    dtype: DType = None,
-    axis: int = 0,
-) -> Traced:
-    """Return numbers evenly spaced on a log scale between traced exponents."""
-    y = np.power(base, np.moveaxis(linspace(start, stop, num, endpoint), 0, -1))
-    y = np.moveaxis(y, -1, axis)
-    return y if dtype is None else y.astype(dtype)
-
-
-@implements(np.geomspace)
-def _geomspace(
-    start: Operand,
-    stop: Operand,
-    num: int = 50,
-    endpoint: bool = True,
-    dtype: DType = None,
-    axis: int = 0,
-) -> Traced:
-    first, last = (as_float(x) for x in lift_many([start, stop], weak=True))
-    sign = np.sign(first)
-    a, b = first / sign, last / sign
-    y = logspace(np.log10(a), np.log10(b), num, endpoint)
-    if len(y):
-        y[0] = a
-    if len(y) > 1 and endpoint:
-        y[-1] = b
-    y = np.moveaxis(y * sign, 0, axis)
-    return y if dtype is None else y.astype(dtype)
+# Ends of a geometric sequence must not be zero, and a step of zero is taken by another way.
+implement_by_source(np.linspace, np.logspace, np.geomspace, unknown_is_false=True)
 
 
 implement_by_source(np.vander, np.apply_along_axis, np.apply_over_axes)

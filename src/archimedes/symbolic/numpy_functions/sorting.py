@@ -56,14 +56,7 @@ def sort(
 
 
 @implements(np.argsort)
-def argsort(
-    a: Operand,
-    axis: int | None = -1,
-    kind: str | None = None,
-    order: str | None = None,
-    *,
-    stable: bool | None = None,
-) -> Traced:
+def argsort(a: Operand, axis: int | None = -1, *args: Any, **kwargs: Any) -> Traced:
     """Return the positions that sort an array; equal elements keep their order."""
     a, axis = _axis(a, axis)
     return _sort_along(axis, [a])

@@ -9,7 +9,7 @@ import numpy as np
 
 from archimedes.graph.dtypes import is_float
 from archimedes.symbolic.core.array import SymbolicArray
-from archimedes.symbolic.core.conversion import as_float, lift, lift_many
+from archimedes.symbolic.core.conversion import as_float, lift
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import trace_error
 from archimedes.symbolic.core.traced_value import Axis, DType, Operand, Traced, as_constant
@@ -27,42 +27,6 @@ def _ptp(a: Operand, axis: Axis = None, keepdims: bool = False) -> Traced:
 @implements(np.count_nonzero)
 def _count_nonzero(a: Operand, axis: Axis = None, *, keepdims: bool = False) -> Traced:
     return np.sum(lift(a).astype(bool), axis=axis, keepdims=keepdims)
-
-
-def _weights_like(weights: Operand, a: Operand, axis: Axis) -> Traced:
-    """Spread weights given along one or some axes over the whole array's dimensions."""
-    if weights.shape == a.shape:
-        return weights
-    if axis is None:
-        raise TypeError("Axis must be specified when shapes of a and weights differ.")
-    axes = np.lib.array_utils.normalize_axis_tuple(axis, a.ndim)
-    if weights.shape != tuple(a.shape[k] for k in axes):
-        raise ValueError("Shape of weights must be consistent with shape of a along specified axis")
-    weights = np.transpose(weights, np.argsort(axes))
-    return weights.reshape(tuple(n if k in axes else 1 for k, n in enumerate(a.shape)))
-
-
-@implements(np.average)
-def _average(
-    a: Operand,
-    axis: Axis = None,
-    weights: Operand = None,
-    returned: bool = False,
-    *,
-    keepdims: bool = False,
-) -> Traced:
-    a = lift(a)
-    if weights is None:
-        average = np.mean(a, axis=axis, keepdims=keepdims)
-        total = lift(np.asarray(a.size / average.size)).astype(average.dtype)
-    else:
-        a, weights = lift_many([a, lift(weights)])
-        if not is_float(a.code):
-            a, weights = as_float(a), as_float(weights)
-        weights = np.broadcast_to(_weights_like(weights, a, axis), a.shape)
-        total = np.sum(weights, axis=axis, keepdims=keepdims)
-        average = np.sum(a * weights, axis=axis, keepdims=keepdims) / total
-    return (average, np.broadcast_to(total, average.shape).copy()) if returned else average
 
 
 @implements(np.cov)
@@ -106,6 +70,7 @@ def cov(
 
 
 implement_by_source(np.corrcoef)
+implement_by_source(np.average, unknown_is_false=True)  # weights must not sum to zero
 
 
 def _edges(bins: Operand, given_range: Operand) -> np.ndarray:

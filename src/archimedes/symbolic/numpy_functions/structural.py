@@ -113,7 +113,9 @@ for _names, _make in ((_MOVE, _move), (_FILL, _fill), (_JOIN, _join), (_EACH, _e
 
 _window = np.lib.stride_tricks.sliding_window_view
 implements(_window)(_move(_window))
-implement_by_source(np.append, np.insert)
+implement_by_source(np.append, np.copy, np.insert)
+if hasattr(np, "astype"):  # since NumPy 2.1
+    implement_by_source(np.astype)
 
 
 @implements(np.block)
@@ -150,19 +152,6 @@ def _compress(condition: Operand, a: Operand, axis: int | None = None) -> Traced
 def _extract(condition: Operand, arr: Operand) -> Traced:
     x = lift(arr)
     return wrap(np.extract(_static_condition("extract", condition), x.ids), x.code, x.owner)
-
-
-def _astype(x: Operand, dtype: DType, /, *, copy: bool = True, device: str | None = None) -> Traced:
-    return lift(x).astype(dtype, copy=copy)
-
-
-if hasattr(np, "astype"):
-    FUNCTIONS[np.astype] = _astype
-
-
-@implements(np.copy)
-def _copy(a: Operand, order: str = "K", subok: bool = False) -> Traced:
-    return lift(a).copy(order)
 
 
 @implements(np.take)
@@ -229,18 +218,9 @@ implements(np.size)(lambda a, axis=None: lift(a).size if axis is None else lift(
 implements(np.min_scalar_type)(lambda a: lift(a).dtype)
 
 
-@implements(np.common_type)
-def _common_type(*arrays: Any) -> type:
-    return np.common_type(*(np.empty(0, lift(a).dtype) for a in arrays))
-
-
-def _by_shape(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Functions that look at an array's shape only."""
-
-    def run(arr: Operand, *args: Any, **kwargs: Any) -> Traced:
-        return function(np.broadcast_to(0, lift(arr).shape), *args, **kwargs)
-
-    return run
+implement_by_source(
+    np.common_type, np.diag_indices_from, np.tril_indices_from, np.triu_indices_from
+)
 
 
 def _by_memory(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -251,8 +231,6 @@ def _by_memory(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-for _name in ("diag_indices_from", "tril_indices_from", "triu_indices_from"):
-    FUNCTIONS[getattr(np, _name)] = _by_shape(getattr(np, _name))
 for _name in ("shares_memory", "may_share_memory"):
     FUNCTIONS[getattr(np, _name)] = _by_memory(getattr(np, _name))
 
