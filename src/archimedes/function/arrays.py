@@ -10,7 +10,7 @@ import numpy as np
 from archimedes.checks import is_traced
 from archimedes.errors import TraceError
 from archimedes.symbolic import is_tracing, lift
-from archimedes.symbolic.recorded.recorded_memory import as_recorded
+from archimedes.symbolic.recorded.recorded_array import as_recorded
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike

@@ -15,7 +15,7 @@ from archimedes.errors import IntegerRangeError, ShapeDtypeError, TraceError, re
 from archimedes.graph.dtypes import DTYPES, F64, I64, STATIC, code_of
 from archimedes.symbolic import SymbolicArray, is_tracing, lift, trace_error
 from archimedes.symbolic.core.conversion import axis_order, refuse_subclass
-from archimedes.symbolic.recorded.recorded_memory import as_plain
+from archimedes.symbolic.recorded.recorded_array import as_plain
 from archimedes.tree.content import content_key
 from archimedes.tree.treedef import TreeDef
 

@@ -16,7 +16,6 @@ from archimedes.symbolic.numpy_functions import (  # noqa: F401
     products,
     reductions,
     sorting,
-    statistics,
     structural,
 )
 from archimedes.symbolic.recorded import numpy_overrides

@@ -33,7 +33,7 @@ from archimedes.function.dependencies.tracked_reads import (
 )
 from archimedes.symbolic import RecordedArray, SymbolicArray
 from archimedes.symbolic.recorded import nondeterminism
-from archimedes.symbolic.recorded.recorded_memory import root_of
+from archimedes.symbolic.recorded.recorded_array import root_of
 from archimedes.tree.content import content_key, declared_content
 
 if TYPE_CHECKING:

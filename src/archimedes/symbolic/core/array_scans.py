@@ -5,6 +5,7 @@ A step is NumPy on traced arrays, all of which are recorded as loops.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,11 +26,8 @@ Step = Callable[[list[Traced], list[Traced]], tuple[Sequence[Traced], Sequence[T
 
 def array_input(trace: Trace, shape: tuple[int, ...], code: int) -> Traced:
     """Append an input to a trace and return the array it stands for: a block, unless a scalar."""
-    if not shape:
-        return wrap(trace.graph.input(code), code, trace)
-    size = int(np.prod(shape, dtype=int))
-    block = trace.graph.input(block_type(code, size))
-    return wrap(references(trace.graph, block).reshape(shape), code, trace)
+    kind = block_type(code, math.prod(shape)) if shape else code
+    return array_of(trace, trace.graph.input(kind), shape, code)
 
 
 def array_value(trace: Trace, array: Traced, code: int | None = None) -> int:

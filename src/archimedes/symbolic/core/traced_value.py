@@ -88,50 +88,21 @@ class TracedValue:
             )
         self.ids = ids
 
-    @property
-    def ndim(self) -> int:
-        """Number of dimensions."""
-        return self.ids.ndim
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return self.ids.size
-
-    @property
-    def dtype(self) -> np.dtype:
-        """NumPy dtype."""
-        return DTYPES[self.code]
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes an element takes."""
-        return self.dtype.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes the elements take."""
-        return self.size * self.itemsize
+    ndim = property(lambda self: self.ids.ndim, doc="Number of dimensions.")
+    size = property(lambda self: self.ids.size, doc="Number of elements.")
+    dtype = property(lambda self: DTYPES[self.code], doc="NumPy dtype.")
+    itemsize = property(lambda self: self.dtype.itemsize, doc="Bytes an element takes.")
+    nbytes = property(lambda self: self.size * self.itemsize, doc="Bytes the elements take.")
+    flags = property(
+        lambda self: self.ids.flags, doc="Order in memory, and whether it is writable."
+    )
+    T = property(lambda self: self._like(self.ids.T), doc="The transpose.")
+    mT = property(lambda self: self._like(self.ids.mT), doc="The array with its last axes swapped.")
 
     @property
     def strides(self) -> tuple[int, ...]:
         """Bytes from one element to the next along each axis, as in a NumPy array."""
         return tuple(s // self.ids.itemsize * self.itemsize for s in self.ids.strides)
-
-    @property
-    def flags(self) -> Any:
-        """Order in memory, and whether it can be written to."""
-        return self.ids.flags
-
-    @property
-    def T(self) -> Any:
-        """The transpose."""
-        return self._like(self.ids.T)
-
-    @property
-    def mT(self) -> Any:
-        """The array with its last two axes swapped."""
-        return self._like(self.ids.mT)
 
     @property
     def real(self) -> Any:

@@ -34,20 +34,9 @@ class ComplexPair:
         self.real = real
         self.imag = imag
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of both parts."""
-        return self.real.shape
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return int(self.real.size)
+    shape = property(lambda self: self.real.shape, doc="The shape of both parts.")
+    ndim = property(lambda self: self.real.ndim, doc="The number of axes.")
+    size = property(lambda self: self.real.size, doc="The number of elements.")
 
     def __len__(self) -> int:
         return len(self.real)

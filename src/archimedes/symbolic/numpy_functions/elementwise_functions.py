@@ -78,17 +78,8 @@ def _piecewise(x: Operand, condlist: Operand, funclist: Operand, *args: Any, **k
 
 
 @implements(np.clip)
-def _clip(
-    a: Operand,
-    a_min: Operand = None,
-    a_max: Operand = None,
-    *,
-    min: Operand = None,
-    max: Operand = None,
-    **kwargs: Any,
-) -> Traced:
-    low, high = (a_min if min is None else min), (a_max if max is None else max)
-    result = lift(a)
+def _clip(a: Operand, a_min: Operand = None, a_max: Operand = None, **kwargs: Any) -> Traced:
+    low, high, result = kwargs.get("min", a_min), kwargs.get("max", a_max), lift(a)
     if low is not None:
         result = np.maximum(result, low)
     if high is not None:

@@ -64,18 +64,10 @@ def _vecdot(a: Operand, b: Operand, axis: int = -1, **kwargs: Any) -> Traced:
     return matmul(a[..., None, :], b[..., :, None])[..., 0, 0]
 
 
-def _matvec(a: Operand, b: Operand, **kwargs: Any) -> Traced:
-    return matmul(a, lift(b)[..., :, None])[..., 0]
-
-
-def _vecmat(a: Operand, b: Operand, **kwargs: Any) -> Traced:
-    return matmul(lift(a)[..., None, :], b)[..., 0, :]
-
-
-GUFUNCS[np.matmul] = matmul
-for _name, _function in (("vecdot", _vecdot), ("matvec", _matvec), ("vecmat", _vecmat)):
-    if hasattr(np, _name):  # newer releases have them
-        GUFUNCS[getattr(np, _name)] = _function
+GUFUNCS[np.matmul], GUFUNCS[np.vecdot] = matmul, _vecdot
+if hasattr(np, "matvec"):  # since NumPy 2.2
+    GUFUNCS[np.matvec] = lambda a, b, **kwargs: matmul(a, lift(b)[..., :, None])[..., 0]
+    GUFUNCS[np.vecmat] = lambda a, b, **kwargs: matmul(lift(a)[..., None, :], b)[..., 0, :]
 
 
 @implements(np.dot)

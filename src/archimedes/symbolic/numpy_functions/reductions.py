@@ -1,10 +1,11 @@
-"""Reductions along axes: sums, means, extremes and their positions, with and without nan.
+"""Reductions along axes: sums, means, extremes and their positions, covariance, histograms.
 
 Arguments are those of NumPy's functions, without ``out``: ``core/registry.py`` writes to it.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,8 @@ from archimedes.graph.dtypes import B8, is_float
 from archimedes.symbolic.core.conversion import as_float, lift
 from archimedes.symbolic.core.ordering import first_extreme
 from archimedes.symbolic.core.registry import implements
-from archimedes.symbolic.core.traced_value import Axis, DType, Operand, Traced
+from archimedes.symbolic.core.trace import trace_error
+from archimedes.symbolic.core.traced_value import Axis, DType, Operand, Traced, as_constant
 from archimedes.symbolic.core.ufunc_calls import reduce_ufunc
 from archimedes.symbolic.recorded.numpy_source import implement_by_source
 
@@ -177,3 +179,94 @@ implements(np.nansum)(_without_nan(_with_dtype(np.add), 0.0))
 implements(np.nanprod)(_without_nan(_with_dtype(np.multiply), 1.0))
 implements(np.nancumsum)(_without_nan(_cumulative(np.add), 0.0))
 implements(np.nancumprod)(_without_nan(_cumulative(np.multiply), 1.0))
+
+
+# ---- averages, covariance, counts --------------------------------------------------------------
+
+
+@implements(np.ptp)
+def _ptp(a: Operand, axis: Axis = None, keepdims: bool = False) -> Traced:
+    return np.max(a, axis=axis, keepdims=keepdims) - np.min(a, axis=axis, keepdims=keepdims)
+
+
+@implements(np.count_nonzero)
+def _count_nonzero(a: Operand, axis: Axis = None, *, keepdims: bool = False) -> Traced:
+    return np.sum(lift(a).astype(bool), axis=axis, keepdims=keepdims)
+
+
+@implements(np.cov)
+def cov(
+    m: Operand,
+    y: Operand = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    fweights: Operand = None,
+    aweights: Operand = None,
+    *,
+    dtype: DType = None,
+) -> Traced:
+    """Estimate a covariance matrix from observations, one variable per row."""
+    parts = []
+    for k, part in enumerate(p for p in (m, y) if p is not None):
+        x = lift(part).astype(np.float64 if dtype is None else dtype)
+        rows = np.atleast_2d(x)
+        by_columns = not rowvar and (x.ndim != 1 if k == 0 else rows.shape[0] != 1)
+        parts.append(rows.T if by_columns else rows)
+    x = np.concatenate(parts, axis=0)
+    ddof = (0 if bias else 1) if ddof is None else ddof
+    factors = [lift(w).astype(np.float64) for w in (fweights, aweights) if w is not None]
+    if not factors:
+        freedom: Traced = max(x.shape[1] - ddof, 0)
+        centred = x - np.mean(x, axis=1, keepdims=True)
+        scaled = centred
+    else:
+        weights = factors[0] if len(factors) == 1 else factors[0] * factors[1]
+        total = np.sum(weights)
+        if ddof == 0:
+            freedom = total
+        elif aweights is None:
+            freedom = total - ddof
+        else:
+            freedom = total - ddof * np.sum(weights * factors[-1]) / total
+        centred = x - np.average(x, axis=1, weights=weights)[:, None]
+        scaled = centred * weights
+    return np.squeeze(np.dot(centred, scaled.T) * np.true_divide(1, lift(freedom)))
+
+
+implement_by_source(np.corrcoef)
+implement_by_source(np.average, unknown_is_false=True)  # weights must not sum to zero
+
+
+def _edges(bins: Operand, given_range: Operand) -> np.ndarray:
+    bins, given_range = as_constant(bins), as_constant(given_range)
+    if isinstance(bins, str) or (np.ndim(bins) == 0 and given_range is None):
+        raise trace_error(
+            "np.histogram chooses its bins from the values",
+            "Give the edges, np.histogram(x, np.linspace(low, high, n + 1)), or range=(low, high).",
+        )
+    if np.ndim(bins) == 0:
+        return np.histogram_bin_edges(np.zeros(0), bins, given_range)
+    return np.asarray(bins)
+
+
+@implements(np.histogram)
+def _histogram(
+    a: Operand,
+    bins: Operand = 10,
+    range: Operand = None,
+    density: Operand = None,
+    weights: Operand = None,
+) -> Traced:
+    """Count values between static edges; the last bin includes its upper edge."""
+    x = lift(a).reshape(-1)
+    edges = _edges(bins, range)
+    amounts = 1 if weights is None else lift(weights).reshape(-1)
+    counts = []
+    for k, (low, high) in enumerate(itertools.pairwise(edges)):
+        upper = x <= high if k == len(edges) - 2 else x < high
+        counts.append(np.sum(np.where((x >= low) & upper, amounts, 0)))
+    result = np.stack(counts)
+    if density:
+        result = result / np.diff(edges) / np.sum(result)
+    return result, lift(edges)

@@ -1,19 +1,19 @@
-"""Sorting, and search in sorted arrays."""
+"""Sorting, search in sorted arrays, and order statistics: median, quantiles, percentiles."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from archimedes.graph.dtypes import I64
+from archimedes.graph.dtypes import I64, is_float
 from archimedes.symbolic.core.array import SymbolicArray
-from archimedes.symbolic.core.conversion import lift, lift_many, wrap
+from archimedes.symbolic.core.conversion import as_float, lift, lift_many, wrap
 from archimedes.symbolic.core.ordering import count_below, count_traced_below, sort_rows
 from archimedes.symbolic.core.registry import implements
-from archimedes.symbolic.core.trace import current_trace
-from archimedes.symbolic.core.traced_value import Operand, Traced, as_constant
+from archimedes.symbolic.core.trace import current_trace, trace_error
+from archimedes.symbolic.core.traced_value import Axis, Operand, Traced, as_constant
 
 __all__: list[str] = []
 
@@ -120,3 +120,164 @@ def _isin(
     element, tests = lift_many([element, test_elements])
     is_member = np.any(element[..., None] == tests.reshape(-1), axis=-1)
     return ~is_member if invert else is_member
+
+
+# ---- order statistics ---------------------------------------------------------------------------
+
+
+def _lines(a: Operand, axis: Axis) -> tuple[Traced, tuple[int, ...]]:
+    """Bring the axes to reduce to the front, as one; return it and the shape with ones in it."""
+    x = lift(a)
+    axes = np.lib.array_utils.normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
+    rest = tuple(k for k in range(x.ndim) if k not in axes)
+    shape = tuple(1 if k in axes else n for k, n in enumerate(x.shape))
+    count = int(np.prod([x.shape[k] for k in axes], dtype=int))
+    return x.transpose(axes + rest).reshape((count, *(x.shape[k] for k in rest))), shape
+
+
+def _count(lines: Operand) -> Traced:
+    """Number of elements along the first axis that are not nan."""
+    return np.sum(~np.isnan(lines), axis=0)
+
+
+def _pick(ordered: Operand, index: Operand) -> Traced:
+    """Take one element per column, at traced positions."""
+    return np.take_along_axis(ordered, index[None], axis=0)[0]
+
+
+def _median_of(lines: Operand, skip_nan: bool) -> Traced:
+    ordered = sort(lines, axis=0)
+    if skip_nan and is_float(lines.code):
+        count = _count(lines)
+        # With nothing left both positions name the last element, which then is nan.
+        low, high = _pick(ordered, (count - 1) // 2), _pick(ordered, count // 2)
+        return np.where(count % 2 == 1, low, (low + high) / 2)
+    n = len(lines)
+    if n == 0:
+        return np.mean(as_float(lines), axis=0)
+    middle = np.mean(ordered[(n - 1) // 2 : n // 2 + 1], axis=0)
+    return np.where(np.isnan(ordered[-1]), ordered[-1], middle) if is_float(lines.code) else middle
+
+
+def _median(skip_nan: bool) -> Callable[..., Traced]:
+    def run(
+        a: Operand, axis: Axis = None, overwrite_input: bool = False, keepdims: bool = False
+    ) -> Traced:
+        lines, shape = _lines(a, axis)
+        result = _median_of(lines, skip_nan)
+        return result.reshape(shape) if keepdims else result
+
+    return run
+
+
+implements(np.median)(_median(skip_nan=False))
+implements(np.nanmedian)(_median(skip_nan=True))
+
+
+def _between(low: Operand, high: Operand, t: Operand) -> Traced:
+    """Interpolate from the nearer end, as NumPy does, so that both ends are met exactly."""
+    step = high - low
+    return np.where(t >= 0.5, high - step * (1 - t), low + step * t)
+
+
+#: Methods that return an element of the data, in its dtype.
+_DISCRETE = ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")
+
+
+def _at_position(ordered: Operand, position: Operand, weak: bool) -> Traced:
+    """Read sorted lines at one fractional static position."""
+    last = len(ordered) - 1
+    low, high = int(np.floor(position)), int(np.floor(position)) + 1
+    if position >= last:
+        low = high = -1
+    elif position < 0:
+        low = high = 0
+    t = position - low
+    return _between(ordered[low], ordered[high], float(t) if weak else t)
+
+
+def _positions(n: int, q: np.ndarray, method: str) -> np.ndarray:
+    """Fractional positions of quantiles in a sorted line of n elements."""
+    if method == "linear":
+        return (n - 1) * q
+    # In the line 0, 1, 2 ... each value is its own position: any method shows where it reads.
+    return np.quantile(np.arange(float(n)), q, method=method)  # type: ignore[call-overload]
+
+
+def _read_at_static(lines: Operand, q: np.ndarray, method: str, weak: bool) -> Traced:
+    ordered = sort(lines, axis=0)
+    positions = _positions(len(lines), q, method)
+    if method in _DISCRETE:
+        result = ordered[positions.astype(np.int64)]
+    else:
+        flat = [_at_position(ordered, p, weak) for p in positions.ravel()]
+        result = np.stack(flat).reshape(q.shape + lines.shape[1:])
+    return np.where(np.isnan(ordered[-1]), np.nan, result) if is_float(lines.code) else result
+
+
+def _read_at_traced(lines: Operand, q: Operand, method: str, weak: bool, skip_nan: bool) -> Traced:
+    """Where the quantile, or the number of elements, is known only when the program runs."""
+    if method != "linear":
+        raise trace_error(
+            f"quantiles with method={method!r} need static positions",
+            "Use method='linear', or make q static and the data free of nan.",
+        )
+    ordered = sort(lines, axis=0)
+    rest = lines.shape[1:]
+    last = np.broadcast_to(lift(_count(lines) if skip_nan else len(lines)) - 1, rest)
+    results = []
+    for one in lift(q).reshape(-1):
+        position = last * one
+        low = np.clip(np.floor(position).astype(np.int64), 0, np.maximum(last, 0))
+        t = position - low
+        ends = _pick(ordered, low), _pick(ordered, np.minimum(low + 1, np.maximum(last, 0)))
+        results.append(_between(*ends, t.astype(as_float(lines).dtype) if weak else t))
+    result = np.stack(results).reshape(np.shape(q) + rest)
+    if skip_nan or not is_float(lines.code):
+        return result
+    return np.where(np.isnan(ordered[-1]), np.nan, result)
+
+
+def _quantile(scale: float, skip_nan: bool) -> Callable[..., Traced]:
+    def run(
+        a: Operand,
+        q: Operand,
+        axis: Axis = None,
+        overwrite_input: bool = False,
+        method: str = "linear",
+        keepdims: bool = False,
+        *,
+        weights: Operand = None,
+    ) -> Traced:
+        if weights is not None:
+            raise trace_error(
+                "quantiles with weights cannot be traced", "Leave weights out, or use arc.callback."
+            )
+        lines, shape = _lines(a, axis)
+        if len(lines) == 0:
+            raise IndexError("cannot take a quantile of an empty axis")
+        weak = type(q) in (int, float) or getattr(q, "weak", False)
+        q = as_constant(q)
+        skips = skip_nan and is_float(lines.code)
+        if isinstance(q, SymbolicArray):
+            q = q if scale == 1 else np.true_divide(q, scale)
+        else:
+            q = np.asanyarray(q)
+            if scale != 1:
+                q = np.true_divide(q, lines.dtype.type(scale) if is_float(lines.code) else scale)
+            if not np.all((q >= 0) & (q <= 1)):
+                name = "Percentiles" if scale == 100 else "Quantiles"
+                raise ValueError(f"{name} must be in the range [0, {scale}]")
+        if skips or isinstance(q, SymbolicArray):
+            result = _read_at_traced(lines, q, method, weak, skips)
+        else:
+            result = _read_at_static(lines, q, method, weak)
+        return result.reshape(np.shape(q) + shape) if keepdims else result
+
+    return run
+
+
+implements(np.quantile)(_quantile(1, skip_nan=False))
+implements(np.percentile)(_quantile(100, skip_nan=False))
+implements(np.nanquantile)(_quantile(1, skip_nan=True))
+implements(np.nanpercentile)(_quantile(100, skip_nan=True))

@@ -30,8 +30,7 @@ from archimedes.symbolic.core.trace import current_trace, is_tracing, trace_erro
 from archimedes.symbolic.core.traced_value import as_constant
 from archimedes.symbolic.core.user_frames import is_internal_module
 from archimedes.symbolic.recorded import numpy_patching
-from archimedes.symbolic.recorded.recorded_array import RecordedArray, adopt_result
-from archimedes.symbolic.recorded.recorded_memory import as_recorded
+from archimedes.symbolic.recorded.recorded_array import RecordedArray, adopt_result, as_recorded
 
 # ---- classes that NumPy writes in Python --------------------------------------------------------
 
@@ -231,15 +230,11 @@ def _take(original: Any) -> Callable[..., Any]:
 
     @functools.wraps(original)
     def take(a: Any, indices: Any, *args: Any, **kwargs: Any) -> Any:
-        if is_tracing() and (is_traced(indices) or (_is_list(a) and is_traced(a))):
+        if is_tracing() and (is_traced(indices) or (isinstance(a, (list, tuple)) and is_traced(a))):
             a = lift(a)
         return original(a, indices, *args, **kwargs)
 
     return take
-
-
-def _is_list(x: Any) -> bool:
-    return isinstance(x, (list, tuple))
 
 
 _NAMES: dict[Callable[[Any], Any], str] = {

@@ -223,21 +223,10 @@ def restore_bound_names(originals: Mapping[int, Any]) -> None:
 
 # ---- lists of traced numbers --------------------------------------------------------------------
 
+_JOINING = "concatenate concat stack vstack hstack dstack column_stack row_stack"
 #: Arguments that are sequences of arrays: each of their items is one, or a list that makes one.
 _SEQUENCES: dict[str, frozenset[Any]] = {
-    **dict.fromkeys(
-        [
-            "concatenate",
-            "concat",
-            "stack",
-            "vstack",
-            "hstack",
-            "dstack",
-            "column_stack",
-            "row_stack",
-        ],
-        frozenset({0, "arrays", "tup"}),
-    ),
+    **dict.fromkeys(_JOINING.split(), frozenset({0, "arrays", "tup"})),
     "select": frozenset({0, 1, "condlist", "choicelist"}),
     "choose": frozenset({1, "choices"}),
     "piecewise": frozenset({1, 2, "condlist", "funclist"}),
