@@ -30,15 +30,16 @@ __all__ = [
 
 def _begin() -> None:
     # Most of the package is needed for recording alone: it is imported when that begins.
-    from archimedes.symbolic import recording_context
+    from archimedes.symbolic import recording_context  # noqa: F401  it fills the tables
+    from archimedes.symbolic.recorded import numpy_overrides
 
-    recording_context.begin()
+    numpy_overrides.install()
 
 
 def _end() -> None:
-    from archimedes.symbolic import recording_context
+    from archimedes.symbolic.recorded import numpy_overrides
 
-    recording_context.end()
+    numpy_overrides.uninstall()
 
 
 while_recording(_begin, _end)

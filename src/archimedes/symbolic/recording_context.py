@@ -18,7 +18,6 @@ from archimedes.symbolic.numpy_functions import (  # noqa: F401
     sorting,
     structural,
 )
-from archimedes.symbolic.recorded import numpy_overrides
 
 
 def _linear_algebra(function: Any) -> bool:
@@ -45,13 +44,3 @@ def _transforms(function: Any) -> bool:
 
 
 FUNCTION_ADOPTERS += [_linear_algebra, _transforms]
-
-
-def begin() -> None:
-    """Let NumPy take traced values from now on (counted)."""
-    numpy_overrides.install()
-
-
-def end() -> None:
-    """Undo one ``begin``."""
-    numpy_overrides.uninstall()

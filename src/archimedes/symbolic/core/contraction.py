@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence, Set
+from functools import partial, reduce
 
 import numpy as np
 
@@ -267,10 +268,7 @@ def _contract_in_loop(
     add, mul = ("or", _AND) if code == B8 else ("add", _MUL)
 
     def multiply(body: Graph, *factors: int) -> int:
-        total = factors[0]
-        for factor in factors[1:]:
-            total = body.emit(mul, total, factor)
-        return total
+        return reduce(partial(body.emit, mul), factors)
 
     free = sum(x in axes for x in output)
     shape = tuple(sizes[x] for x in axes)

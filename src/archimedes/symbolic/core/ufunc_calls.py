@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import reduce
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -272,10 +274,7 @@ def _combine_pairwise(ufunc: np.ufunc, items: list[Traced]) -> Traced:
     if len(items) > 8:
         half = len(items) // 2
         return ufunc(_combine_pairwise(ufunc, items[:half]), _combine_pairwise(ufunc, items[half:]))
-    total = items[0]
-    for item in items[1:]:
-        total = ufunc(total, item)
-    return total
+    return reduce(ufunc, items)
 
 
 @registry.ufunc_method("accumulate")
@@ -289,10 +288,7 @@ def _accumulate(ufunc: np.ufunc, x: Operand, axis: int = 0, dtype: DType = None)
     if uses_scan(ufunc, rows):
         totals = accumulate_rows(ufunc, rows)
     else:
-        items = [rows[0]]
-        for k in range(1, len(rows)):
-            items.append(ufunc(items[-1], rows[k]))
-        totals = np.stack(items)
+        totals = np.stack(list(accumulate(rows, ufunc)))
     return copy_layout(np.moveaxis(totals, 0, axis), x)
 
 

@@ -11,7 +11,7 @@ Legend: h is a complex matrix, c and s make a rotation, z is an eigenvalue.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -146,10 +146,8 @@ def _eigenvalues(a: Traced) -> tuple[Traced, Traced]:
 
     def is_unfinished(carry: list[Traced], shared: list[Traced]) -> Traced:
         h = ComplexPair(*carry[:2])
-        left = full_like(a, 0.0, shape=())
-        for k in range(1, n):
-            left = np.maximum(left, _size(h[k, k - 1]))
-        return ~(left <= 0.0)
+        left = (_size(h[k, k - 1]) for k in range(1, n))
+        return ~(reduce(np.maximum, left, full_like(a, 0.0, shape=())) <= 0.0)
 
     h = ComplexPair(real, np.zeros_like(real))
     if n > 1:

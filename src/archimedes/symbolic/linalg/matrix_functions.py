@@ -171,9 +171,13 @@ class Layout:
 
     def arrays(self, trace: Trace, flat: Sequence[int]) -> list[Traced]:
         """Return the arrays that ids stand for."""
-        sizes = np.cumsum([0, *map(math.prod, self.shapes)]).tolist()
-        parts = [np.array(flat[i:j], dtype=np.int64) for i, j in pairwise(sizes)]
+        parts = [np.array(part, dtype=np.int64) for part in self.split(flat)]
         return [wrap(ids.reshape(s), self.code, trace) for ids, s in zip(parts, self.shapes)]
+
+    def split(self, flat: Sequence[Any]) -> list[Any]:
+        """Return the part of a flat list that belongs to each array."""
+        sizes = np.cumsum([0, *map(math.prod, self.shapes)]).tolist()
+        return [flat[i:j] for i, j in pairwise(sizes)]
 
     def ids(self, trace: Trace, arrays: Sequence[Traced]) -> list[int]:
         """Return the ids of arrays."""
@@ -218,12 +222,6 @@ class Elements(Layout):
                 old = flat[k]
                 flat[k] = i if old is None else g.emit(_ADD, old, i)
         return flat
-
-    def by_array(self) -> list[list[int | None]]:
-        """Return the positions of each array's elements; None for a literal."""
-        positions = [None if k < 0 else k for k in self.positions]
-        sizes = np.cumsum([0, *map(math.prod, self.shapes)]).tolist()
-        return [positions[i:j] for i, j in pairwise(sizes)]
 
 
 def _describe(trace: Trace, arrays: Sequence[Traced], position: dict[int, int] | None) -> Elements:
@@ -313,7 +311,7 @@ class _ValueRule(Rule):
         assert function.spectrum is not None
         self._spectrum = function.spectrum
         self.family = self._spectrum.family
-        positions = gives.by_array()
+        positions = gives.split([None if k < 0 else k for k in gives.positions])
         self.value_outputs = positions[self._spectrum.values]
         vectors = [k for r in self._spectrum.vectors for k in positions[r]]
         self.gauge_dependent = frozenset(k for k in vectors if k is not None)

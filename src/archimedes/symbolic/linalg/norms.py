@@ -135,9 +135,8 @@ def _cond(x: Operand, p: Operand = None) -> Traced:
         largest, smallest = values[..., 0], values[..., -1]
         result = smallest / largest if p == -2 else largest / smallest
     else:
-        result = _matrix(x, p, (x.ndim - 2, x.ndim - 1)) * _matrix(
-            np.linalg.inv(x), p, (x.ndim - 2, x.ndim - 1)
-        )
+        axes = x.ndim - 2, x.ndim - 1
+        result = _matrix(x, p, axes) * _matrix(np.linalg.inv(x), p, axes)
     healthy = np.logical_not(np.any(np.isnan(x), axis=(-2, -1)))
     infinite = full_like(x, np.inf, shape=())
     return np.where(np.isnan(result) & healthy, infinite, result)

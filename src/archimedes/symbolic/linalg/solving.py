@@ -12,7 +12,8 @@ cofactors, d(det)/dA; A = U diag(s) V^T.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import partial, reduce
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -160,11 +161,8 @@ def _minor_cofactors(a: Traced) -> Traced:
 
 def _products_without(s: Traced, *left_out: int) -> Traced:
     """Return the product of all values but some."""
-    product = s[0] * 0.0 + 1.0
-    for k in range(len(s)):
-        if k not in left_out:
-            product = product * s[k]
-    return product
+    factors = [s[k] for k in range(len(s)) if k not in left_out]
+    return reduce(mul, factors, s[0] * 0.0 + 1.0)
 
 
 def _factors(a: Traced) -> tuple[Any, Any, Any]:

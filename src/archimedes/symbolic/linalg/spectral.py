@@ -148,10 +148,7 @@ def symmetric_eigen(a: Traced, *, vectors: bool) -> tuple[Traced, ...]:
 
 
 def _dot(e: Emit, x: list[int], y: list[int]) -> int:
-    total = e.mul(x[0], y[0])
-    for i, j in zip(x[1:], y[1:]):
-        total = e.add(total, e.mul(i, j))
-    return total
+    return reduce(e.add, map(e.mul, x, y))
 
 
 def _orthogonal_columns(work: Traced, *, vectors: bool) -> tuple[Traced, Traced, Traced]:

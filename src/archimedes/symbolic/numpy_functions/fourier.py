@@ -63,11 +63,8 @@ def _transform(z: ComplexPair, sign: int) -> ComplexPair:
         parts.append(_rotate(part, c, s) if r else part)
     outputs = []
     for q in range(p):
-        total = parts[0]
-        for r in range(1, p):
-            cosine, sine = _units(np.array(r * q), p, sign)
-            total = total + _rotate(parts[r], cosine, sine)
-        outputs.append(total)
+        turned = (_rotate(parts[r], *_units(np.array(r * q), p, sign)) for r in range(1, p))
+        outputs.append(sum(turned, parts[0]))
     return ComplexPair(*(np.concatenate([getattr(f, w) for f in outputs], -1) for w in _BOTH))
 
 

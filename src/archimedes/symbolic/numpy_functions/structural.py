@@ -14,6 +14,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.checks import is_traced
+from archimedes.graph.regions.nest import row_major
 from archimedes.symbolic.core.array import SymbolicArray
 from archimedes.symbolic.core.conversion import cast_ids, code_of_dtype, lift, lift_many, wrap
 from archimedes.symbolic.core.registry import FUNCTIONS, implements, target
@@ -240,10 +241,8 @@ def _ravel_multi_index(
     multi_index: Operand, dims: Operand, mode: str = "raise", order: str = "C"
 ) -> Traced:
     """Combine traced coordinates, which are taken to lie inside ``dims``."""
-    strides = np.array([np.prod(dims[k + 1 :], dtype=int) for k in range(len(dims))])
-    if order == "F":
-        strides = np.array([np.prod(dims[:k], dtype=int) for k in range(len(dims))])
-    return sum(lift(index) * int(stride) for index, stride in zip(multi_index, strides))
+    strides = row_major(dims) if order == "C" else row_major(dims[::-1])[::-1]
+    return sum(lift(index) * stride for index, stride in zip(multi_index, strides))
 
 
 @implements(np.unravel_index)
