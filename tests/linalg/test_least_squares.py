@@ -91,7 +91,9 @@ def test_polynomials_through_too_few_points() -> None:
         warnings.simplefilter("ignore", np.exceptions.RankWarning)
         want, cut = np.polyfit(x, y, 3), np.polyfit(x, y, 3, rcond=0.2)
     np.testing.assert_allclose(traced(lambda x, y: np.polyfit(x, y, 3), x, y), want, rtol=1e-10)
-    np.testing.assert_allclose(traced(lambda y: np.polyfit(x, y, 3), y), want, rtol=1e-10)
+    with pytest.warns(np.exceptions.RankWarning):  # the rank is known while recording
+        known = traced(lambda y: np.polyfit(x, y, 3), y)
+    np.testing.assert_allclose(known, want, rtol=1e-10)
     got = traced(lambda x, y: np.polyfit(x, y, 3, rcond=0.2), x, y)
     np.testing.assert_allclose(got, cut, rtol=1e-10)
 

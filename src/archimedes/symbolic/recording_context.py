@@ -1,4 +1,4 @@
-"""What surrounds a recording: filled tables, and NumPy's names replaced.
+"""The tables of NumPy's functions, filled.
 
 Imported when the first recording begins. The modules of ``numpy_functions/`` and ``linalg/`` are
 imported for the rows they add to the tables of ``core/registry.py``: those of the latter, which

@@ -279,28 +279,24 @@ class Rule:
     def __init__(self, function: MatrixFunction, takes: Layout, gives: Layout) -> None:
         self.name = function.name
         self._takes, self._gives = takes, gives
-        self.forward: Pass = partial(self._apply, function.push, takes, gives)
-        self.reverse: Pass = (
-            None if function.pull is None else partial(self._apply, function.pull, gives, takes)
-        )
+        self.forward: Pass = self._apply(function.push, takes, gives)
+        self.reverse: Pass = self._apply(function.pull, gives, takes)
 
-    def _apply(
-        self,
-        formula: Formula,
-        source: Layout,
-        target: Layout,
-        g: Graph,
-        inputs: np.ndarray,
-        outs: np.ndarray,
-        rows: Rows,
-    ) -> Rows:
-        with _emit_to(g, self._takes) as trace:
-            operands = self._takes.arrays(trace, inputs.tolist())
-            results = self._gives.arrays(trace, outs.tolist())
-            changes = [source.changes(trace, row) for row in rows]
-            count = len(inputs if target is self._takes else outs)
-            images = formula(operands, results, changes)
-            return [target.gather(trace, row, count) for row in images]
+    def _apply(self, formula: Formula | None, source: Layout, target: Layout) -> Pass:
+        """Return the pass that takes changes in one layout to changes in another."""
+        if formula is None:
+            return None
+
+        def apply(g: Graph, inputs: np.ndarray, outs: np.ndarray, rows: Rows) -> Rows:
+            with _emit_to(g, self._takes) as trace:
+                operands = self._takes.arrays(trace, inputs.tolist())
+                results = self._gives.arrays(trace, outs.tolist())
+                changes = [source.changes(trace, row) for row in rows]
+                count = len(inputs if target is self._takes else outs)
+                images = formula(operands, results, changes)
+                return [target.gather(trace, row, count) for row in images]
+
+        return apply
 
 
 class _ValueRule(Rule):

@@ -34,33 +34,22 @@ def _pad(array: Operand, pad_width: Operand, mode: Any = "constant", **kwargs: A
 # ---- writing -----------------------------------------------------------------------------------
 
 
-def _scatter(
-    function: Callable[..., Any], a: Operand, values: Operand, *args: Any, **kwargs: Any
-) -> None:
-    """Let NumPy write positions of the values, in the order ``function(a, *args, values)``."""
-    into = target(a, f"np.{function.__name__}")
-    source = lift(values)
-    origin = np.full(into.shape, -1)
-    function(origin, *args, np.arange(source.size).reshape(source.shape), **kwargs)
-    if source.size:
-        chosen = source.reshape(-1)[np.maximum(origin, 0)].astype(into.dtype)
-        into[...] = np.where(origin >= 0, chosen, into)
-
-
-def _no_traced_positions(name: str, *positions: Any) -> list[Any]:
-    static = [as_constant(p) for p in positions]
-    if any(isinstance(p, SymbolicArray) for p in static):
+def _static_positions(name: str, positions: Operand) -> np.ndarray:
+    positions = as_constant(positions)
+    if isinstance(positions, SymbolicArray):
         raise trace_error(
             f"np.{name} at traced positions cannot be recorded",
             "Assign one by one, a[k] = value, or choose with np.where(condition, value, a).",
         )
-    return static
+    return np.asarray(positions)
 
 
 @implements(np.put)
-def _put(a: Operand, ind: Operand, v: Operand, mode: str = "raise") -> None:
-    (ind,) = _no_traced_positions("put", ind)
-    _scatter(np.put, a, v, ind, mode=mode)
+def _put(a: Operand, ind: Operand, v: Operand, mode: Any = "raise") -> None:
+    into = target(a, "np.put")
+    numbers = np.arange(into.size).take(_static_positions("put", ind), mode=mode)
+    if np.size(v):
+        into.flat[numbers] = v
 
 
 def _write_by_source(function: Callable[..., None]) -> Callable[..., None]:
@@ -81,10 +70,9 @@ def _putmask(a: Operand, mask: Operand, values: Operand) -> None:
 
 @implements(np.place)
 def _place(arr: Operand, mask: Operand, vals: Operand) -> None:
-    mask = as_constant(mask)
-    if not isinstance(mask, SymbolicArray):
-        _scatter(np.place, arr, vals, mask)
-    elif lift(vals).size == 1:
+    if np.size(vals) == 1:
         _putmask(arr, mask, vals)
+    elif np.size(vals) == 0:
+        raise ValueError("Cannot insert from an empty array!")
     else:
-        _no_traced_positions("place", mask)
+        target(arr, "np.place").flat[np.flatnonzero(_static_positions("place", mask))] = vals

@@ -155,22 +155,18 @@ def generator_state(value: Any) -> Any:
     kind = _kind(value)
     if kind == "SystemRandom":
         return None
-    if kind == "Generator":
-        return value.bit_generator.state
-    if kind == "RandomState":
-        return value.get_state(legacy=False)
-    return value.state if kind == "BitGenerator" else value.getstate()
+    if kind in ("Generator", "BitGenerator"):
+        return getattr(value, "bit_generator", value).state
+    return value.get_state(legacy=False) if kind == "RandomState" else value.getstate()
 
 
 def set_generator_state(value: Any, state: Any) -> None:
     """Put a generator back to a state."""
     kind = _kind(value)
-    if kind == "Generator":
-        value.bit_generator.state = state
+    if kind in ("Generator", "BitGenerator"):
+        getattr(value, "bit_generator", value).state = state
     elif kind == "RandomState":
         value.set_state(state)
-    elif kind == "BitGenerator":
-        value.state = state
     elif kind == "Random":
         value.setstate(state)
 
@@ -188,13 +184,8 @@ _READ = (
 #: Functions of the module ``time`` that read the clock whatever they are given.
 _ALWAYS = {f for name in _READ.split() if (f := getattr(time, name, None)) is not None}
 #: Those that read it unless a time is given, with the number of arguments without it.
-_UNLESS_GIVEN = {
-    time.gmtime: 0,
-    time.localtime: 0,
-    time.ctime: 0,
-    time.asctime: 0,
-    time.strftime: 1,
-}
+_UNLESS_GIVEN = dict.fromkeys((time.gmtime, time.localtime, time.ctime, time.asctime), 0)
+_UNLESS_GIVEN[time.strftime] = 1
 #: Class methods of ``datetime.date`` and ``datetime.datetime``, and of their subclasses.
 _OF_DATES = {"now", "today", "utcnow"}
 _CLOCK_MODULES = {"time", "datetime"}
