@@ -14,7 +14,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.checks import is_traced
-from archimedes.graph.regions.nest import row_major
+from archimedes.graph.regions.block_regions import row_major
 from archimedes.symbolic.core.array import SymbolicArray
 from archimedes.symbolic.core.conversion import cast_ids, code_of_dtype, lift, lift_many, wrap
 from archimedes.symbolic.core.registry import FUNCTIONS, implements, target
