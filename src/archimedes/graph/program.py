@@ -7,6 +7,7 @@ node where there is one already, so that the trace is the optimiser.
 
 from __future__ import annotations
 
+import operator
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +19,18 @@ import numpy as np
 from archimedes.errors import GraphError
 from archimedes.graph.digests import constant_key, frozen, is_live, program_digest, table_digest
 from archimedes.graph.dtypes import B8, DTYPES, F32, F64, I64, block_type, item_type, length_of
-from archimedes.graph.ops import ARITY, BLOCK, CONST, ELEMENT, INPUT, LOOKUP, OUT, REGION, TABLE
+from archimedes.graph.ops import (
+    ARITY,
+    BLOCK,
+    CODES,
+    CONST,
+    ELEMENT,
+    INPUT,
+    LOOKUP,
+    OUT,
+    REGION,
+    TABLE,
+)
 from archimedes.graph.text import render
 
 if TYPE_CHECKING:
@@ -44,6 +56,10 @@ MAX_NODES = 8_000_000
 _COMMUTES = tuple(op.commutative for op in TABLE)
 #: The dtype code of an op's result, -1 where it is that of the last operand.
 _RESULT = tuple(op.result if isinstance(op.result, int) else -1 for op in TABLE)
+#: Folded by Python, whose floats are IEEE doubles: quicker than NumPy.
+_PLAIN = {CODES["add"]: operator.add, CODES["sub"]: operator.sub, CODES["mul"]: operator.mul}
+#: Folded by its rule, which knows products that are no less exact.
+_POW = CODES["pow"]
 #: Simplification rule of each op, filled in by ``simplify.py``: ``rule(graph, a, b, c)``. Operands
 #: that commute come in the order of their ids.
 RULES: list[Any] = [None] * len(TABLE)
@@ -218,12 +234,16 @@ class Graph:
             operands = (a, b, c)[: ARITY[op]]
             i = index[key] = self.emit(op, *(self.node_of(j) for j in operands))
             return i
+        simpler = None
+        value = self.value
+        if a in value and (b < 0 or b in value) and op != _POW:
+            simpler = self.fold(op, *(a, b, c)[: ARITY[op]])
         rule = RULES[op]
-        if rule is not None:
+        if simpler is None and rule is not None:
             simpler = rule(self, a, b, c)
-            if simpler is not None:
-                index[key] = simpler
-                return simpler
+        if simpler is not None:
+            index[key] = simpler
+            return simpler
         result, dtypes = _RESULT[op], self.dtype
         if result < 0:
             result = dtypes[c if c >= 0 else b if b >= 0 else a]
@@ -238,6 +258,18 @@ class Graph:
             dtypes.append(result)
         index[key] = i
         return i
+
+    def fold(self, op: int, *ids: int) -> int | None:
+        """Return the constant that an operation gives, None if an operand is no constant."""
+        values: list[Any] = [self.value.get(i) for i in ids]
+        evaluate, dtype = TABLE[op].numpy, self.dtype[ids[-1]]
+        if None in values or evaluate is None:
+            return None
+        if dtype == F64 and op in _PLAIN:
+            return self.const(_PLAIN[op](*values))
+        with np.errstate(all="ignore"):
+            out = evaluate(*(DTYPES[self.dtype[i]].type(v) for i, v in zip(ids, values)))
+        return self.const(out, dtype if _RESULT[op] < 0 else _RESULT[op])
 
     def const(self, value: Any, dtype: int = F64) -> int:
         """Return the node of a constant; ``value`` is converted to ``dtype`` (default float64).

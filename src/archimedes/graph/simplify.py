@@ -1,4 +1,4 @@
-"""Exact identities and constant folding, applied as each node is made.
+"""Exact identities, applied as each node is made whose operands are not all constants.
 
 Only identities that hold for every IEEE value are used, with two documented exceptions that
 make structural zeros vanish: a literal zero times x is zero, also where x is inf or nan; and x
@@ -11,13 +11,10 @@ that takes its place, or None.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable
 
-import numpy as np
-
-from archimedes.graph.dtypes import B8, DTYPES, F32, F64, I64, is_float
-from archimedes.graph.ops import CODES, TABLE
+from archimedes.graph.dtypes import B8, F32, F64, I64, is_float
+from archimedes.graph.ops import CODES
 from archimedes.graph.program import RULES, Graph
 
 __all__: list[str] = []
@@ -29,7 +26,6 @@ AND, SHR, LSHR = CODES["and"], CODES["shr"], CODES["lshr"]
 ADD, SUB, MUL, DIV, NEG, ABS = (CODES[n] for n in ("add", "sub", "mul", "div", "neg", "abs"))
 FMA, POW = CODES["fma"], CODES["pow"]
 
-_RESULT = tuple(op.result for op in TABLE)
 #: The dtype that a cast, which does nothing to values that have it, gives.
 _CASTS = {"f64": F64, "f32": F32, "i64": I64}
 #: Operations that undo each other.
@@ -38,20 +34,6 @@ _INVERSES = {"bits": "from_bits", "from_bits": "bits", "not": "not", "neg": "neg
 _REFLEXIVE = {"lt": (False, False), "le": (True, None), "eq": (True, None), "ne": (False, None)}
 #: What a literal of no bits, and of all bits, does to a partner: whether it prevails.
 _LOGIC = {"and": (True, False), "or": (False, True)}
-
-
-def _fold(g: Graph, op: int, *ids: int) -> int | None:
-    """Return the constant an op gives, if all its operands are constants."""
-    values = []
-    for i in ids:
-        value = g.value.get(i)
-        if value is None:
-            return None
-        values.append(DTYPES[g.dtype[i]].type(value))
-    result = _RESULT[op]
-    with np.errstate(all="ignore"):
-        out = TABLE[op].numpy(*values)  # type: ignore[misc]
-    return g.const(out, g.dtype[ids[-1]] if result == "same" else result)  # type: ignore[arg-type]
 
 
 def _rule(name: str) -> Callable[[Rule], Rule]:
@@ -64,30 +46,18 @@ def _rule(name: str) -> Callable[[Rule], Rule]:
     return register
 
 
-def _folding_rule(op: int, arity: int) -> Rule:
-    """Return the rule of an op that has no identities: fold constants."""
-    return lambda g, a, b, c: _fold(g, op, *(a, b, c)[:arity])
+def _cast_rule(target: int) -> Rule:
+    return lambda g, a, b, c: a if g.dtype[a] == target else None
 
 
-def _cast_rule(op: int, target: int) -> Rule:
-    return lambda g, a, b, c: a if g.dtype[a] == target else _fold(g, op, a)
+def _inverse_rule(inverse: int) -> Rule:
+    return lambda g, a, b, c: g.a[a] if g.op[a] == inverse else None
 
 
-def _inverse_rule(op: int, inverse: int) -> Rule:
-    return lambda g, a, b, c: g.a[a] if g.op[a] == inverse else _fold(g, op, a)
-
-
-def _extreme_rule(op: int) -> Rule:
-    return lambda g, a, b, c: a if a == b else _fold(g, op, a, b)
-
-
-def _reflexive_rule(op: int, of_ints: bool, of_floats: bool | None) -> Rule:
+def _reflexive_rule(of_ints: bool, of_floats: bool | None) -> Rule:
     def simplify(g: Graph, a: int, b: int, c: int) -> int | None:
-        if a == b:
-            result = of_floats if is_float(g.dtype[a]) else of_ints
-            if result is not None:
-                return g.const(result, B8)
-        return _fold(g, op, a, b)
+        result = of_floats if is_float(g.dtype[a]) else of_ints
+        return None if a != b or result is None else g.const(result, B8)
 
     return simplify
 
@@ -96,9 +66,6 @@ def _logic_rule(op: int, empty_prevails: bool, full_prevails: bool) -> Rule:
     """Return the rule for x & x, x & 0, x & ~0 and their like, for bools and for bit patterns."""
 
     def simplify(g: Graph, a: int, b: int, c: int) -> int | None:
-        folded = _fold(g, op, a, b)
-        if folded is not None:
-            return folded
         if a == b:
             return a
         for this, other in ((a, b), (b, a)):
@@ -122,17 +89,20 @@ def _below_sign(g: Graph, count: int) -> int | None:
     return 2 ** (64 - n) - 1 if n is not None and 0 < n < 64 else None
 
 
-RULES[:] = [op.numpy and _folding_rule(op.code, op.arity) for op in TABLE]
 for _name, _target in _CASTS.items():
-    RULES[CODES[_name]] = _cast_rule(CODES[_name], _target)
+    RULES[CODES[_name]] = _cast_rule(_target)
 for _name, _inverse in _INVERSES.items():
-    RULES[CODES[_name]] = _inverse_rule(CODES[_name], CODES[_inverse])
-for _name in ("min", "max"):
-    RULES[CODES[_name]] = _extreme_rule(CODES[_name])
+    RULES[CODES[_name]] = _inverse_rule(CODES[_inverse])
 for _name, _results in _REFLEXIVE.items():
-    RULES[CODES[_name]] = _reflexive_rule(CODES[_name], *_results)
+    RULES[CODES[_name]] = _reflexive_rule(*_results)
 for _name, _prevails in _LOGIC.items():
     RULES[CODES[_name]] = _logic_rule(CODES[_name], *_prevails)
+
+
+@_rule("min")
+@_rule("max")
+def _extreme(g: Graph, a: int, b: int, c: int) -> int | None:
+    return a if a == b else None
 
 
 @_rule("select")
@@ -156,31 +126,17 @@ def _select(g: Graph, a: int, b: int, c: int) -> int | None:
 
 @_rule("stop")
 def _stop(g: Graph, a: int, b: int, c: int) -> int | None:
-    return a if a in g.value or g.op[a] == STOP else None
+    return a if g.op[a] == STOP else None
 
 
 # ---- arithmetic --------------------------------------------------------------------------
 
 
-def _arithmetic(g: Graph, op: int, a: int, b: int) -> int | None:
-    """Fold +, -, * of two constants; Python's floats are IEEE doubles, so no NumPy is needed."""
-    if g.dtype[a] == F64:
-        return g.const(_PLAIN[op](g.value[a], g.value[b]))
-    return _fold(g, op, a, b)
-
-
-_PLAIN = {ADD: operator.add, SUB: operator.sub, MUL: operator.mul}
-
-
 @_rule("add")
 def _add(g: Graph, a: int, b: int, c: int) -> int | None:
-    va, vb = g.value.get(a), g.value.get(b)
-    if va is not None:
-        if vb is not None:
-            return _arithmetic(g, ADD, a, b)
-        if va == 0:
-            return b
-    elif vb is not None and vb == 0:
+    if g.value.get(a, 1.0) == 0.0:
+        return b
+    if g.value.get(b, 1.0) == 0.0:
         return a
     if g.op[b] == NEG:
         return g.emit(SUB, a, g.a[b])
@@ -191,13 +147,9 @@ def _add(g: Graph, a: int, b: int, c: int) -> int | None:
 
 @_rule("sub")
 def _sub(g: Graph, a: int, b: int, c: int) -> int | None:
-    va, vb = g.value.get(a), g.value.get(b)
-    if vb is not None:
-        if va is not None:
-            return _arithmetic(g, SUB, a, b)
-        if vb == 0:
-            return a
-    elif va is not None and va == 0 and g.dtype[b] == I64:
+    if g.value.get(b, 1.0) == 0.0:
+        return a
+    if g.value.get(a, 1.0) == 0.0 and g.dtype[b] == I64:
         # Not for floats: 0.0 - 0.0 is 0.0, but -(0.0) is -0.0.
         return g.emit(NEG, b)
     if g.op[b] == NEG:
@@ -218,10 +170,7 @@ def _pull_out_sign(g: Graph, op: int, a: int, b: int) -> int | None:
 
 @_rule("mul")
 def _mul(g: Graph, a: int, b: int, c: int) -> int | None:
-    va, vb = g.value.get(a), g.value.get(b)
-    if va is not None and vb is not None:
-        return _arithmetic(g, MUL, a, b)
-    literal, other = (vb, a) if va is None else (va, b)
+    literal, other = (g.value[a], b) if a in g.value else (g.value.get(b), a)
     if literal is not None:
         if literal == 0:
             return g.const(0, g.dtype[a])
@@ -236,8 +185,6 @@ def _mul(g: Graph, a: int, b: int, c: int) -> int | None:
 def _div(g: Graph, a: int, b: int, c: int) -> int | None:
     vb = g.value.get(b)
     if vb is not None:
-        if a in g.value:
-            return _fold(g, DIV, a, b)
         if vb == 1:
             return a
         if vb == -1:
@@ -250,9 +197,6 @@ def _div(g: Graph, a: int, b: int, c: int) -> int | None:
 @_rule("fma")
 def _fma(g: Graph, a: int, b: int, c: int) -> int | None:
     """Simplify by a literal 0, 1 or -1; the product of two literals cannot be folded exactly."""
-    folded = _fold(g, FMA, a, b, c)
-    if folded is not None:
-        return folded
     if g.value.get(c) == 0:
         return g.emit(MUL, a, b)
     for literal, other in ((g.value.get(a), b), (g.value.get(b), a)):
@@ -273,7 +217,7 @@ def _fma(g: Graph, a: int, b: int, c: int) -> int | None:
 def _abs(g: Graph, a: int, b: int, c: int) -> int | None:
     if g.op[a] == NEG and is_float(g.dtype[a]):
         return g.emit(ABS, g.a[a])
-    return a if g.op[a] == ABS else _fold(g, ABS, a)
+    return a if g.op[a] == ABS else None
 
 
 @_rule("pow")
@@ -293,4 +237,4 @@ def _pow(g: Graph, a: int, b: int, c: int) -> int | None:
         if exponent == 2:
             return square
         return g.emit(MUL, square, a if exponent == 3 else square)
-    return _fold(g, POW, a, b)
+    return g.fold(POW, a, b)
