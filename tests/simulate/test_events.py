@@ -8,8 +8,7 @@ import pytest
 import archimedes as arc
 from archimedes.errors import TraceError
 from archimedes.simulate.events.event import Event
-from archimedes.simulate.ode import solve_ode
-from archimedes.simulate.ode_arrays import odeint
+from archimedes.simulate.ode import odeint, solve_ode
 from archimedes.simulate.statuses import Status
 
 G = 9.81

@@ -14,8 +14,7 @@ from scipy.integrate import solve_ivp
 import archimedes as arc
 from archimedes.simulate.methods import implicit, rosenbrock
 from archimedes.simulate.methods.method_table import evaluate_dense
-from archimedes.simulate.ode import solve_ode
-from archimedes.simulate.ode_arrays import odeint
+from archimedes.simulate.ode import odeint, solve_ode
 from archimedes.simulate.solves.initial_value_problem import find_method
 
 STIFF = ("rodas5p", "esdirk4")

@@ -8,8 +8,7 @@ import pytest
 import archimedes as arc
 from archimedes.errors import ArchimedesError
 from archimedes.simulate.events.event import Event
-from archimedes.simulate.ode import solve_ode
-from archimedes.simulate.ode_arrays import odeint
+from archimedes.simulate.ode import odeint, solve_ode
 from archimedes.simulate.statuses import Status
 
 from ..optional_packages import import_or_skip

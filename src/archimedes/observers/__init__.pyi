@@ -1,6 +1,6 @@
-from archimedes.observers.attitude import AttitudeFilter as AttitudeFilter
 from archimedes.observers.corrections import Estimate as Estimate
 from archimedes.observers.corrections import Prediction as Prediction
+from archimedes.observers.filters import AttitudeFilter as AttitudeFilter
 from archimedes.observers.filters import ExtendedKalmanFilter as ExtendedKalmanFilter
 from archimedes.observers.filters import KalmanFilter as KalmanFilter
 from archimedes.observers.filters import UnscentedKalmanFilter as UnscentedKalmanFilter

@@ -19,9 +19,9 @@ from archimedes.simulate.events.event import Event as Event
 from archimedes.simulate.fixed_step import discretize as discretize
 from archimedes.simulate.methods.method_table import METHODS as METHODS
 from archimedes.simulate.methods.method_table import Method as Method
+from archimedes.simulate.ode import integrator as integrator
+from archimedes.simulate.ode import odeint as odeint
 from archimedes.simulate.ode import solve_ode as solve_ode
-from archimedes.simulate.ode_arrays import integrator as integrator
-from archimedes.simulate.ode_arrays import odeint as odeint
 from archimedes.simulate.problem.inputs import InputSeries as InputSeries
 from archimedes.simulate.problem.inputs import Sampled as Sampled
 from archimedes.simulate.statuses import SimulationError as SimulationError

@@ -30,10 +30,10 @@ from archimedes.simulate.methods.method_table import MOST_STEPS, Derivative
 from archimedes.simulate.methods.rosenbrock import RODAS5P, WithMass
 from archimedes.simulate.problem import argument_checks
 from archimedes.simulate.problem.state_layout import Args, Layout, as_state, layout_of
-from archimedes.simulate.progress import monitor_of
 from archimedes.simulate.solves import initial_value_problem as ivp
 from archimedes.simulate.solves.bdf import ImplicitEquations, solve_equations
 from archimedes.simulate.solves.collectors import Result, Samples
+from archimedes.simulate.solves.driver import monitor_of
 from archimedes.simulate.solves.kernel_runs import Instances
 from archimedes.simulate.solves.sundials import solve_residual
 from archimedes.simulate.sparse.sparse_jacobians import CompressedPencil, SparsePencil

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.simulate.progress import Monitor
 from archimedes.simulate.solves.kernel_runs import ManyRuns, Runs
 from archimedes.simulate.stepping.dense_output import END, START, DenseOutput
 from archimedes.simulate.stepping.trial_step import Run, Setup
 
 if TYPE_CHECKING:
+    from archimedes.simulate.solves.driver import Monitor
     from archimedes.simulate.solves.event_logs import Events
     from archimedes.typing import Array
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,7 +25,6 @@ from archimedes import tree
 from archimedes.backends.array_kinds import HOST, Arrays
 from archimedes.backends.interrupts import Stopped, stoppable
 from archimedes.graph.dtypes import F64
-from archimedes.simulate.progress import Monitor
 from archimedes.simulate.solves import collectors
 from archimedes.simulate.solves.collectors import FEW, Collector, Result
 from archimedes.simulate.solves.kernel_runs import Instances, ManyRuns, OneRun, Runs
@@ -32,6 +32,8 @@ from archimedes.simulate.stepping.solve_kernels import Kernels
 from archimedes.simulate.stepping.trial_step import Setup
 from archimedes.system.cpus import check_threads, cpu_count
 
+#: Called with the part of the span that is done, and the time.
+Monitor = Callable[[float, float], None]
 #: Trial steps in the first call of a kernel, and the seconds that later calls should take; on a
 #: device a call is one of very many runs.
 FIRST_CALL, SECONDS = 10_000, 0.1
@@ -269,3 +271,28 @@ def _join(results: Sequence[Result], whole: tuple[Any, Any] | None) -> Result:
         [rows for r in results for rows in r.events],
         np.cumsum([0, *(len(r.status) for r in results[:-1])]).tolist(),
     )
+
+
+def monitor_of(progress: bool | Monitor | None) -> AbstractContextManager[Monitor | None]:
+    """Return what a driver calls with (part done, time): a user's function, or a tqdm bar.
+
+    >>> with monitor_of(None) as monitor:
+    ...     print(monitor)
+    None
+    """
+    if progress is None or progress is False:
+        return nullcontext()
+    return _bar() if progress is True else nullcontext(progress)
+
+
+@contextmanager
+def _bar() -> Iterator[Monitor]:
+    from tqdm.auto import tqdm
+
+    with tqdm(total=1.0, bar_format="{l_bar}{bar}| {elapsed}<{remaining}, {postfix}") as bar:
+
+        def show(part: float, t: float) -> None:
+            bar.set_postfix_str(f"t = {t:.6g}", refresh=False)
+            bar.update(min(part, 1.0) - bar.n)
+
+        yield show

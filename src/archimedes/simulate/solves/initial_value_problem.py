@@ -24,9 +24,9 @@ from archimedes.function.dependencies.states import content_of, fingerprint
 from archimedes.simulate.methods.method_table import METHODS, Method, is_stiff
 from archimedes.simulate.problem import argument_checks, state_layout
 from archimedes.simulate.problem.state_layout import Args, Layout
-from archimedes.simulate.progress import Monitor, monitor_of
+from archimedes.simulate.solves import driver
 from archimedes.simulate.solves.collectors import Result, Samples
-from archimedes.simulate.solves.driver import FIRST_CALL, Task, drive, drive_batch
+from archimedes.simulate.solves.driver import Monitor
 from archimedes.simulate.solves.kernel_runs import Instances
 from archimedes.simulate.statuses import MANY_STEPS, Status, message_of
 from archimedes.simulate.stepping.dense_output import BatchDense
@@ -319,7 +319,7 @@ def prepare(
     method = find_method(options.method)
     kernels = model.kernels(layout, method, options)
     limit = options.step_limit(method.most_steps or MAX_STEPS)
-    setup = options.setup(layout, start, end, min(limit, FIRST_CALL))
+    setup = options.setup(layout, start, end, min(limit, driver.FIRST_CALL))
     return Problem(kernels, setup, instances, limit)
 
 
@@ -387,14 +387,14 @@ class Problem:
         if t_eval is not None:
             times = argument_checks.check_times(t_eval, setup.t_start, setup.t_end)
         dense = dense or (instances.alone and times is None)
-        task = Task(kernels, setup, instances, self.max_steps, times, dense, final, threads)
-        with monitor_of(progress) as monitor:
+        task = driver.Task(kernels, setup, instances, self.max_steps, times, dense, final, threads)
+        with driver.monitor_of(progress) as monitor:
             if not instances.alone:
-                result = drive_batch(task, monitor)
+                result = driver.drive_batch(task, monitor)
             elif kernels.plan.method.drive is not None:
                 result = self._drive_outside(times, monitor, final)
             else:
-                result = drive(task, monitor)
+                result = driver.drive(task, monitor)
         self.run = result.run
         return self._trajectory(result)
 
