@@ -19,30 +19,6 @@ from archimedes import tree
 if TYPE_CHECKING:
     from archimedes.typing import Array, ArrayLike, Scalar
 
-__all__ = [
-    "FLOAT",
-    "as_array",
-    "as_finite",
-    "as_scalar",
-    "check_callable",
-    "check_choice",
-    "check_finite",
-    "check_increasing",
-    "check_last",
-    "check_limits",
-    "check_matrix",
-    "check_not_negative",
-    "check_positive",
-    "check_shape",
-    "check_struct",
-    "check_that",
-    "check_type",
-    "check_vector",
-    "check_whole",
-    "concrete",
-    "is_traced",
-]
-
 FLOAT = np.dtype(np.float64)
 ndarray = np.ndarray
 _NUMBERS = (float, int, np.float64, np.int64, bool)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-__all__ = ["DISTRIBUTION", "checkout_folder", "install_command"]
-
 #: The name under which the package index knows this package: ``archimedes`` there is another one.
 DISTRIBUTION = "archimedes-dynamics"
 

@@ -19,8 +19,6 @@ from archimedes.graph.elementary import evaluate
 if TYPE_CHECKING:
     from archimedes.typing import Array, ArrayLike, Matrix, Scalar, Vector
 
-__all__ = ["arctan", "cos", "log", "matmul", "norm", "sin", "solve_least_squares"]
-
 
 def sin(x: ArrayLike) -> Array:
     """Return the sine."""

@@ -18,8 +18,6 @@ from typing import NamedTuple
 
 from archimedes.system.processes import call_in_forked_children
 
-__all__ = ["notify_if_slow"]
-
 VARIABLE = "ARCHIMEDES_PROGRESS"
 #: Seconds after which a line is printed.
 TIMES = (2.0, 10.0, 30.0, 120.0, 600.0)

@@ -14,8 +14,6 @@ from xml.parsers import expat
 
 import numpy as np
 
-__all__ = ["Element", "number", "numbers", "read_elements"]
-
 #: What a model may take at most: bytes of the file, elements, and elements inside each other.
 LARGEST, MOST, DEEPEST = 64 * 2**20, 500_000, 100
 

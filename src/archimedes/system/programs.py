@@ -10,8 +10,6 @@ import webbrowser
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-__all__ = ["find_program", "install_hint", "run_program"]
-
 _ARM, _QEMU = "Arm.GnuArmEmbeddedToolchain", "SoftwareFreedomConservancy.QEMU"
 #: The packages of each program: Debian's and Ubuntu's, Homebrew's, winget's; "" if there is none.
 PACKAGES = {

@@ -303,10 +303,8 @@ def check_rows(value: object, kind: str, path: str) -> tuple[int, ...]:
 
 def read_list(value: object, hint: Any, path: str) -> list:
     """Read a list."""
-    if not isinstance(value, (list, tuple)):
-        fail(path, "a list", value)
     item = (get_args(hint) or (Any,))[0]
-    return [read(v, item, f"{path}[{i}]") for i, v in enumerate(value)]
+    return list(read_tuple(value, tuple[item, ...], path))
 
 
 def read_tuple(value: object, hint: Any, path: str) -> tuple:

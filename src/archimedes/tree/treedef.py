@@ -63,17 +63,6 @@ class TreeDef:
     TreeDef({'a': *, 'b': [*, None]})
     """
 
-    __slots__ = (
-        "__weakref__",
-        "aux",
-        "build",
-        "children",
-        "content_hash",
-        "kind",
-        "num_leaves",
-        "shared",
-    )
-
     kind: NodeKind
     children: tuple[TreeDef, ...]
     aux: Any

@@ -24,13 +24,7 @@ from archimedes.backends.registry import backend_of
 from archimedes.function.dependencies import introspection, tracked_reads
 from archimedes.function.dependencies.introspection import is_installed, module_of
 from archimedes.function.dependencies.live_arrays import may_be_live
-from archimedes.function.dependencies.tracked_reads import (
-    IMPORTING,
-    MISSING,
-    ContentRead,
-    DictNamespace,
-    SlotNamespace,
-)
+from archimedes.function.dependencies.tracked_reads import MISSING, ContentRead, DictNamespace
 from archimedes.symbolic import RecordedArray, SymbolicArray
 from archimedes.symbolic.recorded import nondeterminism
 from archimedes.symbolic.recorded.recorded_array import root_of
@@ -130,7 +124,12 @@ def _global_namespace(walk: Walk, mapping: dict[str, Any]) -> DictNamespace:
         name = "sys.modules" if mapping is sys.modules else mapping.get("__name__", "")
         text = f"the global {{}} of {name}"
         space = DictNamespace(
-            Same(mapping), "", mapping, text=text, only_requested=True, ignored=IMPORTING
+            Same(mapping),
+            "",
+            mapping,
+            text=text,
+            only_requested=True,
+            ignored=tracked_reads.IMPORTING,
         )
         walk.numbers[id(space.owner)] = len(walk.objects)
         walk.objects.append(space.owner)
@@ -218,7 +217,9 @@ def open_module(walk: Walk, value: types.ModuleType, path: str) -> None:
         walk.note_installed(value.__name__)
         return
     text = f"the module attribute {value.__name__}.{{}}"
-    walk.follow(DictNamespace(value, path, value.__dict__, text=text, ignored=IMPORTING))
+    walk.follow(
+        DictNamespace(value, path, value.__dict__, text=text, ignored=tracked_reads.IMPORTING)
+    )
 
 
 def open_instance(walk: Walk, value: Any, path: str) -> None:
@@ -242,7 +243,7 @@ def open_instance(walk: Walk, value: Any, path: str) -> None:
     if attributes is not None:
         walk.follow(DictNamespace(value, path, attributes, follows_all=follows_all))
     if members:
-        walk.follow(SlotNamespace(value, path, members, follows_all))
+        walk.follow(tracked_reads.SlotNamespace(value, path, members, follows_all))
 
 
 def _open_content(walk: Walk, value: Any, path: str, has_attributes: bool) -> Hashable:

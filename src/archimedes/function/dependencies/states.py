@@ -269,12 +269,9 @@ def callback_code(function: Callable[..., Any]) -> list[CodeType]:
     while isinstance(function, functools.partial):
         function = function.func
     function = getattr(function, "__func__", function)
-    code = getattr(function, "__code__", None)
-    if code is None:
-        classes = (vars(c) for c in type(function).__mro__)
-        method = next((members["__call__"] for members in classes if "__call__" in members), None)
-        code = getattr(method, "__code__", None)
-    return [] if code is None else [code]
+    callers: tuple[Any, ...] = (function, type(function).__call__)
+    codes = [caller.__code__ for caller in callers if hasattr(caller, "__code__")]
+    return codes[:1]
 
 
 # ---- keys --------------------------------------------------------------------------------------
@@ -371,12 +368,10 @@ def _remember_callbacks(roots: Iterable[Any], callbacks: set[CodeType]) -> None:
 def _remembered_dependencies(func: Any) -> Dependencies | None:
     """Return those of a function that was met before: many are written for one call."""
     with _lock:
-        is_known = func in _remembered
-        dependencies = _remembered.get(func)
-        if is_known and dependencies is None:
-            dependencies = _remembered[func] = Dependencies((func,))
-        elif not is_known:
+        if func not in _remembered:
             _remembered[func] = None
             if len(_remembered) > REMEMBERED:
                 _remembered.popitem(last=False)
-        return dependencies
+        elif _remembered[func] is None:
+            _remembered[func] = Dependencies((func,))
+        return _remembered[func]

@@ -22,15 +22,10 @@ from typing import Any
 import numpy as np
 
 from archimedes.errors import TraceError
+from archimedes.function.dependencies import tracked_reads
 from archimedes.function.dependencies.introspection import is_transparent
 from archimedes.function.dependencies.live_arrays import reachable_by_name
 from archimedes.function.dependencies.openers import open_array_content, open_live_array, opener_of
-from archimedes.function.dependencies.tracked_reads import (
-    DictNamespace,
-    MovingRead,
-    Namespace,
-    TrackedRead,
-)
 from archimedes.symbolic import SymbolicArray
 from archimedes.symbolic.recorded.nondeterminism import is_clock, is_random_source
 from archimedes.symbolic.recorded.numpy_patching import original_of
@@ -56,8 +51,6 @@ class Fingerprint:
         self.hash = hash(key)
 
     def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
         return isinstance(other, Fingerprint) and self.hash == other.hash and self.key == other.key
 
     def __hash__(self) -> int:
@@ -114,9 +107,9 @@ class Walk:
         self.numbers: dict[int, int] = {}
         self.objects: list[Any] = []
         self.tokens: list[Hashable] = []
-        self.found: list[TrackedRead] = []
+        self.found: list[tracked_reads.TrackedRead] = []
         #: Iterators and generators: reading from one moves it, so that no recording may.
-        self.moving: list[MovingRead] = []
+        self.moving: list[tracked_reads.MovingRead] = []
         self.traced: list[tuple[str, SymbolicArray]] = []
         #: Attribute names in the code met so far, and whether there may be others.
         self.names: list[str] = []
@@ -124,11 +117,11 @@ class Walk:
         self.follows_all = follows_all
         #: Whether the code can read a clock, or draw random numbers.
         self.reads_clock = self.draws = False
-        self.namespaces: list[Namespace] = []
+        self.namespaces: list[tracked_reads.Namespace] = []
         #: Namespaces to expand next; or all of them, if more names became known.
-        self.pending: list[Namespace] = []
+        self.pending: list[tracked_reads.Namespace] = []
         self._names_grew = False
-        self.globals: dict[int, DictNamespace] = {}
+        self.globals: dict[int, tracked_reads.DictNamespace] = {}
         self._queue: deque[tuple[Any, str]] = deque()
         for root in roots:
             named = isinstance(root, (FunctionType, MethodType, type))
@@ -148,7 +141,7 @@ class Walk:
         return Fingerprint(self.key)
 
     @property
-    def reads(self) -> list[TrackedRead]:
+    def reads(self) -> list[tracked_reads.TrackedRead]:
         """What was read, and where."""
         return [*self.found, *self.namespaces]
 
@@ -211,7 +204,7 @@ class Walk:
         """Add to the key what an object is."""
         self.tokens.append((self.numbers[id(value)], *content))
 
-    def follow(self, space: Namespace) -> None:
+    def follow(self, space: tracked_reads.Namespace) -> None:
         """Follow the names that count of an object with named parts."""
         self.namespaces.append(space)
         self.pending.append(space)

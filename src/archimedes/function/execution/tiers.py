@@ -35,27 +35,10 @@ from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archimedes import tree
+from archimedes.backends import protocol, registry
 from archimedes.backends.array_kinds import HOST, Arrays
-from archimedes.backends.protocol import (
-    Argument,
-    ArrayType,
-    EntryRequest,
-    Form,
-    Kernel,
-    Known,
-    Leaf,
-    Program,
-    Struct,
-    Tuple,
-    estimate_work,
-)
-from archimedes.backends.registry import (
-    AUTO,
-    default_backend,
-    device_backend,
-    get_backend,
-    reference_backend,
-)
+from archimedes.backends.protocol import Kernel, Program
+from archimedes.backends.registry import AUTO
 from archimedes.errors import ShapeDtypeError
 from archimedes.function.leaf_specs import LeafSpec
 from archimedes.function.recording import Recording
@@ -110,21 +93,25 @@ class Tiers:
         drafts: bool = False,
     ) -> None:
         self.recording, self.name, self.graph = recording, backend, graph
-        self.backend = get_backend(backend)
+        self.backend = registry.get_backend(backend)
         #: A number that no other recording ever has.
         self.number = next(_numbers)
         #: What the function read when it was recorded; shortcuts check that it still holds.
         self.state = state
         self.program = Program(
             graph,
-            tuple(ArrayType(s.code, s.shape) for s in recording.leaves if s.traced),
-            tuple(ArrayType(o.spec.code, o.spec.shape) for o in recording.outs if o.spec.traced),
+            tuple(protocol.ArrayType(s.code, s.shape) for s in recording.leaves if s.traced),
+            tuple(
+                protocol.ArrayType(o.spec.code, o.spec.shape)
+                for o in recording.outs
+                if o.spec.traced
+            ),
             label,
         )
         #: How kernels are called; a device's arrays stay there, NumPy's are moved.
         arrays = self.backend.arrays
         self.calls = KernelCalls(recording.leaves, self.program, arrays, stays or arrays is HOST)
-        self._operations = estimate_work(graph)
+        self._operations = protocol.estimate_work(graph)
         self._work = self._calls = 0
         self._drafts = drafts
         self._lock = threading.Lock()
@@ -133,14 +120,16 @@ class Tiers:
         #: Whether entries return the result itself, not a tuple of its traced leaves.
         self.finished = False
         #: Runs until the kernel is worth compiling.
-        self._reference = reference_backend().build(self.program) if backend == AUTO else None
+        self._reference = (
+            registry.reference_backend().build(self.program) if backend == AUTO else None
+        )
         self._others: dict[tuple[str, bool], Tiers] = {}
 
     # ---- where ---------------------------------------------------------------------------
 
     def where(self, leaves: Sequence[Any], names: Sequence[str]) -> Tiers:
         """Return what runs a call with these leaves (and their names): it runs where they lie."""
-        home = device_backend(leaves, names)
+        home = registry.device_backend(leaves, names)
         if home is None:
             return self
         if self.name not in (AUTO, home.name):
@@ -218,15 +207,18 @@ class Tiers:
                     self._entries[form] = kernel.direct_entry(self._request(form))
         return self._entries[form]
 
-    def _request(self, form: CallForm) -> EntryRequest:
+    def _request(self, form: CallForm) -> protocol.EntryRequest:
         result = result_form(self.recording)
         self.finished = result is not None
         leaves = self.recording.leaves
         marks = form.batched or (False,) * len(leaves)
-        return EntryRequest(
-            tuple(Argument(s.code, s.shape, s.weak, s.value, m) for s, m in zip(leaves, marks)),
+        return protocol.EntryRequest(
+            tuple(
+                protocol.Argument(s.code, s.shape, s.weak, s.value, m)
+                for s, m in zip(leaves, marks)
+            ),
             self.program.outputs,
-            result or Tuple(tuple(map(Leaf, range(len(self.program.outputs))))),
+            result or protocol.Tuple(tuple(map(protocol.Leaf, range(len(self.program.outputs))))),
             form.batched is not None,
             form.threads,
             form.into,
@@ -250,7 +242,7 @@ class Tiers:
         Loops over blocks are operations on whole arrays to the reference: nothing is compiled.
         """
         if all(isinstance(region, Nest) for region in self.graph.regions.values()):
-            return self.calls.call(reference_backend().build(self.program), leaves)
+            return self.calls.call(registry.reference_backend().build(self.program), leaves)
         return self.calls.call(self._kernel_for(1), leaves)
 
     def into(self, leaves: Sequence[Any], out: Sequence[Any]) -> None:
@@ -470,29 +462,29 @@ def is_plain_struct(node: TreeDef) -> bool:
     )
 
 
-def result_form(recording: Recording) -> Form | None:
+def result_form(recording: Recording) -> protocol.Form | None:
     """Return the form of a result, or None where it has parts that the entry cannot build."""
     if any(not out.spec.traced for out in recording.outs):
         return None
     return _form(recording.out_tree, iter(range(len(recording.outs))))
 
 
-def _form(node: TreeDef, numbers: Iterator[int]) -> Form | None:
+def _form(node: TreeDef, numbers: Iterator[int]) -> protocol.Form | None:
     if node is LEAF:
-        return Leaf(next(numbers))
+        return protocol.Leaf(next(numbers))
     cls = node.kind.cls
     if cls is type(None):
-        return Known(None)
+        return protocol.Known(None)
     parts = tuple(part for child in node.children if (part := _form(child, numbers)) is not None)
     if len(parts) < len(node.children):
         return None
     if cls is tuple:
-        return Tuple(parts)
+        return protocol.Tuple(parts)
     if not is_plain_struct(node) or any(type(v) not in SIMPLE for v in node.aux or ()):
         return None
     data, static = field_names(cls)
     fields = tuple(sys.intern(name) for name in (*data, *static))
-    return Struct(cls, fields, (*parts, *(Known(v) for v in node.aux or ())))
+    return protocol.Struct(cls, fields, (*parts, *(protocol.Known(v) for v in node.aux or ())))
 
 
 def array_functions(
@@ -502,4 +494,4 @@ def array_functions(
 
     See ``Backend.array_functions`` for what describes them and how they are called.
     """
-    return default_backend().array_functions(functions, sources)
+    return registry.default_backend().array_functions(functions, sources)
