@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from archimedes.backends.llvm.runtime.kernel import build
+from archimedes.backends.llvm.runtime.machine import host_target
 from archimedes.errors import GraphError
 from archimedes.graph import CODES, F32, F64, Graph
 
@@ -91,3 +92,25 @@ def test_kernels_are_freed_with_their_owner():
     before = resident_bytes()
     make(150)
     assert resident_bytes() - before < 2_000_000
+
+
+def test_constants_of_lanes_are_operands_in_memory():
+    """With AVX arithmetic reads constants of all lanes where they are, and copies none."""
+    target = host_target(None)
+    if target.constants_in_lanes == 0:
+        pytest.skip("a CPU whose instructions copy constants, or need no copies")
+    g = Graph()
+    (x,) = g.add_inputs(F64, 1).tolist()
+    y = x
+    for k in range(40):
+        y = g.emit(CODES["mul"], y, g.const(1.1 + k))
+        y = g.emit(CODES["add"], y, g.const(0.3 * k + 0.1))
+    g.outputs = [y]
+    kernel = build(g, [(1, F64)], [(1, F64)])
+    assert "vbroadcastsd" not in kernel.batch_source(asm=True)
+    values, out = np.linspace(-1.0, 1.0, 9), np.empty(9)
+    kernel.call_batch([values], [True], [out], 9)
+    one = np.empty(1)
+    for k, value in enumerate(values):
+        kernel.call([np.array([value])], [one])
+        assert out[k] == one[0]

@@ -88,6 +88,28 @@ def blend(
     return [choose(f, d, mask, x, y) for d, x, y in zip(dtypes, new, old)]
 
 
+def wide_operand(f: Function, dtype: int, operand: str) -> str:
+    """Return an operand of float arithmetic, loaded if it is a constant and that is faster.
+
+    With AVX a constant in memory is part of the instruction that uses it if it is there for every
+    lane; LLVM keeps it once and spends an instruction on copying it. (It would undo this for what
+    it knows to be constant, so the memory is not called so.)
+    """
+    if not operand.startswith("splat") or f.module.target.constants_in_lanes != f.spelling.lanes:
+        return operand
+    if not f.spelling.value(operand):
+        return operand  # zeros come from nowhere
+    known = f.module.globals
+    kind, size = f.spelling.types[dtype], f.spelling.sizes[dtype]
+    key = (f.spelling.lanes << 8 | dtype, operand.encode())
+    if key not in known:
+        known[key] = f.module.fresh("wide")
+        f.module.global_lines.append(
+            f"{known[key]} = private global {kind} {operand}, align {size}"
+        )
+    return f.value(f"load {kind}, ptr {known[key]}, align {size}")
+
+
 def divide(f: Function, dtype: int, a: str, b: str) -> str:
     """Return a / b, correctly rounded."""
     kind = f.spelling.types[dtype]
@@ -127,11 +149,13 @@ Lower = Callable[..., str]
 INT64_MIN = -(2**63)
 
 
-def _instruction(on_float: str, on_int: str, on_bool: str = "") -> Lower:
-    """Lower an op to one instruction, by dtype."""
+def _instruction(on_float: str, on_int: str, on_bool: str = "", loads: bool = False) -> Lower:
+    """Lower an op to one instruction, by dtype; with ``loads``, constants may be in memory."""
     names = {F64: on_float, F32: on_float, I64: on_int, B8: on_bool or on_int}
 
     def lower(f: Function, dtype: int, a: str, b: str) -> str:
+        if loads and dtype == F64 and f.spelling.lanes > 1:
+            a, b = wide_operand(f, dtype, a), wide_operand(f, dtype, b)
         return f.value(f"{names[dtype]} {f.spelling.types[dtype]} {a}, {b}")
 
     return lower
@@ -318,9 +342,9 @@ def _from_bits32(f: Function, dtype: int, a: str) -> str:
 
 #: Lowering of every exact op by name.
 LOWERING: dict[str, Lower] = {
-    "add": _instruction("fadd", "add"),
-    "sub": _instruction("fsub", "sub"),
-    "mul": _instruction("fmul", "mul"),
+    "add": _instruction("fadd", "add", loads=True),
+    "sub": _instruction("fsub", "sub", loads=True),
+    "mul": _instruction("fmul", "mul", loads=True),
     "div": divide,
     "neg": _neg,
     "abs": _abs,

@@ -107,6 +107,12 @@ class Target:
         return 16 if self.is_x86 and "avx512f" not in self._has else 32
 
     @cached_property
+    def constants_in_lanes(self) -> int:
+        """Lanes of vectors whose constants are best in memory once per lane; 0 for none."""
+        # AVX-512 copies one to all lanes inside the instruction that uses it.
+        return self.lanes if self.is_x86 and self.lanes == 4 else 0
+
+    @cached_property
     def rounds_natively(self) -> bool:
         """Whether rounding to whole numbers needs no library."""
         return not self.is_x86 or "sse4.1" in self._has
