@@ -80,9 +80,9 @@ def test_states_without_activations_are_refused():
     motors = [mb.Lagged(mb.Motor("upper"), 0.1), mb.Motor("lower")]
     with pytest.raises(ValueError, match=r"x must be a driven_state.*got State"):
         mb.dynamics(model, 0.0, mb.rest_state(model), np.zeros(2), actuators=motors)
-    with pytest.raises(ValueError, match=r"activations must have shape \(1,\), one per actuator"):
+    with pytest.raises(ValueError, match=r"activations, one per .* must have shape \(1,\)"):
         mb.driven_state(model, motors, activations=np.zeros(2))
-    with pytest.raises(ValueError, match=r"u must have shape \(2,\), one command per actuator"):
+    with pytest.raises(ValueError, match=r"u, one command per actuator, must have shape \(2,\)"):
         mb.dynamics(model, 0.0, mb.driven_state(model, motors), np.zeros(3), actuators=motors)
 
 
@@ -166,7 +166,7 @@ def test_refusals():
     model = b.build()
     with pytest.raises(ValueError, match="joint 'socket' has 3 velocities; an actuator drives one"):
         mb.actuator_torque(model, [mb.Motor("socket")], mb.neutral(model), np.zeros(3), [1.0])
-    with pytest.raises(ValueError, match=r"u must have shape \(1,\), one command per actuator"):
+    with pytest.raises(ValueError, match=r"u, one command per actuator, must have shape \(1,\)"):
         mb.actuator_torque(arm(), [mb.Motor("upper")], np.zeros(2), np.zeros(2), np.zeros(2))
     with pytest.raises(ValueError, match="no joint 'elbow'"):
         mb.joint_wrench(arm(), *np.zeros((3, 2)), "elbow")

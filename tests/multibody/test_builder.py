@@ -185,7 +185,7 @@ def test_refusals_of_joints():
     for message, values in {
         "kind='hinge' is not a kind of joint": {"kind": "hinge"},
         "axis must not be zero": {"axis": [0, 0, 0]},
-        "axis must be three finite": {"axis": [0, 1]},
+        "axis must have shape": {"axis": [0, 1]},
         "rotation must be orthogonal": {"rotation": 2 * np.eye(3)},
     }.items():
         with pytest.raises(ValueError, match=message):

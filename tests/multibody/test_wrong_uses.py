@@ -85,7 +85,7 @@ WRONG = {
     ),
     "locked at two numbers": (
         lambda: builder().lock({"j1": [1.0, 2.0]}),
-        r"lock: joint 'j1' takes a number or 1 of them, got shape \(2,\)",
+        r"lock: joint 'j1': coordinates must have shape \(\) or \(1,\), got \(2,\)",
     ),
     "merged with equal names": (
         lambda: builder().merge(builder(), "link2"),

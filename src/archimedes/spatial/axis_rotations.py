@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import permutations
 from typing import Any, NamedTuple
 
@@ -26,6 +27,10 @@ from archimedes.typing import Matrix, Scalar, Vec3
 TOLERANCE = 1e-14
 
 
+#: The two axes that rotate into each other about each axis.
+PLANES = ((1, 2), (2, 0), (0, 1))
+
+
 class AxisRotation(NamedTuple):
     """A rotation about coordinate axis 0, 1 or 2 by an angle of this cosine and sine."""
 
@@ -36,7 +41,7 @@ class AxisRotation(NamedTuple):
     @property
     def plane(self) -> tuple[int, int]:
         """The two axes that rotate into each other."""
-        return (self.axis + 1) % 3, (self.axis + 2) % 3
+        return PLANES[self.axis]
 
     def rotate(self, x: Any, y: Scalar) -> tuple[Any, Any]:
         """Return (c x - s y, s x + c y), without products for a multiple of 90 deg."""
@@ -48,14 +53,15 @@ class AxisRotation(NamedTuple):
         return c * x - s * y, s * x + c * y
 
 
-def coordinate_axis(axis: Sequence[float]) -> int | None:
+@lru_cache(maxsize=1024)
+def coordinate_axis(axis: tuple[float, ...]) -> int | None:
     """Return the coordinate axis 0, 1 or 2 that a unit axis is along, or None."""
     if sorted(map(abs, axis)) != [0.0, 0.0, 1.0]:
         return None
     return max(range(3), key=lambda k: abs(axis[k]))
 
 
-def axis_rotation(axis: Sequence[float], angle: Scalar) -> tuple[AxisRotation, ...] | None:
+def axis_rotation(axis: tuple[float, ...], angle: Scalar) -> tuple[AxisRotation, ...] | None:
     """Return the rotation about an axis that is along a coordinate axis, else None."""
     k = coordinate_axis(axis)
     if k is None:
@@ -131,8 +137,7 @@ def round_rotation(R: Matrix) -> Matrix:
 
 def _euler_factors(R: np.ndarray, k: int, m: int) -> tuple[AxisRotation, ...]:
     """Return R as rotations about the axes k, m and k."""
-    i, j = (k + 1) % 3, (k + 2) % 3
-    entry = R.tolist()
+    (i, j), entry = PLANES[k], R.tolist()
     if entry[i][k] == entry[j][k] == 0.0:
         # The axis k stays or is turned over: half a turn about m, and one about k.
         over = AxisRotation(m, 1.0 if entry[k][k] > 0 else -1.0, 0.0)
@@ -157,8 +162,8 @@ def _euler_factors(R: np.ndarray, k: int, m: int) -> tuple[AxisRotation, ...]:
 
 def _broadcast(parts: Sequence[Any]) -> Sequence[Any]:
     """Return entries of one shape: some may be plain numbers beside others that are not."""
-    floats = [type(x) is float for x in parts]
-    return np.broadcast_arrays(*parts) if any(floats) and not all(floats) else parts
+    kinds = {*map(type, parts)}
+    return np.broadcast_arrays(*parts) if float in kinds and len(kinds) > 1 else parts
 
 
 def rotate_vector(rotations: Sequence[AxisRotation], v: Vec3) -> Vec3:

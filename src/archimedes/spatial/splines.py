@@ -98,9 +98,11 @@ def knot_rates(
     last = known[-1:] - matvec(upper[-1:], end[None])
     known = np.concatenate([known[:-1], last], axis=0)
     inner = np.reshape(np.linalg.solve(matrix, np.reshape(known, (-1,))), known.shape)
+    if extra is None:
+        return np.concatenate([start[None], inner, end[None]], axis=0)
     unit = np.broadcast_to(np.eye(3)[:, None], (3, *inner.shape))
-    alone = [] if extra is None else [extra(unit[k]) for k in range(3)]
-    for _ in range(0 if extra is None else STEPS):
+    alone = [extra(unit[k]) for k in range(3)]
+    for _ in range(STEPS):
         value = extra(inner)
         # `extra` is a quadratic form, so its slope is extra(w + e) - extra(w) - extra(e).
         slope = [extra(inner + unit[k]) - value - alone[k] for k in range(3)]

@@ -204,7 +204,7 @@ def rotation_factors(model: Model, i: int, q: Numbers) -> tuple[AxisRotation, ..
     own = link.kind.factors(link.screw, q)
     if R is None or own is None or R.ndim > 2:
         return None
-    fixed = fixed_factors(R.astype(float).tobytes(), own[0].axis if own else None)
+    fixed = fixed_factors(np.asarray(R, dtype=float).tobytes(), own[0].axis if own else None)
     return None if fixed is None else merge_rotations([*fixed, *own])
 
 
@@ -299,11 +299,6 @@ class Frame(NamedTuple):
     origin: np.ndarray
     axes: np.ndarray
 
-    @property
-    def is_identity(self) -> bool:
-        """Return whether it is the frame of the link itself."""
-        return not self.origin.any() and np.array_equal(self.axes, np.eye(3))
-
     def rotate_into(self, x: Array) -> Array:
         """Return a vector (3,) or the columns of a matrix in the axes of the frame."""
         return x if np.array_equal(self.axes, np.eye(3)) else matmul(self.axes.T, x)
@@ -320,8 +315,8 @@ def read_tree(model: Model, forces: Forces = None) -> Tree:
 def reduce_tree(model: Model, forces: Forces = None) -> Tree:
     """Return the tree that gives the same torques and accelerations for the least work."""
     acting = external_forces(model, forces)
-    frames = [joint_frame(link) for link in model.links]
-    if not all(frame.is_identity for frame in frames):
+    if any(is_skew(link) or has_anchor(link) for link in model.links):
+        frames = [joint_frame(link) for link in model.links]
         model = describe_in(model, frames)
         for i, f in acting.items():
             moment = f.angular - cross(frames[i].origin, f.linear)
@@ -331,27 +326,28 @@ def reduce_tree(model: Model, forces: Forces = None) -> Tree:
 
 def describe_in(model: Model, frames: list[Frame]) -> Model:
     """Return the model with its links described in other frames, on their joints."""
-    rotations, positions, centers, inertias = [], [], [], []
+    rows = []
     for i, (link, own) in enumerate(zip(model.links, frames, strict=True)):
         up = frames[link.parent] if link.parent >= 0 else WORLD
         R, p = model.rotations[i], model.positions[i]
-        rotations.append(round_rotation(up.rotate_into(matmul(R, own.axes))))
-        positions.append(up.rotate_into(p + matvec(R, own.origin) - up.origin))
-        centers.append(own.rotate_into(model.centers[i] - own.origin))
-        inertias.append(own.rotate_into(matmul(model.inertias[i], own.axes)))
-    return tree.replace(
-        model,
-        links=tuple(map(align_screw, model.links)),
-        rotations=np.stack(rotations),
-        positions=np.stack(positions),
-        centers=np.stack(centers),
-        inertias=np.stack(inertias),
-    )
+        rotation = round_rotation(up.rotate_into(matmul(R, own.axes)))
+        position = up.rotate_into(p + matvec(R, own.origin) - up.origin)
+        center = own.rotate_into(model.centers[i] - own.origin)
+        inertia = own.rotate_into(matmul(model.inertias[i], own.axes))
+        rows.append((rotation, position, center, inertia))
+    R, p, c, J = map(np.stack, zip(*rows, strict=True))
+    links = tuple(map(align_screw, model.links))
+    return tree.replace(model, links=links, rotations=R, positions=p, centers=c, inertias=J)
 
 
 def is_skew(link: Link) -> bool:
     """Return whether a joint has an axis that could be a coordinate axis and is none."""
     return link.kind.axial and coordinate_axis(link.screw.axis) is None
+
+
+def has_anchor(link: Link) -> bool:
+    """Return whether a joint's axis passes beside the origin of its link."""
+    return link.kind.anchored and any(link.screw.anchor)
 
 
 def joint_frame(link: Link) -> Frame:

@@ -16,9 +16,9 @@ import numpy as np
 
 from archimedes import checks
 from archimedes.multibody.parts.geometry import Shape
-from archimedes.spatial.validation import check_rotation
+from archimedes.multibody.parts.ranges import check_placement
 from archimedes.tree import field, struct
-from archimedes.typing import ArrayLike, Matrix, Scalar, Vec3
+from archimedes.typing import ArrayLike, Scalar, Vec3
 
 if TYPE_CHECKING:
     from archimedes.multibody.models.model import Model
@@ -272,7 +272,7 @@ def capsule(
     """
     checks.check_not_negative(length, "capsule length")
     ends = length * np.array([[0.0, 0.0, -0.5], [0.0, 0.0, 0.5]])
-    R, p = check_placement(rotation, position, "capsule")
+    R, p, _ = check_placement(rotation, position, "capsule")
     return Contacts(frame, ends @ R.T + p, radius, "capsule", R, p)
 
 
@@ -304,7 +304,7 @@ def box(
     signs = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
     sides = checks.check_vector(size, 3, "box size")
     checks.check_positive(sides, "box size", "m")
-    R, p = check_placement(rotation, position, "box")
+    R, p, _ = check_placement(rotation, position, "box")
     return Contacts(frame, (signs * sides) @ R.T + p, 0.0, "box", R, p, sides)
 
 
@@ -330,7 +330,7 @@ def half_space(
     >>> half_space("table").kind
     'half-space'
     """
-    _, p = check_placement(None, point, "half_space")
+    p = check_placement(None, point, "half_space").p
     n = unit_normal(normal, "half_space normal")
     return Contacts(frame, p[None, :], 0.0, "half-space", np.stack([*tangents(n), n], axis=1), p)
 
@@ -340,15 +340,6 @@ def check_material(material: Ground | Pair, name: str) -> None:
     for key in MATERIAL[:3]:
         checks.check_not_negative(getattr(material, key), f"{name} {key}")
     checks.check_positive(material.slip_speed, f"{name} slip_speed")
-
-
-def check_placement(
-    rotation: ArrayLike | None, position: ArrayLike | None, name: str
-) -> tuple[Matrix, Vec3]:
-    """Return where a shape is in its frame."""
-    R = np.eye(3) if rotation is None else check_rotation(rotation, f"{name} rotation")
-    p = np.zeros(3) if position is None else checks.check_vector(position, 3, f"{name} position")
-    return R, p
 
 
 def unit_normal(normal: ArrayLike, name: str) -> Vec3:
@@ -404,9 +395,9 @@ def contact_of(shape: Shape) -> Contacts:
     """Return one shape as contacts."""
     R, p = np.array(shape.rotation), np.array(shape.position)
     if shape.kind == "sphere":
-        return sphere(shape.body, *shape.size, p)
+        return sphere(shape.body, shape.size[0], p)
     if shape.kind == "capsule":
-        return capsule(shape.body, *shape.size, R, p)
+        return capsule(shape.body, shape.size[0], shape.size[1], R, p)
     if shape.kind == "box":
         return box(shape.body, shape.size, R, p)
     if shape.kind == "cylinder":

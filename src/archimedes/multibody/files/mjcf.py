@@ -220,7 +220,8 @@ class MjcfReader:
         J = inertia_in_body(rotation_of(m.body_iquat[k]), np.diag(m.body_inertia[k]))
         builder.add_body(body, float(m.body_mass[k]), np.array(m.body_ipos[k]), J)
         self.report.use("body")
-        at = {"rotation": rotation_of(m.body_quat[k]), "position": np.array(m.body_pos[k])}
+        R, p = rotation_of(m.body_quat[k]), np.array(m.body_pos[k])
+        at: dict[str, Any] = {"rotation": R, "position": p}
         first, count = int(m.body_jntadr[k]), int(m.body_jntnum[k])
         if count == 0:
             weld = free_name(f"{parent}_{body}", {*builder.joints, *self.joints})

@@ -139,7 +139,7 @@ class RobotReader:
     def report_unit_slips(self) -> None:
         """Report what is physical but unlikely; it is taken as it stands."""
         bodies = self.builder.bodies.values()
-        lengths = {f"joint {j.name!r}": size(j.position) for j in self.builder.joints.values()}
+        lengths = {f"joint {j.name!r}": size(j.at.p) for j in self.builder.joints.values()}
         lengths |= {f"the centre of {b.name!r}": size(b.com) for b in bodies}
         far = [
             f"{what} is {length:.4g} m away from what carries it"

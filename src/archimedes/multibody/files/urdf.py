@@ -14,7 +14,14 @@ from typing import Any
 import numpy as np
 
 from archimedes.multibody.files import robot_elements
-from archimedes.multibody.files.robot_elements import GEOMETRY, Known, RobotReader, call_at, three
+from archimedes.multibody.files.robot_elements import (
+    GEOMETRY,
+    SIZES,
+    Known,
+    RobotReader,
+    call_at,
+    three,
+)
 from archimedes.multibody.models.builder import Builder
 from archimedes.multibody.models.builder_parts import SLACK, Mimic, inertia_fault
 from archimedes.multibody.parts.joints import KINDS
@@ -32,9 +39,7 @@ KNOWN = {
     "inertia": Known("ixx ixy ixz iyy iyz izz"),
     **dict.fromkeys(GEOMETRY, Known("name", "origin geometry", seen="material")),
     "geometry": Known("", "box sphere cylinder capsule mesh"),
-    "box": Known("size"),
-    "sphere": Known("radius"),
-    **dict.fromkeys(("cylinder", "capsule"), Known("radius length")),
+    **{kind: Known(" ".join(sizes)) for kind, sizes in SIZES.items()},
     "mesh": Known("filename scale"),
     "joint": Known("name type", "origin parent child axis limit dynamics mimic"),
     **dict.fromkeys(("parent", "child"), Known("link")),

@@ -108,33 +108,16 @@ class _Assembly:
                 "of a floating base; name it otherwise"
             )
         kind = KINDS["free" if base == "floating" else "fixed"]
-        return [Joint(ROOT_JOINT, kind, None, name, *IDENTITY[:2], Screw()) for name in loose]
+        return [Joint(ROOT_JOINT, kind, None, name, IDENTITY, Screw()) for name in loose]
 
     def carry(self, joint: Joint, link: int, pose: Pose) -> tuple[int, Pose]:
         """Add the links of a joint; return the link of its child and the child's pose in it."""
-        at = pose @ Pose(joint.rotation, joint.position)
-        parts = joint.kind.parts(joint.screw)
+        at, parts, follows = pose @ joint.at, joint.kind.parts(joint.screw), bool(joint.mimic)
         for n, (kind, screw) in enumerate(parts):
             last = n == len(parts) - 1 and not self.builder.bodies[joint.child].link_only
             body, part = joint.child if last else "", n if len(parts) > 1 else None
-            link, at = (
-                self.add(
-                    joint,
-                    Link(
-                        body,
-                        joint.name,
-                        kind,
-                        link,
-                        self.nq,
-                        self.nv,
-                        screw,
-                        mimic=joint.mimic is not None,
-                    ),
-                    at,
-                    part,
-                ),
-                IDENTITY,
-            )
+            own = Link(body, joint.name, kind, link, self.nq, self.nv, screw, mimic=follows)
+            link, at = self.add(joint, own, at, part), IDENTITY
         return link, at
 
     def add(self, joint: Joint, link: Link, at: Pose, part: int | None) -> int:
@@ -284,12 +267,5 @@ def is_identity(pose: Pose) -> bool:
 
 
 def stack_rows(rows: Sequence[Any], shape: tuple[int, ...] = ()) -> Array:
-    """Return rows as one array; known numbers are made read-only, so that calls need not look.
-
-    Without any rows it has their `shape`.
-    """
-    array = np.stack([as_array(row) for row in rows]) if rows else np.zeros((0, *shape))
-    if concrete(array) is not None:
-        array = np.array(array, dtype=float)
-        array.flags.writeable = False
-    return array
+    """Return rows as one array; without any rows it has their `shape`."""
+    return np.stack([as_array(row) for row in rows]) if rows else np.zeros((0, *shape))

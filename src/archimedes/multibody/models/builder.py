@@ -19,7 +19,6 @@ from archimedes.multibody.models.builder_parts import (
     Report,
     Tendon,
     check_body,
-    check_placement,
     check_screw,
     check_values,
 )
@@ -27,7 +26,13 @@ from archimedes.multibody.models.model import GRAVITY, Model
 from archimedes.multibody.parts.closures import Closure, Coupling
 from archimedes.multibody.parts.geometry import Shape, Surface, inertia_of_shapes, make_shape
 from archimedes.multibody.parts.joints import JointKind, Screw, find_kind, unit_axis
-from archimedes.multibody.parts.ranges import check_numbers, known_numbers, read_only
+from archimedes.multibody.parts.ranges import (
+    check_numbers,
+    check_placement,
+    known_numbers,
+    known_zero,
+    read_only,
+)
 from archimedes.spatial.spatial_algebra import Pose
 from archimedes.tree.struct_methods import nearest
 from archimedes.typing import ArrayLike, Scalar
@@ -304,9 +309,8 @@ class Builder:
         self._check_no_cycle(where, child, parent)
         kind = find_kind(kind)
         check_values(values, kind, where)
-        values = {
-            key: x if np.isscalar(x) else read_only(checks.as_array(x)) for key, x in values.items()
-        }
+        arrays = {key: checks.as_array(x) for key, x in values.items() if not np.isscalar(x)}
+        values |= {key: read_only(array) for key, array in arrays.items()}
         at = check_placement(rotation, position, where)
         first = unit_axis(axis, f"{where}: axis")
         second = None if second_axis is None else unit_axis(second_axis, f"{where}: second_axis")
@@ -318,8 +322,12 @@ class Builder:
         )
         screw = Screw(first, pitch, tuple(through.tolist()), second)
         check_screw(kind, screw, where)
-        at = self._move_zero(kind, screw, zero_at, at, where)
-        self.joints[name] = Joint(name, kind, parent, child, at.R, at.p, screw, mimic, values)
+        checks.check_finite(zero_at, f"{where}: zero_at")
+        if not known_zero(zero_at):  # `at` is where the joint is at this coordinate
+            if kind.nq != 1:
+                raise ValueError(f"{where}: zero_at is for joints of one coordinate")
+            at = at @ kind.pose(screw, [-checks.as_array(zero_at, f"{where}: zero_at")])
+        self.joints[name] = Joint(name, kind, parent, child, at, screw, mimic, values)
 
     def weld(
         self,
@@ -466,19 +474,6 @@ class Builder:
         """Return the bodies that no joint carries."""
         carried = {joint.child for joint in self.joints.values()}
         return [name for name in self.bodies if name not in carried]
-
-    def _move_zero(
-        self, kind: JointKind, screw: Screw, zero_at: Scalar, at: Pose, where: str
-    ) -> Pose:
-        """Return where a joint is at zero, if `at` is where it is at the coordinate `zero_at`."""
-        zero = checks.as_array(zero_at, f"{where}: zero_at")
-        checks.check_finite(zero, f"{where}: zero_at")
-        known = checks.concrete(zero)
-        if known is not None and not known.any():
-            return at
-        if kind.nq != 1:
-            raise ValueError(f"{where}: zero_at is for joints of one coordinate")
-        return at @ kind.pose(screw, [-zero])
 
     # ---- checks --------------------------------------------------------------------------
 

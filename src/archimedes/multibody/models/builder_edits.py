@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_finite, concrete
+from archimedes.checks import as_array, check_finite, check_shape, concrete
 from archimedes.multibody.models.builder_parts import Joint, check_within_limits
 from archimedes.multibody.parts.closures import Closure, Coupling
 from archimedes.multibody.parts.joints import KINDS
@@ -44,13 +44,10 @@ def merge(builder: Builder, other: Builder, carrier: str | None, prefix: str, at
     for joint in other.joints.values():
         mimic = joint.mimic and replace(joint.mimic, joint=prefix + joint.mimic.joint)
         name, child = prefix + joint.name, prefix + joint.child
-        pose = Pose(joint.rotation, joint.position)
-        if joint.parent is None:
-            pose = at @ pose
+        pose = joint.at if joint.parent else at @ joint.at
         builder.joints[name] = replace(
-            joint, name=name, parent=owner(joint.parent), child=child, mimic=mimic,
-            rotation=pose.R, position=pose.p,
-        )  # fmt: skip
+            joint, name=name, parent=owner(joint.parent), child=child, mimic=mimic, at=pose
+        )
     for name, (on, pose) in other.frames.items():
         builder.frames[prefix + name] = (owner(on), at @ pose if on is None else pose)
     for base in other.unattached():
@@ -81,11 +78,8 @@ def check_names(builder: Builder, other: Builder, prefix: str) -> None:
         ("joint", [*other.joints], {*builder.joints}),
         ("tendon", [*other.tendons], {*builder.tendons}),
     ):
-        for name in names:
-            if prefix + name in known:
-                raise ValueError(
-                    f"{what} {prefix + name!r} already exists; merge with another prefix"
-                )
+        for name in sorted({prefix + name for name in names} & known):
+            raise ValueError(f"{what} {name!r} already exists; merge with another prefix")
 
 
 def remove(builder: Builder, body: str) -> None:
@@ -138,10 +132,8 @@ def lock(builder: Builder, joint: Joint, value: ArrayLike) -> None:
     if joint.kind is KINDS["fixed"]:
         return
     q = check_locked_at(joint, value)
-    at = Pose(joint.rotation, joint.position) @ joint.kind.pose(joint.screw, q)
-    builder.joints[joint.name] = replace(
-        joint, kind=KINDS["fixed"], rotation=at.R, position=at.p, mimic=None, values={}
-    )
+    at = joint.at @ joint.kind.pose(joint.screw, q)
+    builder.joints[joint.name] = replace(joint, kind=KINDS["fixed"], at=at, mimic=None, values={})
     if len(q) == 1:
         lock_along(builder, joint.name, q[0])
     staying = [a for a in builder.actuators if joint.name not in a.joints]
@@ -156,14 +148,9 @@ def lock(builder: Builder, joint: Joint, value: ArrayLike) -> None:
 
 def check_locked_at(joint: Joint, value: ArrayLike) -> list[Any]:
     """Return the coordinates at which a joint is locked."""
-    size = joint.kind.nq
-    q = as_array(value, f"lock({joint.name!r})")
-    if tuple(q.shape) not in ((), (size,)):
-        raise ValueError(
-            f"lock: joint {joint.name!r} takes a number or {size} of them, got shape "
-            f"{tuple(q.shape)}"
-        )
-    where = f"lock: joint {joint.name!r}"
+    where, size = f"lock: joint {joint.name!r}", joint.kind.nq
+    q = as_array(value, where)
+    check_shape(q, f"{where}: coordinates", (), (size,))
     check_finite(q, where)
     check_within_limits(joint, q)
     known = concrete(q)

@@ -9,10 +9,9 @@ import numpy as np
 
 from archimedes import checks
 from archimedes.multibody.parts.joints import KINDS, JointKind, Screw, check_crossed
-from archimedes.multibody.parts.ranges import check_numbers, known_numbers, read_only
+from archimedes.multibody.parts.ranges import check_numbers, check_one, known_numbers, read_only
 from archimedes.spatial.spatial_algebra import Pose
-from archimedes.spatial.validation import check_rotation
-from archimedes.typing import Array, ArrayLike, Matrix, Scalar, Vector
+from archimedes.typing import ArrayLike, Matrix, Scalar, Vector
 
 __all__ = ["Mimic", "Report"]
 
@@ -90,8 +89,7 @@ class Joint:
     kind: JointKind
     parent: str | None
     child: str
-    rotation: Any
-    position: Any
+    at: Pose
     screw: Screw
     mimic: Mimic | None = None
     values: dict[str, Any] = field(default_factory=dict)
@@ -150,29 +148,6 @@ def check_screw(kind: JointKind, screw: Screw, where: str) -> None:
         raise ValueError(f"{where}: a {kind.name} joint needs a second_axis")
     if screw.second_axis is not None:
         check_crossed(screw.axis, screw.second_axis, f"{where}: ")
-
-
-def check_placement(rotation: Any, position: ArrayLike | None, name: str) -> Pose:
-    """Return a pose of a rotation (3, 3), child to parent, and a position (3,).
-
-    A rotation is a matrix, or an attitude of `archimedes.spatial` of the child in the parent.
-    """
-    if hasattr(rotation, "as_matrix"):
-        rotation = rotation.as_matrix().T
-    R = np.eye(3) if rotation is None else check_rotation(rotation, f"{name} rotation")
-    p = np.zeros(3) if position is None else checks.check_vector(position, 3, f"{name} position")
-    check_one(R, (3, 3), f"{name} rotation")
-    check_one(p, (3,), f"{name} position")
-    return Pose(read_only(R), read_only(p))
-
-
-def check_one(array: Array, shape: tuple[int, ...], name: str) -> None:
-    """Raise if an array has leading axes: a builder makes one model."""
-    if tuple(array.shape) != shape:
-        raise ValueError(
-            f"{name} must have shape {shape}, got {tuple(array.shape)}: a builder makes one model; "
-            "arc.vmap of a function that builds makes many"
-        )
 
 
 def check_body(name: str, mass: Scalar, com: ArrayLike | None, inertia: ArrayLike) -> Body:

@@ -16,6 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from archimedes import checks
+from archimedes.multibody.parts.ranges import read_only
 from archimedes.tree import field, replace, struct
 from archimedes.typing import ArrayLike, Scalar, Vector
 
@@ -434,7 +435,7 @@ class Tendons:
             "arms": (t, len(self.joints)), "stiffness": (t,), "damping": (t,), "rest": (t, 2),
         }  # fmt: skip
         for name, shape in wanted.items():
-            self.__dict__[name] = checks.as_array(getattr(self, name), f"Tendons {name}")
+            self.__dict__[name] = read_only(checks.as_array(getattr(self, name), f"Tendons {name}"))
             checks.check_shape(self.__dict__[name], f"Tendons {name}", shape)
 
     def stretch(self, q: Vector) -> Vector:

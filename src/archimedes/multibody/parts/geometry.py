@@ -250,11 +250,7 @@ def capsule(r: float, length: float) -> tuple[float, list[float]]:
 
 
 FORMS: dict[str, Callable[..., tuple[float, list[float]]]] = {
-    "box": box,
-    "sphere": sphere,
-    "ellipsoid": ellipsoid,
-    "cylinder": cylinder,
-    "capsule": capsule,
+    form.__name__: form for form in (box, sphere, ellipsoid, cylinder, capsule)
 }
 
 

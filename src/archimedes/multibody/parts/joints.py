@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, concrete
+from archimedes.checks import check_shape
+from archimedes.multibody.parts.ranges import known_numbers
 from archimedes.portable_numpy import matmul, norm
 from archimedes.spatial.attitudes.quaternions import (
     quaternion_conjugate,
@@ -554,14 +555,9 @@ def rotate_2d(angle: Scalar, x: Scalar, y: Scalar) -> tuple[Any, Any]:
 
 def unit_axis(axis: ArrayLike, name: str) -> tuple[float, float, float]:
     """Return a unit vector along an axis; those along x, y, z keep exact zeros and ones."""
-    values = concrete(as_array(axis, name))
-    if values is None:
-        raise ValueError(
-            f"{name} must be known numbers: it decides which program is recorded. To vary the "
-            "direction of a joint give it a traced rotation"
-        )
-    if values.shape != (3,) or not np.isfinite(values).all():
-        raise ValueError(f"{name} must be three finite numbers, got {axis!r}")
+    remedy = "To vary the direction of a joint give it a traced rotation"
+    values = known_numbers(axis, name, remedy)
+    check_shape(values, name, (3,))
     largest = float(np.abs(values).max())
     if largest == 0.0:
         raise ValueError(f"{name} must not be zero")
@@ -572,7 +568,7 @@ def unit_axis(axis: ArrayLike, name: str) -> tuple[float, float, float]:
     size = float(norm(values))
     if abs(size - 1.0) > 1e-15:
         values = values / size
-    x, y, z = (float(c) for c in values)
+    x, y, z = values.tolist()
     return (x, y, z)
 
 

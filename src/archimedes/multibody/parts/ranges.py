@@ -1,4 +1,4 @@
-"""Checks of known numbers, and arrays that nobody can write to."""
+"""Checks of known numbers and of placements, and arrays that nobody can write to."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_finite, check_that, concrete
+from archimedes.checks import as_array, check_finite, check_that, check_vector, concrete
+from archimedes.spatial.spatial_algebra import Pose
+from archimedes.spatial.validation import check_rotation
 from archimedes.tree.content import is_read_only
+from archimedes.typing import Array, ArrayLike
 
 
 def check_numbers(value: Any, name: str) -> None:
@@ -48,3 +51,26 @@ def read_only(array: Any) -> Any:
         array = array.copy()
         array.flags.writeable = False
     return array
+
+
+def check_placement(rotation: Any, position: ArrayLike | None, name: str) -> Pose:
+    """Return a pose of a rotation (3, 3), child to parent, and a position (3,).
+
+    A rotation is a matrix, or an attitude of `archimedes.spatial` of the child in the parent.
+    """
+    if hasattr(rotation, "as_matrix"):
+        rotation = rotation.as_matrix().T
+    R = np.eye(3) if rotation is None else check_rotation(rotation, f"{name} rotation")
+    p = np.zeros(3) if position is None else check_vector(position, 3, f"{name} position")
+    check_one(R, (3, 3), f"{name} rotation")
+    check_one(p, (3,), f"{name} position")
+    return Pose(read_only(R), read_only(p))
+
+
+def check_one(array: Array, shape: tuple[int, ...], name: str) -> None:
+    """Raise if an array has leading axes: a builder makes one model."""
+    if tuple(array.shape) != shape:
+        raise ValueError(
+            f"{name} must have shape {shape}, got {tuple(array.shape)}: a builder makes one model; "
+            "arc.vmap of a function that builds makes many"
+        )

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_type, concrete
+from archimedes.checks import as_array, check_last, check_type
 from archimedes.multibody.algorithms.configurations import coordinate_rates, neutral
 from archimedes.multibody.algorithms.forward_dynamics import aba
 from archimedes.multibody.algorithms.links import Forces, check_coordinates, offsets_of
+from archimedes.multibody.parts.ranges import known_zero
 from archimedes.tree import field, replace, struct
 from archimedes.typing import ArrayLike, Scalar, Vector
 
@@ -130,29 +131,25 @@ def driven_state(
     DrivenState(q=array([0.]), v=array([0.]), activations=array([0.]))
     """
     rest, count = rest_state(model, q), len(find_stateful(actuators))
-    a = (
-        np.zeros(count)
-        if activations is None
-        else check_row(activations, count, "activations", ACTIVATION)
-    )
+    a = check_row(np.zeros(count) if activations is None else activations, count, ACTIVATIONS)
     leading = np.broadcast_shapes(np.shape(rest.q)[:-1], np.shape(a)[:-1])
     return DrivenState(
         *(np.broadcast_to(x, (*leading, np.shape(x)[-1])) * 1.0 for x in (rest.q, rest.v, a))
     )
 
 
-def check_row(x: ArrayLike, count: int, name: str, what: str) -> Vector:
+def check_row(x: ArrayLike, count: int, name: str) -> Vector:
     """Return an argument as an array (..., count)."""
     array = as_array(x, name)
-    if tuple(array.shape[-1:]) != (count,):
-        raise ValueError(f"{name} must have shape ({count},), {what}, got {tuple(array.shape)}")
+    check_last(array, count, name)
     return array
 
 
 #: Why an actuator cannot be on a joint of several velocities.
 DRIVES = "an actuator drives one: give dynamics the torques themselves"
-#: What an activation and a command belong to.
-ACTIVATION, COMMAND = "one per actuator with a state of its own", "one command per actuator"
+#: Names of arguments with what they belong to.
+ACTIVATIONS = "activations, one per actuator with a state of its own,"
+COMMANDS = "u, one command per actuator,"
 
 
 def check_is_state(x: State) -> None:
@@ -217,9 +214,8 @@ def drive(
             f"own; got {type(x).__name__}"
         )
     held = x.activations if isinstance(x, DrivenState) else np.zeros(0)
-    held = check_row(held, len(find_stateful(actuators)), "activations", ACTIVATION)
-    commands = np.zeros(len(actuators)) if u is None else u
-    acting, rates = activate(actuators, held, commands)
+    held = check_row(held, len(find_stateful(actuators)), ACTIVATIONS)
+    acting, rates = activate(actuators, held, np.zeros(len(actuators)) if u is None else u)
     return actuator_torque(model, actuators, x.q, x.v, acting), rates
 
 
@@ -266,10 +262,9 @@ def actuator_torque(
     >>> actuator_torque(b.build(), [motor], np.zeros(1), np.array([5.0]), np.array([1.0]))
     array([2.5])
     """
-    q = check_coordinates(model, q, "q")
-    v = check_coordinates(model, v, "v")
+    q, v = check_coordinates(model, q, "q"), check_coordinates(model, v, "v")
     find_stateful(actuators)  # an error where they are no list
-    u = check_row(u, len(actuators), "u", COMMAND)
+    u = check_row(u, len(actuators), COMMANDS)
     total = 0.0 * v
     for k, actuator in enumerate(actuators):
         offsets = [offsets_of(model, joint, DRIVES) for joint in actuator.joints]
@@ -308,21 +303,15 @@ def with_rotors(model: Model, actuators: Sequence[Any]) -> Model:
             check_no_rotor(actuator)
             continue
         _, j = offsets_of(model, actuator.joints[0], DRIVES)
-        ratio = actuator.gear * arm_of(actuator)
+        inner = getattr(actuator, "actuator", actuator)
+        ratio = actuator.gear * (inner.arms[0] if hasattr(inner, "arms") else 1.0)
         armature = armature + ratio * ratio * actuator.rotor_inertia * np.eye(model.nv)[j]
     return replace(model, armature=armature)
 
 
-def arm_of(actuator: Any) -> Scalar:
-    """Return by how much the length grows that an actuator of one joint acts on."""
-    inner = getattr(actuator, "actuator", actuator)
-    return inner.arms[0] if hasattr(inner, "arms") else 1.0
-
-
 def check_no_rotor(actuator: Any) -> None:
     """Raise if an actuator of several joints may have a rotor with inertia."""
-    known = concrete(as_array(actuator.rotor_inertia))
-    if known is None or known.any():
+    if not known_zero(actuator.rotor_inertia):
         raise ValueError(
             f"with_rotors: the rotor of an actuator of {', '.join(map(repr, actuator.joints))} "
             "couples these joints; make it a body on a joint of its own, held by a Coupling"
@@ -338,7 +327,7 @@ def find_stateful(actuators: Sequence[Any]) -> list[int]:
 
 def activate(actuators: Sequence[Any], activations: Vector, u: ArrayLike) -> tuple[Vector, Vector]:
     """Return what actuators act on (n,), commands or activations, and the rates of activations."""
-    u = check_row(u, len(actuators), "u", COMMAND)
+    u = check_row(u, len(actuators), COMMANDS)
     own = find_stateful(actuators)
     if not own:
         return u, activations
