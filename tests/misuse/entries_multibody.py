@@ -89,7 +89,7 @@ def a_frame_misspelt(run):
     return run(lambda q: mb.frame_jacobian(ARM, q, "lowr"))(Q)
 
 
-@refused(says=["axes must be one of body, world, aligned"])
+@refused(says=["axes='LOCAL' is not one of 'body', 'world', 'aligned'"])
 def axes_of_another_library(run):
     return run(lambda q: mb.frame_jacobian(ARM, q, "lower", axes="LOCAL"))(Q)
 
@@ -104,7 +104,7 @@ def a_force_without_a_moment(run):
     return run(lambda q: mb.rnea(ARM, q, Q, Q, forces={"lower": np.zeros(3)}))(Q)
 
 
-@entry("multibody", line=False, error=ValueError, says=["axis must be known, not traced", "rotation"])
+@entry("multibody", line=False, error=ValueError, says=["axis must be known", "rotation"])
 def an_axis_as_an_argument(run):
     def turned(axis):
         b = mb.Builder()
@@ -132,7 +132,7 @@ def many_starts_at_once(run):
     return run(lambda q: mb.inverse_kinematics(ARM, "lower", goal, q).q)(np.zeros((3, 2)))
 
 
-@refused(says=["Closure kind='hinge' must be one of"])
+@refused(says=["Closure kind='hinge' is not one of"])
 def a_cut_at_no_joint(run):
     closures = lambda: [mb.Closure("upper", "lower", "hinge")]
     return run(lambda q: mb.constraint_error(ARM, closures(), q))(Q)
