@@ -88,9 +88,7 @@ def test_refusals():
         mb.contact_step(model, x, 1e-3, pairs=[own])
     with pytest.raises(ValueError, match=r"recovery must be between 0 and 1, got 5\.0"):
         step(recovery=5.0)
-    with pytest.raises(
-        ValueError, match=r"each point, must have shape .* got \(2,\)"
-    ):
+    with pytest.raises(ValueError, match=r"each point, must have shape .* got \(2,\)"):
         step(restitution=np.array([0.1, 0.2]))
     with pytest.raises(TypeError, match="got a DrivenState: contact_step moves no activations"):
         mb.contact_step(model, mb.driven_state(model, []), 1e-3, ball, mb.Ground())
