@@ -20,15 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.function import compile, vmap
-from archimedes.random.arguments import (
-    Shape,
-    as_dtype,
-    check_dtype,
-    check_key,
-    check_parameter,
-    is_all_true,
-    result_shape,
-)
+from archimedes.random import arguments
+from archimedes.random.arguments import Shape, as_dtype, check_key, result_shape
 from archimedes.random.keys import block, in_pairs, mask, random_words, shift_right
 
 if TYPE_CHECKING:
@@ -153,7 +146,7 @@ def uniform(
     array([0.7606, 0.4356, 0.7303])
     """
     what = "arc.random.uniform"
-    key, dtype = check_key(key, what), check_dtype(dtype, what)
+    key, dtype = check_key(key, what), arguments.check_dtype(dtype, what)
     if type(low) is type(high) is float and (low, high) == (0.0, 1.0):
         return in_pairs(_uniforms[dtype], key, result_shape(shape, what))
     low, high = as_dtype(low, dtype), as_dtype(high, dtype)
@@ -161,7 +154,7 @@ def uniform(
     with np.errstate(over="ignore", invalid="ignore"):
         span = high - low
     words = f"{what}: high - low must be finite and not negative"
-    span = check_parameter(span, (span >= 0.0) & (span < np.inf), words)
+    span = arguments.check_parameter(span, (span >= 0.0) & (span < np.inf), words)
     return low + span * in_pairs(_uniforms[dtype], key, shape)
 
 
@@ -203,10 +196,10 @@ def normal(
     array([-0.6415,  0.1622, -0.7379])
     """
     what = "arc.random.normal"
-    key, dtype = check_key(key, what), check_dtype(dtype, what)
+    key, dtype = check_key(key, what), arguments.check_dtype(dtype, what)
     mean, std = as_dtype(mean, dtype), as_dtype(std, dtype)
     shape = result_shape(shape, what, mean=mean, std=std)
-    std = check_parameter(std, std >= 0.0, f"{what}: std must not be negative")
+    std = arguments.check_parameter(std, std >= 0.0, f"{what}: std must not be negative")
     return mean + std * _standard(_normals, key, shape, dtype)
 
 
@@ -238,10 +231,10 @@ def exponential(
     array([13.4476,  5.7195])
     """
     what = "arc.random.exponential"
-    key, dtype = check_key(key, what), check_dtype(dtype, what)
+    key, dtype = check_key(key, what), arguments.check_dtype(dtype, what)
     scale = as_dtype(scale, dtype)
     shape = result_shape(shape, what, scale=scale)
-    scale = check_parameter(scale, scale >= 0.0, f"{what}: scale must not be negative")
+    scale = arguments.check_parameter(scale, scale >= 0.0, f"{what}: scale must not be negative")
     return scale * _standard(_exponentials, key, shape, dtype)
 
 
@@ -288,10 +281,10 @@ def multivariate_normal(key: Array, mean: ArrayLike, cov: ArrayLike, shape: Shap
     if len(size) != 1 or wanted != size * 2:
         raise ValueError(f"{what}: mean must be (n,) and cov (n, n), got {size} and {wanted}")
     shape = (*result_shape(shape, what), *size)
-    if not is_all_true(np.abs(cov - cov.T) <= 1e-12 * np.abs(cov + cov.T)):
+    if not arguments.is_all_true(np.abs(cov - cov.T) <= 1e-12 * np.abs(cov + cov.T)):
         raise ValueError(f"{what}: cov must be symmetric, got {cov!r}")
     root = _factor(cov)
-    if not is_all_true(np.isfinite(root)):
+    if not arguments.is_all_true(np.isfinite(root)):
         raise ValueError(
             f"{what}: cov must be positive definite, got {cov!r}; where a direction has no "
             "spread, add a little to the diagonal, or draw fewer numbers and combine them"

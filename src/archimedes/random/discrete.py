@@ -9,15 +9,8 @@ import numpy as np
 
 from archimedes.checks import is_traced
 from archimedes.function import array, vmap
-from archimedes.random.arguments import (
-    Shape,
-    as_dtype,
-    as_integers,
-    check_key,
-    check_shape,
-    is_all_true,
-    result_shape,
-)
+from archimedes.random import arguments
+from archimedes.random.arguments import Shape, as_dtype, check_key, result_shape
 from archimedes.random.continuous import exponential, uniform
 from archimedes.random.keys import block, mask, random_words, shift_right
 
@@ -48,7 +41,8 @@ def bits(key: Array, shape: Shape = ()) -> Any:
     >>> bits(key(0), 2).dtype
     dtype('int64')
     """
-    return random_words(check_key(key, "arc.random.bits"), check_shape(shape, "arc.random.bits"))
+    what = "arc.random.bits"
+    return random_words(check_key(key, what), arguments.check_shape(shape, what))
 
 
 def _high_product(a: Array, b: Array) -> Array:
@@ -112,9 +106,9 @@ def integers(
     what = "arc.random.integers"
     key = check_key(key, what)
     low, high = (0, low) if high is None else (low, high)
-    low, high = as_integers(low, "low", what), as_integers(high, "high", what)
+    low, high = arguments.as_integers(low, "low", what), arguments.as_integers(high, "high", what)
     shape = result_shape(shape, what, low=low, high=high)
-    if not is_all_true(low < high):
+    if not arguments.is_all_true(low < high):
         raise ValueError(f"{what}: low must be below high, got low={low!r} and high={high!r}")
     indices = np.arange(math.prod(shape))
     if np.ndim(low) == np.ndim(high) == 0:
@@ -148,7 +142,7 @@ def bernoulli(key: Array, p: ArrayLike = 0.5, shape: Shape | None = None) -> Arr
     """
     what = "arc.random.bernoulli"
     p = as_dtype(p, np.float64)
-    if not is_all_true((p >= 0.0) & (p <= 1.0)):
+    if not arguments.is_all_true((p >= 0.0) & (p <= 1.0)):
         raise ValueError(f"{what}: p must be between 0 and 1, got {p!r}")
     return uniform(check_key(key, what), result_shape(shape, what, p=p)) < p
 
@@ -254,7 +248,7 @@ def choice(
     array([5., 2., 3., 5.])
     """
     what = "arc.random.choice"
-    key, values, shape = check_key(key, what), _values(a, what), check_shape(shape, what)
+    key, values, shape = check_key(key, what), _values(a, what), arguments.check_shape(shape, what)
     n, count = len(values), math.prod(shape)
     if (count and not n) or (count > n and not replace):
         raise ValueError(f"{what}: {count} entries cannot be chosen from {n} with {replace=}")

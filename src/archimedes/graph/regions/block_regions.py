@@ -22,20 +22,8 @@ from archimedes.graph.digests import LONG_TABLE, frozen, table_digest
 from archimedes.graph.dtypes import DTYPES, I64, block_type, item_type
 from archimedes.graph.ops import BY_NAME
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.base import (
-    Adjoints,
-    CountOperations,
-    OneBody,
-    Pruner,
-    Pruning,
-    Region,
-    Run,
-    Tangents,
-    Through,
-    Wanted,
-    Weight,
-    new_numbers,
-)
+from archimedes.graph.regions import base
+from archimedes.graph.regions.base import OneBody, Region, Run, Through
 from archimedes.graph.regions.interval_sets import Rows, Sets, fill, join, merge, union_of, unite
 
 __all__ = ["Accumulate", "Affine", "Gather", "Move", "Nest", "Pack", "Sort"]
@@ -164,7 +152,7 @@ class Nest(OneBody):
         order = f" in {self.partials} partial results" if self.partials > 1 else ""
         return f"{text}, the last {len(self.shape) - self.kept} by {self.combine}{order}"
 
-    def prune(self, pruner: Pruner, used: list[int]) -> Pruning:
+    def prune(self, pruner: base.Pruner, used: list[int]) -> base.Pruning:
         outs, count = tuple(used), len(self.inputs)
         read = pruner.reads(self.body, outs)
         inputs = tuple(k for k in range(count) if k in read)
@@ -175,7 +163,7 @@ class Nest(OneBody):
         def make(ids: np.ndarray) -> Region:
             return replace(self, inputs=ids, body=body, reads=reads)
 
-        return Pruning(inputs, make, new_numbers(outs))
+        return base.Pruning(inputs, make, base.new_numbers(outs))
 
     # ---- what it computes --------------------------------------------------------------
 
@@ -234,7 +222,7 @@ class Nest(OneBody):
     def runs(self) -> int:
         return math.prod(self.shape)
 
-    def count(self, operations: CountOperations, weight: Weight) -> Counter[str]:
+    def count(self, operations: base.CountOperations, weight: base.Weight) -> Counter[str]:
         total = super().count(operations, weight)
         if self.combine:
             total[self.combine] += self.length * (self.reduced - 1) * len(self.body.outputs)
@@ -450,11 +438,13 @@ class Sort(OneBody):
 
     # Positions have no derivatives.
 
-    def push_forward(self, dst: Graph, tangents: Tangents) -> tuple[Any, Tangents]:
+    def push_forward(self, dst: Graph, tangents: base.Tangents) -> tuple[Any, base.Tangents]:
         return dst.region(self), [{}]
 
     def record(self, dst: Graph) -> tuple[np.ndarray, Any]:
         return dst.region(self), None
 
-    def pull_back(self, dst: Graph, adjoints: Adjoints, saved: Any, wanted: Wanted) -> Adjoints:
+    def pull_back(
+        self, dst: Graph, adjoints: base.Adjoints, saved: Any, wanted: base.Wanted
+    ) -> base.Adjoints:
         return [{} for _ in self.inputs]

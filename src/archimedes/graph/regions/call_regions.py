@@ -13,19 +13,8 @@ import numpy as np
 from archimedes.graph.dtypes import B8, DTYPES
 from archimedes.graph.ops import CODES, INPUT
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.base import (
-    CountOperations,
-    DerivativeRule,
-    OneBody,
-    Pruner,
-    Pruning,
-    Region,
-    Run,
-    Through,
-    Weight,
-    new_numbers,
-    same_number,
-)
+from archimedes.graph.regions import base
+from archimedes.graph.regions.base import OneBody, Region, Run, Through
 from archimedes.graph.regions.interval_sets import Sets, union
 
 __all__ = ["Call", "Host", "Switch"]
@@ -40,7 +29,7 @@ class Call(OneBody):
     run its body stands where it was called.
     """
 
-    derivative: DerivativeRule | None = None
+    derivative: base.DerivativeRule | None = None
     closure: int = 0
     copied: bool = False
 
@@ -58,7 +47,7 @@ class Call(OneBody):
         (body,) = bodies
         return replace(self, body=body, derivative=None)
 
-    def prune(self, pruner: Pruner, used: list[int]) -> Pruning:
+    def prune(self, pruner: base.Pruner, used: list[int]) -> base.Pruning:
         """Keep all outputs, so that calls of one function stay calls of one function.
 
         Of a body that is called once, those that nobody reads are left out.
@@ -66,7 +55,7 @@ class Call(OneBody):
         body = self.body
         if all(body.op[i] == INPUT for i in body.outputs) and not body.effects():
             passed = [body.a[i] for i in body.outputs]
-            return Pruning(tuple(sorted({passed[k] for k in used})), None, passed.__getitem__)
+            return base.Pruning(tuple(sorted({passed[k] for k in used})), None, passed.__getitem__)
         once = pruner.is_called_once(body)
         outs = tuple(used) if once else tuple(range(len(body.outputs)))
         inputs = tuple(sorted(pruner.reads(body, outs)))
@@ -75,7 +64,7 @@ class Call(OneBody):
         def make(ids: np.ndarray) -> Region:
             return Call(ids, part, copied=self.copied, line=self.line)
 
-        return Pruning(inputs, make, new_numbers(outs) if once else same_number)
+        return base.Pruning(inputs, make, base.new_numbers(outs) if once else base.same_number)
 
     def evaluate(self, values: list[Any], run: Run) -> list[Any]:
         return run(self.body, values)
@@ -110,15 +99,15 @@ class Switch(Region):
         chosen_by_bool = g.op[index] == CODES["i64"] and g.dtype[g.a[index]] == B8
         return replace(self, branches=self.branches[:2]) if chosen_by_bool else self
 
-    def prune(self, pruner: Pruner, used: list[int]) -> Pruning:
+    def prune(self, pruner: base.Pruner, used: list[int]) -> base.Pruning:
         outs = tuple(used)
         reads = tuple(sorted(set().union(*(pruner.reads(b, outs) for b in self.branches))))
         bodies = tuple(pruner.part(b, reads, outs) for b in self.branches)
-        numbers, line = new_numbers(outs), self.line
+        numbers, line = base.new_numbers(outs), self.line
         inputs = tuple(k + 1 for k in reads)
         if len(bodies) == 1:  # nothing to choose
-            return Pruning(inputs, lambda ids: Call(ids, bodies[0], line=line), numbers)
-        return Pruning((0, *inputs), lambda ids: Switch(ids, bodies, line=line), numbers)
+            return base.Pruning(inputs, lambda ids: Call(ids, bodies[0], line=line), numbers)
+        return base.Pruning((0, *inputs), lambda ids: Switch(ids, bodies, line=line), numbers)
 
     def evaluate(self, values: list[Any], run: Run) -> list[Any]:
         index = np.clip(values[0], 0, len(self.branches) - 1)
@@ -137,7 +126,7 @@ class Switch(Region):
                     result[mine] = out
         return results
 
-    def count(self, operations: CountOperations, weight: Weight) -> Counter[str]:
+    def count(self, operations: base.CountOperations, weight: base.Weight) -> Counter[str]:
         """Count the longest branch."""
         return max((operations(b) for b in self.branches), key=weight)
 
@@ -156,7 +145,7 @@ class Host(Region):
     function: Callable[[list[Any]], list[Any]]
     dtypes: tuple[int, ...]
     label: str
-    derivative: DerivativeRule | None = None
+    derivative: base.DerivativeRule | None = None
     #: Calls are kept apart even when equal: a host function may have effects.
     serial: object = field(default_factory=object)
 

@@ -11,18 +11,8 @@ import numpy as np
 
 from archimedes.graph.dtypes import block_type, item_type, length_of
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.base import (
-    OneBody,
-    Pruner,
-    Pruning,
-    Region,
-    Run,
-    Through,
-    close_carry,
-    has_blocks,
-    new_numbers,
-    same_number,
-)
+from archimedes.graph.regions import base
+from archimedes.graph.regions.base import OneBody, Region, Run, Through
 from archimedes.graph.regions.interval_sets import (
     GROWING,
     Rows,
@@ -93,13 +83,13 @@ class CountedLoop(OneBody):
         sizes: dict[str, Any] = {"carry": carry, "slices": slices}
         return replace(self, inputs=inputs, body=body, **sizes)
 
-    def prune(self, pruner: Pruner, used: list[int]) -> Pruning:
+    def prune(self, pruner: base.Pruner, used: list[int]) -> base.Pruning:
         n, body = self.carry, self.body
         if self.length == 0:
-            return Pruning(tuple(used), None, same_number)
+            return base.Pruning(tuple(used), None, base.same_number)
         columns = sorted({(k - n) % self.outs for k in used if k >= n})
         outs = tuple(n + k for k in columns)
-        alive, reads = close_carry(pruner, body, n, {k for k in used if k < n}, outs)
+        alive, reads = base.close_carry(pruner, body, n, {k for k in used if k < n}, outs)
         slices = [j for j in range(self.slices) if n + j in reads]
         shared = [k for k in range(n + self.slices, len(body.inputs)) if k in reads]
         part = pruner.part(body, (*alive, *(n + j for j in slices), *shared), (*alive, *outs))
@@ -109,7 +99,7 @@ class CountedLoop(OneBody):
             *(n + t * self.slices + j for t in range(self.rows) for j in slices),
             *(first_shared + k - n - self.slices for k in shared),
         )
-        new_carry, new_column = new_numbers(alive), new_numbers(columns)
+        new_carry, new_column = base.new_numbers(alive), base.new_numbers(columns)
 
         def make(ids: np.ndarray) -> Region:
             return self.like(ids, part, len(alive), len(slices))
@@ -120,7 +110,7 @@ class CountedLoop(OneBody):
             step, k = divmod(old - n, self.outs)
             return len(alive) + step * len(columns) + new_column(k)
 
-        return Pruning(inputs, make, number)
+        return base.Pruning(inputs, make, number)
 
     @property
     def steps(self) -> range:
@@ -272,7 +262,7 @@ class Scan(CountedLoop):
     def _is_one_batch(self) -> bool:
         """Whether all steps can be computed at once: numbers, of which none is carried."""
         apart = self.stacked and not self.carry and not self.has_effects
-        return apart and not has_blocks(self.body)
+        return apart and not base.has_blocks(self.body)
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,7 +290,7 @@ class Map(CountedLoop):
         if length == 0:
             return []
         shared = values[length * s :]
-        if has_blocks(self.body):
+        if base.has_blocks(self.body):
             rows = [self._slices(values, k) for k in range(length)]
             return [x for row in rows for x in run(self.body, [*row, *shared])]
         columns = [
@@ -350,13 +340,13 @@ class While(Region):
         condition, body = bodies
         return replace(self, condition=condition, body=body)
 
-    def prune(self, pruner: Pruner, used: list[int]) -> Pruning:
+    def prune(self, pruner: base.Pruner, used: list[int]) -> base.Pruning:
         n = self.carry
         if self.limit == 0:
-            return Pruning(tuple(used), None, same_number)
+            return base.Pruning(tuple(used), None, base.same_number)
         tested = pruner.reads(self.condition, [0])
         wanted = set(used) | {k for k in tested if k < n}
-        alive, reads = close_carry(pruner, self.body, n, wanted, ())
+        alive, reads = base.close_carry(pruner, self.body, n, wanted, ())
         shared = [k for k in range(n, len(self.inputs)) if k in reads | tested]
         inputs = (*alive, *shared)
         condition = pruner.part(self.condition, inputs, (0,))
@@ -365,7 +355,7 @@ class While(Region):
         def make(ids: np.ndarray) -> Region:
             return replace(self, inputs=ids, condition=condition, body=body, carry=len(alive))
 
-        return Pruning(inputs, make, new_numbers(alive))
+        return base.Pruning(inputs, make, base.new_numbers(alive))
 
     def evaluate(self, values: list[Any], run: Run) -> list[Any]:
         n = self.carry
