@@ -43,7 +43,7 @@ def test_without_a_kind_all_are_listed(capsys):
 def test_an_unknown_kind_is_answered_with_the_nearest(capsys):
     assert main(["explain", "brunch"]) == 1
     said = capsys.readouterr().err
-    assert "there is no explanation of 'brunch'; did you mean 'branch'" in said
+    assert "no explanation of 'brunch'; did you mean 'branch'" in said
 
 
 def test_hints_name_this_distribution(monkeypatch, tmp_path):

@@ -86,7 +86,7 @@ MISUSES = {
         scale,
         (X, 1.0),
         {"options": {"version": 'a"b'}},
-        "must consist of letters",
+        "must be letters",
     ),
     "a nan default": (scale, (np.array([1.0, np.nan, 2.0]), 1.0), {}, r"x\[1\] = nan is not a fin"),
     "an inf parameter": (

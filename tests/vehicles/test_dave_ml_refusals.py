@@ -69,7 +69,7 @@ FILES = {
         "must be a <math> with one expression",
     ),
     "presentation": (made("<mrow/>"), "MathML <mrow> is not among the expressions"),
-    "operation": (made(("factorial", "x")), "MathML operation 'factorial' is not among those"),
+    "operation": (made(("factorial", "x")), "MathML operation 'factorial' is not one of"),
     "symbol": (made(("<csymbol>hypot</csymbol>", "x")), "MathML operation 'hypot'"),
     "empty apply": (made("<apply/>"), "<apply> is empty"),
     "two in an apply": (
@@ -88,7 +88,7 @@ FILES = {
         "got <piece> with 1 elements",
     ),
     "empty semantics": (made("<semantics/>"), "<semantics> is empty"),
-    "undefined": (made(("abs", "v")), "variable 'z' reads 'v', which no variableDef defines"),
+    "undefined": (made(("abs", "v")), "'z' reads 'v', which no variableDef defines"),
     "itself": (made(("plus", "z", 1.0)), "variables depend on themselves: z <- z"),
     "circle": (
         [
@@ -157,7 +157,7 @@ FILES = {
             *(X, Z, F.breakpoints("A", [0.0, 1.0])),
             F.function("z", [("x", "")] * 13, F.gridded(["A"] * 13, np.zeros(2**13))),
         ],
-        "13 variables need 8192 points for one value; at most 4096",
+        "a value needs 8192 points of its table; at most 4096",
     ),
     "a line": (scattered("0 0 1", "1 1 2", "2 2 3"), "its points do not span the space"),
     "steps between scattered points": (

@@ -171,7 +171,7 @@ def test_bodies_need_names_and_parents_of_their_own():
     with pytest.raises(ValueError, match="two bodies"):
         scene.check()
     scene.bodies[1] = Body("arm", [], 0.0, [0, 0, 0], [1, 0, 0, 0], parent="hand")
-    with pytest.raises(ValueError, match="'hand', which must come before"):
+    with pytest.raises(ValueError, match="the parent 'hand' of 'arm' must come before"):
         scene.check()
 
 

@@ -18,9 +18,7 @@ from archimedes.installation import checkout_folder
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument(
-        "kind", nargs="*", help="what the message names; without it, all kinds are listed"
-    )
+    parser.add_argument("kind", nargs="*", help="what the message names (default: list all kinds)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -47,9 +45,7 @@ def find_kind(text: str) -> str:
         return kinds[typed]
     near = difflib.get_close_matches(typed, kinds, n=3, cutoff=0.5)
     meant = f"did you mean {' or '.join(repr(kinds[k]) for k in near)}? " if near else ""
-    raise CommandError(
-        f"there is no explanation of {text!r}; {meant}`archimedes explain` lists all kinds"
-    )
+    raise CommandError(f"no explanation of {text!r}; {meant}`archimedes explain` lists all kinds")
 
 
 def read_sections() -> dict[str, str]:

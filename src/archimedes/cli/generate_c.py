@@ -44,13 +44,12 @@ def run(options: argparse.Namespace) -> int:
     if not callable(function):
         raise CommandError(f"{options.function} is not a function")
     args = example_arguments(options)
-    settings: dict[str, Any] = {"target": options.target, "state": options.state}
+    settings: dict[str, Any] = {"target": options.target, "verify": options.verify}
+    settings["state"] = options.state
     settings["return_names"] = options.returns.split(",") if options.returns else None
     settings["float_type"] = np.float32 if options.float32 else float
     try:
-        project = codegen(
-            function, args, output_dir=options.output, verify=options.verify, **settings
-        )
+        project = codegen(function, args, output_dir=options.output, **settings)
     except (ArchimedesError, ValueError, TypeError) as error:
         raise CommandError(str(error)) from None
     data: dict[str, Any] = {"folder": str(options.output), "files": sorted(project.files)}

@@ -39,9 +39,8 @@ def flight_templates() -> dict[str, Path]:
 def declare(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("file", type=Path, nargs="?", help="the flight, YAML or JSON")
-    parser.add_argument(
-        "--template", choices=list(flight_templates()), help="print a file to start from"
-    )
+    templates = list(flight_templates())
+    parser.add_argument("--template", choices=templates, help="print a file to start from")
     answers.add_output(parser, "archimedes_run", "results")
     parser.add_argument("--no-page", action="store_true", help="leave out the page in 3-D")
 

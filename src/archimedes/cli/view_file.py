@@ -32,9 +32,7 @@ def run(options: argparse.Namespace) -> int:
     path = answers.input_file(options.file)
     make = READERS.get(path.suffix.lower())
     if make is None:
-        raise answers.CommandError(
-            f"{path}: the name must end in one of {', '.join(sorted(READERS))}"
-        )
+        raise answers.CommandError(f"{path}: the name must end in {', '.join(sorted(READERS))}")
     try:
         shown = make(path, options)
     except MISTAKES as error:

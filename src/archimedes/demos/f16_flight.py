@@ -15,6 +15,7 @@ from archimedes.environment import ConstantWind, OneCosineGust, Winds
 from archimedes.typing import Array, Scalar, Tree
 from archimedes.vehicles import F16, F16Autopilot, FlatEarth, FlightState, linearize, load, trim
 from archimedes.vehicles.steady_flight import Trim
+from archimedes.viewer import view
 
 SPEED, ALT, SECONDS, DT = 170.0, 1500.0, 60.0, 0.05
 COPIES = 1000
@@ -131,14 +132,13 @@ def show_flight(report: Report, flight: arc.Trajectory, first: float, again: flo
     report.section(f"One flight of {SECONDS:g} s in wind, the autopilot sampled at {1 / DT:g} Hz")
     state = plane.world.flight(flight.t, flight.x.motion)
     bank = np.rad2deg(np.abs(state.rpy[:, 0]).max())
-    report.line(
-        "climbed to", f"{state.alt[-1]:.1f} m", f"wanted {float(target(SECONDS).alt):.0f} m"
-    )
+    wanted = float(target(SECONDS).alt)
+    report.line("climbed to", f"{state.alt[-1]:.1f} m", f"wanted {wanted:.0f} m")
     report.line("largest bank", f"{bank:.1f} deg")
     report.line("steps of the solver", f"{int(flight.stats['steps'])}", "DOP853, rtol 1e-6")
     report.speed(first, again, SECONDS)
     report.check("the flight reaches its end", flight.success)
-    report.check("altitude held within 2 m", abs(state.alt[-1] - float(target(SECONDS).alt)) < 2.0)
+    report.check("altitude held within 2 m", abs(state.alt[-1] - wanted) < 2.0)
 
 
 def show_comparison(
@@ -171,9 +171,8 @@ def show_comparison(
     difference = float(np.max(np.abs(ours - theirs) / np.maximum(np.abs(theirs), 1.0)))
     ratio = (seconds / COMPARED) / (again / SECONDS)
     report.section("The same model in plain NumPy, solved by SciPy")
-    report.line(
-        "one simulated second", duration(seconds / COMPARED), f"here {duration(again / SECONDS)}"
-    )
+    ours = f"here {duration(again / SECONDS)}"
+    report.line("one simulated second", duration(seconds / COMPARED), ours)
     report.line("against SciPy and NumPy", f"{ratio:,.0f} x", "faster")
     report.line("largest relative difference", f"{difference:.0e}", f"after {COMPARED:g} s")
     report.check("SciPy agrees", difference < 1e-5)
@@ -205,8 +204,6 @@ def show_batch(report: Report, fly: Callable[..., Any]) -> arc.Trajectory:
 
 def write(report: Report, flight: arc.Trajectory, many: arc.Trajectory, trimmed: Trim) -> None:
     """Write plots, the page and the table."""
-    from archimedes.viewer import view
-
     shown = arc.Trajectory(flight.t, outputs(flight))
     title = "F-16: two turns and a climb in wind"
     surfaces = {f"surfaces[{k}]": n for k, n in enumerate(("elevator", "aileron", "rudder"))}

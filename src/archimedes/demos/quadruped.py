@@ -10,6 +10,7 @@ import archimedes as arc
 from archimedes import multibody as mb
 from archimedes.demos.reporting import Report, time_call
 from archimedes.typing import Array, Scalar
+from archimedes.viewer import Arrow, view
 
 STEP, SECONDS = 2e-3, 2.5
 THIGH, SHIN, HEIGHT = 0.25, 0.25, 0.42
@@ -84,8 +85,6 @@ def run(report: Report) -> None:
 
 def write(report: Report, times: Array, states: mb.State, pushes: Array) -> None:
     """Write plots and the page."""
-    from archimedes.viewer import Arrow, view
-
     shown = arc.Trajectory(times, {"height": states.q[:, 2], "aside": states.q[:, 1]})
     labels = {"height": "height of the trunk (m)", "aside": "aside (m)"}
     report.figure("trunk", shown, labels=labels)

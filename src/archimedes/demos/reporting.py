@@ -8,17 +8,16 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 import archimedes as arc
 from archimedes.simulate.trajectory.exports import MissingExtra
 from archimedes.system.cpus import architecture
-
-if TYPE_CHECKING:
-    from archimedes.typing import Tree
-    from archimedes.viewer import View
+from archimedes.typing import Tree
+from archimedes.viewer import View
+from archimedes.viz import plot
 
 __all__ = ["Report"]
 
@@ -130,8 +129,6 @@ class Report:
 
     def figure(self, name: str, *what: Any, **options: Any) -> None:
         """Plot something to a file; `options` are those of `plot`."""
-        from archimedes.viz import plot
-
         path = self.folder / f"{name}.png"
         try:
             plot(*what, file=path, **options)
@@ -158,9 +155,8 @@ class Report:
         path.write_text(json.dumps(self.data(), indent=2) + "\n", encoding="utf-8", newline="\n")
         self.section(f"Written to {self.folder.absolute()}")
         for file in self.files:
-            self.say(
-                f"  {file.name:<24}{file.stat().st_size / 1e3:>10,.0f} kB   {KINDS[file.suffix]}"
-            )
+            size = f"{file.stat().st_size / 1e3:>10,.0f} kB"
+            self.say(f"  {file.name:<24}{size}   {KINDS[file.suffix]}")
         failed = [name for name, passed in self.checks.items() if not passed]
         verdict = f"FAILED: {', '.join(failed)}" if failed else "All checks passed"
         self.say(f"\n{verdict} ({duration(seconds)}).")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from archimedes import multibody as mb
 from archimedes.demos.reporting import Report, duration, time_call
 from archimedes.spatial import Quaternion, Transformation
 from archimedes.typing import Array, Scalar
+from archimedes.viewer import Path, view
 
 PERIOD, RADIUS, CENTER = 2.0, 0.18, np.array([0.45, 0.0, 0.75])
 ROUNDS = 3
@@ -75,10 +77,8 @@ def run(report: Report) -> None:
     outputs = np.linspace(*span, 361)
     report.section("Computed torque; the model it uses is 10 % too light and without friction")
     for gain in (10.0, 40.0):
-        solve = lambda gain=gain: arc.solve_ode(  # noqa: E731
-            rates, span, start, args=(gain,), t_eval=outputs, rtol=1e-6
-        )
-        once, seconds = time_call(solve)
+        options = {"args": (gain,), "t_eval": outputs, "rtol": 1e-6}
+        once, seconds = time_call(partial(arc.solve_ode, rates, span, start, **options))
         hand = mb.frame_pose(real, once.x.q, "hand").t
         off = np.linalg.norm(hand - np.stack([circle(t) for t in outputs]), axis=1)[120:]
         report.line(f"gain of {gain:g} rad/s", f"{1e3 * off.max():.2f} mm", duration(seconds))
@@ -88,8 +88,6 @@ def run(report: Report) -> None:
 
 def write(report: Report, once: arc.Trajectory, hand: Array) -> None:
     """Write plots and the page."""
-    from archimedes.viewer import Path, view
-
     report.figure("joints", once, title="Joints of the arm")
     page = view({"arm": (real, once)}, title="An arm draws a circle")
     page.scene.note = "Inverse kinematics by one mapped search, computed torque against errors"

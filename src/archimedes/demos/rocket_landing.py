@@ -16,6 +16,8 @@ from archimedes.typing import Scalar
 from archimedes.vehicles import FlatEarth, FlightState, Rocket
 from archimedes.vehicles.parts import MassProperties
 from archimedes.vehicles.rocket.rocket import cylindrical_stage
+from archimedes.vehicles.rocket.rocket_scene import landing_legs
+from archimedes.viewer import view
 
 SECONDS, COPIES, GRAVITY = 24.0, 300, 9.80665
 #: Height in m of the centre of mass when the legs touch, and the rocket's dimensions.
@@ -31,9 +33,8 @@ def booster() -> Rocket:
         0.0, LENGTH, RADIUS, 2700.0, 1800.0, thrust=1.1e5, specific_impulse=305.0, max_gimbal=0.12
     )
     nose = MassProperties(500.0, np.array([LENGTH + 0.5, 0.0, 0.0]), 200.0 * np.eye(3))
-    return Rocket(
-        (stage,), nose, area=np.pi * RADIUS**2, normal=1.5, pressure_point=8.0, world=FlatEarth()
-    )
+    shape = {"area": np.pi * RADIUS**2, "normal": 1.5, "pressure_point": 8.0}
+    return Rocket((stage,), nose, world=FlatEarth(), **shape)
 
 
 rocket = booster()
@@ -123,9 +124,6 @@ def disperse(report: Report) -> arc.Trajectory:
 
 def write(report: Report, once: arc.Trajectory, many: arc.Trajectory) -> None:
     """Write plots and the page."""
-    from archimedes.vehicles.rocket.rocket_scene import landing_legs
-    from archimedes.viewer import view
-
     names = ["motion.pos", "motion.v_B", "motion.att", "propellant"]
     report.figure("landing", once, names, title="A rocket lands")
     page = view({"rocket": (rocket, once)}, batch=many, title="A rocket lands on its tail")

@@ -12,6 +12,7 @@ from archimedes.environment import WGS84
 from archimedes.spatial import Quaternion
 from archimedes.typing import Scalar
 from archimedes.vehicles import Satellite, load
+from archimedes.viewer import view
 
 SECONDS, COPIES = 300.0, 300
 satellite = load("satellite")
@@ -77,8 +78,6 @@ def disperse(report: Report) -> arc.Trajectory:
 
 def write(report: Report, once: arc.Trajectory, many: arc.Trajectory) -> None:
     """Write plots and the page."""
-    from archimedes.viewer import view
-
     report.figure("slew", once, ["att", "w_B", "h"], title="A satellite turns to its goal")
     angles = arc.Trajectory(many.t, {"angle": off_goal(many.x.att)})
     report.figure("dispersion", angles, labels={"angle": "off the goal (deg)"}, spread="fan")

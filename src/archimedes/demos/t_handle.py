@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 import archimedes as arc
@@ -11,9 +9,7 @@ from archimedes import tree
 from archimedes.demos import tumbling
 from archimedes.demos.reporting import Report, duration, time_call
 from archimedes.spatial import RigidBody
-
-if TYPE_CHECKING:
-    from archimedes.viewer import Mesh
+from archimedes.viewer import Camera, Mesh, cylinder, moved, view
 
 COPIES = 10_000
 #: Largest relative drift of what is conserved, and difference from SciPy at tight tolerances.
@@ -100,8 +96,6 @@ def show_batch(report: Report) -> None:
 
 def write(report: Report, once: arc.Trajectory) -> None:
     """Write the table, the plot and the page."""
-    from archimedes.viewer import Camera, view
-
     report.table("tumbling", once)
     title = "A rigid body flipping about its middle axis"
     report.figure("tumbling", once, ["w_B", "att"], title=title)
@@ -118,8 +112,6 @@ def write(report: Report, once: arc.Trajectory) -> None:
 
 def handle_meshes() -> list[Mesh]:
     """Return the handle that flips: a bar on a stem, in the axes of its moments of inertia."""
-    from archimedes.viewer import cylinder, moved
-
     bar = cylinder(0.16, 1.5, axis=[0, 1, 0], color="#c9973c")
     stem = moved(cylinder(0.12, 0.9, axis=[1, 0, 0], color="#aab2bd"), [0.45, 0, 0])
     tip = moved(cylinder(0.17, 0.12, axis=[1, 0, 0], color="#e8743b"), [0.92, 0, 0])

@@ -11,6 +11,7 @@ from archimedes.demos.reporting import Report
 from archimedes.environment import WGS84
 from archimedes.typing import Array, Scalar
 from archimedes.vehicles import FlightState, OrbitGuidance, Rocket, load
+from archimedes.viewer import view
 
 SECONDS = 700.0
 rocket, guidance = load("rocket"), OrbitGuidance()
@@ -52,8 +53,6 @@ def run(report: Report) -> None:
 
 def write(report: Report, once: arc.Trajectory) -> None:
     """Write plots and the page."""
-    from archimedes.viewer import view
-
     state = rocket.world.flight(once.t, once.x.motion)
     shown = Ascent(
         1e-3 * state.alt,

@@ -376,9 +376,7 @@ def user_code(text: str, file: str) -> dict[str, str]:
             raise _marker_error(file, text, marker.start(), f"USER CODE {word} {name}", open_name)
         if word == "BEGIN":
             if name in regions:
-                raise CodegenError(
-                    f"{file}: there are two regions USER CODE {name}: give them different names"
-                )
+                raise CodegenError(f"{file}: two regions USER CODE {name}: rename one of them")
             open_name, start = name, marker.end() + 1
         else:
             regions[name] = text[start : marker.start()]

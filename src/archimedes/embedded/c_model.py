@@ -329,9 +329,8 @@ def carry_statements(pairs: Mapping[str, str], inputs: Root, outputs: Root) -> l
 
 def _under(root: Root, name: str) -> list[Member]:
     """Return the leaves of one argument or result."""
-    return [
-        m for m in root.members if m.path == name or m.path.startswith((f"{name}.", f"{name}["))
-    ]
+    inside = (f"{name}.", f"{name}[")
+    return [m for m in root.members if m.path == name or m.path.startswith(inside)]
 
 
 def _field(root: Root, members: Sequence[Member]) -> Field | None:

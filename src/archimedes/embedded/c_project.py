@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from numpy.typing import DTypeLike
 
 from archimedes.embedded import c_files
 from archimedes.embedded.c_model import Model, make_model
@@ -15,9 +17,6 @@ from archimedes.embedded.c_structs import fixed_values, scalars
 from archimedes.embedded.preparation import Options, Prepared, prepare
 from archimedes.embedded.verification import HostLibrary, Verification, verify_model
 from archimedes.errors import CodegenError
-
-if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
 
 __all__ = ["CProject", "codegen"]
 

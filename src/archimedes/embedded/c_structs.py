@@ -11,9 +11,10 @@ import ast
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from archimedes import tree
 from archimedes.backends.c.spelling import table_item
@@ -24,9 +25,6 @@ from archimedes.errors import CodegenError
 from archimedes.graph.dtypes import B8, F32, F64, I64, is_float
 from archimedes.tree.nodes import field_names
 from archimedes.tree.treedef import LEAF, TreeDef
-
-if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
 
 
 @dataclass(frozen=True)
@@ -239,9 +237,7 @@ class Scalars:
             return "true" if value else "false"
         if code == I64:
             if not np.iinfo(dtype).min <= int(value) <= np.iinfo(dtype).max:
-                raise CodegenError(
-                    f"the value {int(value)} does not fit in {_INTS[dtype]}: leave int_type=int"
-                )
+                raise CodegenError(f"{value} does not fit in {_INTS[dtype]}: leave int_type=int")
             macro = "INT32_C" if dtype.itemsize == 4 else "INT64_C"
             if int(value) == np.iinfo(dtype).min:
                 return f"(-{macro}({-(int(value) + 1)}) - 1)"

@@ -63,9 +63,7 @@ class Options:
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[\w.+-]+", str(self.version), re.ASCII):
-            raise CodegenError(
-                f"codegen: version={self.version!r} must consist of letters, digits and .+-_"
-            )
+            raise CodegenError(f"codegen: version={self.version!r} must be letters, digits or .+-_")
         scratch, layouts = ("stack", "workspace"), ("own", "original")
         check_choice(self.scratch, "codegen: scratch", scratch, error=CodegenError)
         check_choice(self.layout, "codegen: layout", layouts, error=CodegenError)

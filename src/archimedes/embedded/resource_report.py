@@ -118,9 +118,8 @@ class ResourceReport:
                 f"  measured    {max(self.run.instructions)} instructions, "
                 f"{self.run.stack_bytes} bytes of stack with the compiler's library"
             )
-        traced = (
-            f"{len(self.traceability)} groups of lines" if self.traceability else "not recorded"
-        )
+        count = len(self.traceability)
+        traced = f"{count} groups of lines" if count else "not recorded"
         lines.append(f"  traced      {traced}")
         return "\n".join(lines)
 

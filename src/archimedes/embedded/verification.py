@@ -250,9 +250,8 @@ def _results(graph: Graph, columns: list[Any], count: int) -> list[Any]:
     """Return each output on all samples: all at once, or one by one if there are blocks."""
     if not has_blocks(graph):
         return interpreter.run(graph, columns)
-    rows = [
-        interpreter.run(graph, [x[k] if np.ndim(x) else x for x in columns]) for k in range(count)
-    ]
+    runs = ([x[k] if np.ndim(x) else x for x in columns] for k in range(count))
+    rows = [interpreter.run(graph, values) for values in runs]
     return [np.array(column) for column in zip(*rows)]
 
 

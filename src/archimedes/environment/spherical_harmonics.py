@@ -52,9 +52,8 @@ class Tables:
                     across = (n - m) * (n + m)
                     self.one_back[row, m] = math.sqrt((2 * n - 1) * (2 * n + 1) / across)
                     if m < n - 1:
-                        self.two_back[row, m] = math.sqrt(
-                            (2 * n + 1) * (n + m - 1) * (n - m - 1) / (across * (2 * n - 3))
-                        )
+                        above = (2 * n + 1) * (n + m - 1) * (n - m - 1)
+                        self.two_back[row, m] = math.sqrt(above / (across * (2 * n - 3)))
                     self.slope[row, m] = math.sqrt((0.5 if m == 0 else 1.0) * (n - m) * (n + m + 1))
 
 
@@ -118,9 +117,8 @@ def harmonic_gradient(p: Vec3, scale: Scalar, radius: Scalar, C: Matrix, S: Matr
     if degree > 0:
         carry, _ = scan(of_degree, carry, rows)
     a1, a2, a3, a4 = (np.sum(total, axis=-1, keepdims=True) for total in carry[3:])
-    return (scale / r2)[..., None] * np.concatenate(
-        [a1 + s * a4, a2 + t * a4, a3 + u * a4], axis=-1
-    )
+    total = np.concatenate([a1 + s * a4, a2 + t * a4, a3 + u * a4], axis=-1)
+    return (scale / r2)[..., None] * total
 
 
 def _powers(s: Scalar, t: Scalar, degree: int) -> tuple[Any, Any]:

@@ -44,9 +44,8 @@ def altitude_of(where: Array) -> Any:
 def _blow(speed: Scalar, direction: Scalar) -> Any:
     """Return the velocity (..., 3) of a wind of some speed that blows towards `direction`."""
     speed, direction = np.broadcast_arrays(speed, as_array(direction, "direction"))
-    return np.stack(
-        [speed * np.cos(direction), speed * np.sin(direction), np.zeros_like(speed)], axis=-1
-    )
+    north, east = speed * np.cos(direction), speed * np.sin(direction)
+    return np.stack([north, east, np.zeros_like(speed)], axis=-1)
 
 
 @struct

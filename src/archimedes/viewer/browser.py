@@ -243,9 +243,7 @@ def video(
         raise ValueError(f"View.video: {str(path)!r} must end in .mp4 or .gif")
     ffmpeg = find_program("ffmpeg")
     if ffmpeg is None:
-        raise BrowserError(
-            f"View.video needs ffmpeg, which was not found: {install_hint('ffmpeg')}"
-        )
+        raise BrowserError(f"View.video needs ffmpeg, which is missing: {install_hint('ffmpeg')}")
     first, last = view.scene.span
     times: Any = np.arange(first, last + 1e-9, speed / fps)
     if progress:

@@ -57,9 +57,8 @@ class Live:
     def _add_body(self, k: int, body: Body) -> Any:
         draw, path = self.server.scene, self._path(k)
         length = 1.25 * (body.radius if body.meshes else body.reach)
-        handle = draw.add_frame(
-            path, show_axes=body.framed, axes_length=length, axes_radius=0.02 * length
-        )
+        axes = {"axes_length": length, "axes_radius": 0.02 * length}
+        handle = draw.add_frame(path, show_axes=body.framed, **axes)
         for j, mesh in enumerate(body.meshes):
             draw.add_mesh_simple(
                 f"{path}/mesh{j}",
@@ -75,16 +74,14 @@ class Live:
 
     def _add_line(self, name: str, points: Array, color: str, width: float) -> None:
         pairs = np.stack([points[:-1], points[1:]], axis=1).astype(np.float32)
-        self.server.scene.add_line_segments(
-            name, pairs, rgb(color), thickness=width, thickness_units="screen"
-        )
+        wide = {"thickness": width, "thickness_units": "screen"}
+        self.server.scene.add_line_segments(name, pairs, rgb(color), **wide)
 
     def _add_ghosts(self, k: int) -> Any:
         ghosts = self.scene.ghosts[k]
         points = np.nan_to_num(ghosts.position[:, 0]).astype(np.float32)
-        return self.server.scene.add_point_cloud(
-            f"/ghosts{k}", points, colors=rgb(ghosts.color), point_size=0.25 * ghosts.size
-        )
+        look = {"colors": rgb(ghosts.color), "point_size": 0.25 * ghosts.size}
+        return self.server.scene.add_point_cloud(f"/ghosts{k}", points, **look)
 
     def _add_world(self) -> None:
         draw, (centre, extent) = self.server.scene, bounds(self.scene)
@@ -124,9 +121,8 @@ class Live:
         first, last = self.scene.span
         gui = self.server.gui
         step = (last - first) / 2000.0 or 1.0
-        self._slider = gui.add_slider(
-            "time (s)", min=first, max=max(last, first + step), step=step, initial_value=first
-        )
+        limits = {"min": first, "max": max(last, first + step), "step": step}
+        self._slider = gui.add_slider("time (s)", **limits, initial_value=first)
         self._playing = gui.add_checkbox("play", initial_value=False)
         self._speed = gui.add_dropdown("speed", options=SPEEDS, initial_value="1")
         self._follow = gui.add_checkbox("follow", initial_value=self.scene.earth is None)

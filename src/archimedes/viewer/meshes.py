@@ -236,9 +236,8 @@ def capsule(radius: float, length: float, axis: ArrayLike = Z, n: int = 20, **lo
     """
     angle = np.linspace(0.0, 0.5 * np.pi, n // 4 + 1)
     cap = radius * np.stack([np.sin(angle), np.cos(angle)], axis=1) + [0.5 * length, 0.0]
-    return moved(
-        revolve(np.concatenate([cap[::-1] * [-1, 1], cap]), n, **look), rotation=along(axis)
-    )
+    profile = np.concatenate([cap[::-1] * [-1, 1], cap])
+    return moved(revolve(profile, n, **look), rotation=along(axis))
 
 
 def arrow(length: float = 1.0, radius: float = 0.035, n: int = 14, **look: Any) -> Mesh:

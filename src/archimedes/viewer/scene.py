@@ -533,9 +533,7 @@ class Scene:
             if body.name in seen:
                 raise ValueError(f"two bodies of this scene are called {body.name!r}")
             if body.parent is not None and body.parent not in seen:
-                raise ValueError(
-                    f"the parent of {body.name!r} is {body.parent!r}, which must come before it"
-                )
+                raise ValueError(f"the parent {body.parent!r} of {body.name!r} must come before it")
             seen.add(body.name)
         for name in [a.body for a in self.arrows] + [self.camera.body or self.bodies[0].name]:
             self.body(name)

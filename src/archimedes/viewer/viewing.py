@@ -234,9 +234,7 @@ def _add(
     for leaf in tree.leaves(trajectory.x):
         known_numbers(leaf, f"view: the trajectory of {name!r}")
     if len(trajectory.batch_shape) > 1:
-        raise ValueError(
-            f"view: a batch of shape {trajectory.batch_shape} must be (n,): take a slice of it"
-        )
+        raise ValueError(f"view: take a slice (n,) of the batch of shape {trajectory.batch_shape}")
     if trajectory.batch_shape:
         batch = trajectory if batch is None else batch
         trajectory = trajectory[0]

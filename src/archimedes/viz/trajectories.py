@@ -190,9 +190,7 @@ def label_table(
         return dict(labels)
     names = traj.names
     if isinstance(labels, str) or len(labels) != len(names):
-        raise ValueError(
-            f"plot: labels must be one for each of {names}, or a dict of names by these"
-        )
+        raise ValueError(f"plot: labels must be one for each of {names}, or a dict with these keys")
     return dict(zip(names, labels))
 
 

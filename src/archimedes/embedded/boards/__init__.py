@@ -128,9 +128,7 @@ def find_tool(name: str, purpose: str) -> str:
     """Return the path of a program, or raise a ToolError that says how to install it."""
     path = find_program(name)
     if path is None:
-        raise ToolError(
-            f"{purpose} needs the program {name}, which is not installed: {install_hint(name)}"
-        )
+        raise ToolError(f"{purpose} needs {name}, which is not installed: {install_hint(name)}")
     return path
 
 

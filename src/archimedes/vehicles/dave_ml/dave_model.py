@@ -163,9 +163,8 @@ class DaveModel:
         if not ids:
             near = difflib.get_close_matches(name, [*self.variables, *self._ids], n=3)
             hint = f" (did you mean {', '.join(near)}?)" if near else ""
-            raise ValueError(
-                f"the model has no variable {name!r}{hint}; its inputs are {', '.join(self.inputs)}"
-            )
+            listed = ", ".join(self.inputs)
+            raise ValueError(f"the model has no variable {name!r}{hint}; its inputs are {listed}")
         return ids[0]
 
     def id_of_signal(self, signal: elements.Signal, among: Container[str] = ()) -> str:
@@ -235,9 +234,7 @@ def in_order(
         reads[key] = variables[key].reads
         for name, line in reads[key].items():
             if name not in variables:
-                raise ValueError(
-                    f"{line}: variable {key!r} reads {name!r}, which no variableDef defines"
-                )
+                raise ValueError(f"{line}: {key!r} reads {name!r}, which no variableDef defines")
         waiting += reads[key]
     try:
         return tuple(TopologicalSorter(reads).static_order())

@@ -6,18 +6,15 @@ Names and rules are those of ANSI/AIAA S-119-2011 and of the DAVE-ML 2.0 referen
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from archimedes.typing import Array, Scalar
 from archimedes.vehicles.dave_ml import sources
 from archimedes.xml_elements import Element, number, numbers
-
-if TYPE_CHECKING:
-    from collections.abc import Container
 
 
 def new_key(key: str, among: Container[str], element: Element, kind: str) -> str:

@@ -83,9 +83,7 @@ def _apply(element: Element) -> Expression:
         address = head.attributes.get("definitionURL", "")
         name = address.rpartition("#")[2] or head.text
     if name not in OPERATIONS:
-        raise head.error(
-            f"MathML operation {name!r} is not among those that are read: {', '.join(OPERATIONS)}"
-        )
+        raise head.error(f"MathML operation {name!r} is not one of {', '.join(OPERATIONS)}")
     qualifier = QUALIFIERS.get(name)
     last = [part for part in rest if part.tag == qualifier]
     arguments = [_parse(part) for part in rest if part.tag != qualifier]
@@ -452,9 +450,7 @@ def _interpolate_grid(name: str, axes: tuple[Axis, ...], data: np.ndarray) -> An
     method = "cubic" if kinds == {"cubicSpline"} else "linear"
     corners = (4 if method == "cubic" else 2) ** len(axes)
     if corners > MOST_CORNERS:
-        raise ValueError(
-            f"{len(axes)} variables need {corners} points for one value; at most {MOST_CORNERS}"
-        )
+        raise ValueError(f"a value needs {corners} points of its table; at most {MOST_CORNERS}")
     return interpolant(
         [np.array(axis.points) for axis in axes],
         data.reshape([len(axis.points) for axis in axes]),

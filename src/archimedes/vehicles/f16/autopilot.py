@@ -219,9 +219,8 @@ class F16Autopilot:
         throttle, elevator = -self.along @ np.concatenate([up, sums[:2]])
         aileron, rudder = -self.aside @ np.concatenate([side, sums[2:]])
         moved = F16.Input(throttle, elevator, aileron, rudder)
-        u = tree.map(
-            lambda u, du, low, high: np.clip(u + du, low, high), self.input, moved, *F16().stops
-        )
+        u = tree.map(lambda u, du: u + du, self.input, moved)
+        u = tree.map(np.clip, u, *F16().stops)
         return F16Autopilot.Memory(u, sums + dt * np.stack([alt_rest, speed_rest, off_rest]))
 
     def _turn_rates(self, roll: Scalar, pitch: Scalar, speed: Scalar) -> tuple[Any, Any]:

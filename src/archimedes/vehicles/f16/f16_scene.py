@@ -53,9 +53,8 @@ def add_to_scene(plane: F16, scene: Scene, flight: actors.Flight) -> None:
         thrust = np.asarray(out.thrust)[:, None] * np.array([1.0, 0.0, 0.0])
         weight = float(plane.mass) * actors.STANDARD_GRAVITY
         scale = 9.0 / weight
-        down_B = np.asarray(flight.motion.att.as_matrix()) @ np.asarray(
-            placing.R.T @ np.array([0.0, 0.0, -weight])
-        )
+        down = placing.R.T @ np.array([0.0, 0.0, -weight])
+        down_B = np.asarray(flight.motion.att.as_matrix()) @ np.asarray(down)
         scene.arrows += [
             flight.arrow("aerodynamic force", force - thrust, "#3d8bd4", scale),
             flight.arrow("thrust", thrust, "#f5a623", scale),

@@ -151,9 +151,8 @@ class Multirotor(FolderScene):
         speeds : array (n,), optional
             Speeds of the rotors in rad/s. By default those of hover.
         """
-        return Multirotor.State(
-            self.world.state(flight), self.hover_speeds() if speeds is None else as_array(speeds)
-        )
+        speeds = self.hover_speeds() if speeds is None else as_array(speeds)
+        return Multirotor.State(self.world.state(flight), speeds)
 
     def hover_speeds(self, gravity: float = 9.80665) -> Any:
         """Return the speeds (n,) in rad/s that carry the weight in air of the rotors' density.

@@ -28,14 +28,10 @@ def check_axes(axes: ArrayLike, name: str) -> Any:
     """Return unit vectors (n, 3), checked where they are known."""
     axes = as_array(axes, name)
     if axes.ndim != 2 or axes.shape[1] != 3:
-        raise ValueError(
-            f"{name} must have shape (n, 3), one unit vector per row, got {axes.shape}"
-        )
+        raise ValueError(f"{name} must have shape (n, 3), a unit vector per row, got {axes.shape}")
     values = concrete(axes)
     if values is not None and np.any(np.abs(np.linalg.norm(values, axis=1) - 1.0) > 1e-9):
-        raise ValueError(
-            f"{name} must be unit vectors, got lengths {np.linalg.norm(values, axis=1)}"
-        )
+        raise ValueError(f"{name} must be unit vectors, got {values}")
     return axes
 
 
@@ -52,9 +48,7 @@ def check_part(part: object, name: str, needed: Sequence[str]) -> None:
 def check_flat(world: object, name: str) -> None:
     """Raise if a world has no level ground below: its states are not those of a `FlatEarth`."""
     if getattr(world, "State", None) is not RigidBody.State:
-        raise StructError(
-            f"{name} needs level ground: world=FlatEarth(), got {type(world).__name__}"
-        )
+        raise StructError(f"{name} needs level ground: a FlatEarth, got {type(world).__name__}")
 
 
 def limited(value: Any, limit: Scalar) -> Any:

@@ -205,9 +205,8 @@ class Rocket(FolderScene):
         for k, stage in enumerate(self.stages):
             for part in (stage.structure, stage.tank.contents(x.propellant[k])):
                 here = x.attached[k]
-                parts.append(
-                    MassProperties(here * part.mass, part.com, here * as_array(part.inertia))
-                )
+                inertia = here * as_array(part.inertia)
+                parts.append(MassProperties(here * part.mass, part.com, inertia))
         return combined(parts)
 
     def firing(self, x: Tree, throttle: Scalar) -> Any:
@@ -301,9 +300,8 @@ class Rocket(FolderScene):
         """
         around, mass = self.world.surroundings(t, x.motion), self.mass_properties(x).mass
         F_B, _ = self.forces(t, x, u)
-        return Rocket.Output(
-            self.world.flight(t, x.motion), mass, F_B[0] / mass, around.dynamic_pressure
-        )
+        flight, load = self.world.flight(t, x.motion), F_B[0] / mass
+        return Rocket.Output(flight, mass, load, around.dynamic_pressure)
 
     def separate(self, x: Tree, stage: int) -> Any:
         """Return the state without a stage: the reset of a staging event.
