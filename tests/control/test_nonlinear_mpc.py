@@ -175,7 +175,7 @@ MESSAGES = [
     ),
     (
         lambda: NonlinearMPC(PROBLEMS["bounds"], X0, {"torque": 0.0}, 0),
-        "intervals must be at least",
+        "intervals must be a whole number of at least",
     ),
     (
         lambda: NonlinearMPC(PROBLEMS["bounds"], X0, {"torque": 0.0}, 4).step(

@@ -275,7 +275,7 @@ def test_errors_name_the_argument():
         problem.solve({"x": np.zeros(2)})
     with pytest.raises(ValueError, match="scheme='euler' is not one of"):
         problem.solve(START, scheme="euler")
-    with pytest.raises(ValueError, match="must rise from 0 to 1"):
+    with pytest.raises(ValueError, match="mesh that rises from 0 to 1"):
         problem.solve(START, intervals=np.array([0.0, 0.6, 0.5, 1.0]))
     with pytest.raises(ValueError, match="dynamics returns 1 numbers for a state of 2"):
         OptimalControl(lambda t, x, u: u, **make).solve(START)

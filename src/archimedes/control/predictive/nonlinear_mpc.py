@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.checks import check_whole
 from archimedes.function import grad, hess, jac, scan, vmap, while_loop
 from archimedes.function.recording_store import Current
 from archimedes.optimize import OptimalControl, solve_qp
@@ -115,11 +116,10 @@ class NonlinearMPC:
                     f"problem.{name} is free: a receding horizon needs fixed times, give a number"
                 )
         for name in ("intervals", "iterations", "max_iter"):
-            if int(getattr(self, name)) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
-        floats = [tree.map(lambda leaf: np.asarray(leaf) * 1.0, v) for v in (self.x, self.u)]
-        object.__setattr__(self, "x", floats[0])
-        object.__setattr__(self, "u", floats[1])
+            check_whole(getattr(self, name), name, 1)
+        for name in ("x", "u"):
+            floats = tree.map(lambda leaf: np.asarray(leaf) * 1.0, getattr(self, name))
+            object.__setattr__(self, name, floats)
 
     @property
     def dt(self) -> float:
@@ -136,9 +136,8 @@ class NonlinearMPC:
         u : tree, optional
             Controls at which the plan stays. By default those of the controller.
         """
-        flat_x, flat_u = (tree.ravel(v)[0] * 1.0 for v in (self.x, self.u))
-        flat_x = flat_x if x is None else tree.ravel(x)[0] * 1.0
-        flat_u = flat_u if u is None else tree.ravel(u)[0] * 1.0
+        flat_x = tree.ravel(self.x if x is None else x)[0] * 1.0
+        flat_u = tree.ravel(self.u if u is None else u)[0] * 1.0
         N = self.intervals
         X, U = np.zeros((N + 1, flat_x.shape[0])) + flat_x, np.zeros((N, flat_u.shape[0])) + flat_u
         # The first step does not move the plan on: it has not begun.
@@ -154,8 +153,7 @@ class NonlinearMPC:
             State of the controller.
         """
         t = state.t + self.dt * np.arange(self.intervals + 1)
-        back = [tree.ravel(v)[1] for v in (self.x, self.u)]
-        return t, vmap(back[0])(state.X), vmap(back[1])(state.U)
+        return t, vmap(tree.ravel(self.x)[1])(state.X), vmap(tree.ravel(self.u)[1])(state.U)
 
     def step(self, state: State, input: Tree, args: tuple[Any, ...] = ()) -> tuple[State, Tree]:
         """Return the next state and the control.
@@ -195,6 +193,10 @@ class _Iteration:
         self.nx, self.nu, self.N = self.equations.nx, self.equations.nu, mpc.intervals
         self.length = tf - t0
 
+    def times(self, t: Scalar) -> Array:
+        """Return the times of both ends of the horizon."""
+        return np.stack([t, t + self.length])
+
     def flatten(self, x: Tree) -> Array:
         """Return a state as a vector."""
         flat = tree.ravel(x)[0] * 1.0
@@ -206,15 +208,12 @@ class _Iteration:
         self, w: Array, x_next: Array, t: Scalar, begin: Scalar, args: tuple[Any, ...]
     ) -> Array:
         """Return [cost, defects, path] for w = [x, u] (nx + nu,)."""
-        times = np.stack([t, t + self.length])
-        z = np.concatenate([times, w[: self.nx], x_next, w[self.nx :]])
-        end = begin + 1.0 / self.N
-        return self.equations.interval(z, np.ones(z.shape[0]), begin, end, *args)
+        z = np.concatenate([self.times(t), w[: self.nx], x_next, w[self.nx :]])
+        return self.equations.interval(z, np.ones(z.shape[0]), begin, begin + 1.0 / self.N, *args)
 
     def ends(self, x: Array, u: Array, x0: Array, t: Scalar, args: tuple[Any, ...]) -> Array:
         """Return [terminal cost, path at the end, boundary] for the last state."""
-        times = np.stack([t, t + self.length])
-        z = np.concatenate([times, x0, x, u])
+        z = np.concatenate([self.times(t), x0, x, u])
         return self.equations.ends(z, np.ones(z.shape[0]), *args)
 
     def improve(self, X: Array, U: Array, t: Scalar, x: Array) -> tuple[Array, Array, Array, Array]:
@@ -252,23 +251,17 @@ class _Iteration:
         (G, g, H, q), (Ms, shifts) = scan(advance, none, items)
         H, q = H + G.T @ (bend @ G), q + G.T @ (pull + bend @ g)
         rows = self.rows(X, (values, slopes, Ms, shifts), (end, end_slope, G, g))
-        low_u, high_u = self.control_limits(U)
+        edges = read_limits(self.mpc.problem.control_bounds, self.mpc.u, "control_bounds")
         solution = solve_qp(
-            *(_make_definite(0.5 * (H + H.T)), q, *rows, low_u, high_u),
+            *(_make_definite(0.5 * (H + H.T)), q, *rows, *(np.ravel(edge - U) for edge in edges)),
             tol=self.mpc.tol,
             max_iter=self.mpc.max_iter,
         )
         good = (solution.status == 0) & np.all(np.isfinite(solution.x))
         step = np.where(good, solution.x, 0.0)
         dX = np.concatenate([Ms[:, :nx] @ step + shifts[:, :nx], (G @ step + g)[None]])
-        new = np.where(good, X + dX, X)
-        change = np.max(np.abs(step))
-        return new, U + np.reshape(step, (N, nu)), solution.status, change
-
-    def control_limits(self, U: Array) -> tuple[Array, Array]:
-        edges = read_limits(self.mpc.problem.control_bounds, self.mpc.u, "control_bounds")
-        low, high = (np.reshape(edge - U, (-1,)) for edge in edges)
-        return low, high
+        U = U + np.reshape(step, (N, nu))
+        return np.where(good, X + dX, X), U, solution.status, np.max(np.abs(step))
 
     def rows(
         self, X: Array, along: tuple[Array, ...], ends: tuple[Array, ...]
@@ -281,17 +274,10 @@ class _Iteration:
         edges = read_limits(problem.state_bounds, self.mpc.x, "state_bounds")
         limited = np.flatnonzero(np.isfinite(edges[0]) | np.isfinite(edges[1]))
         if limited.size:
-            inner = (Ms[1:, limited], X[1:-1, limited] + shifts[1:, limited])
-            parts.append(
-                (
-                    _stack(inner[0]),
-                    np.ravel(inner[1]),
-                    *(np.tile(edge[limited], N - 1) for edge in edges),
-                )
-            )
-            parts.append(
-                (G[limited], X[-1, limited] + g[limited], edges[0][limited], edges[1][limited])
-            )
+            inner, now = _stack(Ms[1:, limited]), np.ravel(X[1:-1, limited] + shifts[1:, limited])
+            parts.append((inner, now, *(np.tile(edge[limited], N - 1) for edge in edges)))
+            now, both = X[-1, limited] + g[limited], [edge[limited] for edge in edges]
+            parts.append((G[limited], now, *both))
         path, count = self._limits("path", 0.0, self.mpc.x, self.mpc.u), values.shape[1] - 1 - nx
         if count:
             J, now = slopes[:, 1 + nx :], values[:, 1 + nx :]
@@ -300,8 +286,7 @@ class _Iteration:
             parts.append((_stack(J @ Ms), np.ravel(after), *both))
         if end.shape[0] > 1:
             J = end_slope[1:]
-            ends_like = (0.0, self.mpc.x, self.length, self.mpc.x)
-            boundary = self._limits("boundary", *ends_like)
+            boundary = self._limits("boundary", 0.0, self.mpc.x, self.length, self.mpc.x)
             both = [np.concatenate(pair) for pair in zip(path, boundary)]
             parts.append((J @ G, end[1:] + J @ g, *both))
         final = as_vector(problem.final, self.mpc.x, np.inf, "final")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.checks import check_choice
 from archimedes.errors import refer_to
 from archimedes.function import scan
 from archimedes.function.recording_store import Current
@@ -51,9 +52,8 @@ class Guess:
             raise ValueError(
                 "guess must be a dict with 'x' and 'u', or an earlier solution" + refer_to("guess")
             )
-        strangers = sorted(set(guess) - {"x", "u", "p", "t0", "tf"})
-        if strangers:
-            raise ValueError(f"guess has unknown keys {strangers}: x, u, p, t0 and tf are known")
+        for key in guess:
+            check_choice(key, "guess: key", ("x", "u", "p", "t0", "tf"))
         x, x_like = _read_trajectory(guess["x"], "guess['x']")
         u, u_like = _read_trajectory(guess["u"], "guess['u']")
         p = None if guess.get("p") is None else as_unknowns(guess["p"], "guess['p']")
@@ -292,6 +292,6 @@ class Equations:
         """Return how many points of an interval have path constraints."""
         if self.path is None:
             return 0
-        a, b = len(self.scheme.state_points), len(self.scheme.control_points)
-        still = Interval(1.0, np.zeros((a, self.nx)), np.zeros((b, self.nu)), lambda s, x, u: x)
-        return len(self.scheme.visit(still)) - self.path_at_last
+        points = len(self.scheme.state_points), len(self.scheme.control_points)
+        X, U = (np.zeros((a, n)) for a, n in zip(points, (self.nx, self.nu)))
+        return len(self.scheme.visit(Interval(1.0, X, U, lambda s, x, u: x))) - self.path_at_last

@@ -13,10 +13,12 @@ Symbols: s in [0, 1] along an interval, m mean controls of intervals.
 
 from __future__ import annotations
 
+import reprlib
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from archimedes.checks import check_positive
 from archimedes.typing import ArrayLike
 
 if TYPE_CHECKING:
@@ -40,16 +42,14 @@ def make_mesh(intervals: ArrayLike) -> np.ndarray:
         mesh = np.asarray(intervals, dtype=float)
     except (TypeError, ValueError):
         mesh = np.asarray(np.nan)
-    if mesh.ndim == 0:
-        if not (mesh >= 1 and mesh == np.round(mesh) and np.isfinite(mesh)):
-            raise ValueError(
-                f"intervals = {intervals!r} must be a whole number, at least 1, or a mesh from 0 "
-                "to 1"
-            )
+    if mesh.ndim == 0 and 1 <= mesh < np.inf and mesh == np.round(mesh):
         return np.linspace(0.0, 1.0, int(mesh) + 1)
     is_line = mesh.ndim == 1 and mesh.size >= 2
     if not (is_line and mesh[0] == 0.0 and mesh[-1] == 1.0 and np.all(np.diff(mesh) > 0)):
-        raise ValueError("intervals: a mesh must rise from 0 to 1")
+        raise ValueError(
+            f"intervals = {reprlib.repr(intervals)} must be a whole number, at least 1, or a mesh "
+            "that rises from 0 to 1"
+        )
     return mesh
 
 
@@ -58,14 +58,12 @@ def refine_mesh(solution: ControlSolution, tol: float) -> np.ndarray | None:
 
     An interval whose error is e is cut into (e / tol)^(1/(order + 1)) parts, at most ``MOST``.
     """
-    if not tol > 0:
-        raise ValueError(f"mesh_tol = {tol} must be positive")
+    check_positive(tol, "mesh_tol")
     errors, mesh, order = solution.errors, solution.mesh, solution.transcription.scheme.order
     if np.all(errors <= tol):
         return None
     wanted = np.ceil((np.maximum(errors, 1e-300) / tol) ** (1.0 / (order + 1)))
-    parts = np.clip(wanted, 1, MOST).astype(int)
-    parts = np.where((errors > tol) & (parts < 2), 2, parts)
+    parts = np.clip(wanted, np.where(errors > tol, 2, 1), MOST).astype(int)
     pieces = [np.linspace(a, b, n, endpoint=False) for a, b, n in zip(mesh[:-1], mesh[1:], parts)]
     return np.append(np.concatenate(pieces), 1.0)
 

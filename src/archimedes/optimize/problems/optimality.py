@@ -16,6 +16,7 @@ and 12.5.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -167,8 +168,6 @@ def _estimate_multipliers(at: _Point) -> np.ndarray:
     columns = np.concatenate([rows[upper], -rows[lower]])
     lengths = np.linalg.norm(columns, axis=1)
     lam = np.zeros(len(rows))
-    if not np.any(lengths > 0.0):
-        return lam
     lengths = np.where(lengths > 0.0, lengths, 1.0)
     try:
         weights = nnls((columns / lengths[:, None]).T, -at.gradient)[0] / lengths
@@ -227,18 +226,13 @@ class _TangentSpace:
         curvature = basis.T @ self.H @ basis
         inward = np.where(self.upper, -1.0, 1.0)[:, None] * self.rows
         inward = inward[self.weak] / np.linalg.norm(inward[self.weak], axis=1)[:, None]
-        ways = [self._find_lowest(basis, curvature, least), np.sum(inward, axis=0), *inward]
-        for way in ways:
-            if way is None:
-                continue
-            way = basis @ (basis.T @ way)
-            size = np.linalg.norm(way)
-            if size < 1e-6:
-                continue
-            for sign in (1.0, -1.0):
-                step = sign * way / size
-                if np.all(inward @ step >= -1e-9) and step @ self.H @ step < -2.0 * least:
-                    return self.unit * step
+        lowest = self._find_lowest(basis, curvature, least)
+        ways = [*([] if lowest is None else [lowest]), np.sum(inward, axis=0), *inward]
+        ways = [basis @ (basis.T @ way) for way in ways]
+        for way, sign in product(ways, (1.0, -1.0)):
+            step = sign * way / max(np.linalg.norm(way), 1e-6)
+            if np.all(inward @ step >= -1e-9) and step @ self.H @ step < -2.0 * least:
+                return self.unit * step
         return None
 
     def _find_lowest(
@@ -271,12 +265,9 @@ def _ran_away(at: _Point, tol: float) -> bool:
     """
     task = at.task
     growth = np.abs(at.x) / np.maximum(1.0, np.abs(task.start))
-    if not np.any(growth > FAR):
-        return False
     alone = np.eye(growth.size, dtype=bool)[growth > FAR]
-    for group in (*alone, *(growth > far for far in (FAR, FAR**2, FAR**4))):
-        if not np.any(group):
-            continue
+    together = (growth > far for far in (FAR, FAR**2, FAR**4))
+    for group in filter(np.any, (*alone, *together)):
         sides = [np.where(group, part * at.x, at.x) for part in (0.8, 1.5)]
         values = [task.evaluator.values(side) for side in sides]
         level = all(abs(f - at.f) < tol * (1.0 + abs(at.f)) for f, _ in values)

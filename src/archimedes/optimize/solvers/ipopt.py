@@ -83,14 +83,17 @@ _DEFAULTS = {
 }
 
 
+#: Packages that bring IPOPT, and where in them it is.
+_WHEELS = {
+    "casadi": ("libipopt.so.3", "libipopt.3.dylib", "libipopt-3.dll", "libipopt.so*"),
+    "ipyopt": ("../ipyopt.libs/libipopt*", ".dylibs/libipopt*"),
+}
+
+
 def _candidates() -> Iterator[str]:
     """Where IPOPT may be: what the user says, wheels that bundle it, the system."""
-    if os.environ.get("ARCHIMEDES_IPOPT"):
-        yield os.environ["ARCHIMEDES_IPOPT"]
-    for package, patterns in (
-        ("casadi", ("libipopt.so.3", "libipopt.3.dylib", "libipopt-3.dll", "libipopt.so*")),
-        ("ipyopt", ("../ipyopt.libs/libipopt*", ".dylibs/libipopt*")),
-    ):
+    yield from filter(None, [os.environ.get("ARCHIMEDES_IPOPT")])
+    for package, patterns in _WHEELS.items():
         spec = importlib.util.find_spec(package)
         if spec is None or spec.origin is None:
             continue
@@ -99,9 +102,7 @@ def _candidates() -> Iterator[str]:
             if paths and package == "ipyopt":
                 importlib.import_module("ipyopt")  # brings what the library stands on
             yield from map(str, paths[:1])
-    in_system = find_library("ipopt")
-    if in_system:
-        yield in_system
+    yield from filter(None, [find_library("ipopt")])
 
 
 @cache
@@ -208,9 +209,9 @@ def _options(task: Task) -> dict[str, Any]:
 
 def _set_option(lib: ctypes.CDLL, problem: int, name: str, value: object) -> None:
     key, accepted = name.encode(), False
-    if isinstance(value, (bool, str)):
-        text = ("yes" if value else "no") if isinstance(value, bool) else value
-        accepted = lib.AddIpoptStrOption(problem, key, text.encode())
+    value = ("no", "yes")[value] if isinstance(value, bool) else value
+    if isinstance(value, str):
+        accepted = lib.AddIpoptStrOption(problem, key, value.encode())
     elif isinstance(value, (int, np.integer)):
         accepted = lib.AddIpoptIntOption(problem, key, int(value))
     if not accepted and isinstance(value, (int, float, np.number)):
