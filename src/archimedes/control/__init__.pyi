@@ -1,9 +1,9 @@
 from archimedes.control.blocks.allocation import Allocator as Allocator
 from archimedes.control.blocks.allocation import Mixer as Mixer
+from archimedes.control.blocks.compensators import PID as PID
 from archimedes.control.blocks.compensators import IIRFilter as IIRFilter
 from archimedes.control.blocks.compensators import LeadLag as LeadLag
 from archimedes.control.blocks.compensators import Limiter as Limiter
-from archimedes.control.blocks.pid import PID as PID
 from archimedes.control.blocks.scheduling import GainSchedule as GainSchedule
 from archimedes.control.blocks.scheduling import schedule_gains as schedule_gains
 from archimedes.control.linear.balancing import Reduced as Reduced
@@ -13,8 +13,10 @@ from archimedes.control.linear.frequency_response import FrequencyResponse as Fr
 from archimedes.control.linear.frequency_response import Margins as Margins
 from archimedes.control.linear.frequency_response import frequency_response as frequency_response
 from archimedes.control.linear.frequency_response import margins as margins
-from archimedes.control.linear.lyapunov import solve_dlyap as solve_dlyap
-from archimedes.control.linear.lyapunov import solve_lyap as solve_lyap
+from archimedes.control.linear.matrix_equations import solve_care as solve_care
+from archimedes.control.linear.matrix_equations import solve_dare as solve_dare
+from archimedes.control.linear.matrix_equations import solve_dlyap as solve_dlyap
+from archimedes.control.linear.matrix_equations import solve_lyap as solve_lyap
 from archimedes.control.linear.modes import Mode as Mode
 from archimedes.control.linear.modes import ModeTable as ModeTable
 from archimedes.control.linear.modes import modes as modes
@@ -22,8 +24,6 @@ from archimedes.control.linear.regulators import dlqe as dlqe
 from archimedes.control.linear.regulators import dlqr as dlqr
 from archimedes.control.linear.regulators import lqe as lqe
 from archimedes.control.linear.regulators import lqr as lqr
-from archimedes.control.linear.riccati import solve_care as solve_care
-from archimedes.control.linear.riccati import solve_dare as solve_dare
 from archimedes.control.linear.state_space import StateSpace as StateSpace
 from archimedes.control.linear.state_space import discretize_linear as discretize_linear
 from archimedes.control.linear.state_space import tf2ss as tf2ss

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.checks import is_traced
-from archimedes.control.operation.named_numbers import name_numbers
+from archimedes.control.operation.linearization import name_numbers
 from archimedes.function import compile, jac
 from archimedes.optimize import least_squares
 from archimedes.optimize.problems.unknowns import read_limits

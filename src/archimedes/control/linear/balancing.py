@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from archimedes.checks import is_traced
-from archimedes.control.linear.lyapunov import solve_dlyap, solve_lyap
+from archimedes.control.linear.matrix_equations import solve_dlyap, solve_lyap
 from archimedes.control.linear.state_space import StateSpace, check_system
 from archimedes.function.matrix_exponential import diagonal_units, in_units
 from archimedes.typing import Array, Scalar

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from archimedes.checks import is_traced
-from archimedes.control.linear.riccati import solve_definite, solve_riccati
+from archimedes.control.linear.matrix_equations import solve_definite, solve_riccati
 from archimedes.control.linear.unstabilizable_modes import ESTIMATOR
 from archimedes.control.matrix_checks import matrix, symmetric_matrix
 from archimedes.typing import Array, ArrayLike

@@ -15,8 +15,8 @@ import numpy as np
 from archimedes import tree
 from archimedes.checks import check_limits, is_traced
 from archimedes.control.linear.state_space import StateSpace
-from archimedes.control.operation.linearization import linearize
-from archimedes.control.operation.named_numbers import NamedNumbers, find_entries, name_numbers
+from archimedes.control.operation import linearization
+from archimedes.control.operation.linearization import NamedNumbers, find_entries, name_numbers
 from archimedes.function import jac
 from archimedes.function.recording_store import Current, compile_frozen, find_or_make, form_of
 from archimedes.optimize import least_squares
@@ -204,7 +204,7 @@ def trim(
         at_bounds=at_bounds,
         success=success,
         message="balanced" if success else balance.describe(z, args, residuals, at_bounds, tol),
-        system=lambda: linearize(dynamics, x, u, outputs, t=t, args=args),
+        system=lambda: linearization.linearize(dynamics, x, u, outputs, t=t, args=args),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import checks
-from archimedes.control.linear.riccati import solve_dare
+from archimedes.control.linear.matrix_equations import solve_dare
 from archimedes.control.matrix_checks import check_sizes, matrix, symmetric_matrix, vector
 from archimedes.optimize import QPSolution, solve_qp
 from archimedes.portable_numpy import matmul

@@ -22,8 +22,7 @@ from archimedes.optimize.problems.results import Iteration, Multipliers, Optimiz
 from archimedes.optimize.problems.sensitivity import record_solution
 from archimedes.optimize.problems.tasks import Answer, Limits, Monitor, Settings, Task
 from archimedes.optimize.problems.unknowns import as_unknowns, as_vector, read_limits
-from archimedes.optimize.solvers.solve_task import solve_task
-from archimedes.optimize.solvers.solver_table import find_solver
+from archimedes.optimize.solvers.solver_table import find_solver, solve_task
 from archimedes.typing import Array, Tree
 
 __all__ = ["NlpSolver", "minimize", "nlp_solver"]

@@ -245,25 +245,15 @@ class Equations:
         return x, slope - interval.rate(s, x, u), u
 
     def fly(
-        self,
-        z: Array,
-        scale: Array,
-        begin: Scalar,
-        end: Scalar,
-        at: Scalar,
-        first: Array,
-        second: Array,
-        step: Array,
-        low: Array,
-        high: Array,
-        *args: Any,
+        self, z: Array, scale: Array, begin: Scalar, end: Scalar, switch: Any, rest: Any, *args: Any
     ) -> tuple[Array, Array, Array]:
         """Return states at ``at`` and at the end of an interval, flown anew and as they are.
 
-        It is flown twice, the second time by half as many steps. Controls whose ``step`` is 1 are
-        ``first`` up to ``at`` and ``second`` from there on; others follow the scheme within low
-        and high.
+        It is flown twice, the second time by half as many steps. ``switch`` = (at, first, second)
+        and ``rest`` = (step, low, high): controls whose ``step`` is 1 are ``first`` up to ``at``
+        and ``second`` from there on; others follow the scheme within low and high.
         """
+        (at, first, second), (step, low, high) = switch, rest
         interval, _ = self._unpack(z, scale, begin, end, args)
         h, X, _, rate = interval
 

@@ -13,14 +13,13 @@ import numpy as np
 from archimedes import tree
 from archimedes.function import Compiled
 from archimedes.optimize.optimal_control.equations import Guess
-from archimedes.optimize.optimal_control.mesh import make_mesh
 from archimedes.optimize.optimal_control.problem import OptimalControl
-from archimedes.optimize.optimal_control.solution import ControlSolution, MeshSolution
+from archimedes.optimize.optimal_control.solution import ControlSolution, MeshSolution, make_mesh
 from archimedes.optimize.optimal_control.transcription import Call, Discretization
 from archimedes.optimize.problems.blocks import Block, Evaluator, Structure
 from archimedes.optimize.problems.tasks import Answer, Task
 from archimedes.optimize.problems.unknowns import find_result_shapes, read_limits
-from archimedes.optimize.solvers.solve_task import solve_task
+from archimedes.optimize.solvers.solver_table import solve_task
 from archimedes.typing import Array, Tree
 
 __all__ = ["Phases", "PhasesSolution"]

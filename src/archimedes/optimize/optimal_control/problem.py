@@ -13,11 +13,10 @@ from archimedes.errors import TraceError
 from archimedes.function.recording_store import find_or_make, form_of
 from archimedes.function.region_bodies import must_record
 from archimedes.optimize.optimal_control.equations import Guess
-from archimedes.optimize.optimal_control.mesh import make_mesh, refine_mesh
 from archimedes.optimize.optimal_control.schemes import find_scheme
-from archimedes.optimize.optimal_control.solution import ControlSolution
+from archimedes.optimize.optimal_control.solution import ControlSolution, make_mesh, refine_mesh
 from archimedes.optimize.optimal_control.transcription import Call, Recordings, Transcription
-from archimedes.optimize.solvers.solve_task import solve_task
+from archimedes.optimize.solvers.solver_table import solve_task
 from archimedes.typing import Tree
 
 __all__ = ["OptimalControl"]

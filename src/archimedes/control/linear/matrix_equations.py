@@ -1,12 +1,18 @@
-"""Riccati equations by structured doubling, in balanced units: bounded loops, with derivatives.
+"""Riccati and Lyapunov equations by doubling, in balanced units: bounded loops, with derivatives.
 
-Symbols: X solution, G = B R^-1 B^T, H the iterate that becomes X, F the closed loop's 2^k-th power.
+Riccati equations by structured doubling. Symbols: X solution, G = B R^-1 B^T, H the iterate that
+becomes X, F the closed loop's 2^k-th power.
 Chu, Fan, Lin, Wang, "Structure-preserving algorithms for periodic discrete-time algebraic Riccati
 equations", Int. J. Control 77 (2004), eq. 3; Chu, Fan, Lin, "A structure-preserving doubling
 algorithm for continuous-time algebraic Riccati equations", Linear Algebra Appl. 396 (2005). Units
 balance the Hamiltonian matrix (P. Benner, "Symplectic balancing of Hamiltonian matrices", SIAM J.
 Sci. Comput. 22, 2001). Steps of Newton's method remove what rounding has left (D. Kleinman, IEEE
 Trans. AC 13, 1968): Lyapunov equations of the closed loop.
+
+Lyapunov equations: X = sum of F^k Q F'^k over all k is reached in steps X <- X + F X F', F <- F F
+(R. Smith, "Matrix equation XA + BX = C", SIAM J. Appl. Math. 16, 1968); a Cayley transform makes it
+serve continuous time. Its pole is the geometric mean of the largest and the smallest rate, so that
+stiff systems take few steps. What rounding leaves of the equation is solved for once more.
 """
 
 from __future__ import annotations
@@ -16,15 +22,9 @@ from collections.abc import Callable
 import numpy as np
 
 from archimedes.checks import is_traced
-from archimedes.control.linear.lyapunov import (
-    DOUBLINGS,
-    LEFT,
-    continuous_correction,
-    discrete_correction,
-)
 from archimedes.control.linear.unstabilizable_modes import REGULATOR, Words, explain_failure
 from archimedes.control.matrix_checks import matrix, symmetric_matrix
-from archimedes.function import stop_gradient
+from archimedes.function import fori_loop, stop_gradient
 from archimedes.function.matrix_exponential import (
     balancing_units,
     diagonal_units,
@@ -33,8 +33,12 @@ from archimedes.function.matrix_exponential import (
 )
 from archimedes.typing import Array, ArrayLike
 
-__all__ = ["solve_care", "solve_dare"]
+__all__ = ["solve_care", "solve_dare", "solve_dlyap", "solve_lyap"]
 
+#: Most doublings: every spectral radius below one that double precision holds has died away.
+DOUBLINGS = 60
+#: What may be left of the power of a matrix that has died away.
+LEFT = 1e-16
 #: A closed loop on the limit of stability dies away by half in each doubling, where others square
 #: what is left of them; one that still does so here is on the limit but for rounding.
 LIMIT = 1e-7
@@ -263,3 +267,115 @@ def _double(F: Array, G: Array, H: Array) -> Array:
     one = np.ones(())
     _, _, H, size, halving = repeat_while(is_unfinished, double, (F, G, H, one, one), DOUBLINGS)
     return np.where((size < LEFT) & (halving > LIMIT), H + last, np.nan)
+
+
+def solve_dlyap(A: ArrayLike, Q: ArrayLike) -> Array:
+    """Return X (n, n) of the discrete Lyapunov equation A X A' - X + Q = 0.
+
+    States may be in any units. The solution is differentiable and works inside compiled functions.
+    If A is not stable, LinAlgError is raised; inside a compiled function X is nan.
+
+    Parameters
+    ----------
+    A : array (n, n)
+        Matrix with all eigenvalues inside the unit circle.
+    Q : array (n, n)
+        Symmetric matrix.
+
+    Examples
+    --------
+    >>> solve_dlyap([[0.5]], [[3.0]])
+    array([[4.]])
+    """
+    return _solve_lyapunov(A, Q, discrete=True)
+
+
+def solve_lyap(A: ArrayLike, Q: ArrayLike) -> Array:
+    """Return X (n, n) of the Lyapunov equation A X + X A' + Q = 0.
+
+    The conditions are those of `solve_dlyap`, in continuous time.
+
+    Parameters
+    ----------
+    A : array (n, n)
+        Matrix with all eigenvalues in the left half-plane.
+    Q : array (n, n)
+        Symmetric matrix.
+
+    Examples
+    --------
+    >>> solve_lyap([[-1.0]], [[4.0]]).round(12)
+    array([[2.]])
+    """
+    return _solve_lyapunov(A, Q, discrete=False)
+
+
+def discrete_correction(A: Array) -> Callable[[Array], Array]:
+    """Return the function of Q whose value X solves A X A' - X + Q = 0, nan if A is unstable."""
+    return lambda Q: _sum_powers(A, Q)
+
+
+def continuous_correction(A: Array) -> Callable[[Array], Array]:
+    """Return the function of Q whose value X solves A X + X A' + Q = 0, nan if A is unstable."""
+    eye, held = np.eye(A.shape[0]), stop_gradient(A)
+    # X does not depend on the pole.
+    pole = np.sqrt(_size(held) / _size(np.linalg.inv(held)))
+    left = np.linalg.inv(pole * eye - A)
+    F = left @ (pole * eye + A)
+    return lambda Q: _sum_powers(F, 2.0 * pole * (left @ Q @ left.T))
+
+
+def _sum_powers(F: Array, X: Array) -> Array:
+    def is_unfinished(carry: tuple[Array, Array]) -> Array:
+        return np.max(np.abs(carry[0])) >= LEFT  # false for nan
+
+    def double(carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        F, X = carry
+        X = X + F @ X @ F.T
+        return F @ F, 0.5 * (X + X.T)
+
+    F, X = repeat_while(is_unfinished, double, (F, X), DOUBLINGS)
+    return np.where(np.max(np.abs(F)) < LEFT, X, np.nan)
+
+
+def _solve_lyapunov(A: ArrayLike, Q: ArrayLike, discrete: bool) -> Array:
+    n = matrix(A, "A").shape[0]
+    A, Q = matrix(A, "A", n, n, finite=True), symmetric_matrix(Q, "Q", n)
+    traced = is_traced(A, Q)
+    units = balancing_units(A)
+    M = in_units(A, 1.0 / units, units)
+    balanced_Q = in_units(Q, 1.0 / units, 1.0 / units)
+    try:
+        with np.errstate(all="ignore"):
+            solve = (discrete_correction if discrete else continuous_correction)(M)
+
+            def improve(_: object, X: Array) -> Array:
+                terms = M @ X @ M.T - X if discrete else M @ X + X @ M.T
+                return X + solve(balanced_Q + terms)
+
+            X = np.zeros((n, n))
+            X = fori_loop(0, 2, improve, X) if traced else improve(1, improve(0, X))
+    except np.linalg.LinAlgError:  # a pole or a rate of zero is an eigenvalue
+        if traced:
+            raise
+        raise _not_stable(A, discrete) from None
+    if not traced and np.any(np.isnan(X)):
+        raise _not_stable(A, discrete)
+    return in_units(X, units, units)
+
+
+def _not_stable(A: np.ndarray, discrete: bool) -> np.linalg.LinAlgError:
+    """Return the error of an equation whose A is not stable, which names the eigenvalue."""
+    poles = np.linalg.eigvals(A)
+    beyond = np.abs(poles) - 1.0 if discrete else poles.real
+    worst = poles[np.argmax(beyond)]
+    need = "be inside the unit circle" if discrete else "have negative real parts"
+    pole = f"{worst.real:.6g}" + (f" +- {abs(worst.imag):.6g}j" if worst.imag else "")
+    if np.max(beyond) < 0.0:
+        return np.linalg.LinAlgError(
+            f"no solution in double precision: all eigenvalues of A must {need}, and the one at "
+            f"{pole} is so near the limit that rounding decides"
+        )
+    return np.linalg.LinAlgError(
+        f"no solution: all eigenvalues of A must {need}, and one is at {pole}"
+    )
