@@ -57,13 +57,13 @@ def test_compiling_says_what_it_does_and_what_helps(soon, capfd, monkeypatch, tm
 def test_setting_up_a_large_stiff_solve_says_what_it_does(soon, capfd, monkeypatch):
     from archimedes.simulate.sparse import sparse_jacobians
 
-    plain = sparse_jacobians.color_columns
+    plain = sparse_jacobians.column_colors
 
-    def color_columns(*args):
+    def column_colors(*args):
         time.sleep(0.15)
         return plain(*args)
 
-    monkeypatch.setattr(sparse_jacobians, "color_columns", color_columns)
+    monkeypatch.setattr(sparse_jacobians, "column_colors", column_colors)
     arc.solve_ode(lambda t, x: -2.0 * x + np.roll(x, 1), (0.0, 0.1), np.ones(70), method="bdf")
     said = capfd.readouterr().err
     assert "finding the pattern of a Jacobian and the order of elimination" in said

@@ -78,5 +78,5 @@ def test_bad_steps():
         discretize(linear)
     with pytest.raises(ValueError, match=r"dt = -1\.0 must be positive"):
         discretize(linear, dt=-1.0)
-    with pytest.raises(ValueError, match="n_steps = 0 must be at least 1"):
+    with pytest.raises(ValueError, match="n_steps must be a whole number of at least 1"):
         discretize(linear, dt=1.0, n_steps=0)

@@ -12,7 +12,7 @@ import archimedes as arc
 from archimedes import Event
 from archimedes.backends.registry import get_backend
 from archimedes.function.recording_store import store
-from archimedes.simulate.sparse.sparse_jacobians import CompressedJacobian, color_columns
+from archimedes.simulate.sparse.sparse_jacobians import CompressedJacobian, Compression
 from archimedes.simulate.sparse.sparse_systems import SparseSystem, order_elimination
 from archimedes.simulate.stepping import solve_kernels
 from tests.optional_packages import import_or_skip
@@ -204,13 +204,14 @@ def test_pivots_are_found_within_blocks():
         assert np.array_equal(factors.solve(np.array([2.0, 8.0])), [2.0, 1.0])
 
 
-def test_groups_share_no_row():
-    rows, columns, n = grid(5)
-    groups = color_columns(rows, columns, n)
-    assert groups.max() < 16
-    for group in range(groups.max() + 1):
-        mine = rows[np.isin(columns, np.flatnonzero(groups == group))]
-        assert len(mine) == len(set(mine.tolist()))
+def test_directions_share_no_row():
+    rows, columns, n = grid(6)
+    compression = Compression(rows, columns, n)
+    matrix = coo_array((np.ones(len(rows)), (rows, columns)), shape=(n, n))
+    for direction in compression.directions:
+        assert (matrix @ direction).max() == 1.0
+    assert sum(compression.directions).tolist() == [1.0] * n
+    assert len(compression.directions) <= 9
 
 
 def test_compressed_jacobians_have_the_bits_of_dense_ones():

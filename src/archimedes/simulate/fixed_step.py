@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from archimedes.checks import check_whole
 from archimedes.function import Compiled, fori_loop
 from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.problem import argument_checks, state_layout
@@ -61,21 +61,13 @@ def discretize(
     0.9048375
     """
     if func is None:
-        return functools.partial(
-            discretize,
-            dt=dt,
-            method=method,
-            n_steps=n_steps,
-            name=name,
-            static_argnames=static_argnames,
-            project=project,
-        )
+        options = {"static_argnames": static_argnames, "project": project}
+        return lambda func: discretize(func, dt, method, n_steps, name, **options)
     if dt is None:
         raise ValueError("discretize: give the length of a step, dt=...")
-    if int(n_steps) < 1:
-        raise ValueError(f"discretize: n_steps = {n_steps} must be at least 1")
+    n_steps = check_whole(n_steps, "discretize: n_steps", 1)
     state_layout.check_time_first(func)
-    h = argument_checks.check_step("dt", dt) / int(n_steps)
+    h = argument_checks.check_step("dt", dt) / n_steps
     chosen = find_method(method)
     derivative = (
         func if isinstance(func, Compiled) else Compiled(func, static_argnames=static_argnames)
@@ -98,7 +90,7 @@ def discretize(
 
         flat = layout.pack(state)
         carry = (flat, chosen.start(f, t, flat))
-        last, _ = one(0, carry) if int(n_steps) == 1 else fori_loop(0, int(n_steps), one, carry)
+        last, _ = one(0, carry) if n_steps == 1 else fori_loop(0, n_steps, one, carry)
         return layout.unpack(last)
 
     title = name or f"discretize_{derivative.name}"

@@ -100,18 +100,6 @@ def _dopri5_dense(tables: Tables) -> tuple[Row, ...]:
     )
 
 
-def _times(scale: float, *factors: tuple[float, ...]) -> list[float]:
-    """Coefficients of a product of polynomials, from the constant term up."""
-    product = [scale]
-    for factor in factors:
-        new = [0.0] * (len(product) + len(factor) - 1)
-        for i, a in enumerate(product):
-            for j, b in enumerate(factor):
-                new[i + j] += a * b
-        product = new
-    return product
-
-
 def _dop853_dense(tables: Tables) -> tuple[Row, ...]:
     """Terms F0 ... F6 of DOP853's interpolant, which is nested in theta and 1 - theta:
 
@@ -125,10 +113,10 @@ def _dop853_dense(tables: Tables) -> tuple[Row, ...]:
         *tables["terms"],
     ]
     rows: list[Row] = [{} for _ in range(7)]
-    basis = [1.0]
+    basis = np.ones(1)
     for number, term in enumerate(terms):
-        basis = _times(1.0, tuple(basis), (0.0, 1.0) if number % 2 == 0 else (1.0, -1.0))
-        for power, factor in enumerate(basis):
+        basis = np.convolve(basis, (0.0, 1.0) if number % 2 == 0 else (1.0, -1.0))
+        for power, factor in enumerate(basis.tolist()):
             if factor:
                 for stage, weight in term.items():
                     row = rows[power - 1]

@@ -156,12 +156,36 @@ class FinalStates(Collector):
 
     def result(self, run: Run, status: Any) -> Result:
         """Return what was collected."""
-        if self.runs.one:
-            return Result(np.array([[run.t]]), run.x[None, None], [1], run, status)
-        return Result(run.t[:, None], run.x[:, None], [1] * len(status), run, status)
+        t = np.reshape(run.t, (-1, 1))
+        return Result(t, np.reshape(run.x, (len(t), 1, -1)), [1] * len(t), run, status)
 
 
-class OutputTimes(Collector):
+class TimedOutputs(Collector):
+    """Collects the states at given times, into ``x`` (N, m, n)."""
+
+    def __init__(self, runs: Runs, times: np.ndarray, x: Array, starts: bool = True) -> None:
+        super().__init__(runs)
+        setup, x0 = runs.setup, runs.instances.x0
+        self.times, self.total, self.x = times, len(times), x
+        self.sign = 1.0 if setup.t_end > setup.t_start else -1.0
+        #: The times in ascending order.
+        self.along = times if self.sign > 0.0 else -times
+        at_start = 0
+        if starts:
+            # Times at the start belong to no step.
+            at_start = int(self.along.searchsorted(self.sign * setup.t_start, side="right"))
+            if at_start:
+                x[:, :at_start] = x0[:, None]
+        #: How many outputs each run has behind it.
+        self.done = np.full(runs.instances.count, at_start)
+
+    @property
+    def waiting(self) -> Any:
+        """Which instances (N,) wait for outputs."""
+        return self.done != self.total
+
+
+class OutputTimes(TimedOutputs):
     """Collects the states at given times.
 
     SIMD lanes run in step, so a kernel that stopped at each output would wait for the slowest lane
@@ -172,34 +196,17 @@ class OutputTimes(Collector):
     """
 
     def __init__(self, runs: Runs, times: np.ndarray, t: np.ndarray, x: np.ndarray) -> None:
-        super().__init__(runs)
-        kernels, setup, x0 = runs.kernels, runs.setup, runs.instances.x0
-        self.times, self.t, self.x = times, t, x
-        self.total = len(times)
-        self.sign = 1.0 if setup.t_end > setup.t_start else -1.0
-        #: The times in ascending order.
-        self.along = times if self.sign > 0.0 else -times
-        plain = kernels.plain
+        kernels, plain = runs.kernels, runs.kernels.plain
         # A single run waits for no other; with events it returns at each of them anyway.
-        self.rare = self.total < FEW or (runs.one and not plain)
+        self.rare = len(times) < FEW or (runs.one and not plain)
         # Runs that make single trials carry no interpolants, so they go on with trials.
         self.dense = self.rare or not plain
-        # Times at the start belong to no step; where a run goes from output to output it
-        # finds them itself.
-        at_start = 0
-        if not (self.rare and runs.one):
-            at_start = self.along.searchsorted(self.sign * setup.t_start, side="right")
-            if at_start:
-                x[:, :at_start] = x0[:, None]
-        self.done = np.array([at_start]) if runs.one else np.full(len(x0), at_start)
+        # Where a run goes from output to output it finds those at the start itself.
+        super().__init__(runs, times, x, starts=not (self.rare and runs.one))
+        self.t = t
         if not self.rare:
             self.count = steps_in_call(kernels.rows().width, runs)
             self.fill = (kernels.single if runs.one else kernels).fill(times, self.sign, x)
-
-    @property
-    def waiting(self) -> Any:
-        """Which instances (N,) wait for outputs."""
-        return (self.done[0] if self.runs.one else self.done) != self.total
 
     def call(self) -> None:
         """Go on until the kernel returns."""
@@ -222,30 +229,22 @@ class OutputTimes(Collector):
 
     def _next_steps(self) -> None:
         """Make steps, and compute the outputs within them."""
-        runs, chosen = self.runs, self.runs.chosen
-        done = self.done if runs.one else self.done[chosen]
-        before, accepted = done, runs.run.accepted
-        if self.dense:
-            rows, before = runs.make_steps(self.count, True), done.copy()
-        else:
-            rows = runs.make_steps(self.count, False)
+        runs, chosen, accepted = self.runs, self.runs.chosen, self.runs.run.accepted
+        before, done = self.done[chosen], self.done[chosen]
+        rows = runs.make_steps(self.count, self.dense)
         # Rows without a step repeat the time of the one before: they have no outputs.
         self.fill(rows, chosen, done)
         if self.dense:
             self.rare = (done - before).sum() < SPARSE * (runs.run.accepted - accepted).sum()
-        if not runs.one:
-            self.done[chosen] = done
+        self.done[chosen] = done
 
     def result(self, run: Run, status: Any) -> Result:
         """Return what was collected."""
-        lengths = self.done.tolist()
-        if self.runs.one:
-            return Result(self.t, self.x, lengths, run, status)
-        self.t[...] = self.times
-        for lane in np.flatnonzero(self.waiting).tolist():
-            for array in (self.t, self.x):
-                array[lane, lengths[lane] :] = np.nan
-        return Result(self.t, self.x, lengths, run, status)
+        if not self.runs.one:
+            self.t[...] = self.times
+            for lane in np.flatnonzero(self.waiting).tolist():
+                self.t[lane, self.done[lane] :] = self.x[lane, self.done[lane] :] = np.nan
+        return Result(self.t, self.x, self.done.tolist(), run, status)
 
 
 class EveryStep(Collector):
@@ -367,7 +366,7 @@ class EveryStep(Collector):
         return Result(t, x, lengths, run, status, dense)
 
 
-class OutputsThere(Collector):
+class OutputsThere(TimedOutputs):
     """Collects the states at given times, as ``OutputTimes`` does, in arrays of a device.
 
     A thread has a run for itself and waits for no other, so that it evaluates each step's outputs
@@ -375,26 +374,13 @@ class OutputsThere(Collector):
     """
 
     def __init__(self, runs: Runs, times: np.ndarray, x: Array | None = None) -> None:
-        super().__init__(runs)
         assert isinstance(runs, ManyRuns)
-        xp, setup, x0 = runs.xp, runs.setup, runs.instances.x0
-        self.many, self.times, self.total = runs, times, len(times)
-        self.x = xp.empty((len(x0), self.total, x0.shape[1])) if x is None else x
-        self.sign = 1.0 if setup.t_end > setup.t_start else -1.0
+        x0 = runs.instances.x0
+        x = runs.xp.empty((len(x0), len(times), x0.shape[1])) if x is None else x
+        super().__init__(runs, times, x)
+        self.many = runs
         # Only runs that must find events, or stop for sampled parts, carry interpolants.
         self.dense = not runs.kernels.plain
-        # Times at the start belong to no step.
-        along = self.sign * times
-        at_start = int(along.searchsorted(self.sign * setup.t_start, side="right"))
-        if at_start:
-            self.x[:, :at_start] = x0[:, None]
-        #: How many outputs each run has behind it.
-        self.done = np.full(len(x0), at_start)
-
-    @property
-    def waiting(self) -> Any:
-        """Which instances (N,) wait for outputs."""
-        return self.done != self.total
 
     def call(self) -> None:
         """Go on until the kernel returns."""

@@ -21,7 +21,8 @@ import numpy as np
 
 from archimedes.function import jvp
 from archimedes.function.derivatives.sparse import structure
-from archimedes.simulate.sparse.sparse_systems import Factors, SparseSystem
+from archimedes.graph.derivatives.coloring import Pattern, column_colors
+from archimedes.simulate.sparse.sparse_systems import SparseSystem
 from archimedes.slow_notice import notify_if_slow
 
 if TYPE_CHECKING:
@@ -31,33 +32,6 @@ if TYPE_CHECKING:
 
 #: Returns the solution (n,) of a linear system for a right side (n,).
 Solver = Callable[[np.ndarray], np.ndarray]
-
-
-def color_columns(rows: np.ndarray, columns: np.ndarray, n: int) -> np.ndarray:
-    """Return a group (n,) for each column, such that columns of one share no row; -1: no entries.
-
-    >>> at = np.array([0, 1, 1, 2]), np.array([0, 0, 1, 2])
-    >>> color_columns(*at, 3).tolist()
-    [0, 1, 0]
-    """
-    order = np.lexsort((rows, columns))
-    starts = np.searchsorted(columns[order], np.arange(n + 1)).tolist()
-    sorted_rows = rows[order].tolist()
-    #: Groups in each row: bit k stands for group k.
-    used = [0] * (int(rows.max(initial=-1)) + 1)
-    groups = [-1] * n
-    for j in range(n):
-        mine = sorted_rows[starts[j] : starts[j + 1]]
-        if not mine:
-            continue
-        taken = 0
-        for i in mine:
-            taken |= used[i]
-        free = ~taken & (taken + 1)  # the first that is not taken
-        groups[j] = free.bit_length() - 1
-        for i in mine:
-            used[i] |= free
-    return np.array(groups, dtype=np.int64)
 
 
 class Compression:
@@ -74,7 +48,9 @@ class Compression:
     def __init__(self, rows: np.ndarray, columns: np.ndarray, n: int) -> None:
         order = np.lexsort((rows, columns))
         self.rows, self.columns = rows[order], columns[order]
-        groups = color_columns(self.rows, self.columns, n)
+        # In the order of columns, they are the rows of the transposed matrix.
+        height = int(rows.max(initial=-1)) + 1
+        groups = column_colors(Pattern(self.columns, self.rows, (n, height)).transpose)
         count = int(groups.max(initial=-1)) + 1
         self.directions = [np.where(groups == k, 1.0, 0.0) for k in range(count)]
         own = groups[self.columns]
@@ -153,8 +129,7 @@ class SparseJacobian:
     ) -> Callable[[Any], Any]:
         """Return r -> x, the solution of (diagonal + factor J) x = r; see ``factorize``."""
         system = self.form.system
-        factors: Factors = system.factorize(factor * self.values, float(diagonal), rounded)
-        return factors.solve
+        return system.factorize(factor * self.values, float(diagonal), rounded).solve
 
     def stage_solver(self, coefficients: np.ndarray, h: Scalar) -> Solver:
         """Return r -> x, the solution of (I - h coefficients kron J) x = r: all stages at once."""

@@ -39,6 +39,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.backends.registry import default_backend
+from archimedes.graph.derivatives.coloring import Pattern
 
 #: Unknowns in a block.
 SIZE = 8
@@ -57,14 +58,9 @@ class Elimination:
 def _neighbours(rows: np.ndarray, columns: np.ndarray, n: int) -> list[list[int]]:
     """Return the unknowns that each is coupled to, in either direction."""
     off = rows != columns
-    first, second = rows[off], columns[off]
-    keys = np.concatenate([first * n + second, second * n + first])
-    # Most of them are in order already, in two runs: what a stable sort is made for.
-    keys.sort(kind="stable")
-    keys = keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]]
-    ends = (keys % n).tolist()
-    starts = np.searchsorted(keys, n * np.arange(n + 1)).tolist()
-    return [ends[a:b] for a, b in itertools.pairwise(starts)]
+    both = Pattern(rows[off], columns[off], (n, n)).symmetric
+    ends = both.columns.tolist()
+    return [ends[a:b] for a, b in itertools.pairwise(both.starts)]
 
 
 def _gather_blocks(neighbours: list[list[int]]) -> list[list[int]]:
