@@ -19,13 +19,8 @@ import numpy as np
 
 from archimedes.checks import concrete
 from archimedes.portable_numpy import matmul
-from archimedes.spatial.axis_rotations import (
-    AxisRotation,
-    rotate_back,
-    rotate_matrix,
-    rotate_symmetric,
-    rotate_vector,
-)
+from archimedes.spatial import axis_rotations
+from archimedes.spatial.axis_rotations import AxisRotation
 from archimedes.spatial.components import (
     components,
     cross,
@@ -97,25 +92,27 @@ class Pose(NamedTuple):
 
     def rotate(self, v: Vec3) -> Vec3:
         """Return a direction (..., 3) given in the child in the axes of the parent."""
-        return matvec(self.R, v) if self.factors is None else rotate_vector(self.factors, v)
+        if self.factors is None:
+            return matvec(self.R, v)
+        return axis_rotations.rotate_vector(self.factors, v)
 
     def rotate_back(self, v: Vec3) -> Vec3:
         """Return a direction (..., 3) given in the parent in the axes of the child."""
         if self.factors is None:
             return matvec(transpose(self.R), v)
-        return rotate_back(self.factors, v)
+        return axis_rotations.rotate_back(self.factors, v)
 
     def rotate_matrix(self, M: Matrix) -> Matrix:
         """Return ``R M R'``."""
         if self.factors is None:
             return matmul(self.R, M, transpose(self.R))
-        return rotate_matrix(self.factors, M)
+        return axis_rotations.rotate_matrix(self.factors, M)
 
     def rotate_symmetric(self, M: Matrix) -> Matrix:
         """Return ``R M R'`` of a symmetric matrix."""
         if self.factors is None:
             return symmetric(self.rotate_matrix(M))
-        return rotate_symmetric(self.factors, M)
+        return axis_rotations.rotate_symmetric(self.factors, M)
 
     def motion_to_child(self, m: Spatial) -> Spatial:
         """Return a motion given in the parent in the coordinates of the child."""

@@ -17,15 +17,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from archimedes.checks import as_array, check_increasing, check_shape, check_vector
+from archimedes.spatial.attitudes import quaternions
 from archimedes.spatial.attitudes.attitude_classes import Quaternion
 from archimedes.spatial.attitudes.interpolation import quaternion_array
-from archimedes.spatial.attitudes.quaternions import (
-    quaternion_exp,
-    quaternion_inverse,
-    quaternion_log,
-    quaternion_multiply,
-    quaternion_normalize,
-)
 from archimedes.spatial.attitudes.rotvec import so3_right_jacobian
 from archimedes.spatial.components import components, cross, dot, expand, matvec
 from archimedes.spatial.spatial_vectors import Motion
@@ -62,18 +56,13 @@ def rate_and_acceleration(v: Vec3, dv: Vec3, ddv: Vec3) -> tuple[Any, Any]:
 
 def block_tridiagonal(lower: Array, diagonal: Array, upper: Array) -> Any:
     """Return the dense matrix (3n, 3n) of blocks (n, 3, 3); lower[0] and upper[-1] are unused."""
-    n = len(diagonal)
-    zero = np.zeros((3, 3))
-    rows = []
-    for k in range(n):
-        row = [zero] * n
-        row[k] = diagonal[k]
-        if k > 0:
-            row[k - 1] = lower[k]
-        if k < n - 1:
-            row[k + 1] = upper[k]
-        rows.append(np.concatenate(row, axis=1))
-    return np.concatenate(rows, axis=0)
+    bands, zero = {-1: lower, 0: diagonal, 1: upper}, np.zeros((3, 3))
+
+    def block(i: int, j: int) -> Array:
+        return bands[j - i][i] if j - i in bands else zero
+
+    each = range(len(diagonal))
+    return np.concatenate([np.concatenate([block(i, j) for j in each], axis=1) for i in each])
 
 
 def knot_rates(
@@ -182,10 +171,10 @@ class QuaternionSpline:
         """Find the coefficients, unless they are given with the rest."""
         if self.coefficients is not None:
             return
-        q = quaternion_normalize(quaternion_array(self.attitudes, "attitudes"))
+        q = quaternions.quaternion_normalize(quaternion_array(self.attitudes, "attitudes"))
         times = check_times(self.times, len(q))
         dt = times[1:] - times[:-1]
-        r = quaternion_log(quaternion_multiply(quaternion_inverse(q[:-1]), q[1:]))
+        r = quaternions.quaternion_difference(q[:-1], q[1:])
         J, J_inv = so3_right_jacobian(r), so3_right_jacobian(r, inverse=True)
         rates = [(self.start_rate, 0, "start_rate"), (self.end_rate, -1, "end_rate")]
         start, end = (
@@ -205,9 +194,8 @@ class QuaternionSpline:
     def __call__(self, t: ArrayLike) -> Quaternion:
         """Return the attitude at time `t`, or a batch for an array of times."""
         index, v, _, _ = at_time(self.coefficients, self.times, t)
-        return Quaternion.make(
-            quaternion_multiply(pick(self.attitudes.array, index), quaternion_exp(v))
-        )
+        start = pick(self.attitudes.array, index)
+        return Quaternion.make(quaternions.quaternion_integrate(start, v))
 
     def angular_velocity(self, t: ArrayLike) -> Any:
         """Return the body rate (..., 3) in rad/s.

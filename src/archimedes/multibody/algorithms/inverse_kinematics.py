@@ -194,22 +194,14 @@ def frames_and_goals(frame: str | Sequence[str], target: Any) -> tuple[list[str]
         raise ValueError("inverse_kinematics: frame must be a name or a list of names, got none")
     if not isinstance(frame, str) and isinstance(target, Transformation):
         raise TypeError("target must be a list of Transformations where frame is a list of names")
-    goals = [goal_of(x) for x in ([target] if isinstance(frame, str) else target)]
-    if len(goals) != len(frames):
-        raise ValueError(f"inverse_kinematics: {len(frames)} frames and {len(goals)} targets")
-    return frames, goals
-
-
-def goal_of(target: Transformation) -> Matrix:
-    """Return the homogeneous matrix (4, 4) of a target."""
-    check_type(target, "target", Transformation, "it takes the frame's coordinates to the world's")
-    goal = target.as_matrix()
-    if np.ndim(goal) != 2:
-        raise ValueError(
-            "inverse_kinematics takes one target per frame, got one with leading axes "
-            f"{tuple(goal.shape[:-2])}; use arc.vmap for many targets"
-        )
-    return goal
+    targets = [target] if isinstance(frame, str) else list(target)
+    if len(targets) != len(frames):
+        raise ValueError(f"inverse_kinematics: {len(frames)} frames and {len(targets)} targets")
+    for each in targets:
+        hint = "it takes the frame's coordinates to the world's"
+        check_type(each, "target", Transformation, hint)
+        check_shape(each.as_matrix(), "the matrix of a target (arc.vmap takes many)", (4, 4))
+    return frames, [each.as_matrix() for each in targets]
 
 
 def apart(model: Model, q: Vector, frame: str, goal: Matrix) -> Vector:

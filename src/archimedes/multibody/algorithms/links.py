@@ -34,14 +34,8 @@ from archimedes import tree
 from archimedes.checks import as_array, check_last, concrete
 from archimedes.errors import refer_to
 from archimedes.portable_numpy import matmul
-from archimedes.spatial.axis_rotations import (
-    AxisRotation,
-    coordinate_axis,
-    factor_rotation,
-    hypotenuse,
-    merge_rotations,
-    round_rotation,
-)
+from archimedes.spatial import axis_rotations
+from archimedes.spatial.axis_rotations import AxisRotation, coordinate_axis, round_rotation
 from archimedes.spatial.components import (
     components,
     cross,
@@ -205,13 +199,13 @@ def rotation_factors(model: Model, i: int, q: Numbers) -> tuple[AxisRotation, ..
     if R is None or own is None or R.ndim > 2:
         return None
     fixed = fixed_factors(np.asarray(R, dtype=float).tobytes(), own[0].axis if own else None)
-    return None if fixed is None else merge_rotations([*fixed, *own])
+    return None if fixed is None else axis_rotations.merge_rotations([*fixed, *own])
 
 
 @lru_cache(maxsize=4096)
 def fixed_factors(R: bytes, last: int | None) -> tuple[AxisRotation, ...] | None:
     """Return `factor_rotation` of a matrix; finding the factors takes longer than using them."""
-    return factor_rotation(np.frombuffer(R).reshape(3, 3), last)
+    return axis_rotations.factor_rotation(np.frombuffer(R).reshape(3, 3), last)
 
 
 def joint_velocity(columns: list[Column], speeds: Numbers) -> Spatial:
@@ -359,7 +353,7 @@ def joint_frame(link: Link) -> Frame:
 def axes_along(axis: Sequence[float]) -> np.ndarray:
     """Return a rotation whose third column is a unit axis."""
     x, y, z = axis
-    side = hypotenuse(x, y)
+    side = axis_rotations.hypotenuse(x, y)
     return np.array(
         [[z * x / side, -y / side, x], [z * y / side, x / side, y], [-side, 0.0, z]]
     )  # by its angles about z and y

@@ -172,7 +172,8 @@ def check_inertia_of_joints(model: Model) -> None:
 def find_complaint(same: SameModel) -> str | None:
     """Return what is wrong with a model, or None if nothing is; those looked at last are kept."""
     model = same.model
-    solid = solid_links(model)
+    moments = np.linalg.eigvalsh(model.inertias)
+    solid = (model.masses > 0.0) & (moments[:, 0] > 1e-12 * moments[:, 2])
     if all(whole or has_armature(model, k) for k, whole in zip(model.links, solid, strict=True)):
         return None
     directions = np.cos(1.0 + 1.7 * np.arange(model.nv))  # no two alike, none special
@@ -183,12 +184,6 @@ def find_complaint(same: SameModel) -> str | None:
             return describe_complaint(model, k, nothing=not full[k])
         M[:k, :k] -= np.outer(M[k, :k], M[k, :k]) / M[k, k]
     return None
-
-
-def solid_links(model: Model) -> np.ndarray:
-    """Return which links have a mass and three positive moments of their own."""
-    moments = np.linalg.eigvalsh(model.inertias)
-    return (model.masses > 0.0) & (moments[:, 0] > 1e-12 * moments[:, 2])
 
 
 def has_armature(model: Model, link: Link) -> bool:

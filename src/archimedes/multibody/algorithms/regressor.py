@@ -26,6 +26,7 @@ import numpy as np
 from archimedes.checks import check_positive
 from archimedes.multibody.algorithms.configurations import random_configuration
 from archimedes.multibody.algorithms.links import (
+    ancestors,
     bias_of,
     check_state,
     inertias_of,
@@ -34,6 +35,7 @@ from archimedes.multibody.algorithms.links import (
     links_at,
     world_acceleration,
 )
+from archimedes.multibody.algorithms.mass_matrix import Entries, add_entry, fill_matrix
 from archimedes.spatial.components import components, cross, join
 from archimedes.tree import replace
 from archimedes.typing import ArrayLike, Matrix, Vec3, Vector
@@ -95,20 +97,14 @@ def torque_regressor(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> 
         v_of.append(v_i)
         a_of.append(a_i)
     bodies = [i for i, link in enumerate(model.links) if link.body]
-    Y = np.zeros((*leading_axes(q, v, a), model.nv, 10 * len(bodies)))
+    Y: Entries = {}
     for n, body in enumerate(bodies):
         for k, force in enumerate(body_regressor(v_of[body], a_of[body])):
-            at = body
-            torques: dict[int, Any] = {}
-            while at >= 0:
-                for j, column in S[at]:
-                    part = column.dot(force)
-                    torques[j] = torques[j] + part if j in torques else part
-                force = X[at].force_to_parent(force)
-                at = model.links[at].parent
-            for j, value in torques.items():
-                Y[..., j, 10 * n + k] = value
-    return Y
+            for i in ancestors(model, body):
+                for j, column in S[i]:
+                    add_entry(Y, j, 10 * n + k, column.dot(force))
+                force = X[i].force_to_parent(force)
+    return fill_matrix(Y, (*leading_axes(q, v, a), model.nv, 10 * len(bodies)))
 
 
 def body_regressor(v: Spatial, a: Spatial) -> list[Spatial]:

@@ -31,15 +31,9 @@ from archimedes.multibody.algorithms.inverse_dynamics import rnea
 from archimedes.multibody.algorithms.kinematics import frame_jacobian, world_pose
 from archimedes.multibody.algorithms.links import Forces
 from archimedes.multibody.algorithms.passive_forces import FRICTION_SPEED, passive_torque
+from archimedes.multibody.contact import impulses
 from archimedes.multibody.contact.collision import Touch, moving_frames, touches
 from archimedes.multibody.contact.contact_shapes import Contacts, Ground, Pair, tangents
-from archimedes.multibody.contact.impulses import (
-    cone_impulses,
-    impacts,
-    knocks,
-    normal_impulses,
-    spread,
-)
 from archimedes.multibody.parts.joints import LinearMap, Map
 from archimedes.multibody.parts.ranges import known_zero
 from archimedes.multibody.systems.constraints import check_single, mass_factors, solve_mass
@@ -151,16 +145,16 @@ def contact_step(
         sharp = solve_mass(mass_factors(model, q), J.T)
         hard = matrix_product(J, sharp)
     falling = step * (J_n @ freely)
-    impact = impacts(hard[::3, ::3], J_n @ v, gap, falling, step, restitution)
-    knocked = knocks(hard, J @ v, mu, impact, restitution)
+    impact = impulses.impacts(hard[::3, ::3], J_n @ v, gap, falling, step, restitution)
+    knocked = impulses.knocks(hard, J @ v, mu, impact, restitution)
     before = v + sharp @ knocked + step * freely
     reach = np.where(impact.hit, 0.0, np.maximum(gap / step, -CREEP))
-    pushes = cone_impulses(G, J @ before + spread(reach), mu)
+    pushes = impulses.cone_impulses(G, J @ before + impulses.spread(reach), mu)
     after = before + across @ pushes
     moved = step * after - sharp @ (np.repeat(impact.late, 3) * knocked)
     if not known_zero(recovery):
         left = gap + J_n @ moved
-        lifts = normal_impulses(G_n, np.where(left > 0.0, left, recovery * left))
+        lifts = impulses.normal_impulses(G_n, np.where(left > 0.0, left, recovery * left))
         moved = moved + across[:, ::3] @ lifts
     reached = integrate(model, q, straight_on(model, moved))
     return State(reached, seen_after(model, after, moved))

@@ -10,18 +10,10 @@ from typing import Any
 import numpy as np
 
 from archimedes import checks
+from archimedes.multibody.models import builder_parts
 from archimedes.multibody.models.assembly import assemble
 from archimedes.multibody.models.builder_edits import check_follows, lock, merge, remove
-from archimedes.multibody.models.builder_parts import (
-    Body,
-    Joint,
-    Mimic,
-    Report,
-    Tendon,
-    check_body,
-    check_screw,
-    check_values,
-)
+from archimedes.multibody.models.builder_parts import Body, Joint, Mimic, Report, Tendon
 from archimedes.multibody.models.model import GRAVITY, Model
 from archimedes.multibody.parts.closures import Closure, Coupling
 from archimedes.multibody.parts.geometry import Shape, Surface, inertia_of_shapes, make_shape
@@ -120,7 +112,7 @@ class Builder:
         """
         self._check_new(name)
         J = np.zeros((3, 3)) if inertia is None else inertia
-        self.bodies[name] = check_body(name, mass, com, J)
+        self.bodies[name] = builder_parts.check_body(name, mass, com, J)
 
     def add_massless(self, name: str) -> None:
         """Add what lies between two joints of one body: it is neither a body nor a frame.
@@ -308,7 +300,7 @@ class Builder:
             )
         self._check_no_cycle(where, child, parent)
         kind = find_kind(kind)
-        check_values(values, kind, where)
+        builder_parts.check_values(values, kind, where)
         arrays = {key: checks.as_array(x) for key, x in values.items() if not np.isscalar(x)}
         values |= {key: read_only(array) for key, array in arrays.items()}
         at = check_placement(rotation, position, where)
@@ -321,7 +313,7 @@ class Builder:
             "Put the child's origin there, and give its position, com and frames as traced numbers",
         )
         screw = Screw(first, pitch, tuple(through.tolist()), second)
-        check_screw(kind, screw, where)
+        builder_parts.check_screw(kind, screw, where)
         checks.check_finite(zero_at, f"{where}: zero_at")
         if not known_zero(zero_at):  # `at` is where the joint is at this coordinate
             if kind.nq != 1:
@@ -369,7 +361,7 @@ class Builder:
             known = checks.concrete(checks.as_array(body.mass))
             if not solid or known is None or known != 0.0:
                 continue
-            self.bodies[name] = check_body(name, *inertia_of_shapes(solid, density))
+            self.bodies[name] = builder_parts.check_body(name, *inertia_of_shapes(solid, density))
             self.report.approximated.append(
                 f"{self.name}: {name!r}: mass and inertia of its shapes, at {density:g} kg/m^3"
             )

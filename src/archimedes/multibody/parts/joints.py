@@ -20,16 +20,7 @@ import numpy as np
 from archimedes.checks import check_shape
 from archimedes.multibody.parts.ranges import known_numbers
 from archimedes.portable_numpy import matmul, norm
-from archimedes.spatial.attitudes.quaternions import (
-    quaternion_conjugate,
-    quaternion_exp,
-    quaternion_kinematics,
-    quaternion_kinematics_matrix,
-    quaternion_log,
-    quaternion_multiply,
-    quaternion_normalize,
-    quaternion_to_dcm,
-)
+from archimedes.spatial.attitudes import quaternions
 from archimedes.spatial.attitudes.rotvec import so3_left_jacobian, so3_right_jacobian
 from archimedes.spatial.axis_rotations import AxisRotation, axis_rotation
 from archimedes.spatial.components import components, cos, join, join_matrix, matvec, sin, transpose
@@ -322,7 +313,7 @@ class Spherical(JointKind):
 
     def pose(self, screw: Screw, q: Numbers) -> Pose:
         """Rotate by the quaternion."""
-        R = transpose(quaternion_to_dcm(join(q)))
+        R = rotation_of(q)
         return Pose(R, origin_about_anchor(screw, R))
 
     def columns(self, screw: Screw, q: Numbers) -> list[Spatial]:
@@ -331,13 +322,14 @@ class Spherical(JointKind):
 
     def integrate(self, q: Numbers, v: Numbers) -> Numbers:
         """Rotate by a rotation vector, seen from the child."""
-        product = quaternion_multiply(join(q), quaternion_exp(join(v)))
-        return components(quaternion_normalize(product), 4)
+        moved = quaternions.quaternion_integrate(join(q), join(v))
+        return components(quaternions.quaternion_normalize(moved), 4)
 
     def difference(self, q0: Numbers, q1: Numbers) -> Numbers:
         """Return the rotation vector, seen from the child, that leads from q0 to q1."""
-        back = quaternion_conjugate(join(q0))
-        return components(quaternion_log(quaternion_multiply(back, join(q1))), 3)
+        back = quaternions.quaternion_conjugate(join(q0))
+        turn = quaternions.quaternion_multiply(back, join(q1))
+        return components(quaternions.quaternion_log(turn), 3)
 
     def difference_slope(self, d: Vector) -> Matrix:
         """Return the inverse right Jacobian of SO(3)."""
@@ -345,11 +337,11 @@ class Spherical(JointKind):
 
     def rates(self, q: Numbers, v: Numbers) -> Numbers:
         """Return dq/dt."""
-        return components(quaternion_kinematics(join(q), join(v), 0.0), 4)
+        return components(quaternions.quaternion_kinematics(join(q), join(v), 0.0), 4)
 
     def tangent(self, q: Numbers, dq: Numbers) -> Numbers:
         """Return v for dq/dt; along the quaternion itself nothing moves."""
-        back = quaternion_kinematics_matrix(join(q), inverse=True)
+        back = quaternions.quaternion_kinematics_matrix(join(q), inverse=True)
         d = join(dq)
         rows = [sum(back[..., i, k] * d[..., k] for k in range(4)) for i in range(3)]
         return rows if back.ndim > 2 or type(back) is not np.ndarray else [float(r) for r in rows]
@@ -377,7 +369,7 @@ class Free(Spherical):
 
     def pose(self, screw: Screw, q: Numbers) -> Pose:
         """Place the child at the position, rotated by the quaternion."""
-        return Pose(transpose(quaternion_to_dcm(join(q[3:]))), join(q[:3]))
+        return Pose(rotation_of(q[3:]), join(q[:3]))
 
     def columns(self, screw: Screw, q: Numbers) -> list[Spatial]:
         """Return all six motions."""
@@ -386,14 +378,14 @@ class Free(Spherical):
     def integrate(self, q: Numbers, v: Numbers) -> Numbers:
         """Move along a twist, seen from the child."""
         shift = matvec(so3_left_jacobian(join(v[3:])), join(v[:3]))
-        moved = components(matvec(transpose(quaternion_to_dcm(join(q[3:]))), shift), 3)
+        moved = components(matvec(rotation_of(q[3:]), shift), 3)
         return [*JointKind.integrate(self, q[:3], moved), *super().integrate(q[3:], v[3:])]
 
     def difference(self, q0: Numbers, q1: Numbers) -> Numbers:
         """Return the twist, seen from the child, that leads from q0 to q1."""
         rotation = super().difference(q0[3:], q1[3:])
         apart = join(JointKind.difference(self, q0[:3], q1[:3]))
-        shift = matvec(quaternion_to_dcm(join(q0[3:])), apart)
+        shift = matvec(quaternions.quaternion_to_dcm(join(q0[3:])), apart)
         linear = matvec(so3_left_jacobian(join(rotation), inverse=True), shift)
         return [*components(linear, 3), *rotation]
 
@@ -403,12 +395,12 @@ class Free(Spherical):
 
     def rates(self, q: Numbers, v: Numbers) -> Numbers:
         """Return dq/dt."""
-        linear = matvec(transpose(quaternion_to_dcm(join(q[3:]))), join(v[:3]))
+        linear = matvec(rotation_of(q[3:]), join(v[:3]))
         return [*components(linear, 3), *super().rates(q[3:], v[3:])]
 
     def tangent(self, q: Numbers, dq: Numbers) -> Numbers:
         """Return v for dq/dt."""
-        linear = matvec(quaternion_to_dcm(join(q[3:])), join(dq[:3]))
+        linear = matvec(quaternions.quaternion_to_dcm(join(q[3:])), join(dq[:3]))
         return [*components(linear, 3), *super().tangent(q[3:], dq[3:])]
 
     def draw(self, rng: np.random.Generator, low: Vector, high: Vector) -> Numbers:
@@ -514,6 +506,11 @@ def rotation_about(axis: Sequence[float], angle: Scalar) -> Matrix:
                 sine = zero if sign == 0.0 else s if sign == 1.0 else sign * s
                 rows.append((zero if both == 0.0 else both * rest) + sine)
     return join_matrix(rows)
+
+
+def rotation_of(q: Numbers) -> Matrix:
+    """Return the matrix (..., 3, 3), child to parent, of a quaternion."""
+    return transpose(quaternions.quaternion_to_dcm(join(q)))
 
 
 def along(axis: Sequence[float], distance: Scalar) -> Vec3:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from archimedes.checks import check_vector, concrete
+from archimedes.checks import check_that, check_vector
 from archimedes.errors import refer_to
 from archimedes.spatial.attitudes.quaternions import dcm_to_quaternion
 from archimedes.spatial.components import (
@@ -328,18 +328,12 @@ def euler_kinematics(rpy: ArrayLike, inverse: bool = False, seq: str = "xyz") ->
         vectors = [e_i, e_j, [along * a + across * b for a, b in zip(e_i, e_m)]]
         columns = [vectors[factors.index(n)] for n in range(3)]
         return join_matrix([column[row] for row in range(3) for column in columns])
-    check_lock(across, seq)
+    check_that(
+        lambda x: x != 0.0, across, f"the sine or cosine of the middle angle of seq={seq!r}",
+        "must not be zero: in gimbal lock Euler rates are infinite; use another sequence there, or "
+        "a Quaternion",
+    )  # fmt: skip
     third = [b / across for b in e_m]
     vectors = [[a - along * b for a, b in zip(e_i, third)], e_j, third]
     rows = [vectors[factors.index(n)] for n in range(3)]
     return join_matrix([*rows[0], *rows[1], *rows[2]])
-
-
-def check_lock(across: Any, seq: str) -> None:
-    """Raise if the rates of known angles would be infinite."""
-    values = concrete(across)
-    if values is not None and np.any(values == 0.0):
-        raise ValueError(
-            f"Euler rates of seq={seq!r} are infinite in gimbal lock, where these angles are; use "
-            "another sequence there, or a Quaternion"
-        )

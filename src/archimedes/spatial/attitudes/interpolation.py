@@ -15,10 +15,8 @@ import numpy as np
 from archimedes.checks import as_scalar, check_vector
 from archimedes.spatial.attitudes.attitude_base import AttitudeBase, quaternion_of
 from archimedes.spatial.attitudes.quaternions import (
-    quaternion_exp,
-    quaternion_inverse,
-    quaternion_log,
-    quaternion_multiply,
+    quaternion_difference,
+    quaternion_integrate,
     quaternion_normalize,
 )
 from archimedes.spatial.components import expand
@@ -60,9 +58,8 @@ def slerp(q0: ArrayLike, q1: ArrayLike, s: Scalar) -> Any:
     """
     a = quaternion_normalize(quaternion_array(q0, "q0"))
     b = quaternion_normalize(quaternion_array(q1, "q1"))
-    turn = quaternion_log(quaternion_multiply(quaternion_inverse(a), b))
-    step = quaternion_exp(expand(as_scalar(s, "s")) * turn)
-    return like(q0, quaternion_multiply(a, step))
+    step = expand(as_scalar(s, "s")) * quaternion_difference(a, b)
+    return like(q0, quaternion_integrate(a, step))
 
 
 def squad(q0: ArrayLike, q1: ArrayLike, control0: ArrayLike, control1: ArrayLike, s: Scalar) -> Any:
@@ -115,8 +112,6 @@ def squad_controls(quats: Any) -> Any:
         raise ValueError(f"quats must be a sequence of two or more attitudes, got shape {q.shape}")
     if len(q) == 2:
         return like(quats, q)
-    back = quaternion_inverse(q[1:-1])
-    ahead = quaternion_log(quaternion_multiply(back, q[2:]))
-    behind = quaternion_log(quaternion_multiply(back, q[:-2]))
-    middle = quaternion_multiply(q[1:-1], quaternion_exp(-0.25 * (ahead + behind)))
+    ahead, behind = (quaternion_difference(q[1:-1], other) for other in (q[2:], q[:-2]))
+    middle = quaternion_integrate(q[1:-1], -0.25 * (ahead + behind))
     return like(quats, np.concatenate([q[:1], middle, q[-1:]], axis=0))

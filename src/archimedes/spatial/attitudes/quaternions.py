@@ -247,6 +247,16 @@ def quaternion_log(q: ArrayLike) -> Any:
     return join([scale * x, scale * y, scale * z])
 
 
+def quaternion_difference(q0: ArrayLike, q1: ArrayLike) -> Any:
+    """Return the rotation vector (..., 3), in axes of the first, from one attitude to another."""
+    return quaternion_log(quaternion_multiply(quaternion_inverse(q0), q1))
+
+
+def quaternion_integrate(q: ArrayLike, rotvec: ArrayLike) -> Any:
+    """Return the attitude (..., 4) reached from `q` by a rotation vector (..., 3) in its axes."""
+    return quaternion_multiply(q, quaternion_exp(rotvec))
+
+
 def quaternion_kinematics(q: ArrayLike, w: ArrayLike, baumgarte: Scalar = 1.0) -> Any:
     """Return dq/dt (..., 4) for the body rate `w` (..., 3) in body axes, in rad/s.
 

@@ -15,12 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from archimedes.spatial.attitudes.quaternions import (
-    dcm_to_quaternion,
-    quaternion_exp,
-    quaternion_log,
-    quaternion_to_dcm,
-)
+from archimedes.spatial.attitudes import quaternions
 from archimedes.spatial.components import dot, join, join_matrix, select, sqrt, transpose
 from archimedes.spatial.stumpff import stumpff
 from archimedes.spatial.validation import check_norm, vector_components
@@ -57,7 +52,7 @@ def rotvec_to_dcm(rotvec: ArrayLike) -> Any:
            [0., 1., 0.],
            [0., 0., 1.]])
     """
-    return quaternion_to_dcm(quaternion_exp(rotvec))
+    return quaternions.quaternion_to_dcm(quaternions.quaternion_exp(rotvec))
 
 
 def dcm_to_rotvec(matrix: ArrayLike) -> Any:
@@ -74,7 +69,7 @@ def dcm_to_rotvec(matrix: ArrayLike) -> Any:
     >>> dcm_to_rotvec(np.eye(3))
     array([0., 0., 0.])
     """
-    return quaternion_log(dcm_to_quaternion(matrix))
+    return quaternions.quaternion_log(quaternions.dcm_to_quaternion(matrix))
 
 
 def quadratic(v: Sequence[Any], a: Scalar, b: Scalar, square: Scalar) -> Any:
@@ -219,7 +214,7 @@ def mrp_to_dcm(mrp: ArrayLike) -> Any:
            [0., 1., 0.],
            [0., 0., 1.]])
     """
-    return quaternion_to_dcm(mrp_to_quaternion(mrp))
+    return quaternions.quaternion_to_dcm(mrp_to_quaternion(mrp))
 
 
 def dcm_to_mrp(matrix: ArrayLike) -> Any:
@@ -236,7 +231,7 @@ def dcm_to_mrp(matrix: ArrayLike) -> Any:
     >>> dcm_to_mrp(np.eye(3))
     array([0., 0., 0.])
     """
-    return quaternion_to_mrp(dcm_to_quaternion(matrix))
+    return quaternion_to_mrp(quaternions.dcm_to_quaternion(matrix))
 
 
 def mrp_shadow(mrp: ArrayLike) -> Any:
