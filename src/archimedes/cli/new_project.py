@@ -8,22 +8,13 @@ from __future__ import annotations
 
 import argparse
 import keyword
-from importlib import resources
 from pathlib import Path
 from string import Template
 
 from archimedes.cli.answers import CommandError, answer
 
-#: Files of a project, by the template each is made from.
-FILES = {
-    "README.md": "README.md.txt",
-    "pyproject.toml": "pyproject.toml.txt",
-    "$name.py": "model.py.txt",
-    "test_$name.py": "test_model.py.txt",
-    "make_c.py": "make_c.py.txt",
-    "$name.ipynb": "notebook.ipynb.txt",
-    ".gitignore": "gitignore.txt",
-}
+#: Files of a project: NAME stands for its name in theirs, $name in their text.
+TEMPLATES = Path(__file__).with_name("project_template")
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -43,8 +34,8 @@ def run(options: argparse.Namespace) -> int:
     if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
         raise CommandError(f"{folder}: exists and is not empty; name another folder with --output")
     texts = {
-        Template(path).substitute(name=name): fill_template(file, name)
-        for path, file in FILES.items()
+        file.stem.replace("NAME", name): Template(file.read_text("utf-8")).substitute(name=name)
+        for file in sorted(TEMPLATES.glob("*.txt"))
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -56,9 +47,3 @@ def run(options: argparse.Namespace) -> int:
     lines.append(f"\ncd {folder} && python {name}.py && python -m pytest && python make_c.py")
     answer(options, {"folder": str(folder), "files": sorted(texts)}, "\n".join(lines))
     return 0
-
-
-def fill_template(file: str, name: str) -> str:
-    """Return a template with the project's name put in."""
-    folder = resources.files("archimedes.cli") / "project_template"
-    return Template((folder / file).read_text(encoding="utf-8")).substitute(name=name)

@@ -137,11 +137,7 @@ def robot(path: Path, options: argparse.Namespace) -> Any:
 
 
 READERS = {
-    ".npz": trajectory,
-    ".csv": trajectory,
-    ".yaml": flight,
-    ".yml": flight,
-    ".json": flight,
-    ".urdf": robot,
-    ".xml": robot,
+    **dict.fromkeys((".npz", ".csv"), trajectory),
+    **dict.fromkeys((".yaml", ".yml", ".json"), flight),
+    **dict.fromkeys((".urdf", ".xml"), robot),
 }

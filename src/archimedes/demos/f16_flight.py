@@ -142,11 +142,7 @@ def show_flight(report: Report, flight: arc.Trajectory, first: float, again: flo
 
 
 def show_comparison(
-    report: Report,
-    flight: arc.Trajectory,
-    again: float,
-    trimmed: Trim,
-    loop: ClosedLoop,
+    report: Report, flight: arc.Trajectory, again: float, trimmed: Trim, loop: ClosedLoop
 ) -> None:
     """Fly the first half second with SciPy and the same model in plain NumPy, and compare."""
     from scipy.integrate import solve_ivp

@@ -270,9 +270,7 @@ def target_named(name: str) -> Target:
     return TARGETS[name]
 
 
-def project_files(
-    model: Model, target: Target, template: Path | None, wrapper: bool
-) -> dict[str, str]:
+def project_files(model: Model, target: Target, own: Path | None, wrapper: bool) -> dict[str, str]:
     """Return the files of a project by path; those of ``template`` replace the target's."""
     name = model.name
     folder = target.folder.format(name=name)
@@ -281,8 +279,8 @@ def project_files(
         files[f"{name}.hpp"] = wrapper_text(model)
     words = _words(model, target)
     rendered = render_folder(c_text.TEMPLATES / target.name, words)
-    if template is not None:
-        rendered.update(render_folder(template, words))
+    if own is not None:
+        rendered.update(render_folder(own, words))
     clash = sorted(set(rendered) & set(files))
     if clash:
         raise CodegenError(

@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike
 from archimedes.embedded import c_files
 from archimedes.embedded.c_model import Model, make_model
 from archimedes.embedded.c_structs import fixed_values, scalars
-from archimedes.embedded.preparation import Options, Prepared, prepare
+from archimedes.embedded.preparation import Options, Prepared, as_compiled, prepare
 from archimedes.embedded.verification import HostLibrary, Verification, verify_model
 from archimedes.errors import CodegenError
 
@@ -234,16 +234,8 @@ def codegen(
     settings = Options.of(options)
     types = scalars(float_type, int_type)
     kind = c_files.target_named(target)
-    prepared = prepare(
-        func,
-        args,
-        kwargs,
-        static_argnums=static_argnums,
-        static_argnames=static_argnames,
-        name=name,
-        options=settings,
-        optimize=optimize,
-    )
+    compiled = as_compiled(func, static_argnums, static_argnames)
+    prepared = prepare(compiled, args, kwargs, name, settings, optimize)
     original = settings.layout == "original"
     if original:
         prepared = dataclasses.replace(prepared, name=prepared.name + c_files.KERNEL)

@@ -161,30 +161,28 @@ class Layout:
             self.structs.append(struct)
         return Root(role, struct, tuple(walk.members), frozenset(walk.paths))
 
-    def _field(
-        self, treedef: TreeDef, path: str, access: str, units: str, walk: _Walk
-    ) -> list[Field]:
+    def _field(self, node: TreeDef, path: str, access: str, units: str, walk: _Walk) -> list[Field]:
         """Describe one member in a list, which is empty if the member holds no numbers."""
         walk.paths.append(path)
         text, c_name = walk.notes.get(path, ""), access.rpartition(".")[2]
-        if treedef is LEAF:
+        if node is LEAF:
             number, leaf = next(walk.leaves)
             if leaf is None or leaf.size == 0:
                 return []
             walk.members.append(Member(path, access, number, leaf))
             return [Field(c_name, leaf, None, units, text)]
-        labels = list(treedef.kind.labels(treedef.aux, len(treedef.children)))
+        labels = list(node.kind.labels(node.aux, len(node.children)))
         paths = [path + label for label in labels]
         plain = [label_name(label) for label in labels]
         names = self.renames.members(plain, paths, f"struct {path}")
-        known = _units(treedef)
+        known = _units(node)
         fields: list[Field] = []
-        for child, name, below, label in zip(treedef.children, names, paths, plain):
+        for child, name, below, label in zip(node.children, names, paths, plain):
             unit = known.get(label, "") or units
             fields += self._field(child, below, f"{access}.{name}", unit, walk)
         if not fields:
             return []
-        return [Field(c_name, None, self._struct(treedef, tuple(fields), access), units, text)]
+        return [Field(c_name, None, self._struct(node, tuple(fields), access), units, text)]
 
     def _struct(self, treedef: TreeDef, fields: tuple[Field, ...], access: str) -> Struct:
         """Return the type with these members; types that look the same are one type."""

@@ -7,7 +7,7 @@ import difflib
 import functools
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from enum import Enum
@@ -99,15 +99,12 @@ class Prepared:
 
 
 def prepare(
-    func: Callable[..., Any],
+    compiled: Compiled,
     args: Sequence[Any],
     kwargs: Mapping[str, Any] | None,
-    *,
-    static_argnums: Any,
-    static_argnames: Any,
     name: str | None,
     options: Options,
-    optimize: str = "speed",
+    optimize: str,
 ) -> Prepared:
     """Record ``func`` on the example arguments and check that C can do all of it.
 
@@ -115,7 +112,6 @@ def prepare(
     graph knows which line of Python each node comes from.
     """
     lines = options.traceability
-    compiled = _compiled(func, static_argnums, static_argnames)
     title = name or compiled.name
     if not isinstance(args, (tuple, list)):
         raise CodegenError(
@@ -168,7 +164,7 @@ def _short_loops(optimize: str) -> Iterator[None]:
         yield
 
 
-def _compiled(func: Any, argnums: Any, argnames: Any) -> Compiled:
+def as_compiled(func: Any, argnums: Any, argnames: Any) -> Compiled:
     """Return the function as a Compiled; static arguments passed here override its own."""
     if isinstance(func, CompiledMethod):
         # The instance is a value that the method closes over, as for a method not compiled.

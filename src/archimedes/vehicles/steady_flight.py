@@ -68,9 +68,7 @@ class Trim:
     message: str = field(static=True)
 
 
-def flight_rates(
-    vehicle: Any, t: Scalar, flight: FlightState, rest: dict[str, Any], u: Tree
-) -> Any:
+def flight_rates(vehicle: Any, t: Scalar, flight: FlightState, rest: Tree, u: Tree) -> Any:
     """Return the rates of the flight state, and of what else the vehicle's state holds."""
     motion = vehicle.world.state(flight)
     rates = vehicle.dynamics(t, vehicle.State(motion=motion, **rest), u)

@@ -206,9 +206,7 @@ class FlatEarth:
             g_B=x.att.rotate(self.gravity(x.pos)),
         )
 
-    def rates(
-        self, t: Scalar, x: RigidBody.State, F_B: Vec3, M_B: Vec3, m: Scalar, J_B: Matrix
-    ) -> Any:
+    def rates(self, t: Scalar, x: State, F_B: Vec3, M_B: Vec3, m: Scalar, J_B: Matrix) -> Any:
         """Return the derivative of the motion under a force and a moment.
 
         Parameters
@@ -330,9 +328,7 @@ class RotatingEarth:
             g_B=x.att.rotate(self.gravity(x.pos)),
         )
 
-    def rates(
-        self, t: Scalar, x: EarthReferencedBody.State, F_B: Vec3, M_B: Vec3, m: Scalar, J_B: Matrix
-    ) -> Any:
+    def rates(self, t: Scalar, x: State, F_B: Vec3, M_B: Vec3, m: Scalar, J_B: Matrix) -> Any:
         """Return the derivative of the motion under a force and a moment.
 
         Parameters

@@ -291,11 +291,9 @@ def add_actor(vehicle: Any, scene: Scene, flight: Flight) -> None:
     scene.charts += [attitude_chart(flight), rate_chart(flight)]
 
 
-def plain_body(
-    inertia: ArrayLike | None = None, mass: float | None = None, size: float = 1.0
-) -> list[Mesh]:
+def plain_body(inertia: ArrayLike | None, mass: float | None) -> list[Mesh]:
     """Return a block with an arrow ahead; with mass and inertia, the block that has them."""
-    edges = np.array([1.0, 0.6, 0.3]) * size
+    edges = np.array([1.0, 0.6, 0.3])
     if inertia is not None and mass:
         squares = squares_of_edges(inertia, mass)
         edges = np.sqrt(np.maximum(squares, 1e-4 * squares.max()))

@@ -26,9 +26,7 @@ __all__ = ["arrow", "box", "capsule", "cylinder", "loft", "moved", "panel", "rev
 X, Y, Z = np.eye(3)
 
 
-def moved(
-    mesh: Mesh, position: ArrayLike = (0.0, 0.0, 0.0), rotation: ArrayLike | None = None
-) -> Mesh:
+def moved(mesh: Mesh, position: ArrayLike = (0, 0, 0), rotation: ArrayLike | None = None) -> Mesh:
     """Return a mesh that is rotated, then translated.
 
     Parameters

@@ -542,9 +542,7 @@ class Scene:
 # ---- checks of what users give to a scene, by name ----------------------------------------------
 
 
-def numbers(
-    values: ArrayLike, what: str, shape: tuple[int | None, ...], nan: bool = False
-) -> Array:
+def numbers(values: ArrayLike, what: str, shape: Sequence[int | None], nan: bool = False) -> Array:
     """Return an array of a shape (None: any length), finite unless `nan` is allowed."""
     array = np.asarray(known_numbers(values, what), dtype=np.float64)
     fits = array.ndim == len(shape) and all(n is None or n == k for n, k in zip(shape, array.shape))

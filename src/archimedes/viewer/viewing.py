@@ -19,6 +19,7 @@ from archimedes.viewer.scene import Camera, Chart, Mark, Scene, known_numbers
 
 __all__ = ["View", "view"]
 
+FilePath = str | os.PathLike[str]
 #: Samples of one trajectory in a scene: more than a screen shows, few enough for a small page.
 SAMPLES = 1500
 #: Fewer samples than this are filled up from the dense output, where it was kept.
@@ -60,7 +61,7 @@ class View:
         """Return the page as text."""
         return page(self.scene, self.theme)
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
+    def save(self, path: FilePath) -> Path:
         """Write the page to a file, and return its path.
 
         Parameters
@@ -96,9 +97,7 @@ class View:
 
         return Live(self.scene, port)
 
-    def screenshot(
-        self, path: str | os.PathLike[str], t: float | None = None, **options: Any
-    ) -> Path:
+    def screenshot(self, path: FilePath, t: float | None = None, **options: Any) -> Path:
         """Write a PNG of the page, and return its path.
 
         Parameters
@@ -114,7 +113,7 @@ class View:
 
         return screenshot(self, Path(path), t, **options)
 
-    def video(self, path: str | os.PathLike[str], **options: Any) -> Path:
+    def video(self, path: FilePath, **options: Any) -> Path:
         """Write a video, and return its path.
 
         Parameters

@@ -13,7 +13,7 @@ from archimedes.errors import TraceError
 from archimedes.simulate.trajectory.columns import PARTS, component_names, label_leaves
 from archimedes.simulate.trajectory.trajectory import Trajectory
 from archimedes.spatial.attitudes.attitude_base import AttitudeBase
-from archimedes.typing import Tree
+from archimedes.typing import Array, Tree
 from archimedes.viz.themes import Axes, Figure, File, sheet
 
 __all__ = ["plot_trajectory"]
@@ -98,7 +98,7 @@ def plot_trajectory(
         )
     wanted = [names] if isinstance(names, str) else names
     panels = choose(all_panels(traj, angles), all_panels(traj, angles=False), wanted)
-    panels = [relabel(panel, label_table(traj, labels)) for panel in panels]
+    panels = [relabel(panel, label_map(traj, labels)) for panel in panels]
     size, count = (WIDTH, PANEL_HEIGHT * len(panels) + MARGIN), len(panels)
     with sheet(size, title, file, count, sharex=True, squeeze=False) as (figure, grid):
         rows = grid[:, 0]
@@ -161,9 +161,7 @@ def smooth(traj: Trajectory) -> tuple[np.ndarray, Tree]:
     return np.stack([t for t, _ in rows]), tree.map(lambda *x: np.stack(x), *(x for _, x in rows))
 
 
-def between(
-    t: np.ndarray, x: Tree, dense: Callable[[np.ndarray], Tree], each: int
-) -> tuple[np.ndarray, Tree]:
+def between(t: Array, x: Tree, dense: Callable[[Array], Tree], each: int) -> tuple[Array, Tree]:
     """Return one trajectory with ``each`` points from one sample to the next."""
     steps = np.diff(t)
     part = np.arange(each) / each
@@ -180,9 +178,7 @@ def between(
     return fine, tree.map(fill, x, finer)
 
 
-def label_table(
-    traj: Trajectory, labels: Mapping[str, str] | Sequence[str] | None
-) -> dict[str, str]:
+def label_map(traj: Trajectory, labels: Mapping[str, str] | Sequence[str] | None) -> dict[str, str]:
     """Return the names that a user gave, by the trajectory's own."""
     if labels is None:
         return {}
@@ -232,7 +228,7 @@ def draw_panel(axes: Axes, panel: Panel, spread: str = "auto") -> None:
     rows = panel.t.reshape(-1, panel.t.shape[-1])
     for k, label in enumerate(panel.labels):
         values = panel.values[..., k].reshape(rows.shape)
-        draw_component(axes, rows, values, label, f"C{k}", spread)
+        draw_lines(axes, rows, values, label, f"C{k}", spread)
     if len(panel.labels) > 1:
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.04), borderaxespad=0.3)
 
@@ -273,9 +269,7 @@ def failures(traj: Trajectory) -> str:
     return f"{np.count_nonzero(bad)} of {count} failed" if bad.any() else ""
 
 
-def draw_component(
-    axes: Axes, t: np.ndarray, values: np.ndarray, label: str, colour: str, spread: str
-) -> None:
+def draw_lines(axes: Axes, t: Array, values: Array, label: str, colour: str, spread: str) -> None:
     """Draw one number over time: a line, or for many trajectories their median and bands."""
     bands = spread in ("band", "fan") or (spread == "auto" and len(t) > SINGLE_LINES)
     if len(t) > 1 and bands and (times := shared_times(t)) is not None:

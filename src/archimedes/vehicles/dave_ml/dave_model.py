@@ -13,7 +13,7 @@ import numpy as np
 
 from archimedes.checks import is_traced
 from archimedes.vehicles.dave_ml import elements
-from archimedes.vehicles.dave_ml.sources import Expression, Lookup
+from archimedes.vehicles.dave_ml.sources import Expression, Lookup, Values
 from archimedes.xml_elements import read_elements
 
 __all__ = ["CheckReport", "CheckRow", "DaveModel", "ImportReport", "read"]
@@ -185,9 +185,7 @@ class DaveModel:
         computed = (v.id for v in self.variables.values() if v.source is not None)
         return marked or tuple(key for key in computed if key not in used)
 
-    def _read_inputs(
-        self, inputs: Mapping[str, Any] | None, named: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    def _read_inputs(self, inputs: Values | None, named: Values) -> dict[str, Any]:
         values: dict[str, Any] = {}
         for name, value in [*(inputs or {}).items(), *named.items()]:
             key = self.id_of(name, self._free)
@@ -198,9 +196,7 @@ class DaveModel:
             values[key] = _real(value, name)
         return values
 
-    def _run(
-        self, order: tuple[str, ...], inputs: Mapping[str, Any] | None, named: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    def _run(self, order: tuple[str, ...], inputs: Values | None, named: Values) -> dict[str, Any]:
         known = self._read_inputs(inputs, named)
         missing = [k for k in self.inputs if k not in known and self.variables[k].initial is None]
         if missing:
@@ -370,9 +366,7 @@ def run_shots(model: DaveModel, shots: list[elements.Shot], internal_rtol: float
     return CheckReport(tuple(rows), len(shots))
 
 
-def _compare(
-    model: DaveModel, row: CheckRow, signal: elements.Signal, values: Mapping[str, Any]
-) -> CheckRow:
+def _compare(model: DaveModel, row: CheckRow, signal: elements.Signal, values: Values) -> CheckRow:
     """Return a row with the value that the model computes for a signal."""
     try:
         key = model.id_of_signal(signal, () if row.internal else model.outputs)

@@ -23,12 +23,12 @@ GLASS, METAL, BLACK = "#2c3a4a", "#545a63", "#23272e"
 
 #: Sections of hull, canopy and inlet, profile of a missile.
 SHAPE = read_tables("archimedes.vehicles.f16", "f16_shape.toml")
-#: Where the moving surfaces turn: a point and an axis in body axes, by the name of the input.
+#: How the moving surfaces turn: about a point and an axis in body axes, by an input and its sign.
 HINGES = {
-    "elevator": ((-5.0, 0.0, 0.05), (0.0, 1.0, 0.0)),
-    "aileron_right": ((-2.05, 2.3, -0.02), (0.0, 1.0, 0.0)),
-    "aileron_left": ((-2.05, -2.3, -0.02), (0.0, 1.0, 0.0)),
-    "rudder": ((-5.9, 0.0, -2.0), (0.42, 0.0, 1.0)),
+    "elevator": ((-5.0, 0.0, 0.05), (0.0, 1.0, 0.0), "elevator", -1.0),
+    "aileron_right": ((-2.05, 2.3, -0.02), (0.0, 1.0, 0.0), "aileron", -1.0),
+    "aileron_left": ((-2.05, -2.3, -0.02), (0.0, 1.0, 0.0), "aileron", 1.0),
+    "rudder": ((-5.9, 0.0, -2.0), (0.42, 0.0, 1.0), "rudder", -1.0),
 }
 
 
@@ -72,16 +72,10 @@ def add_to_scene(plane: F16, scene: Scene, flight: actors.Flight) -> None:
 
 def add_surfaces(scene: Scene, flight: actors.Flight, u: Tree) -> None:
     """Add elevator, ailerons and rudder, turned as the inputs say: trailing edge down, left."""
-    angles = {
-        "elevator": -np.asarray(u.elevator),
-        "aileron_right": -np.asarray(u.aileron),
-        "aileron_left": np.asarray(u.aileron),
-        "rudder": -np.asarray(u.rudder),
-    }
     for name, meshes in fighter_surfaces().items():
-        point, axis = HINGES[name]
+        point, axis, control, sign = HINGES[name]
         unit = np.asarray(axis) / np.linalg.norm(axis)
-        half = 0.5 * np.broadcast_to(angles[name], flight.t.shape)
+        half = 0.5 * np.broadcast_to(sign * np.asarray(getattr(u, control)), flight.t.shape)
         q = np.concatenate([np.cos(half)[:, None], np.sin(half)[:, None] * unit], axis=1)
         label = f"{flight.name}: {name.replace('_', ', ')}"
         scene.bodies.append(Body(label, meshes, flight.t, point, q, parent=flight.name))

@@ -77,9 +77,7 @@ def combined(parts: Sequence[MassProperties]) -> MassProperties:
     return MassProperties(mass, com, inertia)
 
 
-def cylinder(
-    mass: Scalar, radius: Scalar, length: Scalar, axis: ArrayLike = (1.0, 0.0, 0.0)
-) -> Any:
+def cylinder(mass: Scalar, radius: Scalar, length: Scalar, axis: ArrayLike = (1, 0, 0)) -> Any:
     """Return the inertia (3, 3) in kg m^2 of a solid cylinder about its centre.
 
     Parameters

@@ -376,12 +376,8 @@ def two_stage_rocket(payload: float = 500.0, world: object | None = None) -> Roc
     )
     second = cylindrical_stage(14.0, 5.0, 0.9, 450.0, 4600.0, thrust=3.2e4, specific_impulse=340.0)
     nose = MassProperties(payload, np.array([20.0, 0.0, 0.0]), payload * np.eye(3))
-    return Rocket(
-        (first, second),
-        nose,
-        area=np.pi * 0.9**2,
-        world=RotatingEarth() if world is None else world,
-    )
+    world = RotatingEarth() if world is None else world
+    return Rocket((first, second), nose, area=np.pi * 0.9**2, world=world)
 
 
 @struct
