@@ -84,6 +84,11 @@ _VALUE_DEPENDENT = {
     "bincount": "count with np.histogram and static edges, or np.sum(x == k)",
     "polydiv": "give the degrees statically and use np.linalg.solve",
     "roots": "use arc.root with a starting value",
+    "eig": (
+        "use np.linalg.eigh for a symmetric matrix (the vectors of a general one may be complex), "
+        "or np.linalg.eigvals(a).real and .imag for the values alone"
+    ),
+    "matrix_rank": "count what is large enough, np.sum(np.linalg.svdvals(a) > tol)",
     "array_repr": "print the result of the compiled function instead",
     "array2string": "print the result of the compiled function instead",
 }
@@ -135,9 +140,10 @@ def call_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     name = _name_of(function)
     remedy = _VALUE_DEPENDENT.get(function.__name__)
     if remedy is not None:
+        topic = "eigenvectors" if name == "np.linalg.eig" else "size"
         raise trace_error(
             f"{name} gives a result whose shape or value cannot be recorded",
-            f"Instead, {remedy}; or wrap the call in arc.callback." + refer_to("size"),
+            f"Instead, {remedy}; or wrap the call in arc.callback." + refer_to(topic),
         )
     raise trace_error(
         f"{name} is not available for traced arrays",

@@ -152,8 +152,8 @@ def _call(
             f"np.{ufunc.__name__} was given {sorted(kwargs)}, which cannot be traced",
             "Leave these keywords out.",
         )
-    if isinstance(dtype, type) and issubclass(dtype, np.dtype):
-        dtype = dtype()  # a ufunc takes the class of a dtype as well
+    if dtype is not None:
+        dtype = np.empty(0, dtype).dtype  # it may be the class of a dtype
     result = apply_ufunc(ufunc, inputs, dtype)
     if where is not True:
         if out is None:

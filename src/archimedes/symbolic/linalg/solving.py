@@ -24,7 +24,7 @@ from archimedes.symbolic.core.array_scans import scan_rows
 from archimedes.symbolic.core.conversion import floats, lift, wrap
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.traced_value import Operand, Traced
-from archimedes.symbolic.linalg import elimination, matrices, matrix_functions
+from archimedes.symbolic.linalg import factorizations, matrices, matrix_functions
 from archimedes.symbolic.linalg.matrix_functions import Arrays, Changes, MatrixFunction, call
 from archimedes.symbolic.linalg.spectral import singular, singular_function
 from archimedes.symbolic.numpy_functions.structural import full_like
@@ -47,7 +47,7 @@ def _part(a: Traced, rows: list[int], columns: list[int]) -> Traced:
     return a if rows == columns == list(range(len(a))) else a[rows][:, columns]
 
 
-def _solve_matrix(a: Traced, b: Traced, dense: Traced = elimination.solve_dense) -> Traced:
+def _solve_matrix(a: Traced, b: Traced, dense: Traced = factorizations.solve_dense) -> Traced:
     """Solve block after block; ``dense`` solves one diagonal block."""
     blocks = _blocks(a)
     if blocks is None:
@@ -82,12 +82,12 @@ def _solve(a: Operand, b: Operand) -> Traced:
 
 
 def _inverse_times(a: Traced, b: Traced) -> Traced:
-    return elimination.divide(b, a[0, 0]) if len(a) == 1 else call(elimination.INVERSE, a)[0] @ b
+    return factorizations.divide(b, a[0, 0]) if len(a) == 1 else factorizations.invert(a) @ b
 
 
 def _inv_matrix(a: Traced) -> Traced:
     if matrices.is_large(a):
-        return call(elimination.INVERSE, a)[0]
+        return factorizations.invert(a)
     return _solve_matrix(a, floats(np.eye(len(a), dtype=a.dtype))[0], _inverse_times)
 
 
@@ -107,8 +107,8 @@ def _triangle(a: Traced) -> tuple[Traced, Traced]:
     A zero pivot eliminates nothing.
     """
     if not matrices.is_large(a):
-        e, work = elimination.rows_of(a)
-        odd = elimination.eliminate(e, work, guard=True)
+        e, work = factorizations.rows_of(a)
+        odd = factorizations.eliminate(e, work, guard=True)
         return wrap([work[k][k] for k in range(len(a))], a.code), wrap(odd, B8)
     i = np.arange(len(a))
 
@@ -177,7 +177,7 @@ def _factors(a: Traced) -> tuple[Any, Any, Any]:
 
 def _cofactors_body(a: Traced, det: Traced) -> tuple[Any]:
     """det A^-T where the inverse is good; else U diag(products of the other s) V^T."""
-    inverse = call(elimination.INVERSE, a)[0]
+    inverse = factorizations.invert(a)
     is_good = np.max(np.abs(a)) * np.max(np.abs(inverse)) <= _WELL_CONDITIONED[a.code]
 
     def by_inverse(a: Traced, inverse: Traced, det: Traced) -> list[Traced]:
@@ -219,10 +219,10 @@ _COFACTORS = MatrixFunction("cofactors", _cofactors_body, _cofactors_push)
 
 
 def _cofactors(a: Traced, det: Traced) -> Traced:
-    if len(a) <= elimination.UNROLLED:
+    if len(a) <= factorizations.UNROLLED:
         return _minor_cofactors(a)
     if len(a) > matrices.MAX_SPECTRAL or matrices.is_large(a):
-        return det * call(elimination.INVERSE, a)[0].T
+        return det * factorizations.invert(a).T
     return call(_COFACTORS, a, det.reshape(1))[0]
 
 
@@ -239,7 +239,7 @@ def _log_determinant_body(a: Traced) -> tuple[Traced, Traced]:
 
 def _log_determinant_push(operands: Arrays, results: Arrays, rows: Changes) -> Changes:
     """d log|det A| = tr(A^-1 dA); the sign is locally constant."""
-    inverse = call(elimination.INVERSE, operands[0])[0].T
+    inverse = factorizations.invert(operands[0]).T
     return [[np.zeros_like(results[0]), np.sum(inverse * da)] for (da,) in rows]
 
 

@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.errors import refer_to
 from archimedes.graph.derivatives.quotients import Quotients
 from archimedes.graph.formulas import Emit
 from archimedes.symbolic.core.conversion import floats, lift, wrap
@@ -227,30 +226,28 @@ def _sum_of_sizes(x: Traced, y: Traced) -> Traced:
 
 def _pair_arrays(x: Traced) -> tuple[Any, Any]:
     """Return x_i and x_j for all pairs i < j."""
-    pairs = np.array(_pairs(len(x)), dtype=np.int64).reshape(-1, 2)
-    return x[pairs[:, 0]], x[pairs[:, 1]]
+    i, j = np.triu_indices(len(x), 1)
+    return x[i], x[j]
 
 
 def _upper(x: Traced) -> Traced:
     """Return x_ij for all pairs i < j."""
-    pairs = np.array(_pairs(len(x)), dtype=np.int64).reshape(-1, 2)
-    return x[pairs[:, 0], pairs[:, 1]]
+    return x[np.triu_indices(len(x), 1)]
 
 
 def _fill_triangles(n: int, upper: Traced, lower: Traced) -> Traced:
     """Return the (n, n) array with given entries above and below a diagonal of zeros."""
-    ids_of = current_trace().ids_of
-    ids = np.full((n, n), current_trace().graph.const(0.0, upper.code), dtype=np.int64)
-    for (i, j), above, below in zip(_pairs(n), ids_of(upper).tolist(), ids_of(lower).tolist()):
-        ids[i, j], ids[j, i] = above, below
-    return wrap(ids, upper.code)
+    filled = np.zeros_like(upper, shape=(n, n))
+    i, j = np.triu_indices(n, 1)
+    filled[i, j], filled[j, i] = upper, lower
+    return filled
 
 
 def _planes(n: int) -> np.ndarray:
     """Return K for each pair i < j: X K is how columns X turn in the plane of x_i and x_j."""
-    planes = np.zeros((n * (n - 1) // 2, n, n))
-    for plane, (i, j) in zip(planes, _pairs(n)):
-        plane[i, j], plane[j, i] = 1.0, -1.0
+    i, j = np.triu_indices(n, 1)
+    planes, k = np.zeros((len(i), n, n)), np.arange(len(i))
+    planes[k, i, j], planes[k, j, i] = 1.0, -1.0
     return planes
 
 
@@ -481,32 +478,6 @@ def _eigh(a: Operand, UPLO: str = "L") -> Traced:
 def _eigvalsh(a: Operand, UPLO: str = "L") -> Traced:
     a = symmetric("eigvalsh", a, UPLO)
     return matrices.over_stack(lambda x: call(_EIGENVALUES, x)[0], (2,), a)
-
-
-def _untraceable(name: str, what: str, remedy: str) -> Callable[..., Any]:
-    def refuse(*args: Any, **kwargs: Any) -> Traced:
-        raise trace_error(
-            f"np.linalg.{name} cannot be traced: {what}", remedy + refer_to("eigenvectors")
-        )
-
-    return refuse
-
-
-implements(np.linalg.eig)(
-    _untraceable(
-        "eig",
-        "vectors of a general matrix may be complex",
-        "Use np.linalg.eigh for a symmetric matrix, np.linalg.eigvals(a).real and .imag for the "
-        "values alone, or wrap the call in arc.callback.",
-    )
-)
-implements(np.linalg.matrix_rank)(
-    _untraceable(
-        "matrix_rank",
-        "it is a whole number that jumps, meant for decisions while recording",
-        "Count what is large enough: np.sum(np.linalg.svdvals(a) > tol).",
-    )
-)
 
 
 # ---- singular values -----------------------------------------------------------------------------

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from functools import reduce
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -216,12 +218,11 @@ def cov(
     x = np.concatenate(parts, axis=0)
     ddof = (0 if bias else 1) if ddof is None else ddof
     factors = [lift(w).astype(np.float64) for w in (fweights, aweights) if w is not None]
-    if not factors:
-        freedom: Traced = max(x.shape[1] - ddof, 0)
-        centred = x - np.mean(x, axis=1, keepdims=True)
-        scaled = centred
-    else:
-        weights = factors[0] if len(factors) == 1 else factors[0] * factors[1]
+    weights = reduce(mul, factors) if factors else None
+    centred = x - np.average(x, axis=1, weights=weights)[:, None]
+    freedom: Traced = max(x.shape[1] - ddof, 0)
+    scaled = centred
+    if weights is not None:
         total = np.sum(weights)
         if ddof == 0:
             freedom = total
@@ -229,7 +230,6 @@ def cov(
             freedom = total - ddof
         else:
             freedom = total - ddof * np.sum(weights * factors[-1]) / total
-        centred = x - np.average(x, axis=1, weights=weights)[:, None]
         scaled = centred * weights
     return np.squeeze(np.dot(centred, scaled.T) * np.true_divide(1, lift(freedom)))
 
