@@ -9,10 +9,10 @@ import archimedes as arc
 from archimedes.backends.interpreter import evaluate as run_graph
 from archimedes.graph.dtypes import DTYPES, item_type
 from archimedes.graph.regions import Sort
-from archimedes.symbolic.core import ordering
-from archimedes.symbolic.core.ordering import MERGED
 
 from ..c.checking import needs
+
+LONG = 4096
 
 
 def with_ties(shape, dtype=np.float64):
@@ -24,9 +24,9 @@ def with_ties(shape, dtype=np.float64):
 
 
 FORMS = {
-    "one row": ((MERGED + 5,), lambda x: (np.sort(x), np.argsort(x, kind="stable"))),
-    "rows": ((3, MERGED), lambda x: (np.sort(x, axis=1), np.argsort(x, axis=-1, kind="stable"))),
-    "columns": ((MERGED + 1, 2), lambda x: (np.sort(x, axis=0), x[np.lexsort((x[:, 0], x[:, 1]))])),
+    "one row": ((LONG + 5,), lambda x: (np.sort(x), np.argsort(x, kind="stable"))),
+    "rows": ((3, LONG), lambda x: (np.sort(x, axis=1), np.argsort(x, axis=-1, kind="stable"))),
+    "columns": ((LONG + 1, 2), lambda x: (np.sort(x, axis=0), x[np.lexsort((x[:, 0], x[:, 1]))])),
 }
 
 
@@ -48,7 +48,7 @@ def test_the_order_is_numpy_s(form, dtype):
 
 @pytest.mark.long
 def test_all_ways_give_the_same_bits():
-    x = with_ties((MERGED + 5,))
+    x = with_ties((LONG + 5,))
     f = FORMS["one row"][1]
     native, other = (arc.compile(f, backend=b)(x) for b in ("llvm", "interpreter"))
     batch = arc.vmap(f)(np.stack([x, x[::-1], -x]))
@@ -57,7 +57,7 @@ def test_all_ways_give_the_same_bits():
 
 
 def test_derivatives_go_to_where_elements_were():
-    x = np.random.default_rng(2).standard_normal(MERGED + 9)
+    x = np.random.default_rng(2).standard_normal(LONG + 9)
     weights = np.linspace(0.0, 1.0, len(x))
     slope = arc.grad(lambda v: np.sum(np.sort(v) * weights))(x)
     wanted = np.empty(len(x))
@@ -65,11 +65,9 @@ def test_derivatives_go_to_where_elements_were():
     np.testing.assert_array_equal(slope, wanted)
 
 
-@pytest.mark.parametrize("merged", [8, MERGED])
 @pytest.mark.parametrize("shape", [(1, 64), (3, 70), (2, 129)])
-def test_what_the_code_does_is_numpy_s_sort(monkeypatch, shape, merged):
-    """The interpreter asks NumPy; code merges, or exchanges: the same positions."""
-    monkeypatch.setattr(ordering, "MERGED", merged)
+def test_what_the_code_does_is_numpy_s_sort(shape):
+    """The interpreter asks NumPy, and code merges: the same positions."""
     x = with_ties(shape)
     graph = arc.compile(lambda x: np.argsort(x, axis=1, kind="stable")).recording(x).blocks
     (region,) = (r for r in graph.regions.values() if isinstance(r, Sort))
@@ -81,6 +79,17 @@ def test_what_the_code_does_is_numpy_s_sort(monkeypatch, shape, merged):
     assert np.array_equal(found.reshape(shape), wanted)
 
 
+@pytest.mark.parametrize("shape", [(100, 1), (100, 2), (90, 5), (70, 16), (300, 17)], ids=str)
+def test_many_short_rows(shape):
+    x = with_ties(shape)
+
+    def f(x):
+        return np.sort(x), np.sort(x, kind="stable"), np.argsort(x, kind="stable")
+
+    for got, want in zip(arc.compile(f)(x), f(x)):
+        np.testing.assert_array_equal(got, want)
+
+
 def test_the_interpreter_sorts_a_hundred_thousand():
     x = with_ties((100_003,))
     found = arc.compile(lambda x: np.argsort(x, kind="stable"), backend="interpreter")(x)
@@ -88,10 +97,9 @@ def test_the_interpreter_sorts_a_hundred_thousand():
 
 
 @pytest.mark.long
-def test_as_c(monkeypatch, tmp_path):
+def test_as_c(tmp_path):
     """With the interpreter's bits; short rows, of which many are tried."""
     needs("gcc")
-    monkeypatch.setattr(ordering, "MERGED", 64)
     x = np.random.default_rng(3).standard_normal((2, 70))
     arc.codegen(lambda x: np.sort(x), (x,), name="sorted_rows", output_dir=tmp_path, verify=True)
 

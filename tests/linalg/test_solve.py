@@ -269,7 +269,8 @@ def test_every_function_of_the_module_is_covered() -> None:
 
     arc.compile(np.linalg.det)(np.eye(2))  # the rows are imported when the first is needed
     names = set(np.linalg.__all__) - {"LinAlgError"}
-    assert {n for n in names if getattr(np.linalg, n) not in FUNCTIONS} == set()
+    refused = {"eig", "matrix_rank"}  # with a remedy
+    assert {n for n in names if getattr(np.linalg, n) not in FUNCTIONS} == refused
 
 
 # ---- range --------------------------------------------------------------------------------------

@@ -5,11 +5,10 @@ compare-and-exchange steps: Batcher's odd-even merge sort (Knuth, The Art of Com
 vol. 3, 5.3.4), about n/4 log2(n)^2 steps of a comparison and two selections. The selections pass
 derivatives of the elements they keep.
 
-In loops, the stages of the network are loops over the array; pairs of one stage have no element in
-common, so each element finds its partner by itself. Longer arrays are merged: of sorted runs twice
-as long ones are made, element after element, n steps for each doubling. These loops find the
-positions that sort an array, which are integers and have no derivatives (``Sort``, of which they
-are the code); the sorted array is then read at these positions.
+Long rows are merged in loops: of sorted runs twice as long ones are made, element after element, n
+steps for each doubling. These loops find the positions that sort a row, which are integers and have
+no derivatives (``Sort``, of which they are the code); the sorted array is then read at these
+positions. Of many short rows, each is sorted by the network, in a loop over the rows.
 """
 
 from __future__ import annotations
@@ -18,14 +17,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from archimedes.graph.blocks.building import loops
 from archimedes.graph.blocks.references import as_block, references, scalar_ids
-from archimedes.graph.dtypes import B8, F32, F64, I64, is_float, item_type
+from archimedes.graph.dtypes import B8, F32, F64, I64, is_float
 from archimedes.graph.formulas import Emit
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Scan, Sort
-from archimedes.graph.regions.block_regions import Affine, row_major
 from archimedes.symbolic.core import loop_nests
 from archimedes.symbolic.core.conversion import wrap
 from archimedes.symbolic.core.loop_nests import elementwise, uses_loops
@@ -35,25 +32,8 @@ from archimedes.symbolic.core.traced_value import Traced
 _SELECT, _LT, _LE, _EQ, _AND, _OR, _NOT, _STOP = (
     CODES[n] for n in ("select", "lt", "le", "eq", "and", "or", "not", "stop")
 )
-#: Rows from this length on are merged: n log2(n) steps, one after the other, not half the square
-#: of the logarithm, of which SIMD lanes take many at a time.
-MERGED = 4096
-
-
-def stages(n: int) -> Iterator[tuple[int, int, int]]:
-    """Yield (p, r, d) of the stages: elements i with i & p == r are compared with i + d.
-
-    >>> list(stages(3))
-    [(2, 0, 2), (1, 0, 1), (1, 1, 1)]
-    """
-    p = top = 1 << ((n - 1).bit_length() - 1) if n > 1 else 0
-    while p:
-        q, r, d = top, 0, p
-        while d:
-            if d < n:
-                yield p, r, d
-            d, q, r = q - p, q >> 1, p
-        p >>= 1
+#: Rows up to this length are sorted by the network also in a loop, over all rows.
+SHORT_ROWS = 16
 
 
 def exchanges(n: int) -> Iterator[tuple[int, int]]:
@@ -62,8 +42,13 @@ def exchanges(n: int) -> Iterator[tuple[int, int]]:
     >>> list(exchanges(3))
     [(0, 2), (0, 1), (1, 2)]
     """
-    for p, r, d in stages(n):
-        yield from ((i, i + d) for i in range(n - d) if i & p == r)
+    p = top = 1 << ((n - 1).bit_length() - 1) if n > 1 else 0
+    while p:
+        q, r, d = top, 0, p
+        while d:
+            yield from ((i, i + d) for i in range(n - d) if i & p == r)
+            d, q, r = q - p, q >> 1, p
+        p >>= 1
 
 
 def _precedes(g: Graph, a: int, b: int) -> int:
@@ -94,19 +79,24 @@ def sort_rows(
     Returns the sorted elements of the key of that number, or the positions before sorting where
     ``column`` is None. If ``stable``, equal records keep their order.
     """
-    if uses_loops(g, keys[0].size, *keys):
+    rows, n = keys[0].shape
+    if n > SHORT_ROWS and uses_loops(g, keys[0].size, *keys):
         positions = _sort_positions(g, keys, codes)
-        return (
-            positions
-            if column is None
-            else loop_nests.gather_along(g, keys[column], codes[column], positions)
-        )
-    rows = [scalar_ids(g, ids).tolist() for ids in keys]
-    numbers = [g.const(k, I64) for k in range(keys[0].shape[-1])]
-    # With positions as the last key, equal records keep their order.
-    last = [numbers] if stable or column is None else []
-    chosen = -1 if column is None else column
-    return np.array([_sort_nodes(g, [*row, *last], chosen) for row in zip(*rows)], dtype=np.int64)
+        if column is None:
+            return positions
+        return loop_nests.gather_along(g, keys[column], codes[column], positions)
+    if n < 2:
+        return np.full((rows, n), g.const(0, I64)) if column is None else keys[column]
+
+    def exchange(body: Graph, *elements: int) -> list[int]:
+        columns: list[Sequence[int]] = [elements[k : k + n] for k in range(0, len(elements), n)]
+        if stable or column is None:  # with positions as the last key, equal records keep theirs
+            columns.append([body.const(k, I64) for k in range(n)])
+        return _sort_nodes(body, columns, -1 if column is None else column)
+
+    operands = [ids[:, k] for ids in keys for k in range(n)]
+    kinds = [code for code in codes for _ in range(n)]
+    return np.stack(elementwise(g, operands, kinds, (rows,), exchange, weight=n, results=n), axis=1)
 
 
 def _sort_nodes(g: Graph, columns: Sequence[Sequence[int]], column: int) -> list[int]:
@@ -124,27 +114,23 @@ def _sort_positions(g: Graph, keys: Sequence[np.ndarray], codes: Sequence[int]) 
     """Return ids of the positions that sort each row; equal records keep their order."""
     shape = keys[0].shape
     numbers = np.broadcast_to(np.arange(shape[1]), shape).reshape(-1).astype(np.int64)
-    if shape[1] < 2:
-        return references(g, g.block(numbers)).reshape(shape)
-    merge = shape[1] >= MERGED
-    blocks = [_sort_key(g, ids, code, merge) for ids, code in zip(keys, codes)]
+    blocks = [_sort_key(g, ids, code) for ids, code in zip(keys, codes)]
     body = Graph()
     records = [*(body.input(g.dtype[i]) for i in blocks), body.block(numbers)]
-    body.outputs = [(_merge_runs if merge else _exchange_in_stages)(body, records, shape)]
+    body.outputs = [_merge_runs(body, records, shape)]
     (positions,) = g.region(Sort(blocks, body, *shape))
     return references(g, int(positions)).reshape(shape)
 
 
-def _sort_key(g: Graph, ids: np.ndarray, code: int, as_integers: bool) -> int:
-    """Return a block of keys without derivatives, if wanted as integers of the same order."""
-    as_integers = as_integers and is_float(code)
+def _sort_key(g: Graph, ids: np.ndarray, code: int) -> int:
+    """Return a block of keys without derivatives: for floats, integers of the same order."""
 
     def stop(body: Graph, i: int) -> int:
         key = body.emit(_STOP, i)
-        return _order_as_integer(body, key) if as_integers else key
+        return _order_as_integer(body, key) if is_float(code) else key
 
     (key,) = loop_nests.loop_elementwise(g, [ids], [code], ids.shape, stop)
-    return as_block(g, key, I64 if as_integers else code)
+    return as_block(g, key, I64 if is_float(code) else code)
 
 
 def _order_as_integer(g: Graph, x: int) -> int:
@@ -159,47 +145,6 @@ def _order_as_integer(g: Graph, x: int) -> int:
     signs = i("shr", bits, i.c(63))
     ordered = i("xor", bits, i("lshr", signs, i.c(1)))
     return e.where(e("eq", x, x), ordered, i.c(2**63 - 1))
-
-
-def _exchange_in_stages(g: Graph, records: Sequence[int], shape: tuple[int, ...]) -> int:
-    """Emit the stages of the network; return the block of the last column, sorted."""
-    tables = [np.array(column) for column in zip(*stages(shape[1]))]
-    body = Graph()
-    blocks = [body.input(g.dtype[i]) for i in records]
-    stage = [body.input(I64) for _ in tables]
-    body.outputs = _exchange(body, blocks, stage, shape)
-    inputs = [*records, *(g.block(table) for table in tables)]
-    region = Scan(inputs, body, len(tables[0]), len(records), len(tables), stacked=True)
-    return int(g.region(region)[len(records) - 1])
-
-
-def _exchange(
-    g: Graph, records: Sequence[int], stage: Sequence[int], shape: tuple[int, ...]
-) -> list[int]:
-    """Emit one stage: every element becomes its own or its partner's, in all columns."""
-    body, count = Graph(), shape[1]
-    e = Emit(body, I64)
-    wholes = [body.input(g.dtype[i]) for i in records]
-    mine = tuple(body.input(item_type(g.dtype[i])) for i in records)
-    p, r, d = (body.input(I64) for _ in stage)
-    row, j = body.input(I64), body.input(I64)
-
-    def is_first(i: int) -> int:
-        return e("eq", e("and", i, p), r)
-
-    up, down = e.add(j, d), e.sub(j, d)
-    low = e("and", is_first(j), e("lt", up, e.c(count)))
-    high = e("and", is_first(down), e("le", e.c(0), down))
-    partner = e.where(low, up, e.where(high, down, j))
-    at = e.add(e.mul(row, e.c(count)), partner)
-    other = tuple(body.element(whole, at) for whole in wholes)
-    first = tuple(e.where(low, x, y) for x, y in zip(mine, other))
-    second = tuple(e.where(low, y, x) for x, y in zip(mine, other))
-    swap = e("and", e("or", low, high), _record_precedes(body, second, first))
-    body.outputs = [e.where(swap, y, x) for x, y in zip(mine, other)]
-    line = Affine(0, row_major(shape))
-    reads = [None] * len(records) + [line] * len(records) + [None] * len(stage)
-    return loops(g, [*records, *records, *stage], reads, body, shape)
 
 
 def _merge_runs(g: Graph, records: Sequence[int], shape: tuple[int, ...]) -> int:
