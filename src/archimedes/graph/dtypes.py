@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["B8", "DTYPES", "F32", "F64", "I64", "code_of", "is_float"]
-
 F64, F32, I64, B8 = range(4)
 
 #: Stands for a dtype code where a leaf is static: known by its content, and no part of the graph.

@@ -23,8 +23,6 @@ from archimedes.graph.dtypes import B8, F32, F64, I64
 from archimedes.graph.elementary.table import PROGRAMS, evaluate
 from archimedes.graph.fused_multiply_add import fused_multiply_add
 
-__all__ = ["BY_NAME", "CODES", "TABLE", "Op"]
-
 FLOATS = (F64, F32)
 NUMBERS = (F64, F32, I64)
 ANY = (F64, F32, I64, B8)

@@ -17,8 +17,6 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call
 from archimedes.graph.regions.base import Region
 
-__all__ = ["inline", "prune"]
-
 R = TypeVar("R", bound=Region)
 #: The graph that a graph was made from, and by node the node there.
 Origin = tuple[Graph, Mapping[int, int]]

@@ -36,8 +36,6 @@ from archimedes.graph.text import render
 if TYPE_CHECKING:
     from archimedes.graph.regions import Region
 
-__all__ = ["Graph"]
-
 
 class _Origins(threading.local):
     """How this thread finds the user's line that a node comes from; None if nobody asks."""

@@ -17,8 +17,6 @@ from archimedes.graph.dtypes import B8, F32, F64, I64, is_float
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import RULES, Graph
 
-__all__: list[str] = []
-
 Rule = Callable[[Graph, int, int, int], int | None]
 
 SELECT, NOT, STOP = CODES["select"], CODES["not"], CODES["stop"]
@@ -34,16 +32,6 @@ _INVERSES = {"bits": "from_bits", "from_bits": "bits", "not": "not", "neg": "neg
 _REFLEXIVE = {"lt": (False, False), "le": (True, None), "eq": (True, None), "ne": (False, None)}
 #: What a literal of no bits, and of all bits, does to a partner: whether it prevails.
 _LOGIC = {"and": (True, False), "or": (False, True)}
-
-
-def _rule(name: str) -> Callable[[Rule], Rule]:
-    """Register the simplification of an op."""
-
-    def register(function: Rule) -> Rule:
-        RULES[CODES[name]] = function
-        return function
-
-    return register
 
 
 def _cast_rule(target: int) -> Rule:
@@ -89,23 +77,10 @@ def _below_sign(g: Graph, count: int) -> int | None:
     return 2 ** (64 - n) - 1 if n is not None and 0 < n < 64 else None
 
 
-for _name, _target in _CASTS.items():
-    RULES[CODES[_name]] = _cast_rule(_target)
-for _name, _inverse in _INVERSES.items():
-    RULES[CODES[_name]] = _inverse_rule(CODES[_inverse])
-for _name, _results in _REFLEXIVE.items():
-    RULES[CODES[_name]] = _reflexive_rule(*_results)
-for _name, _prevails in _LOGIC.items():
-    RULES[CODES[_name]] = _logic_rule(CODES[_name], *_prevails)
-
-
-@_rule("min")
-@_rule("max")
 def _extreme(g: Graph, a: int, b: int, c: int) -> int | None:
     return a if a == b else None
 
 
-@_rule("select")
 def _select(g: Graph, a: int, b: int, c: int) -> int | None:
     if b == c:
         return b
@@ -124,7 +99,6 @@ def _select(g: Graph, a: int, b: int, c: int) -> int | None:
     return None
 
 
-@_rule("stop")
 def _stop(g: Graph, a: int, b: int, c: int) -> int | None:
     return a if g.op[a] == STOP else None
 
@@ -132,7 +106,6 @@ def _stop(g: Graph, a: int, b: int, c: int) -> int | None:
 # ---- arithmetic --------------------------------------------------------------------------
 
 
-@_rule("add")
 def _add(g: Graph, a: int, b: int, c: int) -> int | None:
     if g.value.get(a, 1.0) == 0.0:
         return b
@@ -145,7 +118,6 @@ def _add(g: Graph, a: int, b: int, c: int) -> int | None:
     return None
 
 
-@_rule("sub")
 def _sub(g: Graph, a: int, b: int, c: int) -> int | None:
     if g.value.get(b, 1.0) == 0.0:
         return a
@@ -168,7 +140,6 @@ def _pull_out_sign(g: Graph, op: int, a: int, b: int) -> int | None:
     return None
 
 
-@_rule("mul")
 def _mul(g: Graph, a: int, b: int, c: int) -> int | None:
     literal, other = (g.value[a], b) if a in g.value else (g.value.get(b), a)
     if literal is not None:
@@ -181,7 +152,6 @@ def _mul(g: Graph, a: int, b: int, c: int) -> int | None:
     return _pull_out_sign(g, MUL, a, b)
 
 
-@_rule("div")
 def _div(g: Graph, a: int, b: int, c: int) -> int | None:
     vb = g.value.get(b)
     if vb is not None:
@@ -194,7 +164,6 @@ def _div(g: Graph, a: int, b: int, c: int) -> int | None:
     return _pull_out_sign(g, DIV, a, b)
 
 
-@_rule("fma")
 def _fma(g: Graph, a: int, b: int, c: int) -> int | None:
     """Simplify by a literal 0, 1 or -1; the product of two literals cannot be folded exactly."""
     if g.value.get(c) == 0:
@@ -213,14 +182,12 @@ def _fma(g: Graph, a: int, b: int, c: int) -> int | None:
     return None
 
 
-@_rule("abs")
 def _abs(g: Graph, a: int, b: int, c: int) -> int | None:
     if g.op[a] == NEG and is_float(g.dtype[a]):
         return g.emit(ABS, g.a[a])
     return a if g.op[a] == ABS else None
 
 
-@_rule("pow")
 def _pow(g: Graph, a: int, b: int, c: int) -> int | None:
     """Small whole exponents are products: cheaper, no less exact, and smooth at zero."""
     exponent = g.value.get(b)
@@ -238,3 +205,23 @@ def _pow(g: Graph, a: int, b: int, c: int) -> int | None:
             return square
         return g.emit(MUL, square, a if exponent == 3 else square)
     return g.fold(POW, a, b)
+
+
+_BY_NAME = {
+    **{name: _cast_rule(target) for name, target in _CASTS.items()},
+    **{name: _inverse_rule(CODES[inverse]) for name, inverse in _INVERSES.items()},
+    **{name: _reflexive_rule(*results) for name, results in _REFLEXIVE.items()},
+    **{name: _logic_rule(CODES[name], *prevails) for name, prevails in _LOGIC.items()},
+    "min": _extreme,
+    "max": _extreme,
+    "select": _select,
+    "stop": _stop,
+    "abs": _abs,
+    "add": _add,
+    "sub": _sub,
+    "mul": _mul,
+    "div": _div,
+    "fma": _fma,
+    "pow": _pow,
+}
+RULES[:] = map(_BY_NAME.get, CODES)

@@ -16,8 +16,6 @@ from archimedes.graph.ops import BLOCK, CONST, INPUT, LOOKUP, OUT, REGION, TABLE
 if TYPE_CHECKING:
     from archimedes.graph.program import Graph
 
-__all__ = ["Statistics", "statistics"]
-
 
 @dataclass(frozen=True)
 class Statistics:

@@ -8,5 +8,3 @@ from __future__ import annotations
 
 from archimedes.graph.elementary.primitives import NUMPY
 from archimedes.graph.elementary.table import ELEMENTARY, PROGRAMS, evaluate, in_float32
-
-__all__ = ["ELEMENTARY", "NUMPY", "PROGRAMS", "evaluate", "in_float32"]

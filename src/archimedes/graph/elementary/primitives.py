@@ -19,8 +19,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["NUMPY"]
-
 INF, NAN = float("inf"), float("nan")
 
 Value = Any

@@ -12,8 +12,6 @@ import numpy as np
 from archimedes.graph.elementary import exponential, power, special_functions, trigonometric
 from archimedes.graph.elementary.primitives import NUMPY, Primitives, Value
 
-__all__ = ["ELEMENTARY", "PROGRAMS", "evaluate", "in_float32"]
-
 Program = Callable[..., Value]
 
 BLOCK = 8192

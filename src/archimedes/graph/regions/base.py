@@ -22,8 +22,6 @@ from archimedes.graph.dtypes import length_of
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.interval_sets import Sets, fill, union_of
 
-__all__ = ["DerivativeRule", "OneBody", "Region"]
-
 #: (graph, ids of inputs, ids of outputs, rows of tangents or adjoints) -> rows
 Pass = Callable[[Graph, np.ndarray, np.ndarray, list[list[int | None]]], Any]
 #: Tangents or adjoints of one value: an id per direction; a direction that is missing is zero.

@@ -26,8 +26,6 @@ from archimedes.graph.regions import base
 from archimedes.graph.regions.base import OneBody, Region, Run, Through
 from archimedes.graph.regions.interval_sets import Rows, Sets, fill, join, merge, union_of, unite
 
-__all__ = ["Accumulate", "Affine", "Gather", "Move", "Nest", "Pack", "Sort"]
-
 
 class Affine(NamedTuple):
     """Element ``offset + sum(strides[k] * index[k])``.

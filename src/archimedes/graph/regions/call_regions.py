@@ -17,8 +17,6 @@ from archimedes.graph.regions import base
 from archimedes.graph.regions.base import OneBody, Region, Run, Through
 from archimedes.graph.regions.interval_sets import Sets, union
 
-__all__ = ["Call", "Host", "Switch"]
-
 
 @dataclass(frozen=True, eq=False)
 class Call(OneBody):

@@ -13,8 +13,6 @@ from archimedes.graph.dtypes import block_type
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import CountOperations, Region, Run, Weight
 
-__all__ = ["Solve"]
-
 
 @dataclass(frozen=True, eq=False)
 class Solve(Region):

@@ -27,8 +27,6 @@ from archimedes.graph.regions.interval_sets import (
     widen,
 )
 
-__all__ = ["Map", "Scan", "While"]
-
 #: A loop with so many carried values in all keeps them in blocks: they would be so many nodes.
 MANY = 1 << 13
 #: The limit of loops without one: more steps than any machine makes.
