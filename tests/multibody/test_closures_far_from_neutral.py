@@ -121,8 +121,8 @@ def test_what_has_no_effect_is_refused():
     for values, message in (
         ({"second": "a"}, "Closure holds frame 'a' to itself"),
         ({"place": (1, 0, 0)}, "is where the world holds a frame"),
-        ({"pitch": 0.1}, "pitch=0.1 is for kind='helical', not 'fixed'"),
-        ({"second_axis": (1, 0, 0)}, "is for kind='universal', not 'fixed'"),
+        ({"pitch": 0.1}, "Closure: only helical joints have a pitch"),
+        ({"second_axis": (1, 0, 0)}, "Closure: only universal joints have a second_axis"),
     ):
         with pytest.raises(ValueError, match=message):
             mb.Closure(**{"first": "a", "second": "b", **values})

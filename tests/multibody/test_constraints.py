@@ -344,7 +344,7 @@ def test_energy_of_an_impulse_never_grows():
 def test_refusals():
     with pytest.raises(ValueError, match="Closure kind='ball' is not one of"):
         mb.Closure("a", "b", "ball")
-    with pytest.raises(ValueError, match="kind='universal' needs a second_axis"):
+    with pytest.raises(ValueError, match="a universal joint needs a second_axis"):
         mb.Closure("a", "b", "universal")
     with pytest.raises(ValueError, match="must not be along axis"):
         mb.Closure("a", "b", "universal", second_axis=(0.0, 0.0, 2.0))

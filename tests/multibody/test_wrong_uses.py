@@ -167,7 +167,7 @@ WRONG = {
     "zero at nan": (lambda: one_body(zero_at=np.nan), "joint 'j': zero_at must be finite"),
     "a place of two numbers": (
         lambda: mb.Closure("world", "tip", place=(1.0, 2.0)),
-        "Closure place must be three finite numbers",
+        "Closure place must have shape",
     ),
     "an offset of nan": (lambda: mb.Coupling({"j": 1.0}, np.nan), "Coupling offset must be finite"),
     "a coupling of many coordinates": (

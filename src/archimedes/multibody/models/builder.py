@@ -17,11 +17,10 @@ from archimedes.multibody.models.builder_parts import Body, Joint, Mimic, Report
 from archimedes.multibody.models.model import GRAVITY, Model
 from archimedes.multibody.parts.closures import Closure, Coupling
 from archimedes.multibody.parts.geometry import Shape, Surface, inertia_of_shapes, make_shape
-from archimedes.multibody.parts.joints import JointKind, Screw, find_kind, unit_axis
+from archimedes.multibody.parts.joints import JointKind, find_kind, make_screw
 from archimedes.multibody.parts.ranges import (
     check_numbers,
     check_placement,
-    known_numbers,
     known_zero,
     read_only,
 )
@@ -304,16 +303,7 @@ class Builder:
         arrays = {key: checks.as_array(x) for key, x in values.items() if not np.isscalar(x)}
         values |= {key: read_only(array) for key, array in arrays.items()}
         at = check_placement(rotation, position, where)
-        first = unit_axis(axis, f"{where}: axis")
-        second = None if second_axis is None else unit_axis(second_axis, f"{where}: second_axis")
-        pitch = float(known_numbers(pitch, f"{where}: pitch, in m per rad,", "Give it as a number"))
-        through = known_numbers(
-            checks.check_vector(anchor, 3, f"{where}: anchor"),
-            f"{where}: anchor",
-            "Put the child's origin there, and give its position, com and frames as traced numbers",
-        )
-        screw = Screw(first, pitch, tuple(through.tolist()), second)
-        builder_parts.check_screw(kind, screw, where)
+        screw = make_screw(kind, where, axis, second_axis, pitch, anchor)
         checks.check_finite(zero_at, f"{where}: zero_at")
         if not known_zero(zero_at):  # `at` is where the joint is at this coordinate
             if kind.nq != 1:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import checks
-from archimedes.multibody.parts.joints import KINDS, JointKind, Screw, check_crossed
+from archimedes.multibody.parts.joints import JointKind, Screw
 from archimedes.multibody.parts.ranges import check_numbers, check_one, known_numbers, read_only
 from archimedes.spatial.spatial_algebra import Pose
 from archimedes.typing import ArrayLike, Matrix, Scalar, Vector
@@ -132,22 +132,6 @@ def check_within_limits(joint: Joint, q: Vector) -> None:
                 f"lock: joint {joint.name!r} at {known.tolist()} is beyond its {key} limit "
                 f"{limit.tolist()}; angles are in rad, lengths in m"
             )
-
-
-def check_screw(kind: JointKind, screw: Screw, where: str) -> None:
-    """Raise if a joint has an axis, a pitch or an anchor that its kind does not use."""
-    for attribute, value, what in (
-        ("has_pitch", screw.pitch, "a pitch"),
-        ("has_second_axis", screw.second_axis, "a second_axis"),
-        ("anchored", any(screw.anchor), "an anchor"),
-    ):
-        if value and not getattr(kind, attribute):
-            names = " and ".join(k.name for k in KINDS.values() if getattr(k, attribute))
-            raise ValueError(f"{where}: only {names} joints have {what}")
-    if kind.has_second_axis and screw.second_axis is None:
-        raise ValueError(f"{where}: a {kind.name} joint needs a second_axis")
-    if screw.second_axis is not None:
-        check_crossed(screw.axis, screw.second_axis, f"{where}: ")
 
 
 def check_body(name: str, mass: Scalar, com: ArrayLike | None, inertia: ArrayLike) -> Body:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import check_choice
-from archimedes.multibody.parts.joints import KINDS, Screw, check_crossed, unit_axis
+from archimedes.checks import check_choice, check_shape, check_vector
+from archimedes.multibody.parts.joints import KINDS, Screw, make_screw
 
 __all__ = ["Closure", "Coupling"]
 
@@ -53,22 +53,11 @@ class Closure:
     def __post_init__(self) -> None:
         """Check the kind and the axes."""
         check_choice(self.kind, "Closure kind", [k.name for k in KINDS.values() if k.closes])
-        object.__setattr__(self, "axis", unit_axis(self.axis, "Closure axis"))
-        if np.shape(self.place) != (3,) or not np.isfinite([*self.place, self.pitch]).all():
-            raise ValueError(
-                f"Closure place must be three finite numbers and pitch finite, got {self.place} "
-                f"and {self.pitch}"
-            )
-        self._refuse_what_has_no_effect()
-        if not KINDS[self.kind].has_second_axis:
-            return
-        if self.second_axis is None:
-            raise ValueError(f"Closure kind={self.kind!r} needs a second_axis, in the second frame")
-        second = unit_axis(self.second_axis, "Closure second_axis")
-        check_crossed(self.axis, second, "Closure ")
-        object.__setattr__(self, "second_axis", second)
-
-    def _refuse_what_has_no_effect(self) -> None:
+        kind = KINDS[self.kind]
+        screw = make_screw(kind, "Closure", self.axis, self.second_axis, self.pitch)
+        object.__setattr__(self, "axis", screw.axis)
+        object.__setattr__(self, "second_axis", screw.second_axis)
+        check_shape(check_vector(self.place, 3, "Closure place"), "Closure place", (3,))
         if self.first == self.second:
             raise ValueError(f"Closure holds frame {self.first!r} to itself")
         if self.first != "world" and any(self.place):
@@ -76,13 +65,6 @@ class Closure:
                 f"Closure place={self.place} is where the world holds a frame; to hold it "
                 f"elsewhere in {self.first!r} add a frame there"
             )
-        for name in ("pitch", "second_axis"):
-            value = getattr(self, name)
-            if value not in (None, 0.0) and not getattr(KINDS[self.kind], f"has_{name}"):
-                users = " or ".join(
-                    repr(k.name) for k in KINDS.values() if getattr(k, f"has_{name}")
-                )
-                raise ValueError(f"Closure {name}={value} is for kind={users}, not {self.kind!r}")
 
     @property
     def names(self) -> set[str]:

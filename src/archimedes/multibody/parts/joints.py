@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import check_shape
+from archimedes.checks import check_shape, check_vector
 from archimedes.multibody.parts.ranges import known_numbers
 from archimedes.portable_numpy import matmul, norm
 from archimedes.spatial.attitudes import quaternions
@@ -347,14 +347,11 @@ class Spherical(JointKind):
         return rows if back.ndim > 2 or type(back) is not np.ndarray else [float(r) for r in rows]
 
     def draw(self, rng: np.random.Generator, low: Vector, high: Vector) -> Numbers:
-        """Return a rotation; all are equally likely."""
-        return self.draw_with_position(rng)[3:]
-
-    def draw_with_position(self, rng: np.random.Generator) -> list[float]:
-        """Return a position in a cube of 2 m around the origin, and a rotation."""
+        """Return a rotation, of all equally likely ones, and a position if the joint has one."""
         rng.normal(size=self.nv)  # as many numbers as for a planar joint
         q = rng.normal(size=4)
-        return [*rng.uniform(-1.0, 1.0, 3).tolist(), *(q / np.sqrt(q @ q))]
+        position = rng.uniform(-1.0, 1.0, 3).tolist()  # in a cube of 2 m around the origin
+        return [*position, *(q / np.sqrt(q @ q))][-self.nq :]
 
 
 # ---- free: q = (position, quaternion), v = (linear, angular) in the child's axes ---------------
@@ -402,10 +399,6 @@ class Free(Spherical):
         """Return v for dq/dt."""
         linear = matvec(quaternions.quaternion_to_dcm(join(q[3:])), join(dq[:3]))
         return [*components(linear, 3), *super().tangent(q[3:], dq[3:])]
-
-    def draw(self, rng: np.random.Generator, low: Vector, high: Vector) -> Numbers:
-        """Return a position and a rotation."""
-        return self.draw_with_position(rng)
 
     def map_linear(self, v: Vector, turn: Vector, linear: LinearMap, other: Map) -> list[Array]:
         """Change the linear velocity."""
@@ -569,10 +562,29 @@ def unit_axis(axis: ArrayLike, name: str) -> tuple[float, float, float]:
     return (x, y, z)
 
 
-def check_crossed(axis: tuple[float, ...], second: tuple[float, ...], where: str) -> None:
-    """Raise if the second axis of a universal joint is along the first."""
-    if abs(np.dot(axis, second)) > 1.0 - 1e-9:
+def make_screw(
+    kind: JointKind, where: str, axis: ArrayLike, second_axis: ArrayLike | None = None,
+    pitch: float = 0.0, anchor: ArrayLike = (0.0, 0.0, 0.0),
+) -> Screw:  # fmt: skip
+    """Return a screw, checked to have what its kind of joint needs, and nothing else."""
+    first = unit_axis(axis, f"{where}: axis")
+    second = None if second_axis is None else unit_axis(second_axis, f"{where}: second_axis")
+    lead = known_numbers(pitch, f"{where}: pitch, in m per rad,", "Give it as a number")
+    hint = "Put the child's origin there, and give its position, com and frames as traced numbers"
+    through = known_numbers(check_vector(anchor, 3, f"{where}: anchor"), f"{where}: anchor", hint)
+    for attribute, value, what in (
+        ("has_pitch", lead, "a pitch"),
+        ("has_second_axis", second, "a second_axis"),
+        ("anchored", through.any(), "an anchor"),
+    ):
+        if value and not getattr(kind, attribute):
+            names = " and ".join(k.name for k in KINDS.values() if getattr(k, attribute))
+            raise ValueError(f"{where}: only {names} joints have {what}")
+    if kind.has_second_axis and second is None:
+        raise ValueError(f"{where}: a {kind.name} joint needs a second_axis")
+    if second is not None and abs(np.dot(first, second)) > 1.0 - 1e-9:
         raise ValueError(
-            f"{where}second_axis={second} must not be along axis={axis}: kind='revolute' turns "
+            f"{where}: second_axis={second} must not be along axis={first}: kind='revolute' turns "
             "about one axis"
         )
+    return Screw(first, float(lead), tuple(through.tolist()), second)

@@ -234,8 +234,6 @@ def check_closures(
     model: Model, closures: Sequence[Holds]
 ) -> list[CouplingEquations | ClosureEquations]:
     """Return the equations of closures, of which there must be one or more."""
-    if isinstance(closures, (Closure, Coupling)):
-        raise TypeError(f"closures must be a list, [{closures!r}], not a single one")
     if not isinstance(closures, (list, tuple)) or not all(
         isinstance(c, (Closure, Coupling)) for c in closures
     ):
