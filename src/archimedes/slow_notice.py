@@ -32,14 +32,8 @@ class _Task(NamedTuple):
     why: Callable[[], str]
 
 
-class _Tasks(threading.local):
-    """The tasks of a thread, the innermost last."""
-
-    def __init__(self) -> None:
-        self.stack: list[_Task] = []
-
-
-_tasks = _Tasks()
+#: The tasks of each thread: its ``stack``, the innermost last.
+_tasks = threading.local()
 
 
 def _is_stderr_visible() -> bool:
@@ -144,7 +138,7 @@ def notify_if_slow(what: str, why: Callable[[], str]) -> Iterator[None]:
     ...     1 + 1
     2
     """
-    stack = _tasks.stack
+    stack: list[_Task] = vars(_tasks).setdefault("stack", [])
     stack.append(_Task(what, why))
     if len(stack) == 1:
         _watcher.add(stack)

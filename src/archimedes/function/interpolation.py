@@ -110,10 +110,7 @@ class Interpolant:
         self.name = name
         self.arg_names = tuple(axis.name for axis in axes)
         self.return_names = (ret_name or f"{name}_value",)
-        self.axes = axes
-        self.data = data
-        self.method = method
-        self.outside = outside
+        self.axes, self.data, self.method, self.outside = axes, data, method, outside
         self.__name__ = name
         self._basis = [(Linear if method == "linear" else Cubic)(axis) for axis in axes]
         coefficients = data

@@ -56,14 +56,8 @@ def _native_dispatch(base: type, needed: bool) -> Dispatch | None:
 use_native(_native_dispatch)
 
 
-class _UnderWay(threading.local):
-    """The recordings under way in this thread, to notice a function that calls itself."""
-
-    def __init__(self) -> None:
-        self.marks: set[Any] = set()
-
-
-_under_way = _UnderWay()
+#: The recordings under way in each thread: ``marks``, to notice a function that calls itself.
+_under_way = threading.local()
 
 
 def _agree(plain: Tiers, live: Tiers, leaves: Sequence[Any]) -> bool:
@@ -223,14 +217,14 @@ class RecordedFunction(ShortcutHolder, Generic[P, R]):
 
     def _record_once(self, key: Hashable, call: _Call, state: states.State) -> Recording:
         """Record, unless this thread is recording the same already: that would never end."""
-        mark = (id(self), key)
-        if mark in _under_way.marks:
+        marks, mark = vars(_under_way).setdefault("marks", set()), (id(self), key)
+        if mark in marks:
             raise TraceError(
                 f"{self.name}() calls itself with arguments of the same kind while it is being "
                 "recorded, which would never end: recursion needs a static argument that counts "
                 "down (static_argnames), or use arc.while_loop or arc.fori_loop"
             )
-        _under_way.marks.add(mark)
+        marks.add(mark)
         try:
             record = functools.partial(self._record, call)
             reads, walk_again = self._reads_to_watch(state)
@@ -253,7 +247,7 @@ class RecordedFunction(ShortcutHolder, Generic[P, R]):
                 return again
             return recording
         finally:
-            _under_way.marks.discard(mark)
+            marks.discard(mark)
 
     def _record_in_place(
         self, key: Hashable, call: _Call, state: states.State, plain: Recording

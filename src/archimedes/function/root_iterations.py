@@ -97,10 +97,7 @@ def newton(equations: Equations, x: Array) -> Solution:
     start = (x, size_of(residual(x)), number(0.0), np.bool_(True), number(np.inf))
     x, now, steps, _, length = while_loop(going, step, start, max_steps=equations.max_steps)
     # One step more, kept if it helps: the last one was taken from outside the tolerance.
-    last = x + newton_step(x)
-    after = size_of(residual(last))
-    better = after < now
-    return np.where(better, last, x), np.where(better, after, now), steps, length
+    return *_keep_better(equations, x, now, x + newton_step(x)), steps, length
 
 
 def dogleg(equations: Equations, x: Array) -> Solution:
@@ -144,6 +141,14 @@ def bounded(equations: Equations, x: Array) -> Solution:
     return _iterate_in_trust_region(equations, x, propose, 1e3, shrink=0.1)
 
 
+def _keep_better(
+    equations: Equations, x: Array, size: Scalar, other: Array
+) -> tuple[Array, Scalar]:
+    """Return the one of two points with the smaller residual, and its size."""
+    after = size_of(equations.residual(other))
+    return np.where(after < size, other, x), np.where(after < size, after, size)
+
+
 def _norm(v: Array) -> Scalar:
     return np.sqrt(v @ v)
 
@@ -184,9 +189,7 @@ def _iterate_in_trust_region(
     # Newton's step, kept if it helps: damped ones stop at the tolerance.
     last = x - np.linalg.solve(equations.jacobian(x), f)
     last = np.clip(np.where(np.isfinite(last), last, x), equations.lower, equations.upper)
-    after = size_of(residual(last))
-    better = after < size_of(f)
-    return np.where(better, last, x), np.where(better, after, size_of(f)), steps, length
+    return *_keep_better(equations, x, size_of(f), last), steps, length
 
 
 #: By name: "fast_newton" is the original's name of a Newton method, "hybr" and "lm" SciPy's.

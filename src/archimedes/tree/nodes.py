@@ -17,7 +17,7 @@ import dataclasses
 import functools
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from types import MemberDescriptorType
+from types import CodeType, MemberDescriptorType
 from typing import Any, NoReturn
 
 from archimedes.errors import StructError
@@ -412,11 +412,15 @@ def build_source(data: Sequence[str], static: Sequence[str], slots: bool) -> str
     return "\n    ".join([*lines, "return x"]) + "\n"
 
 
-def compile_function(name: str, source: str, cls: type, names: dict[str, Any]) -> Callable:
-    """Return the function that generated source defines."""
-    code = compile(source, f"<{name} of {cls.__qualname__}>", "exec")
-    exec(code, names)
-    return names[name]
+def define(source: str, name: str, names: dict[str, Any], title: str) -> Callable[..., Any]:
+    """Return the function of this name that generated source defines in a namespace."""
+    exec(_compile(source, f"<{title}>"), names)
+    return names.pop(name)  # a function among its own globals would be a cycle
+
+
+@functools.lru_cache(maxsize=256)
+def _compile(source: str, title: str) -> CodeType:
+    return compile(source, title, "exec")
 
 
 def install_fields(cls: type, data: Sequence[str], static: Sequence[str]) -> None:
@@ -451,7 +455,7 @@ def install_fields(cls: type, data: Sequence[str], static: Sequence[str]) -> Non
     kind = NodeKind(
         cls=cls,
         name=short,
-        build=compile_function("build", build_source(data, static, slots), cls, names),
+        build=define(build_source(data, static, slots), "build", names, f"build of {short}"),
         labels=lambda aux, n: [f".{name}" for name in data],
         show=show,
         differ=differ,
@@ -460,12 +464,12 @@ def install_fields(cls: type, data: Sequence[str], static: Sequence[str]) -> Non
     find, make = make_lookup(kind)
     names = {"get": FLATTENERS.get, "resolve": resolve, "LEAF": LEAF, "content_key": content_key}
     names.update(find=find, make=make, blame=blame, StructError=StructError)
-    install(kind, compile_function("flatten", flatten_source(data, static), cls, names))
+    source = flatten_source(data, static)
+    install(kind, define(source, "flatten", names, f"flatten of {short}"))
 
 
 def field_names(cls: type) -> tuple[list[str], list[str]]:
     """Return the names of the data fields and of the static fields of a dataclass."""
     fields = dataclasses.fields(cls)
-    data = [f.name for f in fields if not f.metadata.get("static", False)]
     static = [f.name for f in fields if f.metadata.get("static", False)]
-    return data, static
+    return [f.name for f in fields if f.name not in static], static

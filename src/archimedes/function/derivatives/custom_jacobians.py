@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from archimedes.errors import TraceError
-from archimedes.function.derivatives.custom_rules import CustomFunction
+from archimedes.function.derivatives.custom_rules import CustomFunction, check_tuple
 from archimedes.function.leaf_specs import LeafSpec
 from archimedes.function.recording import Recording, leaf_ids
 from archimedes.graph import Graph, is_float
@@ -90,12 +90,9 @@ class JacobianRule:
                 else spec.value
                 for spec, at in leaves
             ]
-            answer = self.jacobians(*args)
-            if not isinstance(answer, tuple) or len(answer) != len(args):
-                raise TraceError(
-                    f"the Jacobian rule of {self.name} must return a tuple of {len(args)}, one "
-                    "array (or None) per argument"
-                )
+            wanted = f"a tuple of {len(args)}, one array (or None) per argument"
+            rule = f"the Jacobian rule of {self.name}"
+            answer = check_tuple(self.jacobians(*args), len(args), rule, wanted)
             blocks = [
                 (at, self._matrix(x, spec, k, count))
                 for k, (x, (spec, at)) in enumerate(zip(answer, leaves, strict=True))

@@ -132,6 +132,13 @@ class Rule:
         return row + [None] * (count - len(row))
 
 
+def check_tuple(answer: Any, count: int, rule: str, wanted: str) -> tuple[Any, ...]:
+    """Return what a rule returned, or say what it must return."""
+    if not isinstance(answer, tuple) or len(answer) != count:
+        raise TraceError(f"{rule} must return {wanted}")
+    return answer
+
+
 class CustomFunction:
     """A function with a rule; the public kinds differ in what the rule is given."""
 
@@ -209,12 +216,8 @@ class custom_jvp(CustomFunction):
 
     def _apply(self, args: Tree, result: Tree, vector: Tree) -> Tree:
         assert self.rule is not None
-        answer = self.rule(args, vector)
-        if not isinstance(answer, tuple) or len(answer) != 2:
-            raise TraceError(
-                f"the jvp rule of {self.compiled.name} must return a pair (result, tangent)"
-            )
-        return answer[1]
+        rule = f"the jvp rule of {self.compiled.name}"
+        return check_tuple(self.rule(args, vector), 2, rule, "a pair (result, tangent)")[1]
 
     def __content__(self) -> tuple[Any, ...]:
         return (self.compiled, self.rule)
@@ -258,18 +261,12 @@ class custom_vjp(CustomFunction):
 
     def _apply(self, args: Tree, result: Tree, vector: Tree) -> Tree:
         assert self.rule is not None
-        answer = self.fwd(*args)
-        if not isinstance(answer, tuple) or len(answer) != 2:
-            raise TraceError(
-                f"the fwd rule of {self.compiled.name} must return a pair (result, residuals)"
-            )
-        cotangents = self.rule(answer[1], vector)
-        if not isinstance(cotangents, tuple) or len(cotangents) != len(args):
-            raise TraceError(
-                f"the bwd rule of {self.compiled.name} must return a tuple of {len(args)} "
-                "cotangents, one per argument"
-            )
-        return cotangents
+        name, count = self.compiled.name, len(args)
+        fwd = f"the fwd rule of {name}"
+        pair = check_tuple(self.fwd(*args), 2, fwd, "a pair (result, residuals)")
+        wanted = f"a tuple of {count} cotangents, one per argument"
+        answer = self.rule(pair[1], vector)
+        return check_tuple(answer, count, f"the bwd rule of {name}", wanted)
 
     def __content__(self) -> tuple[Any, ...]:
         return (self.compiled, self.rule, getattr(self, "fwd", None))

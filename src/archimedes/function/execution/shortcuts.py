@@ -28,9 +28,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archimedes import tree
-from archimedes.function.dependencies.tracked_reads import Guard, define
+from archimedes.function.dependencies.tracked_reads import Guard
 from archimedes.function.execution.tiers import SIMPLE, CallForm, Tiers, is_plain_struct
-from archimedes.tree.nodes import field_names
+from archimedes.tree.nodes import define, field_names
 from archimedes.tree.treedef import LEAF, TreeDef
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class Shortcut:
             source.append(f"    if not ({text}): {leave}" if is_check else f"    {name} = {text}")
         source += [f"    result = native({', '.join(self.leaves)})"]
         source += [f"    return {otherwise} if result is NotImplemented else result"]
-        return define("\n".join(source), "fast", dict(self.names))
+        return define("\n".join(source), "fast", dict(self.names), "shortcut")
 
     def _take(self, node: TreeDef, name: str) -> bool:
         """Write the checks of one argument and list the expressions of its leaves."""
