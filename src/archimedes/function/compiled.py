@@ -10,8 +10,9 @@ from archimedes.backends.registry import check_backend
 from archimedes.checks import check_choice
 from archimedes.errors import TraceError
 from archimedes.function.dependencies.openers import Same
+from archimedes.function.execution.shortcuts import P, R
 from archimedes.function.execution.tiers import SINGLE, CallForm, Tiers
-from archimedes.function.recorded_function import P, R, RecordedFunction
+from archimedes.function.recorded_function import RecordedFunction
 from archimedes.function.recording import (
     INLINE_LIMIT,
     Recording,
@@ -141,15 +142,6 @@ class Compiled(RecordedFunction[P, R]):
         return getattr(self, "__qualname__", self.name)
 
     # ---- calling ---------------------------------------------------------------------------
-
-    if TYPE_CHECKING:
-
-        @overload
-        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
-        @overload
-        def __call__(self, *args: Any, out: Any, **kwargs: Any) -> R: ...
-        def __call__(self, *args: Any, **kwargs: Any) -> Any:
-            """Call it like the original function."""
 
     def _call_slowly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Evaluate; the first call with a new kind of arguments records the function."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -134,6 +135,8 @@ def argument_paths(treedef: TreeDef, names: Iterable[str]) -> list[str]:
 
 def describe_leaves(leaves: Sequence[Any], treedef: TreeDef, names: Sequence[str]) -> tuple:
     """Describe all leaves of a tuple of arguments."""
-    return tuple(
-        [leaf_spec(x, lambda k=k: argument_paths(treedef, names)[k]) for k, x in enumerate(leaves)]
-    )
+
+    def path(k: int) -> str:
+        return argument_paths(treedef, names)[k]
+
+    return tuple([leaf_spec(x, functools.partial(path, k)) for k, x in enumerate(leaves)])

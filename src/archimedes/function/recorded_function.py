@@ -8,7 +8,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext, suppress
-from typing import Any, Generic, NamedTuple, ParamSpec, Self, TypeVar
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from archimedes.errors import ShapeDtypeError, TraceError
 from archimedes.function.dependencies import side_effects, states
 from archimedes.function.dependencies.tracked_reads import ArrayRead, TrackedRead
 from archimedes.function.dependencies.walk import Walk
-from archimedes.function.execution.shortcuts import ShortcutHolder
+from archimedes.function.execution.shortcuts import P, R, ShortcutHolder
 from archimedes.function.execution.tiers import NUMERICS, Tiers, in_mode
 from archimedes.function.leaf_specs import LeafSpec, argument_paths, describe_leaves
 from archimedes.function.recording import Recording, record
@@ -35,9 +35,6 @@ from archimedes.symbolic.recorded.nondeterminism import refuse_outside_sources
 from archimedes.symbolic.recorded.numpy_patching import Dispatch, use_native
 from archimedes.tree.content import content_key
 from archimedes.tree.treedef import TreeDef
-
-P = ParamSpec("P")
-R = TypeVar("R", covariant=True)
 
 #: Recordings that a function keeps; the one used longest ago is forgotten.
 RECORDINGS = 64
@@ -103,7 +100,7 @@ class _Call(NamedTuple):
     specs: tuple[LeafSpec, ...]
 
 
-class RecordedFunction(ShortcutHolder, Generic[P, R]):
+class RecordedFunction(ShortcutHolder[P, R]):
     """A function as :class:`Compiled` keeps it: how it is called, what it is, its recordings."""
 
     def __init__(

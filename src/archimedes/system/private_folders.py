@@ -58,8 +58,6 @@ def explain_distrust_of_file(path: Path, status: os.stat_result) -> str | None:
 
 def _problem(path: Path, status: os.stat_result, above: bool = False) -> str | None:
     if sys.platform == "win32":
-        from archimedes.system.private_folders import find_other_writer, read_grants, this_user
-
         other = find_other_writer(read_grants(path), this_user(), above)
         return other and f"{other} may write to {path}"
     if status.st_uid not in (0, os.geteuid()):

@@ -304,7 +304,7 @@ def check_rows(value: object, kind: str, path: str) -> tuple[int, ...]:
 def read_list(value: object, hint: Any, path: str) -> list:
     """Read a list."""
     item = (get_args(hint) or (Any,))[0]
-    return list(read_tuple(value, tuple[item, ...], path))
+    return list(read_tuple(value, types.GenericAlias(tuple, (item, ...)), path))
 
 
 def read_tuple(value: object, hint: Any, path: str) -> tuple:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from archimedes.checks import check_callable
 from archimedes.errors import TraceError
 from archimedes.function.batching import batch_axes
 from archimedes.function.compiled import Compiled
-from archimedes.function.execution.shortcuts import ShortcutHolder
+from archimedes.function.execution.shortcuts import P, R, ShortcutHolder
 from archimedes.function.execution.tiers import CallForm, result_arrays
 from archimedes.function.leaf_specs import LeafSpec
 from archimedes.function.recording import OutLeaf, Recording, leaf_elements, leaf_ids, read_array
@@ -42,11 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = ["vmap"]
 
-P = ParamSpec("P")
-R = TypeVar("R")
 
-
-class Batched(ShortcutHolder, Generic[P, R]):
+class Batched(ShortcutHolder[P, R]):
     """The result of :func:`vmap`."""
 
     def __init__(
@@ -74,15 +71,6 @@ class Batched(ShortcutHolder, Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<{self.name}: {self.compiled!r} over axes {self.in_axes}>"
-
-    if TYPE_CHECKING:
-
-        @overload
-        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
-        @overload
-        def __call__(self, *args: Any, out: Any, **kwargs: Any) -> R: ...
-        def __call__(self, *args: Any, **kwargs: Any) -> Any:
-            """Call it like the original function."""
 
     def _call_slowly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Evaluate all instances; keyword arguments are shared by all of them.

@@ -12,8 +12,8 @@ from archimedes.errors import ShapeDtypeError, StructError
 from archimedes.function.compiled import Compiled
 from archimedes.function.derivatives.differentiation import Derivative, Point, as_dtype
 from archimedes.function.derivatives.sparse import SparseDerivative
+from archimedes.function.execution.shortcuts import P
 from archimedes.function.leaf_specs import LeafSpec
-from archimedes.function.recorded_function import P
 from archimedes.function.recording import Recording, array_ids, read_array
 from archimedes.function.signatures import Bound, Signature
 from archimedes.graph import DTYPES, inline, is_float

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 from archimedes import tree
 from archimedes.function.dependencies.tracked_reads import Guard
@@ -35,6 +35,10 @@ from archimedes.tree.treedef import LEAF, TreeDef
 
 if TYPE_CHECKING:
     from archimedes.function.dependencies.states import State
+
+
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
 
 
 class _Missing:
@@ -200,7 +204,7 @@ class _Offer(NamedTuple):
     function: weakref.ref[Any] | None
 
 
-class ShortcutHolder:
+class ShortcutHolder(Generic[P, R]):
     """A function with generated call paths of its recent kinds of calls, newest first.
 
     Such a path checks its arguments and returns NotImplemented for others, so that a call may try
@@ -212,6 +216,15 @@ class ShortcutHolder:
     """
 
     __slots__ = ("__call__", "_into_shortcuts", "_offered", "_shortcuts")
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+        @overload
+        def __call__(self, *args: Any, out: Any, **kwargs: Any) -> R: ...
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            """Call it like the original function."""
 
     def __init__(self) -> None:
         self._shortcuts: tuple[Callable[..., Any], ...] = ()
