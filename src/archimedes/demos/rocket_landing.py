@@ -50,11 +50,8 @@ def command(t: Scalar, x: Rocket.State) -> Any:
     wanted = -6.0 * away / left**2 - 4.0 * v / left - (2.0 * SINK / left + GRAVITY) * down
     size = np.sqrt(np.sum(wanted * wanted))
     # Never lean more than about 25 deg.
-    ahead = motion.att.rotate(
-        np.stack(
-            [wanted[0], wanted[1], np.minimum(wanted[2], -2.0 * np.hypot(wanted[0], wanted[1]))]
-        )
-    )
+    up = np.minimum(wanted[2], -2.0 * np.hypot(wanted[0], wanted[1]))
+    ahead = motion.att.rotate(np.stack([wanted[0], wanted[1], up]))
     ahead = ahead / np.sqrt(np.sum(ahead * ahead))
     error = np.stack([0.0 * ahead[0], -ahead[2], ahead[1]])
     moment = whole.inertia @ (STIFFNESS * error - DAMPING * motion.w_B)

@@ -182,14 +182,10 @@ def as_compiled(func: Any, argnums: Any, argnames: Any) -> Compiled:
             "arc.codegen(f(x), ...)"
         )
     inner = func.func if isinstance(func, functools.partial) else func
+    static = {"static_argnums": argnums, "static_argnames": argnames}
     try:
-        return Compiled(
-            func,
-            static_argnums=argnums,
-            static_argnames=argnames,
-            return_names=names,
-            name=getattr(inner, "__name__", None),
-        )
+        name = getattr(inner, "__name__", None)
+        return Compiled(func, return_names=names, name=name, **static)
     except ValueError as error:
         raise CodegenError(f"codegen: {error}") from error
 

@@ -210,7 +210,12 @@ def verify_model(model: Model, samples: int = 48, seed: int = 0) -> Verification
         for view, member in zip(library.outputs.views, model.outputs.members):
             wanted = expected[member.number][k]
             if not same_bits(view, wanted).all():
-                raise _difference(model, inputs, k, member.path, view, wanted)
+                given = [f"{m.path}={inputs[m.number][k].tolist()}" for m in model.inputs.members]
+                raise CodegenError(
+                    f"codegen: {member.path} is {view.tolist()} in C but {wanted.tolist()} in "
+                    f"Python, for {', '.join(given)}. Check that the compiler's flags leave "
+                    "floating-point arithmetic alone (no -ffast-math, contraction off)."
+                )
     return Verification(samples, sum(member.leaf.size for member in model.outputs.members))
 
 
@@ -253,19 +258,3 @@ def _results(graph: Graph, columns: list[Any], count: int) -> list[Any]:
     runs = ([x[k] if np.ndim(x) else x for x in columns] for k in range(count))
     rows = [interpreter.run(graph, values) for values in runs]
     return [np.array(column) for column in zip(*rows)]
-
-
-def _difference(
-    model: Model,
-    inputs: dict[int, np.ndarray],
-    k: int,
-    path: str,
-    result: np.ndarray,
-    wanted: np.ndarray,
-) -> CodegenError:
-    values = [f"{m.path}={inputs[m.number][k].tolist()}" for m in model.inputs.members]
-    return CodegenError(
-        f"codegen: {path} is {result.tolist()} in C but {np.asarray(wanted).tolist()} in Python, "
-        f"for {', '.join(values)}. Check that the compiler's flags leave floating-point arithmetic "
-        "alone (no -ffast-math, contraction off)."
-    )

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_positive
+from archimedes.checks import as_array
 from archimedes.spatial.components import matvec
-from archimedes.spatial.validation import check_inertia
 from archimedes.tree import field, struct
 from archimedes.typing import Scalar, Tree
+from archimedes.vehicles.parts.actuators import check_body
 from archimedes.vehicles.worlds import FlightState, RotatingEarth
 
 __all__ = ["Projectile"]
@@ -80,8 +80,7 @@ class Projectile:
 
     def __post_init__(self) -> None:
         """Check mass and inertia where they are known."""
-        check_positive(self.mass, "Projectile.mass", "kg")
-        check_inertia(self.inertia, "Projectile.inertia")
+        check_body(self)
 
     def state(self, flight: FlightState) -> Any:
         """Return the state for a position, a velocity and an attitude.

@@ -60,14 +60,10 @@ class Live:
         axes = {"axes_length": length, "axes_radius": 0.02 * length}
         handle = draw.add_frame(path, show_axes=body.framed, **axes)
         for j, mesh in enumerate(body.meshes):
-            draw.add_mesh_simple(
-                f"{path}/mesh{j}",
-                mesh.vertices.astype(np.float32),
-                mesh.triangles.astype(np.uint32),
-                color=rgb(mesh.color),
-                opacity=None if mesh.opacity >= 1.0 else mesh.opacity,
-                side="double",
-            )
+            solid = mesh.vertices.astype(np.float32), mesh.triangles.astype(np.uint32)
+            opacity = None if mesh.opacity >= 1.0 else mesh.opacity
+            look = {"color": rgb(mesh.color), "opacity": opacity, "side": "double"}
+            draw.add_mesh_simple(f"{path}/mesh{j}", *solid, **look)
         if body.trail and len(body.position) > 1:
             self._add_line(f"/trail{k}", body.position, body.color or "#f2662b", 2.5)
         return handle
@@ -217,14 +213,9 @@ class LiveArrow:
         self.scene, self.arrow = scene, arrow
         body = scene.body(arrow.body)
         size = body.reach or body.radius
-        self.handle = server.scene.add_arrows(
-            name,
-            np.zeros((1, 2, 3), dtype=np.float32),
-            rgb(arrow.color),
-            shaft_radius=0.02 * size,
-            head_radius=0.05 * size,
-            head_length=0.12 * size,
-        )
+        points = np.zeros((1, 2, 3), dtype=np.float32)
+        form = {"shaft_radius": 0.02 * size, "head_radius": 0.05 * size, "head_length": 0.12 * size}
+        self.handle = server.scene.add_arrows(name, points, rgb(arrow.color), **form)
 
     def go(self, t: float) -> None:
         """Put it where its body is at a time."""

@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_not_negative, check_positive, check_struct
+from archimedes.checks import as_array, check_not_negative, check_struct
 from archimedes.spatial import EulerAngles
 from archimedes.spatial.components import cross
-from archimedes.spatial.validation import check_inertia
 from archimedes.tree import field, replace, struct
 from archimedes.typing import Matrix, Scalar, Tree
-from archimedes.vehicles.parts.actuators import WORLD, check_flat, check_part
+from archimedes.vehicles.parts.actuators import check_body, check_flat, check_part
 from archimedes.vehicles.vehicle_folders import FolderScene, PartConfig, VehicleConfig
 from archimedes.vehicles.worlds import FlatEarth, FlightState
 
@@ -161,11 +160,9 @@ class Car(FolderScene):
 
     def __post_init__(self) -> None:
         """Check mass, inertia and lengths where they are known."""
-        check_positive(self.mass, "Car.mass", "kg")
-        check_inertia(self.inertia, "Car.inertia")
+        check_body(self)
         check_struct(self, "front rear track height spring", "damper drag front_drive")
         check_part(self.tyre, "Car.tyre", ("side_force", "friction"))
-        check_part(self.world, "Car.world", WORLD)
         check_flat(self.world, "Car")
         check_not_negative(1.0 - self.front_drive, "1 - Car.front_drive", "parts of the drive")
 

@@ -349,21 +349,15 @@ def read_check_data(element: Element, model: Definitions) -> None:
     """Read the check cases of a file."""
     for shot in element:
         if shot.tag == "staticShot":
-            inputs, inside = shot.find("checkInputs"), shot.find("internalValues")
-            model.shots.append(
-                Shot(
-                    shot.attributes.get("name", f"shot {len(model.shots) + 1}"),
-                    () if inputs is None else _signals(inputs),
-                    _signals(shot.need("checkOutputs"), tolerance=True),
-                    () if inside is None else _signals(inside),
-                    shot.place,
-                )
-            )
+            name = shot.attributes.get("name", f"shot {len(model.shots) + 1}")
+            inputs, inside = (_signals(shot.find(t)) for t in ("checkInputs", "internalValues"))
+            outputs = _signals(shot.need("checkOutputs"), tolerance=True)
+            model.shots.append(Shot(name, inputs, outputs, inside, shot.place))
 
 
-def _signals(element: Element, tolerance: bool = False) -> tuple[Signal, ...]:
+def _signals(element: Element | None, tolerance: bool = False) -> tuple[Signal, ...]:
     result = []
-    for part in element:
+    for part in element or ():
         named = [p for p in part if p.tag in ("signalName", "signalID", "varID")]
         if not named:
             raise part.error("<signal> has neither <signalName> nor <varID>")
@@ -371,14 +365,8 @@ def _signals(element: Element, tolerance: bool = False) -> tuple[Signal, ...]:
         allowed = None if tol is None else number(tol.text, tol, f"tol of {named[0].text!r}")
         if tol is not None and allowed is not None and allowed < 0.0:
             raise tol.error(f"tol of {named[0].text!r} is negative")
-        units = part.find("signalUnits")
-        result.append(
-            Signal(
-                named[0].text,
-                named[0].tag == "signalName",
-                None if units is None else units.text,
-                number(part.need("signalValue").text, part, f"value of {named[0].text!r}"),
-                allowed,
-            )
-        )
+        element = part.find("signalUnits")
+        units = None if element is None else element.text
+        value = number(part.need("signalValue").text, part, f"value of {named[0].text!r}")
+        result.append(Signal(named[0].text, named[0].tag == "signalName", units, value, allowed))
     return tuple(result)

@@ -16,14 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_positive, check_struct
+from archimedes.checks import as_array, check_struct
 from archimedes.environment.tables import read_tables
 from archimedes.function import interpolant
 from archimedes.spatial.components import cross
-from archimedes.spatial.validation import check_inertia
 from archimedes.tree import field, struct
 from archimedes.typing import Matrix, Scalar, Tree
-from archimedes.vehicles.parts.actuators import WORLD, check_part
+from archimedes.vehicles.parts.actuators import check_body, check_part
 from archimedes.vehicles.vehicle_folders import FolderScene, PartConfig, VehicleConfig, World
 from archimedes.vehicles.worlds import FlightState, RotatingEarth, Surroundings
 
@@ -350,11 +349,9 @@ class F16(FolderScene):
 
     def __post_init__(self) -> None:
         """Check the parts, and mass and inertia where they are known."""
-        check_positive(self.mass, "F16.mass", "kg")
-        check_inertia(self.inertia, "F16.inertia")
+        check_body(self)
         check_part(self.aero, "F16.aero", ("wrench",))
         check_part(self.engine, "F16.engine", ("commanded", "thrust", "angular_momentum", "lag"))
-        check_part(self.world, "F16.world", WORLD)
 
     @property
     def stops(self) -> tuple[Any, Any]:

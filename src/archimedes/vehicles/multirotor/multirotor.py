@@ -13,10 +13,9 @@ import numpy as np
 from archimedes.checks import as_array, check_positive, check_struct
 from archimedes.portable_numpy import cos, sin
 from archimedes.spatial.components import cross
-from archimedes.spatial.validation import check_inertia
 from archimedes.tree import field, struct
 from archimedes.typing import Matrix, Scalar, Tree, Vec3, Vector
-from archimedes.vehicles.parts.actuators import WORLD, check_flat, check_part
+from archimedes.vehicles.parts.actuators import check_body, check_flat, check_part
 from archimedes.vehicles.parts.effectors import Rotors
 from archimedes.vehicles.vehicle_folders import FolderScene, PartConfig, VehicleConfig, World
 from archimedes.vehicles.worlds import FlatEarth, FlightState
@@ -128,11 +127,9 @@ class Multirotor(FolderScene):
 
     def __post_init__(self) -> None:
         """Check the parts, and mass and inertia where they are known."""
-        check_positive(self.mass, "Multirotor.mass", "kg")
-        check_inertia(self.inertia, "Multirotor.inertia")
+        check_body(self)
         check_struct(self, not_negative="drag")
         check_part(self.rotors, "Multirotor.rotors", ("rates", "wrench", "distribute"))
-        check_part(self.world, "Multirotor.world", WORLD)
         if self.ground is not None:
             check_flat(self.world, "Multirotor.ground")
 

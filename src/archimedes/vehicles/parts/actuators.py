@@ -15,6 +15,7 @@ import numpy as np
 from archimedes.checks import as_array, check_limits, check_struct, concrete
 from archimedes.errors import StructError
 from archimedes.spatial import RigidBody
+from archimedes.spatial.validation import check_inertia
 from archimedes.tree import field, struct
 from archimedes.typing import ArrayLike, Scalar, Tree
 
@@ -43,6 +44,14 @@ def check_part(part: object, name: str, needed: Sequence[str]) -> None:
             f"{name} must have {', '.join(needed)}; {type(part).__qualname__} lacks "
             f"{', '.join(missing)}"
         )
+
+
+def check_body(vehicle: Any) -> None:
+    """Raise if a vehicle has no world or an impossible mass or inertia."""
+    name = type(vehicle).__name__
+    check_struct(vehicle, positive="mass")
+    check_inertia(vehicle.inertia, f"{name}.inertia")
+    check_part(vehicle.world, f"{name}.world", WORLD)
 
 
 def check_flat(world: object, name: str) -> None:
