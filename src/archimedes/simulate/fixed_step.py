@@ -61,7 +61,7 @@ def discretize(
     0.9048375
     """
     if func is None:
-        options = {"static_argnames": static_argnames, "project": project}
+        options: dict[str, Any] = {"static_argnames": static_argnames, "project": project}
         return lambda func: discretize(func, dt, method, n_steps, name, **options)
     if dt is None:
         raise ValueError("discretize: give the length of a step, dt=...")

@@ -7,6 +7,7 @@ shooting): models that are unstable, or far from the data at first, stay near th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -200,35 +201,29 @@ def multiple_shooting(
     return output_error(dynamics, outputs, data, p_guess, x0, segments=segments, **more)
 
 
+@dataclass
 class _Model:
     """One step between samples, and the outputs, on vectors."""
 
-    def __init__(
-        self,
-        dynamics: Callable[..., Any],
-        outputs: Callable[..., Any],
-        unknowns: Unknowns,
-        rows: int,
-        discrete: bool,
-        hold: str,
-        substeps: int,
-    ) -> None:
-        self.dynamics, self.outputs, self.unravel = dynamics, outputs, unknowns.x.unravel
-        self.nx, self.rows = unknowns.nx, rows
-        self.discrete, self.hold, self.substeps = discrete, hold, substeps
+    dynamics: Callable[..., Any]
+    outputs: Callable[..., Any]
+    unknowns: Unknowns
+    rows: int
+    discrete: bool
+    hold: str
+    substeps: int
 
     def rate(self, t: Scalar, x: Array, u: Array, p: Tree) -> Any:
-        slope = tree.ravel(self.dynamics(t, self.unravel(x), u, p))[0] * 1.0
-        if slope.shape != (self.nx,):
+        slope = tree.ravel(self.dynamics(t, self.unknowns.x.unravel(x), u, p))[0] * 1.0
+        if slope.shape != (nx := self.unknowns.nx,):
             raise ShapeDtypeError(
-                f"dynamics returns {slope.shape[0]} numbers for a state of {self.nx}: it must "
-                "return the structure of x0"
+                f"dynamics returns {slope.shape[0]} numbers for a state of {nx}: it must return "
+                "the structure of x0"
             )
         return slope
 
     def measure(self, t: Scalar, x: Array, u: Array, p: Tree) -> Any:
-        outputs = self.outputs(t, self.unravel(x), u, p)
-        numbers = tree.ravel(outputs)[0] * 1.0
+        numbers = tree.ravel(self.outputs(t, self.unknowns.x.unravel(x), u, p))[0] * 1.0
         if numbers.shape != (self.rows,):
             raise ShapeDtypeError(
                 f"outputs returns {numbers.shape[0]} numbers, ys of data has {self.rows} rows"

@@ -42,9 +42,8 @@ class Tableau:
     """
 
     name: str
-    order: int
-    error_order: int | None
-    dense_order: int
+    #: Of the solution, of its error estimate and of the interpolant.
+    orders: tuple[int, int | None, int]
     nodes: tuple[float, ...]
     stages: tuple[Row, ...]
     errors: tuple[Row, ...]
@@ -68,7 +67,7 @@ def _read_tableau(
     }
     return Tableau(
         name,
-        *orders,
+        orders,
         nodes=tables["nodes"][0],
         stages=({}, *rows["stages"]),
         errors=rows.get("errors", ()),
@@ -124,7 +123,6 @@ def _dop853_dense(tables: Tables) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-#: With the orders of the solution, of its error estimate and of the interpolant.
 EULER = _read_tableau("euler", (1, None, 1))
 HEUN = _read_tableau("heun", (2, 1, 2))
 RK4 = _read_tableau("rk4", (4, None, 3), _hermite)
@@ -153,9 +151,6 @@ def _two_norms(error: Array, scale: Array) -> Any:
 def method_of(tableau: Tableau) -> Method:
     """Make the method of a tableau."""
 
-    def start(f: Derivative, t: Scalar, x: Array) -> Any:
-        return f(t, x)
-
     def step(f: Derivative, t: Scalar, x: Array, h: Scalar, memory: Tree) -> Step:
         k = [memory]
         new = before = x
@@ -182,12 +177,10 @@ def method_of(tableau: Tableau) -> Method:
         return np.concatenate(parts)
 
     return Method(
-        name=tableau.name,
-        order=tableau.order,
-        error_order=tableau.error_order,
-        dense_order=tableau.dense_order,
+        tableau.name,
+        *tableau.orders,
         dense_degree=len(tableau.dense),
-        start=start,
+        start=lambda f, t, x: f(t, x),
         step=step,
         dense=dense,
         norm=_two_norms if len(tableau.errors) == 2 else method_table.rms_norm,

@@ -23,7 +23,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -161,11 +160,6 @@ ESDIRK_ITERATIONS = 10
 REFUSED = 0.1
 
 
-def _residual(f: Derivative, t: Scalar, base: Array, gh: Scalar, X: Array) -> Any:
-    """What is left of a stage's equation, X = base + gh f(t, X)."""
-    return base + gh * f(t, X) - X
-
-
 @dataclass(frozen=True)
 class Esdirk:
     """The data of an ESDIRK method whose last stage is the solution.
@@ -205,7 +199,10 @@ class Esdirk:
         for c, row in zip(self.c[1:], self.a[1:]):
             base = combine(row, slopes, np.zeros_like(x), h, x)
             guess = base + gh * slopes[-1]
-            residual = partial(_residual, f, t + c * h, base, gh)
+
+            def residual(X: Array, t: Scalar = t + c * h, base: Array = base) -> Array:
+                return base + gh * f(t, X) - X
+
             state, error = iterate_newton(residual, base, guess, solve, ESDIRK_ITERATIONS, scale)
             worst = np.maximum(worst, error)
             # The slope from the equation, not from f: f would amplify what Newton left over.

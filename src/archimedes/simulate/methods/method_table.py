@@ -271,20 +271,15 @@ def is_stiff(suspicion: Suspicion) -> Any:
 MOST_STEPS = 100_000
 
 
-def _outside(name: str) -> Callable[..., Any]:
+def method_outside(name: str, drive: Callable[..., Any]) -> Method:
+    """Return the description of a method whose ``drive`` makes all its steps."""
+
     def refuse(*_: Any) -> Any:
         raise ArchimedesError(
             f"method={name!r} runs outside the kernels, in solve_ode on numbers only: inside "
             "recorded functions, derivatives and batches use method='rodas5p'"
         )
 
-    return refuse
-
-
-def method_outside(name: str, drive: Callable[..., Any]) -> Method:
-    """Return the description of a method whose ``drive`` makes all its steps."""
-    refuse: Callable[..., Any] = _outside(name)
-    step: Callable[..., Step] = refuse
     return Method(
         name=name,
         order=5,
@@ -292,7 +287,7 @@ def method_outside(name: str, drive: Callable[..., Any]) -> Method:
         dense_order=0,
         dense_degree=0,
         start=refuse,
-        step=step,
+        step=refuse,
         dense=refuse,
         stiff=True,
         drive=drive,

@@ -62,10 +62,6 @@ class WithMass:
         return self.f(t, x)
 
 
-def _start(f: Derivative, t: Scalar, x: Array) -> Any:
-    return f(t, x)
-
-
 def _step(f: Derivative, t: Scalar, x: Array, h: Scalar, memory: Tree) -> Step:
     f_t, jacobian = linearize(f, t, x)
     mass = f.mass(t, x) if isinstance(f, WithMass) else None
@@ -96,7 +92,7 @@ RODAS5P = register(
         error_order=4,
         dense_order=4,
         dense_degree=4,
-        start=_start,
+        start=lambda f, t, x: f(t, x),
         step=_step,
         dense=_dense,
         stiff=True,

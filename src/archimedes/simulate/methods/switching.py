@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from archimedes import tree
 from archimedes.function import cond, stop_gradient
 from archimedes.simulate.methods import method_table
 from archimedes.simulate.methods.explicit import TSIT5, method_of
@@ -50,23 +51,14 @@ def _start(f: Derivative, t: Scalar, x: Array) -> Memory:
     return Memory(slope, none > 0, method_table.Suspicion(none, none), none, none)
 
 
-def _pad(stages: list[Any], count: int) -> list[Any]:
-    return [*stages, *(np.zeros_like(stages[0]) for _ in range(count - len(stages)))]
-
-
 COUNT = max(len(TSIT5.stages), 8)
 
 
 def _step(f: Derivative, t: Scalar, x: Array, h: Scalar, memory: Memory) -> Step:
     def take_step(method: Method) -> tuple[Any, ...]:
         step = method.step(f, t, x, h, memory.slope)
-        return (
-            step.x,
-            step.error,
-            step.memory,
-            np.stack(_pad(step.stages, COUNT)),
-            step.stiffness,
-        )
+        more = [np.zeros_like(x)] * (COUNT - len(step.stages))
+        return step.x, step.error, step.memory, np.stack([*step.stages, *more]), step.stiffness
 
     x_new, error, slope, stages, stiffness = cond(
         memory.stiff, lambda: take_step(RODAS5P), lambda: take_step(EXPLICIT)
@@ -81,10 +73,7 @@ def _step(f: Derivative, t: Scalar, x: Array, h: Scalar, memory: Memory) -> Step
     new = Memory(
         slope=slope,
         stiff=stiff,
-        suspicion=method_table.Suspicion(
-            np.where(memory.stiff | fresh, 0, suspicion.hits),
-            np.where(memory.stiff | fresh, 0, suspicion.misses),
-        ),
+        suspicion=tree.map(lambda count: np.where(memory.stiff | fresh, 0, count), suspicion),
         easy=np.where(memory.stiff & ~fresh, easy, 0),
         stiff_steps=memory.stiff_steps + np.where(memory.stiff, 1, 0),
     )

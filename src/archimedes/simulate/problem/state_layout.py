@@ -12,7 +12,7 @@ import inspect
 import itertools
 import linecache
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -177,20 +177,16 @@ class Layout:
 
     def spread(self, value: Tree, name: str) -> np.ndarray:
         """Return a tolerance (a number, a vector or a tree like the state) as a vector (n,)."""
-        leaves, treedef = tree.flatten(value)
-        if self.treedef.matches(treedef) and not self.is_array:
-            parts: Sequence[Any] = leaves
-        elif tree.is_leaf(value) and np.shape(value) in ((), (self.size,)):
+        if tree.is_leaf(value) and np.shape(value) in ((), (self.size,)):
             return np.full(self.size, value, dtype=np.float64)
-        elif self.is_array and tree.is_leaf(as_state(value)):
-            parts = [as_state(value)]
-        else:
+        leaves, treedef = tree.flatten(as_state(value) if self.is_array else value)
+        if not self.treedef.matches(treedef):
             raise ValueError(
                 f"{name} must be a number, a vector of the state's {self.size} numbers or a tree "
                 f"like the state, got {value!r}"
             )
         vectors = []
-        for k, (leaf, shape) in enumerate(zip(parts, self.shapes)):
+        for k, (leaf, shape) in enumerate(zip(leaves, self.shapes)):
             try:
                 vectors.append(np.broadcast_to(np.asarray(leaf, dtype=np.float64), shape).ravel())
             except ValueError:

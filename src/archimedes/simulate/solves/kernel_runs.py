@@ -47,20 +47,17 @@ class Instances:
     many: Sequence[bool] = ()
     alone: bool = False
 
-    def _take(self, chosen: Any) -> tuple[Any, ...]:
+    def args_of(self, chosen: Any) -> tuple[Any, ...]:
+        """Return the arguments of the chosen instances."""
         leaves, treedef = tree.flatten(self.args)
         return treedef.unflatten(
             [leaf[chosen] if many else leaf for leaf, many in zip(leaves, self.many)]
         )
 
-    def args_of(self, chosen: np.ndarray) -> tuple[Any, ...]:
-        """Return the arguments of the chosen instances."""
-        return self.args if len(chosen) == self.count else self._take(chosen)
-
     def part(self, chosen: slice) -> Instances:
         """Return some of the instances."""
         x0 = self.x0[chosen]
-        return Instances(len(x0), x0, self._take(chosen), self.many)
+        return Instances(len(x0), x0, self.args_of(chosen), self.many)
 
     def axes(self) -> Any:
         """Return the axes of the arguments, as ``vmap`` takes them."""
@@ -188,8 +185,9 @@ class ManyRuns:
         #: Which they are; ``there``: the same beside the runs.
         self.chosen, self.there = chosen, self.xp.asarray(chosen)
         #: The same as an index: all of them by a slice, which moves nothing.
-        self.at: Any = slice(None) if len(chosen) == self.instances.count else chosen
-        self.args = self.instances.args_of(self.there)
+        every = len(chosen) == self.instances.count
+        self.at: Any = slice(None) if every else chosen
+        self.args = self.instances.args if every else self.instances.args_of(self.there)
         self.setup = self.given
 
     def begin(self, dense: bool) -> None:

@@ -31,12 +31,7 @@ if TYPE_CHECKING:
 PATIENCE = 2000
 _TOO_MUCH_WORK = -1
 #: How their return values read as ours; other negative ones are failures of a step.
-_STATUS = {
-    _TOO_MUCH_WORK: Status.TOO_MANY_STEPS,
-    -8: Status.NON_FINITE,
-    -9: Status.NON_FINITE,
-    -10: Status.NON_FINITE,
-}
+_STATUS = dict.fromkeys((-8, -9, -10), Status.NON_FINITE) | {_TOO_MUCH_WORK: Status.TOO_MANY_STEPS}
 
 
 def _load(name: str) -> Any:
@@ -63,12 +58,8 @@ class _March:
     last: Any = None
 
     def __post_init__(self) -> None:
-        self.t, self.t_end = (float(t) for t in (self.setup.t_start, self.setup.t_end))
-
-    @property
-    def setup(self) -> Setup:
-        """The numbers of the solve."""
-        return self.samples.setup
+        setup = self.samples.setup
+        self.t, self.t_end = float(setup.t_start), float(setup.t_end)
 
     def to(self, time: float, kind: str) -> bool:
         """Go to ``time``, or one step towards it; return whether the solver could."""
@@ -126,7 +117,7 @@ def _solve(name: str, solver: Any, samples: Samples, *start: np.ndarray) -> Resu
     except KeyboardInterrupt:
         march.status = Status.INTERRUPTED
     counts = {"evaluations": "nfev", "jacobians": "njev"}
-    last = {key: int(getattr(march.last, name, 0)) for key, name in counts.items()}
+    last = {key: int(getattr(march.last, count, 0)) for key, count in counts.items()}
     result = samples.result(march.status, march.t, 0, {"steps": march.steps})
     return replace(result, stats={"method": name, **last})
 

@@ -213,16 +213,8 @@ class CompressedPencil:
         self.order: np.ndarray | None = None
         self.system: SparseSystem | None = None
 
-        def along(
-            t: Scalar,
-            x: Array,
-            xdot: Array,
-            args: Args,
-            dt: Scalar,
-            dx: Array,
-            dxdot: Array,
-        ) -> Any:
-            return jvp(F, argnums=(0, 1, 2))(t, x, xdot, args, (dt, dx, dxdot))
+        def along(t: Scalar, x: Array, xdot: Array, args: Args, *direction: Array) -> Any:
+            return jvp(F, argnums=(0, 1, 2))(t, x, xdot, args, direction)
 
         self.along = native(along, "along")
 

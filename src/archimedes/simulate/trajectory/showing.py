@@ -35,21 +35,16 @@ def span(t: np.ndarray) -> str:
     return f"{batch}{first:.6g} to {last:.6g}, {samples}"
 
 
-def leaf_rows(value: Tree, lead: int) -> list[tuple[str, str, str]]:
-    """Return (name, shape, units) of each leaf, without the axes of batch and time."""
-    leaves, treedef = tree.flatten(value)
-    return [
-        (label.name, str(tuple(np.shape(leaf)[lead:])) if np.ndim(leaf) > lead else "", label.units)
-        for leaf, label in zip(leaves, label_leaves(treedef, "x", prefix=False))
-    ]
-
-
 def part_lines(value: Tree, lead: int) -> list[str]:
     """Return the text of a tree: its type, then a line per leaf with shape and units."""
     if tree.is_leaf(value):
         return [f"array, shape {tuple(np.shape(value))}"]
-    rows = leaf_rows(value, lead)
-    widths = [max(len(row[k]) for row in rows) if rows else 0 for k in range(2)]
+    leaves, treedef = tree.flatten(value)
+    # Without the axes of batch and time.
+    shapes = [str(np.shape(leaf)[lead:]) if np.ndim(leaf) > lead else "" for leaf in leaves]
+    labels = label_leaves(treedef, "x", prefix=False)
+    rows = [(label.name, shape, label.units) for label, shape in zip(labels, shapes)]
+    widths = [max((len(row[k]) for row in rows), default=0) for k in range(2)]
     lines = [
         f"  {name:<{widths[0]}}  {shape:<{widths[1]}}  {units}".rstrip()
         for name, shape, units in rows[:MANY]

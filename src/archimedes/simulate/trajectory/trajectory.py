@@ -70,7 +70,8 @@ class Trajectory:
         dense: Any = None,
         events: Tree = None,
     ) -> None:
-        self.t = as_times(t)
+        times: Any = t if hasattr(t, "shape") else np.asarray(t)
+        self.t = times if times.dtype == np.float64 else times.astype(np.float64)
         if self.t.ndim == 0:
             raise ValueError("Trajectory: t must have shape (m,), or (N, m) for a batch, got ()")
         self.x = check_leaves(x, self.t.shape, "x")
@@ -131,7 +132,9 @@ class Trajectory:
         x = tree.map(lambda leaf: leaf[parts], self.x)
         if len(parts) == self.t.ndim and is_number(parts[-1]):
             return x
-        batch = parts[: self.t.ndim - 1]
+        batch, dense = parts[: self.t.ndim - 1], self.dense
+        if dense is not None and batch:  # a sequence
+            dense = dense[batch[0] if len(batch) == 1 else batch]
         part = Trajectory(
             self.t[parts],
             x,
@@ -140,7 +143,7 @@ class Trajectory:
             status=self._of_batch(self.status, batch),
             message=self.message,
             stats={name: self._of_batch(value, batch) for name, value in self.stats.items()},
-            dense=self._dense_of(batch),
+            dense=dense,
             events=tree.map(lambda leaf: self._of_batch(leaf, batch), self.events),
         )
         return part._trim() if part.t.ndim == 1 and self.t.ndim > 1 else part
@@ -173,12 +176,6 @@ class Trajectory:
         """Take the chosen instances of what has a batch axis; what has none is shared."""
         axes = self.batch_shape[: len(batch)]
         return value[batch] if axes and np.shape(value)[: len(axes)] == axes else value
-
-    def _dense_of(self, batch: tuple[Any, ...]) -> Any:
-        """Return the dense output of the chosen instances, which is a sequence in a batch."""
-        if self.dense is None or not batch:
-            return self.dense
-        return self.dense[batch[0] if len(batch) == 1 else batch]
 
     def _trim(self) -> Trajectory:
         """Cut the nan times off the end of an instance that has left its batch."""
@@ -339,11 +336,6 @@ class Trajectory:
         from archimedes.simulate.trajectory.showing import trajectory_html
 
         return trajectory_html(self)
-
-
-def as_times(t: Any) -> Any:
-    array = t if hasattr(t, "shape") else np.asarray(t)
-    return array if array.dtype == np.float64 else array.astype(np.float64)
 
 
 def check_leaves(value: Tree, lead: tuple[int, ...], name: str) -> Any:
