@@ -233,7 +233,7 @@ def test_wrong_words_are_named():
         rest.solve(guess, method="foo")
     with pytest.raises(ValueError, match=r"intervals = 2\.5 must be a whole number"):
         rest.solve(guess, intervals=2.5)
-    with pytest.raises(ValueError, match="a mesh must rise from 0 to 1"):
+    with pytest.raises(ValueError, match="a mesh that rises from 0 to 1"):
         rest.solve(guess, intervals=np.zeros((2, 2)))
     growing = {"x": lambda s: np.zeros(1 if s < 0.5 else 2), "u": 0.0}
     with pytest.raises(ValueError, match=r"guess\['x'\] returns 1 numbers at s = 0, but 2 at s"):

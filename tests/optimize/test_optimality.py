@@ -7,7 +7,6 @@ import pytest
 
 from archimedes.optimize import Status, minimize, nlp_solver
 from archimedes.optimize.problems.optimality import check_optimality
-from archimedes.optimize.problems.tasks import Settings
 from archimedes.optimize.solvers.solver_table import SOLVERS
 from tests.long_parameters import long_but
 
@@ -89,7 +88,7 @@ def checked(obj, x0, x, lam, bounds=(-np.inf, np.inf)):
     solver, start = nlp_solver(obj), np.array(x0)
     limits = [np.full(start.size, bound) for bound in bounds]
     edges = (*limits, np.zeros(0), np.zeros(0))
-    task = solver._task(solver.program(start, ()), start, (), edges, Settings(), None)
+    task = solver._task(solver.program(start, ()), start, (), edges)
     return check_optimality(task, np.array(x), np.zeros(0), np.array(lam))
 
 

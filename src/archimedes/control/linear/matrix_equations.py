@@ -221,11 +221,8 @@ def _correct(X: Array, step: Callable[[Array], Array]) -> Array:
         ahead = small / np.where(whole > 0.0, whole, 1.0)
         better = ahead <= 0.2 * part  # false for nan
         ended = np.where(part <= CORRECTION, 0.0, np.nan)
-        return (
-            np.where(better, trial, X),
-            np.where(better, following, 0.0),
-            np.where(better, ahead, ended),
-        )
+        pairs = (trial, X), (following, 0.0), (ahead, ended)
+        return tuple(np.where(better, new, old) for new, old in pairs)
 
     start = X, np.zeros(X.shape), np.array(FIRST)
     X, change, part = repeat_while(is_unfinished, improve, start, NEWTON_STEPS)
@@ -371,11 +368,10 @@ def _not_stable(A: np.ndarray, discrete: bool) -> np.linalg.LinAlgError:
     worst = poles[np.argmax(beyond)]
     need = "be inside the unit circle" if discrete else "have negative real parts"
     pole = f"{worst.real:.6g}" + (f" +- {abs(worst.imag):.6g}j" if worst.imag else "")
+    text = f"no solution: all eigenvalues of A must {need}, and one is at {pole}"
     if np.max(beyond) < 0.0:
-        return np.linalg.LinAlgError(
-            f"no solution in double precision: all eigenvalues of A must {need}, and the one at "
-            f"{pole} is so near the limit that rounding decides"
-        )
+        text += ", so near the limit that rounding decides in double precision"
+    return np.linalg.LinAlgError(text)
     return np.linalg.LinAlgError(
         f"no solution: all eigenvalues of A must {need}, and one is at {pole}"
     )

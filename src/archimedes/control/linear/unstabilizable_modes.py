@@ -41,23 +41,19 @@ def explain_failure(
 
     A, B and Q are in balanced units.
     """
-    text = (
-        f"found no stabilising solution: {words.pair} must {words.verb} every mode of A that is "
-        "not stable"
-    )
+    text = "found no stabilising solution: "
+    need = f"{words.pair} must {words.verb} every mode of A that is not stable"
     margin = 1e-9 * (1.0 + np.abs(A).max(initial=0.0))
     poles = np.linalg.eigvals(A)
     beyond = np.abs(poles) - 1.0 if discrete else poles.real
     for pole, off in sorted(zip(poles, beyond), key=lambda item: -item[1]):
         if off >= -margin and _is_missed(A, B, pole):
             missed = f"; it does not {words.verb} the one at {_format_pole(pole)}: {words.remedy}"
-            return np.linalg.LinAlgError(text + missed)
+            return np.linalg.LinAlgError(text + need + missed)
     for pole, off in zip(poles, beyond):
         if abs(off) <= margin and _is_missed(A.T, Q, np.conj(pole)):
-            return np.linalg.LinAlgError(
-                f"found no stabilising solution: the mode of A at {_format_pole(pole)} is on the "
-                f"limit of stability, and {words.cost}: give its states some"
-            )
+            mode = f"the mode of A at {_format_pole(pole)} is on the limit of stability"
+            return np.linalg.LinAlgError(f"{text}{mode}, and {words.cost}: give its states some")
     return np.linalg.LinAlgError(
         f"found no stabilising solution in double precision. {words.pair} does {words.verb} every "
         "mode of A that is not stable; but either a weight is so negative that it rewards a mode, "

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archimedes import tree
+from archimedes.checks import check_callable
 from archimedes.control.linear.regulators import dlqr, lqr
 from archimedes.control.linear.state_space import StateSpace
 from archimedes.errors import ShapeDtypeError
@@ -104,8 +105,7 @@ def linearize(
     (('angle', 'speed'), array([[0., 1.],
            [1., 0.]]))
     """
-    if not callable(dynamics):
-        raise TypeError(f"dynamics must be a function (t, x, u, *args), got {dynamics!r}")
+    check_callable(dynamics, "dynamics", "(t, x, u, *args)")
     xs, us = name_numbers(x, "x"), name_numbers(() if u is None else u, "u")
     n, m = xs.vector.shape[0], us.vector.shape[0]
     driven, states, controls = u is not None, xs.unravel, us.unravel
@@ -129,21 +129,14 @@ def linearize(
             "the structure of x"
         )
     if outputs is None:
-        CD = np.concatenate([np.eye(n), np.zeros((n, m))], axis=1)
-        ys = xs
+        CD, ys = np.eye(n, n + m), xs
     else:
-        CD = differentiate(outputs)
         example = outputs(t, x, *(() if u is None else (u,)), *args)
-        ys = name_numbers(example, "y")
-    return StateSpace(
-        *(AB[:, :n], AB[:, n:], CD[:, :n], CD[:, n:], dt),
-        states=xs.names,
-        inputs=us.names,
-        outputs=ys.names,
-        state_units=xs.units,
-        input_units=us.units,
-        output_units=ys.units,
-    )
+        CD, ys = differentiate(outputs), name_numbers(example, "y")
+    parts = {"state": xs, "input": us, "output": ys}
+    texts = {f"{kind}s": part.names for kind, part in parts.items()}
+    texts |= {f"{kind}_units": part.units for kind, part in parts.items()}
+    return StateSpace(AB[:, :n], AB[:, n:], CD[:, :n], CD[:, n:], dt, **texts)
 
 
 @struct

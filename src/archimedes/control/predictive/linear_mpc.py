@@ -188,15 +188,10 @@ class LinearMPC:
         good = (solution.status == 0) & np.all(np.isfinite(solution.x))
         plan = np.where(good, np.reshape(solution.x[: N * m], (N, m)), later)
         u = np.minimum(np.maximum(plan[0], self.lower), self.upper)
-        return self.State(
-            plan,
-            np.where(good, solution.x[-1], 0.0) if self.soft is not None else nothing,
-            np.where(good, solution.lam_a, state.lam_a),
-            np.where(good, solution.lam_x, state.lam_x),
-            u,
-            solution.status,
-            solution.iterations,
-        ), u
+        slack = nothing if self.soft is None else np.where(good, solution.x[-1], 0.0)
+        pairs = (solution.lam_a, state.lam_a), (solution.lam_x, state.lam_x)
+        lam = (np.where(good, new, old) for new, old in pairs)
+        return self.State(plan, slack, *lam, u, solution.status, solution.iterations), u
 
     def _predict(self) -> tuple[Array, Array]:
         """Return T (N n, n) and S (N n, N m)."""
@@ -238,11 +233,8 @@ class LinearMPC:
             D = np.concatenate([D, np.zeros((N * m, 1))], axis=1)
         first = np.concatenate([last, np.zeros((N - 1) * m)])
         change = np.tile(self.change + np.zeros(m), N)
-        return (
-            np.concatenate([G, D]),
-            np.concatenate([low, first - change]),
-            np.concatenate([high, first + change]),
-        )
+        low, high = np.concatenate([low, first - change]), np.concatenate([high, first + change])
+        return np.concatenate([G, D]), low, high
 
     def _add_slack(
         self, H: Array, q: Array, lower: Array, upper: Array
@@ -251,12 +243,8 @@ class LinearMPC:
         k, price = H.shape[0], np.full(1, float(self.soft or 0.0))
         side, corner = np.zeros((k, 1)), np.diag(price)
         H = np.concatenate([np.concatenate([H, side], 1), np.concatenate([side.T, corner], 1)])
-        return (
-            H,
-            np.concatenate([q, price]),
-            np.concatenate([lower, np.zeros(1)]),
-            np.concatenate([upper, np.full(1, np.inf)]),
-        )
+        limits = np.concatenate([lower, np.zeros(1)]), np.concatenate([upper, np.full(1, np.inf)])
+        return H, np.concatenate([q, price]), *limits
 
 
 def _read_target(

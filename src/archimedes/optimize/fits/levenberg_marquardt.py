@@ -64,20 +64,14 @@ class LMStatus(Outcome):
     XTOL_REACHED = 2, "converged: x changes by less than xtol"
     BOTH_TOL_REACHED = 3, "converged: cost and x change by less than ftol and xtol"
     GTOL_REACHED = 4, "converged: the residuals are orthogonal to their slopes, to gtol"
-    MAX_FEVAL = (
-        5,
-        "stopped after max_nfev evaluations: raise max_nfev, or start closer to the solution",
-    )
+    MAX_FEVAL = 5, "stopped after max_nfev evaluations: raise max_nfev, or start closer"
     STALLED = (
         6,
         "no step lowers the cost, though the gradient says that one should: is the function "
         "smooth, and are its residuals of similar size?",
     )
     ROUNDING_REACHED = 7, "converged: what is left of the residuals is rounding"
-    MAX_ITERATIONS = (
-        8,
-        "stopped at the limit of iterations: raise maxiter, or start closer to the solution",
-    )
+    MAX_ITERATIONS = 8, "stopped at the limit of iterations: raise maxiter, or start closer"
     TIME_LIMIT = 9, "stopped at the limit of time: raise maxtime, or start closer to the solution"
     INTERRUPTED = 10, "interrupted: x is the best point that was reached"
     FLAT = (

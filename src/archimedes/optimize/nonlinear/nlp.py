@@ -132,12 +132,12 @@ class NlpSolver:
                 "recorded function: make a solver outside, solver = arc.nlp_solver(f), and call "
                 "solver(x0, *args) inside"
             )
-        settings = Settings.read(self.options, self.method)
         unknowns, args = as_unknowns(x0), self._fix(args)
         program = self.program(unknowns, args)
         limits = self._limits(program, unknowns, bounds, constr_bounds)
         start = tree.ravel(unknowns)[0] * 1.0
-        task = self._task(program, start, args, limits, settings, callback)
+        task = self._task(program, start, args, limits)
+        task.monitor.callback = callback
         if multipliers is not None:
             like = program.values_like
             task.lam_g = as_vector(multipliers.constr, like, 0.0, "multipliers.constr")
@@ -174,7 +174,7 @@ class NlpSolver:
         traced = [k for k, leaf in enumerate(leaves) if _is_number(leaf)]
         unknowns = tree.map(_zeros_like, x0)
         program = self.program(unknowns, treedef.unflatten(list(map(_zeros_like, leaves))))
-        settings, solver = Settings.read(self.options, self.method), find_solver(self.method)
+        solver = find_solver(self.method)
 
         def join(p: list[Any]) -> Any:
             every = dict(enumerate(leaves)) | dict(zip(traced, p))
@@ -182,10 +182,11 @@ class NlpSolver:
 
         def run(x0: Array, p: list[Any], limits: Limits) -> Any:
             if solver.record is not None:
+                settings = Settings.read(self.options, self.method)
                 solution = solver.record(program, settings)(x0, limits, *join(p))
                 parts = (solution.x, solution.lam_g, solution.lam_x)
                 return tree.map(lambda v: np.where(solution.status < 10, v, np.nan), parts)
-            task = self._task(program, x0, join(p), limits, settings, None)
+            task = self._task(program, x0, join(p), limits)
             answer = solve_task(task, solver)
             parts = (answer.x, answer.lam_g, answer.lam_x)
             return parts if answer.status.success else tree.map(lambda v: v * np.nan, parts)
@@ -233,16 +234,11 @@ class NlpSolver:
         )
 
     def _task(
-        self,
-        program: Program,
-        start: np.ndarray,
-        args: tuple[Any, ...],
-        limits: Limits,
-        settings: Settings,
-        callback: Callback | None,
+        self, program: Program, start: np.ndarray, args: tuple[Any, ...], limits: Limits
     ) -> Task:
+        settings = Settings.read(self.options, self.method)
         evaluator = Evaluator(program.blocks, program.structure, args)
-        monitor = Monitor(callback, program.unravel, settings.maxtime, settings.tol)
+        monitor = Monitor(None, program.unravel, settings.maxtime, settings.tol)
         start = np.clip(start, limits[0], limits[1])
         return Task(evaluator, start, *limits, settings, monitor, program=program)
 

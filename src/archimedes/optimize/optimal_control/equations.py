@@ -208,9 +208,8 @@ class Equations:
         cost, path = self.running_cost, self.path
         total: Any = z[:1] * 0.0
         if cost is not None:
-            total = interval.h * sum(
-                w * self._as_number(call(cost, s, x, u), "running_cost") for s, x, u, w in visits
-            )
+            rates = ((self._as_number(call(cost, *at), "running_cost"), w) for *at, w in visits)
+            total = interval.h * sum(w * rate for rate, w in rates)
         if path is not None:
             inner = visits[:-1] if self.path_at_last else visits
             parts += [tree.ravel(call(path, s, x, u))[0] * 1.0 for s, x, u, _ in inner]

@@ -145,10 +145,8 @@ class ControlSolution(MeshSolution):
         self._layout, self._equations = program.layout, program.transcription.equations
 
     def __repr__(self) -> str:
-        return self._describe(
-            f"{len(self.mesh) - 1} intervals by {self._layout.scheme.name}, "
-            f"{self.iterations} iterations"
-        )
+        mesh = f"{self._layout.count} intervals by {self._layout.scheme.name}"
+        return self._describe(f"{mesh}, {self.iterations} iterations")
 
     @property
     def p(self) -> Tree:

@@ -172,9 +172,8 @@ class Block:
     def patterns(self, args: Sequence[Any]) -> BlockPatterns:
         """Return where the entries of slopes and curvatures belong in the whole problem."""
         z, rest = np.zeros(self.index.shape[1]), (*(a[0] for a in self.data), *args)
-        value, slope, curvature = (
-            self._kernel(what, len(rest)) for what in ("value", "slope", "curvature")
-        )
+        kinds = ("value", "slope", "curvature")
+        value, slope, curvature = (self._kernel(what, len(rest)) for what in kinds)
         recording, known = value.recording(z, *rest), self.known_patterns
         if known is None or known.recording is not recording:
             weights = np.zeros(self.rows.shape[1])
@@ -199,36 +198,15 @@ class BlockPatterns:
         self.of_objective = _find_columns(~self.is_constraint)
         self.of_constraints = _find_columns(self.is_constraint)
 
-    # Long lists, which not every solver needs.
-
-    @cached_property
-    def gradient_at(self) -> np.ndarray:
-        """Unknowns that the entries of the gradient belong to."""
-        return self._unknowns(self.first.columns[self.of_objective])
-
-    @cached_property
-    def rows(self) -> np.ndarray:
-        """Rows of the entries of the Jacobian."""
-        return self.block.rows.take(self.first.rows[self.of_constraints], axis=1).ravel()
-
-    @cached_property
-    def columns(self) -> np.ndarray:
-        """Columns of the entries of the Jacobian."""
-        return self._unknowns(self.first.columns[self.of_constraints])
-
-    @cached_property
-    def hess_rows(self) -> np.ndarray:
-        """Rows of the entries of the Hessian's lower triangle."""
-        # Local order need not be the global one.
-        return np.maximum(*map(self._unknowns, (self.second.rows, self.second.columns)))
-
-    @cached_property
-    def hess_columns(self) -> np.ndarray:
-        """Columns of the entries of the Hessian's lower triangle."""
-        return np.minimum(*map(self._unknowns, (self.second.rows, self.second.columns)))
-
-    def _unknowns(self, local: np.ndarray) -> np.ndarray:
+    def unknowns(self, local: np.ndarray) -> np.ndarray:
+        """Return the numbers of local unknowns in the whole problem, element after element."""
         return self.block.index.take(local, axis=1).ravel()
+
+    def hess_pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return rows and columns of the entries of the Hessian's lower triangle."""
+        # Local order need not be the global one.
+        pair = self.unknowns(self.second.rows), self.unknowns(self.second.columns)
+        return np.maximum(*pair), np.minimum(*pair)
 
 
 class Structure:
@@ -242,15 +220,29 @@ class Structure:
         #: What solvers have prepared for it; whoever works with it takes it out meanwhile.
         self.prepared: dict[Hashable, Any] = {}
 
-    def _join(self, name: str) -> np.ndarray:
-        return _join([getattr(pattern, name) for pattern in self.patterns])
-
     # Long lists, which not every solver needs.
-    jac_rows = cached_property(lambda self: self._join("rows"))
-    jac_columns = cached_property(lambda self: self._join("columns"))
-    hess_rows = cached_property(lambda self: self._join("hess_rows"))
-    hess_columns = cached_property(lambda self: self._join("hess_columns"))
-    gradient_at = cached_property(lambda self: self._join("gradient_at"))
+
+    @cached_property
+    def gradient_at(self) -> np.ndarray:
+        """Unknowns that the entries of the gradient belong to."""
+        return _join([p.unknowns(p.first.columns[p.of_objective]) for p in self.patterns])
+
+    @cached_property
+    def jac_rows(self) -> np.ndarray:
+        """Rows of the entries of the Jacobian."""
+        local = ((p.block.rows, p.first.rows[p.of_constraints]) for p in self.patterns)
+        return _join([rows.take(own, axis=1).ravel() for rows, own in local])
+
+    @cached_property
+    def jac_columns(self) -> np.ndarray:
+        """Columns of the entries of the Jacobian."""
+        return _join([p.unknowns(p.first.columns[p.of_constraints]) for p in self.patterns])
+
+    @cached_property
+    def hess_pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rows and columns of the entries of the Hessian's lower triangle."""
+        rows, columns = zip(*(pattern.hess_pairs() for pattern in self.patterns))
+        return _join(list(rows)), _join(list(columns))
 
     @cached_property
     def full_gradient(self) -> bool:
@@ -273,7 +265,7 @@ class Structure:
     def hessian(self, entries: np.ndarray) -> np.ndarray:
         """Return the whole Hessian (n, n)."""
         lower = np.zeros((self.n, self.n))
-        np.add.at(lower, (self.hess_rows, self.hess_columns), entries)
+        np.add.at(lower, self.hess_pairs, entries)
         return lower + np.tril(lower, -1).T
 
 

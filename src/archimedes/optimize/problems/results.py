@@ -45,10 +45,7 @@ class Status(Outcome):
         "the objective falls without end (or the unknowns run away): bound the unknowns, or "
         "look at the sign of the objective",
     )
-    ITERATION_LIMIT = (
-        12,
-        "stopped at the limit of iterations: raise options['maxiter'], or start closer",
-    )
+    ITERATION_LIMIT = 12, "stopped at the iteration limit: raise options['maxiter'] or start closer"
     TIME_LIMIT = 13, "stopped at the limit of time: raise options['maxtime'], or start closer"
     NOT_FINITE = (
         14,
@@ -60,10 +57,7 @@ class Status(Outcome):
         "no step makes progress, though the point is no minimum: are the functions smooth, "
         "and are unknowns and constraints of sizes near 1?",
     )
-    OVERDETERMINED = (
-        16,
-        "there are more equations than free unknowns: leave out constraints, or free unknowns",
-    )
+    OVERDETERMINED = 16, "more equations than free unknowns: drop constraints or free unknowns"
     INTERRUPTED = 17, "interrupted: x is the best point that was reached"
     FAILED = 18, "the solver failed"
     COARSE_MESH = (

@@ -101,9 +101,8 @@ def _differentiate(
         below = np.where(held_g[:, None], A, 0.0)
         most = np.max(np.abs(A))
         corner = np.where(held_g, -_CORNER * most * most, 1.0)[:, None] * np.eye(m)
-        top = np.concatenate(
-            [np.concatenate([top, beside], axis=1), np.concatenate([below, corner], axis=1)]
-        )
+        halves = (top, beside), (below, corner)
+        top = np.concatenate([np.concatenate(half, axis=1) for half in halves])
         right = np.concatenate([right, np.where(held_g, change_g - change, 0.0)])
     both = np.linalg.solve(top, right)
     dx, dlam = both[:n], both[n:]

@@ -14,11 +14,6 @@ from archimedes.errors import TraceError
 from archimedes.function import Compiled
 from archimedes.typing import Tree
 
-__all__ = [
-    *("as_unknowns", "as_vector", "check_order", "check_start", "find_result_shapes"),
-    *("name_number", "read_limits"),
-]
-
 NUMBERS = (int, float, np.ndarray, np.generic)
 
 

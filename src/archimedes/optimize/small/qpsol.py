@@ -123,9 +123,8 @@ def _prepare(
 ) -> _Model:
     """Return a function that is quadratic or linear, recorded once; raise if it is not."""
     form = form_of((unravel(origin), args))
-    model = find_or_make(
-        f"{kind} {name}", (function,), form, lambda current: _Model(current, unravel, name, kind)
-    )
+    make = lambda current: _Model(current, unravel, name, kind)  # noqa: E731
+    model = find_or_make(f"{kind} {name}", (function,), form, make)
     if model.fits is None:
         # Arguments of this form do not change it.
         check = is_quadratic if kind == "quadratic" else is_linear

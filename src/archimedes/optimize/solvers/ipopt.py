@@ -179,7 +179,7 @@ class _Calls:
     def h(self, n: int, x: Any, new: bool, sigma: float, m: int, lam: Any, *rest: Any) -> bool:
         _, _, rows, columns, out, _ = rest
         if not out:
-            where = (self.structure.hess_rows, rows), (self.structure.hess_columns, columns)
+            where = zip(self.structure.hess_pairs, (rows, columns))
             return all(self._put(*pair) for pair in where)
         weights = _view(lam, m) if m else np.zeros(self.structure.m)
         return self._put(self.evaluator.curvature(_view(x, n), sigma, weights), out)
@@ -238,7 +238,7 @@ def solve(task: Task, solver: Solver) -> Answer:
     z_low, z_high = np.maximum(-lam_x, 0.0), np.maximum(lam_x, 0.0)
     with _lock:
         problem = lib.CreateIpoptProblem(
-            *(n, lower, upper, m, low, high, entries, len(structure.hess_rows), 0),
+            *(n, lower, upper, m, low, high, entries, len(structure.hess_pairs[0]), 0),
             *calls.entries[:-1],
         )
         if not problem:

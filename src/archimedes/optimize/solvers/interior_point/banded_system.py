@@ -109,7 +109,7 @@ def _find_neighbours(patterns: BlockPatterns) -> tuple[np.ndarray, np.ndarray]:
     """Return pairs of unknowns with a curvature, or in one constraint: entries of A^T A."""
     from scipy.sparse import coo_array
 
-    rows, columns = [patterns.hess_rows], [patterns.hess_columns]
+    rows, columns = ([part] for part in patterns.hess_pairs())
     first, local, index = patterns.first, patterns.of_constraints, patterns.block.index
     if np.any(patterns.is_constraint):
         entries = (first.rows[local], first.columns[local])
@@ -131,7 +131,7 @@ class BandedSystem:
         self.chain, nb, nt = chain, chain.band.size, chain.border.size
         self.n, self.m, self.loops = nb + nt, structure.m, loops
         spans = self._sort_rows(structure, nb)
-        one, other = chain.position[structure.hess_rows], chain.position[structure.hess_columns]
+        one, other = (chain.position[unknowns] for unknowns in structure.hess_pairs)
         low, high = np.minimum(one, other), np.maximum(one, other)
         inside = (low >= 0) & (high < nb)
         width = max(int(spans.lengths.max(initial=1)) - 1, np.max((high - low)[inside], initial=0))
@@ -196,9 +196,8 @@ class BandedSystem:
         self._solve = loops.solve_factored.bind(*flatten(system))
         self._refine = loops.solve_refined.bind(*flatten(system, correction))
         self._multiply_transpose = loops.multiply_transpose.bind(*flatten(A))
-        self._multiply_hessian = loops.multiply_hessian.bind(
-            *flatten(self._H, self._diagonal, sizes)
-        )
+        hessian = self._H, self._diagonal, sizes
+        self._multiply_hessian = loops.multiply_hessian.bind(*flatten(hessian))
 
     def take_jacobian(self, entries: np.ndarray, scale: np.ndarray | None = None) -> None:
         """Take the entries of the Jacobian (``Evaluator.slopes``), rows times ``scale`` (m,)."""

@@ -127,9 +127,7 @@ class NewtonSteps:
         rows = self.system.find_row_maxima()
         slope = np.max(np.abs(gradient[self.free]), initial=0.0)
         self.f_scale = max(LEAST_SCALE, min(1.0, MOST_SLOPE / max(slope, 1e-300)))
-        self.row_scale = np.maximum(
-            LEAST_SCALE, np.minimum(1.0, MOST_SLOPE / np.maximum(rows, 1e-300))
-        )
+        self.row_scale = np.clip(MOST_SLOPE / np.maximum(rows, 1e-300), LEAST_SCALE, 1.0)
         low, high = self.task.low * self.row_scale, self.task.high * self.row_scale
         self.target = np.where(self.is_equation, low, 0.0)
         low = np.concatenate([self.task.lower[self.free], low[self.inequalities]])
@@ -138,11 +136,8 @@ class NewtonSteps:
         high += RELAXED * np.maximum(1.0, np.abs(high))
         at_low, at_high = np.flatnonzero(low > -np.inf), np.flatnonzero(high < np.inf)
         self._low, self._high = low, high
-        self.sides = Sides(
-            np.concatenate([at_low, at_high]),
-            np.repeat([1.0, -1.0], [at_low.size, at_high.size]),
-            at_low.size + at_high.size,
-        )
+        away = np.repeat([1.0, -1.0], [at_low.size, at_high.size])
+        self.sides = Sides(np.concatenate([at_low, at_high]), away, away.size)
         self.edges = np.concatenate([low[at_low], high[at_high]])
         bounded = np.isin(np.arange(self.count), self.sides.at)
         self.unlimited = np.flatnonzero(~bounded & (np.arange(self.count) >= self.n))
@@ -151,18 +146,15 @@ class NewtonSteps:
         """Give the native functions what is the same in all calls."""
         sides, slacks = self.sides, Slacks(self.inequalities, self.n, self.slacks)
         self._out, self._room = np.zeros(5), np.zeros(self.count)
-        self._move = loops.move_point.bind(
-            self.free, fixed, fixed.size, *slacks, *sides, self.edges
-        )
-        self._constrain = loops.measure_constraints.bind(
-            self.row_scale, self.target, self.m, *slacks
-        )
+        every, rows = (self.free, fixed, fixed.size), (self.row_scale, self.target, self.m)
+        self._move = loops.move_point.bind(*every, *slacks, *sides, self.edges)
+        self._constrain = loops.measure_constraints.bind(*rows, *slacks)
         self._balance = loops.measure_balance.bind(*self.system.A, *slacks, *sides)
         self._make_right_side = loops.make_right_side.bind(self.m, *slacks, *sides)
         self._complete_step = loops.complete_step.bind(*slacks, *sides)
         self._update_multipliers = loops.update_multipliers.bind(self.m, *sides)
-        self._no_D = np.zeros(self.m)
-        self._no_D.setflags(write=False)
+        # Read-only, so that the system sees that it is the same.
+        self._no_D = np.broadcast_to(0.0, self.m)
 
     # Sides.
 

@@ -72,8 +72,7 @@ class Restoration(NewtonSteps):
         D[self.inequalities] = 1.0 / near[self.n :]
         if not self.system.factor(near[: self.n], D):
             raise LineSearchFailed
-        dv, dlam, _ = self.system.solve(np.zeros(self.count), -here.c)
-        dv[self.n :] = dlam[self.inequalities] / near[self.n :]
+        dv = self._solve_with_slacks(here, near, np.zeros(self.count))
 
         def falls(trial: Trial, alpha: float) -> bool:
             return trial.total <= (1.0 - 1e-4 * alpha) * here.total
@@ -108,7 +107,8 @@ class Restoration(NewtonSteps):
                 here = self.nudge(here, nudges)
                 z = mu / here.d
                 continue
-            dv = self._violation_step(here, sigma, mu)
+            push = self.spread(self.sides.away * mu / here.d)
+            dv = self._solve_with_slacks(here, sigma, push)
             old, (here, alpha) = here, self._search_violation(here, dv, mu)
             if is_good(here):
                 return here
@@ -146,8 +146,8 @@ class Restoration(NewtonSteps):
                 raise LineSearchFailed
         return convex, 0.0 if convex else shift, sigma + shift
 
-    def _violation_step(self, here: Trial, sigma: np.ndarray, mu: float) -> np.ndarray:
-        push = self.spread(self.sides.away * mu / here.d)
+    def _solve_with_slacks(self, here: Trial, sigma: np.ndarray, push: np.ndarray) -> np.ndarray:
+        """Return the step of all, for a diagonal sigma and what pushes off the sides."""
         rows, own = self.inequalities, sigma[self.n :]
         rc = -here.c
         rc[rows] += push[self.n :] / own
