@@ -12,7 +12,7 @@ import pytest
 import archimedes as arc
 from archimedes.checks import is_traced
 from archimedes.symbolic import Trace, lift
-from archimedes.symbolic.core import registry, trace
+from archimedes.symbolic.core import registry, trace, ufunc_calls
 from archimedes.symbolic.core.traced_value import HOLDERS, Holder, as_traced
 from archimedes.symbolic.core.ufuncs import UFUNCS
 
@@ -58,8 +58,8 @@ def test_a_function_is_added_by_a_row():
 
 
 def test_a_method_of_ufuncs_is_added_by_a_row(monkeypatch):
-    assert {"reduce", "accumulate", "outer", "reduceat", "at"} <= {*registry.UFUNC_METHODS}
-    monkeypatch.setitem(registry.UFUNC_METHODS, "outer", lambda ufunc, a, b: ufunc(a, b))
+    assert {"reduce", "accumulate", "outer", "reduceat", "at"} <= {*ufunc_calls.UFUNC_METHODS}
+    monkeypatch.setitem(ufunc_calls.UFUNC_METHODS, "outer", lambda ufunc, a, b: ufunc(a, b))
     found = arc.compile(lambda x: np.add.outer(x, x))(np.array([1.0, 2.0]))
     np.testing.assert_array_equal(found, [2.0, 4.0])
 

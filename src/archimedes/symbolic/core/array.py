@@ -17,7 +17,7 @@ from archimedes.symbolic.core import indexing
 from archimedes.symbolic.core.conversion import cast_ids, code_of_dtype, lift
 from archimedes.symbolic.core.indexing import FlatView
 from archimedes.symbolic.core.registry import call_function
-from archimedes.symbolic.core.trace import Trace, current_trace, trace_error
+from archimedes.symbolic.core.trace import Trace, current_trace, outer_write_error, trace_error
 from archimedes.symbolic.core.traced_value import DType, Key, Operand, Traced, TracedValue
 from archimedes.symbolic.core.ufunc_calls import apply_ufunc, call_ufunc
 from archimedes.symbolic.core.ufuncs import UFUNCS
@@ -194,10 +194,7 @@ class SymbolicArray(TracedValue, Operators):
 
     def __setitem__(self, key: Key, value: Operand) -> None:
         if self.owner is not current_trace():
-            raise trace_error(
-                "a function recorded inside another writes to the outer one's array",
-                "Copy it first (y = x.copy()), and return the result.",
-            )
+            raise outer_write_error()
         g = self.owner.graph
         source = lift(value)
         ids = cast_ids(g, self.owner.elements_of(source), source.code, self.code)

@@ -30,32 +30,22 @@ _Decorator = Callable[[_Implementation], _Implementation]
 FUNCTIONS: dict[Any, _Implementation] = {}
 #: Ufunc that is a function of whole arrays (``np.matmul``) -> implementation, ``out=`` apart.
 GUFUNCS: dict[Any, _Implementation] = {}
-#: Method of a ufunc ("reduce") -> implementation, which takes the ufunc first.
-UFUNC_METHODS: dict[str, _Implementation] = {}
 #: Asked about a ufunc without a row in ``UFUNCS``: each may add one, and tells whether it did.
 ADOPTERS: list[Callable[[Any], bool]] = []
 #: The same for a function without a row in ``FUNCTIONS``.
 FUNCTION_ADOPTERS: list[Callable[[Any], bool]] = []
 
 
-def _adding_to(table: dict[Any, _Implementation], keys: tuple[Any, ...]) -> _Decorator:
+def implements(*functions: Any) -> _Decorator:
+    """Register an implementation of NumPy functions for traced arrays."""
+
     def register(implementation: _Implementation) -> _Implementation:
-        for key in keys:
+        for function in functions:
             # A module imported in a recording finds in NumPy what stands for its functions.
-            table[getattr(key, "original", key)] = implementation
+            FUNCTIONS[getattr(function, "original", function)] = implementation
         return implementation
 
     return register
-
-
-def implements(*functions: Any) -> _Decorator:
-    """Register an implementation of NumPy functions for traced arrays."""
-    return _adding_to(FUNCTIONS, functions)
-
-
-def ufunc_method(name: str) -> _Decorator:
-    """Register how a method of ufuncs (``np.add.reduce``) works on traced arrays."""
-    return _adding_to(UFUNC_METHODS, (name,))
 
 
 # ---- looking up ---------------------------------------------------------------------------------

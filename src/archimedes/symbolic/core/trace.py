@@ -208,6 +208,14 @@ def _note(error: TraceError) -> TraceError:
     return error
 
 
+def outer_write_error() -> TraceError:
+    """Build the error about a write to an array of the function that records this one inside."""
+    return trace_error(
+        "a function recorded inside another writes to the outer one's array",
+        "Copy it first (y = x.copy()), and return the result.",
+    )
+
+
 def range_error(value: int) -> TraceError:
     """Build the error about a Python integer that no int64 holds."""
     error = IntegerRangeError(

@@ -7,7 +7,7 @@ by ``ufunc.resolve_dtypes``. The arithmetic is a row in ``ufuncs.py``.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from itertools import accumulate
 from typing import Any
@@ -18,20 +18,9 @@ from archimedes.graph.dtypes import B8, F64, I64
 from archimedes.graph.elementary.table import PROGRAMS
 from archimedes.graph.formulas import Emit
 from archimedes.graph.ops import CODES
-from archimedes.symbolic.core import registry
+from archimedes.symbolic.core import conversion, registry
 from archimedes.symbolic.core.array_scans import accumulate_rows, fold_rows, uses_scan
-from archimedes.symbolic.core.conversion import (
-    INT64_LIMIT,
-    as_operand,
-    code_of_dtype,
-    copy_layout,
-    kind_of,
-    lift,
-    match_layout,
-    operand_ids,
-    resolve_dtypes,
-    wrap,
-)
+from archimedes.symbolic.core.conversion import as_operand, kind_of, lift, operand_ids, wrap
 from archimedes.symbolic.core.indexing import static_key
 from archimedes.symbolic.core.loop_nests import elementwise, loop_reduce, uses_loops
 from archimedes.symbolic.core.trace import Trace, current_trace, trace_error
@@ -56,7 +45,7 @@ _ELEMENTARY = frozenset(CODES[name] for name in PROGRAMS)
 
 
 def _exceeds_int64(x: Operand) -> bool:
-    return type(x) is int and not -INT64_LIMIT <= x < INT64_LIMIT
+    return type(x) is int and not -conversion.INT64_LIMIT <= x < conversion.INT64_LIMIT
 
 
 def apply_ufunc(
@@ -65,9 +54,9 @@ def apply_ufunc(
     """Apply a row of the ufunc table elementwise; ``number`` makes results Python numbers."""
     trace = current_trace()
     ready = [as_operand(x) for x in inputs]
-    takes, gives = resolve_dtypes(ufunc, tuple([kind_of(x) for x in ready]))
+    takes, gives = conversion.resolve_dtypes(ufunc, tuple([kind_of(x) for x in ready]))
     if dtype is not None:
-        code = code_of_dtype(dtype)
+        code = conversion.code_of_dtype(dtype)
         takes, gives = (code,) * len(takes), (code,) * len(gives)
     if takes[0] == I64 and ufunc in _COMPARISONS and any(map(_exceeds_int64, ready)):
         # NumPy compares with an integer of any size: beyond int64, infinity does as well.
@@ -107,7 +96,9 @@ def _wrap_result(
     ids: np.ndarray, operands: Sequence[np.ndarray], code: int, trace: Trace, number: bool
 ) -> Traced:
     if ids.ndim:
-        return TracedValue.array(match_layout(ids, *operands) if ids.ndim > 1 else ids, code, trace)
+        return TracedValue.array(
+            conversion.match_layout(ids, *operands) if ids.ndim > 1 else ids, code, trace
+        )
     return (TracedValue.number if number else TracedValue.scalar)(ids, code, trace)
 
 
@@ -130,13 +121,13 @@ def call_ufunc(
         )
     elif method == "__call__":
         result = _call(ufunc, inputs, out, kwargs)
-    elif method in registry.UFUNC_METHODS:
+    elif method in UFUNC_METHODS:
         kwargs = {key: value for key, value in kwargs.items() if value is not NO_VALUE}
-        result = registry.UFUNC_METHODS[method](ufunc, *inputs, **kwargs)
+        result = UFUNC_METHODS[method](ufunc, *inputs, **kwargs)
     else:
         raise trace_error(
             f"np.{ufunc.__name__}.{method} cannot be traced",
-            f"Use one of {', '.join(registry.UFUNC_METHODS)}.",
+            f"Use one of {', '.join(UFUNC_METHODS)}.",
         )
     return result if out is None else registry.store_results(out, result)
 
@@ -177,7 +168,6 @@ def _copy_in_order(result: Traced, order: str, inputs: Sequence[Operand]) -> Tra
 # ---- reduce and accumulate ---------------------------------------------------------------------
 
 
-@registry.ufunc_method("reduce")
 def reduce_ufunc(
     ufunc: np.ufunc,
     x: Operand,
@@ -277,7 +267,6 @@ def _combine_pairwise(ufunc: np.ufunc, items: list[Traced]) -> Traced:
     return reduce(ufunc, items)
 
 
-@registry.ufunc_method("accumulate")
 def _accumulate(ufunc: np.ufunc, x: Operand, axis: int = 0, dtype: DType = None) -> Traced:
     x = lift(x) if dtype is None else lift(x).astype(dtype)
     if dtype is None and x.code == B8 and ufunc in (np.add, np.multiply):
@@ -289,16 +278,14 @@ def _accumulate(ufunc: np.ufunc, x: Operand, axis: int = 0, dtype: DType = None)
         totals = accumulate_rows(ufunc, rows)
     else:
         totals = np.stack(list(accumulate(rows, ufunc)))
-    return copy_layout(np.moveaxis(totals, 0, axis), x)
+    return conversion.copy_layout(np.moveaxis(totals, 0, axis), x)
 
 
-@registry.ufunc_method("outer")
 def _outer(ufunc: np.ufunc, a: Operand, b: Operand, **kwargs: Any) -> Traced:
     a, b = lift(a), lift(b)
     return ufunc(a.reshape(a.shape + (1,) * b.ndim), b, **kwargs)
 
 
-@registry.ufunc_method("reduceat")
 def _reduceat(
     ufunc: np.ufunc, x: Operand, indices: Sequence[int], axis: int = 0, dtype: DType = None
 ) -> Traced:
@@ -312,7 +299,6 @@ def _reduceat(
     return np.moveaxis(np.stack(parts), 0, axis)
 
 
-@registry.ufunc_method("at")
 def _at(ufunc: np.ufunc, x: Operand, indices: Operand, *values: Operand) -> None:
     """Apply a ufunc in place, once for every time a static index names an element."""
     into = registry.target(x)
@@ -327,3 +313,13 @@ def _at(ufunc: np.ufunc, x: Operand, indices: Operand, *values: Operand) -> None
     for k, number in enumerate(numbers.ravel().tolist()):
         at = np.unravel_index(number, into.shape)
         into[at] = ufunc(into[at], *(v[k] for v in operands))
+
+
+#: Methods of ufuncs ("reduce") -> implementations, which take the ufunc first.
+UFUNC_METHODS: dict[str, Callable[..., Any]] = {
+    "reduce": reduce_ufunc,
+    "accumulate": _accumulate,
+    "outer": _outer,
+    "reduceat": _reduceat,
+    "at": _at,
+}

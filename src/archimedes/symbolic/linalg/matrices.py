@@ -243,14 +243,7 @@ def _strong_components(needs: list[list[int]]) -> list[list[int]]:
 
 def permutation_sign(blocks: list[Block]) -> int:
     """Return the sign of the permutation that takes the blocks' rows to their columns."""
-    to = dict(zip([r for rows, _ in blocks for r in rows], [c for _, cols in blocks for c in cols]))
-    sign, seen = 1, set()
-    for start in to:
-        length, at = 0, start
-        while at not in seen:
-            seen.add(at)
-            at = to[at]
-            length += 1
-        if length and length % 2 == 0:
-            sign = -sign
-    return sign
+    rows, columns = ([i for block in blocks for i in block[side]] for side in (0, 1))
+    permutation = np.zeros((len(rows), len(rows)))
+    permutation[rows, columns] = 1.0
+    return round(np.linalg.det(permutation))

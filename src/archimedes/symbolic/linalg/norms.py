@@ -88,12 +88,7 @@ def _matrix(x: Traced, order: float | str | None, axes: Axes) -> Traced:
 def _axes(axis: Any, ndim: int) -> Axes:
     if axis is None:
         return tuple(range(ndim))
-    if not isinstance(axis, tuple):
-        try:
-            axis = (int(axis),)
-        except (TypeError, ValueError) as error:
-            raise TypeError("'axis' must be None, an integer or a tuple of integers") from error
-    axes = tuple(np.lib.array_utils.normalize_axis_index(k, ndim) for k in axis)
+    axes = np.lib.array_utils.normalize_axis_tuple(axis, ndim, allow_duplicate=True)
     if len(set(axes)) != len(axes):
         raise ValueError("Duplicate axes given.")
     return axes

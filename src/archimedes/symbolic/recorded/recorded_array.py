@@ -156,10 +156,7 @@ def writable(x: RecordedArray) -> Any:
 def check_maker(root: RecordedArray) -> None:
     """Refuse writing from a function recorded inside the one that made the array."""
     if root._maker != traces.trace_number() and traces.is_active(root._maker):
-        raise trace_error(
-            "a function recorded inside another writes to the outer one's array",
-            "Copy it first (y = x.copy()), and return the result.",
-        )
+        raise traces.outer_write_error()
 
 
 def as_plain(x: Any) -> Any:
