@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -38,19 +38,6 @@ def while_recording(begin: Callable[[], None], end: Callable[[], None]) -> None:
     _surroundings.append((begin, end))
 
 
-def _begin_all() -> None:
-    """Begin what surrounds a recording, all of it or nothing."""
-    begun = []
-    try:
-        for begin, end in _surroundings:
-            begin()
-            begun.append(end)
-    except BaseException:
-        for end in reversed(begun):
-            end()
-        raise
-
-
 class _Owned(Protocol):
     """What a trace needs to know of a traced value."""
 
@@ -80,14 +67,16 @@ class Trace:
         self.refused: TraceError | None = None
 
     def __enter__(self) -> Trace:
-        self.parent = _stack.traces[-1] if _stack.traces else None
-        _stack.traces.append(self)
-        if len(_stack.traces) == 1:
-            try:
-                _begin_all()
-            except BaseException:
-                _stack.traces.pop()
-                raise
+        traces = _stack.traces
+        self.parent = traces[-1] if traces else None
+        traces.append(self)
+        if self.parent is None:
+            with ExitStack() as undo:  # all that surrounds a recording begins, or nothing
+                undo.callback(traces.pop)
+                for begin, end in _surroundings:
+                    begin()
+                    undo.callback(end)
+                undo.pop_all()
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, where: Any) -> None:

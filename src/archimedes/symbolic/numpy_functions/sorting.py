@@ -187,13 +187,9 @@ _DISCRETE = ("inverted_cdf", "closest_observation", "lower", "higher", "nearest"
 def _at_position(ordered: Operand, position: Operand, weak: bool) -> Traced:
     """Read sorted lines at one fractional static position."""
     last = len(ordered) - 1
-    low, high = int(np.floor(position)), int(np.floor(position)) + 1
-    if position >= last:
-        low = high = -1
-    elif position < 0:
-        low = high = 0
+    low = int(min(np.floor(position), last))
     t = position - low
-    return _between(ordered[low], ordered[high], float(t) if weak else t)
+    return _between(ordered[low], ordered[min(low + 1, last)], float(t) if weak else t)
 
 
 def _positions(n: int, q: np.ndarray, method: str) -> np.ndarray:
@@ -204,38 +200,32 @@ def _positions(n: int, q: np.ndarray, method: str) -> np.ndarray:
     return np.quantile(np.arange(float(n)), q, method=method)  # type: ignore[call-overload]
 
 
-def _read_at_static(lines: Operand, q: np.ndarray, method: str, weak: bool) -> Traced:
-    ordered = sort(lines, axis=0)
-    positions = _positions(len(lines), q, method)
+def _read_at_static(ordered: Operand, q: np.ndarray, method: str, weak: bool) -> Traced:
+    positions = _positions(len(ordered), q, method)
     if method in _DISCRETE:
-        result = ordered[positions.astype(np.int64)]
-    else:
-        flat = [_at_position(ordered, p, weak) for p in positions.ravel()]
-        result = np.stack(flat).reshape(q.shape + lines.shape[1:])
-    return np.where(np.isnan(ordered[-1]), np.nan, result) if is_float(lines.code) else result
+        return ordered[positions.astype(np.int64)]
+    return np.stack([_at_position(ordered, p, weak) for p in positions.ravel()])
 
 
-def _read_at_traced(lines: Operand, q: Operand, method: str, weak: bool, skip_nan: bool) -> Traced:
+def _read_at_traced(
+    ordered: Operand, q: Operand, method: str, weak: bool, skip_nan: bool
+) -> Traced:
     """Where the quantile, or the number of elements, is known only when the program runs."""
     if method != "linear":
         raise trace_error(
             f"quantiles with method={method!r} need static positions",
             "Use method='linear', or make q static and the data free of nan.",
         )
-    ordered = sort(lines, axis=0)
-    rest = lines.shape[1:]
-    last = np.broadcast_to(lift(_count(lines) if skip_nan else len(lines)) - 1, rest)
+    count = _count(ordered) if skip_nan else len(ordered)
+    last = np.broadcast_to(lift(count) - 1, ordered.shape[1:])
     results = []
     for one in lift(q).reshape(-1):
         position = last * one
         low = np.clip(np.floor(position).astype(np.int64), 0, np.maximum(last, 0))
         t = position - low
         ends = _pick(ordered, low), _pick(ordered, np.minimum(low + 1, np.maximum(last, 0)))
-        results.append(_between(*ends, t.astype(as_float(lines).dtype) if weak else t))
-    result = np.stack(results).reshape(np.shape(q) + rest)
-    if skip_nan or not is_float(lines.code):
-        return result
-    return np.where(np.isnan(ordered[-1]), np.nan, result)
+        results.append(_between(*ends, t.astype(as_float(ordered).dtype) if weak else t))
+    return np.stack(results)
 
 
 def _quantile(scale: float, skip_nan: bool) -> Callable[..., Traced]:
@@ -268,11 +258,14 @@ def _quantile(scale: float, skip_nan: bool) -> Callable[..., Traced]:
             if not np.all((q >= 0) & (q <= 1)):
                 name = "Percentiles" if scale == 100 else "Quantiles"
                 raise ValueError(f"{name} must be in the range [0, {scale}]")
+        ordered = sort(lines, axis=0)
         if skips or isinstance(q, SymbolicArray):
-            result = _read_at_traced(lines, q, method, weak, skips)
+            result = _read_at_traced(ordered, q, method, weak, skips)
         else:
-            result = _read_at_static(lines, q, method, weak)
-        return result.reshape(np.shape(q) + shape) if keepdims else result
+            result = _read_at_static(ordered, q, method, weak)
+        if is_float(lines.code) and not skips:
+            result = np.where(np.isnan(ordered[-1]), np.nan, result)
+        return result.reshape(np.shape(q) + (shape if keepdims else lines.shape[1:]))
 
     return run
 
