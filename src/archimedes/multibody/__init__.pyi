@@ -15,25 +15,26 @@ from archimedes.multibody.algorithms.inverse_kinematics import KinematicsResult 
 from archimedes.multibody.algorithms.inverse_kinematics import (
     inverse_kinematics as inverse_kinematics,
 )
+from archimedes.multibody.algorithms.kinematics import center_of_mass as center_of_mass
+from archimedes.multibody.algorithms.kinematics import centroidal_matrix as centroidal_matrix
+from archimedes.multibody.algorithms.kinematics import centroidal_momentum as centroidal_momentum
 from archimedes.multibody.algorithms.kinematics import frame_acceleration as frame_acceleration
 from archimedes.multibody.algorithms.kinematics import frame_jacobian as frame_jacobian
 from archimedes.multibody.algorithms.kinematics import frame_jacobian_rate as frame_jacobian_rate
 from archimedes.multibody.algorithms.kinematics import frame_pose as frame_pose
 from archimedes.multibody.algorithms.kinematics import frame_twist as frame_twist
+from archimedes.multibody.algorithms.kinematics import kinetic_energy as kinetic_energy
+from archimedes.multibody.algorithms.kinematics import potential_energy as potential_energy
 from archimedes.multibody.algorithms.mass_matrix import crba as crba
 from archimedes.multibody.algorithms.mass_matrix import inverse_mass_matrix as inverse_mass_matrix
-from archimedes.multibody.algorithms.momentum import center_of_mass as center_of_mass
-from archimedes.multibody.algorithms.momentum import centroidal_matrix as centroidal_matrix
-from archimedes.multibody.algorithms.momentum import centroidal_momentum as centroidal_momentum
-from archimedes.multibody.algorithms.momentum import kinetic_energy as kinetic_energy
-from archimedes.multibody.algorithms.momentum import potential_energy as potential_energy
 from archimedes.multibody.algorithms.passive_forces import passive_torque as passive_torque
 from archimedes.multibody.algorithms.regressor import BaseParameters as BaseParameters
 from archimedes.multibody.algorithms.regressor import base_parameters as base_parameters
 from archimedes.multibody.algorithms.regressor import inertial_parameters as inertial_parameters
 from archimedes.multibody.algorithms.regressor import torque_regressor as torque_regressor
 from archimedes.multibody.algorithms.user_joints import user_joint as user_joint
-from archimedes.multibody.contact.compliant import contact_forces as contact_forces
+from archimedes.multibody.contact.contact_dynamics import contact_forces as contact_forces
+from archimedes.multibody.contact.contact_dynamics import contact_step as contact_step
 from archimedes.multibody.contact.contact_shapes import Contacts as Contacts
 from archimedes.multibody.contact.contact_shapes import Ground as Ground
 from archimedes.multibody.contact.contact_shapes import Pair as Pair
@@ -43,7 +44,6 @@ from archimedes.multibody.contact.contact_shapes import contact_shapes as contac
 from archimedes.multibody.contact.contact_shapes import every_pair as every_pair
 from archimedes.multibody.contact.contact_shapes import half_space as half_space
 from archimedes.multibody.contact.contact_shapes import sphere as sphere
-from archimedes.multibody.contact.time_stepping import contact_step as contact_step
 from archimedes.multibody.files.loading import load as load
 from archimedes.multibody.files.loading import read as read
 from archimedes.multibody.models.builder import Builder as Builder
