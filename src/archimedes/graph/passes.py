@@ -194,13 +194,16 @@ def with_outputs(src: Graph, outputs: Sequence[int]) -> Graph:
     live = src.live([*src.inputs, *outputs])
     dst = Graph()
     to = dict(zip(live, range(len(live))))
-    dst.op = [src.op[i] for i in live]
-    arity = [ARITY[code] for code in dst.op]
-    # Operands move; what is stored in their place (an input's position) does not.
-    dst.a = [to[src.a[i]] if n > 0 else src.a[i] for i, n in zip(live, arity)]
-    dst.b = [to[src.b[i]] if n > 1 else src.b[i] for i, n in zip(live, arity)]
-    dst.c = [to[src.c[i]] if n > 2 else src.c[i] for i, n in zip(live, arity)]
-    dst.dtype = [src.dtype[i] for i in live]
+    columns = src.op, src.a, src.b, src.c, src.dtype
+    if len(live) == len(src.op):  # nothing goes, and nothing moves
+        dst.op, dst.a, dst.b, dst.c, dst.dtype = map(list, columns)
+    else:
+        dst.op, a, b, c, dst.dtype = ([column[i] for i in live] for column in columns)
+        arity = [ARITY[code] for code in dst.op]
+        # Operands move; what is stored in their place (an input's position) does not.
+        dst.a = [to[j] if n > 0 else j for j, n in zip(a, arity)]
+        dst.b = [to[j] if n > 1 else j for j, n in zip(b, arity)]
+        dst.c = [to[j] if n > 2 else j for j, n in zip(c, arity)]
     dst.value = {to[i]: value for i, value in src.value.items() if i in to}
     dst.tables = list(src.tables)
     for i, region in src.regions.items():

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from archimedes.graph.dtypes import DTYPES, I64, block_type, item_type, length_of
+from archimedes.graph.dtypes import B8, DTYPES, I64, block_type, item_type, length_of
 from archimedes.graph.ops import CODES
 from archimedes.graph.passes import inline
 from archimedes.graph.program import Graph
@@ -143,7 +143,7 @@ def each(g: Graph, code: int, *ids: int) -> int:
 
 def add_values(g: Graph, a: int, b: int) -> int:
     """Append the sum of two scalars, or of two blocks."""
-    return each(g, _ADD, a, b)
+    return each(g, _ADD, a, b) if g.dtype[a] > B8 else g.emit(_ADD, a, b)
 
 
 def one_hot(g: Graph, length: int, index: int, value: int) -> int:
