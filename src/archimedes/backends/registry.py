@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -34,8 +34,6 @@ _BUILT_IN = {
 _INTERFACES = ("__cuda_array_interface__", "__dlpack_device__")
 
 _registered: dict[str, Backend] = {}
-#: Those whose arrays are not NumPy's.
-_devices: tuple[Backend, ...] = ()
 _lock = threading.Lock()
 #: Whether arrays of other kinds than NumPy's were ever met: until then nobody looks for them.
 _met_others = False
@@ -55,7 +53,6 @@ def register(backend: Backend) -> Backend:
         raise ValueError(f"register: {backend.name!r} cannot be the name of a backend")
     with _lock:
         _registered[backend.name] = backend
-        _list_devices()
     return backend
 
 
@@ -64,12 +61,6 @@ def unregister(name: str) -> None:
     with _lock:
         if _registered.pop(name, None) is None:
             raise ValueError(f"unregister: {name!r} is not a registered backend")
-        _list_devices()
-
-
-def _list_devices() -> None:
-    global _devices
-    _devices = tuple(b for b in _registered.values() if b.arrays is not HOST)
 
 
 def names() -> tuple[str, ...]:
@@ -87,15 +78,13 @@ def check_backend(caller: str, name: str | None) -> str:
     >>> check_backend("compile", None)
     'auto'
     """
-    if name is None:
-        name = os.environ.get(VARIABLE, AUTO)
-        if not _is_known(name):
-            raise ValueError(f"{VARIABLE}={name!r} is not one of {names()}")
-    elif not _is_known(name):
-        raise ValueError(
-            f"{caller}: backend={name!r} is not one of {names()}" + refer_to("backend")
-        )
-    return name
+    choice = os.environ.get(VARIABLE, AUTO) if name is None else name
+    if choice not in names():
+        fault = f"{choice!r} is not one of {names()}"
+        if name is None:
+            raise ValueError(f"{VARIABLE}={fault}")
+        raise ValueError(f"{caller}: backend={fault}" + refer_to("backend"))
+    return choice
 
 
 def backend_choice(name: str | None) -> str | None:
@@ -107,10 +96,6 @@ def backend_choice(name: str | None) -> str | None:
     'llvm'
     """
     return os.environ.get(VARIABLE) if name is None else name
-
-
-def _is_known(name: str) -> bool:
-    return name == AUTO or name in _registered or name in _BUILT_IN
 
 
 def resolve_backend(name: str) -> str:
@@ -151,8 +136,8 @@ def backend_of(value: Any) -> Backend | None:
     if not known and any(hasattr(type(value), name) for name in _INTERFACES):
         for name in _BUILT_IN:
             get_backend(name)  # light: what they need is imported when they build something
-    for backend in _devices:
-        if backend.arrays.owns(value):
+    for backend in list(_registered.values()):
+        if backend.arrays is not HOST and backend.arrays.owns(value):
             global _met_others
             _met_others = True
             return backend
@@ -169,7 +154,14 @@ def device_backend(leaves: Sequence[Any], names: Sequence[str]) -> Backend | Non
     owners = [_numpy if _is_array(leaf) else backend_of(leaf) for leaf in leaves]
     first = {owner: k for k, owner in reversed(list(enumerate(owners))) if owner is not None}
     if len(first) > 1:
-        raise _mixing_error([(names[k], _kind(owner)) for owner, k in first.items()], first)
+        kinds = {owner: owner.arrays if isinstance(owner, Backend) else HOST for owner in first}
+        arguments = sorted((names[k], kinds[owner].kind) for owner, k in first.items())
+        said = " and ".join(f"{name} is a {kind} array" for name, kind in arguments)
+        remedies = [arrays.remedy for arrays in kinds.values() if arrays.remedy]
+        raise ShapeDtypeError(
+            f"argument {said}: a call runs where its arrays are, so all of them must be of one "
+            f"kind; {'; '.join(remedies) or 'move one of them'}"
+        )
     owner = next(iter(first), None)
     return owner if isinstance(owner, Backend) else None
 
@@ -187,16 +179,3 @@ _numpy = object()
 
 def _is_array(leaf: object) -> bool:
     return isinstance(leaf, np.ndarray) and leaf.ndim > 0
-
-
-def _kind(owner: object) -> str:
-    return owner.arrays.kind if isinstance(owner, Backend) else HOST.kind
-
-
-def _mixing_error(arguments: list[tuple[str, str]], owners: Iterable[object]) -> ShapeDtypeError:
-    said = " and ".join(f"{name} is a {kind} array" for name, kind in sorted(arguments))
-    remedies = [o.arrays.remedy for o in owners if isinstance(o, Backend) and o.arrays.remedy]
-    return ShapeDtypeError(
-        f"argument {said}: a call runs where its arrays are, so all of them must be of one kind; "
-        f"{'; '.join(remedies) or 'move one of them'}"
-    )

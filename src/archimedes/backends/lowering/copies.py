@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import count
 from typing import Any, NamedTuple
 
 from archimedes.backends.lowering.dialect import Dialect
@@ -19,17 +20,13 @@ def arrays(d: Dialect, f: Any, dtypes: Sequence[int], length: int = 1) -> list[L
 
     With a ``length`` the arrays hold so many rows of these values. A block has its own array.
     """
-    scalars = [x for x in dtypes if not length_of(x)]
-    bases = {x: d.array(f, x, scalars.count(x) * length) for x in sorted(set(scalars))}
-    locations = []
-    used: Counter[int] = Counter()
-    for x in dtypes:
-        if length_of(x):
-            locations.append(d.array(f, item_type(x), length_of(x) * length))
-        else:
-            locations.append(bases[x].at(used[x]))
-            used[x] += 1
-    return locations
+    counts = Counter(x for x in dtypes if not length_of(x))
+    bases = {x: d.array(f, x, counts[x] * length) for x in sorted(counts)}
+    neighbours = {x: map(base.at, count()) for x, base in bases.items()}
+    return [
+        d.array(f, item_type(x), length_of(x) * length) if length_of(x) else next(neighbours[x])
+        for x in dtypes
+    ]
 
 
 # ---- boxes: rows of copies -----------------------------------------------------------------
@@ -71,15 +68,11 @@ def box_at(copies: Sequence[Copy], start: int) -> Box:
     if apart is None:
         return NO_BOX
     rows = 1
-    while _is_row(copies, start + rows * columns, columns, step) and (
-        _distance(copies, start + (rows - 1) * columns, start + rows * columns) == apart
+    while _distance(copies, end - columns, end) == apart and all(
+        _distance(copies, k, k + 1) == step for k in range(end, end + columns - 1)
     ):
-        rows += 1
+        rows, end = rows + 1, end + columns
     return Box(rows, columns, step, apart) if rows > 1 else NO_BOX
-
-
-def _is_row(copies: Sequence[Copy], start: int, columns: int, step: tuple[int, int]) -> bool:
-    return all(_distance(copies, k, k + 1) == step for k in range(start, start + columns - 1))
 
 
 def _distance(copies: Sequence[Copy], a: int, b: int) -> tuple[int, int] | None:

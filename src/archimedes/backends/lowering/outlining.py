@@ -7,9 +7,10 @@ live in memory.
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_left, bisect_right
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 
 from archimedes.backends.lowering.analysis import cost
@@ -105,13 +106,16 @@ def crossing_nodes(
     """
     home = {i: k for k, chunk in enumerate(chunks) for i in chunk}
     crossing = dict.fromkeys(i for i in wanted if i in home)
+    crossing |= dict.fromkeys(j for k, _, j in _reads(g, chunks) if home.get(j, k) != k)
+    return [i for i in crossing if not stays_in_place(g, i)]
+
+
+def _reads(g: Graph, chunks: Sequence[Sequence[int]]) -> Iterator[tuple[int, int, int]]:
+    """Yield the number of a chunk, a node in it, and a node that it reads."""
     for k, chunk in enumerate(chunks):
         for i in chunk:
             if g.op[i] != OUT:
-                for j in g.operands(i):
-                    if home.get(j, k) != k:
-                        crossing[j] = None
-    return [i for i in crossing if not stays_in_place(g, i)]
+                yield from ((k, i, j) for j in g.operands(i))
 
 
 def shared_slots(
@@ -123,30 +127,22 @@ def shared_slots(
     chunks keeps its own.
     """
     last: dict[int, int] = {}
-    for k, chunk in enumerate(chunks):
-        for i in chunk:
-            if g.op[i] != OUT:
-                # What hands values on may give them out where they lie.
-                end = len(chunks) if _hands_on(g, i) else k
-                last.update((j, max(end, last.get(j, 0))) for j in g.operands(i))
+    for k, i, j in _reads(g, chunks):
+        # What hands values on may give them out where they lie.
+        last[j] = max(len(chunks) if _hands_on(g, i) else k, last.get(j, 0))
     last.update((i, len(chunks)) for i in wanted)
-    asked = set(crossing)
-    free: dict[int, list[int]] = {}
-    ending: dict[int, list[tuple[int, int]]] = {}
+    asked, count = set(crossing), itertools.count()
+    free: defaultdict[int, list[int]] = defaultdict(list)
+    ending: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     slots: dict[int, int] = {}
-    count = 0
     for k, chunk in enumerate(chunks):
-        for dtype, slot in ending.pop(k - 1, ()):
-            free.setdefault(dtype, []).append(slot)
+        for dtype, slot in ending[k - 1]:
+            free[dtype].append(slot)
         for i in chunk:
             if i in asked:
-                room = free.get(g.dtype[i])
-                if room:
-                    slot = room.pop()
-                else:
-                    slot, count = count, count + 1
-                slots[i] = slot
-                ending.setdefault(last[i], []).append((g.dtype[i], slot))
+                room = free[g.dtype[i]]
+                slots[i] = room.pop() if room else next(count)
+                ending[last[i]].append((g.dtype[i], slots[i]))
     return [slots[i] for i in crossing]
 
 
@@ -158,5 +154,4 @@ def _hands_on(g: Graph, i: int) -> bool:
 
 def inputs_read(g: Graph, order: Sequence[int]) -> list[int]:
     """Return the numbers of the inputs that the nodes read."""
-    read = {j for i in order if g.op[i] != OUT for j in g.operands(i)}
-    return sorted(g.a[j] for j in read if g.op[j] == INPUT)
+    return sorted({g.a[j] for *_, j in _reads(g, [order]) if g.op[j] == INPUT})

@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 from archimedes.backends.lowering.analysis import has_host
 from archimedes.graph.dtypes import length_of
-from archimedes.graph.ops import ARITY, CONST, INPUT, OUT, REGION
+from archimedes.graph.ops import CONST, INPUT, OUT, REGION
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Switch
 
@@ -99,23 +99,13 @@ def depth_first_schedule(g: Graph, outputs: Sequence[int], known: Container[int]
 def _registers_needed(g: Graph, live: Sequence[int]) -> list[int]:
     """Return the registers that each subtree needs at least, as if it were a tree."""
     need = [0] * len(g.op)
-    op, a, b, c = g.op, g.a, g.b, g.c
     for i in live:
-        code = op[i]
-        arity = ARITY[code]
-        if arity == 2:
-            x, y = need[a[i]], need[b[i]]
-            need[i] = x + 1 if x == y else x if x > y else y
-        elif arity == 1:
-            need[i] = need[a[i]]
-        elif arity == 3:
-            x, y, z = sorted((need[a[i]], need[b[i]], need[c[i]]))
-            need[i] = max(z, y + 1, x + 2)
-        elif code == INPUT:
-            need[i] = 1
-        elif code == REGION:
-            ranked = sorted({need[j] for j in g.operands(i)}, reverse=True)
-            need[i] = max((n + k for k, n in enumerate(ranked)), default=0)
+        needs = [need[j] for j in g.operands(i)]
+        if g.op[i] == REGION:
+            needs = [*{*needs}]
+        # While an operand is computed, those before it, which need more, keep a register each.
+        ranked = sorted(needs, reverse=True)
+        need[i] = max((n + k for k, n in enumerate(ranked)), default=int(g.op[i] == INPUT))
     return need
 
 
