@@ -24,17 +24,9 @@ from archimedes.graph.text import statistics
 from archimedes.system.floating_point import in_default_environment
 
 # Operators on NumPy scalars are several times quicker than the ufuncs, with the same results.
-_QUICK = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "div": operator.truediv,
-    "neg": operator.neg,
-    "lt": operator.lt,
-    "le": operator.le,
-    "eq": operator.eq,
-    "ne": operator.ne,
-}
+_QUICK = {name: getattr(operator, name) for name in ("add", "sub", "mul", "neg")}
+_QUICK |= {name: getattr(operator, name) for name in ("lt", "le", "eq", "ne")}
+_QUICK["div"] = operator.truediv
 _FUNCTIONS: tuple[Any, ...] = tuple(_QUICK.get(op.name, op.numpy) for op in TABLE)
 _MAKE = tuple(dtype.type for dtype in DTYPES)
 

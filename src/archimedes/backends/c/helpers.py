@@ -39,26 +39,10 @@ _TEXT = Path(__file__).parent / "text"
 PRELUDE = (_TEXT / "prelude.h").read_text("utf-8")
 
 #: What stands for the placeholders in functions of double and of float.
-_FLOAT_TYPES: tuple[Mapping[str, str], ...] = (
-    {
-        "T": "double",
-        "@": "",
-        "$": "",
-        "BIG": "4503599627370496.0",
-        "READ": "arc_from_bits",
-        "WRITE": "arc_bits",
-        "REST": "INT64_MAX",
-    },
-    {
-        "T": "float",
-        "@": "f",
-        "$": "f",
-        "BIG": "8388608.0f",
-        "READ": "arc_from_word",
-        "WRITE": "arc_word",
-        "REST": "UINT32_C(0x7FFFFFFF)",
-    },
-)
+_PLACEHOLDERS = ("T", "@", "$", "BIG", "READ", "WRITE", "REST")
+_DOUBLE = ("double", "", "", "4503599627370496.0", "arc_from_bits", "arc_bits", "INT64_MAX")
+_FLOAT = ("float", "f", "f", "8388608.0f", "arc_from_word", "arc_word", "UINT32_C(0x7FFFFFFF)")
+_FLOAT_TYPES = [dict(zip(_PLACEHOLDERS, values)) for values in (_DOUBLE, _FLOAT)]
 _SECTION = re.compile(r"((?:^//: .*\n)+)((?:(?!//: ).*\n)*)", re.MULTILINE)
 _PLACEHOLDER = re.compile(r"\b[A-Z]+\b|[@$]")
 _NAME = re.compile(r"\barc_\w+")

@@ -212,7 +212,12 @@ class CupyArrays(Arrays):
 
     def glance(self, array: Any) -> np.ndarray:
         """Copy to pinned memory, which is meant to be read and dropped."""
-        return copy_pinned(as_cupy(array))
+        source = as_cupy(array)
+        if not source.size:
+            return source.get()
+        copy = _allocate_pinned(source.size, source.dtype).reshape(source.shape)
+        source.get(out=copy)
+        return copy
 
     def fetch(self, array: Any, target: np.ndarray) -> None:
         """Copy to NumPy's memory through pinned memory."""
@@ -235,7 +240,9 @@ class CupyArrays(Arrays):
 
     def is_plain(self, array: Any) -> bool:
         """Return whether a kernel could write to it."""
-        return bool(as_cupy(array).flags.c_contiguous) and not _is_read_only(array)
+        interface = getattr(array, "__cuda_array_interface__", None)
+        read_only = interface is not None and bool(interface["data"][1])
+        return bool(as_cupy(array).flags.c_contiguous) and not read_only
 
     def may_overlap(self, a: Any, b: Any) -> bool:
         """Return whether two arrays may share memory."""
@@ -245,20 +252,6 @@ class CupyArrays(Arrays):
         # CuPy takes longer to say so than a kernel takes to start.
         start, begin = one.data.ptr, other.data.ptr
         return start < begin + other.nbytes and begin < start + one.nbytes
-
-
-def _is_read_only(array: Any) -> bool:
-    interface = getattr(array, "__cuda_array_interface__", None)
-    return bool(interface["data"][1]) if interface is not None else False
-
-
-def copy_pinned(array: Any) -> np.ndarray:
-    """Return an array of CuPy's in pinned memory, which is copied several times as fast."""
-    if not array.size:
-        return array.get()
-    copy = _allocate_pinned(array.size, array.dtype).reshape(array.shape)
-    array.get(out=copy)
-    return copy
 
 
 def _copy_in_pieces(array: Any, target: np.ndarray) -> None:
@@ -272,20 +265,20 @@ def _copy_in_pieces(array: Any, target: np.ndarray) -> None:
     step = PIECE_BYTES // array.dtype.itemsize
     pieces = [_allocate_pinned(step, array.dtype) for _ in range(2)]
     waiting: list[tuple[Any, slice, np.ndarray]] = []
+
+    def finish(event: Any, part: slice, piece: np.ndarray) -> None:
+        event.synchronize()
+        target[part] = piece
+
     for number, begin in enumerate(range(0, source.size, step)):
         part = slice(begin, min(begin + step, source.size))
         piece = pieces[number % 2][: part.stop - begin]
         if len(waiting) == 2:
-            _finish_copy(target, *waiting.pop(0))
+            finish(*waiting.pop(0))
         source[part].get(stream=stream, out=piece, blocking=False)
         waiting.append((stream.record(), part, piece))
     for copy in waiting:
-        _finish_copy(target, *copy)
-
-
-def _finish_copy(target: np.ndarray, event: Any, part: slice, piece: np.ndarray) -> None:
-    event.synchronize()
-    target[part] = piece
+        finish(*copy)
 
 
 def _allocate_pinned(count: int, dtype: np.dtype) -> np.ndarray:

@@ -138,16 +138,14 @@ class Function:
     def value(self, text: str) -> str:
         """Append an instruction and return the name of its result."""
         self.count += 1
-        name = f"%v{self.count}"
-        self.lines.append(f"  {name} = {text}")
-        return name
+        self.lines.append(f"  %v{self.count} = {text}")
+        return f"%v{self.count}"
 
     def memory(self, kind: str, align: int = 8) -> str:
         """Reserve memory of the function and return its address."""
         self.count += 1
-        name = f"%v{self.count}"
-        self.entry.append(f"  {name} = alloca {kind}, align {align}")
-        return name
+        self.entry.append(f"  %v{self.count} = alloca {kind}, align {align}")
+        return f"%v{self.count}"
 
     def room(self, dtype: int, count: int) -> Pointer:
         """Reserve an array of the function that lanes go along, one item after the other."""
@@ -217,17 +215,15 @@ class Function:
         at = len(self.lines)
         counter = self.value("")
         names = [self.value("") for _ in carried]
-        more = self.value(f"icmp slt i64 {counter}, {stop}")
-        self.fork(more, body, end)
+        self.fork(self.value(f"icmp slt i64 {counter}, {stop}"), body, end)
         self.start(body)
         loop = Loop(counter, names, names)
         yield loop
-        following = self.add(counter, step)
-        self.lines[at] = f"  {counter} = phi i64 [{start}, %{before}], [{following}, %{self.block}]"
-        for k, ((kind, first), name, new) in enumerate(zip(carried, names, loop.next)):
-            self.lines[at + 1 + k] = (
-                f"  {name} = phi {kind} [{first}, %{before}], [{new}, %{self.block}]"
-            )
+        kinds = [("i64", str(start)), *carried]
+        following = [self.add(counter, step), *loop.next]
+        for k, ((kind, first), new) in enumerate(zip(kinds, following), at):
+            name = self.lines[k].partition(" = ")[0]
+            self.lines[k] = f"{name} = phi {kind} [{first}, %{before}], [{new}, %{self.block}]"
         self.line(f"br label %{head}")
         self.start(end)
 
@@ -314,9 +310,7 @@ class Function:
         """Return the location ``index * stride`` elements further, for a computed index."""
         step = self.mul(index, stride * self.element_bytes(location))
         base, offset = self._base(location.array)
-        if offset:
-            base = self.offset(base, offset)
-        name = self.offset(base, step)
+        name = self.offset(self.offset(base, offset) if offset else base, step)
         return location._replace(array=location.array._replace(kind="local", value=name))
 
     def load(self, location: Location) -> str:

@@ -7,7 +7,7 @@ the next one, each with a frame of its own, and the CPU reads the code once for 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -118,14 +118,12 @@ class _Loop:
 
     def _whole(self, first: str) -> str:
         """Return the bool "the tile is complete"."""
-        following = self.f.add(first, self.lanes)
-        return self.f.value(f"icmp sle i64 {following}, %end")
+        return self.f.value(f"icmp sle i64 {self.f.add(first, self.lanes)}, %end")
 
     def _fill(self, table: str, numbers: Iterable[int], addresses: list[str]) -> None:
-        f = self.f
         for k, address in zip(numbers, addresses):
-            at = f.value(f"getelementptr ptr, ptr %tile.{table}, i64 {k}")
-            f.line(f"store ptr {address}, ptr {at}, align 8")
+            at = self.f.item("ptr", f"%tile.{table}", k)
+            self.f.line(f"store ptr {address}, ptr {at}, align 8")
 
     def load(self, first: str, at: str) -> None:
         """Fill the tile of the instances from ``first`` on, in the frame ``at``."""
@@ -160,9 +158,7 @@ class _Loop:
     def write(self, steps: Sequence[str], body: Graph) -> None:
         """Write the loop over blocks of tiles; each move is made for all of a block."""
         f, step = self.f, self.tiles * self.lanes
-        moves: list[Callable[[str, str], None]] = [self.load]
-        moves += [partial(self.compute, step=name) for name in steps]
-        moves.append(self.store)
+        moves = [self.load, *(partial(self.compute, step=name) for name in steps), self.store]
         safepoint = safepoint_of(EVERYTHING, body)
         with loop_with_safepoints(f, "%begin", "%end", safepoint, step=step) as block:
             first = block.counter
@@ -195,11 +191,10 @@ def write_batch_loop(
     ``many`` tells that several tiles go through a step before the next one.
     """
     _write_tile_moves(module, source, tiles_in, tiles_out)
-    most = TOGETHER if many else 1
     inputs = {k: source.inputs[k] for k in tiles_in}
     outputs = {k: source.outputs[k] for k in tiles_out}
     arrays = max(len(source.inputs), len(source.outputs))
-    tiles = max(1, min(most, NEAR // module.frame.size))
+    tiles = max(1, min(TOGETHER if many else 1, NEAR // module.frame.size))
     _Loop(module, inputs, outputs, arrays, tiles, fused).write(steps, source.graph)
     add_guarded(module, BATCH, BATCH_PARAMETERS, "run")
 
@@ -227,8 +222,7 @@ def write_instance_loop(
                 at = f.address(Location(Pointer(table, k, uniform=True), 0, F64))
                 if row:
                     at = f.offset(at, f.mul(loop.counter, row))
-                to = f.value(f"getelementptr ptr, ptr %row.{table}, i64 {k}")
-                f.line(f"store ptr {at}, ptr {to}, align 8")
+                f.line(f"store ptr {at}, ptr {f.item('ptr', f'%row.{table}', k)}, align 8")
         for step in steps:
             f.line(f"call void {step}(ptr %frame, ptr %row.in, ptr %row.out)")
     close_frame(f, size)

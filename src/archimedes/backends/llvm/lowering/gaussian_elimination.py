@@ -35,8 +35,7 @@ class _Matrix:
 
     def at(self, row: str, column: str) -> Location:
         """Return the location of an entry at computed indices."""
-        base = self.f.mul(row, self.width)
-        return self.f.advance(self.start, self.f.add(base, column), 1)
+        return self.f.advance(self.start, self.f.add(self.f.mul(row, self.width), column), 1)
 
     def get(self, row: str, column: str) -> str:
         return self.f.load(self.at(row, column))
@@ -54,10 +53,8 @@ class _Matrix:
                 self._subtract_row(row, below, factor, k)
         with f.loop(0, n) as outer:
             k = f.sub(n - 1, outer.counter)
-            below = f.add(k, 1)
-            with f.loop(below, n) as known:
-                factor = self.get(k, known.counter)
-                self._subtract_row(k, str(n), factor, known.counter)
+            with f.loop(f.add(k, 1), n) as known:
+                self._subtract_row(k, str(n), self.get(k, known.counter), known.counter)
             diagonal = self.get(k, k)
             with f.loop(n, self.width) as columns:
                 location = self.at(k, columns.counter)

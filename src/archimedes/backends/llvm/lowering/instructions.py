@@ -320,24 +320,17 @@ def _truncate(f: Function, dtype: int, x: str) -> str:
     return choose(f, I64, inside, whole, literal(INT64_MIN, I64))
 
 
-def _reinterpret(source: int, target: int) -> Lower:
+def _convert(*steps: tuple[str, int | str]) -> Lower:
+    """Lower to conversions one after the other: an instruction and a dtype, or i32, for each."""
+
     def lower(f: Function, dtype: int, a: str) -> str:
-        types = f.spelling.types
-        return f.value(f"bitcast {types[source]} {a} to {types[target]}")
+        kind = f.spelling.types[dtype]
+        for word, target in steps:
+            following = f.spelling.int32 if isinstance(target, str) else f.spelling.types[target]
+            a, kind = f.value(f"{word} {kind} {a} to {following}"), following
+        return a
 
     return lower
-
-
-def _bits32(f: Function, dtype: int, a: str) -> str:
-    types, half = f.spelling.types, f.spelling.int32
-    bits = f.value(f"bitcast {types[F32]} {a} to {half}")
-    return f.value(f"zext {half} {bits} to {types[I64]}")
-
-
-def _from_bits32(f: Function, dtype: int, a: str) -> str:
-    types, half = f.spelling.types, f.spelling.int32
-    low = f.value(f"trunc {types[I64]} {a} to {half}")
-    return f.value(f"bitcast {half} {low} to {types[F32]}")
 
 
 #: Lowering of every exact op by name.
@@ -375,9 +368,9 @@ LOWERING: dict[str, Lower] = {
     "f32": _cast(F32),
     "i64": _cast(I64),
     "truncate": _truncate,
-    "bits": _reinterpret(F64, I64),
-    "from_bits": _reinterpret(I64, F64),
-    "bits32": _bits32,
-    "from_bits32": _from_bits32,
+    "bits": _convert(("bitcast", I64)),
+    "from_bits": _convert(("bitcast", F64)),
+    "bits32": _convert(("bitcast", "i32"), ("zext", I64)),
+    "from_bits32": _convert(("trunc", "i32"), ("bitcast", F32)),
     "stop": lambda f, dtype, a: a,
 }

@@ -134,10 +134,10 @@ def _lower_tiles(
     name = module.fresh("map")
     bases = [f"%from{k}" for k in range(len(sources))], [f"%to{k}" for k in range(len(results))]
     pointers = "".join(f", ptr {x}" for x in (*bases[0], *bases[1]))
-    head = f"define internal void {name}({PARAMETERS}, i64 %first, i64 %end{pointers})"
-    f = Function(module, head)
-    following = f.add("%first", f.spelling.lanes)
-    whole = f.value(f"icmp sle i64 {following}, %end")
+    f = Function(
+        module, f"define internal void {name}({PARAMETERS}, i64 %first, i64 %end{pointers})"
+    )
+    whole = f.value(f"icmp sle i64 {f.add('%first', f.spelling.lanes)}, %end")
 
     def rows(names: Sequence[str], columns: Sequence[_Columns]) -> list[Rows]:
         kinds = [(c.items, c.location.dtype) for c in columns]
@@ -166,8 +166,8 @@ def _lower_tiles(
     pointers = "".join(f", ptr {outer.address(c.location)}" for c in (*sources, *results))
     lanes, safepoint = f.spelling.lanes, safepoint_of(length, body)
     with loop_with_safepoints(outer, 0, length, safepoint, step=lanes) as loop:
-        call = f"{name}({PARAMETERS}, i64 {loop.counter}, i64 {length}{pointers})"
-        outer.line(f"call void {call}")
+        ends = f"i64 {loop.counter}, i64 {length}"
+        outer.line(f"call void {name}({PARAMETERS}, {ends}{pointers})")
 
 
 # ---- in registers --------------------------------------------------------------------------
@@ -199,8 +199,7 @@ def map_in_registers(wide: Lowering, scope: Scope, region: Map, outs: Sequence[i
     values = wide.lower(inner, body, [*arguments, *fixed], wanted=used)
     whole = "poison"
     for k, (kind, b) in enumerate(zip(result_kinds, values)):
-        item = inner.operand(b)
-        whole = inner.value(f"insertvalue {struct} {whole}, {kind} {item}, {k}")
+        whole = inner.value(f"insertvalue {struct} {whole}, {kind} {inner.operand(b)}, {k}")
     inner.finish(f"ret {struct} {whole}")
     tiles = []
     for first in range(0, length, lanes):
@@ -214,7 +213,5 @@ def map_in_registers(wide: Lowering, scope: Scope, region: Map, outs: Sequence[i
         tiles.append([f.value(f"extractvalue {struct} {tile}, {k}") for k in range(len(used))])
     for i, number in zip(outs, scope.numbers(outs)):
         row, k = divmod(number, len(body.outputs))
-        at = used.index(k)
-        vector = tiles[row // lanes][at]
-        one = f.value(f"extractelement {result_kinds[at]} {vector}, i64 {row % lanes}")
-        scope.bind(i, Binding(operand=one))
+        vector = f"{types[body.output_dtypes[k]]} {tiles[row // lanes][used.index(k)]}"
+        scope.bind(i, Binding(operand=f.value(f"extractelement {vector}, i64 {row % lanes}")))

@@ -20,12 +20,6 @@ UNROLL = 200
 LINE = 64
 
 
-def _lane_starts(f: Function, base: str, count: int, dtype: int) -> list[str]:
-    """Return the address of each lane's instance."""
-    step = count * ITEM_BYTES[dtype]
-    return [f.offset(base, lane * step) for lane in range(f.spelling.lanes)]
-
-
 def _concatenate(f: Function, item: str, parts: list[str], size: int) -> str:
     """Join short vectors."""
     while len(parts) > 1:
@@ -46,9 +40,10 @@ class _TileMove:
 
     def __init__(self, f: Function, base: str, count: int, tile: Location) -> None:
         self.f, self.count, self.tile, self.lanes = f, count, tile, f.spelling.lanes
-        self.starts = _lane_starts(f, base, count, tile.dtype)
         self.item, self.size = ITEM_MEMORY[tile.dtype], ITEM_BYTES[tile.dtype]
         self.kind = f.spelling.memory[tile.dtype]
+        #: The address of each lane's instance.
+        self.starts = [f.offset(base, lane * count * self.size) for lane in range(self.lanes)]
 
     def by_blocks(self, columns: set[int], move: Callable[[int | str, int], None]) -> None:
         """Call ``move(first column, width)`` for blocks that cover the used columns."""
@@ -65,8 +60,7 @@ class _TileMove:
 
     def at(self, lane: int, column: int | str) -> str:
         """Return the address of a column of an instance."""
-        start = self.starts[lane]
-        return self.f.item(self.item, start, column)
+        return self.f.item(self.item, self.starts[lane], column)
 
     def tile_at(self, column: int | str, k: int = 0) -> Location:
         """Return the vector of a column in the tile."""
@@ -178,26 +172,21 @@ def _copy_rows(
             instance = f.value(f"select i1 {past}, i64 {last}, i64 {instance}")
         there, here = (f.mul(r, rows.items) for r in (instance, row.counter))
         with f.loop(0, rows.items) as column:
-            addresses = []
-            for base, start in ((source, there), (to, here)):
-                at = f.add(start, column.counter)
-                addresses.append(f.item(item, base, at))
-            value = f.value(f"load {item}, ptr {addresses[0]}, align {size}")
-            f.line(f"store {item} {value}, ptr {addresses[1]}, align {size}")
+            pairs = ((source, there), (to, here))
+            reads, writes = (f.item(item, x, f.add(start, column.counter)) for x, start in pairs)
+            value = f.value(f"load {item}, ptr {reads}, align {size}")
+            f.line(f"store {item} {value}, ptr {writes}, align {size}")
 
 
 def first_row(f: Function, rows: Rows, first: str) -> str:
     """Return where the instances from ``first`` on are in an array."""
-    offset = f.mul(first, rows.items * ITEM_BYTES[rows.dtype])
-    return f.offset(rows.base, offset)
+    return f.offset(rows.base, f.mul(first, rows.items * ITEM_BYTES[rows.dtype]))
 
 
 def addresses_of(f: Function, whole: str, first: str, rows: list[Rows]) -> list[str]:
     """Return the addresses of a tile's instances: in the arrays, or in the room if incomplete."""
-    starts = [first_row(f, r, first) for r in rows]
-    return [
-        f.value(f"select i1 {whole}, ptr {start}, ptr {r.room}") for r, start in zip(rows, starts)
-    ]
+    starts = [(first_row(f, r, first), r.room) for r in rows]
+    return [f.value(f"select i1 {whole}, ptr {start}, ptr {room}") for start, room in starts]
 
 
 def gather(f: Function, whole: str, first: str, end: str, inputs: list[Rows]) -> list[str]:
@@ -206,8 +195,7 @@ def gather(f: Function, whole: str, first: str, end: str, inputs: list[Rows]) ->
     Its rows behind the end repeat the last instance.
     """
     with f.when(whole, unless=True):
-        left = f.sub(end, first)
-        last = f.sub(left, 1)
+        last = f.sub(f.sub(end, first), 1)
         for r in inputs:
             _copy_rows(f, r, first_row(f, r, first), r.room, f.spelling.lanes, last)
     return addresses_of(f, whole, first, inputs)

@@ -11,6 +11,8 @@ import ctypes
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from archimedes.backends.llvm.python_api.c_api import address, make_builtin
 from archimedes.backends.llvm.runtime.machine import common_code, read_ir
 
@@ -28,36 +30,6 @@ def dispatch_text() -> str:
     """Return the module: ``arc_fill`` fills in a callable, which calls ``arc_dispatch``."""
     fields = {"vectorcall": _VECTORCALL, "original": _ORIGINAL, "version": _VERSION}
     return read_ir("thread_dispatch", **fields)
-
-
-class _Member(ctypes.Structure):
-    """``PyMemberDef``."""
-
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("kind", ctypes.c_int),
-        ("offset", ctypes.c_ssize_t),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    )
-
-
-class _Slot(ctypes.Structure):
-    """``PyType_Slot``."""
-
-    _fields_ = (("number", ctypes.c_int), ("value", ctypes.c_void_p))
-
-
-class _Spec(ctypes.Structure):
-    """``PyType_Spec``."""
-
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("basicsize", ctypes.c_int),
-        ("itemsize", ctypes.c_int),
-        ("flags", ctypes.c_uint),
-        ("slots", ctypes.c_void_p),
-    )
 
 
 class ThreadDispatch:
@@ -93,21 +65,23 @@ class ThreadDispatch:
 
 
 def _make_type(base: type) -> Any:
-    members = (_Member * 4)(
-        _Member(b"__vectorcalloffset__", _T_PYSSIZET, _VECTORCALL, _READONLY, None),
-        _Member(b"original", _T_OBJECT_EX, _ORIGINAL, _READONLY, None),
-        _Member(b"version", _T_OBJECT_EX, _VERSION, _READONLY, None),
-    )
-    slots = (_Slot * 3)(
-        _Slot(_TP_CALL, address("PyVectorcall_Call")),
-        _Slot(_TP_MEMBERS, ctypes.addressof(members)),
-    )
-    spec = _Spec(b"archimedes.Stand", _SIZE, 0, _FLAGS, ctypes.addressof(slots))
+    """Return the type, from tables of 64-bit words in the layout of CPython's stable ABI."""
+    places = {"__vectorcalloffset__": _VECTORCALL, "original": _ORIGINAL, "version": _VERSION}
+    names = [np.frombuffer(f"{x}\0".encode(), np.uint8) for x in ("archimedes.Stand", *places)]
+    name, *labels = (x.ctypes.data for x in names)
+    kinds = (_T_PYSSIZET, _T_OBJECT_EX, _T_OBJECT_EX)
+    # PyMemberDef {name, type, offset, flags, doc} and PyType_Slot {slot, value}; zeros end them.
+    rows = [[x, *row, _READONLY, 0] for x, *row in zip(labels, kinds, places.values())]
+    members = np.array([*rows, [0] * 5], np.uint64)
+    calls = (_TP_CALL, address("PyVectorcall_Call"))
+    slots = np.array([calls, (_TP_MEMBERS, members.ctypes.data), (0, 0)], np.uint64)
+    # PyType_Spec {name, basicsize and itemsize, flags, slots}.
+    spec = np.array([name, _SIZE, _FLAGS, slots.ctypes.data], np.uint64)
     make = ctypes.pythonapi.PyType_FromSpecWithBases
     make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object)
-    dispatch = make(ctypes.addressof(spec), (base,))
+    dispatch = make(spec.ctypes.data, (base,))
     dispatch.__doc__ = vars(base)["__doc__"]  # a type without a text has None
-    _kept.append((members, slots, spec))
+    _kept.append((names, members, slots, spec))
     return dispatch
 
 

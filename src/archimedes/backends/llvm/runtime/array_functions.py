@@ -148,13 +148,11 @@ class Variable:
 
     def most(self, value: Value) -> None:
         """Make it the larger of both; nan is not larger."""
-        now = self.get()
-        self.set(self.w.select(value > now, value, now))
+        self.set(self.w.larger(value, self.get()))
 
     def least(self, value: Value) -> None:
         """Make it the smaller of both; nan is not smaller."""
-        now = self.get()
-        self.set(self.w.select(value < now, value, now))
+        self.set(self.w.smaller(value, self.get()))
 
 
 class Writer:
@@ -211,21 +209,18 @@ class Writer:
             parts = [a + b for a, b in zip(parts[:half], parts[half:])]
         return parts[0]
 
-    def intrinsic(self, name: str, value: Value) -> Value:
-        """Apply one of LLVM's exactly rounded functions (fabs, sqrt)."""
-        suffix = "f64" if value.kind == "double" else f"v{self.lanes}f64"
-        self.f.module.declare(f"@llvm.{name}.{suffix}", value.kind, value.kind)
-        call = f"call {value.kind} @llvm.{name}.{suffix}({value.kind} {value.text})"
-        return Value(self, self.f.value(call), value.kind)
+    def intrinsic(self, name: str, *values: Value) -> Value:
+        """Apply one of LLVM's exactly rounded functions (fabs, sqrt, fma)."""
+        kind = values[0].kind
+        full = f"@llvm.{name}.{'f64' if kind == 'double' else f'v{self.lanes}f64'}"
+        self.f.module.declare(full, kind, ", ".join([kind] * len(values)))
+        operands = ", ".join(f"{kind} {value.text}" for value in values)
+        return Value(self, self.f.value(f"call {kind} {full}({operands})"), kind)
 
     def plus(self, total: Value, a: Any, b: Any) -> Value:
         """Return total + a * b, rounded once (by the C library, where the CPU cannot)."""
         kind = self.wide if self.wide in (total.kind, getattr(a, "kind", "")) else "double"
-        first, second, third = (self.like(v, kind) for v in (a, b, total))
-        suffix = "f64" if kind == "double" else f"v{self.lanes}f64"
-        self.f.module.declare(f"@llvm.fma.{suffix}", kind, f"{kind}, {kind}, {kind}")
-        operands = ", ".join(f"{kind} {v.text}" for v in (first, second, third))
-        return Value(self, self.f.value(f"call {kind} @llvm.fma.{suffix}({operands})"), kind)
+        return self.intrinsic("fma", *(self.like(v, kind) for v in (a, b, total)))
 
     def minus(self, total: Value, a: Any, b: Any) -> Value:
         """Return total - a * b, rounded once."""

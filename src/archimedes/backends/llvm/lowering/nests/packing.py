@@ -127,23 +127,18 @@ def write_copies(f: Function, copies: Copies, offsets: Sequence[int]) -> str:
     arrays, packings = copies.arrays, copies.packings
     f.line(f"%all.in = alloca [{arrays + len(packings)} x ptr], align 8")
     for k in range(arrays + len(packings)):
-        value = "null"
-        if k < arrays:
-            value = f.load_item("ptr", "%in", k)
-        to = f.item("ptr", "%all.in", k)
-        f.line(f"store ptr {value}, ptr {to}, align 8")
-    number = f.sub("%end", "%begin")
-    with f.when(f.value(f"icmp sge i64 {number}, {INSTANCES}")):
+        value = f.load_item("ptr", "%in", k) if k < arrays else "null"
+        f.line(f"store ptr {value}, ptr {f.item('ptr', '%all.in', k)}, align 8")
+    with f.when(f.value(f"icmp sge i64 {f.sub('%end', '%begin')}, {INSTANCES}")):
         for k, (packing, offset) in enumerate(zip(packings, offsets), arrays):
             name = f.module.fresh("pack")
-            head = f"define internal void {name}(ptr %frame, ptr %in, ptr %to) noinline"
-            inner = Function(f.module, head)
+            parameters = "ptr %frame, ptr %in, ptr %to"
+            inner = Function(f.module, f"define internal void {name}({parameters}) noinline")
             _write_copy(inner, packing, 0, "0", {})
             inner.finish()
             copy = f.offset("%frame", offset)
             f.line(f"call void {name}(ptr %frame, ptr %in, ptr {copy})")
-            to = f.item("ptr", "%all.in", k)
-            f.line(f"store ptr {copy}, ptr {to}, align 8")
+            f.line(f"store ptr {copy}, ptr {f.item('ptr', '%all.in', k)}, align 8")
     return "%all.in"
 
 
@@ -159,8 +154,7 @@ def _write_copy(
         index = f.mul(loop.counter, part.step)
         if part.number in indices:
             index = f.add(indices[part.number], index)
-        number = f.add(item, loop.counter)
-        below = f.mul(number, packing.parts[depth + 1].length)
+        below = f.mul(f.add(item, loop.counter), packing.parts[depth + 1].length)
         _write_copy(f, packing, depth + 1, below, {**indices, part.number: index})
 
 
@@ -179,7 +173,5 @@ def _write_row(f: Function, packing: Packing, item: str, indices: Mapping[int, s
     to = f.item(kind, "%to", item)
     stride, _ = packing.indices[row.number]
     for k in range(row.length):
-        at = f.offset(source, k * stride * size)
-        one = f.value(f"load {kind}, ptr {at}, align {size}")
-        location = f.offset(to, k * size)
-        f.line(f"store {kind} {one}, ptr {location}, align {size}")
+        one = f.value(f"load {kind}, ptr {f.offset(source, k * stride * size)}, align {size}")
+        f.line(f"store {kind} {one}, ptr {f.offset(to, k * size)}, align {size}")

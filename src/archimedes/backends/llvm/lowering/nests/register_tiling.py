@@ -145,11 +145,22 @@ class TiledNest(NestWriter):
         with d.for_loop(f, partials // group) as outer:
             begin = f.mul(outer.counter, group)
             here = self.advance_to(reads, axis, begin)
+            steps = [self.turn_and_step(w) for w in here]
+            far = [w._replace(strides=(*w.strides[:axis], x)) for w, (x, _) in zip(here, steps)]
+
+            def combine(k: int, turn: str, old: Sequence[str]) -> list[str]:
+                """Combine the values of partial result ``begin + k`` at a turn, of all rows."""
+                there = self.advance_to(far, axis, turn)
+                point = [w.at(k * x) for w, (_, x) in zip(there, steps)]
+                index = self.index("")
+                if region.indexed:
+                    index = self.index(f.add(f.add(f.mul(turn, partials), begin), k))
+                return self._combine_rows(point, [[*x, index] for x in points], old)
+
             with f.loop(0, turns, list(zip(kinds * group, [*first] * group))) as loop:
                 for k in range(group):
                     old = loop.carried[k * count : (k + 1) * count]
-                    new = self._combine_partial(here, points, begin, k, loop.counter, old)
-                    loop.next = [*loop.next[: k * count], *new]
+                    loop.next = [*loop.next[: k * count], *combine(k, loop.counter, old)]
             totals = loop.carried
             for k in range(group):
                 mine = totals[k * count : (k + 1) * count]
@@ -158,9 +169,7 @@ class TiledNest(NestWriter):
                     left = f.value(f"icmp slt i64 {begin}, {rest - k}")
                     stop = f.value(f"select i1 {left}, i64 {turns + 1}, i64 {turns}")
                     with f.loop(turns, stop, list(zip(kinds, mine))) as last:
-                        last.next = self._combine_partial(
-                            here, points, begin, k, last.counter, last.carried
-                        )
+                        last.next = combine(k, last.counter, last.carried)
                     mine = last.carried
                 at = f.add(begin, k)
                 for location, value in zip(locations, mine):
@@ -171,28 +180,6 @@ class TiledNest(NestWriter):
         """Return how far a walk goes at a turn of partial results, and from one to the next."""
         stride = walk.strides[self.region.kept]
         return stride * self.region.partials, stride
-
-    def _combine_partial(
-        self,
-        reads: Sequence[Walk],
-        points: Points,
-        begin: str,
-        k: int,
-        turn: str,
-        old: Sequence[str],
-    ) -> list[str]:
-        """Combine the values of partial result ``begin + k`` at a turn, of all rows."""
-        f, region = self.f, self.region
-        axis, partials = region.kept, region.partials
-        steps = [self.turn_and_step(w) for w in reads]
-        far = [w._replace(strides=(*w.strides[:axis], x)) for w, (x, _) in zip(reads, steps)]
-        here = self.advance_to(far, axis, turn)
-        point = [w.at(k * x) for w, (_, x) in zip(here, steps)]
-        index = self.index("")
-        if region.indexed:
-            before = f.mul(turn, partials)
-            index = self.index(f.add(f.add(before, begin), k))
-        return self._combine_rows(point, [[*x, index] for x in points], old)
 
     def _total(self, location: Location) -> str:
         """Combine partial results in memory, the second half into the first."""
