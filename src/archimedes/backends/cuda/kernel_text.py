@@ -19,7 +19,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -103,13 +103,10 @@ def layout(program: Program, batched: Sequence[bool], room: int = SHARED) -> Lay
     Other inputs are shared by all instances. Long programs are cut; a block of theirs may take
     ``room`` bytes of shared memory.
     """
-    arrays = [
-        DeviceArray(f"in{k}", x.code, x.size, many, False)
-        for k, (x, many) in enumerate(zip(program.inputs, batched, strict=True))
-    ]
-    arrays += [
-        DeviceArray(f"out{k}", x.code, x.size, True, True) for k, x in enumerate(program.outputs)
-    ]
+    inputs = enumerate(zip(program.inputs, batched, strict=True))
+    arrays = [DeviceArray(f"in{k}", x.code, x.size, many, False) for k, (x, many) in inputs]
+    outputs = enumerate(program.outputs)
+    arrays += [DeviceArray(f"out{k}", x.code, x.size, True, True) for k, x in outputs]
     parts = parts_of(program.graph)
     if parts == 1:
         threads, staged = _choose_staged(arrays, SHARED)
@@ -129,10 +126,7 @@ def parts_of(graph: Graph) -> int:
     live = graph.live()
     if graph.regions or any(length_of(graph.dtype[i]) for i in live):
         return 1
-    size = sum(graph.op[i] not in (CONST, INPUT) for i in live)
-    size += ELEMENTARY * sum(
-        TABLE[graph.op[i]].elementary for i in live if graph.op[i] < len(TABLE)
-    )
+    size = _statements(graph) + ELEMENTARY * sum(TABLE[graph.op[i]].elementary for i in live)
     return -(-size // PART_OF_LONG) if size > LONG else 1
 
 
@@ -141,20 +135,12 @@ def _choose_staged(arrays: Sequence[DeviceArray], room: int) -> tuple[int, tuple
 
     Arrays of long words come first, so that each lies where it may.
     """
-
-    def order(chosen: Iterable[DeviceArray]) -> tuple[DeviceArray, ...]:
-        return tuple(sorted(chosen, key=lambda a: -BYTES[a.code]))
-
     wanted = sorted((a for a in arrays if a.may_stage), key=lambda a: a.bytes)
-    for threads in BLOCKS:
-        if threads * sum(a.bytes for a in wanted) <= room:
-            return threads, order(wanted)
-    threads, left, staged = BLOCKS[-1], room // BLOCKS[-1], list[DeviceArray]()
-    for array in wanted:
-        if array.bytes <= left:
-            left -= array.bytes
-            staged.append(array)
-    return threads, order(staged)
+    total = sum(a.bytes for a in wanted)
+    threads = next((x for x in BLOCKS if x * total <= room), BLOCKS[-1])
+    sums = itertools.accumulate(a.bytes for a in wanted)
+    staged = [a for a, size in zip(wanted, sums) if size <= room // threads]
+    return threads, tuple(sorted(staged, key=lambda a: -BYTES[a.code]))
 
 
 class KernelText(NamedTuple):
@@ -254,9 +240,8 @@ def _stage(function: str, a: DeviceArray, threads: int) -> str:
 
 def program_text(program: Program, plan: Layout, name: str = KERNEL) -> KernelText:
     """Write a program as a kernel, or as those that a long one is cut into."""
-    return (
-        kernel_text(program, plan, name) if plan.parts == 1 else _split_program(program, plan, name)
-    )
+    write = kernel_text if plan.parts == 1 else _split_program
+    return write(program, plan, name)
 
 
 class _SplitC(cuda_c.CudaC):
@@ -392,16 +377,12 @@ def inline_single_calls(graph: Graph, least: int = LONG) -> Graph:
 def _count(graph: Graph, uses: Counter[str]) -> int:
     """Count nodes and calls; what is no call counts as called twice."""
     size = len(graph.op)
-    for i in graph.live():
-        region = graph.regions.get(i)
-        if region is None:
-            continue
-        if not isinstance(region, Call):
+    for region in (graph.regions[i] for i in graph.live() if i in graph.regions):
+        if isinstance(region, Call):
+            uses[region.body.digest()] += 1
+            size += _count(region.body, uses)
+        else:
             uses[region.kind] += 2
-            continue
-        (body,) = region.bodies
-        uses[body.digest()] += 1
-        size += _count(body, uses)
     return size
 
 

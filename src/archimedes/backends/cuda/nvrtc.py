@@ -10,6 +10,7 @@ import ctypes
 import importlib.util
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,26 +31,19 @@ def _candidates(major: int) -> Iterator[str]:
     name = library_of_version("nvrtc", major)
     yield name
     spec = importlib.util.find_spec("nvidia")
-    for folder in (spec.submodule_search_locations or ()) if spec else ():
-        for inner in ("bin", "lib"):
-            path = Path(folder) / _MAJORS[major] / inner / name
-            if path.exists():
-                yield str(path)
-    for root in cuda_folders():
-        for inner in ("lib64", "bin"):
-            if (root / inner / name).exists():
-                yield str(root / inner / name)
+    wheels = (spec.submodule_search_locations or ()) if spec else ()
+    folders = [Path(x) / _MAJORS[major] / inner for x in wheels for inner in ("bin", "lib")]
+    folders += [root / inner for root in cuda_folders() for inner in ("lib64", "bin")]
+    yield from (str(folder / name) for folder in folders if (folder / name).exists())
 
 
 @lru_cache(maxsize=4)
 def find_nvrtc(major: int | None = None) -> Any:
     """Return the library, of this major version of CUDA or of any, or None."""
-    for one in (major,) if major is not None else tuple(_MAJORS):
-        for candidate in _candidates(one):
-            try:
-                return ctypes.CDLL(candidate)
-            except OSError:
-                continue
+    majors = _MAJORS if major is None else (major,)
+    for candidate in (path for one in majors for path in _candidates(one)):
+        with suppress(OSError):
+            return ctypes.CDLL(candidate)
     return None
 
 

@@ -109,9 +109,11 @@ class Text:
         self.line(f"br i1 {test}, label %{label}, label %go{self.count}")
         self.lines.append(f"go{self.count}:")
 
-    def unless_null(self, obj: str, label: str) -> None:
-        """Go to a label if there is no object."""
+    def make(self, kind: str, function: int | str, arguments: str, label: str = "failed") -> str:
+        """Call a function that returns a new object; go to a label if there is none."""
+        obj = self.call(kind, function, arguments)
         self.unless(self.value(f"icmp eq ptr {obj}, null"), label)
+        return obj
 
     def is_object(self, where: str, obj: object) -> None:
         """Leave for the slow path unless a pointer is that of an object."""
@@ -156,9 +158,8 @@ class Batch(NamedTuple):
 
 def _format_of(dtype: np.dtype[Any]) -> int:
     """Return the two bytes, as a number, by which a buffer names a dtype of one letter."""
-    text = np.empty(0, dtype).data.format
-    assert len(text) == 1, text
-    return ord(text)
+    (letter,) = np.empty(0, dtype).data.format
+    return ord(letter)
 
 
 def _is_instance(t: Text, obj: str, cls: type) -> None:
@@ -222,10 +223,6 @@ def _int_pointer(t: Text, obj: str) -> str:
     return location
 
 
-def _object(t: Text, k: int) -> str:
-    return t.at("%args", 8 * k, "ptr")
-
-
 def _bytes(t: Text, leaf: Argument | ArrayType, batched: bool) -> str:
     """Bytes of an array leaf, a constant or a value."""
     size = math.prod(leaf.shape) * DTYPES[leaf.code].itemsize
@@ -237,7 +234,7 @@ def _take_arguments(t: Text, arguments: Sequence[Argument]) -> list[tuple[str, s
     ranges = []
     slot = 0
     for k, argument in enumerate(arguments):
-        obj = _object(t, k)
+        obj = t.at("%args", 8 * k, "ptr")
         if not argument.traced:
             t.is_object(obj, argument.value)
             continue
@@ -259,7 +256,7 @@ def _take_results(
     """Fill the table of output pointers from the caller's arrays, which overlap no other array."""
     batched = bool(t.instances)
     for k, result in enumerate(results):
-        obj = _object(t, first + k)
+        obj = t.at("%args", 8 * (first + k), "ptr")
         pointer = _array_pointer(t, obj, result, batched, writable=True)
         size = _bytes(t, result, batched)
         end = t.offset(pointer, size)
@@ -295,8 +292,8 @@ def _dimensions(t: Text, shape: tuple[int, ...]) -> str:
     return location
 
 
-def _array(t: Text, result: ArrayType) -> str:
-    """Make an array; return its name."""
+def _array(t: Text, result: ArrayType, label: str) -> str:
+    """Make an array and return its name; go to a label if there is no memory."""
     sizes = _dimensions(t, result.shape)
     dtype = pointer_to(DTYPES[result.code])
     axes = len(result.shape) + bool(t.instances)
@@ -307,7 +304,7 @@ def _array(t: Text, result: ArrayType) -> str:
     types = "ptr, ptr, i32, ptr, ptr, ptr, i32, ptr"
     # It takes over a reference to the dtype.
     t.call("void", "Py_IncRef", f"ptr {dtype}")
-    return t.call(f"ptr ({types})", c_api.numpy_api(_NEW_FROM_DESCR), arguments)
+    return t.make(f"ptr ({types})", c_api.numpy_api(_NEW_FROM_DESCR), arguments, label)
 
 
 def make_results(t: Text, results: Sequence[ArrayType]) -> list[str]:
@@ -320,8 +317,7 @@ def make_results(t: Text, results: Sequence[ArrayType]) -> list[str]:
             t.line(f"store ptr {location}, ptr {where}, align 8")
             objects.append(location)
             continue
-        array = _array(t, result)
-        t.unless_null(array, f"drop{len(objects)}")
+        array = _array(t, result, f"drop{len(objects)}")
         axes = len(result.shape) + bool(t.instances)
         numbers = t.call("ptr", c_api.numpy_api(_GET_POINTER), f"ptr {array}, ptr {t.zeros(axes)}")
         t.line(f"store ptr {numbers}, ptr {where}, align 8")
@@ -368,20 +364,21 @@ def return_results(t: Text, form: Form, results: Sequence[ArrayType], objects: l
 def _scalar(t: Text, result: ArrayType, location: str) -> str:
     """Make a NumPy scalar of the value in a slot."""
     arguments = f"ptr {location}, ptr {pointer_to(DTYPES[result.code])}, ptr null"
-    scalar = t.call("ptr (ptr, ptr, ptr)", c_api.numpy_api(_SCALAR), arguments)
-    t.unless_null(scalar, "failed")
-    return scalar
+    return t.make("ptr (ptr, ptr, ptr)", c_api.numpy_api(_SCALAR), arguments)
 
 
 def _build(t: Text, form: Form, leaves: Sequence[str]) -> str:
     """Write what makes an object of a form and return its name."""
-    return _BUILD[type(form)](t, form, leaves)
-
-
-def _tuple(t: Text, form: Tuple, leaves: Sequence[str]) -> str:
+    if isinstance(form, Leaf):
+        return leaves[form.place]
+    if isinstance(form, Known):
+        return pointer_to(form.value)
     parts = [_build(t, part, leaves) for part in form.parts]
-    pack = t.call("ptr", "PyTuple_New", f"i64 {len(parts)}")
-    t.unless_null(pack, "failed")
+    return _tuple(t, form, parts) if isinstance(form, Tuple) else _struct(t, form, parts)
+
+
+def _tuple(t: Text, form: Tuple, parts: Sequence[str]) -> str:
+    pack = t.make("ptr", "PyTuple_New", f"i64 {len(parts)}")
     for k, (part, obj) in enumerate(zip(form.parts, parts)):
         if isinstance(part, Known):
             t.call("void", "Py_IncRef", f"ptr {obj}")
@@ -390,11 +387,9 @@ def _tuple(t: Text, form: Tuple, leaves: Sequence[str]) -> str:
     return pack
 
 
-def _struct(t: Text, form: Struct, leaves: Sequence[str]) -> str:
-    parts = [_build(t, part, leaves) for part in form.parts]
+def _struct(t: Text, form: Struct, parts: Sequence[str]) -> str:
     arguments = f"ptr {pointer_to(form.cls)}, ptr {pointer_to(_NO_ARGUMENTS)}, ptr null"
-    struct = t.call("ptr", c_api.object_new(), arguments)
-    t.unless_null(struct, "failed")
+    struct = t.make("ptr", c_api.object_new(), arguments)
     for name, part, obj in zip(form.fields, form.parts, parts):
         arguments = f"ptr {struct}, ptr {pointer_to(name)}, ptr {obj}"
         status = t.call("i32", "PyObject_GenericSetAttr", arguments)
@@ -402,14 +397,6 @@ def _struct(t: Text, form: Struct, leaves: Sequence[str]) -> str:
         if not isinstance(part, Known):
             t.call("void", "Py_DecRef", f"ptr {obj}")
     return struct
-
-
-_BUILD: dict[type, Callable[[Text, Any, Sequence[str]], str]] = {
-    Leaf: lambda t, form, leaves: leaves[form.place],
-    Known: lambda t, form, leaves: pointer_to(form.value),
-    Tuple: _tuple,
-    Struct: _struct,
-}
 
 
 # ---- the whole -----------------------------------------------------------------------------------
