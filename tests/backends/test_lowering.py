@@ -16,7 +16,7 @@ from archimedes.backends.c.c99 import C99
 from archimedes.backends.llvm.lowering.llvm_dialect import Llvm
 from archimedes.backends.llvm.runtime.kernel import build as build_native
 from archimedes.backends.lowering.dialect import Dialect
-from archimedes.backends.lowering.outlining import AROUND, Sizes, crossing_nodes
+from archimedes.backends.lowering.graph_lowering import AROUND, Sizes, crossing_nodes
 from archimedes.backends.lowering.regions import REGIONS
 from archimedes.backends.lowering.schedule import depth_first_schedule, locality_schedule
 from archimedes.backends.lowering.scope import Binding, Location

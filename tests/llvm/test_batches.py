@@ -84,7 +84,7 @@ def test_tiles_that_go_through_parts_together(lanes):
 
 
 def test_places_between_parts_are_used_again():
-    from archimedes.backends.lowering.outlining import Sizes, crossing_nodes, shared_slots
+    from archimedes.backends.lowering.graph_lowering import Sizes, crossing_nodes, shared_slots
 
     g = crossing_graph(5, 300)
     order = [i for i in g.live() if i not in g.inputs]

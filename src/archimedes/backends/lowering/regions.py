@@ -25,9 +25,16 @@ from archimedes.backends.lowering.copies import (
     slices_at,
     stack_columns,
 )
-from archimedes.backends.lowering.copy_elision import covers, is_scalar
 from archimedes.backends.lowering.dialect import FEW, Branching, Dialect, Loop
-from archimedes.backends.lowering.scope import Binding, Instances, Location, Scope, Store
+from archimedes.backends.lowering.scope import (
+    Binding,
+    Instances,
+    Location,
+    Scope,
+    Store,
+    covers,
+    is_scalar,
+)
 from archimedes.errors import GraphError
 from archimedes.graph import regions as r
 from archimedes.graph.dtypes import item_type, length_of

@@ -129,7 +129,7 @@ class Function:
         self.lines: list[str] = []
         self.count = 0
         self.block = "entry"
-        #: The address of the budget of its call (``safepoints.py``), once it is known.
+        #: The address of the budget of its call (``prologue.py``), once it is known.
         self.budget = ""
         self._bases: dict[Pointer, str] = {}
 

@@ -12,12 +12,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from archimedes.backends.llvm.calling_convention import BATCH, Leaf
-from archimedes.backends.llvm.lowering import nontemporal_stores
+from archimedes.backends.llvm.lowering import nontemporal_stores, prologue
 from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function, Module
 from archimedes.backends.llvm.lowering.memory import ALIGNMENT, ITEM_BYTES, Pointer, round_up
 from archimedes.backends.llvm.lowering.nests.packing import write_copies
-from archimedes.backends.llvm.lowering.prologue import add_guarded, close_frame, open_frame
-from archimedes.backends.llvm.lowering.safepoints import declare_safepoints, loop_with_safepoints
 from archimedes.backends.llvm.lowering.tiles import (
     Rows,
     addresses_of,
@@ -94,8 +92,8 @@ class _Loop:
         sizes = [round_up(x.size * self.lanes * ITEM_BYTES[x.dtype]) for x in leaves]
         offsets = [0] * len(sizes) if fused else [module.frame.bytes(size) for size in sizes]
         self.f = f = Function(module, f"define internal i32 @run({BATCH_PARAMETERS}) noinline")
-        declare_safepoints(f)
-        open_frame(f, module.frame.size, tiles, self.own)
+        prologue.declare_safepoints(f)
+        prologue.open_frame(f, module.frame.size, tiles, self.own)
         for table in ("in", "out"):
             f.line(f"%tile.{table} = alloca [{max(arrays, 1)} x ptr], align 8")
         # Room for an incomplete tile, in the frame, or beside one to be scalarized.
@@ -160,7 +158,7 @@ class _Loop:
         f, step = self.f, self.tiles * self.lanes
         moves = [self.load, *(partial(self.compute, step=name) for name in steps), self.store]
         safepoint = safepoint_of(EVERYTHING, body)
-        with loop_with_safepoints(f, "%begin", "%end", safepoint, step=step) as block:
+        with prologue.loop_with_safepoints(f, "%begin", "%end", safepoint, step=step) as block:
             first = block.counter
             if self.tiles == 1:
                 for move in moves:
@@ -174,7 +172,7 @@ class _Loop:
                         tile.next = [f.offset(at, self.own)]
         if any(self.streams):
             nontemporal_stores.fence(f)
-        close_frame(f, f.frame.size)
+        prologue.close_frame(f, f.frame.size)
 
 
 def write_batch_loop(
@@ -196,7 +194,7 @@ def write_batch_loop(
     arrays = max(len(source.inputs), len(source.outputs))
     tiles = max(1, min(TOGETHER if many else 1, NEAR // module.frame.size))
     _Loop(module, inputs, outputs, arrays, tiles, fused).write(steps, source.graph)
-    add_guarded(module, BATCH, BATCH_PARAMETERS, "run")
+    prologue.add_guarded(module, BATCH, BATCH_PARAMETERS, "run")
 
 
 def write_instance_loop(
@@ -208,15 +206,15 @@ def write_instance_loop(
     """
     size = module.frame.size
     f = Function(module, f"define internal i32 @run({BATCH_PARAMETERS}) noinline")
-    declare_safepoints(f)
-    open_frame(f, size)
+    prologue.declare_safepoints(f)
+    prologue.open_frame(f, size)
     inputs = [x.size * ITEM_BYTES[x.dtype] * many for x, many in zip(source.inputs, batched)]
     outputs = [x.size * ITEM_BYTES[x.dtype] for x in source.outputs]
     row_bytes = {"in": inputs + [0] * shared, "out": outputs}
     for table, sizes in row_bytes.items():
         f.line(f"%row.{table} = alloca [{max(len(sizes), 1)} x ptr], align 8")
     safepoint = safepoint_of(EVERYTHING, source.graph)
-    with loop_with_safepoints(f, "%begin", "%end", safepoint) as loop:
+    with prologue.loop_with_safepoints(f, "%begin", "%end", safepoint) as loop:
         for table, sizes in row_bytes.items():
             for k, row in enumerate(sizes):
                 at = f.address(Location(Pointer(table, k, uniform=True), 0, F64))
@@ -225,5 +223,5 @@ def write_instance_loop(
                 f.line(f"store ptr {at}, ptr {f.item('ptr', f'%row.{table}', k)}, align 8")
         for step in steps:
             f.line(f"call void {step}(ptr %frame, ptr %row.in, ptr %row.out)")
-    close_frame(f, size)
-    add_guarded(module, BATCH, BATCH_PARAMETERS, "run")
+    prologue.close_frame(f, size)
+    prologue.add_guarded(module, BATCH, BATCH_PARAMETERS, "run")

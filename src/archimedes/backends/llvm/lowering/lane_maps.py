@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function
 from archimedes.backends.llvm.lowering.memory_dialect import FrameReach
-from archimedes.backends.llvm.lowering.safepoints import loop_with_safepoints
+from archimedes.backends.llvm.lowering.prologue import loop_with_safepoints
 from archimedes.backends.llvm.lowering.tiles import (
     Rows,
     addresses_of,

@@ -15,7 +15,7 @@ from archimedes.backends.llvm.lowering.assembler import Function, Module
 from archimedes.backends.llvm.lowering.instructions import LOWERING, any_lane, blend, choose
 from archimedes.backends.llvm.lowering.memory import Pointer
 from archimedes.backends.llvm.lowering.memory_dialect import MemoryDialect
-from archimedes.backends.llvm.lowering.safepoints import Run, loop_with_safepoints
+from archimedes.backends.llvm.lowering.prologue import Run, loop_with_safepoints
 from archimedes.backends.llvm.runtime.calls_to_python import HostCall
 from archimedes.backends.lowering import schedule
 from archimedes.backends.lowering.analysis import Safepoint, has_host
