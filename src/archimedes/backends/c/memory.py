@@ -119,11 +119,8 @@ class Frame:
             self._blocks[first.array.base] = len(self._members) - 1
             return first
         enough = [k for k in lengths if lengths[k] >= count]
-        chosen = (
-            min(enough, key=lengths.__getitem__)
-            if enough
-            else max(lengths, key=lengths.__getitem__)
-        )
+        size = lengths.__getitem__
+        chosen = min(enough, key=size) if enough else max(lengths, key=size)
         self._free.remove(chosen)
         name = self._members[chosen][1]
         self._members[chosen] = (dtype, name, max(lengths[chosen], count))
@@ -137,10 +134,9 @@ class Frame:
 
     def buffer(self, owner: str, dtype: int, count: int) -> Location:
         """Return an array for the arguments or results of a function, the same for all calls."""
-        key = (owner, dtype)
-        if key not in self._buffers:
-            self._buffers[key] = self.array(dtype, count)
-        return self._buffers[key]
+        if (owner, dtype) not in self._buffers:
+            self._buffers[owner, dtype] = self.array(dtype, count)
+        return self._buffers[owner, dtype]
 
     @property
     def is_empty(self) -> bool:

@@ -84,7 +84,7 @@ def advance_along(
     d: Dialect, f: Any, length: int, walks: Sequence[Walk], axis: int, counter: str
 ) -> list[Walk]:
     """Return walks at a point of an axis."""
-    steps = []
+    steps: list[tuple[Location, int, str]] = []
     back = ""
     for location, strides, _ in walks:
         stride = strides[axis]
@@ -93,12 +93,12 @@ def advance_along(
             steps.append((location.at(stride * (length - 1)), -stride, back))
         else:
             steps.append((location, stride, counter))
-    locations = [location for location, _, _ in steps]
+    there = list(walks)
     for at in dict.fromkeys(at for *_, at in steps):
         mine = [k for k, (_, stride, c) in enumerate(steps) if c == at and stride]
         for k, location in zip(mine, advance_all(d, f, [steps[k][:2] for k in mine], at)):
-            locations[k] = location
-    return [walk._replace(location=location) for walk, location in zip(walks, locations)]
+            there[k] = walks[k]._replace(location=location)
+    return there
 
 
 def merge_axes(
@@ -215,14 +215,14 @@ class NestWriter:
         self, reads: Sequence[Walk], indices: Sequence[Index], to: Sequence[Location]
     ) -> list[str]:
         """Write what is computed at a point of the kept axes."""
-        region, d, f = self.region, self.d, self.f
+        region = self.region
         if not region.combine:
             arguments, stores = self.arguments(reads, indices), list(zip(self.wanted, to))
-            self.low.block(f, region, region.body, arguments, (), stores)
+            self.low.block(self.f, region, region.body, arguments, (), stores)
             return []
         values = self._reduce(reads, indices)
         for location, value in zip(to, values):
-            d.store(f, location, value)
+            self.d.store(self.f, location, value)
         return values
 
     def index(self, counter: str, known: int = 0) -> Index:

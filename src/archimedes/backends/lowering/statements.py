@@ -122,14 +122,14 @@ class StatementDialect(Dialect):
     def modulo(self, f: Any, terms: Sequence[tuple[str, int]], divisor: int) -> str:
         """Write a remainder."""
         words = [counter if stride == 1 else f"{stride} * {counter}" for counter, stride in terms]
-        text = " + ".join(words)
-        return f"{text} % {divisor}" if len(words) == 1 else f"({text}) % {divisor}"
+        total = words[0] if len(words) == 1 else f"({' + '.join(words)})"
+        return f"{total} % {divisor}"
 
     def copy_run(self, f: Any, to: Location, start: Location, count: int) -> None:
         """Write a loop of assignments."""
         with self.for_loop(f, count) as loop:
-            source = self.load(f, self.advance(f, start, loop.counter, 1))
-            self.store(f, self.advance(f, to, loop.counter, 1), source)
+            target, source = (self.advance(f, x, loop.counter, 1) for x in (to, start))
+            self.store(f, target, self.load(f, source))
 
     def fill_run(self, f: Any, to: Location, operand: str, count: int) -> None:
         """Write a loop of equal assignments."""

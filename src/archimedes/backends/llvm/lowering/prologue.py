@@ -52,10 +52,7 @@ _MXCSR = Register(
     0xFFC0,
     0x1F80,
     0x9FC0,
-    (
-        "declare void @llvm.x86.sse.stmxcsr(ptr)",
-        "declare void @llvm.x86.sse.ldmxcsr(ptr)",
-    ),
+    ("declare void @llvm.x86.sse.stmxcsr(ptr)", "declare void @llvm.x86.sse.ldmxcsr(ptr)"),
     ("call void @llvm.x86.sse.stmxcsr(ptr %place)", "%found = load i32, ptr %place, align 4"),
     ("store i32 {value}, ptr %place, align 4", "call void @llvm.x86.sse.ldmxcsr(ptr %place)"),
 )
@@ -66,10 +63,7 @@ _FPCR = Register(
     0x7FF_FF07,
     0,
     1 << 24,
-    (
-        "declare i64 @llvm.aarch64.get.fpcr()",
-        "declare void @llvm.aarch64.set.fpcr(i64)",
-    ),
+    ("declare i64 @llvm.aarch64.get.fpcr()", "declare void @llvm.aarch64.set.fpcr(i64)"),
     ("%found = call i64 @llvm.aarch64.get.fpcr()",),
     ("call void @llvm.aarch64.set.fpcr(i64 {value})",),
 )
@@ -132,8 +126,7 @@ class Run(Loop):
     def leave(self, f: Function, done: str) -> None:
         """Leave for the label behind the loop, before the step is done."""
         if self.first:
-            count = f.sub(self.counter, self.first)
-            _subtract(f, f.mul(count, self.work))
+            _subtract(f, f.mul(f.sub(self.counter, self.first), self.work))
         self.left = f.block
         f.line(f"br label %{done}")
 
@@ -232,10 +225,8 @@ def loop_with_safepoints(
             loop = Run(inner.counter, inner.carried, inner.carried, first=first, work=work)
             yield loop
             inner.next = loop.next
-        inside = list(inner.carried)
-        runs.next = inside
-        count = f.sub(end, first)
-        asked = _charge(f, f.mul(count, work), done)
+        inside = runs.next = list(inner.carried)
+        asked = _charge(f, f.mul(f.sub(end, first), work), done)
     ends = [(f.block, list(runs.carried)), (asked, inside)]
     f.jump(done)
     if loop.left:
@@ -262,15 +253,13 @@ def open_frame(f: Function, size: int, tiles: int = 1, own: int = 0) -> None:
     else:
         f.module.declare("@arc_malloc", "ptr", "i64")
         f.line(f"%raw = call ptr @arc_malloc(i64 {size + ALIGNMENT})")
-        missing = f.value("icmp eq ptr %raw, null")
-        fail, go = f.label(), f.label()
+        missing, fail, go = f.value("icmp eq ptr %raw, null"), f.label(), f.label()
         f.fork(missing, fail, go, rare=True)
         f.start(fail)
         f.line(f"ret i32 {NO_MEMORY}")
         f.start(go)
         f.line("%raw.int = ptrtoint ptr %raw to i64")
-        above = f.add("%raw.int", ALIGNMENT - 1)
-        aligned = f.value(f"and i64 {above}, {-ALIGNMENT}")
+        aligned = f.value(f"and i64 {f.add('%raw.int', ALIGNMENT - 1)}, {-ALIGNMENT}")
         f.line(f"%frame = inttoptr i64 {aligned} to ptr")
     f.line("store i32 0, ptr %frame, align 4")
     if has_safepoints(f):

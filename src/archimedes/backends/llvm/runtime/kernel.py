@@ -260,8 +260,8 @@ class NativeKernel(Kernel):
         if self._wanted:
             return self._wanted
         if batched not in self._lane_counts:
-            lanes = lanes_for(self.recorded, self.target, self._varies(batched))
-            self._lane_counts[batched] = lanes
+            varies = self._varies(batched)
+            self._lane_counts[batched] = lanes_for(self.recorded, self.target, varies)
         return self._lane_counts[batched]
 
     def _varies(self, batched: Sequence[bool]) -> list[bool]:
@@ -366,11 +366,10 @@ class NativeKernel(Kernel):
 
     def check_status(self, status: int) -> None:
         """Raise where a call of native code did not return 0."""
-        if status == 0:
-            return
         if status == NO_MEMORY:
             raise MemoryError("no memory for the scratch space of a kernel")
-        raise_kept()
+        if status:
+            raise_kept()
 
     def call(self, inputs: Leaves, outputs: Leaves) -> None:
         """Compute one instance."""
@@ -408,12 +407,10 @@ class NativeKernel(Kernel):
                 )
             shared, fixed = None, self._fixed(batched)
             if fixed:
-                leaves = fixed_leaves(self.graph, fixed)
-                once = with_outputs(self.graph, fixed)
+                once, leaves = with_outputs(self.graph, fixed), fixed_leaves(self.graph, fixed)
                 shared = NativeKernel(once, self.inputs, leaves, self.target, 1, self.part)
-            code = self._compile(BATCH, batched)
-            lanes = self.lanes_of(batched)
-            self._batches[batched] = _Batch(code.address, _BATCH_TYPE(code.address), shared, lanes)
+            at, lanes = self._compile(BATCH, batched).address, self.lanes_of(batched)
+            self._batches[batched] = _Batch(at, _BATCH_TYPE(at), shared, lanes)
         return self._batches[batched]
 
     def batch_addresses(self, batched: Sequence[bool]) -> tuple[int, int, tuple[int, ...]]:

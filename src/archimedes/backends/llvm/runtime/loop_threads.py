@@ -57,10 +57,9 @@ PIECES, LOOKS = 4, 2000
 
 def module_text() -> str:
     """Return the module: ``arc_loop_entries`` returns the functions of loops and of helpers."""
-    words = [
-        f"  %{name}.at = getelementptr i8, ptr %state, i64 {at}" for name, at in OFFSETS.items()
-    ]
-    return machine.read_ir("loop_threads", addresses="\n".join(words), pieces=PIECES, looks=LOOKS)
+    word = "  %{}.at = getelementptr i8, ptr %state, i64 {}"
+    words = "\n".join(word.format(name, at) for name, at in OFFSETS.items())
+    return machine.read_ir("loop_threads", addresses=words, pieces=PIECES, looks=LOOKS)
 
 
 #: What kernels know: the address of the state, whose first word is the function
@@ -182,17 +181,14 @@ def _in_child() -> None:
 @contextmanager
 def pause_helpers() -> Iterator[None]:
     """Have loops run in the calling thread alone meanwhile."""
-    _pause(1)
+    with _pausing:
+        _set("paused", _get("paused") + 1)
     try:
         yield
     finally:
-        _pause(-1)
-
-
-def _pause(change: int) -> None:
-    with _pausing:
-        # A child that was forked meanwhile has begun from nothing.
-        _set("paused", max(0, _get("paused") + change))
+        with _pausing:
+            # A child that was forked meanwhile has begun from nothing.
+            _set("paused", max(0, _get("paused") - 1))
 
 
 forget()

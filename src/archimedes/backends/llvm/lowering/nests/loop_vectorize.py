@@ -189,10 +189,8 @@ def _call_nest(
     head = f"void {name}({PARAMETERS})" if ranges is None else f"i32 {name}({RANGE}) noinline"
     inner = Function(module, f"define internal {head}")
     # Scalars are the same throughout: they are loaded once.
-    inputs = [
-        b if length_of(kind) else Binding(operand=inner.operand(b))
-        for b, kind in zip(shared, dtypes)
-    ]
+    pairs = zip(shared, dtypes)
+    inputs = [b if length_of(kind) else Binding(operand=inner.operand(b)) for b, kind in pairs]
     noted = zeros and reach.shared_location(zeros)
     writer = VectorNest(wide, inner, region, inputs, wanted, plan, ranges, noted)
     to = [reach.shared_location(location) for location in locations]
@@ -237,14 +235,11 @@ class VectorNest(TiledNest):
 
     def lanes_along(self, walks: Sequence[Walk], axis: int) -> list[Walk]:
         """Return walks whose lanes go along an axis."""
-        return [
-            walk._replace(
-                location=walk.location._replace(
-                    array=walk.location.array._replace(lane=walk.strides[axis])
-                )
-            )
-            for walk in walks
-        ]
+        there = []
+        for walk in walks:
+            array = walk.location.array._replace(lane=walk.strides[axis])
+            there.append(walk._replace(location=walk.location._replace(array=array)))
+        return there
 
     def lane_index(self, start: str) -> Index:
         """Return the indices of lanes from ``start`` on."""
@@ -439,10 +434,8 @@ class VectorNest(TiledNest):
             return loop.carried
         with f.loop(0, region.shape[axis], pairs, step=self.plan.lanes) as loop:
             values = self._tile_values(reads, points, loop.counter)
-            loop.next = [
-                LOWERING[region.combine](f, x, old, new)
-                for x, old, new in zip(dtypes, loop.carried, values)
-            ]
+            triples = zip(dtypes, loop.carried, values)
+            loop.next = [LOWERING[region.combine](f, x, old, new) for x, old, new in triples]
         return loop.carried
 
     def _into_memory(
@@ -466,8 +459,7 @@ class VectorNest(TiledNest):
         """Yield the values of a tile; those that the tile before it has are left out."""
         f, axis, lanes = self.f, self.plan.axis, self.plan.lanes
         length = self.region.shape[axis]
-        rest = length % lanes
-        start = counter
+        rest, start = length % lanes, counter
         if rest:
             last = f.value(f"icmp sgt i64 {counter}, {length - lanes}")
             start = f.value(f"select i1 {last}, i64 {length - lanes}, i64 {counter}")
@@ -484,14 +476,11 @@ class VectorNest(TiledNest):
         kinds = [f.spelling.types[dtype] for dtype in dtypes]
         # The last items move to the front; behind them is what changes nothing.
         order = [*range(lanes - rest, lanes), *[lanes] * (lanes - rest)]
-        parts = [
-            f.shuffle(kind, value, nothing, order)
-            for kind, value, nothing in zip(kinds, whole, self.identities(dtypes))
-        ]
+        operands = zip(kinds, whole, self.identities(dtypes))
+        parts = [f.shuffle(kind, value, nothing, order) for kind, value, nothing in operands]
         f.jump(after)
-        yield from [
-            f.phi(kind, (old, before), (new, part)) for kind, old, new in zip(kinds, whole, parts)
-        ]
+        pairs = zip(kinds, whole, parts)
+        yield from [f.phi(kind, (old, before), (new, part)) for kind, old, new in pairs]
 
     def _store_total(self, location: Location, value: str) -> None:
         """Combine partial results, and store what is left."""
