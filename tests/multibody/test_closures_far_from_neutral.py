@@ -7,7 +7,7 @@ import pytest
 
 import archimedes as arc
 from archimedes import multibody as mb
-from archimedes.multibody.systems.closure_equations import equations_of
+from archimedes.multibody.systems.constraints import equations_of
 
 from .random_trees import random_state
 

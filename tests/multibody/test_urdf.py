@@ -217,7 +217,7 @@ REFUSED = {
             link("b", '<visual><geometry><box size="1 2"/></geometry></visual>'),
             joint("i", "a", "b"),
         ],
-        r"robot.urdf:2: shape of 'b': a box has 3 sizes, got \(2,\)",
+        r"robot.urdf:2: shape of 'b': size of a box must have shape \(3,\), got \(2,\)",
     ),
     "a negative sphere": (
         '<robot name="r">',

@@ -107,7 +107,10 @@ WRONG = {
         lambda: builder().add_shape("link0", "ball", [1.0]),
         "kind=.ball. is not one",
     ),
-    "a flat box": (lambda: builder().add_shape("link0", "box", [1.0]), "a box has 3 sizes, got"),
+    "a flat box": (
+        lambda: builder().add_shape("link0", "box", [1.0]),
+        "size of a box must",
+    ),
     "a negative sphere": (
         lambda: builder().add_shape("link0", "sphere", [-1.0]),
         "shape of 'link0': sizes must be finite and not negative",

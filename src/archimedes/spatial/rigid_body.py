@@ -79,13 +79,10 @@ def as_attitude(att: Any) -> Any:
         return att
     array = as_array(att, "att")
     kinds: dict[Any, Any] = {(3,): EulerAngles, (4,): Quaternion}
-    kind = kinds.get(tuple(array.shape[-1:]))
-    if kind is None:
-        raise ValueError(
-            "att must be an attitude, an array of 3 (roll, pitch, yaw) or of 4 (quaternion), got "
-            f"shape {tuple(array.shape)}"
-        )
-    return kind(array)
+    if (size := tuple(array.shape[-1:])) not in kinds:
+        wanted = "an attitude, an array of 3 (roll, pitch, yaw) or of 4 (quaternion)"
+        raise ValueError(f"att must be {wanted}, got shape {tuple(array.shape)}")
+    return kinds[size](array)
 
 
 def attitude_rate(original: Any, att: Any, w_B: Vec3, baumgarte: Scalar) -> Any:

@@ -21,6 +21,7 @@ from archimedes.multibody.algorithms.links import (
     SameModel,
     coordinates_of,
     external_forces,
+    has_known_numbers,
 )
 from archimedes.typing import Matrix, Vector
 
@@ -53,9 +54,7 @@ def has_derivatives(model: Model, x: tuple[Vector, ...]) -> bool:
     """Return whether Jacobians are known: of one state, and a model of known numbers."""
     if any(np.ndim(part) != 1 for part in x) or any(link.kind.varies for link in model.links):
         return False
-    numbers = (model.rotations, model.positions, model.masses, model.centers, model.inertias,
-               model.armature, model.gravity)  # fmt: skip
-    return all(concrete(array) is not None for array in numbers)
+    return has_known_numbers(model) and concrete(model.gravity) is not None
 
 
 @lru_cache(maxsize=64)

@@ -96,6 +96,12 @@ def check_model(model: Model) -> None:
         )
 
 
+def has_known_numbers(model: Model) -> bool:
+    """Return whether the inertias of a model and where its joints are, are known numbers."""
+    numbers = (model.rotations, model.positions, model.masses, model.centers, model.inertias)
+    return all(concrete(array) is not None for array in (*numbers, model.armature))
+
+
 def check_coordinates(model: Model, x: ArrayLike, name: str) -> Vector:
     """Return an argument as an array (..., nq) where its name is q, q0, ..., else (..., nv)."""
     check_model(model)

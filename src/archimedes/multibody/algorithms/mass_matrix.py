@@ -39,6 +39,7 @@ from archimedes.multibody.algorithms.links import (
     SameModel,
     ancestors,
     check_model,
+    has_known_numbers,
     links_at,
     reduce_tree,
 )
@@ -160,9 +161,7 @@ def check_inertia_of_joints(model: Model) -> None:
     >>> check_inertia_of_joints(b.build())
     """
     check_model(model)
-    numbers = (model.rotations, model.positions, model.masses, model.centers, model.inertias,
-               model.armature)  # fmt: skip
-    if any(concrete(array) is None for array in numbers) or np.ndim(model.masses) != 1:
+    if not has_known_numbers(model) or np.ndim(model.masses) != 1:
         return
     if complaint := find_complaint(SameModel(model)):
         raise ValueError(complaint)

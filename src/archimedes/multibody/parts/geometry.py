@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from archimedes.checks import check_choice, check_positive
+from archimedes.checks import check_choice, check_positive, check_shape
 from archimedes.installation import install_command
 from archimedes.portable_numpy import matmul
 from archimedes.spatial.spatial_algebra import Pose
@@ -138,26 +138,16 @@ def make_shape(
     surface: Surface | None = None,
 ) -> Shape:  # fmt: skip
     """Return a shape made of tuples, so that calls need not check whether it has changed."""
-    check_shape(body, role, kind, size)
+    where, numbers = f"shape of {body!r}", np.array(size, dtype=float)
+    check_choice(role, f"{where}: role", ROLES)
+    check_choice(kind, f"{where}: kind", COUNTS)
+    check_shape(numbers, f"{where}: size of a {kind}", (COUNTS[kind],))
+    if not np.isfinite(numbers).all() or (kind != "mesh" and (numbers < 0.0).any()):
+        raise ValueError(f"{where}: sizes must be finite and not negative, in m, got {size}")
     rows = tuple(tuple(row) for row in np.asarray(at.R, dtype=float).tolist())
     path = None if file is None else str(file)
     position = tuple(np.asarray(at.p, dtype=float).tolist())
-    return Shape(body, role, kind, tuple(float(x) for x in size), rows, position, path, surface)
-
-
-def check_shape(body: str, role: str, kind: str, size: Sequence[float]) -> None:
-    """Raise if there is no such shape."""
-    where = f"shape of {body!r}"
-    check_choice(role, f"{where}: role", ROLES)
-    check_choice(kind, f"{where}: kind", COUNTS)
-    numbers = np.array(size, dtype=float)
-    if numbers.shape != (COUNTS[kind],):
-        raise ValueError(
-            f"{where}: a {kind} has {COUNTS[kind]} size{'s' * (COUNTS[kind] > 1)}, got "
-            f"{np.shape(size)}"
-        )
-    if not np.isfinite(numbers).all() or (kind != "mesh" and (numbers < 0.0).any()):
-        raise ValueError(f"{where}: sizes must be finite and not negative, in m, got {size}")
+    return Shape(body, role, kind, tuple(numbers.tolist()), rows, position, path, surface)
 
 
 def inertia_of_shapes(shapes: Iterable[Shape], density: float) -> tuple[float, Any, Any]:

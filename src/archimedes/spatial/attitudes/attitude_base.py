@@ -286,11 +286,8 @@ class AttitudeBase:
                 )
             return cls.of_quaternion(angles.as_quat().array)
         angles = as_array(angles, "angles")
-        return cls.of_quaternion(
-            euler.euler_to_quaternion(
-                np.deg2rad(angles) if degrees else angles, "xyz" if seq is None else seq
-            )
-        )
+        radians = np.deg2rad(angles) if degrees else angles
+        return cls.of_quaternion(euler.euler_to_quaternion(radians, "xyz" if seq is None else seq))
 
     @classmethod
     def from_rotvec(

@@ -8,6 +8,7 @@ Source: Sola, Quaternion kinematics for the error-state Kalman filter, 2017, arX
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,14 @@ __all__ = [
 ]
 
 
+def components_and_square(q: ArrayLike) -> tuple[Sequence[Any], Any]:
+    """Return the components of a quaternion, checked not to be zero, and their squared norm."""
+    c = vector_components(q, 4, "q", False)
+    squared = dot(c, c)
+    check_norm(squared, "quaternion q")
+    return c, squared
+
+
 def quaternion_normalize(q: ArrayLike) -> Any:
     """Return `q` (..., 4) divided by its norm.
 
@@ -59,9 +68,7 @@ def quaternion_normalize(q: ArrayLike) -> Any:
     >>> quaternion_normalize([0.0, 3.0, 0.0, 4.0])
     array([0. , 0.6, 0. , 0.8])
     """
-    c = vector_components(q, 4, "q", False)
-    squared = dot(c, c)
-    check_norm(squared, "quaternion q")
+    c, squared = components_and_square(q)
     norm = sqrt(squared)
     return join([p / norm for p in c])
 
@@ -96,9 +103,7 @@ def quaternion_inverse(q: ArrayLike) -> Any:
     >>> quaternion_inverse([0.0, 2.0, 0.0, 0.0])
     array([ 0. , -0.5, -0. , -0. ])
     """
-    w, x, y, z = c = vector_components(q, 4, "q", False)
-    squared = dot(c, c)
-    check_norm(squared, "quaternion q")
+    (w, x, y, z), squared = components_and_square(q)
     return join([w / squared, -x / squared, -y / squared, -z / squared])
 
 
@@ -239,8 +244,7 @@ def quaternion_log(q: ArrayLike) -> Any:
     >>> quaternion_log([1.0, 1.0, 0.0, 0.0])
     array([1.57079633, 0.        , 0.        ])
     """
-    w, x, y, z = c = vector_components(q, 4, "q", False)
-    check_norm(dot(c, c), "quaternion q")
+    (w, x, y, z), _ = components_and_square(q)
     sign = select(w < 0.0, -1.0, 1.0)
     v = [x, y, z]
     scale = 2.0 * sign * arctan_ratio(dot(v, v), sign * w)

@@ -172,9 +172,7 @@ def quaternion_to_mrp(q: ArrayLike) -> Any:
     >>> quaternion_to_mrp([0.0, 1.0, 0.0, 0.0])
     array([1., 0., 0.])
     """
-    w, x, y, z = c = vector_components(q, 4, "q", finite=False)
-    squared = dot(c, c)
-    check_norm(squared, "quaternion q")
+    (w, x, y, z), squared = quaternions.components_and_square(q)
     sign = select(w < 0.0, -1.0, 1.0)
     scale = sign / (sqrt(squared) + sign * w)
     return join([scale * x, scale * y, scale * z])
