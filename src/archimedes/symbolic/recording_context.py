@@ -11,7 +11,6 @@ from typing import Any
 from archimedes.symbolic.core.registry import FUNCTION_ADOPTERS
 from archimedes.symbolic.numpy_functions import (  # noqa: F401
     calculus,
-    construction,
     elementwise_functions,
     products,
     reductions,
@@ -27,7 +26,6 @@ def _linear_algebra(function: Any) -> bool:
         factorizations,
         general_eigenvalues,
         least_squares,
-        norms,
         solving,
         spectral,
     )

@@ -151,15 +151,8 @@ class SymbolicNumber(SymbolicScalar):
     def __bool__(self) -> bool:
         return SymbolicScalar.__bool__(self)
 
-    @property
-    def real(self) -> SymbolicArray:
-        """The number; for a bool the integer, as in Python."""
-        return _as_integer(self)
-
-    @property
-    def imag(self) -> SymbolicArray:
-        """Zero, of the same type."""
-        return _as_integer(self) * 0
+    real = property(lambda self: _as_integer(self), doc="The number; for a bool the integer.")
+    imag = property(lambda self: _as_integer(self) * 0, doc="Zero, of the same type.")
 
     def conjugate(self) -> SymbolicArray:
         """Return the number: it is real."""

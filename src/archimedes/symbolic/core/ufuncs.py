@@ -220,6 +220,15 @@ def _by_kind(floats: Any, ints: Any, bools: Any = None) -> Row:
     return f, f, i, b
 
 
+def _of_floats(test: Any, otherwise: bool) -> Row:
+    """The row of a test that has the same answer for all integers and bools."""
+
+    def answer(e: Emit, x: int) -> int:
+        return e.g.const(otherwise, B8)
+
+    return _by_kind(test, answer, answer)
+
+
 def _swap(name: str) -> Row:
     return _always(lambda e, a, b: e(name, b, a))
 
@@ -306,17 +315,9 @@ UFUNCS: dict[np.ufunc, Row] = {
     np.logaddexp2: _always(logaddexp("exp2", lambda e, x: e("mul", e("log1p", x), e.c(_LOG2_E)))),
     np.heaviside: _always(heaviside),
     np.modf: _always(modf),
-    np.isnan: _by_kind(is_nan, lambda e, x: e.g.const(False, B8), lambda e, x: e.c(False)),
-    np.isinf: _by_kind(
-        lambda e, x: e("eq", e("abs", x), e.c(math.inf)),
-        lambda e, x: e.g.const(False, B8),
-        lambda e, x: e.c(False),
-    ),
-    np.isfinite: _by_kind(
-        lambda e, x: e("lt", e("abs", x), e.c(math.inf)),
-        lambda e, x: e.g.const(True, B8),
-        lambda e, x: e.c(True),
-    ),
+    np.isnan: _of_floats(is_nan, otherwise=False),
+    np.isinf: _of_floats(lambda e, x: e("eq", e("abs", x), e.c(math.inf)), otherwise=False),
+    np.isfinite: _of_floats(lambda e, x: e("lt", e("abs", x), e.c(math.inf)), otherwise=True),
     np.less: _always("lt"),
     np.less_equal: _always("le"),
     np.greater: _swap("lt"),

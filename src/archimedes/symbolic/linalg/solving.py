@@ -1,4 +1,4 @@
-"""Solving, inverting, determinants and products of matrices.
+"""Solving, inverting, determinants, products and norms of matrices.
 
 Unlike NumPy's, the functions do not raise for a matrix that turns out to be singular when the
 program runs: its results are inf or nan. One that its literal zeros make singular raises while it
@@ -12,6 +12,7 @@ cofactors, d(det)/dA; A = U diag(s) V^T.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial, reduce
 from operator import mul
 from typing import Any
@@ -23,7 +24,7 @@ from archimedes.graph.dtypes import B8, F32, F64
 from archimedes.symbolic.core.array_scans import scan_rows
 from archimedes.symbolic.core.conversion import floats, lift, wrap
 from archimedes.symbolic.core.registry import implements
-from archimedes.symbolic.core.traced_value import Operand, Traced
+from archimedes.symbolic.core.traced_value import Axis, Operand, Traced
 from archimedes.symbolic.linalg import factorizations, matrices, matrix_functions
 from archimedes.symbolic.linalg.matrix_functions import Arrays, Changes, MatrixFunction, call
 from archimedes.symbolic.linalg.spectral import singular, singular_function
@@ -325,3 +326,94 @@ def _slogdet(a: Operand) -> Traced:
 implement_by_source(
     np.linalg.matrix_power, np.linalg.multi_dot, np.linalg.tensorsolve, np.linalg.tensorinv
 )
+
+
+# ---- norms, and the condition number -----------------------------------------------------------
+# Derivatives at the origin, where a norm has a corner, are zero: the least subgradient.
+
+Axes = tuple[int, ...]
+
+
+def _away_from_zero(function: Callable[[Any], Any], x: Traced) -> Traced:
+    """f(x) for an f with f(0) = 0 whose derivative is infinite there: made zero."""
+    at_zero = x == 0
+    safe = np.where(at_zero, 1.0, x).astype(x.dtype)
+    return np.where(at_zero, 0.0, function(safe)).astype(x.dtype)
+
+
+def _euclidean(x: Traced, axes: Axes) -> Traced:
+    return _away_from_zero(np.sqrt, np.sum(x * x, axis=axes))
+
+
+def _power_sum(x: Traced, axes: Axes, order: float) -> Traced:
+    total = np.sum(np.abs(x) ** order, axis=axes)
+    if order < 0:
+        return total ** (1.0 / order)
+    return _away_from_zero(lambda t: t ** (1.0 / order), total)
+
+
+_VECTOR: dict[float | None, Callable[[Any, Axes], Any]] = {
+    np.inf: lambda x, axes: np.max(np.abs(x), axis=axes),
+    -np.inf: lambda x, axes: np.min(np.abs(x), axis=axes),
+    0: lambda x, axes: np.sum((x != 0).astype(x.dtype), axis=axes),
+    1: lambda x, axes: np.sum(np.abs(x), axis=axes),
+    2: _euclidean,
+    None: _euclidean,
+}
+
+
+def _sums(across: int, choose: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Largest or smallest of the sums of magnitudes along rows (-1) or columns (-2)."""
+    return lambda x: choose(np.sum(np.abs(x), axis=across), axis=-1)
+
+
+_MATRIX: dict[Any, Callable[[Any], Any]] = {
+    1: _sums(-2, np.max),
+    -1: _sums(-2, np.min),
+    np.inf: _sums(-1, np.max),
+    -np.inf: _sums(-1, np.min),
+    2: lambda x: np.linalg.svdvals(x)[..., 0],
+    -2: lambda x: np.linalg.svdvals(x)[..., -1],
+    "nuc": lambda x: np.sum(np.linalg.svdvals(x), axis=-1),
+    "fro": lambda x: _euclidean(x, (-2, -1)),
+    "f": lambda x: _euclidean(x, (-2, -1)),
+    None: lambda x: _euclidean(x, (-2, -1)),
+}
+
+
+@implements(np.linalg.norm)
+def _norm(x: Operand, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Traced:
+    (x,) = floats(x)
+    if axis is None and ord is None:
+        axes: Axes = tuple(range(x.ndim))
+        result = _euclidean(x, axes)
+    else:
+        np.linalg.norm(np.ones((1,) * x.ndim), ord, axis)  # raises NumPy's errors
+        every = range(x.ndim) if axis is None else axis
+        axes = np.lib.array_utils.normalize_axis_tuple(every, x.ndim)
+        if len(axes) == 2:
+            result = _MATRIX[ord](np.moveaxis(x, axes, (-2, -1)))
+        else:
+            result = _VECTOR[ord](x, axes) if ord in _VECTOR else _power_sum(x, axes, ord)
+    return np.expand_dims(result, tuple(sorted(axes))) if keepdims else result
+
+
+implement_by_source(np.linalg.vector_norm, np.linalg.matrix_norm)
+
+
+@implements(np.linalg.cond)
+def _cond(x: Operand, p: Operand = None) -> Traced:
+    """Condition number; inf for a singular matrix."""
+    (x,) = floats(x)
+    if x.size == 0:
+        raise LinAlgError("cond is not defined on empty arrays")
+    matrices.check_stacked(x)
+    if p in (None, 2, -2):
+        values = np.linalg.svdvals(x)
+        largest, smallest = values[..., 0], values[..., -1]
+        result = smallest / largest if p == -2 else largest / smallest
+    else:
+        result = _norm(x, p, (-2, -1)) * _norm(np.linalg.inv(x), p, (-2, -1))
+    healthy = np.logical_not(np.any(np.isnan(x), axis=(-2, -1)))
+    infinite = full_like(x, np.inf, shape=())
+    return np.where(np.isnan(result) & healthy, infinite, result)
