@@ -218,7 +218,7 @@ def test_loops_can_be_read_and_asked_for():
     g = arc.compile(lambda x: np.sum(np.exp(x)), loops_from=1000)
     g(np.ones(200))
     assert "loops over arrays" not in g.explain()
-    with pytest.raises(ValueError, match="loops_from=0 is not a positive int"):
+    with pytest.raises(ValueError, match="loops_from must be a whole number of at least 1, got 0"):
         arc.compile(lambda x: x, loops_from=0)
 
 

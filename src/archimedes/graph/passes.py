@@ -70,8 +70,7 @@ class Transformer:
             if count == 0:
                 to[i] = self._structural(i, code)
             elif own[code]:
-                operands = (to[a[i]], to[b[i]], to[c[i]])[:count]
-                to[i] = operation(i, operands)
+                to[i] = operation(i, (to[a[i]], to[b[i]], to[c[i]])[:count])
             elif count == 2:
                 to[i] = emit(code, to[a[i]], to[b[i]])
             elif count == 1:

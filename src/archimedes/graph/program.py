@@ -146,9 +146,7 @@ class Graph:
             return (self.a[i], self.b[i])
         if arity == 1:
             return (self.a[i],)
-        if arity == 3:
-            return (self.a[i], self.b[i], self.c[i])
-        return ()
+        return (self.a[i], self.b[i], self.c[i]) if arity else ()
 
     def effects(self) -> list[int]:
         """Return the ids of regions that call back into Python, in their bodies or themselves."""

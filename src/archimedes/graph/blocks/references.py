@@ -18,7 +18,7 @@ from archimedes.graph.blocks.building import concatenate, element_loop, pack
 from archimedes.graph.dtypes import DTYPES, length_of
 from archimedes.graph.program import FIRST_REFERENCE as FIRST
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.block_regions import Affine, Gather, Move
+from archimedes.graph.regions.block_regions import Affine, Gather, Move, positions
 
 #: A block made of more boxes than this is gathered through a table.
 _MANY_BOXES = 64
@@ -90,17 +90,13 @@ def strided_part(g: Graph, ids: np.ndarray) -> Part | None:
         return None
     corner = (0,) * ids.ndim
     first = int(ids[corner])
-    strides, line = [], first
-    expected: np.ndarray | int = first
-    for axis, n in enumerate(ids.shape):
-        step = int(ids[(*corner[:axis], 1, *corner[axis + 1 :])]) - first if n > 1 else 0
-        strides.append(step)
-        if n > 1:
-            steps = np.arange(n, dtype=np.int64) * step
-            expected = expected + steps.reshape((-1,) + (1,) * (ids.ndim - axis - 1))
-    if not np.array_equal(np.broadcast_to(expected, ids.shape), ids):
+    strides = tuple(
+        int(ids[(*corner[:axis], 1, *corner[axis + 1 :])]) - first if n > 1 else 0
+        for axis, n in enumerate(ids.shape)
+    )
+    if not np.array_equal(positions(Affine(first, strides), ids.shape), ids):
         return None
-    return Part(block, Affine(line - g.first_reference(block), tuple(strides)))
+    return Part(block, Affine(first - g.first_reference(block), strides))
 
 
 def constant_values(g: Graph, ids: np.ndarray, dtype: np.dtype) -> np.ndarray | None:

@@ -20,22 +20,8 @@ import numpy as np
 
 from archimedes.errors import TraceError
 from archimedes.graph.blocks.building import add_values
-from archimedes.graph.derivatives.bodies import (
-    Pair,
-    Row,
-    SweptBody,
-    adjoint_body,
-    by_position,
-    by_value,
-    close_pairs,
-    ids_of,
-    interleave,
-    pairs_of,
-    permute_body,
-    rows_of,
-    tangent_body,
-    union_of_pairs,
-)
+from archimedes.graph.derivatives import bodies
+from archimedes.graph.derivatives.bodies import Pair, Row, by_position, ids_of, pairs_of
 from archimedes.graph.derivatives.reverse import reverse_sweep
 from archimedes.graph.dtypes import is_float
 from archimedes.graph.ops import CODES
@@ -53,7 +39,7 @@ def _call_forward(dst: Graph, region: Call | Switch, tangents: Tangents) -> tupl
         return _rule_forward(dst, region, tangents)
     tangents = tangents[_index_inputs(region) :]
     pairs = pairs_of(tangents)
-    swept = [tangent_body(body, pairs) for body in region.bodies]
+    swept = [bodies.tangent_body(body, pairs) for body in region.bodies]
     outs, results = _run_bodies(dst, region, ids_of(tangents, pairs), swept)
     n = len(region.out_dtypes)
     return outs[:n], by_position(outs[n:], n, results)
@@ -66,7 +52,7 @@ def _call_reverse(
         return _rule_reverse(dst, region, adjoints, saved, wanted)
     index = _index_inputs(region)
     pairs = pairs_of(adjoints)
-    swept = [adjoint_body(body, pairs, wanted[index:]) for body in region.bodies]
+    swept = [bodies.adjoint_body(body, pairs, wanted[index:]) for body in region.bodies]
     outs, results = _run_bodies(dst, region, ids_of(adjoints, pairs), swept)
     return [{}] * index + by_position(outs, len(region.inputs) - index, results)
 
@@ -77,15 +63,15 @@ def _index_inputs(region: Region) -> int:
 
 
 def _run_bodies(
-    dst: Graph, region: Region, added: list[int], swept: Sequence[SweptBody]
+    dst: Graph, region: Region, added: list[int], swept: Sequence[bodies.SweptBody]
 ) -> tuple[np.ndarray, list[tuple[int, int]]]:
     """Emit the region with other bodies that all return the same pairs; return those too."""
-    pairs = union_of_pairs(*(body.pairs for body in swept))
-    bodies = tuple(body.with_pairs(pairs) for body in swept)
+    pairs = bodies.union_of_pairs(*(body.pairs for body in swept))
+    extended = tuple(body.with_pairs(pairs) for body in swept)
     inputs = [*region.inputs, *added]
     if isinstance(region, Switch):
-        return dst.region(Switch(inputs, bodies)), pairs
-    return dst.region(Call(inputs, bodies[0])), pairs
+        return dst.region(Switch(inputs, extended)), pairs
+    return dst.region(Call(inputs, extended[0])), pairs
 
 
 # ---- rules that regions bring ------------------------------------------------------------
@@ -140,7 +126,7 @@ def _apply(
         results = apply(dst, region.inputs, outs, rows)
     else:
         results = _transpose(dst, region, outs, rows, forward)
-    return by_value(zip(directions, results), count)
+    return bodies.by_value(zip(directions, results), count)
 
 
 def _present(row: Row) -> list[int]:
@@ -198,16 +184,18 @@ def _loop_forward(
     slices = sorted({(k % s, d) for k in range(m) for d in of_slices[k]})
     shared = pairs_of(tangents[n + m :])
     added = [*((n + k, d) for k, d in slices), *((n + s + k, d) for k, d in shared)]
-    carry, swept = close_pairs(lambda pairs: tangent_body(region.body, [*pairs, *added]), carry, n)
+    carry, swept = bodies.close_pairs(
+        lambda pairs: bodies.tangent_body(region.body, [*pairs, *added]), carry, n
+    )
     outs_pairs = [p for p in swept.pairs if p[0] >= n]
     nc, ns, no = len(carry), len(slices), region.outs
-    body = permute_body(
+    body = bodies.permute_body(
         swept.with_pairs([*carry, *outs_pairs]),
-        interleave([n, s, len(shared_ids)], [nc, ns, len(shared)]),
-        interleave([n, no], [nc, len(outs_pairs)]),
+        bodies.interleave([n, s, len(shared_ids)], [nc, ns, len(shared)]),
+        bodies.interleave([n, no], [nc, len(outs_pairs)]),
     )
     kinds = [dst.dtype[i] for i in slice_ids[0]] if region.rows else []
-    rows = [slice_ids, rows_of(dst, of_slices, slices, kinds, region.rows)]
+    rows = [slice_ids, bodies.rows_of(dst, of_slices, slices, kinds, region.rows)]
     inputs = [
         *init,
         *_zeros_or(dst, tangents, carry, [dst.dtype[i] for i in init]),
@@ -235,7 +223,7 @@ def _rows_of_outs(
     dst: Graph, region: CountedLoop, adjoints: Sequence[Directions], pairs: Sequence[Pair]
 ) -> np.ndarray:
     kinds = [region.of_steps(kind) for kind in region.body.output_dtypes[region.carry :]]
-    return rows_of(dst, adjoints, pairs, kinds, region.rows)
+    return bodies.rows_of(dst, adjoints, pairs, kinds, region.rows)
 
 
 def _are_slices_wanted(region: CountedLoop, wanted: Wanted) -> list[bool]:
@@ -251,9 +239,9 @@ def _map_reverse(
     s, h = region.slices, len(shared_ids)
     pairs = _pairs_of_outs(region, adjoints)
     body_wanted = [*_are_slices_wanted(region, wanted), *wanted[region.length * s :]]
-    swept = adjoint_body(region.body, pairs, body_wanted)
-    order, results = interleave([s, h], [len(pairs), 0]), swept.pairs
-    body = permute_body(swept.with_pairs(), order, range(len(results)))
+    swept = bodies.adjoint_body(region.body, pairs, body_wanted)
+    order, results = bodies.interleave([s, h], [len(pairs), 0]), swept.pairs
+    body = bodies.permute_body(swept.with_pairs(), order, range(len(results)))
     rows = np.concatenate([slice_ids, _rows_of_outs(dst, region, adjoints, pairs)], axis=1)
     loop = Map([*rows.reshape(-1), *shared_ids], body, region.length, s + len(pairs))
     outs = dst.region(loop).reshape(region.length, len(results))
@@ -290,8 +278,8 @@ def _scan_reverse(
         *_are_slices_wanted(region, wanted),
         *wanted[n + region.rows * s :],
     ]
-    carry, swept = close_pairs(
-        lambda pairs: adjoint_body(region.body, [*pairs, *added], body_wanted),
+    carry, swept = bodies.close_pairs(
+        lambda pairs: bodies.adjoint_body(region.body, [*pairs, *added], body_wanted),
         pairs_of(adjoints[:n]),
         n,
     )
@@ -348,10 +336,12 @@ def _step_back(
 def _while_forward(dst: Graph, region: While, tangents: Tangents) -> tuple[np.ndarray, Tangents]:
     n = region.carry
     carry, shared = pairs_of(tangents[:n]), [(k + n, d) for k, d in pairs_of(tangents[n:])]
-    carry, swept = close_pairs(lambda pairs: tangent_body(region.body, [*pairs, *shared]), carry, n)
+    carry, swept = bodies.close_pairs(
+        lambda pairs: bodies.tangent_body(region.body, [*pairs, *shared]), carry, n
+    )
     h, nc = len(region.inputs) - n, len(carry)
-    order = interleave([n, h], [nc, len(shared)])
-    step = permute_body(swept.with_pairs(carry), order, range(n + nc))
+    order = bodies.interleave([n, h], [nc, len(shared)])
+    step = bodies.permute_body(swept.with_pairs(carry), order, range(n + nc))
     test = Graph.with_inputs(step.input_dtypes)
     ids = test.inputs
     test.outputs = inline(test, region.condition, [*ids[:n], *ids[n + nc : n + nc + h]])

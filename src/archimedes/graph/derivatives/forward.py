@@ -13,13 +13,8 @@ from typing import Any
 import numpy as np
 
 from archimedes.graph.blocks.references import as_block
-from archimedes.graph.derivatives.gauge import (
-    MAX_ROWS,
-    gauge_dependent,
-    gauge_dependent_outputs,
-    gauge_rule,
-    inline_gauge_dependent,
-)
+from archimedes.graph.derivatives import gauge
+from archimedes.graph.derivatives.gauge import gauge_dependent, gauge_dependent_outputs
 from archimedes.graph.derivatives.reverse import LINEAR_RULES, PARTIAL_RULES, add_term, partial_of
 from archimedes.graph.dtypes import I64, is_float, item_type, length_of
 from archimedes.graph.ops import CODES, OUT
@@ -91,9 +86,9 @@ def forward_sweep(
     ``inputs`` are ids in ``dst`` in place of ``src.inputs``, ``seeds`` their tangents. Returns
     the ids of the outputs and their tangents.
     """
-    src = inline_gauge_dependent(src)
+    src = gauge.inline_gauge_dependent(src)
     rows = gauge_dependent_outputs(src, [bool(seed) for seed in seeds])
-    if not 0 < sum(length_of(src.output_dtypes[k]) or 1 for k in rows) <= MAX_ROWS:
+    if not 0 < sum(length_of(src.output_dtypes[k]) or 1 for k in rows) <= gauge.MAX_ROWS:
         return _Forward(dst, src, inputs, seeds).sweep()
     rest = sorted(set(range(len(src.outputs))).difference(rows))
     outs = [-1] * len(src.outputs)
@@ -165,7 +160,7 @@ class _ForwardWithCuts(_Forward):
         linked = self.relink(region)
         outs = self.dst.region(linked).tolist()
         self.of_outputs[i] = [{}] * len(outs)
-        self.cuts.append((gauge_rule(region), linked.inputs.tolist(), outs, tangents))
+        self.cuts.append((gauge.gauge_rule(region), linked.inputs.tolist(), outs, tangents))
         return outs
 
 

@@ -37,16 +37,8 @@ from operator import or_
 import numpy as np
 
 from archimedes.graph.blocks.building import add_values
-from archimedes.graph.derivatives.bodies import (
-    Row,
-    adjoint_body,
-    by_value,
-    ids_of,
-    interleave,
-    pairs_of,
-    permute_body,
-    tangent_body,
-)
+from archimedes.graph.derivatives import bodies
+from archimedes.graph.derivatives.bodies import Row, by_value
 from archimedes.graph.derivatives.forward import forward_sweep, push_direction
 from archimedes.graph.derivatives.sparsity import through
 from archimedes.graph.dtypes import is_float
@@ -156,13 +148,13 @@ class _Move:
         """Return v(b) for each direction, from the larger system (x, v)."""
         n, m = self.size, len(p)
         states = [(k, d) for d in starts for k in range(n)]
-        others = pairs_of(tangents)
+        others = bodies.pairs_of(tangents)
         pairs = [*((1 + k, d) for k, d in states), *((1 + n + k, d) for k, d in others)]
-        body = tangent_body(self.field, pairs).with_pairs(states)
-        order = interleave([1 + n, m], [len(states), len(others)])
-        larger = permute_body(body, order, range(n + len(states)))
+        body = bodies.tangent_body(self.field, pairs).with_pairs(states)
+        order = bodies.interleave([1 + n, m], [len(states), len(others)])
+        larger = bodies.permute_body(body, order, range(n + len(states)))
         v = [i for start in starts.values() for i in start]
-        moved = move(g, larger, a, b, [*x, *v], [*p, *ids_of(tangents, others)])
+        moved = move(g, larger, a, b, [*x, *v], [*p, *bodies.ids_of(tangents, others)])
         return {d: moved[n * (1 + k) : n * (2 + k)] for k, d in enumerate(starts)}
 
     def reverse(self, g: Graph, inputs: np.ndarray, outs: np.ndarray, rows: list[Row]) -> list[Row]:
@@ -190,12 +182,12 @@ class _Move:
         n, dtypes = self.size, self.field.input_dtypes
         wanted = [False, *[True] * n, *(is_float(dtype) for dtype in dtypes[1 + n :])]
         pairs = [*((1 + k, 0) for k in range(n)), *((1 + n + k, 0) for k in floats)]
-        adjoint = adjoint_body(self.field, [(k, 0) for k in range(n)], wanted).with_pairs(pairs)
+        swept = bodies.adjoint_body(self.field, [(k, 0) for k in range(n)], wanted)
         sums = [dtypes[1 + n + k] for k in floats]
         states = [*dtypes[: 1 + n], *self.field.output_dtypes, *sums]
         g = Graph.with_inputs([*states, *dtypes[1 + n :]])
         own, u = [*g.inputs[: 1 + n], *g.inputs[len(states) :]], g.inputs[1 + n : 1 + 2 * n]
-        bars = inline(g, adjoint, [*own, *u])
+        bars = inline(g, swept.with_pairs(pairs), [*own, *u])
         slopes = inline(g, self.field, own)
         g.outputs = [*slopes, *(Emit(g, g.dtype[i]).neg(i) for i in bars)]
         return prune(g)

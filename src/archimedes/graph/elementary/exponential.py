@@ -27,15 +27,9 @@ Legend: ``even, odd`` parts of ``exp(r) - 1 - hi``.
 
 from __future__ import annotations
 
+from archimedes.graph.elementary import pairs
 from archimedes.graph.elementary.coefficients import POLYNOMIALS
-from archimedes.graph.elementary.pairs import (
-    divide,
-    fast_two_sum,
-    halves,
-    polynomial,
-    two_product,
-    two_sum,
-)
+from archimedes.graph.elementary.pairs import fast_two_sum, halves, polynomial, two_product, two_sum
 from archimedes.graph.elementary.primitives import INF, NAN, Primitives, Value
 
 LN2_HIGH = float.fromhex("0x1.62e42fefa38p-1")
@@ -379,7 +373,7 @@ def arctanh(p: Primitives, x: Value) -> Value:
     size = p.abs(x)
     n = size + size
     dh, dl = two_sum(1.0, -size)
-    q, remainder, inverse = divide(p, n, dh)
+    q, remainder, inverse = pairs.divide(p, n, dh)
     low = (remainder - q * dl) * inverse
     uh, ul = two_sum(1.0, q)
     y = 0.5 * log_of_pair(p, uh, ul + low)

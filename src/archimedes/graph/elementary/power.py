@@ -13,16 +13,8 @@ Legend: ``r`` remainder so far, ``n`` bits of the exponent difference left.
 
 from __future__ import annotations
 
-from archimedes.graph.elementary import coefficients
+from archimedes.graph.elementary import coefficients, exponential
 from archimedes.graph.elementary.coefficients import POLYNOMIALS
-from archimedes.graph.elementary.exponential import (
-    LN2_HIGH,
-    LN2_LOW,
-    ROUNDER,
-    clamp,
-    exp_of_pair,
-    split_exponent,
-)
 from archimedes.graph.elementary.pairs import fast_two_sum, halves, polynomial, two_product
 from archimedes.graph.elementary.primitives import INF, NAN, Primitives, Value
 
@@ -35,7 +27,7 @@ def log_pair(p: Primitives, x: Value) -> tuple[Value, Value]:
     ``x = 2^k m``, ``m`` times a ten-bit reciprocal is ``1 + r`` exactly with ``|r| < 2^-7``, and
     ``log(1 + r) = r - r**2/2 + r**3 P(r)``.
     """
-    k, m, below = split_exponent(p, x, coefficients.START)
+    k, m, below = exponential.split_exponent(p, x, coefficients.START)
     i = p.shift_right_logical(below, coefficients.INDEX_SHIFT)
     reciprocal = p.lookup(coefficients.RECIPROCALS, i)
     m_high, m_low = halves(p, m)
@@ -44,9 +36,9 @@ def log_pair(p: Primitives, x: Value) -> tuple[Value, Value]:
     square_high = 0.5 * r_high * r_high
     square_low = 0.5 * (r_rest + r_error) * (r + r_high)
     cube = r * r * r * polynomial(r, r * r, POLYNOMIALS["log1p"].c)
-    t1, e1 = fast_two_sum(k * LN2_HIGH + p.lookup(coefficients.LOG_HIGH, i), r)
+    t1, e1 = fast_two_sum(k * exponential.LN2_HIGH + p.lookup(coefficients.LOG_HIGH, i), r)
     t2, e2 = fast_two_sum(t1, -square_high)
-    small = (k * LN2_LOW + p.lookup(coefficients.LOG_LOW, i)) + (r_error - square_low)
+    small = (k * exponential.LN2_LOW + p.lookup(coefficients.LOG_LOW, i)) + (r_error - square_low)
     return fast_two_sum(t2, (e1 + e2) + (small + cube))
 
 
@@ -55,9 +47,9 @@ def pow(p: Primitives, x: Value, y: Value) -> Value:
     size = p.abs(x)
     lh, ll = log_pair(p, size)
     # Beyond 2^66 every y overflows, underflows or leaves 1; the limit keeps products finite.
-    limited = clamp(p, y, -(2.0**66), 2.0**66)
+    limited = exponential.clamp(p, y, -(2.0**66), 2.0**66)
     high, low = two_product(p, limited, lh)
-    result = exp_of_pair(p, high, low + limited * ll)
+    result = exponential.exp_of_pair(p, high, low + limited * ll)
 
     rising = y > 0.0
     result = p.where(size == 0.0, p.where(rising, 0.0, INF), result)
@@ -78,7 +70,7 @@ def cbrt(p: Primitives, x: Value) -> Value:
     whose square is exact: the error is at most 0.67 ulp.
     """
     size = p.abs(x)
-    k, m, _ = split_exponent(p, size, ONE_BITS)
+    k, m, _ = exponential.split_exponent(p, size, ONE_BITS)
     third = p.floor((k + 0.5) * (1.0 / 3.0))
     rest = k - 3.0 * third
     m = m * p.where(rest == 0.0, 1.0, p.where(rest == 1.0, 2.0, 4.0))
@@ -88,7 +80,7 @@ def cbrt(p: Primitives, x: Value) -> Value:
     t, _ = halves(p, t)
     q = m / (t * t)
     root = t + t * (q - t) / ((t + t) + q)
-    y = root * p.from_bits((p.bits(third + ROUNDER) + 1023) << 52)
+    y = root * p.from_bits((p.bits(third + exponential.ROUNDER) + 1023) << 52)
     return p.where((size > 0.0) & (size < INF), p.copysign(y, x), x)
 
 

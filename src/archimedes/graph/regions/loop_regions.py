@@ -11,21 +11,9 @@ import numpy as np
 
 from archimedes.graph.dtypes import block_type, item_type, length_of
 from archimedes.graph.program import Graph
-from archimedes.graph.regions import base
+from archimedes.graph.regions import base, interval_sets
 from archimedes.graph.regions.base import OneBody, Region, Run, Through
-from archimedes.graph.regions.interval_sets import (
-    GROWING,
-    Rows,
-    Sets,
-    compose,
-    join,
-    merge,
-    union,
-    union_of,
-    unit_sets,
-    unite,
-    widen,
-)
+from archimedes.graph.regions.interval_sets import Rows, Sets, join, union, unit_sets, widen
 
 #: A loop with so many carried values in all keeps them in blocks: they would be so many nodes.
 MANY = 1 << 13
@@ -132,7 +120,7 @@ class CountedLoop(OneBody):
         rows: dict[int, list[Sets]] = {}
         moving = any(sets[n : n + self.rows * self.slices])
         for count, step in enumerate(self.steps):
-            if count == GROWING:
+            if count == interval_sets.GROWING:
                 # A band that grows from step to step is all of its block in the end.
                 carry = [widen(mine) for mine in carry]
             out = through(self.body, [*carry, *self._slices(sets, step), *shared])
@@ -182,8 +170,8 @@ class CountedLoop(OneBody):
                 later = np.arange(steps)[:, None]
                 low, high = ((x + later * move).ravel() for x in (first.low, first.high))
                 begin = np.concatenate([[0], np.tile(np.diff(first.first), steps).cumsum()])
-                parts.append(compose(Rows(begin, low, high), of_slices))
-            results.append(unite(parts, width * steps))
+                parts.append(interval_sets.compose(Rows(begin, low, high), of_slices))
+            results.append(interval_sets.unite(parts, width * steps))
         return carry + results
 
 
@@ -198,9 +186,9 @@ def _part(whole: Any, kind: int, step: int) -> Any:
 def _over_steps(sets: Sets, width: int, steps: int) -> Sets:
     """Return what a slice depends on in any step."""
     if not sets or not width:
-        return union_of(sets)
+        return interval_sets.union_of(sets)
     rows = np.tile(np.arange(width), steps).repeat(np.diff(sets.first))
-    return merge([(rows, sets.low, sets.high)], width)
+    return interval_sets.merge([(rows, sets.low, sets.high)], width)
 
 
 @dataclass(frozen=True, eq=False)
@@ -385,4 +373,4 @@ class While(Region):
                 return carry
             rounds += 1
             # A band that grows from step to step is all of its block in the end.
-            carry = grown if rounds < GROWING else [widen(mine) for mine in grown]
+            carry = grown if rounds < interval_sets.GROWING else [widen(mine) for mine in grown]
