@@ -123,11 +123,7 @@ def drive(
     runs = task.runs()
     collect = task.collector(runs)
     runs.begin(collect.dense)
-    log = None
-    if task.kernels.plan.events is not None:
-        from archimedes.simulate.solves.event_logs import EventLog
-
-        log = EventLog(runs)
+    log = None if task.kernels.plan.events is None else collectors.EventLog(runs)
     pace = Pace(FIRST_CALL if runs.arrays is HOST else FIRST_THERE)
     try:
         # Whatever is done here holds up other threads: the less the better.

@@ -25,7 +25,7 @@ from archimedes.simulate.methods.method_table import METHODS, Method, is_stiff
 from archimedes.simulate.problem import argument_checks, state_layout
 from archimedes.simulate.problem.state_layout import Args, Layout
 from archimedes.simulate.solves import driver
-from archimedes.simulate.solves.collectors import Result, Samples
+from archimedes.simulate.solves.collectors import Result, Samples, batch_table, one_table
 from archimedes.simulate.solves.driver import Monitor
 from archimedes.simulate.solves.kernel_runs import Instances
 from archimedes.simulate.statuses import MANY_STEPS, Status, message_of
@@ -440,8 +440,6 @@ class Problem:
 
     def _event_table(self, result: Result) -> dict[str, Any]:
         """Return the events that happened, as users see them."""
-        from archimedes.simulate.solves.event_logs import batch_table, one_table
-
         layout, signals = self.kernels.plan.layout, result.run.signals
         if self.instances.alone:
             return one_table(result.events[0], layout)
