@@ -117,7 +117,7 @@ for _names, _make in ((_MOVE, _move), (_FILL, _fill), (_JOIN, _join), (_EACH, _e
 _window = np.lib.stride_tricks.sliding_window_view
 implements(_window)(_move(_window))
 implement_by_source(np.append, np.insert)
-# Not by its source: a function recorded inside another may write into its copy of the outer's array.
+# Not by its source: a function recorded inside another may write into its copy of an outer array.
 implements(np.copy)(lambda a, order="K", subok=False: lift(a).copy(order))
 if hasattr(np, "astype"):  # since NumPy 2.1
     implement_by_source(np.astype)
