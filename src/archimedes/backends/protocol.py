@@ -207,7 +207,7 @@ class Kernel(ABC):
         return None
 
     def sorted_runs(self) -> Any:
-        """Return ``function.batching.sorted_runs.Over`` of this kernel, or None."""
+        """Return what ``function.batching.sorted_items.over_runs`` does of this kernel, or None."""
         return None
 
     def repeating(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import typing
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
@@ -11,7 +12,7 @@ from archimedes.checks import check_choice
 from archimedes.errors import TraceError
 from archimedes.function.dependencies.openers import Same
 from archimedes.function.execution.shortcuts import P, R
-from archimedes.function.execution.tiers import SINGLE, CallForm, Tiers
+from archimedes.function.execution.tiers import SINGLE, CallForm, Tiers, out_error, result_arrays
 from archimedes.function.recorded_function import RecordedFunction
 from archimedes.function.recording import (
     INLINE_LIMIT,
@@ -158,14 +159,9 @@ class Compiled(RecordedFunction[P, R]):
 
     def _into(self, out: Any, args: Any, kwargs: Any) -> Any:
         """Evaluate into the arrays of ``out``."""
-        from archimedes.function.execution.tiers import result_arrays
-
         leaves, recording, tiers = self.lookup(args, kwargs, in_place=True)
         if tiers is None or is_part_of_recording(leaves):
-            raise TraceError(
-                f"{self.name}: out= takes numbers; inside a recorded function there is nothing "
-                "to save, leave it out"
-            )
+            raise out_error(self.name)
         tiers = tiers.where(leaves, recording.names)
         tiers.into(leaves, result_arrays(self.name, recording, out, tiers.calls.result_kind))
         if tiers.often and not kwargs and self._takes_shortcuts:
@@ -289,33 +285,22 @@ class Compiled(RecordedFunction[P, R]):
         return (*self.dependencies.roots, self.numerics)
 
 
+class _Options(typing.TypedDict, total=False):
+    static_argnums: int | Sequence[int] | None
+    static_argnames: str | Sequence[str] | None
+    return_names: Sequence[str] | None
+    name: str | None
+    backend: str | None
+    numerics: str
+    freeze: bool
+    loops_from: int | None
+
+
+@overload
+def compile(func: Callable[P, S], **options: typing.Unpack[_Options]) -> Compiled[P, S]: ...
 @overload
 def compile(
-    func: Callable[P, S],
-    *,
-    static_argnums: int | Sequence[int] | None = None,
-    static_argnames: str | Sequence[str] | None = None,
-    return_names: Sequence[str] | None = None,
-    name: str | None = None,
-    backend: str | None = None,
-    numerics: str = "strict",
-    freeze: bool = False,
-    loops_from: int | None = None,
-    **former: Any,
-) -> Compiled[P, S]: ...
-@overload
-def compile(
-    func: None = None,
-    *,
-    static_argnums: int | Sequence[int] | None = None,
-    static_argnames: str | Sequence[str] | None = None,
-    return_names: Sequence[str] | None = None,
-    name: str | None = None,
-    backend: str | None = None,
-    numerics: str = "strict",
-    freeze: bool = False,
-    loops_from: int | None = None,
-    **former: Any,
+    func: None = None, **options: typing.Unpack[_Options]
 ) -> Callable[[Callable[P, S]], Compiled[P, S]]: ...
 def compile(
     func: Callable[..., Any] | None = None,
@@ -380,7 +365,7 @@ def compile(
     25.0
     """
     warn_of_former_options("compile", former)
-    options: dict[str, Any] = {
+    options: _Options = {
         "static_argnums": static_argnums,
         "static_argnames": static_argnames,
         "return_names": return_names,

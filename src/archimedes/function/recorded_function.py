@@ -32,7 +32,7 @@ from archimedes.symbolic import is_tracing
 from archimedes.symbolic.core.loop_nests import loop_rules, loops_from
 from archimedes.symbolic.core.trace import attempt
 from archimedes.symbolic.recorded.nondeterminism import refuse_outside_sources
-from archimedes.symbolic.recorded.numpy_patching import Dispatch, use_native
+from archimedes.symbolic.recorded.numpy_patching import use_native
 from archimedes.tree.content import content_key
 from archimedes.tree.treedef import TreeDef
 
@@ -46,11 +46,7 @@ _MORE, _FEW = 1.02, 16
 _LONG = 200_000_000
 
 
-def _native_dispatch(base: type, needed: bool) -> Dispatch | None:
-    return registry.default_backend().thread_dispatch(base, needed)
-
-
-use_native(_native_dispatch)
+use_native(lambda base, needed: registry.default_backend().thread_dispatch(base, needed))
 
 
 #: The recordings under way in each thread: ``marks``, to notice a function that calls itself.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,21 +21,7 @@ from archimedes.function.compiled import Compiled
 from archimedes.tree.treedef import TreeDef
 
 
-class Over(Protocol):
-    """What :func:`over_runs` returns."""
-
-    def bound(
-        self, key: int, items: np.ndarray, sign: float, results: np.ndarray
-    ) -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
-        """Return ``f(rows, indices, done)``."""
-
-    def along(
-        self, key: int, rows: np.ndarray, done: np.ndarray
-    ) -> Callable[[int, np.ndarray, float, np.ndarray], None]:
-        """Return ``f(steps, items, sign, results)``: one sequence, in memory that stays."""
-
-
-def over_runs(function: Compiled, width: int) -> Over:
+def over_runs(function: Compiled, width: int) -> RunByRun:
     """Map ``function(row, item) -> result`` (of float64) over sequences of rows and items.
 
     ``over_runs(...).bound(key, items, sign, results)`` returns ``f(rows, indices, done)``. Of each
@@ -59,7 +45,10 @@ def over_runs(function: Compiled, width: int) -> Over:
 
 
 class RunByRun:
-    """The same in Python."""
+    """The same in Python, where a backend does not offer it: what one offers has these methods."""
+
+    def __init__(self, function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> None:
+        self.function = function
 
     def along(
         self, key: int, rows: np.ndarray, done: np.ndarray
@@ -71,9 +60,6 @@ class RunByRun:
             self.bound(key, items, sign, results[None])(rows[None, :steps], here, done)
 
         return run
-
-    def __init__(self, function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> None:
-        self.function = function
 
     def bound(
         self, key: int, items: np.ndarray, sign: float, results: np.ndarray

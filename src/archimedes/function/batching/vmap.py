@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.backends.array_kinds import HOST, Arrays
+from archimedes.backends.array_kinds import HOST
 from archimedes.backends.registry import check_backend, runs_in_place
 from archimedes.checks import check_callable
-from archimedes.errors import TraceError
 from archimedes.function.batching import batch_axes
 from archimedes.function.compiled import Compiled
 from archimedes.function.execution.shortcuts import P, R, ShortcutHolder
-from archimedes.function.execution.tiers import CallForm, result_arrays
+from archimedes.function.execution.tiers import CallForm, out_error, result_arrays
 from archimedes.function.leaf_specs import LeafSpec
 from archimedes.function.recording import OutLeaf, Recording, leaf_elements, leaf_ids, read_array
 from archimedes.function.region_bodies import must_record, trace_static_results
@@ -93,16 +92,15 @@ class Batched(ShortcutHolder[P, R]):
         every, batched = self._line_up(sample, kwargs, leaves, axes)
         if tiers is None or must_record(args, kwargs):
             if out is not None:
-                raise TraceError(
-                    f"{self.name}: out= takes numbers; inside a recorded function there is "
-                    "nothing to save, leave it out"
-                )
+                raise out_error(self.name)
             recording = trace_static_results(recording)
             result = recorded_map(recording, every, batched, count)
             return batch_axes.place_results(recording, result, self.out_axes, count, batched, HOST)
         tiers = tiers.on(self.backend).where(every, recording.names)
         kind = tiers.calls.result_kind
-        arrays = None if out is None else self._arrays(recording, out, kind, count)
+        if out is not None and self.out_axes != 0:
+            raise ValueError(f"{self.name}: out= needs out_axes=0, it is {self.out_axes!r}")
+        arrays = None if out is None else result_arrays(self.name, recording, out, kind, count)
         values = tiers.batch(every, batched, count, self.threads, arrays)
         if tiers.often and not kwargs and self._takes_shortcuts(axes, batched):
             form = CallForm(tuple(batched), self.threads, out is not None)
@@ -133,11 +131,6 @@ class Batched(ShortcutHolder[P, R]):
             one = check(self.name, self.compiled.function, self.compiled, row, kwargs, k)
             findings.extend(one.findings)
         return Check(self.name, tuple(findings))
-
-    def _arrays(self, recording: Recording, out: Any, kind: Arrays, count: int) -> list[Any]:
-        if self.out_axes != 0:
-            raise ValueError(f"{self.name}: out= needs out_axes=0, it is {self.out_axes!r}")
-        return result_arrays(self.name, recording, out, kind, count)
 
     def _takes_shortcuts(self, axes: list[int | None], batched: list[bool]) -> bool:
         """Return whether arguments reach the function, and results the caller, as they are."""

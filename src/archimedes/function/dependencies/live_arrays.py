@@ -10,6 +10,7 @@ Any other array is compared by content. See docs/decisions/068-live-arrays.md.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from types import CellType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
@@ -176,7 +177,7 @@ class _Copies:
         self.cells: list[tuple[CellType, Any]] = []
         for holder in holders:
             is_function = type(holder) is FunctionType
-            self.others[id(holder)] = (self._function if is_function else self._struct)(holder)
+            self.others[id(holder)] = (self._function if is_function else copy.copy)(holder)
         for cell, value in self.cells:
             cell.cell_contents = self.others[id(value)]
         for space in self.spaces:
@@ -199,16 +200,10 @@ class _Copies:
             if id(value) in self.leading:
                 closure[k] = CellType()
                 self.cells.append((closure[k], value))
-        copy = FunctionType(f.__code__, space, f.__name__, f.__defaults__, tuple(closure))
-        copy.__kwdefaults__ = f.__kwdefaults__
-        copy.__dict__.update(f.__dict__)
-        return copy
-
-    @staticmethod
-    def _struct(value: Any) -> Any:
-        copy = object.__new__(type(value))
-        vars(copy).update(vars(value))
-        return copy
+        other = FunctionType(f.__code__, space, f.__name__, f.__defaults__, tuple(closure))
+        other.__kwdefaults__ = f.__kwdefaults__
+        other.__dict__.update(f.__dict__)
+        return other
 
     def of(self, root: Any) -> Callable[..., Any]:
         """Return what to call for a function, a method of a struct or a struct."""

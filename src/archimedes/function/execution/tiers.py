@@ -39,7 +39,7 @@ from archimedes.backends import protocol, registry
 from archimedes.backends.array_kinds import HOST, Arrays
 from archimedes.backends.protocol import Kernel, Program
 from archimedes.backends.registry import AUTO
-from archimedes.errors import ShapeDtypeError
+from archimedes.errors import ShapeDtypeError, TraceError
 from archimedes.function.leaf_specs import LeafSpec
 from archimedes.function.recording import Recording
 from archimedes.graph.dtypes import DTYPE_NAMES, DTYPES, I64, STATIC
@@ -400,6 +400,14 @@ def canonical(leaf: Any, spec: LeafSpec) -> Any:
     if spec.weak:
         return int(leaf) if spec.code == I64 else float(leaf)
     return HOST.take(leaf, spec.code, ())[()]
+
+
+def out_error(name: str) -> TraceError:
+    """Return the error of a call with ``out=`` that is part of a recording."""
+    return TraceError(
+        f"{name}: out= takes numbers; inside a recorded function there is nothing to save, leave "
+        "it out"
+    )
 
 
 def result_arrays(

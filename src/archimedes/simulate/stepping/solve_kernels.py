@@ -17,7 +17,7 @@ from archimedes.simulate.stepping.solve_loops import make_step, try_step
 from archimedes.simulate.stepping.trial_step import Integration, Plan, Run, Setup
 
 if TYPE_CHECKING:
-    from archimedes.function.batching.sorted_items import Over, RepeatedBatch
+    from archimedes.function.batching.sorted_items import RepeatedBatch, RunByRun
     from archimedes.simulate.problem.state_layout import Args
     from archimedes.simulate.stepping.stepwise import Stepwise
     from archimedes.typing import Array, Scalar
@@ -170,7 +170,7 @@ class Kernels:
 
         return self.compiled(state, "state", early=False, drafts=True)
 
-    def over(self) -> Over:
+    def over(self) -> RunByRun:
         """Return what computes outputs in the rows of steps."""
         from archimedes.function.batching.sorted_items import over_runs
 
