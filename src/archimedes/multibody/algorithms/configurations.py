@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.checks import concrete
-from archimedes.multibody.algorithms.links import (
-    broadcast_result,
-    check_coordinates,
-    check_state,
-    join_numbers,
-    leading_axes,
-)
+from archimedes.multibody.algorithms import links
 from archimedes.spatial.components import components
 from archimedes.typing import ArrayLike, Vector
 
@@ -127,12 +121,12 @@ def integrate(model: Model, q: ArrayLike, v: ArrayLike) -> Vector:
     >>> integrate(ball, neutral(ball), np.array([0, 0, 1.0, 0, 0, np.pi])).round(3)
     array([0., 0., 1., 0., 0., 0., 1.])
     """
-    q, v = check_state(model, q=q, v=v)
+    q, v = links.check_state(model, q=q, v=v)
     points, speeds = components(q, model.nq), components(v, model.nv)
     moved: list[Any] = []
     for link in own_links(model):
         moved += link.kind.integrate(points[link.q_slice], speeds[link.v_slice])
-    return join_numbers(moved)
+    return links.join_numbers(moved)
 
 
 def difference(model: Model, q0: ArrayLike, q1: ArrayLike) -> Vector:
@@ -164,12 +158,12 @@ def difference(model: Model, q0: ArrayLike, q1: ArrayLike) -> Vector:
     >>> difference(ball, neutral(ball), np.array([0, 0, 1.0, 0, 0, 0, 1.0])).round(3)
     array([0.   , 0.   , 1.   , 0.   , 0.   , 3.142])
     """
-    before = components(check_coordinates(model, q0, "q0"), model.nq)
-    after = components(check_coordinates(model, q1, "q1"), model.nq)
+    before = components(links.check_coordinates(model, q0, "q0"), model.nq)
+    after = components(links.check_coordinates(model, q1, "q1"), model.nq)
     velocity: list[Any] = []
     for link in own_links(model):
         velocity += link.kind.difference(before[link.q_slice], after[link.q_slice])
-    return join_numbers(velocity)
+    return links.join_numbers(velocity)
 
 
 def coordinate_rates(model: Model, q: ArrayLike, v: ArrayLike) -> Vector:
@@ -199,9 +193,9 @@ def coordinate_rates(model: Model, q: ArrayLike, v: ArrayLike) -> Vector:
     >>> coordinate_rates(ball, neutral(ball), np.array([0, 0, 1.0, 0, 0, 2.0]))
     array([0., 0., 1., 0., 0., 0., 1.])
     """
-    q, v = check_state(model, q=q, v=v)
+    q, v = links.check_state(model, q=q, v=v)
     points, speeds = components(q, model.nq), components(v, model.nv)
     rates: list[Any] = []
     for link in own_links(model):
         rates += link.kind.rates(points[link.q_slice], speeds[link.v_slice])
-    return broadcast_result(join_numbers(rates), (*leading_axes(q, v), model.nq))
+    return links.broadcast_result(links.join_numbers(rates), (*links.leading_axes(q, v), model.nq))

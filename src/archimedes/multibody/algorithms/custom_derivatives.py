@@ -16,13 +16,7 @@ import numpy as np
 
 from archimedes.checks import concrete
 from archimedes.function import custom_jac
-from archimedes.multibody.algorithms.links import (
-    Forces,
-    SameModel,
-    coordinates_of,
-    external_forces,
-    has_known_numbers,
-)
+from archimedes.multibody.algorithms import links
 from archimedes.typing import Matrix, Vector
 
 if TYPE_CHECKING:
@@ -37,16 +31,16 @@ Jacobians: TypeAlias = "Callable[..., tuple[Matrix, Matrix, Matrix]]"
 
 
 def call_with_derivatives(
-    plain: Plain, jacobians: Jacobians, model: Model, x: tuple[Vector, ...], forces: Forces
+    plain: Plain, jacobians: Jacobians, model: Model, x: tuple[Vector, ...], forces: links.Forces
 ) -> Any:
     """Return ``plain(model, *x, forces)``; a recording gets the analytic derivatives with it."""
     if all(type(part) is np.ndarray for part in x) or not has_derivatives(model, x):
         return plain(model, *x, forces)
-    acting = external_forces(model, forces)
+    acting = links.external_forces(model, forces)
     if any(np.ndim(force.linear) != 1 for force in acting.values()):
         return plain(model, *x, forces)
     bodies = tuple(model.links[i].body for i in acting)
-    function = function_with_derivatives(plain, jacobians, SameModel(model), bodies)
+    function = function_with_derivatives(plain, jacobians, links.SameModel(model), bodies)
     return function(*x, *(force.array for force in acting.values()))
 
 
@@ -54,12 +48,12 @@ def has_derivatives(model: Model, x: tuple[Vector, ...]) -> bool:
     """Return whether Jacobians are known: of one state, and a model of known numbers."""
     if any(np.ndim(part) != 1 for part in x) or any(link.kind.varies for link in model.links):
         return False
-    return has_known_numbers(model) and concrete(model.gravity) is not None
+    return links.has_known_numbers(model) and concrete(model.gravity) is not None
 
 
 @lru_cache(maxsize=64)
 def function_with_derivatives(
-    plain: Plain, jacobians: Jacobians, same: SameModel, bodies: tuple[str, ...]
+    plain: Plain, jacobians: Jacobians, same: links.SameModel, bodies: tuple[str, ...]
 ) -> custom_jac:
     """Return the function of (q, v, a, *forces) of a model; those used last are kept."""
     model = same.model
@@ -81,7 +75,7 @@ def in_coordinates(model: Model, q: Vector, along: Matrix) -> Matrix:
     """Return the derivative (nv, nq) in the numbers of q, from that in its tangent space."""
     if all(link.kind.straight for link in model.links):
         return along
-    qs = coordinates_of(model, q)
+    qs = links.coordinates_of(model, q)
     columns = []
     for link, own in zip(model.links, qs, strict=True):
         if link.mimic:

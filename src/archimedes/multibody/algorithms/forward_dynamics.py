@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from archimedes.multibody.algorithms import mass_matrix
 from archimedes.multibody.algorithms.custom_derivatives import call_with_derivatives
 from archimedes.multibody.algorithms.inverse_dynamics import AngularMotion, derivative_entries, rnea
 from archimedes.multibody.algorithms.links import (
@@ -34,18 +35,7 @@ from archimedes.multibody.algorithms.links import (
     reduce_tree,
     world_acceleration,
 )
-from archimedes.multibody.algorithms.mass_matrix import (
-    Entries,
-    Factors,
-    check_inertia_of_joints,
-    crba,
-    factorize,
-    fill_matrix,
-    inverse_matrix,
-    mass_entries,
-    solve_columns,
-    solve_rows,
-)
+from archimedes.multibody.algorithms.mass_matrix import Entries, Factors, crba, fill_matrix
 from archimedes.multibody.algorithms.passive_forces import passive_derivatives, passive_torque
 from archimedes.multibody.parts.joints import Free
 from archimedes.multibody.parts.ranges import known_zero
@@ -114,7 +104,7 @@ def aba(
     array([16.35])
     """
     q, v, tau = check_state(model, forces, q=q, v=v, tau=tau)
-    check_inertia_of_joints(model)
+    mass_matrix.check_inertia_of_joints(model)
     if passive:
         tau = tau + passive_torque(model, q, v)
     return call_with_derivatives(plain_aba, aba_derivatives, model, (q, v, tau), forces)
@@ -229,10 +219,10 @@ def aba_derivatives(
     array([[-16.35]])
     """
     q, v, tau = check_state(model, forces, q=q, v=v, tau=tau)
-    factors = factorize(model, mass_entries(model, q))
+    factors = mass_matrix.factorize(model, mass_matrix.mass_entries(model, q))
     bias = rnea(model, q, v, np.zeros(model.nv), forces, passive)
     pairs = zip(components(tau, model.nv), components(bias, model.nv), strict=True)
-    a = join_numbers(solve_rows(factors, [x - y for x, y in pairs]))
+    a = join_numbers(mass_matrix.solve_rows(factors, [x - y for x, y in pairs]))
     dq, dv, _ = derivative_entries(model, q, v, a, forces)
     by_q, by_v = take_base_columns(model, q, v, dq, dv)
     if passive:
@@ -242,10 +232,13 @@ def aba_derivatives(
                     entries[i, j] = entries.get((i, j), 0.0) - added[..., i, j]
     shape = (*leading_axes(q, v, tau, forces=forces), model.nv, model.nv)
     negative = Factors(factors.branch, factors.N, [-d for d in factors.inverse_D])
-    in_q, in_v = solve_columns(negative, (dq, dv), shape)
+    in_q, in_v = mass_matrix.solve_columns(negative, (dq, dv), shape)
     if by_q:
-        in_q, in_v = in_q + fill_matrix(by_q, shape), in_v + fill_matrix(by_v, shape)
-    return in_q, in_v, inverse_matrix(factors, shape)
+        in_q, in_v = (
+            in_q + fill_matrix(by_q, shape),
+            in_v + fill_matrix(by_v, shape),
+        )
+    return in_q, in_v, mass_matrix.inverse_matrix(factors, shape)
 
 
 def take_base_columns(

@@ -25,19 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.checks import check_choice
-from archimedes.multibody.algorithms.links import (
-    ancestors,
-    bias_of,
-    broadcast_result,
-    check_coordinates,
-    check_state,
-    coordinates_of,
-    inertias_of,
-    joint_velocity,
-    leading_axes,
-    link_pose,
-    links_at,
-)
+from archimedes.multibody.algorithms import links
 from archimedes.spatial.attitudes.attitude_classes import RotationMatrix
 from archimedes.spatial.components import components, cross, matvec
 from archimedes.spatial.spatial_algebra import Pose, Spatial
@@ -87,8 +75,8 @@ def frame_pose(model: Model, q: ArrayLike, frame: str) -> Transformation:
     >>> frame_pose(b.build(), [np.pi / 2], "tip").t.round(3)
     array([0., 1., 0.])
     """
-    X, leading = world_pose(model, q, frame), leading_axes(q)
-    R, p = broadcast_result(X.R, (*leading, 3, 3)), broadcast_result(X.p, (*leading, 3))
+    X, leading = world_pose(model, q, frame), links.leading_axes(q)
+    R, p = links.broadcast_result(X.R, (*leading, 3, 3)), links.broadcast_result(X.p, (*leading, 3))
     return Transformation(p, RotationMatrix.make(R))
 
 
@@ -126,11 +114,11 @@ def frame_twist(model: Model, q: ArrayLike, v: ArrayLike, frame: str, axes: str 
     array([0., 2., 0., 0., 0., 2.])
     """
     check_choice(axes, "axes", AXES)
-    q, v = check_state(model, q=q, v=v)
+    q, v = links.check_state(model, q=q, v=v)
     velocity, _ = frame_motion(model, q, v, None, frame)
     if axes != "body":
         velocity = in_axes(world_pose(model, q, frame), velocity, axes)
-    return broadcast_result(velocity.array, (*leading_axes(q, v), 6))
+    return links.broadcast_result(velocity.array, (*links.leading_axes(q, v), 6))
 
 
 def frame_acceleration(
@@ -174,14 +162,14 @@ def frame_acceleration(
     array([-4.,  0.,  0.,  0.,  0.,  0.])
     """
     check_choice(axes, "axes", AXES)
-    q, v, a = check_state(model, q=q, v=v, a=a)
+    q, v, a = links.check_state(model, q=q, v=v, a=a)
     velocity, acceleration = frame_motion(model, q, v, a, frame)
     if axes == "aligned":
         turning = cross(velocity.angular, velocity.linear)
         acceleration = Spatial(acceleration.linear + turning, acceleration.angular)
     if axes != "body":
         acceleration = in_axes(world_pose(model, q, frame), acceleration, axes)
-    return broadcast_result(acceleration.array, (*leading_axes(q, v, a), 6))
+    return links.broadcast_result(acceleration.array, (*links.leading_axes(q, v, a), 6))
 
 
 def frame_motion(
@@ -192,18 +180,18 @@ def frame_motion(
     Without `a` the acceleration is zero.
     """
     k = model.frame(frame)
-    coordinates, X, S = links_at(model, q)
-    speeds = components(check_coordinates(model, v, "v"), model.nv)
-    rates = None if a is None else components(check_coordinates(model, a, "a"), model.nv)
+    coordinates, X, S = links.links_at(model, q)
+    speeds = components(links.check_coordinates(model, v, "v"), model.nv)
+    rates = None if a is None else components(links.check_coordinates(model, a, "a"), model.nv)
     zero = np.zeros((*np.shape(q)[:-1], 3))
     velocity = acceleration = Spatial(zero, zero)
-    for i in reversed(ancestors(model, model.frames[k].link)):
-        vJ = joint_velocity(S[i], speeds)
+    for i in reversed(links.ancestors(model, model.frames[k].link)):
+        vJ = links.joint_velocity(S[i], speeds)
         velocity = X[i].motion_to_child(velocity) + vJ
         if rates is not None:
-            acceleration = X[i].motion_to_child(acceleration) + joint_velocity(S[i], rates)
+            acceleration = X[i].motion_to_child(acceleration) + links.joint_velocity(S[i], rates)
             acceleration = acceleration + velocity.cross(vJ)
-            if (bias := bias_of(model.links[i], coordinates[i], speeds)) is not None:
+            if (bias := links.bias_of(model.links[i], coordinates[i], speeds)) is not None:
                 acceleration = acceleration + bias
     at = frame_placement(model, k)
     return at.motion_to_child(velocity), at.motion_to_child(acceleration)
@@ -217,10 +205,10 @@ def frame_placement(model: Model, k: int) -> Pose:
 def world_pose(model: Model, q: ArrayLike, frame: str) -> Pose:
     """Return the pose of a frame in the world."""
     k = model.frame(frame)
-    coordinates = coordinates_of(model, q)
+    coordinates = links.coordinates_of(model, q)
     pose = frame_placement(model, k)
-    for i in ancestors(model, model.frames[k].link):
-        pose = link_pose(model, i, coordinates[i]) @ pose
+    for i in links.ancestors(model, model.frames[k].link):
+        pose = links.link_pose(model, i, coordinates[i]) @ pose
     return pose
 
 
@@ -275,7 +263,7 @@ def frame_jacobian(model: Model, q: ArrayLike, frame: str, axes: str = "body") -
     check_choice(axes, "axes", AXES)
     chain, X_WF = chain_above(model, q, frame)
     columns = [(k, in_axes(X_WF, c, axes)) for _, _, own in chain for k, c in own]
-    return column_matrix(model, leading_axes(q), columns)
+    return column_matrix(model, links.leading_axes(q), columns)
 
 
 def frame_jacobian_rate(
@@ -314,10 +302,10 @@ def frame_jacobian_rate(
     array([[-2.,  0.,  0.,  0.,  0.,  0.]])
     """
     check_choice(axes, "axes", AXES)
-    q, v = check_state(model, q=q, v=v)
+    q, v = links.check_state(model, q=q, v=v)
     chain, X_WF = chain_above(model, q, frame)
     v_F, _ = frame_motion(model, q, v, None, frame)
-    v_links, coordinates = link_velocities(model, q, v), coordinates_of(model, q)
+    v_links, coordinates = link_velocities(model, q, v), links.coordinates_of(model, q)
     turning = Spatial(np.zeros(3), v_F.angular)
     seen_from: dict[str, Callable[[Spatial], Spatial]] = {
         "body": lambda v_j: v_j - v_F,
@@ -332,7 +320,7 @@ def frame_jacobian_rate(
             changes = link.kind.column_rates(coordinates[i], components(v, model.nv)[link.v_slice])
             rates += [(link.v + k, X.motion_to_child(c)) for k, c in enumerate(changes)]
         columns += [(k, in_axes(X_WF, c, axes)) for k, c in rates]
-    return column_matrix(model, leading_axes(q, v), columns)
+    return column_matrix(model, links.leading_axes(q, v), columns)
 
 
 def chain_above(
@@ -340,10 +328,10 @@ def chain_above(
 ) -> tuple[list[tuple[int, Pose, list[tuple[int, Spatial]]]], Pose]:
     """Return, per link above F, F's pose in it and its columns in F; and F's pose in the world."""
     k = model.frame(frame)
-    _, X, S = links_at(model, q)
+    _, X, S = links.links_at(model, q)
     pose = frame_placement(model, k)
     chain = []
-    for i in ancestors(model, model.frames[k].link):
+    for i in links.ancestors(model, model.frames[k].link):
         chain.append((i, pose, [(n, pose.motion_to_child(c)) for n, c in S[i]]))
         pose = X[i] @ pose
     return chain, pose
@@ -351,11 +339,11 @@ def chain_above(
 
 def link_velocities(model: Model, q: ArrayLike, v: Vector) -> list[Spatial]:
     """Return the velocity of each link in its own coordinates."""
-    _, X, S = links_at(model, q)
+    _, X, S = links.links_at(model, q)
     speeds = components(v, model.nv)
     velocities: list[Spatial] = []
     for i, link in enumerate(model.links):
-        own = joint_velocity(S[i], speeds)
+        own = links.joint_velocity(S[i], speeds)
         if link.parent >= 0:
             own = X[i].motion_to_child(velocities[link.parent]) + own
         velocities.append(own)
@@ -407,7 +395,7 @@ def center_of_mass(model: Model, q: ArrayLike) -> Vec3:
 
 def first_moment(model: Model, q: ArrayLike) -> Vec3:
     """Return the sum (3,) of the masses times the positions of their centres in the world."""
-    X = world_poses(model, links_at(model, q).X)
+    X = world_poses(model, links.links_at(model, q).X)
     total: Any = np.zeros(3)
     for i, at in enumerate(X):
         total = total + model.masses[i] * (at.p + matvec(at.R, model.centers[i]))
@@ -441,7 +429,7 @@ def centroidal_momentum(model: Model, q: ArrayLike, v: ArrayLike) -> Vector:
     array([0. , 1. , 0. , 0. , 0. , 0.1])
     """
     A = centroidal_matrix(model, q)
-    v = check_coordinates(model, v, "v")
+    v = links.check_coordinates(model, v, "v")
     return reduce(add, [A[..., :, k] * v[..., k, None] for k in range(model.nv)])
 
 
@@ -464,8 +452,8 @@ def centroidal_matrix(model: Model, q: ArrayLike) -> Matrix:
     >>> centroidal_matrix(b.build(), [0.0]).T
     array([[0. , 1. , 0. , 0. , 0. , 0.1]])
     """
-    _, X, S = links_at(model, q)
-    Ic = inertias_of(model)
+    _, X, S = links.links_at(model, q)
+    Ic = links.inertias_of(model)
     for i in reversed(range(len(model.links))):
         parent = model.links[i].parent
         if parent >= 0:
@@ -475,7 +463,7 @@ def centroidal_matrix(model: Model, q: ArrayLike) -> Matrix:
     for i, at in enumerate(world_poses(model, X)):
         about = Pose(at.R, at.p - c)
         columns += [(k, about.force_to_parent(Ic[i] @ column)) for k, column in S[i]]
-    return column_matrix(model, leading_axes(q), columns)
+    return column_matrix(model, links.leading_axes(q), columns)
 
 
 def kinetic_energy(model: Model, q: ArrayLike, v: ArrayLike) -> Scalar:
@@ -499,11 +487,11 @@ def kinetic_energy(model: Model, q: ArrayLike, v: ArrayLike) -> Scalar:
     >>> round(float(kinetic_energy(b.build(), [0.0], [1.0])), 12)
     0.3
     """
-    q, v = check_state(model, q=q, v=v)
+    q, v = links.check_state(model, q=q, v=v)
     total = np.sum(model.armature * v * v, axis=-1)
-    for I, velocity in zip(inertias_of(model), link_velocities(model, q, v), strict=True):
+    for I, velocity in zip(links.inertias_of(model), link_velocities(model, q, v), strict=True):
         total = total + velocity.dot(I @ velocity)
-    return broadcast_result(0.5 * total, leading_axes(q, v))
+    return links.broadcast_result(0.5 * total, links.leading_axes(q, v))
 
 
 def potential_energy(model: Model, q: ArrayLike) -> Scalar:

@@ -34,15 +34,9 @@ import numpy as np
 
 from archimedes.checks import concrete
 from archimedes.function import vmap
+from archimedes.multibody.algorithms import links
 from archimedes.multibody.algorithms.configurations import integrate, neutral
-from archimedes.multibody.algorithms.links import (
-    SameModel,
-    ancestors,
-    check_model,
-    has_known_numbers,
-    links_at,
-    reduce_tree,
-)
+from archimedes.multibody.algorithms.links import links_at, reduce_tree
 from archimedes.typing import Array, ArrayLike, Matrix, Vector
 
 if TYPE_CHECKING:
@@ -160,15 +154,15 @@ def check_inertia_of_joints(model: Model) -> None:
     >>> b.attach("bob", joint="hinge")
     >>> check_inertia_of_joints(b.build())
     """
-    check_model(model)
-    if not has_known_numbers(model) or np.ndim(model.masses) != 1:
+    links.check_model(model)
+    if not links.has_known_numbers(model) or np.ndim(model.masses) != 1:
         return
-    if complaint := find_complaint(SameModel(model)):
+    if complaint := find_complaint(links.SameModel(model)):
         raise ValueError(complaint)
 
 
 @lru_cache(maxsize=64)
-def find_complaint(same: SameModel) -> str | None:
+def find_complaint(same: links.SameModel) -> str | None:
     """Return what is wrong with a model, or None if nothing is; those looked at last are kept."""
     model = same.model
     moments = np.linalg.eigvalsh(model.inertias)
@@ -229,7 +223,7 @@ def branch_of(model: Model) -> list[list[int]]:
     for i, link in enumerate(model.links):
         above = [
             model.links[up].v + n
-            for up in ancestors(model, i)[1:]
+            for up in links.ancestors(model, i)[1:]
             for n in reversed(range(model.links[up].kind.nv))
         ]
         for n in range(link.kind.nv):

@@ -24,17 +24,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from archimedes.checks import check_positive
+from archimedes.multibody.algorithms import links
 from archimedes.multibody.algorithms.configurations import random_configuration
-from archimedes.multibody.algorithms.links import (
-    ancestors,
-    bias_of,
-    check_state,
-    inertias_of,
-    joint_velocity,
-    leading_axes,
-    links_at,
-    world_acceleration,
-)
 from archimedes.multibody.algorithms.mass_matrix import Entries, add_entry, fill_matrix
 from archimedes.spatial.components import components, cross, join
 from archimedes.tree import replace
@@ -82,17 +73,17 @@ def torque_regressor(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> 
     >>> np.allclose(Y @ inertial_parameters(arm), rnea(arm, *state))
     True
     """
-    q, v, a = check_state(model, q=q, v=v, a=a)
-    coordinates, X, S = links_at(model, q)
+    q, v, a = links.check_state(model, q=q, v=v, a=a)
+    coordinates, X, S = links.links_at(model, q)
     speeds, rates = components(v, model.nv), components(a, model.nv)
     v_of: list[Spatial] = []
     a_of: list[Spatial] = []
     for i, link in enumerate(model.links):
-        up, vJ = link.parent, joint_velocity(S[i], speeds)
-        a_i = X[i].motion_to_child(a_of[up] if up >= 0 else world_acceleration(model))
+        up, vJ = link.parent, links.joint_velocity(S[i], speeds)
+        a_i = X[i].motion_to_child(a_of[up] if up >= 0 else links.world_acceleration(model))
         v_i = X[i].motion_to_child(v_of[up]) + vJ if up >= 0 else vJ
-        a_i = a_i + joint_velocity(S[i], rates) + v_i.cross(vJ)
-        if (bias := bias_of(link, coordinates[i], speeds)) is not None:
+        a_i = a_i + links.joint_velocity(S[i], rates) + v_i.cross(vJ)
+        if (bias := links.bias_of(link, coordinates[i], speeds)) is not None:
             a_i = a_i + bias
         v_of.append(v_i)
         a_of.append(a_i)
@@ -100,11 +91,11 @@ def torque_regressor(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> 
     Y: Entries = {}
     for n, body in enumerate(bodies):
         for k, force in enumerate(body_regressor(v_of[body], a_of[body])):
-            for i in ancestors(model, body):
+            for i in links.ancestors(model, body):
                 for j, column in S[i]:
                     add_entry(Y, j, 10 * n + k, column.dot(force))
                 force = X[i].force_to_parent(force)
-    return fill_matrix(Y, (*leading_axes(q, v, a), model.nv, 10 * len(bodies)))
+    return fill_matrix(Y, (*links.leading_axes(q, v, a), model.nv, 10 * len(bodies)))
 
 
 def body_regressor(v: Spatial, a: Spatial) -> list[Spatial]:
@@ -153,7 +144,7 @@ def inertial_parameters(model: Model) -> Vector:
     array([2. , 1. , 0. , 0. , 0.1, 0. , 0.6, 0. , 0. , 0.6])
     """
     rows = []
-    for link, I in zip(model.links, inertias_of(model), strict=True):
+    for link, I in zip(model.links, links.inertias_of(model), strict=True):
         if link.body:
             J = [I.J[0, 0], I.J[0, 1], I.J[1, 1], I.J[0, 2], I.J[1, 2], I.J[2, 2]]
             rows.append(np.concatenate([np.stack([I.m]), I.h, np.stack(J)]))

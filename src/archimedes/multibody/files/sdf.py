@@ -19,14 +19,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.multibody.files import robot_elements
-from archimedes.multibody.files.robot_elements import (
-    GEOMETRY,
-    SIZES,
-    Known,
-    RobotReader,
-    call_at,
-    three,
-)
+from archimedes.multibody.files.robot_elements import Known, RobotReader, call_at, three
 from archimedes.multibody.models.builder import Builder
 from archimedes.multibody.models.builder_parts import Mimic
 from archimedes.multibody.parts.joints import KINDS, JointKind
@@ -66,7 +59,7 @@ KNOWN = {
     "visual": Known("name", "pose geometry", "material transparency cast_shadows visibility_flags"),
     "collision": Known("name", "pose geometry"),
     "geometry": Known("", "box sphere cylinder capsule mesh"),
-    **{kind: Known("", " ".join(sizes)) for kind, sizes in SIZES.items()},
+    **{kind: Known("", " ".join(sizes)) for kind, sizes in robot_elements.SIZES.items()},
     "mesh": Known("", "uri scale"),
     "joint": Known("name type", "parent child pose axis axis2 screw_thread_pitch"),
     **dict.fromkeys(
@@ -165,7 +158,7 @@ class SdfReader(RobotReader):
             call_at(inertial, self.builder.add_body, name, mass, at.p, J)
             self.report.use("inertial")
         for part in element:
-            if part.tag in GEOMETRY:
+            if part.tag in robot_elements.GEOMETRY:
                 mesh, file = part.need("geometry").find("mesh"), None
                 if mesh is not None:
                     file = self.find_mesh(part, mesh.need("uri").text, "model")

@@ -15,15 +15,10 @@ from archimedes.multibody.models.assembly import assemble
 from archimedes.multibody.models.builder_edits import check_follows, lock, merge, remove
 from archimedes.multibody.models.builder_parts import Body, Joint, Mimic, Report, Tendon
 from archimedes.multibody.models.model import GRAVITY, Model
+from archimedes.multibody.parts import ranges
 from archimedes.multibody.parts.closures import Closure, Coupling
 from archimedes.multibody.parts.geometry import Shape, Surface, inertia_of_shapes, make_shape
 from archimedes.multibody.parts.joints import JointKind, find_kind, make_screw
-from archimedes.multibody.parts.ranges import (
-    check_numbers,
-    check_placement,
-    known_zero,
-    read_only,
-)
 from archimedes.spatial.spatial_algebra import Pose
 from archimedes.tree.struct_methods import nearest
 from archimedes.typing import ArrayLike, Scalar
@@ -144,7 +139,7 @@ class Builder:
         owner = self._body_or_world(body)
         if owner is not None:
             self._check_body(body, "body")
-        self.frames[name] = (owner, check_placement(rotation, position, f"frame {name!r}"))
+        self.frames[name] = (owner, ranges.check_placement(rotation, position, f"frame {name!r}"))
 
     def add_shape(
         self,
@@ -180,7 +175,7 @@ class Builder:
             Triangles of a mesh.
         """
         self._check_body(body, "body")
-        at = check_placement(rotation, position, f"shape of {body!r}")
+        at = ranges.check_placement(rotation, position, f"shape of {body!r}")
         self.geometry += (make_shape(body, role, kind, size, at, file, surface),)
 
     def add_tendon(
@@ -219,9 +214,9 @@ class Builder:
             checks.check_finite(checks.as_array(arm, "arm"), f"tendon {name!r}: arm of {joint!r}")
         ends = checks.as_array(rest, f"tendon {name!r}: rest")
         checks.check_shape(ends, f"tendon {name!r}: rest, a length or (lower, upper),", (), (2,))
-        check_numbers(stiffness, f"tendon {name!r}: stiffness")
+        ranges.check_numbers(stiffness, f"tendon {name!r}: stiffness")
         checks.check_not_negative(damping, f"tendon {name!r}: damping")
-        ends = read_only(np.broadcast_to(ends, (2,)))
+        ends = ranges.read_only(np.broadcast_to(ends, (2,)))
         checks.check_that(
             lambda x: x[0] <= x[1], ends, f"tendon {name!r}: rest", "must be (lower, upper)"
         )
@@ -301,11 +296,11 @@ class Builder:
         kind = find_kind(kind)
         builder_parts.check_values(values, kind, where)
         arrays = {key: checks.as_array(x) for key, x in values.items() if not np.isscalar(x)}
-        values |= {key: read_only(array) for key, array in arrays.items()}
-        at = check_placement(rotation, position, where)
+        values |= {key: ranges.read_only(array) for key, array in arrays.items()}
+        at = ranges.check_placement(rotation, position, where)
         screw = make_screw(kind, where, axis, second_axis, pitch, anchor)
         checks.check_finite(zero_at, f"{where}: zero_at")
-        if not known_zero(zero_at):  # `at` is where the joint is at this coordinate
+        if not ranges.known_zero(zero_at):  # `at` is where the joint is at this coordinate
             if kind.nq != 1:
                 raise ValueError(f"{where}: zero_at is for joints of one coordinate")
             at = at @ kind.pose(screw, [-checks.as_array(zero_at, f"{where}: zero_at")])
@@ -428,7 +423,7 @@ class Builder:
         if carrier is not None:
             self._check_body(carrier, "parent")
         changed = copy(self)
-        merge(changed, other, carrier, prefix, check_placement(rotation, position, "merge"))
+        merge(changed, other, carrier, prefix, ranges.check_placement(rotation, position, "merge"))
         self.__dict__.update(changed.__dict__)
 
     # ---- finishing -----------------------------------------------------------------------

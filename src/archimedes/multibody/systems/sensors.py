@@ -10,15 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from archimedes.checks import check_positive
+from archimedes.multibody.algorithms import links
 from archimedes.multibody.algorithms.inverse_dynamics import link_forces, torques_of
 from archimedes.multibody.algorithms.kinematics import frame_motion, world_pose
-from archimedes.multibody.algorithms.links import (
-    Forces,
-    check_coordinates,
-    check_state,
-    offsets_of,
-    read_tree,
-)
 from archimedes.spatial.components import cross, matvec, transpose
 from archimedes.typing import ArrayLike, Scalar, Vec3, Vector
 
@@ -56,10 +50,10 @@ def encoder(
     >>> encoder(b.build(), np.array([0.1234]), "hinge", counts=100.0)
     np.float64(0.12)
     """
-    k, _ = offsets_of(model, joint, "an encoder reads one coordinate")
+    k, _ = links.offsets_of(model, joint, "an encoder reads one coordinate")
     if counts is not None:
         check_positive(counts, "encoder counts, per rad or m,")
-    angle = check_coordinates(model, q, "q")[..., k] - zero
+    angle = links.check_coordinates(model, q, "q")[..., k] - zero
     return angle if counts is None else np.floor(angle * counts) / counts
 
 
@@ -104,7 +98,7 @@ def imu(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, frame: str) -> t
 
 
 def joint_wrench(
-    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, joint: str, forces: Forces = None
+    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, joint: str, forces: links.Forces = None
 ) -> Vector:
     """Return the force and moment that a joint passes on to what it carries.
 
@@ -144,6 +138,6 @@ def joint_wrench(
     """
     model.q_slice(joint)  # an error that names the joint
     last = max(i for i, link in enumerate(model.links) if link.joint == joint)
-    q, v, a = check_state(model, forces, q=q, v=v, a=a)
-    _, through = torques_of(model, *link_forces(read_tree(model, forces), q, v, a))
+    q, v, a = links.check_state(model, forces, q=q, v=v, a=a)
+    _, through = torques_of(model, *link_forces(links.read_tree(model, forces), q, v, a))
     return through[last].array
