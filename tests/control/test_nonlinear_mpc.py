@@ -171,7 +171,7 @@ MESSAGES = [
         lambda: NonlinearMPC(
             OptimalControl(pendulum, running_cost=lambda t, x, u: 0.0, tf=(0.1, 1.0)), X0, 0.0
         ),
-        "problem.tf is free: a receding horizon needs fixed times",
+        "problem.tf is free: give a number",
     ),
     (
         lambda: NonlinearMPC(PROBLEMS["bounds"], X0, {"torque": 0.0}, 0),

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -309,9 +310,8 @@ def _find_real_crossings(system: System) -> list[float]:
     A, B, C, _ = system
     none = np.zeros_like(A)
     pencil = np.block([[A, none, B], [none, -A, B], [C, C, np.zeros((1, 1))]])
-    return _find_zeros(
-        pencil, lambda w: _evaluate(system, w).imag, lambda w: abs(_evaluate(system, w))
-    )
+    value = partial(_evaluate, system)
+    return _find_zeros(pencil, lambda w: value(w).imag, lambda w: abs(value(w)))
 
 
 def _find_zeros(

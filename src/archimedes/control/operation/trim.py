@@ -214,11 +214,8 @@ class _Names:
     def __init__(self, x: NamedNumbers, u: NamedNumbers) -> None:
         self.x, self.u, self.n = x, u, len(x.names)
         both = set(x.names) & set(u.names)
-        self.full = tuple(
-            f"{root}.{name}" if name in both else name
-            for root, part in (("x", x), ("u", u))
-            for name in part.names
-        )
+        every = [("x", name) for name in x.names] + [("u", name) for name in u.names]
+        self.full = tuple(f"{root}.{name}" if name in both else name for root, name in every)
 
     def find(self, names: Names, what: str) -> list[int]:
         """Return where names are among states and inputs; "x" and "u" are all of them."""
@@ -411,13 +408,14 @@ class _Balance:
             full[open_] = v
             return full
 
-        fit = least_squares(
-            lambda v: weights * self.misfit(whole(v), args),
-            held[open_],
-            jac=lambda v: weights[:, None] * self.misfit(whole(v), args, 1)[:, open_],
-            bounds=(low[open_], high[open_]),
-            **TIGHT,
-        )
+        def misfit(v: np.ndarray) -> np.ndarray:
+            return weights * self.misfit(whole(v), args)
+
+        def slopes(v: np.ndarray) -> np.ndarray:
+            return weights[:, None] * self.misfit(whole(v), args, 1)[:, open_]
+
+        bounds = (low[open_], high[open_])
+        fit = least_squares(misfit, held[open_], jac=slopes, bounds=bounds, **TIGHT)
         return whole(fit.x)[: len(z)]
 
     def describe(
@@ -440,7 +438,5 @@ class _Balance:
             why = ", and nothing that is free changes it" if name in idle else ""
             texts.append(f"{name} is left at {residuals[name]:.3g}{why}")
         held = ", ".join(f"{name} is at its bound {v:.6g}" for name, v in at_bounds.items())
-        return (
-            f"not balanced: {'; '.join(texts)}{f' ({held})' if held else ''}; widen bounds, free "
-            "more, or start nearer"
-        )
+        left = f"{'; '.join(texts)}{f' ({held})' if held else ''}"
+        return f"not balanced: {left}; widen bounds, free more, or start nearer"

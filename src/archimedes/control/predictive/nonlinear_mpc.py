@@ -112,9 +112,7 @@ class NonlinearMPC:
             raise TypeError(f"problem must be an OptimalControl, got {type(self.problem).__name__}")
         for name in ("t0", "tf"):
             if isinstance(getattr(self.problem, name), (tuple, list)):
-                raise ValueError(
-                    f"problem.{name} is free: a receding horizon needs fixed times, give a number"
-                )
+                raise ValueError(f"problem.{name} is free: give a number, the horizon is fixed")
         for name in ("intervals", "iterations", "max_iter"):
             check_whole(getattr(self, name), name, 1)
         for name in ("x", "u"):

@@ -180,13 +180,19 @@ def lm_solve(
     if isinstance(x0, (list, tuple)) and all(isinstance(x, (int, float)) for x in x0):
         x0 = np.array(x0, dtype=float)
     start, unravel = tree.ravel(tree.map(lambda leaf: np.asarray(leaf) * 1.0, x0))
-    lower, upper = _read_bounds(bounds, x0, start)
+    check_start(x0, start)
+    lower, upper = read_limits(bounds, x0, "bounds")
+    outside = np.flatnonzero((start < lower) | (start > upper))
+    if outside.size:
+        k = int(outside[0])
+        limits = f"[{lower[k]:.6g}, {upper[k]:.6g}]"
+        raise ValueError(f"{name_number(x0, k, 'x0')} is {start[k]:.6g}, not in {limits}")
     functions = _record(func, start, unravel) if jac is None else (func, jac)
-    limits = StopLimits.read(100 * start.size if max_nfev is None else max_nfev, maxiter, maxtime)
+    stop = StopLimits.read(100 * start.size if max_nfev is None else max_nfev, maxiter, maxtime)
     check_choice(loss, "loss", LOSSES)
     check_positive(f_scale, "f_scale")
     problem = Residuals(*functions, args, lower, upper, LOSSES[loss], float(f_scale))
-    search = Search(problem, start, (ftol, xtol, gtol), limits, damping)
+    search = Search(problem, start, (ftol, xtol, gtol), stop, damping)
     status = search.run()
     x = search.x
     return LMResult(
@@ -218,20 +224,6 @@ def _record(
         return recorded, jacobian(recorded)
 
     return find_or_make("residuals", (func,), form_of(unravel(start)), make)
-
-
-def _read_bounds(bounds: Any, x0: Tree, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return lower and upper bounds as vectors; equal ones hold a number where it is."""
-    check_start(x0, start)
-    lower, upper = read_limits(bounds, x0, "bounds")
-    outside = np.flatnonzero((start < lower) | (start > upper))
-    if outside.size:
-        k = int(outside[0])
-        raise ValueError(
-            f"x0 is outside its bounds: {name_number(x0, k, 'x0')} is {start[k]:.6g}, not in "
-            f"[{lower[k]:.6g}, {upper[k]:.6g}]"
-        )
-    return lower, upper
 
 
 def least_squares(

@@ -80,10 +80,8 @@ class Constraints:
             return np.zeros(0), np.zeros(0)
         if self.listed and bounds is not None and not isinstance(bounds, Mapping):
             if len(bounds) != len(self.listed):
-                raise ValueError(
-                    f"constr_bounds lists {len(bounds)} pairs (lower, upper) for "
-                    f"{len(self.listed)} constraints"
-                )
+                counts = f"{len(bounds)} pairs (lower, upper) for {len(self.listed)} constraints"
+                raise ValueError(f"constr_bounds lists {counts}")
             bounds = dict(zip(self.listed, bounds))
         return read_limits(bounds, like, "constr_bounds", (0.0, 0.0))
 
@@ -133,9 +131,8 @@ class ElementFunction:
         self.data = tuple(np.asarray(rows) * 1.0 for rows in data)
         for k, rows in enumerate(self.data):
             if len(rows) != len(self.index):
-                raise ValueError(
-                    f"ElementFunction: data {k} has {len(rows)} rows for {len(self.index)} elements"
-                )
+                counts = f"{len(rows)} rows for {len(self.index)} elements"
+                raise ValueError(f"ElementFunction: data {k} has {counts}")
         for rows in (self.index, *self.data):
             rows.flags.writeable = False  # so that their content need not be compared
         self.__name__ = getattr(func, "__name__", "elements")
@@ -157,10 +154,8 @@ class ElementFunction:
             Name in the error message.
         """
         if self.index.size and not 0 <= self.index.min() <= self.index.max() < size:
-            raise ValueError(
-                f"{what}: index goes from {self.index.min()} to {self.index.max()}, but there are "
-                f"{size} unknowns"
-            )
+            numbers = f"from {self.index.min()} to {self.index.max()}"
+            raise ValueError(f"{what}: index goes {numbers}, but there are {size} unknowns")
 
     def __content__(self) -> tuple[Any, ...]:
         return (self.func, self.index, *self.data)

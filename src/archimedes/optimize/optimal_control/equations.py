@@ -91,9 +91,7 @@ def _evaluate_each(
     flat = [tree.ravel(as_unknowns(value, what))[0] * 1.0 for value in values]
     for s, value in zip(many, flat):
         if value.size != size:
-            raise ValueError(
-                f"{what} returns {size} numbers at s = 0, but {value.size} at s = {s:.6g}"
-            )
+            raise ValueError(f"{what} has {size} numbers at s = 0, but {value.size} at s = {s:.6g}")
     return np.array(flat)
 
 
@@ -171,10 +169,7 @@ class Equations:
         """Return what a cost returned as one number (1,), or say that it is not."""
         flat = tree.ravel(cost)[0]
         if flat.shape != (1,):
-            raise ValueError(
-                f"{what} returns {flat.size} numbers instead of one: add them up, for example "
-                "with np.sum, and return the sum"
-            )
+            raise ValueError(f"{what} returns {flat.size} numbers instead of one: np.sum adds them")
         return flat * 1.0
 
     def _unpack(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -42,6 +42,12 @@ class _Part:
         """Return this phase's part of an answer."""
         own, rows = slice(self.begin, self.end), slice(self.row, self.next_row)
         return replace(answer, x=answer.x[own], lam_x=answer.lam_x[own], lam_g=answer.lam_g[rows])
+
+    def shift_blocks(self) -> Iterator[Block]:
+        """Return this phase's blocks, with their unknowns and rows in the whole."""
+        for block in self.program.task.evaluator.blocks:
+            rows = np.where(block.rows < 0, -1, block.rows + self.row)
+            yield replace(block, index=block.index + self.begin, rows=rows, known_patterns=None)
 
     def find_end(self, first: bool) -> tuple[np.ndarray, np.ndarray]:
         """Return where time and state of its beginning or end are, and their sizes."""
@@ -143,22 +149,18 @@ class Phases:
         count = len(self.phases)
         guesses = guesses.phases if isinstance(guesses, PhasesSolution) else guesses
         if not isinstance(guesses, (list, tuple)):
-            raise ValueError(
-                f"guesses must be a list, with a guess for each of {count} phases, or an earlier "
-                "solution"
-            )
+            raise ValueError(f"guesses must be a list of {count} guesses, or an earlier solution")
         meshes = intervals if isinstance(intervals, (list, tuple)) else [intervals] * count
         schemes = [scheme] * count if isinstance(scheme, str) else scheme
         for name, values in (("guesses", guesses), ("intervals", meshes), ("scheme", schemes)):
             _check_count(values, name, count, "phases")
         parts: list[_Part] = []
         begin = row = 0
-        monitor = call.monitor()
         for phase, start, cells, rule in zip(self.phases, guesses, meshes, schemes):
             earlier = isinstance(start, ControlSolution)
             guess = start.as_guess() if earlier else Guess.read(start, phase)
             transcription = phase.transcription(guess, rule, call.args)
-            program = transcription.discretize(make_mesh(cells), guess, call, monitor)
+            program = transcription.discretize(make_mesh(cells), guess, call)
             parts.append(_Part(program, begin, row))
             begin, row = parts[-1].end, parts[-1].next_row
         return parts
@@ -166,16 +168,7 @@ class Phases:
     def _join(self, parts: list[_Part], call: Call) -> Task:
         """Return all phases and their links as one program."""
         tasks = [part.program.task for part in parts]
-        blocks = [
-            replace(
-                block,
-                index=block.index + part.begin,
-                rows=np.where(block.rows < 0, -1, block.rows + part.row),
-                known_patterns=None,
-            )
-            for part in parts
-            for block in part.program.task.evaluator.blocks
-        ]
+        blocks = [block for part in parts for block in part.shift_blocks()]
         low, high = [task.low for task in tasks], [task.high for task in tasks]
         row = parts[-1].next_row
         for k, (one, other) in enumerate(pairwise(parts)):
@@ -200,10 +193,8 @@ class Phases:
         self, k: int, one: _Part, other: _Part, row: int
     ) -> tuple[Block, tuple[np.ndarray, np.ndarray]]:
         """Return the block of a pair of neighbours and the limits of its rows."""
-        index, scale = (
-            np.concatenate(pair)[None]
-            for pair in zip(one.find_end(first=False), other.find_end(first=True))
-        )
+        ends = zip(one.find_end(first=False), other.find_end(first=True))
+        index, scale = (np.concatenate(pair)[None] for pair in ends)
         link = self._functions[k] = self._functions[k] or self._make_link(k, one, other)
         limits = read_limits(self.link_bounds[k], link[1], f"link_bounds[{k}]", (0.0, 0.0))
         rows = (row + np.arange(limits[0].size))[None]

@@ -169,7 +169,7 @@ class OptimalControl:
         if isinstance(start, ControlSolution):
             warm, start = (start.program, start.answer), start.as_guess()
         transcription = self.transcription(start, scheme, call.args)
-        program = transcription.discretize(mesh, start, call, call.monitor(), warm)
+        program = transcription.discretize(mesh, start, call, warm)
         answer = solve_task(program.task, call.solver)
         return ControlSolution(program, answer, time.perf_counter() - began)
 

@@ -53,9 +53,7 @@ class Call(NamedTuple):
     ) -> Call:
         """Read the arguments of ``solve``."""
         if method in NAMES:
-            raise ValueError(
-                f"method={method!r} is a scheme, not a solver: write scheme={method!r}"
-            )
+            raise ValueError(f"{method!r} is a scheme, not a solver: write scheme={method!r}")
         solver = find_solver(method, trajectory=True)
         args = args if isinstance(args, tuple) else (args,)
         return cls(args, Settings.read(options, solver.name), solver, callback)
@@ -146,6 +144,10 @@ class Discretization:
     scale: np.ndarray
     args: tuple[Any, ...]
     task: Task
+
+
+#: The program of an earlier solution, and its answer.
+Earlier = tuple[Discretization, Answer]
 
 
 class Transcription:
@@ -253,12 +255,7 @@ class Transcription:
         return np.concatenate([[guess.t0, guess.tf], p, X.ravel(), U.ravel()])
 
     def discretize(
-        self,
-        mesh: np.ndarray,
-        guess: Guess,
-        call: Call,
-        monitor: Monitor,
-        warm: tuple[Discretization, Answer] | None = None,
+        self, mesh: np.ndarray, guess: Guess, call: Call, warm: Earlier | None = None
     ) -> Discretization:
         """Return the problem on a mesh, from a guess; ``warm`` is an earlier solution."""
         layout = MeshLayout(self.equations, len(mesh) - 1)
@@ -270,9 +267,10 @@ class Transcription:
         scale = warm[0].scale if warm else _find_scale(layout, start, lower, upper)
         blocks, low, high = self._blocks(mesh, layout, scale)
         structure = self._structure(blocks, call.args, layout, low.size)
+        rest = low, high, call.settings, call.monitor()
         task = Task(
             Evaluator(blocks, structure, call.args),
-            *(start / scale, lower / scale, upper / scale, low, high, call.settings, monitor),
+            *(start / scale, lower / scale, upper / scale, *rest),
             order=layout.order(mesh),
         )
         if warm:

@@ -33,7 +33,7 @@ def read_limits(
         return _read_by_name(limits, like, what, default)
     if hasattr(limits, "lb") and hasattr(limits, "ub"):
         limits = (limits.lb, limits.ub)
-    if isinstance(limits, list) and limits and all(_is_pair(item) for item in limits):
+    if isinstance(limits, list) and limits and all(isinstance(item, tuple) for item in limits):
         raise ValueError(
             f"{what} must be a pair (lower, upper), not a list of pairs as in SciPy: write "
             f"{what}=({[item[0] for item in limits]}, {[item[1] for item in limits]})"
@@ -48,10 +48,6 @@ def read_limits(
     upper = as_vector(pair[1], like, np.inf, f"{what}[1]")
     check_order(lower, upper, like, what)
     return lower, upper
-
-
-def _is_pair(item: object) -> bool:
-    return isinstance(item, tuple) and len(item) == 2 and all(np.ndim(v) == 0 for v in item)
 
 
 def _read_by_name(
@@ -81,13 +77,9 @@ def as_vector(values: Any, like: Tree, missing: float, what: str) -> np.ndarray:
         try:
             parts = tree.flatten_up_to(treedef, values, what)
         except ValueError as error:
-            raise ValueError(
-                f"{what} must have the structure of what it is for, {treedef!r}: {error}"
-            ) from None
-    vectors = [
-        _broadcast(part, np.shape(leaf), missing, path)
-        for part, leaf, path in zip(parts, leaves, treedef.paths(what))
-    ]
+            raise ValueError(f"{what} must have the structure {treedef!r}: {error}") from None
+    every = zip(parts, leaves, treedef.paths(what))
+    vectors = [_broadcast(part, np.shape(leaf), missing, path) for part, leaf, path in every]
     vector = np.concatenate(vectors) if vectors else np.zeros(0)
     if not is_traced(vector) and np.any(np.isnan(vector)):
         raise ValueError(f"{what} holds nan; write None or an infinity where there is no limit")

@@ -19,6 +19,8 @@ from archimedes.typing import Array, Tree
 
 __all__ = ["qpsol"]
 
+Unravel = Callable[[Array], Tree]
+
 
 def qpsol(
     obj: Callable[..., Any],
@@ -88,11 +90,11 @@ def qpsol(
         x0 = as_unknowns(x0)  # raises where it is no tree of finite numbers
     origin, unravel = tree.ravel(tree.map(lambda leaf: np.zeros(np.shape(leaf)), x0))
     box = (None, None) if bounds is None else read_limits(bounds, x0, "bounds")
-    cost = _prepare(obj, "obj", "quadratic", origin, unravel, args)
+    cost = _prepare(obj, "obj", origin, unravel, args)
     P, q, fixed = (f(origin, *args) for f in (cost.curvature, cost.slope, cost.value))
     A, low, high, back, rows = np.zeros((0, origin.size)), None, None, lambda lam: lam, None
     if constr is not None:
-        rows = _prepare(constr, "constr", "linear", origin, unravel, args)
+        rows = _prepare(constr, "constr", origin, unravel, args)
         example = rows.whole(origin, *args)
         constant, back = tree.ravel(example)
         low = as_vector(lba, example, -np.inf, "lba") - constant
@@ -114,15 +116,10 @@ def qpsol(
 
 
 def _prepare(
-    function: Callable[..., Any],
-    name: str,
-    kind: str,
-    origin: Array,
-    unravel: Callable[[Array], Tree],
-    args: tuple[Any, ...],
+    function: Callable[..., Any], name: str, origin: Array, unravel: Unravel, args: tuple[Any, ...]
 ) -> _Model:
     """Return a function that is quadratic or linear, recorded once; raise if it is not."""
-    form = form_of((unravel(origin), args))
+    form, kind = form_of((unravel(origin), args)), "quadratic" if name == "obj" else "linear"
     make = lambda current: _Model(current, unravel, name, kind)  # noqa: E731
     model = find_or_make(f"{kind} {name}", (function,), form, make)
     if model.fits is None:
@@ -143,9 +140,7 @@ class _Model:
 
     fits: bool | None = None
 
-    def __init__(
-        self, current: Current, unravel: Callable[[Array], Tree], name: str, kind: str
-    ) -> None:
+    def __init__(self, current: Current, unravel: Unravel, name: str, kind: str) -> None:
         def whole(x: Array, *args: Any) -> Any:
             return current.functions[0](unravel(x), *args)
 

@@ -153,16 +153,13 @@ def solve_qp(
     P, q, A = map(_as_array, (P, q, A))
     n = np.shape(q)[0] if np.ndim(q) == 1 else 0
     if n == 0 or np.shape(P) != (n, n):
-        raise ValueError(
-            f"solve_qp: P has shape {np.shape(P)} and q {np.shape(q)}, not (n, n), (n,)"
-        )
+        shapes = f"{np.shape(P)} and q {np.shape(q)}"
+        raise ValueError(f"solve_qp: P has shape {shapes}, not (n, n) and (n,)")
     if not is_traced(P):
         _check_convex(np.asarray(P, dtype=float))
     if A is None and not (low is None and high is None):
-        raise ValueError(
-            "solve_qp: low and high are limits of A @ x, and there is no A; limits of x itself are "
-            "lower and upper"
-        )
+        remedy = "there is no A; limits of x itself are lower and upper"
+        raise ValueError(f"solve_qp: low and high are limits of A @ x, and {remedy}")
     A = np.zeros((0, n)) if A is None else A
     if np.ndim(A) != 2 or np.shape(A)[1] != n:
         raise ValueError(f"solve_qp: A has shape {np.shape(A)}, not (m, {n})")

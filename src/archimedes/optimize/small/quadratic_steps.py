@@ -21,6 +21,9 @@ from archimedes.optimize.small import linear_algebra as la
 from archimedes.tree import struct
 from archimedes.typing import Array, Scalar
 
+#: b -> M^-1 b.
+Solve = Callable[[Array], Array]
+
 _RHO, _DELTA = 1e-9, 1e-8
 #: How near to its edges an iteration resumes, in a problem whose rows and cost have size 1.
 _NEAR = 0.003
@@ -159,13 +162,7 @@ class ScaledQP:
         return self.move(p, final, self.longest(by, final, part))
 
     def direction(
-        self,
-        p: _Point,
-        by: _Point,
-        solve: Callable[[Array], Array],
-        at: _Sight,
-        c1: Array,
-        c2: Array,
+        self, p: _Point, by: _Point, solve: Solve, at: _Sight, c1: Array, c2: Array
     ) -> _Point:
         """Solve the Newton system for complementarity residuals c1, c2."""
         w1 = np.where(self.has1, (c1 + p.y1 * at.r1) * by.s1, 0.0)

@@ -37,10 +37,8 @@ def solve(task: Task, solver: Solver) -> Answer:
             start = task.start[problem.free]
             result = minimize(problem.cost, start, callback=follow, **problem.arguments())
     except optimize.OptimizeWarning as unknown:
-        raise ValueError(
-            f"options: {unknown}, which SciPy's {solver.name} does not take besides 'maxiter', "
-            "'maxtime' and 'tol'"
-        ) from None
+        known = "besides 'maxiter', 'maxtime' and 'tol'"
+        raise ValueError(f"options: {unknown}, not taken by {solver.name} {known}") from None
     except (KeyboardInterrupt, StopIteration) as stop:
         # Not every method catches what its callback raises.
         if isinstance(stop, KeyboardInterrupt):

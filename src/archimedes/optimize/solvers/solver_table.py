@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import check_choice
 from archimedes.optimize.problems.optimality import (
     LEAST,
     Optimality,
@@ -73,20 +74,14 @@ class Solver:
     def check(self, task: Task) -> None:
         """Raise where a task has something that this solver does not take."""
         free = task.lower < task.upper
-        limits = {
-            "constraints": np.concatenate([task.low, task.high]),
-            "bounds": np.concatenate([task.lower[free], task.upper[free]]),
-        }
-        for what, values in limits.items():
-            if not getattr(self, what) and np.any(np.isfinite(values)):
+        bounds = (task.lower[free], task.upper[free])
+        for what, limits in (("constraints", (task.low, task.high)), ("bounds", bounds)):
+            if not getattr(self, what) and np.any(np.isfinite(limits)):
                 able = [s.name for s in SOLVERS.values() if getattr(s, what)]
                 raise ValueError(f"method={self.name!r} takes no {what}: use one of {able}")
-        unknown = [] if self.options is None else sorted({*task.settings.more} - {*self.options})
-        if unknown:
-            raise ValueError(
-                f"options: method={self.name!r} takes no option {unknown[0]!r}; it takes "
-                f"{('maxiter', 'maxtime', 'tol', *(self.options or ()))}"
-            )
+        for name in () if self.options is None else task.settings.more:
+            known = ("maxiter", "maxtime", "tol", *(self.options or ()))
+            check_choice(name, f"options: method={self.name!r}: option", known)
 
 
 def _import(module: str, function: str = "solve") -> Callable[..., Any]:
@@ -98,21 +93,10 @@ def _import(module: str, function: str = "solve") -> Callable[..., Any]:
     return call
 
 
-def _scipy(
-    name: str,
-    takes: str,
-    derivatives: int,
-    maxiter: str = "maxiter",
-    most_slope: float = np.inf,
-    **tolerances: float,
-) -> Solver:
+def _scipy(name: str, takes: str, derivatives: int, **tolerances: float) -> Solver:
     """Return the row of a method of SciPy."""
-    return Solver(
-        *(name, _import("scipy_methods"), "bounds" in takes, "constraints" in takes, derivatives),
-        tolerances=tolerances,
-        maxiter=maxiter,
-        most_slope=most_slope,
-    )
+    solve, able = _import("scipy_methods"), ("bounds" in takes, "constraints" in takes)
+    return Solver(name, solve, *able, derivatives, tolerances=tolerances)
 
 
 # An error e of x changes f by its square: what f may change by is smaller than tol. SLSQP calls
@@ -128,10 +112,10 @@ _ROWS = (
     ),
     Solver("ipopt", _import("ipopt"), **_ANY),
     Solver("sqp", _import("sqp"), **_ANY, options=(), record=_import("sqp", "record")),
-    _scipy("SLSQP", "bounds, constraints", 1, most_slope=100.0, ftol=1.5),
+    replace(_scipy("SLSQP", "bounds, constraints", 1, ftol=1.5), most_slope=100.0),
     _scipy("trust-constr", "bounds, constraints", 2, gtol=2.0, xtol=1.0, barrier_tol=1.0),
     _scipy("L-BFGS-B", "bounds", 1, gtol=1.0, ftol=1.5),
-    _scipy("TNC", "bounds", 1, "maxfun", gtol=1.0, ftol=1.5),
+    replace(_scipy("TNC", "bounds", 1, gtol=1.0, ftol=1.5), maxiter="maxfun"),
     _scipy("BFGS", "", 1, gtol=1.0),
     _scipy("CG", "", 1, gtol=1.0),
     _scipy("Newton-CG", "", 2, xtol=1.0),
@@ -151,10 +135,10 @@ _ALIASES = {"sqpmethod": "sqp"}
 def find_solver(method: str, trajectory: bool = False) -> Solver:
     """Return a solver by name; only those that take a ``trajectory`` where that is asked for."""
     name = method.lower() if isinstance(method, str) else ""
-    solver = SOLVERS.get(_ALIASES.get(name, name))
-    if solver is None or (trajectory and solver.record is not None):
-        names = tuple(s.name for s in SOLVERS.values() if not (trajectory and s.record))
-        raise ValueError(f"method={method!r} is not one of {names}")
+    able = {key: s for key, s in SOLVERS.items() if not (trajectory and s.record)}
+    solver = able.get(_ALIASES.get(name, name))
+    if solver is None:
+        raise ValueError(f"method={method!r} is not one of {tuple(s.name for s in able.values())}")
     return solver
 
 
@@ -179,20 +163,15 @@ def solve_task(task: Task, solver: Solver) -> Answer:
     if not holds:
         return task.answer(task.start, Status.INFEASIBLE)
     if not np.any(task.lower < task.upper):
-        return _answer_held(task, g)
+        # The only point there is: bounds hold every unknown.
+        fits = task.violation(task.start, g) <= max(task.settings.tol, LEAST)
+        held = task.answer(task.start.copy(), Status.SOLVED if fits else Status.INFEASIBLE)
+        return replace(held, lam_x=-task.evaluator.slopes(task.start)[0])
     solver.check(task)
     # Some methods report no point before their first step.
     task.monitor.compare(task.start, f, task.violation(task.start, g))
     task.monitor.is_unbounded = Unboundedness(task)
     return _confirm(task, solver, _solve_once(task, solver))
-
-
-def _answer_held(task: Task, g: np.ndarray) -> Answer:
-    """Return the only point there is, where bounds hold every unknown."""
-    gradient, _ = task.evaluator.slopes(task.start)
-    fits = task.violation(task.start, g) <= max(task.settings.tol, LEAST)
-    status = Status.SOLVED if fits else Status.INFEASIBLE
-    return replace(task.answer(task.start.copy(), status), lam_x=-gradient)
 
 
 def _without_constants(task: Task, g: np.ndarray) -> tuple[Task, bool]:

@@ -32,7 +32,7 @@ from archimedes.optimize.solvers.interior_point.newton_steps import (
 from archimedes.optimize.solvers.interior_point.restoration import Infeasible, Restoration
 from archimedes.optimize.solvers.solver_table import SOLVERS, Solver
 
-KAPPA_EPS, KAPPA_MU, THETA_MU, KAPPA_SIGMA = 10.0, 0.2, 1.5, 1e10
+KAPPA_EPS, KAPPA_MU, THETA_MU = 10.0, 0.2, 1.5
 #: ``ACCEPTABLE`` is an error with which a point is returned after so many iterations.
 MAX_ITERATIONS, ACCEPTABLE, ENOUGH = 3000, 1e-6, 15
 #: Iterations for one weight of the barrier, after which another method shall go on; but none
@@ -70,10 +70,6 @@ class Filter:
         #: were shortened by that, and how often all were forgotten for it.
         self.blocked, self.blocks, self.resets = False, 0, 0
 
-    def clear(self) -> None:
-        """Forget all pairs: the barrier function is another one."""
-        self.entries = []
-
     def add(self, theta: float, phi: float) -> None:
         """Have later points better than this one in one of both."""
         self.entries.append(((1 - GAMMA_THETA) * theta, phi - GAMMA_PHI * theta))
@@ -104,7 +100,7 @@ class Filter:
         """Forget earlier points where they alone have shortened several steps in a row."""
         self.blocks = self.blocks + 1 if blocked else 0
         if self.blocks >= BLOCKS and self.resets < RESETS:
-            self.clear()
+            self.entries.clear()
             self.blocks, self.resets = 0, self.resets + 1
 
     def dominates(self, theta: float, phi: float) -> bool:
@@ -205,12 +201,7 @@ class LineSearch(Restoration):
         return trial, alpha
 
     def _correct(
-        self,
-        at: Point,
-        sigma: np.ndarray,
-        alpha: float,
-        trial: Trial,
-        now: tuple[float, float, float],
+        self, at: Point, sigma: np.ndarray, alpha: float, trial: Trial, now: tuple[float, ...]
     ) -> tuple[Trial, tuple[float, float]] | None:
         """Try steps corrected for the curvature of the constraints (2.4)."""
         theta, phi, slope = now
@@ -278,7 +269,8 @@ class InteriorPoint(LineSearch):
                 return self.answer(Status.UNBOUNDED)
             while self.mu > least and self.error(at, self.mu) <= KAPPA_EPS * self.mu:
                 self.mu = max(least, min(KAPPA_MU * self.mu, self.mu**THETA_MU))
-                self.filter.clear()
+                # The barrier function is another one.
+                self.filter.entries.clear()
                 since = self.iterations
             if self.task.order is None and self.iterations - since >= PATIENCE:
                 raise LineSearchFailed
@@ -301,8 +293,8 @@ class InteriorPoint(LineSearch):
         except LineSearchFailed:
             return self.restore(at)
         z, lam = np.empty(at.z.size), np.empty(at.lam.size)
-        old = (at.z, here.d, step.dv, trial.d, self.mu, self.part, KAPPA_SIGMA)
-        self._update_multipliers(*old, at.lam, step.dlam, alpha, z, lam)
+        old = (at.z, here.d, step.dv, trial.d, self.mu, self.part, at.lam)
+        self._update_multipliers(*old, step.dlam, alpha, z, lam)
         new = self.point(trial, lam, z)
         self.watch(at, new, alpha)
         return new

@@ -172,10 +172,6 @@ class NewtonSteps:
         """Return (N,): -z at lower bounds, z at upper ones, as multipliers pull."""
         return self.spread(-self.sides.away * z)
 
-    def limit_by_sides(self, d: np.ndarray, dv: np.ndarray, part: float = 0.99) -> float:
-        """Return the longest step along dv, at most 1, that leaves 1 - part of each distance."""
-        return self.limit_by(d, self.project(dv), part)
-
     @staticmethod
     def limit_by(values: np.ndarray, steps: np.ndarray, part: float = 0.99) -> float:
         """Return the longest step, at most 1, that leaves 1 - part of each value."""

@@ -18,6 +18,8 @@ from archimedes.optimize.solvers.interior_point.native_loops import (
     native,
 )
 
+#: How far multipliers may be from mu / d, as a factor (eq. 16).
+KAPPA_SIGMA = 1e10
 #: Distances below the smallest normal number count as none.
 _SMALLEST = 2.2250738585072014e-308
 
@@ -238,7 +240,6 @@ def update_multipliers(
     ahead: Floats,
     mu: Float,
     part: Float,
-    widest: Float,
     lam: Floats,
     dlam: Floats,
     alpha: Float,
@@ -256,8 +257,8 @@ def update_multipliers(
     length = w.select(fast > part, part / fast, 1.0)
     with w.loop(0, sides.count) as k:
         # Within a factor of mu / d, at the new point.
-        least = mu / (widest * ahead[k])
+        least = mu / (ahead[k] * KAPPA_SIGMA)
         raised = w.larger(z[k] + length * new[k], least)
-        new[k] = w.smaller(raised, widest * widest * least)
+        new[k] = w.smaller(raised, least * (KAPPA_SIGMA * KAPPA_SIGMA))
     with w.loop(0, m) as i:
         new_lam[i] = lam[i] + alpha * dlam[i]

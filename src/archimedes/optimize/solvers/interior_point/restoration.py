@@ -83,7 +83,7 @@ class Restoration(NewtonSteps):
         self, here: Trial, dv: np.ndarray, is_good: Callable[[Trial, float], bool], count: int
     ) -> tuple[Trial, float]:
         """Halve a step within the sides until its trial is good; return it and its length."""
-        alpha = self.limit_by_sides(here.d, dv)
+        alpha = self.limit_by(here.d, self.project(dv))
         for _ in range(count):
             trial = self.trial(here.v, dv, alpha)
             if is_good(trial, alpha):
@@ -173,7 +173,7 @@ class Restoration(NewtonSteps):
         """Return a point near by, the same in every run."""
         way = np.sin(12.9898 * (np.arange(self.count) + 1.0) * number)
         dv = NUDGE * way * (1.0 + np.abs(here.v))
-        return self.trial(here.v, dv, self.limit_by_sides(here.d, dv, 0.5))
+        return self.trial(here.v, dv, self.limit_by(here.d, self.project(dv), 0.5))
 
 
 def check_feasibility(task: Task, answer: Answer) -> tuple[Answer, np.ndarray | None]:
