@@ -90,9 +90,9 @@ def test_names_that_c_cannot_keep_are_mapped_and_reported():
 @pytest.mark.parametrize(
     ("function", "args", "message"),
     [
-        (lambda ω, omega: ω + omega, (1.0, 2.0), "ω and omega would both be called 'omega' in C"),
-        (lambda x: x["a b"], ({"a b": 1.0, "a_b": 2.0},), r"x\['a b'\] and x\['a_b'\] would both"),
-        (lambda x: {"a": x, "á": x}, (1.0,), "a and á would both be called 'a' in C"),
+        (lambda ω, omega: ω + omega, (1.0, 2.0), "ω and omega are both 'omega' in C"),
+        (lambda x: x["a b"], ({"a b": 1.0, "a_b": 2.0},), r"x\['a b'\] and x\['a_b'\] are both"),
+        (lambda x: {"a": x, "á": x}, (1.0,), "a and á are both 'a' in C"),
     ],
 )
 def test_clashes(function, args, message):
@@ -106,7 +106,7 @@ def test_names_of_results_may_be_those_of_arguments():
 
 
 def test_two_results_of_one_name_clash():
-    with pytest.raises(arc.CodegenError, match="x and x would both be called 'x' in C: rename one"):
+    with pytest.raises(arc.CodegenError, match="x and x are both 'x' in C: rename one"):
         arc.codegen(lambda x: (x, x), (1.0,), return_names=("x", "x"), name="f")
 
 

@@ -93,7 +93,7 @@ def test_integers_booleans_loops_and_fixed_arguments():
     for name, changed, message in (
         ("gain", (1, np.bool_(0), np.zeros(5), 0.2, "up"), r"inputs\[0\]: gain is a parameter"),
         ("mode", (1, np.bool_(0), np.zeros(5), 0.1, "down"), "mode is 'down', but .* for 'up'"),
-        ("xs", (1, np.bool_(0), np.zeros(4), 0.1, "up"), r"xs has shape \(4,\), but .* \(5,\)"),
+        ("xs", (1, np.bool_(0), np.zeros(4), 0.1, "up"), r"xs has shape \(4,\), not \(5,\)"),
         ("n", ([1], np.bool_(0), np.zeros(5), 0.1, "up"), "another structure"),
         ("all", (1,), "missing a required argument"),
     ):
@@ -119,7 +119,7 @@ def test_misuse_is_explained():
     with pytest.raises(CodegenError, match="inputs is empty"):
         run_in_qemu(lift, [])
     project = codegen(lift, lift_inputs(5)[0])
-    with pytest.raises(CodegenError, match="float_type cannot change a project"):
+    with pytest.raises(CodegenError, match="give float_type to codegen"):
         run_in_qemu(project, lift_inputs(5), float_type=np.float32)
 
 

@@ -185,7 +185,7 @@ def test_rates_are_the_derivative_of_the_coordinates():
 
 
 def test_errors_name_argument_and_remedy():
-    with pytest.raises(ValueError, match=r"lat must be a latitude.*np\.deg2rad"):
+    with pytest.raises(ValueError, match=r"lat must be from.*np\.deg2rad"):
         geodetic_to_ecef(45.0, 0.0, 0.0)
     with pytest.raises(ValueError, match=r"p_E must have shape \(3,\)"):
         ecef_to_geodetic(np.zeros(4))

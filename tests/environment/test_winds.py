@@ -73,7 +73,7 @@ def test_errors():
         TABLE(0.0, np.array([10.0, 20.0, 30.0]))
     with pytest.raises(ValueError, match=r"TableWind\.alt must increase"):
         TableWind(np.array([0.0, 0.0]), np.zeros((2, 3)))
-    with pytest.raises(ValueError, match=r"alt must have shape \(n,\) and v_NED \(n, 3\)"):
+    with pytest.raises(ValueError, match=r"alt must be \(n,\) and v_NED \(n, 3\)"):
         TableWind(np.array([0.0, 1.0]), np.zeros((3, 2)))
     with pytest.raises(ValueError, match=r"OneCosineGust\.rise must be positive"):
         OneCosineGust(np.ones(3), rise=0.0)

@@ -68,7 +68,7 @@ FILES = {
         [F.variable("z", inside="<calculation><math/></calculation>")],
         "must be a <math> with one expression",
     ),
-    "presentation": (made("<mrow/>"), "MathML <mrow> is not among the expressions"),
+    "presentation": (made("<mrow/>"), "MathML <mrow> is not one of"),
     "operation": (made(("factorial", "x")), "MathML operation 'factorial' is not one of"),
     "symbol": (made(("<csymbol>hypot</csymbol>", "x")), "MathML operation 'hypot'"),
     "empty apply": (made("<apply/>"), "<apply> is empty"),
@@ -111,7 +111,7 @@ FILES = {
     "size": (looked_up(table=F.gridded(["A"], [1.0])), "1 values for 3 breakpoints"),
     "axes": (
         looked_up(table=F.gridded(["A", "A"], np.ones(9))),
-        "has 1 independent variables, its table 2 axes",
+        "has 1 variables, its table 2 axes",
     ),
     "no such points": (looked_up(table=F.gridded(["B"], [1.0])), "breakpoints 'B' are not defined"),
     "no such table": (looked_up(table="<griddedTableRef gtID='G'/>"), "table 'G' is not defined"),
@@ -137,12 +137,12 @@ FILES = {
                 F.gridded(["A", "A"], np.ones(9)),
             ),
         ],
-        "is linear in one variable and a cubic spline in another",
+        "is linear in one variable and cubic in another",
     ),
     "range": (looked_up('min="2" max="1"'), "min 2.0 is above max 1.0"),
     "scattered": (
         looked_up(table='<ungriddedTableRef utID="U"/>', extra=points("0 0 1", "1 1 2", "2 0 3")),
-        "has 1 independent variables, its table 2 axes",
+        "has 1 variables, its table 2 axes",
     ),
     "point twice": (
         looked_up(table='<ungriddedTableRef utID="U"/>', extra=points("0 1", "0 2")),

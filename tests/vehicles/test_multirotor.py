@@ -124,7 +124,7 @@ def test_backends_and_errors():
     check_everywhere(lambda x: CONTROL.command(drone, x, *figure_eight(1.0), 0.3), x, rtol=1e-11)
     with pytest.raises(ValueError, match="must be even and at least 4"):
         ring(3, 0.2)
-    with pytest.raises(ValueError, match=r"positions must have shape \(n, 3\) and spins \(n,\)"):
+    with pytest.raises(ValueError, match=r"positions must be \(n, 3\), spins \(n,\)"):
         Rotors(np.zeros((4, 3)), np.ones(3))
     with pytest.raises(ValueError, match=r"GroundContact\.stiffness must be positive"):
         GroundContact(np.zeros((1, 3)), stiffness=0.0)

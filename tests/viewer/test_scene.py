@@ -137,7 +137,7 @@ def test_charts_by_name():
 
 
 MISTAKES = [
-    (lambda: view(RigidBody(), 3.0), TypeError, "expected a Trajectory.*solve_ode returns"),
+    (lambda: view(RigidBody(), 3.0), TypeError, "needs a Trajectory of solve_ode, got float"),
     (lambda: view({"a": 1}), TypeError, "'a' must be a pair"),
     (
         lambda: view(RigidBody(), Trajectory([0.0, 1.0], {"angle": np.zeros(2)})),

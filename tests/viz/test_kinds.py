@@ -170,7 +170,7 @@ def test_root_locus_follows_each_root():
         (lambda: viz.plot_root_locus(lambda k: [[np.inf]], [1.0, 2.0]), "nan or inf"),
         (lambda: viz.plot_root_locus(lambda k: [[k]], 1.0), "values must be"),
         (lambda: viz.plot_work_precision({}), "no results"),
-        (lambda: viz.plot_work_precision({"a": [1.0]}), r"rows \(error, seconds\)"),
+        (lambda: viz.plot_work_precision({"a": [1.0]}), r"rows \(error, time\)"),
         (lambda: viz.plot_sparsity(np.zeros(3)), "expected a matrix"),
     ],
 )

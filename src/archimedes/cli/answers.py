@@ -39,8 +39,7 @@ def output_folder(folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CommandError(
-            f"{folder.absolute()} cannot be made ({error.strerror}): name another folder with "
-            "--output"
+            f"{folder.absolute()} cannot be made ({error.strerror}): choose another by --output"
         ) from None
     return folder
 

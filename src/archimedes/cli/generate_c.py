@@ -69,8 +69,7 @@ def find_name(text: str) -> Any:
         value: Any = importlib.import_module(module)
     except ImportError as error:
         raise CommandError(
-            f"{module} cannot be imported ({error}): run this in the folder that contains it, or "
-            "install it"
+            f"{module} cannot be imported ({error}): run this in its folder, or install it"
         ) from None
     finally:
         sys.path.pop(0)
@@ -93,8 +92,7 @@ def example_arguments(options: argparse.Namespace) -> tuple[Any, ...]:
         examples = getattr(importlib.import_module(module), "example_args", None)
         if examples is None:
             raise CommandError(
-                "example arguments are needed: --args '[0.0, [1, 2, 3]]', or a tuple "
-                f"example_args in {module}"
+                f"example arguments are needed: --args '[0.0, [1, 2, 3]]', or {module}.example_args"
             )
         return _as_tuple(examples)
     try:

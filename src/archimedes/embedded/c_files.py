@@ -387,10 +387,7 @@ def user_code(text: str, file: str) -> dict[str, str]:
 def _marker_error(file: str, text: str, at: int, what: str, open_name: str) -> CodegenError:
     line = text.count("\n", 0, at) + 1
     state = f"region {open_name!r} is open" if open_name else "no region is open"
-    return CodegenError(
-        f"{file}:{line}: {what} where {state}: repair the USER CODE markers, so that what is "
-        "between them can be kept"
-    )
+    return CodegenError(f"{file}:{line}: {what} where {state}: repair the USER CODE markers")
 
 
 def keep_user_code(new: str, old: str, file: str, discard: bool = False) -> str:

@@ -274,8 +274,7 @@ def codegen(
 def _check_descriptions(texts: Mapping[str, str] | None, what: str) -> dict[str, str]:
     if texts is not None and not isinstance(texts, Mapping):
         raise CodegenError(
-            f"codegen: {what} is a {type(texts).__name__}: give a dict of names and texts, such as "
-            "{'x': 'state vector'}"
+            f"codegen: {what} is a {type(texts).__name__}: give a dict such as {{'x': 'state'}}"
         )
     return {str(key): str(text) for key, text in (texts or {}).items()}
 

@@ -105,8 +105,7 @@ class Renames:
             spelled = self.one(name, path)
             if spelled in taken:
                 raise CodegenError(
-                    f"{where}: {taken[spelled]} and {path} would both be called {spelled!r} in C: "
-                    "rename one of them"
+                    f"{where}: {taken[spelled]} and {path} are both {spelled!r} in C: rename one"
                 )
             taken[spelled] = path
             result.append(spelled)

@@ -178,8 +178,7 @@ def as_compiled(func: Any, argnums: Any, argnames: Any) -> Compiled:
         names = None
     else:
         raise CodegenError(
-            f"codegen needs a function, got {type(func).__name__}: write arc.codegen(f, (x,)), not "
-            "arc.codegen(f(x), ...)"
+            f"codegen needs a function, got {type(func).__name__}: write arc.codegen(f, (x,))"
         )
     inner = func.func if isinstance(func, functools.partial) else func
     static = {"static_argnums": argnums, "static_argnames": argnames}

@@ -135,20 +135,15 @@ def run_in_qemu(
     project = code if isinstance(code, CProject) else codegen(code, calls[0], **options)
     if project is code and options:
         raise CodegenError(
-            f"run_in_qemu: {', '.join(options)} cannot change a project that is already generated: "
-            "give it to codegen"
+            f"run_in_qemu: give {', '.join(options)} to codegen: this project is generated already"
         )
     model = project.model
     data = [pack_arguments(project, arguments, k) for k, arguments in enumerate(calls)]
     with tempfile.TemporaryDirectory(prefix="archimedes-") as folder:
         firmware = build(source_files(model), make_harness(model), machine, Path(folder), optimize)
         run = execute(firmware, data, timeout)
-    return EmulatedRun(
-        board=board,
-        outputs=tuple(unpack_results(project, block) for block in run.outputs),
-        instructions=tuple(run.instructions),
-        stack_bytes=run.stack_bytes,
-    )
+    outputs = tuple(unpack_results(project, block) for block in run.outputs)
+    return EmulatedRun(board, outputs, tuple(run.instructions), run.stack_bytes)
 
 
 def _check_calls(inputs: object) -> list[tuple[Any, ...]]:
@@ -204,8 +199,7 @@ def _leaves(project: CProject, arguments: tuple[Any, ...], where: str) -> list[n
             continue
         if np.shape(leaf) != spec.shape:
             raise CodegenError(
-                f"{where}: {path} has shape {np.shape(leaf)}, but the code was generated for "
-                f"{spec.shape}"
+                f"{where}: {path} has shape {np.shape(leaf)}, not {spec.shape} as in the code"
             )
         stored = _store(project, np.asarray(leaf), spec.code, f"{where}: {path}")
         if len(result) in bound and not np.array_equal(stored, np.asarray(wanted, stored.dtype)):

@@ -215,8 +215,7 @@ def report(
     if isinstance(code, CProject):
         if args is not None or options:
             raise CodegenError(
-                "report: a generated project has its arguments and options: write report(project), "
-                "or give them to codegen"
+                "report: a project has its arguments and options already: write report(project)"
             )
         project = code
     else:

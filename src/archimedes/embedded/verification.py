@@ -101,8 +101,7 @@ class HostLibrary:
         done = run_program([*command, "-o", str(library), str(folder / f"{model.name}.c")])
         if done.returncode:
             raise CodegenError(
-                f"codegen: {compiler} does not compile {model.name}.c on this machine:\n"
-                f"{done.stderr.strip()}"
+                f"codegen: {compiler} does not compile {model.name}.c:\n{done.stderr.strip()}"
             )
         self._library = ctypes.CDLL(str(library))
         loaded.append(self._library)
@@ -210,10 +209,10 @@ def verify_model(model: Model, samples: int = 48, seed: int = 0) -> Verification
         for view, member in zip(library.outputs.views, model.outputs.members):
             wanted = expected[member.number][k]
             if not same_bits(view, wanted).all():
-                given = [f"{m.path}={inputs[m.number][k].tolist()}" for m in model.inputs.members]
+                values = [f"{m.path}={inputs[m.number][k].tolist()}" for m in model.inputs.members]
                 raise CodegenError(
                     f"codegen: {member.path} is {view.tolist()} in C but {wanted.tolist()} in "
-                    f"Python, for {', '.join(given)}. Check that the compiler's flags leave "
+                    f"Python, for {', '.join(values)}. Check that the compiler's flags leave "
                     "floating-point arithmetic alone (no -ffast-math, contraction off)."
                 )
     return Verification(samples, sum(member.leaf.size for member in model.outputs.members))

@@ -72,13 +72,9 @@ class Air:
             Density in kg/m^3.
         """
         beta, S = _SUTHERLAND
-        return cls(
-            temperature=temperature,
-            pressure=pressure,
-            density=density,
-            speed_of_sound=np.sqrt(GAMMA * pressure / density),
-            dynamic_viscosity=beta * temperature * np.sqrt(temperature) / (temperature + S),
-        )
+        speed_of_sound = np.sqrt(GAMMA * pressure / density)
+        viscosity = beta * temperature * np.sqrt(temperature) / (temperature + S)
+        return cls(temperature, pressure, density, speed_of_sound, viscosity)
 
 
 @struct

@@ -128,8 +128,7 @@ def check_latitude(lat: Scalar) -> Any:
     values = concrete(lat)
     if values is not None and not np.all(np.abs(values) <= 0.5 * np.pi + 1e-12):
         raise ValueError(
-            f"lat must be a latitude from -pi/2 to pi/2 rad, got {values}; for degrees use "
-            "np.deg2rad"
+            f"lat must be from -pi/2 to pi/2 rad, got {values}; for degrees use np.deg2rad"
         )
     return lat
 

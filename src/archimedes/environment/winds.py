@@ -101,8 +101,7 @@ class TableWind:
         alt, v = as_array(self.alt, "alt"), as_array(self.v_NED, "v_NED")
         if alt.ndim != 1 or v.shape != (*alt.shape, 3):
             raise ValueError(
-                "TableWind: alt must have shape (n,) and v_NED (n, 3), got "
-                f"{tuple(alt.shape)} and {tuple(v.shape)}"
+                f"TableWind: alt must be (n,) and v_NED (n, 3), got {alt.shape} and {v.shape}"
             )
         check_increasing(alt, "TableWind.alt", least=1)
 

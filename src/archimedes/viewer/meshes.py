@@ -420,8 +420,7 @@ def _floats(words: list[list[str]], path: Path) -> np.ndarray:
 def _by_trimesh(path: Path) -> tuple[np.ndarray, np.ndarray]:
     if importlib.util.find_spec("trimesh") is None:
         raise MeshFileError(
-            f"{path}: STL and OBJ are read; {path.suffix or 'others'} needs trimesh: "
-            "pip install trimesh pycollada"
+            f"{path}: {path.suffix or 'this file'} needs trimesh: pip install trimesh pycollada"
         )
     import trimesh
 

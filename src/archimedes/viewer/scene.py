@@ -71,8 +71,7 @@ class Mesh:
         triangles = np.asarray(self.triangles)
         if triangles.ndim != 2 or triangles.shape[1] != 3 or triangles.dtype.kind not in "iu":
             raise ValueError(
-                f"Mesh.triangles must be whole numbers of shape (m, 3), got {triangles.dtype} "
-                f"{triangles.shape}"
+                f"Mesh.triangles must be integers (m, 3), got {triangles.dtype} {triangles.shape}"
             )
         if triangles.size and not 0 <= triangles.min() <= triangles.max() < len(vertices):
             raise ValueError(

@@ -72,8 +72,7 @@ class View:
         target = Path(path)
         if target.suffix.lower() not in (".html", ".htm"):
             raise ValueError(
-                f"View.save: {str(path)!r} must end in .html; pictures are made by .screenshot(), "
-                "videos by .video()"
+                f"View.save: {str(path)!r} must end in .html; pictures are made by .screenshot()"
             )
         target.write_text(self.html(), encoding="utf-8", newline="\n")
         return target
@@ -227,8 +226,7 @@ def _add(
 
     if not isinstance(trajectory, Trajectory):
         raise TypeError(
-            f"view: expected a Trajectory for {name!r}, got {type(trajectory).__name__}: what "
-            "solve_ode returns"
+            f"view: {name!r} needs a Trajectory of solve_ode, got {type(trajectory).__name__}"
         )
     for leaf in tree.leaves(trajectory.x):
         known_numbers(leaf, f"view: the trajectory of {name!r}")

@@ -75,6 +75,5 @@ def plot(
             return draw(what, *args, title=title, file=file, **options)
     names = ", ".join(kind.__name__ for kind in DRAWERS)
     raise TypeError(
-        f"plot: expected a Trajectory, got {type(what).__name__}; it plots {names} and sparse "
-        "matrices"
+        f"plot: expected a Trajectory, got {type(what).__name__}; it plots {names}, sparse matrices"
     )

@@ -115,8 +115,7 @@ def plot_work_precision(
             table = np.asarray(rows, dtype=float)
             if table.ndim != 2 or table.shape[1] != 2:
                 raise ValueError(
-                    f"plot_work_precision: {name!r} must be rows (error, seconds), got shape "
-                    f"{table.shape}"
+                    f"plot_work_precision: {name!r} must be rows (error, time), got {table.shape}"
                 )
             marker = "osD^vPX"[k % 7]
             axes.loglog(table[:, 1], table[:, 0], marker=marker, markersize=5, label=name)

@@ -178,8 +178,7 @@ def read_function(element: Element, model: Definitions) -> None:
         points, data = read_table(element.need("functionDefn"), model)
     if len(references) != len(points):
         raise element.error(
-            f"function {name!r} has {len(references)} independent variables, its table "
-            f"{len(points)} axes"
+            f"function {name!r} has {len(references)} variables, its table {len(points)} axes"
         )
     if data.ndim == 1 and data.size != np.prod([len(p) for p in points]):
         shape = " x ".join(str(len(p)) for p in points)
@@ -216,8 +215,7 @@ def _report_axes(
     kinds = {axis.interpolate for axis in axes if len(axis.points) > 1}
     if {"linear", "cubicSpline"} <= kinds:
         raise element.error(
-            f"function {name!r} is linear in one variable and a cubic spline in another; use one "
-            "of them for all"
+            f"function {name!r} is linear in one variable and cubic in another; use one for all"
         )
     if data.ndim == 2:
         if kinds != {"linear"}:

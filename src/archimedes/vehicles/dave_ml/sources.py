@@ -41,8 +41,7 @@ def _parse(element: Element) -> Expression:
     reader = _READERS.get(element.tag)
     if reader is None:
         raise element.error(
-            f"MathML <{element.tag}> is not among the expressions that are read: "
-            f"{', '.join([*_READERS, *CONSTANTS])}"
+            f"MathML <{element.tag}> is not one of {', '.join([*_READERS, *CONSTANTS])}"
         )
     return reader(element)
 

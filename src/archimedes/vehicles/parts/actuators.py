@@ -38,12 +38,10 @@ def check_axes(axes: ArrayLike, name: str) -> Any:
 
 def check_part(part: object, name: str, needed: Sequence[str]) -> None:
     """Raise if a part lacks what the whole asks of it."""
-    missing = [wanted for wanted in needed if not hasattr(part, wanted)]
+    missing = ", ".join(wanted for wanted in needed if not hasattr(part, wanted))
     if missing:
-        raise StructError(
-            f"{name} must have {', '.join(needed)}; {type(part).__qualname__} lacks "
-            f"{', '.join(missing)}"
-        )
+        kind = type(part).__qualname__
+        raise StructError(f"{name} must have {', '.join(needed)}; {kind} lacks {missing}")
 
 
 def check_body(vehicle: Any) -> None:

@@ -87,8 +87,7 @@ class Rotors:
         positions, spins = as_array(self.positions, "positions"), as_array(self.spins, "spins")
         if positions.ndim != 2 or positions.shape[1] != 3 or spins.shape != positions.shape[:1]:
             raise ValueError(
-                "Rotors: positions must have shape (n, 3) and spins (n,), got "
-                f"{tuple(positions.shape)} and {tuple(spins.shape)}"
+                f"Rotors: positions must be (n, 3), spins (n,): {positions.shape}, {spins.shape}"
             )
         check_axes(self.axes(), "Rotors.directions")
         check_struct(self, "thrust time_constant max_speed density", "torque inertia inflow drag")
