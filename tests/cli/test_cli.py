@@ -133,7 +133,7 @@ def test_mistakes(capsys, tmp_path, monkeypatch):
     assert "archimedes demo: --runs must be at least 1" in capsys.readouterr().err
     Path("file").write_text("")
     assert main(["--output", "file"]) == 1
-    assert "file cannot be made (File exists): choose another" in capsys.readouterr().err
+    assert "file cannot be created (File exists): give another" in capsys.readouterr().err
     assert main(["run"]) == 1 and "--template f16" in capsys.readouterr().err
     assert main(["run", "none.yaml", "--json"]) == 1
     said = capsys.readouterr()

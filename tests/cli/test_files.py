@@ -285,7 +285,7 @@ def test_nothing_is_written_through_a_link(folder, capsys):
     tumbled = tumbling()
     Trajectory(tumbled.t, {"pos": tumbled.x.pos, "att": tumbled.x.att.array}).to_npz("flight.npz")
     assert main(["view", "flight.npz", "--output", "out"]) == 1
-    assert "leads out of out" in capsys.readouterr().err and victim.read_text() == "precious"
+    assert "points outside out" in capsys.readouterr().err and victim.read_text() == "precious"
 
 
 def test_files_that_are_none(folder, capsys):

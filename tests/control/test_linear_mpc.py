@@ -169,7 +169,7 @@ def test_a_step_on_a_board(board):
 
 MESSAGES = [
     (lambda: LinearMPC(A, B, Q, R, horizon=0), "horizon must be a whole number of at least 1"),
-    (lambda: LinearMPC(A, B, -Q, R, horizon=3), "Q must have no negative eigenvalues"),
+    (lambda: LinearMPC(A, B, -Q, R, horizon=3), "Q must be positive semidefinite"),
     (lambda: LinearMPC(A, B, Q, 0 * R, horizon=3), "R must be positive definite"),
     (lambda: LinearMPC(A, B, Q, R, horizon=3, lower=1.0, upper=0.0), "lower and upper:"),
     (lambda: LinearMPC(A, B, Q, R, horizon=3, x_lower=[0.0]), r"x_lower must be a number or a vec"),

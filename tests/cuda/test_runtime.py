@@ -186,7 +186,7 @@ def test_mixing_says_how_to_move(cupy):
 def test_arrays_of_another_gpu_are_refused(cupy):
     x = cupy.asarray(np.ones((3, 2)))
     x.device.id = 1
-    match = r"lies on GPU 1, but the current one is 0: .*with cupy.cuda.Device\(1\)"
+    match = r"is on GPU 1, but the current one is 0: .*with cupy.cuda.Device\(1\)"
     with pytest.raises(DeviceError, match=match):
         CudaProgram(scaled(2)).call_batch([x, x[0, 0:1]], [True, False], [x], 3)
 

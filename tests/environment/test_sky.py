@@ -161,7 +161,7 @@ def test_coefficient_files(tmp_path):
     with pytest.raises(ValueError, match="holds a degree beyond 1000"):
         read_magnetic_coefficients(tmp_path / "huge")
     (tmp_path / "order").write_text("2020.0\n1 2 3 4 5 6\n")
-    with pytest.raises(ValueError, match="is no degree and order"):
+    with pytest.raises(ValueError, match="are not a valid degree and order"):
         read_magnetic_coefficients(tmp_path / "order")
 
 

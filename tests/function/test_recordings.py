@@ -148,7 +148,9 @@ def test_misuse_of_static():
             def f(x, y):
                 return x
 
-    with pytest.raises(ValueError, match=r"names 'rest', which gathers arguments of g\(\)"):
+    with pytest.raises(
+        ValueError, match=r"names 'rest', which collects further arguments of g\(\)"
+    ):
 
         @arc.compile(static_argnames="rest")
         def g(x, *rest):

@@ -58,7 +58,7 @@ def a_guess_outside_its_bounds(run):
     return output_error(lag, seen, DATA, 3.0, np.zeros(1), bounds=(0.0, 1.0))
 
 
-@refused(["P0 must have no negative eigenvalues"])
+@refused(["P0 must be positive semidefinite"])
 def a_covariance_that_is_negative(run):
     return pem(EKF, DATA, 1.0, np.zeros(1), P0=[[-1.0]])
 

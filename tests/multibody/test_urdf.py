@@ -147,7 +147,7 @@ REFUSED = {
         "DOCTYPE has declarations of its own",
     ),
     "no robot": ("<mujoco>", [], "a URDF file is a <robot>, this is a <mujoco>"),
-    "no links": ('<robot name="r">', [], "a robot without links"),
+    "no links": ('<robot name="r">', [], "the robot has no links"),
     "two roots": (
         '<robot name="r">',
         [link("a"), link("b"), link("c"), joint("j", "a", "b")],
@@ -332,7 +332,7 @@ def test_hostile_files(tmp_path):
         "declarations of its own": '<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]><robot>&x;</robot>',
         "inside each other": "<robot>" + "<link>" * 200 + "</link>" * 200 + "</robot>",
         "not well-formed": "<robot>" + "\x00" + "</robot>",
-        "XInclude|is no part|without links": (
+        "XInclude|is no part|has no links": (
             '<robot xmlns:xi="http://www.w3.org/2001/XInclude"><xi:include href="a"/></robot>'
         ),
     }

@@ -121,7 +121,7 @@ WRONG = {
     ),
     "no closures": (
         lambda: mb.constrained_acceleration(ARM, [], Z, Z, Z),
-        "closures are empty: aba and dynamics are for models without any",
+        "closures is empty: for a model without closures use aba or dynamics",
     ),
     "a negative frequency": (
         lambda: mb.constrained_acceleration(ARM, [HOLD], Z, Z, Z, frequency=-1.0),

@@ -323,14 +323,17 @@ def test_unscented_square_root_and_smoother_against_filterpy():
 
 NEGATIVE = np.diag([1.0, -1.0, 1.0])
 MESSAGES = [
-    (lambda: LINEAR.replace(Q=NEGATIVE), "Q must have no negative eigenvalues.*least is -1"),
+    (
+        lambda: LINEAR.replace(Q=NEGATIVE),
+        "Q must be positive semidefinite.*smallest eigenvalue is -1",
+    ),
     (lambda: LINEAR.replace(R=np.zeros((2, 2))), "R must be positive definite.*add a small"),
     (lambda: LINEAR.replace(Q=np.triu(np.ones((3, 3)))), r"Q must be symmetric; use \(Q \+ Q.T\)"),
     (lambda: LINEAR.replace(C=np.ones((2, 2))), r"C must be a matrix of shape \(n, 3\)"),
     (lambda: LINEAR.replace(Q=np.eye(2)), r"Q must be a matrix of shape \(3, 3\), got \(2, 2\)"),
     (lambda: LINEAR.step(0.0, X0, [1.0], P0), r"y must be a vector of shape \(2,\), got \(1,\)"),
     (lambda: LINEAR.step(0.0, X0[:2], [1.0, 1.0], P0), r"x must be a vector of shape \(3,\)"),
-    (lambda: EXTENDED.step(0.0, X0, [1.0, 1.0], NEGATIVE), "P must have no negative eigenvalues"),
+    (lambda: EXTENDED.step(0.0, X0, [1.0, 1.0], NEGATIVE), "P must be positive semidefinite"),
     (lambda: UNSCENTED.step(0.0, X0, [1.0, 1.0], 0 * P0), "P must be positive definite"),
     (lambda: LINEAR.replace(gate=0.0), "gate must be above zero"),
     (lambda: UNSCENTED.replace(kappa=-3.0), "kappa must be above -n = -3"),
@@ -340,7 +343,10 @@ MESSAGES = [
         r"dyn\(t, x, \*args\) must return a vector of shape \(3,\), got \(2,\)",
     ),
     (lambda: EXTENDED.step(0.0, X0, [1.0, 1.0], P0, 3.0), "args must be a tuple"),
-    (lambda: LINEAR.step(0.0, X0, [1.0, 1.0], P0, (1.0,)), r"args must be \(u,\) where there is B"),
+    (
+        lambda: LINEAR.step(0.0, X0, [1.0, 1.0], P0, (1.0,)),
+        r"args must be \(u,\) if the filter has B",
+    ),
     (lambda: LINEAR.step(0.0, {"a": 1.0}, [1.0, 1.0], P0), "x must be an array of real numbers"),
     (lambda: filter_series(LINEAR, [0.0], np.ones((3, 2)), X0, P0), "one column per time"),
     (lambda: rts_smoother(LINEAR, [], np.ones((2, 0)), X0, P0), "at least one time"),

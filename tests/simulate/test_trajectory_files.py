@@ -128,7 +128,7 @@ def test_every_key_of_a_dict_survives(route, key):
 
 def test_a_key_that_is_no_text_is_named():
     table = "t,x['\\N{no such letter}']\n0.0,1.0\n"
-    with pytest.raises(ValueError, match="has a key that is no text"):
+    with pytest.raises(ValueError, match="has a key that is not text"):
         Trajectory.from_csv(io.StringIO(table))
 
 

@@ -36,7 +36,7 @@ def test_files(tmp_path):
     with pytest.raises(ValueError, match="line 3: y is 'x', not a number"):
         Timeseries.from_csv(path, inputs=[], outputs=["y"])
     path.write_text("t,y\n0,1\n", encoding="utf-8")
-    with pytest.raises(ValueError, match="two samples at least"):
+    with pytest.raises(ValueError, match="at least two samples"):
         Timeseries.from_csv(path, inputs=[], outputs=["y"])
 
 

@@ -120,7 +120,7 @@ FILES = {
     "input made": (looked_up(output="x"), "'x' is an input and made by function 'x table'"),
     "made twice": (
         [*looked_up(), F.function("z", [("x", "")], VALUES)],
-        "variable 'z' is made twice: also by function 'z table'",
+        "variable 'z' is computed twice: also by function 'z table'",
     ),
     "rule": (looked_up('extrapolate="all"'), "extrapolate='all' is not one of neither, min, max"),
     "spline": (

@@ -39,7 +39,7 @@ def output_folder(folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CommandError(
-            f"{folder.absolute()} cannot be made ({error.strerror}): choose another by --output"
+            f"{folder.absolute()} cannot be created ({error.strerror}): give another with --output"
         ) from None
     return folder
 
@@ -48,7 +48,9 @@ def output_file(folder: Path, name: str) -> Path:
     """Return a path directly inside a folder; a link that leads elsewhere is an error."""
     path = folder / name
     if Path(name).name != name or path.is_symlink():
-        raise CommandError(f"{path} leads out of {folder}: remove the link, or name another folder")
+        raise CommandError(
+            f"{path} points outside {folder}: remove the link, or name another folder"
+        )
     return path
 
 

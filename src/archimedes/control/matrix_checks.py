@@ -85,13 +85,13 @@ def symmetric_matrix(
     least = np.min(np.linalg.eigvalsh(numbers), initial=np.inf)
     if eigenvalues == "positive" and not _is_definite(numbers):
         raise ValueError(
-            f"{name} must be positive definite, its least eigenvalue is {least:.3g}; "
+            f"{name} must be positive definite, but its smallest eigenvalue is {least:.3g}; "
             f"add a small positive number to its diagonal" + refer_to("weight")
         )
     if least < -slack:
         raise ValueError(
-            f"{name} must have no negative eigenvalues, its least is {least:.3g}: squares "
-            "weighted by it would count below zero; is a sign wrong?" + refer_to("weight")
+            f"{name} must be positive semidefinite, but its smallest eigenvalue is {least:.3g}: "
+            "is a sign wrong?" + refer_to("weight")
         )
     return numbers
 

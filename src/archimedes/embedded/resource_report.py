@@ -215,7 +215,7 @@ def report(
     if isinstance(code, CProject):
         if args is not None or options:
             raise CodegenError(
-                "report: a project has its arguments and options already: write report(project)"
+                "report: a project already has its arguments and options: write report(project)"
             )
         project = code
     else:

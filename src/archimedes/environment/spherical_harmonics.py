@@ -316,7 +316,9 @@ def read_magnetic_coefficients(path: str | os.PathLike[str]) -> MagneticField:
         raise ValueError(f"{path} holds a degree beyond {_MOST}, more than any published model")
     wrong = (m < 0) | (m > n) | (n != np.rint(n)) | (m != np.rint(m))
     if wrong.any():
-        raise ValueError(f"{path}: n = {n[wrong][0]}, m = {m[wrong][0]} is no degree and order")
+        raise ValueError(
+            f"{path}: n = {n[wrong][0]}, m = {m[wrong][0]} are not a valid degree and order"
+        )
     tables = np.zeros((4, int(n.max()) + 1, int(n.max()) + 1))
     tables[:, n.astype(int), m.astype(int)] = rows[:, 2:].T
     g, h, dg, dh = tables

@@ -58,8 +58,9 @@ class Signature:
                 )
             if name in known and self.parameters.parameters[name].kind in _GATHERING:
                 raise ValueError(
-                    f"static_argnames names {name!r}, which gathers arguments of {self.name}(): "
-                    "give the static ones names of their own"
+                    f"static_argnames names {name!r}, which collects further arguments of "
+                    f"{self.name}(): "
+                    "give the static arguments names of their own"
                 )
         self.known = {p.name for p in params if p.kind not in _GATHERING}
         self.static = {*(self.positional[n] for n in numbers), *names}

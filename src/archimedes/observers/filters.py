@@ -105,7 +105,7 @@ class KalmanFilter(Filter):
 
     def _predict(self, chart: Chart, t: Scalar, x: Array, P: Array, args: Args) -> Prediction:
         if len(args) != (self.B is not None):
-            raise ValueError("args must be (u,) where there is B, and empty where there is none")
+            raise ValueError("args must be (u,) if the filter has B, and () if it has none")
         ahead = self.A @ x
         if args:
             ahead = ahead + self.B @ vector(args[0], "args[0]", self.B.shape[1])

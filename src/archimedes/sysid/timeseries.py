@@ -190,7 +190,7 @@ class Timeseries:
             numbered = [(k, line) for k, line in enumerate(csv.reader(file), start=1) if line]
         lines = [line for _, line in numbered]
         if len(lines) < 3:
-            raise ValueError(f"{path} must have a line of names and two samples at least")
+            raise ValueError(f"{path} must have a line of names and at least two samples")
         head = [name.strip() for name in lines[0]]
         missing = [name for name in (time, *inputs, *outputs) if name not in head]
         if missing:

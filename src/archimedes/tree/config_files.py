@@ -117,7 +117,7 @@ def check_size(node: Any) -> None:
         count = sizes.get(id(node))
         if count is None:
             if id(node) in open_nodes:
-                raise StructError("an alias refers to what it is part of")
+                raise StructError("an alias refers to a node that contains it")
             open_nodes.add(id(node))
             parts = [x for item in node.value for x in (item if type(item) is tuple else (item,))]
             count = sizes[id(node)] = 1 + sum(map(size, parts))

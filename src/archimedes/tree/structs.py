@@ -285,7 +285,10 @@ def _explain_assignment(cls: Any) -> None:
 def add_methods(cls: type, with_repr: bool, with_eq: bool, frozen: bool) -> None:
     """Give `cls` the methods of structs, each only where it has none of its own."""
     if "replace" in inspect.get_annotations(cls):
-        raise StructError(f"{cls.__qualname__}: a field cannot be called 'replace', the method is")
+        raise StructError(
+            f"{cls.__qualname__}: a field cannot be called 'replace', because structs have a "
+            "method of that name"
+        )
     methods: list[tuple[str, Any, Any]] = [
         ("replace", None, struct_methods.replace),
         ("_repr_html_", None, struct_methods.struct_html),

@@ -95,7 +95,7 @@ class Browser:
                 if target["type"] == "page":
                     return target["targetId"]
             time.sleep(0.05)
-        raise BrowserError("the browser opened no page")
+        raise BrowserError("the browser did not open a page")
 
     def __exit__(self, *error: Any) -> None:
         self._process.end()

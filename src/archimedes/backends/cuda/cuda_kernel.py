@@ -210,7 +210,7 @@ class CompiledKernels:
         for array in arrays:
             if array.device.id != self.device:
                 raise DeviceError(
-                    f"an array lies on GPU {array.device.id}, but the current one is "
+                    f"an array is on GPU {array.device.id}, but the current one is "
                     f"{self.device}: call the function inside "
                     f"`with cupy.cuda.Device({array.device.id}):`, with all arrays there"
                 )

@@ -77,7 +77,7 @@ def compile_text(
         status = library.nvrtcCompileProgram(handle, len(flags), array)
         log = _bytes(library, handle, "ProgramLog").rstrip(b"\0").decode(errors="replace")
         if status:
-            raise DeviceError(f"NVRTC does not compile the kernel for {target}:\n{log[:4000]}")
+            raise DeviceError(f"NVRTC could not compile the kernel for {target}:\n{log[:4000]}")
         return _bytes(library, handle, "CUBIN"), log
     finally:
         library.nvrtcDestroyProgram(ctypes.byref(handle))

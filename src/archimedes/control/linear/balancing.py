@@ -105,8 +105,9 @@ def balanced_truncation(system: StateSpace, order: int) -> Reduced:
     if not is_traced(hankel) and not hankel[k - 1] > 1e-14 * hankel[0]:
         able = int(np.sum(hankel > 1e-14 * hankel[0]))
         raise ValueError(
-            f"order={order} is more than the {able} states that inputs reach and outputs show: "
-            f"take order={able} or less"
+            f"order={order} is more than the {able} states that are both controllable and "
+            "observable: "
+            f"use order={able} or less"
         )
     scale = 1.0 / np.sqrt(hankel[:k])
     left = scale[:, None] * (U[:, :k].T @ sight.T)

@@ -267,7 +267,9 @@ def _as_continuous(loop: StateSpace) -> tuple[System, Callable[[float], float]]:
     try:
         inverse = np.linalg.inv(eye + A)
     except np.linalg.LinAlgError:
-        raise ValueError("loop has a pole at -1, the highest frequency: no margins there") from None
+        raise ValueError(
+            "loop has a pole at z = -1, the Nyquist frequency, where margins are not defined"
+        ) from None
     root, dt = np.sqrt(2.0), float(loop.dt)
     A, B, C, D = inverse @ (A - eye), root * inverse @ B, root * C @ inverse, D - C @ inverse @ B
     A, B, C = _balance(A, B, C)

@@ -72,13 +72,14 @@ def discretize_linear(
     except np.linalg.LinAlgError:
         pole = "2 / dt" if method == "tustin" else "1 / dt"
         raise np.linalg.LinAlgError(
-            f"method={method!r} has no steps of dt={dt} s for an A with an eigenvalue at {pole}: "
-            "take shorter steps, or method='zoh'"
+            f"method={method!r} cannot use steps of dt={dt} s, because A has an eigenvalue at "
+            f"{pole}: "
+            "use shorter steps, or method='zoh'"
         ) from None
     if not is_traced(discrete) and not all(np.all(np.isfinite(part)) for part in discrete):
         raise ValueError(
-            f"dt={dt} s is so long that states of this unstable system grow beyond all numbers in "
-            "one step: take shorter steps"
+            f"dt={dt} s is so long that states of this unstable system overflow in "
+            "one step: use shorter steps"
         )
     return discrete
 

@@ -216,7 +216,9 @@ class Derivative:
         self.single = isinstance(argnums, (int, np.integer))
         self.argnums = tuple(map(int, numbers))
         if not self.argnums:
-            raise ValueError(f"{what}: argnums is empty, so there is nothing to differentiate in")
+            raise ValueError(
+                f"{what}: argnums is empty, so there is nothing to differentiate with respect to"
+            )
 
     def point(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Point:
         """Record the function at these (traced) arguments."""
@@ -247,7 +249,8 @@ class Derivative:
         ]
         if not wanted:
             raise TraceError(
-                f"{self.what}: argument {chosen[0]!r} holds no numbers to differentiate in"
+                f"{self.what}: argument {chosen[0]!r} holds no numbers to differentiate with "
+                "respect to"
             )
         parts = tuple(dynamic[name] for name in chosen)
         own, where = tree.flatten(parts[0] if self.single else parts)

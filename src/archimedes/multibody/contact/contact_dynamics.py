@@ -329,5 +329,5 @@ def body_of(model: Model, frame: str) -> str:
     """Return the body that a frame is on."""
     link = model.frames[model.frame(frame)].link
     if not model.links[link].body:
-        raise ValueError(f"contacts of frame {frame!r}: it is on no body that moves")
+        raise ValueError(f"contacts of frame {frame!r}: its body does not move")
     return model.links[link].body

@@ -194,7 +194,7 @@ class Pair:
         if self.first.frame == self.second.frame:
             raise ValueError(f"Pair: both shapes are on frame {self.first.frame!r}")
         if self.first.kind == self.second.kind == "half-space":
-            raise ValueError("Pair: two half-spaces do not touch, they cut each other")
+            raise ValueError("Pair: two half-spaces cannot be in contact")
 
 
 def every_pair(shapes: Sequence[Contacts], **values: Scalar) -> list[Pair]:

@@ -130,7 +130,7 @@ class RobotReader:
         """Raise unless one link carries all others."""
         loose = self.builder.unattached()
         if not self.builder.bodies:
-            raise self.root.error("a robot without links")
+            raise self.root.error("the robot has no links")
         if len(loose) > 1:
             raise self.root.error(
                 f"{len(loose)} links are the child of no joint: {loose}; one is the root"

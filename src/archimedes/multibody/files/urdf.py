@@ -236,7 +236,7 @@ def read_origin(element: Element) -> Pose:
     if "quat_xyzw" not in at.attributes:
         R = robot_elements.by_angles(triple(at, "rpy", [0.0, 0.0, 0.0]))
     elif "rpy" in at.attributes:
-        raise at.error("<origin> has rpy and quat_xyzw; one of them is the rotation")
+        raise at.error("<origin> has both rpy and quat_xyzw: give one of them")
     else:
         words = at.attributes["quat_xyzw"].split()
         R = robot_elements.by_quaternion(words, at, "quat_xyzw")

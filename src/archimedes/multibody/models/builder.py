@@ -208,7 +208,7 @@ class Builder:
         if name in self.tendons:
             raise ValueError(f"tendon {name!r} already exists; tendons need different names")
         if not arms:
-            raise ValueError(f"tendon {name!r}: arms must name a joint or more")
+            raise ValueError(f"tendon {name!r}: arms must name at least one joint")
         for joint, arm in arms.items():
             self._joint(joint)
             checks.check_finite(checks.as_array(arm, "arm"), f"tendon {name!r}: arm of {joint!r}")

@@ -417,7 +417,7 @@ def check_closures(
     ):
         raise TypeError(f"closures must be a list of Closure and Coupling, got {closures!r:.80}")
     if not len(closures):
-        raise ValueError("closures are empty: aba and dynamics are for models without any")
+        raise ValueError("closures is empty: for a model without closures use aba or dynamics")
     return [equations_of(model, c) for c in closures]
 
 

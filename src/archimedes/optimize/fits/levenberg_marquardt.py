@@ -221,7 +221,8 @@ class Search:
         first = self.problem.value(self.x)
         if first.size == 0:
             raise ShapeDtypeError(
-                "func returns no residuals, so that any x would do: does it end with a return "
+                "func returns no residuals, so any x would be a solution: does it end with a "
+                "return "
                 "statement, and is the data it reads empty?"
             )
         self._arrive(self.x, first)

@@ -137,7 +137,7 @@ def summarize(results: Tree, quantiles: float | Sequence[float] = (0.05, 0.5, 0.
     shares = (quantiles,) if isinstance(quantiles, (int, float)) else tuple(quantiles)
     if wrong := [q for q in shares if not 0.0 <= q <= 1.0]:
         raise ValueError(
-            f"quantiles are shares between 0 and 1, got {wrong[0]!r}: write 0.95 for 95 %"
+            f"quantiles must be between 0 and 1, got {wrong[0]!r}: write 0.95 for 95 %"
         )
     leaves, treedef = tree.flatten(results)
     columns = [leaf_statistics(np.asarray(leaf), shares) for leaf in leaves]

@@ -152,7 +152,7 @@ class ChunkStore:
                 raise CampaignError(
                     f"monte_carlo: the campaign in {self.folder} {words}: {name} is "
                     f"{manifest.get(name)} there and {self.identity[name]} now. Runs of both "
-                    "cannot be mixed: go back to what it was, or give another folder"
+                    "cannot be mixed: restore it, or give another folder"
                 )
 
     def chunks(self) -> list[Chunk]:
@@ -167,7 +167,7 @@ class ChunkStore:
             if one.stop > other.start:
                 raise CampaignError(
                     f"monte_carlo: {one.path} and {other.path} hold the same runs: delete the one "
-                    "that was put there by hand"
+                    "that was copied there by hand"
                 )
         return chunks
 

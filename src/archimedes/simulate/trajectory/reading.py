@@ -319,7 +319,7 @@ def read_step(name: str, match: re.Match[str]) -> Any:
     try:
         return ast.literal_eval(key)
     except (ValueError, SyntaxError) as error:
-        raise ValueError(f"the name {name!r} has a key that is no text: {key}") from error
+        raise ValueError(f"the name {name!r} has a key that is not text: {key}") from error
 
 
 def _with_lists(node: Any) -> Any:

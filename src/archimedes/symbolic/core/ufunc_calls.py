@@ -141,7 +141,7 @@ def _call(
     if kwargs.keys() - {"casting", "subok"}:
         raise trace_error(
             f"np.{ufunc.__name__} was given {sorted(kwargs)}, which cannot be traced",
-            "Leave these keywords out.",
+            "Omit these keywords.",
         )
     if dtype is not None:
         dtype = np.empty(0, dtype).dtype  # it may be the class of a dtype

@@ -190,7 +190,7 @@ def read_function(element: Element, model: Definitions) -> None:
         raise output.error(f"function {name!r} makes {key!r}, which no variableDef defines")
     variable = model.variables[key]
     if variable.source is not None:
-        raise output.error(f"variable {key!r} is made twice: also by function {name!r}")
+        raise output.error(f"variable {key!r} is computed twice: also by function {name!r}")
     if variable.roles & {"isInput", "isControl", "isDisturbance"}:
         raise output.error(f"variable {key!r} is an input and made by function {name!r}")
     try:
@@ -306,7 +306,9 @@ def _variable(element: Element, model: Definitions) -> None:
     source = None if calculation is None else sources.parse(calculation.need("math"))
     roles = frozenset(part.tag for part in element if part.tag.startswith("is"))
     if source is not None and roles & {"isInput", "isControl", "isDisturbance"}:
-        raise element.error(f"variable {key!r} is an input and has a calculation; it can be one")
+        raise element.error(
+            f"variable {key!r} is an input and has a calculation; it can only be one of them"
+        )
     for part in () if source is None else source.walk():
         if isinstance(part, sources.Piecewise) and part.otherwise is None:
             model.approximated.append(f"{key}: nan where no piece applies, <otherwise> is missing")

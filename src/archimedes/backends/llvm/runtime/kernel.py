@@ -135,7 +135,9 @@ def build(
         kernel.call([x, u], [xdot])
     """
     if lanes is not None and (lanes < 1 or lanes & (lanes - 1)):
-        raise ValueError(f"lanes={lanes}: give a power of two, or None for what the CPU has")
+        raise ValueError(
+            f"lanes={lanes}: it must be a power of two, or None for the width of the CPU"
+        )
     inputs = [Leaf(*leaf) for leaf in in_leaves]
     outputs = [Leaf(*leaf) for leaf in out_leaves]
     check_leaves("in_leaves", inputs, graph.input_dtypes)
