@@ -210,7 +210,7 @@ MESSAGES = [
     (lambda: dlqr(EYE, EYE, np.diag([1.0, -1e-3]), EYE), "Q must be positive semidefinite"),
     (
         lambda: lqr(EYE, EYE, EYE, EYE, 5 * EYE),
-        r"\[\[Q, N\], \[N.T, R\]\] must be positive semidefinite",
+        r"\[\[Q, N\], \[N.T, R\]\] must be positive",
     ),
     (lambda: lqr(np.nan * EYE, EYE, EYE, EYE), "A must be finite"),
     (lambda: lqe(EYE, INFINITE, EYE, EYE), "C must be finite"),

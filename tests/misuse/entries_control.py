@@ -59,7 +59,7 @@ def a_weight_that_is_zero(run):
     return run(lambda A: lqr(A, B, EYE, 0 * ONE)[0])(A)
 
 
-@entry("control", error=ValueError, eager_error=ValueError, says=["Q must have no"], line=False)
+@entry("control", error=ValueError, eager_error=ValueError, says=["Q must be positive"], line=False)
 def a_weight_below_zero(run):
     return run(lambda A: lqr(A, B, np.diag([1.0, -1.0]), ONE)[0])(A)
 

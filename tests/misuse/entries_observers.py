@@ -54,7 +54,7 @@ def a_measurement_function_that_returns_a_number(run):
     return run(lambda x, y: ekf.step(0.0, x, y, P).x)(X, np.array([0.4]))
 
 
-@entry("filters", error=ValueError, eager_error=ValueError, says=["P must have"], line=False)
+@entry("filters", error=ValueError, eager_error=ValueError, says=["P must be positive"], line=False)
 def a_covariance_with_a_negative_variance(run):
     return run(lambda x, y: EKF.step(0.0, x, y, np.diag([1.0, -1.0])).x)(X, np.array([0.4]))
 
