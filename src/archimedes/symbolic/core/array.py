@@ -231,10 +231,7 @@ class SymbolicArray(TracedValue, Operators):
         """Convert to another dtype; floats are truncated toward zero, as in NumPy."""
         code = code_of_dtype(dtype)
         if not np.can_cast(self.dtype, dtype, casting):
-            raise TypeError(
-                f"Cannot cast array data from {self.dtype!r} to {np.dtype(dtype)!r} according to "
-                f"the rule {casting!r}"
-            )
+            np.empty(0, self.dtype).astype(dtype, casting=casting)  # raises NumPy's error
         if code == self.code and not copy:
             # NumPy decides whether the order asks for a copy.
             ids = self.ids.astype(self.ids.dtype, order=order, copy=False)

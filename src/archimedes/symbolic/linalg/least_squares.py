@@ -7,7 +7,6 @@ that is, where s <= rcond max(s). x = X b is the shortest of all solutions of le
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -194,36 +193,28 @@ def _truncated(a: Traced, x: Traced, rcond: Operand) -> Callable[[Traced, Traced
     return change
 
 
-def _pseudo_inverse_push(
-    change: Derivative, operands: Arrays, results: Arrays, rows: Changes
-) -> Changes:
-    a, rcond = operands
-    push = change(a, results[0], rcond)
-    eye = lift(np.eye(len(a), dtype=a.dtype))
-    return [[push(da, eye)] for da, _ in rows]
-
-
-def _least_squares_push(
-    inverse: MatrixFunction, change: Derivative, operands: Arrays, results: Arrays, rows: Changes
-) -> Changes:
-    a, b, rcond = operands
-    (x,) = call(inverse, a, rcond)
-    push = change(a, x, rcond)
-    zero = np.zeros_like(results[1])
-    return [[push(da, b) + x @ db, zero] for da, db, _ in rows]
-
-
 def _functions(change: Derivative) -> tuple[MatrixFunction, MatrixFunction]:
     """Return pinv and lstsq as recorded functions that have this derivative."""
 
-    def inverse_body(a: Traced, rcond: Operand) -> tuple[Any]:
+    def invert(a: Traced, rcond: Operand) -> tuple[Any]:
         return (_least_squares(a, None, rcond)[0],)
 
-    inverse = MatrixFunction(
-        "pinv", inverse_body, partial(_pseudo_inverse_push, change), loop_body=inverse_body
-    )
-    push = partial(_least_squares_push, inverse, change)
-    return inverse, MatrixFunction("lstsq", _least_squares, push, loop_body=_least_squares)
+    def push_inverse(operands: Arrays, results: Arrays, rows: Changes) -> Changes:
+        a, rcond = operands
+        push = change(a, results[0], rcond)
+        eye = lift(np.eye(len(a), dtype=a.dtype))
+        return [[push(da, eye)] for da, _ in rows]
+
+    def push_solution(operands: Arrays, results: Arrays, rows: Changes) -> Changes:
+        a, b, rcond = operands
+        (x,) = call(inverse, a, rcond)
+        push = change(a, x, rcond)
+        zero = np.zeros_like(results[1])
+        return [[push(da, b) + x @ db, zero] for da, db, _ in rows]
+
+    inverse = MatrixFunction("pinv", invert, push_inverse, loop_body=invert)
+    solution = MatrixFunction("lstsq", _least_squares, push_solution, loop_body=_least_squares)
+    return inverse, solution
 
 
 _AT_CONSTANT_RANK = _functions(_constant_rank)

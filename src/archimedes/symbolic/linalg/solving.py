@@ -24,7 +24,7 @@ from archimedes.graph.dtypes import B8, F32, F64
 from archimedes.symbolic.core.array_scans import scan_rows
 from archimedes.symbolic.core.conversion import floats, lift, wrap
 from archimedes.symbolic.core.registry import implements
-from archimedes.symbolic.core.traced_value import Axis, Operand, Traced
+from archimedes.symbolic.core.traced_value import Operand, Traced
 from archimedes.symbolic.linalg import factorizations, matrices, matrix_functions
 from archimedes.symbolic.linalg.matrix_functions import Arrays, Changes, MatrixFunction, call
 from archimedes.symbolic.linalg.spectral import singular, singular_function
@@ -382,7 +382,7 @@ _MATRIX: dict[Any, Callable[[Any], Any]] = {
 
 
 @implements(np.linalg.norm)
-def _norm(x: Operand, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Traced:
+def _norm(x: Operand, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Traced:
     (x,) = floats(x)
     if axis is None and ord is None:
         axes: Axes = tuple(range(x.ndim))

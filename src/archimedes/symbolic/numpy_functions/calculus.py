@@ -25,19 +25,24 @@ implement_by_source(np.gradient, np.polyfit, unknown_is_false=True)
 # ---- interpolation -----------------------------------------------------------------------------
 
 
-def _interpolate(x: Operand, xp: Operand, fp: Operand, left: Operand, right: Operand) -> Traced:
+@implements(np.interp)
+def _interp(
+    x: Operand,
+    xp: Operand,
+    fp: Operand,
+    left: Operand = None,
+    right: Operand = None,
+    period: Operand = None,
+) -> Traced:
     """Interpolate linearly, exact at the points; derivatives are those of the segment to the right.
 
     Cost: log2 of the number of points a value where both ``xp`` and ``fp`` are static, else
     proportional to the number of points.
     """
+    if period is not None:
+        return numpy_source(np.interp, unknown_is_false=True)(x, xp, fp, left, right, period)
     x, xp, fp = (lift(v).astype(np.float64) for v in (x, xp, fp))
-    if xp.ndim != 1 or fp.ndim != 1:
-        raise ValueError("Data points must be 1-D sequences")
-    if xp.size != fp.size:
-        raise ValueError("fp and xp are not of the same length")
-    if xp.size == 0:
-        raise ValueError("array of sample points is empty")
+    np.interp(0.0, np.zeros(xp.shape), np.zeros(fp.shape))  # raises NumPy's errors about shapes
     for name, value in (("left", left), ("right", right)):
         if value is not None and lift(value).ndim:
             raise TypeError(f"np.interp: {name} must be a number, got shape {lift(value).shape}")
@@ -49,8 +54,8 @@ def _interpolate(x: Operand, xp: Operand, fp: Operand, left: Operand, right: Ope
     return np.where(np.isnan(x), x, result)
 
 
-HELPERS["compiled_interp"] = _interpolate
-implement_by_source(np.interp, unknown_is_false=True)  # a period must not be zero
+#: What ``np.interp`` calls after it has made a periodic table of it.
+HELPERS["compiled_interp"] = _interp
 
 
 def _segment(x: Operand, xp: Operand, fp: Operand) -> Traced:

@@ -167,8 +167,12 @@ def _array(original: Any) -> Callable[..., Any]:
     @functools.wraps(original)
     def array(a: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
         if not _recording():
-            if type(a) is RecordedArray and is_tracing():
-                _refuse_library(a, name)
+            if type(a) is RecordedArray and is_tracing() and is_traced(a):
+                # A library would read its memory.
+                raise trace_error(
+                    f"np.{name} in library code needs the numbers of an array of traced values",
+                    "Use NumPy's functions, or call the library through arc.callback.",
+                )
             return original(a, dtype, *args, **kwargs)
         if is_traced(a):
             if type(a) is list and dtype is None and not args and not kwargs:
@@ -180,15 +184,6 @@ def _array(original: Any) -> Callable[..., Any]:
         return adopt_result(original(a, dtype, *args, **kwargs), a)
 
     return array
-
-
-def _refuse_library(a: Any, name: str) -> None:
-    """Raise if a library, which would read its memory, is given an array of traced values."""
-    if is_traced(a):
-        raise trace_error(
-            f"np.{name} in library code needs the values of an array that holds traced ones",
-            "Use NumPy's functions, or call the library through arc.callback.",
-        )
 
 
 def _convert_traced(original: Any, x: Any, dtype: Any, args: Any, kwargs: dict[str, Any]) -> Any:
