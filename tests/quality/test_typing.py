@@ -17,7 +17,7 @@ MODEL = Path(__file__).with_name("typed_model.py")
 #: How NumPy's types are written in the model's comments.
 SHORT = {
     "numpy.ndarray[tuple[Any, ...], numpy.dtype[numpy.float64]]": "ARRAY",
-    "numpy.ndarray[Any, Any]": "ANY_ARRAY",
+    "numpy.ndarray[tuple[Any, ...], numpy.dtype[Any]]": "ANY_ARRAY",
 }
 
 

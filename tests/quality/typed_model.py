@@ -67,5 +67,5 @@ reveal_type(arc.vmap(scaled)(np.ones((5, 3))))  # ARRAY
 
 Body("heavy")  # error: Missing positional argument "position" in call to "Body"
 body.mass = 2.0  # error: Property "mass" defined in "Body" is read-only
-compiled("x")  # error: No overload variant of "__call__" of "Compiled" matches argument type "str"
-arc.compile(weight)(body)  # error: No overload variant of "__call__" of "Compiled" matches
+compiled("x")  # error: No overload variant of "__call__" of "CompiledCallable" matches
+arc.compile(weight)(body)  # error: No overload variant of "__call__" of "CompiledCallable" matches

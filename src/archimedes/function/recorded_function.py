@@ -20,7 +20,7 @@ from archimedes.errors import ShapeDtypeError, TraceError
 from archimedes.function.dependencies import side_effects, states
 from archimedes.function.dependencies.tracked_reads import ArrayRead, TrackedRead
 from archimedes.function.dependencies.walk import Walk
-from archimedes.function.execution.shortcuts import P, R, ShortcutHolder
+from archimedes.function.execution.shortcuts import CompiledCallable, P, R
 from archimedes.function.execution.tiers import NUMERICS, Tiers, in_mode
 from archimedes.function.leaf_specs import LeafSpec, argument_paths, describe_leaves
 from archimedes.function.recording import Recording, record
@@ -96,7 +96,7 @@ class _Call(NamedTuple):
     specs: tuple[LeafSpec, ...]
 
 
-class RecordedFunction(ShortcutHolder[P, R]):
+class RecordedFunction(CompiledCallable[P, R]):
     """A function as :class:`Compiled` keeps it: how it is called, what it is, its recordings."""
 
     def __init__(

@@ -20,7 +20,7 @@ from archimedes.backends.registry import check_backend, runs_in_place
 from archimedes.checks import check_callable
 from archimedes.function.batching import batch_axes
 from archimedes.function.compiled import Compiled
-from archimedes.function.execution.shortcuts import P, R, ShortcutHolder
+from archimedes.function.execution.shortcuts import CompiledCallable, P, R
 from archimedes.function.execution.tiers import CallForm, out_error, result_arrays
 from archimedes.function.leaf_specs import LeafSpec
 from archimedes.function.recording import OutLeaf, Recording, leaf_elements, leaf_ids, read_array
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["vmap"]
 
 
-class Batched(ShortcutHolder[P, R]):
+class Batched(CompiledCallable[P, R]):
     """The result of :func:`vmap`."""
 
     def __init__(

@@ -204,7 +204,7 @@ class _Offer(NamedTuple):
     function: weakref.ref[Any] | None
 
 
-class ShortcutHolder(Generic[P, R]):
+class CompiledCallable(Generic[P, R]):
     """A function with generated call paths of its recent kinds of calls, newest first.
 
     Such a path checks its arguments and returns NotImplemented for others, so that a call may try
@@ -281,4 +281,4 @@ class ShortcutHolder(Generic[P, R]):
 
     def _call_first(self, path: Callable[..., Any]) -> None:
         # By the slot itself: a subclass may have a method __call__ of its own.
-        ShortcutHolder.__dict__["__call__"].__set__(self, path)
+        CompiledCallable.__dict__["__call__"].__set__(self, path)
