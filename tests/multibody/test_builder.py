@@ -171,7 +171,7 @@ def test_two_robots_in_one_world():
         (lambda b: b.add_body("x", 1.0, inertia=[1, 1, -1]), "body 'x': inertia has negative"),
         (lambda b: b.lock({"nothing": 0.0}), "there is no joint 'nothing'"),
         (lambda b: b.build(base="flying"), "base='flying' is not one of 'fixed', 'floating'"),
-        (lambda b: b.build(base="floating"), "every body of 'arm' is attached to the world"),
+        (lambda b: b.build(base="floating"), "'arm' cannot float: all is attached to the world"),
     ],
 )
 def test_refusals(wrong, message):

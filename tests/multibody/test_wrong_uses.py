@@ -161,7 +161,7 @@ WRONG = {
     ),
     "the name of the base's joint": (
         lambda: named_as_the_root().build("floating"),
-        "has a joint 'root_joint', which is the name of the joint of a floating base",
+        "'root_joint' joins a floating base; rename your joint",
     ),
     "a joint without coordinates": (
         lambda: mb.user_joint("x", 0, None, None),

@@ -269,21 +269,17 @@ class KinematicTree:
         self._check_known(parent, "parent")
         self._check_new(name, parent)
         if (transform is None) == (pose is None):
-            raise ValueError(
-                f"frame {name!r} needs either transform (parent to frame) or pose (frame to "
-                f"parent), and not both"
-            )
+            either = "transform (parent to frame) or pose (frame to parent), and not both"
+            raise ValueError(f"frame {name!r} needs either {either}")
         self.edges[name] = FrameEdge(name, parent, transform, pose, twist, acceleration)
 
     def _check_new(self, name: str, parent: str | None) -> None:
         if not isinstance(name, str) or not name:
             raise TypeError(f"a frame's name must be a text, got {name!r}")
         if parent is not None and name in self.ancestors(parent):
-            raise ValueError(
-                f"frame {name!r} cannot be placed below {parent!r}: {name!r} is "
-                f"{'that frame itself' if name == parent else 'above it'}, which would close a "
-                "cycle"
-            )
+            where = "that frame itself" if name == parent else "above it"
+            cycle = f"{name!r} is {where}, which would close a cycle"
+            raise ValueError(f"frame {name!r} cannot be placed below {parent!r}: {cycle}")
         if name in self.edges:
             raise ValueError(f"frame {name!r} exists already; give the new frame another name")
 
@@ -326,10 +322,8 @@ class KinematicTree:
         up, down = self.ancestors(source), self.ancestors(target)
         shared = next((name for name in up if name in down), None)
         if shared is None:
-            raise ValueError(
-                f"frames {source!r} and {target!r} are not connected: their roots are "
-                f"{up[-1]!r} and {down[-1]!r}"
-            )
+            roots = f"their roots are {up[-1]!r} and {down[-1]!r}"
+            raise ValueError(f"frames {source!r} and {target!r} are not connected: {roots}")
         climb = [self.edges[name] for name in up[: up.index(shared)]]
         descend = [self.edges[name] for name in reversed(down[: down.index(shared)])]
         return climb, descend  # type: ignore[return-value]

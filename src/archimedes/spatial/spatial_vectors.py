@@ -77,10 +77,8 @@ class SpatialVector:
 
     def _check(self, other: Any) -> None:
         if type(other) is not type(self):
-            raise TypeError(
-                f"a {type(self).__name__} and a {type(other).__qualname__} do not add: motions "
-                "and forces are different spaces"
-            )
+            both = f"a {type(self).__name__} and a {type(other).__qualname__}"
+            raise TypeError(f"{both} do not add: motions and forces are different spaces")
 
 
 @struct

@@ -20,20 +20,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from archimedes.multibody.algorithms import mass_matrix
+from archimedes.multibody.algorithms import links, mass_matrix
 from archimedes.multibody.algorithms.custom_derivatives import call_with_derivatives
 from archimedes.multibody.algorithms.inverse_dynamics import AngularMotion, derivative_entries, rnea
 from archimedes.multibody.algorithms.links import (
     Forces,
     bias_of,
-    broadcast_result,
-    check_state,
-    join_numbers,
     joint_velocity,
-    leading_axes,
     links_at,
     reduce_tree,
-    world_acceleration,
 )
 from archimedes.multibody.algorithms.mass_matrix import Entries, Factors, crba, fill_matrix
 from archimedes.multibody.algorithms.passive_forces import passive_derivatives, passive_torque
@@ -103,7 +98,7 @@ def aba(
     >>> aba(b.build(), q=np.zeros(1), v=np.zeros(1), tau=np.zeros(1))
     array([16.35])
     """
-    q, v, tau = check_state(model, forces, q=q, v=v, tau=tau)
+    q, v, tau = links.check_state(model, forces, q=q, v=v, tau=tau)
     mass_matrix.check_inertia_of_joints(model)
     if passive:
         tau = tau + passive_torque(model, q, v)
@@ -161,14 +156,14 @@ def plain_aba(model: Model, q: Vector, v: Vector, tau: Vector, forces: Forces) -
     a: list[Spatial] = []
     ddq: list[Any] = [0.0] * model.nv
     for i, link in enumerate(model.links):
-        above = a[link.parent] if link.parent >= 0 else world_acceleration(model)
+        above = a[link.parent] if link.parent >= 0 else links.world_acceleration(model)
         a_i = X[i].motion_to_child(above) + c[i]
         for k, S_k, gain, u in reversed(columns[i]):
             ddq[k] = u - gain.dot(a_i)
             a_i = a_i + S_k.times(ddq[k])
         a.append(a_i)
-    shape = (*leading_axes(q, v, tau, forces=forces), model.nv)
-    return broadcast_result(join_numbers(ddq), shape)
+    shape = (*links.leading_axes(q, v, tau, forces=forces), model.nv)
+    return links.broadcast_result(links.join_numbers(ddq), shape)
 
 
 # ---- derivatives -------------------------------------------------------------------------------
@@ -218,11 +213,11 @@ def aba_derivatives(
     >>> aba_derivatives(b.build(), np.array([np.pi / 2]), np.zeros(1), np.zeros(1))[0].round(9)
     array([[-16.35]])
     """
-    q, v, tau = check_state(model, forces, q=q, v=v, tau=tau)
+    q, v, tau = links.check_state(model, forces, q=q, v=v, tau=tau)
     factors = mass_matrix.factorize(model, mass_matrix.mass_entries(model, q))
     bias = rnea(model, q, v, np.zeros(model.nv), forces, passive)
     pairs = zip(components(tau, model.nv), components(bias, model.nv), strict=True)
-    a = join_numbers(mass_matrix.solve_rows(factors, [x - y for x, y in pairs]))
+    a = links.join_numbers(mass_matrix.solve_rows(factors, [x - y for x, y in pairs]))
     dq, dv, _ = derivative_entries(model, q, v, a, forces)
     by_q, by_v = take_base_columns(model, q, v, dq, dv)
     if passive:
@@ -230,7 +225,7 @@ def aba_derivatives(
             for i in range(model.nv):
                 for j in range(model.nv):
                     entries[i, j] = entries.get((i, j), 0.0) - added[..., i, j]
-    shape = (*leading_axes(q, v, tau, forces=forces), model.nv, model.nv)
+    shape = (*links.leading_axes(q, v, tau, forces=forces), model.nv, model.nv)
     negative = Factors(factors.branch, factors.N, [-d for d in factors.inverse_D])
     in_q, in_v = mass_matrix.solve_columns(negative, (dq, dv), shape)
     if by_q:

@@ -90,10 +90,8 @@ class SameModel:
 def check_model(model: Model) -> None:
     """Raise if something else is passed for a model."""
     if not hasattr(model, "joint_names"):
-        raise TypeError(
-            "model, the first argument, must be a Model, as load(path) and builder.build() return, "
-            f"got {type(model).__name__}"
-        )
+        got = f"got {type(model).__name__}; load(path) and builder.build() return one"
+        raise TypeError(f"model, the first argument, must be a Model, {got}")
 
 
 def has_known_numbers(model: Model) -> bool:
@@ -269,10 +267,8 @@ def external_forces(model: Model, forces: Forces) -> dict[int, Spatial]:
         array = as_array(forces, "forces")
         shape = (len(model.body_names), 6)
         if tuple(array.shape[-2:]) != shape:
-            raise ValueError(
-                f"forces must have shape {shape}, a row for each of body_names, or be a mapping "
-                f"of body names to (6,); got shape {tuple(array.shape)}"
-            )
+            wanted = f"{shape}, a row for each of body_names, or be a mapping of these to (6,)"
+            raise ValueError(f"forces must have shape {wanted}; got shape {tuple(array.shape)}")
         forces = {name: array[..., k, :] for k, name in enumerate(model.body_names)}
     by_link = {}
     for name, value in forces.items():

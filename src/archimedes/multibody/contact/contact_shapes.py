@@ -406,7 +406,5 @@ def contact_of(shape: Shape) -> Contacts:
         rim = radius * np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=1)
         ends = [rim + np.array([0.0, 0.0, z]) for z in (-0.5 * length, 0.5 * length)]
         return Contacts(shape.body, np.concatenate(ends) @ R.T + p)
-    raise ValueError(
-        f"the {shape.kind} of {shape.body!r} has no contacts: name the bodies that touch, or give "
-        "Contacts(frame, points)"
-    )
+    remedy = "name the bodies that touch, or give Contacts(frame, points)"
+    raise ValueError(f"the {shape.kind} of {shape.body!r} has no contacts: {remedy}")

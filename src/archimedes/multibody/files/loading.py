@@ -50,10 +50,8 @@ def read(path: str | os.PathLike[str], packages: Packages = None) -> Builder:
     """
     suffix = Path(path).suffix.lower()
     if suffix == ".xacro":
-        raise ValueError(
-            f"{os.fspath(path)}: macros of xacro are not expanded here: run xacro on the file and "
-            "load the result as .urdf"
-        )
+        remedy = "run xacro on the file and load the result as .urdf"
+        raise ValueError(f"{os.fspath(path)}: macros of xacro are not expanded here: {remedy}")
     if suffix not in READERS:
         raise ValueError(
             f"{os.fspath(path)}: robots are read from files {', '.join(READERS)}, not {suffix!r}"

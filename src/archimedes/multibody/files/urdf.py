@@ -14,14 +14,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.multibody.files import robot_elements
-from archimedes.multibody.files.robot_elements import (
-    GEOMETRY,
-    SIZES,
-    Known,
-    RobotReader,
-    call_at,
-    three,
-)
+from archimedes.multibody.files.robot_elements import Known, RobotReader, call_at, three
 from archimedes.multibody.models.builder import Builder
 from archimedes.multibody.models.builder_parts import SLACK, Mimic, inertia_fault
 from archimedes.multibody.parts.joints import KINDS
@@ -37,9 +30,9 @@ KNOWN = {
     "origin": Known("xyz rpy quat_xyzw"),
     "mass": Known("value"),
     "inertia": Known("ixx ixy ixz iyy iyz izz"),
-    **dict.fromkeys(GEOMETRY, Known("name", "origin geometry", seen="material")),
+    **dict.fromkeys(robot_elements.GEOMETRY, Known("name", "origin geometry", seen="material")),
     "geometry": Known("", "box sphere cylinder capsule mesh"),
-    **{kind: Known(" ".join(sizes)) for kind, sizes in SIZES.items()},
+    **{kind: Known(" ".join(sizes)) for kind, sizes in robot_elements.SIZES.items()},
     "mesh": Known("filename scale"),
     "joint": Known("name type", "origin parent child axis limit dynamics mimic"),
     **dict.fromkeys(("parent", "child"), Known("link")),
@@ -108,7 +101,7 @@ class UrdfReader(RobotReader):
         self.check_one_root()
         for element in links:
             for part in element:
-                if part.tag in GEOMETRY:
+                if part.tag in robot_elements.GEOMETRY:
                     self.read_geometry(part, element.get("name"))
         self.report_unit_slips()
         return self.builder

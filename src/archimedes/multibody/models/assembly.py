@@ -60,11 +60,7 @@ class _Assembly:
 
     def model(self, base: str, gravity: ArrayLike) -> Model:
         start = [*self.base_joints(base), *self.children.get(None, [])]
-        self.frames += [
-            (Frame(name, -1), pose)
-            for name, (body, pose) in self.builder.frames.items()
-            if body is None
-        ]
+        self.add_frames(None, -1, IDENTITY)
         waiting = [(joint, -1, IDENTITY) for joint in reversed(start)]
         while waiting:
             joint, link, pose = waiting.pop()
@@ -74,9 +70,7 @@ class _Assembly:
                 self.parts[link].append((self.builder.bodies[body], pose))
             if not self.builder.bodies[body].link_only:
                 self.frames.append((Frame(body, link), pose))
-            for name, (owner, at) in self.builder.frames.items():
-                if owner == body:
-                    self.frames.append((Frame(name, link), pose @ at))
+            self.add_frames(body, link, pose)
             children = self.children.get(body, [])
             waiting += [(child, link, pose) for child in reversed(children)]
         if not self.links:
@@ -87,28 +81,27 @@ class _Assembly:
         self.resolve_mimics()
         return self.fill(gravity)
 
+    def add_frames(self, body: str | None, link: int, pose: Pose) -> None:
+        """Add the frames on a body, or on the world."""
+        for name, (owner, at) in self.builder.frames.items():
+            if owner == body:
+                self.frames.append((Frame(name, link), pose @ at if body else at))
+
     def base_joints(self, base: str) -> list[Joint]:
         """Return the joint of what is attached to nothing."""
-        loose = self.builder.unattached()
+        loose, name = self.builder.unattached(), self.builder.name
         if not self.builder.bodies:
-            raise ValueError(f"{self.builder.name!r} has no bodies: add_body adds one")
+            raise ValueError(f"{name!r} has no bodies: add_body adds one")
         if len(loose) > 1:
-            raise ValueError(
-                f"{self.builder.name!r} has {len(loose)} roots, {loose}: attach all but one"
-            )
+            raise ValueError(f"{name!r} has {len(loose)} roots, {loose}: attach all but one")
         check_choice(base, "base", ("fixed", "floating"))
         if base == "floating" and not loose:
-            raise ValueError(
-                f'base="floating": every body of {self.builder.name!r} is attached to the world; '
-                'attach its base with kind="free" instead'
-            )
+            remedy = 'attach its base with kind="free" instead'
+            raise ValueError(f"{name!r} cannot float: all is attached to the world; {remedy}")
         if base == "floating" and ROOT_JOINT in self.builder.joints:
-            raise ValueError(
-                f"{self.builder.name!r} has a joint {ROOT_JOINT!r}, which is the name of the joint "
-                "of a floating base; name it otherwise"
-            )
+            raise ValueError(f"{name!r}: {ROOT_JOINT!r} joins a floating base; rename your joint")
         kind = KINDS["free" if base == "floating" else "fixed"]
-        return [Joint(ROOT_JOINT, kind, None, name, IDENTITY, Screw()) for name in loose]
+        return [Joint(ROOT_JOINT, kind, None, body, IDENTITY, Screw()) for body in loose]
 
     def carry(self, joint: Joint, link: int, pose: Pose) -> tuple[int, Pose]:
         """Add the links of a joint; return the link of its child and the child's pose in it."""

@@ -76,10 +76,8 @@ class Builder:
 
     def __getattr__(self, name: str) -> Any:
         if hasattr(Model, name) or name in Model.__dataclass_fields__:
-            raise AttributeError(
-                f"a Builder has no {name!r}: functions of robots take the model that "
-                "builder.build() returns"
-            )
+            hint = "functions of robots take the model that builder.build() returns"
+            raise AttributeError(f"a Builder has no {name!r}: {hint}")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     # ---- adding --------------------------------------------------------------------------
@@ -478,8 +476,6 @@ class Builder:
         at = parent
         while at is not None:
             if at == child:
-                raise ValueError(
-                    f"{where}: {child!r} already carries {parent!r}; joints form a tree, and a "
-                    "closed loop is a constraint on it"
-                )
+                hint = "joints form a tree, and a closed loop is a constraint on it"
+                raise ValueError(f"{where}: {child!r} already carries {parent!r}; {hint}")
             at = carrier.get(at)

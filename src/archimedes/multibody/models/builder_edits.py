@@ -96,21 +96,16 @@ def remove(builder: Builder, body: str) -> None:
 
     def stays(what: str, names: set[str], lost: set[str]) -> bool:
         if names & lost and names - lost:
-            builder.report.ignored.append(
-                f"{builder.name}: {what} of {sorted(names)}: {sorted(names & lost)} went with "
-                f"{body!r}"
-            )
+            gone_with = f"{sorted(names & lost)} went with {body!r}"
+            builder.report.ignored.append(f"{builder.name}: {what} of {sorted(names)}: {gone_with}")
         return not names & lost
 
     builder.tendons = {
         k: t for k, t in builder.tendons.items() if stays(f"tendon {k!r}", {*t.arms}, joints)
     }
     builder.actuators = [a for a in builder.actuators if stays("an actuator", {*a.joints}, joints)]
-    builder.closures = [
-        c
-        for c in builder.closures
-        if stays("a closure", c.names, joints if isinstance(c, Coupling) else frames)
-    ]
+    needed = [(c, joints if isinstance(c, Coupling) else frames) for c in builder.closures]
+    builder.closures = [c for c, lost in needed if stays("a closure", c.names, lost)]
 
 
 def check_follows(joint: Joint, values: Mapping[str, Scalar]) -> None:

@@ -255,10 +255,8 @@ def mesh(shape: Shape) -> tuple[float, Any, Any]:
     solid = triangles_of(trimesh, shape)
     solid.apply_scale(shape.size)
     if not solid.is_watertight or not solid.volume > 0.0:
-        raise ValueError(
-            f"{shape.file or shape.surface}, the mesh of {shape.body!r}, is not a closed surface; "
-            "give the body a mass and an inertia"
-        )
+        mesh = f"{shape.file or shape.surface}, the mesh of {shape.body!r},"
+        raise ValueError(f"{mesh} is not a closed surface; give the body a mass and an inertia")
     solid.density = 1.0
     return float(solid.volume), np.array(solid.center_mass), np.array(solid.moment_inertia)
 

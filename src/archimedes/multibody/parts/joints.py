@@ -258,8 +258,7 @@ class Planar(JointKind):
     def integrate(self, q: Numbers, v: Numbers) -> Numbers:
         """Move along a twist of the plane."""
         w = v[2]
-        c1, c2 = stumpff((1, 2), w * w)
-        a, b = c1, c2 * w
+        a, b = turn_factors(w)
         dx, dy = rotate_2d(q[2], a * v[0] - b * v[1], b * v[0] + a * v[1])
         return [q[0] + dx, q[1] + dy, q[2] + w]
 
@@ -267,8 +266,7 @@ class Planar(JointKind):
         """Return the twist of the plane that leads from q0 to q1."""
         w = q1[2] - q0[2]
         x, y = rotate_2d(-q0[2], q1[0] - q0[0], q1[1] - q0[1])
-        c1, c2 = stumpff((1, 2), w * w)
-        a, b = c1, c2 * w
+        a, b = turn_factors(w)
         size = a * a + b * b
         return [(a * x + b * y) / size, (a * y - b * x) / size, w]
 
@@ -468,10 +466,8 @@ def find_kind(kind: JointKind | str) -> JointKind:
     if isinstance(kind, JointKind):
         return kind
     if kind not in KINDS:
-        raise ValueError(
-            f"kind={kind!r} is not a kind of joint; the kinds are {', '.join(KINDS)}, and "
-            "user_joint(...) makes others"
-        )
+        known = f"the kinds are {', '.join(KINDS)}, and user_joint(...) makes others"
+        raise ValueError(f"kind={kind!r} is not a kind of joint; {known}")
     return KINDS[kind]
 
 
@@ -535,6 +531,12 @@ def plane_axes(axis: Sequence[float]) -> Matrix:
     x = start - matmul(start, n) * n
     x = x / norm(x)
     return np.stack([x, np.cross(n, x), n])
+
+
+def turn_factors(w: Scalar) -> tuple[Any, Any]:
+    """Return sin(w) / w and (1 - cos(w)) / w, by which a turn bends a way in the plane."""
+    c1, c2 = stumpff((1, 2), w * w)
+    return c1, c2 * w
 
 
 def rotate_2d(angle: Scalar, x: Scalar, y: Scalar) -> tuple[Any, Any]:

@@ -209,10 +209,8 @@ def drive(
     if actuators is None:
         return 0.0 * x.v if u is None else u, getattr(x, "activations", 0.0) * 0.0
     if find_stateful(actuators) and not isinstance(x, DrivenState):
-        raise ValueError(
-            "x must be a driven_state(model, actuators): some actuators have a state of their "
-            f"own; got {type(x).__name__}"
-        )
+        why = f"some actuators have a state of their own; got {type(x).__name__}"
+        raise ValueError(f"x must be a driven_state(model, actuators): {why}")
     held = x.activations if isinstance(x, DrivenState) else np.zeros(0)
     held = check_row(held, len(find_stateful(actuators)), ACTIVATIONS)
     acting, rates = activate(actuators, held, np.zeros(len(actuators)) if u is None else u)

@@ -80,10 +80,8 @@ def rotate_vectors(matrix: Matrix, vectors: ArrayLike, inverse: bool = False) ->
             )
         return m @ v
     if tuple(v.shape[-1:]) != (3,):
-        raise ValueError(
-            f"vectors must have shape (3,) or (..., 3) for a batch of attitudes, got "
-            f"{tuple(v.shape)}"
-        )
+        wanted = "(3,) or (..., 3) for a batch of attitudes"
+        raise ValueError(f"vectors must have shape {wanted}, got {tuple(v.shape)}")
     return matvec(m, v)
 
 
@@ -148,10 +146,8 @@ class AttitudeBase:
         known = _CLASSES.get(name, cls)
         # Run again, as in a notebook, a definition replaces itself.
         if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
-            raise ValueError(
-                f"attitude class {cls.__qualname__}: name={name!r} is taken by "
-                f"{known.__module__}.{known.__qualname__}; choose another"
-            )
+            taken = f"name={name!r} is taken by {known.__module__}.{known.__qualname__}"
+            raise ValueError(f"attitude class {cls.__qualname__}: {taken}; choose another")
         _CLASSES[name] = cls
 
     # ---- for each representation to define -----------------------------------------------

@@ -21,14 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archimedes.checks import as_array, as_scalar, check_shape, check_that, check_vector
+from archimedes.spatial.attitudes import quaternions
 from archimedes.spatial.attitudes.attitude_base import AttitudeBase, quaternion_of
 from archimedes.spatial.attitudes.attitude_classes import Quaternion
-from archimedes.spatial.attitudes.quaternions import (
-    quaternion_difference,
-    quaternion_integrate,
-    quaternion_normalize,
-    quaternion_to_dcm,
-)
 from archimedes.spatial.components import choose, components, expand, join, transpose
 from archimedes.typing import ArrayLike, Matrix, Quat, Scalar
 
@@ -66,10 +61,10 @@ def slerp(q0: ArrayLike, q1: ArrayLike, s: Scalar) -> Any:
     >>> slerp([1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], 0.5)
     array([0.70710678, 0.70710678, 0.        , 0.        ])
     """
-    a = quaternion_normalize(quaternion_array(q0, "q0"))
-    b = quaternion_normalize(quaternion_array(q1, "q1"))
-    step = expand(as_scalar(s, "s")) * quaternion_difference(a, b)
-    return like(q0, quaternion_integrate(a, step))
+    a = quaternions.quaternion_normalize(quaternion_array(q0, "q0"))
+    b = quaternions.quaternion_normalize(quaternion_array(q1, "q1"))
+    step = expand(as_scalar(s, "s")) * quaternions.quaternion_difference(a, b)
+    return like(q0, quaternions.quaternion_integrate(a, step))
 
 
 def squad(q0: ArrayLike, q1: ArrayLike, control0: ArrayLike, control1: ArrayLike, s: Scalar) -> Any:
@@ -117,13 +112,13 @@ def squad_controls(quats: Any) -> Any:
     >>> squad_controls(np.array([[1.0, 0, 0, 0], [0, 1.0, 0, 0], [0, 0, 1.0, 0]])).shape
     (3, 4)
     """
-    q = quaternion_normalize(quaternion_array(quats, "quats"))
+    q = quaternions.quaternion_normalize(quaternion_array(quats, "quats"))
     if q.ndim != 2 or len(q) < 2:
         raise ValueError(f"quats must be a sequence of two or more attitudes, got shape {q.shape}")
     if len(q) == 2:
         return like(quats, q)
-    ahead, behind = (quaternion_difference(q[1:-1], other) for other in (q[2:], q[:-2]))
-    middle = quaternion_integrate(q[1:-1], -0.25 * (ahead + behind))
+    ahead, behind = (quaternions.quaternion_difference(q[1:-1], other) for other in (q[2:], q[:-2]))
+    middle = quaternions.quaternion_integrate(q[1:-1], -0.25 * (ahead + behind))
     return like(quats, np.concatenate([q[:1], middle, q[-1:]], axis=0))
 
 
@@ -146,7 +141,7 @@ def dominant_quaternion(K: Matrix) -> Any:
         longer = bool(longer) if type(longer) is np.bool_ else longer
         best = choose(longer, components(K[..., k], 4), best)
         size = np.where(longer, K[..., k, k], size)
-    return quaternion_normalize(join(best))
+    return quaternions.quaternion_normalize(join(best))
 
 
 def check_weights(weights: ArrayLike | None, count: int) -> Any:
@@ -184,7 +179,7 @@ def mean(attitudes: Any, weights: ArrayLike | None = None) -> Quaternion:
         q = np.stack([quaternion_of(a) for a in attitudes])
     else:
         q = quaternion_of(attitudes) if hasattr(attitudes, "as_matrix") else attitudes
-    q = quaternion_normalize(q)
+    q = quaternions.quaternion_normalize(q)
     if q.ndim < 2 or len(q) == 0:
         raise ValueError(f"mean needs a batch of attitudes, got shape {tuple(q.shape)}")
     w = np.reshape(check_weights(weights, len(q)), (len(q), *(1,) * q.ndim))
@@ -267,7 +262,7 @@ def align_vectors(v_B: ArrayLike, v_E: ArrayLike, weights: ArrayLike | None = No
     check_that(lambda x: x > 0.0, squares, "v_B and v_E", "must not all be zero")
     # No eigenvalue is below minus half of `squares`, so the shifted matrix is positive.
     q = dominant_quaternion(K / squares[..., None, None] + 0.5 * np.eye(4))
-    gain = np.sum(quaternion_to_dcm(q) * B, axis=(-2, -1))
+    gain = np.sum(quaternions.quaternion_to_dcm(q) * B, axis=(-2, -1))
     rssd = root(squares - 2.0 * gain)
     kappa = 0.5 * (gain * gain - np.sum(B * B, axis=(-2, -1)))
     zeta = (kappa * gain - np.linalg.det(B))[..., None, None]
