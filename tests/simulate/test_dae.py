@@ -289,7 +289,7 @@ def test_which_equations_have_a_mass_matrix(name):
 
 
 def test_choosing_the_method():
-    with pytest.raises(ValueError, match="method='dop853' must be 'rodas5p', 'bdf' or 'ida'"):
+    with pytest.raises(ValueError, match="method='dop853' is not one of 'rodas5p'"):
         solve_dae(circle, (0.0, 1.0), [0.0, 1.0], method="dop853")
     with pytest.raises(ValueError, match="this residual has another form: write method='bdf'"):
         solve_dae(lambda t, x, v: x * v - x, (0.0, 1.0), [1.0, 1.0], method="rodas5p")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from archimedes import tree
+from archimedes.checks import check_choice
 from archimedes.errors import ArchimedesError
 from archimedes.function import Compiled, jac, sparsity
 from archimedes.function.dependencies.states import fingerprint
@@ -244,9 +245,8 @@ def _solve_start(
         x, xdot = x.copy(), xdot.copy()
         xdot[~algebraic] += step[:count]
         x[free] += step[count:]
-        if np.all(
-            np.abs(step) <= 1e-13 * (1.0 + np.abs(np.concatenate([xdot[~algebraic], x[free]])))
-        ):
+        sizes = 1.0 + np.abs(np.concatenate([xdot[~algebraic], x[free]]))
+        if np.all(np.abs(step) <= 1e-13 * sizes):
             break
     return x, xdot
 
@@ -419,8 +419,7 @@ def _choose_method(method: str | None, linear: bool, size: int) -> str:
     """Return the method; Rodas5P needs equations linear in the derivatives."""
     if method is None:
         return "rodas5p" if linear and size <= SMALL else "bdf"
-    if method not in ("rodas5p", *_DRIVES):
-        raise ValueError(f"solve_dae: method={method!r} must be 'rodas5p', 'bdf' or 'ida'")
+    check_choice(method, "solve_dae: method", ("rodas5p", *_DRIVES))
     if method == "rodas5p" and not linear:
         raise ValueError(
             "solve_dae: method='rodas5p' solves M @ xdot = f(t, x) with a matrix M that depends on "

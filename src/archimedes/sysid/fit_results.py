@@ -123,9 +123,10 @@ def residual_tests(
     e, u = _standard(e), _standard(u)
     bound = float(norm.ppf(0.5 * (1.0 + level))) / np.sqrt(count)
     auto = np.array([[row[k:] @ row[: count - k] for k in range(1, lags + 1)] for row in e])
-    cross = np.array(
-        [[[_shifted(a, b, k) for k in range(-lags, lags + 1)] for b in u] for a in e]
-    ).reshape(len(e), len(u), 2 * lags + 1)
+    # The inputs (m, 2 L + 1, N) from L samples later to L samples earlier.
+    around = np.pad(u, ((0, 0), (lags, lags)))
+    shifted = np.lib.stride_tricks.sliding_window_view(around, count, axis=1)[:, ::-1]
+    cross = np.einsum("mkn,pn->pmk", shifted, e)
     ljung_box = count * (count + 2) * np.sum(auto**2 / (count - np.arange(1, lags + 1)), axis=1)
     whiteness = chi2.sf(ljung_box, max(lags - fitted, 1))
     return ResidualTests(auto, cross, bound, level, np.asarray(whiteness))
@@ -138,11 +139,6 @@ def _standard(rows: np.ndarray) -> np.ndarray:
     away = np.nan_to_num(rows - np.nanmean(rows, axis=1, keepdims=True))
     size = np.sqrt(np.sum(away**2, axis=1, keepdims=True))
     return away / np.where(size > 0.0, size, 1.0)
-
-
-def _shifted(e: np.ndarray, u: np.ndarray, k: int) -> float:
-    """Return the correlation of e with u, k samples earlier."""
-    return float(e[k:] @ u[: len(u) - k]) if k >= 0 else float(e[:k] @ u[-k:])
 
 
 @dataclass(frozen=True)

@@ -97,13 +97,16 @@ def output_error(
     3.0
     """
     check_given(data, p_guess, x0)
-    _check_settings(data, hold, substeps, segments)
-    unknowns = Unknowns(p_guess, x0, bounds, int(segments), estimate_x0)
-    model = _Model(dynamics, outputs, unknowns, len(data.ys), discrete, hold, int(substeps))
-    pieces = _Pieces(data, int(segments))
+    check_choice(hold, "hold", HOLDS)
+    substeps = check_whole(substeps, "substeps", 1)
+    if not 1 <= (segments := int(segments)) <= len(data) - 1:
+        raise ValueError(f"segments must be between 1 and {len(data) - 1}, got {segments}")
+    unknowns = Unknowns(p_guess, x0, bounds, segments, estimate_x0)
+    model = _Model(dynamics, outputs, unknowns, len(data.ys), discrete, hold, substeps)
+    pieces = _Pieces(data, segments)
     if states is not None:
         guess = matrix(states, "states", unknowns.nx, len(data))
-        later = guess.T[:: pieces.length][1 : int(segments)]
+        later = guess.T[:: pieces.length][1:segments]
         unknowns.start[unknowns.n + unknowns.nx :] = np.reshape(later, (-1,))
 
     def residuals(z: Array, weights: ArrayLike | None) -> Any:
@@ -123,13 +126,6 @@ def output_error(
     chosen = _noise_weights(problem, pieces, options) if weights is None else weights
     solved = solve(problem, _check_weights(chosen, len(data.ys)), options)
     return make_fit(unknowns, problem, solved, data, predict)
-
-
-def _check_settings(data: Timeseries, hold: str, substeps: int, segments: int) -> None:
-    check_choice(hold, "hold", HOLDS)
-    check_whole(substeps, "substeps", 1)
-    if not 1 <= int(segments) <= len(data) - 1:
-        raise ValueError(f"segments must be between 1 and {len(data) - 1}, got {segments}")
 
 
 def _check_weights(values: ArrayLike, rows: int) -> np.ndarray:

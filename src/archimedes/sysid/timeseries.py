@@ -154,8 +154,7 @@ class Timeseries:
             first.
         """
         names = [*([] if time is None else [time]), *inputs, *outputs]
-        missing = [name for name in names if name not in frame.columns]
-        if missing:
+        if missing := [name for name in names if name not in frame.columns]:
             raise ValueError(f"the table has no columns {missing}; it has {list(frame.columns)}")
         ts = np.asarray(frame.index if time is None else frame[time])
         if ts.dtype.kind in "mM":
@@ -188,17 +187,15 @@ class Timeseries:
         # Spreadsheets begin files with a mark of their encoding.
         with Path(path).open(newline="", encoding="utf-8-sig") as file:
             numbered = [(k, line) for k, line in enumerate(csv.reader(file), start=1) if line]
-        lines = [line for _, line in numbered]
-        if len(lines) < 3:
+        if len(numbered) < 3:
             raise ValueError(f"{path} must have a line of names and at least two samples")
-        head = [name.strip() for name in lines[0]]
-        missing = [name for name in (time, *inputs, *outputs) if name not in head]
-        if missing:
+        head = [name.strip() for name in numbered[0][1]]
+        names = (time, *inputs, *outputs)
+        if missing := [name for name in names if name not in head]:
             raise ValueError(
                 f"{path} has no columns {missing}; it has {head}, as separated by commas"
             )
-        twice = [name for name in (time, *inputs, *outputs) if head.count(name) > 1]
-        if twice:
+        if twice := [name for name in names if head.count(name) > 1]:
             raise ValueError(f"{path} has more than one column {twice[0]!r}: rename one of them")
 
         def column(name: str) -> np.ndarray:

@@ -74,8 +74,7 @@ def missing_ranges(done: Sequence[Chunk], total: int, size: int) -> list[tuple[i
     >>> missing_ranges([Chunk(2, 4, Path())], 7, 2)
     [(0, 2), (4, 6), (6, 7)]
     """
-    ranges = []
-    at = 0
+    ranges, at = [], 0
     for start, stop in [*((c.start, c.stop) for c in sorted(done)), (total, total)]:
         stopping = min(start, total)
         ranges += [(k, min(k + size, stopping)) for k in range(at, stopping, size)]
@@ -157,12 +156,8 @@ class ChunkStore:
 
     def chunks(self) -> list[Chunk]:
         """Return the chunks that are there, in the order of their runs."""
-        chunks = []
-        for path in self.folder.iterdir():
-            match = NAME.fullmatch(path.name)
-            if match:
-                chunks.append(Chunk(int(match[1]), int(match[2]), path))
-        chunks.sort()
+        matches = [(NAME.fullmatch(path.name), path) for path in self.folder.iterdir()]
+        chunks = sorted(Chunk(int(m[1]), int(m[2]), path) for m, path in matches if m)
         for one, other in itertools.pairwise(chunks):
             if one.stop > other.start:
                 raise CampaignError(

@@ -371,23 +371,18 @@ def _chunk_status(arrays: Arrays, chunk: Chunk) -> np.ndarray:
 
 def _join_results(outcomes: list[Outcome], treedef: TreeDef, inside: np.ndarray) -> Tree:
     """Join the results of all runs; where all runs of a chunk failed, they are nan."""
-    rows = []
-    for outcome in outcomes:
-        leaves, structure = tree.flatten(outcome.results)
-        if outcome.results is not None and structure is not treedef:
+    rows = [tree.leaves(outcome.results) for outcome in outcomes]
+    examples = next(leaves for leaves in rows if leaves)
+    for k, outcome in enumerate(outcomes):
+        structure = tree.structure(outcome.results)
+        if outcome.results is None:
+            rows[k] = [fill_in(leaf[:0], np.zeros(len(outcome.status), bool)) for leaf in examples]
+        elif structure is not treedef:
             raise CampaignError(
                 f"monte_carlo: run {outcome.start} returned another structure than others, "
                 f"{treedef.difference(structure, 'result')}"
             )
-        rows.append((outcome, leaves))
-    examples = next(leaves for _, leaves in rows if leaves)
-    columns = zip(
-        *(
-            leaves or [fill_in(leaf[:0], outcome.status != outcome.status) for leaf in examples]
-            for outcome, leaves in rows
-        )
-    )
-    return treedef.unflatten([np.concatenate(column)[inside] for column in columns])
+    return treedef.unflatten([np.concatenate(column)[inside] for column in zip(*rows)])
 
 
 def _draw_params(worker: Worker, runs: np.ndarray) -> Tree:

@@ -334,13 +334,10 @@ class EveryStep(Collector):
         for whole, samples in zip(longer, (t, x)):
             whole[:, :held] = samples
         for lane, own in marks.items():
-            at = np.array([index for index, _ in own])
-            new = np.zeros(lengths[lane], dtype=bool)
-            new[at + np.arange(len(at))] = True
-            states = np.array([before for _, before in own])
+            at, states = map(np.array, zip(*own))
+            count = lengths[lane]
             for whole, samples, put in zip(longer, (t[lane], x[lane]), (t[lane, at], states)):
-                part = whole[lane, : len(new)]
-                part[new], part[~new] = put, samples[: len(new) - len(at)]
+                whole[lane, :count] = np.insert(samples[: count - len(at)], at, put, axis=0)
         return longer
 
     def result(self, run: Run, status: Any) -> Result:
