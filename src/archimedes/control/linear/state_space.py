@@ -265,7 +265,9 @@ class StateSpace:
         i = _choose(outputs, self.outputs, "outputs")
         j = _choose(inputs, self.inputs, "inputs")
         chosen = {"inputs": j, "outputs": i, "input_units": j, "output_units": i}
-        texts = {name: tuple(getattr(self, name)[k] for k in at) for name, at in chosen.items()}
+        texts: dict[str, Any] = {
+            name: tuple(getattr(self, name)[k] for k in at) for name, at in chosen.items()
+        }
         return replace(self, B=self.B[:, j], C=self.C[i], D=self.D[i][:, j], **texts)
 
     def to_control(self) -> Any:

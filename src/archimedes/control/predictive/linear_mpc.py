@@ -190,8 +190,8 @@ class LinearMPC:
         u = np.minimum(np.maximum(plan[0], self.lower), self.upper)
         slack = nothing if self.soft is None else np.where(good, solution.x[-1], 0.0)
         pairs = (solution.lam_a, state.lam_a), (solution.lam_x, state.lam_x)
-        lam = (np.where(good, new, old) for new, old in pairs)
-        return self.State(plan, slack, *lam, u, solution.status, solution.iterations), u
+        lam_a, lam_x = (np.where(good, new, old) for new, old in pairs)
+        return self.State(plan, slack, lam_a, lam_x, u, solution.status, solution.iterations), u
 
     def _predict(self) -> tuple[Array, Array]:
         """Return T (N n, n) and S (N n, N m)."""
@@ -250,8 +250,9 @@ class LinearMPC:
 def _read_target(
     input: ArrayLike | tuple[ArrayLike, ...], n: int, m: int
 ) -> tuple[Array, Array, Array]:
-    parts = input if isinstance(input, tuple) else (input,)
+    parts: tuple[Any, ...] = input if isinstance(input, tuple) else (input,)
     if not 1 <= len(parts) <= 3:
         raise ValueError("input must be x, or a tuple (x, x_ref) or (x, x_ref, u_ref)")
-    x, x_ref, u_ref = (*parts, *(np.zeros(n), np.zeros(m))[len(parts) - 1 :])
+    zeros: tuple[Any, ...] = (np.zeros(n), np.zeros(m))
+    x, x_ref, u_ref = parts + zeros[len(parts) - 1 :]
     return vector(x, "x", n), vector(x_ref, "x_ref", n), vector(u_ref, "u_ref", m)

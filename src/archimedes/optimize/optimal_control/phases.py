@@ -181,13 +181,10 @@ class Phases:
         # Each phase takes one unit of the way, ends apart.
         order = [k + 0.5 * task.order for k, task in enumerate(tasks) if task.order is not None]
         points = zip(*((task.start, task.lower, task.upper) for task in tasks))
-        return Task(
-            Evaluator(blocks, structure, call.args),
-            *map(np.concatenate, (*points, low, high)),
-            call.settings,
-            tasks[0].monitor,
-            order=np.concatenate(order),
-        )
+        start, lower, upper = map(np.concatenate, points)
+        rest = np.concatenate(low), np.concatenate(high), call.settings, tasks[0].monitor
+        evaluator = Evaluator(blocks, structure, call.args)
+        return Task(evaluator, start, lower, upper, *rest, order=np.concatenate(order))
 
     def _link(
         self, k: int, one: _Part, other: _Part, row: int

@@ -223,7 +223,7 @@ def _read_limits(
         low = np.broadcast_to(np.asarray(-np.inf if below is None else below) * 1.0, (size,))
         high = np.broadcast_to(np.asarray(np.inf if above is None else above) * 1.0, (size,))
     except ValueError:
-        shapes = f"{np.shape(below)} and {np.shape(above)}"
+        shapes = " and ".join(str(np.shape(v)) for v in (below, above) if v is not None)
         raise ValueError(f"{both} must broadcast to shape ({size},), got {shapes}") from None
     check_order(low, high, low, both)
     return low, high
@@ -324,8 +324,8 @@ def _solve(
         # A step that is no number ends it where it was.
         lost = after.status == Status.NOT_FINITE
         stay = replace(verdict, status=np.where(lost, Status.STALLED, verdict.status))
-        old, new = (point, sight, stay), (new, seen, after)
-        return *tree.map(lambda old, new: np.where(lost, old, new), old, new), steps + 1
+        here, ahead = (point, sight, stay), (new, seen, after)
+        return *tree.map(lambda old, new: np.where(lost, old, new), here, ahead), steps + 1
 
     sight = problem.look(point)
     first = problem.judge(point, sight, point.x, sight, problem.unknown())

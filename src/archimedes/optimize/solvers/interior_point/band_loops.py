@@ -284,10 +284,10 @@ def factor(w: Writer, factors: Factors, diagonal: Floats) -> None:
 
 
 @native
-def solve_factored(w: Writer, system: System, right: Pair, to: Pair) -> None:
+def solve_factored(w: Writer, system: System, rhs: Pair, to: Pair) -> None:
     """x (n,) and lam (m,) for right sides r and rc."""
     (M, inverse, X, S, sizes), over, A, y = system
-    (r, rc), (x, lam) = right, to
+    (r, rc), (x, lam) = rhs, to
     nb, nt, nc, _, ld, nv = sizes
     w.zero(y, nv)
     with w.loop(0, nb) as j:
@@ -366,17 +366,17 @@ def multiply_transpose(w: Writer, A: Rows, lam: Floats, y: Floats, n: Int) -> No
 
 @native
 def solve_refined(
-    w: Writer, system: System, c: Correction, right: Pair, to: Pair, out: Floats
+    w: Writer, system: System, c: Correction, rhs: Pair, to: Pair, out: Floats
 ) -> None:
     """x and lam by two sweeps; the room of ``c`` has 2 (n + m) numbers.
 
     ``out``: largest of what the first one leaves, of the right sides, and of x.
     """
-    A, sizes, (r, rc), (x, lam) = system.A, system.factors.sizes, right, to
+    A, sizes, (r, rc), (x, lam) = system.A, system.factors.sizes, rhs, to
     n, m = sizes.nb + sizes.nt, A.m
     rest, more = c.room, c.room.from_(n)
     rest_c, more_lam = c.room.from_(n * 2), c.room.from_(n * 2 + m)
-    w.call("solve_factored", *flatten(system, right, to))
+    w.call("solve_factored", *flatten(system, rhs, to))
     w.call("multiply_hessian", *flatten(c.H, c.diagonal, sizes, x, rest))
     with w.loop(0, n) as j:
         rest[j] = r[j] - rest[j]
