@@ -17,7 +17,7 @@ from archimedes.graph.dtypes import B8, F32, F64, I64
 from archimedes.graph.elementary.primitives import Primitives
 from archimedes.graph.elementary.table import PROGRAMS, in_float32
 from archimedes.graph.ops import CODES, TABLE
-from archimedes.graph.passes import Emit, inline, rewrite
+from archimedes.graph.passes import EmitNode, inline, rewrite
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call, Switch, While
 
@@ -184,7 +184,7 @@ def expand(
     """
     insert = _emit_call if calls else inline
 
-    def emitter(src: Graph) -> Emit:
+    def emitter(src: Graph) -> EmitNode:
         def emit(dst: Graph, i: int, operands: tuple[int, ...]) -> int:
             return insert(dst, text(TABLE[src.op[i]].name, src.dtype[i]), operands)[0]
 

@@ -18,7 +18,7 @@ from functools import cache
 from archimedes.graph.dtypes import F32, F64, is_float
 from archimedes.graph.expand import expand, program
 from archimedes.graph.ops import CODES
-from archimedes.graph.passes import Emit, rewrite
+from archimedes.graph.passes import EmitNode, rewrite
 from archimedes.graph.program import Graph
 
 ADD, SUB, MUL, DIV, NEG, FMA = (CODES[n] for n in ("add", "sub", "mul", "div", "neg", "fma"))
@@ -51,7 +51,7 @@ def _program_with_fma(name: str, dtype: int) -> Graph:
     return rewrite(program(name, dtype), _with_fma)
 
 
-def _with_reciprocals(src: Graph) -> Emit:
+def _with_reciprocals(src: Graph) -> EmitNode:
     """Multiply by the reciprocals of shared and of constant divisors."""
     divisors = Counter(src.b[i] for i in src.live() if src.op[i] == DIV)
 
@@ -72,7 +72,7 @@ def _with_reciprocals(src: Graph) -> Emit:
     return emit
 
 
-def _with_fma(src: Graph) -> Emit:
+def _with_fma(src: Graph) -> EmitNode:
     """Fuse a product into the sum that alone reads it; of two such products, the later one."""
     live = src.live()
     uses = Counter(j for i in live for j in src.operands(i))

@@ -272,8 +272,8 @@ class DeepTransformer(Transformer):
 
 
 #: ``emit(dst, i, operands)`` returns what takes the place of node i on operands in ``dst``.
-Emit = Callable[[Graph, int, tuple[int, ...]], int]
-Emitter = Callable[[Graph], Emit]
+EmitNode = Callable[[Graph, int, tuple[int, ...]], int]
+Emitter = Callable[[Graph], EmitNode]
 
 
 def rewrite(src: Graph, emitter: Emitter, own: Sequence[bool] | None = None) -> Graph:
@@ -289,7 +289,7 @@ def rewrite(src: Graph, emitter: Emitter, own: Sequence[bool] | None = None) -> 
 
 class _Rewriting(DeepTransformer):
     def __init__(
-        self, src: Graph, rewriter: Rewriter, emit: Emit, own: Sequence[bool] | None
+        self, src: Graph, rewriter: Rewriter, emit: EmitNode, own: Sequence[bool] | None
     ) -> None:
         super().__init__(src, rewriter, sources=False)
         self.emit, self.own = emit, own

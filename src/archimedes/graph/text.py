@@ -55,11 +55,8 @@ def statistics(g: Graph) -> Statistics:
     depth: dict[int, int] = {}
     last_use: dict[int, int] = {}
     regions = []
-    constants = 0
     for i in live:
         op = g.op[i]
-        if op == CONST:
-            constants += 1
         operands = list(g.operands(i))
         for j in operands:
             last_use[j] = i
@@ -84,7 +81,7 @@ def statistics(g: Graph) -> Statistics:
         nodes=sum(counts.values()),
         inputs=len(g.inputs),
         outputs=len(g.outputs),
-        constants=constants,
+        constants=sum(g.op[i] == CONST for i in live),
         depth=max((depth[i] for i in g.outputs), default=0),
         live_values=most,
         by_op=dict(counts.most_common()),

@@ -64,8 +64,8 @@ def check_key(key: Any, what: str) -> Array:
         remedy = f"take one of them, or map over all: arc.vmap(lambda key: {what}(key))(keys)"
     elif shape == (2,) and getattr(dtype, "kind", "") == "f":
         remedy = (
-            "it has become floating-point on its way, which loses bits. Keys have no derivative "
-            "and are no state: pass the key as an int64 argument of its own"
+            "something has converted it to floating point, which loses bits. A key has no "
+            "derivative and is no state: pass it as an int64 argument of its own"
         )
     elif isinstance(key, np.random.Generator | np.random.RandomState | np.random.BitGenerator):
         remedy = "NumPy's generators keep a state; write key = arc.random.key(seed)"

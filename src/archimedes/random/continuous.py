@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from archimedes.checks import check_that
 from archimedes.function import compile, vmap
 from archimedes.random import arguments
 from archimedes.random.arguments import Shape, as_dtype, check_key, result_shape
@@ -243,6 +244,10 @@ _factor = compile(np.linalg.cholesky, name="factor")
 _correlated = vmap(lambda z, mean, root: mean + root @ z, (0, None, None), name="correlated")
 
 
+def _is_symmetric(matrix: Array) -> Array:
+    return np.abs(matrix - matrix.T) <= 1e-12 * np.abs(matrix + matrix.T)
+
+
 def multivariate_normal(key: Array, mean: ArrayLike, cov: ArrayLike, shape: Shape = ()) -> Any:
     """Return normally distributed vectors with a given covariance.
 
@@ -281,8 +286,7 @@ def multivariate_normal(key: Array, mean: ArrayLike, cov: ArrayLike, shape: Shap
     if len(size) != 1 or wanted != size * 2:
         raise ValueError(f"{what}: mean must be (n,) and cov (n, n), got {size} and {wanted}")
     shape = (*result_shape(shape, what), *size)
-    if not arguments.is_all_true(np.abs(cov - cov.T) <= 1e-12 * np.abs(cov + cov.T)):
-        raise ValueError(f"{what}: cov must be symmetric, got {cov!r}")
+    check_that(_is_symmetric, cov, f"{what}: cov", "must be symmetric")
     root = _factor(cov)
     if not arguments.is_all_true(np.isfinite(root)):
         raise ValueError(

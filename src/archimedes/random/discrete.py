@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.checks import is_traced
+from archimedes.checks import check_shape, check_that, is_traced
 from archimedes.function import array, vmap
 from archimedes.random import arguments
 from archimedes.random.arguments import Shape, as_dtype, check_key, result_shape
@@ -142,8 +142,7 @@ def bernoulli(key: Array, p: ArrayLike = 0.5, shape: Shape | None = None) -> Arr
     """
     what = "arc.random.bernoulli"
     p = as_dtype(p, np.float64)
-    if not arguments.is_all_true((p >= 0.0) & (p <= 1.0)):
-        raise ValueError(f"{what}: p must be between 0 and 1, got {p!r}")
+    check_that(lambda p: (p >= 0.0) & (p <= 1.0), p, f"{what}: p", "must be between 0 and 1")
     return uniform(check_key(key, what), result_shape(shape, what, p=p)) < p
 
 
@@ -174,7 +173,9 @@ def _values(a: ArrayLike, what: str) -> Array:
     values = as_dtype(a)
     if np.ndim(values) == 0:
         if is_traced(values) or values.dtype.kind not in "iu" or values < 0:
-            raise ValueError(f"{what}: give a static int that is not negative or an array: {a!r}")
+            raise ValueError(
+                f"{what}: expected an array, or a static int that is not negative, got {a!r}"
+            )
         return np.arange(int(values))
     return values
 
@@ -277,8 +278,7 @@ def choice(
 def _probabilities(p: ArrayLike, n: int, needed: int, what: str) -> tuple[Any, Any]:
     """Return p and whether it is sound: True where it is known, a traced bool where it is not."""
     p = as_dtype(p, np.float64)
-    if np.shape(p) != (n,):
-        raise ValueError(f"{what}: p must have shape ({n},), got {np.shape(p)}")
+    check_shape(p, f"{what}: p", (n,))
     with np.errstate(over="ignore", invalid="ignore"):
         usable = np.all(p >= 0.0) & np.isfinite(np.sum(p))
     above_zero = np.sum(p > 0.0)

@@ -134,11 +134,8 @@ def each(g: Graph, code: int, *ids: int) -> int:
     length = length_of(g.dtype[ids[0]])
     if not length:
         return g.emit(code, *ids)
-
-    def make(body: Graph, *operands: int) -> int:
-        return body.emit(code, *operands)
-
-    return scalar_loop(g, ids, make, (length,), [_LINE] * len(ids))
+    reads = [_LINE] * len(ids)
+    return scalar_loop(g, ids, lambda body, *operands: body.emit(code, *operands), (length,), reads)
 
 
 def add_values(g: Graph, a: int, b: int) -> int:

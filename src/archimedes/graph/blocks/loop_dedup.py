@@ -110,7 +110,6 @@ class _Dedup(DeepTransformer):
 
     def __init__(self, src: Graph, rewriter: Rewriter, wanted: set[Hashable]) -> None:
         super().__init__(src, rewriter)
-        self.packed: dict[tuple[int, ...], int] = {}
         self.units = {i: unit for i, unit in _units(src).items() if unit.form in wanted}
 
     def region(self, i: int, region: Region) -> Outputs:
@@ -135,7 +134,7 @@ class _Dedup(DeepTransformer):
             groups = []
         inside = {i: body.input(dst.dtype[i]) for i in operands}
         for group in groups:  # many numbers are put together
-            operands.append(self._concatenate(tuple(group)))
+            operands.append(concatenate(dst, group))
             block = body.input(dst.dtype[operands[-1]])
             inside |= {i: body.element(block, body.const(k, I64)) for k, i in enumerate(group)}
         outs = body.region(unit.nest.with_inputs([inside[i] for i in ids])).tolist()
@@ -144,9 +143,3 @@ class _Dedup(DeepTransformer):
             outs = body.region(unit.pack.with_inputs(sources)).tolist()
         body.outputs = outs
         return dst.region(Call(operands, body)).tolist()
-
-    def _concatenate(self, ids: tuple[int, ...]) -> int:
-        """Return a block of numbers; calls that get the same numbers share it."""
-        if ids not in self.packed:
-            self.packed[ids] = concatenate(self.dst, ids)
-        return self.packed[ids]
