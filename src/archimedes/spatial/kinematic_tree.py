@@ -56,10 +56,8 @@ class TimeFunction:
         needed = [p for p in parameters if p.default is p.empty and p.kind in POSITIONAL]
         self.arity, self.function = len(needed), value
         if self.arity not in (1, 2):
-            raise ValueError(
-                f"{label} must be a function of t, or of t and state, got {self.arity} required "
-                "arguments"
-            )
+            got = f"got {self.arity} required arguments"
+            raise ValueError(f"{label} must be a function of t, or of t and state, {got}")
 
     def __call__(self, t: Time, state: Tree) -> Any:
         if self.arity >= 1 and t is None:

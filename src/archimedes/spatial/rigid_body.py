@@ -87,10 +87,8 @@ def as_attitude(att: Any) -> Any:
 
 def attitude_rate(original: Any, att: Any, w_B: Vec3, baumgarte: Scalar) -> Any:
     """Return the rate of an attitude in the form it was given: an attitude or an array."""
-    if isinstance(att, Quaternion):
-        rate = att.kinematics(w_B, baumgarte)
-    else:
-        rate = att.kinematics(w_B)
+    settings = (baumgarte,) if isinstance(att, Quaternion) else ()
+    rate = att.kinematics(w_B, *settings)
     return rate if original is att else rate.array
 
 

@@ -61,17 +61,12 @@ def check_rotation(x: ArrayLike, name: str) -> Any:
         return matrix
     error = np.abs(values @ np.swapaxes(values, -1, -2) - np.eye(3)).max(initial=0.0)
     if error > ROTATION_TOLERANCE:
-        raise ValueError(
-            f"{name} must be orthogonal: its rows times their transpose differ from the "
-            "identity "
-            f"by {error:.2g}. If it has only drifted, use RotationMatrix(matrix).normalize()"
-            + refer_to("rotation")
-        )
+        fault = f"its rows times their transpose differ from the identity by {error:.2g}"
+        remedy = "If it has only drifted, use RotationMatrix(matrix).normalize()"
+        raise ValueError(f"{name} must be orthogonal: {fault}. {remedy}" + refer_to("rotation"))
     if np.any(np.linalg.det(values) < 0.0):
-        raise ValueError(
-            f"{name} is a reflection (determinant -1), not a rotation: check the handedness of "
-            "the axes" + refer_to("rotation")
-        )
+        fault = "is a reflection (determinant -1), not a rotation: check the handedness of the axes"
+        raise ValueError(f"{name} {fault}" + refer_to("rotation"))
     return matrix
 
 

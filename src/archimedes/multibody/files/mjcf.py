@@ -287,11 +287,9 @@ class MjcfReader:
             collides = bool(m.geom_contype[k] or m.geom_conaffinity[k])
             seen = m.geom_group[k] < HIDDEN or not collides
             for role in ["collision"] * collides + ["visual"] * bool(seen):
-                self.builder.add_shape(
-                    self.bodies[m.geom_bodyid[k]], name, size(np.array(m.geom_size[k])), role,
-                    rotation=rotation_of(m.geom_quat[k]), position=np.array(m.geom_pos[k]),
-                    surface=surface,
-                )  # fmt: skip
+                at = {"rotation": rotation_of(m.geom_quat[k]), "position": np.array(m.geom_pos[k])}
+                body, sizes = self.bodies[m.geom_bodyid[k]], size(np.array(m.geom_size[k]))
+                self.builder.add_shape(body, name, sizes, role, surface=surface, **at)
             self.report.use("geom")
 
     def surface_of(self, mesh: int, surfaces: dict[int, Surface]) -> Surface:
@@ -458,10 +456,7 @@ class MjcfReader:
         colliding = (m.geom_contype != 0) | (m.geom_conaffinity != 0)
         own = [np.any(getattr(m, f"geom_{key}") != usual, axis=1) for key, usual in USUAL.items()]
         if number := int(np.sum(colliding & np.any(own, axis=0))):
-            self.approximate(
-                f"friction or softness of {number} geoms in contact: what Ground and Pair say "
-                "counts"
-            )
+            self.approximate(f"friction or softness of {number} geoms: Ground and Pair have theirs")
         self.report_numbers()
         if np.any(m.dof_frictionloss) and not self.is_off("FRICTIONLOSS"):
             self.approximate("frictionloss, which is a constraint in MuJoCo, is a smooth force")
@@ -474,10 +469,8 @@ class MjcfReader:
         if m.jnt_actfrclimited[j]:
             low, high = m.jnt_actfrcrange[j]
             larger = "" if low == -high else ", of the larger one"
-            self.approximate(
-                f"{where}: actuatorfrcrange is an effort_limit{larger}, which stops nothing by "
-                "itself"
-            )
+            limit = f"an effort_limit{larger}, which stops nothing by itself"
+            self.approximate(f"{where}: actuatorfrcrange is {limit}")
         if kind != FREE:
             return
         if not np.array_equal(m.qpos0[start : start + 7], JOINTS[FREE].neutral):
@@ -485,15 +478,11 @@ class MjcfReader:
                 f"{where}: where its body is in the file is model.rest; neutral is at the origin"
             )
         if m.jnt_stiffness[j] and not self.is_off("SPRING"):
-            self.approximate(
-                f"{where}: its spring pulls along the screw that leads back to rest, in MuJoCo "
-                "along a line"
-            )
+            pull = "pulls along the screw that leads back to rest, in MuJoCo along a line"
+            self.approximate(f"{where}: its spring {pull}")
         if np.any(m.dof_armature[m.jnt_dofadr[j]]):
-            self.approximate(
-                f"{where}: armature resists the rates of v, whose linear part is in axes of the "
-                "body, not of the world"
-            )
+            rates = "the rates of v, whose linear part is in axes of the body, not of the world"
+            self.approximate(f"{where}: armature resists {rates}")
 
     def report_numbers(self) -> None:
         """Report which numbers of joints, tendons and actuators have no place in the model."""

@@ -115,11 +115,8 @@ class SdfReader(RobotReader):
             builder.base = "floating"
             self.report.use("floating base")
         if loose and not is_identity(self.poses.of(loose[0], model)):
-            self.approximate(
-                model,
-                f"the pose of {loose[0]!r} in the model: the base is where q or the world's "
-                "origin puts it",
-            )
+            base = "the base is where q or the world's origin puts it"
+            self.approximate(model, f"the pose of {loose[0]!r} in the model: {base}")
         return builder
 
     def read_around(self, root: Element, holder: Element) -> None:
@@ -382,10 +379,8 @@ def pose_in(element: Element) -> Pose:
     words = pose.text.split()
     form = pose.attributes.get("rotation_format", "euler_rpy")
     if (form, len(words)) not in (("euler_rpy", 6), ("quat_xyzw", 7)):
-        raise pose.error(
-            f"<pose> {pose.text!r} must be six numbers: x y z roll pitch yaw, or seven with "
-            'rotation_format="quat_xyzw"'
-        )
+        wanted = 'x y z roll pitch yaw, or seven with rotation_format="quat_xyzw"'
+        raise pose.error(f"<pose> {pose.text!r} must be six numbers: {wanted}")
     position = np.array([number(word, pose, "pose") for word in words[:3]])
     if form == "quat_xyzw":
         return Pose(

@@ -80,10 +80,8 @@ class UrdfReader(RobotReader):
         """Return the builder of the file."""
         for element in self.root:
             if "xacro" in element.tag.partition(":")[0] or XACRO in element.tag:
-                raise element.error(
-                    "macros of xacro are not expanded here: run xacro on the file and load the "
-                    "result"
-                )
+                remedy = "run xacro on the file and load the result"
+                raise element.error(f"macros of xacro are not expanded here: {remedy}")
             if element.tag not in ("link", "joint", "material"):
                 self.ignore(element, f"<{element.tag}> is not part of a robot")
         links = [e for e in self.root if e.tag == "link"]
@@ -213,11 +211,8 @@ class UrdfReader(RobotReader):
         if lower > upper:
             raise part.error(f"joint {name!r}: the lower limit is above the upper limit")
         if kind == "revolute" and max(abs(lower), abs(upper)) > SUSPICIOUS:
-            self.approximate(
-                part,
-                f"joint {name!r}: limits of {lower:g} to {upper:g} rad look like degrees; taken "
-                "as rad",
-            )
+            limits = f"limits of {lower:g} to {upper:g} rad"
+            self.approximate(part, f"joint {name!r}: {limits} look like degrees; taken as rad")
         return values
 
 

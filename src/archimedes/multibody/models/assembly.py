@@ -34,11 +34,9 @@ def assemble(builder: Builder, base: str, gravity: ArrayLike, physical: bool) ->
     model = _Assembly(builder).model(base, gravity)
     for link, J in zip(model.links, model.inertias, strict=True):
         if physical and (fault := inertia_fault(J, MOST_EXCESS)):
-            raise ValueError(
-                f"body {link.body!r}, with all that is welded to it, has an inertia that no body "
-                f"has: {fault}. Check its numbers and units, or take it as it is with "
-                "physical=False"
-            )
+            body = f"body {link.body!r}, with all that is welded to it,"
+            remedy = "Check its numbers and units, or take it as it is with physical=False"
+            raise ValueError(f"{body} has an inertia that no body has: {fault}. {remedy}")
     return model
 
 
@@ -74,10 +72,8 @@ class _Assembly:
             children = self.children.get(body, [])
             waiting += [(child, link, pose) for child in reversed(children)]
         if not self.links:
-            raise ValueError(
-                f"{self.builder.name!r} has no joint that moves: attach a body by one, leave a "
-                'joint unlocked, or let its base float with base="floating"'
-            )
+            remedy = 'attach a body by one, leave a joint unlocked, or build(base="floating")'
+            raise ValueError(f"{self.builder.name!r} has no joint that moves: {remedy}")
         self.resolve_mimics()
         return self.fill(gravity)
 

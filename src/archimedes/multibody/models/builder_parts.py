@@ -126,12 +126,10 @@ def check_within_limits(joint: Joint, q: Vector) -> None:
         limit = checks.concrete(checks.as_array(joint.values.get(key, sign * np.inf)))
         if known is None or limit is None:
             continue
-        beyond = sign * (known - limit) > 1e-9 * np.maximum(1.0, np.abs(limit))
-        if joint.kind.straight and np.any(beyond):
-            raise ValueError(
-                f"lock: joint {joint.name!r} at {known.tolist()} is beyond its {key} limit "
-                f"{limit.tolist()}; angles are in rad, lengths in m"
-            )
+        excess = sign * (known - limit)
+        if joint.kind.straight and np.any(excess > 1e-9 * np.maximum(1.0, np.abs(limit))):
+            beyond = f"is beyond its {key} limit {limit.tolist()}; angles are in rad, lengths in m"
+            raise ValueError(f"lock: joint {joint.name!r} at {known.tolist()} {beyond}")
 
 
 def check_body(name: str, mass: Scalar, com: ArrayLike | None, inertia: ArrayLike) -> Body:
@@ -242,10 +240,8 @@ class Report:
         if lost:
             shown = "\n  ".join(lost[:10])
             more = f"\n  and {len(lost) - 10} more" if len(lost) > 10 else ""
-            raise ValueError(
-                f"strict=True: {len(lost)} elements are not in the model as they are in the "
-                f"file:\n  {shown}{more}"
-            )
+            what = f"{len(lost)} elements are not in the model as they are in the file"
+            raise ValueError(f"strict=True: {what}:\n  {shown}{more}")
 
     def __str__(self) -> str:
         counts = ", ".join(f"{n} {tag}" for tag, n in sorted(self.used.items()))

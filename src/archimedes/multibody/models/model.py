@@ -295,10 +295,8 @@ class Model:
         links = [k for k in self.links if k.joint == joint]
         if links[0].mimic:
             source = next(k.joint for k in self.links if k.v == links[0].v and not k.mimic)
-            raise ValueError(
-                f"joint {joint!r} of {self.name!r} follows {source!r} and has no coordinates of "
-                "its own; use those of that one"
-            )
+            own = "has no coordinates of its own; use those of that one"
+            raise ValueError(f"joint {joint!r} of {self.name!r} follows {source!r} and {own}")
         return links
 
     def _find(self, what: str, name: str, known: dict[str, int]) -> int:

@@ -61,10 +61,9 @@ class Closure:
         if self.first == self.second:
             raise ValueError(f"Closure holds frame {self.first!r} to itself")
         if self.first != "world" and any(self.place):
-            raise ValueError(
-                f"Closure place={self.place} is where the world holds a frame; to hold it "
-                f"elsewhere in {self.first!r} add a frame there"
-            )
+            remedy = f"to hold it elsewhere in {self.first!r} add a frame there"
+            where = f"Closure place={self.place} is where the world holds a frame"
+            raise ValueError(f"{where}; {remedy}")
 
     @property
     def names(self) -> set[str]:

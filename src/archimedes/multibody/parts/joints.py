@@ -585,8 +585,6 @@ def make_screw(
     if kind.has_second_axis and second is None:
         raise ValueError(f"{where}: a {kind.name} joint needs a second_axis")
     if second is not None and abs(np.dot(first, second)) > 1.0 - 1e-9:
-        raise ValueError(
-            f"{where}: second_axis={second} must not be along axis={first}: kind='revolute' turns "
-            "about one axis"
-        )
+        remedy = "kind='revolute' turns about one axis"
+        raise ValueError(f"{where}: second_axis={second} must not be along axis={first}: {remedy}")
     return Screw(first, float(lead), tuple(through.tolist()), second)

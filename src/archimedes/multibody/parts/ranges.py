@@ -70,7 +70,5 @@ def check_placement(rotation: Any, position: ArrayLike | None, name: str) -> Pos
 def check_one(array: Array, shape: tuple[int, ...], name: str) -> None:
     """Raise if an array has leading axes: a builder makes one model."""
     if tuple(array.shape) != shape:
-        raise ValueError(
-            f"{name} must have shape {shape}, got {tuple(array.shape)}: a builder makes one model; "
-            "arc.vmap of a function that builds makes many"
-        )
+        why = "a builder makes one model; arc.vmap of a function that builds makes many"
+        raise ValueError(f"{name} must have shape {shape}, got {tuple(array.shape)}: {why}")

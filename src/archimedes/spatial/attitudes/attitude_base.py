@@ -379,11 +379,9 @@ class AttitudeBase:
         """
         kind: Any = _CLASSES.get(name)
         if kind is None:
-            raise ValueError(
-                f"no attitude class is named {name!r}: write one of "
-                f"{', '.join(map(repr, _CLASSES))}, or define one with "
-                f"class ...(AttitudeBase, name={name!r})"
-            )
+            known = ", ".join(map(repr, _CLASSES))
+            remedy = f"write one of {known}, or define class ...(AttitudeBase, name={name!r})"
+            raise ValueError(f"no attitude class is named {name!r}: {remedy}")
         return kind.of_quaternion(self.quaternion(), *settings, **named)
 
     def as_matrix(self) -> Any:
@@ -637,10 +635,8 @@ class AttitudeBase:
             return self.array[key]
         parts = key if isinstance(key, tuple) else (key,)
         if sum(p is not None and p is not Ellipsis for p in parts) > len(self.shape):
-            raise IndexError(
-                f"index {key!r} cuts into the components of a {type(self).__name__} of batch "
-                f"shape {self.shape}; index its .array for components"
-            )
+            batch = f"a {type(self).__name__} of batch shape {self.shape}; index its .array"
+            raise IndexError(f"index {key!r} cuts into the components of {batch}")
         if any(p is Ellipsis for p in parts):  # it stands for axes of the batch alone
             parts = (*parts, *(slice(None),) * self.item_ndim)
         return self.like(self.array[parts])

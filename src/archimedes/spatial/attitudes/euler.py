@@ -76,15 +76,11 @@ def parse_sequence(seq: str, full: bool = False) -> Sequence:
     (2, 1, 0)
     """
     if not isinstance(seq, str) or not 1 <= len(seq) <= 3 or set(seq.lower()) - set("xyz"):
-        raise ValueError(
-            f"seq must be one to three of the letters x, y and z, got {seq!r}"
-            + refer_to("sequence")
-        )
+        fault = f"seq must be one to three of the letters x, y and z, got {seq!r}"
+        raise ValueError(fault + refer_to("sequence"))
     if seq not in (seq.lower(), seq.upper()):
-        raise ValueError(
-            "seq must be all lower case (extrinsic) or all upper case (intrinsic), got "
-            f"{seq!r}" + refer_to("sequence")
-        )
+        case = "all lower case (extrinsic) or all upper case (intrinsic)"
+        raise ValueError(f"seq must be {case}, got {seq!r}" + refer_to("sequence"))
     if any(a == b for a, b in pairwise(seq)):
         raise ValueError(
             f"seq must not repeat an axis next to itself, got {seq!r}" + refer_to("sequence")
@@ -97,10 +93,8 @@ def parse_sequence(seq: str, full: bool = False) -> Sequence:
         i, j, k = (axes[n] for n in factors)
         return Sequence(axes, factors, in_order, i, j, 3 - i - j, PARITY[i, j], i == k)
     if full:
-        raise ValueError(
-            f"seq must have three letters here, since fewer do not describe every rotation or "
-            f"rate, got {seq!r}"
-        )
+        why = "since fewer do not describe every rotation or rate"
+        raise ValueError(f"seq must have three letters here, {why}, got {seq!r}")
     return Sequence(axes, factors, in_order)
 
 
