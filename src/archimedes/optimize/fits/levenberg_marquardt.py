@@ -347,6 +347,7 @@ class Search:
             cost = self.problem.cost(r)
             predicted = -float(matmul(gradient, step)) - _half_square(matmul(self.J, step))
             gained = self.cost - cost
+            short = self._is_short(step, free)
             if np.isfinite(cost) and gained > 0 and predicted > 0:
                 small_f = max(gained, predicted) <= ftol * self.cost
                 small_x = norm(self.scale * step) <= xtol * norm(self.scale * x)
@@ -357,7 +358,9 @@ class Search:
                 self.mu, self.growth = max(self.mu, _LEAST_DAMPING), 2.0
                 if (small_f or small_x) and self._is_minimum(ftol):
                     return LMStatus(small_f + 2 * small_x)
-                return None
+                return LMStatus.ROUNDING_REACHED if short else None
+            if short:
+                return LMStatus.ROUNDING_REACHED
             if abs(gained) <= _EPS * self.cost and self._is_minimum(ftol):
                 return LMStatus.FTOL_REACHED
             if predicted <= _EPS * self.cost and abs(gained) <= ftol * self.cost:
@@ -420,6 +423,18 @@ class Search:
         """Return whether roundings of x change each residual by more than is left of it."""
         reach = _ROUNDINGS * _EPS * (matmul(np.abs(self.raw[1]), np.abs(self.x)))
         return bool(np.all(np.abs(self.raw[0]) <= reach))
+
+    def _is_short(self, step: np.ndarray, free: np.ndarray) -> bool:
+        """Return whether a step, and the one without damping, is no more than the rounding of x.
+
+        What is left of the residuals is rounding then, also that of terms that do not depend on x.
+        """
+        sizes = np.linalg.norm(self.J, axis=0)
+        rounding = 4.0 * _EPS * float(norm(sizes * self.x))
+        if norm(sizes * step) > rounding:
+            return False
+        undamped = solve_least_squares(self._unit_columns(free), self.r)
+        return float(norm(undamped)) <= rounding
 
     def _unit_columns(self, free: np.ndarray) -> np.ndarray:
         """Return columns of J by what they are here: elsewhere they may have been much larger."""
