@@ -90,7 +90,7 @@ def test_origins_with_a_quaternion(tmp_path):
     for wrong, message in (
         ('quat_xyzw="0 0 0 0"', "must be four numbers x y z w of length 1"),
         ('quat_xyzw="0 0 1"', "must be four numbers x y z w of length 1"),
-        ('quat_xyzw="0 0 0 1" rpy="0 0 0"', "has rpy and quat_xyzw"),
+        ('quat_xyzw="0 0 0 1" rpy="0 0 0"', "has both rpy and quat_xyzw"),
     ):
         with pytest.raises(ValueError, match=r"odd\.urdf:3: .*" + message):
             mb.load(written(tmp_path, f"<origin {wrong}/>"))
