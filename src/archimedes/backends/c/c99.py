@@ -11,7 +11,6 @@ import numpy as np
 from archimedes.backends.c import spelling
 from archimedes.backends.c.bytecode import Steps, in_long_runs, nest_in_steps
 from archimedes.backends.c.c_functions import Function, FunctionDialect
-from archimedes.backends.c.memory import Tables, address, assignment, moving, read
 from archimedes.backends.lowering.dialect import Request
 from archimedes.backends.lowering.graph_lowering import Lowering
 from archimedes.backends.lowering.schedule import Schedule
@@ -59,7 +58,7 @@ class C99(FunctionDialect):
         self.steps = steps
         if steps:
             self.unrolled_terms, self.run = 1, 4
-        self.tables = Tables(prefix)
+        self.tables = spelling.Tables(prefix)
 
     # ---- nodes ---------------------------------------------------------------------------
 
@@ -109,15 +108,15 @@ class C99(FunctionDialect):
 
     def load(self, f: Function, element: Location) -> str:
         """Write an element as an operand."""
-        return read(element)
+        return spelling.read(element)
 
     def store(self, f: Function, element: Location, operand: str) -> None:
         """Write an assignment to an element."""
-        f.line(assignment(element, operand))
+        f.line(spelling.assignment(element, operand))
 
     def advance(self, f: Function, element: Location, counter: str, stride: int) -> Location:
         """Return an element that follows a counter."""
-        return moving(element, counter, stride)
+        return spelling.moving(element, counter, stride)
 
     def index(self, f: Function, operand: str, length: int) -> str:
         """Write a position in an array."""
@@ -156,7 +155,7 @@ class C99(FunctionDialect):
     def solve(self, f: Function, region: Solve, work: Location) -> None:
         """Call the helper that solves a linear system."""
         suffix = "" if region.dtype == F64 else "f"
-        f.line(f"arc_solve{suffix}({address(work)}, {region.size}, {region.columns});")
+        f.line(f"arc_solve{suffix}({spelling.address(work)}, {region.size}, {region.columns});")
 
     def nest(self, low: Lowering, scope: Scope, region: Nest, outs: Sequence[int]) -> bool:
         """Write a loop of arithmetic as a table of steps, where that is wanted."""

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from archimedes.backends.c.memory import Array, Frame, address, are_neighbours
-from archimedes.backends.c.spelling import CTYPES, LETTERS
+from archimedes.backends.c.spelling import CTYPES, LETTERS, Array, Frame, address, are_neighbours
 from archimedes.backends.lowering.copies import copy_all
 from archimedes.backends.lowering.dialect import FEW, Results
 from archimedes.backends.lowering.graph_lowering import Lowering

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from archimedes.backends.c.c99 import C99, PART
 from archimedes.backends.c.c_functions import Function, Routine
-from archimedes.backends.c.memory import Array, Frame
+from archimedes.backends.c.spelling import Array, Frame
 from archimedes.backends.lowering.graph_lowering import Lowering
 from archimedes.backends.lowering.scope import Binding, Location
 from archimedes.graph.dead_code import remove_dead_code

@@ -12,8 +12,7 @@ from functools import cache
 from archimedes.backends.c.c99 import C99, PART
 from archimedes.backends.c.c_functions import Function, names_used
 from archimedes.backends.c.helpers import PRELUDE, library, with_dependencies
-from archimedes.backends.c.memory import Array
-from archimedes.backends.c.spelling import CTYPES
+from archimedes.backends.c.spelling import CTYPES, Array
 from archimedes.backends.leaves import leaf_values, types_of_arrays
 from archimedes.backends.lowering.graph_lowering import Lowering
 from archimedes.backends.lowering.scope import Binding, Location, Store, stays_in_place

@@ -26,9 +26,8 @@ from typing import Any, NamedTuple
 from archimedes.backends.c.c99 import PART
 from archimedes.backends.c.c_functions import Function
 from archimedes.backends.c.helpers import with_dependencies
-from archimedes.backends.c.memory import Array, Frame
 from archimedes.backends.c.render import Argument, render
-from archimedes.backends.c.spelling import BYTES, CTYPES
+from archimedes.backends.c.spelling import BYTES, CTYPES, Array, Frame
 from archimedes.backends.cuda import cuda_c
 from archimedes.backends.lowering.scope import Location
 from archimedes.backends.protocol import Program
