@@ -295,25 +295,23 @@ class _Known:
         self.leaves = [(a, DTYPES[a.code] if a.traced else None) for a in request.arguments]
         self.results = [(DTYPES[r.code], r.shape) for r in request.results]
 
+    def _fits(self, x: Any, dtype: np.dtype, shape: tuple[int, ...], device: int) -> bool:
+        """Return whether a kernel on a device can use an array as it is."""
+        plain = type(x) is self.module.ndarray and x.dtype == dtype and x.flags.c_contiguous
+        return plain and x.shape == shape and x.device.id == device
+
     def arguments(self, values: Sequence[Any], device: int) -> tuple[list[Any], int]:
         """Return the arrays among the arguments and how many instances they have (0: none)."""
-        kind, rows, arrays = self.module.ndarray, -1, []
+        rows, arrays = -1, []
         for x, (leaf, dtype) in zip(values, self.leaves):
             if dtype is None:
                 if x is not leaf.value:
                     return [], 0
                 continue
-            if type(x) is not kind or x.dtype != dtype or not x.flags.c_contiguous:
-                return [], 0
-            shape = x.shape
-            if leaf.batched:
-                if rows < 0 and shape:
-                    rows = shape[0]
-                if shape[:1] != (rows,) or shape[1:] != leaf.shape:
-                    return [], 0
-            elif shape != leaf.shape:
-                return [], 0
-            if x.device.id != device:
+            if leaf.batched and rows < 0:
+                rows = next(iter(getattr(x, "shape", ())), -1)
+            shape = (rows, *leaf.shape) if leaf.batched else leaf.shape
+            if not self._fits(x, dtype, shape, device):
                 return [], 0
             arrays.append(x)
         return arrays, max(rows, 0)
@@ -330,11 +328,9 @@ class _Known:
         self, outs: Sequence[Any], arrays: Sequence[Any], rows: int, device: int
     ) -> list[Any] | None:
         """Return the caller's arrays for results if kernels can write to them as they are."""
-        kind = self.module.ndarray
         spans = [(x.data.ptr, x.data.ptr + x.nbytes) for x in arrays]
         for x, (dtype, shape) in zip(outs, self.results):
-            plain = type(x) is kind and x.dtype == dtype and x.flags.c_contiguous
-            if not plain or x.shape != (rows, *shape) or x.device.id != device:
+            if not self._fits(x, dtype, (rows, *shape), device):
                 return None
             start = x.data.ptr
             end = start + x.nbytes

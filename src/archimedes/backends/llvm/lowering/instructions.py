@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from archimedes.backends.exact_division import factors_of
 from archimedes.backends.llvm.lowering.assembler import Function
@@ -35,11 +36,8 @@ def _with_sign(f: Function, dtype: int, a: str, b: str) -> str:
     return f.value(f"bitcast {whole} {f.value(f'or {whole} {parts[0]}, {parts[1]}')} to {kind}")
 
 
-def _greater(compare: str) -> Callable[[Function, int, str, str], str]:
-    def lower(f: Function, dtype: int, a: str, b: str) -> str:
-        return choose(f, dtype, f.value(f"icmp {compare} i64 {a}, {b}"), a, b)
-
-    return lower
+def _greater(compare: str, f: Function, dtype: int, a: str, b: str) -> str:
+    return choose(f, dtype, f.value(f"icmp {compare} i64 {a}, {b}"), a, b)
 
 
 #: Intrinsics as instructions, for the unoptimized tier: LLVM's fast instruction selection does not
@@ -47,8 +45,8 @@ def _greater(compare: str) -> Callable[[Function, int, str, str], str]:
 _PLAIN: dict[str, Callable[..., str]] = {
     "fabs": _magnitude,
     "copysign": _with_sign,
-    "smax": _greater("sgt"),
-    "smin": _greater("slt"),
+    "smax": partial(_greater, "sgt"),
+    "smin": partial(_greater, "slt"),
 }
 
 
@@ -169,19 +167,17 @@ def _intrinsic(name: str) -> Lower:
     return lambda f, dtype, *operands: intrinsic(f, name, dtype, *operands)
 
 
-def _rounding(name: str, fallback: Callable[[Function, int, str], str]) -> Lower:
+def _rounding(
+    name: str, fallback: Callable[[Function, int, str], str], f: Function, dtype: int, a: str
+) -> str:
     """Lower to an intrinsic, or to arithmetic where the CPU would call a library for it.
 
     Arithmetic too in the unoptimized tier, where intrinsics take long (``_PLAIN``).
     """
-
-    def lower(f: Function, dtype: int, a: str) -> str:
-        target = f.module.target
-        if target.rounds_natively and (target.effort or f.spelling.lanes > 1):
-            return intrinsic(f, name, dtype, a)
-        return fallback(f, dtype, a)
-
-    return lower
+    target = f.module.target
+    if target.rounds_natively and (target.effort or f.spelling.lanes > 1):
+        return intrinsic(f, name, dtype, a)
+    return fallback(f, dtype, a)
 
 
 def _rint(f: Function, dtype: int, x: str) -> str:
@@ -196,21 +192,17 @@ def _rint(f: Function, dtype: int, x: str) -> str:
     return choose(f, dtype, small, signed, x)
 
 
-def _toward(compare: str, correction: str) -> Callable[[Function, int, str], str]:
+def _toward(compare: str, correction: str, f: Function, dtype: int, x: str) -> str:
     """Round to nearest, then step back where that went past x."""
-
-    def lower(f: Function, dtype: int, x: str) -> str:
-        kind = f.spelling.types[dtype]
-        nearest = _rint(f, dtype, x)
-        past = f.value(f"fcmp {compare} {kind} {nearest}, {x}")
-        one = f.spelling.literal(1.0, dtype)
-        stepped = f.value(f"{correction} {kind} {nearest}, {one}")
-        return intrinsic(f, "copysign", dtype, choose(f, dtype, past, stepped, nearest), x)
-
-    return lower
+    kind = f.spelling.types[dtype]
+    nearest = _rint(f, dtype, x)
+    past = f.value(f"fcmp {compare} {kind} {nearest}, {x}")
+    one = f.spelling.literal(1.0, dtype)
+    stepped = f.value(f"{correction} {kind} {nearest}, {one}")
+    return intrinsic(f, "copysign", dtype, choose(f, dtype, past, stepped, nearest), x)
 
 
-_floor, _ceil = _toward("ogt", "fsub"), _toward("olt", "fadd")
+_floor, _ceil = partial(_toward, "ogt", "fsub"), partial(_toward, "olt", "fadd")
 
 
 def _trunc(f: Function, dtype: int, x: str) -> str:
@@ -231,57 +223,45 @@ def _abs(f: Function, dtype: int, a: str) -> str:
     return intrinsic(f, "abs", dtype, a, extra="i1 false")
 
 
-def _extreme(compare: str, on_int: str) -> Lower:
+def _extreme(compare: str, on_int: str, f: Function, dtype: int, a: str, b: str) -> str:
     """Lower min or max: the second operand on ties, nan if either is nan."""
-
-    def lower(f: Function, dtype: int, a: str, b: str) -> str:
-        if not is_float(dtype):
-            return intrinsic(f, on_int, dtype, a, b)
-        kind = f.spelling.types[dtype]
-        first = f.value(f"fcmp {compare} {kind} {a}, {b}")
-        chosen = choose(f, dtype, first, a, b)
-        missing = f.value(f"fcmp uno {kind} {a}, {a}")
-        return choose(f, dtype, missing, a, chosen)
-
-    return lower
+    if not is_float(dtype):
+        return intrinsic(f, on_int, dtype, a, b)
+    kind = f.spelling.types[dtype]
+    first = f.value(f"fcmp {compare} {kind} {a}, {b}")
+    chosen = choose(f, dtype, first, a, b)
+    missing = f.value(f"fcmp uno {kind} {a}, {a}")
+    return choose(f, dtype, missing, a, chosen)
 
 
-def _division(name: str) -> Lower:
+def _division(name: str, f: Function, dtype: int, a: str, b: str) -> str:
     """Lower quotient or modulo: zero for a zero divisor, wrapping for INT64_MIN / -1."""
-
-    def lower(f: Function, dtype: int, a: str, b: str) -> str:
-        kind, literal = f.spelling.types[I64], f.spelling.literal
-        mask = f.spelling.types[B8]
-        zero, one, minus = literal(0, I64), literal(1, I64), literal(-1, I64)
-        none = f.value(f"icmp eq {kind} {b}, {zero}")
-        negate = f.value(f"icmp eq {kind} {b}, {minus}")
-        special = f.value(f"or {mask} {none}, {negate}")
-        divisor = choose(f, I64, special, one, b)
-        result = f.value(f"{name} {kind} {a}, {divisor}")
-        if name == "srem":
-            return result
-        negated = f.value(f"sub {kind} {zero}, {a}")
-        return choose(f, I64, none, zero, choose(f, I64, negate, negated, result))
-
-    return lower
+    kind, literal = f.spelling.types[I64], f.spelling.literal
+    mask = f.spelling.types[B8]
+    zero, one, minus = literal(0, I64), literal(1, I64), literal(-1, I64)
+    none = f.value(f"icmp eq {kind} {b}, {zero}")
+    negate = f.value(f"icmp eq {kind} {b}, {minus}")
+    special = f.value(f"or {mask} {none}, {negate}")
+    divisor = choose(f, I64, special, one, b)
+    result = f.value(f"{name} {kind} {a}, {divisor}")
+    if name == "srem":
+        return result
+    negated = f.value(f"sub {kind} {zero}, {a}")
+    return choose(f, I64, none, zero, choose(f, I64, negate, negated, result))
 
 
-def _shift(name: str) -> Lower:
+def _shift(name: str, f: Function, dtype: int, a: str, n: str) -> str:
     """Lower a shift; counts outside 0..63 give zeros, or copies of the sign for ``ashr``."""
-
-    def lower(f: Function, dtype: int, a: str, n: str) -> str:
-        kind, literal = f.spelling.types[I64], f.spelling.literal
-        if any(n == literal(k, I64) for k in range(64)):
-            return f.value(f"{name} {kind} {a}, {n}")
-        inside = f.value(f"icmp ult {kind} {n}, {literal(64, I64)}")
-        if name == "ashr":
-            count = choose(f, I64, inside, n, literal(63, I64))
-            return f.value(f"ashr {kind} {a}, {count}")
-        count = choose(f, I64, inside, n, literal(0, I64))
-        shifted = f.value(f"{name} {kind} {a}, {count}")
-        return choose(f, I64, inside, shifted, literal(0, I64))
-
-    return lower
+    kind, literal = f.spelling.types[I64], f.spelling.literal
+    if any(n == literal(k, I64) for k in range(64)):
+        return f.value(f"{name} {kind} {a}, {n}")
+    inside = f.value(f"icmp ult {kind} {n}, {literal(64, I64)}")
+    if name == "ashr":
+        count = choose(f, I64, inside, n, literal(63, I64))
+        return f.value(f"ashr {kind} {a}, {count}")
+    count = choose(f, I64, inside, n, literal(0, I64))
+    shifted = f.value(f"{name} {kind} {a}, {count}")
+    return choose(f, I64, inside, shifted, literal(0, I64))
 
 
 def _not(f: Function, dtype: int, a: str) -> str:
@@ -300,14 +280,11 @@ _CASTS = {
 }
 
 
-def _cast(target: int) -> Lower:
-    def lower(f: Function, dtype: int, a: str) -> str:
-        if dtype == target:
-            return a
-        types = f.spelling.types
-        return f.value(f"{_CASTS[dtype, target]} {types[dtype]} {a} to {types[target]}")
-
-    return lower
+def _cast(target: int, f: Function, dtype: int, a: str) -> str:
+    if dtype == target:
+        return a
+    types = f.spelling.types
+    return f.value(f"{_CASTS[dtype, target]} {types[dtype]} {a} to {types[target]}")
 
 
 def _truncate(f: Function, dtype: int, x: str) -> str:
@@ -342,15 +319,15 @@ LOWERING: dict[str, Lower] = {
     "neg": _neg,
     "abs": _abs,
     "sqrt": _intrinsic("sqrt"),
-    "floor": _rounding("floor", _floor),
-    "ceil": _rounding("ceil", _ceil),
-    "trunc": _rounding("trunc", _trunc),
-    "rint": _rounding("rint", _rint),
+    "floor": partial(_rounding, "floor", _floor),
+    "ceil": partial(_rounding, "ceil", _ceil),
+    "trunc": partial(_rounding, "trunc", _trunc),
+    "rint": partial(_rounding, "rint", _rint),
     "copysign": _intrinsic("copysign"),
-    "min": _extreme("olt", "smin"),
-    "max": _extreme("ogt", "smax"),
-    "quotient": _division("sdiv"),
-    "modulo": _division("srem"),
+    "min": partial(_extreme, "olt", "smin"),
+    "max": partial(_extreme, "ogt", "smax"),
+    "quotient": partial(_division, "sdiv"),
+    "modulo": partial(_division, "srem"),
     "lt": _compare("olt", "slt", "ult"),
     "le": _compare("ole", "sle", "ule"),
     "eq": _compare("oeq", "eq", "eq"),
@@ -359,14 +336,14 @@ LOWERING: dict[str, Lower] = {
     "or": _instruction("or", "or"),
     "xor": _instruction("xor", "xor"),
     "not": _not,
-    "shl": _shift("shl"),
-    "shr": _shift("ashr"),
-    "lshr": _shift("lshr"),
+    "shl": partial(_shift, "shl"),
+    "shr": partial(_shift, "ashr"),
+    "lshr": partial(_shift, "lshr"),
     "select": choose,
     "fma": _intrinsic("fma"),
-    "f64": _cast(F64),
-    "f32": _cast(F32),
-    "i64": _cast(I64),
+    "f64": partial(_cast, F64),
+    "f32": partial(_cast, F32),
+    "i64": partial(_cast, I64),
     "truncate": _truncate,
     "bits": _convert(("bitcast", I64)),
     "from_bits": _convert(("bitcast", F64)),
