@@ -99,15 +99,13 @@ def read(key: str) -> bytes | None:
     if folder is None:
         return None
     path = _path(folder, key)
-    data = _read_trusted(path)
-    if data is None:
+    if (data := _read_trusted(path)) is None:
         return None
     with suppress(OSError):  # a folder for reading only keeps its times
         os.utime(path)
     start = len(MAGIC) + CHECKSUM
-    code = data[start:]
-    sound = data.startswith(MAGIC) and _checksum(key, code) == data[len(MAGIC) : start]
-    return code if sound else None
+    head, code = data[:start], data[start:]
+    return code if head == MAGIC + _checksum(key, code) else None
 
 
 def _checksum(key: str, code: bytes) -> bytes:

@@ -397,10 +397,6 @@ def lower_while(low: Lowering, scope: Scope, region: r.While, outs: Sequence[int
         scope.bind(i, last[number])
 
 
-def _lower_host(low: Lowering, scope: Scope, region: r.Host, outs: Sequence[int]) -> None:
-    low.dialect.host(low, scope, region, outs)
-
-
 #: Lowering of every region.
 REGIONS: dict[type[r.Region], Callable[..., None]] = {
     r.Call: _lower_call,
@@ -410,7 +406,7 @@ REGIONS: dict[type[r.Region], Callable[..., None]] = {
     r.Switch: _lower_switch,
     r.Map: lower_map,
     r.Solve: _lower_solve,
-    r.Host: _lower_host,
+    r.Host: lambda low, *host: low.dialect.host(low, *host),
     r.Nest: nests.lower_nest,
     r.Pack: _lower_pack,
     r.Accumulate: _lower_accumulate,

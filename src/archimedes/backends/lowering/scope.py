@@ -146,18 +146,15 @@ class Lifetimes:
     def end_node(self, i: int) -> list[Location]:
         """Note that a node is written; return the locations that it read last."""
         free: list[Location] = []
-        if not self._readers:
-            return free
-        for block in self._blocks_read(i):
+        for block in self._blocks_read(i) if self._readers else ():
             self._readers[block] -= 1
             if self._readers[block] or block in self._outputs:
                 continue
-            for location, holders in list(self._holders.items()):
-                if block in holders:
-                    holders.discard(block)
-                    if not holders:
-                        del self._holders[location]
-                        free.append(location)
+            for location in [x for x, holders in self._holders.items() if block in holders]:
+                self._holders[location].discard(block)
+                if not self._holders[location]:
+                    del self._holders[location]
+                    free.append(location)
         return free
 
 
@@ -242,13 +239,12 @@ class Scope:
         if i in self.sub_blocks:
             whole, offset, _ = self.sub_blocks[i]
             location = (self.block if whole in self.bound else self.new_block)(whole).at(offset)
-        else:
-            wanted = self.destination(i)
-            if wanted is None:
-                kind = self.graph.dtype[i]
-                wanted = self.dialect.block(self.f, item_type(kind), length_of(kind))
-                self.lifetimes.hold(i, wanted)
+        elif (wanted := self.destination(i)) is not None:
             location = wanted
+        else:
+            kind = self.graph.dtype[i]
+            location = self.dialect.block(self.f, item_type(kind), length_of(kind))
+            self.lifetimes.hold(i, location)
         self.bound[i] = Binding(location=location)
         return location
 

@@ -108,8 +108,7 @@ def scalar_program(source: Source) -> Program:
     size = module.frame.size
     f = Function(module, f"define internal i32 @run({SCALAR_PARAMETERS}) noinline")
     open_frame(f, size)
-    for step in steps:
-        f.line(f"call void {step}({PARAMETERS})")
+    f.lines += [f"  call void {step}({PARAMETERS})" for step in steps]
     close_frame(f, size)
     add_guarded(module, SCALAR, SCALAR_PARAMETERS, "run")
     return Program(module.text(), hosts, size)
@@ -159,11 +158,9 @@ def batch_program(
         return Program(module.text(), hosts, module.frame.size)
     frame = module.frame
     tiles_in, inputs = _input_tiles(module, source, batched)
-    sizes = [leaf.size for leaf in source.outputs]
-    tiles_out = {
-        k: frame.array(leaf.dtype, leaf.size) for k, leaf in enumerate(source.outputs) if leaf.size
-    }
-    counts = leaf_values(g.output_dtypes, sizes)
+    outputs = [(k, leaf) for k, leaf in enumerate(source.outputs) if leaf.size]
+    tiles_out = {k: frame.array(leaf.dtype, leaf.size) for k, leaf in outputs}
+    counts = leaf_values(g.output_dtypes, [leaf.size for leaf in source.outputs])
     to = [tiles_out[k].at(c) for k, count in enumerate(counts) for c in range(count)]
     module.copies = Copies(arrays + len(values))
     hosts, steps = _write_body(module, source, _flatten(inputs), to, known)

@@ -300,12 +300,12 @@ class Writer:
 
     def leave_unless(self, condition: Value, code: Any) -> None:
         """End the function with this code, unless the condition holds."""
-        out, on = self.f.label(), self.f.label()
-        self.f.fork(condition.text, on, out)
-        self.f.start(out)
-        short = self.f.value(f"trunc i64 {self.like(code, 'i64').text} to i32")
-        self.f.line(f"ret i32 {short}")
-        self.f.start(on)
+        f, out, on = self.f, self.f.label(), self.f.label()
+        f.fork(condition.text, on, out)
+        f.start(out)
+        short = f.value(f"trunc i64 {self.like(code, 'i64').text} to i32")
+        f.line(f"ret i32 {short}")
+        f.start(on)
 
     def zero(self, array: Array, count: Any) -> None:
         """Set the first numbers to zero, and up to ``lanes - 1`` behind them."""

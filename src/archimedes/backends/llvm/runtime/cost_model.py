@@ -173,15 +173,11 @@ class _Count:
             total = Work(alone, together, reading, sharing, max(largest))
         return total
 
-    def _inside(self, region: Region, k: int) -> int:
-        """Return figure ``k`` of a region's bodies, and its own operations."""
-        return region.work(lambda body: self.body(body)[k], ROUNDS)
-
     def _region(self, g: Graph, region: Region, shared: Set[int]) -> Work:
         """Return the figures of a region."""
         own = region.work(lambda body: 0, ROUNDS)
-        one, many, reading, sharing = (self._inside(region, k) for k in range(4))
-        many, reading, sharing = many - own, reading - own, sharing - own
+        one, *others = (region.work(lambda body, k=k: self.body(body)[k], ROUNDS) for k in range(4))
+        many, reading, sharing = (figure - own for figure in others)
         if isinstance(region, Solve):
             steps = int(PIVOTING * own)
             return Work(steps, own - steps)
@@ -202,8 +198,7 @@ class _Count:
 
 def _table_bytes(g: Graph, region: Nest, shared: Set[int]) -> int:
     """Return the bytes of the largest shared array that a product reads along its results."""
-    sizes = [0]
-    for i, read in zip(region.inputs.tolist(), region.reads if region.combine else ()):
-        if i in shared and isinstance(read, Affine) and any(read.strides[: region.kept]):
-            sizes.append(8 * length_of(g.dtype[i]))
-    return max(sizes)
+    pairs = zip(region.inputs.tolist(), region.reads if region.combine else ())
+    arrays = [(i, read) for i, read in pairs if i in shared and isinstance(read, Affine)]
+    read_along = [i for i, read in arrays if any(read.strides[: region.kept])]
+    return max((8 * length_of(g.dtype[i]) for i in read_along), default=0)
