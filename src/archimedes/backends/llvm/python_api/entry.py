@@ -158,8 +158,7 @@ class Batch(NamedTuple):
 
 def _format_of(dtype: np.dtype[Any]) -> int:
     """Return the two bytes, as a number, by which a buffer names a dtype of one letter."""
-    (letter,) = np.empty(0, dtype).data.format
-    return ord(letter)
+    return ord(np.empty(0, dtype).data.format)
 
 
 def _is_instance(t: Text, obj: str, cls: type) -> None:
