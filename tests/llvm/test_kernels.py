@@ -49,7 +49,7 @@ def test_leaves_must_fit_the_graph():
 
 
 def test_lanes_must_be_a_power_of_two():
-    with pytest.raises(ValueError, match="lanes=3: give a power of two"):
+    with pytest.raises(ValueError, match="lanes=3: it must be a power of two"):
         build(square(), [(2, F64)], [(1, F64)], lanes=3)
     kernel = build(square(), [(2, F64)], [(1, F64)], lanes=1)
     out = np.empty((3, 1))
