@@ -151,7 +151,7 @@ MISUSES = {
         scale,
         (X, 1.0),
         {"template": "no/such"},
-        "is not a folder: give the path",
+        "is not a folder, with",
     ),
 }
 

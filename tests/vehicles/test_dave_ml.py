@@ -301,7 +301,7 @@ def test_the_report_says_what_a_quotient_is(model):
     """NASA's own example expects 6 / 5 = 1.2 of it, MathML says 1."""
     got = model(XY, F.variable("z", ("quotient", "x", "y"), "Output"))
     assert got(x=6.0, y=5.0) == {"z": 1.0} and got(x=-6.0, y=5.0) == {"z": -1.0}
-    assert "<quotient> is the whole number" in got.report().approximated[0]
+    assert "<quotient> is a whole number" in got.report().approximated[0]
 
 
 def test_many_pieces(formula):

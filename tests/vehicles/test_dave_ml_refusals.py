@@ -74,7 +74,7 @@ FILES = {
     "empty apply": (made("<apply/>"), "<apply> is empty"),
     "two in an apply": (
         made("<apply><ci>x</ci><cn>1</cn></apply>"),
-        "<apply> around <ci> holds this one expression, got <cn> after it",
+        "<apply> around <ci> holds it alone, got <cn> too",
     ),
     "too few": (made(("divide", "x")), "divide takes 2 arguments, got 1"),
     "too many": (made(("minus", "x", "x", "x")), "minus takes 1 to 2 arguments, got 3"),

@@ -27,9 +27,8 @@ plane = load("f16", world=FlatEarth())
 
 def steady() -> Any:
     """Return level flight to the north: attitude and controls are searched for."""
-    wanted = FlightState(
-        0.0, 0.0, ALT, np.array([SPEED, 0.0, 0.0]), np.array([0.0, 0.05, 0.0]), np.zeros(3)
-    )
+    v_NED, rpy = np.array([SPEED, 0.0, 0.0]), np.array([0.0, 0.05, 0.0])
+    wanted = FlightState(0.0, 0.0, ALT, v_NED, rpy, np.zeros(3))
     return trim(plane, wanted, F16.Input(throttle=0.15, elevator=-0.03), {"power": 10.0})
 
 

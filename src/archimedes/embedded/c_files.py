@@ -342,9 +342,7 @@ def _prints(model: Model) -> list[str]:
 def render_folder(folder: Path, words: Mapping[str, str]) -> dict[str, str]:
     """Return the files of all templates in a folder, by their path in the project."""
     if not folder.is_dir():
-        raise CodegenError(
-            f"template {str(folder)!r} is not a folder: give the path of one that holds *.in files"
-        )
+        raise CodegenError(f"template {str(folder)!r} is not a folder, with *.in files in it")
     files = {}
     for path in sorted(folder.rglob("*.in")):
         inside = path.relative_to(folder).as_posix().removesuffix(".in")

@@ -121,9 +121,8 @@ def make_model(
     _check_names(input_notes, paths, "input_descriptions", "part of the inputs")
     _check_names(output_notes, sorted(outputs.paths), "output_descriptions", "part of the results")
 
-    source, call = _kernel(
-        name, prepared, types, options, arguments, out_leaves, (inputs, params, outputs)
-    )
+    roots = (inputs, params, outputs)
+    source, call = _kernel(name, prepared, types, options, arguments, out_leaves, roots)
     graph = prepared.recording.graph
     if types.float_type == np.float32:
         graph = retype(graph)

@@ -254,16 +254,8 @@ def codegen(
         files = c_files.original_files(model)
     else:
         files = c_files.project_files(model, kind, folder, settings.cpp)
-    project = CProject(
-        name=model.name,
-        target=kind.name,
-        files=files,
-        model=model,
-        prepared=prepared,
-        renamed=model.renamed,
-        notes=tuple(_remarks(prepared)),
-        discard_user_code=settings.discard_user_code,
-    )
+    notes, discard = tuple(_remarks(prepared)), settings.discard_user_code
+    project = CProject(model.name, kind.name, files, model, prepared, model.renamed, notes, discard)
     if verify:
         project = dataclasses.replace(project, verification=project.verify(settings.samples))
     if output_dir is not None:

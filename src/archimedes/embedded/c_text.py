@@ -16,8 +16,6 @@ from pathlib import Path
 
 from archimedes.errors import CodegenError
 
-__all__ = ["fill_template"]
-
 #: Folder with one folder of templates per target, and one of code that all projects share.
 TEMPLATES = Path(__file__).parent / "templates"
 _KEYWORDS = """

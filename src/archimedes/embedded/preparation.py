@@ -198,9 +198,8 @@ def _check_arguments(arguments: dict[str, Any]) -> None:
     for name, value in arguments.items():
         leaves, treedef = tree.flatten(value)
         for leaf, path in zip(leaves, treedef.paths(name)):
-            if isinstance(leaf, (int, float, np.ndarray, np.generic, *_CHOICES)):
-                continue
-            if callable(leaf) and not isinstance(leaf, type):
+            is_function = callable(leaf) and not isinstance(leaf, type)
+            if is_function or isinstance(leaf, (int, float, np.ndarray, np.generic, *_CHOICES)):
                 continue
             what = leaf.__name__ if isinstance(leaf, type) else f"a {type(leaf).__name__}"
             raise CodegenError(

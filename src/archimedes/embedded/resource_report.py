@@ -17,7 +17,7 @@ from archimedes.embedded.c_files import write_sources
 from archimedes.embedded.c_model import Model
 from archimedes.embedded.c_project import CProject, codegen
 from archimedes.embedded.qemu import EmulatedRun, run_in_qemu
-from archimedes.embedded.traceability import TracedLines, traceability_table
+from archimedes.embedded.traceability import LineNotes, TracedLines
 from archimedes.errors import CodegenError
 
 __all__ = ["ResourceReport", "report"]
@@ -325,11 +325,8 @@ def _sections(prefix: str, file: str, purpose: str, folder: Path) -> dict[str, i
 
 
 def _sum(sections: Mapping[str, int], *kinds: str) -> int:
-    return sum(
-        size
-        for name, size in sections.items()
-        if any(name == kind or name.startswith(kind + ".") for kind in kinds)
-    )
+    starts = tuple(f"{kind}." for kind in kinds)
+    return sum(size for name, size in sections.items() if f"{name}.".startswith(starts))
 
 
 # ---- stack ---------------------------------------------------------------------------------------
@@ -370,3 +367,36 @@ def deepest_chain(graph: str, start: str) -> tuple[int, tuple[str, ...], tuple[s
     total, chain = depth(start)
     outside = {to for to in known if to not in sizes and not to.startswith("__builtin")}
     return total, chain, tuple(sorted(outside))
+
+
+# ---- traceability -------------------------------------------------------------------------------
+
+
+def traceability_table(project: CProject) -> tuple[TracedLines, ...]:
+    """Return, in the order of the lines of ``<name>.c``, where they come from.
+
+    Empty unless the project was generated with ``options={"traceability": True}``.
+    """
+    source = project.model.source
+    if not source.trace:
+        return ()
+    c_file = project.files[project.c_file]
+    offset = c_file[: c_file.index(source.text)].count("\n")
+    known = LineNotes(project.prepared.recording.blocks).lines
+    length = source.text.count("\n")
+    starts = [line for line, _ in source.trace]
+    return tuple(
+        TracedLines(offset + line + 1, offset + end, known[note])
+        for (line, note), end in zip(source.trace, _ends(source.text, starts, length))
+    )
+
+
+def _ends(text: str, starts: list[int], length: int) -> Iterator[int]:
+    """Yield the last line that each note holds for: before the next one, or the function's end."""
+    lines = text.split("\n")
+    following = [*starts[1:], length + 1]
+    for start, after in zip(starts, following):
+        end = start
+        while end + 1 < after and lines[end] != "}":
+            end += 1
+        yield end

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING
 
 from archimedes.graph.program import Graph
 from archimedes.symbolic.core.user_frames import SourceLine
-
-if TYPE_CHECKING:
-    from archimedes.embedded.c_project import CProject
 
 
 @dataclass(frozen=True)
@@ -79,33 +74,3 @@ class LineNotes:
         """Return the comment for a node."""
         lines = graph.lines[node] if graph.lines is not None else None
         return _describe(lines) if lines else self._shared.get(id(graph), "")
-
-
-def traceability_table(project: CProject) -> tuple[TracedLines, ...]:
-    """Return, in the order of the lines of ``<name>.c``, where they come from.
-
-    Empty unless the project was generated with ``options={"traceability": True}``.
-    """
-    source = project.model.source
-    if not source.trace:
-        return ()
-    c_file = project.files[project.c_file]
-    offset = c_file[: c_file.index(source.text)].count("\n")
-    known = LineNotes(project.prepared.recording.blocks).lines
-    length = source.text.count("\n")
-    starts = [line for line, _ in source.trace]
-    return tuple(
-        TracedLines(offset + line + 1, offset + end, known[note])
-        for (line, note), end in zip(source.trace, _ends(source.text, starts, length))
-    )
-
-
-def _ends(text: str, starts: list[int], length: int) -> Iterator[int]:
-    """Yield the last line that each note holds for: before the next one, or the function's end."""
-    lines = text.split("\n")
-    following = [*starts[1:], length + 1]
-    for start, after in zip(starts, following):
-        end = start
-        while end + 1 < after and lines[end] != "}":
-            end += 1
-        yield end

@@ -198,11 +198,8 @@ def upper_temperature(z: Scalar) -> Any:
     xi = (high - 120.0) * (6356.766 + 120.0) / (6356.766 + high)
     exponential = 1000.0 - 640.0 * np.exp(-0.01875 * xi)
     linear = 240.0 + 12.0 * (km - 110.0)
-    return np.where(
-        km < 91.0,
-        186.8673,
-        np.where(km < 110.0, ellipse, np.where(km < 120.0, linear, exponential)),
-    )
+    above = np.where(km < 110.0, ellipse, np.where(km < 120.0, linear, exponential))
+    return np.where(km < 91.0, 186.8673, above)
 
 
 #: Pressure at the top of the layers, where the upper part takes over.

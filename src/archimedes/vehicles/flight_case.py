@@ -196,8 +196,7 @@ def fly(case: FlightCase, t_eval: ArrayLike | None = None, **options: Any) -> Fl
     def dynamics(t: Scalar, x: Tree, *args: Any) -> Any:
         return vehicle.dynamics(t, x, controls(t, *args) if callable(controls) else controls)
 
-    trajectory = simulate_flight(
-        vehicle, dynamics, case.duration, x0, case.ground, t_eval=t_eval, **options
-    )
+    options["t_eval"] = t_eval
+    trajectory = simulate_flight(vehicle, dynamics, case.duration, x0, case.ground, **options)
     motion = getattr(trajectory.x, "motion", trajectory.x)
     return FlightRecord(trajectory.t, vehicle.world.flight(trajectory.t, motion), trajectory)

@@ -160,13 +160,10 @@ class FlatEarth:
         """
         att = EulerAngles(as_array(flight.rpy, "rpy"), "xyz")
         pos = [flight.lat * env.WGS84.a, flight.lon * env.WGS84.a, -1.0 * flight.alt]
-        v_NED = check_vector(flight.v_NED, 3, "v_NED")
-        return RigidBody.State(
-            np.stack([as_array(x) for x in pos]),
-            Quaternion.from_euler(att),
-            att.rotate(v_NED),
-            check_vector(flight.w_B, 3, "w_B"),
-        )
+        v_B = att.rotate(check_vector(flight.v_NED, 3, "v_NED"))
+        w_B = check_vector(flight.w_B, 3, "w_B")
+        pos_N = np.stack([as_array(x) for x in pos])
+        return RigidBody.State(pos_N, Quaternion.from_euler(att), v_B, w_B)
 
     def flight(self, t: Scalar, x: RigidBody.State) -> FlightState:
         """Return the flight state of a motion, the inverse of `state`.

@@ -53,9 +53,8 @@ def mirror(meshes: Iterable[Mesh], axis: int = 1) -> list[Mesh]:
     flip = np.ones(3)
     flip[axis] = -1.0
     meshes = list(meshes)
-    return meshes + [
-        replace(m, vertices=m.vertices * flip, triangles=m.triangles[:, ::-1]) for m in meshes
-    ]
+    turned = [(m, m.vertices * flip, m.triangles[:, ::-1]) for m in meshes]
+    return meshes + [replace(m, vertices=v, triangles=t) for m, v, t in turned]
 
 
 def box(size: ArrayLike, **look: Any) -> Mesh:

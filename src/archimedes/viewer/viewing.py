@@ -239,7 +239,8 @@ def _add(
         raise ValueError("view: batch must be a Trajectory of a batch (n,)")
     trajectory, inputs = resample(trajectory, inputs_of(model, trajectory, inputs))
     first, earlier = len(scene.charts), len(scene.bodies)
-    add_actor(model, scene, Flight(trajectory, inputs, thin_batch(batch), name))
+    thin = None if batch is None else batch[:, :: -(-batch.t.shape[1] // GHOST_SAMPLES)]
+    add_actor(model, scene, Flight(trajectory, inputs, thin, name))
     if earlier:  # names tell several apart; charts are of the first
         scene.bodies[0].label = scene.bodies[earlier].label = True
         del scene.charts[first:]
@@ -275,11 +276,6 @@ def resample(trajectory: Trajectory, inputs: Any) -> tuple[Trajectory, Any]:
     take = lambda leaf: np.asarray(leaf)[keep]  # noqa: E731
     x, u, y, inputs = tree.map(take, (trajectory.x, trajectory.u, trajectory.y, inputs))
     return Trajectory(t[keep], x, u=u, y=y, events=trajectory.events), inputs
-
-
-def thin_batch(batch: Trajectory | None) -> Trajectory | None:
-    """Return a batch with few samples of each flight."""
-    return None if batch is None else batch[:, :: -(-batch.t.shape[1] // GHOST_SAMPLES)]
 
 
 def marks_of(trajectory: Trajectory, name: str) -> list[Mark]:

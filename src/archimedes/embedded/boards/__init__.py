@@ -55,29 +55,19 @@ class Board:
 
 
 def _mps2(name: str, image: str, flags: str, doubles: bool) -> Board:
-    return Board(
-        name=name,
-        description=f"Arm MPS2 with FPGA image {image.upper()}, {name.title()}",
-        tools="arm-none-eabi-",
-        flags=("-mthumb", f"-mcpu={name}", *flags.split()),
-        startup="cortex_m",
-        emulator=("qemu-system-arm", "-machine", f"mps2-{image}"),
-        doubles=doubles,
-        clock=6,
-    )
+    description = f"Arm MPS2 with FPGA image {image.upper()}, {name.title()}"
+    options = ("-mthumb", f"-mcpu={name}", *flags.split())
+    machine = ("qemu-system-arm", "-machine", f"mps2-{image}")
+    tools = "arm-none-eabi-"
+    return Board(name, description, tools, options, "cortex_m", machine, doubles, clock=6)
 
 
 def _virt(name: str, bits: int, architecture: str, abi: str, doubles: bool) -> Board:
-    return Board(
-        name=name,
-        description=f"QEMU's virt machine, {architecture}",
-        tools="riscv64-unknown-elf-",
-        flags=(f"-march={architecture}", f"-mabi={abi}", "-mcmodel=medany"),
-        startup="riscv",
-        emulator=(f"qemu-system-riscv{bits}", "-machine", "virt", "-bios", "none"),
-        doubles=doubles,
-        clock=0,
-    )
+    description = f"QEMU's virt machine, {architecture}"
+    options = (f"-march={architecture}", f"-mabi={abi}", "-mcmodel=medany")
+    machine = (f"qemu-system-riscv{bits}", "-machine", "virt", "-bios", "none")
+    tools = "riscv64-unknown-elf-"
+    return Board(name, description, tools, options, "riscv", machine, doubles, clock=0)
 
 
 #: Boards by the name that ``run_in_qemu`` takes.

@@ -225,7 +225,10 @@ class Car(FolderScene):
         sunk = hubs @ down + x.pos[2]  # below the ground, in m
         load = self.static_loads() + self.spring * sunk + self.damper * (v @ down)
         load = np.maximum(load, 0.0)
-        ahead = R @ self._headings(x, u)
+        yaw = np.arctan2(R[0, 1], R[0, 0])
+        angles = np.stack([yaw + u.steer, yaw + u.steer, yaw + 0.0 * u.steer, yaw + 0.0 * u.steer])
+        # Level with the ground, in NED axes.
+        ahead = R @ np.stack([np.cos(angles), np.sin(angles), 0.0 * angles])
         ahead = ahead.T - (ahead.T @ down)[:, None] * down
         ahead = ahead / np.sqrt(np.sum(ahead * ahead, axis=1))[:, None]
         right = cross(down + 0.0 * ahead, ahead)
@@ -238,13 +241,6 @@ class Car(FolderScene):
         push = np.maximum(np.minimum(wanted, left), -left)
         forces = -load[:, None] * down + push[:, None] * ahead + side[:, None] * right
         return np.sum(forces, axis=0), np.sum(cross(hubs, forces), axis=0), load
-
-    def _headings(self, x: Tree, u: Tree) -> Any:
-        """Return the directions (3, 4) of the wheels in NED axes, level with the ground."""
-        R = x.att.as_matrix()
-        yaw = np.arctan2(R[0, 1], R[0, 0])
-        angles = np.stack([yaw + u.steer, yaw + u.steer, yaw + 0.0 * u.steer, yaw + 0.0 * u.steer])
-        return np.stack([np.cos(angles), np.sin(angles), 0.0 * angles])
 
     def _drive(self, u: Tree, load: Scalar, forward: Scalar) -> Any:
         parts = [self.front_drive] * 2 + [1.0 - self.front_drive] * 2

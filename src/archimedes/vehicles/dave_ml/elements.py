@@ -225,9 +225,7 @@ def _report_axes(
             "the standard leaves open"
         )
     if "cubicSpline" in kinds:
-        model.approximated.append(
-            f"function {name!r}: cubic splines have not-a-knot ends, which the standard leaves open"
-        )
+        model.approximated.append(f"function {name!r}: cubic splines have not-a-knot ends")
 
 
 #: Elements with a meaning here, and the elements that are read inside them.
@@ -313,9 +311,7 @@ def _variable(element: Element, model: Definitions) -> None:
         if isinstance(part, sources.Piecewise) and part.otherwise is None:
             model.approximated.append(f"{key}: nan where no piece applies, <otherwise> is missing")
         if isinstance(part, sources.Apply) and part.operation == "quotient":
-            model.approximated.append(
-                f"{key}: <quotient> is the whole number of MathML, where some tools divide"
-            )
+            model.approximated.append(f"{key}: <quotient> is a whole number; some tools divide")
     description = element.find("description")
     model.variables[key] = Variable(
         key,

@@ -74,9 +74,7 @@ def _apply(element: Element) -> Expression:
     name = head.tag
     if name in _READERS:
         if rest:
-            raise rest[0].error(
-                f"<apply> around <{name}> holds this one expression, got <{rest[0].tag}> after it"
-            )
+            raise rest[0].error(f"<apply> around <{name}> holds it alone, got <{rest[0].tag}> too")
         return _parse(head)
     if name == "csymbol":
         address = head.attributes.get("definitionURL", "")

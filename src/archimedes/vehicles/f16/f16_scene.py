@@ -72,8 +72,9 @@ def add_to_scene(plane: F16, scene: Scene, flight: actors.Flight) -> None:
 
 def add_surfaces(scene: Scene, flight: actors.Flight, u: Tree) -> None:
     """Add elevator, ailerons and rudder, turned as the inputs say: trailing edge down, left."""
-    for name, meshes in fighter_surfaces().items():
+    for name, parts in fighter_surfaces().items():
         point, axis, control, sign = HINGES[name]
+        meshes = [moved(mesh, -np.asarray(point)) for mesh in parts]
         unit = np.asarray(axis) / np.linalg.norm(axis)
         half = 0.5 * np.broadcast_to(sign * np.asarray(getattr(u, control)), flight.t.shape)
         q = np.concatenate([np.cos(half)[:, None], np.sin(half)[:, None] * unit], axis=1)
@@ -110,13 +111,9 @@ def fighter_surfaces() -> dict[str, list[Mesh]]:
     tail = panel((-4.1, 0.72, 0.05, 2.2), (-6.0, 2.75, 0.12, 0.85), (0.035, 0.03), color=PALE)
     flap = panel((-1.95, 0.95, -0.02, 0.82), (-2.02, 3.4, -0.02, 0.62), (0.05, 0.05), color=DARK)
     rudder = panel((-5.35, 0.0, -0.9, 0.75), (-5.95, 0.0, -2.95, 0.42), (0.05, 0.05), color=DARK)
-    meshes = {
+    return {
         "elevator": mirror([tail]),
         "aileron_right": [flap],
         "aileron_left": mirror([flap])[1:],
         "rudder": [rudder],
-    }
-    return {
-        name: [moved(m, -np.asarray(HINGES[name][0])) for m in parts]
-        for name, parts in meshes.items()
     }

@@ -86,9 +86,8 @@ class Rotors:
         """Check shapes and sizes where they are known."""
         positions, spins = as_array(self.positions, "positions"), as_array(self.spins, "spins")
         if positions.ndim != 2 or positions.shape[1] != 3 or spins.shape != positions.shape[:1]:
-            raise ValueError(
-                f"Rotors: positions must be (n, 3), spins (n,): {positions.shape}, {spins.shape}"
-            )
+            shapes = f"{tuple(positions.shape)} and {tuple(spins.shape)}"
+            raise ValueError(f"Rotors: positions must be (n, 3), spins (n,), got {shapes}")
         check_axes(self.axes(), "Rotors.directions")
         check_struct(self, "thrust time_constant max_speed density", "torque inertia inflow drag")
 

@@ -443,7 +443,8 @@ class OrbitGuidance:
         wanted = np.stack([0.0 * pitch, np.cos(pitch), -np.sin(pitch)])
         wanted_B = x.motion.att.rotate(local.rotate(wanted, inverse=True))
         gimbal = self._gimbal(rocket, x, wanted_B)
-        return Rocket.Input(np.where(self.energy(rocket, x) < self._goal(rocket), 1.0, 0.0), gimbal)
+        goal = -0.5 * rocket.world.ellipsoid.mu / self.radius
+        return Rocket.Input(np.where(self.energy(rocket, x) < goal, 1.0, 0.0), gimbal)
 
     def pitch(self, t: Scalar, x: Tree, v_NED: Vec3) -> Any:
         """Return the desired pitch angle in rad above the horizon.
@@ -477,9 +478,6 @@ class OrbitGuidance:
         motion, planet = x.motion, rocket.world.ellipsoid
         v = motion.v_E + cross(planet.omega * np.array([0.0, 0.0, 1.0]), motion.pos)
         return 0.5 * np.sum(v * v) - planet.mu / np.sqrt(np.sum(motion.pos * motion.pos))
-
-    def _goal(self, rocket: Rocket) -> Any:
-        return -0.5 * rocket.world.ellipsoid.mu / self.radius
 
     def _gimbal(self, rocket: Rocket, x: Tree, wanted_B: Vec3) -> Any:
         whole = rocket.mass_properties(x)

@@ -199,11 +199,8 @@ class Satellite(FolderScene):
         """
         earth = env.earth_attitude(self.angle + self.omega * t)
         turning = matvec(as_array(self.inertia), x.w_B) + x.h @ as_array(self.wheels.axes)
-        return Satellite.Output(
-            B_B=self._field(earth, x),
-            momentum=x.att.rotate(turning, inverse=True),
-            altitude=_altitude(x),
-        )
+        momentum = x.att.rotate(turning, inverse=True)
+        return Satellite.Output(self._field(earth, x), momentum, _altitude(x))
 
     def _field(self, earth: Any, x: Tree) -> Any:
         return x.att.rotate(earth.rotate(self.magnetic_field(earth.rotate(x.pos)), inverse=True))
