@@ -21,23 +21,9 @@ import numpy as np
 
 from archimedes.checks import check_callable, check_struct, is_traced
 from archimedes.control.matrix_checks import matrix, symmetric_matrix, vector
+from archimedes.observers import corrections
 from archimedes.observers.charts import Args, Chart, jacobian, measure
-from archimedes.observers.corrections import (
-    Estimate,
-    Filter,
-    Prediction,
-    check_filter,
-    check_settings,
-    correct_factors,
-    correct_linear,
-    correct_mean,
-    factor_covariance,
-    is_present,
-    mask_missing,
-    predict_linear,
-    symmetric,
-    triangularize,
-)
+from archimedes.observers.corrections import Estimate, Filter, Prediction
 from archimedes.spatial import Quaternion
 from archimedes.tree import field, struct
 
@@ -97,7 +83,7 @@ class KalmanFilter(Filter):
         n, put = matrix(self.A, "A").shape[0], object.__setattr__
         put(self, "A", matrix(self.A, "A", n, n, finite=True))
         put(self, "C", matrix(self.C, "C", None, n, finite=True))
-        check_filter(self)
+        corrections.check_filter(self)
         matrix(self.Q, "Q", n, n)
         matrix(self.R, "R", *2 * self.C.shape[:1])
         if self.B is not None:
@@ -109,13 +95,13 @@ class KalmanFilter(Filter):
         ahead = self.A @ x
         if args:
             ahead = ahead + self.B @ vector(args[0], "args[0]", self.B.shape[1])
-        return predict_linear(ahead, self.A, P, self.Q, self.square_root)
+        return corrections.predict_linear(ahead, self.A, P, self.Q, self.square_root)
 
     def _correct(
         self, chart: Chart, t: Scalar, x: Array, y: Array, P: Array, args: Args
     ) -> tuple[Array, Estimate]:
-        expected = self.C @ x
-        return correct_linear(P, y, expected, self.C, self.R, self.missing, self.square_root)
+        settings = (self.R, self.missing, self.square_root)
+        return corrections.correct_linear(P, y, self.C @ x, self.C, *settings)
 
     def _check_inputs(
         self, x: Tree, P: ArrayLike, args: Args | None
@@ -135,7 +121,7 @@ class LinearizingFilter(Filter):
     def _predict(self, chart: Chart, t: Scalar, x: Tree, P: Array, args: Args) -> Prediction:
         ahead = chart.check_state(self.dyn(t, x, *args), "dyn")
         F = jacobian(self.dyn, chart, t, x, args, state=True)
-        return predict_linear(ahead, F, P, self.Q, self.square_root)
+        return corrections.predict_linear(ahead, F, P, self.Q, self.square_root)
 
     def _correct(
         self, chart: Chart, t: Scalar, x: Tree, y: Array, P: Array, args: Args
@@ -143,14 +129,14 @@ class LinearizingFilter(Filter):
         m, settings = self.R.shape[0], (self.R, self.missing, self.square_root)
         expected = measure(self.obs, t, x, args, m)
         H = jacobian(self.obs, chart, t, x, args, state=False)
-        shift, estimate = correct_linear(P, y, expected, H, *settings)
+        shift, estimate = corrections.correct_linear(P, y, expected, H, *settings)
         for _ in range(self.iterations - 1):
             near, G = chart.plus(x, shift), chart.transport(shift)
             H = jacobian(self.obs, chart, t, near, args, state=False)
             H = H if G is None else H @ G
             # All of it as seen from where the correction began.
             expected = measure(self.obs, t, near, args, m) - H @ shift
-            shift, again = correct_linear(P, y, expected, H, *settings)
+            shift, again = corrections.correct_linear(P, y, expected, H, *settings)
             estimate = replace(estimate, P=again.P)
         return shift, estimate
 
@@ -206,7 +192,7 @@ class ExtendedKalmanFilter(LinearizingFilter):
     iterations: int = field(static=True, default=1)
 
     def __post_init__(self) -> None:
-        check_filter(self)
+        corrections.check_filter(self)
         check_callable(self.dyn, "dyn", "dyn(t, x, *args)")
         check_callable(self.obs, "obs", "obs(t, x, *args)")
 
@@ -259,7 +245,7 @@ class UnscentedKalmanFilter(Filter):
     square_root: bool = field(static=True, default=False)
 
     def __post_init__(self) -> None:
-        check_filter(self)
+        corrections.check_filter(self)
         check_callable(self.dyn, "dyn", "dyn(t, x, *args)")
         check_callable(self.obs, "obs", "obs(t, x, *args)")
         n = self.Q.shape[0]
@@ -293,23 +279,25 @@ class UnscentedKalmanFilter(Filter):
         cross = E.T @ (w[:, None] * spread)
         if self.square_root:
             deviations = (np.sqrt(w)[:, None] * spread).T
-            return Prediction(mean, triangularize(deviations, factor_covariance(self.Q)), cross)
-        return Prediction(mean, symmetric(spread.T @ (w[:, None] * spread)) + self.Q, cross)
+            ahead_P = corrections.triangularize(deviations, corrections.factor_covariance(self.Q))
+        else:
+            ahead_P = corrections.symmetric(spread.T @ (w[:, None] * spread)) + self.Q
+        return Prediction(mean, ahead_P, cross)
 
     def _correct(
         self, chart: Chart, t: Scalar, x: Tree, y: Array, P: Array, args: Args
     ) -> tuple[Array, Estimate]:
         E, points, w = self._points(chart, x, P)
         Y = np.stack([measure(self.obs, t, point, args, self.R.shape[0]) for point in points])
-        expected, present = w @ Y, is_present(y, self.missing)
-        spread, R = mask_missing(present, Y - expected, self.R)
+        expected, present = w @ Y, corrections.is_present(y, self.missing)
+        spread, R = corrections.mask_missing(present, Y - expected, self.R)
         if self.square_root:
-            size = np.sqrt(w)[:, None]
-            return correct_factors((size * E).T, (size * spread).T, y, expected, present, R)
+            Dx, Dy = ((np.sqrt(w)[:, None] * D).T for D in (E, spread))
+            return corrections.correct_factors(Dx, Dy, y, expected, present, R)
         weighted = w[:, None] * spread
-        C, S = E.T @ weighted, symmetric(spread.T @ weighted) + R
-        shift, K, e, nis = correct_mean(y, expected, present, C, S)
-        return shift, Estimate(None, symmetric(P - K @ S @ K.T), e, S, nis)
+        C, S = E.T @ weighted, corrections.symmetric(spread.T @ weighted) + R
+        shift, K, e, nis = corrections.correct_mean(y, expected, present, C, S)
+        return shift, Estimate(None, corrections.symmetric(P - K @ S @ K.T), e, S, nis)
 
 
 @struct
@@ -384,7 +372,7 @@ class AttitudeFilter(LinearizingFilter):
     def __post_init__(self) -> None:
         object.__setattr__(self, "references", matrix(self.references, "references", None, 3))
         check_struct(self, positive="dt sight", not_negative="gyro_noise bias_noise")
-        check_settings(self)
+        corrections.check_settings(self)
 
     def noise(self) -> Any:
         """Return Q (6, 6): what a step adds to the covariance."""

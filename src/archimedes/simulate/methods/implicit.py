@@ -29,15 +29,8 @@ import numpy as np
 
 from archimedes.function import jac, stop_gradient, vmap, while_loop
 from archimedes.function.linear_combinations import combine
-from archimedes.simulate.methods.method_table import (
-    Derivative,
-    Method,
-    Rows,
-    Step,
-    read_tables,
-    register,
-    rms_norm,
-)
+from archimedes.simulate.methods import method_table
+from archimedes.simulate.methods.method_table import Derivative, Method, Rows, Step
 
 if TYPE_CHECKING:
     from archimedes.typing import Array, Scalar, Tree
@@ -144,7 +137,7 @@ def iterate_newton(
         X = X + change
         least = np.abs(X) + np.abs(base) + _TINY
         unit = least if scale is None else np.maximum(scale, _ROUNDING * least)
-        return X, rms_norm(change, unit), size, count + 1
+        return X, method_table.rms_norm(change, unit), size, count + 1
 
     huge = np.full((), np.inf)
     start = (guess, huge, huge, 0)
@@ -219,7 +212,7 @@ class Esdirk:
         return np.stack([combine(row, step.stages, None, h) for row in self.dense])
 
 
-_TABLES = read_tables("ark4")
+_TABLES = method_table.read_tables("ark4")
 _ARK4 = Esdirk(
     gamma=1 / 4,
     a=((), *_TABLES["a"]),
@@ -228,7 +221,7 @@ _ARK4 = Esdirk(
     dense=_TABLES["dense"],
 )
 
-ESDIRK4 = register(
+ESDIRK4 = method_table.register(
     Method(
         name="esdirk4",
         order=4,
@@ -290,7 +283,7 @@ def _dense(f: Derivative, t: Scalar, x: Array, h: Scalar, step: Step) -> Any:
     return np.stack([combine(row, step.stages) for row in _TO_COEFFICIENTS])
 
 
-RADAU5 = register(
+RADAU5 = method_table.register(
     Method(
         name="radau5",
         order=5,

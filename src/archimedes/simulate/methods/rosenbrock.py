@@ -26,21 +26,16 @@ import numpy as np
 
 from archimedes.function import stop_gradient
 from archimedes.function.linear_combinations import combine
+from archimedes.simulate.methods import method_table
 from archimedes.simulate.methods.implicit import linearize, product
-from archimedes.simulate.methods.method_table import (
-    Derivative,
-    Method,
-    Step,
-    read_tables,
-    register,
-)
+from archimedes.simulate.methods.method_table import Derivative, Method, Step
 
 if TYPE_CHECKING:
     from archimedes.typing import Array, Scalar, Tree
 
 
 GAMMA = 0.21193756319429014
-_TABLES = read_tables("rodas5p")
+_TABLES = method_table.read_tables("rodas5p")
 #: Times of the stages, and weights of f_t.
 ALPHA, GAMMA_I = _TABLES["times"]
 _A = ((), *_TABLES["a"])
@@ -85,7 +80,7 @@ def _dense(f: Derivative, t: Scalar, x: Array, h: Scalar, step: Step) -> Any:
     return np.stack([step.x - x + first, second - first, third - second, -third])
 
 
-RODAS5P = register(
+RODAS5P = method_table.register(
     Method(
         name="rodas5p",
         order=5,

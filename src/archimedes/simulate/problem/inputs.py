@@ -14,14 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes import tree
-from archimedes.checks import (
-    check_callable,
-    check_choice,
-    check_increasing,
-    check_positive,
-    is_traced,
-)
+from archimedes import checks, tree
+from archimedes.checks import is_traced
 from archimedes.errors import TraceError
 from archimedes.function import cond
 from archimedes.function.dependencies.states import fingerprint
@@ -62,9 +56,9 @@ class InputSeries:
     """
 
     def __init__(self, t: Scalar, u: Tree, method: str = "linear") -> None:
-        check_choice(method, "InputSeries: method", METHODS)
+        checks.check_choice(method, "InputSeries: method", METHODS)
         remedy = "sort the samples (np.argsort) and drop repeated times"
-        self.t = check_increasing(_numbers(t, "t"), "InputSeries: t", remedy=remedy)
+        self.t = checks.check_increasing(_numbers(t, "t"), "InputSeries: t", remedy=remedy)
         self.u = u if not isinstance(u, list) else np.array(u)
         self.method = method
         self._axis = Axis(self.t, "t", data=True)
@@ -160,11 +154,11 @@ class Sampled:
     key: Any = None
 
     def __post_init__(self) -> None:
-        check_callable(self.update, "Sampled: update", "update(t, x, u, *args) -> u")
+        checks.check_callable(self.update, "Sampled: update", "update(t, x, u, *args) -> u")
         if (self.dt is None) == (self.times is None):
             raise ValueError("Sampled: give either dt, the period, or times")
         if self.dt is not None:
-            check_positive(self.dt, "Sampled: dt")
+            checks.check_positive(self.dt, "Sampled: dt")
         if self.key is not None and not callable(self.key):
             check_key(self.key, "Sampled")
 
