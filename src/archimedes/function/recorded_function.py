@@ -25,9 +25,8 @@ from archimedes.function.execution.tiers import NUMERICS, Tiers, in_mode
 from archimedes.function.leaf_specs import LeafSpec, argument_paths, describe_leaves
 from archimedes.function.recording import Recording, record
 from archimedes.function.signatures import Signature
-from archimedes.graph.dtypes import DTYPES
+from archimedes.graph import DTYPES, Nest
 from archimedes.graph.program import origins
-from archimedes.graph.regions import Nest
 from archimedes.symbolic import is_tracing
 from archimedes.symbolic.core.loop_nests import loop_rules, loops_from
 from archimedes.symbolic.core.trace import attempt

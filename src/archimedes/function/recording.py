@@ -20,13 +20,11 @@ from archimedes import tree
 from archimedes.checks import is_traced
 from archimedes.errors import TraceError
 from archimedes.function.leaf_specs import LeafSpec
-from archimedes.graph import Call, inline
+from archimedes.graph import Call, Graph, inline, prune
 from archimedes.graph.blocks.interfaces import Form, forms_of, with_forms
 from archimedes.graph.blocks.references import as_block, is_block_like, lies_in_blocks, references
 from archimedes.graph.dtypes import DTYPES, F64, STATIC, block_type, code_of, length_of
 from archimedes.graph.ops import ELEMENT
-from archimedes.graph.passes import prune
-from archimedes.graph.program import Graph
 from archimedes.slow_notice import notify_if_slow
 from archimedes.symbolic import SymbolicArray, Trace, current_trace, is_tracing, lift, wrap
 from archimedes.symbolic.core.conversion import copy_in_order, refuse_subclass

@@ -19,9 +19,7 @@ from archimedes.function.compiled import Compiled
 from archimedes.function.leaf_specs import LeafSpec
 from archimedes.function.recording import Recording, array_ids, read_array
 from archimedes.function.region_bodies import Flat
-from archimedes.graph import I64, Switch
-from archimedes.graph.dtypes import B8, item_type
-from archimedes.graph.regions import Scan, While
+from archimedes.graph import B8, I64, Scan, Switch, While, item_type
 from archimedes.graph.regions.loop_regions import UNBOUNDED
 from archimedes.symbolic import SymbolicArray, as_traced, current_trace, lift, trace_error, wrap
 from archimedes.symbolic.core.loop_nests import ALWAYS_FACTOR, loop_threshold

@@ -97,9 +97,9 @@ def _check_changes(
     for read in changed:
         read.restore()
     what = refused[0].what
-    kept = ", and would keep a traced value there" if traced else ""
+    note = ", and would keep a traced value there" if traced else ""
     raise TraceError(
-        f"{name}() changes {what} while it is recorded{kept}, at\n"
+        f"{name}() changes {what} while it is recorded{note}, at\n"
         f"  {_writing_line(functions, what)}\n{_REMEDY}" + refer_to("memory")
     )
 

@@ -40,14 +40,15 @@ STATES, REMEMBERED = 16, 64
 class State:
     """What a function reads, as it was found: ``key`` by content, ``reads`` to look again."""
 
+    #: The latest walk that found this content.
+    walk: Walk
+
     def __init__(self, key: Fingerprint, reason: str = "") -> None:
         self.key = key
         #: What differed from the state before it.
         self.reason = reason
         self.statics: tuple[Any, ...] = ()
         self.reads: list[TrackedRead] = []
-        #: The latest walk that found this content.
-        self.walk = Walk(())
         #: The tables in programs of the arrays that are read where they lie.
         self.tables: dict[int, np.ndarray] = {}
         #: The generated test that nothing has changed, once it is worth its making: its terms, and

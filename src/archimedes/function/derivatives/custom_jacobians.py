@@ -15,11 +15,10 @@ from archimedes.errors import TraceError
 from archimedes.function.derivatives.custom_rules import CustomFunction, check_tuple
 from archimedes.function.leaf_specs import LeafSpec
 from archimedes.function.recording import Recording, leaf_ids
-from archimedes.graph import Graph, is_float
+from archimedes.graph import CODES, CONST, Graph, is_float
 from archimedes.graph.derivatives.forward import forward_sweep
 from archimedes.graph.derivatives.reverse import reverse_sweep
 from archimedes.graph.derivatives.sparsity import through
-from archimedes.graph.ops import CODES, CONST
 from archimedes.graph.regions import DerivativeRule
 from archimedes.graph.regions.base import Directions
 from archimedes.symbolic import Trace, lift, wrap

@@ -20,12 +20,11 @@ from archimedes.function.dependencies.states import Dependencies, function_to_re
 from archimedes.function.leaf_specs import describe_leaves
 from archimedes.function.recording import OutLeaf, Recording, read_array, record
 from archimedes.function.signatures import Bound, Signature
-from archimedes.graph import CODES, Graph
+from archimedes.graph import CODES, Graph, inline, with_outputs
 from archimedes.graph.blocks.building import loops
 from archimedes.graph.blocks.references import any_reference, block_of, references
 from archimedes.graph.derivatives.jacobian_graphs import Entries, jacobian_graph, reverse_graph
 from archimedes.graph.dtypes import B8, DTYPES, F64, is_float, item_type
-from archimedes.graph.passes import inline, with_outputs
 from archimedes.graph.regions import Affine, Gather
 from archimedes.graph.regions.base import has_blocks
 from archimedes.graph.regions.block_regions import Read

@@ -14,9 +14,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function.recording import Recording, leaf_ids
-from archimedes.graph import F64, Graph
-from archimedes.graph.ops import OUT, TABLE
-from archimedes.graph.passes import inline, with_outputs
+from archimedes.graph import F64, OUT, TABLE, Graph, inline, with_outputs
 from archimedes.graph.regions.loop_regions import Map
 from archimedes.symbolic import current_trace, lift, wrap
 

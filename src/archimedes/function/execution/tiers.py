@@ -42,9 +42,8 @@ from archimedes.backends.registry import AUTO
 from archimedes.errors import ShapeDtypeError, TraceError
 from archimedes.function.leaf_specs import LeafSpec
 from archimedes.function.recording import Recording
+from archimedes.graph import Graph, Nest
 from archimedes.graph.dtypes import DTYPE_NAMES, DTYPES, I64, STATIC
-from archimedes.graph.program import Graph
-from archimedes.graph.regions import Nest
 from archimedes.tree.nodes import field_names
 from archimedes.tree.structs import is_struct
 from archimedes.tree.treedef import LEAF, TreeDef
