@@ -78,7 +78,7 @@ def test_limits_do_not_matter_and_few_samples_are_refused():
     arm = planar(2)
     locked = arm.replace(lower=np.zeros(2), upper=np.zeros(2))
     assert mb.base_parameters(locked).names == mb.base_parameters(arm).names
-    with pytest.raises(ValueError, match="1 samples give 2 torques, too few to tell which of 20"):
+    with pytest.raises(ValueError, match="1 samples are too few to tell which of 20"):
         mb.base_parameters(arm, samples=1)
     with pytest.raises(ValueError, match="samples must be positive"):
         mb.base_parameters(arm, samples=-1)

@@ -48,10 +48,9 @@ class TimeFunction:
         if isinstance(value, kind):
             return
         if not callable(value):
-            raise TypeError(
-                f"{label} must be a {kind.__name__} or a function of t, or of t and state, that "
-                f"returns one; got {type(value).__qualname__}"
-            )
+            function = "a function of t, or of t and state, that returns one"
+            got = type(value).__qualname__
+            raise TypeError(f"{label} must be a {kind.__name__} or {function}; got {got}")
         parameters = inspect.signature(value).parameters.values()
         needed = [p for p in parameters if p.default is p.empty and p.kind in POSITIONAL]
         self.arity, self.function = len(needed), value

@@ -221,10 +221,8 @@ class RigidBody:
         """
         att = as_attitude(x.att)
         if self.rpy_attitude and not (isinstance(att, EulerAngles) and att.seq == "xyz"):
-            raise ValueError(
-                "x.att must be roll, pitch and yaw, EulerAngles(..., 'xyz') or an array of 3, "
-                f"since rpy_attitude is True; got {att!r}"
-            )
+            wanted = "roll, pitch and yaw, EulerAngles(..., 'xyz') or an array of 3"
+            raise ValueError(f"x.att must be {wanted}, since rpy_attitude is True; got {att!r}")
         return att
 
     @on_class_too

@@ -54,10 +54,8 @@ class Transformation:
         """Check the translation, and that `r` is an attitude."""
         self.__dict__["t"] = check_vector(self.t, 3, "Transformation t")
         if not hasattr(self.r, "as_matrix"):
-            raise TypeError(
-                "Transformation r must be an attitude (Quaternion, EulerAngles, ...), got "
-                f"{type(self.r).__qualname__}; for a matrix write RotationMatrix(matrix)"
-            )
+            got = f"{type(self.r).__qualname__}; for a matrix write RotationMatrix(matrix)"
+            raise TypeError(f"Transformation r must be an attitude (Quaternion, ...), got {got}")
 
     # ---- factories -----------------------------------------------------------------------
 

@@ -335,10 +335,9 @@ def check_constant(model: Model, name: str) -> None:
     """Raise for joints whose motions are not constant in the axes of what they carry."""
     for link in model.links:
         if link.kind.varies:
-            raise NotImplementedError(
-                f"{name}: joint {link.joint!r} is of the kind {link.kind.name!r}, whose motions "
-                "change with its coordinates; use arc.jac of rnea or crba instead"
-            )
+            kind = f"of the kind {link.kind.name!r}, whose motions change with its coordinates"
+            remedy = "use arc.jac of rnea or crba instead"
+            raise NotImplementedError(f"{name}: joint {link.joint!r} is {kind}; {remedy}")
 
 
 class LinkMotions(NamedTuple):

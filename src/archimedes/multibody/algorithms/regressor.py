@@ -224,10 +224,8 @@ def base_parameters(model: Model, samples: int = 0, seed: int = 0) -> BaseParame
     W = np.asarray(torque_regressor(model, q, v, a)).reshape(count * model.nv, -1)
     columns = independent_columns(W)
     if len(columns) == len(W):
-        raise ValueError(
-            f"base_parameters: {count} samples give {len(W)} torques, too few to tell which of "
-            f"{W.shape[1]} parameters are independent; leave samples out or give more"
-        )
+        few = f"{count} samples are too few to tell which of {W.shape[1]} columns are independent"
+        raise ValueError(f"base_parameters: {few}; leave samples out or give more")
     K = np.linalg.lstsq(W[:, columns], W, rcond=None)[0]
     K = np.where(np.abs(K) < ROUNDING * max(1.0, float(np.abs(K).max())), 0.0, K)
     K[:, columns] = np.eye(len(columns))

@@ -120,10 +120,8 @@ def contact_step(
     check_is_state(x)
     check_positive(step, "step, in s,")
     if isinstance(x, DrivenState):
-        raise TypeError(
-            "x must be a State(q=x.q, v=x.v), got a DrivenState: contact_step moves no "
-            "activations; step them yourself and give u=actuator_torque(...)"
-        )
+        why = "contact_step moves no activations; step them and give u=actuator_torque(...)"
+        raise TypeError(f"x must be a State(q=x.q, v=x.v), got a DrivenState: {why}")
     for value, name in ((restitution, "restitution"), (recovery, "recovery")):
         check_that(lambda x: (x >= 0.0) & (x <= 1.0), value, name, "must be between 0 and 1")
     q, v = check_single(model, x.q, "q"), check_single(model, x.v, "v")

@@ -158,12 +158,10 @@ class RobotReader:
             if body.mass > 0.0:
                 wide = float(np.sqrt(np.abs(np.asarray(body.inertia)).max()) / np.sqrt(body.mass))
                 if wide > TOO_WIDE * extent:
-                    self.approximate(
-                        self.root,
-                        f"{body.name!r} of {body.mass:.4g} kg has the inertia of a body that is "
-                        f"{wide:.3g} m wide, on a robot whose parts are {extent:.3g} m apart: it "
-                        "looks like kg mm^2; taken as kg m^2",
-                    )
+                    own = f"{body.name!r} of {body.mass:.4g} kg has the inertia of a body that is"
+                    extents = f"{wide:.3g} m wide, on a robot whose parts are {extent:.3g} m apart"
+                    units = "it looks like kg mm^2; taken as kg m^2"
+                    self.approximate(self.root, f"{own} {extents}: {units}")
 
 
 def size(x: object) -> float:

@@ -599,10 +599,9 @@ class AttitudeBase:
     def _scale(self, factor: Any) -> Any:
         # Components times a number: not a rotation, but what integrators do with rates.
         if np.shape(factor) != ():
-            raise TypeError(
-                f"{type(self).__name__} can be multiplied by an attitude or a number, not by an "
-                f"array of shape {np.shape(factor)}; to turn vectors use .rotate(vectors)"
-            )
+            factor = f"an array of shape {np.shape(factor)}; to turn vectors use .rotate(vectors)"
+            name = type(self).__name__
+            raise TypeError(f"{name} can be multiplied by an attitude or a number, not by {factor}")
         return self.like(self.array * as_scalar(factor, "factor"))
 
     def __add__(self, other: Any) -> Any:
