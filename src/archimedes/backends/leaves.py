@@ -61,9 +61,5 @@ def put_values(values: Sequence[Any], kinds: Sequence[int], arrays: Sequence[np.
             at += 1
             continue
         end = at + array.size
-        # A list is written to one axis; where there is none, its only item.
-        if array.ndim:
-            array.reshape(-1)[:] = values[at:end]
-        else:
-            array[()] = values[at]
+        array.reshape(-1)[:] = values[at:end]
         at = end

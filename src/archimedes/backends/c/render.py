@@ -334,14 +334,10 @@ def count_operations(g: Graph) -> Counter[str]:
     for i in g.live():
         code = g.op[i]
         if code == REGION:
-            counts += g.regions[i].count(count_operations, _weight)
+            counts += g.regions[i].count(count_operations, lambda x: count_primitives(x).total())
         elif code not in (BLOCK, CONST, INPUT, OUT) and not stays_in_place(g, i):
             counts[TABLE[code].name] += 1
     return counts
-
-
-def _weight(counts: Counter[str]) -> int:
-    return count_primitives(counts).total()
 
 
 @cache

@@ -39,10 +39,7 @@ class Module:
     """
 
     def __init__(
-        self,
-        spelling: Spelling,
-        target: Target,
-        data: Mapping[str, str] | None = None,
+        self, spelling: Spelling, target: Target, data: Mapping[str, str] | None = None
     ) -> None:
         self.data = data or {}
         self.spelling = spelling

@@ -13,6 +13,7 @@ floating-point environment, whatever that of the caller is (``prologue.py``).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from archimedes.backends.leaves import leaf_values
@@ -55,7 +56,7 @@ class Source(NamedTuple):
         """Return where inputs and outputs are in the arrays of a call."""
         g = self.graph
         inputs = _leaf_locations("in", g.input_dtypes, self.inputs)
-        return _flatten(inputs), _flatten(_leaf_locations("out", g.output_dtypes, self.outputs))
+        return [*chain(*inputs)], [*chain(*_leaf_locations("out", g.output_dtypes, self.outputs))]
 
 
 class Program(NamedTuple):
@@ -76,10 +77,6 @@ def _leaf_locations(
         [Location(Pointer(array, first + k, uniform=True), c, leaf.dtype) for c in range(count)]
         for k, (leaf, count) in enumerate(zip(leaves, counts))
     ]
-
-
-def _flatten(nested: Sequence[Sequence[Location]]) -> list[Location]:
-    return [x for row in nested for x in row]
 
 
 def _write_body(
@@ -151,7 +148,7 @@ def batch_program(
     module = Module(Spelling(lanes), source.target, source.data)
     kinds, arrays = [g.dtype[i] for i in fixed], len(source.inputs)
     values = _leaf_locations("in", kinds, fixed_leaves(g, fixed), arrays)
-    known = dict(zip(fixed, _flatten(values)))
+    known = dict(zip(fixed, [*chain(*values)]))
     if lanes == 1:
         hosts, steps = _write_body(module, source, *source.locations(), known)
         write_instance_loop(module, source, batched, len(values), steps)
@@ -163,7 +160,7 @@ def batch_program(
     counts = leaf_values(g.output_dtypes, [leaf.size for leaf in source.outputs])
     to = [tiles_out[k].at(c) for k, count in enumerate(counts) for c in range(count)]
     module.copies = Copies(arrays + len(values))
-    hosts, steps = _write_body(module, source, _flatten(inputs), to, known)
+    hosts, steps = _write_body(module, source, [*chain(*inputs)], to, known)
     fused = frame.size <= STACK and cost(g, {}) <= FUSED and not module.copies.packings
     # Callbacks take one tile at a time.
     many = not hosts and len(steps) > 1

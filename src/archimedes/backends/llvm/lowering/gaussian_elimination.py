@@ -66,7 +66,9 @@ class _Matrix:
         if f.spelling.lanes == 1:
             start = self._subtract_vectors(row, start, factor, source)
         with f.loop(start, self.width) as columns:
-            self._subtract(row, columns.counter, factor, source)
+            location = self.at(row, columns.counter)
+            product = f.value(f"fmul {self.kind} {factor}, {self.get(source, columns.counter)}")
+            f.store(location, f.value(f"fsub {self.kind} {f.load(location)}, {product}"))
 
     def _subtract_vectors(self, row: str, start: str, factor: str, source: str) -> str:
         """Subtract several columns at once in a scalar kernel; return the first column left."""
@@ -83,12 +85,6 @@ class _Matrix:
             new = f.value(f"fsub {kind} {old}, {product}")
             f.line(f"store {kind} {new}, ptr {to}, align {size}")
         return end
-
-    def _subtract(self, row: str, column: str, factor: str, source: str) -> None:
-        """Subtract factor * (source, column) from (row, column)."""
-        f, location = self.f, self.at(row, column)
-        product = f.value(f"fmul {self.kind} {factor}, {self.get(source, column)}")
-        f.store(location, f.value(f"fsub {self.kind} {f.load(location)}, {product}"))
 
     def _pivot(self, k: str, below: str) -> str:
         """Return, in each lane, the first row with the largest magnitude in column k."""

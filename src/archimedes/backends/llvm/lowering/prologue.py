@@ -153,11 +153,6 @@ def open_budget(f: Function, frames: Sequence[str]) -> None:
     f.budget = "%budget"
 
 
-def status_of(f: Function) -> str:
-    """Return the status of the budget of a call, an i32."""
-    return f.value(f"load i32, ptr {f.offset(f.budget, _STATUS)}, align 8")
-
-
 def _subtract(f: Function, work: int | str) -> str:
     """Subtract operations from the budget; return what is left."""
     if not f.budget:
@@ -271,7 +266,8 @@ def close_frame(f: Function, size: int) -> None:
     """Free the frame and return the status."""
     status = f.value("load i32, ptr %frame, align 4")
     if f.budget:
-        status = f.value(f"or i32 {status}, {status_of(f)}")
+        asked = f.value(f"load i32, ptr {f.offset(f.budget, _STATUS)}, align 8")
+        status = f.value(f"or i32 {status}, {asked}")
     if size > STACK:
         f.module.declare("@arc_free", "void", "ptr")
         f.line("call void @arc_free(ptr %raw)")

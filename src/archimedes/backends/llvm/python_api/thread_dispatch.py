@@ -66,12 +66,12 @@ class ThreadDispatch:
 
 def _make_type(base: type) -> Any:
     """Return the type, from tables of 64-bit words in the layout of CPython's stable ABI."""
-    places = {"__vectorcalloffset__": _VECTORCALL, "original": _ORIGINAL, "version": _VERSION}
-    names = [np.frombuffer(f"{x}\0".encode(), np.uint8) for x in ("archimedes.Stand", *places)]
+    offsets = {"__vectorcalloffset__": _VECTORCALL, "original": _ORIGINAL, "version": _VERSION}
+    names = [np.frombuffer(f"{x}\0".encode(), np.uint8) for x in ("archimedes.Stand", *offsets)]
     name, *labels = (x.ctypes.data for x in names)
     kinds = (_T_PYSSIZET, _T_OBJECT_EX, _T_OBJECT_EX)
     # PyMemberDef {name, type, offset, flags, doc} and PyType_Slot {slot, value}; zeros end them.
-    rows = [[x, *row, _READONLY, 0] for x, *row in zip(labels, kinds, places.values())]
+    rows = [[x, *row, _READONLY, 0] for x, *row in zip(labels, kinds, offsets.values())]
     members = np.array([*rows, [0] * 5], np.uint64)
     calls = (_TP_CALL, address("PyVectorcall_Call"))
     slots = np.array([calls, (_TP_MEMBERS, members.ctypes.data), (0, 0)], np.uint64)

@@ -336,13 +336,13 @@ class Writer:
         length = self.like(count, "i64").text
         return Array(self, self.f.value(f"alloca {kind}, i64 {length}, align 64"), kind)
 
-    def pointed(self, pointer: Value | Array, kind: str = "i8") -> Array:
+    def array_at(self, pointer: Value | Array, kind: str = "i8") -> Array:
         """Return the array that a pointer leads to, of bytes unless a kind is given."""
         return Array(self, self.like(pointer, "ptr").text, kind)
 
     def byte(self, pointer: Value) -> Value:
         """Return the byte that a pointer leads to as an integer."""
-        return Value(self, self.f.value(f"zext i8 {self.pointed(pointer)[0].text} to i64"), "i64")
+        return Value(self, self.f.value(f"zext i8 {self.array_at(pointer)[0].text} to i64"), "i64")
 
 
 def _literal(value: float) -> str:

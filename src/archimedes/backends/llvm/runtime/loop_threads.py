@@ -104,7 +104,12 @@ class _Helpers:
             # Threads wait for locks of CPython; without these, loops are done alone.
             wanted = min(cpu_count() - 1, MOST) if is_supported() else 0
             if wanted and not _get("finished"):
-                self._describe()
+                # The words of the state that native code reads.
+                for name in ("acquire", "release"):
+                    _set(name, address(f"PyThread_{name}_lock"))
+                _set("bells", ctypes.addressof(self.bells))
+                _set("rung", ctypes.addressof(self.rung))
+                _set("finished", new_lock())
             while self.started < wanted:
                 self.bells[self.started] = new_lock()
                 own = (self.started, _memory_of_a_helper())
@@ -113,14 +118,6 @@ class _Helpers:
             _set("helpers", wanted)
             _set("run", machine.function_pointer(run))
             return run
-
-    def _describe(self) -> None:
-        """Fill in the words of the state that native code reads."""
-        for name in ("acquire", "release"):
-            _set(name, address(f"PyThread_{name}_lock"))
-        _set("bells", ctypes.addressof(self.bells))
-        _set("rung", ctypes.addressof(self.rung))
-        _set("finished", new_lock())
 
 
 @lru_cache(maxsize=1)

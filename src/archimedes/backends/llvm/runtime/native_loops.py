@@ -28,7 +28,7 @@ _FOREVER = 1 << 62
 
 def _runs(w: Writer, *parameters: Any) -> None:
     """Go along the rows of all sequences, and call the kernel for the items of each row."""
-    kernel, shared, offsets, rows, keys, items, results, places, done, *numbers = parameters
+    kernel, shared, offsets, rows, keys, items, results, instances, done, *numbers = parameters
     sequences, steps, row_bytes, total, result_bytes, inputs, room, lanes, sign = numbers
     tables, out, values = w.room("ptr", inputs), w.room("ptr", 1), w.room("i8", room)
     # What the instances of a run share lies behind its row and its items.
@@ -36,12 +36,12 @@ def _runs(w: Writer, *parameters: Any) -> None:
         tables[k] = values.from_(offsets[k - 2])
     with w.loop(0, sequences) as s, w.loop(0, steps) as step:
         row = (s * steps + step) * row_bytes
-        limit = w.pointed(w.pointed(keys).from_(row), "double")[0] * sign
+        limit = w.array_at(w.array_at(keys).from_(row), "double")[0] * sign
         begin = done[s]
         stop = w.first_failing(begin, total, lambda k: items[k] * sign <= limit)
         with w.when(begin < stop):
-            tables[0], tables[1] = w.pointed(rows).from_(row), items.from_(begin)
-            out[0] = w.pointed(results).from_((places[s] * total + begin) * result_bytes)
+            tables[0], tables[1] = w.array_at(rows).from_(row), items.from_(begin)
+            out[0] = w.array_at(results).from_((instances[s] * total + begin) * result_bytes)
             with w.when(shared.equals(None), unless=True):
                 w.check(shared, tables, tables.from_(2))
             # Whole tiles are quicker: what is behind the run is overwritten by the next one.
@@ -62,7 +62,7 @@ def _repeat(w: Writer, *parameters: Any) -> None:
         with w.loop(0, carry) as k:
             reads[k], writes[k] = writes[k], reads[k]
         full = w.byte(writes[carry + 1])
-        writes[carry] = w.pointed(writes[carry]).from_(full * row_bytes)
+        writes[carry] = w.array_at(writes[carry]).from_(full * row_bytes)
         counts[0], counts[1] = calls + 1, counts[1] + full
         w.leave_unless(w.byte(writes[carry + 2]) > 0, 0)
         w.leave_unless(counts[1] < most, 0)

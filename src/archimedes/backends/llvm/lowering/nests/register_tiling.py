@@ -78,20 +78,17 @@ class TiledNest(NestWriter):
     def write_rows(self, walks: Sequence[Walk], count: int, indices: dict[int, Index]) -> list[str]:
         """Compute all rows at a point of the kept axes; store their results, or return them."""
         rows, outputs = range(self.plan.rows), len(walks) - count
-        totals = self._totals(walks[:count], [self.row_indices(indices, row) for row in rows])
+        points = [self.row_indices(indices, row) for row in rows]
+        if not self.region.combine:
+            values = self.row_values(walks[:count], points)
+            totals = [self.d.operand(self.f, value) for value in values]
+        else:
+            combine = self._chains if self.in_order else self._reduce_partials
+            totals = combine(walks[:count], points, self.identities(self.dtypes) * len(points))
         for row in rows if outputs else ():
             for walk, value in zip(self.at_row(walks[count:], row), totals[row * outputs :]):
                 self.d.store(self.f, walk.location, value)
         return totals
-
-    def _totals(self, reads: Sequence[Walk], points: Points) -> list[str]:
-        """Return the results of all rows."""
-        if not self.region.combine:
-            return [self.d.operand(self.f, value) for value in self.row_values(reads, points)]
-        first = self.identities(self.dtypes) * len(points)
-        if self.in_order:
-            return self._chains(reads, points, first)
-        return self._reduce_partials(reads, points, first)
 
     def _chains(self, reads: Sequence[Walk], points: Points, carried: list[str]) -> list[str]:
         """Combine along the axes that are left, for all rows."""
