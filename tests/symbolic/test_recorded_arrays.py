@@ -797,3 +797,29 @@ def test_plain_arrays_refuse_traced_values(function) -> None:
     assert "test_recorded_arrays.py" in message
     assert "a = np.array(a)" in message
     assert OUTSIDE.tolist() == [0.0, 0.0, 0.0]
+
+
+# ---- copies ------------------------------------------------------------------------------------
+
+
+def test_an_inner_function_writes_to_its_copies_of_an_outer_array() -> None:
+    def run(x, loop):
+        def body(k, total):
+            y = np.array(x)
+            y[0] = total
+            return total + np.sum(y) + np.sum(np.unwrap(x)) + np.sum(np.nan_to_num(x))
+
+        return loop(0, 2, body, 0.5)
+
+    def repeat(first, last, body, total):
+        for k in range(first, last):
+            total = body(k, total)
+        return total
+
+    recorded = arc.compile(lambda x: run(x, arc.fori_loop))(ROW)
+    np.testing.assert_allclose(recorded, run(ROW, repeat), rtol=1e-14)
+
+
+def test_an_array_is_made_of_the_elements_in_order() -> None:
+    function = arc.compile(lambda x: np.array(x.flat))
+    np.testing.assert_array_equal(function(ROW.reshape(1, 3)), ROW)

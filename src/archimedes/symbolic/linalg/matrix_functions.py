@@ -230,14 +230,11 @@ def _describe(trace: Trace, arrays: Sequence[Traced], position: dict[int, int] |
     Without ``position`` each element gets a position of its own.
     """
     values = [(i, trace.graph.value.get(i)) for i in _flat_ids(trace, arrays)]
-    if position is None:
-        count = iter(range(len(values)))
-        positions = [next(count) if literal is None else -1 for _, literal in values]
-    else:
-        positions = [
-            position.setdefault(i, len(position)) if literal is None else -1
-            for i, literal in values
-        ]
+    numbers: dict[int, int] = {} if position is None else position
+    positions = []
+    for k, (i, literal) in enumerate(values):
+        key = k if position is None else i
+        positions.append(-1 if literal is not None else numbers.setdefault(key, len(numbers)))
     literals = tuple(0.0 if literal is None else literal for _, literal in values)
     shapes = tuple(a.shape for a in arrays)
     return Elements(arrays[0].code, shapes, tuple(positions), literals)

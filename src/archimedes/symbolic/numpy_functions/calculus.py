@@ -83,15 +83,11 @@ def _segment(x: Operand, xp: Operand, fp: Operand) -> Traced:
 def _slide(a: Traced, v: Traced, mode: str | int) -> Traced:
     """Return the dot products of the shorter array v with the stretches of a that overlap it."""
     n, m = a.size, v.size
-    starts: dict[str | int, tuple[int, int]] = {
-        "full": (1 - m, n),
-        "same": (-(m // 2), n - m // 2),
-        "valid": (0, n - m + 1),
-    }
-    starts |= dict(zip((2, 1, 0), starts.values()))
-    if mode not in starts:
+    valid, same, full = (0, n - m + 1), (-(m // 2), n - m // 2), (1 - m, n)
+    ends = dict(zip(("valid", "same", "full", 0, 1, 2), (valid, same, full) * 2))
+    if mode not in ends:
         raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
-    return slide_products(a, v, *starts[mode])
+    return slide_products(a, v, *ends[mode])
 
 
 @implements(np.correlate)

@@ -177,12 +177,7 @@ def _parse(subscripts: str, shapes: list[tuple[int, ...]]) -> tuple[list[list[An
 
 @implements(np.einsum)
 def einsum(
-    subscripts: Operand,
-    *operands: Any,
-    dtype: DType = None,
-    casting: str = "safe",
-    optimize: Operand = False,
-    **kwargs: Any,
+    subscripts: Operand, *operands: Any, dtype: DType = None, casting: str = "safe", **kwargs: Any
 ) -> Traced:
     """Evaluate the Einstein summation convention, any number of operands, with ellipsis.
 

@@ -42,17 +42,11 @@ def _axis(a: Operand, axis: int | None) -> tuple[Any, int]:
 
 
 @implements(np.sort)
-def sort(
-    a: Operand,
-    axis: int | None = -1,
-    kind: str | None = None,
-    order: str | None = None,
-    *,
-    stable: bool | None = None,
-) -> Traced:
+def sort(a: Operand, axis: int | None = -1, kind: str | None = None, **kwargs: Any) -> Traced:
     """Sort as ``np.sort``; ``kind="stable"`` also keeps the order of 0.0 and -0.0."""
     a, axis = _axis(a, axis)
-    return _sort_along(axis, [a], 0, kind in ("stable", "mergesort") or bool(stable))
+    stable = kind in ("stable", "mergesort") or bool(kwargs.get("stable"))
+    return _sort_along(axis, [a], 0, stable)
 
 
 @implements(np.argsort)

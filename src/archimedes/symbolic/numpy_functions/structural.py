@@ -136,27 +136,20 @@ def _take_along_axis(arr: Operand, indices: Operand, axis: int | None = -1) -> T
     return numpy_source(np.take_along_axis)(lift(arr), lift(indices), axis)
 
 
-def _static_condition(name: str, condition: Operand) -> np.ndarray:
-    test = as_constant(lift(condition))
+@implements(np.compress)
+def _compress(condition: Operand, a: Operand, axis: int | None = None, name: str = "") -> Traced:
+    x, test = lift(a), as_constant(lift(condition))
     if isinstance(test, SymbolicArray):
         raise trace_error(
-            f"np.{name} with a traced condition has a shape that depends on values",
+            f"np.{name or 'compress'} with a traced condition has a shape that depends on values",
             "Keep the shape: np.where(condition, x, 0.0), or np.sum(x, where=condition).",
         )
-    return test
-
-
-@implements(np.compress)
-def _compress(condition: Operand, a: Operand, axis: int | None = None) -> Traced:
-    x = lift(a)
-    picked = np.compress(_static_condition("compress", condition), x.ids, axis=axis)
-    return wrap(picked, x.code, x.owner)
+    return wrap(np.compress(test, x.ids, axis=axis), x.code, x.owner)
 
 
 @implements(np.extract)
 def _extract(condition: Operand, arr: Operand) -> Traced:
-    x = lift(arr)
-    return wrap(np.extract(_static_condition("extract", condition), x.ids), x.code, x.owner)
+    return _compress(lift(condition).reshape(-1), lift(arr).reshape(-1), name="extract")
 
 
 @implements(np.take)

@@ -193,7 +193,7 @@ def _convert_traced(original: Any, x: Any, dtype: Any, args: Any, kwargs: dict[s
     # A scalar is not an array: what NumPy makes of it is an array of its own.
     source = x.ids if isinstance(x, SymbolicArray.array) else x.ids.copy()
     ids = original(source, None, *args, **kwargs)
-    return x if ids is x.ids else SymbolicArray(ids, x.code, x.owner)
+    return x if ids is x.ids else x._like(ids)
 
 
 def _iterable(original: Any) -> Callable[..., Any]:

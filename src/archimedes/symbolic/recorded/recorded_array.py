@@ -17,6 +17,7 @@ arrays again. Once it holds traced values, all calls go to the traced array that
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -437,6 +438,7 @@ HOLDERS[RecordedArray] = Holder(find_traced, as_plain, writable)
 def _method(name: str, *, writes: bool = False) -> Any:
     plain = getattr(ndarray, name)
 
+    @functools.wraps(plain)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         traced = find_traced(self)
         if traced is None:
@@ -447,8 +449,6 @@ def _method(name: str, *, writes: bool = False) -> Any:
             traced = writable(self) if writes else lift(self)
         return getattr(traced, name)(*args, **kwargs)
 
-    method.__name__ = name
-    method.__doc__ = f"As ``ndarray.{name}``."
     return method
 
 
@@ -469,14 +469,12 @@ for _names, _writes in ((_READING, False), (_WRITING, True)):
 def _outside(name: str) -> Any:
     plain = getattr(ndarray, name)
 
+    @functools.wraps(plain)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        traced = find_traced(self)
-        if traced is None:
+        if find_traced(self) is None:
             return plain(self, *args, **kwargs)
         return getattr(numbers_of(self, f"read by x.{name}()"), name)(*args, **kwargs)
 
-    method.__name__ = name
-    method.__doc__ = f"As ``ndarray.{name}``."
     return method
 
 
