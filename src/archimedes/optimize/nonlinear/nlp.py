@@ -255,9 +255,7 @@ def _zeros_like(leaf: Any) -> Any:
     """Return zeros of the shape and dtype of a leaf, which may be traced; others as they are."""
     if not _is_number(leaf):
         return leaf
-    if isinstance(leaf, (np.ndarray, np.generic)):
-        return np.zeros(leaf.shape, leaf.dtype)[()]
-    return np.float64(0) if isinstance(leaf, float) else np.int64(0)
+    return np.zeros(np.shape(leaf), getattr(leaf, "dtype", type(leaf)))[()]
 
 
 def nlp_solver(

@@ -62,11 +62,6 @@ class Guess:
             raise ValueError(f"the guess goes from t0 = {t0:.6g} to tf = {tf:.6g}: give tf > t0")
         return cls(x, u, x_like, u_like, p, t0, tf)
 
-    def form(self) -> tuple[Any, ...]:
-        """Return what decides whether two guesses need the same equations."""
-        leaves, treedef = tree.flatten((self.x_like, self.u_like, self.p))
-        return treedef, tuple(np.shape(leaf) for leaf in leaves)
-
 
 def _read_trajectory(guess: Any, what: str) -> tuple[Callable[[np.ndarray], np.ndarray], Tree]:
     """Return a constant or a function of s as a function of many s, and a tree like its value."""

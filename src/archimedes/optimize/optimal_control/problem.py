@@ -197,7 +197,7 @@ class OptimalControl:
         recordings = find_or_make(
             "transcription",
             self.functions,
-            (scheme, guess.form(), form_of(args)),
+            (scheme, form_of((guess.x_like, guess.u_like, guess.p)), form_of(args)),
             lambda current: Recordings(current, rule, guess, args),
         )
         return Transcription(self, rule, recordings)

@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -363,12 +362,6 @@ def sum_by_index(index: np.ndarray, values: np.ndarray, size: int) -> np.ndarray
     """Return (size,): for each index the sum of its values."""
     # Of no values NumPy would count integers.
     return np.bincount(index, values, minlength=size) if index.size else np.zeros(size)
-
-
-def all_finite(values: np.ndarray) -> bool:
-    """Return whether all numbers are finite."""
-    # Only a sum that is not finite has to be looked at twice: numbers may be too large to add.
-    return isfinite(values.sum()) or bool(np.isfinite(values).all())
 
 
 def _join(parts: list[np.ndarray]) -> np.ndarray:

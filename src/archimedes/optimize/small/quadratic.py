@@ -150,7 +150,8 @@ def solve_qp(
     >>> solve_qp(np.eye(2), np.array([-2.0, -1.0]), upper=1.5).x.round(6)
     array([1.5, 1. ])
     """
-    P, q, A = map(_as_array, (P, q, A))
+    parts: list[Any] = [np.asarray(v) if isinstance(v, (list, tuple)) else v for v in (P, q, A)]
+    P, q, A = parts
     n = np.shape(q)[0] if np.ndim(q) == 1 else 0
     if n == 0 or np.shape(P) != (n, n):
         shapes = f"{np.shape(P)} and q {np.shape(q)}"
@@ -181,10 +182,6 @@ def solve_qp(
     loops = la.records_loops(n, m + n if bounded else m)
     kernel = _record(bounded, int(max_iter), float(tol), loops, with_derivatives, check_convexity)
     return kernel(*data)
-
-
-def _as_array(value: Any) -> Any:
-    return np.asarray(value) if isinstance(value, (list, tuple)) else value
 
 
 def _check_convex(P: np.ndarray) -> None:

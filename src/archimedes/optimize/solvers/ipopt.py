@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from archimedes.installation import install_command
-from archimedes.optimize.problems.blocks import all_finite
 from archimedes.optimize.problems.results import Status
 from archimedes.optimize.problems.tasks import Answer, Task
 from archimedes.optimize.solvers.solver_table import Solver
@@ -188,7 +187,7 @@ class _Calls:
         """Write values where IPOPT wants them; returns whether they are finite."""
         if values.size:
             _view(out, values.size)[:] = values
-        return all_finite(values)
+        return bool(np.isfinite(values).all())
 
     def intermediate(self, mode: int, number: int, fun: float, *_: object) -> bool:
         f, g = self.evaluator.values(self.at)

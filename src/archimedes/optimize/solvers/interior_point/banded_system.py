@@ -83,7 +83,7 @@ def _order_by_neighbours(
 
     n = free.size
     pairs = [_find_neighbours(p) for p in patterns]
-    rows, columns = (np.concatenate([p[k] for p in pairs] or [_NONE]) for k in (0, 1))
+    rows, columns = (np.concatenate([p[k] for p in pairs]) for k in (0, 1))
     both_free = free[rows] & free[columns]
     rows, columns = rows[both_free], columns[both_free]
     # Unknowns with far more neighbours than most are the border.
@@ -100,9 +100,6 @@ def _order_by_neighbours(
     edges = (np.concatenate([i, j]), np.concatenate([j, i]))
     graph = coo_array((np.ones(2 * i.size), edges), shape=(inner.size, inner.size)).tocsr()
     return border, inner[reverse_cuthill_mckee(graph, symmetric_mode=True)]
-
-
-_NONE = np.zeros(0, dtype=np.int64)
 
 
 def _find_neighbours(patterns: BlockPatterns) -> tuple[np.ndarray, np.ndarray]:
