@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -58,8 +58,7 @@ def statistics(g: Graph) -> Statistics:
     for i in live:
         op = g.op[i]
         operands = list(g.operands(i))
-        for j in operands:
-            last_use[j] = i
+        last_use |= dict.fromkeys(operands, i)
         work = 0 if op in (CONST, INPUT, OUT, BLOCK) else 1
         depth[i] = max((depth[j] for j in operands), default=0) + work
         if op == REGION:
@@ -68,22 +67,19 @@ def statistics(g: Graph) -> Statistics:
             regions.append((region.kind, tuple(statistics(body) for body in region.bodies)))
         elif work:
             counts[TABLE[op].name] += 1
-    for i in g.outputs:
-        last_use[i] = len(g.op)
-    held = most = 0
-    ends = Counter(last_use[i] for i in live if g.op[i] != CONST and i in last_use)
-    for i in live:
-        if g.op[i] != CONST and i in last_use:
-            held += 1
-        most = max(most, held)
-        held -= ends.get(i, 0)
+    last_use |= dict.fromkeys(g.outputs, len(g.op))
+    change: Counter[int] = Counter()
+    for i in (i for i in live if g.op[i] != CONST and i in last_use):
+        change.update({i: 1})
+        change.subtract({last_use[i] + 1: 1})
+    held = accumulate(change[i] for i in sorted(change))
     return Statistics(
         nodes=sum(counts.values()),
         inputs=len(g.inputs),
         outputs=len(g.outputs),
         constants=sum(g.op[i] == CONST for i in live),
         depth=max((depth[i] for i in g.outputs), default=0),
-        live_values=most,
+        live_values=max(held, default=0),
         by_op=dict(counts.most_common()),
         regions=tuple(regions),
     )

@@ -74,15 +74,8 @@ def reduce_angle(p: Primitives, x: Value) -> tuple[Value, Value, Value]:
     hi = high - middle
     lo = k * PIECE_3 - ((high - hi) - middle)
     huge = ~(p.abs(x) < ORDINARY)
-
-    def reduce_huge(x: Value, hi: Value, lo: Value, quadrant: Value) -> tuple[Value, ...]:
-        return _payne_hanek(p, x)
-
-    return p.branch(huge, reduce_huge, _as_is, x, hi, lo, p.bits(shifted))
-
-
-def _as_is(x: Value, hi: Value, lo: Value, quadrant: Value) -> tuple[Value, ...]:
-    return hi, lo, quadrant
+    reduced = hi, lo, p.bits(shifted)
+    return p.branch(huge, lambda x, *_: _payne_hanek(p, x), lambda _, *same: same, x, *reduced)
 
 
 def _payne_hanek(p: Primitives, x: Value) -> tuple[Value, Value, Value]:
