@@ -175,5 +175,5 @@ def test_text_and_complex_numbers_have_no_statistics():
 def test_quantiles_are_shares():
     found = monte_carlo(lambda p: p["a"], {"a": Normal()}, 9)
     assert found.statistics(0.5).quantiles[0.5] == np.median(found.results)
-    with pytest.raises(ValueError, match=r"shares between 0 and 1, got 95: write 0\.95 for 95 %"):
+    with pytest.raises(ValueError, match=r"between 0 and 1, got 95: write 0\.95 for 95 %"):
         found.statistics((0.5, 95))

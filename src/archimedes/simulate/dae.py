@@ -145,7 +145,7 @@ class Residual:
         """Return F, (n,)."""
         return self.functions.residual(t, x, xdot, self.args)
 
-    def _compressed(self, t: float, x: np.ndarray) -> CompressedPencil:
+    def _sparse_form(self, t: float, x: np.ndarray) -> CompressedPencil:
         def build() -> CompressedPencil:
             compiled = partial(native, watch=(self.functions.current,))
             point = (t, x, np.zeros(x.size), self.args)
@@ -155,7 +155,7 @@ class Residual:
 
     def pencil(self, t: float, x: np.ndarray, xdot: np.ndarray) -> SparsePencil:
         """Return dF/dx and dF/dxdot, sparse."""
-        return self._compressed(t, x).at(t, x, xdot, self.args)
+        return self._sparse_form(t, x).at(t, x, xdot, self.args)
 
     def linearize(
         self, t: float, x: Array, xdot: Array
@@ -165,7 +165,7 @@ class Residual:
 
     def by_time(self, t: float, x: np.ndarray, xdot: np.ndarray) -> np.ndarray:
         """Return dF/dt, (n,)."""
-        return self._compressed(t, x).by_time(t, x, xdot, self.args)
+        return self._sparse_form(t, x).by_time(t, x, xdot, self.args)
 
     def form(self, t: float, x: np.ndarray) -> Form:
         """Return what form F has."""
