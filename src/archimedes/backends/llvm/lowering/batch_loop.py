@@ -7,7 +7,7 @@ the next one, each with a frame of its own, and the CPU reads the code once for 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -156,7 +156,8 @@ class _Loop:
     def write(self, steps: Sequence[str], body: Graph) -> None:
         """Write the loop over blocks of tiles; each move is made for all of a block."""
         f, step = self.f, self.tiles * self.lanes
-        moves = [self.load, *(partial(self.compute, step=name) for name in steps), self.store]
+        computing = [partial(self.compute, step=name) for name in steps]
+        moves: list[Callable[[str, str], None]] = [self.load, *computing, self.store]
         safepoint = safepoint_of(EVERYTHING, body)
         with prologue.loop_with_safepoints(f, "%begin", "%end", safepoint, step=step) as block:
             first = block.counter

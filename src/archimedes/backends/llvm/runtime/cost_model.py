@@ -176,8 +176,11 @@ class _Count:
     def _region(self, g: Graph, region: Region, shared: Set[int]) -> Work:
         """Return the figures of a region."""
         own = region.work(lambda body: 0, ROUNDS)
-        one, *others = (region.work(lambda body, k=k: self.body(body)[k], ROUNDS) for k in range(4))
-        many, reading, sharing = (figure - own for figure in others)
+
+        def inside(k: int) -> int:
+            return region.work(lambda body: self.body(body)[k], ROUNDS)
+
+        one, (many, reading, sharing) = inside(0), (inside(k) - own for k in range(1, 4))
         if isinstance(region, Solve):
             steps = int(PIVOTING * own)
             return Work(steps, own - steps)
