@@ -31,8 +31,8 @@ def make_quadruped() -> mb.Model:
             name, mass = f"{leg}_{part}", 0.6 if length else 0.3
             rod = mass * (length**2 / 12.0 + 1e-3)
             b.add_body(name, mass=mass, com=[0, 0, -length / 2], inertia=[rod, rod, 0.3 * rod])
-            joint = {"axis": axis, "position": position, "damping": 0.1, "armature": 0.01}
-            b.attach(name, parent, joint=name, **joint)
+            joint: dict[str, Any] = {"axis": axis, "position": position, "armature": 0.01}
+            b.attach(name, parent, joint=name, damping=0.1, **joint)
         b.add_frame(f"{leg}_foot", f"{leg}_shin", position=[0, 0, -SHIN])
     return b.build(base="floating")
 

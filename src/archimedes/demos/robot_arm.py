@@ -77,7 +77,7 @@ def run(report: Report) -> None:
     outputs = np.linspace(*span, 361)
     report.section("Computed torque; the model it uses is 10 % too light and without friction")
     for gain in (10.0, 40.0):
-        options = {"args": (gain,), "t_eval": outputs, "rtol": 1e-6}
+        options: dict[str, Any] = {"args": (gain,), "t_eval": outputs, "rtol": 1e-6}
         once, seconds = time_call(partial(arc.solve_ode, rates, span, start, **options))
         hand = mb.frame_pose(real, once.x.q, "hand").t
         off = np.linalg.norm(hand - np.stack([circle(t) for t in outputs]), axis=1)[120:]

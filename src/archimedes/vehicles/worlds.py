@@ -16,7 +16,7 @@ from archimedes.checks import as_array, check_vector
 from archimedes.spatial import EarthReferencedBody, EulerAngles, Quaternion, RigidBody
 from archimedes.spatial.components import cross
 from archimedes.tree import field, replace, struct
-from archimedes.typing import Matrix, Scalar, Vec3
+from archimedes.typing import Matrix, Scalar, Tree, Vec3
 
 __all__ = ["FlatEarth", "FlightState", "RotatingEarth", "Surroundings"]
 
@@ -203,7 +203,7 @@ class FlatEarth:
             g_B=x.att.rotate(self.gravity(x.pos)),
         )
 
-    def rates(self, t: Scalar, x: State, F_B: Vec3, M_B: Vec3, m: Scalar, J_B: Matrix) -> Any:
+    def rates(self, t: Scalar, x: Tree, F_B: Vec3, M_B: Vec3, m: Scalar, J_B: Matrix) -> Any:
         """Return the derivative of the motion under a force and a moment.
 
         Parameters
@@ -325,7 +325,7 @@ class RotatingEarth:
             g_B=x.att.rotate(self.gravity(x.pos)),
         )
 
-    def rates(self, t: Scalar, x: State, F_B: Vec3, M_B: Vec3, m: Scalar, J_B: Matrix) -> Any:
+    def rates(self, t: Scalar, x: Tree, F_B: Vec3, M_B: Vec3, m: Scalar, J_B: Matrix) -> Any:
         """Return the derivative of the motion under a force and a moment.
 
         Parameters

@@ -49,7 +49,7 @@ def _(model: Model, scene: Scene, flight: Flight) -> None:
     for k, (link, meshes) in enumerate(zip(model.links, link_meshes(model, left_out))):
         name = f"{flight.name}: {link.body or link.joint}"
         pose = placing.points(p[:, k]), placing.attitudes(q[:, k])
-        look = {"trail": link.kind.nv == 6, "reach": reach, "framed": True}
+        look: dict[str, Any] = {"trail": link.kind.nv == 6, "reach": reach, "framed": True}
         scene.bodies.append(Body(name, meshes, flight.t, *pose, **look))
     if left_out:
         more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
