@@ -49,14 +49,14 @@ class TimeFunction:
             return
         if not callable(value):
             function = "a function of t, or of t and state, that returns one"
-            got = type(value).__qualname__
-            raise TypeError(f"{label} must be a {kind.__name__} or {function}; got {got}")
+            actual = type(value).__qualname__
+            raise TypeError(f"{label} must be a {kind.__name__} or {function}; got {actual}")
         parameters = inspect.signature(value).parameters.values()
         needed = [p for p in parameters if p.default is p.empty and p.kind in POSITIONAL]
         self.arity, self.function = len(needed), value
         if self.arity not in (1, 2):
-            got = f"got {self.arity} required arguments"
-            raise ValueError(f"{label} must be a function of t, or of t and state, {got}")
+            actual = f"got {self.arity} required arguments"
+            raise ValueError(f"{label} must be a function of t, or of t and state, {actual}")
 
     def __call__(self, t: Time, state: Tree) -> Any:
         if self.arity >= 1 and t is None:

@@ -54,8 +54,8 @@ class Transformation:
         """Check the translation, and that `r` is an attitude."""
         self.__dict__["t"] = check_vector(self.t, 3, "Transformation t")
         if not hasattr(self.r, "as_matrix"):
-            got = f"{type(self.r).__qualname__}; for a matrix write RotationMatrix(matrix)"
-            raise TypeError(f"Transformation r must be an attitude (Quaternion, ...), got {got}")
+            actual = f"{type(self.r).__qualname__}; for a matrix write RotationMatrix(matrix)"
+            raise TypeError(f"Transformation r must be an attitude (Quaternion, ...), got {actual}")
 
     # ---- factories -----------------------------------------------------------------------
 

@@ -90,8 +90,8 @@ class SameModel:
 def check_model(model: Model) -> None:
     """Raise if something else is passed for a model."""
     if not hasattr(model, "joint_names"):
-        got = f"got {type(model).__name__}; load(path) and builder.build() return one"
-        raise TypeError(f"model, the first argument, must be a Model, {got}")
+        actual = f"got {type(model).__name__}; load(path) and builder.build() return one"
+        raise TypeError(f"model, the first argument, must be a Model, {actual}")
 
 
 def has_known_numbers(model: Model) -> bool:

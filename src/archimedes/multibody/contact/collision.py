@@ -321,8 +321,8 @@ def touches(
     for material in materials_of(ground, pairs):
         for key in MATERIAL:
             if shape := np.shape(getattr(material, key)):
-                got = f"got an array of shape {shape}; use arc.vmap for many"
-                raise ValueError(f"{type(material).__name__} {key} must be one number, {got}")
+                actual = f"got an array of shape {shape}; use arc.vmap for many"
+                raise ValueError(f"{type(material).__name__} {key} must be one number, {actual}")
     every: list[Touch] = []
     still: list[str] = []
     for shape in contacts:

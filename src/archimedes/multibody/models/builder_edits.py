@@ -116,8 +116,8 @@ def check_follows(joint: Joint, values: Mapping[str, Scalar]) -> None:
         return
     there = joint.mimic.multiplier * other + joint.mimic.offset
     if not np.allclose(own, there, rtol=1e-9, atol=1e-9):
-        place = f"at {there.tolist()} then, not at {own.tolist()}"
-        raise ValueError(f"lock: joint {joint.name!r} follows {joint.mimic.joint!r} and is {place}")
+        at = f"at {there.tolist()} then, not at {own.tolist()}"
+        raise ValueError(f"lock: joint {joint.name!r} follows {joint.mimic.joint!r} and is {at}")
 
 
 def lock(builder: Builder, joint: Joint, value: ArrayLike) -> None:

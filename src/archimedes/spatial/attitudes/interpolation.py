@@ -242,8 +242,8 @@ def align_vectors(v_B: ArrayLike, v_E: ArrayLike, weights: ArrayLike | None = No
     """
     a, b = check_vector(v_B, 3, "v_B"), check_vector(v_E, 3, "v_E")
     if a.ndim < 2 or a.shape[-2:] != b.shape[-2:] or a.shape[-2] == 0:
-        got = f"got {tuple(a.shape)} and {tuple(b.shape)}"
-        raise ValueError(f"v_B and v_E must both have shape (n, 3) or (..., n, 3), {got}")
+        actual = f"got {tuple(a.shape)} and {tuple(b.shape)}"
+        raise ValueError(f"v_B and v_E must both have shape (n, 3) or (..., n, 3), {actual}")
     w = check_weights(weights, a.shape[-2])
     B = np.matmul(transpose(w[:, None] * a), b)  # sum of w a b^T
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = [[B[..., i, k] for k in range(3)] for i in range(3)]
