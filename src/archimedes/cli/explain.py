@@ -57,8 +57,8 @@ def read_sections() -> dict[str, str]:
     sections = {}
     for section in re.split(r"^###? ", _page().read_text("utf-8"), flags=re.MULTILINE):
         title, _, text = section.partition("\n")
-        if found := re.match(r"<!-- explain: (.+) -->\n", text):
-            sections[found[1]] = f"{title}\n{text[found.end() :]}".rstrip()
+        if mark := re.match(r"<!-- explain: (.+) -->\n", text):
+            sections[mark[1]] = f"{title}\n{text[mark.end() :]}".rstrip()
     return dict(sorted(sections.items()))
 
 

@@ -372,11 +372,11 @@ def _compare(model: DaveModel, row: CheckRow, signal: elements.Signal, values: V
         key = model.id_of_signal(signal, () if row.internal else model.outputs)
     except ValueError as error:
         return replace(row, note=str(error))
-    got, units, note = float(values[key]), model.variables[key].units, ""
+    value, units, note = float(values[key]), model.variables[key].units, ""
     if signal.units and signal.units != units:
         note = f"units are {signal.units!r} in the check data, {units!r} in the model"
-    ok = got == row.expected or abs(got - row.expected) <= row.tolerance
-    return replace(row, signal=key, got=got, ok=ok, note=note)
+    ok = value == row.expected or abs(value - row.expected) <= row.tolerance
+    return replace(row, signal=key, got=value, ok=ok, note=note)
 
 
 @dataclass(frozen=True)
