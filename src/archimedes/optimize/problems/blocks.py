@@ -343,10 +343,9 @@ class Evaluator:
         self, x: np.ndarray, lam: np.ndarray, absolute: bool = False
     ) -> np.ndarray:
         """Return A^T lam (n,), A the Jacobian of g, or abs(A)^T abs(lam)."""
-        structure = self.structure
-        products = self.slopes(x)[1] * lam[structure.jac_rows]
+        products = self.slopes(x)[1] * lam[self.structure.jac_rows]
         products = np.abs(products) if absolute else products
-        return sum_by_index(structure.jac_columns, products, structure.n)
+        return sum_by_index(self.structure.jac_columns, products, self.structure.n)
 
     def curvature(self, x: np.ndarray, sigma: float, lam: np.ndarray) -> np.ndarray:
         """Return the entries of the lower triangle of the Lagrangian's Hessian."""

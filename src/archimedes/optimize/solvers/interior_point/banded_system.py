@@ -193,8 +193,7 @@ class BandedSystem:
         self._solve = loops.solve_factored.bind(*flatten(system))
         self._refine = loops.solve_refined.bind(*flatten(system, correction))
         self._multiply_transpose = loops.multiply_transpose.bind(*flatten(A))
-        hessian = self._H, self._diagonal, sizes
-        self._multiply_hessian = loops.multiply_hessian.bind(*flatten(hessian))
+        self._multiply_hessian = loops.multiply_hessian.bind(self._H, self._diagonal, *sizes)
 
     def take_jacobian(self, entries: np.ndarray, scale: np.ndarray | None = None) -> None:
         """Take the entries of the Jacobian (``Evaluator.slopes``), rows times ``scale`` (m,)."""
