@@ -134,7 +134,7 @@ def check_motion(kind: UserKind) -> None:
         ends = [known_pose(kind.transform(q + sign * step), name) for sign in (1.0, -1.0)]
         if S is None or middle is None or ends[0] is None or ends[1] is None:
             return
-        (R, p), (R_back, p_back) = ends
+        (R, p), (R_back, p_back) = ends[0], ends[1]
         W = middle[0].T @ (R - R_back) / (2.0 * STEP)
         shift = middle[0].T @ (p - p_back) / (2.0 * STEP)
         motion = np.array([*shift, W[2, 1], W[0, 2], W[1, 0]])

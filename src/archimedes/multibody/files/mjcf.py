@@ -287,9 +287,11 @@ class MjcfReader:
             collides = bool(m.geom_contype[k] or m.geom_conaffinity[k])
             seen = m.geom_group[k] < HIDDEN or not collides
             for role in ["collision"] * collides + ["visual"] * bool(seen):
-                at = {"rotation": rotation_of(m.geom_quat[k]), "position": np.array(m.geom_pos[k])}
                 body, sizes = self.bodies[m.geom_bodyid[k]], size(np.array(m.geom_size[k]))
-                self.builder.add_shape(body, name, sizes, role, surface=surface, **at)
+                R, p = rotation_of(m.geom_quat[k]), np.array(m.geom_pos[k])
+                self.builder.add_shape(
+                    body, name, sizes, role, rotation=R, position=p, surface=surface
+                )
             self.report.use("geom")
 
     def surface_of(self, mesh: int, surfaces: dict[int, Surface]) -> Surface:
