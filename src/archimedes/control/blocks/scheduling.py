@@ -139,6 +139,8 @@ def schedule_gains(design: Callable[..., Any], *points: ArrayLike) -> GainSchedu
     array([[0.4142, 1.3522]])
     """
     check_callable(design, "design", "of one number for each axis")
+    if not points:
+        raise TypeError("schedule_gains: give points, an increasing vector for each axis")
     axes = [vector(axis, f"points[{k}]") for k, axis in enumerate(points)]
     mesh = np.meshgrid(*axes, indexing="ij")
     designs = vmap(design)(*[np.reshape(part, (-1,)) for part in mesh])
