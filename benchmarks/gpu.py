@@ -155,7 +155,7 @@ def _taken(f: Any, case: Case) -> str:
     arguments = [x[0] for x in case.batched] + [x[()] for x in case.shared]
     kernel = f._tiers(tuple(arguments), {})._other("cuda", stays=True).kernel()
     found = []
-    for compiled in kernel._made.values():
+    for compiled in kernel._compiled.values():
         for loaded, shared in compiled.kernels:
             registers, local = loaded.attributes()
             threads = compiled.plan.threads * loaded.occupancy(compiled.plan.threads, shared)
