@@ -156,9 +156,9 @@ def _taken(f: Any, case: Case) -> str:
     kernel = f._tiers(tuple(arguments), {})._other("cuda", stays=True).kernel()
     found = []
     for compiled in kernel._compiled.values():
-        for loaded, shared in compiled.kernels:
+        for loaded in compiled.kernels:
             registers, local = loaded.attributes()
-            threads = compiled.plan.threads * loaded.occupancy(compiled.plan.threads, shared)
+            threads = compiled.plan.threads * loaded.occupancy(compiled.plan.threads)
             found.append(f"{registers} registers, {local} B local, {threads} threads")
     return "; ".join(found)
 
