@@ -257,7 +257,7 @@ class Search:
             try:
                 x = np.clip(self.x + self._whole_step(), self.problem.lower, self.problem.upper)
                 self._arrive(x, self.problem.value(x))
-                self.scale, self.mu, self.growth = np.zeros_like(x), self.first_mu, 2.0
+                self._restart(np.zeros_like(x))
                 status = self._iterate()
             except KeyboardInterrupt:
                 status = LMStatus.INTERRUPTED
@@ -275,12 +275,18 @@ class Search:
         step[free] = -whole / np.where(sizes > 0, sizes, 1.0)
         return step
 
+    def _restart(self, scale: np.ndarray) -> None:
+        """Begin again with the first damping."""
+        self.scale, self.mu, self.growth = scale, self.first_mu, 2.0
+
     def _iterate(self) -> LMStatus:
         while np.isfinite(self.cost) and np.all(np.isfinite(self.J)):
             self.scale = np.maximum(self.scale, np.linalg.norm(self.J, axis=0))
             self.reach = np.maximum(self.reach, np.abs(self.x))
             if self._is_orthogonal():
                 return LMStatus.GTOL_REACHED
+            if self._is_rounding(1.0):
+                return LMStatus.ROUNDING_REACHED
             status = self._descend(self._free(matmul(self.J.T, self.r)))
             if status is not None:
                 return status
@@ -377,10 +383,15 @@ class Search:
         """Return what it means that no step lowers the cost, or None if there is a way on."""
         if self._is_minimum(tolerance):
             return LMStatus.XTOL_REACHED
-        if self._is_rounding():
+        if self._is_rounding(_ROUNDINGS):
             return LMStatus.ROUNDING_REACHED
         if self._is_curved(tolerance):
             return None if self._probe(tolerance * self.cost) else LMStatus.FTOL_REACHED
+        sizes = np.linalg.norm(self.J, axis=0)
+        if np.any(sizes < 1e-3 * self.scale):
+            # Columns have been much larger elsewhere: as damping, that holds their unknowns.
+            self._restart(sizes)
+            return None
         return self._limit() or LMStatus.STALLED
 
     def _is_curved(self, tolerance: float) -> bool:
@@ -419,9 +430,9 @@ class Search:
         free = self._free(gradient)
         return bool(np.all(np.abs(gradient[free]) <= self.tolerances[2] * sizes[free]))
 
-    def _is_rounding(self) -> bool:
-        """Return whether roundings of x change each residual by more than is left of it."""
-        reach = _ROUNDINGS * _EPS * (matmul(np.abs(self.raw[1]), np.abs(self.x)))
+    def _is_rounding(self, count: float) -> bool:
+        """Return whether rounding x this often changes each residual by more than is left of it."""
+        reach = count * _EPS * (matmul(np.abs(self.raw[1]), np.abs(self.x)))
         return bool(np.all(np.abs(self.raw[0]) <= reach))
 
     def _is_short(self, step: np.ndarray, free: np.ndarray) -> bool:
