@@ -206,7 +206,7 @@ MESSAGES = [
     (lambda: frequency_response(StateSpace(ONE, ONE, ONE, ONE), []), "at least one frequency"),
     (lambda: balanced_truncation(StateSpace(-ONE, ONE, ONE, ONE), 2), "between 1 and the 1 states"),
     (lambda: StateSpace(ONE, ONE, ONE, ONE, 0.1).discretize(0.1), "in steps of dt = 0.1 s already"),
-    (lambda: margins(StateSpace(-ONE, ONE, ONE, ONE, 0.1)), "pole at -1"),
+    (lambda: margins(StateSpace(-ONE, ONE, ONE, ONE, 0.1)), "pole at z = -1"),
 ]
 
 
