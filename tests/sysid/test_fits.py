@@ -281,7 +281,7 @@ MESSAGES = [
     (lambda: pem(lambda p: 3.0, DATA, GUESS, [0.0]), r"predictor\(p\) must return a filter"),
     (lambda: pem(EKF, DATA, {"a": np.nan, "b": 1.0}, [0.0]), "p_guess must be finite: a is not"),
     (lambda: pem(EKF, DATA, {}, [0.0]), "p_guess holds no numbers"),
-    (lambda: pem(EKF, DATA, {"a": 1.0, "b": 1.0}, [0.0], P0=[[-1.0]]), "P0 must have no negative"),
+    (lambda: pem(EKF, DATA, {"a": 1.0, "b": 1.0}, [0.0], P0=[[-1.0]]), "P0 must be positive"),
     (
         lambda: pem(EKF, DATA, {"a": 2.0, "b": 1.0}, [0.0], bounds=(0.0, 1.0)),
         r"p_guess is outside its bounds: a is 2, not in \[0, 1\]",
