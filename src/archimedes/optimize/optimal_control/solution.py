@@ -207,7 +207,19 @@ class ControlSolution(MeshSolution):
     def map_equations(
         self, name: str, k: np.ndarray | slice, mapped: tuple[Any, ...], *shared: Any
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Call a function of ``Equations`` for the intervals k."""
+        """Call a function of ``Equations`` for some intervals.
+
+        Parameters
+        ----------
+        name : str
+            Name of the function.
+        k : array of int or slice
+            The intervals.
+        mapped : tuple of arrays
+            Arguments with an entry for each interval.
+        *shared
+            Arguments that all intervals share.
+        """
         shared = (*shared, *self.program.args)
         call = self.transcription.map_intervals(name, 2 + len(mapped), len(shared))
         index = self.program.task.evaluator.blocks[0].index[k]

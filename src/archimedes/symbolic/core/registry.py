@@ -130,10 +130,10 @@ def call_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     name = _name_of(function)
     remedy = _VALUE_DEPENDENT.get(function.__name__)
     if remedy is not None:
-        topic = "eigenvectors" if name == "np.linalg.eig" else "size"
+        section = refer_to("eigenvectors") if name == "np.linalg.eig" else refer_to("size")
         raise trace_error(
             f"{name} gives a result whose shape or value cannot be recorded",
-            f"Instead, {remedy}; or wrap the call in arc.callback." + refer_to(topic),
+            f"Instead, {remedy}; or wrap the call in arc.callback." + section,
         )
     raise trace_error(
         f"{name} is not available for traced arrays",

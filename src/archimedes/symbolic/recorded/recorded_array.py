@@ -438,7 +438,7 @@ HOLDERS[RecordedArray] = Holder(find_traced, as_plain, writable)
 def _method(name: str, *, writes: bool = False) -> Any:
     plain = getattr(ndarray, name)
 
-    @functools.wraps(plain)
+    @functools.wraps(plain, assigned=("__name__", "__qualname__"))
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         traced = find_traced(self)
         if traced is None:
@@ -469,7 +469,7 @@ for _names, _writes in ((_READING, False), (_WRITING, True)):
 def _outside(name: str) -> Any:
     plain = getattr(ndarray, name)
 
-    @functools.wraps(plain)
+    @functools.wraps(plain, assigned=("__name__", "__qualname__"))
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if find_traced(self) is None:
             return plain(self, *args, **kwargs)
