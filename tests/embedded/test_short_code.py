@@ -11,7 +11,7 @@ from benchmarks.c_code_cases import Case
 from benchmarks.c_filter import example, filter_step
 
 import archimedes as arc
-from archimedes.embedded import CodegenError, codegen, report, run_in_qemu
+from archimedes.embedded import CodegenError, codegen, report, resource_report, run_in_qemu
 from archimedes.embedded.boards import BOARDS
 
 from .toolchain import needs
@@ -213,7 +213,7 @@ def test_lines_of_loops_are_traced():
         return np.sum(Q * Q, axis=0)
 
     project = codegen(gains, (np.ones((9, 9)),), options={"traceability": True})
-    table = arc.embedded.traceability.traceability_table(project)
+    table = resource_report.traceability_table(project)
     assert {"Q = np.sin(P) @ P", "return np.sum(Q * Q, axis=0)"} <= {t.text for t in table}
 
 

@@ -357,7 +357,7 @@ def test_refusals():
     x = mb.rest_state(model)
     with pytest.raises(ValueError, match="Pair: both shapes are on frame 'a'"):
         mb.Pair(a, a)
-    with pytest.raises(ValueError, match="two half-spaces do not touch"):
+    with pytest.raises(ValueError, match="two half-spaces cannot be in contact"):
         mb.Pair(mb.half_space("a"), mb.half_space("b"))
     with pytest.raises(ValueError, match="contacts need a ground"):
         mb.contact_step(model, x, 1e-3, [a])

@@ -128,10 +128,10 @@ def test_a_part_may_return_plain_numbers():
         (lambda: Multirotor(rotors=None), r"Multirotor\.rotors must have rates"),
         (lambda: Satellite(1.0, np.eye(3), wheels=0.0), r"Satellite\.wheels must have axes, rates"),
         (lambda: Car(tyre=1.0), r"Car\.tyre must have side_force, friction; float lacks"),
-        (lambda: Car(world=RotatingEarth()), "Car needs level ground: world=FlatEarth"),
+        (lambda: Car(world=RotatingEarth()), "Car needs level world=FlatEarth"),
         (
             lambda: Multirotor(ground=GroundContact(np.zeros((1, 3))), world=RotatingEarth()),
-            r"Multirotor\.ground needs level ground",
+            r"Multirotor\.ground needs level world=FlatEarth",
         ),
         (
             lambda: OrbitGuidance().command(load("rocket", world=FlatEarth()), 0.0, None),
@@ -150,7 +150,7 @@ def test_a_part_may_return_plain_numbers():
                 *np.zeros((3, 3)),
                 0.0,
             ),
-            "GeometricController needs level ground",
+            "GeometricController needs level world=FlatEarth",
         ),
         (lambda: load("rocket", stages=()), r"Rocket\.stages is empty"),
     ],

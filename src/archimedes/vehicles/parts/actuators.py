@@ -55,7 +55,7 @@ def check_body(vehicle: Any) -> None:
 def check_flat(world: object, name: str) -> None:
     """Raise if a world has no level ground below: its states are not those of a `FlatEarth`."""
     if getattr(world, "State", None) is not RigidBody.State:
-        raise StructError(f"{name} needs level ground: a FlatEarth, got {type(world).__name__}")
+        raise StructError(f"{name} needs level world=FlatEarth(), got {type(world).__name__}")
 
 
 def limited(value: Any, limit: Scalar) -> Any:
