@@ -273,16 +273,14 @@ def test_frames_too_large_for_the_stack():
 
 
 @pytest.mark.long
-def test_threads_of_the_pool_are_used_again_and_nothing_large_is_imported():
+def test_threads_of_the_pool_are_used_again():
     code = (
-        "import sys, threading\n"
+        "import threading\n"
         "import archimedes as arc, numpy as np\n"
         "f = arc.vmap(arc.compile(lambda x: np.sin(x) * x, backend='llvm'), threads=2)\n"
-        "before = {*sys.modules}\n"
         "for _ in range(20):\n"
         "    f(np.ones((1000, 3)))\n"
         "ours = [t.name for t in threading.enumerate() if t.name.startswith('archimedes_')]\n"
         "assert ours == ['archimedes_0'], ours\n"
-        "assert not {'concurrent.futures', 'logging'} & ({*sys.modules} - before)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -127,7 +127,7 @@ def floating():
 @pytest.mark.parametrize("limbs, maps", [(100_000, 4), (0, 1)], ids=["limbs", "one"])
 def test_columns_in_loops(limbs, maps, monkeypatch):
     """Large robots solve the columns of a limb in a loop: the same numbers, bit for bit."""
-    from archimedes.multibody.algorithms import factorization
+    from archimedes.multibody.algorithms import mass_matrix
 
     model = floating()
     states = np.stack([np.concatenate(random_state(model, k)) for k in range(5)])
@@ -140,8 +140,8 @@ def test_columns_in_loops(limbs, maps, monkeypatch):
         return arc.compile(lambda x: derivatives(x), backend=backend)
 
     written_out = recorded("interpreter")(states[2])
-    monkeypatch.setattr(factorization, "UNROLLED", 0)
-    monkeypatch.setattr(factorization, "LIMBS", limbs)
+    monkeypatch.setattr(mass_matrix, "UNROLLED", 0)
+    monkeypatch.setattr(mass_matrix, "LIMBS", limbs)
     f = recorded("llvm")
     regions = f.graph(states[2]).regions.values()
     assert sum(isinstance(x, Map) for x in regions) == maps  # tiny ones are written out

@@ -168,6 +168,8 @@ def _estimate_multipliers(at: _Point) -> np.ndarray:
     columns = np.concatenate([rows[upper], -rows[lower]])
     lengths = np.linalg.norm(columns, axis=1)
     lam = np.zeros(len(rows))
+    if not np.any(lengths > 0.0):
+        return lam  # SciPy's nnls aborts the process for a matrix without columns
     lengths = np.where(lengths > 0.0, lengths, 1.0)
     try:
         weights = nnls((columns / lengths[:, None]).T, -at.gradient)[0] / lengths
