@@ -335,9 +335,11 @@ class EveryStep(Collector):
             whole[:, :held] = samples
         for lane, own in marks.items():
             at, states = map(np.array, zip(*own))
-            count = lengths[lane]
+            new = np.zeros(lengths[lane], dtype=bool)
+            new[at + np.arange(len(at))] = True
             for whole, samples, put in zip(longer, (t[lane], x[lane]), (t[lane, at], states)):
-                whole[lane, :count] = np.insert(samples[: count - len(at)], at, put, axis=0)
+                part = whole[lane, : len(new)]
+                part[new], part[~new] = put, samples[: len(new) - len(at)]
         return longer
 
     def result(self, run: Run, status: Any) -> Result:
