@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from archimedes.function import compile
-from archimedes.function.batching.native_loops import Repeated
+from archimedes.function.batching.repeated_calls import Repeated
 from archimedes.tree import struct
 
 

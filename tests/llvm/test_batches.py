@@ -6,10 +6,12 @@ import itertools
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
 
+from archimedes.backends.llvm.runtime import thread_pool
 from archimedes.backends.llvm.runtime.kernel import build
 from archimedes.backends.llvm.runtime.thread_pool import over_chunks
 from archimedes.graph import B8, CODES, DTYPES, F32, F64, I64, Graph, Scan
@@ -284,3 +286,23 @@ def test_threads_of_the_pool_are_used_again():
         "assert ours == ['archimedes_0'], ours\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_helper_that_ctrl_c_kept_out_of_the_list_is_waited_for(monkeypatch):
+    """Ctrl-C between the start of a thread and the note that it was started."""
+    start, ended, begun = thread_pool._start, [], threading.Event()
+
+    def start_and_be_interrupted(work):
+        start(work)
+        assert begun.wait(10.0)
+        raise KeyboardInterrupt
+
+    def run(begin, end):
+        begun.set()
+        time.sleep(0.3)  # still writing to its arrays
+        ended.append(begin)
+
+    monkeypatch.setattr(thread_pool, "_start", start_and_be_interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        thread_pool.over_chunks(run, 8, 2, 1)
+    assert ended == [0]

@@ -18,7 +18,7 @@ from archimedes.backends.llvm.calling_convention import BATCH, LOOP_THREADS, PAR
 from archimedes.backends.llvm.calling_convention import Leaf as KernelLeaf
 from archimedes.backends.llvm.python_api.entry import Batch, entry_text
 from archimedes.backends.llvm.python_api.thread_dispatch import dispatch_text
-from archimedes.backends.llvm.runtime import block_lu, calls_to_python, native_loops
+from archimedes.backends.llvm.runtime import block_lu, calls_to_python, repeated_kernels
 from archimedes.backends.llvm.runtime.array_functions import array_text
 from archimedes.backends.llvm.runtime.kernel import NativeKernel
 from archimedes.backends.llvm.runtime.loop_threads import module_text
@@ -26,7 +26,7 @@ from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_ta
 from archimedes.backends.llvm.runtime.pointers import reader_text
 from archimedes.backends.protocol import Argument, ArrayType, EntryRequest, Leaf, Tuple
 from archimedes.graph import CODES, F64, I64, Graph
-from archimedes.optimize.solvers.interior_point.native_loops import FUNCTIONS
+from archimedes.optimize.solvers.interior_point.loop_descriptions import FUNCTIONS
 from archimedes.system.c_library import clock_function, functions_to_import
 
 from ..long_parameters import long_but
@@ -172,7 +172,7 @@ def runtime_modules(target: Target) -> dict[str, tuple[str, str, set[str]]]:
     for way, (turn, names) in turns.items():
         text = calls_to_python.safepoint_text(target, turn)
         found[f"calls_to_python.py {way}"] = ("arc_look", text, {clock, *names})
-    functions = {"interior point": FUNCTIONS, "native loops": native_loops.FUNCTIONS}
+    functions = {"interior point": FUNCTIONS, "native loops": repeated_kernels.FUNCTIONS}
     functions |= {f"blocks of {letter}": block_lu.functions(letter) for letter in "FS"}
     for name, described in functions.items():
         text = array_text(described, target, ("factorise",))

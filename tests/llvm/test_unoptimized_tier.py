@@ -10,7 +10,7 @@ import pytest
 import archimedes as arc
 from archimedes.backends.llvm.runtime import kernel as kernels
 from archimedes.backends.llvm.runtime.kernel import build
-from archimedes.function.batching.native_loops import FEW, Repeated
+from archimedes.function.batching.repeated_calls import FEW, Repeated
 from archimedes.graph.dtypes import code_of
 
 from ..programs.values import assert_bits

@@ -9,7 +9,7 @@ from archimedes.optimize import ElementFunction, OptimalControl, Status, minimiz
 from archimedes.optimize.problems.blocks import Block, Evaluator, Structure
 from archimedes.optimize.solvers import ipopt
 from archimedes.optimize.solvers.interior_point.banded_system import BandedSystem, find_chain
-from archimedes.optimize.solvers.interior_point.native_loops import native_loops
+from archimedes.optimize.solvers.interior_point.loop_descriptions import native_loops
 
 
 def chain_problem(n, touching):

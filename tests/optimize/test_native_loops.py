@@ -12,7 +12,7 @@ from scipy.linalg import cho_solve_banded, cholesky_banded
 from archimedes.optimize.problems.blocks import Block, Evaluator, Structure
 from archimedes.optimize.solvers.interior_point.band_loops import PANEL, Rows, Sizes
 from archimedes.optimize.solvers.interior_point.banded_system import BandedSystem, find_chain
-from archimedes.optimize.solvers.interior_point.native_loops import native_loops
+from archimedes.optimize.solvers.interior_point.loop_descriptions import native_loops
 from archimedes.optimize.solvers.interior_point.point_loops import Sides, Slacks
 
 

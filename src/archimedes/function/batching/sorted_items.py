@@ -1,7 +1,7 @@
 """Sorted items evaluated along rows, natively: for one sequence, or for many instances at once.
 
 :func:`over_runs` maps over sorted items, each with the row it belongs to. :class:`RepeatedBatch`
-repeats a function for many instances (see ``native_loops.py``) and evaluates items on the way, in
+repeats a function for many instances (see ``repeated_calls.py``) and evaluates items on the way, in
 one kernel: for backends whose threads have an instance each and need not wait for one another.
 """
 

@@ -259,7 +259,7 @@ def factorize(model: Model, M: Entries) -> Factors:
 
 
 def solve_rows(factors: Factors, rows: list[Any]) -> list[Any]:
-    """Return M^-1 times a matrix given by its rows (a number or an array each)."""
+    """Return M^-1 times a matrix, a list of rows that are numbers or arrays."""
     N, branch = factors.N, factors.branch
     y = list(rows)
     for k in range(len(rows)):

@@ -595,7 +595,7 @@ class Sampler:
         return self._draw(*blocks) if blocks else []
 
     def one(self, run: Any) -> list[Any]:
-        """Draw the run of a number, which may be traced: what a call gives it, bit for bit."""
+        """Draw the parameters of one run, whose number may be traced: the bits of a campaign."""
         return self._draw_one(*(block[0] for block in self._source(np.stack([run]))))
 
     def _source(self, runs: np.ndarray) -> list[np.ndarray]:

@@ -30,7 +30,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.backends.registry import default_backend
-from archimedes.function.batching.native_loops import LeafBuffers, LoopBuffers, UnoptimizedCalls
+from archimedes.function.batching.repeated_calls import LeafBuffers, LoopBuffers, UnoptimizedCalls
 from archimedes.function.dependencies.states import State, changing_statics, state_of
 from archimedes.simulate.methods.method_table import HITS
 from archimedes.simulate.problem.argument_checks import check_times

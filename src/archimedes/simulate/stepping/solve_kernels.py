@@ -10,7 +10,7 @@ from archimedes.backends import registry
 from archimedes.backends.array_kinds import HOST
 from archimedes.backends.registry import AUTO
 from archimedes.function import Compiled
-from archimedes.function.batching.native_loops import Repeated
+from archimedes.function.batching.repeated_calls import Repeated
 from archimedes.function.recording_store import Current, compile_frozen, store
 from archimedes.simulate.stepping.dense_output import END, RowLayout, state_in
 from archimedes.simulate.stepping.solve_loops import make_step, try_step

@@ -204,7 +204,7 @@ def _read_at_static(ordered: Operand, q: np.ndarray, method: str, weak: bool) ->
 def _read_at_traced(
     ordered: Operand, q: Operand, method: str, weak: bool, skip_nan: bool
 ) -> Traced:
-    """Where the quantile, or the number of elements, is known only when the program runs."""
+    """Return quantiles whose positions are known only when the program runs."""
     if method != "linear":
         raise trace_error(
             f"quantiles with method={method!r} need static positions",

@@ -65,7 +65,7 @@ class _Branches(Join):
         return self.f.value(f"icmp {relation} {spelling.types[I64]} {self.index}, {limit}")
 
     def is_rare(self, k: int) -> bool:
-        """Guess that a long branch beside trivial ones is the exception."""
+        """Assume that a long branch beside trivial ones is rarely taken."""
         return self.costs[k] > CHEAP and sum(self.costs) == self.costs[k]
 
     def put(self, values: Sequence[Binding]) -> list[str]:

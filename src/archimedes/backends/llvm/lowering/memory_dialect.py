@@ -293,7 +293,7 @@ class MemoryDialect(Dialect):
     def _parameters(
         self, f: Function, kinds: Sequence[int], uniform: Sequence[bool]
     ) -> list[Location]:
-        """Return where a function finds or puts values: scalars in the frame, blocks by address."""
+        """Return where a function reads or writes: scalars in the frame, blocks by address."""
         scalars = iter(arrays(self, f, [kind for kind in kinds if not length_of(kind)]))
         return [
             Location(Pointer("slot", self.module.frame.bytes(8), same), 0, item_type(kind))

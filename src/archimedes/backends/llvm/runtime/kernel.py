@@ -485,7 +485,7 @@ class NativeKernel(Kernel):
 
     def sorted_runs(self) -> Any:
         """Return the kernel over sorted items, each with the row it belongs to."""
-        from archimedes.backends.llvm.runtime.native_loops import Runs
+        from archimedes.backends.llvm.runtime.repeated_kernels import Runs
 
         return Runs(self)
 
@@ -493,7 +493,7 @@ class NativeKernel(Kernel):
         self, inputs: Leaves, outputs: Leaves, carry: int
     ) -> Callable[[np.ndarray], tuple[int, int]]:
         """Return the kernel called again and again without going back to Python."""
-        from archimedes.backends.llvm.runtime.native_loops import repeating
+        from archimedes.backends.llvm.runtime.repeated_kernels import repeating
 
         return repeating(self, inputs, outputs, carry)
 

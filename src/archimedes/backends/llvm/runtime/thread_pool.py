@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -79,13 +80,16 @@ def _over_pieces(run: Callable[[int, int], None], n: int, threads: int, grain: i
     starts = iter(range(0, n, size))
     lock = threading.Lock()
     failed = threading.Event()
+    at_work: set[int] = set()
 
     def work() -> None:
-        while not failed.is_set():
+        me = threading.get_ident()
+        while True:
             with lock:
-                begin = next(starts, None)
-            if begin is None:
-                return
+                begin = None if failed.is_set() else next(starts, None)
+                if begin is None:
+                    return
+                at_work.add(me)
             try:
                 with stoppable(failed):
                     run(begin, min(begin + size, n))
@@ -94,6 +98,8 @@ def _over_pieces(run: Callable[[int, int], None], n: int, threads: int, grain: i
             except BaseException:
                 failed.set()
                 raise
+            finally:
+                at_work.discard(me)
 
     helpers: list[Future[None]] = []
     raised: list[BaseException] = []
@@ -107,6 +113,12 @@ def _over_pieces(run: Callable[[int, int], None], n: int, threads: int, grain: i
     # The arrays must outlive every thread that writes to them.
     for helper in helpers:
         raised += _wait(helper, failed)
+    # A helper that Ctrl-C kept out of the list, between its start and the list, counts too.
+    while at_work - {threading.get_ident()}:
+        try:
+            time.sleep(1e-3)
+        except BaseException as interrupt:
+            raised.append(interrupt)
     if raised:
         interrupts = (error for error in raised if not isinstance(error, Exception))
         raise next(interrupts, raised[0])

@@ -31,7 +31,7 @@ import numpy as np
 
 from archimedes.optimize.problems.blocks import BlockPatterns, Structure
 from archimedes.optimize.solvers.interior_point import band_loops
-from archimedes.optimize.solvers.interior_point.native_loops import flatten
+from archimedes.optimize.solvers.interior_point.loop_descriptions import flatten
 
 #: At most this many unknowns are the border.
 BORDER = 40
@@ -121,7 +121,7 @@ def _find_neighbours(patterns: BlockPatterns) -> tuple[np.ndarray, np.ndarray]:
 class BandedSystem:
     """The systems of one problem; all vectors are in the order of the chain, border last.
 
-    ``loops`` are the native functions of ``native_loops.py``.
+    ``loops`` are the native functions of ``loop_descriptions.py``.
     """
 
     def __init__(self, structure: Structure, chain: Chain, loops: SimpleNamespace) -> None:

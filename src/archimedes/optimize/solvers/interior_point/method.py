@@ -20,7 +20,7 @@ import numpy as np
 from archimedes.optimize.problems.results import Status
 from archimedes.optimize.problems.tasks import Answer, Task
 from archimedes.optimize.solvers import ipopt
-from archimedes.optimize.solvers.interior_point.native_loops import native_loops
+from archimedes.optimize.solvers.interior_point.loop_descriptions import native_loops
 from archimedes.optimize.solvers.interior_point.newton_steps import (
     FIRST_SHIFT,
     LineSearchFailed,
@@ -220,7 +220,7 @@ class LineSearch(Restoration):
         return None
 
     def restore(self, at: Point) -> Point:
-        """Go towards feasibility until the filter agrees; raises Infeasible."""
+        """Reduce the infeasibility until the filter accepts the point, or raise Infeasible."""
         self.prices = None
         before = self.theta(at.trial)
         self.filter.add(before, self.phi(at.trial))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from archimedes.optimize.solvers.interior_point.band_loops import Rows
-from archimedes.optimize.solvers.interior_point.native_loops import (
+from archimedes.optimize.solvers.interior_point.loop_descriptions import (
     Float,
     Floats,
     Int,

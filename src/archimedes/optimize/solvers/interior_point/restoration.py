@@ -20,7 +20,7 @@ import numpy as np
 
 from archimedes.optimize.problems.results import Status
 from archimedes.optimize.problems.tasks import Answer, Task
-from archimedes.optimize.solvers.interior_point.native_loops import native_loops
+from archimedes.optimize.solvers.interior_point.loop_descriptions import native_loops
 from archimedes.optimize.solvers.interior_point.newton_steps import (
     LineSearchFailed,
     NewtonSteps,

@@ -53,7 +53,7 @@ def _runs(w: Writer, *parameters: Any) -> None:
 
 
 def _repeat(w: Writer, *parameters: Any) -> None:
-    """Call the kernel until it fails, does not go on, or has filled all rows."""
+    """Call the kernel until it fails, is finished, or has filled all rows."""
     kernel, reads, writes, counts, carry, most, row_bytes = parameters
     counts[1] = 0
     with w.loop(0, _FOREVER) as calls:
