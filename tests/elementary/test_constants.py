@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from archimedes.graph.elementary import coefficients, exponential, trigonometric
-from archimedes.graph.elementary.coefficients import POLYNOMIALS
+from archimedes.graph.elementary.coefficients import polynomials
 
 
-@pytest.mark.parametrize("name", POLYNOMIALS)
+@pytest.mark.parametrize("name", polynomials())
 def test_polynomial_keeps_its_bound(name):
-    row = POLYNOMIALS[name]
+    row = polynomials()[name]
     formula = compile(f"(({row.weight}), ({row.target}))", name, "eval")
     with mpmath.workdps(50):
         low, high = map(mpmath.mpf, row.interval)
@@ -98,9 +98,7 @@ def test_exponent_division_by_limb_size():
 
 def test_logarithm_table():
     with mpmath.workprec(200):
-        for i, (r, high, low) in enumerate(
-            zip(coefficients.RECIPROCALS, coefficients.LOG_HIGH, coefficients.LOG_LOW, strict=True)
-        ):
+        for i, (r, high, low) in enumerate(zip(*coefficients.logarithm_table(), strict=True)):
             ends = np.array([i, i + 1], np.int64) << coefficients.INDEX_SHIFT
             ends = (ends + coefficients.START).view(np.float64)
             assert np.abs(ends * r - 1).max() <= 0.0079
@@ -108,4 +106,4 @@ def test_logarithm_table():
             assert (high * 2**42).is_integer()
             exact = -mpmath.log(mpmath.mpf(r))
             assert abs(exact - high - low) <= mpmath.mpf(2) ** -96
-    assert coefficients.RECIPROCALS[79:81] == (1.0, 1.0)
+    assert coefficients.logarithm_table().reciprocals[79:81] == (1.0, 1.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -24,6 +23,7 @@ from archimedes.graph.expand import expand
 from archimedes.graph.fast import fast
 from archimedes.graph.regions import OneBody, Region
 from archimedes.graph.retype import retype
+from archimedes.records import record
 
 from ..backends.toy import build
 from ..c import checking as c_code
@@ -33,7 +33,7 @@ from ..programs.values import assert_bits
 from .spec import region_faults, validate
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Twice(OneBody):
     """Run a body on its own results: body(body(x))."""
 
@@ -211,7 +211,7 @@ def test_second_derivatives_by_both_modes():
 
 
 def test_without_a_derivative_the_error_says_what_is_missing():
-    @dataclass(frozen=True, eq=False)
+    @record
     class Opaque(Region):
         @property
         def out_dtypes(self):

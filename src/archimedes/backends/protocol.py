@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +19,7 @@ import numpy as np
 from archimedes.backends.array_kinds import HOST, Arrays
 from archimedes.graph.dtypes import STATIC
 from archimedes.graph.program import Graph
+from archimedes.records import record
 
 #: More instances, or rounds of a loop, than there ever are.
 EVERYTHING = 2**62
@@ -142,7 +142,7 @@ class Struct(NamedTuple):
 Form = Leaf | Known | Tuple | Struct
 
 
-@dataclass(frozen=True)
+@record
 class EntryRequest:
     """A kind of call that a direct entry is wanted for.
 

@@ -79,7 +79,7 @@ def lay_out(specs: Iterable[LeafSpec]) -> list[OutLeaf]:
     return outs
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Recording:
     """A recorded function: graph, argument leaves, result leaves, values of enclosing traces.
 

@@ -44,7 +44,7 @@ def _own(leaf: Any) -> Any:
     return leaf.copy() if isinstance(leaf, (np.ndarray, SymbolicArray.array)) else leaf
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Flat:
     """A tree lifted into the current trace: traced arrays for its leaves."""
 

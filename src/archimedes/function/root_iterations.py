@@ -13,12 +13,12 @@ and eq. 4.16 (dogleg); M. Powell, "A hybrid method for nonlinear equations", 197
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from archimedes.function.control_flow.loops_and_branches import cond, while_loop
+from archimedes.records import record
 
 if TYPE_CHECKING:
     from archimedes.typing import Array, Matrix, Scalar
@@ -29,7 +29,7 @@ State: TypeAlias = tuple[Any, ...]
 Solution: TypeAlias = tuple[Any, Any, Any, Any]
 
 
-@dataclass(frozen=True)
+@record
 class Equations:
     """What an iteration is given."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -19,9 +19,10 @@ from archimedes.graph.passes import Origin, Outputs, Transformer
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Numbers, Pruning, Region
 from archimedes.graph.regions.call_regions import Call
+from archimedes.records import record
 
 
-@dataclass(frozen=True)
+@record
 class LiveProgram:
     """A new graph, and where its nodes come from: ``origin`` by ``id()`` of it and its bodies."""
 
@@ -61,7 +62,7 @@ def inputs_read(graph: Graph) -> set[int]:
     return _Bodies(graph).reads(graph, range(len(graph.outputs)))
 
 
-@dataclass(frozen=True)
+@record
 class _Needs:
     """What some outputs of a graph need: nodes, and for each region its outputs and what stays."""
 

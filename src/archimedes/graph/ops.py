@@ -13,7 +13,6 @@ integers (an input's position, a region's output number, a table's number) after
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -22,6 +21,7 @@ import numpy as np
 from archimedes.graph.dtypes import B8, F32, F64, I64
 from archimedes.graph.elementary.table import PROGRAMS, evaluate
 from archimedes.graph.fused_multiply_add import fused_multiply_add
+from archimedes.records import record
 
 FLOATS = (F64, F32)
 NUMBERS = (F64, F32, I64)
@@ -30,7 +30,7 @@ INTS = (I64,)
 BITS = (I64, B8)
 
 
-@dataclass(frozen=True)
+@record
 class Op:
     """A row of the table.
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from archimedes.graph.ops import ARITY, OPERANDS, REGION, TABLE
+from archimedes.graph.ops import ARITY, INPUT, OPERANDS, REGION, TABLE
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call
 from archimedes.graph.regions.base import Region
@@ -44,6 +44,8 @@ class Transformer:
 
     #: By op: whether ``operation`` is asked for it; None: for all, unless it is the one here.
     own: Sequence[bool] | None = None
+    #: Whether copies may be simpler than what they are copies of; so are all behind an own one.
+    simplify = True
 
     def __init__(
         self, dst: Graph, src: Graph, inputs: Sequence[int] | np.ndarray, sources: bool = False
@@ -59,7 +61,7 @@ class Transformer:
         """Write these nodes: ascending, with all operands among them or in ``to`` already."""
         src, dst, to = self.src, self.dst, self.to
         op, a, b, c = src.op, src.a, src.b, src.c
-        emit, operation = dst.emit, self.operation
+        emit, operation = dst.emit if self.simplify else dst.emit_simplified, self.operation
         own = self.own
         if own is None:
             own = _NONE if type(self).operation is Transformer.operation else _ALL
@@ -70,6 +72,7 @@ class Transformer:
             if count == 0:
                 to[i] = self._structural(i, code)
             elif own[code]:
+                emit = dst.emit
                 to[i] = operation(i, (to[a[i]], to[b[i]], to[c[i]])[:count])
             elif count == 2:
                 to[i] = emit(code, to[a[i]], to[b[i]])
@@ -166,6 +169,11 @@ def copy_into(
     maps ids of ``src`` to ids of ``dst`` (-1 where not copied).
     """
     copy = Transformer(dst, src, inputs)
+    # Where inputs stay inputs no rule finds more than it did in ``src``.
+    count, own = len(dst.op), {*copy.inputs}
+    copy.simplify = len(own) < len(inputs) or any(
+        not 0 <= i < count or dst.op[i] != INPUT for i in own
+    )
     copy.copy(nodes)
     return copy.to
 
@@ -284,7 +292,14 @@ def rewrite(src: Graph, emitter: Emitter, own: Sequence[bool] | None = None) -> 
     stay. Derivative rules are left out: they have done their work, and are no part of a kernel;
     bodies that were calls for their sake alone are copied to where they are called.
     """
-    return Rewriter(lambda g, rewriter: _Rewriting(g, rewriter, emitter(g), own))(src)
+
+    def transform(g: Graph, rewriter: Rewriter) -> Transformer | None:
+        if own is None or g.regions or any(map(own.__getitem__, g.op)):
+            return _Rewriting(g, rewriter, emitter(g), own)
+        is_live = len(g.live([*g.inputs, *g.outputs])) == len(g.op)
+        return None if is_live else _Rewriting(g, rewriter, emitter(g), own)
+
+    return Rewriter(transform)(src)
 
 
 class _Rewriting(DeepTransformer):
@@ -293,6 +308,7 @@ class _Rewriting(DeepTransformer):
     ) -> None:
         super().__init__(src, rewriter, sources=False)
         self.emit, self.own = emit, own
+        self.simplify = any(isinstance(r, Call) and r.copied for r in src.regions.values())
 
     def operation(self, i: int, operands: tuple[int, ...]) -> int:
         return self.emit(self.dst, i, operands)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 import threading
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import compress
 from typing import TYPE_CHECKING, Any
@@ -112,6 +113,7 @@ class Graph:
         self.reference_starts: list[int] = []
         self.referenced: list[int] = []
         self._index: dict[tuple[Any, ...], int] = {}
+        self._operations: defaultdict[int, dict[Any, int]] = defaultdict(dict)
         #: Hashes of the finished program, by what counts in them.
         self._digests: dict[tuple[bool, bool], str] = {}
         #: Ids of small constant arrays by content: a matrix is used many times.
@@ -167,12 +169,12 @@ class Graph:
             if not wanted[i]:
                 continue
             arity = ARITY[op[i]]
-            if arity:
+            if arity == 2:  # most of them
+                wanted[a[i]] = wanted[b[i]] = 1
+            elif arity:
                 wanted[a[i]] = 1
-                if arity > 1:
-                    wanted[b[i]] = 1
-                    if arity > 2:
-                        wanted[c[i]] = 1
+                if arity > 2:
+                    wanted[b[i]] = wanted[c[i]] = 1
             elif op[i] == REGION:
                 for j in self.regions[i].inputs.tolist():
                     wanted[j] = 1
@@ -221,21 +223,20 @@ class Graph:
         """Return the node for an operation, simplified or shared where possible."""
         if a > b and _COMMUTES[op]:
             a, b = b, a
-        key = (op, a, b, c)
-        index = self._index
+        # A number, mostly: a tuple for every node keeps the garbage collector busy.
+        index, key = self._operations[op], (a << 42) + b if c < 0 else (a, b, c)
         known = index.get(key)
         if known is not None:
             return known
-        if a >= FIRST_REFERENCE or b >= FIRST_REFERENCE or c >= FIRST_REFERENCE:
+        if self.referenced and max(a, b, c) >= FIRST_REFERENCE:
             operands = (a, b, c)[: ARITY[op]]
             i = index[key] = self.emit(op, *(self.node_of(j) for j in operands))
             return i
+        value, rule = self.value, RULES[op]
         simpler = None
-        value = self.value
         if a in value and (b < 0 or b in value) and op != _POW:
             simpler = self.fold(op, *(a, b, c)[: ARITY[op]])
-        rule = RULES[op]
-        if simpler is None and rule is not None:
+        if rule is not None and simpler is None:
             simpler = rule(self, a, b, c)
         if simpler is not None:
             index[key] = simpler
@@ -253,6 +254,19 @@ class Graph:
             self.c.append(c)
             dtypes.append(result)
         index[key] = i
+        return i
+
+    def emit_simplified(self, op: int, a: int, b: int = -1, c: int = -1) -> int:
+        """Return the node for an operation that no rule simplifies, like those of other graphs."""
+        if a > b and _COMMUTES[op]:
+            a, b = b, a
+        index, key = self._operations[op], (a << 42) + b if c < 0 else (a, b, c)
+        i = index.get(key)
+        if i is None:
+            result = _RESULT[op]
+            if result < 0:
+                result = self.dtype[c if c >= 0 else b if b >= 0 else a]
+            i = index[key] = self._append(op, a, b, c, result)
         return i
 
     def fold(self, op: int, *ids: int) -> int | None:

@@ -107,13 +107,14 @@ def _stop(g: Graph, a: int, b: int, c: int) -> int | None:
 
 
 def _add(g: Graph, a: int, b: int, c: int) -> int | None:
-    if g.value.get(a, 1.0) == 0.0:
+    value, op = g.value, g.op
+    if a in value and value[a] == 0:
         return b
-    if g.value.get(b, 1.0) == 0.0:
+    if b in value and value[b] == 0:
         return a
-    if g.op[b] == NEG:
+    if op[b] == NEG:
         return g.emit(SUB, a, g.a[b])
-    if g.op[a] == NEG:
+    if op[a] == NEG:
         return g.emit(SUB, b, g.a[a])
     return None
 
@@ -141,7 +142,8 @@ def _pull_out_sign(g: Graph, op: int, a: int, b: int) -> int | None:
 
 
 def _mul(g: Graph, a: int, b: int, c: int) -> int | None:
-    literal, other = (g.value[a], b) if a in g.value else (g.value.get(b), a)
+    value, op = g.value, g.op
+    literal, other = (value[a], b) if a in value else (value.get(b), a)
     if literal is not None:
         if literal == 0:
             return g.const(0, g.dtype[a])
@@ -149,7 +151,7 @@ def _mul(g: Graph, a: int, b: int, c: int) -> int | None:
             return other
         if literal == -1:
             return g.emit(NEG, other)
-    return _pull_out_sign(g, MUL, a, b)
+    return _pull_out_sign(g, MUL, a, b) if op[a] == NEG or op[b] == NEG else None
 
 
 def _div(g: Graph, a: int, b: int, c: int) -> int | None:

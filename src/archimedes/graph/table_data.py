@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from archimedes.graph.digests import LONG_TABLE, table_digest
-from archimedes.graph.elementary.coefficients import LOG_HIGH, LOG_LOW, RECIPROCALS
+from archimedes.graph.elementary.coefficients import logarithm_table
 from archimedes.graph.elementary.trigonometric import LIMBS
 from archimedes.graph.program import Graph
 
@@ -49,7 +49,7 @@ def data_form(tables: list[np.ndarray]) -> tuple[object, ...]:
 @lru_cache(maxsize=1)
 def _elementary() -> set[str]:
     """Tables that elementary functions bring along when they are expanded."""
-    own = (LIMBS, RECIPROCALS, LOG_HIGH, LOG_LOW)
+    own = (LIMBS, *logarithm_table())
     arrays = [np.asarray(table) for table in own]
     arrays += [a.astype(np.float32) for a in arrays if a.dtype == np.float64]
     return {table_digest(a) for a in arrays}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import accumulate, groupby
 from typing import TYPE_CHECKING
 
@@ -12,12 +11,13 @@ import numpy as np
 
 from archimedes.graph.dtypes import type_name
 from archimedes.graph.ops import BLOCK, CONST, INPUT, LOOKUP, OUT, REGION, TABLE
+from archimedes.records import record
 
 if TYPE_CHECKING:
     from archimedes.graph.program import Graph
 
 
-@dataclass(frozen=True)
+@record
 class Statistics:
     """Figures about the live part of a graph.
 

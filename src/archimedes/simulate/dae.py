@@ -11,7 +11,6 @@ derivatives), and whether F is M xdot - f(t, x) with a matrix M of numbers and p
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,6 +26,7 @@ from archimedes.function.recording_store import Current, store
 from archimedes.graph.derivatives.rules import LINEAR, PARTIALS
 from archimedes.graph.ops import TABLE
 from archimedes.graph.program import Graph
+from archimedes.records import record
 from archimedes.simulate.methods.method_table import MOST_STEPS, Derivative
 from archimedes.simulate.methods.rosenbrock import RODAS5P, WithMass
 from archimedes.simulate.problem import argument_checks
@@ -60,7 +60,7 @@ class Form(NamedTuple):
     linear: bool
 
 
-@dataclass(frozen=True)
+@record
 class MassPlan(Plan):
     """A plan for M xdot = f(t, x)."""
 

@@ -8,7 +8,6 @@ Linux and macOS and 32 bits on Windows, where ``size_t`` and pointers have 64 ne
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import os
 import sys
 from pathlib import Path
@@ -57,6 +56,8 @@ def monotonic_clock(triple: str) -> int:
 
 def find_library(name: str) -> str | None:
     """Return the file of a library that the system has, or None."""
+    import ctypes.util  # which loads subprocess
+
     return ctypes.util.find_library(name)
 
 

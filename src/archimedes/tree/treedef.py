@@ -9,10 +9,10 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from archimedes.errors import StructError
+from archimedes.records import record
 from archimedes.tree.content import content_key, is_mutable, snapshot
 
 __all__ = ["TreeDef"]
@@ -20,7 +20,7 @@ __all__ = ["TreeDef"]
 Take = Callable[[], Any]
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class NodeKind:
     """What the library knows of one type of inner node.
 

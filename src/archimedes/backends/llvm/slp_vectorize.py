@@ -61,6 +61,8 @@ def _rewrite(graph: Graph, lanes: int, known: dict[str, Graph]) -> Graph:
 class _Vectorizer(Transformer):
     """Writes a graph with maps among its nodes; ``bodies`` are those of regions, by region."""
 
+    simplify = False
+
     def __init__(self, src: Graph, bodies: dict[int, list[Graph]]) -> None:
         dst = Graph()
         super().__init__(dst, src, [dst.input(kind) for kind in src.input_dtypes])

@@ -30,7 +30,7 @@ Carried = Sequence[tuple[int, str]]
 FEW = 64
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Loop:
     """A loop being written: its counter, the operands it carries, and those of the next step.
 

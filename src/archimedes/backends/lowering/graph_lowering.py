@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from types import MappingProxyType
 from typing import Any
@@ -129,16 +129,19 @@ def crossing_nodes(
     """
     home = {i: k for k, chunk in enumerate(chunks) for i in chunk}
     crossing = dict.fromkeys(i for i in wanted if i in home)
-    crossing |= dict.fromkeys(j for k, _, j in _reads(g, chunks) if home.get(j, k) != k)
+    for k, _, operands in _reads(g, chunks):
+        for j in operands:
+            if home.get(j, k) != k:
+                crossing[j] = None
     return [i for i in crossing if not stays_in_place(g, i)]
 
 
-def _reads(g: Graph, chunks: Sequence[Sequence[int]]) -> Iterator[tuple[int, int, int]]:
-    """Yield the number of a chunk, a node in it, and a node that it reads."""
+def _reads(g: Graph, chunks: Sequence[Sequence[int]]) -> Iterator[tuple[int, int, Iterable[int]]]:
+    """Yield the number of a chunk, a node in it, and the nodes that it reads."""
     for k, chunk in enumerate(chunks):
         for i in chunk:
             if g.op[i] != OUT:
-                yield from ((k, i, j) for j in g.operands(i))
+                yield k, i, g.operands(i)
 
 
 def shared_slots(
@@ -150,9 +153,12 @@ def shared_slots(
     chunks keeps its own.
     """
     last: dict[int, int] = {}
-    for k, i, j in _reads(g, chunks):
+    for k, i, operands in _reads(g, chunks):
         # What hands values on may give them out where they lie.
-        last[j] = max(len(chunks) if _hands_on(g, i) else k, last.get(j, 0))
+        end = len(chunks) if i in g.regions and _hands_on(g.regions[i]) else k
+        for j in operands:
+            if last.get(j, -1) < end:
+                last[j] = end
     last.update((i, len(chunks)) for i in wanted)
     asked, count = set(crossing), itertools.count()
     free: defaultdict[int, list[int]] = defaultdict(list)
@@ -169,15 +175,15 @@ def shared_slots(
     return [slots[i] for i in crossing]
 
 
-def _hands_on(g: Graph, i: int) -> bool:
+def _hands_on(region: Region) -> bool:
     """Return whether a region may return its inputs, as calls and loops without steps do."""
-    region = g.regions.get(i)
     return isinstance(region, Call) or (isinstance(region, Scan) and not region.length)
 
 
 def inputs_read(g: Graph, order: Sequence[int]) -> list[int]:
     """Return the numbers of the inputs that the nodes read."""
-    return sorted({g.a[j] for *_, j in _reads(g, [order]) if g.op[j] == INPUT})
+    reads = (operands for *_, operands in _reads(g, [order]))
+    return sorted({g.a[j] for operands in reads for j in operands if g.op[j] == INPUT})
 
 
 # ---- nodes in order ------------------------------------------------------------------------------

@@ -101,6 +101,10 @@ def _registers_needed(g: Graph, live: Sequence[int]) -> list[int]:
     need = [0] * len(g.op)
     for i in live:
         needs = [need[j] for j in g.operands(i)]
+        if len(needs) == 2 and g.op[i] != REGION:  # most of them
+            x, y = needs
+            need[i] = x + 1 if x == y else max(x, y)
+            continue
         if g.op[i] == REGION:
             needs = [*{*needs}]
         # While an operand is computed, those before it, which need more, keep a register each.

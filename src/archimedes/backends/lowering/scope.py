@@ -158,7 +158,7 @@ class Lifetimes:
         return free
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Scope:
     """A graph being written in a function ``f``.
 

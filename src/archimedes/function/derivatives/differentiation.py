@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from archimedes.typing import Tree
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Point:
     """A function recorded at given arguments, with the leaves it is differentiated in.
 

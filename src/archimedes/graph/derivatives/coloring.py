@@ -8,7 +8,6 @@ need far fewer colours (Gebremedhin, Manne, Pothen, SIAM Review 47(4), 2005).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -16,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from archimedes.graph.regions.interval_sets import join
+from archimedes.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Pattern:
     """Where a matrix of ``shape`` has entries: number k at (``rows[k]``, ``columns[k]``), by rows.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from archimedes.graph.passes import prune, with_outputs
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Scan, While
 from archimedes.graph.regions.base import has_blocks
+from archimedes.records import record
 
 #: So many directions through arrays are swept at once; fewer than ``MANY`` always.
 TOGETHER, MANY = 8, 4
@@ -30,7 +30,7 @@ WORTH, PART = 8, 1 / 8
 BLOCK = 1_024
 
 
-@dataclass(frozen=True)
+@record
 class Entries:
     """A derivative graph that computes the structurally non-zero entries of a matrix.
 
@@ -95,7 +95,7 @@ def jacobian_graph(
     )
 
 
-@dataclass(frozen=True)
+@record
 class _Plan:
     """How a matrix is computed: the kind of sweep, its directions, in a loop or at once."""
 

@@ -7,8 +7,8 @@ first and the others refitted. Those of the special functions are Chebyshev inte
 digits, rounded.
 
 The table of logarithms: the octave [0.6875, 1.375) is cut into 128 intervals by the seven bits
-below ``START``. Interval i has a reciprocal ``RECIPROCALS[i]`` of ten bits, near 1 over its middle,
-whose negative logarithm is ``LOG_HIGH[i] + LOG_LOW[i]``; the high part is a multiple of 2^-42, like
+below ``START``. Interval i has a reciprocal ``reciprocals[i]`` of ten bits, near 1 over its middle,
+whose negative logarithm is ``high[i] + low[i]``; the high part is a multiple of 2^-42, like
 LN2_HIGH, so that ``k ln2`` can be added to it exactly. The two intervals that touch 1 have
 reciprocal 1, so that the logarithm near 1 keeps its relative accuracy. The table is computed in
 exact integers, so it is the same on every machine; the tests recompute all of it with mpmath.
@@ -17,14 +17,15 @@ exact integers, so it is the same on every machine; the tests recompute all of i
 from __future__ import annotations
 
 import re
-from ast import literal_eval
-from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from archimedes.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Minimax:
     """A polynomial ``sum(c[i] x**i)`` close to ``target(x)`` on ``interval``, or a quotient.
 
@@ -33,7 +34,7 @@ class Minimax:
     The largest ``|weight(x) * (polynomial - target)|`` is ``2**-bits``; ``target`` and ``weight``
     are formulas in ``x`` that mpmath can evaluate.
 
-    Example: ``POLYNOMIALS["cos"].c[0]`` is close to 1/24.
+    Example: ``polynomials()["cos"].c[0]`` is close to 1/24.
     """
 
     target: str
@@ -44,26 +45,66 @@ class Minimax:
     over: tuple[float, ...] = (1.0,)
 
 
-# By the loader, which also reads archives: importlib.resources takes 15 ms to import.
-_loader: Any = __spec__.loader
-_text = _loader.get_data(str(Path(__file__).with_name("coefficients.toml"))).decode()
+@cache
+def polynomials() -> dict[str, Minimax]:
+    """Return the rows of the file by name, read when they are first asked for.
+
+    It is read by the loader, which also reads archives, and its values by ``float``: loading
+    ``importlib.resources`` and ``tomllib`` takes 25 ms.
+
+    >>> polynomials()["tanh"].over[-1]
+    1.0
+    """
+    loader: Any = __spec__.loader
+    text = loader.get_data(str(Path(__file__).with_name("coefficients.toml"))).decode()
+    _, *parts = re.split(r"^\[(\w+)\]$", text, flags=re.MULTILINE)
+    return dict(zip(parts[::2], map(_read_row, parts[1::2])))
 
 
 def _read_row(text: str) -> Minimax:
-    """Return a row of the file; its values are literals of Python too (tomllib loads in 10 ms)."""
-    _, *parts = re.split(r"^(\w+) = ", text, flags=re.MULTILINE)
-    return Minimax(**dict(zip(parts[::2], map(literal_eval, parts[1::2]))))
+    rows = re.sub(r"^#.*", "", text, flags=re.MULTILINE)
+    _, *parts = re.split(r"^(\w+) = ", rows, flags=re.MULTILINE)
+    return Minimax(**dict(zip(parts[::2], map(_read_value, parts[1::2]))))
 
 
-_, *_parts = re.split(r"^\[(\w+)\]$", _text, flags=re.MULTILINE)
-POLYNOMIALS = dict(zip(_parts[::2], map(_read_row, _parts[1::2])))
+def _read_value(text: str) -> Any:
+    """Return what TOML's strings, numbers and lists of numbers mean."""
+    text = text.strip()
+    if text.startswith("["):
+        return [float(number) for number in text.strip("[], \n").split(",")]
+    return text.strip('"') if text.startswith('"') else float(text)
+
 
 START = 0x3FE6000000000000
 """Bits of 0.6875."""
 INDEX_SHIFT = 45
 """Bits of a significand to drop to get the interval's number."""
-_EDGES = [0.6875 + k / 256 for k in range(80)] + [1.0 + k / 128 for k in range(49)]
-_SCALED_RECIPROCALS = [512 if 1.0 in ends else round(1024 / sum(ends)) for ends in pairwise(_EDGES)]
+
+
+class LogarithmTable(NamedTuple):
+    """Reciprocals by interval, and their negative logarithms as ``high + low``."""
+
+    reciprocals: tuple[float, ...]
+    high: tuple[float, ...]
+    low: tuple[float, ...]
+
+
+@cache
+def logarithm_table() -> LogarithmTable:
+    """Return the table of logarithms, computed when it is first asked for.
+
+    >>> logarithm_table().reciprocals[79:81]
+    (1.0, 1.0)
+    """
+    edges = [0.6875 + k / 256 for k in range(80)] + [1.0 + k / 128 for k in range(49)]
+    reciprocals = [512 if 1.0 in ends else round(1024 / sum(ends)) for ends in pairwise(edges)]
+    logs = [_scaled_log(n, 160) for n in reciprocals]
+    high = [(x + 2**117) >> 118 for x in logs]
+    return LogarithmTable(
+        tuple(n / 512 for n in reciprocals),
+        tuple(n / 2**42 for n in high),
+        tuple((x - (n << 118)) / 2**160 for x, n in zip(logs, high)),
+    )
 
 
 def _scaled_log(n: int, bits: int) -> int:
@@ -74,10 +115,3 @@ def _scaled_log(n: int, bits: int) -> int:
         total += power // k
         power, k = power * top**2 // below**2, k + 2
     return total
-
-
-_LOGS = [_scaled_log(n, 160) for n in _SCALED_RECIPROCALS]
-_SCALED_LOG_HIGH = [(x + 2**117) >> 118 for x in _LOGS]
-RECIPROCALS = tuple(n / 512 for n in _SCALED_RECIPROCALS)
-LOG_HIGH = tuple(n / 2**42 for n in _SCALED_LOG_HIGH)
-LOG_LOW = tuple((x - (n << 118)) / 2**160 for x, n in zip(_LOGS, _SCALED_LOG_HIGH))

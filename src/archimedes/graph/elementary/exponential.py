@@ -28,7 +28,7 @@ Legend: ``even, odd`` parts of ``exp(r) - 1 - hi``.
 from __future__ import annotations
 
 from archimedes.graph.elementary import pairs
-from archimedes.graph.elementary.coefficients import POLYNOMIALS
+from archimedes.graph.elementary.coefficients import polynomials
 from archimedes.graph.elementary.pairs import fast_two_sum, halves, polynomial, two_product, two_sum
 from archimedes.graph.elementary.primitives import INF, NAN, Primitives, Value
 
@@ -89,7 +89,7 @@ def _exp_tail(hi: Value, lo: Value) -> Value:
     """``exp(hi - lo) - 1 - hi`` to about 2^-58."""
     r = hi - lo
     rr = r * r
-    return rr * polynomial(r, rr, POLYNOMIALS["exp"].c) - lo
+    return rr * polynomial(r, rr, polynomials()["exp"].c) - lo
 
 
 def exp(p: Primitives, x: Value) -> Value:
@@ -150,7 +150,7 @@ def expm1(p: Primitives, x: Value) -> Value:
     s1, e1 = fast_two_sum(one, hi)
     s2, e2 = fast_two_sum(s1, 0.5 * rr)
     r_error = (hi - r) - lo
-    small = r * rr * polynomial(r, rr, POLYNOMIALS["expm1"].c[1:]) + (r * r_error - lo)
+    small = r * rr * polynomial(r, rr, polynomials()["expm1"].c[1:]) + (r * r_error - lo)
     return p.copysign(scale(p, s2 + (((e1 + lost) + e2) + small), biased), x)
 
 
@@ -195,7 +195,7 @@ def _series(p: Primitives, f: Value) -> tuple[Value, Value, Value, Value]:
     s = f / (2.0 + f)
     z = s * s
     square = 0.5 * f * f
-    rest = s * (square + z * polynomial(z, z * z, POLYNOMIALS["log"].c))
+    rest = s * (square + z * polynomial(z, z * z, polynomials()["log"].c))
     return square, rest, s, z
 
 
@@ -279,8 +279,8 @@ def _parts(p: Primitives, x: Value) -> tuple[Value, ...]:
     r = hi - lo
     z = r * r
     zz = z * z
-    even = z * polynomial(z, zz, POLYNOMIALS["expm1"].c[0::2])
-    odd = r * z * polynomial(z, zz, POLYNOMIALS["expm1"].c[1::2]) - lo
+    even = z * polynomial(z, zz, polynomials()["expm1"].c[0::2])
+    odd = r * z * polynomial(z, zz, polynomials()["expm1"].c[1::2]) - lo
     return biased, w, hi, even, odd
 
 
@@ -317,7 +317,7 @@ def tanh(p: Primitives, x: Value) -> Value:
     w = p.from_bits((1023 - p.bits(shifted)) << 52)
     r = (size - k * HALF_LN2_HIGH) - k * HALF_LN2_LOW
     z = r * r
-    (n0, n1, n2), (d0, d1, d2, _) = POLYNOMIALS["tanh"].c, POLYNOMIALS["tanh"].over
+    (n0, n1, n2), (d0, d1, d2, _) = polynomials()["tanh"].c, polynomials()["tanh"].over
     tail = z * ((n2 * z + n1) * z + n0)
     even = ((z + d2) * z + d1) * z + d0
     odd = r * (even + tail)

@@ -14,7 +14,7 @@ Legend: ``r`` remainder so far, ``n`` bits of the exponent difference left.
 from __future__ import annotations
 
 from archimedes.graph.elementary import coefficients, exponential
-from archimedes.graph.elementary.coefficients import POLYNOMIALS
+from archimedes.graph.elementary.coefficients import polynomials
 from archimedes.graph.elementary.pairs import fast_two_sum, halves, polynomial, two_product
 from archimedes.graph.elementary.primitives import INF, NAN, Primitives, Value
 
@@ -27,18 +27,19 @@ def log_pair(p: Primitives, x: Value) -> tuple[Value, Value]:
     ``x = 2^k m``, ``m`` times a ten-bit reciprocal is ``1 + r`` exactly with ``|r| < 2^-7``, and
     ``log(1 + r) = r - r**2/2 + r**3 P(r)``.
     """
+    table = coefficients.logarithm_table()
     k, m, below = exponential.split_exponent(p, x, coefficients.START)
     i = p.shift_right_logical(below, coefficients.INDEX_SHIFT)
-    reciprocal = p.lookup(coefficients.RECIPROCALS, i)
+    reciprocal = p.lookup(table.reciprocals, i)
     m_high, m_low = halves(p, m)
     r, r_error = fast_two_sum(m_high * reciprocal - 1.0, m_low * reciprocal)
     r_high, r_rest = halves(p, r)
     square_high = 0.5 * r_high * r_high
     square_low = 0.5 * (r_rest + r_error) * (r + r_high)
-    cube = r * r * r * polynomial(r, r * r, POLYNOMIALS["log1p"].c)
-    t1, e1 = fast_two_sum(k * exponential.LN2_HIGH + p.lookup(coefficients.LOG_HIGH, i), r)
+    cube = r * r * r * polynomial(r, r * r, polynomials()["log1p"].c)
+    t1, e1 = fast_two_sum(k * exponential.LN2_HIGH + p.lookup(table.high, i), r)
     t2, e2 = fast_two_sum(t1, -square_high)
-    small = (k * exponential.LN2_LOW + p.lookup(coefficients.LOG_LOW, i)) + (r_error - square_low)
+    small = (k * exponential.LN2_LOW + p.lookup(table.low, i)) + (r_error - square_low)
     return fast_two_sum(t2, (e1 + e2) + (small + cube))
 
 
@@ -74,7 +75,7 @@ def cbrt(p: Primitives, x: Value) -> Value:
     third = p.floor((k + 0.5) * (1.0 / 3.0))
     rest = k - 3.0 * third
     m = m * p.where(rest == 0.0, 1.0, p.where(rest == 1.0, 2.0, 4.0))
-    t = polynomial(m, m * m, POLYNOMIALS["cbrt"].c)
+    t = polynomial(m, m * m, polynomials()["cbrt"].c)
     cube = t * t * t
     t = t * (cube + (m + m)) / ((cube + cube) + m)
     t, _ = halves(p, t)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from math import factorial
 
-from archimedes.graph.elementary.coefficients import POLYNOMIALS
+from archimedes.graph.elementary.coefficients import polynomials
 from archimedes.graph.elementary.exponential import exp, exp_of_pair, log
 from archimedes.graph.elementary.pairs import fast_two_sum, polynomial, two_product, two_sum
 from archimedes.graph.elementary.power import log_pair, pow
@@ -33,7 +33,7 @@ LARGEST = 28.0
 def _near(p: Primitives, x: Value) -> Value:
     """erf(x) for |x| up to NEAR."""
     z = x * x
-    return x + x * polynomial(z, z * z, POLYNOMIALS["erf"].c)
+    return x + x * polynomial(z, z * z, polynomials()["erf"].c)
 
 
 def _tail(p: Primitives, size: Value) -> Value:
@@ -42,7 +42,7 @@ def _tail(p: Primitives, size: Value) -> Value:
     high, low = two_product(p, u, u)
     t = (u - 3.0) / (u + 3.0)
     size = exp_of_pair(p, -high, -low)
-    return size * (polynomial(t, t * t, POLYNOMIALS["erfcx"].c) / (1.0 + 2.0 * u))
+    return size * (polynomial(t, t * t, polynomials()["erfcx"].c) / (1.0 + 2.0 * u))
 
 
 def erf(p: Primitives, x: Value) -> Value:
@@ -81,7 +81,7 @@ def _reduce_gamma(p: Primitives, x: Value) -> tuple[Value, ...]:
     up = p.where(k > 0.0, x - 1.0, 1.0)
     up = up * p.where(k > 1.0, x - 2.0, 1.0) * p.where(k > 2.0, x - 3.0, 1.0)
     down = p.where(k < 0.0, x, 1.0) * p.where(k < -1.0, 1.0 + x, 1.0)
-    return s * polynomial(s, s * s, POLYNOMIALS["log_gamma"].c), k, up, down
+    return s * polynomial(s, s * s, polynomials()["log_gamma"].c), k, up, down
 
 
 def _stirling(p: Primitives, x: Value) -> tuple[Value, Value]:
@@ -94,7 +94,7 @@ def _stirling(p: Primitives, x: Value) -> tuple[Value, Value]:
     h, e2 = two_sum(h, HALF_LOG_2PI[0])
     inverse = 1.0 / x
     z = inverse * inverse
-    series = inverse * polynomial(z, z * z, POLYNOMIALS["stirling"].c)
+    series = inverse * polynomial(z, z * z, polynomials()["stirling"].c)
     return fast_two_sum(h, ((low + e1) + (e2 + HALF_LOG_2PI[1])) + series)
 
 
@@ -152,13 +152,13 @@ def digamma(p: Primitives, x: Value) -> Value:
     # Below 1 the argument is moved up by one, above 2 down; the difference from the root is exact.
     k = p.where(u < 1.0, -1.0, p.floor(u) - 1.0)
     s = u - (1.5 + k)
-    y = polynomial(s, s * s, POLYNOMIALS["digamma_root"].c) * ((u - (ROOT[0] + k)) - ROOT[1])
+    y = polynomial(s, s * s, polynomials()["digamma_root"].c) * ((u - (ROOT[0] + k)) - ROOT[1])
     y = p.where(k < 0.0, y - 1.0 / u, y)
     for j in (1.0, 2.0, 3.0, 4.0):
         y = p.where(k >= j, y + 1.0 / (u - j), y)
     v = p.where(large, a, 6.0)
     z = 1.0 / (v * v)
-    far = log(p, v) - (0.5 / v + z * polynomial(z, z * z, POLYNOMIALS["digamma_large"].c))
+    far = log(p, v) - (0.5 / v + z * polynomial(z, z * z, polynomials()["digamma_large"].c))
     y = p.where(large, p.where(a < INF, far, INF), y)
     turn = p.where(mirrored & (x > -INF), x, 0.25)
     angle = PI * (turn - p.rint(turn))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from archimedes.graph.elementary import exponential, power, special_functions, trigonometric
 from archimedes.graph.elementary.primitives import NUMPY, Primitives, Value
+from archimedes.records import record
 
 Program = Callable[..., Value]
 
@@ -18,7 +18,7 @@ BLOCK = 8192
 """Elements evaluated at a time, so that intermediate results stay in the cache."""
 
 
-@dataclass(frozen=True)
+@record
 class Elementary:
     """A row of the table.
 

@@ -27,7 +27,7 @@ reduced angle ``hi - lo``; ``z = hi**2``; ``turns`` multiples of pi/4 that an an
 
 from __future__ import annotations
 
-from archimedes.graph.elementary.coefficients import POLYNOMIALS
+from archimedes.graph.elementary.coefficients import polynomials
 from archimedes.graph.elementary.exponential import ROUNDER
 from archimedes.graph.elementary.pairs import divide, fast_two_sum, halves, polynomial, two_product
 from archimedes.graph.elementary.primitives import INF, Primitives, Value
@@ -128,14 +128,14 @@ def _sin_tail(hi: Value, lo: Value, z: Value, zz: Value) -> Value:
 
     It is +0, never -0, when hi is a zero, so that ``hi - tail`` keeps the sign of a zero.
     """
-    return lo - hi * z * polynomial(z, zz, POLYNOMIALS["sin"].c)
+    return lo - hi * z * polynomial(z, zz, polynomials()["sin"].c)
 
 
 def _cos_parts(hi: Value, lo: Value, z: Value, zz: Value) -> tuple[Value, Value]:
     """``cos(hi - lo)`` as ``1 - z/2`` rounded and what it lacks."""
     half = 0.5 * z
     w = 1.0 - half
-    return w, ((1.0 - w) - half) + (zz * polynomial(z, zz, POLYNOMIALS["cos"].c) + hi * lo)
+    return w, ((1.0 - w) - half) + (zz * polynomial(z, zz, polynomials()["cos"].c) + hi * lo)
 
 
 def _sin_and_cos(p: Primitives, x: Value) -> tuple[Value, Value, Value]:
@@ -203,7 +203,7 @@ def _arcsin_parts(p: Primitives, x: Value) -> tuple[Value, Value, Value]:
     # z - root**2 over twice the root; the tiny term keeps |x| = 1 from dividing by zero.
     lost = (z - high * high) / (root + high + 1e-300) - (root - high)
     s = p.where(small, x, root)
-    tail = s * (z * polynomial(z, z * z, POLYNOMIALS["arcsin"].c))
+    tail = s * (z * polynomial(z, z * z, polynomials()["arcsin"].c))
     return small, s, p.where(small, tail, tail + lost)
 
 
@@ -239,7 +239,7 @@ def _angle(p: Primitives, a: Value, b: Value, swapped: Value, obtuse: Value | No
     q, remainder, inverse = divide(p, numerator, d)
     low = (remainder - q * d_error) * inverse
     z = q * q
-    tail = q * z * polynomial(z, z * z, POLYNOMIALS["arctan"].c) + low
+    tail = q * z * polynomial(z, z * z, polynomials()["arctan"].c) + low
 
     turns = p.where(reduced, 1.0, 0.0)
     turns = p.where(swapped, 2.0 - turns, turns)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -21,6 +21,7 @@ from archimedes.errors import GraphError
 from archimedes.graph.dtypes import length_of
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.interval_sets import Sets, fill, union_of
+from archimedes.records import record
 
 #: (graph, ids of inputs, ids of outputs, rows of tangents or adjoints) -> rows
 Pass = Callable[[Graph, np.ndarray, np.ndarray, list[list[int | None]]], Any]
@@ -88,7 +89,7 @@ def _ids(values: Sequence[int] | np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(values, dtype=np.int64).reshape(-1)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Region:
     """Base of all regions; ``inputs`` may be any sequence of ids, kept as an array.
 
@@ -246,7 +247,7 @@ class Region:
         return derivative
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class OneBody(Region):
     """A region that runs one body."""
 

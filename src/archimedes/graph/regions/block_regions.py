@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -25,6 +25,7 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions import base
 from archimedes.graph.regions.base import OneBody, Region, Run, Through
 from archimedes.graph.regions.interval_sets import Rows, Sets, fill, join, merge, union_of, unite
+from archimedes.records import record
 
 
 class Affine(NamedTuple):
@@ -87,7 +88,7 @@ PARTIALS = 16
 _AT_ONCE = 1 << 20
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Nest(OneBody):
     """Run a body at every point of an index space, and combine what it gives along some axes.
 
@@ -299,7 +300,7 @@ class Move(NamedTuple):
     start: Affine | None
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class OneBlock(Region):
     """A region that makes one block of ``length`` elements of dtype ``dtype``."""
 
@@ -317,7 +318,7 @@ class OneBlock(Region):
         return self.length
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Pack(OneBlock):
     """Make a block of ``length`` elements of dtype ``dtype`` by copying boxes, in order.
 
@@ -388,7 +389,7 @@ class Pack(OneBlock):
         return [every.take(np.where(begin < 0, len(every) - 1, begin + offsets))]
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Accumulate(OneBlock):
     """Add values to the elements of a block of ``length`` zeros, in order.
 
@@ -405,7 +406,7 @@ class Accumulate(OneBlock):
         return [fill(union_of(sets[0]), self.length)]
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Sort(OneBody):
     """Find the positions that sort each of ``rows`` rows of ``length`` records, ascending.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import reduce
 from typing import Any
 
@@ -16,9 +16,10 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions import base
 from archimedes.graph.regions.base import OneBody, Region, Run, Through
 from archimedes.graph.regions.interval_sets import Sets, union
+from archimedes.records import record
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Call(OneBody):
     """Run a body once: reuse without inlining, optionally with a derivative of its own.
 
@@ -74,7 +75,7 @@ class Call(OneBody):
         return super().dependence(sets, through) if own is None else own(sets)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Switch(Region):
     """Run one of several bodies, chosen by the first input (int64, clamped to the range)."""
 
@@ -133,7 +134,7 @@ class Switch(Region):
         return [reduce(union, column) for column in zip(*rows)]
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Host(Region):
     """Call back into Python with the input values (as one flat list), get a flat list of values.
 

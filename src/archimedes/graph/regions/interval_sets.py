@@ -8,10 +8,11 @@ row are a few intervals each, whatever the number of columns.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from archimedes.records import record
 
 #: What a value depends on: a bit set, or the sets of the elements of a block.
 Sets = Any
@@ -20,7 +21,7 @@ Sets = Any
 GROWING = 64
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Rows:
     """A set of columns for each element: intervals ``low`` to ``high`` (not included).
 

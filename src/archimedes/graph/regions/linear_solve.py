@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,10 @@ import numpy as np
 from archimedes.graph.dtypes import block_type
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import CountOperations, Region, Run, Weight
+from archimedes.records import record
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Solve(Region):
     """Solve ``A X = B`` by elimination with partial pivoting: n*n values of A, then n*columns of B.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,7 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions import base, interval_sets
 from archimedes.graph.regions.base import OneBody, Region, Run, Through
 from archimedes.graph.regions.interval_sets import Rows, Sets, join, union, unit_sets, widen
+from archimedes.records import record
 
 #: A loop with so many carried values in all keeps them in blocks: they would be so many nodes.
 MANY = 1 << 13
@@ -191,7 +192,7 @@ def _over_steps(sets: Sets, width: int, steps: int) -> Sets:
     return interval_sets.merge([(rows, sets.low, sets.high)], width)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Scan(CountedLoop):
     """Run a body a fixed number of times, each step going on from the one before.
 
@@ -251,7 +252,7 @@ class Scan(CountedLoop):
         return apart and not base.has_blocks(self.body)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Map(CountedLoop):
     """Run a body for each of ``length`` instances, none of which knows of the others.
 
@@ -289,7 +290,7 @@ class Map(CountedLoop):
         return [out[..., k] for k in range(length) for out in outs]
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class While(Region):
     """Repeat a body while a condition holds, at most ``limit`` times.
 

@@ -30,6 +30,7 @@ from archimedes.checks import is_traced
 from archimedes.errors import ShapeDtypeError
 from archimedes.optimize.problems.results import Outcome
 from archimedes.portable_numpy import matmul, norm, solve_least_squares
+from archimedes.records import record
 
 __all__ = ["LMStatus"]
 
@@ -126,7 +127,7 @@ def check_plain(values: object) -> None:
         )
 
 
-@dataclass(frozen=True)
+@record
 class StopLimits:
     """When to stop without a minimum."""
 
@@ -157,7 +158,7 @@ def _half_square(r: np.ndarray) -> float:
         return 0.5 * float(matmul(r, r))
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Residuals:
     """The residuals as a function of a vector, what they cost, and how often they were called."""
 
@@ -204,7 +205,7 @@ class Residuals:
         return r * weight, J * weight[:, None]
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Search:
     """The state of the iteration."""
 

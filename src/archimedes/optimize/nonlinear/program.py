@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -24,12 +23,13 @@ from archimedes.function.implicit_functions import Fixed
 from archimedes.function.recording_store import Current, compile_frozen
 from archimedes.optimize.problems.blocks import Block, Structure, with_arguments
 from archimedes.optimize.problems.unknowns import find_result_shapes, read_limits
+from archimedes.records import record
 from archimedes.typing import Array, ArrayLike, Tree
 
 __all__ = ["ElementFunction"]
 
 
-@dataclass(frozen=True)
+@record
 class Constraints:
     """Functions of constraints by name; one that is given alone has the name None.
 

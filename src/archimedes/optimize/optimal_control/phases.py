@@ -25,7 +25,7 @@ from archimedes.typing import Array, Tree
 __all__ = ["Phases", "PhasesSolution"]
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class _Part:
     """One phase on its mesh, and where its unknowns and rows begin in the whole."""
 

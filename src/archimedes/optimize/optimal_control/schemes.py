@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from archimedes.records import record
 from archimedes.typing import Array, Scalar
 
 
@@ -68,7 +68,7 @@ class Interval(NamedTuple):
 Visits = Sequence[tuple[Scalar, Array, Array, float]]
 
 
-@dataclass(frozen=True)
+@record
 class Scheme:
     """What all schemes have; ``order`` is that of the error of a smooth solution at the nodes."""
 
@@ -155,7 +155,7 @@ class HermiteSimpson(Scheme):
         return state, f0 + s * (b + s * c), control
 
 
-@dataclass(frozen=True)
+@record
 class Radau(Scheme):
     """Collocation at Legendre-Gauss-Radau points, the last of them the end of the interval."""
 
@@ -184,7 +184,7 @@ class Radau(Scheme):
         return value[0] @ X, slope[0] @ X / h, control[0] @ U
 
 
-@dataclass(frozen=True)
+@record
 class Shooting(Scheme):
     """Multiple shooting: Runge-Kutta steps of order 4 over the interval, constant control."""
 

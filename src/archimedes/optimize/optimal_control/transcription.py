@@ -134,7 +134,7 @@ class Recordings:
         self.structures: dict[int, Structure] = {}
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Discretization:
     """A problem on a mesh: where its unknowns are, their sizes, and the program to solve."""
 

@@ -49,7 +49,7 @@ def _find_columns(chosen: np.ndarray) -> slice | np.ndarray:
     return slice(first, end) if end - first == numbers.size else numbers
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Block:
     """A function and the elements that it is used for; see the module's text.
 
@@ -181,7 +181,7 @@ class Block:
         return known
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class BlockPatterns:
     """Rows and columns, in the whole problem, of the entries of a block's derivatives."""
 
@@ -268,7 +268,7 @@ class Structure:
         return lower + np.tril(lower, -1).T
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class _Count:
     calls: int = 0
     seconds: float = 0.0

@@ -15,12 +15,13 @@ import numpy as np
 from archimedes.function import Compiled
 from archimedes.optimize.problems.blocks import Evaluator
 from archimedes.optimize.problems.results import Iteration, Status
+from archimedes.records import record
 
 #: Lower and upper limits of the unknowns, then of the constraints.
 Limits = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
-@dataclass(frozen=True)
+@record
 class Settings:
     """Options every solver understands; ``more`` are the solver's own."""
 
@@ -64,7 +65,7 @@ class RecordedProgram(Protocol):
         """Return [f, *g]."""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Task:
     """Minimise f with lower <= x <= upper and low <= g <= high, from ``start``.
 
@@ -97,7 +98,7 @@ class Task:
         return Answer(x, *none, status, self.monitor.iterations, details)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Answer:
     """How a solver ended; lam_x is positive at upper bounds, negative at lower ones."""
 

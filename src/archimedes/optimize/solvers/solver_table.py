@@ -9,7 +9,7 @@ calls solved, and has it go on where that does not hold. To add one, write a fun
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from importlib import import_module
 from typing import Any
 
@@ -24,9 +24,10 @@ from archimedes.optimize.problems.optimality import (
 )
 from archimedes.optimize.problems.results import Status
 from archimedes.optimize.problems.tasks import Answer, Task, violation
+from archimedes.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Solver:
     """A row of the table.
 

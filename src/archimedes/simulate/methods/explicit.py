@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.function import stop_gradient
 from archimedes.function.linear_combinations import combine, combine_rows
+from archimedes.records import record
 from archimedes.simulate.methods import method_table
 from archimedes.simulate.methods.method_table import Derivative, Method, Step
 
@@ -33,7 +33,7 @@ Row = dict[int, float]
 Tables = dict[str, tuple[Row, ...]]
 
 
-@dataclass(frozen=True)
+@record
 class Tableau:
     """An explicit method as data; ``more`` are stages that only the interpolant needs.
 

@@ -22,13 +22,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.function import jac, stop_gradient, vmap, while_loop
 from archimedes.function.linear_combinations import combine
+from archimedes.records import record
 from archimedes.simulate.methods import method_table
 from archimedes.simulate.methods.method_table import Derivative, Method, Rows, Step
 
@@ -153,7 +153,7 @@ ESDIRK_ITERATIONS = 10
 REFUSED = 0.1
 
 
-@dataclass(frozen=True)
+@record
 class Esdirk:
     """The data of an ESDIRK method whose last stage is the solution.
 

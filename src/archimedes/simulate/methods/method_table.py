@@ -25,7 +25,6 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -33,6 +32,7 @@ import numpy as np
 
 from archimedes.errors import ArchimedesError
 from archimedes.function import Compiled
+from archimedes.records import record
 from archimedes.symbolic.core.trace import is_tracing
 from archimedes.tree import struct
 
@@ -125,7 +125,7 @@ def rms_norm(error: Array, scale: Array) -> Any:
     return np.sqrt(np.sum(ratio * ratio) / ratio.size)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Method:
     """An integration method that advances the state by one step at a time.
 

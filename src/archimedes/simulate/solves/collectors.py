@@ -45,7 +45,7 @@ class Events(NamedTuple):
     after: np.ndarray
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Result:
     """What the solves gave: t (N, m) and flat x (N, m, n), of which each has ``lengths`` samples.
 
@@ -64,7 +64,7 @@ class Result:
     stats: dict[str, Any] | None = None
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Samples:
     """What a method with a loop of its own is asked for, and the samples that it has returned.
 

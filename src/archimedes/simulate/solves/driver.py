@@ -44,7 +44,7 @@ AT_ONCE = 4
 TOGETHER = 2**22
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Pace:
     """How many trial steps the next kernel call may take: enough for about ``SECONDS``."""
 
@@ -63,7 +63,7 @@ class Pace:
             self.budget = max(100, int(steps * min(10.0, SECONDS / seconds)))
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Task:
     """Instances to solve, and what is wanted of them.
 

@@ -81,7 +81,7 @@ def find_method(method: str | Method | None) -> Method:
     return METHODS[name]
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Options:
     """How to solve: the arguments that all solvers share, as users give them.
 
@@ -150,7 +150,7 @@ def _equal_tolerances(size: int, rtol: float, atol: float) -> tuple[np.ndarray, 
     return vectors
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Model:
     """A derivative function made ready: ``plan`` for recording, ``args`` to go with it.
 
@@ -358,7 +358,7 @@ def _batch(
     )
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Problem:
     """Initial value problems on flat vectors, checked, with their kernels."""
 

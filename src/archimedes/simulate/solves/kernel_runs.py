@@ -34,7 +34,7 @@ _SETUP_AXES = Setup(None, None, None, None, None, None, 0)
 _SETUP_MANY = [False] * 6 + [True]
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Instances:
     """Initial states x0 (N, n) and arguments: leaves that differ have instances along axis 0.
 

@@ -32,7 +32,6 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -40,12 +39,13 @@ import numpy as np
 
 from archimedes.backends.registry import default_backend
 from archimedes.graph.derivatives.coloring import Pattern
+from archimedes.records import record
 
 #: Unknowns in a block.
 SIZE = 8
 
 
-@dataclass(frozen=True)
+@record
 class Elimination:
     """``blocks``: the unknowns of each block, in the order of elimination; ``below``: for each the
     numbers of later blocks that its elimination touches, ascending.

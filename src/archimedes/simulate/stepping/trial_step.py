@@ -17,7 +17,6 @@ HW: Hairer, Wanner, Solving Ordinary Differential Equations II, 2nd edition, 199
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,6 +24,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import cond, stop_gradient
+from archimedes.records import record
 from archimedes.simulate.methods import method_table
 from archimedes.simulate.methods.method_table import Derivative, Method, Step
 from archimedes.simulate.problem.state_layout import Args, Layout, Projection, rounding
@@ -51,7 +51,7 @@ COARSE, INVISIBLE = 0.25, 1e-9
 JUMP = 1e-6
 
 
-@dataclass(frozen=True)
+@record
 class Plan:
     """All that is fixed when a solve is recorded."""
 
@@ -206,7 +206,7 @@ def smallest_step(t: Scalar, span: Scalar) -> Scalar:
 # ---- runs ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@record
 class Integration:
     """The solve of a plan for some numbers and arguments: it begins runs and tries steps."""
 

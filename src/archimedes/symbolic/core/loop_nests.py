@@ -213,22 +213,22 @@ def elementwise(
     ``make`` gives as many ids as there are ``results``; it reads elements of ``blocks`` itself.
     ``weight`` is what an element costs, in operations: 0 means that there is never a loop.
     """
-    size = math.prod(shape)
-    if weight and (uses_loops(g, size, *operands, weight=weight) or (blocks and is_long(size))):
-        return loop_elementwise(g, operands, dtypes, shape, make, blocks)
+    if weight:
+        size = math.prod(shape)
+        if uses_loops(g, size, *operands, weight=weight) or (blocks and is_long(size)):
+            return loop_elementwise(g, operands, dtypes, shape, make, blocks)
     columns = [_nodes(g, ids, shape) for ids in operands]
-    flat: list[Any]
     if isinstance(make, int):
-        flat = list(map(g.emit, repeat(make), *columns))
-    else:
-        flat = [make(g, *row, *blocks) for row in zip(*columns)]
+        return [_array([*map(g.emit, repeat(make), *columns)], dtype=_ID).reshape(shape)]
+    flat = [make(g, *row, *blocks) for row in zip(*columns)]
     several = [flat] if results == 1 else list(zip(*flat)) or [()] * results
     return [_array(one, dtype=_ID).reshape(shape) for one in several]
 
 
 def _nodes(g: Graph, ids: np.ndarray, shape: tuple[int, ...]) -> list[int]:
     """Return the nodes of the elements of an array that broadcasts to a shape, in C order."""
-    ids = scalar_ids(g, ids)
+    if g.referenced:
+        ids = scalar_ids(g, ids)
     if ids.shape != shape:
         spread = _empty(shape, _ID)
         spread[...] = ids

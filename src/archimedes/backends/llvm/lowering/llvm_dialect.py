@@ -164,7 +164,7 @@ class LaneJoin(_Branches):
 # ---- the dialect -------------------------------------------------------------------------------
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class _WhileLoop(Loop):
     """A loop that is left on a condition; ``mask`` are the lanes that are still in it.
 

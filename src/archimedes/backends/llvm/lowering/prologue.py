@@ -111,7 +111,7 @@ _LAST, _STATUS, _SIZE = 8, 16, 24
 _LINE = f"@{SAFEPOINT} = external global ptr"
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Run(Loop):
     """A loop between safepoints.
 
