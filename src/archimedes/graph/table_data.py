@@ -42,7 +42,7 @@ def data_form(tables: list[np.ndarray]) -> tuple[object, ...]:
     """Return what code may assume of tables: which are equal, and which are of known content."""
     keys = [table_digest(table) for table in tables]
     first = {key: k for k, key in reversed(list(enumerate(keys)))}
-    known = _elementary()
+    known = _elementary() if keys else set()
     return tuple((first[key], key if key in known else None) for key in keys)
 
 

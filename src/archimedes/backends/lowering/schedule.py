@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 from archimedes.backends.lowering.analysis import has_host
 from archimedes.graph.dtypes import length_of
-from archimedes.graph.ops import CONST, INPUT, OUT, REGION
+from archimedes.graph.ops import ARITY, CONST, INPUT, OUT, REGION
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Switch
 
@@ -75,18 +75,21 @@ def depth_first_schedule(g: Graph, outputs: Sequence[int], known: Container[int]
     order: list[int] = []
     need = _registers_needed(g, live)
     done = bytearray(len(op))
+    for i in live:
+        if op[i] in (CONST, INPUT) or i in known:
+            done[i] = 1
     for root in outputs:
         stack = [root]
         while stack:
             i = stack[-1]
-            if done[i] or op[i] in (CONST, INPUT) or i in known:
-                done[i] = 1
+            if done[i]:
                 stack.pop()
                 continue
             waiting = [j for j in g.operands(i) if not done[j]]
             if waiting:
                 # The last pushed is visited first: the neediest operand goes on top.
-                waiting.sort(key=need.__getitem__)
+                if len(waiting) > 1:
+                    waiting.sort(key=need.__getitem__)
                 stack.extend(waiting)
                 continue
             stack.pop()
@@ -98,18 +101,19 @@ def depth_first_schedule(g: Graph, outputs: Sequence[int], known: Container[int]
 
 def _registers_needed(g: Graph, live: Sequence[int]) -> list[int]:
     """Return the registers that each subtree needs at least, as if it were a tree."""
-    need = [0] * len(g.op)
+    op, a, b = g.op, g.a, g.b
+    need = [0] * len(op)
     for i in live:
-        needs = [need[j] for j in g.operands(i)]
-        if len(needs) == 2 and g.op[i] != REGION:  # most of them
-            x, y = needs
-            need[i] = x + 1 if x == y else max(x, y)
+        if ARITY[op[i]] == 2:  # most of them
+            x, y = need[a[i]], need[b[i]]
+            need[i] = x + 1 if x == y else x if x > y else y
             continue
-        if g.op[i] == REGION:
+        needs = [need[j] for j in g.operands(i)]
+        if op[i] == REGION:
             needs = [*{*needs}]
         # While an operand is computed, those before it, which need more, keep a register each.
         ranked = sorted(needs, reverse=True)
-        need[i] = max((n + k for k, n in enumerate(ranked)), default=int(g.op[i] == INPUT))
+        need[i] = max((n + k for k, n in enumerate(ranked)), default=int(op[i] == INPUT))
     return need
 
 

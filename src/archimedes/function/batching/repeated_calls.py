@@ -214,8 +214,9 @@ class Repeated:
     def _kind(self, leaves: Any, treedef: Any, state: Any, fixed: tuple[Any, ...]) -> LoopKernel:
         key = (treedef, _kinds(leaves))
         try:
-            if key not in self._known:
-                self._known[key] = LoopKernel(self.function, state, fixed)
-            return self._known[key]
+            known = self._known.get(key)
+            if known is None:
+                known = self._known[key] = LoopKernel(self.function, state, fixed)
+            return known
         except TypeError:  # an object that cannot be hashed
             return LoopKernel(self.function, state, fixed)

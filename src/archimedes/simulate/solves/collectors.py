@@ -439,13 +439,13 @@ class EventLog:
         new = (total > self.logged[chosen]).nonzero()[0]
         if not len(new):
             return None
-        self.logged[chosen[new]] = total[new]
+        instances = chosen[new]
+        self.logged[instances] = total[new]
         index = None if runs.one else xp.asarray(new)  # x[None]: a single run is a batch of one
-        fired, t, before, after = (
-            to_host(value[index]) for value in (signals.fired, run.t, signals.x_before, run.x)
-        )
-        self.entries.append((chosen[new], fired, t, before, after))
-        return chosen[new], before
+        values = signals.fired, run.t, signals.x_before, run.x
+        fired, t, before, after = [to_host(value[index]) for value in values]
+        self.entries.append((instances, fired, t, before, after))
+        return instances, before
 
     def events(self) -> Events:
         """Return all events, in the order in which they were logged."""

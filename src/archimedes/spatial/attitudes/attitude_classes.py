@@ -171,7 +171,11 @@ class EulerAngles(AttitudeBase, name="euler"):
             Use degrees instead of radians. False by default.
         """
         angles = euler.quaternion_to_euler(q, seq)
-        return cls.make(np.rad2deg(angles) if degrees else angles, seq=seq, degrees=degrees)
+        attitude = object.__new__(cls)  # as `make` does, whose keywords take longer
+        fields = attitude.__dict__
+        fields["array"] = np.rad2deg(angles) if degrees else angles
+        fields["seq"], fields["degrees"] = seq, degrees
+        return attitude
 
     @classmethod
     def from_euler(cls, angles: Any, seq: str | None = None, degrees: bool = False) -> Self:

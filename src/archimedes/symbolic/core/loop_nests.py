@@ -217,6 +217,8 @@ def elementwise(
         size = math.prod(shape)
         if uses_loops(g, size, *operands, weight=weight) or (blocks and is_long(size)):
             return loop_elementwise(g, operands, dtypes, shape, make, blocks)
+    if isinstance(make, int) and shape == () and not g.referenced:  # one number, the quick way
+        return [_array(g.emit(make, *[ids.item() for ids in operands]), dtype=_ID)]
     columns = [_nodes(g, ids, shape) for ids in operands]
     if isinstance(make, int):
         return [_array([*map(g.emit, repeat(make), *columns)], dtype=_ID).reshape(shape)]
@@ -233,7 +235,7 @@ def _nodes(g: Graph, ids: np.ndarray, shape: tuple[int, ...]) -> list[int]:
         spread = _empty(shape, _ID)
         spread[...] = ids
         ids = spread
-    return ids.ravel().tolist()
+    return ids.tolist() if ids.ndim == 1 else ids.ravel().tolist()
 
 
 def loop_elementwise(

@@ -68,10 +68,9 @@ def apply_ufunc(
         shape = np.broadcast(*operands).shape
     row = UFUNCS[ufunc][takes[0]]
     make = row if isinstance(row, int) else lambda g, *ids: row(Emit(g, takes[0]), *ids)
-    weight = _loop_weight(row, operands, shape)
-    results = elementwise(
-        trace.graph, operands, takes, shape, make, weight=weight, results=len(gives)
-    )
+    is_small = operands[0].size < _FEW and operands[-1].size < _FEW
+    weight = 0 if is_small else _loop_weight(row, operands, shape)
+    results = elementwise(trace.graph, operands, takes, shape, make, (), weight, len(gives))
     if len(gives) == 1:
         return _wrap_result(results[0], operands, gives[0], trace, number)
     return tuple(
@@ -81,8 +80,6 @@ def apply_ufunc(
 
 def _loop_weight(row: Any, operands: Sequence[np.ndarray], shape: tuple[int, ...]) -> int:
     """Return what an element costs, in operations; 0 where there is to be no loop."""
-    if operands[0].size < _FEW and operands[-1].size < _FEW:
-        return 0
     # Each exponent by itself may be a literal, or shown not to be negative.
     if row is int_power and operands[1].size > 1:
         return 0
