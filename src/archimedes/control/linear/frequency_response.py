@@ -294,6 +294,12 @@ def _evaluate(system: System, w: float) -> complex:
     return value if abs(value) < POLE else complex(np.inf)
 
 
+def find_unit_crossings(loop: StateSpace) -> list[float]:
+    """Return the frequencies in rad/s at which a system with one channel has a gain of one."""
+    system, frequency = _as_continuous(loop)
+    return sorted(frequency(w) for w in _find_unit_crossings(system))
+
+
 def _find_unit_crossings(system: System) -> list[float]:
     """Return the frequencies, zero and infinity among them, at which |L| is one."""
     A, B, C, d = system

@@ -1,125 +1,37 @@
-"""Linear systems in continuous time as linear systems in steps.
+"""Linear systems as structs, and how they combine.
 
-Franklin, Powell, Workman, "Digital control of dynamic systems", 3rd ed., ch. 4.3 and 6.
-
-Linear systems as structs, and transfer functions as such systems.
+Systems are in continuous time (``dt`` is None) or in steps of ``dt`` seconds, with any number of
+inputs and outputs, which have names and units. Everything but zeros works in recorded code.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from archimedes.checks import check_choice, check_positive, is_traced
-from archimedes.control.matrix_checks import matrix, vector
-from archimedes.function import expm
+from archimedes.checks import check_positive, is_traced
+from archimedes.control.linear.discretization import discretize_linear
+from archimedes.control.linear.invariant_zeros import invariant_zeros
+from archimedes.control.matrix_checks import matrix, real_numbers, vector
 from archimedes.tree import field, struct
 from archimedes.typing import Array, ArrayLike, Scalar
 
-__all__ = ["StateSpace", "discretize_linear", "tf2ss"]
+__all__ = [
+    "StateSpace",
+    "append",
+    "connect",
+    "feedback",
+    "lft",
+    "parallel",
+    "series",
+    "summing_junction",
+]
 
-Matrices = tuple[Array, Array, Array, Array]
 #: Some of the inputs or outputs, by name or number; all if None.
 Choice = str | int | Sequence[str | int] | None
-
-
-def discretize_linear(
-    A: ArrayLike, B: ArrayLike, C: ArrayLike, D: ArrayLike, dt: Scalar, method: str = "zoh"
-) -> Matrices:
-    """Return the matrices of a linear system in discrete time.
-
-    The result is differentiable, also with respect to `dt`.
-
-    Parameters
-    ----------
-    A : array (n, n)
-        State matrix.
-    B : array (n, m)
-        Input matrix.
-    C : array (p, n)
-        Output matrix.
-    D : array (p, m)
-        Feedthrough matrix.
-    dt : float
-        Length of a step in s.
-    method : {"zoh", "foh", "tustin", "euler", "backward"}, optional
-        Inputs held over a step (exact), inputs linear between samples (exact), trapezoidal rule,
-        explicit Euler, implicit Euler.
-
-    Returns
-    -------
-    Matrices
-        A, B, C, D of x+ = A x + B u, y = C x + D u.
-
-    Examples
-    --------
-    >>> A, B, C, D = discretize_linear([[-1.0]], [[1.0]], [[1.0]], [[0.0]], dt=0.1)
-    >>> A.round(6), B.round(6)
-    (array([[0.904837]]), array([[0.095163]]))
-    """
-    check_choice(method, "method", METHODS)
-    n = matrix(A, "A").shape[0]
-    A, B = matrix(A, "A", n, n, finite=True), matrix(B, "B", n, finite=True)
-    C = matrix(C, "C", None, n, finite=True)
-    D = matrix(D, "D", C.shape[0], B.shape[1], finite=True)
-    check_positive(dt, "dt", "s")
-    try:
-        with np.errstate(all="ignore"):
-            discrete = METHODS[method](A, B, C, D, dt)
-    except np.linalg.LinAlgError:
-        pole = "2 / dt" if method == "tustin" else "1 / dt"
-        raise np.linalg.LinAlgError(
-            f"method={method!r} cannot use steps of dt={dt} s, because A has an eigenvalue at "
-            f"{pole}: "
-            "use shorter steps, or method='zoh'"
-        ) from None
-    if not is_traced(discrete) and not all(np.all(np.isfinite(part)) for part in discrete):
-        raise ValueError(
-            f"dt={dt} s is so long that states of this unstable system overflow in "
-            "one step: use shorter steps"
-        )
-    return discrete
-
-
-def _zero_order_hold(A: Array, B: Array, C: Array, D: Array, dt: Scalar) -> Matrices:
-    n, m = B.shape
-    top = np.concatenate([A, B], axis=1) * dt
-    flow = expm(np.concatenate([top, np.zeros((m, n + m))]))
-    return flow[:n, :n], flow[:n, n:], C, D
-
-
-def _first_order_hold(A: Array, B: Array, C: Array, D: Array, dt: Scalar) -> Matrices:
-    n, m = B.shape
-    top = np.concatenate([A * dt, B * dt, np.zeros((n, m))], axis=1)
-    below = np.concatenate([np.zeros((m, n + m)), np.eye(m)], axis=1)
-    flow = expm(np.concatenate([top, below, np.zeros((m, n + 2 * m))]))
-    F, held, ramp = flow[:n, :n], flow[:n, n : n + m], flow[:n, n + m :]
-    return F, held - ramp + F @ ramp, C, D + C @ ramp
-
-
-def _theta_rule(theta: float) -> Callable[..., Matrices]:
-    """Return the rule x+ = x + dt ((1 - theta) dx/dt + theta dx+/dt)."""
-
-    def rule(A: Array, B: Array, C: Array, D: Array, dt: Scalar) -> Matrices:
-        eye = np.eye(A.shape[0])
-        ahead = eye - theta * dt * A
-        F = np.linalg.solve(ahead, eye + (1.0 - theta) * dt * A)
-        G = np.linalg.solve(ahead, dt * B)
-        return F, G, np.linalg.solve(ahead.T, C.T).T, D + theta * (C @ G)
-
-    return rule
-
-
-METHODS: dict[str, Callable[..., Matrices]] = {
-    "zoh": _zero_order_hold,
-    "foh": _first_order_hold,
-    "tustin": _theta_rule(0.5),
-    "euler": _theta_rule(0.0),
-    "backward": _theta_rule(1.0),
-}
 
 
 @struct
@@ -184,9 +96,9 @@ class StateSpace:
             check_positive(self.dt, "dt", "s")
         sizes = {"state": n, "input": self.B.shape[1], "output": self.C.shape[0]}
         for (kind, size), letter in zip(sizes.items(), "xuy"):
-            names = _read_texts(getattr(self, f"{kind}s"), f"{kind}s", size)
+            names = read_texts(getattr(self, f"{kind}s"), f"{kind}s", size)
             put(self, f"{kind}s", names or tuple(f"{letter}[{k}]" for k in range(size)))
-            units = _read_texts(getattr(self, f"{kind}_units"), f"{kind}_units", size)
+            units = read_texts(getattr(self, f"{kind}_units"), f"{kind}_units", size)
             put(self, f"{kind}_units", units or ("",) * size)
 
     def step(self, state: ArrayLike, input: ArrayLike) -> tuple[Array, Array]:
@@ -238,13 +150,133 @@ class StateSpace:
             Method of `discretize_linear`, ``"zoh"`` by default.
         """
         if self.dt is not None:
-            raise ValueError(f"this system is in steps of dt = {self.dt} s already")
+            raise ValueError(f"this system is discrete already, with dt = {self.dt} s")
         A, B, C, D = discretize_linear(self.A, self.B, self.C, self.D, dt, method)
         return replace(self, A=A, B=B, C=C, D=D, dt=dt)
 
     def poles(self) -> Any:
         """Return the eigenvalues of A (n,), complex; in recorded code a pair of real and imag."""
         return np.linalg.eigvals(self.A)
+
+    def zeros(self) -> np.ndarray:
+        """Return the invariant zeros, complex; of numbers, not of recorded values."""
+        if is_traced(self.A, self.B, self.C, self.D):
+            raise TypeError("zeros runs on numbers: call it outside recorded functions")
+        return invariant_zeros(*(np.asarray(getattr(self, k), dtype=float) for k in "ABCD"))
+
+    def dcgain(self) -> Array:
+        """Return the gain (p, m) at the frequency zero; infinite or nan at a pole there."""
+        A = self.A if self.dt is None else self.A - np.eye(self.nstates)
+        if not self.nstates:
+            return self.D
+        with np.errstate(all="ignore"):
+            try:
+                return self.D - self.C @ np.linalg.solve(A, self.B)
+            except np.linalg.LinAlgError:
+                return np.full(self.D.shape, np.inf)
+
+    @property
+    def nstates(self) -> int:
+        """Number of states."""
+        return self.A.shape[0]
+
+    @property
+    def ninputs(self) -> int:
+        """Number of inputs."""
+        return self.B.shape[1]
+
+    @property
+    def noutputs(self) -> int:
+        """Number of outputs."""
+        return self.C.shape[0]
+
+    # ---- combining -------------------------------------------------------------------------
+
+    #: NumPy's numbers and arrays leave operators to this class.
+    __array_ufunc__ = None
+
+    def __neg__(self) -> StateSpace:
+        return replace(self, C=-self.C, D=-self.D)
+
+    def __add__(self, other: Gain) -> StateSpace:
+        """Return the sum of the outputs for the same input; a number is added to every entry."""
+        if isinstance(other, StateSpace):
+            return parallel(self, other)
+        return replace(self, D=self.D + other) if _is_gain(other) else NotImplemented
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Gain) -> StateSpace:
+        return self + -other if isinstance(other, StateSpace) or _is_gain(other) else NotImplemented
+
+    def __rsub__(self, other: Gain) -> StateSpace:
+        return -self + other if _is_gain(other) else NotImplemented
+
+    def __mul__(self, other: Gain) -> StateSpace:
+        """Return ``self`` behind ``other``, a system, a matrix or a number."""
+        if isinstance(other, StateSpace):
+            return series(other, self)
+        if not _is_gain(other):
+            return NotImplemented
+        if np.ndim(other) == 0:
+            return replace(self, B=self.B * other, D=self.D * other)
+        return series(as_gain(other, "gain"), self)
+
+    def __rmul__(self, other: Gain) -> StateSpace:
+        if not _is_gain(other):
+            return NotImplemented
+        if np.ndim(other) == 0:
+            return replace(self, C=self.C * other, D=self.D * other)
+        return series(self, as_gain(other, "gain"))
+
+    def __truediv__(self, other: Gain) -> StateSpace:
+        """Return ``self`` behind the inverse of ``other``."""
+        if isinstance(other, StateSpace):
+            return self * other.inverse()
+        return self * (1.0 / np.asarray(other)) if _is_number(other) else NotImplemented
+
+    def __rtruediv__(self, other: Gain) -> StateSpace:
+        return other * self.inverse() if _is_gain(other) else NotImplemented
+
+    def inverse(self) -> StateSpace:
+        """Return the system from outputs to inputs. D must be square and invertible."""
+        if self.ninputs != self.noutputs:
+            raise ValueError(
+                f"a system with {self.ninputs} inputs and {self.noutputs} outputs has no inverse"
+            )
+        try:
+            D = np.linalg.inv(self.D)
+        except np.linalg.LinAlgError:
+            raise ValueError(
+                "the inverse of this system is not proper, because its D is singular; divide "
+                "transfer functions instead, with tf(system)"
+            ) from None
+        C = -D @ self.C
+        inverse = replace(self, A=self.A + self.B @ C, B=self.B @ D, C=C, D=D)
+        return inverse.rename(**swap_signals(self))
+
+    def __getitem__(self, key: tuple[Any, Any]) -> StateSpace:
+        """Return ``system[outputs, inputs]``, by name, number or slice."""
+        if not isinstance(key, tuple) or len(key) != 2:
+            raise IndexError(f"write system[outputs, inputs], got {key!r}")
+        return self.part(*(None if k == slice(None) else k for k in key))
+
+    def rename(self, **names: Sequence[str] | str) -> StateSpace:
+        """Return the system with other names or units.
+
+        Parameters
+        ----------
+        **names : sequence of str
+            ``states``, ``inputs``, ``outputs``, ``state_units``, ``input_units`` or
+            ``output_units``; for one of them its text alone will do.
+
+        Examples
+        --------
+        >>> lag = StateSpace([[-1.0]], [[1.0]], [[1.0]], [[0.0]])
+        >>> lag.rename(inputs="thrust", outputs=["speed"]).inputs
+        ('thrust',)
+        """
+        return replace(self, **names)
 
     def part(self, outputs: Choice = None, inputs: Choice = None) -> StateSpace:
         """Return the system from some of its inputs to some of its outputs.
@@ -262,13 +294,11 @@ class StateSpace:
         >>> system.part("y[1]", ["u[0]"]).B.shape
         (2, 1)
         """
-        i = _choose(outputs, self.outputs, "outputs")
-        j = _choose(inputs, self.inputs, "inputs")
-        chosen = {"inputs": j, "outputs": i, "input_units": j, "output_units": i}
-        texts: dict[str, Any] = {
-            name: tuple(getattr(self, name)[k] for k in at) for name, at in chosen.items()
-        }
-        return replace(self, B=self.B[:, j], C=self.C[i], D=self.D[i][:, j], **texts)
+        i = choose(outputs, self.outputs, "outputs")
+        j = choose(inputs, self.inputs, "inputs")
+        return replace(
+            self, B=self.B[:, j], C=self.C[i], D=self.D[i][:, j], **choose_texts(self, i, j)
+        )
 
     def to_control(self) -> Any:
         """Return the system as a `StateSpace` of python-control, with its names."""
@@ -321,55 +351,373 @@ def check_system(system: object, name: str) -> None:
         raise TypeError(f"{name} must be a control.StateSpace, got {type(system).__name__}")
 
 
-def _read_texts(value: str | Sequence[str], name: str, size: int) -> tuple[str, ...]:
+def choose_texts(system: Any, i: list[int], j: list[int]) -> dict[str, tuple[str, ...]]:
+    """Return the names and units of some outputs and inputs of a system."""
+    chosen = {"inputs": j, "outputs": i, "input_units": j, "output_units": i}
+    return {name: tuple(getattr(system, name)[k] for k in at) for name, at in chosen.items()}
+
+
+def swap_signals(system: Any) -> dict[str, tuple[str, ...]]:
+    """Return the names and units of a system whose inputs become outputs; given names alone."""
+
+    def given(names: tuple[str, ...], letter: str) -> tuple[str, ...]:
+        return () if names == tuple(f"{letter}[{k}]" for k in range(len(names))) else names
+
+    return {
+        "inputs": given(system.outputs, "y"),
+        "outputs": given(system.inputs, "u"),
+        "input_units": system.output_units,
+        "output_units": system.input_units,
+    }
+
+
+def read_texts(value: str | Sequence[str], name: str, size: int) -> tuple[str, ...]:
     texts = (value,) if isinstance(value, str) else tuple(value)
     if texts and (len(texts) != size or not all(isinstance(v, str) for v in texts)):
         raise ValueError(f"{name} must be {size} texts, got {value!r}")
     return texts
 
 
-def _choose(wanted: Choice, names: tuple[str, ...], what: str) -> list[int]:
+def choose(wanted: Any, names: tuple[str, ...], what: str) -> list[int]:
     """Return the numbers of names, which may be given by number."""
-    if wanted is None:
-        return list(range(len(names)))
+    if wanted is None or isinstance(wanted, slice):
+        return list(range(len(names)))[wanted or slice(None)]
     items = [wanted] if isinstance(wanted, (str, int)) else list(wanted)
     for item in items:
         if item not in (names if isinstance(item, str) else range(len(names))):
-            raise ValueError(f"{what} has no {item!r}; there are {', '.join(names)}")
+            raise ValueError(f"{what} has no {item!r}; known names: {', '.join(names)}")
     return [names.index(item) if isinstance(item, str) else int(item) for item in items]
 
 
-def tf2ss(num: ArrayLike, den: ArrayLike, dt: Scalar | None = None) -> StateSpace:
-    """Return a system with the transfer function num/den.
+#: What combines with a system: another, a number, or a matrix (p, m).
+Gain = StateSpace | ArrayLike
 
-    It has one input and one output, and is in controllable canonical form.
+
+def _is_gain(value: object) -> bool:
+    """Return whether something is a number or an array, traced or not."""
+    return isinstance(value, (int, float, np.number, np.ndarray)) or (
+        is_traced(value) and hasattr(value, "dtype")
+    )
+
+
+def _is_number(value: object) -> bool:
+    return _is_gain(value) and np.ndim(value) == 0
+
+
+def as_gain(value: Gain, name: str, outputs: int = 1, inputs: int = 1) -> StateSpace:
+    """Return a matrix as a system without states; a number is its multiple of the identity."""
+    if isinstance(value, StateSpace):
+        return value
+    numbers = real_numbers(value, name)
+    D = matrix(numbers * np.eye(outputs, inputs) if np.ndim(numbers) == 0 else numbers, name)
+    p, m = D.shape
+    return StateSpace(np.zeros((0, 0)), np.zeros((0, m)), np.zeros((p, 0)), D)
+
+
+def _shared_step(systems: Sequence[StateSpace]) -> Scalar | None:
+    """Return the dt that systems share; a gain takes that of the others."""
+    steps = [s.dt for s in systems if s.nstates or s.dt is not None]
+    known = next((s for s in steps if s is not None), None)
+    if known is not None and any(s is None for s in steps):
+        raise ValueError(
+            f"a continuous system and one with dt = {known} s cannot be combined: discretize the "
+            "continuous one first, system.discretize(dt)"
+        )
+    first = steps[0] if steps else None
+    for dt in steps:
+        if not is_traced(dt, first) and dt != first:
+            raise ValueError(
+                f"systems with dt = {first} s and dt = {dt} s cannot be combined: discretize them "
+                "with one dt"
+            )
+    return first
+
+
+def _unique(names: Sequence[str]) -> tuple[str, ...]:
+    """Return names, or none where two would be the same."""
+    return tuple(names) if len(set(names)) == len(names) else ()
+
+
+def _signals(systems: Sequence[StateSpace], kind: str) -> dict[str, tuple[str, ...]]:
+    """Return the names and units of the states, inputs or outputs of several systems."""
+    names = [name for s in systems for name in getattr(s, f"{kind}s")]
+    units = [unit for s in systems for unit in getattr(s, f"{kind}_units")]
+    return {f"{kind}s": _unique(names), f"{kind}_units": tuple(units)}
+
+
+def _diagonal(blocks: Sequence[Array]) -> Array:
+    """Return matrices as the blocks of a block-diagonal one."""
+    rows = [
+        [b if i == j else np.zeros((b.shape[0], other.shape[1])) for j, other in enumerate(blocks)]
+        for i, b in enumerate(blocks)
+    ]
+    return np.concatenate([np.concatenate(row, axis=1) for row in rows])
+
+
+def append(*systems: Gain) -> StateSpace:
+    """Return systems side by side: all inputs, all outputs, nothing connected.
 
     Parameters
     ----------
-    num : array
-        Coefficients of the numerator, highest power first. It must not be longer than `den`.
-    den : array
-        Coefficients of the denominator, highest power first.
-    dt : float, optional
-        Length of a step in s: the powers are those of z. None, the default, for powers of s.
+    *systems : StateSpace, array (p, m) or float
+        The systems, in order. A matrix or number is a gain.
 
     Examples
     --------
-    >>> tf2ss([1.0], [1.0, 2.0, 3.0]).A
-    array([[-2., -3.],
-           [ 1.,  0.]])
+    >>> lag = StateSpace([[-1.0]], [[1.0]], [[1.0]], [[0.0]])
+    >>> append(lag, 2.0).D
+    array([[0., 0.],
+           [0., 2.]])
     """
-    a, b = vector(den, "den"), vector(num, "num")
-    n = a.shape[0] - 1
-    if n < 1:
-        raise ValueError("den must have a power of s or z: two coefficients or more")
-    if b.shape[0] > n + 1:
-        raise ValueError(f"num must have at most the {n + 1} coefficients of den (proper)")
-    if not is_traced(a) and not (np.all(np.isfinite(a)) and a[0] != 0.0):
-        raise ValueError(
-            f"den must hold finite numbers, the first of them not zero (highest power), got {a}"
+    every = [as_gain(s, "systems") for s in systems]
+    A, B, C, D = (_diagonal([getattr(s, k) for s in every]) for k in "ABCD")
+    names = {
+        k: v for kind in ("state", "input", "output") for k, v in _signals(every, kind).items()
+    }
+    return StateSpace(A, B, C, D, _shared_step(every), **names)
+
+
+def _check_channels(first: int, second: int, what: str) -> None:
+    if first != second:
+        raise ValueError(f"{what}: {first} and {second} do not match")
+
+
+def series(*systems: Gain) -> StateSpace:
+    """Return systems one behind the other: the first gets the input, the last gives the output.
+
+    ``series(a, b)`` is ``b * a``.
+
+    Parameters
+    ----------
+    *systems : StateSpace, array (p, m) or float
+        The systems, in the order in which a signal passes them.
+
+    Examples
+    --------
+    >>> lag = StateSpace([[-1.0]], [[1.0]], [[1.0]], [[0.0]])
+    >>> series(lag, lag).poles()
+    array([-1., -1.])
+    """
+    first, *others = (as_gain(s, "systems") for s in systems)
+    for second in others:
+        _check_channels(first.noutputs, second.ninputs, "series: outputs and inputs")
+        A = np.concatenate(
+            [
+                np.concatenate([first.A, np.zeros((first.nstates, second.nstates))], axis=1),
+                np.concatenate([second.B @ first.C, second.A], axis=1),
+            ]
         )
-    b = np.concatenate([np.zeros(n + 1 - b.shape[0]), b]) / a[0]
-    a = a / a[0]
-    A = np.concatenate([-a[None, 1:], np.eye(n - 1, n)])
-    return StateSpace(A, np.eye(n, 1), (b[1:] - b[0] * a[1:])[None, :], b[:1][:, None], dt)
+        first = StateSpace(
+            A,
+            np.concatenate([first.B, second.B @ first.D]),
+            np.concatenate([second.D @ first.C, second.C], axis=1),
+            second.D @ first.D,
+            _shared_step([first, second]),
+            inputs=first.inputs,
+            outputs=second.outputs,
+            input_units=first.input_units,
+            output_units=second.output_units,
+            **_signals([first, second], "state"),
+        )
+    return first
+
+
+def parallel(*systems: Gain) -> StateSpace:
+    """Return systems with a common input whose outputs are added.
+
+    Parameters
+    ----------
+    *systems : StateSpace, array (p, m) or float
+        The systems. Inputs and outputs have the names of the first.
+
+    Examples
+    --------
+    >>> lag = StateSpace([[-1.0]], [[1.0]], [[1.0]], [[0.0]])
+    >>> parallel(lag, 1.0).dcgain()
+    array([[2.]])
+    """
+    first = as_gain(systems[0], "systems")
+    every = [first, *(as_gain(s, "systems", *first.D.shape) for s in systems[1:])]
+    for other in every:
+        _check_channels(first.ninputs, other.ninputs, "parallel: inputs")
+        _check_channels(first.noutputs, other.noutputs, "parallel: outputs")
+    return StateSpace(
+        _diagonal([s.A for s in every]),
+        np.concatenate([s.B for s in every]),
+        np.concatenate([s.C for s in every], axis=1),
+        sum((s.D for s in every[1:]), first.D),
+        _shared_step(every),
+        **_signals(every, "state"),
+        **_signals([first], "input"),
+        **_signals([first], "output"),
+    )
+
+
+def feedback(system: Gain, controller: Gain = 1.0, sign: float = -1.0) -> StateSpace:
+    """Return the closed loop of a system with another in its feedback path.
+
+    The input of `system` is the reference plus `sign` times the output of `controller`.
+
+    Parameters
+    ----------
+    system : StateSpace, array (p, m) or float
+        System in the forward path.
+    controller : StateSpace, array (m, p) or float, optional
+        System in the feedback path; the identity by default.
+    sign : float, optional
+        -1, the default, for negative feedback, 1 for positive.
+
+    Examples
+    --------
+    >>> integrator = StateSpace([[0.0]], [[1.0]], [[1.0]], [[0.0]])
+    >>> feedback(integrator, 2.0).poles()
+    array([-2.])
+    """
+    G = as_gain(system, "system")
+    K = as_gain(controller, "controller", G.ninputs, G.noutputs)
+    _check_channels(G.noutputs, K.ninputs, "feedback: outputs of system and inputs of controller")
+    _check_channels(K.noutputs, G.ninputs, "feedback: outputs of controller and inputs of system")
+    both = append(G, K)
+    n, p = G.ninputs, G.noutputs
+    # Inputs (u, y) of both are (r, 0) + loop @ (y, v).
+    loop = np.zeros((n + p, p + n))
+    loop[:n, p:], loop[n:, :p] = sign * np.eye(n), np.eye(p)
+    closed = _close(both, loop)[list(range(p)), list(range(n))]
+    return closed.rename(
+        inputs=G.inputs, outputs=G.outputs, input_units=G.input_units, output_units=G.output_units
+    )
+
+
+def _close(system: StateSpace, loop: Array) -> StateSpace:
+    """Return a system whose inputs are new ones plus ``loop`` times its outputs."""
+    E = np.eye(system.ninputs) - loop @ system.D
+    right = np.concatenate([loop @ system.C, np.eye(system.ninputs)], axis=1)
+    try:
+        u = np.linalg.solve(E, right)
+    except np.linalg.LinAlgError:
+        raise ValueError(
+            "the loop is algebraic and has no solution: its gain at infinite frequency is one; "
+            "add a lag or a delay"
+        ) from None
+    n = system.nstates
+    return replace(
+        system,
+        A=system.A + system.B @ u[:, :n],
+        B=system.B @ u[:, n:],
+        C=system.C + system.D @ u[:, :n],
+        D=system.D @ u[:, n:],
+    )
+
+
+def lft(plant: StateSpace, controller: Gain) -> StateSpace:
+    """Return the lower linear fractional transformation of a plant and a controller.
+
+    The last inputs of the plant are the controls, and its last outputs the measurements: as many
+    as the controller has outputs and inputs. It is closed with positive feedback.
+
+    Parameters
+    ----------
+    plant : StateSpace
+        Generalized plant, from (disturbances, controls) to (errors, measurements).
+    controller : StateSpace, array or float
+        Controller, from measurements to controls.
+
+    Examples
+    --------
+    >>> plant = StateSpace([[0.0]], [[1.0, 1.0]], [[1.0], [1.0]], np.zeros((2, 2)))
+    >>> lft(plant, -3.0).A
+    array([[-3.]])
+    """
+    K = as_gain(controller, "controller")
+    w, z = plant.ninputs - K.noutputs, plant.noutputs - K.ninputs
+    if w < 0 or z < 0:
+        raise ValueError(
+            f"lft: the controller has {K.ninputs} inputs and {K.noutputs} outputs, more than the "
+            f"plant's {plant.noutputs} outputs and {plant.ninputs} inputs"
+        )
+    both = append(plant, K)
+    loop = np.zeros((both.ninputs, both.noutputs))
+    loop[w : plant.ninputs, plant.noutputs :] = np.eye(K.noutputs)
+    loop[plant.ninputs :, z : plant.noutputs] = np.eye(K.ninputs)
+    closed = _close(both, loop)[list(range(z)), list(range(w))]
+    return closed.rename(inputs=plant.inputs[:w], outputs=plant.outputs[:z])
+
+
+def summing_junction(inputs: Sequence[str], output: str) -> StateSpace:
+    """Return a gain that adds signals, for `connect`.
+
+    Parameters
+    ----------
+    inputs : sequence of str
+        Names of the signals; one that begins with ``"-"`` is subtracted.
+    output : str
+        Name of the sum.
+
+    Examples
+    --------
+    >>> summing_junction(["r", "-y"], "e").D
+    array([[ 1., -1.]])
+    """
+    signs = [[-1.0 if name.startswith("-") else 1.0 for name in inputs]]
+    names = tuple(name.lstrip("+-") for name in inputs)
+    return as_gain(np.array(signs), "inputs").rename(inputs=names, outputs=(output,))
+
+
+def connect(*systems: StateSpace, inputs: Sequence[str], outputs: Sequence[str]) -> StateSpace:
+    """Return systems connected by the names of their signals.
+
+    An input is driven by the output of the same name. An input named in `inputs` is also driven
+    from outside, and inputs of the same name share their signal.
+
+    Parameters
+    ----------
+    *systems : StateSpace
+        The systems, whose inputs and outputs have names.
+    inputs : sequence of str
+        Names of the inputs of the whole.
+    outputs : sequence of str
+        Names of the outputs of the whole.
+
+    Examples
+    --------
+    >>> plant = StateSpace([[0.0]], [[1.0]], [[1.0]], [[0.0]], inputs=("u",), outputs=("y",))
+    >>> gain = as_gain(3.0, "gain").rename(inputs="e", outputs="u")
+    >>> loop = connect(plant, gain, summing_junction(["r", "-y"], "e"), inputs=["r"], outputs=["y"])
+    >>> loop.poles()
+    array([-3.])
+    """
+    inputs = [inputs] if isinstance(inputs, str) else list(inputs)
+    outputs = [outputs] if isinstance(outputs, str) else list(outputs)
+    ins = [name for s in systems for name in s.inputs]
+    outs = [name for s in systems for name in s.outputs]
+    repeated = sorted({name for name in outs if outs.count(name) > 1})
+    if repeated:
+        raise ValueError(f"connect: two outputs are called {repeated[0]!r}: rename one of them")
+    for name in inputs:
+        if name not in ins:
+            raise ValueError(f"connect: no system has an input {name!r}; known inputs: {ins}")
+    for name in outputs:
+        if name not in outs:
+            raise ValueError(f"connect: no system has an output {name!r}; known outputs: {outs}")
+    loose = [name for name in ins if name not in outs and name not in inputs]
+    if loose:
+        raise ValueError(
+            f"connect: nothing drives the input {loose[0]!r}: name it in inputs, or give an output "
+            "this name"
+        )
+    both = append(*systems)
+    loop = np.array([[float(i == o) for o in outs] for i in ins]).reshape(len(ins), len(outs))
+    closed = _close(both, loop)
+    spread = np.array([[float(i == name) for name in inputs] for i in ins])
+    rows = [outs.index(name) for name in outputs]
+    units = [unit for s in systems for unit in s.input_units]
+    return replace(
+        closed,
+        B=closed.B @ spread,
+        C=closed.C[rows],
+        D=closed.D[rows] @ spread,
+        inputs=tuple(inputs),
+        outputs=tuple(outputs),
+        input_units=tuple(units[ins.index(name)] for name in inputs),
+        output_units=tuple(both.output_units[k] for k in rows),
+    )
