@@ -19,6 +19,7 @@ from archimedes.control.linear.analysis import loop_functions as loop_functions
 from archimedes.control.linear.analysis import obsv as obsv
 from archimedes.control.linear.analysis import peak_gain as peak_gain
 from archimedes.control.linear.analysis import poles as poles
+from archimedes.control.linear.analysis import root_locus as root_locus
 from archimedes.control.linear.analysis import sensitivity as sensitivity
 from archimedes.control.linear.analysis import zeros as zeros
 from archimedes.control.linear.balancing import Reduced as Reduced

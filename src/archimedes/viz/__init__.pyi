@@ -1,5 +1,12 @@
 from archimedes.viz.campaigns import plot_campaign as plot_campaign
 from archimedes.viz.campaigns import sensitivities as sensitivities
+from archimedes.viz.linear_systems import plot_bode as plot_bode
+from archimedes.viz.linear_systems import plot_locus_of_gain as plot_locus_of_gain
+from archimedes.viz.linear_systems import plot_nichols as plot_nichols
+from archimedes.viz.linear_systems import plot_nyquist as plot_nyquist
+from archimedes.viz.linear_systems import plot_poles_and_zeros as plot_poles_and_zeros
+from archimedes.viz.linear_systems import plot_response as plot_response
+from archimedes.viz.linear_systems import plot_singular_values as plot_singular_values
 from archimedes.viz.modes import plot_modes as plot_modes
 from archimedes.viz.modes import plot_root_locus as plot_root_locus
 from archimedes.viz.plotting import plot as plot

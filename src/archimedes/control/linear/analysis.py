@@ -35,6 +35,7 @@ __all__ = [
     "obsv",
     "peak_gain",
     "poles",
+    "root_locus",
     "sensitivity",
     "zeros",
 ]
@@ -482,3 +483,62 @@ def disk_margins(loop: System, skew: float = 0.0) -> DiskMargins:
     cosine = (1.0 + low * high) / (low + high) if np.isfinite(high) else low
     phase = float(np.arccos(np.clip(cosine, -1.0, 1.0)))
     return DiskMargins(disk, (low, high), phase, omega)
+
+
+def root_locus(system: System, gains: ArrayLike | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the poles of a closed loop as its gain grows.
+
+    Parameters
+    ----------
+    system : StateSpace or TransferFunction
+        Loop with one input and one output, of numbers, closed with negative feedback.
+    gains : array (k,), optional
+        Gains. By default from zero until the poles have come near the zeros or are far away.
+
+    Returns
+    -------
+    (array (k,), array (k, n))
+        Gains, and the poles for each, complex.
+
+    Examples
+    --------
+    >>> from archimedes.control import tf
+    >>> gains, roots = root_locus(tf([1.0], [1.0, 2.0, 0.0]), [0.0, 1.0])
+    >>> np.sort(roots[1].real).round(6)
+    array([-1., -1.])
+    """
+    G = ss(system)
+    if G.D.shape != (1, 1):
+        raise ValueError(
+            f"root_locus: the loop must have one input and one output, got {G.D.shape}"
+        )
+    points = _locus_gains(G) if gains is None else np.asarray(gains, dtype=float)
+    d = float(G.D[0, 0])
+    roots = []
+    for k in points:
+        if abs(1.0 + k * d) < 1e-12:
+            roots.append(np.full(G.nstates, np.nan + 0j))
+            continue
+        roots.append(np.linalg.eigvals(G.A - k / (1.0 + k * d) * G.B @ G.C).astype(complex))
+    return points, np.stack(roots)
+
+
+def _locus_gains(system: StateSpace) -> np.ndarray:
+    """Return gains that go from the poles of a loop to its zeros."""
+    start, end = np.asarray(system.poles()), system.zeros()
+    size = max([1e-3, *np.abs(start), *np.abs(end)])
+    # The gain at which the poles that go away are some sizes of the system from it.
+    at = 4.0 * size * np.exp(1j * np.linspace(0.1, np.pi, 7))
+    values = [
+        abs(
+            complex(
+                (system.C @ np.linalg.solve(s * np.eye(system.nstates) - system.A, system.B))[0, 0]
+                + system.D[0, 0]
+            )
+        )
+        for s in at
+    ]
+    most = 1.0 / max(min(values), 1e-300)
+    if len(end) == len(start):
+        most *= 1e3
+    return np.concatenate([[0.0], np.logspace(-5.0, 0.0, 600) * most])
