@@ -37,6 +37,8 @@ from archimedes.control.linear.matrix_equations import solve_lyap as solve_lyap
 from archimedes.control.linear.modes import Mode as Mode
 from archimedes.control.linear.modes import ModeTable as ModeTable
 from archimedes.control.linear.modes import modes as modes
+from archimedes.control.linear.pid_tuning import PIDTuning as PIDTuning
+from archimedes.control.linear.pid_tuning import pidtune as pidtune
 from archimedes.control.linear.pole_placement import acker as acker
 from archimedes.control.linear.pole_placement import lqg as lqg
 from archimedes.control.linear.pole_placement import lqi as lqi
