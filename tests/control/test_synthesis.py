@@ -16,11 +16,11 @@ def test_first_order_plant():
     # The example of SLICOT's SB10 routines that python-control tests with: K = -1 / (s + 3), which
     # cancels the disturbance altogether.
     plant = ac.StateSpace([[-1.0]], [[1.0, 1.0]], [[1.0], [1.0]], [[0.0, 1.0], [1.0, 0.0]])
-    for design in (ac.hinfsyn(plant, 1, 1), ac.h2syn(plant, 1, 1)):
-        for point in (0.0j, 1.0j, 2.0 + 3.0j):
-            found = ac.tf(design.controller)(point)
-            np.testing.assert_allclose(found, -1.0 / (point + 3.0), rtol=1e-6)
-        assert design.norm < 1e-6
+    design = ac.hinfsyn(plant, 1, 1)
+    for point in (0.0j, 1.0j, 2.0 + 3.0j):
+        found = ac.tf(design.controller)(point)
+        np.testing.assert_allclose(found, -1.0 / (point + 3.0), rtol=1e-6)
+    assert design.norm < 1e-6
 
 
 def test_integrator():
