@@ -102,8 +102,8 @@ MESSAGES = [
     (lambda: discretize_linear(ONE, ONE, ONE, np.eye(2), 0.1), r"D must be a matrix of shape"),
     (lambda: StateSpace(np.ones((1, 2)), ONE, ONE, ONE), r"A must be a matrix of shape \(1, 1\)"),
     (lambda: StateSpace(ONE, ONE, ONE, ONE).step([1.0], [1.0, 2.0]), "input must be a vector"),
-    (lambda: tf2ss([1.0, 2.0, 3.0], [1.0, 2.0]), "num must have at most the 2 coefficients"),
-    (lambda: tf2ss([1.0], [2.0]), "den must have a power"),
+    (lambda: tf2ss([1.0, 2.0, 3.0], [1.0, 2.0]), "is not proper: its numerator has degree 2"),
+    (lambda: tf2ss([1.0], [0.0]), "den must hold finite numbers that are not all zero"),
     (lambda: IIRFilter([], [1.0]), "at least one coefficient"),
     (lambda: IIRFilter([1.0], [1.0, 2.0]).step(np.zeros(3), 1.0), "state must be a vector"),
 ]

@@ -155,8 +155,7 @@ def plot_bode(
     groups = name_systems(systems)
     every = [one for group in groups.values() for one in group]
     w = choose_frequencies(every, omega)
-    with sheet((7.6, 5.4), title, file) as figure:
-        above, below = figure.subplots(2, 1, sharex=True)
+    with sheet((7.6, 5.4), title, file, 2, sharex=True) as (figure, (above, below)):
         for label, group, i, j, color in each_channel(groups):
             values = responses(group, w)[:, i, j]
             with np.errstate(divide="ignore"):
@@ -244,8 +243,7 @@ def plot_singular_values(
     """
     groups = name_systems(systems)
     w = choose_frequencies([one for group in groups.values() for one in group], omega)
-    with sheet((7.6, 4.2), title, file) as figure:
-        axes = figure.subplots()
+    with sheet((7.6, 4.2), title, file) as (figure, axes):
         for k, (name, group) in enumerate(groups.items()):
             values = np.linalg.svd(np.moveaxis(responses(group, w), -1, 1), compute_uv=False)
             for which in range(values.shape[-1]):
@@ -272,8 +270,7 @@ def _plot_plane(
     """Draw curves of complex values, one for each channel with one input and one output."""
     groups = name_systems(systems)
     w = choose_frequencies([one for group in groups.values() for one in group], omega)
-    with sheet(size, title, file) as figure:
-        axes = figure.subplots()
+    with sheet(size, title, file) as (figure, axes):
         curves = []
         for label, group, i, j, color in each_channel(groups):
             for k, value in enumerate(responses(group, w)[:, i, j]):
@@ -433,8 +430,7 @@ def plot_poles_and_zeros(
     'real part (1/s)'
     """
     groups = name_systems(systems)
-    with sheet((6.6, 5.2), title, file) as figure:
-        axes = figure.subplots()
+    with sheet((6.6, 5.2), title, file) as (figure, axes):
         every = []
         for k, (name, group) in enumerate(groups.items()):
             for values, marker, label in (
@@ -500,8 +496,7 @@ def plot_locus_of_gain(
 
     points, paths = root_locus(system, gains)
     paths = follow_eigenvalues(list(paths))
-    with sheet((7.0, 5.4), title, file) as figure:
-        axes = figure.subplots()
+    with sheet((7.0, 5.4), title, file) as (figure, axes):
         for k in range(paths.shape[1]):
             axes.plot(paths[:, k].real, paths[:, k].imag, color=f"C{k % 7}")
         start, end = np.asarray(poles(system)), np.asarray(zeros(system))
@@ -562,8 +557,8 @@ def _draw_responses(groups: dict[str, list[TimeResponse]], title: str | None, fi
     first = next(iter(groups.values()))[0]
     y = first.y if first.y.ndim == 3 else first.y[..., None]
     p, m = y.shape[1:]
-    with sheet((3.2 + 3.2 * m if m > 1 else 7.0, 1.2 + 2.2 * p), title, file) as figure:
-        panels = figure.subplots(p, m, sharex=True, squeeze=False)
+    size = (3.2 + 3.2 * m if m > 1 else 7.0, 1.2 + 2.2 * p)
+    with sheet(size, title, file, p, m, sharex=True, squeeze=False) as (figure, panels):
         for k, (name, group) in enumerate(groups.items()):
             for i in range(p):
                 for j in range(m):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from archimedes.control.blocks.pid import PID
+from archimedes.control.blocks.compensators import PID
 from archimedes.control.linear.analysis import is_stable
 from archimedes.control.linear.frequency_response import Margins, frequency_response, margins
 from archimedes.control.linear.state_space import feedback

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archimedes.control.linear.analysis import h2_norm, hinf_norm, is_stable
-from archimedes.control.linear.riccati import solve_care, solve_dare
+from archimedes.control.linear.matrix_equations import solve_care, solve_dare
 from archimedes.control.linear.state_space import StateSpace, append, feedback, lft
 from archimedes.control.linear.transfer_function import minreal, ss
 

@@ -19,6 +19,7 @@ from archimedes.control.linear.state_space import (
     StateSpace,
     as_gain,
     choose,
+    choose_texts,
     feedback,
     read_texts,
     swap_signals,
@@ -181,15 +182,8 @@ class TransferFunction:
         """
 
         i, j = choose(outputs, self.outputs, "outputs"), choose(inputs, self.inputs, "inputs")
-        return replace(
-            self,
-            num=tuple(tuple(self.num[a][b] for b in j) for a in i),
-            den=tuple(tuple(self.den[a][b] for b in j) for a in i),
-            inputs=tuple(self.inputs[k] for k in j),
-            outputs=tuple(self.outputs[k] for k in i),
-            input_units=tuple(self.input_units[k] for k in j),
-            output_units=tuple(self.output_units[k] for k in i),
-        )
+        num, den = (tuple(tuple(rows[a][b] for b in j) for a in i) for rows in (self.num, self.den))
+        return replace(self, num=num, den=den, **choose_texts(self, i, j))
 
     def __getitem__(self, key: tuple[Any, Any]) -> TransferFunction:
         """Return ``system[outputs, inputs]``, by name, number or slice."""
