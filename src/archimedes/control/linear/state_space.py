@@ -150,7 +150,7 @@ class StateSpace:
             Method of `discretize_linear`, ``"zoh"`` by default.
         """
         if self.dt is not None:
-            raise ValueError(f"this system is discrete already, with dt = {self.dt} s")
+            raise ValueError(f"this system is in steps of dt = {self.dt} s already")
         A, B, C, D = discretize_linear(self.A, self.B, self.C, self.D, dt, method)
         return replace(self, A=A, B=B, C=C, D=D, dt=dt)
 
@@ -385,7 +385,7 @@ def choose(wanted: Any, names: tuple[str, ...], what: str) -> list[int]:
     items = [wanted] if isinstance(wanted, (str, int)) else list(wanted)
     for item in items:
         if item not in (names if isinstance(item, str) else range(len(names))):
-            raise ValueError(f"{what} has no {item!r}; known names: {', '.join(names)}")
+            raise ValueError(f"{what} has no {item!r}; there are {', '.join(names)}")
     return [names.index(item) if isinstance(item, str) else int(item) for item in items]
 
 
