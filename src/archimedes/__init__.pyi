@@ -79,5 +79,6 @@ from archimedes.tree import struct as struct
 from archimedes.viewer.viewing import view as view
 from archimedes.viz import plot as plot
 from archimedes.viz import set_theme as set_theme
+from archimedes.viz import show as show
 
 __version__: str

@@ -45,7 +45,7 @@ def test_axes_carry_names_and_units():
         "pos (m)",
         "att (deg)",
         "v_B (m/s)",
-        "w_B (rad/s)",
+        "w_B (deg/s)",
     ]
     assert figure.axes[-1].get_xlabel() == "time (s)"
     assert figure.get_suptitle() == "Tumbling"
@@ -64,7 +64,7 @@ def test_lines_are_the_data():
 
 def test_names_choose_leaves_and_components():
     figure = plot(tumbling(), ["w_B[1]", "pos"])
-    assert [a.get_ylabel() for a in figure.axes] == ["w_B[1] (rad/s)", "pos (m)"]
+    assert [a.get_ylabel() for a in figure.axes] == ["w_B[1] (deg/s)", "pos (m)"]
     assert len(figure.axes[0].get_lines()) == 1 and figure.axes[0].get_legend() is None
     with pytest.raises(KeyError, match="no 'speed' in this trajectory; there are"):
         plot(tumbling(), ["speed"])

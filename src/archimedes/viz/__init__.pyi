@@ -15,5 +15,6 @@ from archimedes.viz.structures import plot_sparsity as plot_sparsity
 from archimedes.viz.themes import THEMES as THEMES
 from archimedes.viz.themes import set_theme as set_theme
 from archimedes.viz.trajectories import plot_trajectory as plot_trajectory
+from archimedes.viz.windows import show as show
 from archimedes.viz.work_precision import measure_work_precision as measure_work_precision
 from archimedes.viz.work_precision import plot_work_precision as plot_work_precision

@@ -11,6 +11,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.checks import check_choice
+from archimedes.display import axis_label, for_reading
 from archimedes.simulate.campaigns.campaign import Campaign
 from archimedes.simulate.trajectory.columns import tree_columns
 from archimedes.typing import Tree
@@ -35,7 +36,7 @@ def columns_of(value: Tree, root: str) -> Columns:
         values: Any = np.asarray(leaves[column.leaf])
         if values.ndim and values.dtype.kind in "biuf":
             numbers = values[(slice(None), *column.place)].astype(float)
-            columns[column.name] = (numbers, column.units)
+            columns[column.name] = for_reading(numbers, column.units)
     return columns
 
 
@@ -147,10 +148,6 @@ def plot_campaign(
     failed = len(campaign.failed)
     remark = f"{failed} of {len(campaign)} failed" if failed else f"{len(campaign):,} runs"
     return DRAWINGS[kind](campaign, results, remark, partial(sheet, title=title, file=file))
-
-
-def axis_label(name: str, units: str) -> str:
-    return f"{name} ({units})" if units else name
 
 
 def draw_histograms(campaign: Campaign, results: Columns, remark: str, page: Page) -> Figure:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from archimedes.checks import check_choice
 from archimedes.simulate.trajectory.exports import require
+from archimedes.viz.windows import watch
 
 if TYPE_CHECKING:
     import matplotlib.axes
@@ -94,18 +95,18 @@ def sheet(
 
     `panels` are further options of `Figure.subplots`. One row and column give single axes.
 
-    In a notebook, and where it is saved, the figure is closed: a notebook shows what a function
-    returns, and an open figure would be shown twice; files by the hundred would keep as many open.
-    What is returned can be drawn on and saved as before.
+    A figure that is saved is closed: files by the hundred would keep as many open. What is returned
+    can be drawn on and saved as before.
     """
     matplotlib = require("matplotlib", None, "plot")
     pyplot = require("matplotlib.pyplot", None, "plot")
     with matplotlib.rc_context(matplotlib_settings(_current)):
         figure = pyplot.figure(figsize=size, layout="constrained")
+        watch(figure)
         yield figure, figure.subplots(rows, columns, **panels)
         if title is not None:
             figure.suptitle(title)
         if file is not None:
             figure.savefig(file)
-    if file is not None or "inline" in matplotlib.get_backend():
+    if file is not None:
         pyplot.close(figure)

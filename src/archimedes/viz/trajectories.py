@@ -9,6 +9,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.checks import check_choice, concrete
+from archimedes.display import axis_label, for_reading
 from archimedes.errors import TraceError
 from archimedes.simulate.trajectory.columns import PARTS, component_names, label_leaves
 from archimedes.simulate.trajectory.trajectory import Trajectory
@@ -106,7 +107,7 @@ def plot_trajectory(
             draw_panel(axes, panel, spread)
             draw_events(axes, traj)
         rows[0].set_title(failures(traj), loc="right", fontsize="small")
-        rows[-1].set_xlabel("time (s)")
+        rows[-1].set_xlabel(axis_label("time", "s"))
         figure.align_ylabels(rows)
     return figure
 
@@ -124,9 +125,9 @@ def all_panels(traj: Trajectory, angles: bool) -> list[Panel]:
                 panels.append(Panel(label.name, "deg", ["roll", "pitch", "yaw"], t, rpy))
                 continue
             shape = np.shape(leaf)[traj.t.ndim :]
-            values = np.reshape(leaf, (*t.shape, -1))
+            values, units = for_reading(np.reshape(leaf, (*t.shape, -1)), label.units)
             labels = component_names(label.name, shape)
-            panels.append(Panel(label.name, label.units, labels, t, values))
+            panels.append(Panel(label.name, units, labels, t, values))
     return panels
 
 
@@ -223,7 +224,7 @@ def choose(panels: list[Panel], raw: list[Panel], names: Sequence[str] | None) -
 
 def draw_panel(axes: Axes, panel: Panel, spread: str = "auto") -> None:
     """Draw the lines of one panel, with its name and units."""
-    axes.set_ylabel(f"{panel.title} ({panel.units})" if panel.units else panel.title)
+    axes.set_ylabel(axis_label(panel.title, panel.units))
     axes.margins(x=0.01)
     rows = panel.t.reshape(-1, panel.t.shape[-1])
     for k, label in enumerate(panel.labels):

@@ -1,0 +1,175 @@
+"""How names, units and numbers are written for people: axes, tables and printed results.
+
+One rule for everything that the package returns: ``print(result)`` is short, at most `LINES` lines
+of `COLUMNS` characters, and ``print(result.report())`` is complete. Data stay in SI units; angles
+are turned into degrees where a person reads them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+__all__ = ["COLUMNS", "LINES", "Readable", "axis_label", "brief", "for_reading", "text_table"]
+
+#: What a printed result takes at most.
+LINES, COLUMNS = 24, 100
+#: Units of angles, and what a person reads instead.
+DEGREES = {"rad": "deg", "rad/s": "deg/s", "rad/s^2": "deg/s^2"}
+#: Angular velocities above this, in rad/s, are those of shafts and rotors and stay as they are.
+SHAFT_SPEED = 100.0
+#: Significant digits of a number in print.
+DIGITS = 6
+
+LONG_NUMBER = re.compile(r"(?<![\w.])-?\d+\.\d+(?:e[+-]?\d+)?(?!\w)")
+
+
+def axis_label(name: str, units: str = "") -> str:
+    """Return what stands on an axis or above a column: the name, and the unit in parentheses.
+
+    >>> axis_label("time", "s"), axis_label("runs")
+    ('time (s)', 'runs')
+    """
+    return f"{name} ({units})" if units else name
+
+
+def for_reading(values: Any, units: str) -> tuple[Any, str]:
+    """Return values and their unit as a person reads them: angles in degrees.
+
+    Angular velocities above 100 rad/s are those of shafts and rotors: they stay in rad/s.
+
+    >>> for_reading(np.pi, "rad"), for_reading(2.0, "m")
+    ((np.float64(180.0), 'deg'), (2.0, 'm'))
+    """
+    shown = DEGREES.get(units)
+    if shown is None:
+        return values, units
+    numbers = np.asarray(values, dtype=float)
+    finite = np.abs(numbers[np.isfinite(numbers)])
+    if units != "rad" and finite.size and finite.max() > SHAFT_SPEED:
+        return values, units
+    return np.rad2deg(numbers)[()], shown
+
+
+def number(value: Any, digits: int = DIGITS) -> str:
+    """Return a number with few significant digits; anything else as text.
+
+    >>> number(1.0 / 3.0), number(1500000.0), number(7), number(-0.0)
+    ('0.333333', '1.5e+06', '7', '0')
+    """
+    if isinstance(value, (float, np.floating)):
+        return f"{value + 0.0:.{digits}g}"
+    return str(value)
+
+
+def brief(value: Any, width: int = 76) -> str:
+    """Return any value in one line: few digits, and shapes instead of large arrays.
+
+    >>> brief(np.array([1.0, 2.0 / 3.0]))
+    '[1. 0.66667]'
+    >>> brief({"a": np.arange(1000.0), "b": 1.0 / 3.0})
+    "{'a': array([ 0., 1., ..., 998., 999.]), 'b': 0.333333}"
+    >>> brief(np.zeros((40, 3)))
+    'array (40, 3), 0 to 0'
+    """
+    # "1.25": numbers of NumPy without their type.
+    plain: Any = {"legacy": "1.25", "linewidth": 10_000}
+    with np.printoptions(precision=5, threshold=12, edgeitems=2, **plain):
+        text = str(value) if isinstance(value, (str, np.ndarray)) else repr(value)
+    text = LONG_NUMBER.sub(lambda found: shorten_number(found[0]), " ".join(text.split()))
+    if isinstance(value, np.ndarray) and (value.size > 12 or len(text) > width):
+        return describe_array(value)
+    return text if len(text) <= width else text[: width - 4].rstrip() + " ..."
+
+
+def shorten_number(text: str) -> str:
+    """Return a number in print with at most `DIGITS` significant digits."""
+    digits = text.split("e")[0].replace(".", "").lstrip("-0")
+    return number(float(text)) if len(digits) > DIGITS else text
+
+
+def describe_array(array: np.ndarray) -> str:
+    """Return the shape of an array and the range of its values.
+
+    >>> describe_array(np.array([[1.0, np.nan], [2.0, 3.0]]))
+    'array (2, 2), 1 to 3, 1 nan'
+    """
+    text = f"array {array.shape}"
+    if array.dtype.kind not in "iuf" or not array.size:
+        return text if array.size else f"{text}, empty"
+    known = array[~np.isnan(array)]
+    if known.size:
+        text += f", {number(known.min())} to {number(known.max())}"
+    missing = array.size - known.size
+    return f"{text}, {missing} nan" if missing else text
+
+
+def text_table(rows: Iterable[Sequence[str]], left: int = 1) -> str:
+    """Return rows of cells as aligned lines; the first `left` columns are flush left.
+
+    >>> print(text_table([("name", "value"), ("mass", "1.5"), ("a", "-20")]))
+    name  value
+    mass    1.5
+    a       -20
+    """
+    table = [list(row) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*table)]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if k < left else cell.rjust(width)
+            for k, (cell, width) in enumerate(zip(row, widths))
+        ).rstrip()
+        for row in table
+    )
+
+
+def named_lines(entries: Iterable[tuple[str, str]]) -> str:
+    """Return a line ``name: text`` for each entry, aligned at the colon as SciPy's results are.
+
+    >>> print(named_lines([("t", "0 to 1"), ("message", "done")]))
+          t: 0 to 1
+    message: done
+    """
+    table = list(entries)
+    width = max((len(name) for name, _ in table), default=0)
+    indent = "\n" + " " * (width + 2)
+    return "\n".join(f"{name:>{width}}: {indent.join(text.splitlines())}" for name, text in table)
+
+
+class Readable:
+    """What results have in common in print: ``print(x)`` is short, ``x.report()`` complete.
+
+    Both list the fields of the dataclass, functions left out, unless the class does it otherwise.
+    Subclasses are dataclasses with ``repr=False``.
+
+    >>> @dataclasses.dataclass(repr=False)
+    ... class Result(Readable):
+    ...     x: np.ndarray
+    ...     fun: float
+    >>> Result(np.arange(100.0), 1.0 / 3.0)
+    Result
+      x: array (100,), 0 to 99
+    fun: 0.333333
+    """
+
+    def __repr__(self) -> str:
+        return f"{type(self).__qualname__}\n{self._list_fields(brief)}"
+
+    def report(self) -> str:
+        """Return everything as text; ``print`` of the result itself is a summary."""
+        return f"{type(self).__qualname__}\n{self._list_fields(in_full)}"
+
+    def _list_fields(self, write: Callable[[Any], str]) -> str:
+        fields: Any = dataclasses.fields(self)  # type: ignore[arg-type]
+        pairs = [(f.name, getattr(self, f.name)) for f in fields if f.repr]
+        return named_lines((name, write(value)) for name, value in pairs if not callable(value))
+
+
+def in_full(value: Any) -> str:
+    """Return a value with all its numbers, in few digits."""
+    with np.printoptions(precision=DIGITS, threshold=10_000, linewidth=COLUMNS - 20):
+        return str(value)
