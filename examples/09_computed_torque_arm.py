@@ -7,7 +7,6 @@ import numpy as np
 
 import archimedes as arc
 from archimedes import multibody as mb
-from archimedes.spatial import Transformation
 
 
 def arm(heavier=1.0, friction=0.0):
@@ -46,7 +45,7 @@ place_only = [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]
 
 def reach(place):
     """Return the search for the angles that put the hand at a place."""
-    target = Transformation(place, arc.spatial.Quaternion.identity())
+    target = mb.pose(place, np.eye(3))
     return mb.inverse_kinematics(known, "hand", target, [0.0, 0.5, 1.2], weights=place_only)
 
 

@@ -7,7 +7,8 @@ import pytest
 
 import archimedes as arc
 from archimedes import multibody as mb
-from archimedes.spatial import RotationMatrix, Transformation
+from archimedes.spatial import Quaternion, RotationMatrix, Transformation
+from tests.optional_packages import import_or_skip
 
 from .random_trees import random_state, random_tree
 from .robots import path_of
@@ -171,3 +172,86 @@ def test_targets_far_away_and_heavy_weights():
     heavy = mb.inverse_kinematics(arm, "tip", goal, q0=[0.1, 0.5], weights=1e9, tolerance=1e-3)
     assert heavy.success
     np.testing.assert_allclose(heavy.q, [0.4, 1.1], atol=1e-12)
+
+
+# ---- what a pose is ----------------------------------------------------------------------
+
+
+def place_and_attitude():
+    """Return a place within reach of the Panda, and an attitude that is not its own inverse."""
+    return np.array([0.45, 0.15, 0.5]), Quaternion.from_euler([np.pi - 0.3, 0.2, 0.7], "xyz")
+
+
+def solve(panda, target):
+    start = np.array([0.0, -0.3, 0.0, -2.0, 0.0, 1.8, 0.8, 0.02, 0.02])[: panda.nq]
+    found = mb.inverse_kinematics(panda, "panda_hand_tcp", target, start)
+    assert found.success
+    return found.q
+
+
+def test_the_hand_of_pinocchio_is_at_the_position_with_the_attitude(panda):
+    """Forward kinematics of another library, whose rotations take body to world coordinates."""
+    pin = import_or_skip("pinocchio")
+    position, attitude = place_and_attitude()
+    q = solve(panda, mb.pose(position, attitude))
+    peer = pin.buildModelFromUrdf(str(path_of("panda")))
+    data = peer.createData()
+    pin.framesForwardKinematics(peer, data, np.resize(q, peer.nq))  # the second finger mimics
+    hand = data.oMf[peer.getFrameId("panda_hand_tcp")]
+    np.testing.assert_allclose(hand.translation, position, atol=1e-9)
+    w, x, y, z = attitude.array
+    np.testing.assert_allclose(hand.rotation, pin.Quaternion(w, x, y, z).matrix(), atol=1e-9)
+
+
+def test_all_kinds_of_attitudes_give_one_pose(panda):
+    from scipy.spatial.transform import Rotation
+
+    position, attitude = place_and_attitude()
+    pose = mb.pose(position, attitude).as_matrix()
+    R_WB = attitude.as_matrix().T
+    w, x, y, z = attitude.array
+    for same in (
+        RotationMatrix(attitude.as_matrix()),
+        attitude.as_euler("xyz"),
+        R_WB,
+        R_WB.tolist(),
+        Rotation.from_quat([x, y, z, w]),
+    ):
+        np.testing.assert_allclose(mb.pose(position, same).as_matrix(), pose, atol=1e-14)
+    again = mb.frame_pose(panda, solve(panda, mb.pose(position, attitude)), "panda_hand_tcp")
+    np.testing.assert_allclose(again.as_matrix(), pose, atol=1e-9)
+    np.testing.assert_allclose(
+        Transformation.from_pose(position, attitude).inv().as_matrix(), pose, atol=1e-14
+    )
+    many = mb.pose(np.stack([position, 2 * position]), Quaternion(np.stack([attitude.array] * 2)))
+    np.testing.assert_allclose(many.as_matrix()[0], pose, atol=1e-14)
+
+
+def test_from_pose_is_the_mirror_image_and_is_refused(panda):
+    position, attitude = place_and_attitude()
+    wrong = Transformation.from_pose(position, attitude)
+    with pytest.raises(ValueError, match=r"target is the inverse of a pose.*multibody\.pose"):
+        solve(panda, wrong)
+    right = mb.frame_pose(panda, solve(panda, wrong.inv()), "panda_hand_tcp")
+    np.testing.assert_allclose(right.t, position, atol=1e-9)
+    with pytest.raises(ValueError, match="target is the inverse of a pose"):
+        arc.compile(lambda p: solve(panda, Transformation.from_pose(p, attitude)))(position)
+
+
+@pytest.mark.parametrize("target", [([0.4, 0.0, 0.5], np.eye(3)), np.eye(4), [0.4, 0.0, 0.5]])
+def test_what_is_no_pose_is_told_how_to_become_one(panda, target):
+    with pytest.raises(TypeError, match=r"target must be a Transformation.*mb\.pose\(position"):
+        mb.inverse_kinematics(panda, "panda_hand_tcp", target)
+
+
+@pytest.mark.parametrize("attitude", [[0.1, 0.2, 0.3], [1.0, 0, 0, 0], None, "up", 0.0])
+def test_numbers_that_may_be_any_attitude_are_refused(attitude):
+    with pytest.raises(TypeError, match=r"attitude must be an attitude, such as Quaternion\(q\)"):
+        mb.pose([0.0, 0.0, 0.0], attitude)
+
+
+def test_matrices_that_are_no_rotations_are_refused():
+    with pytest.raises(ValueError, match="attitude must be orthogonal"):
+        mb.pose([0.0, 0.0, 0.0], 2 * np.eye(3))
+    with pytest.raises(ValueError, match="attitude is a reflection"):
+        mb.pose([0.0, 0.0, 0.0], np.diag([1.0, 1.0, -1.0]))

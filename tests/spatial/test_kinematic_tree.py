@@ -321,3 +321,13 @@ def test_wrong_types(ktree):
     ktree.add_frame("x", "eci", lambda t: np.eye(4))
     with pytest.raises(TypeError, match="must be a Transformation, got ndarray"):
         ktree.get_transform("eci", "x", 0.0)
+
+
+def test_from_pose_given_as_a_pose_is_refused():
+    """`from_pose` is the transform to the frame; the pose of the frame is its inverse."""
+    X = Transformation.from_pose([1.0, 2.0, 3.0], EulerAngles([0.1, 0.2, 0.3], "xyz"))
+    for wrong in (X, lambda t: Transformation.from_pose(X.t, X.r)):
+        ktree = KinematicTree("world")
+        ktree.add_frame("body", "world", pose=wrong)
+        with pytest.raises(ValueError, match=r"pose of frame 'body'.*is the inverse of a pose"):
+            ktree.get_transform("world", "body", 0.0)

@@ -10,7 +10,6 @@ import numpy as np
 import archimedes as arc
 from archimedes import multibody as mb
 from archimedes.demos.reporting import Report, duration, time_call
-from archimedes.spatial import Quaternion, Transformation
 from archimedes.typing import Array, Scalar
 from archimedes.viewer import Path, view
 
@@ -47,7 +46,7 @@ def circle(t: Scalar) -> Any:
 
 def reach(point: Array) -> Any:
     """Search the angles that put the hand at a point."""
-    target = Transformation(point, Quaternion.identity())
+    target = mb.pose(point, np.eye(3))
     only = [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]
     return mb.inverse_kinematics(known, "hand", target, [0.0, 0.5, 1.2], weights=only)
 

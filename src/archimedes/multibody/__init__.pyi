@@ -24,6 +24,7 @@ from archimedes.multibody.algorithms.kinematics import frame_jacobian_rate as fr
 from archimedes.multibody.algorithms.kinematics import frame_pose as frame_pose
 from archimedes.multibody.algorithms.kinematics import frame_twist as frame_twist
 from archimedes.multibody.algorithms.kinematics import kinetic_energy as kinetic_energy
+from archimedes.multibody.algorithms.kinematics import pose as pose
 from archimedes.multibody.algorithms.kinematics import potential_energy as potential_energy
 from archimedes.multibody.algorithms.mass_matrix import crba as crba
 from archimedes.multibody.algorithms.mass_matrix import inverse_mass_matrix as inverse_mass_matrix

@@ -25,7 +25,7 @@ from archimedes.checks import check_type, check_vector
 from archimedes.spatial.attitudes.quaternions import dcm_angular_velocity
 from archimedes.spatial.components import cross
 from archimedes.spatial.spatial_vectors import Motion
-from archimedes.spatial.transformation import Transformation
+from archimedes.spatial.transformation import Transformation, check_pose
 from archimedes.tree.struct_methods import nearest
 from archimedes.typing import ArrayLike, Scalar, Tree
 
@@ -125,7 +125,10 @@ class FrameEdge:
         """Return X_CP."""
         X = self.transform(t, state)
         check_type(X, f"what the {self.transform.label} returns", Transformation)
-        return X.inv() if self.inverted else X
+        if not self.inverted:
+            return X
+        check_pose(X, f"the {self.transform.label}")
+        return X.inv()
 
     # ---- derivatives ---------------------------------------------------------------------
 

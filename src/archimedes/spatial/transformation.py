@@ -24,6 +24,9 @@ from archimedes.typing import ArrayLike, Scalar
 
 __all__ = ["Transformation"]
 
+#: Marks what `from_pose` returned: it leads to the body, and no pose does.
+TO_BODY = "_to_body"
+
 
 @struct
 class Transformation:
@@ -84,6 +87,9 @@ class Transformation:
     def from_pose(cls, pos: ArrayLike, att: Any) -> Transformation:
         """Return X_BA for a body B at position `pos` in A with attitude `att` in A.
 
+        It takes coordinates in A to coordinates in B. The pose of B, which `inverse_kinematics` and
+        ``add_frame(pose=...)`` take, is its inverse: ``multibody.pose(pos, att)``.
+
         Parameters
         ----------
         pos : array (..., 3)
@@ -91,7 +97,9 @@ class Transformation:
         att : attitude
             Attitude of B in A.
         """
-        return cls(-att.rotate(check_vector(pos, 3, "pos")), att)
+        made = cls(-att.rotate(check_vector(pos, 3, "pos")), att)
+        made.__dict__[TO_BODY] = True  # for `check_pose`; products and inverses do not have it
+        return made
 
     @classmethod
     def exp(cls, xi: Any) -> Transformation:
@@ -194,3 +202,13 @@ class Transformation:
         """
         step = (other @ self.inv()).log()
         return Transformation.exp(expand(as_scalar(s, "s")) * step) @ self
+
+
+def check_pose(X: Transformation, name: str) -> None:
+    """Raise for what `from_pose` returned: it takes coordinates the other way round."""
+    if TO_BODY in X.__dict__:
+        raise ValueError(
+            f"{name} is the inverse of a pose: Transformation.from_pose(position, attitude) takes "
+            "world coordinates to the body, a pose takes those of the body to the world. Write "
+            "multibody.pose(position, attitude)"
+        )

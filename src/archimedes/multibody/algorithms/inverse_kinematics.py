@@ -24,7 +24,7 @@ from archimedes.multibody.algorithms.configurations import integrate, neutral
 from archimedes.multibody.algorithms.kinematics import frame_jacobian, world_pose
 from archimedes.multibody.algorithms.links import check_coordinates
 from archimedes.spatial.se3 import homogeneous, se3_left_jacobian, se3_log
-from archimedes.spatial.transformation import Transformation
+from archimedes.spatial.transformation import Transformation, check_pose
 from archimedes.tree import field, struct
 from archimedes.typing import Array, ArrayLike, Matrix, Scalar, Vector
 
@@ -97,7 +97,8 @@ def inverse_kinematics(
     frame : str or sequence of str
         Name of a frame or body, or several.
     target : Transformation or list
-        Transformation from the frame to the world, one for each frame.
+        Pose that each frame should have: ``pose(position, attitude)``, or what `frame_pose`
+        returned. It takes coordinates in the frame to coordinates in the world.
     q0 : array (nq,), optional
         Where the search starts. By default neutral.
     weights : array (6,), optional
@@ -110,16 +111,17 @@ def inverse_kinematics(
     Examples
     --------
     >>> import numpy as np
-    >>> from archimedes.multibody import Builder, frame_pose, inverse_kinematics
+    >>> from archimedes.multibody import Builder, inverse_kinematics, pose
+    >>> from archimedes.spatial import EulerAngles
     >>> b = Builder()
     >>> for name, parent in (("upper", "world"), ("lower", "upper")):
     ...     b.add_body(name, mass=1.0, inertia=[0.1, 0.1, 0.1])
     ...     b.attach(name, parent, joint=name, position=[float(name == "lower"), 0, 0])
     >>> b.add_frame("tip", "lower", position=[1.0, 0.0, 0.0])
     >>> arm = b.build()
-    >>> goal = frame_pose(arm, np.array([0.4, 1.1]), "tip")
-    >>> inverse_kinematics(arm, "tip", goal, q0=[0.1, 0.5]).q.round(6)
-    array([0.4, 1.1])
+    >>> target = pose([0.0, 2**0.5, 0.0], EulerAngles(3 * np.pi / 4, "z"))
+    >>> np.rad2deg(inverse_kinematics(arm, "tip", target, q0=[0.1, 0.5]).q).round(6)
+    array([45., 90.])
     """
     frames, goals = frames_and_goals(frame, target)
     q = neutral(model) if q0 is None else check_coordinates(model, q0, "q0")
@@ -198,8 +200,8 @@ def frames_and_goals(frame: str | Sequence[str], target: Any) -> tuple[list[str]
     if len(targets) != len(frames):
         raise ValueError(f"inverse_kinematics: {len(frames)} frames and {len(targets)} targets")
     for each in targets:
-        hint = "it takes the frame's coordinates to the world's"
-        check_type(each, "target", Transformation, hint)
+        check_type(each, "target", Transformation, "write mb.pose(position, attitude)")
+        check_pose(each, "target")
         check_shape(each.as_matrix(), "the matrix of a target (arc.vmap takes many)", (4, 4))
     return frames, [each.as_matrix() for each in targets]
 

@@ -24,12 +24,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.checks import check_choice
+from archimedes.checks import check_choice, check_vector
 from archimedes.multibody.algorithms import links
+from archimedes.spatial.attitudes.attitude_base import Attitude
 from archimedes.spatial.attitudes.attitude_classes import RotationMatrix
 from archimedes.spatial.components import components, cross, matvec
 from archimedes.spatial.spatial_algebra import Pose, Spatial
 from archimedes.spatial.transformation import Transformation
+from archimedes.spatial.validation import check_rotation
 from archimedes.typing import ArrayLike, Matrix, Scalar, Vec3, Vector
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ __all__ = [
     "frame_pose",
     "frame_twist",
     "kinetic_energy",
+    "pose",
     "potential_energy",
 ]
 
@@ -53,7 +56,9 @@ AXES = ("body", "world", "aligned")
 
 
 def frame_pose(model: Model, q: ArrayLike, frame: str) -> Transformation:
-    """Return the transformation from a frame to the world.
+    """Return the pose of a frame: the transformation from its coordinates to the world's.
+
+    `pose` makes the same kind of object of a position and an attitude.
 
     Parameters
     ----------
@@ -63,6 +68,12 @@ def frame_pose(model: Model, q: ArrayLike, frame: str) -> Transformation:
         Configuration.
     frame : str
         Name of a frame or body.
+
+    Returns
+    -------
+    Transformation
+        ``t`` is the position of the frame in the world in m, ``r.as_matrix()`` takes coordinates in
+        the frame to coordinates in the world. ``r.inv()`` is the attitude of the frame.
 
     Examples
     --------
@@ -77,6 +88,51 @@ def frame_pose(model: Model, q: ArrayLike, frame: str) -> Transformation:
     """
     X, leading = world_pose(model, q, frame), links.leading_axes(q)
     R, p = links.broadcast_result(X.R, (*leading, 3, 3)), links.broadcast_result(X.p, (*leading, 3))
+    return Transformation(p, RotationMatrix.make(R))
+
+
+def pose(position: ArrayLike, attitude: Any) -> Transformation:
+    """Return the pose of something at a position with an attitude, both in the world.
+
+    A pose takes coordinates in a body to coordinates in the world: `frame_pose` returns one, and
+    `inverse_kinematics` takes them as targets. ``Transformation.from_pose`` is its inverse.
+
+    Parameters
+    ----------
+    position : array (..., 3)
+        Position in the world in m.
+    attitude : attitude, or array (..., 3, 3)
+        An attitude of `archimedes.spatial`, whose matrix takes world coordinates to the body; a
+        rotation matrix that takes body coordinates to the world, whose columns are the axes of the
+        body in the world; or a ``Rotation`` of SciPy, whose matrix is of the second kind.
+
+    Returns
+    -------
+    Transformation
+        The transformation from the body to the world.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from archimedes.multibody import pose
+    >>> from archimedes.spatial import EulerAngles
+    >>> hand = pose([0.5, 0.0, 0.3], EulerAngles(np.deg2rad([0.0, 90.0, 0.0]), "xyz"))
+    >>> hand.apply(np.array([0.1, 0.0, 0.0])).round(12)  # 0.1 m along the hand's x axis: down
+    array([0.5, 0. , 0.2])
+    """
+    p = check_vector(position, 3, "position")
+    if isinstance(attitude, Attitude):
+        R = np.swapaxes(attitude.as_matrix(), -1, -2)
+    else:
+        of_scipy = type(attitude).__module__.partition(".")[0] == "scipy"
+        matrix = attitude.as_matrix() if of_scipy else attitude
+        if np.shape(matrix)[-2:] != (3, 3):
+            given = f"an array of shape {np.shape(matrix)}" if np.shape(matrix) else repr(attitude)
+            raise TypeError(
+                "attitude must be an attitude, such as Quaternion(q) or EulerAngles(rpy, 'xyz'), "
+                f"or a matrix (3, 3) from the body to the world; got {given}"
+            )
+        R = check_rotation(matrix, "attitude")
     return Transformation(p, RotationMatrix.make(R))
 
 
