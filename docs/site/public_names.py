@@ -42,6 +42,7 @@ PACKAGES = {
     "archimedes.observers": "Kalman filters and smoothers",
     "archimedes.sysid": "Models from measured data",
     "archimedes.optimize": "Minima, quadratic programs, fits, roots, optimal control",
+    "archimedes.optimize.collocation": "Nodes, weights and matrices of polynomials",
     "archimedes.random": "Random numbers as functions of keys",
     "archimedes.special": "Special functions",
     "archimedes.embedded": "C projects, emulated boards, reports",

@@ -13,7 +13,7 @@ import archimedes as arc
 from archimedes.environment import StandardAtmosphere1976
 from archimedes.environment import atmosphere as standard
 from archimedes.graph.derivatives import rules
-from archimedes.optimize.optimal_control.schemes import radau_rule
+from archimedes.optimize.collocation import radau
 from archimedes.simulate.methods import implicit
 from archimedes.simulate.stepping import trial_step
 from archimedes.symbolic.core import ufuncs
@@ -72,7 +72,7 @@ def test_radau_points(k):
     def left(c):
         return mpmath.legendre(k, 2 * mpf(c) - 1) - mpmath.legendre(k - 1, 2 * mpf(c) - 1)
 
-    points, weights = radau_rule(k)
+    points, weights = (rule.tolist() for rule in radau(k, (0.0, 1.0)))
     assert len(points) == len(weights) == k and points[-1] == 1.0
     for c in points[:-1]:
         below, above = ((mpf(c) + mpf(float(np.nextafter(c, end)))) / 2 for end in (0.0, 1.0))

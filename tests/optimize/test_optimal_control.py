@@ -7,7 +7,8 @@ import pytest
 
 import archimedes as arc
 from archimedes.optimize import OptimalControl
-from archimedes.optimize.optimal_control.schemes import find_scheme, radau_rule
+from archimedes.optimize.collocation import radau
+from archimedes.optimize.optimal_control.schemes import find_scheme
 
 ALL = ["trapezoidal", "hermite-simpson", "radau3", "multiple-shooting"]
 
@@ -258,7 +259,7 @@ def test_points_and_weights_of_radau():
         find_scheme("radau3").control_points, [(4 - root) / 10, (4 + root) / 10, 1], atol=1e-14
     )
     np.testing.assert_allclose(
-        radau_rule(3)[1], [(16 - root) / 36, (16 + root) / 36, 1 / 9], atol=1e-14
+        radau(3, (0.0, 1.0))[1], [(16 - root) / 36, (16 + root) / 36, 1 / 9], atol=1e-14
     )
 
 

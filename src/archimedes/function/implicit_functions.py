@@ -47,7 +47,10 @@ SOLVERS = tuple(ITERATIONS)
 #: size 1 by rounding, and then some.
 TOLERANCES = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
 #: Last steps that count as short beside them, relative to 1 + |x|.
-SHORT_STEP = 1e-3
+STEP_TOL = 1e-3
+#: Steps at which an iteration ends. At a double root the residual is the square of the error, so
+#: that it is below its tolerance long before x is known.
+SHORT_STEPS = {np.dtype(np.float64): 1e-6, np.dtype(np.float32): STEP_TOL}
 
 
 _WORDS = {
@@ -293,14 +296,15 @@ class Implicit:
             lambda x: residual(x, p),
             lambda x: jac(residual)(x, p),
             self._tolerance(x.dtype),
-            SHORT_STEP if self.tol is None else np.inf,
+            SHORT_STEPS[np.dtype(x.dtype)] if self.tol is None else np.inf,
+            STEP_TOL if self.tol is None else np.inf,
             self.max_steps,
             lower,
             upper,
         )
         x = x if self.bounds is None else np.clip(x, lower, upper)
         x, now, steps, length = ITERATIONS[self.solver](equations, x)
-        solved = np.where(equations.is_unsolved(now, length), 0.0, 1.0).astype(x.dtype)
+        solved = np.where(equations.is_root(now, length), 1.0, 0.0).astype(x.dtype)
         return np.concatenate([x, np.stack([now, steps, solved])])
 
     def edges(self, x: Vector) -> tuple[Vector, Vector]:
@@ -370,7 +374,8 @@ def implicit(
         Name in messages and listings.
     tol : float, optional
         Largest residual at which the iteration has converged. By default 1e-10 (1e-5 in float32),
-        and the last step must also be short: at most 1e-3 of ``1 + |x|``.
+        and the iteration goes on until its steps are shorter than 1e-6 of ``1 + |x|``, so that a
+        double root is found as well. Steps longer than 1e-3 are no convergence.
     max_steps : int, optional
         Largest number of iterations, 50 by default.
     abstol, max_iter : optional

@@ -31,19 +31,29 @@ Solution: TypeAlias = tuple[Any, Any, Any, Any]
 
 @record
 class Equations:
-    """What an iteration is given."""
+    """What an iteration is given.
+
+    It goes on until the residual is at most ``tol`` and the last step at most ``short_step``. If
+    steps do not get that short, those up to ``step_tol`` still count as those of a root.
+    """
 
     residual: Callable[[Array], Array]
     jacobian: Callable[[Array], Matrix]
     tol: float
+    short_step: float
     step_tol: float
     max_steps: int
     lower: Array
     upper: Array
 
-    def is_unsolved(self, size: Scalar, length: Scalar) -> Any:
-        """Return whether a residual, or the step that led to it, is too large for a root."""
-        return (size > self.tol) | ((size > 0.0) & (length > self.step_tol))
+    def is_unsolved(self, size: Scalar, length: Scalar, step_tol: float | None = None) -> Any:
+        """Return whether a residual, or the step that led to it, is too large to stop."""
+        limit = self.short_step if step_tol is None else step_tol
+        return (size > self.tol) | ((size > 0.0) & (length > limit))
+
+    def is_root(self, size: Scalar, length: Scalar) -> Any:
+        """Return whether a residual, and the step that led to it, are those of a root."""
+        return ~self.is_unsolved(size, length, self.step_tol)
 
 
 def size_of(f: Array) -> Scalar:

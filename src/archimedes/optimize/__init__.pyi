@@ -1,5 +1,6 @@
 from archimedes.function import implicit as implicit
 from archimedes.function import root as root
+from archimedes.optimize import collocation as collocation
 from archimedes.optimize.fits.least_squares import LMResult as LMResult
 from archimedes.optimize.fits.least_squares import least_squares as least_squares
 from archimedes.optimize.fits.least_squares import lm_solve as lm_solve

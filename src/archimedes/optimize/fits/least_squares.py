@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from archimedes import tree
-from archimedes.checks import check_callable, check_choice, check_positive
+from archimedes.checks import check_callable, check_choice, check_positive, check_whole
 from archimedes.function import jac as jacobian
 from archimedes.function.recording_store import Current, compile_frozen, find_or_make, form_of
 from archimedes.optimize.fits.levenberg_marquardt import (
     LOSSES,
     LMStatus,
+    Report,
     Residuals,
     Search,
     StopLimits,
     check_plain,
 )
 from archimedes.optimize.problems.results import Ended, Multipliers
-from archimedes.optimize.problems.unknowns import check_start, name_number, read_limits
+from archimedes.optimize.problems.unknowns import as_vector, check_start, name_number, read_limits
 from archimedes.portable_numpy import matmul
 from archimedes.typing import Array, Tree
 
@@ -29,8 +30,10 @@ __all__ = ["LMResult", "least_squares", "lm_solve"]
 
 _OPTIONS = (
     *("tol", "maxiter", "maxtime", "ftol", "xtol", "gtol"),
-    *("max_nfev", "damping", "loss", "f_scale", "jac"),
+    *("max_nfev", "damping", "loss", "f_scale", "jac", "diag", "nprint", "log_level"),
 )
+#: Names of methods: our own, under two names, and those of SciPy that may lead the way.
+_OWN, _SCIPY = ("hess-lm", "lm"), ("trf", "dogbox")
 
 
 @dataclass(frozen=True)
@@ -59,8 +62,9 @@ class LMResult(Ended):
         Number of iterations.
     active_mask : array (n,)
         -1 where x is at its lower bound, 1 at its upper bound, else 0.
-    history : tuple of float, optional
-        Cost after each accepted step.
+    history : tuple of dict, optional
+        The accepted steps: ``"iteration"``, ``"cost"`` after it, ``"grad_norm"`` (largest entry of
+        the gradient), ``"step_norm"``, ``"damping"`` and ``"nfev"``.
 
     Examples
     --------
@@ -81,7 +85,7 @@ class LMResult(Ended):
     njev: int
     nit: int
     active_mask: np.ndarray
-    history: tuple[float, ...] = ()
+    history: tuple[dict[str, Any], ...] = ()
 
     @property
     def iterations(self) -> int:
@@ -128,6 +132,9 @@ def lm_solve(
     loss: str = "linear",
     f_scale: float = 1.0,
     jac: Callable[..., Any] | None = None,
+    diag: Any = None,
+    nprint: int = 0,
+    log_level: int | None = None,
 ) -> LMResult:
     """Minimize the sum of squares of residuals by the Levenberg-Marquardt method.
 
@@ -166,6 +173,14 @@ def lm_solve(
         Size of residuals that are no outliers.
     jac : callable, optional
         Jacobian (m, n) of a function of arrays, if it has been made already.
+    diag : float, array or tree like x0, optional
+        Scales of the unknowns, positive, as in MINPACK: a large one means short steps. By default
+        the largest sizes of the Jacobian's columns so far.
+    nprint : int, optional
+        Print a line every so many iterations. 0 by default: print nothing.
+    log_level : int, optional
+        Log these lines (every one if `nprint` is 0) at this level to the logger
+        ``"archimedes.optimize"`` instead of printing them: ``log_level=logging.INFO``.
 
     Examples
     --------
@@ -173,6 +188,41 @@ def lm_solve(
     >>> lm_solve(rosenbrock, [-1.2, 1.0]).x
     array([1., 1.])
     """
+    problem, start, unravel = _read_problem(func, x0, args, bounds, loss, f_scale, jac)
+    stop = StopLimits.read(100 * start.size if max_nfev is None else max_nfev, maxiter, maxtime)
+    scales = None if diag is None else as_vector(diag, unravel(start), 1.0, "diag")
+    if scales is not None:
+        check_positive(scales, "diag")
+    report = Report(check_whole(nprint, "nprint", 0) or int(log_level is not None), log_level)
+    tolerances = (ftol, xtol, gtol)
+    search = Search(problem, start, tolerances, stop, damping, diag=scales, report=report)
+    status = search.run()
+    x = search.x
+    return LMResult(
+        x=unravel(x),
+        cost=search.cost,
+        fun=search.raw[0],
+        jac=search.raw[1],
+        grad=matmul(search.J.T, search.r),
+        status=status,
+        nfev=problem.nfev,
+        njev=problem.njev,
+        nit=len(search.history),
+        active_mask=np.where(x <= problem.lower, -1, np.where(x >= problem.upper, 1, 0)),
+        history=tuple(search.history),
+    )
+
+
+def _read_problem(
+    func: Callable[..., Any],
+    x0: Tree,
+    args: Any = (),
+    bounds: Any = None,
+    loss: str = "linear",
+    f_scale: float = 1.0,
+    jac: Callable[..., Any] | None = None,
+) -> tuple[Residuals, np.ndarray, Callable[[Array], Tree]]:
+    """Return the residuals as functions of a vector, the start, and how to make a tree of it."""
     remedy = "write least_squares(f, x0), not least_squares(f(x0), x0)"
     check_callable(func, "func", "(x, *args)", remedy)
     args = args if isinstance(args, tuple) else (args,)
@@ -188,26 +238,10 @@ def lm_solve(
         limits = f"[{lower[k]:.6g}, {upper[k]:.6g}]"
         raise ValueError(f"{name_number(x0, k, 'x0')} is {start[k]:.6g}, not in {limits}")
     functions = _record(func, start, unravel) if jac is None else (func, jac)
-    stop = StopLimits.read(100 * start.size if max_nfev is None else max_nfev, maxiter, maxtime)
     check_choice(loss, "loss", LOSSES)
     check_positive(f_scale, "f_scale")
     problem = Residuals(*functions, args, lower, upper, LOSSES[loss], float(f_scale))
-    search = Search(problem, start, (ftol, xtol, gtol), stop, damping)
-    status = search.run()
-    x = search.x
-    return LMResult(
-        x=unravel(x),
-        cost=search.cost,
-        fun=search.raw[0],
-        jac=search.raw[1],
-        grad=matmul(search.J.T, search.r),
-        status=status,
-        nfev=problem.nfev,
-        njev=problem.njev,
-        nit=len(search.history),
-        active_mask=np.where(x <= lower, -1, np.where(x >= upper, 1, 0)),
-        history=tuple(search.history),
-    )
+    return problem, start, unravel
 
 
 def _record(
@@ -248,8 +282,10 @@ def least_squares(
     bounds : (lower, upper), optional
         Limits: numbers, or trees like `x0`, with None where there is no limit. Equal limits fix a
         number.
-    method : {"hess-lm", "lm"}, optional
-        Both names stand for the Levenberg-Marquardt method.
+    method : {"hess-lm", "lm", "trf", "dogbox"}, optional
+        The first two names stand for the Levenberg-Marquardt method. With ``"trf"`` or
+        ``"dogbox"``, SciPy's methods of these names lead the way, with exact Jacobians, and
+        Levenberg-Marquardt steps finish and check what they found.
     options : mapping, optional
         Options: ``tol`` (for all of ftol, xtol, gtol), ``maxiter``, ``maxtime`` (s), ``max_nfev``,
         ``damping``, and for data with outliers ``loss`` ("soft_l1", "huber", "cauchy", "arctan")
@@ -268,11 +304,52 @@ def least_squares(
     """
     # "hess-lm" is the name that users of the original type.
     remedy = "for SciPy's, write scipy.optimize.least_squares(f, x0, jac=arc.jac(f), method=...)"
-    check_choice(method, "least_squares: method", ("hess-lm", "lm"), remedy)
+    check_choice(method, "least_squares: method", (*_OWN, *_SCIPY), remedy)
     chosen = {**(options or {}), **more}
     for name in chosen:
         check_choice(name, "least_squares: option", _OPTIONS, error=TypeError)
     tol = chosen.pop("tol", None)
     if tol is not None:
         chosen = {**dict.fromkeys(("ftol", "xtol", "gtol"), tol), **chosen}
-    return lm_solve(func, x0, args, bounds=bounds, **chosen)
+    if method in _OWN:
+        return lm_solve(func, x0, args, bounds=bounds, **chosen)
+    x0, nfev, njev = _follow_scipy(method, (func, x0, args, bounds), chosen)
+    found = lm_solve(func, x0, args, bounds=bounds, **chosen)
+    return replace(found, nfev=found.nfev + nfev, njev=found.njev + njev)
+
+
+def _follow_scipy(
+    method: str, given: tuple[Any, ...], options: Mapping[str, Any]
+) -> tuple[Tree, int, int]:
+    """Return the point that a method of SciPy finds, and how often it called the functions."""
+    from scipy import optimize as scipy_optimize
+
+    solve: Any = scipy_optimize.least_squares
+    own = {name: options[name] for name in ("loss", "f_scale", "jac") if name in options}
+    problem, start, unravel = _read_problem(*given, **own)
+    free = problem.lower < problem.upper  # SciPy takes no unknown that is held
+
+    def fill(z: np.ndarray) -> np.ndarray:
+        x = start.copy()
+        x[free] = z
+        return x
+
+    first = problem.value(start)
+    if not (np.any(free) and first.size and np.all(np.isfinite(first))):
+        return unravel(start), problem.nfev, problem.njev
+    stops = ("ftol", "xtol", "gtol", "max_nfev")
+    settings = {name: options[name] for name in stops if name in options}
+    found = solve(
+        lambda z: problem.value(fill(z)),
+        start[free],
+        jac=lambda z: problem.slope(fill(z))[:, free],
+        bounds=(problem.lower[free], problem.upper[free]),
+        method=method,
+        loss=options.get("loss", "linear"),
+        f_scale=problem.f_scale,
+        **settings,
+    )
+    # "trf" stays inside: what it calls active is put on its bound, where steps know about it.
+    ends = np.where(found.active_mask < 0, problem.lower[free], problem.upper[free])
+    x = fill(np.where(found.active_mask == 0, found.x, ends))
+    return unravel(x), problem.nfev, problem.njev

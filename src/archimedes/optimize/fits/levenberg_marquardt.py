@@ -18,6 +18,7 @@ statistics", Wiley 1981, section 7.8: reweighted least squares.)
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -153,6 +154,27 @@ class StopLimits:
         return LMStatus.TIME_LIMIT if time.perf_counter() > self.time else None
 
 
+@record
+class Report:
+    """Lines about the iteration: printed, or logged at a level, every so many iterations."""
+
+    every: int = 0
+    level: int | None = None
+
+    def write(self, entry: dict[str, Any]) -> None:
+        """Write a line about an accepted step if it is its turn."""
+        if self.every and entry["iteration"] % self.every == 0:
+            line = (
+                f"iteration {entry['iteration']:4d}  cost {entry['cost']:.8e}  "
+                f"gradient {entry['grad_norm']:.2e}  step {entry['step_norm']:.2e}  "
+                f"damping {entry['damping']:.2e}"
+            )
+            if self.level is None:
+                print(line)
+            else:
+                logging.getLogger("archimedes.optimize").log(self.level, line)
+
+
 def _half_square(r: np.ndarray) -> float:
     with np.errstate(over="ignore", invalid="ignore"):
         return 0.5 * float(matmul(r, r))
@@ -214,8 +236,12 @@ class Search:
     tolerances: tuple[float, float, float]
     limits: StopLimits
     mu: float
+    #: Scales of the unknowns that the caller has chosen.
+    diag: np.ndarray | None = None
+    report: Report = field(default_factory=lambda: Report())
     growth: float = 2.0
-    history: list[float] = field(default_factory=list)
+    #: The accepted steps.
+    history: list[dict[str, Any]] = field(default_factory=list)
 
     def run(self) -> LMStatus:
         """Iterate until something is known about the end."""
@@ -227,7 +253,7 @@ class Search:
                 "statement, and is the data it reads empty?"
             )
         self._arrive(self.x, first)
-        self.scale = np.zeros_like(self.x)
+        self.scale = np.zeros_like(self.x) if self.diag is None else self.diag
         self.reach, self.first_mu = np.abs(self.x), self.mu
         try:
             flat = np.isfinite(self.cost) and self.cost > 0.0 and not np.any(self.J)
@@ -278,11 +304,13 @@ class Search:
 
     def _restart(self, scale: np.ndarray) -> None:
         """Begin again with the first damping."""
-        self.scale, self.mu, self.growth = scale, self.first_mu, 2.0
+        self.scale = scale if self.diag is None else self.diag
+        self.mu, self.growth = self.first_mu, 2.0
 
     def _iterate(self) -> LMStatus:
         while np.isfinite(self.cost) and np.all(np.isfinite(self.J)):
-            self.scale = np.maximum(self.scale, np.linalg.norm(self.J, axis=0))
+            if self.diag is None:
+                self.scale = np.maximum(self.scale, np.linalg.norm(self.J, axis=0))
             self.reach = np.maximum(self.reach, np.abs(self.x))
             if self._is_orthogonal():
                 return LMStatus.GTOL_REACHED
@@ -321,9 +349,23 @@ class Search:
                 best = (cost, x, r)
         if best is None:
             return None if plateau else False
+        step = best[1] - self.x
         self._arrive(*best[1:])
-        self.history.append(self.cost)
+        self._note(step)
         return True
+
+    def _note(self, step: np.ndarray) -> None:
+        """Note an accepted step."""
+        entry = {
+            "iteration": len(self.history) + 1,
+            "cost": self.cost,
+            "grad_norm": float(np.max(np.abs(matmul(self.J.T, self.r)), initial=0.0)),
+            "step_norm": float(norm(step)),
+            "damping": float(self.mu),
+            "nfev": self.problem.nfev,
+        }
+        self.history.append(entry)
+        self.report.write(entry)
 
     def _free(self, gradient: np.ndarray) -> np.ndarray:
         low = (self.x <= self.problem.lower) & (gradient > 0)
@@ -360,7 +402,7 @@ class Search:
                 small_x = norm(self.scale * step) <= xtol * norm(self.scale * x)
                 small_x = bool(small_x) and self.mu <= 1.0
                 self._arrive(x, r)
-                self.history.append(cost)
+                self._note(step)
                 self.mu *= max(1 / 3, 1 - (2 * gained / predicted - 1) ** 3)
                 self.mu, self.growth = max(self.mu, _LEAST_DAMPING), 2.0
                 if (small_f or small_x) and self._is_minimum(ftol):
@@ -389,7 +431,7 @@ class Search:
         if self._is_curved(tolerance):
             return None if self._probe(tolerance * self.cost) else LMStatus.FTOL_REACHED
         sizes = np.linalg.norm(self.J, axis=0)
-        if np.any(sizes < 1e-3 * self.scale):
+        if self.diag is None and np.any(sizes < 1e-3 * self.scale):
             # Columns have been much larger elsewhere: as damping, that holds their unknowns.
             self._restart(sizes)
             return None

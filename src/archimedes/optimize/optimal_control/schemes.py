@@ -12,43 +12,15 @@ Appl. 49, 2011 (here with the point at the end of the interval, as in Radau IIA)
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from decimal import Decimal, localcontext
 from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from archimedes.optimize.collocation import differentiation_matrix, lagrange, radau
 from archimedes.records import record
 from archimedes.typing import Array, Scalar
-
-
-@cache
-def radau_rule(count: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return points and weights of Legendre-Gauss-Radau quadrature on (0, 1], the last point 1.
-
-    The points are the zeros of P_k - P_(k-1), k = ``count``, moved from (-1, 1]. Newton's method in
-    40 digits finds them: eigenvalues by LAPACK would differ from processor to processor.
-
-    >>> radau_rule(2)
-    ((0.3333333333333333, 1.0), (0.75, 0.25))
-    """
-    points, weights = [], []
-    with localcontext() as context:
-        context.prec = 40
-        for i in reversed(range(count)):
-            x = Decimal(math.cos(2.0 * math.pi * i / (2 * count - 1)))
-            for _ in range(7):
-                p, before, slope, slope_before = Decimal(1), Decimal(0), Decimal(0), Decimal(0)
-                for j in range(count):
-                    later = ((2 * j + 1) * x * p - j * before) / (j + 1)
-                    slope, slope_before = slope_before + (2 * j + 1) * p, slope
-                    p, before = later, p
-                x -= (p - before) / (slope - slope_before)
-            points.append(float((1 + x) / 2))
-            weights.append(float((1 + x) / (2 * (count * before) ** 2)))
-    return tuple(points), tuple(weights)
 
 
 class Interval(NamedTuple):
@@ -162,7 +134,7 @@ class Radau(Scheme):
     @cached_property
     def differentiation(self) -> np.ndarray:
         """Slopes at the collocation points of the polynomial through the states: (K, K + 1)."""
-        return lagrange(np.array(self.state_points), np.array(self.state_points[1:]))[1]
+        return differentiation_matrix(self.state_points, self.state_points[1:])
 
     def defects(self, interval: Interval) -> Array:
         """Return the defects of the equations of motion over an interval."""
@@ -173,15 +145,15 @@ class Radau(Scheme):
 
     def visit(self, interval: Interval) -> Visits:
         """Return points of an interval: position from 0 to 1, state, control and weight."""
-        _, weights = radau_rule(len(self.control_points))
-        return list(zip(self.control_points, interval.X[1:], interval.U, weights))
+        _, weights = radau(len(self.control_points), (0.0, 1.0))
+        return list(zip(self.control_points, interval.X[1:], interval.U, weights.tolist()))
 
     def interpolate(self, s: Scalar, interval: Interval) -> tuple[Array, Array, Array]:
         """Return state, rate and control at the position s, from 0 to 1, of an interval."""
         h, X, U, _ = interval
-        value, slope = lagrange(np.array(self.state_points), np.reshape(s, (1,)))
-        control, _ = lagrange(np.array(self.control_points), np.reshape(s, (1,)))
-        return value[0] @ X, slope[0] @ X / h, control[0] @ U
+        at = np.reshape(s, (1,))
+        value, slope = (f(self.state_points, at)[0] for f in (lagrange, differentiation_matrix))
+        return value @ X, slope @ X / h, lagrange(self.control_points, at)[0] @ U
 
 
 @record
@@ -226,30 +198,6 @@ def rk4_step(
     return x + h * d / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
 
 
-def lagrange(points: np.ndarray, at: Array) -> tuple[Array, Array]:
-    """Return values and slopes, (len(at), len(points)), of the Lagrange polynomials.
-
-    >>> lagrange(np.array([0.0, 1.0]), np.array([0.25]))
-    (array([[0.75, 0.25]]), array([[-1.,  1.]]))
-    """
-
-    def multiply(factors: list[Array]) -> Array:
-        total = at * 0.0 + 1.0
-        for factor in factors:
-            total = total * factor
-        return total
-
-    values, slopes = [], []
-    for j, here in enumerate(points):
-        others = np.delete(points, j)
-        scale = np.prod(here - others)
-        factors = [at - other for other in others]
-        values.append(multiply(factors) / scale)
-        terms = [multiply(factors[:k] + factors[k + 1 :]) for k in range(len(factors))]
-        slopes.append(sum(terms) / scale)
-    return np.stack(values, axis=1), np.stack(slopes, axis=1)
-
-
 _SCHEMES: dict[str, Scheme] = {
     "trapezoidal": Trapezoidal("trapezoidal", (0.0, 1.0), (0.0, 1.0), 2),
     "hermite-simpson": HermiteSimpson("hermite-simpson", (0.0, 1.0), (0.0, 0.5, 1.0), 4),
@@ -271,5 +219,5 @@ def find_scheme(name: str) -> Scheme:
     if name in _SCHEMES:
         return _SCHEMES[name]
     k = int(name.removeprefix("radau"))
-    points, _ = radau_rule(k)
+    points = tuple(radau(k, (0.0, 1.0))[0].tolist())
     return Radau(name, (0.0, *points), points, 2 * k - 1)
