@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -67,7 +68,7 @@ def number(value: Any, digits: int = DIGITS) -> str:
 
 
 def brief(value: Any, width: int = 76) -> str:
-    """Return any value in one line: few digits, and shapes instead of large arrays.
+    """Return any value in one line: few digits, shapes of large arrays, fields of large structs.
 
     >>> brief(np.array([1.0, 2.0 / 3.0]))
     '[1. 0.66667]'
@@ -76,14 +77,30 @@ def brief(value: Any, width: int = 76) -> str:
     >>> brief(np.zeros((40, 3)))
     'array (40, 3), 0 to 0'
     """
+    if callable(value) and not isinstance(value, np.ndarray) and not field_names(value):
+        return f"function {getattr(value, '__qualname__', type(value).__name__)}"
     # "1.25": numbers of NumPy without their type.
     plain: Any = {"legacy": "1.25", "linewidth": 10_000}
     with np.printoptions(precision=5, threshold=12, edgeitems=2, **plain):
-        text = str(value) if isinstance(value, (str, np.ndarray)) else repr(value)
-    text = LONG_NUMBER.sub(lambda found: shorten_number(found[0]), " ".join(text.split()))
+        lines = str(value) if isinstance(value, (str, np.ndarray)) else repr(value)
+    text = LONG_NUMBER.sub(lambda found: shorten_number(found[0]), " ".join(lines.split()))
     if isinstance(value, np.ndarray) and (value.size > 12 or len(text) > width):
         return describe_array(value)
+    if field_names(value) and (len(text) > width or "\n" in lines):
+        text = f"{short_name(type(value))}({', '.join(field_names(value))})"
     return text if len(text) <= width else text[: width - 4].rstrip() + " ..."
+
+
+def field_names(value: Any) -> list[str]:
+    """Return the names of the fields of a dataclass or named tuple that are shown."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return [f.name for f in dataclasses.fields(value) if f.repr]
+    return list(getattr(value, "_fields", ()))
+
+
+def short_name(cls: type) -> str:
+    """Return the qualified name of a class, without the function it may be defined in."""
+    return cls.__qualname__.rpartition("<locals>.")[2]
 
 
 def shorten_number(text: str) -> str:
@@ -140,11 +157,54 @@ def named_lines(entries: Iterable[tuple[str, str]]) -> str:
     return "\n".join(f"{name:>{width}}: {indent.join(text.splitlines())}" for name, text in table)
 
 
+def summary_text(value: Any) -> str:
+    """Return the text of a result in a few lines, one for each field."""
+    return field_lines(value, brief, LINES)
+
+
+def full_text(value: Any) -> str:
+    """Return everything as text; ``print`` of the result itself is a summary."""
+    return field_lines(value, in_full)
+
+
+def field_lines(value: Any, write: Callable[[Any], str], most: int | None = None) -> str:
+    """Return the name of a result, and a line for each of its fields, with units."""
+    fields = getattr(value, "__dataclass_fields__", {})
+    entries = []
+    for name in field_names(value):
+        units = fields[name].metadata.get("units", "") if name in fields else ""
+        part, units = readable(getattr(value, name), units)
+        entries.append((name, f"{write(part)} {units}".rstrip()))
+    if most is not None and len(entries) > most - 1:
+        entries = [*entries[: most - 2], ("...", f"{len(entries) - most + 2} more")]
+    return f"{short_name(type(value))}\n{textwrap.indent(named_lines(entries), '  ')}"
+
+
+def readable(value: Any, units: str) -> tuple[Any, str]:
+    """Return a field for reading: numbers in units for people, anything else without a unit."""
+    if isinstance(value, (float, int, np.number)) or (
+        isinstance(value, np.ndarray) and value.dtype.kind in "iuf"
+    ):
+        return for_reading(value, units)
+    return value, ""
+
+
+def in_full(value: Any) -> str:
+    """Return a value with all its numbers, in few digits."""
+    if field_names(value):
+        return full_text(value)
+    if callable(value):
+        return brief(value)
+    plain: Any = {"legacy": "1.25", "linewidth": COLUMNS - 20}
+    with np.printoptions(precision=DIGITS, threshold=100_000, **plain):
+        return str(value)
+
+
 class Readable:
     """What results have in common in print: ``print(x)`` is short, ``x.report()`` complete.
 
-    Both list the fields of the dataclass, functions left out, unless the class does it otherwise.
-    Subclasses are dataclasses with ``repr=False``.
+    Both list the fields of the dataclass, unless the class does it otherwise.
+    Subclasses are structs, or dataclasses with ``repr=False``.
 
     >>> @dataclasses.dataclass(repr=False)
     ... class Result(Readable):
@@ -152,24 +212,12 @@ class Readable:
     ...     fun: float
     >>> Result(np.arange(100.0), 1.0 / 3.0)
     Result
-      x: array (100,), 0 to 99
-    fun: 0.333333
+        x: array (100,), 0 to 99
+      fun: 0.333333
     """
 
-    def __repr__(self) -> str:
-        return f"{type(self).__qualname__}\n{self._list_fields(brief)}"
+    __repr__ = summary_text
 
     def report(self) -> str:
         """Return everything as text; ``print`` of the result itself is a summary."""
-        return f"{type(self).__qualname__}\n{self._list_fields(in_full)}"
-
-    def _list_fields(self, write: Callable[[Any], str]) -> str:
-        fields: Any = dataclasses.fields(self)  # type: ignore[arg-type]
-        pairs = [(f.name, getattr(self, f.name)) for f in fields if f.repr]
-        return named_lines((name, write(value)) for name, value in pairs if not callable(value))
-
-
-def in_full(value: Any) -> str:
-    """Return a value with all its numbers, in few digits."""
-    with np.printoptions(precision=DIGITS, threshold=10_000, linewidth=COLUMNS - 20):
-        return str(value)
+        return full_text(self)

@@ -50,10 +50,10 @@ def test_printed_as_a_tree():
     text = str(b.build())
     first, *rest = text.splitlines()
     assert first.startswith("arm: 3 bodies, ") and first.endswith("kg, nq=2, nv=2")
-    assert rest[0].startswith("└─ j0 (revolute, -1 to 2) → link0, ")
-    assert rest[1].startswith("   ├─ j1 (revolute, -1 to 2) → link1, ")
+    assert rest[0].startswith("└─ j0 (revolute, -57.3 to 114.6 deg) → link0, ")
+    assert rest[1].startswith("   ├─ j1 (revolute, -57.3 to 114.6 deg) → link1, ")
     assert rest[1].endswith("+ tool")
-    assert rest[2] == "   └─ f (revolute, -2 j1 + 0.1) → follower, 0.5 kg"
+    assert rest[2] == "   └─ f (revolute, -2 j1 + 5.73 deg) → follower, 0.5 kg"
 
 
 def test_welded_bodies_are_one():

@@ -369,7 +369,7 @@ def test_statistics_against_numpy(whole):
     np.testing.assert_allclose(got.quantiles[0.1].path, np.quantile(x, 0.1, axis=0), rtol=1e-13)
     assert np.all(got.min.path == x.min(axis=0)) and np.all(got.max.path == x.max(axis=0))
     assert np.all(got.count.range == N)
-    assert "range (m)" in repr(got) and "path[7,2] (m)" in repr(got)
+    assert "range (m)" in repr(got) and "path[7,2] (m)" in got.report()
 
 
 def test_statistics_leave_nan_out_quietly():

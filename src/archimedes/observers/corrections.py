@@ -17,6 +17,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.checks import check_whole, is_traced
 from archimedes.control.matrix_checks import matrix, symmetric_matrix, vector
+from archimedes.display import Readable
 from archimedes.function.reproducible import call
 from archimedes.observers.charts import Args, Chart, chart_of, ravel_measurement
 from archimedes.tree import struct
@@ -28,7 +29,7 @@ __all__ = ["Estimate", "Prediction"]
 
 
 @struct
-class Prediction:
+class Prediction(Readable):
     """State and covariance after a step of the model, before a measurement.
 
     Parameters
@@ -55,7 +56,7 @@ class Prediction:
 
 
 @struct
-class Estimate:
+class Estimate(Readable):
     """State and covariance after a measurement; it unpacks as ``x, P, innovation``.
 
     Parameters

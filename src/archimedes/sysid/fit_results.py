@@ -7,6 +7,7 @@ models", Biometrika 65, 1978.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.control.matrix_checks import matrix
+from archimedes.display import COLUMNS, LINES, Readable, brief, number, text_table
 from archimedes.sysid.timeseries import Timeseries
 
 if TYPE_CHECKING:
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["Fit", "ResidualTests", "residual_tests"]
 
 
-@dataclass(frozen=True)
-class ResidualTests:
+@dataclass(frozen=True, repr=False)
+class ResidualTests(Readable):
     """Correlations of residuals, and how likely they are for a good model.
 
     Parameters
@@ -75,8 +77,8 @@ class ResidualTests:
         one = norm.ppf(0.5 * (1.0 + self.level))
         return bool(past.max() <= self.bound * reach / one)
 
-    def __str__(self) -> str:
-        values = ", ".join(f"{v:.3g}" for v in self.whiteness)
+    def __repr__(self) -> str:
+        values = brief(", ".join(f"{v:.3g}" for v in self.whiteness), 40)
         return (
             f"residuals {'are' if self.white else 'are NOT'} white (p-values {values}), "
             f"{'do not depend' if self.independent else 'DEPEND'} on the inputs"
@@ -141,7 +143,7 @@ def _standard(rows: np.ndarray) -> np.ndarray:
     return away / np.where(size > 0.0, size, 1.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Fit:
     """Fitted parameters, and how well they are known.
 
@@ -286,14 +288,33 @@ class Fit:
         free = int(np.count_nonzero(np.diagonal(self.covariance)))
         return residual_tests(self.residuals, self.data.us, lags, level, free)
 
-    def __str__(self) -> str:
-        deviations = np.sqrt(np.diagonal(self.covariance))
-        lines = [self.message]
-        for name, value, sigma in zip(self.names, self.values, deviations):
-            note = " (at a bound)" if name in self.at_bounds else ""
-            lines.append(f"  {name:<20} {value:>12.6g} +- {sigma:.3g}{note}")
+    def __repr__(self) -> str:
+        return self._describe(LINES - 6)
+
+    def report(self) -> str:
+        """Return all parameters, their correlations and the tests of the residuals as text."""
+        near = [
+            f"  {a} and {b}: {self.correlation[i, j]:+.3f}"
+            for i, a in enumerate(self.names)
+            for j, b in enumerate(self.names[:i])
+        ]
+        lines = [self._describe(), "correlations:", *(near or ["  none: one parameter"])]
+        if len(self.data.ts) > 4:
+            lines.append(repr(self.tests(min(20, len(self.data.ts) // 2 - 1))))
+        return "\n".join([*lines, f"{self.iterations} iterations, cost {number(self.cost)}"])
+
+    def _describe(self, most: int | None = None) -> str:
+        """Return how the search ended, `most` parameters at most, and what is explained."""
+        rows = []
+        for name, value, sigma in zip(self.names, self.values, np.sqrt(np.diag(self.covariance))):
+            part = f"{100.0 * sigma / abs(value):.2g} %" if value else ""
+            note = "at a bound" if name in self.at_bounds else part
+            rows.append([f"  {name}", number(value), f"+- {number(sigma, 3)}", note])
+        rest = [] if most is None or len(rows) <= most else [f"  ... {len(rows) - most} more"]
         shares = ", ".join(f"{n} {v:.1f} %" for n, v in zip(self.data.outputs, self.fit))
-        return "\n".join([*lines, f"  explained: {shares}"])
+        explained = textwrap.wrap(f"  explained: {shares}", COLUMNS)
+        shown = explained if most is None else explained[:2]
+        return "\n".join([self.message, text_table(rows[:most]), *rest, *shown])
 
     def plot(self, data: Timeseries | None = None) -> Any:
         """Draw outputs and predictions, residuals and their correlations; returns the figure.

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.checks import check_increasing, check_positive
+from archimedes.checks import check_increasing, check_positive, is_traced
 from archimedes.control.matrix_checks import real_numbers
+from archimedes.display import number, text_table
 from archimedes.errors import ShapeDtypeError
 from archimedes.tree import field, struct
 
@@ -21,6 +22,8 @@ __all__ = ["Timeseries"]
 
 #: How far steps may be from equal, relative to their mean, and still be one dt.
 UNEVEN = 1e-6
+#: Lines of the table that is printed.
+MOST = 20
 
 
 @struct
@@ -52,6 +55,30 @@ class Timeseries:
     ys: Any
     inputs: tuple[str, ...] = field(static=True, default=(), kw_only=True)
     outputs: tuple[str, ...] = field(static=True, default=(), kw_only=True)
+
+    def __repr__(self) -> str:
+        """Return how many samples there are and over which time, and the range of each signal."""
+        return self._describe(MOST)
+
+    def report(self) -> str:
+        """Return a line of text for each signal: its range and what is missing."""
+        return self._describe(None)
+
+    def _describe(self, most: int | None) -> str:
+        if is_traced(self.ts, self.us, self.ys):
+            return "Timeseries(...)"  # while a function is being recorded there are no numbers
+        rows = [["", "min", "max", "missing"]]
+        for kind, names, values in (("in", self.inputs, self.us), ("out", self.outputs, self.ys)):
+            for name, row in zip(names, np.asarray(values)):
+                known = row[~np.isnan(row)]
+                ends = [number(known.min()), number(known.max())] if known.size else ["", ""]
+                missing = str(len(row) - known.size) if len(row) > known.size else ""
+                rows.append([f"{kind} {name}", *ends, missing])
+        count = len(self.ts)
+        head = f"Timeseries: {count} samples, {number(self.ts[0])} to {number(self.ts[-1])} s"
+        rest = 0 if most is None else max(len(rows) - most, 0)
+        more = [f"... {rest} more: report()"] if rest else []
+        return "\n".join([head, text_table(rows[:most]), *more])
 
     def __post_init__(self) -> None:
         remedy = "sort the samples by time and drop those that repeat"

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from archimedes.display import short_name, summary_text
 from archimedes.errors import StructError
 from archimedes.tree.operations import flatten
 
@@ -47,17 +48,26 @@ def show_value(value: object) -> str:
     return SHOW.get(type(value), show_scalar)(value)
 
 
-def short_name(cls: type) -> str:
-    """Return the qualified name of a class, without the function it may be defined in."""
-    return cls.__qualname__.rpartition("<locals>.")[2]
+#: Longest text of a struct in one line; beyond, a line for each field says what it holds.
+ONE_LINE = 160
 
 
 @reprlib.recursive_repr()
 def struct_repr(self: Any) -> str:
-    """Return the text of a struct, such as ``Body.State(pos=array([0., 0., 0.]))``."""
+    """Return the text of a struct, such as ``Body.State(pos=array([0., 0., 0.]))``.
+
+    >>> from archimedes.tree import struct
+    >>> @struct
+    ... class Log:
+    ...     t: np.ndarray
+    >>> Log(np.arange(1000.0))
+    Log
+      t: array (1000,), 0 to 999
+    """
     shown = [f.name for f in dataclasses.fields(self) if f.repr]
     inner = ", ".join(f"{name}={show_value(getattr(self, name))}" for name in shown)
-    return f"{short_name(type(self))}({inner})"
+    text = f"{short_name(type(self))}({inner})"
+    return text if len(text) <= ONE_LINE and "\n" not in text else summary_text(self)
 
 
 def struct_html(self: Any) -> str:

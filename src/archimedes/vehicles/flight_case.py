@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archimedes import tree
+from archimedes.display import Readable, text_table
 from archimedes.function.reproducible import call
 from archimedes.simulate import Event, Trajectory, solve_ode
+from archimedes.simulate.trajectory.showing import value_rows
 from archimedes.tree import field, struct
 from archimedes.typing import ArrayLike, Scalar, Tree
 from archimedes.vehicles.worlds import FlightState
@@ -101,7 +103,7 @@ def _describe_impact(vehicle: Any, flown: Trajectory) -> str:
 
 
 @struct
-class FlightCase:
+class FlightCase(Readable):
     """A flight to be flown. Earth, air and wind are those of the world of the vehicle.
 
     Parameters
@@ -160,6 +162,14 @@ class FlightRecord(NamedTuple):
     t: np.ndarray
     flight: FlightState
     trajectory: Trajectory
+
+    def __repr__(self) -> str:
+        flown = Trajectory(self.t, self.flight)
+        return f"FlightRecord: {self.trajectory.message}\n{text_table(value_rows(flown))}"
+
+    def report(self) -> str:
+        """Return everything as text, the states of all parts of the vehicle included."""
+        return f"{self!r}\n\n{self.trajectory.report()}"
 
 
 def fly(case: FlightCase, t_eval: ArrayLike | None = None, **options: Any) -> FlightRecord:

@@ -17,6 +17,7 @@ from archimedes.checks import check_choice, check_vector
 from archimedes.control import OperatingPoint, StateSpace
 from archimedes.control import linearize as control_linearize
 from archimedes.control import trim as control_trim
+from archimedes.display import Readable
 from archimedes.function import jvp
 from archimedes.function.reproducible import call
 from archimedes.spatial.components import cross
@@ -31,7 +32,7 @@ TIGHTENING = 6
 
 
 @struct
-class Trim:
+class Trim(Readable):
     """A steady condition, and how well it is held.
 
     Parameters

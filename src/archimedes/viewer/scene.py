@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.checks import check_choice, concrete
+from archimedes.display import Readable
 from archimedes.errors import TraceError
 from archimedes.typing import Array, ArrayLike
 
@@ -36,8 +37,8 @@ CAMERA_MODES = ("chase", "follow", "overview", "free")
 COLORS = ("#3d8bd4", "#e8743b", "#19a979", "#c96fb4", "#d0a11c", "#7f8fa6")
 
 
-@dataclass(frozen=True, eq=False)
-class Mesh:
+@dataclass(frozen=True, eq=False, repr=False)
+class Mesh(Readable):
     """A surface of triangles in one colour.
 
     Parameters
@@ -83,8 +84,8 @@ class Mesh:
         check_color(self.color, "Mesh.color")
 
 
-@dataclass(eq=False)
-class Body:
+@dataclass(eq=False, repr=False)
+class Body(Readable):
     """A rigid body that moves.
 
     Parameters
@@ -157,8 +158,8 @@ class Body:
         return float(max(reach, default=1.0))
 
 
-@dataclass(eq=False)
-class Path:
+@dataclass(eq=False, repr=False)
+class Path(Readable):
     """A fixed line.
 
     Parameters
@@ -190,8 +191,8 @@ class Path:
         check_color(self.color, f"Path {self.name!r}: color")
 
 
-@dataclass(eq=False)
-class Arrow:
+@dataclass(eq=False, repr=False)
+class Arrow(Readable):
     """A vector at a body over time.
 
     Parameters
@@ -240,8 +241,8 @@ class Arrow:
         check_color(self.color, f"Arrow {self.name!r}: color")
 
 
-@dataclass(eq=False)
-class Ghosts:
+@dataclass(eq=False, repr=False)
+class Ghosts(Readable):
     """The flights of a batch, drawn small and faint.
 
     Parameters
@@ -287,8 +288,8 @@ class Ghosts:
         check_color(self.color, f"{what}: color")
 
 
-@dataclass(eq=False)
-class Chart:
+@dataclass(eq=False, repr=False)
+class Chart(Readable):
     """Lines over time that follow the cursor.
 
     Parameters
@@ -345,8 +346,8 @@ class Chart:
                 setattr(self, side, numbers(edge, f"{what}: {side}", wanted, nan=True))
 
 
-@dataclass(frozen=True)
-class Mark:
+@dataclass(frozen=True, repr=False)
+class Mark(Readable):
     """An event: a tick on the time slider, with a name.
 
     Parameters
@@ -367,8 +368,8 @@ class Mark:
     name: str
 
 
-@dataclass(frozen=True)
-class Ground:
+@dataclass(frozen=True, repr=False)
+class Ground(Readable):
     """A level plane with a grid.
 
     Parameters
@@ -389,8 +390,8 @@ class Ground:
     cell: float = 0.0
 
 
-@dataclass(frozen=True)
-class Earth:
+@dataclass(frozen=True, repr=False)
+class Earth(Readable):
     """A planet at the origin, with its graticule.
 
     Parameters
@@ -449,8 +450,8 @@ class Camera:
         check_choice(self.mode, "Camera: mode", CAMERA_MODES)
 
 
-@dataclass(eq=False)
-class Scene:
+@dataclass(eq=False, repr=False)
+class Scene(Readable):
     """Everything there is to see. Add to the lists, or let `view` fill them.
 
     Parameters

@@ -28,6 +28,12 @@ Page = Callable[..., AbstractContextManager[Any]]
 Columns = dict[str, tuple[np.ndarray, str]]
 
 
+def parameters_of(campaign: Campaign) -> Columns:
+    """Return the parameters that differ from run to run, keys of random numbers left out."""
+    columns = varying(columns_of(campaign.params, "params"))
+    return {name: column for name, column in columns.items() if not campaign.is_key(name)}
+
+
 def columns_of(value: Tree, root: str) -> Columns:
     """Return the numbers of a tree over runs, with their units, by name."""
     leaves = tree.leaves(value)
@@ -70,7 +76,7 @@ def sensitivities(campaign: Campaign) -> tuple[list[str], list[str], np.ndarray]
     array([[1., 0.]])
     """
     results = varying(columns_of(campaign.results, "result"))
-    params = varying(columns_of(campaign.params, "params"))
+    params = parameters_of(campaign)
     table = np.zeros((len(results), len(params)))
     for i, (y, _) in enumerate(results.values()):
         for j, (x, _) in enumerate(params.values()):
@@ -173,7 +179,7 @@ def draw_histograms(campaign: Campaign, results: Columns, remark: str, page: Pag
 
 
 def draw_scatter(campaign: Campaign, results: Columns, remark: str, page: Page) -> Figure:
-    params = dict(list(varying(columns_of(campaign.params, "params")).items())[:MOST])
+    params = dict(list(parameters_of(campaign).items())[:MOST])
     if not params:
         raise ValueError("plot: no parameter of this campaign varies: kind='histograms' shows it")
     size = (CELL * len(params) + 0.6, 0.85 * CELL * len(results) + 0.5)

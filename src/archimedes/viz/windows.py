@@ -54,7 +54,8 @@ def open_unseen() -> int:
 def say_unseen() -> None:
     """At the end of a script, say how to see the plots that it made and did not show."""
     script = hasattr(sys.modules.get("__main__"), "__file__") and not sys.flags.interactive
-    chosen = "MPLBACKEND" in os.environ or "PYTEST_VERSION" in os.environ
+    # Somebody who chose a backend, or a tool that runs the script, knows what becomes of plots.
+    chosen = "MPLBACKEND" in os.environ or {"pytest", "IPython"} & sys.modules.keys()
     count = open_unseen()
     if script and not chosen and count:
         plots = "1 plot was" if count == 1 else f"{count} plots were"

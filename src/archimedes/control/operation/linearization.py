@@ -11,6 +11,7 @@ from archimedes import tree
 from archimedes.checks import check_callable
 from archimedes.control.linear.regulators import dlqr, lqr
 from archimedes.control.linear.state_space import StateSpace
+from archimedes.display import Readable
 from archimedes.errors import ShapeDtypeError
 from archimedes.function import jac
 from archimedes.function.recording_store import Current, compile_frozen, find_or_make, form_of
@@ -140,7 +141,7 @@ def linearize(
 
 
 @struct
-class LQRDesign:
+class LQRDesign(Readable):
     """A regulator about an operating point: u = u0 - K (x - x0).
 
     Parameters

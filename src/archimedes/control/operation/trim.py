@@ -17,6 +17,7 @@ from archimedes.checks import check_limits, is_traced
 from archimedes.control.linear.state_space import StateSpace
 from archimedes.control.operation import linearization
 from archimedes.control.operation.linearization import NamedNumbers, find_entries, name_numbers
+from archimedes.display import Readable
 from archimedes.function import jac
 from archimedes.function.recording_store import Current, compile_frozen, find_or_make, form_of
 from archimedes.optimize import least_squares
@@ -30,8 +31,8 @@ TIGHT: dict[str, Any] = {"ftol": 1e-15, "xtol": 1e-15, "gtol": 1e-15}
 Names = str | Iterable[str]
 
 
-@dataclass(frozen=True)
-class OperatingPoint:
+@dataclass(frozen=True, repr=False)
+class OperatingPoint(Readable):
     """A steady state with its inputs, as `trim` finds it.
 
     Parameters

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.checks import as_array, check_finite, check_not_negative, check_shape, check_type
+from archimedes.display import Readable
 from archimedes.function import fori_loop, while_loop
 from archimedes.multibody.algorithms.configurations import integrate, neutral
 from archimedes.multibody.algorithms.kinematics import frame_jacobian, world_pose
@@ -40,7 +41,7 @@ SMALLEST = 1e-300
 
 
 @struct
-class KinematicsResult:
+class KinematicsResult(Readable):
     """How a search for a configuration ended.
 
     Parameters

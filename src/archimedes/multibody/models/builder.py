@@ -51,9 +51,13 @@ class Builder:
     ...              position=[0, 0, height], lower=-3.0, upper=3.0)
     >>> print(b.build())
     double pendulum: 2 bodies, 2 kg, nq=2, nv=2
-    └─ upper_hinge (revolute, -3 to 3) → upper, 1 kg
-       └─ lower_hinge (revolute, -3 to 3) → lower, 1 kg
+    └─ upper_hinge (revolute, -171.9 to 171.9 deg) → upper, 1 kg
+       └─ lower_hinge (revolute, -171.9 to 171.9 deg) → lower, 1 kg
     """
+
+    def __repr__(self) -> str:
+        counts = {"bodies": self.bodies, "joints": self.joints, "frames": self.frames}
+        return f"Builder({self.name!r}: {', '.join(f'{len(v)} {k}' for k, v in counts.items())})"
 
     def __init__(self, name: str = "robot") -> None:
         self.name = name

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import checks
+from archimedes.display import COLUMNS, brief
 from archimedes.multibody.parts.joints import JointKind, Screw
 from archimedes.multibody.parts.ranges import check_numbers, check_one, known_numbers, read_only
 from archimedes.spatial.spatial_algebra import Pose
@@ -243,9 +244,20 @@ class Report:
             what = f"{len(lost)} elements are not in the model as they are in the file"
             raise ValueError(f"strict=True: {what}:\n  {shown}{more}")
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
+        return self._list(8, COLUMNS)
+
+    def report(self) -> str:
+        """Return everything that is approximated or ignored as text."""
+        return self._list(None, 10_000)
+
+    __call__ = report  # builder.report() is text, as that of results
+
+    def _list(self, most: int | None, width: int) -> str:
         counts = ", ".join(f"{n} {tag}" for tag, n in sorted(self.used.items()))
-        lines = [f"used: {counts or 'nothing'}"]
+        lines = [brief(f"used: {counts or 'nothing'}", width)]
         for title, entries in (("approximated", self.approximated), ("ignored", self.ignored)):
-            lines += [f"{title}:"] + [f"  {entry}" for entry in entries] if entries else []
+            shown = [f"  {brief(entry, width - 2)}" for entry in entries[:most]]
+            rest = [f"  ... {len(entries) - len(shown)} more"] if len(entries) > len(shown) else []
+            lines += [f"{title}:", *shown, *rest] if entries else []
         return "\n".join(lines)

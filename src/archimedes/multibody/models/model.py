@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.checks import as_array, check_not_negative, check_vector, concrete
+from archimedes.display import COLUMNS, LINES, for_reading
 from archimedes.errors import refer_to
 from archimedes.multibody.parts.geometry import Shape
 from archimedes.multibody.parts.joints import JointKind, Screw
@@ -312,6 +314,14 @@ class Model:
         return f"Model({self.name!r}: {bodies} {plural}, {total}nq={self.nq}, nv={self.nv})"
 
     def __str__(self) -> str:
+        lines = tree_text(self).splitlines()
+        rest = [f"... {len(lines) - LINES + 1} more links: report()"] if len(lines) > LINES else []
+        shown = lines[: LINES - 1] if rest else lines
+        cut = [line if len(line) <= COLUMNS else line[: COLUMNS - 4] + " ..." for line in shown]
+        return "\n".join([*cut, *rest])
+
+    def report(self) -> str:
+        """Return a line of text for each link: joint, limits, body, mass and frames."""
         return tree_text(self)
 
     def __content__(self) -> tuple[Any, ...]:
@@ -330,6 +340,29 @@ LIMITS = {"lower": ("lower", -np.inf), "upper": ("upper", np.inf)}
 
 
 # ---- printing ----------------------------------------------------------------------------------
+
+
+def coordinate_labels(model: Model, which: str = "q") -> list[tuple[str, str]]:
+    """Return name and unit of each coordinate (``"q"``) or velocity (``"v"``) of a robot, in order.
+
+    A joint with one coordinate gives it its name; others add what they call theirs (``base.x``).
+    """
+    size = {"q": "nq", "v": "nv"}[which]
+    links = [link for link in model.links if not link.mimic]
+    shared = Counter(link.joint for link in links)
+    seen: Counter[str] = Counter()
+    labels = []
+    for link in links:
+        count = getattr(link.kind, size)
+        units = getattr(link.kind, f"{which}_units")
+        names = getattr(link.kind, f"{which}_names")
+        joint = link.joint
+        if shared[joint] > 1:  # a joint of several axes is a link for each
+            joint, seen[joint] = f"{joint}[{seen[joint]}]", seen[joint] + 1
+        own = [f"{joint}.{name}" for name in names] or [f"{joint}[{k}]" for k in range(count)]
+        known = units if len(units) == count else [""] * count
+        labels += zip([joint] if count == 1 else own, known)
+    return labels
 
 
 def tree_text(model: Model) -> str:
@@ -356,14 +389,20 @@ def detail(model: Model, link: Link) -> str:
     """Return the limits of a joint, or what it follows."""
     if link.mimic:
         source = next(k.joint for k in model.links if k.q == link.q and not k.mimic)
-        shift = f" {'-' if link.offset < 0 else '+'} {abs(link.offset):g}" if link.offset else ""
+        offset, units = for_reading(abs(link.offset), link.kind.q_units[0])
+        shift = f" {'-' if link.offset < 0 else '+'} {offset:.4g} {units}" if link.offset else ""
         return f", {link.scale:g} {source}{shift}"
     lower, upper = known_values(model.lower), known_values(model.upper)
     if lower is None or upper is None:
         return ""
-    pairs = np.stack([lower, upper], axis=1)[link.q_slice].tolist()
-    limited = np.isfinite(pairs).any()
-    return "".join(f", {a:.4g} to {b:.4g}" for a, b in pairs) if limited else ""
+    pairs = np.stack([lower, upper], axis=1)[link.q_slice]
+    if not np.isfinite(pairs).any():
+        return ""
+    texts = []
+    for pair, units in zip(pairs, link.kind.q_units):
+        (low, high), shown = for_reading(pair, units)
+        texts.append(f", {low:.4g} to {high:.4g} {shown}".rstrip())
+    return "".join(texts)
 
 
 def known_values(values: Array) -> Array | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -70,6 +70,11 @@ class JointKind:
     nq = nv = 1
     #: Coordinates are plain numbers with dq/dt = v, and have limits.
     straight = True
+    #: Names of the coordinates and velocities of a joint with several, and all their units.
+    q_names: ClassVar[tuple[str, ...]] = ()
+    v_names: ClassVar[tuple[str, ...]] = ()
+    q_units: ClassVar[tuple[str, ...]] = ("rad",)
+    v_units: ClassVar[tuple[str, ...]] = ("rad/s",)
     #: The child may rotate; about an anchor beside its origin; about one axis and nothing else.
     rotates, anchored, spins = True, False, False
     #: The motion looks the same from all sides of the axis.
@@ -182,6 +187,7 @@ class Prismatic(JointKind):
     """Translation along the axis."""
 
     rotates, axial = False, True
+    q_units, v_units = ("m",), ("m/s",)
 
     def pose(self, screw: Screw, q: Numbers) -> Pose:
         """Slide along the axis."""
@@ -220,6 +226,8 @@ class Cylindrical(JointKind):
 
     nq = nv = 2
     axial = True
+    q_names = v_names = ("slide", "turn")
+    q_units, v_units = ("m", "rad"), ("m/s", "rad/s")
 
     def pose(self, screw: Screw, q: Numbers) -> Pose:
         """Slide along the axis and rotate about it."""
@@ -243,6 +251,8 @@ class Planar(JointKind):
 
     nq = nv = 3
     straight = False
+    q_names, q_units = ("x", "y", "angle"), ("m", "m", "rad")
+    v_names, v_units = ("vx", "vy", "w"), ("m/s", "m/s", "rad/s")
 
     def pose(self, screw: Screw, q: Numbers) -> Pose:
         """Slide in the plane, then rotate about the axis."""
@@ -306,6 +316,8 @@ class Spherical(JointKind):
 
     nq, nv = 4, 3
     straight = False
+    q_names, q_units = ("qw", "qx", "qy", "qz"), ("",) * 4
+    v_names, v_units = ("wx", "wy", "wz"), ("rad/s",) * 3
     anchored = holds_point = True
     neutral: tuple[float, ...] = (1.0, 0.0, 0.0, 0.0)
 
@@ -359,6 +371,10 @@ class Free(Spherical):
     """Any motion."""
 
     nq, nv = 7, 6
+    q_names = ("x", "y", "z", "qw", "qx", "qy", "qz")
+    q_units = (*("m",) * 3, *("",) * 4)
+    v_names = ("vx", "vy", "vz", "wx", "wy", "wz")
+    v_units = (*("m/s",) * 3, *("rad/s",) * 3)
     anchored = holds_point = closes = False
     neutral = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
 

@@ -36,7 +36,7 @@ _OPTIONS = (
 _OWN, _SCIPY = ("hess-lm", "lm"), ("trf", "dogbox")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LMResult(Ended):
     """The solution of a least-squares problem, with the names of SciPy's result.
 
@@ -96,6 +96,10 @@ class LMResult(Ended):
     def multipliers(self) -> Multipliers:
         """Those of the bounds, as a tree like x: positive at upper ones, negative at lower ones."""
         return Multipliers(None, tree.ravel(self.x)[1](np.where(self.active_mask, -self.grad, 0.0)))
+
+    def __repr__(self) -> str:
+        effort = f"cost = {self.cost:.10g} after {self.nit} iterations, {self.nfev} evaluations"
+        return self._describe(effort, self.x)
 
     def covariance(self) -> np.ndarray:
         """Return the covariance (n, n) of x: s^2 (J^T J)^-1, s^2 = sum of squares / (m - n).

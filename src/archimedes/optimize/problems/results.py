@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import enum
+import textwrap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
+
+from archimedes.display import COLUMNS, Readable, brief
 
 __all__ = ["Iteration", "Multipliers", "OptimizeResult", "Status"]
 
@@ -77,7 +80,7 @@ class Status(Outcome):
         return self < 10
 
 
-class Ended:
+class Ended(Readable):
     """What results say of their ``status``, whatever solver it is of."""
 
     if TYPE_CHECKING:
@@ -95,6 +98,11 @@ class Ended:
     def message(self) -> str:
         """What happened, and what to do about it."""
         return str(self.status.message)
+
+    def _describe(self, effort: str, x: Any) -> str:
+        """Return how it ended, what it took, and the solution."""
+        outcome = f"{'success' if self.success else 'FAILED'}: {self.message}"
+        return "\n".join([*textwrap.wrap(outcome, COLUMNS), effort, f"x = {brief(x, COLUMNS - 4)}"])
 
 
 @dataclass(frozen=True)
@@ -154,7 +162,7 @@ class Iteration:
     violation: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class OptimizeResult(Ended):
     """The outcome of a minimization.
 
@@ -227,9 +235,9 @@ class OptimizeResult(Ended):
     # Otherwise NumPy would make an array of one object of it, silently.
     __array__ = __getitem__ = __iter__ = __len__ = __float__ = _refuse
 
-    def __str__(self) -> str:
-        return (
-            f"{'success' if self.success else 'FAILED'}: {self.message}\n"
+    def __repr__(self) -> str:
+        effort = (
             f"fun = {self.fun:.10g} after {self.iterations} iterations, "
-            f"{self.times.get('solve', 0.0):.3g} s; violation {self.violation:.3g}\nx = {self.x}"
+            f"{self.times.get('solve', 0.0):.3g} s; violation {self.violation:.3g}"
         )
+        return self._describe(effort, self.x)

@@ -29,6 +29,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.checks import is_traced
+from archimedes.display import Readable
 from archimedes.function import Compiled, stop_gradient, while_loop
 from archimedes.optimize.problems.results import Multipliers, Status
 from archimedes.optimize.problems.sensitivity import attach_derivatives
@@ -45,7 +46,7 @@ Program = tuple[list[Array], tuple[Array, Array, Array, Array]]
 
 
 @struct
-class QPSolution:
+class QPSolution(Readable):
     """The solution of a quadratic program: ``P x + q + A^T lam_a + lam_x = 0``.
 
     Inside a compiled function its numbers are traced.

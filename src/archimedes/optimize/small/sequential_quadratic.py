@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.display import Readable
 from archimedes.function import cond, grad, hess, jac, while_loop
 from archimedes.optimize.problems.results import Status
 from archimedes.optimize.problems.tasks import Limits
@@ -48,7 +49,7 @@ _PULL = 1e6
 
 
 @struct
-class SQPSolution:
+class SQPSolution(Readable):
     """The solution of a small nonlinear program.
 
     Parameters

@@ -7,14 +7,16 @@ are mistakes in the model and end the campaign.
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes import tree
+from archimedes.display import COLUMNS, axis_label, for_reading, number, text_table
 from archimedes.simulate.campaigns.chunk_store import RAISED, CampaignError
 from archimedes.simulate.statuses import SimulationError, Status
 from archimedes.simulate.trajectory.columns import tree_columns
@@ -29,6 +31,8 @@ __all__ = ["Campaign", "summarize"]
 NUMERICAL = (ArithmeticError, np.linalg.LinAlgError, SimulationError)
 #: Runs and reasons that are listed by name.
 LISTED, NAMED = 10, 3
+#: Results in the table that is printed, and numbers in one of them, such as one over time.
+ROWS, LARGE = 12, 9
 
 
 def statuses_of(results: Tree, count: int) -> np.ndarray:
@@ -96,22 +100,49 @@ class Statistics:
     quantiles: dict[float, Any]
 
     def __repr__(self) -> str:
+        rows = self._rows()[: ROWS + 1]
+        columns = tree_columns(self.mean, 0, "result", prefix=False)
+        left_out = [c for c in columns if c.name not in {row[0].split(" (")[0] for row in rows}]
+        if not left_out:
+            return text_table(rows)
+        names = [*dict.fromkeys(c.name.split("[")[0] for c in left_out)]
+        some = ", ".join(names[:NAMED]) + ", ..." * (len(names) > NAMED)
+        table = [text_table(rows)] if len(rows) > 1 else []
+        return "\n".join([*table, f"... {len(left_out)} more numbers ({some}): see report()"])
+
+    def report(self) -> str:
+        """Return the statistics of all numbers as text, a line for each."""
+        return text_table(self._rows(largest=np.inf))
+
+    def _rows(self, largest: float = LARGE) -> list[list[str]]:
+        """Return the cells of a table, the heading first; leaves that are `largest` at most."""
         shares = sorted(self.quantiles)
         counts = tree.leaves(self.count)
         trees = [self.mean, self.std, self.min, *(self.quantiles[q] for q in shares), self.max]
-        head = ["", "runs", "mean", "std", "min", *(f"{100 * q:g} %" for q in shares), "max"]
+        quantiles = [f"{100 * q:g} %" for q in shares]
         leaves = [tree.leaves(t) for t in trees]
-        rows = [head]
+        rows = [["", "runs", "mean", "std", "std/mean", "min", *quantiles, "max"]]
         for column in tree_columns(self.mean, 0, "result", prefix=False):
-            name = f"{column.name} ({column.units})" if column.units else column.name
-            values = [each[column.leaf][column.place] for each in leaves]
-            number = f"{counts[column.leaf][column.place]} of {self.total}"
-            rows.append([name, number, *(f"{value:.6g}" for value in values)])
-        widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
-        return "\n".join(
-            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
-            for row in rows
-        )
+            if np.size(leaves[0][column.leaf]) > largest:
+                continue
+            values = np.array([each[column.leaf][column.place] for each in leaves])
+            (mean, std, *others), units = for_reading(values, column.units)
+            count = counts[column.leaf][column.place]
+            runs = str(count) if count == self.total else f"{count} of {self.total}"
+            cells = [runs, number(mean, 5), number(std, 3)]
+            cells += [relative_spread(mean, std), *(number(value, 5) for value in others)]
+            rows.append([axis_label(column.name, units), *cells])
+        return rows
+
+
+def relative_spread(mean: float, std: float) -> str:
+    """Return a standard deviation in percent of the mean; nothing where that says nothing.
+
+    >>> relative_spread(40.0, 2.0), relative_spread(0.0, 1.0)
+    ('5 %', '')
+    """
+    tells = np.isfinite(mean) and np.isfinite(std) and std <= 10.0 * abs(mean) and mean != 0.0
+    return f"{100.0 * std / abs(mean):.3g} %" if tells else ""
 
 
 def summarize(results: Tree, quantiles: float | Sequence[float] = (0.05, 0.5, 0.95)) -> Statistics:
@@ -202,6 +233,8 @@ class Campaign:
         0 for each successful run, a negative number for each one that failed.
     messages : dict
         Error messages of the runs that raised one, by the number of the run.
+    keys : tuple of str, optional
+        Names of the parameters that are keys of random numbers. Tables and plots leave them out.
 
     Examples
     --------
@@ -219,6 +252,7 @@ class Campaign:
     executed: int
     status: np.ndarray
     messages: dict[int, str]
+    keys: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -251,15 +285,30 @@ class Campaign:
         return summarize(self.results, quantiles)
 
     def to_pandas(self) -> Any:
-        """Return a DataFrame: a line per run, columns status, ``params.`` and ``result.``."""
+        """Return a DataFrame: a line per run, columns status, ``params.`` and ``result.``.
+
+        Keys of random numbers are left out; ``campaign.params`` has them.
+        """
         pd = require("pandas", "data", "Campaign.to_pandas")
         columns: dict[str, Any] = {"status": self.status}
         for root, value in (("params", self.params), ("result", self.results)):
             leaves = tree.leaves(value)
             for c in tree_columns(value, 1, root):
-                if np.ndim(leaves[c.leaf]):
+                if np.ndim(leaves[c.leaf]) and not self.is_key(c.name, f"{root}."):
                     columns[c.name] = leaves[c.leaf][(slice(None), *c.place)]
         return pd.DataFrame(columns, index=pd.Index(self.runs, name="run"))
+
+    def is_key(self, column: str, prefix: str = "") -> bool:
+        """Return whether a column of the parameters is part of a key of random numbers.
+
+        Parameters
+        ----------
+        column : str
+            Name of the column, such as ``"key[0]"``.
+        prefix : str, optional
+            What its name starts with. Nothing by default.
+        """
+        return any(column.startswith(f"{prefix}{key}[") for key in self.keys)
 
     def _failures(self) -> str:
         """Say which runs failed, and why."""
@@ -270,12 +319,25 @@ class Campaign:
         return f"{number} failed, {why}: {numbers}"
 
     def __repr__(self) -> str:
+        return self._describe(repr)
+
+    def report(self) -> str:
+        """Return everything as text: what failed, and statistics of results and parameters."""
+        text = self._describe(Statistics.report)
+        numbers = [leaf for leaf in tree.leaves(self.params) if np.ndim(leaf)]
+        if not numbers:
+            return text
+        table = summarize(self.params).report().splitlines()
+        shown = [line for line in table if not self.is_key(line)]
+        return "\n".join([text, "", "Parameters", *shown])
+
+    def _describe(self, write: Callable[[Statistics], str]) -> str:
         state = "complete" if self.complete else f"interrupted, {self.total - len(self)} missing"
         if len(self.failed):
             state += f", {len(self.failed)} failed"
         lines = [f"Campaign: {len(self)} of {self.total} runs ({state}), {self.executed} run now"]
         if len(self.failed):
-            lines.append(self._failures())
+            lines += textwrap.wrap(self._failures(), COLUMNS)
         if len(self) and self.results is not None:
-            lines.append(repr(self.statistics()))
+            lines.append(write(self.statistics()))
         return "\n".join(lines)

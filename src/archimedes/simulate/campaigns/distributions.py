@@ -584,6 +584,8 @@ class Sampler:
         self.seed = seed
         self.names = [label.name for label in label_leaves(self.treedef, "params")]
         self.places = [k for k, d in enumerate(self.leaves) if isinstance(d, Distribution)]
+        bare = label_leaves(self.treedef, "params", prefix=False)
+        self.keys = tuple(label.name for label, d in zip(bare, self.leaves) if type(d) is RunKey)
         self._draw = vmap(self._draw_one, name="draw")
 
     def _draw_one(self, *uniforms: Any) -> list[Any]:

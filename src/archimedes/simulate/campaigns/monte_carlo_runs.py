@@ -305,6 +305,7 @@ def _collect(worker: Worker, fresh: list[Outcome], old: list[Chunk], n: int) -> 
         executed,
         np.concatenate([outcome.status for outcome in outcomes])[inside],
         {run: words for one in outcomes for run, words in one.messages.items() if run < n},
+        worker.sampler.keys,
     )
 
 

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes import tree
-from archimedes.simulate.trajectory.columns import label_leaves
+from archimedes.display import axis_label, for_reading, named_lines, number, short_name, text_table
+from archimedes.simulate.trajectory.columns import PARTS, label_leaves, tree_columns
 
 if TYPE_CHECKING:
     from archimedes.typing import ArrayLike, Tree
 
-#: Names of leaves shown before the rest is only counted.
+#: Names of leaves of state, inputs and outputs together, before the rest is only counted.
 MANY = 12
-
-
-def _short_name(value: Tree) -> str:
-    return type(value).__qualname__.rpartition("<locals>.")[2]
-
-
-def _number(value: Tree) -> str:
-    return f"{value:.6g}" if isinstance(value, float | np.floating) else str(value)
+#: Rows of a table in a notebook.
+ROWS = 40
 
 
 def span(t: np.ndarray) -> str:
@@ -35,7 +31,7 @@ def span(t: np.ndarray) -> str:
     return f"{batch}{first:.6g} to {last:.6g}, {samples}"
 
 
-def part_lines(value: Tree, lead: int) -> list[str]:
+def part_lines(value: Tree, lead: int, many: int = MANY) -> list[str]:
     """Return the text of a tree: its type, then a line per leaf with shape and units."""
     if tree.is_leaf(value):
         return [f"array, shape {tuple(np.shape(value))}"]
@@ -47,10 +43,10 @@ def part_lines(value: Tree, lead: int) -> list[str]:
     widths = [max((len(row[k]) for row in rows), default=0) for k in range(2)]
     lines = [
         f"  {name:<{widths[0]}}  {shape:<{widths[1]}}  {units}".rstrip()
-        for name, shape, units in rows[:MANY]
+        for name, shape, units in rows[:many]
     ]
-    rest = [f"  ... {len(rows) - MANY} more"] if len(rows) > MANY else []
-    return [_short_name(value), *lines, *rest]
+    rest = [f"  ... {len(rows) - many} more"] if len(rows) > many else []
+    return [short_name(type(value)), *lines, *rest]
 
 
 def outcome(status: ArrayLike) -> tuple[str, str]:
@@ -69,9 +65,9 @@ def _show_stats(stats: dict[str, Any]) -> str:
     for name, value in stats.items():
         array = np.asarray(value)
         if array.ndim and array.size and array.dtype.kind in "iuf":
-            shown.append(f"{name} {_number(array.min())} to {_number(array.max())}")
+            shown.append(f"{name} {number(array.min())} to {number(array.max())}")
         else:
-            shown.append(f"{name} {_number(value)}")
+            shown.append(f"{name} {number(value)}")
     return ", ".join(shown)
 
 
@@ -85,7 +81,7 @@ def show_events(events: Tree) -> str:
     if not times.size:
         return "0"
     rest = ", ..." if times.size > 4 else ""
-    return f"{times.size}, at t = {', '.join(map(_number, times[:4]))}{rest}"
+    return f"{times.size}, at t = {', '.join(map(number, times[:4]))}{rest}"
 
 
 def trajectory_text(traj: Any) -> str:
@@ -97,38 +93,52 @@ def trajectory_text(traj: Any) -> str:
         ("status", [status]),
         ("t", [span(traj.t)]),
     ]
-    lead = traj.t.ndim
-    for name in ("x", "u", "y"):
-        value = getattr(traj, name)
-        if value is not None:
-            fields.append((name, part_lines(value, lead)))
+    parts = {name: getattr(traj, name) for name in PARTS if getattr(traj, name) is not None}
+    fields += [
+        (name, part_lines(value, traj.t.ndim, MANY // len(parts))) for name, value in parts.items()
+    ]
     if traj.events is not None:
         fields.append(("events", [show_events(traj.events)]))
     if traj.stats:
         fields.append(("stats", [_show_stats(traj.stats)]))
-    width = max(len(name) for name, _ in fields) + 1
-    text = []
-    for name, lines in fields:
-        text.append(f"{name:>{width}}: {lines[0]}".rstrip())
-        text.extend(" " * (width + 2) + line for line in lines[1:])
-    return "\n".join(text)
+    return textwrap.indent(named_lines((name, "\n".join(lines)) for name, lines in fields), " ")
+
+
+def trajectory_report(traj: Any) -> str:
+    """Return the text of a trajectory, and a table of all its numbers."""
+    return f"{trajectory_text(traj)}\n\n{text_table(value_rows(traj))}"
+
+
+def value_rows(traj: Any) -> list[list[str]]:
+    """Return a row of cells for each number: name and unit, first and last value, least, greatest.
+
+    Angles are in degrees. Of a batch there are no first and last values.
+    """
+    rows = [["name", "first", "last", "min", "max"]]
+    known = ~np.isnan(traj.t)
+    for part in PARTS:
+        leaves = tree.leaves(getattr(traj, part))
+        for column in tree_columns(getattr(traj, part), traj.t.ndim, part, part != "x"):
+            values = np.asarray(leaves[column.leaf])[(..., *column.place)][known]
+            values, units = for_reading(values, column.units)
+            cells: list[Any] = [""] * 4
+            if values.size:
+                ends = [values[0], values[-1]] if traj.t.ndim == 1 else ["", ""]
+                cells = [*ends, values.min(), values.max()]
+            rows.append([axis_label(column.name, units), *map(number, cells)])
+    return rows
 
 
 def trajectory_html(traj: Any) -> str:
-    """Return an HTML table of the state: names, units, first and last value, least and greatest."""
+    """Return an HTML table of the values: first, last, least and greatest of each number."""
     import html  # needed in notebooks only
 
     success, _ = outcome(traj.status)
-    caption = f"{_short_name(traj)}: {span(traj.t)}; success {success}. {traj.message}"
-    cells = ["name", "units", "first", "last", "min", "max"]
-    rows = ["<tr>" + "".join(f"<th>{cell}</th>" for cell in cells) + "</tr>"]
-    leaves = tree.leaves(traj.x)
-    known = ~np.isnan(traj.t)
-    for column in traj.columns:
-        values = np.asarray(leaves[column.leaf])[(..., *column.place)]
-        inside = values[known]
-        ends: list[Any] = [inside[0], inside[-1]] if traj.t.ndim == 1 and inside.size else ["", ""]
-        range_ = [inside.min(), inside.max()] if inside.size else ["", ""]
-        texts = [column.name, column.units, *map(_number, ends + range_)]
-        rows.append("<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in texts) + "</tr>")
+    caption = f"{short_name(type(traj))}: {span(traj.t)}; success {success}. {traj.message}"
+    head, *values = value_rows(traj)
+    rows = ["<tr>" + "".join(f"<th>{cell}</th>" for cell in head) + "</tr>"]
+    for cells in values[:ROWS]:
+        rows.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
+    if len(values) > ROWS:
+        rows.append(f'<tr><td colspan="5">... {len(values) - ROWS} more: .report()</td></tr>')
     return f"<table><caption>{html.escape(caption)}</caption>{''.join(rows)}</table>"

@@ -332,6 +332,15 @@ class Trajectory:
 
         return trajectory_text(self)
 
+    def report(self) -> str:
+        """Return everything as text, with first, last, least and greatest value of each number.
+
+        Angles are in degrees.
+        """
+        from archimedes.simulate.trajectory.showing import trajectory_report
+
+        return trajectory_report(self)
+
     def _repr_html_(self) -> str:
         from archimedes.simulate.trajectory.showing import trajectory_html
 

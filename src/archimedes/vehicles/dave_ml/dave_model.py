@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import textwrap
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
@@ -12,11 +13,15 @@ from typing import Any
 import numpy as np
 
 from archimedes.checks import is_traced
+from archimedes.display import COLUMNS, axis_label, brief, named_lines
 from archimedes.vehicles.dave_ml import elements
 from archimedes.vehicles.dave_ml.sources import Expression, Lookup, Values
 from archimedes.xml_elements import read_elements
 
 __all__ = ["CheckReport", "CheckRow", "DaveModel", "ImportReport", "read"]
+
+#: Rows of a check that are printed.
+LISTED = 10
 
 NAMESPACES = ("http://daveml.org/2010/DAVEML", "http://www.w3.org/1998/Math/MathML")
 #: Marks of variables that come from outside, and of those that go there.
@@ -105,7 +110,13 @@ class DaveModel:
             self._ids.setdefault(variable.name, []).append(variable.id)
 
     def __repr__(self) -> str:
-        return f"<DAVE-ML model {self.name!r}: {len(self.inputs)} inputs, {list(self.outputs)}>"
+        rows = [("inputs", self.inputs), ("outputs", self.outputs), ("constants", self.constants)]
+        lines = [(f"{len(ids)} {title}", brief(self._list(ids))) for title, ids in rows]
+        return f"DAVE-ML model {self.name!r}\n{named_lines(lines)}"
+
+    def _list(self, ids: Iterable[str]) -> str:
+        """Return variables with their units, as in ``alpha (deg), el (deg)``."""
+        return ", ".join(axis_label(k, self.variables[k].units) for k in ids) or "none"
 
     def __call__(self, inputs: Mapping[str, Any] | None = None, /, **named: Any) -> dict[str, Any]:
         """Return the outputs by varID."""
@@ -300,7 +311,7 @@ class CheckRow:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CheckReport:
     """All values of all check cases; `ok` if every output is within its tolerance.
 
@@ -336,11 +347,18 @@ class CheckReport:
         """The rows that do not agree, values in between included."""
         return tuple(row for row in self.rows if not row.ok)
 
-    def __str__(self) -> str:
-        """Write a summary, then the rows that fail or have a note."""
+    def __repr__(self) -> str:
+        """Write a summary, then the first rows that fail or have a note."""
         good = sum(row.ok for row in self.rows)
-        shown = [str(row) for row in self.rows if not row.ok or row.note]
-        return "\n".join([f"{self.shots} shots: {good} of {len(self.rows)} values agree", *shown])
+        wrong = [str(row) for row in self.rows if not row.ok or row.note]
+        shown = [textwrap.fill(row, COLUMNS, subsequent_indent="  ") for row in wrong[:LISTED]]
+        rest = [f"... {len(wrong) - LISTED} more: report()"] if len(wrong) > LISTED else []
+        head = f"{self.shots} shots: {good} of {len(self.rows)} values agree"
+        return "\n".join([head, *shown, *rest])
+
+    def report(self) -> str:
+        """Return a line of text for every value."""
+        return "\n".join([repr(self).splitlines()[0], *map(str, self.rows)])
 
 
 def run_shots(model: DaveModel, shots: list[elements.Shot], internal_rtol: float) -> CheckReport:
@@ -410,6 +428,8 @@ class ImportReport:
             for title, lines in vars(self).items()
         )
 
+    __repr__ = __str__
+
 
 def import_report(model: DaveModel, definitions: elements.Definitions) -> ImportReport:
     """Say what of a file's definitions a model uses."""
@@ -418,7 +438,7 @@ def import_report(model: DaveModel, definitions: elements.Definitions) -> Import
     formulas = [v for v in variables if isinstance(v.source, Expression)]
 
     def join_names(keys: Iterable[str]) -> str:
-        told = (f"{k} [{definitions.variables[k].units}]" for k in keys)
+        told = (axis_label(k, definitions.variables[k].units) for k in keys)
         return ", ".join(told) or "none"
 
     used = [
