@@ -23,6 +23,14 @@ from archimedes.environment.gravity import PointMassGravity as PointMassGravity
 from archimedes.environment.gravity import ThirdBodyGravity as ThirdBodyGravity
 from archimedes.environment.gravity import UniformGravity as UniformGravity
 from archimedes.environment.gravity import gravity_gradient_torque as gravity_gradient_torque
+from archimedes.environment.orbits import KeplerElements as KeplerElements
+from archimedes.environment.orbits import eccentric_to_mean as eccentric_to_mean
+from archimedes.environment.orbits import eccentric_to_true as eccentric_to_true
+from archimedes.environment.orbits import kepler_propagate as kepler_propagate
+from archimedes.environment.orbits import mean_to_eccentric as mean_to_eccentric
+from archimedes.environment.orbits import mean_to_true as mean_to_true
+from archimedes.environment.orbits import true_to_eccentric as true_to_eccentric
+from archimedes.environment.orbits import true_to_mean as true_to_mean
 from archimedes.environment.spherical_harmonics import MagneticDipole as MagneticDipole
 from archimedes.environment.spherical_harmonics import MagneticField as MagneticField
 from archimedes.environment.spherical_harmonics import (
