@@ -13,7 +13,7 @@ import numpy as np
 import archimedes as arc
 from archimedes.demos.reporting import Report
 from archimedes.typing import Scalar
-from archimedes.vehicles import FlatEarth, FlightState, Rocket
+from archimedes.vehicles import FlatEarth, FlightState, Rocket, RocketAerodynamics
 from archimedes.vehicles.parts import MassProperties
 from archimedes.vehicles.rocket.rocket import cylindrical_stage
 from archimedes.vehicles.rocket.rocket_scene import landing_legs
@@ -33,8 +33,8 @@ def booster() -> Rocket:
         0.0, LENGTH, RADIUS, 2700.0, 1800.0, thrust=1.1e5, specific_impulse=305.0, max_gimbal=0.12
     )
     nose = MassProperties(500.0, np.array([LENGTH + 0.5, 0.0, 0.0]), 200.0 * np.eye(3))
-    shape = {"area": np.pi * RADIUS**2, "normal": 1.5, "pressure_point": 8.0}
-    return Rocket((stage,), nose, world=FlatEarth(), **shape)
+    aero = RocketAerodynamics(np.pi * RADIUS**2, normal=1.5, pressure_point=8.0)
+    return Rocket((stage,), nose, aero, world=FlatEarth())
 
 
 rocket = booster()

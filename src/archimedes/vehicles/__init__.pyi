@@ -16,6 +16,7 @@ from archimedes.vehicles.multirotor.multirotor import ring as ring
 from archimedes.vehicles.projectile import Projectile as Projectile
 from archimedes.vehicles.rocket.rocket import OrbitGuidance as OrbitGuidance
 from archimedes.vehicles.rocket.rocket import Rocket as Rocket
+from archimedes.vehicles.rocket.rocket import RocketAerodynamics as RocketAerodynamics
 from archimedes.vehicles.rocket.rocket import Stage as Stage
 from archimedes.vehicles.rocket.rocket import two_stage_rocket as two_stage_rocket
 from archimedes.vehicles.satellite.satellite import Satellite as Satellite

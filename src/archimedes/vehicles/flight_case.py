@@ -5,6 +5,7 @@ A flight ends at the altitude of the ground under the vehicle.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -20,6 +21,8 @@ from archimedes.typing import ArrayLike, Scalar, Tree
 from archimedes.vehicles.worlds import FlightState
 
 __all__ = ["FlightCase", "FlightRecord", "fly", "ground_event"]
+
+POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 #: The status of a solve that a terminal event ended.
 ENDED_BY_EVENT = 1
@@ -115,8 +118,9 @@ class FlightCase(Readable):
     duration : float
         Duration in s.
     controls : Input or callable, optional
-        Inputs of the vehicle, or a function of time that returns them; with sampled parts, a
-        function of time, their memory and further arguments.
+        Inputs of the vehicle, or a function that returns them: ``controls(t)`` of the time,
+        ``controls(t, x)`` of time and state of the vehicle (feedback). Sampled parts and `args` of
+        `fly` add their memory and the arguments: ``controls(t, x, memory)``.
     inner : dict, optional
         Other fields of the state, by name.
     ground : float or None, optional
@@ -130,6 +134,16 @@ class FlightCase(Readable):
     >>> start = FlightState(0.0, 0.0, 1000.0, np.zeros(3), np.zeros(3), np.zeros(3))
     >>> fly(FlightCase(ball, start, 5.0), t_eval=np.array([5.0])).flight.alt.round(1)
     array([889.6])
+
+    Feedback: a multirotor climbs to 10 m and stays there.
+
+    >>> from archimedes.vehicles import GeometricController, load
+    >>> drone, controller = load("multirotor"), GeometricController()
+    >>> goal = np.array([0.0, 0.0, -10.0])
+    >>> hover = lambda t, x: controller.command(drone, x, goal, np.zeros(3), np.zeros(3), 0.0)
+    >>> case = FlightCase(drone, start.replace(alt=9.0), 5.0, hover)
+    >>> fly(case, t_eval=np.array([5.0])).flight.alt.round(1)
+    array([10.])
     """
 
     vehicle: Any = field()
@@ -185,8 +199,8 @@ def fly(case: FlightCase, t_eval: ArrayLike | None = None, **options: Any) -> Fl
         Times at which the state is wanted. By default the times of the steps.
     **options
         Options of :func:`solve_ode`: method, rtol, atol, events, sampled, args, ... With sampled
-        parts, such as an autopilot, ``controls(t, memory)`` makes the inputs of the vehicle from
-        their memory.
+        parts, such as an autopilot, ``controls(t, memory)`` or ``controls(t, x, memory)`` makes the
+        inputs of the vehicle from their memory.
 
     Examples
     --------
@@ -204,9 +218,29 @@ def fly(case: FlightCase, t_eval: ArrayLike | None = None, **options: Any) -> Fl
     x0 = call(lambda start, inner: vehicle.state(start, **inner), case.start, case.inner)
 
     def dynamics(t: Scalar, x: Tree, *args: Any) -> Any:
-        return vehicle.dynamics(t, x, controls(t, *args) if callable(controls) else controls)
+        u = steer(controls, t, x, *args) if callable(controls) else controls
+        return vehicle.dynamics(t, x, u)
 
     options["t_eval"] = t_eval
     trajectory = simulate_flight(vehicle, dynamics, case.duration, x0, case.ground, **options)
     motion = getattr(trajectory.x, "motion", trajectory.x)
     return FlightRecord(trajectory.t, vehicle.world.flight(trajectory.t, motion), trajectory)
+
+
+def steer(controls: Callable[..., Any], t: Scalar, x: Tree, *args: Any) -> Any:
+    """Return the inputs of the vehicle; `controls` takes the state if it asks for one more."""
+    try:
+        parameters = inspect.signature(controls).parameters.values()
+    except (TypeError, ValueError):  # of some builtins
+        return controls(t, x, *args)
+    kinds = [p.kind for p in parameters]
+    needed = [p.name for p in parameters if p.default is p.empty and p.kind in POSITIONAL]
+    if inspect.Parameter.VAR_POSITIONAL in kinds or len(needed) == 2 + len(args):
+        return controls(t, x, *args)
+    if len(needed) == 1 + len(args):
+        return controls(t, *args)
+    rest = f", and {len(args)} more for sampled parts and args" if args else ""
+    raise ValueError(
+        f"FlightCase.controls takes {len(needed)} arguments {needed}: write controls(t) or "
+        f"controls(t, x){rest}"
+    )

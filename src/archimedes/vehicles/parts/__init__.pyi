@@ -6,6 +6,7 @@ from archimedes.vehicles.parts.effectors import ReactionWheels as ReactionWheels
 from archimedes.vehicles.parts.effectors import Rotors as Rotors
 from archimedes.vehicles.parts.effectors import Thrusters as Thrusters
 from archimedes.vehicles.parts.mass_properties import MassProperties as MassProperties
+from archimedes.vehicles.parts.mass_properties import MassTable as MassTable
 from archimedes.vehicles.parts.mass_properties import Tank as Tank
 from archimedes.vehicles.parts.mass_properties import combined as combined
 from archimedes.vehicles.parts.mass_properties import cylinder as cylinder

@@ -1,4 +1,4 @@
-"""Masses that are put together, and tanks that empty.
+"""Masses that are put together, tanks that empty, and tables of both.
 
 Legend: com is the place of the centre of mass in the vehicle's axes, J_C the inertia about it.
 """
@@ -10,12 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_matrix, check_struct, check_vector
+from archimedes.checks import (
+    as_array,
+    check_increasing,
+    check_matrix,
+    check_shape,
+    check_struct,
+    check_vector,
+)
 from archimedes.tree import field, struct
 from archimedes.typing import ArrayLike, Matrix, Scalar, Vec3
 from archimedes.vehicles.parts.actuators import check_axes
 
-__all__ = ["MassProperties", "Tank", "combined", "cylinder"]
+__all__ = ["MassProperties", "MassTable", "Tank", "combined", "cylinder"]
 
 
 @struct
@@ -153,3 +160,66 @@ class Tank:
         height = self.length * mass / self.capacity
         com = as_array(self.bottom) + 0.5 * height * as_array(self.axis)
         return MassProperties(mass, com, cylinder(mass, self.radius, height, self.axis))
+
+
+@struct
+class MassTable:
+    """Mass properties from a table over the propellant left, linear between its rows.
+
+    In place of a `Tank` it describes the propellant of a stage; among the `mass_tables` of a
+    `Rocket` it describes the whole rocket while that stage is the lowest one.
+
+    Parameters
+    ----------
+    propellant : array (n,)
+        Propellant left in kg, increasing. Less or more counts as the first or last row.
+    mass : array (n,)
+        Mass in kg.
+    com : array (n, 3)
+        Centre of mass in m.
+    inertia : array (n, 3, 3)
+        Inertia in kg m^2 about the centre of mass.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from archimedes.vehicles.parts import MassTable
+    >>> com = np.array([[4.0, 0.0, 0.0], [3.0, 0.0, 0.0]])
+    >>> inertia = np.stack([np.diag([1e3, 2e4, 2e4]), np.diag([2e3, 5e4, 5e4])])
+    >>> table = MassTable(np.array([0.0, 500.0]), np.array([200.0, 700.0]), com, inertia)
+    >>> half = table.contents(250.0)
+    >>> float(half.mass), half.com, table.capacity
+    (450.0, array([3.5, 0. , 0. ]), np.float64(500.0))
+    """
+
+    propellant: Any = field(units="kg")
+    mass: Any = field(units="kg")
+    com: Any = field(units="m")
+    inertia: Any = field(units="kg m^2")
+
+    def __post_init__(self) -> None:
+        """Check rows and shapes where they are known."""
+        check_increasing(self.propellant, "MassTable.propellant")
+        check_struct(self, not_negative="propellant mass")
+        n = len(as_array(self.propellant))
+        for name, shape in {"mass": (n,), "com": (n, 3), "inertia": (n, 3, 3)}.items():
+            check_shape(as_array(getattr(self, name)), f"MassTable.{name}", shape)
+
+    @property
+    def capacity(self) -> Any:
+        """Propellant in kg of the last row: a full load."""
+        return self.propellant[-1]
+
+    def contents(self, propellant: Scalar) -> MassProperties:
+        """Return the mass properties with a load of propellant.
+
+        Parameters
+        ----------
+        propellant : float
+            Propellant left in kg.
+        """
+        loads = as_array(self.propellant)
+        # How much of each interval lies below the load.
+        filled = np.clip((propellant - loads[:-1]) / np.diff(loads), 0.0, 1.0)
+        rows = (as_array(table) for table in (self.mass, self.com, self.inertia))
+        return MassProperties(*(v[0] + np.tensordot(filled, np.diff(v, axis=0), 1) for v in rows))

@@ -4,6 +4,7 @@ Axes: body x forward along the rocket, from its tail; the state of motion is tha
 mass, which moves along x as the tanks empty. Thrust carries the momentum of the exhaust, so that no
 other term of the loss of mass appears (Galilean invariance); the slow motion of the centre of mass
 within the body and the damping of the exhaust's turning are left out, as are slosh and bending.
+Aerodynamics, tanks and tables of mass are parts that can be exchanged.
 """
 
 from __future__ import annotations
@@ -23,7 +24,14 @@ from archimedes.vehicles.parts.mass_properties import MassProperties, Tank, comb
 from archimedes.vehicles.vehicle_folders import FolderScene, PartConfig, VehicleConfig, World
 from archimedes.vehicles.worlds import FlightState, RotatingEarth, Surroundings
 
-__all__ = ["OrbitGuidance", "Rocket", "Stage", "cylindrical_stage", "two_stage_rocket"]
+__all__ = [
+    "OrbitGuidance",
+    "Rocket",
+    "RocketAerodynamics",
+    "Stage",
+    "cylindrical_stage",
+    "two_stage_rocket",
+]
 
 STANDARD_GRAVITY = 9.80665
 
@@ -37,7 +45,8 @@ class Stage:
     structure : MassProperties
         Structure.
     tank : Tank
-        Propellant tank.
+        Propellant: a `Tank`, a `MassTable`, or another object with ``capacity`` in kg and
+        ``contents(mass)``, which returns `MassProperties`.
     thrust : float
         Thrust in vacuum in N.
     specific_impulse : float
@@ -62,7 +71,7 @@ class Stage:
     """
 
     structure: MassProperties = field()
-    tank: Tank = field()
+    tank: Any = field()
     thrust: Any = field(units="N")
     specific_impulse: Any = field(units="s")
     exit_area: Any = field(units="m^2", default=0.0)
@@ -72,6 +81,7 @@ class Stage:
     def __post_init__(self) -> None:
         """Check sizes where they are known."""
         check_struct(self, "thrust specific_impulse", "exit_area max_gimbal")
+        check_part(self.tank, "Stage.tank", ("capacity", "contents"))
 
     def flow(self, throttle: Scalar) -> Any:
         """Return the propellant flow in kg/s.
@@ -85,8 +95,69 @@ class Stage:
 
 
 @struct
+class RocketAerodynamics:
+    """Forces of the air on a slender body: one along x, one across it, acting at one point.
+
+    Parameters
+    ----------
+    area : float, optional
+        Area of the cross-section in m^2.
+    axial : float or callable, optional
+        Coefficient of the force along x: a number, or a function of the Mach number such as an
+        `interpolant`.
+    normal : float or callable, optional
+        Coefficient of the force across x, per rad; a number or a function of the Mach number.
+    pressure_point : float or callable, optional
+        Distance in m from the tail at which these forces act; a number or a function of the Mach
+        number.
+
+    Examples
+    --------
+    >>> import archimedes as arc
+    >>> from archimedes.vehicles import RocketAerodynamics, load
+    >>> drag = arc.interpolant([[0.0, 0.9, 1.1, 5.0]], [0.3, 0.35, 0.6, 0.25])
+    >>> rocket = load("rocket", aero=RocketAerodynamics(area=2.5, axial=drag))
+    >>> rocket.aero.area
+    2.5
+    """
+
+    area: Scalar = field(units="m^2", default=2.0)
+    axial: Scalar = 0.3
+    normal: Scalar = 3.0
+    pressure_point: Scalar = field(units="m", default=15.0)
+
+    def __post_init__(self) -> None:
+        """Check sizes where they are known."""
+        names = [name for name in ("axial", "normal") if not callable(getattr(self, name))]
+        check_struct(self, not_negative=" ".join(["area", *names]))
+
+    def wrench(self, around: Surroundings, com: Vec3, x: Tree) -> tuple[Any, Any]:
+        """Return force in N and moment about the centre of mass in N m, in body axes.
+
+        Parameters
+        ----------
+        around : Surroundings
+            Air, and motion relative to it.
+        com : array (3,)
+            Centre of mass in m from the tail.
+        x : Rocket.State
+            State of the rocket.
+        """
+        v = around.v_air_B
+        axial, normal, point = (
+            value(around.mach) if callable(value) else value
+            for value in (self.axial, self.normal, self.pressure_point)
+        )
+        half = 0.5 * around.air.density * self.area * around.airspeed
+        along, across = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 1.0])
+        F_B = -half * (axial * v * along + normal * v * across)
+        arm = along * point - com
+        return F_B, cross(arm, F_B)
+
+
+@struct
 class Rocket(FolderScene):
-    """A rocket of several stages and a payload.
+    """A rocket of several stages and a payload, whose parts can be exchanged.
 
     Parameters
     ----------
@@ -94,14 +165,11 @@ class Rocket(FolderScene):
         Stages, first to last.
     payload : MassProperties
         Payload.
-    area : float, optional
-        Area of the cross-section in m^2.
-    axial : float, optional
-        Coefficient of the aerodynamic force along x.
-    normal : float, optional
-        Coefficient of the aerodynamic force across x, per rad.
-    pressure_point : float, optional
-        Distance in m from the tail at which these forces act.
+    aero : RocketAerodynamics, optional
+        Aerodynamics: an object with ``wrench(around, com, x)``.
+    mass_tables : tuple of MassTable, optional
+        Mass properties of the whole rocket, for each stage while it is the lowest one attached:
+        objects with ``contents(propellant)``. By default they follow from stages and payload.
     world : FlatEarth or RotatingEarth, optional
         World with gravity, air and wind.
 
@@ -115,10 +183,8 @@ class Rocket(FolderScene):
 
     stages: tuple[Stage, ...] = field()
     payload: MassProperties = field()
-    area: Scalar = field(units="m^2", default=2.0)
-    axial: Scalar = 0.3
-    normal: Scalar = 3.0
-    pressure_point: Scalar = field(units="m", default=15.0)
+    aero: Any = field(default_factory=RocketAerodynamics)
+    mass_tables: tuple[Any, ...] = ()
     world: Any = field(default_factory=RotatingEarth)
 
     @struct
@@ -179,7 +245,14 @@ class Rocket(FolderScene):
         """Check the stages, and sizes where they are known."""
         if not self.stages:
             raise ValueError("Rocket.stages is empty: a rocket has one stage or more")
-        check_struct(self, not_negative="area axial normal")
+        check_part(self.aero, "Rocket.aero", ("wrench",))
+        if self.mass_tables and len(self.mass_tables) != len(self.stages):
+            raise ValueError(
+                f"Rocket.mass_tables has {len(self.mass_tables)} tables for {len(self.stages)} "
+                "stages: give one for each stage, or none"
+            )
+        for k, table in enumerate(self.mass_tables):
+            check_part(table, f"Rocket.mass_tables[{k}]", ("contents",))
         check_part(self.world, "Rocket.world", (*WORLD, "shifted"))
 
     def state(self, flight: FlightState) -> Any:
@@ -201,6 +274,8 @@ class Rocket(FolderScene):
         x : State
             State of the vehicle.
         """
+        if self.mass_tables:
+            return self._tabulated(x)
         parts = [self.payload]
         for k, stage in enumerate(self.stages):
             for part in (stage.structure, stage.tank.contents(x.propellant[k])):
@@ -208,6 +283,14 @@ class Rocket(FolderScene):
                 inertia = here * as_array(part.inertia)
                 parts.append(MassProperties(here * part.mass, part.com, inertia))
         return combined(parts)
+
+    def _tabulated(self, x: Tree) -> MassProperties:
+        mass, com, inertia = 0.0, np.zeros(3), np.zeros((3, 3))
+        for k, here in enumerate(lowest(x.attached)):
+            row = self.mass_tables[k].contents(x.propellant[k])
+            mass, com = mass + here * row.mass, com + here * row.com
+            inertia = inertia + here * row.inertia
+        return MassProperties(mass, com, inertia)
 
     def firing(self, x: Tree, throttle: Scalar) -> Any:
         """Return the throttle (n,) of each stage: the lowest one attached fires while it can.
@@ -219,12 +302,12 @@ class Rocket(FolderScene):
         throttle : float
             Throttle from 0 to 1.
         """
-        fires, taken = [], 0.0 * x.attached[0]
-        for k in range(len(self.stages)):
-            mine = np.where(taken > 0.0, 0.0, x.attached[k])
-            fires.append(np.where(x.propellant[k] > 0.0, mine * throttle, 0.0))
-            taken = taken + x.attached[k]
-        return np.stack(fires)
+        return np.stack(
+            [
+                np.where(x.propellant[k] > 0.0, mine * throttle, 0.0)
+                for k, mine in enumerate(lowest(x.attached))
+            ]
+        )
 
     def forces(self, t: Scalar, x: Tree, u: Tree) -> tuple[Any, Any]:
         """Return force and moment on the vehicle.
@@ -245,7 +328,7 @@ class Rocket(FolderScene):
         """
         around = self.world.surroundings(t, x.motion)
         com = self.mass_properties(x).com
-        F_B, M_B = self._air(around, com)
+        F_B, M_B = self.aero.wrench(around, com, x)
         pressure = around.air.pressure
         throttles = self.firing(x, np.clip(u.throttle, 0.0, 1.0))
         for k, stage in enumerate(self.stages):
@@ -258,14 +341,6 @@ class Rocket(FolderScene):
             arm = np.array([1.0, 0.0, 0.0]) * stage.engine - com
             F_B, M_B = F_B + push, M_B + cross(arm, push)
         return F_B, M_B
-
-    def _air(self, around: Surroundings, com: Vec3) -> tuple[Any, Any]:
-        v = around.v_air_B
-        half = 0.5 * around.air.density * self.area * around.airspeed
-        along, across = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 1.0])
-        F_B = -half * (self.axial * v * along + self.normal * v * across)
-        arm = along * self.pressure_point - com
-        return F_B, cross(arm, F_B)
 
     def dynamics(self, t: Scalar, x: Tree, u: Tree) -> Any:
         """Return the derivative of the state.
@@ -333,6 +408,15 @@ class Rocket(FolderScene):
         )
 
 
+def lowest(attached: Any) -> list[Any]:
+    """Return 1 for the lowest stage that is attached, and 0 for the others."""
+    marks, taken = [], 0.0 * attached[0]
+    for k in range(len(attached)):
+        marks.append(np.where(taken > 0.0, 0.0, attached[k]))
+        taken = taken + attached[k]
+    return marks
+
+
 def cylindrical_stage(
     bottom: Scalar,
     length: Scalar,
@@ -377,7 +461,8 @@ def two_stage_rocket(payload: float = 500.0, world: object | None = None) -> Roc
     second = cylindrical_stage(14.0, 5.0, 0.9, 450.0, 4600.0, thrust=3.2e4, specific_impulse=340.0)
     nose = MassProperties(payload, np.array([20.0, 0.0, 0.0]), payload * np.eye(3))
     world = RotatingEarth() if world is None else world
-    return Rocket((first, second), nose, area=np.pi * 0.9**2, world=world)
+    aero = RocketAerodynamics(area=np.pi * 0.9**2)
+    return Rocket((first, second), nose, aero, world=world)
 
 
 @struct
@@ -507,10 +592,17 @@ class PayloadConfig(PartConfig):
     makes = MassProperties
 
 
+class AerodynamicsConfig(PartConfig):
+    """The air on the rocket."""
+
+    makes = RocketAerodynamics
+
+
 class RocketConfig(VehicleConfig, type="rocket"):
     """A parameter file of type rocket."""
 
     makes = Rocket
     stages: list[StageConfig]
     payload: PayloadConfig
+    aero: AerodynamicsConfig
     world: World

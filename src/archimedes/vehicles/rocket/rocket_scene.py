@@ -25,18 +25,19 @@ def add_to_scene(rocket: Rocket, scene: Scene, flight: Flight) -> None:
     # The origin of the motion is the centre of mass, which moves along the rocket.
     com = np.asarray(vmap(rocket.mass_properties)(x).com)
     attached = np.asarray(x.attached)
-    radius = float(np.sqrt(np.asarray(rocket.area) / np.pi))
-    tanks = [s.tank for s in rocket.stages]
-    top = max(float(np.asarray(tank.bottom)[0]) + float(tank.length) + 0.5 for tank in tanks)
     last = float(np.asarray(rocket.payload.com)[0])
+    lengths = stage_lengths(rocket, last)
+    # A part of the user's own need not know its cross-section.
+    area = getattr(rocket.aero, "area", None)
+    radius = 0.05 * last if area is None else float(np.sqrt(np.asarray(area) / np.pi))
+    top = max(float(s.engine) + length for s, length in zip(rocket.stages, lengths))
     mode = "follow" if placing.earth is None else "overview"
     camera = Camera(mode, flight.name, azimuth=-60.0, elevation=20.0)
     add_vehicle(scene, flight, [], camera, least_pixels=70.0, reach=0.6 * last)
     nose = rocket_nose(top, max(2.0 * (last - top), 3.0 * radius), radius)
     parts = {"payload": (nose, -com)}
     for k, stage in enumerate(rocket.stages):
-        length = float(stage.tank.length) + 1.0
-        meshes = rocket_stage(float(stage.engine), length, radius, BANDS[k % 2])
+        meshes = rocket_stage(float(stage.engine), lengths[k], radius, BANDS[k % 2])
         parts[f"stage {k + 1}"] = (meshes, np.where(attached[:, k, None] > 0.5, -com, GONE))
     for name, (meshes, position) in parts.items():
         label = f"{flight.name}: {name}"
@@ -51,6 +52,17 @@ def add_to_scene(rocket: Rocket, scene: Scene, flight: Flight) -> None:
         Chart("speed over ground", t, speed, units="m/s"),
         Chart("pitch", t, degrees(state.rpy)[1:2], units="deg"),
         Chart("propellant", t, propellant, labels, "t"),
+    ]
+
+
+def stage_lengths(rocket: Rocket, last: float) -> list[float]:
+    """Return the length in m of each stage: that of its tank, or as far as the next engine."""
+    ends = [float(stage.engine) for stage in rocket.stages[1:]] + [last]
+    return [
+        float(stage.tank.length) + 1.0
+        if hasattr(stage.tank, "length")
+        else end - float(stage.engine)
+        for stage, end in zip(rocket.stages, ends)
     ]
 
 

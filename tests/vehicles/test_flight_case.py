@@ -1,0 +1,89 @@
+"""Forms of `FlightCase.controls`: held inputs, functions of time, feedback, with sampled parts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import archimedes as arc
+from archimedes.vehicles import FlatEarth, FlightCase, FlightState, Rocket, fly, two_stage_rocket
+
+ROCKET = two_stage_rocket(world=FlatEarth())
+REST = np.zeros(3)
+START = FlightState(0.0, 0.0, 100.0, REST, np.array([0.0, 0.5 * np.pi, 0.0]), REST)
+END = np.array([2.0])
+
+
+def flown(controls, **options):
+    record = fly(FlightCase(ROCKET, START, 2.0, controls), t_eval=END, **options)
+    return float(record.flight.alt[0])
+
+
+FULL, HALF = flown(Rocket.Input(1.0)), flown(Rocket.Input(0.5))
+
+
+def by_state(t, x):
+    """Half thrust above 101 m, which is soon reached."""
+    return Rocket.Input(np.where(x.motion.pos[2] < -101.0, 0.5, 1.0))
+
+
+def test_inputs_functions_of_time_and_feedback():
+    assert flown(lambda t: Rocket.Input(1.0 + 0.0 * t)) == FULL
+    assert flown(lambda t, x: Rocket.Input(0.5)) == HALF
+    assert HALF < flown(by_state) < FULL
+
+
+class Law:
+    def __call__(self, t, x):
+        return by_state(t, x)
+
+
+def test_other_functions():
+    """Compiled functions, methods, objects, defaults and variable arguments."""
+    expected = flown(by_state)
+    assert flown(arc.compile(by_state)) == pytest.approx(expected)
+    assert flown(Law()) == flown(Law().__call__) == expected
+    assert flown(lambda *args: by_state(*args)) == expected
+    assert flown(lambda t, x, more=2.0: by_state(t, x)) == expected
+    assert flown(lambda t, half=0.5: Rocket.Input(half)) == HALF
+    assert flown(lambda t, x, *, half=0.5: Rocket.Input(half)) == HALF
+
+
+def test_arguments_and_memory():
+    half = Rocket.Input(0.5)
+    assert flown(lambda t, u: u, args=(half,)) == HALF
+    assert flown(lambda t, x, u: u, args=(half,)) == HALF
+    part = arc.Sampled(lambda t, x, memory: memory, init=half, dt=0.5)
+    assert flown(lambda t, memory: memory, sampled=part) == pytest.approx(HALF)
+    both = flown(
+        lambda t, x, memory: Rocket.Input(np.where(x.motion.pos[2] < 0.0, memory.throttle, 0.0)),
+        sampled=part,
+    )
+    assert both == pytest.approx(HALF)
+
+
+@pytest.mark.parametrize(
+    ("controls", "message"),
+    [
+        (lambda: Rocket.Input(1.0), r"takes 0 arguments \[\]: write controls\(t\) or controls\(t,"),
+        (lambda t, x, u: u, r"takes 3 arguments \['t', 'x', 'u'\]: write controls\(t\) or"),
+    ],
+)
+def test_wrong_numbers_of_arguments(controls, message):
+    with pytest.raises(ValueError, match=message):
+        flown(controls)
+
+
+def test_wrong_number_with_args():
+    with pytest.raises(ValueError, match="and 1 more for sampled parts and args"):
+        flown(lambda t: Rocket.Input(1.0), args=(1.0,))
+
+
+def test_feedback_in_a_batch_of_flights():
+    """Cases differ in an argument of the controls; each is what it is alone."""
+    gains = np.array([0.5, 1.0])
+    record = [
+        fly(FlightCase(ROCKET, START, 2.0, lambda t, x, k: Rocket.Input(k)), END, args=(gain,))
+        for gain in gains
+    ]
+    assert [float(r.flight.alt[0]) for r in record] == [HALF, FULL]
