@@ -202,7 +202,7 @@ def test_poles_in_recorded_code():
 ONE = np.eye(1)
 MESSAGES = [
     (lambda: margins(StateSpace(-np.eye(2), np.eye(2), np.eye(2), 0 * np.eye(2))), "loop.part"),
-    (lambda: frequency_response(ONE, [1.0]), "must be a control.StateSpace"),
+    (lambda: frequency_response("lag", [1.0]), "must be a StateSpace, a TransferFunction"),
     (lambda: frequency_response(StateSpace(ONE, ONE, ONE, ONE), []), "at least one frequency"),
     (lambda: balanced_truncation(StateSpace(-ONE, ONE, ONE, ONE), 2), "between 1 and the 1 states"),
     (lambda: StateSpace(ONE, ONE, ONE, ONE, 0.1).discretize(0.1), "in steps of dt = 0.1 s already"),

@@ -170,7 +170,7 @@ def test_linear_systems_have_names_units_and_exact_slopes():
     wanted = np.stack([(rates(z + h) - rates(z - h)) / (2 * h.max()) for h in steps], axis=1)
     whole = np.block([[system.A, system.B], [system.C, system.D]])
     np.testing.assert_allclose(whole, wanted, rtol=1e-6, atol=1e-6)
-    assert "speed [m/s]" in str(system)
+    assert "speed (m/s)" in str(system)
     one = system.part("rise", "thrust")
     assert one.B.shape == (4, 1) and one.output_units == ("",)
     alone = linearize(lambda t, x: -x, np.ones(2))

@@ -173,9 +173,9 @@ def test_responses(seeds):
         G, g = case.G, case.G.to_control()
         t = np.linspace(0.0, 3.0, 31) if case.dt is None else case.dt * np.arange(31)
         theirs = np.moveaxis(ct.step_response(g, t, squeeze=False).outputs, 2, 0)
-        assert_near(ac.step_response(G, t).y, theirs, 1e-8)
+        assert_near(ac.step_response(G, t).columns(), theirs, 1e-8)
         theirs = np.moveaxis(ct.impulse_response(g, t, squeeze=False).outputs, 2, 0)
-        assert_near(ac.impulse_response(G, t).y[1:], theirs[1:], 1e-8)
+        assert_near(ac.impulse_response(G, t).columns()[1:], theirs[1:], 1e-8)
         u = case.rng.normal(size=(31, G.ninputs))
         x0 = np.zeros(case.n) if case.badly_scaled else case.rng.normal(size=case.n)
         theirs = ct.forced_response(g, t, u.T, x0, squeeze=False).outputs.T

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.control import (
+    Response,
     StateSpace,
-    TimeResponse,
     TransferFunction,
     frequency_response,
     impulse_response,
@@ -523,7 +523,7 @@ def plot_response(
 
     Parameters
     ----------
-    systems : StateSpace, TransferFunction, TimeResponse, list or dict
+    systems : StateSpace, TransferFunction, Response, list or dict
         What to plot. Systems in one figure must have the same inputs and outputs.
     kind : {"step", "impulse"}, optional
         Which response.
@@ -540,7 +540,7 @@ def plot_response(
     >>> plot_response(tf([1.0], [1.0, 1.0])).axes[0].get_xlabel()
     'time (s)'
     """
-    if isinstance(systems, TimeResponse):
+    if isinstance(systems, Response):
         return _draw_responses({"": [systems]}, title, file)
     if kind not in ("step", "impulse"):
         raise ValueError(f"plot: kind={kind!r} is not one of 'step', 'impulse'")
@@ -553,7 +553,7 @@ def plot_response(
     return _draw_responses(drawn, title, file)
 
 
-def _draw_responses(groups: dict[str, list[TimeResponse]], title: str | None, file: File) -> Figure:
+def _draw_responses(groups: dict[str, list[Response]], title: str | None, file: File) -> Figure:
     first = next(iter(groups.values()))[0]
     y = first.y if first.y.ndim == 3 else first.y[..., None]
     p, m = y.shape[1:]

@@ -15,8 +15,9 @@ import numpy as np
 from archimedes.checks import is_traced
 from archimedes.control.linear.balancing import gramians
 from archimedes.control.linear.frequency_response import find_unit_crossings
+from archimedes.control.linear.interconnection import feedback
 from archimedes.control.linear.invariant_zeros import balance_system
-from archimedes.control.linear.state_space import StateSpace, feedback
+from archimedes.control.linear.state_space import StateSpace
 from archimedes.control.linear.transfer_function import TransferFunction, ss
 from archimedes.control.matrix_checks import matrix
 from archimedes.typing import Array, ArrayLike
@@ -35,12 +36,18 @@ __all__ = [
     "obsv",
     "peak_gain",
     "poles",
+    "rlocus",
     "root_locus",
     "sensitivity",
     "zeros",
 ]
 
 System = StateSpace | TransferFunction
+
+
+def _known(system: System) -> System:
+    """Return a system; raise where it has delays, and thereby poles without end."""
+    return system if isinstance(system, TransferFunction) else ss(system)
 
 
 def poles(system: System) -> Any:
@@ -57,7 +64,7 @@ def poles(system: System) -> Any:
     >>> poles(tf([1.0], [1.0, 3.0, 2.0]))
     array([-2.+0.j, -1.+0.j])
     """
-    return system.poles()
+    return _known(system).poles()
 
 
 def zeros(system: System) -> np.ndarray:
@@ -74,7 +81,7 @@ def zeros(system: System) -> np.ndarray:
     >>> zeros(ss(tf([1.0, 4.0], [1.0, 3.0, 2.0]))).round(9)
     array([-4.+0.j])
     """
-    return system.zeros()
+    return _known(system).zeros()
 
 
 def dcgain(system: System) -> Any:
@@ -115,7 +122,7 @@ def damp(system: System) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     >>> wn.round(6), zeta.round(6)
     (array([2., 2.]), array([0.1, 0.1]))
     """
-    values = np.asarray(system.poles()).astype(complex)
+    values = np.asarray(poles(system)).astype(complex)
     with np.errstate(divide="ignore"):
         rates = values if system.dt is None else np.log(values) / system.dt
     size = np.abs(rates)
@@ -370,6 +377,13 @@ class LoopFunctions(NamedTuple):
         Sensitivity at the plant's input.
     Ti : StateSpace
         Complementary sensitivity at the plant's input.
+
+    Examples
+    --------
+    >>> from archimedes.control import hinf_norm, loop_functions, tf
+    >>> loop = loop_functions(tf([1.0], [1.0, 0.0]), tf([2.0], [1.0]))
+    >>> round(hinf_norm(loop.S), 6)
+    1.0
     """
 
     L: StateSpace
@@ -446,6 +460,12 @@ class DiskMargins(NamedTuple):
         Change of phase in rad up to which it stays stable.
     frequency : float
         Frequency in rad/s at which the loop is weakest.
+
+    Examples
+    --------
+    >>> from archimedes.control import disk_margins, tf
+    >>> disk_margins(tf([1.0], [1.0, 0.0])).phase.__round__(4)  # 90 deg
+    1.5708
     """
 
     disk: float
@@ -521,6 +541,26 @@ def root_locus(system: System, gains: ArrayLike | None = None) -> tuple[np.ndarr
             continue
         roots.append(np.linalg.eigvals(G.A - k / (1.0 + k * d) * G.B @ G.C).astype(complex))
     return points, np.stack(roots)
+
+
+def rlocus(system: System, gains: ArrayLike | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the root locus: another name of `root_locus`.
+
+    Parameters
+    ----------
+    system : StateSpace or TransferFunction
+        Loop with one input and one output, of numbers, closed with negative feedback.
+    gains : array (k,), optional
+        Gains.
+
+    Examples
+    --------
+    >>> from archimedes.control import tf
+    >>> rlocus(tf([1.0], [1.0, 2.0]), [0.0, 1.0])[1].real
+    array([[-2.],
+           [-3.]])
+    """
+    return root_locus(system, gains)
 
 
 def _locus_gains(system: StateSpace) -> np.ndarray:

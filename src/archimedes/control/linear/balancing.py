@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from archimedes.checks import is_traced
+from archimedes.control.linear.interconnection import as_state_space
 from archimedes.control.linear.matrix_equations import solve_dlyap, solve_lyap
-from archimedes.control.linear.state_space import StateSpace, check_system
+from archimedes.control.linear.state_space import StateSpace
 from archimedes.function.matrix_exponential import diagonal_units, in_units
 from archimedes.typing import Array, Scalar
 
@@ -96,7 +97,7 @@ def balanced_truncation(system: StateSpace, order: int) -> Reduced:
     >>> bool(reduced.error_bound < 0.002), reduced.system.A.shape
     (True, (1, 1))
     """
-    check_system(system, "system")
+    system = as_state_space(system, "system")
     n, k = system.A.shape[0], int(order)
     if not 1 <= k <= n:
         raise ValueError(f"order must be between 1 and the {n} states, got {order}")

@@ -23,7 +23,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.checks import check_finite, is_traced
-from archimedes.control.linear.state_space import StateSpace, check_system
+from archimedes.control.linear.interconnection import DelaySystem, as_system, feedback
+from archimedes.control.linear.state_space import StateSpace
+from archimedes.control.linear.transfer_function import TransferFunction, ss
 from archimedes.control.matrix_checks import vector
 from archimedes.errors import ShapeDtypeError
 from archimedes.function import vmap
@@ -109,17 +111,17 @@ class FrequencyResponse:
         return figure
 
 
-def frequency_response(system: StateSpace, omega: ArrayLike) -> FrequencyResponse:
+def frequency_response(system: Any, omega: ArrayLike) -> FrequencyResponse:
     """Return the frequency response of a system.
 
     All frequencies are computed in one native batch. The result is differentiable with respect to
     the matrices and the frequencies. At a pole on the axis the magnitude is infinite and the phase
-    nan.
+    nan. Delays are exact.
 
     Parameters
     ----------
-    system : StateSpace
-        The linear system.
+    system : StateSpace, TransferFunction or DelaySystem
+        The linear system. Transfer functions need not be proper.
     omega : array (N,)
         Frequencies in rad/s.
 
@@ -130,14 +132,65 @@ def frequency_response(system: StateSpace, omega: ArrayLike) -> FrequencyRespons
     >>> response.magnitude.round(4), np.rad2deg(response.phase).round(2)
     (array([[[1.    , 0.7071]]]), array([[[  0., -45.]]]))
     """
-    check_system(system, "system")
     omega = vector(omega, "omega")
     if omega.shape[0] == 0:
         raise ShapeDtypeError("omega must hold at least one frequency")
     check_finite(omega, "omega")
-    real, imag = _responses(omega, system.A, system.B, system.C, system.D, system.dt)
+    if isinstance(system, TransferFunction):
+        parts = [
+            [_evaluate_fraction(n, d, omega, system.dt) for n, d in zip(*rows)]
+            for rows in zip(system.num, system.den)
+        ]
+        real, imag = (np.stack([np.stack([e[k] for e in row]) for row in parts]) for k in (0, 1))
+        return FrequencyResponse(omega, real, imag, system.inputs, system.outputs)
+    system = as_system(system, "system")
+    plant, dt = getattr(system, "plant", system), system.dt
+    real, imag = _responses(omega, plant.A, plant.B, plant.C, plant.D, dt)
+    if isinstance(system, DelaySystem):
+        real, imag = _with_delays(omega, real, imag, system.delays)
     real, imag = (np.moveaxis(part, 0, -1) for part in (real, imag))
     return FrequencyResponse(omega, real, imag, system.inputs, system.outputs)
+
+
+def _evaluate_fraction(
+    num: Array, den: Array, omega: Array, dt: Scalar | None
+) -> tuple[Array, Array]:
+    """Return real and imaginary part (N,) of a fraction, by Horner's rule."""
+    a, b = (
+        (np.zeros(omega.shape), omega) if dt is None else (np.cos(omega * dt), np.sin(omega * dt))
+    )
+    values = []
+    for p in (num, den):
+        real, imag = np.zeros(omega.shape), np.zeros(omega.shape)
+        for c in p:
+            real, imag = real * a - imag * b + c, real * b + imag * a
+        values += [real, imag]
+    x, y, u, v = values
+    size = np.hypot(u, v)
+    at_pole, size = size == 0.0, np.where(size == 0.0, 1.0, size)
+    u, v = u / size, v / size
+    real, imag = (x * u + y * v) / size, (y * u - x * v) / size
+    return np.where(at_pole, np.inf, real), np.where(at_pole, np.nan, imag)
+
+
+def _close_delays(w: Scalar, real: Array, imag: Array, delays: Array) -> tuple[Array, Array]:
+    """Return the response at one frequency of a system whose last channels are delayed."""
+    k = delays.shape[0]
+    c, s = np.cos(w * delays), -np.sin(w * delays)
+    # Columns of delayed inputs turn by exp(-j w delay).
+    x, y = real[:, -k:] * c - imag[:, -k:] * s, real[:, -k:] * s + imag[:, -k:] * c
+    eye = np.eye(k)
+    a, b = eye - x[-k:], -y[-k:]
+    M = np.concatenate([np.concatenate([a, -b], axis=1), np.concatenate([b, a], axis=1)])
+    z = np.linalg.solve(M, np.concatenate([real[-k:, :-k], imag[-k:, :-k]]))
+    x, y = x[:-k], y[:-k]
+    return (
+        real[:-k, :-k] + x @ z[:k] - y @ z[k:],
+        imag[:-k, :-k] + x @ z[k:] + y @ z[:k],
+    )
+
+
+_with_delays = vmap(_close_delays, in_axes=(0, 0, 0, None))
 
 
 def _respond(
@@ -218,13 +271,23 @@ class Margins:
     stable: bool = True
 
 
-def margins(loop: StateSpace) -> Margins:
+def _check_single(loop: Any) -> None:
+    if (loop.noutputs, loop.ninputs) != (1, 1):
+        raise ValueError(
+            f"loop must have one output and one input, got {(loop.noutputs, loop.ninputs)}; choose "
+            "them with loop.part(output, input)"
+        )
+
+
+def margins(loop: Any) -> Margins:
     """Return the stability margins of an open loop.
 
     Parameters
     ----------
-    loop : StateSpace
-        Open loop L with one input and one output, closed as 1 / (1 + L).
+    loop : StateSpace, TransferFunction or DelaySystem
+        Open loop L with one input and one output, closed as 1 / (1 + L); of numbers. With delays
+        crossings are looked for on a fine grid of frequencies, and ``stable`` is decided by the
+        Nyquist criterion.
 
     Examples
     --------
@@ -233,28 +296,71 @@ def margins(loop: StateSpace) -> Margins:
     >>> round(float(np.rad2deg(m.phase)), 2), round(m.phase_frequency, 4)
     (51.83, 0.7862)
     """
-    check_system(loop, "loop")
-    if loop.D.shape != (1, 1):
-        raise ValueError(
-            f"loop must have one output and one input, got {loop.D.shape}; choose them with "
-            "loop.part(output, input)"
-        )
+    if isinstance(loop, DelaySystem):
+        return _margins_with_delays(loop)
+    loop = ss(loop)
+    _check_single(loop)
     if is_traced(loop.A, loop.B, loop.C, loop.D):
         raise TypeError("margins runs on numbers; frequency_response can be recorded")
     system, frequency = _as_continuous(loop)
     crossings = _find_unit_crossings(system)
     gain, gain_w = _find_gain_margin(system, crossings)
-    values = [(w, _evaluate(system, w)) for w in crossings]
-    leads = [(float((np.angle(v) + np.pi) % (2.0 * np.pi)), w) for w, v in values]
-    phases = [(min(lead, 2.0 * np.pi - lead), w) for lead, w in leads]
-    phase, phase_w = min(phases, default=(np.inf, np.nan))
-    delays = [lead / frequency(w) for lead, w in leads if w > 0.0]
+    values = [(frequency(w), _evaluate(system, w)) for w in crossings]
+    phase, phase_w, delay = _find_phase_margin(values)
     if loop.dt is None and abs(system[3]) >= 1.0:
-        delays.append(0.0)
-    delay = min(delays, default=np.inf)
+        delay = 0.0
     A, B, C, d = system
     stable = d != -1.0 and bool(np.all(np.linalg.eigvals(A - B @ C / (1.0 + d)).real < 0.0))
-    return Margins(gain, phase, delay, frequency(gain_w), frequency(phase_w), stable)
+    return Margins(gain, phase, delay, frequency(gain_w), phase_w, stable)
+
+
+def _find_phase_margin(values: list[tuple[float, complex]]) -> tuple[float, float, float]:
+    """Return phase margin, its frequency and delay margin of L at frequencies where |L| is one."""
+    leads = [(float((np.angle(v) + np.pi) % (2.0 * np.pi)), float(w)) for w, v in values]
+    phases = [(min(lead, 2.0 * np.pi - lead), w) for lead, w in leads]
+    phase, phase_w = min(phases, default=(np.inf, np.nan))
+    return phase, phase_w, min((lead / w for lead, w in leads if w > 0.0), default=np.inf)
+
+
+def _margins_with_delays(loop: DelaySystem) -> Margins:
+    """Return the margins of a loop with delays, whose crossings are found from a grid."""
+    _check_single(loop)
+    if is_traced(loop):
+        raise TypeError("margins runs on numbers; frequency_response can be recorded")
+    rates = np.abs(np.linalg.eigvals(np.asarray(loop.plant.A, dtype=float)))
+    rates = np.concatenate([rates[rates > 1e-9 * rates.max(initial=0.0)], 1.0 / loop.delays])
+    low, high = 1e-3 * rates.min(), 1e3 * rates.max()
+    grid = np.geomspace(low, high, 4000)
+    grid = np.unique(np.append(grid, np.linspace(low, 60.0 / loop.delays.min(), 4000)))
+
+    def value(w: np.ndarray) -> np.ndarray:
+        return frequency_response(loop, w).values[0, 0]
+
+    crossings = _refine(lambda w: np.abs(value(w)) - 1.0, grid)
+    phase, phase_w, delay = _find_phase_margin(list(zip(crossings, value(crossings))))
+    reals = np.append(0.0, _refine(lambda w: value(w).imag, grid))
+    at = value(reals).real
+    gains = [(-1.0 / v, w) for v, w in zip(at, reals) if -POLE < v < 0.0]
+    gain, gain_w = min(gains, key=lambda pair: abs(np.log(pair[0])), default=(np.inf, np.nan))
+    # Up to the last crossing such an approximation is exact, and above it the loop is small.
+    order = int(np.ceil(max(crossings, default=0.0) * loop.delays.max())) + 6
+    closed = feedback(loop.pade(min(order, 30)))
+    stable = bool(np.all(np.linalg.eigvals(closed.A).real < 0.0))
+    return Margins(float(gain), phase, delay, float(gain_w), phase_w, stable)
+
+
+def _refine(function: Callable[[np.ndarray], np.ndarray], grid: np.ndarray) -> np.ndarray:
+    """Return where a function of a vector changes its sign, by bisection from a grid."""
+    values = function(grid)
+    found = np.flatnonzero((values[:-1] < 0.0) != (values[1:] < 0.0))
+    low, high, below = grid[found], grid[found + 1], values[found] < 0.0
+    if not len(found):
+        return low
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        same = (function(middle) < 0.0) == below
+        low, high = np.where(same, middle, low), np.where(same, high, middle)
+    return low
 
 
 def _as_continuous(loop: StateSpace) -> tuple[System, Callable[[float], float]]:

@@ -176,7 +176,7 @@ def _dare(A: Array, G: Array, Q: Array) -> Array:
         closed = np.linalg.solve(np.eye(A.shape[0]) + G @ X, A)
         return discrete_correction(closed.T)(_symmetric(A.T @ X @ closed - X + Q))
 
-    return _correct(_double(A, G, Q), step)
+    return _correct(_double(A, G, Q), step, _noise(G, Q))
 
 
 def _care(A: Array, G: Array, H: Array) -> Array:
@@ -195,18 +195,25 @@ def _care(A: Array, G: Array, H: Array) -> Array:
         closed = A - G @ X
         return continuous_correction(closed.T)(_symmetric(A.T @ X + X @ closed + H))
 
-    return _correct(X, step)
+    return _correct(X, step, _noise(G, H))
 
 
 def _symmetric(M: Array) -> Array:
     return 0.5 * (M + M.T)
 
 
-def _correct(X: Array, step: Callable[[Array], Array]) -> Array:
+def _noise(G: Array, H: Array) -> Array:
+    """Return the size below which X is zero: rounding of the last cost of `_double`, if H is 0."""
+    cost, reach = _size(H), _size(G)
+    return np.where((cost == 0.0) & (reach > 0.0), 1e-10 / np.where(reach > 0.0, reach, 1.0), 0.0)
+
+
+def _correct(X: Array, step: Callable[[Array], Array], noise: Array) -> Array:
     """Return X after steps of Newton's method, mostly one; nan where the first is not small.
 
     A step is nan where the closed loop is not stable, and large where rounding has decided X. One
-    that the next does not undercut by far was rounding of the residual, and is not taken.
+    that the next does not undercut by far was rounding of the residual, and is not taken. An X
+    below ``noise`` is zero.
     """
 
     def is_unfinished(carry: tuple[Array, ...]) -> Array:
@@ -218,6 +225,7 @@ def _correct(X: Array, step: Callable[[Array], Array]) -> Array:
         trial = X + change
         following = step(trial)
         small, whole = (np.max(np.abs(stop_gradient(M))) for M in (following, trial))
+        whole = np.maximum(whole, noise)
         ahead = small / np.where(whole > 0.0, whole, 1.0)
         better = ahead <= 0.2 * part  # false for nan
         ended = np.where(part <= CORRECTION, 0.0, np.nan)
@@ -372,6 +380,3 @@ def _not_stable(A: np.ndarray, discrete: bool) -> np.linalg.LinAlgError:
     if np.max(beyond) < 0.0:
         text += ", so near the limit that rounding decides in double precision"
     return np.linalg.LinAlgError(text)
-    return np.linalg.LinAlgError(
-        f"no solution: all eigenvalues of A must {need}, and one is at {pole}"
-    )

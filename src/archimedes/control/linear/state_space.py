@@ -1,4 +1,4 @@
-"""Linear systems as structs, and how they combine.
+"""Linear systems as structs, and their operators.
 
 Systems are in continuous time (``dt`` is None) or in steps of ``dt`` seconds, with any number of
 inputs and outputs, which have names and units. Everything but zeros works in recorded code.
@@ -6,7 +6,7 @@ inputs and outputs, which have names and units. Everything but zeros works in re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,20 +15,12 @@ import numpy as np
 from archimedes.checks import check_positive, is_traced
 from archimedes.control.linear.discretization import discretize_linear
 from archimedes.control.linear.invariant_zeros import invariant_zeros
-from archimedes.control.matrix_checks import matrix, real_numbers, vector
+from archimedes.control.matrix_checks import matrix, vector
+from archimedes.display import COLUMNS, LINES, axis_label, text_table
 from archimedes.tree import field, struct
 from archimedes.typing import Array, ArrayLike, Scalar
 
-__all__ = [
-    "StateSpace",
-    "append",
-    "connect",
-    "feedback",
-    "lft",
-    "parallel",
-    "series",
-    "summing_junction",
-]
+__all__ = ["StateSpace"]
 
 #: Some of the inputs or outputs, by name or number; all if None.
 Choice = str | int | Sequence[str | int] | None
@@ -190,6 +182,10 @@ class StateSpace:
         """Number of outputs."""
         return self.C.shape[0]
 
+    def __iter__(self) -> Iterator[Array]:
+        """Give A, B, C and D: ``A, B, C, D = system``."""
+        return iter((self.A, self.B, self.C, self.D))
+
     # ---- combining -------------------------------------------------------------------------
 
     #: NumPy's numbers and arrays leave operators to this class.
@@ -201,42 +197,42 @@ class StateSpace:
     def __add__(self, other: Gain) -> StateSpace:
         """Return the sum of the outputs for the same input; a number is added to every entry."""
         if isinstance(other, StateSpace):
-            return parallel(self, other)
-        return replace(self, D=self.D + other) if _is_gain(other) else NotImplemented
+            return _add(self, other)
+        return replace(self, D=self.D + other) if is_gain(other) else NotImplemented
 
     __radd__ = __add__
 
     def __sub__(self, other: Gain) -> StateSpace:
-        return self + -other if isinstance(other, StateSpace) or _is_gain(other) else NotImplemented
+        return self + -other if isinstance(other, StateSpace) or is_gain(other) else NotImplemented
 
     def __rsub__(self, other: Gain) -> StateSpace:
-        return -self + other if _is_gain(other) else NotImplemented
+        return -self + other if is_gain(other) else NotImplemented
 
     def __mul__(self, other: Gain) -> StateSpace:
         """Return ``self`` behind ``other``, a system, a matrix or a number."""
         if isinstance(other, StateSpace):
-            return series(other, self)
-        if not _is_gain(other):
+            return _cascade(other, self)
+        if not is_gain(other):
             return NotImplemented
         if np.ndim(other) == 0:
             return replace(self, B=self.B * other, D=self.D * other)
-        return series(as_gain(other, "gain"), self)
+        return _cascade(gain_system(matrix(other, "gain")), self)
 
     def __rmul__(self, other: Gain) -> StateSpace:
-        if not _is_gain(other):
+        if not is_gain(other):
             return NotImplemented
         if np.ndim(other) == 0:
             return replace(self, C=self.C * other, D=self.D * other)
-        return series(self, as_gain(other, "gain"))
+        return _cascade(self, gain_system(matrix(other, "gain")))
 
     def __truediv__(self, other: Gain) -> StateSpace:
         """Return ``self`` behind the inverse of ``other``."""
         if isinstance(other, StateSpace):
             return self * other.inverse()
-        return self * (1.0 / np.asarray(other)) if _is_number(other) else NotImplemented
+        return self * (1.0 / np.asarray(other)) if is_number(other) else NotImplemented
 
     def __rtruediv__(self, other: Gain) -> StateSpace:
-        return other * self.inverse() if _is_gain(other) else NotImplemented
+        return other * self.inverse() if is_gain(other) else NotImplemented
 
     def inverse(self) -> StateSpace:
         """Return the system from outputs to inputs. D must be square and invertible."""
@@ -257,9 +253,7 @@ class StateSpace:
 
     def __getitem__(self, key: tuple[Any, Any]) -> StateSpace:
         """Return ``system[outputs, inputs]``, by name, number or slice."""
-        if not isinstance(key, tuple) or len(key) != 2:
-            raise IndexError(f"write system[outputs, inputs], got {key!r}")
-        return self.part(*(None if k == slice(None) else k for k in key))
+        return self.part(*read_key(key))
 
     def rename(self, **names: Sequence[str] | str) -> StateSpace:
         """Return the system with other names or units.
@@ -331,24 +325,77 @@ class StateSpace:
         return cls(A, B, C, D, float(system.dt) if system.dt else None, **names)
 
     def __str__(self) -> str:
-        kind = "continuous time" if self.dt is None else f"steps of {self.dt} s"
-        lines = [f"StateSpace in {kind}"]
-        for what in ("state", "input", "output"):
-            names, units = getattr(self, f"{what}s"), getattr(self, f"{what}_units")
-            listed = [f"{n} [{u}]" if u else n for n, u in zip(names, units)]
-            lines.append(f"  {what}s: {', '.join(listed) or 'none'}")
-        if not is_traced(self.A, self.B, self.C, self.D):
-            lines += [f"{k} =\n{getattr(self, k)}" for k in "ABCD"]
-        return "\n".join(lines)
+        if is_traced(self.A, self.B, self.C, self.D) or np.ndim(self.A) != 2:
+            shapes = ", ".join(f"{k} {np.shape(getattr(self, k))}" for k in "ABCD")
+            return f"{self._title()}\n{shapes}"
+        text = self.report()
+        lines = text.splitlines()
+        if len(lines) <= LINES and max(map(len, lines)) <= COLUMNS:
+            return text
+        names = [f"{k}: {_list_names(self, k)}" for k in ("state", "input", "output")]
+        return "\n".join([lines[0], *names, "print(system.report()) shows the matrices"])
+
+    __repr__ = __str__
+
+    def _title(self) -> str:
+        p, m = np.shape(self.D)[-2:]
+        counts = {"state": np.shape(self.A)[-1], "input": m, "output": p}
+        words = [f"{n} {kind}{'s' * (n != 1)}" for kind, n in counts.items()]
+        time = "continuous time" if self.dt is None else f"steps of {self.dt} s"
+        return f"StateSpace: {', '.join(words)}, {time}"
+
+    def report(self) -> str:
+        """Return the system with all its matrices, as one table.
+
+        A row is the rate of a state (in discrete time its next value) or an output; a column is a
+        state or an input. Entries that are nothing but rounding are shown as 0.
+        """
+        n, m = self.nstates, self.ninputs
+        both = np.block([[_without_noise(self.A), _without_noise(self.B)]])
+        below = np.block([[_without_noise(self.C), _without_noise(self.D)]])
+        ahead = "d {}/dt" if self.dt is None else "next {}"
+        rows = [(ahead.format(name), row) for name, row in zip(self.states, both)]
+        rows += [
+            (axis_label(name, unit), row)
+            for name, unit, row in zip(self.outputs, self.output_units, below)
+        ]
+        heads = [axis_label(*pair) for pair in zip(self.states, self.state_units)]
+        heads += [axis_label(*pair) for pair in zip(self.inputs, self.input_units)]
+        table = [("", *heads[:n], "|", *heads[n:])]
+        for name, row in rows:
+            cells = [f"{value:.5g}" for value in row]
+            table.append((name, *cells[:n], "|", *cells[n:]))
+        return f"{self._title()}\n{text_table(table)}" if n + m else self._title()
 
     def _at(self, state: ArrayLike, input: ArrayLike) -> tuple[Array, Array]:
         return vector(state, "state", len(self.B)), vector(input, "input", self.B.shape[1])
 
 
-def check_system(system: object, name: str) -> None:
-    """Raise where a system is not a `StateSpace`."""
-    if not isinstance(system, StateSpace):
-        raise TypeError(f"{name} must be a control.StateSpace, got {type(system).__name__}")
+def _without_noise(M: Array) -> np.ndarray:
+    """Return a matrix with zeros where there is nothing but rounding."""
+    size = np.abs(np.asarray(M, dtype=float))
+    if not size.size:
+        return size
+    line = np.minimum(size.max(axis=0, keepdims=True), size.max(axis=1, keepdims=True))
+    noise = (size < 1e-13 * line) | (size < 1e-20 * size.max())
+    return np.where(noise, 0.0, M) + 0.0
+
+
+def _list_names(system: StateSpace, kind: str) -> str:
+    names = [
+        axis_label(*p) for p in zip(getattr(system, f"{kind}s"), getattr(system, f"{kind}_units"))
+    ]
+    text = ", ".join(names)
+    return text if len(text) < COLUMNS - 10 else f"{names[0]} to {names[-1]}"
+
+
+def read_key(key: Any) -> tuple[Any, Any]:
+    """Return outputs and inputs of ``system[outputs, inputs]``."""
+    if not isinstance(key, tuple) or len(key) != 2:
+        raise IndexError(
+            f"write system[outputs, inputs], for example system['y', 'u']; got {key!r}"
+        )
+    return key
 
 
 def choose_texts(system: Any, i: list[int], j: list[int]) -> dict[str, tuple[str, ...]]:
@@ -390,31 +437,21 @@ def choose(wanted: Any, names: tuple[str, ...], what: str) -> list[int]:
 
 
 #: What combines with a system: another, a number, or a matrix (p, m).
-Gain = StateSpace | ArrayLike
+Gain = Any
 
 
-def _is_gain(value: object) -> bool:
+def is_gain(value: object) -> bool:
     """Return whether something is a number or an array, traced or not."""
     return isinstance(value, (int, float, np.number, np.ndarray)) or (
         is_traced(value) and hasattr(value, "dtype")
     )
 
 
-def _is_number(value: object) -> bool:
-    return _is_gain(value) and np.ndim(value) == 0
+def is_number(value: object) -> bool:
+    return is_gain(value) and np.ndim(value) == 0
 
 
-def as_gain(value: Gain, name: str, outputs: int = 1, inputs: int = 1) -> StateSpace:
-    """Return a matrix as a system without states; a number is its multiple of the identity."""
-    if isinstance(value, StateSpace):
-        return value
-    numbers = real_numbers(value, name)
-    D = matrix(numbers * np.eye(outputs, inputs) if np.ndim(numbers) == 0 else numbers, name)
-    p, m = D.shape
-    return StateSpace(np.zeros((0, 0)), np.zeros((0, m)), np.zeros((p, 0)), D)
-
-
-def _shared_step(systems: Sequence[StateSpace]) -> Scalar | None:
+def shared_step(systems: Sequence[StateSpace]) -> Scalar | None:
     """Return the dt that systems share; a gain takes that of the others."""
     steps = [s.dt for s in systems if s.nstates or s.dt is not None]
     known = next((s for s in steps if s is not None), None)
@@ -433,19 +470,27 @@ def _shared_step(systems: Sequence[StateSpace]) -> Scalar | None:
     return first
 
 
-def _unique(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names, or none where two would be the same."""
-    return tuple(names) if len(set(names)) == len(names) else ()
+def join_signals(systems: Sequence[Any], kind: str) -> dict[str, tuple[str, ...]]:
+    """Return the names and units of the states, inputs or outputs of several systems.
 
-
-def _signals(systems: Sequence[StateSpace], kind: str) -> dict[str, tuple[str, ...]]:
-    """Return the names and units of the states, inputs or outputs of several systems."""
-    names = [name for s in systems for name in getattr(s, f"{kind}s")]
+    Names that repeat get a number; those that were never given are counted anew.
+    """
+    letter = {"state": "x", "input": "u", "output": "y"}[kind]
+    names: list[str] = []
+    for system in systems:
+        own = getattr(system, f"{kind}s")
+        for k, name in enumerate(own):
+            if name == f"{letter}[{k}]":
+                name = f"{letter}[{len(names)}]"
+            number, base = 2, name
+            while name in names:
+                name, number = f"{base}_{number}", number + 1
+            names.append(name)
     units = [unit for s in systems for unit in getattr(s, f"{kind}_units")]
-    return {f"{kind}s": _unique(names), f"{kind}_units": tuple(units)}
+    return {f"{kind}s": tuple(names), f"{kind}_units": tuple(units)}
 
 
-def _diagonal(blocks: Sequence[Array]) -> Array:
+def block_diagonal(blocks: Sequence[Array]) -> Array:
     """Return matrices as the blocks of a block-diagonal one."""
     rows = [
         [b if i == j else np.zeros((b.shape[0], other.shape[1])) for j, other in enumerate(blocks)]
@@ -454,270 +499,58 @@ def _diagonal(blocks: Sequence[Array]) -> Array:
     return np.concatenate([np.concatenate(row, axis=1) for row in rows])
 
 
-def append(*systems: Gain) -> StateSpace:
-    """Return systems side by side: all inputs, all outputs, nothing connected.
-
-    Parameters
-    ----------
-    *systems : StateSpace, array (p, m) or float
-        The systems, in order. A matrix or number is a gain.
-
-    Examples
-    --------
-    >>> lag = StateSpace([[-1.0]], [[1.0]], [[1.0]], [[0.0]])
-    >>> append(lag, 2.0).D
-    array([[0., 0.],
-           [0., 2.]])
-    """
-    every = [as_gain(s, "systems") for s in systems]
-    A, B, C, D = (_diagonal([getattr(s, k) for s in every]) for k in "ABCD")
-    names = {
-        k: v for kind in ("state", "input", "output") for k, v in _signals(every, kind).items()
-    }
-    return StateSpace(A, B, C, D, _shared_step(every), **names)
-
-
-def _check_channels(first: int, second: int, what: str) -> None:
+def check_channels(first: int, second: int, what: str) -> None:
+    """Raise where the numbers of signals do not match."""
     if first != second:
         raise ValueError(f"{what}: {first} and {second} do not match")
 
 
-def series(*systems: Gain) -> StateSpace:
-    """Return systems one behind the other: the first gets the input, the last gives the output.
-
-    ``series(a, b)`` is ``b * a``.
-
-    Parameters
-    ----------
-    *systems : StateSpace, array (p, m) or float
-        The systems, in the order in which a signal passes them.
-
-    Examples
-    --------
-    >>> lag = StateSpace([[-1.0]], [[1.0]], [[1.0]], [[0.0]])
-    >>> series(lag, lag).poles()
-    array([-1., -1.])
-    """
-    first, *others = (as_gain(s, "systems") for s in systems)
-    for second in others:
-        _check_channels(first.noutputs, second.ninputs, "series: outputs and inputs")
-        A = np.concatenate(
-            [
-                np.concatenate([first.A, np.zeros((first.nstates, second.nstates))], axis=1),
-                np.concatenate([second.B @ first.C, second.A], axis=1),
-            ]
-        )
-        first = StateSpace(
-            A,
-            np.concatenate([first.B, second.B @ first.D]),
-            np.concatenate([second.D @ first.C, second.C], axis=1),
-            second.D @ first.D,
-            _shared_step([first, second]),
-            inputs=first.inputs,
-            outputs=second.outputs,
-            input_units=first.input_units,
-            output_units=second.output_units,
-            **_signals([first, second], "state"),
-        )
-    return first
+def gain_system(D: Array) -> StateSpace:
+    """Return a matrix (p, m) as a system without states."""
+    p, m = D.shape
+    return StateSpace(np.zeros((0, 0)), np.zeros((0, m)), np.zeros((p, 0)), D)
 
 
-def parallel(*systems: Gain) -> StateSpace:
-    """Return systems with a common input whose outputs are added.
+def ends(first: Any, last: Any) -> dict[str, tuple[str, ...]]:
+    """Return names and units of the inputs of one system and the outputs of another."""
+    return {
+        "inputs": first.inputs,
+        "outputs": last.outputs,
+        "input_units": first.input_units,
+        "output_units": last.output_units,
+    }
 
-    Parameters
-    ----------
-    *systems : StateSpace, array (p, m) or float
-        The systems. Inputs and outputs have the names of the first.
 
-    Examples
-    --------
-    >>> lag = StateSpace([[-1.0]], [[1.0]], [[1.0]], [[0.0]])
-    >>> parallel(lag, 1.0).dcgain()
-    array([[2.]])
-    """
-    first = as_gain(systems[0], "systems")
-    every = [first, *(as_gain(s, "systems", *first.D.shape) for s in systems[1:])]
-    for other in every:
-        _check_channels(first.ninputs, other.ninputs, "parallel: inputs")
-        _check_channels(first.noutputs, other.noutputs, "parallel: outputs")
+def _cascade(first: StateSpace, second: StateSpace) -> StateSpace:
+    """Return ``second`` behind ``first``."""
+    check_channels(first.noutputs, second.ninputs, "series: outputs and inputs")
+    A = np.concatenate(
+        [
+            np.concatenate([first.A, np.zeros((first.nstates, second.nstates))], axis=1),
+            np.concatenate([second.B @ first.C, second.A], axis=1),
+        ]
+    )
     return StateSpace(
-        _diagonal([s.A for s in every]),
-        np.concatenate([s.B for s in every]),
-        np.concatenate([s.C for s in every], axis=1),
-        sum((s.D for s in every[1:]), first.D),
-        _shared_step(every),
-        **_signals(every, "state"),
-        **_signals([first], "input"),
-        **_signals([first], "output"),
+        A,
+        np.concatenate([first.B, second.B @ first.D]),
+        np.concatenate([second.D @ first.C, second.C], axis=1),
+        second.D @ first.D,
+        shared_step([first, second]),
+        **ends(first, second),
+        **join_signals([first, second], "state"),
     )
 
 
-def feedback(system: Gain, controller: Gain = 1.0, sign: float = -1.0) -> StateSpace:
-    """Return the closed loop of a system with another in its feedback path.
-
-    The input of `system` is the reference plus `sign` times the output of `controller`.
-
-    Parameters
-    ----------
-    system : StateSpace, array (p, m) or float
-        System in the forward path.
-    controller : StateSpace, array (m, p) or float, optional
-        System in the feedback path; the identity by default.
-    sign : float, optional
-        -1, the default, for negative feedback, 1 for positive.
-
-    Examples
-    --------
-    >>> integrator = StateSpace([[0.0]], [[1.0]], [[1.0]], [[0.0]])
-    >>> feedback(integrator, 2.0).poles()
-    array([-2.])
-    """
-    G = as_gain(system, "system")
-    K = as_gain(controller, "controller", G.ninputs, G.noutputs)
-    _check_channels(G.noutputs, K.ninputs, "feedback: outputs of system and inputs of controller")
-    _check_channels(K.noutputs, G.ninputs, "feedback: outputs of controller and inputs of system")
-    both = append(G, K)
-    n, p = G.ninputs, G.noutputs
-    # Inputs (u, y) of both are (r, 0) + loop @ (y, v).
-    loop = np.zeros((n + p, p + n))
-    loop[:n, p:], loop[n:, :p] = sign * np.eye(n), np.eye(p)
-    closed = _close(both, loop)[list(range(p)), list(range(n))]
-    return closed.rename(
-        inputs=G.inputs, outputs=G.outputs, input_units=G.input_units, output_units=G.output_units
-    )
-
-
-def _close(system: StateSpace, loop: Array) -> StateSpace:
-    """Return a system whose inputs are new ones plus ``loop`` times its outputs."""
-    E = np.eye(system.ninputs) - loop @ system.D
-    right = np.concatenate([loop @ system.C, np.eye(system.ninputs)], axis=1)
-    try:
-        u = np.linalg.solve(E, right)
-    except np.linalg.LinAlgError:
-        raise ValueError(
-            "the loop is algebraic and has no solution: its gain at infinite frequency is one; "
-            "add a lag or a delay"
-        ) from None
-    n = system.nstates
-    return replace(
-        system,
-        A=system.A + system.B @ u[:, :n],
-        B=system.B @ u[:, n:],
-        C=system.C + system.D @ u[:, :n],
-        D=system.D @ u[:, n:],
-    )
-
-
-def lft(plant: StateSpace, controller: Gain) -> StateSpace:
-    """Return the lower linear fractional transformation of a plant and a controller.
-
-    The last inputs of the plant are the controls, and its last outputs the measurements: as many
-    as the controller has outputs and inputs. It is closed with positive feedback.
-
-    Parameters
-    ----------
-    plant : StateSpace
-        Generalized plant, from (disturbances, controls) to (errors, measurements).
-    controller : StateSpace, array or float
-        Controller, from measurements to controls.
-
-    Examples
-    --------
-    >>> plant = StateSpace([[0.0]], [[1.0, 1.0]], [[1.0], [1.0]], np.zeros((2, 2)))
-    >>> lft(plant, -3.0).A
-    array([[-3.]])
-    """
-    K = as_gain(controller, "controller")
-    w, z = plant.ninputs - K.noutputs, plant.noutputs - K.ninputs
-    if w < 0 or z < 0:
-        raise ValueError(
-            f"lft: the controller has {K.ninputs} inputs and {K.noutputs} outputs, more than the "
-            f"plant's {plant.noutputs} outputs and {plant.ninputs} inputs"
-        )
-    both = append(plant, K)
-    loop = np.zeros((both.ninputs, both.noutputs))
-    loop[w : plant.ninputs, plant.noutputs :] = np.eye(K.noutputs)
-    loop[plant.ninputs :, z : plant.noutputs] = np.eye(K.ninputs)
-    closed = _close(both, loop)[list(range(z)), list(range(w))]
-    return closed.rename(inputs=plant.inputs[:w], outputs=plant.outputs[:z])
-
-
-def summing_junction(inputs: Sequence[str], output: str) -> StateSpace:
-    """Return a gain that adds signals, for `connect`.
-
-    Parameters
-    ----------
-    inputs : sequence of str
-        Names of the signals; one that begins with ``"-"`` is subtracted.
-    output : str
-        Name of the sum.
-
-    Examples
-    --------
-    >>> summing_junction(["r", "-y"], "e").D
-    array([[ 1., -1.]])
-    """
-    signs = [[-1.0 if name.startswith("-") else 1.0 for name in inputs]]
-    names = tuple(name.lstrip("+-") for name in inputs)
-    return as_gain(np.array(signs), "inputs").rename(inputs=names, outputs=(output,))
-
-
-def connect(*systems: StateSpace, inputs: Sequence[str], outputs: Sequence[str]) -> StateSpace:
-    """Return systems connected by the names of their signals.
-
-    An input is driven by the output of the same name. An input named in `inputs` is also driven
-    from outside, and inputs of the same name share their signal.
-
-    Parameters
-    ----------
-    *systems : StateSpace
-        The systems, whose inputs and outputs have names.
-    inputs : sequence of str
-        Names of the inputs of the whole.
-    outputs : sequence of str
-        Names of the outputs of the whole.
-
-    Examples
-    --------
-    >>> plant = StateSpace([[0.0]], [[1.0]], [[1.0]], [[0.0]], inputs=("u",), outputs=("y",))
-    >>> gain = as_gain(3.0, "gain").rename(inputs="e", outputs="u")
-    >>> loop = connect(plant, gain, summing_junction(["r", "-y"], "e"), inputs=["r"], outputs=["y"])
-    >>> loop.poles()
-    array([-3.])
-    """
-    inputs = [inputs] if isinstance(inputs, str) else list(inputs)
-    outputs = [outputs] if isinstance(outputs, str) else list(outputs)
-    ins = [name for s in systems for name in s.inputs]
-    outs = [name for s in systems for name in s.outputs]
-    repeated = sorted({name for name in outs if outs.count(name) > 1})
-    if repeated:
-        raise ValueError(f"connect: two outputs are called {repeated[0]!r}: rename one of them")
-    for name in inputs:
-        if name not in ins:
-            raise ValueError(f"connect: no system has an input {name!r}; known inputs: {ins}")
-    for name in outputs:
-        if name not in outs:
-            raise ValueError(f"connect: no system has an output {name!r}; known outputs: {outs}")
-    loose = [name for name in ins if name not in outs and name not in inputs]
-    if loose:
-        raise ValueError(
-            f"connect: nothing drives the input {loose[0]!r}: name it in inputs, or give an output "
-            "this name"
-        )
-    both = append(*systems)
-    loop = np.array([[float(i == o) for o in outs] for i in ins]).reshape(len(ins), len(outs))
-    closed = _close(both, loop)
-    spread = np.array([[float(i == name) for name in inputs] for i in ins])
-    rows = [outs.index(name) for name in outputs]
-    units = [unit for s in systems for unit in s.input_units]
-    return replace(
-        closed,
-        B=closed.B @ spread,
-        C=closed.C[rows],
-        D=closed.D[rows] @ spread,
-        inputs=tuple(inputs),
-        outputs=tuple(outputs),
-        input_units=tuple(units[ins.index(name)] for name in inputs),
-        output_units=tuple(both.output_units[k] for k in rows),
+def _add(first: StateSpace, second: StateSpace) -> StateSpace:
+    """Return the sum of the outputs of two systems with a common input."""
+    check_channels(first.ninputs, second.ninputs, "parallel: inputs")
+    check_channels(first.noutputs, second.noutputs, "parallel: outputs")
+    return StateSpace(
+        block_diagonal([first.A, second.A]),
+        np.concatenate([first.B, second.B]),
+        np.concatenate([first.C, second.C], axis=1),
+        first.D + second.D,
+        shared_step([first, second]),
+        **join_signals([first, second], "state"),
+        **ends(first, first),
     )

@@ -15,16 +15,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from archimedes.control.linear.analysis import h2_norm, hinf_norm, is_stable
+from archimedes.control.linear.analysis import hinf_norm, is_stable
+from archimedes.control.linear.interconnection import append, feedback, lft
 from archimedes.control.linear.matrix_equations import solve_care, solve_dare
-from archimedes.control.linear.state_space import StateSpace, append, feedback, lft
+from archimedes.control.linear.state_space import StateSpace
 from archimedes.control.linear.transfer_function import minreal, ss
 
 __all__ = ["Synthesis", "augw", "h2syn", "hinfsyn", "mixsyn", "ncfsyn"]
 
 
 class Synthesis(NamedTuple):
-    """A controller and what it reaches.
+    """A controller and what it reaches: ``K, closed_loop, gamma, info = hinfsyn(plant, 1, 1)``.
 
     Parameters
     ----------
@@ -33,12 +34,22 @@ class Synthesis(NamedTuple):
     closed_loop : StateSpace
         From disturbances to errors.
     norm : float
-        The norm that the closed loop does not exceed.
+        The H-infinity norm gamma that the closed loop does not exceed.
+    info : dict
+        ``"lower_bound"``: no controller has a norm below this one.
+
+    Examples
+    --------
+    >>> from archimedes.control import mixsyn, tf
+    >>> K, closed_loop, gamma, info = mixsyn(tf([1.0], [1.0, 1.0]), W1=0.5, W2=0.1)
+    >>> K.nstates, bool(info["lower_bound"] <= gamma)
+    (1, True)
     """
 
     controller: StateSpace
     closed_loop: StateSpace
     norm: float
+    info: dict[str, float]
 
 
 class _Plant:
@@ -78,11 +89,18 @@ class _Plant:
         if np.any(self.D22):
             controller = feedback(controller, self.D22)
         m1, p1 = self.system.ninputs - self.nu, self.system.noutputs - self.ny
-        return controller.rename(inputs=self.system.outputs[p1:], outputs=self.system.inputs[m1:])
+        return controller.rename(
+            inputs=self.system.outputs[p1:],
+            outputs=self.system.inputs[m1:],
+            input_units=self.system.output_units[p1:],
+            output_units=self.system.input_units[m1:],
+        )
 
 
-def h2syn(plant: Any, nmeas: int, ncon: int) -> Synthesis:
+def h2syn(plant: Any, nmeas: int, ncon: int) -> StateSpace:
     """Return the controller with the least H2 norm from disturbances to errors.
+
+    The norm is ``h2_norm(lft(plant, controller))``.
 
     Parameters
     ----------
@@ -101,7 +119,9 @@ def h2syn(plant: Any, nmeas: int, ncon: int) -> Synthesis:
     ...     [[1.0], [0.0], [1.0]],
     ...     [[0.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]],
     ... )
-    >>> round(float(h2syn(plant, 1, 1).norm), 6)
+    >>> from archimedes.control import h2_norm, lft
+    >>> controller = h2syn(plant, 1, 1)
+    >>> round(float(h2_norm(lft(plant, controller))), 6)
     1.414214
     """
     p = _Plant(plant, nmeas, ncon)
@@ -132,10 +152,9 @@ def h2syn(plant: Any, nmeas: int, ncon: int) -> Synthesis:
         p.system.dt,
     )
     controller = p.finish(central)
-    closed = lft(p.system, controller)
-    if not is_stable(closed):
+    if not is_stable(lft(p.system, controller)):
         raise np.linalg.LinAlgError("h2syn: no controller was found that stabilizes the plant")
-    return Synthesis(controller, closed, float(h2_norm(closed)))
+    return controller
 
 
 def hinfsyn(plant: Any, nmeas: int, ncon: int, *, tol: float = 1e-4) -> Synthesis:
@@ -168,7 +187,7 @@ def hinfsyn(plant: Any, nmeas: int, ncon: int, *, tol: float = 1e-4) -> Synthesi
     if P.dt is not None:
         continuous = hinfsyn(_cayley(P), nmeas, ncon, tol=tol)
         controller = replace(_cayley(continuous.controller), dt=P.dt)
-        return Synthesis(controller, lft(P, controller), continuous.norm)
+        return Synthesis(controller, lft(P, controller), *continuous[2:])
     p = _Plant(P, nmeas, ncon)
     scaled, left, right = _normalize(p)
     low = _least_bound(scaled)
@@ -199,7 +218,7 @@ def hinfsyn(plant: Any, nmeas: int, ncon: int, *, tol: float = 1e-4) -> Synthesi
             f"hinfsyn: the closed loop has the norm {norm:.6g}, above the bound {high:.6g} it was "
             "designed for: rounding was too large; scale states, inputs and outputs to sizes near 1"
         )
-    return Synthesis(controller, closed, high)
+    return Synthesis(controller, closed, high, {"lower_bound": low})
 
 
 def _cayley(system: StateSpace) -> StateSpace:
@@ -471,4 +490,4 @@ def ncfsyn(G: Any, factor: float = 1.0 + 1e-6) -> Synthesis:
             f"ncfsyn: the closed loop has the norm {norm:.6g}, above {factor * least:.6g}: "
             "rounding was too large; use a larger factor, such as 1.1"
         )
-    return Synthesis(controller, closed, factor * least)
+    return Synthesis(controller, closed, factor * least, {"lower_bound": least})

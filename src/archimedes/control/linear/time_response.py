@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from archimedes.checks import is_traced
+from archimedes.control.linear.delays import respond
 from archimedes.control.linear.discretization import hold_matrices
+from archimedes.control.linear.interconnection import DelaySystem
 from archimedes.control.linear.state_space import StateSpace
 from archimedes.control.linear.transfer_function import TransferFunction, ss
 from archimedes.control.matrix_checks import vector
@@ -21,30 +23,29 @@ from archimedes.tree import field, struct
 from archimedes.typing import Array, ArrayLike, Scalar
 
 __all__ = [
-    "TimeResponse",
+    "Response",
     "forced_response",
     "impulse_response",
     "initial_response",
+    "lsim",
     "step_info",
     "step_response",
 ]
 
-System = StateSpace | TransferFunction
+System = StateSpace | TransferFunction | DelaySystem
 
 
 @struct
-class TimeResponse:
-    """Outputs of a linear system over time.
-
-    ``t, y = response`` gives times and outputs without the axes of single inputs and outputs.
+class Response:
+    """Outputs of a linear system over time; ``t, y = response`` unpacks it.
 
     Parameters
     ----------
     t : array (N,)
         Times in s.
-    y : array (N, p, m) or (N, p)
-        Outputs; of step and impulse responses a column for each input.
-    x : array (N, n, m) or (N, n)
+    y : array (N, p) or (N, p, m)
+        Outputs. Step and impulse responses of several inputs have a column for each.
+    x : array (N, n) or (N, n, m)
         States.
     inputs : tuple of str, optional
         Names of the inputs.
@@ -61,7 +62,7 @@ class TimeResponse:
     --------
     >>> from archimedes.control import step_response, tf
     >>> t, y = step_response(tf([1.0], [1.0, 1.0]), [0.0, 1.0, 2.0])
-    >>> y.round(4)
+    >>> y[:, 0].round(4)
     array([0.    , 0.6321, 0.8647])
     """
 
@@ -75,13 +76,37 @@ class TimeResponse:
     kind: str = field(static=True, default="forced")
 
     def __iter__(self) -> Iterator[Array]:
-        single = tuple(k for k, size in enumerate(self.y.shape[1:], 1) if size == 1)
-        return iter((self.t, np.squeeze(self.y, single)))
+        return iter((self.t, self.y))
+
+    def columns(self) -> Array:
+        """Return the outputs (N, p, inputs), with an axis for a single input too."""
+        return self.y if np.ndim(self.y) == 3 else self.y[..., None]
 
 
-def _respond(system: StateSpace, t: Array, y: Array, x: Array, kind: str) -> TimeResponse:
+def _respond(system: Any, t: Array, y: Array, x: Array, kind: str) -> Response:
     names = (system.inputs, system.outputs, system.input_units, system.output_units)
-    return TimeResponse(t, y, x, *names, kind)
+    if np.ndim(y) == 3 and y.shape[2] == 1:
+        x, y = x[..., 0], y[..., 0]
+    return Response(t, y, x, *names, kind)
+
+
+def _respond_late(
+    system: DelaySystem, t: ArrayLike | None, kind: str, inputs: Any, x0: Any = None
+) -> Response:
+    """Return a response of a system with delays, in numbers; ``inputs`` as `respond` takes them."""
+    if is_traced(system, t, x0):
+        raise TypeError(
+            "responses with delays in continuous time run on numbers: in recorded code use "
+            "system.discretize(dt), where delays are states, or system.pade(3)"
+        )
+    times = np.asarray(_times(system.pade(1), t)[0], dtype=float)
+    columns = 1 if kind in ("forced", "initial") else system.ninputs
+    start = np.zeros((system.nstates, columns)) if x0 is None else np.asarray(x0)[:, None]
+    matrices = tuple(np.asarray(M, dtype=float) for M in system.plant)
+    delays = np.asarray(system.delays, dtype=float)
+    u_at = inputs(times) if inputs is not None else None
+    x, y = respond(matrices, delays, times, start, u_at, kinks=kind == "forced")
+    return _respond(system, times, y, x, kind)
 
 
 def _march(F: Array, inflow: Array, x0: Array) -> Array:
@@ -152,12 +177,12 @@ def default_times(system: StateSpace, most: int = 2000) -> tuple[np.ndarray, flo
     return np.linspace(0.0, span, count + 1), span / count
 
 
-def step_response(system: System, t: ArrayLike | None = None) -> TimeResponse:
+def step_response(system: System, t: ArrayLike | None = None) -> Response:
     """Return the response to a unit step of each input, from rest.
 
     Parameters
     ----------
-    system : StateSpace or TransferFunction
+    system : StateSpace, TransferFunction or DelaySystem
         The linear system.
     t : array (N,), optional
         Times in s, in equal steps; in discrete time steps of ``dt``. Chosen from the poles by
@@ -167,9 +192,12 @@ def step_response(system: System, t: ArrayLike | None = None) -> TimeResponse:
     --------
     >>> from archimedes.control import tf
     >>> response = step_response(tf([1.0], [1.0, 1.0]))
-    >>> response.y.shape[1:], round(float(response.y[-1, 0, 0]), 3)
-    ((1, 1), 0.999)
+    >>> response.y.shape[1:], round(float(response.y[-1, 0]), 3)
+    ((1,), 0.999)
     """
+    if isinstance(system, DelaySystem):
+        eye = np.eye(system.ninputs)
+        return _respond_late(system, t, "step", lambda _: lambda at: np.stack([eye] * len(at)))
     G = ss(system)
     times, step = _times(G, t)
     F, held = (G.A, G.B) if G.dt is not None else hold_matrices(G.A, G.B, step)[:2]
@@ -178,7 +206,7 @@ def step_response(system: System, t: ArrayLike | None = None) -> TimeResponse:
     return _respond(G, times, G.C @ x + G.D, x, "step")
 
 
-def impulse_response(system: System, t: ArrayLike | None = None) -> TimeResponse:
+def impulse_response(system: System, t: ArrayLike | None = None) -> Response:
     """Return the response to an impulse of area one at each input.
 
     In continuous time the impulse that a feedthrough D passes on is left out. In discrete time the
@@ -186,7 +214,7 @@ def impulse_response(system: System, t: ArrayLike | None = None) -> TimeResponse
 
     Parameters
     ----------
-    system : StateSpace or TransferFunction
+    system : StateSpace, TransferFunction or DelaySystem
         The linear system.
     t : array (N,), optional
         Times in s, in equal steps. Chosen from the poles by default.
@@ -195,9 +223,11 @@ def impulse_response(system: System, t: ArrayLike | None = None) -> TimeResponse
     --------
     >>> from archimedes.control import tf
     >>> t, y = impulse_response(tf([1.0], [1.0, 1.0]), [0.0, 1.0, 2.0])
-    >>> y.round(4)
+    >>> y[:, 0].round(4)
     array([1.    , 0.3679, 0.1353])
     """
+    if isinstance(system, DelaySystem):
+        return _respond_late(system, t, "impulse", None)
     G = ss(system)
     times, step = _times(G, t)
     none = np.zeros((times.shape[0] - 1, *G.B.shape))
@@ -212,12 +242,12 @@ def impulse_response(system: System, t: ArrayLike | None = None) -> TimeResponse
 
 def initial_response(
     system: System, t: ArrayLike | None = None, x0: ArrayLike | None = None
-) -> TimeResponse:
+) -> Response:
     """Return the response from a state, with inputs of zero.
 
     Parameters
     ----------
-    system : StateSpace or TransferFunction
+    system : StateSpace, TransferFunction or DelaySystem
         The linear system.
     t : array (N,), optional
         Times in s, in equal steps. Chosen from the poles by default.
@@ -228,7 +258,7 @@ def initial_response(
     --------
     >>> lag = StateSpace([[-1.0]], [[1.0]], [[1.0]], [[0.0]])
     >>> t, y = initial_response(lag, [0.0, 1.0], [2.0])
-    >>> y.round(4)
+    >>> y[:, 0].round(4)
     array([2.    , 0.7358])
     """
     return forced_response(system, t, 0.0, x0, kind="initial")
@@ -241,14 +271,14 @@ def forced_response(
     x0: ArrayLike | None = None,
     *,
     kind: str = "forced",
-) -> TimeResponse:
+) -> Response:
     """Return the response to inputs that are linear between samples.
 
     In continuous time the result is exact for such inputs.
 
     Parameters
     ----------
-    system : StateSpace or TransferFunction
+    system : StateSpace, TransferFunction or DelaySystem
         The linear system.
     t : array (N,), optional
         Times in s, in equal steps. By default those of `u` in discrete time, otherwise chosen from
@@ -265,22 +295,24 @@ def forced_response(
     >>> from archimedes.control import tf
     >>> t = np.linspace(0.0, 2.0, 3)
     >>> _, y = forced_response(tf([1.0], [1.0, 0.0]), t, t)  # a ramp, integrated
-    >>> y
+    >>> y[:, 0]
     array([0. , 0.5, 2. ])
     """
+    if isinstance(system, DelaySystem):
+
+        def follow(times: np.ndarray) -> Any:
+            samples = np.asarray(_as_inputs(u, len(times), system.ninputs), dtype=float)
+            table = [np.stack([times, s]) for s in samples.T]
+            return lambda at: np.stack([np.interp(at, *row) for row in table], axis=1)[..., None]
+
+        if x0 is not None:
+            x0 = vector(x0, "x0", system.nstates)
+        return _respond_late(system, t, kind, follow, x0)
     G = ss(system)
     if t is None and G.dt is not None and np.ndim(u):
         t = G.dt * np.arange(len(u))
     times, step = _times(G, t)
-    count, m = times.shape[0], G.ninputs
-    if np.ndim(u) == 0:
-        inputs = u * np.ones((count, m))
-    else:
-        inputs = np.asarray(u) if not is_traced(u) else u
-        inputs = inputs[:, None] if np.ndim(inputs) == 1 and m == 1 else inputs
-    if np.shape(inputs) != (count, m):
-        turned = "; times are the first axis, give u.T" if np.shape(inputs) == (m, count) else ""
-        raise ShapeDtypeError(f"u must have shape ({count}, {m}), got {np.shape(u)}{turned}")
+    inputs = _as_inputs(u, times.shape[0], G.ninputs)
     start = np.zeros(G.nstates) if x0 is None else vector(x0, "x0", G.nstates)
     if G.dt is not None:
         F, inflow = G.A, inputs[:-1] @ G.B.T
@@ -291,6 +323,44 @@ def forced_response(
     return _respond(G, times, x @ G.C.T + inputs @ G.D.T, x, kind)
 
 
+def _as_inputs(u: ArrayLike, count: int, m: int) -> Array:
+    """Return inputs at all times, (count, m)."""
+    if np.ndim(u) == 0:
+        return u * np.ones((count, m))
+    inputs = u if is_traced(u) else np.asarray(u)
+    inputs = inputs[:, None] if np.ndim(inputs) == 1 and m == 1 else inputs
+    if np.shape(inputs) != (count, m):
+        turned = "; times are the first axis, give u.T" if np.shape(inputs) == (m, count) else ""
+        raise ShapeDtypeError(f"u must have shape ({count}, {m}), got {np.shape(u)}{turned}")
+    return inputs
+
+
+def lsim(
+    system: System, u: ArrayLike, t: ArrayLike | None = None, x0: ArrayLike | None = None
+) -> Response:
+    """Return `forced_response`, with the arguments in MATLAB's order.
+
+    Parameters
+    ----------
+    system : StateSpace, TransferFunction or DelaySystem
+        The linear system.
+    u : array (N, m), (N,) or float
+        Inputs at the times.
+    t : array (N,), optional
+        Times in s, in equal steps.
+    x0 : array (n,), optional
+        State at the first time; zero by default.
+
+    Examples
+    --------
+    >>> from archimedes.control import tf
+    >>> t = np.linspace(0.0, 2.0, 3)
+    >>> lsim(tf([1.0], [1.0, 0.0]), t, t).y[:, 0]
+    array([0. , 0.5, 2. ])
+    """
+    return forced_response(system, t, u, x0)
+
+
 def step_info(
     system: Any, t: ArrayLike | None = None, *, settling: float = 0.02, rise: tuple = (0.1, 0.9)
 ) -> Any:
@@ -298,7 +368,7 @@ def step_info(
 
     Parameters
     ----------
-    system : StateSpace, TransferFunction or TimeResponse
+    system : StateSpace, TransferFunction or Response
         The system, or a response that was computed before; its last value is then the final one.
     t : array (N,), optional
         Times in s of the step response.
@@ -321,14 +391,15 @@ def step_info(
     >>> round(info["RiseTime"], 3), round(info["SettlingTime"], 3), info["Overshoot"]
     (2.197, 3.912, 0.0)
     """
-    response = system if isinstance(system, TimeResponse) else step_response(system, t)
-    final = response.y[-1] if isinstance(system, TimeResponse) else ss(system).dcgain()
+    response = system if isinstance(system, Response) else step_response(system, t)
+    y = response.columns()
+    final = y[-1] if isinstance(system, Response) else np.atleast_2d(system.dcgain())
     rows = [
         [
-            _describe_step(response.t, response.y[:, i, j], final[i, j], settling, rise)
-            for j in range(response.y.shape[2])
+            _describe_step(response.t, y[:, i, j], final[i, j], settling, rise)
+            for j in range(y.shape[2])
         ]
-        for i in range(response.y.shape[1])
+        for i in range(y.shape[1])
     ]
     return rows[0][0] if len(rows) == len(rows[0]) == 1 else rows
 

@@ -14,13 +14,13 @@ import numpy as np
 
 from archimedes.checks import check_positive, is_traced
 from archimedes.control.linear.discretization import continue_linear
+from archimedes.control.linear.interconnection import as_state_space, feedback
 from archimedes.control.linear.invariant_zeros import balance_system
 from archimedes.control.linear.state_space import (
     StateSpace,
-    as_gain,
     choose,
     choose_texts,
-    feedback,
+    read_key,
     read_texts,
     swap_signals,
 )
@@ -33,7 +33,6 @@ __all__ = [
     "c2d",
     "d2c",
     "minreal",
-    "pade",
     "ss",
     "ss2tf",
     "ss2zpk",
@@ -187,9 +186,7 @@ class TransferFunction:
 
     def __getitem__(self, key: tuple[Any, Any]) -> TransferFunction:
         """Return ``system[outputs, inputs]``, by name, number or slice."""
-        if not isinstance(key, tuple) or len(key) != 2:
-            raise IndexError(f"write system[outputs, inputs], got {key!r}")
-        return self.part(*key)
+        return self.part(*read_key(key))
 
     def rename(self, **names: Sequence[str] | str) -> TransferFunction:
         """Return the system with other names or units.
@@ -208,9 +205,21 @@ class TransferFunction:
         new = replace(self, num=_rows(num), den=_rows(den), dt=dt)
         return new
 
-    def _operand(self, other: Operand, like: bool) -> TransferFunction | StateSpace | None:
-        """Return what an operator is given as a system, or None."""
-        if isinstance(other, (TransferFunction, StateSpace)):
+    def to_ss(self) -> StateSpace:
+        """Return the system in state-space form, as `ss` does."""
+        return _realize(self)
+
+    def as_fraction(self, other: Operand, like: bool = False) -> TransferFunction | None:
+        """Return a number or a matrix as a transfer function; None for other systems.
+
+        Parameters
+        ----------
+        other : TransferFunction, array (p, m) or float
+            What to convert.
+        like : bool, optional
+            Whether a number stands for a matrix of it with the shape of this system.
+        """
+        if isinstance(other, TransferFunction):
             return other
         if not (isinstance(other, (int, float, np.number, np.ndarray)) or is_traced(other)):
             return None
@@ -221,15 +230,18 @@ class TransferFunction:
         rows = tuple(tuple(np.reshape(x, (1,)) for x in row) for row in numbers)
         return TransferFunction(rows, tuple(tuple(np.ones(1) for _ in row) for row in rows))
 
+    def _scale(self, factor: Scalar) -> TransferFunction:
+        return replace(self, num=tuple(tuple(_trim(factor * n) for n in row) for row in self.num))
+
     def __neg__(self) -> TransferFunction:
-        return replace(self, num=tuple(tuple(-n for n in row) for row in self.num))
+        return self._scale(-1.0)
 
     def __add__(self, other: Operand) -> Any:
-        right = self._operand(other, like=True)
+        if isinstance(other, StateSpace):
+            return ss(self) + other
+        right = self.as_fraction(other, like=True)
         if right is None:
             return NotImplemented
-        if isinstance(right, StateSpace):
-            return ss(self) + right
         if (right.noutputs, right.ninputs) != (self.noutputs, self.ninputs):
             raise ValueError(
                 f"systems of {self.noutputs} x {self.ninputs} and {right.noutputs} x "
@@ -244,24 +256,31 @@ class TransferFunction:
     __radd__ = __add__
 
     def __sub__(self, other: Operand) -> Any:
-        return self + -other if self._operand(other, like=True) is not None else NotImplemented
+        known = isinstance(other, StateSpace) or self.as_fraction(other) is not None
+        return self + -other if known else NotImplemented
 
     def __rsub__(self, other: Operand) -> Any:
         return -self + other
 
     def __mul__(self, other: Operand) -> Any:
-        right = self._operand(other, like=False)
+        if isinstance(other, StateSpace):
+            return ss(self) * other
+        right = self.as_fraction(other)
         if right is None:
             return NotImplemented
-        if isinstance(right, StateSpace):
-            return ss(self) * right
-        return _product(self, right)
+        return (
+            self._scale(other)
+            if np.ndim(other) == 0 and right is not other
+            else _product(self, right)
+        )
 
     def __rmul__(self, other: Operand) -> Any:
-        left = self._operand(other, like=False)
+        if isinstance(other, StateSpace):
+            return other * ss(self)
+        left = self.as_fraction(other)
         if left is None:
             return NotImplemented
-        return left * ss(self) if isinstance(left, StateSpace) else _product(left, self)
+        return self._scale(other) if np.ndim(other) == 0 else _product(left, self)
 
     def inverse(self) -> TransferFunction:
         """Return 1 / system, for one input and one output."""
@@ -270,19 +289,23 @@ class TransferFunction:
                 "only a transfer function with one input and one output has an inverse here; use "
                 "ss(system).inverse()"
             )
+        if not is_traced(self.num) and not np.any(self.num[0][0]):
+            raise ZeroDivisionError("this transfer function is zero: it has no inverse")
         return replace(self, num=self.den, den=self.num, **swap_signals(self))
 
     def __truediv__(self, other: Operand) -> Any:
-        right = self._operand(other, like=False)
+        if isinstance(other, StateSpace):
+            return ss(self) / other
+        right = self.as_fraction(other)
         if right is None:
             return NotImplemented
-        if isinstance(right, StateSpace):
-            return ss(self) / right
-        return _product(self, right.inverse())
+        if isinstance(other, TransferFunction) or np.ndim(other):
+            return _product(self, right.inverse())
+        return self._scale(1.0 / other)
 
     def __rtruediv__(self, other: Operand) -> Any:
-        left = self._operand(other, like=False)
-        return NotImplemented if left is None else left * self.inverse()
+        left = self.as_fraction(other)
+        return NotImplemented if left is None else other * self.inverse()
 
     def __pow__(self, power: int) -> TransferFunction:
         if not isinstance(power, int):
@@ -303,12 +326,18 @@ class TransferFunction:
         sign : float, optional
             -1, the default, for negative feedback.
         """
-        right = self._operand(other, like=False)
-        if self.is_siso and isinstance(right, TransferFunction) and right.is_siso:
+        right = self.as_fraction(other)
+        if self.is_siso and right is not None and right.is_siso:
             n, d, n2, d2 = self.num[0][0], self.den[0][0], right.num[0][0], right.den[0][0]
             below = _add(_multiply(d, d2), -sign * _multiply(n, n2))
+            if not is_traced(below) and not np.any(below):
+                raise ValueError(
+                    "the loop is algebraic and has no solution: its gain is one at all frequencies"
+                )
             return self._with([[_multiply(n, d2)]], [[below]], right)
-        return tf(feedback(ss(self), ss(other) if right is not None else other, sign))
+        return tf(
+            feedback(ss(self), ss(other) if isinstance(other, TransferFunction) else other, sign)
+        )
 
     def discretize(self, dt: Scalar, method: str = "zoh") -> TransferFunction:
         """Return the transfer function in discrete time.
@@ -508,7 +537,7 @@ def _as_rows(value: Any, name: str) -> Polynomials:
     if np.ndim(value) == 0 and not isinstance(value, (list, tuple)):
         value = [value]
     depth, item = 0, value
-    while isinstance(item, (list, tuple, np.ndarray)) or np.ndim(item):
+    while isinstance(item, (list, tuple)) or np.ndim(item):
         depth, item = depth + 1, item[0]
     if depth == 1:
         return ((vector(value, name),),)
@@ -575,7 +604,7 @@ def ss(*system: Any, **names: Any) -> StateSpace:
     if len(system) > 1:
         return StateSpace(*system, **names)
     (one,) = system
-    result = _realize(one) if isinstance(one, TransferFunction) else as_gain(one, "system")
+    result = as_state_space(one, "system")
     return result.rename(**names) if names else result
 
 
@@ -584,20 +613,25 @@ def tf2ss(num: Any, den: Any = None, dt: Scalar | None = None) -> StateSpace:
 
     Parameters
     ----------
-    num : array, rows of arrays or TransferFunction
+    num : array, rows of arrays, float or TransferFunction
         Coefficients of the numerator, highest power first. It must not be longer than `den`.
-    den : array or rows of arrays, optional
-        Coefficients of the denominator, highest power first.
+    den : array, rows of arrays or float, optional
+        Coefficients of the denominator, highest power first. 1 by default: a constant gain.
     dt : float, optional
         Length of a step in s: the powers are those of z. None, the default, for powers of s.
 
     Examples
     --------
-    >>> tf2ss([1.0], [1.0, 2.0, 3.0]).A
+    >>> A, B, C, D = tf2ss([1.0], [1.0, 2.0, 3.0])
+    >>> A
     array([[-2., -3.],
            [ 1.,  0.]])
+    >>> tf2ss(2.5).D
+    array([[2.5]])
     """
-    return _realize(num if isinstance(num, TransferFunction) else tf(num, den, dt))
+    if isinstance(num, TransferFunction):
+        return _realize(num)
+    return _realize(tf(num, 1.0 if den is None else den, dt))
 
 
 def _realize(system: TransferFunction) -> StateSpace:
@@ -779,40 +813,6 @@ def _cancel(num: Array, den: Array, tol: float) -> tuple[np.ndarray, np.ndarray]
     return num[0] / den[0] * n, d
 
 
-def pade(delay: Scalar, order: int = 1, numdeg: int | None = None) -> tuple[Array, Array]:
-    """Return numerator and denominator of the Padé approximation of a delay, exp(-delay s).
-
-    Parameters
-    ----------
-    delay : float
-        Delay in s.
-    order : int, optional
-        Degree of the denominator, 1 by default.
-    numdeg : int, optional
-        Degree of the numerator; that of the denominator by default.
-
-    Examples
-    --------
-    >>> num, den = pade(2.0, 1)
-    >>> num, den
-    (array([-1.,  1.]), array([1., 1.]))
-    """
-    m = order if numdeg is None else numdeg
-    if order < 0 or m < 0:
-        raise ValueError(f"pade: degrees must not be negative, got {order} and {m}")
-    # Golub, Van Loan, Matrix computations, 3rd ed., sect. 11.3.1.
-    num, den = [1.0], [1.0]
-    for k in range(1, m + 1):
-        num.append(-num[-1] * (m - k + 1) / ((m + order - k + 1) * k))
-    for k in range(1, order + 1):
-        den.append(den[-1] * (order - k + 1) / ((m + order - k + 1) * k))
-    num_s, den_s = (
-        np.array(p[::-1]) * np.asarray(delay) ** np.arange(len(p) - 1, -1, -1) for p in (num, den)
-    )
-    first = den_s[0]
-    return num_s / first, den_s / first
-
-
 def c2d(system: Any, dt: Scalar, method: str = "zoh") -> Any:
     """Return a continuous system in discrete time.
 
@@ -849,7 +849,7 @@ def d2c(system: Any, method: str = "zoh") -> Any:
     array([-1.+0.j])
     """
     if system.dt is None:
-        raise ValueError("d2c: this system is continuous already")
+        raise ValueError("d2c: this system is in continuous time already")
     if isinstance(system, TransferFunction):
         return tf(d2c(ss(system), method))
     A, B, C, D = continue_linear(system.A, system.B, system.C, system.D, system.dt, method)

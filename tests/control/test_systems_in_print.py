@@ -1,0 +1,102 @@
+"""What systems look like in print, by which names they are known, and how they unpack."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import archimedes as arc
+from archimedes import control as ac
+
+
+def test_state_space_prints_without_noise():
+    system = ac.StateSpace(
+        [[1e-35, 1.0], [-9.81, -0.4]],
+        [[-3e-34], [1.0]],
+        [[1.0, 1e-36]],
+        [[0.0]],
+        states=("angle", "rate"),
+        inputs="torque",
+        outputs="angle",
+        state_units=("rad", "rad/s"),
+        input_units="N m",
+        output_units="rad",
+    )
+    text = str(system)
+    assert "e-3" not in text and repr(system) == text
+    assert text.splitlines() == [
+        "StateSpace: 2 states, 1 input, 1 output, continuous time",
+        "             angle (rad)  rate (rad/s)  |  torque (N m)",
+        "d angle/dt             0             1  |             0",
+        "d rate/dt          -9.81          -0.4  |             1",
+        "angle (rad)            1             0  |             0",
+    ]
+    small = ac.StateSpace([[1e-9, 1e6], [0.0, -1e-9]], np.eye(2), np.eye(2), np.zeros((2, 2)))
+    assert "1e-09" in str(small)  # an entry, not noise
+
+
+def test_large_systems_print_short():
+    text = str(ac.StateSpace(-np.eye(60), np.ones((60, 1)), np.ones((1, 60)), [[0.0]]))
+    assert len(text.splitlines()) < 8 and max(map(len, text.splitlines())) <= 100
+    assert "report()" in text
+    many = arc.vmap(lambda k: ac.ss(-k * np.eye(2), np.eye(2), np.eye(2), np.zeros((2, 2))))
+    assert "A (3, 2, 2)" in str(many(np.arange(3.0)))
+
+
+def test_transfer_functions_print_without_noise():
+    turned = ac.ss2tf(
+        ac.StateSpace([[0.0, 1.0], [-4.0, -0.4]], [[0.0], [1.0]], [[1.0, 0.0]], [[0]])
+    )
+    assert str(turned).split() == ["1", "-----------------", "s^2", "+", "0.4", "s", "+", "4"]
+
+
+def test_unpacking():
+    A, B, C, D = ac.tf2ss([2.0], [1.0, 3.0])
+    assert (A[0, 0], (C @ B)[0, 0], D[0, 0]) == (-3.0, 2.0, 0.0)
+    for gain in (2.5, [2.5], np.array(2.5)):
+        A, B, C, D = ac.tf2ss(gain)
+        assert A.shape == (0, 0) and D[0, 0] == 2.5
+    assert ac.tf2ss(5.0, 2.0).D[0, 0] == 2.5
+
+
+def test_transfer_functions_combine_with_everything():
+    s = ac.tf("s")
+    lag = (1 / (s + 1)).rename(inputs="u", outputs="y", input_units="N")
+    assert isinstance(ac.feedback(lag, lag), ac.TransferFunction)
+    assert isinstance(ac.feedback(1, lag), ac.TransferFunction)
+    assert isinstance(ac.feedback(ac.ss(lag), lag), ac.StateSpace)
+    assert isinstance(ac.series(lag, 2.0, lag), ac.TransferFunction)
+    assert isinstance(ac.parallel(lag, ac.ss(lag)), ac.StateSpace)
+    for scaled in (2.0 * lag, lag * 2.0, lag / 2.0, -lag, lag + 1.0, lag - 1.0):
+        assert (scaled.inputs, scaled.outputs, scaled.input_units) == (("u",), ("y",), ("N",))
+    assert ac.append(lag, lag).outputs == ("y", "y_2")
+    np.testing.assert_allclose(ac.frequency_response(s + 2.0, [3.0]).values, 2.0 + 3.0j)
+    assert ac.margins(lag / s).phase > 0.0
+    z = ac.tf("z", dt=0.1)
+    found = ac.frequency_response(1 / (z - 0.5), [2.0]).values[0, 0]
+    np.testing.assert_allclose(found, 1.0 / (np.exp(0.2j) - 0.5), rtol=1e-14)
+
+
+def test_names_and_units_pass_through_interconnections():
+    plant = ac.StateSpace(
+        [[0.0, 1.0], [0.0, 0.0]],
+        [[0.0], [1.0]],
+        np.eye(2),
+        np.zeros((2, 1)),
+        states=("pos", "vel"),
+        inputs="force",
+        outputs=("x", "v"),
+        state_units=("m", "m/s"),
+        input_units="N",
+        output_units=("m", "m/s"),
+    )
+    filters = ac.ss(1 / (0.1 * ac.tf("s") + 1)).rename(inputs="command", outputs="force")
+    both = ac.series(filters, plant)
+    assert both.states == ("x[0]", "pos", "vel") and both.state_units == ("", "m", "m/s")
+    assert both.inputs == ("command",) and both.output_units == ("m", "m/s")
+    closed = ac.feedback(plant, np.array([[1.0, 2.0]]))
+    assert (closed.inputs, closed.outputs, closed.input_units) == (("force",), ("x", "v"), ("N",))
+    assert closed["v", "force"].output_units == ("m/s",)
+    twice = ac.append(plant, plant)
+    assert twice.states == ("pos", "vel", "pos_2", "vel_2")
+    small = ac.lft(plant.part(["x", "v"]), np.array([[-1.0]]))
+    assert small.outputs == ("x",) and small.output_units == ("m",)
