@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from archimedes.optimize.optimal_control.schemes import lagrange, radau_rule
+from archimedes.optimize.collocation import differentiation_matrix, lagrange, radau
 from archimedes.typing import Array, Scalar
 
 __all__ = ["pade"]
@@ -140,8 +140,8 @@ class _Run:
         self, A: np.ndarray, B: np.ndarray, C: np.ndarray, D: np.ndarray, delays: np.ndarray
     ) -> None:
         self.A, self.B, self.C, self.D, self.delays = A, B, C, D, delays
-        self.nodes = np.array([0.0, *radau_rule(POINTS)[0]])
-        self.slopes = lagrange(self.nodes, self.nodes[1:])[1]
+        self.nodes = np.append(0.0, radau(POINTS, (0.0, 1.0))[0])
+        self.slopes = differentiation_matrix(self.nodes)[1:]
         fastest = np.abs(np.linalg.eigvals(A)).max(initial=0.0)
         self.longest = min(delays.min(), REACH / fastest if fastest else np.inf)
         self.solvers: dict[float, np.ndarray] = {}
@@ -198,6 +198,6 @@ class _Run:
             for which in np.unique(piece[piece >= 0]):
                 here = piece == which
                 s = start + h * self.nodes[here] - delay - self.starts[which]
-                weights = lagrange(self.nodes, s / self.lengths[which])[0]
+                weights = lagrange(self.nodes, s / self.lengths[which])
                 w[here, i] = weights @ self.z[which, :, i]
         return w
