@@ -4,7 +4,8 @@ The names of such a package stand once, in its ``__init__.pyi``, one line per na
 
     from archimedes.function.batching.vmap import vmap as vmap
 
-Editors and type checkers read that file, and so does :func:`lazy_names`.
+Editors and type checkers read that file, and so does :func:`lazy_names`. What it returns are the
+boundaries at which errors lose the frames of this package (``tracebacks.py``).
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ def lazy_names(
     """
     home = _homes(package)
     public = sorted(home)
+    unpublished = {name: module for name, module in home.items() if module != package}
     home.update(dict.fromkeys(unlisted.split(), package))
 
     def get(name: str) -> Any:
@@ -41,6 +43,15 @@ def lazy_names(
         if home[name] == package:  # a package or module inside it
             return import_module(f"{package}.{name}")
         value = getattr(import_module(home[name]), name)
+        from archimedes.tracebacks import publish
+
+        # Classes too that came along, such as those of results.
+        for other, module in list(unpublished.items()):
+            part = vars(sys.modules[module]).get(other) if module in sys.modules else None
+            if isinstance(part, type):
+                publish(part, package)
+                unpublished.pop(other, None)
+        value = publish(value, package)
         # Found without this function from now on.
         setattr(sys.modules[package], name, value)
         return value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from archimedes.viz.themes import THEMES, set_theme
+from archimedes.viz import THEMES, set_theme
 
 __all__ = ["color_schemes", "set_theme"]
 

@@ -236,7 +236,7 @@ def _report_integers(recording: Recording, arguments: dict[str, Any]) -> None:
                 f"codegen: the example of argument {path} is a Python int, so that it is an "
                 "int64_t in C and fractions are lost, but the function uses it as a float: give "
                 "the example as a float (1.0, not 1), or as np.int64(1) if it is an integer",
-                stacklevel=4,
+                stacklevel=5,
             )
 
 

@@ -142,5 +142,5 @@ def warn_of_former_options(what: str, options: Mapping[str, object]) -> None:
         warnings.warn(
             f"{what}({name}=...) means nothing here and will be refused one day: {_REASONS[name]}",
             DeprecationWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

@@ -145,7 +145,8 @@ def solve_ode(
         if request is not None and (t_eval is None or not dense):
             solution = request.solve(t_eval)
             if solution is not None:
-                return solution.trajectory()
+                return _with_model(solution.trajectory(), func)
+    model = func
     options = ivp.Options(
         *(method, static_argnames, rtol, atol, dt, first_step, max_step, max_steps, project),
         *(events, inputs, sampled, check_backend("solve_ode", backend)),
@@ -159,7 +160,15 @@ def solve_ode(
     if request is not None:
         request.remember(problem)
     trajectory = problem.solve(t_eval, bool(dense), progress, threads=threads)
-    return trajectory if hybrid is None else hybrid.show(trajectory)
+    return _with_model(trajectory if hybrid is None else hybrid.show(trajectory), model)
+
+
+def _with_model(trajectory: Trajectory, func: Any) -> Trajectory:
+    """Note the vehicle whose method was solved, so that a view knows what to draw."""
+    owner = getattr(func, "__self__", None)
+    if tree.is_struct(owner):
+        trajectory.model = owner
+    return trajectory
 
 
 def odeint(

@@ -13,6 +13,7 @@ import numpy as np
 
 from archimedes.display import short_name, summary_text
 from archimedes.errors import StructError
+from archimedes.tracebacks import boundary
 from archimedes.tree.operations import flatten
 
 __all__ = ["replace"]
@@ -112,6 +113,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"known names: {', '.join(known) or 'none'}"
 
 
+@boundary
 def replace(tree: T, /, **changes: Any) -> T:
     """Return a copy of a struct, dataclass instance or namedtuple with some fields changed.
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, dataclass_transform, overl
 import numpy as np
 
 from archimedes.errors import StructError, refer_to
+from archimedes.tracebacks import boundary
 from archimedes.tree import nodes, struct_methods
 from archimedes.tree.nodes import field_names, flattener_of, install_fields
 from archimedes.tree.struct_methods import is_kind, nearest
@@ -279,7 +280,7 @@ def _explain_assignment(cls: Any) -> None:
                 f"Write x = x.replace({name}=...)" + refer_to("frozen")
             ) from None
 
-    cls.__setattr__ = assign
+    cls.__setattr__ = boundary(assign)
 
 
 def add_methods(cls: type, with_repr: bool, with_eq: bool, frozen: bool) -> None:

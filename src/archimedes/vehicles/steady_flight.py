@@ -8,6 +8,7 @@ where the states of a world are not (positions change, quaternions turn).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import MISSING
 from typing import Any
 
 import numpy as np
@@ -107,7 +108,8 @@ def trim(
     u : Input
         Inputs to start from.
     rest : dict, optional
-        Other fields of the state of the vehicle, by name.
+        Other fields of the state of the vehicle, by name, where the search for them starts. Those
+        that are left out start as in ``vehicle.state(flight)``.
     free : sequence of str, optional
         Unknowns: "roll", "pitch", "yaw", "p", "q", "r", and inputs and fields of `rest` by name.
         All by default.
@@ -128,7 +130,7 @@ def trim(
     >>> from archimedes.vehicles import F16, FlightState, load, trim
     >>> v_NED, rpy = np.array([170.0, 0.0, 0.0]), np.array([0, 0.05, 0])
     >>> level = FlightState(0.6, -1.3, 3000.0, v_NED, rpy, np.zeros(3))
-    >>> steady = trim(load("f16"), level, F16.Input(0.15, -0.03), {"power": 10.0})
+    >>> steady = trim(load("f16"), level, F16.Input(0.15, -0.03))
     >>> steady.success, round(float(steady.input.throttle), 3)
     (True, 0.21)
     """
@@ -136,7 +138,9 @@ def trim(
         raise ValueError("trim: flight.v_NED is zero: steady flight needs a velocity to hold")
     # As everybody writes it.
     steady = None if steady is None else [name.replace(" ", "_") for name in steady]
-    rest = {} if rest is None else {k: np.asarray(v, dtype=float) for k, v in rest.items()}
+    start = vehicle.state(flight) if hasattr(vehicle, "state") else None
+    rest = _inner_states("trim", vehicle, rest, start)
+    rest = {name: np.asarray(value, dtype=float) for name, value in rest.items()}
     controls = [path.lstrip(".") for path in tree.structure(u).paths()]
     inner = tuple(rest)
     _check_names("free", free, (*UNKNOWNS, *controls, *inner))
@@ -243,6 +247,26 @@ def _check_names(what: str, names: Sequence[str] | None, known: Sequence[str]) -
     return [name for name in known if names is None or name in names]
 
 
+def _inner_states(what: str, vehicle: Any, rest: dict[str, Any] | None, start: Any) -> Any:
+    """Return the fields of the state besides the motion: those given, and then those of `start`."""
+    inner = [f for f in tree.fields(vehicle.State) if f.name != "motion"]
+    kind, rest = vehicle.State.__qualname__, dict(rest or {})
+    for name in rest:
+        allowed = [f.name for f in inner]
+        check_choice(name, f"{what}: rest", allowed, f"{kind} has these besides the motion")
+    for f in inner:
+        if f.name not in rest and start is not None:
+            rest[f.name] = getattr(start, f.name)
+        elif f.name not in rest and f.default is MISSING and f.default_factory is MISSING:
+            units = f" in {f.metadata['units']}" if f.metadata.get("units") else ""
+            raise TypeError(
+                f"{what}: rest has no {f.name!r}, which {kind} has besides the motion: pass "
+                f"rest={{{f.name!r}: ...}}{units}"
+                + (", or what trim returned in place of flight" if what == "linearize" else "")
+            )
+    return rest
+
+
 def _unsteadiness(vehicle: Any, at: FlightState, rest: Any, u: Tree, turn_rate: Scalar) -> Any:
     """Return what vanishes in steady flight, by the names of `RATES` and of the inner states."""
     moving, inner = flight_rates(vehicle, 0.0, at, rest, u)
@@ -258,7 +282,9 @@ def _unsteadiness(vehicle: Any, at: FlightState, rest: Any, u: Tree, turn_rate: 
     return {**dict(zip(RATES, rates)), **inner}
 
 
-def linearize(vehicle: Any, flight: FlightState, u: Tree, rest: Any = None) -> StateSpace:
+def linearize(
+    vehicle: Any, flight: FlightState | Trim, u: Tree = None, rest: Any = None
+) -> StateSpace:
     """Return the linear system of flight state and inner states about a condition.
 
     Latitude and longitude are left out, since nothing depends on them over the times that modes
@@ -268,9 +294,9 @@ def linearize(vehicle: Any, flight: FlightState, u: Tree, rest: Any = None) -> S
     ----------
     vehicle : vehicle
         A vehicle of this package, or one like it.
-    flight : FlightState
-        Flight state of the condition.
-    u : Input
+    flight : FlightState or Trim
+        Flight state of the condition, or what :func:`trim` returned, which has the rest too.
+    u : Input, optional
         Inputs of the condition.
     rest : dict, optional
         Other fields of the state of the vehicle, by name.
@@ -278,14 +304,22 @@ def linearize(vehicle: Any, flight: FlightState, u: Tree, rest: Any = None) -> S
     Examples
     --------
     >>> import numpy as np
-    >>> from archimedes.vehicles import F16, FlightState, linearize, load
+    >>> from archimedes.vehicles import F16, FlightState, linearize, load, trim
     >>> v_NED, rpy = np.array([170.0, 0.0, 0.0]), np.array([0, 0.05, 0])
     >>> level = FlightState(0.6, -1.3, 3000.0, v_NED, rpy, np.zeros(3))
-    >>> small = linearize(load("f16"), level, F16.Input(0.21, -0.03), {"power": 13.0})
+    >>> plane = load("f16")
+    >>> steady = trim(plane, level, F16.Input(0.15, -0.03))
+    >>> small = linearize(plane, steady)
     >>> small.A.shape, small.inputs
     ((11, 11), ('throttle', 'elevator', 'aileron', 'rudder'))
     """
-    rest = {} if rest is None else rest
+    if isinstance(flight, Trim):
+        flight, u, start = flight.flight, flight.input, flight.state
+    else:
+        start = None
+    if u is None:
+        raise TypeError("linearize: u is missing: pass the inputs, or what trim returned")
+    rest = _inner_states("linearize", vehicle, rest, start)
 
     def rates(t: Scalar, z: Vector, u: Tree, lat: Scalar, lon: Scalar) -> Any:
         alt, v_NED, rpy, w_B, rest = z

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from archimedes.errors import StructError, refer_to
+from archimedes.tracebacks import publish
 from archimedes.tree import UnionConfig
 from archimedes.tree.config import read
 from archimedes.tree.config_files import read_data
@@ -81,4 +82,5 @@ def load(source: str | os.PathLike[str], **parts: Any) -> Any:
         vehicle = read(data, UnionConfig[tuple(types[name] for name in sorted(types))], "").build()
     except StructError as error:
         raise StructError(f"{path}: {error}") from error
+    publish(type(vehicle), __package__)  # which may not have been asked for by its name
     return replace(vehicle, **parts) if parts else vehicle

@@ -13,6 +13,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.simulate import Trajectory
+from archimedes.spatial import RigidBody
 from archimedes.system.programs import open_page
 from archimedes.viewer.html import page
 from archimedes.viewer.scene import Camera, Chart, Mark, Scene, known_numbers
@@ -157,7 +158,8 @@ def view(
     model : vehicle, robot, dict or Scene
         A vehicle of `archimedes.vehicles`, a robot of `archimedes.multibody`, or anything whose
         states have ``pos`` and ``att``; a dict of ``name: (model, trajectory)`` for several of
-        them; or a `Scene`.
+        them; or a `Scene`. A trajectory alone will do where it knows what moved: where a method
+        of a vehicle was solved, or where its states have ``pos`` and ``att``.
     trajectory : Trajectory, optional
         The trajectory. Of a batch, the first flight is shown, and the others as ghosts.
     inputs : tree, optional
@@ -196,6 +198,8 @@ def view(
         scene = model
         scene.title = title or scene.title
         return View(scene, theme)
+    if isinstance(model, Trajectory):
+        model, trajectory = _model_of(model, trajectory), model
     scene = Scene(title=title, note=note)
     if isinstance(model, Mapping):
         several = dict(model)
@@ -209,6 +213,21 @@ def view(
         _add(scene, str(name), *pair, inputs=inputs, batch=batch, charts=charts)
     scene.camera = camera or scene.camera
     return View(scene, theme)
+
+
+def _model_of(trajectory: Trajectory, given: Any) -> Any:
+    """Return what moved along a trajectory that is given alone."""
+    if given is not None:
+        raise TypeError("view: the model comes first: arc.view(model, trajectory)")
+    if trajectory.model is not None:
+        return trajectory.model
+    if hasattr(trajectory.x, "pos") and hasattr(trajectory.x, "att"):
+        return RigidBody()
+    raise TypeError(
+        "view: this trajectory does not know what moved; pass that first: "
+        "arc.view(model, trajectory). A trajectory knows it if the solver was given a method of a "
+        "vehicle: arc.solve_ode(plane.dynamics, ...)."
+    )
 
 
 def _add(
@@ -226,7 +245,8 @@ def _add(
 
     if not isinstance(trajectory, Trajectory):
         raise TypeError(
-            f"view: {name!r} needs a Trajectory of solve_ode, got {type(trajectory).__name__}"
+            f"view: {name!r} needs a Trajectory of solve_ode, got {type(trajectory).__name__}: "
+            "arc.view(model, trajectory)"
         )
     for leaf in tree.leaves(trajectory.x):
         known_numbers(leaf, f"view: the trajectory of {name!r}")

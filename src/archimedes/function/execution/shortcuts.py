@@ -8,17 +8,21 @@ and hands their leaves to the native entry, which checks those and builds the re
 that reads a global ``mass`` it reads about like this::
 
     def fast(a0=missing, a1=missing, a2=missing, *more, **named):
-        if more or named: return call_slowly(...)
         try:
-            if not (v0['mass'] is v1): return call_slowly(...)
-        except Exception: return call_slowly(...)
-        if not (type(a1) is State): return call_slowly(...)
-        if not (type(a2) is Input): return call_slowly(...)
-        result = native(a0, a1.pos, a1.v, a2.force)
-        return call_slowly(...) if result is NotImplemented else result
+            if more or named: return call_slowly(...)
+            try:
+                if not (v0['mass'] is v1): return call_slowly(...)
+            except Exception: return call_slowly(...)
+            if not (type(a1) is State): return call_slowly(...)
+            if not (type(a2) is Input): return call_slowly(...)
+            result = native(a0, a1.pos, a1.v, a2.force)
+            return call_slowly(...) if result is NotImplemented else result
+        except BaseException as error:
+            hide_frames(error)
+            raise
 
-The guard in it checks that what the function read when it was recorded is as it was
-(``dependencies/states.py``).
+It is a boundary (``tracebacks.py``). The guard in it checks that what the function read when it was
+recorded is as it was (``dependencies/states.py``).
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, TypeVar, 
 from archimedes import tree
 from archimedes.function.dependencies.tracked_reads import Guard
 from archimedes.function.execution.tiers import SIMPLE, CallForm, Tiers, is_plain_struct
+from archimedes.tracebacks import GENERATED, boundary, hide_frames
 from archimedes.tree.nodes import define, field_names
 from archimedes.tree.treedef import LEAF, TreeDef
 
@@ -54,7 +59,7 @@ def call_through(owner: weakref.ref[Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         return _call_slowly(owner, args, kwargs)
 
-    return call
+    return boundary(call)
 
 
 def _call_slowly(owner: weakref.ref[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -90,6 +95,7 @@ class Shortcut:
     def __init__(self, native: Any, trees: Sequence[TreeDef], state: State | None) -> None:
         self.native, self.state = native, state
         self.names: dict[str, Any] = {"native": native, "missing": MISSING}
+        self.names["hide_frames"] = hide_frames
         self.guard: Guard | None = None
         if state is not None and state.reads:
             self.guard = state.guard or state.make_guard()
@@ -137,16 +143,19 @@ class Shortcut:
     def _define(self, otherwise: str) -> Callable[..., Any]:
         leave = f"return {otherwise}"
         parameters = "".join(f"{name}=missing, " for name in self.arguments)
-        source = [f"def fast({parameters}*more, **named):", f"    if more or named: {leave}"]
+        body = [f"if more or named: {leave}"]
         if self.guard is not None:
-            source += [f"    try:\n        if not ({self.guard.expression}): {leave}"]
-            source += [f"    except Exception: {leave}"]
+            body += ["try:", f"    if not ({self.guard.expression}): {leave}"]
+            body += [f"except Exception: {leave}"]
         for name, text in self.steps:
             is_check = name == "if not"
-            source.append(f"    if not ({text}): {leave}" if is_check else f"    {name} = {text}")
-        source += [f"    result = native({', '.join(self.leaves)})"]
-        source += [f"    return {otherwise} if result is NotImplemented else result"]
-        return define("\n".join(source), "fast", dict(self.names), "shortcut")
+            body.append(f"if not ({text}): {leave}" if is_check else f"{name} = {text}")
+        body += [f"result = native({', '.join(self.leaves)})"]
+        body += [f"return {otherwise} if result is NotImplemented else result"]
+        source = [f"def fast({parameters}*more, **named):", "    try:"]
+        source += [f"        {line}" for line in body]
+        source += ["    except BaseException as error: hide_frames(error); raise"]
+        return define("\n".join(source), "fast", dict(self.names), GENERATED.strip("<>"))
 
     def _take(self, node: TreeDef, name: str) -> bool:
         """Write the checks of one argument and list the expressions of its leaves."""

@@ -57,6 +57,9 @@ class Trajectory:
     array([0.25, 0.5 , 0.75])
     """
 
+    #: The vehicle or robot that moved, where the solver was given a method of it; else None.
+    model: Any = None
+
     def __init__(
         self,
         t: ArrayLike,
@@ -146,6 +149,7 @@ class Trajectory:
             dense=dense,
             events=tree.map(lambda leaf: self._of_batch(leaf, batch), self.events),
         )
+        part.model = self.model
         return part._trim() if part.t.ndim == 1 and self.t.ndim > 1 else part
 
     def between(self, start: float, stop: float) -> Trajectory:

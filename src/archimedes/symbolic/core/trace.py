@@ -236,8 +236,11 @@ def _explain(error: BaseException, where: TracebackType | None, refused: TraceEr
         raise cause from None  # NumPy wraps what float(x) raises in errors of its own
     if isinstance(error, GraphError):
         text = str(error).strip().rstrip(".")
-        raise trace_error(text, "Shorten the recorded program there.", where) from error
+        remedy = "Shorten the recorded program there."
+        raise trace_error(text, remedy, where).with_traceback(where) from None
     _explain_memory(error, where)
+    if isinstance(error, AttributeError) and hasattr(type(error.obj), "holds_traced_values"):
+        raise _attribute_error(error, where).with_traceback(where) from None
     if any(words in str(error) for words in _NOT_TAKEN):
         raise trace_error(
             f"a traced value was given to code that cannot take it "
@@ -245,7 +248,21 @@ def _explain(error: BaseException, where: TracebackType | None, refused: TraceEr
             "Use NumPy's functions, or call the code through arc.callback."
             + refer_to("foreign code"),
             where,
-        ) from error
+        ).with_traceback(where) from None
+
+
+def _attribute_error(error: AttributeError, where: TracebackType | None) -> TraceError:
+    """Explain that an array or a number was given where the function wants a struct."""
+    shape = np.shape(error.obj)
+    what = f"an array of shape {shape}" if shape else "a number"
+    if hasattr(np.ndarray, error.name):
+        remedy = "Use a function of NumPy instead."
+    else:
+        remedy = (
+            f"If a struct with a field {error.name!r} is meant, pass one: a solver gives the model "
+            "the state as x0 is. Arrays are indexed: x[0]." + refer_to("struct")
+        )
+    return trace_error(f"{what} has no attribute {error.name!r}", remedy, where)
 
 
 def _explain_memory(error: Exception, where: TracebackType | None) -> None:
@@ -263,4 +280,4 @@ def _explain_memory(error: Exception, where: TracebackType | None) -> None:
     if is_user_code(frame) and is_given_traced_arrays(frame, at):
         use = explain_plain_array_use(frame, at)
         if use is not None:
-            raise trace_error(*use, where) from error
+            raise trace_error(*use, where).with_traceback(where) from None

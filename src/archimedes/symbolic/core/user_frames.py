@@ -19,10 +19,10 @@ _SITE = os.path.dirname(os.path.dirname(os.path.abspath(np.__file__)))
 _LIBRARIES = tuple(os.path.join(_SITE, name) + os.sep for name in ("numpy", "scipy"))
 #: Machinery; the packages that hold physics are a user's code as far as errors go.
 _MACHINERY = tuple(
-    os.path.join(_HERE, name) + os.sep
+    os.path.join(_HERE, *name.split("/"))
     for name in (
-        *("tree", "graph", "symbolic", "function", "backends"),
-        *("random", "special", "embedded", "simulate", "system"),
+        *("tree/", "graph/", "symbolic/", "function/", "backends/", "tracebacks.py"),
+        *("random/", "special/", "embedded/", "simulate/", "system/"),
     )
 )
 

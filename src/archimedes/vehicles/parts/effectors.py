@@ -107,6 +107,13 @@ class Rotors:
         commands : array (n,)
             Commanded speeds in rad/s.
         """
+        n = np.shape(self.positions)[0]
+        for name, value in (("speeds", speeds), ("commands", commands)):
+            if np.shape(value) not in ((), (n,)):
+                raise ValueError(
+                    f"Rotors: {name} must have shape ({n},), one speed in rad/s for each of the "
+                    f"{n} rotors, got {np.shape(value)}"
+                )
         goal = np.clip(commands, 0.0, as_array(self.max_speed))
         return (goal - speeds) / self.time_constant
 
