@@ -22,7 +22,7 @@ from enum import Enum
 from types import FrameType, FunctionType, TracebackType
 from typing import Any, TypeVar
 
-__all__ = ["GENERATED", "boundary", "hide_frames", "publish"]
+__all__ = ["GENERATED", "boundary", "hide_frames", "inside", "publish"]
 
 F = TypeVar("F")
 #: What code that is generated for compiled functions has for the name of its file.
@@ -69,6 +69,12 @@ def _wrap(function: Any, hide: Any) -> FunctionType:
             raise
 
     return call
+
+
+def inside(function: Any) -> Any:
+    """Return the function inside a boundary; any other object as it is."""
+    is_boundary = type(function) is FunctionType and function.__code__ is _CALL
+    return function.__wrapped__ if is_boundary else function
 
 
 def publish(value: Any, package: str) -> Any:

@@ -29,7 +29,7 @@ X0 = State(pos=np.zeros(2), vel=np.ones(2))
 
 
 def error_of(call):
-    with pytest.raises(Exception) as caught:  # noqa: PT011
+    with pytest.raises(Exception) as caught:
         call()
     return caught.value
 
@@ -151,7 +151,7 @@ def test_an_error_caught_inside_is_not_shown():
         try:
             {}["key"]
         except KeyError:
-            raise ValueError("refused")
+            raise ValueError("refused")  # noqa: B904
 
     inner = boundary(make_ours(inner))
     error = error_of(inner)

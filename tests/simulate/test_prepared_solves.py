@@ -17,7 +17,7 @@ from archimedes.spatial import Quaternion, RigidBody
 from tests.interrupting import interrupted
 
 #: Python calls that a repeated solve may make.
-MOST = 60
+MOST = 61
 MANY, FEW = np.linspace(0.0, 2.0, 101), np.linspace(0.5, 2.0, 7)
 INERTIA = np.array([1.0, 2.0, 3.0])
 

@@ -26,6 +26,7 @@ from archimedes.function.dependencies.walk import Fingerprint, Walk, is_atom
 from archimedes.graph.dtypes import STATIC
 from archimedes.symbolic import is_tracing
 from archimedes.symbolic.core.trace import is_active
+from archimedes.tracebacks import inside
 from archimedes.tree.content import declared_content
 from archimedes.tree.treedef import TreeDef
 
@@ -269,7 +270,7 @@ def callback_code(function: Callable[..., Any]) -> list[CodeType]:
     """Return the code that runs when a function is called, where it is written in Python."""
     while isinstance(function, functools.partial):
         function = function.func
-    function = getattr(function, "__func__", function)
+    function = inside(getattr(function, "__func__", function))
     callers: tuple[Any, ...] = (function, type(function).__call__)
     codes = [caller.__code__ for caller in callers if hasattr(caller, "__code__")]
     return codes[:1]

@@ -29,6 +29,7 @@ from archimedes.function.dependencies.openers import open_array_content, open_li
 from archimedes.symbolic import SymbolicArray
 from archimedes.symbolic.recorded.nondeterminism import is_clock, is_random_source
 from archimedes.symbolic.recorded.numpy_patching import original_of
+from archimedes.tracebacks import inside
 from archimedes.tree.content import content_key
 
 #: Objects that are looked into before the walk gives up.
@@ -180,7 +181,7 @@ class Walk:
             return (cls, value) if cls is not float and cls is not complex else content_key(value)
         if cls is tuple:
             return (tuple, *[self.token(v, f"{path}[{k}]") for k, v in enumerate(value)])
-        original = original_of(value)
+        original = inside(original_of(value))
         if original is not value:
             return self.token(original, path)
         if self.references is not None:

@@ -89,13 +89,11 @@ def check_time_first(func: object, call: str = "func(t, x, ...)") -> None:
     SciPy's ``odeint`` calls func(y, t): with the arguments swapped, nothing else would reveal the
     mistake.
     """
-    plain = getattr(func, "__wrapped__", func)
-    code = getattr(plain, "__code__", None) or getattr(
-        getattr(plain, "__func__", None), "__code__", None
-    )
+    plain: Any = inspect.unwrap(func) if callable(func) else func
+    bound = inspect.ismethod(func) or inspect.ismethod(plain)
+    code = getattr(getattr(plain, "__func__", plain), "__code__", None)
     if code is None:
         return
-    bound = inspect.ismethod(plain)
     names = code.co_varnames[: code.co_argcount][bound:]
     if len(names) > 1 and names[1] == "t" and names[0] != "t":
         raise ValueError(
