@@ -149,6 +149,39 @@ def check_choice(
         raise error(f"{name}={value!r} is not one of {choices}" + (remedy and f"; {remedy}"))
 
 
+#: How inputs go on between two samples.
+HOLDS = ("zoh", "foh")
+
+
+def check_hold(hold: object, name: str = "hold") -> None:
+    """Raise where a value is not the name of a hold.
+
+    >>> check_hold("linear")
+    Traceback (most recent call last):
+        ...
+    ValueError: hold='linear' is not one of 'zoh', 'foh'; "zoh" holds each sample until the next \
+one, "foh" is linear in between
+    """
+    meaning = '"zoh" holds each sample until the next one, "foh" is linear in between'
+    check_choice(hold, name, HOLDS, meaning)
+
+
+def transpose_hint(shape: tuple[int, ...], count: int, name: str, axis: int) -> str:
+    """Return the remedy where the times of an array are along its other end, else "".
+
+    `axis` is where `count` times should be: 0 or -1.
+
+    >>> transpose_hint((2, 100), 100, "u", 0)
+    '; times are the first axis: transpose it, give u.T'
+    >>> transpose_hint((99, 2), 100, "u", 0)
+    ''
+    """
+    if len(shape) < 2 or shape[-1 - axis] != count or shape[axis] == count:
+        return ""
+    turned = f"{name}.T" if len(shape) == 2 else f"np.moveaxis({name}, {-1 - axis}, {axis})"
+    return f"; times are the {'last' if axis else 'first'} axis: transpose it, give {turned}"
+
+
 def check_type(value: object, name: str, kind: type, remedy: str = "") -> None:
     """Raise where a value is not of a class.
 

@@ -241,7 +241,7 @@ def test_bandwidth_and_margins_of_transfer_functions():
         (lambda: ac.step_response(ac.tf([1.0], [1.0, 1.0]), [0.0, 1.0, 3.0]), "in equal steps"),
         (
             lambda: ac.forced_response(ac.ss(np.eye(2)), [0.0, 1.0, 2.0], np.ones((2, 3))),
-            r"shape \(3, 2\), got \(2, 3\); times are the first axis",
+            r"shape \(3, 2\), got \(2, 3\); times are the first axis: transpose it, give u.T",
         ),
         (
             lambda: ac.connect(ac.ss(2.0), inputs=[], outputs=["y[0]"]),

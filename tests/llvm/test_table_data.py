@@ -135,7 +135,7 @@ def test_a_new_input_series_needs_no_new_code(compilations):
         if k == 1:
             before = len(compilations)
         t = np.linspace(0.0, 5.0 + 0.5 * k, 41)
-        series = arc.InputSeries(t, np.cos((1.0 + k) * t), method=("linear", "zoh")[0])
+        series = arc.InputSeries(t, np.cos((1.0 + k) * t), hold="foh")
         found = arc.solve_ode(model, (0.0, 5.0), np.array([1.0, 0.0]), inputs=series)
         plain = arc.solve_ode(
             lambda t, x, c: model(t, x, np.interp(t, *c)),

@@ -33,7 +33,7 @@ def times_that_repeat(run):
     return Timeseries([0.0, 0.0, 1.0], None, np.ones(3))
 
 
-@refused(["give us.T"])
+@refused(["transpose it", "give us.T"])
 def times_first(run):
     return Timeseries(TS, np.ones((4, 2)), ONES)
 

@@ -82,14 +82,14 @@ def test_offset_and_times():
     )
 
 
-@pytest.mark.parametrize("method", ["linear", "zoh"])
+@pytest.mark.parametrize("method", ["foh", "zoh"])
 def test_input_series(method):
     rng = np.random.default_rng(3)
     t, u = np.sort(rng.uniform(0.2, 4.0, 12)), rng.standard_normal(12)
-    series = InputSeries(t, u, method=method)
+    series = InputSeries(t, u, hold=method)
 
     def exact(time):
-        if method == "linear":
+        if method == "foh":
             return np.interp(time, t, u)
         return u[np.clip(np.searchsorted(t, time, side="right") - 1, 0, None)]
 
@@ -100,7 +100,7 @@ def test_input_series(method):
         middle = exact(0.5 * (a + b))
 
         def slope(s, y, middle=middle):
-            return (exact(s) if method == "linear" else middle) - y
+            return (exact(s) if method == "foh" else middle) - y
 
         x = solve_ivp(slope, (a, b), x, method="DOP853", rtol=1e-12, atol=1e-13).y[:, -1]
     found = solve_ode(lambda t, x, u: u - x, (0.0, 5.0), [0.3], inputs=series)
@@ -178,8 +178,8 @@ def test_what_is_wrong_is_said():
         solve_ode(plant, (0.0, 1.0), [1.0, 0.0], sampled=wide)
     with pytest.raises(ValueError, match=r"but t\[0\] = 0 is followed by t\[1\] = 0"):
         InputSeries([0.0, 0.0], [1.0, 2.0])
-    with pytest.raises(ValueError, match="method='cubic' is not one of"):
-        InputSeries([0.0, 1.0], [1.0, 2.0], method="cubic")
+    with pytest.raises(ValueError, match="hold='cubic' is not one of"):
+        InputSeries([0.0, 1.0], [1.0, 2.0], hold="cubic")
     with pytest.raises(ValueError, match=r"u has shape \(3,\), but there are 2 times"):
         InputSeries([0.0, 1.0], [1.0, 2.0, 3.0])
 

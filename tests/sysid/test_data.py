@@ -21,7 +21,7 @@ def test_rows_and_slices():
     even = data.resample(0.1)
     assert even.dt == pytest.approx(0.1) and len(even) == 4
     gap = Timeseries([0.0, 1.0, 2.0], [0.0, 1.0, 2.0], [0.0, np.nan, 2.0]).resample(0.5)
-    assert np.isnan(gap.ys[0, 1]) and gap.us[0, 1] == 0.5
+    assert np.isnan(gap.ys[0, 1]) and gap.us[0, 1] == 0.0
 
 
 def test_files(tmp_path):
@@ -58,7 +58,10 @@ MESSAGES = [
     (lambda: Timeseries([0.0, 0.0, 1.0], None, np.ones(3)), "ts must increase strictly"),
     (lambda: Timeseries([0.0, np.nan, 1.0], None, np.ones(3)), "ts must be finite"),
     (lambda: Timeseries([0.0], None, np.ones(1)), "a vector of at least 2 numbers"),
-    (lambda: Timeseries(TS, np.ones((4, 2)), np.ones(4)), "times are last, give us.T"),
+    (
+        lambda: Timeseries(TS, np.ones((4, 2)), np.ones(4)),
+        "times are the last axis: transpose it, give us.T",
+    ),
     (
         lambda: Timeseries(TS, np.ones(3), np.ones(4)),
         r"us must have one column.*\(1, 3\)",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import check_finite, is_traced
+from archimedes.checks import check_finite, is_traced, transpose_hint
 from archimedes.errors import ShapeDtypeError, refer_to
 from archimedes.function import array
 from archimedes.function.matrix_exponential import diagonal_units, in_units
@@ -60,6 +60,19 @@ def matrix(
     if finite:
         check_finite(numbers, name)
     return numbers
+
+
+def signal_rows(value: ArrayLike, name: str, count: int) -> Array:
+    """Return signals as rows (rows, count), the times along the last axis; one may be (count,)."""
+    rows = real_numbers(value, name)
+    rows = rows[None] if np.ndim(rows) == 1 else rows
+    shape = np.shape(rows)
+    if len(shape) != 2 or shape[1] != count:
+        raise ShapeDtypeError(
+            f"{name} must have one column per time, shape (rows, {count}), got {shape}"
+            + transpose_hint(shape, count, name, -1)
+        )
+    return rows
 
 
 def symmetric_matrix(

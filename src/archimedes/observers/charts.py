@@ -187,8 +187,12 @@ def _check_vector(value: ArrayLike, name: str, size: int) -> Any:
 
 
 def measure(func: Callable[..., Any], t: Scalar, x: Tree, args: Args, size: int) -> Any:
-    """Return the measurement (size,) that a model expects."""
-    return _check_vector(ravel_measurement(func(t, x, *args)), "obs", size)
+    """Return the measurement (size,) that a model expects; a single one may be a number."""
+    return _check_vector(_as_vector(ravel_measurement(func(t, x, *args))), "obs", size)
+
+
+def _as_vector(value: Any) -> Any:
+    return np.reshape(value, (1,)) if np.ndim(value) == 0 else value
 
 
 def jacobian(
@@ -196,14 +200,15 @@ def jacobian(
 ) -> Any:
     """Return the Jacobian of dyn (``state``) or obs in the error of the state."""
     if chart.plain:
-        return jac(func, argnums=1)(t, x, *args)
+        J = jac(func, argnums=1)(t, x, *args)
+        return J if np.ndim(J) == 2 else J[None]
     return _jacobian(np.zeros(chart.size), t, x, tuple(args), func, state)
 
 
 def _along(e: Array, t: Scalar, x: Tree, args: Args, func: Callable[..., Any], state: bool) -> Any:
     chart, x = chart_of(x)
     moved = func(t, chart.plus(x, e), *args)
-    return chart.minus(moved, func(t, x, *args)) if state else ravel_measurement(moved)
+    return chart.minus(moved, func(t, x, *args)) if state else _as_vector(ravel_measurement(moved))
 
 
 _jacobian = jac(_along, static_argnames=("func", "state"))

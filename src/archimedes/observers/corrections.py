@@ -96,6 +96,7 @@ class Filter:
     """What filters have in common: a step predicts, then corrects.
 
     A filter has the covariances Q and R of its noise, and defines ``_predict`` and ``_correct``.
+    Without Q it only corrects.
     """
 
     Q: Any
@@ -104,6 +105,16 @@ class Filter:
     iterations: int = 1
     missing: float | None = None
     gate: float | None = None
+
+    @property
+    def nx(self) -> int | None:
+        """Number of states, where an attitude counts 3; None for a filter without Q."""
+        return None if self.Q is None else int(self.Q.shape[0])
+
+    @property
+    def ny(self) -> int:
+        """Number of measurements."""
+        return int(self.R.shape[0])
 
     def predict(self, t: Scalar, x: Tree, P: ArrayLike, args: Args | None = None) -> Prediction:
         """Return the state and covariance after a step of the model.
@@ -119,6 +130,12 @@ class Filter:
         args : tuple, optional
             Further arguments of the functions of the model.
         """
+        model = "A" if hasattr(self, "A") else "dyn"
+        if missing := [name for name in (model, "Q") if getattr(self, name) is None]:
+            raise ValueError(
+                f"this filter has no {' and no '.join(missing)}, so that it only corrects: give "
+                f"{model} and Q to predict, or call correct in place of step"
+            )
         chart, x, covariance, args = self._check_inputs(x, P, args)
         return self._predict(chart, t, x, covariance, args)
 
@@ -141,7 +158,7 @@ class Filter:
             Further arguments of the functions of the model.
         """
         chart, x, covariance, args = self._check_inputs(x, P, args)
-        measurement = check_measurement(ravel_measurement(y), self.R.shape[0], self.missing)
+        measurement = check_measurement(ravel_measurement(y), self.ny, self.missing)
         shift, estimate = self._correct(chart, t, x, measurement, covariance, args)
         P_new, G = estimate.P, chart.transport(shift)
         if G is not None:
@@ -184,8 +201,8 @@ class Filter:
             raise TypeError(
                 f"args must be a tuple of further arguments, got {args!r}; write (value,)"
             )
-        size = self.Q.shape[0]
-        chart, x = chart_of(x, size)
+        chart, x = chart_of(x, self.nx)
+        size = chart.size
         if self.square_root:
             return chart, x, check_factor(P, size), tuple(args)
         return chart, x, symmetric_matrix(P, "P", size, eigenvalues="not negative"), tuple(args)
@@ -210,7 +227,12 @@ def check_filter(observer: Filter) -> None:
     """Check the settings and the covariances of a filter, and store these as arrays."""
     check_settings(observer)
     for name, eigenvalues in (("Q", "not negative"), ("R", "positive")):
-        covariance = symmetric_matrix(getattr(observer, name), name, eigenvalues=eigenvalues)
+        value = getattr(observer, name)
+        if value is None and name == "Q":
+            continue
+        if value is not None and np.ndim(value) == 0 and not isinstance(value, str):
+            value = np.reshape(value, (1, 1))  # the variance of a single number
+        covariance = symmetric_matrix(value, name, eigenvalues=eigenvalues)
         object.__setattr__(observer, name, covariance)
 
 
@@ -267,7 +289,7 @@ def is_present(y: Array, missing: float | None) -> Any:
 
 def check_measurement(y: ArrayLike, size: int, missing: float | None) -> Any:
     """Return a measurement (size,), which is finite, or missing, where it is known."""
-    measurement = vector(y, "y", size)
+    measurement = vector(np.reshape(y, (1,)) if size == 1 and np.ndim(y) == 0 else y, "y", size)
     if not is_traced(measurement):
         present = is_present(measurement, missing)
         good = np.isfinite(measurement) | (False if present is None else ~present)

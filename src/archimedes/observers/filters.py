@@ -38,17 +38,18 @@ class KalmanFilter(Filter):
     """Kalman filter of x+ = A x + B u + w, y = C x + v.
 
     ``step(t, x, y, P, args=None)`` predicts, then corrects, and returns an `Estimate`, which
-    unpacks as ``x, P, innovation``. The matrices are leaves, with derivatives.
+    unpacks as ``x, P, innovation``. The matrices are leaves, with derivatives. ``nx`` and ``ny``
+    are the numbers of states and of measurements, as in all filters.
 
     Parameters
     ----------
-    A : array (n, n)
-        State matrix.
+    A : array (n, n), optional
+        State matrix. Without it and `Q` the filter only corrects.
     C : array (m, n)
         Output matrix.
-    Q : array (n, n)
+    Q : array (n, n), optional
         Covariance of the process noise.
-    R : array (m, m)
+    R : array (m, m) or float
         Covariance of the measurement noise.
     B : array (n, k), optional
         Input matrix. None, the default: no input.
@@ -70,24 +71,32 @@ class KalmanFilter(Filter):
     (array([0.668, 0.033]), np.float64(0.332))
     """
 
-    A: Any
-    C: Any
-    Q: Any
-    R: Any
+    A: Any = None
+    C: Any = None
+    Q: Any = None
+    R: Any = None
     B: Any = None
     missing: float | None = field(static=True, default=float("nan"))
     gate: float | None = field(static=True, default=None)
     square_root: bool = field(static=True, default=False)
 
     def __post_init__(self) -> None:
-        n, put = matrix(self.A, "A").shape[0], object.__setattr__
-        put(self, "A", matrix(self.A, "A", n, n, finite=True))
+        name, put = "C" if self.A is None else "A", object.__setattr__
+        n = matrix(getattr(self, name), name).shape[1]
+        if self.A is not None:
+            put(self, "A", matrix(self.A, "A", n, n, finite=True))
         put(self, "C", matrix(self.C, "C", None, n, finite=True))
         corrections.check_filter(self)
-        matrix(self.Q, "Q", n, n)
+        if self.Q is not None:
+            matrix(self.Q, "Q", n, n)
         matrix(self.R, "R", *2 * self.C.shape[:1])
         if self.B is not None:
             put(self, "B", matrix(self.B, "B", n, finite=True))
+
+    @property
+    def nx(self) -> int:
+        """Number of states."""
+        return int(self.C.shape[1])
 
     def _predict(self, chart: Chart, t: Scalar, x: Array, P: Array, args: Args) -> Prediction:
         if len(args) != (self.B is not None):
@@ -106,7 +115,7 @@ class KalmanFilter(Filter):
     def _check_inputs(
         self, x: Tree, P: ArrayLike, args: Args | None
     ) -> tuple[Chart, Any, Any, Args]:
-        return super()._check_inputs(vector(x, "x", self.Q.shape[0]), P, args)
+        return super()._check_inputs(vector(x, "x", self.nx), P, args)
 
 
 class LinearizingFilter(Filter):
@@ -115,10 +124,11 @@ class LinearizingFilter(Filter):
     A filter defines ``dyn`` and ``obs``.
     """
 
-    dyn: Callable[..., Any]
+    dyn: Callable[..., Any] | None
     obs: Callable[..., Any]
 
     def _predict(self, chart: Chart, t: Scalar, x: Tree, P: Array, args: Args) -> Prediction:
+        assert self.dyn is not None
         ahead = chart.check_state(self.dyn(t, x, *args), "dyn")
         F = jacobian(self.dyn, chart, t, x, args, state=True)
         return corrections.predict_linear(ahead, F, P, self.Q, self.square_root)
@@ -153,13 +163,14 @@ class ExtendedKalmanFilter(LinearizingFilter):
 
     Parameters
     ----------
-    dyn : callable
-        Model ``dyn(t, x, *args)`` that returns the next state.
+    dyn : callable, optional
+        Model ``dyn(t, x, *args)`` that returns the next state. Without it and `Q` the filter
+        only corrects.
     obs : callable
-        Measurement model ``obs(t, x, *args)`` that returns (m,).
-    Q : array (n, n)
+        Measurement model ``obs(t, x, *args)`` that returns (m,), or a number if m is 1.
+    Q : array (n, n), optional
         Covariance of the process noise.
-    R : array (m, m)
+    R : array (m, m) or float
         Covariance of the measurement noise.
     missing : float or None, optional
         Value that marks missing measurements, nan by default. None: no measurement is ever missing.
@@ -182,10 +193,10 @@ class ExtendedKalmanFilter(LinearizingFilter):
     (array([0.74]), array([[0.029]]), array([-0.208]))
     """
 
-    dyn: Callable[..., Any] = field(static=True)
-    obs: Callable[..., Any] = field(static=True)
-    Q: Any
-    R: Any
+    dyn: Callable[..., Any] | None = field(static=True, default=None)
+    obs: Callable[..., Any] = field(static=True, default=None)  # type: ignore[assignment]
+    Q: Any = None
+    R: Any = None
     missing: float | None = field(static=True, default=np.nan)
     gate: float | None = field(static=True, default=None)
     square_root: bool = field(static=True, default=False)
@@ -193,7 +204,8 @@ class ExtendedKalmanFilter(LinearizingFilter):
 
     def __post_init__(self) -> None:
         corrections.check_filter(self)
-        check_callable(self.dyn, "dyn", "dyn(t, x, *args)")
+        if self.dyn is not None:
+            check_callable(self.dyn, "dyn", "dyn(t, x, *args)")
         check_callable(self.obs, "obs", "obs(t, x, *args)")
 
 
@@ -206,13 +218,14 @@ class UnscentedKalmanFilter(Filter):
 
     Parameters
     ----------
-    dyn : callable
-        Model ``dyn(t, x, *args)`` that returns the next state.
+    dyn : callable, optional
+        Model ``dyn(t, x, *args)`` that returns the next state. Without it and `Q` the filter
+        only corrects.
     obs : callable
-        Measurement model ``obs(t, x, *args)`` that returns (m,).
-    Q : array (n, n)
+        Measurement model ``obs(t, x, *args)`` that returns (m,), or a number if m is 1.
+    Q : array (n, n), optional
         Covariance of the process noise.
-    R : array (m, m)
+    R : array (m, m) or float
         Covariance of the measurement noise.
     kappa : float, optional
         Spread of the points, larger than -n: they lie sqrt(n + kappa) standard deviations from the
@@ -235,10 +248,10 @@ class UnscentedKalmanFilter(Filter):
     (array([0.64]), array([[0.034]]), array([-0.23]))
     """
 
-    dyn: Callable[..., Any] = field(static=True)
-    obs: Callable[..., Any] = field(static=True)
-    Q: Any
-    R: Any
+    dyn: Callable[..., Any] | None = field(static=True, default=None)
+    obs: Callable[..., Any] = field(static=True, default=None)  # type: ignore[assignment]
+    Q: Any = None
+    R: Any = None
     kappa: float = field(static=True, default=0.0)
     missing: float | None = field(static=True, default=np.nan)
     gate: float | None = field(static=True, default=None)
@@ -246,9 +259,10 @@ class UnscentedKalmanFilter(Filter):
 
     def __post_init__(self) -> None:
         corrections.check_filter(self)
-        check_callable(self.dyn, "dyn", "dyn(t, x, *args)")
+        if self.dyn is not None:
+            check_callable(self.dyn, "dyn", "dyn(t, x, *args)")
         check_callable(self.obs, "obs", "obs(t, x, *args)")
-        n = self.Q.shape[0]
+        n = self.nx or 1
         if not self.kappa > -n:
             raise ValueError(f"kappa must be above -n = {-n} for {n} states, got {self.kappa}")
         if self.square_root and self.kappa < 0.0:
@@ -272,6 +286,7 @@ class UnscentedKalmanFilter(Filter):
         return E, [x, *(chart.plus(x, e) for e in E[1:])], w
 
     def _predict(self, chart: Chart, t: Scalar, x: Tree, P: Array, args: Args) -> Prediction:
+        assert self.dyn is not None
         E, points, w = self._points(chart, x, P)
         ahead = [chart.check_state(self.dyn(t, point, *args), "dyn") for point in points]
         mean = chart.mean(w, ahead)

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.control.matrix_checks import matrix, symmetric_matrix, vector
+from archimedes.control.matrix_checks import signal_rows, symmetric_matrix, vector
 from archimedes.errors import ShapeDtypeError
 from archimedes.function import scan
 from archimedes.observers.charts import Args, chart_of
 from archimedes.observers.corrections import Estimate, Filter, Prediction, symmetric
+from archimedes.simulate import InputSeries
 
 if TYPE_CHECKING:
     from archimedes.typing import Array, ArrayLike, Tree
@@ -34,31 +35,31 @@ def along(
     x0: Tree,
     P0: ArrayLike,
     args: Args | None,
-    us: ArrayLike | None,
+    us: ArrayLike | InputSeries | None,
+    predict_first: bool,
 ) -> tuple[Prediction, Estimate]:
     """Return predictions and estimates of all samples, which are the leading axis.
 
-    Covariances are covariances, whatever the filter carries.
+    The step that ends at a sample has the time and the input of the sample before: an input is
+    held until the next one. Covariances are covariances, whatever the filter carries.
     """
     times = vector(ts, "ts")
-    rows = matrix(ys[None] if getattr(ys, "ndim", 2) == 1 else ys, "ys")
     count = times.shape[0]
     if count == 0:
         raise ShapeDtypeError("ts must hold at least one time")
-    if rows.shape[1] != count:
-        raise ShapeDtypeError(
-            f"ys must have one column per time, shape (m, {count}), got {rows.shape}"
-        )
-    samples: tuple[Any, ...] = (times, rows.T)
+    rows = signal_rows(ys, "ys", count)
+    # What comes before the first sample: the same step, the same input.
+    step_back = times[:1] if count == 1 else 2.0 * times[:1] - times[1:2]
+    samples: tuple[Any, ...] = (rows.T, np.concatenate([step_back, times[:-1]]), times)
     if us is not None:
-        samples = (*samples, matrix(us, "us", None, count).T)
+        inputs = signal_rows(_held(us, times), "us", count).T
+        samples = (*samples, np.concatenate([inputs[:1], inputs[:-1]]), inputs)
     rest = () if args is None else tuple(args)
 
     def step(carry: Tree, sample: Tree) -> Any:
-        t, y, *u = sample
-        more = (*u, *rest)
-        before = observer.predict(t, carry[0], carry[1], more)
-        after = observer.correct(t, before.x, y, before.P, more)
+        y, t_before, t, *u = sample
+        before = observer.predict(t_before, carry[0], carry[1], (*u[:1], *rest))
+        after = observer.correct(t, before.x, y, before.P, (*u[1:], *rest))
         return (after.x, after.P), (plain(before), plain(after))
 
     def plain(estimate: Tree) -> Tree:
@@ -66,7 +67,30 @@ def along(
 
     chart, x0 = chart_of(x0)
     P0 = symmetric_matrix(P0, "P0", chart.size, eigenvalues="not negative")
-    return scan(step, (x0, observer.of_covariance(P0)), samples)[1]
+    P = observer.of_covariance(P0)
+    if predict_first:
+        return scan(step, (x0, P), samples)[1]
+    y, _, t, *u = (part[0] for part in samples)
+    after = observer.correct(t, x0, y, P, (*u[1:], *rest))
+    first = (Prediction(x0, P0, P0), plain(after))
+    if count == 1:
+        return tree.map(lambda leaf: np.asarray(leaf)[None], first)
+    later = scan(step, (after.x, after.P), tuple(part[1:] for part in samples))[1]
+    return tree.map(
+        lambda a, b: np.concatenate([np.reshape(a, (1, *b.shape[1:])), b]), first, later
+    )
+
+
+def _held(us: Any, times: Array) -> Any:
+    """Return the samples of a series; raise where a filter would hold what is not held."""
+    if not isinstance(us, InputSeries):
+        return us
+    if us.hold != "zoh":
+        raise ValueError(
+            f"us.hold={us.hold!r}, but a filter sees one input per step, held until the next "
+            "sample ('zoh'): give samples that are, as us=InputSeries(t, u)"
+        )
+    return us(times).T
 
 
 def filter_series(
@@ -77,7 +101,8 @@ def filter_series(
     P0: ArrayLike,
     args: Args | None = None,
     *,
-    us: ArrayLike | None = None,
+    us: ArrayLike | InputSeries | None = None,
+    predict_first: bool = True,
 ) -> Estimate:
     """Filter a series of measurements.
 
@@ -90,13 +115,18 @@ def filter_series(
     ys : array (m, N) or (N,)
         Measurements, nan where missing.
     x0 : array (n,) or tree
-        State one step before the first sample.
+        State one step before the first sample, or at it: see `predict_first`.
     P0 : array (n, n)
         Its covariance.
     args : tuple, optional
         Further arguments of the functions of the model.
-    us : array (k, N), optional
-        Inputs, which the functions of the model get before `args`. None by default.
+    us : array (k, N), (N,) or InputSeries, optional
+        Inputs, which the functions of the model get before `args`. They are held ("zoh"): ``dyn``
+        gets time and input of the sample at which its step begins, ``obs`` those of its own
+        sample. None by default.
+    predict_first : bool, optional
+        True, the default: `x0` is the state one step before the first sample. False: it is the
+        state at the first sample, as in `pem` and `output_error`.
 
     Returns
     -------
@@ -111,7 +141,7 @@ def filter_series(
     >>> filter_series(kf, [0.0, 1.0, 2.0], [[1.0, np.nan, 4.0]], [0.0], [[1.0]]).x.round(3)
     array([[0.5  , 0.5  , 1.667]])
     """
-    return times_last(along(observer, ts, ys, x0, P0, args, us)[1])
+    return times_last(along(observer, ts, ys, x0, P0, args, us, predict_first)[1])
 
 
 #: What is added to variances so that singular covariances can be divided by.
@@ -126,7 +156,8 @@ def rts_smoother(
     P0: ArrayLike,
     args: Args | None = None,
     *,
-    us: ArrayLike | None = None,
+    us: ArrayLike | InputSeries | None = None,
+    predict_first: bool = True,
 ) -> tuple[Any, Any]:
     """Smooth a series of measurements: estimate each state from the measurements of all times.
 
@@ -142,13 +173,18 @@ def rts_smoother(
     ys : array (m, N) or (N,)
         Measurements, nan where missing.
     x0 : array (n,) or tree
-        State one step before the first sample.
+        State one step before the first sample, or at it: see `predict_first`.
     P0 : array (n, n)
         Its covariance.
     args : tuple, optional
         Further arguments of the functions of the model.
-    us : array (k, N), optional
-        Inputs, which the functions of the model get before `args`. None by default.
+    us : array (k, N), (N,) or InputSeries, optional
+        Inputs, which the functions of the model get before `args`. They are held ("zoh"): ``dyn``
+        gets time and input of the sample at which its step begins, ``obs`` those of its own
+        sample. None by default.
+    predict_first : bool, optional
+        True, the default: `x0` is the state one step before the first sample. False: it is the
+        state at the first sample, as in `pem` and `output_error`.
 
     Returns
     -------
@@ -164,7 +200,7 @@ def rts_smoother(
     >>> x.round(3)
     array([[1.667, 1.667, 1.667]])
     """
-    before, after = along(observer, ts, ys, x0, P0, args, us)
+    before, after = along(observer, ts, ys, x0, P0, args, us, predict_first)
     last = tree.map(lambda leaf: leaf[-1], (after.x, after.P))
     chart, _ = chart_of(last[0])
 

@@ -8,13 +8,14 @@ models", Biometrika 65, 1978.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.control.matrix_checks import matrix
+from archimedes.checks import check_whole
+from archimedes.control.matrix_checks import matrix, signal_rows
 from archimedes.display import COLUMNS, LINES, Readable, brief, number, text_table
 from archimedes.sysid.timeseries import Timeseries
 
@@ -117,19 +118,27 @@ def residual_tests(
 
     e = np.asarray(matrix(residuals, "residuals"), dtype=float)
     count = e.shape[1]
+    if e.shape[0] > count:
+        raise ValueError(
+            f"residuals must have one column per time, shape (outputs, N), got {e.shape}: "
+            "transpose it, residuals.T"
+        )
     if not 1 <= lags < count // 2:
         raise ValueError(f"lags must be between 1 and half of the {count} samples, got {lags}")
     if not 0.0 < level < 1.0:
         raise ValueError(f"level must be between 0 and 1, got {level}")
-    u = np.zeros((0, count)) if us is None else np.asarray(matrix(us, "us", None, count))
+    u = np.zeros((0, count)) if us is None else np.asarray(signal_rows(us, "us", count))
+    # Samples at which nothing was measured tell nothing.
+    seen = int(np.count_nonzero(np.any(np.isfinite(e), axis=0)))
     e, u = _standard(e), _standard(u)
-    bound = float(norm.ppf(0.5 * (1.0 + level))) / np.sqrt(count)
+    bound = float(norm.ppf(0.5 * (1.0 + level))) / np.sqrt(max(seen, 1))
     auto = np.array([[row[k:] @ row[: count - k] for k in range(1, lags + 1)] for row in e])
     # The inputs (m, 2 L + 1, N) from L samples later to L samples earlier.
     around = np.pad(u, ((0, 0), (lags, lags)))
     shifted = np.lib.stride_tricks.sliding_window_view(around, count, axis=1)[:, ::-1]
     cross = np.einsum("mkn,pn->pmk", shifted, e)
-    ljung_box = count * (count + 2) * np.sum(auto**2 / (count - np.arange(1, lags + 1)), axis=1)
+    pairs = np.maximum(seen - np.arange(1, lags + 1), 1)
+    ljung_box = seen * (seen + 2) * np.sum(auto**2 / pairs, axis=1)
     whiteness = chi2.sf(ljung_box, max(lags - fitted, 1))
     return ResidualTests(auto, cross, bound, level, np.asarray(whiteness))
 
@@ -153,8 +162,8 @@ class Fit:
     ----------
     p : tree
         Fitted parameters, with the structure of the guess.
-    x0 : array or tree
-        State at the first sample.
+    x0 : array, tree or list of them
+        State at the first sample; of each experiment if the data were a list.
     names : tuple of str
         Names of the numbers of p, in order.
     covariance : array (n, n)
@@ -166,9 +175,9 @@ class Fit:
         The numbers of p.
     dof : int
         Degrees of freedom of the residuals.
-    predicted : array (p, N)
-        Predicted outputs.
-    data : Timeseries
+    predicted : array (p, N) or list of them
+        Predicted outputs; of each experiment if the data were a list.
+    data : Timeseries or list of Timeseries
         Measured data.
     at_bounds : tuple of str
         Names of numbers that are at a bound.
@@ -181,7 +190,7 @@ class Fit:
     message : str
         How the search ended.
     predictor : callable
-        Function that predicts the outputs for other data.
+        Function ``predictor(x0, data)`` that predicts the outputs for other data.
 
     Examples
     --------
@@ -203,14 +212,14 @@ class Fit:
     unravel: Callable[[Any], Any]
     values: np.ndarray
     dof: int
-    predicted: np.ndarray
-    data: Timeseries
+    predicted: Any
+    data: Any
     at_bounds: tuple[str, ...]
     cost: float
     iterations: int
     success: bool
     message: str
-    predictor: Callable[[Timeseries], np.ndarray]
+    predictor: Callable[[Any, Timeseries], np.ndarray]
 
     @property
     def x(self) -> Any:
@@ -218,9 +227,27 @@ class Fit:
         return self.p
 
     @property
-    def residuals(self) -> np.ndarray:
-        """Measured less predicted outputs (p, N)."""
-        return self.data.ys - self.predicted
+    def nit(self) -> int:
+        """The number of iterations, as SciPy's results call it."""
+        return self.iterations
+
+    @property
+    def fun(self) -> float:
+        """The cost at the solution, as results of optimisation call it."""
+        return self.cost
+
+    @property
+    def residuals(self) -> Any:
+        """Measured less predicted outputs (p, N); a list of them for several experiments."""
+        left = [one.ys - predicted for one, predicted in self._experiments]
+        return left[0] if isinstance(self.data, Timeseries) else left
+
+    @property
+    def _experiments(self) -> list[tuple[Timeseries, np.ndarray]]:
+        """Data and predictions of each experiment."""
+        if isinstance(self.data, Timeseries):
+            return [(self.data, self.predicted)]
+        return list(zip(self.data, self.predicted))
 
     @property
     def std(self) -> Any:
@@ -253,27 +280,33 @@ class Fit:
     @property
     def fit(self) -> np.ndarray:
         """How much of each output is explained, in percent (p,): ``100 (1 - |e| / |y - mean|)``."""
-        return percent(self.data.ys, self.predicted)
+        return percent(self._experiments)
 
-    def predict(self, data: Timeseries) -> np.ndarray:
+    def predict(self, data: Timeseries, x0: Any = None) -> np.ndarray:
         """Return outputs (p, N) for other data, with these parameters.
 
         Parameters
         ----------
         data : Timeseries
             Other data.
+        x0 : array or tree, optional
+            State at their first sample. By default that of the fit, of its first experiment.
         """
-        return self.predictor(data)
+        if x0 is None:
+            x0 = self.x0 if isinstance(self.data, Timeseries) else self.x0[0]
+        return self.predictor(x0, data)
 
-    def validate(self, data: Timeseries) -> np.ndarray:
+    def validate(self, data: Timeseries, x0: Any = None) -> np.ndarray:
         """Return how much of other data is explained, in percent (p,).
 
         Parameters
         ----------
         data : Timeseries
             Other data.
+        x0 : array or tree, optional
+            State at their first sample. By default that of the fit, of its first experiment.
         """
-        return percent(data.ys, self.predict(data))
+        return percent([(data, self.predict(data, x0))])
 
     def tests(self, lags: int = 20, level: float = 0.95) -> ResidualTests:
         """Return the tests of the residuals: white, and uncorrelated with the inputs.
@@ -285,8 +318,17 @@ class Fit:
         level : float, optional
             Probability, 0.95 by default.
         """
+        check_whole(lags, "lags", 1)
         free = int(np.count_nonzero(np.diagonal(self.covariance)))
-        return residual_tests(self.residuals, self.data.us, lags, level, free)
+        # Between experiments as much is missing as correlations reach.
+        pairs = [(one.ys - predicted, one.us) for one, predicted in self._experiments]
+        e, u = (
+            np.concatenate(
+                [np.pad(part, ((0, 0), (0, lags)), constant_values=np.nan) for part in p], 1
+            )
+            for p in zip(*pairs)
+        )
+        return residual_tests(e[:, :-lags], u[:, :-lags], lags, level, free)
 
     def __repr__(self) -> str:
         return self._describe(LINES - 6)
@@ -299,8 +341,9 @@ class Fit:
             for j, b in enumerate(self.names[:i])
         ]
         lines = [self._describe(), "correlations:", *(near or ["  none: one parameter"])]
-        if len(self.data.ts) > 4:
-            lines.append(repr(self.tests(min(20, len(self.data.ts) // 2 - 1))))
+        count = min(len(one) for one, _ in self._experiments)
+        if count > 4:
+            lines.append(repr(self.tests(min(20, count // 2 - 1))))
         return "\n".join([*lines, f"{self.iterations} iterations, cost {number(self.cost)}"])
 
     def _describe(self, most: int | None = None) -> str:
@@ -311,7 +354,9 @@ class Fit:
             note = "at a bound" if name in self.at_bounds else part
             rows.append([f"  {name}", number(value), f"+- {number(sigma, 3)}", note])
         rest = [] if most is None or len(rows) <= most else [f"  ... {len(rows) - most} more"]
-        shares = ", ".join(f"{n} {v:.1f} %" for n, v in zip(self.data.outputs, self.fit))
+        shares = ", ".join(
+            f"{n} {v:.1f} %" for n, v in zip(self._experiments[0][0].outputs, self.fit)
+        )
         explained = textwrap.wrap(f"  explained: {shares}", COLUMNS)
         shown = explained if most is None else explained[:2]
         return "\n".join([self.message, text_table(rows[:most]), *rest, *shown])
@@ -322,35 +367,41 @@ class Fit:
         Parameters
         ----------
         data : Timeseries, optional
-            Other data to show. By default those of the fit.
+            Other data to show. By default those of the fit, experiment by experiment.
         """
         import matplotlib.pyplot as plt
 
-        data = self.data if data is None else data
-        predicted = self.predicted if data is self.data else self.predict(data)
-        tests = residual_tests(data.ys - predicted, data.us, min(20, len(data) // 2 - 1))
-        count = len(data.ys)
+        shown = self._experiments if data is None else [(data, self.predict(data))]
+        count = sum(len(one.ys) for one, _ in shown)
         figure, axes = plt.subplots(count, 3, squeeze=False, figsize=(12, 3 * count))
-        for k, (name, row) in enumerate(zip(data.outputs, axes)):
-            row[0].plot(data.ts, data.ys[k], ".", label=name)
-            row[0].plot(data.ts, predicted[k], label="model")
-            row[0].set_title(f"{percent(data.ys, predicted)[k]:.1f} % explained")
-            row[0].legend(fontsize="small")
-            row[1].plot(data.ts, data.ys[k] - predicted[k], ".")
-            row[1].set_title("residuals")
-            row[2].stem(np.arange(1, tests.auto.shape[1] + 1), tests.auto[k])
-            row[2].axhspan(-tests.bound, tests.bound, alpha=0.2)
-            row[2].set_title(f"autocorrelation, p = {tests.whiteness[k]:.2g}")
-            row[0].set_xlabel("t [s]")
-            row[1].set_xlabel("t [s]")
-            row[2].set_xlabel("lag")
+        rows = iter(axes)
+        for one, predicted in shown:
+            _plot_experiment(one, predicted, rows)
         figure.tight_layout()
         return figure
 
 
-def percent(ys: np.ndarray, predicted: np.ndarray) -> np.ndarray:
-    """Return 100 (1 - |y - predicted| / |y - mean|) for each output."""
-    away = ys - np.nanmean(ys, axis=1, keepdims=True)
-    size = np.sqrt(np.nansum(away**2, axis=1))
-    left = np.sqrt(np.nansum((ys - predicted) ** 2, axis=1))
-    return 100.0 * (1.0 - left / np.where(size > 0.0, size, 1.0))
+def _plot_experiment(data: Timeseries, predicted: np.ndarray, rows: Iterator[Any]) -> None:
+    """Draw one row of axes for each output."""
+    tests = residual_tests(data.ys - predicted, data.us, min(20, len(data) // 2 - 1))
+    explained = percent([(data, predicted)])
+    for k, (name, row) in enumerate(zip(data.outputs, rows)):
+        row[0].plot(data.ts, data.ys[k], ".", label=name)
+        row[0].plot(data.ts, predicted[k], label="model")
+        row[0].set_title(f"{explained[k]:.1f} % explained")
+        row[0].legend(fontsize="small")
+        row[1].plot(data.ts, data.ys[k] - predicted[k], ".")
+        row[1].set_title("residuals")
+        row[2].stem(np.arange(1, tests.auto.shape[1] + 1), tests.auto[k])
+        row[2].axhspan(-tests.bound, tests.bound, alpha=0.2)
+        row[2].set_title(f"autocorrelation, p = {tests.whiteness[k]:.2g}")
+        for axes, label in zip(row, ("time (s)", "time (s)", "lag")):
+            axes.set_xlabel(label)
+
+
+def percent(experiments: list[tuple[Timeseries, np.ndarray]]) -> np.ndarray:
+    """Return 100 (1 - |y - predicted| / |y - mean|) for each output, over all experiments."""
+    away = [one.ys - np.nanmean(one.ys, axis=1, keepdims=True) for one, _ in experiments]
+    left = [one.ys - predicted for one, predicted in experiments]
+    size, error = (np.sqrt(np.nansum(np.concatenate(p, axis=1) ** 2, axis=1)) for p in (away, left))
+    return 100.0 * (1.0 - error / np.where(size > 0.0, size, 1.0))

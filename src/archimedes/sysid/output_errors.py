@@ -6,44 +6,49 @@ shooting): models that are unstable, or far from the data at first, stay near th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes import tree
-from archimedes.checks import check_choice, check_whole
-from archimedes.control.matrix_checks import matrix, real_numbers
+from archimedes.checks import check_hold, check_whole
+from archimedes.control.matrix_checks import matrix, real_numbers, signal_rows
 from archimedes.errors import ShapeDtypeError
 from archimedes.function import compile, scan, vmap
 from archimedes.sysid.fit_results import Fit
 from archimedes.sysid.timeseries import Timeseries
-from archimedes.sysid.weighted_fits import Problem, Unknowns, check_given, make_fit, solve
+from archimedes.sysid.weighted_fits import (
+    Problem,
+    Unknowns,
+    check_given,
+    check_held,
+    make_fit,
+    solve,
+)
 
 if TYPE_CHECKING:
     from archimedes.typing import Array, ArrayLike, Scalar, Tree
 
 __all__ = ["multiple_shooting", "output_error"]
 
-HOLDS = ("zero", "linear")
-
 
 def output_error(
     dynamics: Callable[..., Any],
     outputs: Callable[..., Any],
-    data: Timeseries,
+    data: Timeseries | Sequence[Timeseries],
     p_guess: Tree,
     x0: Tree,
     *,
     bounds: Tree = None,
     estimate_x0: bool = False,
     discrete: bool = False,
-    hold: str = "zero",
+    hold: str | None = None,
     substeps: int = 2,
     segments: int = 1,
     weights: ArrayLike | None = None,
-    states: ArrayLike | None = None,
+    states: Any = None,
     options: Mapping[str, Any] | None = None,
 ) -> Fit:
     """Fit the parameters of dx/dt = dynamics(t, x, u, p), y = outputs(t, x, u, p) to data.
@@ -58,20 +63,22 @@ def output_error(
         sample. Scalars u and y are vectors (1,).
     outputs : callable
         Function ``outputs(t, x, u, p)`` that returns what is measured.
-    data : Timeseries
-        Measured data.
+    data : Timeseries or list of Timeseries
+        Measured data, from one experiment or from several.
     p_guess : tree
         Parameters to start from.
-    x0 : array or tree
-        State at the first sample.
+    x0 : array, tree or list of them
+        State at the first sample. With several experiments a list of states has one for each; one
+        state holds for all.
     bounds : (tree, tree), optional
         Lower and upper limits of the parameters. Equal limits fix a number. None by default.
     estimate_x0 : bool, optional
         Fit `x0` as well. False by default.
     discrete : bool, optional
         Whether `dynamics` returns the state at the next sample. False by default.
-    hold : {"zero", "linear"}, optional
-        Inputs between the samples: held, or linear.
+    hold : {"zoh", "foh"}, optional
+        How the inputs go on between the samples: held, or linear. The data know it
+        (``data.hold``, the default); another word than theirs is an error.
     substeps : int, optional
         Number of Runge-Kutta steps of order 4 between two samples, 2 by default.
     segments : int, optional
@@ -79,8 +86,8 @@ def output_error(
     weights : array (p,), optional
         Weights of the outputs: the inverse of their standard deviations. By default they are
         estimated in a second pass.
-    states : array (nx, N), optional
-        Guess of the states along the data, for several segments.
+    states : array (nx, N) or list of them, optional
+        Guess of the states along the data, for several segments; a list for several experiments.
     options : mapping, optional
         Options of `least_squares`.
 
@@ -96,27 +103,35 @@ def output_error(
     >>> round(float(found.p["rate"]), 4)
     3.0
     """
-    check_given(data, p_guess, x0)
-    check_choice(hold, "hold", HOLDS)
-    substeps = check_whole(substeps, "substeps", 1)
-    if not 1 <= (segments := int(segments)) <= len(data) - 1:
-        raise ValueError(f"segments must be between 1 and {len(data) - 1}, got {segments}")
-    unknowns = Unknowns(p_guess, x0, bounds, segments, estimate_x0)
-    model = _Model(dynamics, outputs, unknowns, len(data.ys), discrete, hold, substeps)
-    pieces = _Pieces(data, segments)
+    experiments, x0s = check_given(data, p_guess, x0)
+    hold = _check_hold(experiments[0], hold, discrete)
+    substeps, segments = check_whole(substeps, "substeps", 1), int(segments)
+    most = min(map(len, experiments)) - 1
+    if not 1 <= segments <= most:
+        raise ValueError(f"segments must be between 1 and {most}, got {segments}")
+    unknowns = Unknowns(p_guess, x0s, bounds, segments, estimate_x0)
+    rows = len(experiments[0].ys)
+    model = _Model(dynamics, outputs, unknowns, rows, discrete, hold, substeps)
+    pieces = [_Pieces(one, segments) for one in experiments]
     if states is not None:
-        guess = matrix(states, "states", unknowns.nx, len(data))
-        later = guess.T[:: pieces.length][1:segments]
-        unknowns.start[unknowns.n + unknowns.nx :] = np.reshape(later, (-1,))
+        start = unknowns.states(unknowns.start)  # a view
+        for k, guess in enumerate(states if isinstance(data, list | tuple) else [states]):
+            along = signal_rows(guess, "states", len(experiments[k])).T
+            matrix(along, "states", None, unknowns.nx)
+            start[k, 1:] = along[:: pieces[k].length][1:segments]
 
     def residuals(z: Array, weights: ArrayLike | None) -> Any:
-        ys, _ = pieces.run(model, unknowns.parameters(z), unknowns.states(z))
-        return np.reshape(np.where(pieces.measured, (pieces.ys - ys) * weights, 0.0), (-1,))
+        p, starts = unknowns.parameters(z), unknowns.states(z)
+        left = [
+            np.where(one.measured, (one.ys - one.run(model, p, starts[k])[0]) * weights, 0.0)
+            for k, one in enumerate(pieces)
+        ]
+        return np.concatenate([np.reshape(part, (-1,)) for part in left])
 
     def jumps(z: Array) -> Any:
-        starts = unknowns.states(z)
-        _, ends = pieces.run(model, unknowns.parameters(z), starts)
-        return np.reshape(ends[:-1] - starts[1:], (-1,))
+        p, starts = unknowns.parameters(z), unknowns.states(z)
+        ends = [one.run(model, p, starts[k])[1] for k, one in enumerate(pieces)]
+        return np.reshape(np.stack(ends)[:, :-1] - starts[:, 1:], (-1,))
 
     def predict(p: Tree, x0: Tree, other: Timeseries) -> np.ndarray:
         return _Pieces(other, 1).predictions(model, p, tree.ravel(x0)[0] * 1.0)
@@ -124,8 +139,23 @@ def output_error(
     joints = jumps if segments > 1 else None
     problem = Problem(residuals, joints, unknowns.start, unknowns.lower, unknowns.upper)
     chosen = _noise_weights(problem, pieces, options) if weights is None else weights
-    solved = solve(problem, _check_weights(chosen, len(data.ys)), options)
+    solved = solve(problem, _check_weights(chosen, rows), options)
     return make_fit(unknowns, problem, solved, data, predict)
+
+
+def _check_hold(data: Timeseries, hold: str | None, discrete: bool) -> str:
+    """Return the hold of the data; raise where the model would use another one."""
+    if hold is not None:
+        check_hold(hold)
+        if hold != data.hold:
+            raise ValueError(
+                f"hold={hold!r}, but the inputs of data go on with data.hold={data.hold!r} between "
+                f"the samples: leave hold out or, if the data were described wrongly, write "
+                f"data.replace(hold={hold!r})"
+            )
+    if discrete:
+        check_held(data, "a discrete model")
+    return data.hold
 
 
 def _check_weights(values: ArrayLike, rows: int) -> np.ndarray:
@@ -138,15 +168,15 @@ def _check_weights(values: ArrayLike, rows: int) -> np.ndarray:
 
 
 def _noise_weights(
-    problem: Problem, pieces: _Pieces, options: Mapping[str, Any] | None
+    problem: Problem, pieces: list[_Pieces], options: Mapping[str, Any] | None
 ) -> np.ndarray:
     """Return one over the noise of each output, as a fit with equal weights leaves it."""
-    spread = np.nanstd(pieces.data.ys, axis=1)
+    spread = np.nanstd(np.concatenate([one.data.ys for one in pieces], axis=1), axis=1)
     first = 1.0 / np.where(spread > 0.0, spread, 1.0)
     solved = solve(problem, first, options)
-    left = np.reshape(solved.residuals, pieces.ys.shape) / first
-    count = np.maximum(pieces.measured.sum(axis=(0, 1)), 1)
-    noise = np.sqrt(np.sum(left**2, axis=(0, 1)) / count)
+    left = np.reshape(solved.residuals, (-1, len(first))) / first
+    count = np.maximum(sum(one.measured.sum(axis=(0, 1)) for one in pieces), 1)
+    noise = np.sqrt(np.sum(left**2, axis=0) / count)
     # An output that fits to the last digit counts as if its noise were a millionth of its size.
     return 1.0 / np.maximum(noise, 1e-6 / first)
 
@@ -154,7 +184,7 @@ def _noise_weights(
 def multiple_shooting(
     dynamics: Callable[..., Any],
     outputs: Callable[..., Any],
-    data: Timeseries,
+    data: Timeseries | Sequence[Timeseries],
     p_guess: Tree,
     x0: Tree,
     *,
@@ -171,12 +201,13 @@ def multiple_shooting(
         Model ``dynamics(t, x, u, p)`` that returns dx/dt.
     outputs : callable
         Function ``outputs(t, x, u, p)`` that returns what is measured.
-    data : Timeseries
-        Measured data.
+    data : Timeseries or list of Timeseries
+        Measured data, from one experiment or from several.
     p_guess : tree
         Parameters to start from.
-    x0 : array or tree
-        State at the first sample.
+    x0 : array, tree or list of them
+        State at the first sample. With several experiments a list of states has one for each; one
+        state holds for all.
     segments : int, optional
         Number of segments, 10 by default.
     **more
@@ -234,7 +265,7 @@ class _Model:
         h = (end - t) / self.substeps
 
         def input(part: Scalar) -> Any:
-            return u if self.hold == "zero" else u + part * (later - u)
+            return u if self.hold == "zoh" else u + part * (later - u)
 
         for k in range(self.substeps):
             at, now = k / self.substeps, t + k * h

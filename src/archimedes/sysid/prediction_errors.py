@@ -12,25 +12,36 @@ second derivatives there (Ljung, 7.4 and 9.3).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes import tree
-from archimedes.checks import check_whole
-from archimedes.control.matrix_checks import symmetric_matrix
-from archimedes.function import compile, hess, scan, vmap
+from archimedes.checks import check_choice, check_whole
+from archimedes.function import compile, hess, vmap
 from archimedes.observers.corrections import Filter
-from archimedes.optimize import minimize
+from archimedes.observers.series import along
 from archimedes.sysid.fit_results import Fit
-from archimedes.sysid.timeseries import Timeseries
-from archimedes.sysid.weighted_fits import Problem, Solved, Unknowns, check_given, make_fit, solve
+from archimedes.sysid.timeseries import UNEVEN, Timeseries
+from archimedes.sysid.weighted_fits import (
+    Problem,
+    Solved,
+    Unknowns,
+    check_given,
+    check_held,
+    make_fit,
+    minimize_free,
+    minimize_squares,
+    solve,
+)
 
 if TYPE_CHECKING:
     from archimedes.typing import Array, ArrayLike, Tree
 
 __all__ = ["pem"]
+
+METHODS = ("lm", "bfgs", "ipopt", "ipm")
 
 
 def _surprise(e: Array, S: Array) -> Any:
@@ -39,31 +50,27 @@ def _surprise(e: Array, S: Array) -> Any:
 
 
 def most_likely(
-    along: Callable[[Any], tuple[Any, Any]], problem: Problem, options: Mapping[str, Any] | None
+    innovations: Callable[[Any], tuple[Any, Any]],
+    problem: Problem,
+    method: str,
+    options: Mapping[str, Any] | None,
 ) -> Solved:
     """Maximise the likelihood of innovations (N, m) with covariances (N, m, m), functions of z."""
-    held = np.array(problem.start)
-    free = np.flatnonzero(problem.free)
 
-    def cost(v: Array) -> Any:
-        z = np.array(held)
-        z[free] = v
-        e, S = along(z)
+    def cost(z: Array) -> Any:
+        e, S = innovations(z)
         return np.sum(vmap(_surprise)(e, S)) / e.shape[0]
 
-    start = held[free]
-    if not np.isfinite(compile(cost)(start)):
+    if not np.isfinite(compile(cost)(problem.start)):
         raise ValueError(
             "the likelihood is not finite with p_guess: start nearer, or keep Q and R positive "
             "with bounds= (or fit their logarithms)"
         )
-    edges = (problem.lower[free], problem.upper[free])
-    minimum = minimize(cost, start, bounds=edges, method="ipm", options=dict(options or {}))
-    z = held.copy()
-    z[free] = problem.start[free] = minimum.x
-    e = np.asarray(compile(lambda z: along(z)[0])(z))
+    minimum = minimize_free(cost, problem, method, options)
+    z, free = problem.start, problem.free
+    e = np.asarray(compile(lambda z: innovations(z)[0])(z))
     H = np.zeros((z.size, z.size))
-    H[np.ix_(free, free)] = e.shape[0] * hess(cost)(minimum.x)
+    H[np.ix_(free, free)] = e.shape[0] * hess(lambda v: cost(problem.whole(v)))(z[free])
     sizes, V = np.linalg.eigh(0.5 * (H + H.T))
     # As if they were slopes of residuals of variance one.
     slopes = np.sqrt(np.maximum(sizes, 0.0))[:, None] * V.T
@@ -76,10 +83,11 @@ def most_likely(
 
 def pem(
     predictor: Filter | Callable[[Any], Filter],
-    data: Timeseries,
+    data: Timeseries | Sequence[Timeseries],
     p_guess: Tree,
     x0: Tree,
     *,
+    method: str | None = None,
     P0: ArrayLike | None = None,
     bounds: Tree = None,
     estimate_x0: bool = False,
@@ -99,12 +107,17 @@ def pem(
         A filter with functions ``dyn(t, x, u, p)`` and ``obs(t, x, u, p)``, or a function of p that
         returns a filter, whose functions are then ``dyn(t, x, u)`` and ``obs(t, x, u)``; a
         `KalmanFilter` needs B.
-    data : Timeseries
-        Measured data.
+    data : Timeseries or list of Timeseries
+        Measured data, from one experiment or from several with the same step.
     p_guess : tree
         Parameters to start from.
-    x0 : array or tree
-        State at the first sample.
+    x0 : array, tree or list of them
+        State at the first sample. With several experiments a list of states has one for each; one
+        state holds for all.
+    method : {"lm", "bfgs", "ipopt", "ipm"}, optional
+        How the sum of squares is minimized: by the Levenberg-Marquardt method (default), by BFGS
+        (within bounds by L-BFGS-B), by IPOPT, an extra, or by this package's interior-point method,
+        which is the default of `likelihood`.
     P0 : array (n, n), optional
         Covariance of `x0`. By default that of the process noise of a step, Q.
     bounds : (tree, tree), optional
@@ -118,7 +131,13 @@ def pem(
         Fit the noise as well: maximize the likelihood. `predictor` is then a function of p that
         returns a filter whose Q and R depend on p, best through logarithms. False by default.
     options : mapping, optional
-        Options of `least_squares`; with `likelihood`, of `minimize`.
+        Options of `least_squares`; of `minimize` with other methods than ``"lm"``.
+
+    Returns
+    -------
+    Fit
+        Parameters and their covariance. If `data` is a list, then ``x0``, ``data``, ``predicted``
+        and ``residuals`` are lists too.
 
     Examples
     --------
@@ -134,33 +153,44 @@ def pem(
     >>> {name: round(float(value), 4) for name, value in found.p.items()}
     {'a': 0.9, 'b': 0.5}
     """
-    check_given(data, p_guess, x0)
+    experiments, x0s = check_given(data, p_guess, x0)
     if not isinstance(predictor, Filter) and not callable(predictor):
         raise TypeError(
             "predictor must be a filter of archimedes.observers, or a function of p that returns "
             f"one, got {predictor!r}"
         )
     passes = check_whole(passes, "passes", 1)
-    data.dt  # noqa: B018  raises where samples are not evenly spaced
-    unknowns = Unknowns(p_guess, x0, bounds, 1, estimate_x0)
+    if method is not None:
+        check_choice(method, "method", METHODS)
+    if likelihood and method == "lm":
+        raise ValueError(
+            "method='lm' needs a sum of squares, which the likelihood is not: leave method out, or "
+            "give 'ipm', 'ipopt' or 'bfgs'"
+        )
+    _check_steps(experiments)
+    unknowns = Unknowns(p_guess, x0s, bounds, 1, estimate_x0)
     run = _Run(predictor, unknowns, P0)
 
-    def along(z: Array) -> tuple[Any, Any]:
-        return run.along(unknowns.parameters(z), unknowns.states(z)[0], data)
+    def innovations(z: Array) -> tuple[Any, Any]:
+        p, states = unknowns.parameters(z), unknowns.states(z)
+        runs = [run.along(p, states[k, 0], one) for k, one in enumerate(experiments)]
+        e, S = zip(*runs)
+        return np.concatenate(e), np.concatenate(S)
 
     def residuals(z: Array, roots: Array) -> Any:
-        innovations, _ = along(z)
-        return np.reshape(np.sum(roots * innovations[:, None, :], axis=2), (-1,))
+        e, _ = innovations(z)
+        return np.reshape(np.sum(roots * e[:, None, :], axis=2), (-1,))
 
     def predict(p: Tree, x0: Tree, other: Timeseries) -> np.ndarray:
         flat = tree.ravel(x0)[0] * 1.0
-        innovations = compile(lambda p, x: run.along(p, x, other)[0])(p, flat)
-        return np.where(np.isfinite(other.ys), other.ys - np.asarray(innovations).T, np.nan)
+        e = compile(lambda p, x: run.along(p, x, other)[0])(p, flat)
+        return np.where(np.isfinite(other.ys), other.ys - np.asarray(e).T, np.nan)
 
     problem = Problem(residuals, None, unknowns.start, unknowns.lower, unknowns.upper)
     if likelihood:
-        return make_fit(unknowns, problem, most_likely(along, problem, options), data, predict)
-    spreads = compile(lambda z: along(z)[1])
+        solved = most_likely(innovations, problem, method or "ipm", options)
+        return make_fit(unknowns, problem, solved, data, predict)
+    spreads = compile(lambda z: innovations(z)[1])
     for _ in range(passes):
         # Roots of the inverse covariances of innovations, as they are believed now.
         S = np.asarray(spreads(problem.start))
@@ -169,8 +199,23 @@ def pem(
                 "the predictor's covariances are not finite with p_guess: start nearer, or raise Q "
                 "or R"
             )
-        solved = solve(problem, np.linalg.inv(np.linalg.cholesky(S)), options)
+        roots = np.linalg.inv(np.linalg.cholesky(S))
+        if method in (None, "lm"):
+            solved = solve(problem, roots, options)
+        else:
+            solved = minimize_squares(problem, roots, method, options)
     return make_fit(unknowns, problem, solved, data, predict)
+
+
+def _check_steps(experiments: list[Timeseries]) -> None:
+    """Raise where a filter cannot step along the samples."""
+    for k, one in enumerate(experiments):
+        check_held(one, "a filter")
+        if abs(one.dt - experiments[0].dt) > UNEVEN * one.dt:  # dt raises where it is not one
+            raise ValueError(
+                f"data[{k}] has steps of {one.dt:.6g} s, data[0] of {experiments[0].dt:.6g} s, and "
+                "a filter has one step: use data.resample(dt), or a fit for each"
+            )
 
 
 class _Run:
@@ -178,38 +223,19 @@ class _Run:
 
     def __init__(self, predictor: Any, unknowns: Unknowns, P0: ArrayLike | None) -> None:
         self.predictor, self.unknowns, self.P0 = predictor, unknowns, P0
-        n = unknowns.nx
-        if P0 is not None:
-            self.P0 = symmetric_matrix(P0, "P0", n, eigenvalues="not negative")
-
-    def of(self, p: Tree, inputs: int) -> tuple[Filter, Any]:
-        """Return the filter, and its arguments as a function of u."""
-        if isinstance(self.predictor, Filter):
-            return self.predictor, lambda u: (u, p)
-        observer = self.predictor(p)
-        if not isinstance(observer, Filter):
-            raise TypeError(f"predictor(p) must return a filter, got {type(observer).__name__}")
-        return observer, lambda u: (u,) if inputs else ()
 
     def along(self, p: Tree, x: Array, data: Timeseries) -> tuple[Any, Any]:
         """Return innovations (N, rows) and their covariances (N, rows, rows)."""
-        observer, args = self.of(p, len(data.us))
+        observer, us = self.predictor, data.us
+        args: tuple[Any, ...] = (p,)
+        if not isinstance(observer, Filter):
+            observer, args = observer(p), ()
+            us = us if len(us) else None
+        if not isinstance(observer, Filter):
+            raise TypeError(f"predictor(p) must return a filter, got {type(observer).__name__}")
         P0 = getattr(observer, "Q", None) if self.P0 is None else self.P0
         if P0 is None:
             raise ValueError(f"give P0: a {type(observer).__name__} has no Q to take for it")
-        P = observer.of_covariance(P0)
-        us, ys = data.us.T, data.ys.T
-        first = observer.correct(data.ts[0], self.unknowns.x.unravel(x), ys[0], P, args(us[0]))
-
-        def sample(carry: Tree, step: Any) -> Any:
-            t, later, before, u, y = step
-            ahead = observer.predict(t, carry[0], carry[1], args(before))
-            estimate = observer.correct(later, ahead.x, y, ahead.P, args(u))
-            return (estimate.x, estimate.P), (estimate.innovation, estimate.S)
-
-        steps = (data.ts[:-1], data.ts[1:], us[:-1], us[1:], ys[1:])
-        _, (e, S) = scan(sample, (first.x, first.P), steps)
-        return (
-            np.concatenate([first.innovation[None], e]),
-            np.concatenate([first.S[None], S]),
-        )
+        x0 = self.unknowns.x.unravel(x)
+        _, found = along(observer, data.ts, data.ys, x0, P0, args, us, predict_first=False)
+        return found.innovation, found.S

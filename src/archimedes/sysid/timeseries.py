@@ -5,18 +5,17 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from archimedes.checks import check_increasing, check_positive, is_traced
-from archimedes.control.matrix_checks import real_numbers
+from archimedes import tree
+from archimedes.checks import check_hold, check_increasing, check_positive, check_type, is_traced
+from archimedes.control.matrix_checks import real_numbers, signal_rows
 from archimedes.display import number, text_table
-from archimedes.errors import ShapeDtypeError
+from archimedes.simulate import InputSeries, Trajectory
+from archimedes.simulate.trajectory.columns import tree_columns
 from archimedes.tree import field, struct
-
-if TYPE_CHECKING:
-    from archimedes.typing import Tree
 
 __all__ = ["Timeseries"]
 
@@ -28,7 +27,7 @@ MOST = 20
 
 @struct
 class Timeseries:
-    """Measured inputs and outputs, with the times along the last axis.
+    """Measured inputs and outputs: one row per signal, the times along the last axis.
 
     Parameters
     ----------
@@ -42,12 +41,15 @@ class Timeseries:
         Names of the inputs.
     outputs : tuple of str, optional
         Names of the outputs.
+    hold : {"zoh", "foh"}, optional
+        How the inputs went on between the samples. ``"zoh"``, the default: each value until the
+        next sample. ``"foh"``: linear in between. Fits follow it.
 
     Examples
     --------
     >>> data = Timeseries([0.0, 0.1, 0.2], [1.0, 1.0, 0.0], [[0.0, 0.1, np.nan]])
-    >>> len(data), data.us.shape, round(data.dt, 6)
-    (3, (1, 3), 0.1)
+    >>> len(data), data.us.shape, round(data.dt, 6), data.hold
+    (3, (1, 3), 0.1, 'zoh')
     """
 
     ts: Any = field(units="s")
@@ -55,6 +57,7 @@ class Timeseries:
     ys: Any
     inputs: tuple[str, ...] = field(static=True, default=(), kw_only=True)
     outputs: tuple[str, ...] = field(static=True, default=(), kw_only=True)
+    hold: str = field(static=True, default="zoh", kw_only=True)
 
     def __repr__(self) -> str:
         """Return how many samples there are and over which time, and the range of each signal."""
@@ -76,6 +79,7 @@ class Timeseries:
                 rows.append([f"{kind} {name}", *ends, missing])
         count = len(self.ts)
         head = f"Timeseries: {count} samples, {number(self.ts[0])} to {number(self.ts[-1])} s"
+        head += f", inputs hold={self.hold!r}" if self.inputs else ""
         rest = 0 if most is None else max(len(rows) - most, 0)
         more = [f"... {rest} more: report()"] if rest else []
         return "\n".join([head, text_table(rows[:most]), *more])
@@ -83,8 +87,9 @@ class Timeseries:
     def __post_init__(self) -> None:
         remedy = "sort the samples by time and drop those that repeat"
         ts = np.asarray(check_increasing(real_numbers(self.ts, "ts"), "ts", remedy=remedy))
-        us = np.zeros((0, len(ts))) if self.us is None else _rows(self.us, "us", len(ts))
-        ys = _rows(self.ys, "ys", len(ts))
+        us = np.zeros((0, len(ts))) if self.us is None else signal_rows(self.us, "us", len(ts))
+        ys = signal_rows(self.ys, "ys", len(ts))
+        check_hold(self.hold, "Timeseries: hold")
         if not np.all(np.isfinite(us)):
             k = int(np.argwhere(~np.isfinite(us))[0, 1])
             raise ValueError(
@@ -109,8 +114,9 @@ class Timeseries:
     def __getitem__(self, samples: slice) -> Timeseries:
         if not isinstance(samples, slice):
             raise TypeError("data[a:b] takes a slice of samples")
-        names = {"inputs": self.inputs, "outputs": self.outputs}
-        return Timeseries(self.ts[samples], self.us[:, samples], self.ys[:, samples], **names)
+        return tree.replace(
+            self, ts=self.ts[samples], us=self.us[:, samples], ys=self.ys[:, samples]
+        )
 
     @property
     def dt(self) -> float:
@@ -125,7 +131,10 @@ class Timeseries:
         return mean
 
     def resample(self, dt: float) -> Timeseries:
-        """Return the series at even times, linear in between; nan where a neighbour is missing.
+        """Return the series at even times.
+
+        Outputs are linear between samples, and nan where a neighbour is missing. Inputs go on as
+        `hold` says; held ones are exact only if each of their jumps is at one of the new times.
 
         Parameters
         ----------
@@ -141,11 +150,11 @@ class Timeseries:
         span = self.ts[-1] - self.ts[0]
         count = int(np.floor(span / dt * (1.0 + 1e-12) + 1e-9)) + 1
         ts = self.ts[0] + dt * np.arange(count)
-        us, ys = (
-            np.array([np.interp(ts, self.ts, row) for row in part]).reshape(len(part), count)
-            for part in (self.us, self.ys)
-        )
-        return Timeseries(ts, us, ys, inputs=self.inputs, outputs=self.outputs)
+        ys = np.array([np.interp(ts, self.ts, row) for row in self.ys])
+        # A time that rounding puts just before a jump is after it.
+        at = ts + 1e-9 * dt if self.hold == "zoh" else ts
+        us = self.input_series()(at).T if len(self.us) else np.zeros((0, count))
+        return tree.replace(self, ts=ts, us=us, ys=ys)
 
     def split(self, part: float = 0.5) -> tuple[Timeseries, Timeseries]:
         """Return the first part of the samples, to fit, and the rest, to validate.
@@ -160,9 +169,102 @@ class Timeseries:
             raise ValueError(f"part={part} of {len(self)} samples leaves less than two on a side")
         return self[:k], self[k:]
 
+    def input_series(self) -> InputSeries:
+        """Return the inputs as a function of time, ``inputs=`` of `solve_ode`, with their hold.
+
+        Examples
+        --------
+        >>> data = Timeseries([0.0, 1.0, 2.0], [1.0, 3.0, 5.0], np.zeros(3), hold="foh")
+        >>> data.input_series()(0.5)
+        array([2.])
+        """
+        return InputSeries(self.ts, self.us.T, self.hold)
+
+    def to_trajectory(self) -> Trajectory:
+        """Return a trajectory, time first: the outputs as its states, the inputs as ``u``.
+
+        Signals that were named are dicts of columns, others arrays.
+
+        Examples
+        --------
+        >>> data = Timeseries([0.0, 1.0], [5.0, 6.0], [2.0, 3.0], outputs=("angle",))
+        >>> traj = data.to_trajectory()
+        >>> traj["angle"], traj.u.shape
+        (array([2., 3.]), (2, 1))
+        """
+        named = ((self.outputs, self.ys), (self.inputs, self.us))
+        x, u = (
+            dict(zip(names, rows)) if all(map(str.isidentifier, names)) else rows.T
+            for names, rows in named
+        )
+        return Trajectory(self.ts, x, u=u if len(self.us) else None, hold=self.hold)
+
+    @classmethod
+    def from_trajectory(
+        cls,
+        trajectory: Trajectory,
+        outputs: str | Sequence[str] | None = None,
+        inputs: str | Sequence[str] | None = None,
+        *,
+        hold: str | None = None,
+    ) -> Timeseries:
+        """Return the samples of a simulation as data, times last.
+
+        Parameters
+        ----------
+        trajectory : Trajectory
+            One simulation, not a batch. Its output times must include those at which a held input
+            jumps, as they do unless `t_eval` leaves them out.
+        outputs : str or sequence of str, optional
+            Names of columns (``"angle"``, ``"pos[0]"``) or of whole leaves. By default all of
+            ``trajectory.y`` or, if there is none, of ``trajectory.x``.
+        inputs : str or sequence of str, optional
+            The same for inputs. By default all of ``trajectory.u``.
+        hold : {"zoh", "foh"}, optional
+            How the inputs go on between the samples. By default as ``trajectory.hold`` says. Give
+            it if the input was a function of time, which no hold reproduces exactly.
+
+        Examples
+        --------
+        >>> import archimedes as arc
+        >>> kick = arc.InputSeries([0.0, 0.5], [[1.0], [0.0]])
+        >>> lag = lambda t, x, u: {"level": u[0] - x["level"]}
+        >>> traj = arc.solve_ode(lag, (0.0, 1.0), {"level": 0.0}, inputs=kick)
+        >>> data = Timeseries.from_trajectory(traj, outputs="level")
+        >>> data.outputs, data.hold, data.us.shape == (1, len(traj))
+        (('level',), 'zoh', True)
+        """
+        check_type(trajectory, "trajectory", Trajectory, "what solve_ode returns")
+        if trajectory.batch_shape:
+            raise ValueError(
+                f"trajectory is a batch {trajectory.batch_shape}: take one of it, trajectory[k], "
+                "and give pem the list of their series"
+            )
+        y_part = "x" if trajectory.y is None else "y"
+        names, ys = _columns(trajectory, outputs, y_part)
+        u_names, us = _columns(trajectory, inputs, "u")
+        if us is not None and hold is None and (hold := trajectory.hold) is None:
+            raise ValueError(
+                "hold must be given: the input of this trajectory is not known to be held or "
+                'linear between its samples; "foh" is the nearer one for a smooth function of '
+                'time, "zoh" for one that jumps at the samples'
+            )
+        if us is not None and trajectory.hold not in (None, hold):
+            raise ValueError(
+                f"hold={hold!r} differs from the {trajectory.hold!r} that the trajectory was "
+                "simulated with: leave it out"
+            )
+        return cls(trajectory.t, us, ys, inputs=u_names, outputs=names, hold=hold or "zoh")
+
     @classmethod
     def from_pandas(
-        cls, frame: Any, inputs: Sequence[str], outputs: Sequence[str], time: str | None = None
+        cls,
+        frame: Any,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        time: str | None = None,
+        *,
+        hold: str = "zoh",
     ) -> Timeseries:
         """Read columns of a table by name; without ``time`` the index is the time.
 
@@ -179,6 +281,8 @@ class Timeseries:
         time : str, optional
             Column with the time. By default the index. Dates are converted to seconds from the
             first.
+        hold : {"zoh", "foh"}, optional
+            How the inputs go on between the samples: held, the default, or linear.
         """
         names = [*([] if time is None else [time]), *inputs, *outputs]
         if missing := [name for name in names if name not in frame.columns]:
@@ -188,7 +292,7 @@ class Timeseries:
             ts = (ts - ts[0]) / np.timedelta64(1, "s")
         columns = [np.asarray(frame[list(part)], dtype=float).T for part in (inputs, outputs)]
         us = columns[0] if inputs else None
-        return cls(ts, us, columns[1], inputs=tuple(inputs), outputs=tuple(outputs))
+        return cls(ts, us, columns[1], inputs=tuple(inputs), outputs=tuple(outputs), hold=hold)
 
     @classmethod
     def from_csv(
@@ -197,6 +301,8 @@ class Timeseries:
         inputs: Sequence[str],
         outputs: Sequence[str],
         time: str = "t",
+        *,
+        hold: str = "zoh",
     ) -> Timeseries:
         """Read columns of a CSV file by the names in its first line; empty cells are missing.
 
@@ -210,6 +316,8 @@ class Timeseries:
             Columns with outputs.
         time : str, optional
             Column with the time, ``"t"`` by default.
+        hold : {"zoh", "foh"}, optional
+            How the inputs go on between the samples: held, the default, or linear.
         """
         # Spreadsheets begin files with a mark of their encoding.
         with Path(path).open(newline="", encoding="utf-8-sig") as file:
@@ -243,16 +351,20 @@ class Timeseries:
             raise ValueError(f"{path}, line {number}: {time} is missing; leave the line out")
         us = np.array([column(name) for name in inputs]) if inputs else None
         ys = np.array([column(name) for name in outputs])
-        return cls(times, us, ys, inputs=tuple(inputs), outputs=tuple(outputs))
+        return cls(times, us, ys, inputs=tuple(inputs), outputs=tuple(outputs), hold=hold)
 
 
-def _rows(value: Tree, name: str, count: int) -> np.ndarray:
-    rows = np.asarray(real_numbers(value, name))
-    rows = rows[None] if rows.ndim == 1 else rows
-    if rows.ndim != 2 or rows.shape[1] != count:
-        turned = rows.ndim == 2 and rows.shape[0] == count
-        raise ShapeDtypeError(
-            f"{name} must have one column per time, shape (rows, {count}), got {rows.shape}"
-            + (f": times are last, give {name}.T" if turned else "")
-        )
-    return rows
+def _columns(
+    trajectory: Trajectory, names: str | Sequence[str] | None, part: str
+) -> tuple[tuple[str, ...], np.ndarray | None]:
+    """Return names and rows of columns of a trajectory; None where it has none."""
+    value = getattr(trajectory, part)
+    if names is None:
+        names = [column.name for column in tree_columns(value, 1, part, prefix=part != "x")]
+    labels, rows = [], []
+    for name in (names,) if isinstance(names, str) else names:
+        leaf = trajectory[name]
+        columns = tree_columns(leaf, 1, name, prefix=True)
+        labels += [column.name for column in columns]
+        rows += [leaf[(..., *column.place)] for column in columns]
+    return tuple(labels), np.array(rows, dtype=float) if rows else None

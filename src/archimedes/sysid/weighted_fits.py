@@ -9,7 +9,7 @@ keeps the bounds all along. The covariance is that of least squares within the j
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ import numpy as np
 from archimedes.checks import is_traced
 from archimedes.control.operation.linearization import name_numbers
 from archimedes.function import compile, jac
-from archimedes.optimize import least_squares
+from archimedes.optimize import least_squares, minimize
 from archimedes.optimize.problems.unknowns import read_limits
 from archimedes.sysid.fit_results import Fit
 from archimedes.sysid.timeseries import Timeseries
@@ -81,6 +81,45 @@ class Solved:
     success: bool
     message: str
     variance: float | None = None
+
+
+def minimize_free(
+    cost: Callable[[Any], Any], problem: Problem, method: str, options: Mapping[str, Any] | None
+) -> Any:
+    """Minimise a function of z over what is free of it; the problem then starts there."""
+    free = problem.free
+    bounds = (problem.lower[free], problem.upper[free])
+    bounded = bool(np.any(np.isfinite(bounds)))
+    method = "L-BFGS-B" if method == "bfgs" and bounded else method
+    found = minimize(
+        lambda v: cost(problem.whole(v)),
+        problem.start[free],
+        bounds=bounds if bounded else None,
+        method=method,
+        options=dict(options or {}),
+    )
+    problem.start = problem.whole(found.x)
+    return found
+
+
+def minimize_squares(
+    problem: Problem, weights: Array, method: str, options: Mapping[str, Any] | None
+) -> Solved:
+    """Minimise the sum of squares by a method of `minimize`; there are no jumps."""
+    none = np.zeros(0)
+    r = np.asarray(problem.both(problem.start, weights, PRICE, none))
+    _check_misfit(r)
+
+    def cost(z: Array) -> Any:
+        r = problem.residuals(z, weights)
+        return 0.5 * np.sum(r**2) / r.shape[0]
+
+    found = minimize_free(cost, problem, method, options)
+    z = problem.start
+    r = np.asarray(problem.both(z, weights, PRICE, none))
+    J = np.asarray(problem.slopes(z, weights, PRICE, none))
+    half, jumps = 0.5 * float(r @ r), np.zeros((0, z.size))
+    return Solved(z, r, J, jumps, half, found.iterations, found.success, found.message)
 
 
 def solve(problem: Problem, weights: Array, options: Mapping[str, Any] | None = None) -> Solved:
@@ -167,42 +206,89 @@ def variances(solved: Solved, free: np.ndarray, scale: float) -> tuple[np.ndarra
     return P, blind
 
 
-def check_given(data: object, p_guess: Tree, x0: Tree) -> None:
-    """Raise where data or guesses cannot be fitted."""
+def check_experiments(data: object, x0: Tree) -> tuple[list[Timeseries], list[Any]]:
+    """Return the experiments, of which there may be one, and the first state of each."""
+    experiments: list[Any] = list(data) if isinstance(data, list | tuple) else [data]
+    if not experiments:
+        raise ValueError("data must hold at least one Timeseries(ts, us, ys), got an empty list")
+    first = experiments[0]
+    for k, one in enumerate(experiments):
+        name = "data" if one is data else f"data[{k}]"
+        if not isinstance(one, Timeseries):
+            raise TypeError(f"{name} must be a Timeseries(ts, us, ys), got {type(one).__name__}")
+        sizes = [(len(series.us), len(series.ys), series.hold) for series in (first, one)]
+        if sizes[0] != sizes[1]:
+            here, there = ("{} inputs, {} outputs and hold={!r}".format(*size) for size in sizes)
+            raise ValueError(
+                f"{name} has {there}, data[0] has {here}: all experiments need the same"
+            )
+    count = len(experiments)
+    # A list of numbers is one state; a list of states has one for each experiment.
+    listed = isinstance(x0, list) and isinstance(data, list | tuple)
+    if listed and not all(isinstance(x, float | int | np.number) for x in x0):
+        if len(x0) != count:
+            raise ValueError(
+                f"x0 lists {len(x0)} states for {count} experiments: give one for each, or one "
+                "state for all of them"
+            )
+        return experiments, list(x0)
+    return experiments, [x0] * count
+
+
+def check_given(data: object, p_guess: Tree, x0: Tree) -> tuple[list[Timeseries], list[Any]]:
+    """Return experiments and first states; raise where data or guesses cannot be fitted."""
     if is_traced(p_guess, x0):
         raise TypeError(
             "fits run on numbers, and were given a value of a function that is being recorded: "
             "call them outside"
         )
-    if not isinstance(data, Timeseries):
-        raise TypeError(f"data must be a Timeseries(ts, us, ys), got {type(data).__name__}")
-    empty = np.flatnonzero(~np.any(np.isfinite(data.ys), axis=1))
-    if empty.size:
-        raise ValueError(
-            f"data has no measurement of {data.outputs[int(empty[0])]}, all are nan: leave that "
-            "output out"
-        )
-    for value, name in ((p_guess, "p_guess"), (x0, "x0")):
+    experiments, states = check_experiments(data, x0)
+    seen = np.any([np.any(np.isfinite(one.ys), axis=1) for one in experiments], axis=0)
+    if not np.all(seen):
+        name = experiments[0].outputs[int(np.argmin(seen))]
+        raise ValueError(f"data has no measurement of {name}, all are nan: leave that output out")
+    for value, name in ((p_guess, "p_guess"), *((x, "x0") for x in states)):
         numbers = name_numbers(value, name)
         if name == "p_guess" and not numbers.names:
             raise ValueError("p_guess holds no numbers to fit")
         bad = np.flatnonzero(~np.isfinite(numbers.vector))
         if bad.size:
             raise ValueError(f"{name} must be finite: {numbers.names[bad[0]]} is not")
+    return experiments, states
+
+
+def check_held(data: Timeseries, model: str) -> None:
+    """Raise where a model that sees one input per step gets inputs that change in between."""
+    if len(data.us) and data.hold != "zoh":
+        raise ValueError(
+            f"data.hold={data.hold!r}, but {model} sees one input per step, held until the next "
+            "sample ('zoh'): use output_error with dx/dt, which follows data.hold, or write "
+            "data.replace(hold='zoh') if the inputs were held"
+        )
 
 
 @dataclass
 class Unknowns:
-    """Where parameters and states lie in the vector z, with their bounds."""
+    """Where parameters and states lie in the vector z, with their bounds.
+
+    Each experiment has as many states as there are segments.
+    """
 
     p_guess: Any
-    x0: Any
+    x0s: list[Any]
     bounds: Any
     segments: int
     free_x0: bool
 
     def __post_init__(self) -> None:
-        self.p, self.x = name_numbers(self.p_guess, "p"), name_numbers(self.x0, "x0")
+        self.p, first = name_numbers(self.p_guess, "p"), [name_numbers(x, "x0") for x in self.x0s]
+        self.x = first[0]
+        for k, x in enumerate(first):
+            if x.names != self.x.names:
+                raise ValueError(
+                    f"x0[{k}] has the numbers {', '.join(x.names)}, x0[0] {', '.join(self.x.names)}"
+                    ": all experiments need the same states"
+                )
         self.n, self.nx = len(self.p.names), len(self.x.names)
         low, high = read_limits(self.bounds, self.p_guess, "bounds")
         away = np.flatnonzero((self.p.vector < low) | (self.p.vector > high))
@@ -217,33 +303,32 @@ class Unknowns:
                 "bounds fix every parameter, so that there is nothing to fit: free one of "
                 f"{', '.join(self.p.names) or 'p'}"
             )
-        states = np.tile(self.x.vector, self.segments)
-        open_ = np.full(states.shape, np.inf)
-        if not self.free_x0:
-            open_[: self.nx] = 0.0
-        self.start = np.concatenate([self.p.vector, states])
-        self.lower = np.concatenate([low, np.where(open_ > 0.0, -np.inf, states)])
-        self.upper = np.concatenate([high, np.where(open_ > 0.0, np.inf, states)])
+        states = np.stack([np.tile(x.vector, (self.segments, 1)) for x in first])
+        free = np.full(states.shape, True)
+        free[:, 0] = self.free_x0
+        self.start = np.concatenate([self.p.vector, states.ravel()])
+        self.lower = np.concatenate([low, np.where(free, -np.inf, states).ravel()])
+        self.upper = np.concatenate([high, np.where(free, np.inf, states).ravel()])
 
     def parameters(self, z: Array) -> Any:
         """Return the tree of parameters in z."""
         return self.p.unravel(z[: self.n])
 
     def states(self, z: Array) -> Any:
-        """Return the states at the beginnings of segments, (segments, nx)."""
-        return np.reshape(z[self.n :], (self.segments, self.nx))
+        """Return the states at the beginnings of segments, (experiments, segments, nx)."""
+        return np.reshape(z[self.n :], (len(self.x0s), self.segments, self.nx))
 
 
 def make_fit(
     unknowns: Unknowns,
     problem: Problem,
     solved: Solved,
-    data: Timeseries,
+    data: Timeseries | Sequence[Timeseries],
     predictor: Callable[[Any, Any, Timeseries], np.ndarray],
 ) -> Fit:
     """Return the result: with covariance, what is not determined, and predictions."""
-    n = unknowns.n
-    count = int(np.count_nonzero(np.isfinite(data.ys)))
+    n, experiments = unknowns.n, [data] if isinstance(data, Timeseries) else list(data)
+    count = sum(int(np.count_nonzero(np.isfinite(one.ys))) for one in experiments)
     z = solved.z
     rests = (z <= problem.lower) | (z >= problem.upper)
     free = problem.free & ~rests
@@ -262,22 +347,25 @@ def make_fit(
     if dof < 1:
         success = False
         message = f"{count} measurements are too few for {np.count_nonzero(free)} unknowns"
-    p, x0 = unknowns.parameters(z), unknowns.x.unravel(unknowns.states(z)[0])
+    p = unknowns.parameters(z)
+    x0s = [unknowns.x.unravel(first) for first in unknowns.states(z)[:, 0]]
+    predicted = [predictor(p, *pair) for pair in zip(x0s, experiments)]
+    single = isinstance(data, Timeseries)
     bound = problem.free & rests
     return Fit(
         p=p,
-        x0=x0,
+        x0=x0s[0] if single else x0s,
         names=unknowns.p.names,
         covariance=covariance[:n, :n],
         unravel=unknowns.p.unravel,
         values=z[:n],
         dof=dof,
-        predicted=predictor(p, x0, data),
-        data=data,
+        predicted=predicted[0] if single else predicted,
+        data=data if single else experiments,
         at_bounds=tuple(name for name, on in zip(unknowns.p.names, bound) if on),
         cost=solved.cost,
         iterations=solved.iterations,
         success=success,
         message=message,
-        predictor=lambda other: predictor(p, x0, other),
+        predictor=lambda x0, other: predictor(p, x0, other),
     )

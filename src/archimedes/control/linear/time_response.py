@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import is_traced
+from archimedes.checks import check_hold, is_traced, transpose_hint
 from archimedes.control.linear.delays import respond
 from archimedes.control.linear.discretization import hold_matrices
 from archimedes.control.linear.interconnection import DelaySystem
@@ -270,9 +270,10 @@ def forced_response(
     u: ArrayLike = 0.0,
     x0: ArrayLike | None = None,
     *,
+    hold: str = "foh",
     kind: str = "forced",
 ) -> Response:
-    """Return the response to inputs that are linear between samples.
+    """Return the response to inputs that are linear between samples, or held.
 
     In continuous time the result is exact for such inputs.
 
@@ -287,6 +288,10 @@ def forced_response(
         Inputs at the times, zero by default. One number is held throughout.
     x0 : array (n,), optional
         State at the first time; zero by default.
+    hold : {"foh", "zoh"}, optional
+        How the inputs of a continuous system go on between the times. ``"foh"``: linear, the
+        default, as in python-control and SciPy's ``lsim``. ``"zoh"``: each value until the next
+        time.
     kind : str, optional
         What the response is called on plots.
 
@@ -295,10 +300,16 @@ def forced_response(
     >>> from archimedes.control import tf
     >>> t = np.linspace(0.0, 2.0, 3)
     >>> _, y = forced_response(tf([1.0], [1.0, 0.0]), t, t)  # a ramp, integrated
-    >>> y[:, 0]
-    array([0. , 0.5, 2. ])
+    >>> y[:, 0], forced_response(tf([1.0], [1.0, 0.0]), t, t, hold="zoh").y[:, 0]
+    (array([0. , 0.5, 2. ]), array([0., 0., 1.]))
     """
+    check_hold(hold, "forced_response: hold")
     if isinstance(system, DelaySystem):
+        if hold == "zoh":
+            raise ValueError(
+                "hold='zoh' is not available for systems with delays: use system.discretize(dt), "
+                "which is exact for inputs that are held"
+            )
 
         def follow(times: np.ndarray) -> Any:
             samples = np.asarray(_as_inputs(u, len(times), system.ninputs), dtype=float)
@@ -318,7 +329,9 @@ def forced_response(
         F, inflow = G.A, inputs[:-1] @ G.B.T
     else:
         F, held, ramp = hold_matrices(G.A, G.B, step)
-        inflow = inputs[:-1] @ held.T + (inputs[1:] - inputs[:-1]) @ ramp.T
+        inflow = inputs[:-1] @ held.T
+        if hold == "foh":
+            inflow = inflow + (inputs[1:] - inputs[:-1]) @ ramp.T
     x = _states(F, inflow, start)
     return _respond(G, times, x @ G.C.T + inputs @ G.D.T, x, kind)
 
@@ -330,13 +343,18 @@ def _as_inputs(u: ArrayLike, count: int, m: int) -> Array:
     inputs = u if is_traced(u) else np.asarray(u)
     inputs = inputs[:, None] if np.ndim(inputs) == 1 and m == 1 else inputs
     if np.shape(inputs) != (count, m):
-        turned = "; times are the first axis, give u.T" if np.shape(inputs) == (m, count) else ""
+        turned = transpose_hint(np.shape(inputs), count, "u", 0)
         raise ShapeDtypeError(f"u must have shape ({count}, {m}), got {np.shape(u)}{turned}")
     return inputs
 
 
 def lsim(
-    system: System, u: ArrayLike, t: ArrayLike | None = None, x0: ArrayLike | None = None
+    system: System,
+    u: ArrayLike,
+    t: ArrayLike | None = None,
+    x0: ArrayLike | None = None,
+    *,
+    hold: str = "foh",
 ) -> Response:
     """Return `forced_response`, with the arguments in MATLAB's order.
 
@@ -350,6 +368,8 @@ def lsim(
         Times in s, in equal steps.
     x0 : array (n,), optional
         State at the first time; zero by default.
+    hold : {"foh", "zoh"}, optional
+        Inputs between the times: linear, the default, or held.
 
     Examples
     --------
@@ -358,7 +378,7 @@ def lsim(
     >>> lsim(tf([1.0], [1.0, 0.0]), t, t).y[:, 0]
     array([0. , 0.5, 2. ])
     """
-    return forced_response(system, t, u, x0)
+    return forced_response(system, t, u, x0, hold=hold)
 
 
 def step_info(

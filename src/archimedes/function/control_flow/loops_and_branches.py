@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.checks import check_whole, is_traced
+from archimedes.checks import check_whole, is_traced, transpose_hint
 from archimedes.errors import ShapeDtypeError, TraceError, refer_to
 from archimedes.function import region_bodies
 from archimedes.function.compiled import Compiled
@@ -33,7 +33,16 @@ def _length(xs: Any, length: int | None) -> int:
     if -1 in sizes:
         raise ValueError("scan: every leaf of xs needs a leading axis of steps, but one is 0-d")
     if len(sizes) > 1:
-        raise ValueError(f"scan: leaves of xs have different lengths {sorted(sizes)}")
+        leaves, treedef = tree.flatten(xs)
+        steps = max(np.shape(leaf)[0] for leaf in leaves)
+        named = list(zip(treedef.paths("xs"), map(np.shape, leaves)))
+        shapes = ", ".join(f"{path} {shape}" for path, shape in named)
+        hints = (transpose_hint(shape, steps, path, 0) for path, shape in named)
+        raise ValueError(
+            f"scan: leaves of xs have different lengths {sorted(sizes)} along their first axis: "
+            + shapes
+            + next(filter(None, hints), "")
+        )
     if not sizes and length is None:
         raise ValueError("scan: give xs or length, to say how many steps to take")
     steps = sizes.pop() if sizes else int(length or 0)

@@ -30,11 +30,9 @@ if TYPE_CHECKING:
 
 __all__ = ["InputSeries", "Sampled"]
 
-METHODS = ("linear", "zoh")
-
 
 class InputSeries:
-    """A function of time that interpolates samples: ``series(t)`` is the value at t.
+    """An input given by samples: ``series(t)`` is the value at t.
 
     Before the first and after the last sample the value there is held. Given to `solve_ode` as
     `inputs`, it makes the solver stop at the samples, so that jumps and kinks cost no accuracy.
@@ -45,22 +43,24 @@ class InputSeries:
         Times of the samples, increasing.
     u : array or tree
         Values, with m samples along the first axis of every leaf.
-    method : {"linear", "zoh"}, optional
-        Linear interpolation, or zero-order hold: each value until the next sample.
+    hold : {"zoh", "foh"}, optional
+        How the input goes on between samples. ``"zoh"`` (zero-order hold), the default: each value
+        until the next sample, as a digital controller gives it out. ``"foh"`` (first-order hold):
+        linear in between.
 
     Examples
     --------
     >>> series = InputSeries([0.0, 1.0, 3.0], [0.0, 2.0, 4.0])
-    >>> float(series(2.0)), float(InputSeries(series.t, series.u, method="zoh")(2.0))
-    (3.0, 2.0)
+    >>> float(series(2.0)), float(InputSeries(series.t, series.u, hold="foh")(2.0))
+    (2.0, 3.0)
     """
 
-    def __init__(self, t: Scalar, u: Tree, method: str = "linear") -> None:
-        checks.check_choice(method, "InputSeries: method", METHODS)
+    def __init__(self, t: Scalar, u: Tree, hold: str = "zoh") -> None:
+        checks.check_hold(hold, "InputSeries: hold")
         remedy = "sort the samples (np.argsort) and drop repeated times"
         self.t = checks.check_increasing(_numbers(t, "t"), "InputSeries: t", remedy=remedy)
         self.u = u if not isinstance(u, list) else np.array(u)
-        self.method = method
+        self.hold = hold
         self._axis = Axis(self.t, "t", data=True)
         leaves, self._treedef = tree.flatten(self.u)
         paths = self._treedef.paths("u")
@@ -72,7 +72,7 @@ class InputSeries:
         k = self._axis.interval(t)
         start, end = look_up(self.t, k), look_up(self.t, k + 1)
         theta = np.clip((t - start) / (end - start), 0.0, 1.0)
-        if self.method == "zoh":
+        if self.hold == "zoh":
             theta = np.floor(theta)
 
         def between(table: np.ndarray) -> Any:
@@ -89,6 +89,7 @@ def _table(leaf: Any, path: str, count: int) -> np.ndarray:
         raise ValueError(
             f"InputSeries: {path} has shape {table.shape}, but there are {count} "
             "times: the first axis must be time"
+            + checks.transpose_hint(table.shape, count, path, 0)
         )
     return table
 

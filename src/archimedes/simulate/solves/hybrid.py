@@ -76,7 +76,15 @@ class Hybrid:
             stats=trajectory.stats,
             dense=None if dense is None else _OwnDense(dense),
             events=events,
+            hold=self._hold(),
         )
+
+    def _hold(self) -> str | None:
+        """Return how the recorded inputs go on between samples; None where that has no name."""
+        if self.inputs is None:
+            return "zoh"
+        hold = getattr(self.inputs, "hold", None)
+        return hold if not self.clock.visible or hold == "zoh" else None
 
     def _inputs(self, t: np.ndarray, memories: Tree) -> Any:
         """Return what the dynamics were given at the times: one thing, or a pair."""
@@ -128,7 +136,7 @@ def hybrid_of(
             "cannot follow: simulate forward"
         )
     single, visible = isinstance(sampled, Sampled), len(parts)
-    held = isinstance(inputs, InputSeries) and inputs.method == "zoh"
+    held = isinstance(inputs, InputSeries) and inputs.hold == "zoh"
     if isinstance(inputs, InputSeries):
         parts = (*parts, _series_part(inputs, start))
 
@@ -167,6 +175,6 @@ def _event(event: Event, between: Between) -> Event:
 def _series_part(series: InputSeries, start: float) -> Sampled:
     """Return a part that holds the samples, or one that only stops at the kinks."""
     times = np.unique(np.concatenate([[start], series.t[series.t > start]]))
-    if series.method == "zoh":
+    if series.hold == "zoh":
         return Sampled(lambda t, x, u, *args: series(t), series(start), times=times)
     return Sampled(lambda t, x, u, *args: (), (), times=times)

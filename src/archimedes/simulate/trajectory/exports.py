@@ -129,7 +129,7 @@ def to_pandas(traj: Any) -> Any:
     else:
         index = pd.MultiIndex.from_arrays([run, t], names=["run", "t"])
     frame = pd.DataFrame(columns, index=index)
-    frame.attrs.update(units=units, status=plain(traj.status), message=traj.message)
+    frame.attrs.update(units=units, status=plain(traj.status), message=traj.message, hold=traj.hold)
     return frame
 
 
@@ -147,6 +147,8 @@ def to_xarray(traj: Any) -> Any:
         own = [f"{name}_{k}" for k in range(np.ndim(leaf) - lead)]
         variables[name] = ([*axes, *own], leaf, {"units": units} if units else {})
     attributes = {"message": traj.message, "status": plain(traj.status)}
+    if traj.hold is not None:
+        attributes["hold"] = traj.hold
     return xr.Dataset(variables, coordinates, attributes)
 
 
@@ -220,7 +222,7 @@ def to_npz(traj: Any, target: Any, compressed: bool = False) -> None:
         if array.dtype.hasobject:
             raise TypeError(f"to_npz: {name} holds Python objects, and only numbers can be written")
     units = {name: unit for name, (_, unit) in leaves.items() if unit}
-    header = json.dumps({**FORMAT, "message": traj.message, "units": units})
+    header = json.dumps({**FORMAT, "message": traj.message, "units": units, "hold": traj.hold})
     write = np.savez_compressed if compressed else np.savez
     with open_file(target, "wb") as file:
         write(file, header=np.array(header), **arrays)

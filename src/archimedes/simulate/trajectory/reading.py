@@ -77,10 +77,11 @@ def read_xarray(dataset: Any, **likes: Any) -> Parts:
 
 
 def _read_attributes(attributes: Mapping[str, Any]) -> Parts:
-    """Return status and message, which tables keep as attributes."""
+    """Return status, message and hold, which tables keep as attributes."""
     status = attributes.get("status", 0)
     status = np.asarray(status) if isinstance(status, list) else status
-    return {"status": status, "message": attributes.get("message", "")}
+    message, hold = attributes.get("message", ""), attributes.get("hold")
+    return {"status": status, "message": message, "hold": hold}
 
 
 def read_npz(source: Any, **likes: Any) -> Parts:
@@ -112,6 +113,7 @@ def read_npz(source: Any, **likes: Any) -> Parts:
         "message": header["message"],
         "stats": {name: value if value.ndim else value.item() for name, value in stats.items()},
         "events": aside["events"],
+        "hold": header.get("hold"),
     }
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from archimedes import tree
+from archimedes.checks import check_hold, transpose_hint
 from archimedes.errors import StructError
 from archimedes.simulate.trajectory.columns import Column, label_leaves, tree_columns
 
@@ -45,6 +46,9 @@ class Trajectory:
         The interpolants.
     events : optional
         What happened at events: times and states, for each event.
+    hold : {"zoh", "foh"} or None, optional
+        How `u` goes on between the samples: held, or linear. None, the default, if that is not
+        known, or if `u` was a function of time.
 
     Examples
     --------
@@ -72,6 +76,7 @@ class Trajectory:
         stats: Mapping[str, Any] | None = None,
         dense: Any = None,
         events: Tree = None,
+        hold: str | None = None,
     ) -> None:
         times: Any = t if hasattr(t, "shape") else np.asarray(t)
         self.t = times if times.dtype == np.float64 else times.astype(np.float64)
@@ -85,6 +90,9 @@ class Trajectory:
         self.stats = dict(stats or {})
         self.dense = dense
         self.events = events
+        if hold is not None:
+            check_hold(hold, "Trajectory: hold")
+        self.hold = hold
 
     # ---- what it is ----------------------------------------------------------------------
 
@@ -148,6 +156,7 @@ class Trajectory:
             stats={name: self._of_batch(value, batch) for name, value in self.stats.items()},
             dense=dense,
             events=tree.map(lambda leaf: self._of_batch(leaf, batch), self.events),
+            hold=self.hold,
         )
         part.model = self.model
         return part._trim() if part.t.ndim == 1 and self.t.ndim > 1 else part
@@ -362,6 +371,7 @@ def check_leaves(value: Tree, lead: tuple[int, ...], name: str) -> Any:
             raise StructError(
                 f"Trajectory: t has shape {lead}, so the shape of {treedef.paths(name)[k]} must "
                 f"start with it, got {tuple(array.shape)}"
+                + transpose_hint(array.shape, lead[-1], treedef.paths(name)[k], 0)
             )
     return treedef.unflatten(arrays)
 
@@ -401,7 +411,7 @@ def take_apart(traj: Trajectory) -> tuple[list[Any], None]:
 def assemble_trajectory(**parts: Any) -> Trajectory:
     """Return the trajectory of parts that are known to fit: nothing is checked."""
     trajectory = object.__new__(Trajectory)
-    trajectory.__dict__.update({"u": None, "y": None, **parts})
+    trajectory.__dict__.update({"u": None, "y": None, "hold": None, **parts})
     return trajectory
 
 
