@@ -21,7 +21,9 @@ from packaging.requirements import Requirement
 REQUIRED = os.environ.get("ARCHIMEDES_REQUIRE_TOOLS", "0") not in ("", "0")
 #: Packages by module, where the names differ.
 PACKAGES = {
+    "collada": "pycollada",
     "distributed": "dask",
+    "PIL.Image": "pillow",
     "erfa": "pyerfa",
     "pinocchio": "pin",
     "sksundae": "scikit-sundae",

@@ -130,7 +130,7 @@ def test_geometry(write, tmp_path):
     assert (box.kind, box.size, tuple(box.position)) == ("box", (1, 2, 3), (1, 0, 0))
     assert (cylinder.role, cylinder.size) == ("collision", (1, 2))
     assert mesh.file == str(tmp_path / "meshes" / "a.stl") and mesh.size == (2, 2, 2)
-    assert lost.file is None
+    assert lost.file == "package://robot/b.stl"
     assert "mesh 'package://robot/b.stl' was not found" in builder.report.ignored[0]
 
 
@@ -306,7 +306,7 @@ def test_slips_of_units_are_reported(write, case):
 def test_missing_meshes_are_reported(write):
     shape = '<collision><geometry><mesh filename="package://lost/a.stl"/></geometry></collision>'
     file = write(link("a"), link("b", BODY + shape), joint("j", "a", "b"))
-    assert mb.load(file).geometry[0].file is None
+    assert mb.load(file).geometry[0].file == "package://lost/a.stl"
     with pytest.raises(ValueError, match=r"mesh 'package://lost/a\.stl' was not found; packages="):
         mb.load(file, strict=True)
 

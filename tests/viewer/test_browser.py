@@ -16,7 +16,7 @@ import pytest
 from archimedes.demos import run_demo
 from archimedes.simulate import Trajectory
 from archimedes.vehicles import load
-from archimedes.viewer import view
+from archimedes.viewer import Body, Scene, box, view
 from archimedes.viewer.browser import Browser
 from tests.embedded.toolchain import needs
 from tests.viewer.scenes import HOSTILE, falling, tumbling
@@ -84,6 +84,29 @@ def test_the_slider_moves_the_model(browser, tmp_path):
     browser.evaluate("viewer.go(0)")
     assert browser.evaluate("viewer.pixels()") == seen[0.0]
     assert complaints(browser) == [] and requests_that_leave(browser) == []
+
+
+def test_pages_play_at_once(browser, tmp_path):
+    opened(browser, view(falling()), tmp_path)
+    browser.wait("viewer.state().playing && viewer.state().now > 0.2")
+    less = [{"name": "prefers-reduced-motion", "value": "reduce"}]
+    try:
+        browser.call("Emulation.setEmulatedMedia", features=less)
+        opened(browser, view(falling()), tmp_path)
+        assert browser.evaluate("viewer.state().playing") is False
+    finally:
+        browser.call("Emulation.setEmulatedMedia", features=[])
+    assert complaints(browser) == []
+
+
+def test_what_stands_still_has_no_player(browser, tmp_path):
+    scene = falling()
+    still = [Body("box", [box([2, 1, 0.5])], 0.0, [0, 0, 1], [1, 0, 0, 0])]
+    opened(browser, view(Scene("still", still, ground=scene.ground)), tmp_path)
+    hidden = "['play', 'track', 'pace'].every((id) => document.getElementById(id).hidden)"
+    assert browser.evaluate(hidden)
+    assert browser.evaluate("viewer.state().playing") is False
+    assert complaints(browser) == []
 
 
 def test_play_and_pause(browser, tmp_path):

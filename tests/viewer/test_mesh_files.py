@@ -9,8 +9,9 @@ import pytest
 
 from archimedes import multibody as mb
 from archimedes.simulate import Trajectory
-from archimedes.viewer import box, sphere, view
-from archimedes.viewer.meshes import MOST_TRIANGLES, MeshFileError, read_mesh
+from archimedes.viewer import Mesh, box, sphere, view
+from archimedes.viewer.html import pack
+from archimedes.viewer.mesh_files import MeshFileError, read_parts, scale_part, simplify
 
 URDF = """<robot name="arm"><link name="base"/>
 <link name="bar"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0"
@@ -52,19 +53,40 @@ def volume(mesh):
 )  # fmt: skip
 def test_files_give_the_solid_they_hold(tmp_path, name, data):
     (tmp_path / name).write_bytes(data)
-    made = read_mesh(tmp_path / name, [2.0, 1.0, 1.0], color="#112233")
-    assert volume(made) == pytest.approx(12.0) and len(made.triangles) == 12
-    assert made.color == "#112233"
-    assert volume(read_mesh(tmp_path / name, [-1.0, 1.0, 1.0])) == pytest.approx(6.0)
+    (part,) = read_parts(tmp_path / name)
+    assert volume(scale_part(part, [2.0, 1.0, 1.0])) == pytest.approx(12.0)
+    assert len(part.triangles) == 12 and part.color is None
+    assert volume(scale_part(part, [-1.0, 1.0, 1.0])) == pytest.approx(6.0)
 
 
-def test_very_many_triangles_become_fewer(tmp_path):
+def test_very_many_triangles_become_fewer():
     fine = sphere(1.0, n=240)
-    assert len(fine.triangles) > 4 * MOST_TRIANGLES
-    (tmp_path / "fine.stl").write_bytes(stl(fine))
-    made = read_mesh(tmp_path / "fine.stl")
-    assert 1000 < len(made.triangles) <= MOST_TRIANGLES
-    assert volume(made) == pytest.approx(4 / 3 * np.pi, rel=0.05)
+    assert len(fine.triangles) > 20_000
+    vertices, triangles = simplify(fine.vertices, fine.triangles, 3000)
+    assert 1000 < len(triangles) <= 3000
+    # The vertices lie on the planes of the sphere, not inside it.
+    assert np.linalg.norm(vertices, axis=1) == pytest.approx(1.0, abs=0.01)
+    assert volume(Mesh(vertices, triangles)) == pytest.approx(4 / 3 * np.pi, rel=0.02)
+
+
+def test_flat_sides_stay_flat_where_a_mesh_is_made_coarser():
+    """A box of many small triangles: the edges and corners remain."""
+    n = 40
+    u, v = np.meshgrid(np.linspace(-1, 1, n), np.linspace(-1, 1, n))
+    k = np.arange(n * n).reshape(n, n)
+    square = np.stack([k[:-1, :-1], k[:-1, 1:], k[1:, 1:]], -1).reshape(-1, 3)
+    other = np.stack([k[:-1, :-1], k[1:, 1:], k[1:, :-1]], -1).reshape(-1, 3)
+    sides, faces = [], []
+    for axis in range(3):
+        for sign in (-1.0, 1.0):
+            rows = [u.ravel(), v.ravel()]
+            rows.insert(axis, np.full(n * n, sign))
+            faces += [square + len(sides) * n * n, other + len(sides) * n * n]
+            sides.append(np.stack(rows, 1))
+    vertices, triangles = simplify(np.concatenate(sides), np.concatenate(faces), 2000)
+    assert len(triangles) <= 2000
+    assert np.abs(vertices).max(axis=1) == pytest.approx(1.0, abs=0.01)
+    assert np.abs(vertices).max() < 1.01
 
 
 @pytest.mark.parametrize(
@@ -84,17 +106,20 @@ def test_very_many_triangles_become_fewer(tmp_path):
 def test_broken_files_are_named(tmp_path, name, data, says):
     (tmp_path / name).write_bytes(data)
     with pytest.raises(MeshFileError, match=says) as error:
-        read_mesh(tmp_path / name)
+        read_parts(tmp_path / name)
     assert str(tmp_path / name) in str(error.value)
-    with pytest.raises(MeshFileError, match="cannot be read"):
-        read_mesh(tmp_path / "missing.stl")
+    with pytest.raises(MeshFileError, match=r"missing\.stl: no such file"):
+        read_parts(tmp_path / "missing.stl")
 
 
 def test_other_formats_say_what_reads_them(tmp_path, monkeypatch):
     (tmp_path / "a.dae").write_text("<COLLADA/>")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(MeshFileError, match="pip install trimesh"):
-        read_mesh(tmp_path / "a.dae")
+    with pytest.raises(MeshFileError, match=r"\.dae files are read by trimesh and pycollada"):
+        read_parts(tmp_path / "a.dae")
+    (tmp_path / "a.glb").write_text("")
+    with pytest.raises(MeshFileError, match=r"\.glb files are read by trimesh: pip.*robots"):
+        read_parts(tmp_path / "a.glb")
 
 
 def shown(tmp_path, file):
@@ -118,5 +143,6 @@ def test_robots_wear_the_meshes_of_their_files(tmp_path):
 def test_a_broken_mesh_is_named_on_the_page_and_rods_stand_for_it(tmp_path):
     (tmp_path / "bar.stl").write_bytes(b"<script>alert(1)</script>")
     scene = shown(tmp_path, "bar.stl")
-    assert "Not shown" in scene.note and "bar.stl" in scene.note
+    assert len(scene.left_out) == 1 and "bar.stl" in scene.left_out[0]
+    assert "Not shown" in pack(scene)[0]["note"] and "bar.stl" in pack(scene)[0]["note"]
     assert any(body.meshes for body in scene.bodies)

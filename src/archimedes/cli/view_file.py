@@ -1,4 +1,4 @@
-"""Make a page in 3-D of a trajectory (npz, csv), a flight (yaml) or a robot (urdf).
+"""Make a page in 3-D of a trajectory (npz, csv), a flight (yaml) or a robot (urdf, sdf, mjcf).
 
 Examples:
     archimedes view flight.npz --vehicle f16
@@ -8,6 +8,7 @@ Examples:
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("file", type=Path, help="a trajectory (.npz, .csv), flight or robot")
     parser.add_argument("--vehicle", help=f"what moves: {', '.join(vehicle_names())}")
+    packages = "folder of packages that a robot's file names"
+    parser.add_argument("--packages", type=Path, action="append", help=packages)
     parser.add_argument("--title", default="", help="what stands above it")
     parser.add_argument("--show", action="store_true", help="open the page in a browser")
     answers.add_output(parser, "archimedes_view", "the page")
@@ -40,8 +43,11 @@ def run(options: argparse.Namespace) -> int:
     shown.scene.title = options.title or shown.scene.title or path.name
     target = answers.output_file(answers.output_folder(options.output), f"{path.stem}.html")
     shown.save(target)
-    size, span = target.stat().st_size, list(shown.scene.span)
-    answers.answer(options, {"page": str(target), "bytes": size, "span": span}, str(target))
+    size, span, left_out = target.stat().st_size, list(shown.scene.span), shown.scene.left_out
+    for line in left_out:
+        print(f"not shown: {line}", file=sys.stderr)
+    data = {"page": str(target), "bytes": size, "span": span, "not_shown": left_out}
+    answers.answer(options, data, str(target))
     if options.show:
         open_page(target)
     return 0
@@ -120,11 +126,11 @@ def robot(path: Path, options: argparse.Namespace) -> Any:
     from archimedes import multibody as mb
     from archimedes.simulate import Trajectory
     from archimedes.viewer import view
+    from archimedes.viewer.robots import start
 
-    model = mb.load(path)
+    model = mb.load(path, packages=options.packages, physical=False)  # to look at, not to move
     t = np.linspace(0.0, 6.0, 181)
-    rest = mb.neutral(model)
-    q = np.tile(rest, (len(t), 1))
+    q = np.tile(start(model), (len(t), 1))
     for name in model.joint_names:
         part = model.q_slice(name)
         if part.stop - part.start == 1:
@@ -132,12 +138,12 @@ def robot(path: Path, options: argparse.Namespace) -> Any:
             low, high = (float(np.clip(v[k], -1.0, 1.0)) for v in (model.lower, model.upper))
             middle, half = 0.5 * (low + high), 0.4 * (high - low)
             q[:, k] = middle + half * np.sin(2.0 * np.pi * t / 6.0 + 0.6 * k)
-    states = mb.State(q, np.zeros((len(t), model.nv)))
-    return view({model.name: (model, Trajectory(t, states))}, note="its joints sway")
+    v = np.gradient(q, t, axis=0) if model.nq == model.nv else np.zeros((len(t), model.nv))
+    return view({model.name: (model, Trajectory(t, mb.State(q, v)))}, note="its joints sway")
 
 
 READERS = {
     **dict.fromkeys((".npz", ".csv"), trajectory),
     **dict.fromkeys((".yaml", ".yml", ".json"), flight),
-    **dict.fromkeys((".urdf", ".xml"), robot),
+    **dict.fromkeys((".urdf", ".sdf", ".xml", ".mjcf"), robot),
 }

@@ -35,6 +35,8 @@ SCRIPTS = (
 THEMES = ("auto", "light", "dark")
 #: Ghosts whose whole path is drawn; of the others only where they are.
 PATHS_OF_GHOSTS = 150
+#: Pairs of triangles that meet at a corner, taken at once.
+MOST_PAIRS = 2_000_000
 #: Stands for "not there" among the whole numbers of ghosts.
 ABSENT = -32768
 
@@ -117,7 +119,7 @@ def pack(scene: Scene) -> tuple[dict[str, Any], str]:
     camera = scene.camera
     description: dict[str, Any] = {
         "title": scene.title,
-        "note": scene.note,
+        "note": " ".join([scene.note, *left_out(scene)]).strip(),
         "span": list(scene.span),
         "centre": centre.tolist(),
         "extent": extent,
@@ -139,6 +141,14 @@ def pack(scene: Scene) -> tuple[dict[str, Any], str]:
         "dart": _mesh(block, [dart()]),
     }
     return description, block.text()
+
+
+def left_out(scene: Scene) -> list[str]:
+    """Return what the page says about what it cannot show."""
+    if not scene.left_out:
+        return []
+    more = len(scene.left_out) - 1
+    return [f"Not shown: {scene.left_out[0]}{f' and {more} more' if more else ''}"]
 
 
 def _ground(scene: Scene, extent: float) -> dict[str, float] | None:
@@ -192,18 +202,25 @@ def _body(block: Block, body: Body, k: int, numbers: dict[str, int]) -> dict[str
 
 
 def _mesh(block: Block, meshes: Sequence[Mesh]) -> dict[str, Any]:
-    """Pack positions, normals and colours of all triangles, transparent ones last."""
+    """Pack positions, normals and colours of all triangles, transparent ones last.
+
+    Positions are 16-bit integers, in units of 1/32,767 of the largest; colours are those of so many
+    corners each.
+    """
     ordered = sorted(meshes, key=lambda mesh: mesh.opacity < 1.0)
     corners = [mesh.vertices[mesh.triangles].reshape(-1, 3) for mesh in ordered]
     normals = [corner_normals(mesh) for mesh in ordered]
-    colors = []
+    colors: list[list[int]] = []
     for mesh, points in zip(ordered, corners):
         rgb = [int(mesh.color[k : k + 2], 16) for k in (1, 3, 5)]
-        colors.append(np.tile([*rgb, round(255 * mesh.opacity)], (len(points), 1)))
+        colors.append([len(points), *rgb, round(255 * mesh.opacity)])
+    places = np.concatenate(corners)
+    unit = float(np.abs(places).max(initial=0.0) or 1.0) / 32767.0
     return {
-        "places": block.add(np.concatenate(corners)),
+        "unit": unit,
+        "places": block.add(np.rint(places / unit), "i2"),
         "normals": block.add(np.rint(127.0 * np.concatenate(normals)), "i1"),
-        "colors": block.add(np.concatenate(colors), "u1"),
+        "colors": colors,
         "opaque": sum(len(c) for c, mesh in zip(corners, ordered) if mesh.opacity >= 1.0),
     }
 
@@ -220,17 +237,21 @@ def corner_normals(mesh: Mesh) -> Array:
     units = areas / np.where(sizes > 0.0, sizes, 1.0)
     span = float(np.abs(mesh.vertices).max()) or 1.0
     _, spot = np.unique(np.rint(mesh.vertices / (1e-6 * span)), axis=0, return_inverse=True)
-    spot = np.asarray(spot).reshape(-1)[mesh.triangles]
-    out = np.repeat(units[:, None], 3, axis=1)
-    order = np.argsort(spot.ravel(), kind="stable")
-    for group in np.split(order, np.flatnonzero(np.diff(spot.ravel()[order])) + 1):
-        faces = group // 3
-        near = units[faces] @ units[faces].T >= np.cos(mesh.crease)
-        total = near @ areas[faces]
-        length = np.linalg.norm(total, axis=1, keepdims=True)
-        smooth = np.where(length > 0.0, total / np.where(length > 0.0, length, 1.0), units[faces])
-        out[faces, group % 3] = smooth
-    return out.reshape(-1, 3)
+    spot = np.asarray(spot).reshape(-1)[mesh.triangles].ravel()
+    order = np.argsort(spot, kind="stable")
+    counts = np.bincount(spot)
+    starts = np.cumsum(counts) - counts
+    out = np.repeat(units, 3, axis=0)
+    for count in np.unique(counts[counts > 0]):  # all spots where so many corners meet, at once
+        groups = order[starts[counts == count][:, None] + np.arange(count)]
+        for corners in np.array_split(groups, 1 + groups.size * int(count) // MOST_PAIRS):
+            faces = corners // 3
+            near = units[faces] @ np.swapaxes(units[faces], 1, 2) >= np.cos(mesh.crease)
+            total = near @ areas[faces]
+            length = np.linalg.norm(total, axis=2, keepdims=True)
+            known = length > 0.0
+            out[corners] = np.where(known, total / np.where(known, length, 1.0), units[faces])
+    return out
 
 
 def _path(block: Block, path: Path) -> dict[str, Any]:

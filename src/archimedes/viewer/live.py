@@ -24,13 +24,14 @@ CYCLE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8c6d00", "#56b4e9")
 
 
 class Live:
-    """A running server: `server` is viser's, `go(t)` moves to a time, `stop()` ends it."""
+    """A running server at `url`: `server` is viser's, `go(t)` moves to a time, `stop()` ends it."""
 
-    def __init__(self, scene: Scene, port: int) -> None:
+    def __init__(self, scene: Scene, port: int, host: str) -> None:
         viser = require("viser", "viewer", "View.live")
         scene.check()
         self.scene = scene
-        self.server = viser.ViserServer(port=port, verbose=False)
+        self.server = viser.ViserServer(host=host, port=port, verbose=False)
+        self.url = f"http://{host}:{self.server.get_port()}"
         self.now = scene.span[0]
         self._over = threading.Event()
         self._handles = [self._add_body(k, body) for k, body in enumerate(scene.bodies)]
@@ -43,7 +44,7 @@ class Live:
         self._add_controls()
         self._charts = [LiveChart(self.server, chart) for chart in scene.charts]
         self._told = 0.0
-        self.go(self.now)
+        self._show(self.now)
         self._thread = threading.Thread(target=self._play, daemon=True)
         self._thread.start()
 
@@ -97,7 +98,7 @@ class Live:
         camera = self.scene.camera
         body = self.scene.body(camera.body or self.scene.bodies[0].name)
         near = camera.mode in ("chase", "follow") and body.parent is None
-        at = body.position[0] if near else centre
+        at = body.position[0] if near else centre if camera.target is None else camera.target
         size = body.reach or body.radius
         distance = camera.distance or (4.2 * size if near else 2.2 * extent)
         azimuth, elevation = np.deg2rad(camera.azimuth), np.deg2rad(camera.elevation)
@@ -108,7 +109,7 @@ class Live:
         out = [level * np.cos(azimuth), level * np.sin(azimuth), np.sin(elevation)]
         seen = self.server.initial_camera
         seen.up, seen.look_at = (0.0, 0.0, 1.0), tuple(map(float, at))
-        seen.position = tuple(map(float, at + distance * np.array(out)))
+        seen.position = tuple(map(float, np.asarray(at) + distance * np.array(out)))
         seen.near, seen.far = 0.01 * distance, 20.0 * (extent + distance)
 
     # ---- time ----------------------------------------------------------------------------
@@ -119,7 +120,7 @@ class Live:
         step = (last - first) / 2000.0 or 1.0
         limits = {"min": first, "max": max(last, first + step), "step": step}
         self._slider = gui.add_slider("time (s)", **limits, initial_value=first)
-        self._playing = gui.add_checkbox("play", initial_value=False)
+        self._playing = gui.add_checkbox("play", initial_value=True)
         self._speed = gui.add_dropdown("speed", options=SPEEDS, initial_value="1")
         self._follow = gui.add_checkbox("follow", initial_value=self.scene.earth is None)
         self._slider.on_update(lambda _: self._on_slider())
@@ -134,7 +135,11 @@ class Live:
         return at_time(body.t, body.position, self.now) if body.parent is None else np.zeros(3)
 
     def go(self, t: float) -> None:
-        """Show the scene at a time in s."""
+        """Stop at a time in s, and show the scene there."""
+        self._playing.value = False
+        self._show(t)
+
+    def _show(self, t: float) -> None:
         before = self._target_position()
         self.now = float(t)
         self._slider.value = self.now
@@ -165,7 +170,7 @@ class Live:
             if self._playing.value:
                 t = self.now + (stamp - before) * float(self._speed.value)
                 first, last = self.scene.span
-                self.go(first if t > last else t)
+                self._show(first if t > last else t)
             before = stamp
 
     def stop(self) -> None:

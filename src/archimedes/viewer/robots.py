@@ -12,13 +12,25 @@ from typing import Any
 import numpy as np
 
 from archimedes.function import vmap
+from archimedes.multibody.algorithms.configurations import neutral
 from archimedes.multibody.algorithms.kinematics import world_poses
 from archimedes.multibody.algorithms.links import links_at
 from archimedes.multibody.models.model import Model
 from archimedes.multibody.parts.geometry import Shape
+from archimedes.multibody.systems.dynamics import State
+from archimedes.simulate import Trajectory
 from archimedes.spatial import Quaternion
-from archimedes.viewer import meshes as mesh_files
-from archimedes.viewer.actors import R_UP_NED, Flight, Placing, add_actor, degrees
+from archimedes.viewer.actors import R_UP_NED, Flight, Placing, add_actor
+from archimedes.viewer.mesh_files import (
+    MOST_TRIANGLES,
+    MeshFileError,
+    Part,
+    largest_part,
+    look_of,
+    read_parts,
+    scale_part,
+    simplify,
+)
 from archimedes.viewer.meshes import box, capsule, cylinder, moved, rod, sphere, squares_of_edges
 from archimedes.viewer.scene import COLORS, Body, Camera, Chart, Ground, Mesh, Scene
 
@@ -36,56 +48,126 @@ def link_poses(model: Model, q: Any) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(R), np.asarray(p)
 
 
+def still(model: Model, state: Any = None) -> Trajectory:
+    """Return a trajectory that stays in one state, by default near zero and where the file is."""
+    q = np.asarray(start(model) if state is None else state.q, dtype=float)
+    if q.shape != (model.nq,):
+        raise ValueError(f"view: the state of a robot must have q ({model.nq},), got {q.shape}")
+    return Trajectory(np.zeros(2), State(np.stack([q, q]), np.zeros((2, model.nv))))
+
+
+def start(model: Model) -> np.ndarray:
+    """Return the configuration nearest to neutral within limits; bases are where the file is."""
+    q = np.clip(neutral(model), np.asarray(model.lower), np.asarray(model.upper))
+    for link in model.links:
+        if link.kind.nv == 6 and not link.mimic:
+            q[link.q : link.q + 7] = np.asarray(model.rest)[link.q : link.q + 7]
+    return q
+
+
 @add_actor.register
 def _(model: Model, scene: Scene, flight: Flight) -> None:
     x = getattr(flight.trajectory.x, "robot", flight.trajectory.x)
     R, p = link_poses(model, x.q)
     down = float(np.asarray(model.gravity)[2]) > 0.0
     placing = flight.placing = Placing(R_UP_NED if down else np.eye(3), np.zeros(3), Ground(0.0))
-    scene.ground = scene.ground or placing.ground
     q = np.asarray(Quaternion.from_matrix(np.swapaxes(R, -1, -2)).array)
     reach = float(np.linalg.norm(p - p[:, :1], axis=2).max()) + 0.2
     left_out: list[str] = []
-    for k, (link, meshes) in enumerate(zip(model.links, link_meshes(model, left_out))):
+    fixed, links = link_meshes(model, left_out)
+    bodies = []
+    for k, (link, meshes) in enumerate(zip(model.links, links)):
         name = f"{flight.name}: {link.body or link.joint}"
         pose = placing.points(p[:, k]), placing.attitudes(q[:, k])
         look: dict[str, Any] = {"trail": link.kind.nv == 6, "reach": reach, "framed": True}
-        scene.bodies.append(Body(name, meshes, flight.t, *pose, **look))
-    if left_out:
-        more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
-        scene.note = f"{scene.note} Not shown: {left_out[0]}{more}".strip()
-    seen = model.links[0 if _floats(model) else len(model.links) // 2]
-    name = f"{flight.name}: {seen.body or seen.joint}"
-    scene.camera = Camera("follow", name, azimuth=-55.0, elevation=16.0, distance=3.0 * reach)
-    add_joint_charts(model, scene, flight, x)
+        bodies.append(Body(name, meshes, flight.t, *pose, **look))
+    if fixed:
+        upright = placing.attitudes([1.0, 0.0, 0.0, 0.0])
+        bodies.append(Body(f"{flight.name}: base", fixed, 0.0, [0, 0, 0], upright, reach=reach))
+    scene.bodies += bodies
+    scene.left_out += dict.fromkeys(left_out)
+    place_ground_and_camera(model, scene, bodies)
+    if flight.t[-1] > flight.t[0]:
+        add_joint_charts(model, scene, flight, x)
+
+
+def place_ground_and_camera(model: Model, scene: Scene, bodies: list[Body]) -> None:
+    """Put the ground below what is fixed to the world, and the camera where all of it is seen."""
+    floats = _floats(model)
+    low, high = box_around(bodies, 1 if floats else 9)
+    size = float(np.linalg.norm(high - low))
+    below = float(low[2]) if not floats and low[2] < -0.02 * size else 0.0
+    scene.ground = scene.ground or Ground(below)
+    look: dict[str, Any] = {"azimuth": -55.0, "elevation": 16.0, "distance": 1.35 * size}
+    if floats:
+        scene.camera = Camera("follow", bodies[0].name, **look)
+    else:
+        scene.camera = Camera("free", bodies[0].name, target=0.5 * (low + high), **look)
+
+
+def box_around(bodies: list[Body], samples: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the lowest and highest coordinates (3,) of bodies at some times from the first on."""
+    lows, highs = [], []
+    for body in bodies:
+        vertices = [mesh.vertices for mesh in body.meshes] or [np.zeros((1, 3))]
+        points = np.concatenate(vertices)
+        for k in np.linspace(0, len(body.t) - 1, min(samples, len(body.t))).astype(int):
+            # The matrix of an attitude takes coordinates of the scene to the body's.
+            seen = points @ np.asarray(Quaternion(body.attitude[k]).as_matrix()) + body.position[k]
+            lows.append(seen.min(axis=0))
+            highs.append(seen.max(axis=0))
+    return np.min(lows, axis=0), np.max(highs, axis=0)
 
 
 def _floats(model: Model) -> bool:
     return model.links[0].kind.nv == 6
 
 
+#: What a joint of one coordinate is drawn as: title, units, and what one unit of q counts.
+ROTATION = ("joint angles", "deg", 180.0 / np.pi)
+TRANSLATION = ("joint positions", "m", 1.0)
+SPEED = {"deg": ("angles", "rates"), "m": ("positions", "speeds")}
+#: Joints in one chart: those that move most, by name.
+MOST_LINES = 6
+
+
 def add_joint_charts(model: Model, scene: Scene, flight: Flight, x: Any) -> None:
-    """Add charts of angles and speeds of the joints, the first three."""
-    names = [n for n in model.joint_names if model.q_slice(n).stop - model.q_slice(n).start == 1]
-    shown = names[:3]
+    """Add charts of the joints by name, angles in deg and distances in m, and of their speeds."""
     if _floats(model):
-        height = np.asarray(x.q)[:, 2]
+        base = scene.body(f"{flight.name}: {model.links[0].body}")
+        height = base.position[:, 2]
         scene.charts.append(Chart("height of the base", flight.t, height, units="m"))
-    if shown:
-        angles = np.stack([np.asarray(x.q)[:, model.q_slice(n).start] for n in shown], axis=1)
-        speeds = np.stack([np.asarray(x.v)[:, model.v_slice(n).start] for n in shown])
-        scene.charts.append(Chart("joints", flight.t, degrees(angles), shown, "deg"))
-        scene.charts.append(Chart("joint speeds", flight.t, np.rad2deg(speeds), shown, "deg/s"))
+    kinds = {link.joint: link.kind for link in model.links}
+    single = [name for name in model.joint_names if kinds[name].nq == 1 and kinds[name].nv == 1]
+    q, v = np.asarray(x.q), np.asarray(x.v)
+    speeds = []
+    for title, units, factor in (ROTATION, TRANSLATION):
+        slides = units == "m"
+        names = [name for name in single if (kinds[name].name == "prismatic") == slides]
+        travel = {name: np.ptp(q[:, model.q_slice(name).start]) for name in names}
+        shown = sorted(names, key=lambda name: -travel[name])[:MOST_LINES]
+        shown = [name for name in names if name in shown]
+        if not shown:
+            continue
+        if len(shown) < len(names):
+            title = f"{title} ({len(shown)} of {len(names)})"
+        values = factor * np.stack([q[:, model.q_slice(name).start] for name in shown])
+        rates = factor * np.stack([v[:, model.v_slice(name).start] for name in shown])
+        scene.charts.append(Chart(title, flight.t, values, shown, units))
+        speeds.append(Chart(title.replace(*SPEED[units]), flight.t, rates, shown, f"{units}/s"))
+    scene.charts += speeds
 
 
-def link_meshes(model: Model, left_out: list[str]) -> list[list[Mesh]]:
-    """Return the meshes of each link, in its axes: of the file, or rods to what it carries.
+def link_meshes(model: Model, left_out: list[str]) -> tuple[list[Mesh], list[list[Mesh]]]:
+    """Return the meshes of what is fixed to the world, and those of each link in its axes.
 
-    `left_out` gets a line for each mesh whose file cannot be shown.
+    They are of the file, or rods to what a link carries. `left_out` gets a line for each mesh whose
+    file cannot be shown.
     """
     shapes = shape_meshes(model, left_out)
-    if any(link >= 0 for link in shapes):
-        return [shapes.get(k, []) for k in range(len(model.links))]
+    fixed = shapes.pop(-1, [])
+    if shapes:
+        return fixed, [shapes.get(k, []) for k in range(len(model.links))]
     positions, centers = np.asarray(model.positions), np.asarray(model.centers)
     reach = _reach(model)
     ends: list[list[Any]] = [[] for _ in model.links]
@@ -111,7 +193,7 @@ def link_meshes(model: Model, left_out: list[str]) -> list[list[Mesh]]:
         if link.body and not floating and not ends[k]:
             meshes.append(moved(sphere(0.9 * thick, 14, color=color), 2.0 * centers[k]))
         links.append(meshes)
-    return links
+    return fixed, links
 
 
 def _trunk(points: list[Any], model: Model, k: int, thick: float) -> list[Mesh]:
@@ -139,36 +221,44 @@ def _reach(model: Model) -> float:
 def shape_meshes(model: Model, left_out: list[str]) -> dict[int, list[Mesh]]:
     """Return the shapes to look at that the robot's file has, by link, in the link's axes.
 
-    Bodies that are welded to others are frames of these. Meshes whose file cannot be shown are
-    left out, and named in `left_out`.
+    Bodies that are welded to others are frames of these; what stands on the ground is of link -1.
+    Meshes whose file cannot be shown are left out, and named in `left_out`. If there are very many
+    triangles, the largest meshes are made coarser.
     """
     numbers = {frame.name: k for k, frame in enumerate(model.frames)}
+    parts: list[tuple[Part, Shape]] = []
     meshes: dict[int, list[Mesh]] = {}
-    for shape in model.geometry:
-        if shape.role != "visual" or shape.body not in numbers:
-            continue
-        solid = None
-        try:
-            solid = solid_of(shape)
-        except mesh_files.MeshFileError as error:
-            left_out.append(str(error))
-        if solid is None:
-            continue
+
+    def add(solid: Mesh, shape: Shape) -> None:
         k = numbers[shape.body]
         R, p = np.asarray(model.frame_rotations)[k], np.asarray(model.frame_positions)[k]
         on_body = moved(solid, shape.position, shape.rotation)
         meshes.setdefault(model.frames[k].link, []).append(moved(on_body, p, R))
+
+    for shape in model.geometry:
+        if shape.role != "visual" or shape.body not in numbers:
+            continue
+        if shape.kind in SOLIDS:
+            add(replace(SOLIDS[shape.kind](shape.size), **look_of(shape.color)), shape)
+        elif shape.kind == "mesh":
+            try:
+                parts += [(part, shape) for part in parts_of(shape)]
+            except MeshFileError as error:
+                left_out.append(str(error))
+    most = largest_part([len(part.triangles) for part, _ in parts], MOST_TRIANGLES)
+    for part, shape in parts:
+        surface = simplify(part.vertices, part.triangles, most)
+        add(Mesh(*surface, **look_of(part.color or shape.color)), shape)
     return meshes
 
 
-def solid_of(shape: Shape) -> Mesh | None:
-    """Return a shape as a mesh about its own origin; None for what has no solid, as a plane."""
-    if shape.kind == "mesh":
-        if shape.surface is not None:
-            return mesh_files.make_mesh(shape.surface.vertices, shape.surface.triangles, shape.size)
-        return mesh_files.read_mesh(shape.file, shape.size) if shape.file else None
-    make = SOLIDS.get(shape.kind)
-    return make(shape.size) if make else None
+def parts_of(shape: Shape) -> list[Part]:
+    """Return the triangles of a mesh about its own origin."""
+    if shape.surface is not None:
+        parts = [Part(shape.surface.vertices, shape.surface.triangles)]
+    else:
+        parts = read_parts(shape.file or "")
+    return [scale_part(part, shape.size) for part in parts]
 
 
 def _ellipsoid(size: Sequence[float]) -> Mesh:

@@ -431,6 +431,8 @@ class Camera:
         Elevation in deg.
     distance : float, optional
         Distance in m. 0, the default, shows the body or the scene in full.
+    target : array (3,), optional
+        Point in m that a camera of mode ``"free"`` looks at. By default the centre of the scene.
 
     Examples
     --------
@@ -444,10 +446,13 @@ class Camera:
     azimuth: float = -140.0
     elevation: float = 18.0
     distance: float = 0.0
+    target: Any = None
 
     def __post_init__(self) -> None:
-        """Check the mode."""
+        """Check the mode and the target."""
         check_choice(self.mode, "Camera: mode", CAMERA_MODES)
+        if self.target is not None:
+            self.target = numbers(self.target, "Camera: target", (3,)).tolist()
 
 
 @dataclass(eq=False, repr=False)
@@ -478,6 +483,8 @@ class Scene(Readable):
         How the scene is looked at first.
     note : str, optional
         Line of text below the title.
+    left_out : list of str, optional
+        What cannot be shown, a line each. The page has the first line.
 
     Examples
     --------
@@ -501,6 +508,7 @@ class Scene(Readable):
     earth: Earth | None = None
     camera: Camera = field(default_factory=Camera)
     note: str = ""
+    left_out: list[str] = field(default_factory=list)
 
     @property
     def span(self) -> tuple[float, float]:

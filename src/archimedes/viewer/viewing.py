@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.multibody import Model, State
 from archimedes.simulate import Trajectory
 from archimedes.spatial import RigidBody
 from archimedes.system.programs import open_page
@@ -85,17 +86,20 @@ class View:
         open_page(path)
         return path
 
-    def live(self, port: int = 8080) -> Any:
+    def live(self, port: int = 8080, host: str = "127.0.0.1") -> Any:
         """Show the scene through viser (the extra ``viewer`` installs it), and return the server.
 
         Parameters
         ----------
         port : int, optional
-            Port of the server.
+            Port of the server. If it is taken, the next free one is used: ``live.url`` has it.
+        host : str, optional
+            Address at which the server listens. By default that of this machine alone;
+            ``"0.0.0.0"`` lets everybody in who can reach the machine.
         """
         from archimedes.viewer.live import Live
 
-        return Live(self.scene, port)
+        return Live(self.scene, port, host)
 
     def screenshot(self, path: FilePath, t: float | None = None, **options: Any) -> Path:
         """Write a PNG of the page, and return its path.
@@ -161,7 +165,8 @@ def view(
         them; or a `Scene`. A trajectory alone will do where it knows what moved: where a method
         of a vehicle was solved, or where its states have ``pos`` and ``att``.
     trajectory : Trajectory, optional
-        The trajectory. Of a batch, the first flight is shown, and the others as ghosts.
+        The trajectory. Of a batch, the first flight is shown, and the others as ghosts. A robot may
+        have one `State` instead, in which it stands still; by default that of its file.
     inputs : tree, optional
         Inputs of the vehicle over time. By default those in the trajectory. With them, surfaces
         move and forces are drawn.
@@ -206,7 +211,8 @@ def view(
         if trajectory is not None:
             raise TypeError("view: leave out trajectory: the dict has one for each model")
     else:
-        several = {type(model).__name__: (model, trajectory)}
+        name = getattr(model, "name", None) if isinstance(model, Model) else None
+        several = {name or type(model).__name__: (model, trajectory)}
     for name, pair in several.items():
         if not (isinstance(pair, tuple) and len(pair) == 2):
             raise TypeError(f"view: {name!r} must be a pair (model, trajectory)")
@@ -240,9 +246,11 @@ def _add(
     charts: Sequence[str] | None,
 ) -> None:
     """Add one model along its trajectory."""
-    import archimedes.viewer.robots  # noqa: F401  (registers robots)
     from archimedes.viewer.actors import Flight, add_actor
+    from archimedes.viewer.robots import still  # registers robots
 
+    if isinstance(model, Model) and (trajectory is None or isinstance(trajectory, State)):
+        trajectory = still(model, trajectory)
     if not isinstance(trajectory, Trajectory):
         raise TypeError(
             f"view: {name!r} needs a Trajectory of solve_ode, got {type(trajectory).__name__}: "

@@ -58,6 +58,10 @@ SHAPES: dict[int, tuple[str, Any]] = {
     6: ("box", lambda s: tuple(2 * s)),
 }
 MESH = 7
+#: The colour of a geom that has none of its own: that of its material counts.
+UNSET = [0.5, 0.5, 0.5, 1.0]
+TEXTURE_2D = 0
+TEXTURE_ROLES = [1, 8]  # of a material's textures, those of colours: RGB and RGBA
 HIDDEN = 3  # groups of geoms from here on are not shown
 JOINT, TENDON = 0, 3  # what an actuator acts on
 INTEGRATOR, FILTEREXACT = 1, 3  # kinds of lags, with "filter" between them
@@ -117,13 +121,50 @@ def read_mjcf(path: str | os.PathLike[str], packages: object = None) -> Builder:
         ) from None
     name = Path(path).name
     try:
-        compiled = mujoco.MjModel.from_xml_path(os.fspath(path))
+        compiled, lost = compile_mjcf(mujoco, os.fspath(path))
     except (ValueError, mujoco.FatalError) as error:
         raise ValueError(f"{name}: MuJoCo's compiler: {error}") from None
+    title = root.attributes.get("model", Path(path).stem)
     try:
-        return MjcfReader(mujoco, compiled, root.attributes.get("model", Path(path).stem)).read()
+        return MjcfReader(mujoco, compiled, title, lost).read()
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
+
+
+def compile_mjcf(mujoco: Any, path: str) -> tuple[Any, dict[int, str]]:
+    """Return MuJoCo's model, and which geoms miss the file of their mesh.
+
+    These geoms have no mass. Textures whose files are not there are white. If that is no model, as
+    where the mass of a body is that of its mesh, the error names the first file.
+    """
+    try:
+        return mujoco.MjModel.from_xml_path(path), {}
+    except (ValueError, mujoco.FatalError) as error:
+        first = error
+    try:
+        spec = mujoco.MjSpec.from_file(path)
+        meshes = {m.name or Path(m.file).stem: f for m in spec.meshes if (f := lost_file(spec, m))}
+        geoms = [(geom, meshes[geom.meshname]) for geom in spec.geoms if geom.meshname in meshes]
+        for geom, _ in geoms:
+            geom.type, geom.meshname, geom.size = mujoco.mjtGeom.mjGEOM_SPHERE, "", [1e-3] * 3
+            geom.contype = geom.conaffinity = geom.mass = 0
+        for mesh in [mesh for mesh in spec.meshes if lost_file(spec, mesh)]:
+            spec.delete(mesh) if hasattr(spec, "delete") else mesh.delete()
+        for texture in [texture for texture in spec.textures if lost_file(spec, texture)]:
+            texture.builtin, texture.file = mujoco.mjtBuiltin.mjBUILTIN_FLAT, ""
+            texture.width, texture.height, texture.rgb1 = 8, 8, [1.0, 1.0, 1.0]
+        return spec.compile(), {geom.id: file for geom, file in geoms}
+    except (ValueError, AttributeError, mujoco.FatalError):
+        raise first from None
+
+
+def lost_file(spec: Any, asset: Any) -> str:
+    """Return the file of a mesh or a texture if it is not there, and "" otherwise."""
+    kind = "meshdir" if hasattr(asset, "refpos") else "texturedir"
+    folder = getattr(getattr(spec, "compiler", spec), kind, "") or getattr(spec, kind, "")
+    name = Path(asset.file).name if getattr(spec, "strippath", False) else asset.file
+    file = Path(spec.modelfiledir, folder, name)
+    return "" if not asset.file or file.is_file() else str(file)
 
 
 class Side(NamedTuple):
@@ -140,8 +181,8 @@ class MjcfReader:
     Those without a name get one that is not taken.
     """
 
-    def __init__(self, mujoco: Any, m: Any, name: str) -> None:
-        self.mujoco, self.m, self.builder = mujoco, m, Builder(name)
+    def __init__(self, mujoco: Any, m: Any, name: str, lost: dict[int, str]) -> None:
+        self.mujoco, self.m, self.lost, self.builder = mujoco, m, lost, Builder(name)
         self.report = self.builder.report
         self.bodies = self.name_each("BODY", m.nbody, lambda k: f"body{k}")
 
@@ -282,17 +323,52 @@ class MjcfReader:
             if m.geom_bodyid[k] == 0:
                 self.ignore(f"{where}, a shape of the world")
                 continue
-            surface = None if kind != MESH else self.surface_of(int(m.geom_dataid[k]), surfaces)
+            surface, body = None, self.bodies[m.geom_bodyid[k]]
+            if k in self.lost:
+                self.ignore(f"{where}: its mesh {self.lost[k]!r} was not found")
+                self.builder.add_shape(body, "mesh", (1.0, 1.0, 1.0), file=self.lost[k])
+                continue
+            if kind == MESH:
+                surface = self.surface_of(int(m.geom_dataid[k]), surfaces)
             name, size = SHAPES.get(kind, ("mesh", lambda s: (1.0, 1.0, 1.0)))
             collides = bool(m.geom_contype[k] or m.geom_conaffinity[k])
             seen = m.geom_group[k] < HIDDEN or not collides
+            at: dict[str, Any] = {
+                "rotation": rotation_of(m.geom_quat[k]),
+                "position": np.array(m.geom_pos[k]),
+            }
+            look: dict[str, Any] = {"surface": surface, "color": self.color_of(k)}
             for role in ["collision"] * collides + ["visual"] * bool(seen):
-                body, sizes = self.bodies[m.geom_bodyid[k]], size(np.array(m.geom_size[k]))
-                R, p = rotation_of(m.geom_quat[k]), np.array(m.geom_pos[k])
-                self.builder.add_shape(
-                    body, name, sizes, role, rotation=R, position=p, surface=surface
-                )
+                sizes = size(np.array(m.geom_size[k]))
+                self.builder.add_shape(body, name, sizes, role, **at, **look)
             self.report.use("geom")
+
+    def color_of(self, k: int) -> Vector:
+        """Return red, green, blue and opacity of a geom: its own, or those of its material.
+
+        A texture counts with its mean colour, where the mesh has it if it says so.
+        """
+        m, material = self.m, int(self.m.geom_matid[k])
+        color = np.array(m.geom_rgba[k], dtype=float)
+        if material >= 0:
+            if np.array_equal(color, UNSET):
+                color = np.array(m.mat_rgba[material], dtype=float)
+            mesh = int(m.geom_dataid[k]) if m.geom_type[k] == MESH else -1
+            if (texture := int(m.mat_texid[material][TEXTURE_ROLES].max())) >= 0:
+                color[:3] *= self.mean_color(texture, mesh)
+        return np.clip(color, 0.0, 1.0)
+
+    def mean_color(self, texture: int, mesh: int) -> Vector:
+        """Return the mean colour (3,) of a texture, at the coordinates of a mesh if it has some."""
+        m = self.m
+        height, width, depth = m.tex_height[texture], m.tex_width[texture], m.tex_nchannel[texture]
+        start, first = m.tex_adr[texture], -1 if mesh < 0 else m.mesh_texcoordadr[mesh]
+        pixels = m.tex_data[start : start + height * width * depth].reshape(height, width, depth)
+        if first >= 0 and m.tex_type[texture] == TEXTURE_2D:
+            u, v = m.mesh_texcoord[first : first + m.mesh_texcoordnum[mesh]].T % 1.0
+            pixels = pixels[(v * height).astype(int), (u * width).astype(int)]
+        mean = pixels.reshape(-1, depth).mean(axis=0) / 255.0
+        return np.resize(mean[:3], 3) if depth < 3 else mean[:3]
 
     def surface_of(self, mesh: int, surfaces: dict[int, Surface]) -> Surface:
         """Return a mesh as the compiler left it: scaled, and moved to the axes of its geoms."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from archimedes.multibody.models.builder import Builder
-from archimedes.multibody.parts.geometry import make_shape
+from archimedes.multibody.parts.geometry import make_color, make_shape
 from archimedes.portable_numpy import cos, matmul, norm, sin
 from archimedes.spatial.attitudes.quaternions import quaternion_to_dcm
 from archimedes.spatial.axis_rotations import AxisRotation, rotation_matrix
@@ -93,7 +93,22 @@ class RobotReader:
             elif part.tag not in known.seen.split():
                 self.ignore(part, f"<{part.tag}> of {of}")
 
-    def read_shape(self, part: Element, body: str, at: Pose, file: Path | None) -> None:
+    def read_color(self, element: Element, text: str) -> tuple[float, ...] | None:
+        """Return red, green, blue and opacity of a text; what is no colour is reported."""
+        try:
+            return make_color([float(word) for word in text.split()], f"<{element.tag}>")
+        except ValueError:
+            self.ignore(element, f"{text!r} is no colour: three or four numbers from 0 to 1")
+            return None
+
+    def read_shape(
+        self,
+        part: Element,
+        body: str,
+        at: Pose,
+        file: Path | str | None,
+        color: tuple[float, ...] | None = None,
+    ) -> None:
         """Add the shape of a <visual> or <collision>; `file` is that of a mesh."""
         holder = part.find("geometry")
         shapes = [] if holder is None else list(holder)
@@ -107,18 +122,18 @@ class RobotReader:
             else " ".join(self.text(shapes[0], key) for key in SIZES[kind])
         )
         size = [number(word, shapes[0], kind) for word in words.split()]
-        shape = call_at(shapes[0], make_shape, body, part.tag, kind, size, at, file)
+        shape = call_at(shapes[0], make_shape, body, part.tag, kind, size, at, file, None, color)
         self.builder.geometry += (shape,)
-        if kind != "mesh" or file is not None:
+        if not isinstance(file, str):
             self.report.use(part.tag)
 
-    def find_mesh(self, element: Element, name: str, scheme: str) -> Path | None:
-        """Return the file of a mesh, or report that there is none."""
+    def find_mesh(self, element: Element, name: str, scheme: str) -> Path | str:
+        """Return the file of a mesh, or its name where it is not found, which is reported."""
         file = mesh_path(name.replace(f"{scheme}://", "package://", 1), self.path, self.packages)
         if file is None:
             hint = f"packages= says where {scheme}:// is"
             self.ignore(element, f"mesh {name!r} was not found; {hint}")
-        return file
+        return file or name
 
     def report_follower_limits(self, limit: Element | None, name: str, followed: str) -> None:
         """Report the limits of a joint that has no coordinate of its own."""
@@ -214,7 +229,13 @@ def read_inertia(read: Callable[[str], float]) -> np.ndarray:
 
 
 def mesh_path(name: str, path: Path, packages: Packages) -> Path | None:
-    """Return where a mesh is: package://, file:// or relative to the file of the robot."""
+    """Return where a mesh is: package://, file:// or relative to the file of the robot.
+
+    Packages are looked for in `packages`, in the folders above the file, and where ROS has them
+    (``ROS_PACKAGE_PATH``, ``AMENT_PREFIX_PATH``). A folder above the file may have another name
+    than the package has.
+    """
+    above = path.resolve().parents
     if name.startswith("package://"):
         package, _, rest = name.removeprefix("package://").partition("/")
         if isinstance(packages, Mapping):
@@ -222,11 +243,20 @@ def mesh_path(name: str, path: Path, packages: Packages) -> Path | None:
         else:
             several: Any = packages if isinstance(packages, (list, tuple)) else [packages]
             folders = [Path(os.fspath(folder)) for folder in several if folder is not None]
-            roots = [folder / package for folder in (*folders, *path.resolve().parents)]
+            roots = [folder / package for folder in (*folders, *above, *ros_folders())]
+            roots += [folder for folder in folders if folder.name == package]
+        roots += above
         candidates = [root / rest for root in roots]
     else:
         candidates = [path.parent / name.removeprefix("file://")]
     return next((file for file in candidates if is_file(file)), None)
+
+
+def ros_folders() -> list[Path]:
+    """Return the folders in which ROS looks for packages."""
+    first = os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep)
+    second = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
+    return [Path(f) for f in first if f] + [Path(f, "share") for f in second if f]
 
 
 def is_file(path: Path) -> bool:

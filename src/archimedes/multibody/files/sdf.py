@@ -156,11 +156,22 @@ class SdfReader(RobotReader):
             self.report.use("inertial")
         for part in element:
             if part.tag in robot_elements.GEOMETRY:
-                mesh, file = part.need("geometry").find("mesh"), None
+                mesh = part.need("geometry").find("mesh")
+                file = None
                 if mesh is not None:
                     file = self.find_mesh(part, mesh.need("uri").text, "model")
-                if mesh is None or file is not None:
-                    self.read_shape(part, name, self.poses.inside(part, name), file)
+                at = self.poses.inside(part, name)
+                self.read_shape(part, name, at, file, self.color_of(part))
+
+    def color_of(self, part: Element) -> tuple[float, ...] | None:
+        """Return the diffuse colour of a <visual>, less its transparency."""
+        material, clear = part.find("material"), part.find("transparency")
+        diffuse = None if material is None else material.find("diffuse")
+        color = None if diffuse is None else self.read_color(diffuse, diffuse.text)
+        if color is None or clear is None:
+            return color
+        share = 1.0 - number(clear.text, clear, clear.tag)
+        return *color[:3], color[3] * min(max(share, 0.0), 1.0)
 
     def read_joint(self, element: Element) -> None:
         """Add a <joint>."""

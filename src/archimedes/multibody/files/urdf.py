@@ -85,6 +85,7 @@ class UrdfReader(RobotReader):
             if element.tag not in ("link", "joint", "material"):
                 self.ignore(element, f"<{element.tag}> is not part of a robot")
         links = [e for e in self.root if e.tag == "link"]
+        self.colors = named_colors(self.root, links)
         joints: dict[str, Element] = {}
         for element in links:
             self.read_link(element)
@@ -128,7 +129,15 @@ class UrdfReader(RobotReader):
         holder = part.find("geometry")
         mesh = None if holder is None else holder.find("mesh")
         file = None if mesh is None else self.find_mesh(mesh, mesh.get("filename"), "package")
-        self.read_shape(part, body, read_origin(part), file)
+        self.read_shape(part, body, read_origin(part), file, self.color_of(part))
+
+    def color_of(self, part: Element) -> tuple[float, ...] | None:
+        """Return the colour of a <visual>: its own, or that of the material it names."""
+        material = part.find("material")
+        if material is None:
+            return None
+        color = material.find("color") or self.colors.get(material.attributes.get("name", ""))
+        return None if color is None else self.read_color(color, color.attributes.get("rgba", ""))
 
     def read_joint(self, element: Element, known: set[str]) -> None:
         """Add a <joint>."""
@@ -214,6 +223,14 @@ class UrdfReader(RobotReader):
             limits = f"limits of {lower:g} to {upper:g} rad"
             self.approximate(part, f"joint {name!r}: {limits} look like degrees; taken as rad")
         return values
+
+
+def named_colors(root: Element, links: list[Element]) -> dict[str, Element]:
+    """Return the <color> of each named material: those of the robot count before those of links."""
+    visuals = [part for link in links for part in link if part.tag == "visual"]
+    materials = [part for holder in (*visuals, root) for part in holder if part.tag == "material"]
+    pairs = [(each.attributes.get("name", ""), each.find("color")) for each in materials]
+    return {name: color for name, color in pairs if color is not None}
 
 
 def read_origin(element: Element) -> Pose:

@@ -154,6 +154,7 @@ class Builder:
         position: ArrayLike | None = None,
         file: str | os.PathLike[str] | None = None,
         surface: Surface | None = None,
+        color: ArrayLike | None = None,
     ) -> None:
         """Add a shape to look at or to collide with.
 
@@ -175,10 +176,12 @@ class Builder:
             File of a mesh.
         surface : Surface, optional
             Triangles of a mesh.
+        color : array (3,) or (4,), optional
+            Red, green, blue and opacity from 0 to 1. The viewer chooses by default.
         """
         self._check_body(body, "body")
         at = ranges.check_placement(rotation, position, f"shape of {body!r}")
-        self.geometry += (make_shape(body, role, kind, size, at, file, surface),)
+        self.geometry += (make_shape(body, role, kind, size, at, file, surface, color),)
 
     def add_tendon(
         self,

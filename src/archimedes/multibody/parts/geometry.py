@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from archimedes.checks import check_choice, check_positive, check_shape
+from archimedes.checks import as_array, check_choice, check_positive, check_shape, check_that
 from archimedes.installation import install_command
 from archimedes.portable_numpy import matmul
 from archimedes.spatial.spatial_algebra import Pose
@@ -105,19 +106,22 @@ class Shape(NamedTuple):
     position : (float, float, float)
         Position in m in the body.
     file : str, optional
-        File of a mesh. None if it was not found.
+        File of a mesh; its name as the robot's file has it where there is no such file.
     surface : Surface, optional
         Triangles of a mesh.
+    color : (float, float, float, float), optional
+        Red, green, blue and opacity from 0 to 1. None if the robot's file says nothing; meshes may
+        have colours of their own, which count first.
 
     Examples
     --------
     >>> from archimedes import multibody as mb
     >>> b = mb.Builder()
     >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
-    >>> b.add_shape("bob", "sphere", [0.2], "visual")
+    >>> b.add_shape("bob", "sphere", [0.2], "visual", color=[1.0, 0.5, 0.0])
     >>> shape = b.build(base="floating").geometry[0]
-    >>> shape.kind, shape.size, shape.position
-    ('sphere', (0.2,), (0.0, 0.0, 0.0))
+    >>> shape.kind, shape.size, shape.position, shape.color
+    ('sphere', (0.2,), (0.0, 0.0, 0.0), (1.0, 0.5, 0.0, 1.0))
     """
 
     body: str
@@ -128,6 +132,7 @@ class Shape(NamedTuple):
     position: tuple[float, ...]
     file: str | None = None
     surface: Surface | None = None
+    color: tuple[float, ...] | None = None
 
     def __content__(self) -> tuple[Any, ...]:
         return tuple(self)
@@ -135,7 +140,7 @@ class Shape(NamedTuple):
 
 def make_shape(
     body: str, role: str, kind: str, size: Sequence[float], at: Pose, file: Any = None,
-    surface: Surface | None = None,
+    surface: Surface | None = None, color: ArrayLike | None = None,
 ) -> Shape:  # fmt: skip
     """Return a shape made of tuples, so that calls need not check whether it has changed."""
     where, numbers = f"shape of {body!r}", np.array(size, dtype=float)
@@ -147,7 +152,16 @@ def make_shape(
     rows = tuple(tuple(row) for row in np.asarray(at.R, dtype=float).tolist())
     path = None if file is None else str(file)
     position = tuple(np.asarray(at.p, dtype=float).tolist())
-    return Shape(body, role, kind, tuple(numbers.tolist()), rows, position, path, surface)
+    rgba = None if color is None else make_color(color, f"{where}: color")
+    return Shape(body, role, kind, tuple(numbers.tolist()), rows, position, path, surface, rgba)
+
+
+def make_color(color: ArrayLike, name: str) -> tuple[float, ...]:
+    """Return red, green, blue and opacity; colours without an opacity are opaque."""
+    parts = as_array(color, name)
+    check_shape(parts, name, (3,), (4,))
+    check_that(lambda x: (x >= 0.0) & (x <= 1.0), parts, name, "must be within 0 and 1")
+    return (*parts.tolist(), 1.0)[:4]
 
 
 def inertia_of_shapes(shapes: Iterable[Shape], density: float) -> tuple[float, Any, Any]:
@@ -246,7 +260,7 @@ FORMS: dict[str, Callable[..., tuple[float, list[float]]]] = {
 
 def mesh(shape: Shape) -> tuple[float, Any, Any]:
     """Return volume, centre and inertia per density of what a mesh encloses."""
-    if shape.file is None and shape.surface is None:
+    if shape.surface is None and not (shape.file and Path(shape.file).is_file()):
         raise ValueError(f"the mesh of {shape.body!r} was not found: its inertia is not known")
     try:
         import trimesh  # type: ignore[import-not-found, import-untyped, unused-ignore]

@@ -3,7 +3,7 @@ const lens = 0.75; // vertical field of view in rad
 const camera = {
   mode: scene.camera.mode, body: scene.camera.body,
   azimuth: (scene.camera.azimuth * Math.PI) / 180, elevation: (scene.camera.elevation * Math.PI) / 180,
-  distance: scene.camera.distance, target: scene.centre.slice(), course: 0,
+  distance: scene.camera.distance, target: (scene.camera.target || scene.centre).slice(), course: 0,
 };
 // Up is away from a planet; from its middle, along its axis.
 const onPlanet = (p) => scene.earth && size(p) > 0.5 * scene.earth.radius;

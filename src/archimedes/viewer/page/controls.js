@@ -26,11 +26,12 @@ function setTheme(name) {
 function makeControls() {
   $("title").textContent = scene.title;
   $("note").textContent = scene.note;
+  if (END <= START) for (const id of ["play", "clock", "track", "pace"]) $(id).hidden = true;
   if (scene.earth) $("stage").dataset.sky = "dark";
   const range = $("time");
   range.min = START; range.max = END;
   range.step = (END - START) / 2000 || 1;
-  range.addEventListener("input", () => go(parseFloat(range.value)));
+  range.addEventListener("input", () => { setPlaying(false); go(parseFloat(range.value)); });
   $("play").addEventListener("click", () => setPlaying(!playing));
   for (const mark of scene.marks) {
     const tick = element("i", $("marks"));

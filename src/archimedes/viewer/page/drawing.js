@@ -86,8 +86,13 @@ function prepare() {
     ghosts: scene.ghosts.map(ghostsOf),
   };
 }
+const cornersOf = (mesh) => Float32Array.from(array(mesh.places), (v) => v * mesh.unit);
 function solid(mesh) {
-  const p = array(mesh.places), n = array(mesh.normals), c = array(mesh.colors);
+  const p = cornersOf(mesh), n = array(mesh.normals), c = new Uint8Array(4 * (p.length / 3));
+  let at = 0;
+  for (const [count, ...color] of mesh.colors) {
+    for (const end = at + count; at < end; at++) c.set(color, 4 * at);
+  }
   const layout = { aPlace: [p, 3], aNormal: [n, 3], aColor: [c, 4] };
   return {
     solid: attributes(programs.solid, layout), shadow: attributes(programs.shadow, layout),
@@ -133,7 +138,7 @@ function ghostsOf(ghosts) {
   gl.bindBuffer(gl.ARRAY_BUFFER, each);
   gl.bufferData(gl.ARRAY_BUFFER, rows, gl.DYNAMIC_DRAW);
   const layout = {
-    aPlace: [array(mesh.places), 3], aNormal: [array(mesh.normals), 3],
+    aPlace: [cornersOf(mesh), 3], aNormal: [array(mesh.normals), 3],
     iPlace: [rows, 3, { buffer: each, stride: 28, each: true }],
     iTurn: [rows, 4, { buffer: each, stride: 28, offset: 12, each: true }],
   };

@@ -64,7 +64,8 @@ function start() {
   makePointer();
   const wanted = scene.theme === "auto" ? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light") : scene.theme;
   setTheme(wanted);
-  setPlaying(false);
+  // A page plays at once, unless its reader has asked for less motion.
+  setPlaying(!matchMedia("(prefers-reduced-motion: reduce)").matches);
   new ResizeObserver(() => { stale = true; }).observe($("app"));
   new ResizeObserver(() => { stale = true; }).observe(canvas);
   canvas.addEventListener("webglcontextlost", (event) => { event.preventDefault(); playing = false; });

@@ -12,7 +12,10 @@ vec3 lit(vec3 base, vec3 n, vec3 eye) {
   float away = 1.0 - max(dot(n, eye), 0.0);
   float rim = away * away * away * 0.16 * sky;
   vec3 c = base * (mix(vec3(0.30, 0.29, 0.30), vec3(0.52, 0.57, 0.64), sky) + sun * vec3(0.78, 0.74, 0.66));
-  return c + shine * sun * vec3(1.0) + rim * vec3(0.8, 0.9, 1.0);
+  c += shine * sun * vec3(1.0) + rim * vec3(0.8, 0.9, 1.0);
+  // What is bright comes near to white, and keeps its shape.
+  vec3 over = max(c - 0.7, 0.0);
+  return min(c, 0.7) + 0.3 * over / (over + 0.3);
 }`;
 const SHADERS = {
   solid: [`
