@@ -127,7 +127,7 @@ def test_results_of_a_campaign_by_the_names_that_users_write():
     assert [a.get_xlabel() for a in viz.plot(found).axes] == ["mean error (m)", "sag"]
     assert len(viz.plot(found, "mean error (m)", kind="scatter").axes) == 1
     assert len(viz.plot(found, ["sag", "path"]).axes) == 8
-    with pytest.raises(KeyError, match="no result 'error'; there are .* and 594 more") as caught:
+    with pytest.raises(KeyError, match=r"no result 'error'; there are .* and 594 more") as caught:
         viz.plot(found, "error")
     assert len(str(caught.value)) < 300
 
