@@ -104,9 +104,9 @@ class FrequencyResponse:
             for j, u in enumerate(self.inputs):
                 above.semilogx(self.omega, self.decibels[i, j], label=f"{u} to {y}")
                 below.semilogx(self.omega, np.rad2deg(self.phase[i, j]))
-        above.set_ylabel("magnitude [dB]")
-        below.set_ylabel("phase [deg]")
-        below.set_xlabel("frequency [rad/s]")
+        above.set_ylabel("magnitude (dB)")
+        below.set_ylabel("phase (deg)")
+        below.set_xlabel("frequency (rad/s)")
         above.legend(fontsize="small")
         return figure
 
