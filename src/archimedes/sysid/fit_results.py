@@ -361,13 +361,19 @@ class Fit:
         shown = explained if most is None else explained[:2]
         return "\n".join([self.message, text_table(rows[:most]), *rest, *shown])
 
-    def plot(self, data: Timeseries | None = None) -> Any:
+    def plot(
+        self, data: Timeseries | None = None, *, title: str | None = None, file: Any = None
+    ) -> Any:
         """Draw outputs and predictions, residuals and their correlations; returns the figure.
 
         Parameters
         ----------
         data : Timeseries, optional
             Other data to show. By default those of the fit, experiment by experiment.
+        title : str, optional
+            Title.
+        file : path, optional
+            File to save the figure to. Its ending determines the format.
         """
         import matplotlib.pyplot as plt
 
@@ -377,7 +383,11 @@ class Fit:
         rows = iter(axes)
         for one, predicted in shown:
             _plot_experiment(one, predicted, rows)
+        if title is not None:
+            figure.suptitle(title)
         figure.tight_layout()
+        if file is not None:
+            figure.savefig(file)
         return figure
 
 

@@ -7,14 +7,15 @@ from typing import Any
 
 from scipy.sparse import sparray, spmatrix
 
-from archimedes.control import ModeTable, Response
+from archimedes.control import ModeTable, StateSpace
 from archimedes.function import Compiled, SparsePattern
 from archimedes.graph.program import Graph
+from archimedes.optimize import ControlSolution, PhasesSolution
 from archimedes.simulate import Trajectory
 from archimedes.simulate.campaigns.campaign import Campaign
 from archimedes.viz.campaigns import plot_campaign
-from archimedes.viz.linear_systems import SYSTEMS, are_systems, plot_response, plot_systems
 from archimedes.viz.modes import plot_modes
+from archimedes.viz.optimal_control import plot_solution
 from archimedes.viz.structures import plot_graph, plot_sparsity
 from archimedes.viz.themes import Figure, File
 from archimedes.viz.trajectories import plot_trajectory
@@ -25,8 +26,9 @@ __all__ = ["plot"]
 DRAWERS: dict[type, Callable[..., Any]] = {
     Trajectory: plot_trajectory,
     Campaign: plot_campaign,
-    **dict.fromkeys(SYSTEMS, plot_systems),
-    Response: plot_response,
+    ControlSolution: plot_solution,
+    PhasesSolution: plot_solution,
+    StateSpace: plot_modes,
     ModeTable: plot_modes,
     SparsePattern: plot_sparsity,
     Compiled: plot_graph,
@@ -42,7 +44,8 @@ def plot(
     ===================  ==================================================================
     a `Trajectory`       panels over time: `plot_trajectory` (``plot(traj, ["pos"])``)
     a campaign           histograms, ``kind="scatter"``, ``"sensitivities"``: `plot_campaign`
-    linear systems       ``kind="bode"``, ``"nyquist"``, ``"step"``, ...: `plot_systems`
+    optimal control      states, controls, limits, mesh and its errors: `plot_solution`
+    a `StateSpace`       its modes in the complex plane: `plot_modes`
     a sparsity pattern   its entries, also of ``scipy.sparse`` matrices: `plot_sparsity`
     a compiled function  its program for arguments: `plot_graph` (``plot(f, 1.0)``)
     ===================  ==================================================================
@@ -75,8 +78,6 @@ def plot(
     for kind, draw in (DRAWERS | drawers).items():
         if isinstance(what, kind):
             return draw(what, *args, title=title, file=file, **options)
-    if are_systems(what):
-        return plot_systems(what, *args, title=title, file=file, **options)
     names = ", ".join(kind.__name__ for kind in DRAWERS)
     raise TypeError(
         f"plot: expected a Trajectory, got {type(what).__name__}; it plots {names}, sparse matrices"

@@ -95,8 +95,16 @@ class FrequencyResponse:
         """Complex numbers (p, m, N), outside recorded code."""
         return np.asarray(self.real) + 1j * np.asarray(self.imag)
 
-    def plot(self) -> Figure:
-        """Draw Bode's diagrams of all channels; returns the matplotlib figure."""
+    def plot(self, *, title: str | None = None, file: Any = None) -> Figure:
+        """Draw Bode's diagrams of all channels; returns the matplotlib figure.
+
+        Parameters
+        ----------
+        title : str, optional
+            Title.
+        file : path, optional
+            File to save the figure to. Its ending determines the format.
+        """
         import matplotlib.pyplot as plt
 
         figure, (above, below) = plt.subplots(2, 1, sharex=True)
@@ -108,6 +116,10 @@ class FrequencyResponse:
         below.set_ylabel("phase (deg)")
         below.set_xlabel("frequency (rad/s)")
         above.legend(fontsize="small")
+        if title is not None:
+            figure.suptitle(title)
+        if file is not None:
+            figure.savefig(file)
         return figure
 
 

@@ -140,7 +140,8 @@ class Equations:
     boundary = property(lambda self: self.current.functions[4])
     integrals = property(lambda self: self.current.functions[5])
 
-    def _rest(self, p: Array, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def rest(self, p: Array, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return what functions take after t, x and u: parameters, if any, and ``args``."""
         return args if self.p_like is None else (self.unravel_p(p), *args)
 
     def _as_slope(self, slope: Tree) -> Array:
@@ -175,7 +176,7 @@ class Equations:
         t0, tf, head = z[0], z[1], self.head
         split = head + len(self.scheme.state_points) * self.nx
         X, U = np.reshape(z[head:split], (-1, self.nx)), np.reshape(z[split:], (-1, self.nu))
-        rest = self._rest(z[2:head], args)
+        rest = self.rest(z[2:head], args)
 
         def call(function: Callable[..., Any], s: Scalar, x: Array, u: Array) -> Any:
             t = t0 + (tf - t0) * (begin + s * (end - begin))
@@ -215,7 +216,7 @@ class Equations:
         z = z * scale
         head, nx, cost, boundary = self.head, self.nx, self.terminal_cost, self.boundary
         first, final = z[head : head + nx], z[head + nx : head + 2 * nx]
-        rest = self._rest(z[2:head], args)
+        rest = self.rest(z[2:head], args)
         ends = (z[0], self.unravel_x(first), z[1], self.unravel_x(final), *rest)
         parts = [z[:1] * 0.0 if cost is None else self._as_number(cost(*ends), "terminal_cost")]
         if self.path is not None and self.path_at_last:

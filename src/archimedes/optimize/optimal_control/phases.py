@@ -5,22 +5,32 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from archimedes import tree
+from archimedes.errors import StructError
 from archimedes.function import Compiled
 from archimedes.optimize.optimal_control.equations import Guess
 from archimedes.optimize.optimal_control.problem import OptimalControl
-from archimedes.optimize.optimal_control.solution import ControlSolution, MeshSolution, make_mesh
+from archimedes.optimize.optimal_control.reports import Row, name_states
+from archimedes.optimize.optimal_control.solution import (
+    ControlSolution,
+    MeshSolution,
+    make_mesh,
+    refine_mesh,
+    refine_until,
+)
 from archimedes.optimize.optimal_control.transcription import Call, Discretization
 from archimedes.optimize.problems.blocks import Block, Evaluator, Structure
 from archimedes.optimize.problems.tasks import Answer, Task
 from archimedes.optimize.problems.unknowns import find_result_shapes, read_limits
 from archimedes.optimize.solvers.solver_table import solve_task
-from archimedes.typing import Array, Tree
+from archimedes.simulate.trajectory.trajectory import Trajectory
+from archimedes.typing import Array, ArrayLike, Tree
 
 __all__ = ["Phases", "PhasesSolution"]
 
@@ -109,6 +119,8 @@ class Phases:
         method: str = "ipm",
         args: Any = (),
         options: Mapping[str, Any] | None = None,
+        mesh_tol: float | None = None,
+        max_refinements: int = 6,
         callback: Callable[..., Any] | None = None,
     ) -> PhasesSolution:
         """Solve all phases together.
@@ -127,16 +139,33 @@ class Phases:
             Further arguments of the functions.
         options : mapping, optional
             Options of :func:`minimize`.
+        mesh_tol : float, optional
+            Refine the meshes of all phases until the estimated relative error of each interval is
+            below this. A solution whose errors are still larger is no success. None by default.
+        max_refinements : int, optional
+            Largest number of refinements, 6 by default.
         callback : callable, optional
             Function that is called after each iteration.
         """
-        began, call = time.perf_counter(), Call.read(args, options, method, callback)
+        call = Call.read(args, options, method, callback)
+        solve_on = lambda meshes, start: self._solve_on(meshes, start, scheme, call)  # noqa: E731
+        return refine_until(solve_on(intervals, guesses), mesh_tol, max_refinements, solve_on)
+
+    def _solve_on(
+        self,
+        intervals: Any,
+        guesses: Sequence[Any] | PhasesSolution,
+        scheme: str | Sequence[str],
+        call: Call,
+    ) -> PhasesSolution:
+        """Solve on one mesh for each phase."""
+        began = time.perf_counter()
         parts = self._discretize(guesses, intervals, scheme, call)
-        task = self._join(parts, call)
+        task, links = self._join(parts, call)
         answer = solve_task(task, call.solver)
         seconds = time.perf_counter() - began
         phases = [ControlSolution(p.program, p.select(answer), seconds) for p in parts]
-        return PhasesSolution(phases, task, answer)
+        return PhasesSolution(phases, task, answer, seconds, links)
 
     def _discretize(
         self,
@@ -165,17 +194,18 @@ class Phases:
             begin, row = parts[-1].end, parts[-1].next_row
         return parts
 
-    def _join(self, parts: list[_Part], call: Call) -> Task:
-        """Return all phases and their links as one program."""
+    def _join(self, parts: list[_Part], call: Call) -> tuple[Task, list[Row]]:
+        """Return all phases and their links as one program, and what the rows of links are."""
         tasks = [part.program.task for part in parts]
         blocks = [block for part in parts for block in part.shift_blocks()]
         low, high = [task.low for task in tasks], [task.high for task in tasks]
-        row = parts[-1].next_row
+        row, links = parts[-1].next_row, list[Row]()
         for k, (one, other) in enumerate(pairwise(parts)):
             block, (link_low, link_high) = self._link(k, one, other, row)
             blocks.append(block)
             low, high = [*low, link_low], [*high, link_high]
             row += link_low.size
+            links += self._name_rows(k, one, link_low.size)
         patterns = [block.patterns(call.args) for block in blocks]
         structure = Structure(patterns, parts[-1].end, row)
         # Each phase takes one unit of the way, ends apart.
@@ -184,7 +214,17 @@ class Phases:
         start, lower, upper = map(np.concatenate, points)
         rest = np.concatenate(low), np.concatenate(high), call.settings, tasks[0].monitor
         evaluator = Evaluator(blocks, structure, call.args)
-        return Task(evaluator, start, lower, upper, *rest, order=np.concatenate(order))
+        task = Task(evaluator, start, lower, upper, *rest, order=np.concatenate(order))
+        return task, links
+
+    def _name_rows(self, k: int, one: _Part, count: int) -> list[Row]:
+        """Return the names, units and sizes of the equations of a link."""
+        if self.links[k] is not None:
+            return [Row(f"links[{k}]", "", 1.0)] * count
+        sizes = one.find_end(first=False)[1]
+        columns = name_states(one.program.transcription.equations)
+        names = [("time", "s"), *((c.name, c.units) for c in columns)]
+        return [Row(f"links[{k}] of {n}", units, s) for (n, units), s in zip(names, sizes)]
 
     def _link(
         self, k: int, one: _Part, other: _Part, row: int
@@ -236,7 +276,8 @@ class PhasesSolution(MeshSolution):
     """The solution of linked phases, a sequence of :class:`ControlSolution`.
 
     ``fun``, ``mesh_error``, ``success``, ``status``, ``message``, ``iterations`` and ``violation``
-    are those of the whole.
+    are those of the whole. ``trajectory`` joins the phases, ``arc.plot(solution)`` draws them one
+    after the other, and ``solution.report()`` sums them up.
 
     Parameters
     ----------
@@ -246,6 +287,10 @@ class PhasesSolution(MeshSolution):
         The nonlinear program.
     answer : Answer
         What the solver returned.
+    seconds : float
+        Time that it took in s.
+    links : list of Row
+        What the equations between phases are.
 
     Examples
     --------
@@ -259,12 +304,19 @@ class PhasesSolution(MeshSolution):
     (2, 0.5, True)
     """
 
-    def __init__(self, phases: list[ControlSolution], task: Task, answer: Answer) -> None:
-        super().__init__(task, answer)
-        self.phases = phases
+    def __init__(
+        self,
+        phases: list[ControlSolution],
+        task: Task,
+        answer: Answer,
+        seconds: float,
+        links: list[Row],
+    ) -> None:
+        super().__init__(task, answer, seconds)
+        self.phases, self.links = phases, links
 
     def __repr__(self) -> str:
-        return self._describe(f"{len(self.phases)} phases")
+        return self._summarize(f"{len(self.phases)} phases")
 
     def __len__(self) -> int:
         return len(self.phases)
@@ -276,3 +328,105 @@ class PhasesSolution(MeshSolution):
     def errors(self) -> np.ndarray:
         """Estimated errors of the states in all intervals of all phases."""
         return np.concatenate([phase.errors for phase in self.phases])
+
+    @property
+    def parts(self) -> list[ControlSolution]:
+        """The phases."""
+        return self.phases
+
+    @property
+    def t0(self) -> float:
+        """Initial time of the first phase."""
+        return self.phases[0].t0
+
+    @property
+    def tf(self) -> float:
+        """Final time of the last phase."""
+        return self.phases[-1].tf
+
+    @cached_property
+    def trajectory(self) -> Trajectory:
+        """The phases as one `Trajectory`, with two samples and an event at each junction.
+
+        Inputs ``u`` and values ``y`` of path constraints are there if all phases have the same.
+        Phases whose states differ have no common trajectory: each has its own.
+        """
+        parts = [phase.trajectory for phase in self.phases]
+        if _join_trees([part.x for part in parts]) is None:
+            raise StructError(
+                "the states of the phases differ, so that they have no common trajectory: take "
+                "those of the phases, [phase.trajectory for phase in solution]"
+            )
+        joined = {name: _join_trees([getattr(p, name) for p in parts]) for name in "xuy"}
+        pairs = list(pairwise(parts))
+        stack = lambda *leaves: np.stack(leaves)  # noqa: E731
+        events = {
+            "t": np.array([after.t[0] for _, after in pairs]),
+            "event": np.zeros(len(pairs), dtype=int),
+            "x_before": tree.map(stack, *(before[-1] for before, _ in pairs)),
+            "x_after": tree.map(stack, *(after[0] for _, after in pairs)),
+        }
+        return Trajectory(
+            np.concatenate([part.t for part in parts]),
+            **joined,
+            status=0 if self.success else -1,
+            message=self.message,
+            stats={"iterations": self.iterations, "intervals": len(self.errors)},
+            dense=self._find_states,
+            events=events,
+        )
+
+    def at(self, t: ArrayLike) -> tuple[Tree, Tree]:
+        """Return states and controls at any times, as trees with time as the leading axis.
+
+        A time at which one phase ends and the next begins belongs to the next.
+
+        Parameters
+        ----------
+        t : array (n,)
+            Times.
+        """
+        times = np.atleast_1d(np.asarray(t, dtype=float))
+        starts = np.array([phase.t0 for phase in self.phases])
+        if not np.all(np.diff(starts) >= 0.0):
+            raise ValueError(
+                "the phases do not follow each other in time: ask one of them, solution[k].at(t)"
+            )
+        k = np.clip(np.searchsorted(starts, times, side="right") - 1, 0, len(starts) - 1)
+        order = np.argsort(k, kind="stable")
+        pieces = [phase.at(times[k == i]) for i, phase in enumerate(self.phases) if np.any(k == i)]
+        values = [_join_trees(list(part)) for part in zip(*pieces)]
+        if any(value is None for value in values):
+            raise StructError(
+                "the phases differ in their states or controls: ask solution[k].at(t)"
+            )
+        back = np.argsort(order) if np.ndim(t) else 0
+        x, u = (tree.map(lambda leaf: leaf[back], value) for value in values)
+        return x, u
+
+    def _find_states(self, t: ArrayLike) -> Tree:
+        return self.at(t)[0]
+
+    def finer_mesh(self, tol: float) -> list[np.ndarray] | None:
+        """Return meshes on which errors should be below a tolerance, or None if they are.
+
+        Parameters
+        ----------
+        tol : float
+            The tolerance.
+        """
+        finer = [refine_mesh(phase, tol) for phase in self.phases]
+        if all(mesh is None for mesh in finer):
+            return None
+        return [phase.mesh if mesh is None else mesh for phase, mesh in zip(self.phases, finer)]
+
+
+def _join_trees(values: list[Tree]) -> Tree:
+    """Return trees joined along their first axis; None where they differ or one is missing."""
+    forms = {
+        (repr(tree.structure(value)), *(np.shape(leaf)[1:] for leaf in tree.leaves(value)))
+        for value in values
+    }
+    if len(forms) > 1 or values[0] is None:
+        return None
+    return tree.map(lambda *leaves: np.concatenate(leaves), *values)

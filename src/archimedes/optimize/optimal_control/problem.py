@@ -14,7 +14,7 @@ from archimedes.function.recording_store import find_or_make, form_of
 from archimedes.function.region_bodies import must_record
 from archimedes.optimize.optimal_control.equations import Guess
 from archimedes.optimize.optimal_control.schemes import find_scheme
-from archimedes.optimize.optimal_control.solution import ControlSolution, make_mesh, refine_mesh
+from archimedes.optimize.optimal_control.solution import ControlSolution, make_mesh, refine_until
 from archimedes.optimize.optimal_control.transcription import Call, Recordings, Transcription
 from archimedes.optimize.solvers.solver_table import solve_task
 from archimedes.typing import Tree
@@ -152,14 +152,8 @@ class OptimalControl:
             )
         call, mesh = Call.read(args, options, method, callback), make_mesh(intervals)
         start = guess if isinstance(guess, ControlSolution) else Guess.read(guess, self)
-        solution = self._solve_on(mesh, start, scheme, call)
-        for _ in range(max_refinements):
-            finer = None if mesh_tol is None else refine_mesh(solution, mesh_tol)
-            if finer is None or not solution.success:
-                break
-            solution = self._solve_on(finer, solution, scheme, call)
-        solution.mesh_tol = mesh_tol
-        return solution
+        solve_on = lambda mesh, start: self._solve_on(mesh, start, scheme, call)  # noqa: E731
+        return refine_until(solve_on(mesh, start), mesh_tol, max_refinements, solve_on)
 
     def _solve_on(
         self, mesh: np.ndarray, start: Guess | ControlSolution, scheme: str, call: Call

@@ -8,30 +8,34 @@ A control that switches within an interval (bang-bang) is something that no poly
 equations hold, and still the states are off, because the switch is somewhere else. There the
 interval is flown a second time, with a step that has the same mean.
 
+Between its points a control is a polynomial, which may leave the limits that hold at the points.
+Controls are cut off there: the states were found with the whole polynomial, and what that changes
+is part of the errors.
+
 Symbols: s in [0, 1] along an interval, m mean controls of intervals.
 """
 
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from archimedes import tree
-from archimedes.checks import check_positive
+from archimedes.checks import check_positive, check_whole
 from archimedes.function import vmap
 from archimedes.optimize.optimal_control.equations import Guess
+from archimedes.optimize.optimal_control.reports import write_report
 from archimedes.optimize.optimal_control.transcription import Discretization
 from archimedes.optimize.problems.blocks import select_columns
 from archimedes.optimize.problems.results import Ended, Status
 from archimedes.optimize.problems.tasks import Answer, Task
 from archimedes.optimize.problems.unknowns import read_limits
+from archimedes.simulate.trajectory.trajectory import Trajectory
 from archimedes.typing import ArrayLike, Tree
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 __all__ = ["ControlSolution"]
 
@@ -44,8 +48,8 @@ LEAST_SIZE = 1e-5
 AT_BOUND, FASTER, PART = 0.02, 4.0, 0.05
 #: Steps that differ from twice as many by more than this part of the error are too long for it.
 TRUSTED = 0.2
-#: An interval is cut into at most this many at a time.
-MOST = 4
+#: An interval is cut into at most this many at a time; around a switch, this part is cut out.
+MOST, SWITCH = 4, (1.0 / 16.0, 1.0 / 3.0)
 
 
 class MeshSolution(Ended):
@@ -53,6 +57,8 @@ class MeshSolution(Ended):
 
     #: What the errors of the mesh should be below, where that was asked for.
     mesh_tol: float | None = None
+    #: Entries of ``meshes`` before the last.
+    earlier_meshes: tuple[dict[str, Any], ...] = ()
 
     if TYPE_CHECKING:
 
@@ -60,10 +66,41 @@ class MeshSolution(Ended):
         def errors(self) -> np.ndarray:
             """Estimated errors of the intervals."""
 
-    def __init__(self, task: Task, answer: Answer) -> None:
-        self.answer = answer
+        @property
+        def parts(self) -> list[ControlSolution]:
+            """The phases, or the solution itself."""
+
+        def finer_mesh(self, tol: float) -> Any:
+            """Return a mesh on which errors should be below ``tol``, or None if they are."""
+
+    def __init__(self, task: Task, answer: Answer, seconds: float) -> None:
+        self.task, self.answer = task, answer
         self.fun, g = task.evaluator.values(answer.x)
         self.violation = task.violation(answer.x, g)
+        self.evaluations, self.times = task.evaluator.summarize(seconds)
+
+    @property
+    def meshes(self) -> tuple[dict[str, Any], ...]:
+        """The meshes that were solved on: intervals, largest error, iterations, time in s.
+
+        Each is a dict with ``"intervals"``, ``"error"``, ``"iterations"`` and ``"seconds"``; with
+        ``mesh_tol`` there may be several.
+        """
+        own = {
+            "intervals": len(self.errors),
+            "error": self.mesh_error,
+            "iterations": self.iterations,
+            "seconds": self.times["solve"],
+        }
+        return (*self.earlier_meshes, own)
+
+    def report(self) -> str:
+        """Return a short text: how it ended, cost, effort, mesh, errors, and what is active.
+
+        The largest violation of an equation or limit is in your units, that of the states, controls
+        or constraints that it is of. A limit is active where it is reached.
+        """
+        return write_report(self)
 
     @property
     def mesh_error(self) -> float:
@@ -87,8 +124,10 @@ class MeshSolution(Ended):
         error, count = self.mesh_error, len(self.errors)
         text = status.message
         if status is Status.COARSE_MESH:
-            text += f": the largest error of {count} intervals is {error:.2g}, "
-            text += f"mesh_tol = {self.mesh_tol:g}"
+            text += f": the largest error of {count} intervals is {error:.2g}"
+            if len(self.parts) > 1:
+                text += f" (phase {int(np.argmax([part.mesh_error for part in self.parts]))})"
+            text += f", mesh_tol = {self.mesh_tol:g}"
         elif not error <= LARGE:
             text += f"; but the mesh is coarse: in one of {count} intervals states are off by "
             text += f"{error:.2g} of their size (mesh_error): raise intervals, or give mesh_tol"
@@ -99,7 +138,7 @@ class MeshSolution(Ended):
         """Iterations of the solver."""
         return self.answer.iterations
 
-    def _describe(self, what: str) -> str:
+    def _summarize(self, what: str) -> str:
         name, state = type(self).__name__, "solved" if self.success else "FAILED"
         return f"<{name} {state}: cost {self.fun:.8g}, {what}>"
 
@@ -109,7 +148,13 @@ class ControlSolution(MeshSolution):
 
     ``t0`` and ``tf`` are the first and the last time, ``t`` (n,) the times of the nodes; ``x`` and
     ``u`` the states and controls there, trees with time as the leading axis; ``p`` the parameters.
+    ``trajectory`` is all of this as a `Trajectory`, which is also known between the nodes.
     ``errors`` are the estimated errors of the intervals, and ``mesh_error`` the largest of them.
+    ``arc.plot(solution)`` draws it, and ``solution.report()`` sums it up.
+
+    Controls are never beyond their limits, neither here nor in plots. The polynomials between the
+    points of a scheme are cut off there, where a control switches (bang-bang) above all.
+
     ``success``, ``status``, ``message``, ``fun``, ``iterations``, ``violation``, ``evaluations``
     and ``times`` are those of `OptimizeResult`.
 
@@ -133,20 +178,19 @@ class ControlSolution(MeshSolution):
     """
 
     def __init__(self, program: Discretization, answer: Answer, seconds: float) -> None:
-        super().__init__(program.task, answer)
+        super().__init__(program.task, answer, seconds)
         self.program, self.mesh, self.scale = program, program.mesh, program.scale
         self.vector = answer.x * program.scale
         #: Initial and final time.
         self.t0, self.tf = self.vector[:2].tolist()
         #: Times of the nodes.
         self.t = self.t0 + (self.tf - self.t0) * self.mesh
-        self.evaluations, self.times = program.task.evaluator.summarize(seconds)
         self.transcription = program.transcription
         self._layout, self._equations = program.layout, program.transcription.equations
 
     def __repr__(self) -> str:
         mesh = f"{self._layout.count} intervals by {self._layout.scheme.name}"
-        return self._describe(f"{mesh}, {self.iterations} iterations")
+        return self._summarize(f"{mesh}, {self.iterations} iterations")
 
     @property
     def p(self) -> Tree:
@@ -184,7 +228,7 @@ class ControlSolution(MeshSolution):
         t : array (n,)
             Times.
         """
-        s = (np.atleast_1d(np.asarray(t, dtype=float)) - self.t0) / (self.tf - self.t0)
+        s = (np.atleast_1d(np.asarray(t, dtype=float)) - self.t0) / ((self.tf - self.t0) or 1.0)
         if not np.all((s >= -1e-9) & (s <= 1 + 1e-9)):
             raise ValueError(f"t must lie between t0 = {self.t0:.6g} and tf = {self.tf:.6g}")
         X, _, U = self.along(s)
@@ -200,9 +244,94 @@ class ControlSolution(MeshSolution):
             Fractions of the duration, 0 to 1.
         """
         k = np.clip(np.searchsorted(self.mesh, s, side="right") - 1, 0, self._layout.count - 1)
-        begin, end = self.mesh[k], self.mesh[k + 1]
-        where = (s - begin) / (end - begin)
-        return self.map_equations("between", k, (begin, end, where))
+        return self._within(k, (s - self.mesh[k]) / (self.mesh[k + 1] - self.mesh[k]))
+
+    def _within(
+        self, k: np.ndarray, where: np.ndarray, clip: bool = True
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return states, residuals and controls at positions, 0 to 1, within intervals k."""
+        X, rest, U = self.map_equations("between", k, (self.mesh[k], self.mesh[k + 1], where))
+        return X, rest, np.clip(U, *self.control_bounds()) if clip else U
+
+    @cached_property
+    def trajectory(self) -> Trajectory:
+        """The solution at the nodes as a `Trajectory`, which also knows the states between them.
+
+        ``y`` are the values of the path constraints, if there are any. At a node where the control
+        jumps, ``u`` is that of the interval that begins there.
+        """
+        return self._make_trajectory(self.t, *self.along(self.mesh)[::2], dense=self._find_states)
+
+    def sample(self, count: int = 10) -> Trajectory:
+        """Return a trajectory with so many points in each interval, both of its ends included.
+
+        At inner nodes there are two samples, so that a control that jumps there has both values.
+
+        Parameters
+        ----------
+        count : int, optional
+            Points in each interval, at least 2. 10 by default.
+        """
+        check_whole(count, "sample: count", 2)
+        k = np.repeat(np.arange(self._layout.count), count)
+        where = np.tile(np.linspace(0.0, 1.0, count), self._layout.count)
+        s = self.mesh[k] + where * (self.mesh[k + 1] - self.mesh[k])
+        return self._make_trajectory(
+            self.t0 + (self.tf - self.t0) * s, *self._within(k, where)[::2]
+        )
+
+    def _find_states(self, t: ArrayLike) -> Tree:
+        return self.at(t)[0]
+
+    def _make_trajectory(
+        self, t: np.ndarray, X: np.ndarray, U: np.ndarray, dense: Any = None
+    ) -> Trajectory:
+        equations, path = self._equations, self._equations.path
+        x, u, y = vmap(equations.unravel_x)(X), vmap(equations.unravel_u)(U), None
+        if path is not None:
+            rest = equations.rest(self.vector[2 : self._layout.head], self.program.args)
+            y = vmap(lambda t, x, u: path(t, x, u, *rest))(t, x, u)
+        return Trajectory(
+            *(t, x),
+            u=u,
+            y=y,
+            status=0 if self.success else -1,
+            message=self.message,
+            stats={"iterations": self.iterations, "intervals": self._layout.count},
+            dense=dense,
+        )
+
+    @property
+    def parts(self) -> list[ControlSolution]:
+        """The solution itself: its only phase."""
+        return [self]
+
+    def finer_mesh(self, tol: float) -> np.ndarray | None:
+        """Return a mesh on which errors should be below a tolerance, or None if they are.
+
+        Parameters
+        ----------
+        tol : float
+            The tolerance.
+        """
+        return refine_mesh(self, tol)
+
+    def limits(self) -> dict[str, tuple[Tree, Tree]]:
+        """Return lower and upper limits by name: ``"x"``, ``"u"``, and ``"y"`` of path constraints.
+
+        They are trees like what they limit, infinite where there is no limit.
+        """
+        problem, equations = self.transcription.problem, self._equations
+        low, high = read_limits(problem.state_bounds, equations.x_like, "state_bounds")
+        limits = {"x": (equations.unravel_x(low), equations.unravel_x(high))}
+        low, high = self.control_bounds()
+        limits["u"] = (equations.unravel_u(low), equations.unravel_u(high))
+        like = self.transcription.recordings.path_like
+        if like is not None:
+            unravel = tree.ravel(like)[1]
+            low, high = read_limits(problem.path_bounds, like, "path_bounds", (0.0, 0.0))
+            limits["y"] = (unravel(low), unravel(high))
+        return limits
 
     def map_equations(
         self, name: str, k: np.ndarray | slice, mapped: tuple[Any, ...], *shared: Any
@@ -225,12 +354,21 @@ class ControlSolution(MeshSolution):
         index = self.program.task.evaluator.blocks[0].index[k]
         return call(self.answer.x[index], self.scale[index], *mapped, *shared)
 
-    @cached_property
+    @property
     def errors(self) -> np.ndarray:
         """Estimated error of the states in each interval, relative to their size: (intervals,).
 
         Each interval is flown again, by small steps and with the control within its bounds.
         """
+        return self._estimates[0]
+
+    @property
+    def switches(self) -> np.ndarray:
+        """Where a control switches to or from a limit, 0 to 1 along each interval; else nan."""
+        return self._estimates[1]
+
+    @cached_property
+    def _estimates(self) -> tuple[np.ndarray, np.ndarray]:
         return estimate_errors(self)
 
     @property
@@ -275,23 +413,6 @@ class ControlSolution(MeshSolution):
         rows = {b.name: select_columns(b.rows, b.constraints) for b in task.evaluator.blocks}
         return {name: float(np.max(off[rows[name]], initial=0.0)) for name in rows}
 
-    def plot(self) -> Figure:
-        """Draw states and controls over time; returns the matplotlib figure."""
-        import matplotlib.pyplot as plt
-
-        t = np.linspace(self.t0, self.tf, 400)
-        x, u = self.at(t)
-        figure, axes = plt.subplots(2, 1, sharex=True)
-        for axis, values, name in zip(axes, (x, u), ("x", "u")):
-            leaves, treedef = tree.flatten(values)
-            for leaf, path in zip(leaves, treedef.paths(name)):
-                lines = axis.plot(t, np.reshape(leaf, (len(t), -1)))
-                for k, line in enumerate(lines):
-                    line.set_label(path if len(lines) == 1 else f"{path}[{k}]")
-            axis.legend(fontsize="small")
-        axes[1].set_xlabel("t")
-        return figure
-
 
 def make_mesh(intervals: ArrayLike) -> np.ndarray:
     """Return a mesh from 0 to 1, given as it is or as a number of intervals."""
@@ -310,28 +431,65 @@ def make_mesh(intervals: ArrayLike) -> np.ndarray:
     return mesh
 
 
+Solution = TypeVar("Solution", bound=MeshSolution)
+
+
+def refine_until(
+    solution: Solution,
+    tol: float | None,
+    most: int,
+    solve_on: Callable[[Any, Solution], Solution],
+) -> Solution:
+    """Solve on finer meshes, ``most`` times at most, until all errors are below ``tol``."""
+    if tol is not None:
+        check_positive(tol, "mesh_tol")
+    for _ in range(check_whole(most, "max_refinements", 0)):
+        finer = None if tol is None or not solution.success else solution.finer_mesh(tol)
+        if finer is None:
+            break
+        meshes = solution.meshes
+        solution = solve_on(finer, solution)
+        solution.earlier_meshes = meshes
+    solution.mesh_tol = tol
+    for part in solution.parts:
+        part.mesh_tol = tol
+    return solution
+
+
 def refine_mesh(solution: ControlSolution, tol: float) -> np.ndarray | None:
     """Return a mesh on which errors should be below ``tol``, or None if they are.
 
     An interval whose error is e is cut into (e / tol)^(1/(order + 1)) parts, at most ``MOST``.
+    Where a control switches, the error only falls as the interval gets shorter: a short one is cut
+    out around the switch.
     """
-    check_positive(tol, "mesh_tol")
-    errors, mesh, order = solution.errors, solution.mesh, solution.transcription.scheme.order
+    errors, mesh = np.nan_to_num(solution.errors, nan=np.inf), solution.mesh
+    order = solution.transcription.scheme.order
     if np.all(errors <= tol):
         return None
     wanted = np.ceil((np.maximum(errors, 1e-300) / tol) ** (1.0 / (order + 1)))
     parts = np.clip(wanted, np.where(errors > tol, 2, 1), MOST).astype(int)
-    pieces = [np.linspace(a, b, n, endpoint=False) for a, b, n in zip(mesh[:-1], mesh[1:], parts)]
-    return np.append(np.concatenate(pieces), 1.0)
+    pieces = [np.arange(n) / n for n in parts]
+    for k in np.flatnonzero((errors > tol) & np.isfinite(solution.switches)):
+        half = 0.5 * np.clip(0.3 * tol / errors[k], *SWITCH)
+        cuts = solution.switches[k] + np.array([-half, half])
+        pieces[k] = np.append(0.0, cuts[(cuts > half / 2) & (cuts < 1.0 - half / 2)])
+    begins, lengths = mesh[:-1], np.diff(mesh)
+    return np.append(np.concatenate([a + h * p for a, h, p in zip(begins, lengths, pieces)]), 1.0)
 
 
-def estimate_errors(solution: ControlSolution) -> np.ndarray:
-    """Return the largest error of a state in each interval, relative to the state's size."""
+def estimate_errors(solution: ControlSolution) -> tuple[np.ndarray, np.ndarray]:
+    """Return the largest error of a state in each interval, relative to the state's size.
+
+    Also returns where controls switch along the intervals, nan where none does.
+    """
     mesh, duration = solution.mesh, solution.tf - solution.t0
     points, weights = np.polynomial.legendre.leggauss(5)
     points, weights = (points + 1) / 2, weights / 2
     h = np.diff(mesh)
-    X, rest, U = solution.along((mesh[:-1, None] + h[:, None] * points).ravel())
+    intervals, where = np.repeat(np.arange(len(h)), len(points)), np.tile(points, len(h))
+    # The control as the equations have it: its means are those of the switches.
+    X, rest, U = solution._within(intervals, where, clip=False)
     size = np.maximum(np.abs(X).max(axis=0), LEAST_SIZE * solution.state_scale)
     # What is left of dx/dt = f along the interpolants (Betts 2010, section 4.7.4): all that is
     # known of intervals that are too stiff to be flown by such steps.
@@ -342,6 +500,7 @@ def estimate_errors(solution: ControlSolution) -> np.ndarray:
     errors = np.where(np.isnan(flown), (integrals / size).max(axis=1), flown)
     # A control that is linear between nodes takes two intervals to switch.
     reach = 2 if solution.transcription.scheme.control_points == (0.0, 1.0) else 1
+    switches = np.full(len(h), np.nan)
     for k, (low, high) in enumerate(zip(*solution.control_bounds())):
         extent = float(np.ptp(U[:, k]))
         where, at, before, after = _find_switches(mesh, means[:, k], extent, reach, (low, high))
@@ -350,7 +509,8 @@ def estimate_errors(solution: ControlSolution) -> np.ndarray:
             first[:, k], second[:, k] = before, after
             flown = _measure_flight(solution, size, (at, first, second), k)
             errors = np.where(where, np.fmax(errors, flown), errors)
-    return errors
+            switches = np.where(where, at, switches)
+    return errors, switches
 
 
 def _find_switches(

@@ -2,8 +2,8 @@
 
 The unknowns are [t0, tf, p, states in order of time, controls in order of time], each divided by
 its size (``scale``). Blocks: one for all intervals (running cost, defects, path constraints), one
-for the ends (terminal cost, the last node's path constraints, boundary). Another mesh changes
-index tables and data, not code.
+for the ends (terminal cost, the last node's path constraints, boundary), and one for tf >= t0
+where free times would let time run backwards. Another mesh changes index tables and data, not code.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from archimedes.optimize.problems.blocks import Block, Evaluator, Structure, wit
 from archimedes.optimize.problems.tasks import Answer, Monitor, Settings, Task
 from archimedes.optimize.problems.unknowns import as_vector, find_result_shapes, read_limits
 from archimedes.optimize.solvers.solver_table import Solver, find_solver
-from archimedes.typing import Tree
+from archimedes.typing import Array, Tree
 
 if TYPE_CHECKING:
     from archimedes.optimize.optimal_control.problem import OptimalControl
@@ -130,8 +130,9 @@ class Recordings:
         #: What path and boundary constraints look like.
         self.path_like = find_shapes(3, "path", along)
         self.boundary_like = find_shapes(4, "boundary", ends)
-        self.kernels: dict[str, dict[str, Any]] = {"intervals": {}, "ends": {}}
-        self.structures: dict[int, Structure] = {}
+        self.kernels: dict[str, dict[str, Any]] = {"intervals": {}, "ends": {}, "duration": {}}
+        #: By the numbers of intervals and blocks.
+        self.structures: dict[tuple[int, int], Structure] = {}
 
 
 @dataclass(eq=False, repr=False)
@@ -157,6 +158,12 @@ class Transcription:
         self.problem, self.scheme, self.equations = problem, scheme, recordings.equations
         self.recordings = recordings
         self._watch = (recordings.equations.current,)
+
+    @property
+    def may_reverse(self) -> bool:
+        """Whether the limits of free times let time run backwards, which a constraint forbids."""
+        t0, tf = (np.broadcast_to(t, (2,)) for t in (self.problem.t0, self.problem.tf))
+        return bool(t0[1] > tf[0])
 
     def map_intervals(self, name: str, mapped: int, shared: int) -> Callable[..., Any]:
         """Return a function of ``equations`` for many intervals at once.
@@ -195,22 +202,28 @@ class Transcription:
             rows = np.append(-1, n * each + np.arange(more))[None]
             ends = (scale[index],), "ends", recordings.kernels["ends"]
             blocks.append(Block(equations.ends, index, rows, *ends, *rest))
+        forward = _NO_LIMITS
+        if self.may_reverse:
+            index, rows = np.array([[0, 1]]), np.array([[n * each + more]])
+            forward = np.zeros(1), np.full(1, np.inf)
+            kernels = recordings.kernels["duration"]
+            blocks.append(Block(_find_duration, index, rows, (), "duration", kernels, *rest))
         along = [np.tile(np.append(defects, np.tile(edge, visits)), n) for edge in path]
-        low, high = (np.concatenate(parts) for parts in zip(along, last, edges))
+        low, high = (np.concatenate(parts) for parts in zip(along, last, edges, forward))
         return blocks, low, high
 
     def _structure(
         self, blocks: list[Block], args: tuple[Any, ...], layout: MeshLayout, rows: int
     ) -> Structure:
         """Return the sparsity, which is the same for all meshes with as many intervals."""
-        structures = self.recordings.structures
-        known = structures.get(layout.count)
+        structures, key = self.recordings.structures, (layout.count, len(blocks))
+        known = structures.get(key)
         if known is not None:
             for block, old in zip(blocks, known.patterns):
                 block.known_patterns = old
         patterns = [block.patterns(args) for block in blocks]
         if known is None or any(a is not b for a, b in zip(patterns, known.patterns)):
-            known = structures[layout.count] = Structure(patterns, layout.size, rows)
+            known = structures[key] = Structure(patterns, layout.size, rows)
             while len(structures) > KEPT:
                 del structures[next(iter(structures))]
         return known
@@ -273,12 +286,17 @@ class Transcription:
             *(start / scale, lower / scale, upper / scale, *rest),
             order=layout.order(mesh),
         )
-        if warm:
+        if warm and warm[1].lam_g.size == low.size:
             task.lam_g, task.lam_x = warm[1].lam_g, warm[1].lam_x
         return Discretization(self, mesh, layout, scale, call.args, task)
 
 
 _NO_LIMITS = (np.zeros(0), np.zeros(0))
+
+
+def _find_duration(z: Array, *args: Any) -> Array:
+    """Return tf - t0 of (t0, tf), which have the same size."""
+    return z[1:] - z[:1]
 
 
 def _find_scale(

@@ -274,7 +274,8 @@ class BandedSystem:
         x, lam, rest, rest_c, before = np.zeros(r.size), np.zeros(self.m), r, rc, np.inf
         for _ in range(SWEEPS):
             dx, dlam, _ = self._solve_refined(rest, rest_c)
-            x, lam = x + dx, lam + dlam
+            x[:n] += dx[:n]
+            lam += dlam
             self._multiply_hessian(x, product)
             rest = r[:n] - product - self.multiply_transpose(lam)
             rest_c = rc - np.bincount(self._entry_rows, jac * x[columns], self.m) + self._D * lam
