@@ -39,6 +39,10 @@ def _heading(script: Path) -> str:
         .replace("F16", "F-16")
         .replace("Nasa", "NASA")
         .replace("Rl ", "RL ")
+        .replace("monte carlo", "Monte Carlo")
+        .replace(" and c", " and C")
+        .replace("urdf", "URDF")
+        .replace("lqr", "LQR")
     )
 
 

@@ -168,3 +168,25 @@ def drone_with_arm(v: SimpleNamespace, left: Any, right: Any) -> None:
     left.legend()
     right.plot(v.times, v.angle)
     right.set(xlabel="time in s", ylabel="swing in deg")
+
+
+@picture("14_quadrotor_monte_carlo_and_c")
+def quadrotor_campaign(v: SimpleNamespace, left: Any, right: Any) -> None:
+    """Heights of all flights, and how the mass decides where they end."""
+    left.plot(v.times, -v.found.results["path"][:, :, 2].T, color="C0", alpha=0.1, linewidth=0.7)
+    left.axhline(-v.GOAL[2], color="k", linestyle="--", linewidth=0.8)
+    left.set(xlabel="time (s)", ylabel="height (m)", title="200 flights")
+    right.plot(v.found.params.mass, v.found.results["sag (m)"], ".", markersize=3)
+    right.set(xlabel="mass (kg)", ylabel="sag (m)")
+
+
+@picture("15_drone_through_gates")
+def gates(v: SimpleNamespace, left: Any, right: Any) -> None:
+    """The path from above with the gates, and the speed."""
+    left.plot(v.x.pos[:, 1], v.x.pos[:, 0])
+    left.plot(v.GATES[:, 1], v.GATES[:, 0], "o", fillstyle="none", color="C1", markersize=9)
+    left.set(xlabel="east (m)", ylabel="north (m)", aspect="equal")
+    right.plot(v.times, np.linalg.norm(v.x.vel, axis=1))
+    for phase in v.found.phases[:-1]:
+        right.axvline(phase.tf, color="C1", linestyle="--", linewidth=0.8)
+    right.set(xlabel="time (s)", ylabel="speed (m/s)", title="gates are dashed")

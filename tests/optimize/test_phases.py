@@ -134,6 +134,42 @@ def test_goddard_reaches_the_published_height():
     assert found[2].tf == pytest.approx(42.887837, abs=1e-2)
 
 
+@arc.struct
+class Drone:
+    pos: np.ndarray
+    att: arc.spatial.Quaternion
+    vel: np.ndarray
+
+
+def test_a_gate_leaves_attitude_and_velocity_free():
+    """None for a whole attitude, which is a struct of its own, as for a number or an array."""
+    level = arc.spatial.Quaternion([1.0, 0.0, 0.0, 0.0])
+
+    def dynamics(t, x, u):
+        return Drone(x.vel, x.att.kinematics(np.zeros(3)), u)
+
+    start = Drone(np.zeros(3), level, np.zeros(3))
+    gate = np.array([1.0, 0.5, 0.0])
+    first = OptimalControl(
+        dynamics, initial=start, final=Drone(gate, None, None), tf=1.0, **VECTOR_EFFORT
+    )
+    second = OptimalControl(
+        dynamics,
+        final=Drone(np.array([2.0, 0.0, 0.0]), None, np.zeros(3)),
+        t0=1.0,
+        tf=2.0,
+        **VECTOR_EFFORT,
+    )
+    guess = {"x": start, "u": np.zeros(3)}
+    found = Phases(first, second).solve([guess] * 2, intervals=4)
+    assert found.success, found.message
+    spline = CubicSpline([0.0, 1.0, 2.0], [np.zeros(3), gate, [2.0, 0, 0]], bc_type="clamped")
+    np.testing.assert_allclose(found[0].x.vel[-1], spline(1.0, 1), atol=1e-6)
+
+
+VECTOR_EFFORT = {"running_cost": lambda t, x, u: np.sum(u**2)}
+
+
 def test_misuse_names_the_argument():
     one = OptimalControl(pushed, **EFFORT)
     with pytest.raises(TypeError, match="two or more OptimalControl"):

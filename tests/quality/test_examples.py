@@ -11,20 +11,14 @@ from .test_pages import has_run
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples"
 FILES = sorted(FOLDER.glob("*.py"))
-#: Slow to compile, and tested in parts elsewhere.
-SLOW = {"08_f16_around_the_pole", "09_computed_torque_arm", "12_drone_with_arm", "13_rl_rollout"}
-
-
-def marked(path):
-    return pytest.param(path, marks=[pytest.mark.long] if path.stem in SLOW else [])
 
 
 def test_there_are_examples():
     assert len(FILES) >= 8
 
 
-@pytest.mark.long_cases("01*", "02*", "03*", "04*", "05*", "06*", "07*", "08*", "10*", "11*", "12*")
-@pytest.mark.parametrize("path", [marked(p) for p in FILES], ids=[p.stem for p in FILES])
+@pytest.mark.long
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
 def test_example(path, tmp_path, monkeypatch, capsys):
     if has_run(path):
         return

@@ -228,6 +228,14 @@ def test_unflatten_errors():
         tree.unflatten([1.0, 2.0], treedef)
 
 
+def test_none_fills_a_subtree():
+    like = tree.structure({"p": Two(0, 0), "x": (0, 0)})
+    values = {"p": None, "x": (1.0, None)}
+    with pytest.raises(ValueError, match="the trees differ"):
+        tree.flatten_up_to(like, values)
+    assert tree.flatten_up_to(like, values, none_fills=True) == [None, None, 1.0, None]
+
+
 def test_flatten_up_to():
     axes = {"x": 0, "p": [1, 2]}
     args = {"p": [Two(1.0, 2.0), 3.0], "x": (4.0, 5.0)}

@@ -175,3 +175,23 @@ def test_coefficients_over_the_mach_number():
         force, other = (r.forces(0.0, x, Rocket.Input(0.0))[0] for r in (rocket, plain))
         assert force[0] == pytest.approx(ratio * other[0], rel=1e-5)
     assert NasaRocketAerodynamics().area == pytest.approx(7.0686, abs=1e-4)
+
+
+def test_a_rocket_on_tables_is_shown():
+    """Its tanks have no length and its aerodynamics need no area: stages reach the next engine."""
+    rocket = nasa_rocket()
+    x = rocket.state(case_17(rocket).start)
+    still = arc.Trajectory(np.arange(3.0), arc.tree.map(lambda a: np.stack([a] * 3), x))
+    for shown in (rocket, rocket.replace(aero=Bare())):
+        bodies = arc.view(shown, still).scene.bodies
+        first = next(body for body in bodies if body.name.endswith("stage 1"))
+        points = np.concatenate([mesh.vertices for mesh in first.meshes])
+        assert points[:, 0].max() == pytest.approx(25.0)
+
+
+class Bare:
+    """Aerodynamics without an area."""
+
+    def wrench(self, around, com, x):
+        """No air at all."""
+        return np.zeros(3), np.zeros(3)

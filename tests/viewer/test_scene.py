@@ -44,6 +44,15 @@ def test_solids_are_closed_and_look_outwards(mesh, exact):
     assert volume(mesh) == pytest.approx(exact, rel=5e-3)
 
 
+def test_a_closed_profile_makes_a_ring_with_a_hole():
+    """A gate: without the discs that close the ends of other solids."""
+    turn = np.linspace(0.0, 2.0 * np.pi, 65)
+    ring = revolve(np.stack([0.1 * np.cos(turn), 1.0 + 0.1 * np.sin(turn)], 1), n=128)
+    assert volume(ring) == pytest.approx(2.0 * np.pi**2 * 0.1**2, rel=5e-3)
+    used = ring.vertices[np.unique(ring.triangles)]
+    assert np.linalg.norm(used[:, 1:], axis=1).min() == pytest.approx(0.9)
+
+
 @pytest.mark.parametrize(
     "meshes",
     [

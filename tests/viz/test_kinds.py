@@ -117,6 +117,21 @@ def test_scatter_and_sensitivities(campaign):
     assert [b.get_text() for b in bars.get_yticklabels()][-1] == "speed"
 
 
+def test_results_of_a_campaign_by_the_names_that_users_write():
+    """Keys with spaces and units, and arrays beside single numbers, which are what is shown."""
+
+    def fly(p):
+        return {"mean error (m)": p["a"] ** 2, "path": p["a"] * np.ones((200, 3)), "sag": p["a"]}
+
+    found = monte_carlo(fly, {"a": Normal(0.0, 1.0)}, n=20)
+    assert [a.get_xlabel() for a in viz.plot(found).axes] == ["mean error (m)", "sag"]
+    assert len(viz.plot(found, "mean error (m)", kind="scatter").axes) == 1
+    assert len(viz.plot(found, ["sag", "path"]).axes) == 8
+    with pytest.raises(KeyError, match=r"no result 'error'; there are .* and 594 more") as caught:
+        viz.plot(found, "error")
+    assert len(str(caught.value)) < 300
+
+
 def test_campaigns_that_cannot_be_plotted(campaign):
     with pytest.raises(ValueError, match="is not one of 'histograms'"):
         viz.plot(campaign, kind="pie")

@@ -164,7 +164,9 @@ def map(fn: Callable[..., Any], tree: Tree, *rest: Tree, is_leaf: Stop | None = 
     return treedef.build(treedef, builtins.map(fn, *columns).__next__)
 
 
-def flatten_up_to(treedef: TreeDef, tree: Tree, root: str = "") -> list:
+def flatten_up_to(
+    treedef: TreeDef, tree: Tree, root: str = "", *, none_fills: bool = False
+) -> list:
     """Return the subtrees of a tree at the leaves of a structure.
 
     This is how one setting, such as a batch axis, applies to a whole subtree.
@@ -177,6 +179,8 @@ def flatten_up_to(treedef: TreeDef, tree: Tree, root: str = "") -> list:
         Any nesting of structs, dicts, lists, tuples, arrays and numbers.
     root : str, optional
         Name of the tree in error messages.
+    none_fills : bool, optional
+        Take None in place of a whole subtree as one of which all leaves are None. False by default.
 
     Examples
     --------
@@ -186,13 +190,19 @@ def flatten_up_to(treedef: TreeDef, tree: Tree, root: str = "") -> list:
     """
     if treedef is LEAF:
         return [tree]
+    if none_fills and tree is None:
+        return [None] * treedef.num_leaves
     children, shallow = flatten(tree, lambda node: node is not tree)
     upper = intern(treedef.kind, (LEAF,) * len(treedef.children), treedef.aux)
     if not upper.matches(shallow):
         raise StructError(f"the trees differ {upper.difference(shallow, root, (), children)}")
     labels = treedef.kind.labels(treedef.aux, len(children))
     parts = zip(treedef.children, children, labels)
-    return [leaf for d, child, at in parts for leaf in flatten_up_to(d, child, root + at)]
+    return [
+        leaf
+        for d, child, at in parts
+        for leaf in flatten_up_to(d, child, root + at, none_fills=none_fills)
+    ]
 
 
 def all(tree: Tree) -> bool:

@@ -86,7 +86,8 @@ def loft(sections: ArrayLike, **look: Any) -> Mesh:
     Parameters
     ----------
     sections : array (k, n, 3)
-        Closed sections of n points each, in m.
+        Closed sections of n points each, in m. If the last one is the first again, the surface is a
+        ring, which has no ends.
     **look
         Fields of `Mesh` that determine how it looks, such as ``color``.
 
@@ -105,7 +106,8 @@ def loft(sections: ArrayLike, **look: Any) -> Mesh:
     caps = [(first, j, (j + 1) % n) for j in range(n)]
     base = (k - 1) * n
     caps += [(last, base + (j + 1) % n, base + j) for j in range(n)]
-    faces = np.concatenate([rings(k, n), np.array(caps)])
+    is_ring = k > 2 and np.allclose(sections[0], sections[-1])
+    faces = rings(k, n) if is_ring else np.concatenate([rings(k, n), np.array(caps)])
     points = np.concatenate([sections.reshape(-1, 3), ends])
     a, b, c = np.moveaxis(points[faces] - points.mean(axis=0), 1, 0)
     inside_out = np.sum(a * np.cross(b, c)) < 0.0  # six times the volume
@@ -130,7 +132,7 @@ def revolve(profile: ArrayLike, n: int = 24, **look: Any) -> Mesh:
     Parameters
     ----------
     profile : array (k, 2)
-        Positions along the x axis and radii, in m.
+        Positions along the x axis and radii, in m. A closed profile makes a ring.
     n : int, optional
         Number of corners around, or along, the shape.
     **look

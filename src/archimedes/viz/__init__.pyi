@@ -7,6 +7,7 @@ from archimedes.viz.linear_systems import plot_nyquist as plot_nyquist
 from archimedes.viz.linear_systems import plot_poles_and_zeros as plot_poles_and_zeros
 from archimedes.viz.linear_systems import plot_response as plot_response
 from archimedes.viz.linear_systems import plot_singular_values as plot_singular_values
+from archimedes.viz.linear_systems import plot_systems as plot_systems
 from archimedes.viz.modes import plot_modes as plot_modes
 from archimedes.viz.modes import plot_root_locus as plot_root_locus
 from archimedes.viz.optimal_control import plot_solution as plot_solution

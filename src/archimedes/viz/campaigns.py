@@ -42,8 +42,34 @@ def columns_of(value: Tree, root: str) -> Columns:
         values: Any = np.asarray(leaves[column.leaf])
         if values.ndim and values.dtype.kind in "biuf":
             numbers = values[(slice(None), *column.place)].astype(float)
-            columns[column.name] = for_reading(numbers, column.units)
+            columns[plain_key(column.name, root)] = for_reading(numbers, column.units)
     return columns
+
+
+def plain_key(name: str, root: str) -> str:
+    """Return ``result['mean error']`` as the user wrote it: ``mean error``."""
+    opening, closing = f"{root}['", "']"
+    inside = name.startswith(opening) and name.endswith(closing)
+    return name[len(opening) : -len(closing)] if inside else name
+
+
+def choose_results(results: Columns, names: Sequence[str] | str | None) -> Columns:
+    """Return the results of these names; all numbers of an array go by its name.
+
+    Without names these are the single numbers, or the first of the arrays if there are none.
+    """
+    if names is None:
+        single = {name: column for name, column in results.items() if not name.endswith("]")}
+        return dict(list((single or results).items())[:MOST])
+    chosen = {}
+    for wanted in [names] if isinstance(names, str) else names:
+        found = [name for name in results if name == wanted or name.startswith(f"{wanted}[")]
+        if not found:
+            few, more = list(results)[:MOST], len(results) - MOST
+            rest = f" and {more} more" if more > 0 else ""
+            raise KeyError(f"plot: no result {wanted!r}; there are {few}{rest}")
+        chosen.update({name: results[name] for name in found[:MOST]})
+    return dict(list(chosen.items())[:MOST])
 
 
 def varying(columns: Columns) -> Columns:
@@ -111,7 +137,7 @@ def plot_campaign(
     campaign : Campaign
         Result of :func:`monte_carlo`.
     names : str or sequence of str, optional
-        Results to show. All by default.
+        Results to show, at most eight columns. By default all that are single numbers.
     kind : {"histograms", "scatter", "sensitivities"}, optional
         Histograms with the median and the range of 90 %, results over parameters, or rank
         correlations, strongest first.
@@ -141,14 +167,7 @@ def plot_campaign(
     check_choice(kind, "plot: kind", DRAWINGS)
     if campaign.results is None:
         raise ValueError("plot: this campaign has no results")
-    results = columns_of(campaign.results, "result")
-    wanted = [names] if isinstance(names, str) else names
-    if wanted is not None:
-        missing = [name for name in wanted if name not in results]
-        if missing:
-            raise KeyError(f"plot: no result {missing[0]!r}; there are {list(results)}")
-        results = {name: results[name] for name in wanted}
-    results = dict(list(results.items())[:MOST])
+    results = choose_results(columns_of(campaign.results, "result"), names)
     if not results:
         raise ValueError("plot: the results of this campaign hold no numbers")
     failed = len(campaign.failed)

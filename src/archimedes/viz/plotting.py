@@ -7,13 +7,14 @@ from typing import Any
 
 from scipy.sparse import sparray, spmatrix
 
-from archimedes.control import ModeTable, StateSpace
+from archimedes.control import ModeTable, Response
 from archimedes.function import Compiled, SparsePattern
 from archimedes.graph.program import Graph
 from archimedes.optimize import ControlSolution, PhasesSolution
 from archimedes.simulate import Trajectory
 from archimedes.simulate.campaigns.campaign import Campaign
 from archimedes.viz.campaigns import plot_campaign
+from archimedes.viz.linear_systems import SYSTEMS, are_systems, plot_response, plot_systems
 from archimedes.viz.modes import plot_modes
 from archimedes.viz.optimal_control import plot_solution
 from archimedes.viz.structures import plot_graph, plot_sparsity
@@ -28,7 +29,8 @@ DRAWERS: dict[type, Callable[..., Any]] = {
     Campaign: plot_campaign,
     ControlSolution: plot_solution,
     PhasesSolution: plot_solution,
-    StateSpace: plot_modes,
+    **dict.fromkeys(SYSTEMS, plot_systems),
+    Response: plot_response,
     ModeTable: plot_modes,
     SparsePattern: plot_sparsity,
     Compiled: plot_graph,
@@ -45,7 +47,7 @@ def plot(
     a `Trajectory`       panels over time: `plot_trajectory` (``plot(traj, ["pos"])``)
     a campaign           histograms, ``kind="scatter"``, ``"sensitivities"``: `plot_campaign`
     optimal control      states, controls, limits, mesh and its errors: `plot_solution`
-    a `StateSpace`       its modes in the complex plane: `plot_modes`
+    linear systems       ``kind="bode"``, ``"nyquist"``, ``"step"``, ...: `plot_systems`
     a sparsity pattern   its entries, also of ``scipy.sparse`` matrices: `plot_sparsity`
     a compiled function  its program for arguments: `plot_graph` (``plot(f, 1.0)``)
     ===================  ==================================================================
@@ -78,6 +80,8 @@ def plot(
     for kind, draw in (DRAWERS | drawers).items():
         if isinstance(what, kind):
             return draw(what, *args, title=title, file=file, **options)
+    if are_systems(what):
+        return plot_systems(what, *args, title=title, file=file, **options)
     names = ", ".join(kind.__name__ for kind in DRAWERS)
     raise TypeError(
         f"plot: expected a Trajectory, got {type(what).__name__}; it plots {names}, sparse matrices"

@@ -6,6 +6,8 @@ controlled systems", 3rd ed., sect. 3.6; M. Kothare and others, Automatica 30, 1
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from archimedes import checks
@@ -70,7 +72,7 @@ class AntiWindup:
     lower: Scalar = -np.inf
     upper: Scalar = np.inf
     rate: Scalar = np.inf
-    gain: Array | None = field(default=None)
+    gain: Any = field(default=None)
 
     def __post_init__(self) -> None:
         system = self.controller
@@ -113,8 +115,8 @@ class AntiWindup:
             Input of the controller, mostly the control error.
         """
         following, wanted = self.controller.step(state.x, input)
-        change = self.rate * self.controller.dt
-        output = limit(wanted, state.output, self.lower, self.upper, change)
+        dt: Any = self.controller.dt
+        output: Any = limit(wanted, state.output, self.lower, self.upper, self.rate * dt)
         return self.State(following + self.gain @ (output - wanted), output), output
 
 

@@ -164,7 +164,7 @@ class DelaySystem:
 
     def _replace_delays(self, parts: list[tuple[Array, ...]], plant: StateSpace) -> StateSpace:
         """Return the system with other systems in place of its delays."""
-        chain = append(*(StateSpace(*part, dt=plant.dt) for part in parts))
+        chain = append(*(StateSpace(A, B, C, D, plant.dt) for A, B, C, D in parts))
         return lft(plant, chain)
 
     def pade(self, order: int = 3) -> StateSpace:
@@ -221,7 +221,7 @@ class DelaySystem:
         """Return ``system[outputs, inputs]``, by name, number or slice."""
         return self.part(*read_key(key))
 
-    def rename(self, **names: Sequence[str] | str) -> DelaySystem:
+    def rename(self, **names: Any) -> DelaySystem:
         """Return the system with other names or units.
 
         Parameters
@@ -229,7 +229,7 @@ class DelaySystem:
         **names : sequence of str
             As those of `StateSpace.rename`.
         """
-        every: dict[str, tuple[str, ...]] = {}
+        every: dict[str, Any] = {}
         for name, value in names.items():
             texts = (value,) if isinstance(value, str) else tuple(value)
             if name.startswith(("input", "output")):
@@ -282,8 +282,8 @@ def _default_names(name: str, system: DelaySystem) -> tuple[str, ...]:
 
 def _count_steps(time: Scalar, dt: Scalar) -> int:
     """Return how many steps a delay takes."""
-    steps = int(np.round(time / dt))
-    if abs(steps * dt - time) > 1e-6 * dt:
+    steps = int(np.round(np.asarray(time) / dt))
+    if np.abs(steps * dt - time) > 1e-6 * np.asarray(dt):
         raise ValueError(
             f"a delay of {time} s is not a multiple of dt = {dt} s: choose another dt, or use "
             "system.pade(3) first"
@@ -385,9 +385,7 @@ def _join(systems: Sequence[Any], spread: Array, loop: Array, gather: Array) -> 
         loop = block_diagonal([loop, np.zeros((k, k))])
     closed = _close(plant, loop)
     B, C, D = closed.B @ spread, gather @ closed.C, gather @ closed.D @ spread
-    plain: dict[str, tuple[str, ...]] = dict.fromkeys(
-        ("inputs", "outputs", "input_units", "output_units"), ()
-    )
+    plain: dict[str, Any] = dict.fromkeys(("inputs", "outputs", "input_units", "output_units"), ())
     joined = replace(closed, B=B, C=C, D=D, **plain)
     return DelaySystem(joined, delays) if k else joined
 
@@ -399,7 +397,7 @@ def _is_nameless_delay(system: Any) -> bool:
     return all(getattr(system, k) == _default_names(k, system) for k in ("inputs", "outputs"))
 
 
-def _delayed_ends(first: Any, last: Any) -> dict[str, tuple[str, ...]]:
+def _delayed_ends(first: Any, last: Any) -> dict[str, Any]:
     """Return names and units of the inputs of one system and the outputs of another.
 
     A delay leaves signals their names.

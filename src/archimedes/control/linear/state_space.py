@@ -255,7 +255,7 @@ class StateSpace:
         """Return ``system[outputs, inputs]``, by name, number or slice."""
         return self.part(*read_key(key))
 
-    def rename(self, **names: Sequence[str] | str) -> StateSpace:
+    def rename(self, **names: Any) -> StateSpace:
         """Return the system with other names or units.
 
         Parameters
@@ -398,13 +398,13 @@ def read_key(key: Any) -> tuple[Any, Any]:
     return key
 
 
-def choose_texts(system: Any, i: list[int], j: list[int]) -> dict[str, tuple[str, ...]]:
+def choose_texts(system: Any, i: list[int], j: list[int]) -> dict[str, Any]:
     """Return the names and units of some outputs and inputs of a system."""
     chosen = {"inputs": j, "outputs": i, "input_units": j, "output_units": i}
     return {name: tuple(getattr(system, name)[k] for k in at) for name, at in chosen.items()}
 
 
-def swap_signals(system: Any) -> dict[str, tuple[str, ...]]:
+def swap_signals(system: Any) -> dict[str, Any]:
     """Return the names and units of a system whose inputs become outputs; given names alone."""
 
     def given(names: tuple[str, ...], letter: str) -> tuple[str, ...]:
@@ -447,7 +447,7 @@ def is_gain(value: object) -> bool:
     )
 
 
-def is_number(value: object) -> bool:
+def is_number(value: Any) -> bool:
     return is_gain(value) and np.ndim(value) == 0
 
 
@@ -511,7 +511,7 @@ def gain_system(D: Array) -> StateSpace:
     return StateSpace(np.zeros((0, 0)), np.zeros((0, m)), np.zeros((p, 0)), D)
 
 
-def ends(first: Any, last: Any) -> dict[str, tuple[str, ...]]:
+def ends(first: Any, last: Any) -> dict[str, Any]:
     """Return names and units of the inputs of one system and the outputs of another."""
     return {
         "inputs": first.inputs,

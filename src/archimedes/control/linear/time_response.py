@@ -57,6 +57,8 @@ class Response:
         Units of the outputs.
     kind : str, optional
         ``"step"``, ``"impulse"``, ``"initial"`` or ``"forced"``.
+    discrete : bool, optional
+        Whether the system is in discrete time.
 
     Examples
     --------
@@ -74,6 +76,7 @@ class Response:
     input_units: tuple[str, ...] = field(static=True, default=())
     output_units: tuple[str, ...] = field(static=True, default=())
     kind: str = field(static=True, default="forced")
+    discrete: bool = field(static=True, default=False)
 
     def __iter__(self) -> Iterator[Array]:
         return iter((self.t, self.y))
@@ -87,7 +90,7 @@ def _respond(system: Any, t: Array, y: Array, x: Array, kind: str) -> Response:
     names = (system.inputs, system.outputs, system.input_units, system.output_units)
     if np.ndim(y) == 3 and y.shape[2] == 1:
         x, y = x[..., 0], y[..., 0]
-    return Response(t, y, x, *names, kind)
+    return Response(t, y, x, *names, kind, system.dt is not None)
 
 
 def _respond_late(
@@ -102,10 +105,10 @@ def _respond_late(
     times = np.asarray(_times(system.pade(1), t)[0], dtype=float)
     columns = 1 if kind in ("forced", "initial") else system.ninputs
     start = np.zeros((system.nstates, columns)) if x0 is None else np.asarray(x0)[:, None]
-    matrices = tuple(np.asarray(M, dtype=float) for M in system.plant)
+    A, B, C, D = (np.asarray(M, dtype=float) for M in system.plant)
     delays = np.asarray(system.delays, dtype=float)
     u_at = inputs(times) if inputs is not None else None
-    x, y = respond(matrices, delays, times, start, u_at, kinks=kind == "forced")
+    x, y = respond((A, B, C, D), delays, times, start, u_at, kinks=kind == "forced")
     return _respond(system, times, y, x, kind)
 
 
@@ -267,7 +270,7 @@ def initial_response(
 def forced_response(
     system: System,
     t: ArrayLike | None = None,
-    u: ArrayLike = 0.0,
+    u: Any = 0.0,
     x0: ArrayLike | None = None,
     *,
     hold: str = "foh",
@@ -336,7 +339,7 @@ def forced_response(
     return _respond(G, times, x @ G.C.T + inputs @ G.D.T, x, kind)
 
 
-def _as_inputs(u: ArrayLike, count: int, m: int) -> Array:
+def _as_inputs(u: Any, count: int, m: int) -> Array:
     """Return inputs at all times, (count, m)."""
     if np.ndim(u) == 0:
         return u * np.ones((count, m))
@@ -427,8 +430,8 @@ def step_info(
 def _describe_step(
     t: np.ndarray, y: np.ndarray, final: float, settling: float, rise: tuple
 ) -> dict[str, float]:
-    names = ("RiseTime", "SettlingTime", "SettlingMin", "SettlingMax", "Overshoot")
-    names += ("Undershoot", "Peak", "PeakTime", "SteadyStateValue")
+    names = ["RiseTime", "SettlingTime", "SettlingMin", "SettlingMax", "Overshoot"]
+    names += ["Undershoot", "Peak", "PeakTime", "SteadyStateValue"]
     if not np.isfinite(final) or not np.all(np.isfinite(y)):
         return dict.fromkeys(names, np.nan) | {"Peak": np.inf, "PeakTime": np.inf}
     size = float(final)

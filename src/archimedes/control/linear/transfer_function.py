@@ -6,7 +6,6 @@ for each pair. Operations keep the polynomials as they are: `minreal` cancels co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -188,7 +187,7 @@ class TransferFunction:
         """Return ``system[outputs, inputs]``, by name, number or slice."""
         return self.part(*read_key(key))
 
-    def rename(self, **names: Sequence[str] | str) -> TransferFunction:
+    def rename(self, **names: Any) -> TransferFunction:
         """Return the system with other names or units.
 
         Parameters
@@ -381,7 +380,7 @@ def _show(p: Array, letter: str) -> str:
     """Return a polynomial as text."""
     if is_traced(p):
         return f"(traced, degree {len(p) - 1})"
-    words = []
+    words: list[str] = []
     for k, c in zip(range(len(p) - 1, -1, -1), p):
         if c == 0.0 and len(p) > 1:
             continue
@@ -471,9 +470,7 @@ def _shared_step(a: TransferFunction, b: TransferFunction) -> Scalar | None:
     return a.dt
 
 
-def tf(
-    num: Any, den: Any = None, dt: Scalar | None = None, **names: Sequence[str] | str
-) -> TransferFunction:
+def tf(num: Any, den: Any = None, dt: Scalar | None = None, **names: Any) -> TransferFunction:
     """Return a transfer function from coefficients, or the variable s or z itself.
 
     Parameters
@@ -802,9 +799,10 @@ def _keep_reached(
 
 def _cancel(num: Array, den: Array, tol: float) -> tuple[np.ndarray, np.ndarray]:
     """Return a fraction without the roots that both polynomials have."""
-    zeros, poles = list(np.roots(num)), list(np.roots(den))
+    zeros: list[Any] = list(np.roots(num))
+    poles: list[Any] = list(np.roots(den))
     for z in list(zeros):
-        near = min(poles, key=lambda p: abs(p - z), default=None)
+        near: Any = min(poles, key=lambda p: abs(p - z), default=None)
         # Double roots are off by the root of the precision.
         if near is not None and abs(near - z) <= max(np.sqrt(tol) * 1e-2, tol) * max(abs(z), 1e-3):
             zeros.remove(z)

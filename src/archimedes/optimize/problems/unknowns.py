@@ -64,7 +64,7 @@ def _read_by_name(
 
 
 def as_vector(values: Any, like: Tree, missing: float, what: str) -> np.ndarray:
-    """Return numbers or a tree, whose leaves may be broader or None, as a vector like ``like``."""
+    """Return numbers or a tree, parts of which may be broad or None, as a vector like ``like``."""
     if values is None:
         return np.full(sum(int(np.size(leaf)) for leaf in tree.leaves(like)), missing)
     leaves, treedef = tree.flatten(like)
@@ -75,7 +75,7 @@ def as_vector(values: Any, like: Tree, missing: float, what: str) -> np.ndarray:
         parts = [values]
     else:
         try:
-            parts = tree.flatten_up_to(treedef, values, what)
+            parts = tree.flatten_up_to(treedef, values, what, none_fills=True)
         except ValueError as error:
             raise ValueError(f"{what} must have the structure {treedef!r}: {error}") from None
     every = zip(parts, leaves, treedef.paths(what))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from archimedes.typing import ArrayLike
@@ -19,7 +21,8 @@ def add_to_scene(drone: Multirotor, scene: Scene, flight: Flight) -> None:
     positions = np.asarray(drone.rotors.positions)
     camera = Camera("follow", flight.name, azimuth=-120.0, elevation=22.0)
     # Its path crosses itself close to the camera: a curtain below it would hide the vehicle.
-    body = add_vehicle(scene, flight, multirotor_meshes(positions), camera, curtain=False)
+    options: dict[str, Any] = {"curtain": False, "least_pixels": 40.0}
+    body = add_vehicle(scene, flight, multirotor_meshes(positions), camera, **options)
     scene.ghosts += flight.ghosts(1.6 * body.radius)
     speeds = np.asarray(flight.trajectory.x.speeds)
     thrusts = np.asarray(drone.rotors.thrust) * speeds**2
