@@ -79,6 +79,8 @@ def brief(value: Any, width: int = 76) -> str:
     """
     if callable(value) and not isinstance(value, np.ndarray) and not field_names(value):
         return f"function {getattr(value, '__qualname__', type(value).__name__)}"
+    if isinstance(value, (float, np.floating)):
+        return number(value)
     # "1.25": numbers of NumPy without their type.
     plain: Any = {"legacy": "1.25", "linewidth": 10_000}
     with np.printoptions(precision=5, threshold=12, edgeitems=2, **plain):
@@ -123,6 +125,30 @@ def describe_array(array: np.ndarray) -> str:
         text += f", {number(known.min())} to {number(known.max())}"
     missing = array.size - known.size
     return f"{text}, {missing} nan" if missing else text
+
+
+def without_noise(values: Any, scale: float | None = None) -> np.ndarray:
+    """Return numbers with zero for what is only rounding beside the largest of them.
+
+    >>> without_noise([2.0, -3e-16])
+    array([2., 0.])
+    """
+    numbers = np.asarray(values, dtype=float)
+    finite = np.abs(numbers[np.isfinite(numbers)])
+    size = finite.max(initial=0.0) if scale is None else scale
+    return np.where(np.abs(numbers) < 1e-12 * size, 0.0, numbers)
+
+
+def digits_for(values: Any, spread: float, least: int = 5, most: int = 10) -> int:
+    """Return how many significant digits show a spread of values with two digits of its own.
+
+    >>> digits_for([1000.0], 0.01), digits_for([2.0], 0.5)
+    (7, 5)
+    """
+    size = np.max(np.abs(values), initial=0.0, where=np.isfinite(values))
+    if not (np.isfinite(spread) and spread > 0.0 and size > 0.0):
+        return least
+    return int(np.clip(np.ceil(np.log10(size / spread)) + 2, least, most))
 
 
 def text_table(rows: Iterable[Sequence[str]], left: int = 1) -> str:

@@ -268,7 +268,7 @@ def test_figures(tmp_path):
 
     matplotlib.use("agg")
     found = output_error(lag, seen, step_response(), GUESS, np.zeros(1))
-    for figure in (found.plot(), found.plot(step_response(3))):
+    for figure in (arc.plot(found), arc.plot(found, step_response(3))):
         figure.savefig(tmp_path / "fit.png")
         assert len(figure.axes) == 3
         matplotlib.pyplot.close(figure)

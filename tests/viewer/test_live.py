@@ -33,7 +33,7 @@ def test_all_follows_time(live):
     (chart,) = live._charts
     now = [np.nanmax(row) for row in chart.handle.data[4:]]
     assert now == pytest.approx([3.0, 0.0, 20.1])
-    assert chart.handle.title.endswith(" 3, y 0, z 20.1 m")
+    assert chart.handle.title.endswith(" 3, y 0, z 20.1") and " (m): " in chart.handle.title
 
 
 def test_bodies_that_hang_on_others_carry_their_arrows(live):

@@ -112,17 +112,17 @@ def show_trim(report: Report, trimmed: Trim) -> F16Autopilot:
     """Tell the steady flight and its modes; return the autopilot designed for it."""
     report.section(f"Level flight at {SPEED:g} m/s and {ALT:g} m: trimmed, linearized")
     u, out = trimmed.input, plane.outputs(0.0, trimmed.state, trimmed.input)
-    report.line("throttle", f"{float(u.throttle):.3f}")
-    report.line("elevator", f"{np.rad2deg(u.elevator):.2f} deg")
-    report.line("angle of attack", f"{np.rad2deg(out.alpha):.2f} deg")
-    report.line("largest rate left", f"{np.abs(trimmed.residual).max():.0e}", "m/s^2, rad/s^2")
+    report.line("throttle", float(u.throttle), ".3f")
+    report.line("elevator", np.rad2deg(u.elevator), ".2f", "deg")
+    report.line("angle of attack", np.rad2deg(out.alpha), ".2f", "deg")
+    report.line("largest rate left", np.abs(trimmed.residual).max(), ".0e", "", "m/s^2, rad/s^2")
     report.check("trim", trimmed.success)
     small = linearize(plane, trimmed.flight, u, {"power": trimmed.state.power})
-    for mode in modes(small):
+    for k, mode in enumerate(modes(small)):
         if mode.frequency > 1e-6:
             period = f"period {2 * np.pi / mode.pole.imag:.1f} s, " if mode.pole.imag else ""
             how = f"{period}damping {mode.damping:.2f}, {', '.join(mode.main_states[:2])}"
-            report.line("mode", f"{mode.frequency:.3f} rad/s", how)
+            report.line(f"mode {k + 1}", mode.frequency, ".3f", "rad/s", how)
     return F16Autopilot.design(plane, trimmed, small)
 
 
@@ -132,9 +132,9 @@ def show_flight(report: Report, flight: arc.Trajectory, first: float, again: flo
     state = plane.world.flight(flight.t, flight.x.motion)
     bank = np.rad2deg(np.abs(state.rpy[:, 0]).max())
     wanted = float(target(SECONDS).alt)
-    report.line("climbed to", f"{state.alt[-1]:.1f} m", f"wanted {wanted:.0f} m")
-    report.line("largest bank", f"{bank:.1f} deg")
-    report.line("steps of the solver", f"{int(flight.stats['steps'])}", "DOP853, rtol 1e-6")
+    report.line("climbed to", state.alt[-1], ".1f", "m", f"wanted {wanted:.0f} m")
+    report.line("largest bank", bank, ".1f", "deg")
+    report.line("steps of the solver", int(flight.stats["steps"]), "d", "", "DOP853, rtol 1e-6")
     report.speed(first, again, SECONDS)
     report.check("the flight reaches its end", flight.success)
     report.check("altitude held within 2 m", abs(state.alt[-1] - wanted) < 2.0)
@@ -167,9 +167,9 @@ def show_comparison(
     ratio = (seconds / COMPARED) / (again / SECONDS)
     report.section("The same model in plain NumPy, solved by SciPy")
     ours = f"here {duration(again / SECONDS)}"
-    report.line("one simulated second", duration(seconds / COMPARED), ours)
-    report.line("against SciPy and NumPy", f"{ratio:,.0f} x", "faster")
-    report.line("largest relative difference", f"{difference:.0e}", f"after {COMPARED:g} s")
+    report.line("one simulated second", seconds / COMPARED, "", "s", ours)
+    report.line("against SciPy and NumPy", ratio, ",.0f", "x", "faster")
+    report.line("largest relative difference", difference, ".0e", "", f"after {COMPARED:g} s")
     report.check("SciPy agrees", difference < 1e-5)
 
 
@@ -181,13 +181,13 @@ def show_batch(report: Report, fly: Callable[..., Any]) -> arc.Trajectory:
     axes = {"in_axes": (None, dict.fromkeys(p, 0))}
     fly(tree.map(lambda leaf: leaf[:16], p), 61, **axes)  # compiles the kernel for batches
     many, seconds = time_call(lambda: fly(p, 61, progress=report.progress, **axes))
-    report.line("time", duration(seconds), f"{1e3 * seconds / count:.2f} ms each, all cores")
-    report.line("against real time", f"{count * SECONDS / seconds:,.0f} x", "all of them together")
+    report.line("time", seconds, "", "s", f"{1e3 * seconds / count:.2f} ms each, all cores")
+    report.line("against real time", count * SECONDS / seconds, ",.0f", "x", "all of them together")
     last = many.x.motion.pos[:, -1]
     spread = last.std(axis=0)
-    report.line("spread at the end, north", f"{spread[0]:.0f} m", "standard deviation")
-    report.line("spread at the end, east", f"{spread[1]:.0f} m", "standard deviation")
-    report.line("spread at the end, altitude", f"{spread[2]:.2f} m", "held against the gust")
+    report.line("spread at the end, north", spread[0], ".0f", "m", "standard deviation")
+    report.line("spread at the end, east", spread[1], ".0f", "m", "standard deviation")
+    report.line("spread at the end, altitude", spread[2], ".2f", "m", "held against the gust")
     pick = count // 2
     alone = fly(tree.map(lambda leaf: leaf[pick : pick + 1], p), 61, **axes)
     same = bytes(alone.x.motion.pos[0]) == bytes(many.x.motion.pos[pick])

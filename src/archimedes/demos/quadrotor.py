@@ -48,7 +48,7 @@ def run(report: Report) -> None:
     options: dict[str, Any] = {"args": (nominal,), "rtol": 1e-6, "t_eval": times}
     once = report.time_motion(title, SECONDS, closed_loop, start, **options)
     off = np.linalg.norm(once.x.motion.pos - path(times)[0].T, axis=1)
-    report.line("off the path, once settled", f"{100 * off[100:].max():.0f} cm", "gust included")
+    report.line("off the path, once settled", 100 * off[100:].max(), ".0f", "cm", "gust included")
     report.check("the path is kept within 60 cm", off[100:].max() < 0.6)
     many = disperse(report, start, nominal)
     write(report, once, many, nominal)
@@ -69,8 +69,8 @@ def disperse(report: Report, start: Multirotor.State, p: Tree) -> arc.Trajectory
     many = report.time_batch(title, closed_loop, start, **options)
     off = np.linalg.norm(many.x.motion.pos - path(many.t[0])[0].T, axis=2)[:, 15:].max(axis=1)
     low, high = np.quantile(off, [0.05, 0.95])
-    least = f"5 %: {100 * low:.0f} cm"
-    report.line("largest distance, 90 % of them", f"{100 * high:.0f} cm", least)
+    report.line("largest distance, 5 % below", 100 * low, ".0f", "cm")
+    report.line("largest distance, 95 % below", 100 * high, ".0f", "cm")
     report.check("all copies fly to the end", np.all(many.success))
     return many
 
@@ -80,7 +80,7 @@ def write(report: Report, once: arc.Trajectory, many: arc.Trajectory, p: Tree) -
     names = ["motion.pos", "motion.att", "speeds"]
     report.figure("flight", once, names, title="A quadrotor on a figure-eight in wind")
     title = f"{len(many.t):,} copies: all, 90 %, 50 %"
-    report.figure("dispersion", many, "motion.pos", spread="fan", title=title)
+    report.figure("dispersion", many, "motion.pos", spread="fan", relative=True, title=title)
     page = view({"quadrotor": (in_wind(p), once)}, batch=many, title="A quadrotor in wind")
     page.scene.note = "A gust from the side at 12 s; ghosts have other winds and masses"
     north, east, down = path(np.linspace(0.0, 2.0 * np.pi / 0.6, 200))[0]

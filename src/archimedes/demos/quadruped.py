@@ -74,9 +74,9 @@ def run(report: Report) -> None:
     report.speed(first, again, SECONDS)
     aside = 1e3 * np.abs(states.q[:, 1]).max()
     each = f"{1e6 * again / len(times):.0f} us each"
-    report.line("steps of 2 ms with contact", f"{len(times)}", each)
-    report.line("pushed aside by up to", f"{aside:.0f} mm")
-    report.line("height at the end", f"{states.q[-1, 2]:.3f} m", f"standing is {HEIGHT:g} m")
+    report.line("steps of 2 ms with contact", len(times), "d", "", each)
+    report.line("pushed aside by up to", aside, ".0f", "mm")
+    report.line("height at the end", states.q[-1, 2], ".3f", "m", f"standing is {HEIGHT:g} m")
     report.check("it stands at the end", abs(states.q[-1, 2] - HEIGHT) < 0.02)
     report.check("it rests at the end", np.abs(states.v[-1]).max() < 0.1)
     write(report, times, states, pushes)

@@ -53,7 +53,7 @@ class Report:
 
     def __init__(self, name: str, folder: Path, runs: int | None = None, quiet: bool = False):
         self.name, self.folder, self.runs, self.quiet = name, Path(folder), runs, quiet
-        self.lines: dict[str, dict[str, str]] = {}
+        self.figures: dict[str, dict[str, dict[str, Any]]] = {}
         self.checks: dict[str, bool] = {}
         self.files: list[Path] = []
         self._section = ""
@@ -87,13 +87,28 @@ class Report:
     def section(self, title: str) -> None:
         """Begin a section."""
         self._section = title
-        self.lines[title] = {}
         self.say(f"\n{title}")
 
-    def line(self, name: str, value: str, remark: str = "") -> None:
-        """Print one line: a name, a value, a remark."""
-        self.lines.setdefault(self._section, {})[name] = f"{value} {remark}".strip()
-        self.say(f"  {name:<34}{value:>12}   {remark}".rstrip())
+    def line(
+        self, name: str, value: Any, digits: str = "", units: str = "", remark: str = ""
+    ) -> None:
+        """Print one line, and keep its number for ``summary.json``.
+
+        `digits` is how the number is written, such as ".2f"; a time in s without it is written by
+        `duration`. A value that is text is only printed.
+        """
+        if isinstance(value, str):
+            text = value
+        else:
+            number = int(value) if digits == "d" else float(value)
+            figure = {"value": number, "units": units} if units else {"value": number}
+            figures = self.figures.setdefault(self._section, {})
+            if name in figures:
+                raise ValueError(f"report: {name!r} is there already in {self._section!r}")
+            figures[name] = figure
+            plain = units == "s" and not digits
+            text = duration(number) if plain else f"{number:{digits}} {units}".rstrip()
+        self.say(f"  {name:<34}{text:>12}   {remark}".rstrip())
 
     def time_motion(
         self, title: str, seconds: float, *problem: Any, repeats: int = 3, **options: Any
@@ -112,14 +127,14 @@ class Report:
         """Solve a batch likewise, once."""
         result, seconds = time_call(lambda: _solve(*problem, **options))
         self.section(title)
-        self.line("time", duration(seconds), "compilation included")
+        self.line("time", seconds, "", "s", "compilation included")
         return result
 
     def speed(self, first: float, again: float, seconds: float) -> None:
         """Print the times of the first and of later calls, also relative to real time."""
-        self.line("first call", duration(first), "records and compiles")
-        self.line("every further call", duration(again), f"for {seconds:g} s of the motion")
-        self.line("against real time", f"{seconds / again:,.0f} x", "faster")
+        self.line("first call", first, "", "s", "records and compiles")
+        self.line("every further call", again, "", "s", f"for {seconds:g} s of the motion")
+        self.line("against real time", seconds / again, ",.0f", "x", "faster")
 
     def check(self, name: str, passed: bool | np.bool_) -> None:
         """Record whether a condition holds; a failure is printed at once."""
@@ -167,7 +182,7 @@ class Report:
             "demo": self.name,
             "good": self.good,
             "checks": self.checks,
-            "lines": {title: lines for title, lines in self.lines.items() if lines},
+            "figures": self.figures,
             "folder": str(self.folder.absolute()),
             "files": [file.name for file in self.files],
         }

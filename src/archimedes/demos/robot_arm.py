@@ -57,7 +57,7 @@ def run(report: Report) -> None:
     points = np.stack([circle(t) for t in times])
     search, seconds = time_call(lambda: arc.vmap(reach)(points))
     report.section("The angles along the circle, found by one mapped search")
-    report.line("points", f"{len(times)}", duration(seconds))
+    report.line("points", len(times), "d", "", duration(seconds))
     report.check("the whole circle is within reach", np.all(search.success))
     path = [arc.interpolant([times], search.q[:, k], method="cubic") for k in range(3)]
 
@@ -80,7 +80,7 @@ def run(report: Report) -> None:
         once, seconds = time_call(partial(arc.solve_ode, rates, span, start, **options))
         hand = mb.frame_pose(real, once.x.q, "hand").t
         off = np.linalg.norm(hand - np.stack([circle(t) for t in outputs]), axis=1)[120:]
-        report.line(f"gain of {gain:g} rad/s", f"{1e3 * off.max():.2f} mm", duration(seconds))
+        report.line(f"gain of {gain:g} rad/s", 1e3 * off.max(), ".2f", "mm", duration(seconds))
     report.check("the hand stays within 5 mm", off.max() < 5e-3)
     write(report, once, hand)
 

@@ -85,10 +85,10 @@ def run(report: Report) -> None:
     once = report.time_motion(title, SECONDS, falling, start(), **options)
     speed, off = touchdown(once.final)
     burnt = float(once.x.propellant[0, 0] - once.final.propellant[0])
-    report.line("touchdown at", f"{once.events['t'][0]:.2f} s")
-    report.line("speed", f"{speed:.2f} m/s")
-    report.line("from the middle of the pad", f"{off:.2f} m")
-    report.line("propellant burnt", f"{burnt:.0f} kg")
+    report.line("touchdown at", once.events["t"][0], ".2f", "s")
+    report.line("speed", speed, ".2f", "m/s")
+    report.line("from the middle of the pad", off, ".2f", "m")
+    report.line("propellant burnt", burnt, ".0f", "kg")
     report.check("softer than 3 m/s, within 3 m", speed < 3.0 and off < 3.0)
     many = disperse(report)
     write(report, once, many)
@@ -113,8 +113,8 @@ def disperse(report: Report) -> arc.Trajectory:
     title = f"{count:,} landings from other places as one batch"
     many = report.time_batch(title, falling, x0.replace(motion=motion), **options)
     speed, off = touchdown(many.final)
-    report.line("speed, 95 % below", f"{np.quantile(speed, 0.95):.2f} m/s")
-    report.line("from the middle, 95 % below", f"{np.quantile(off, 0.95):.2f} m")
+    report.line("speed, 95 % below", np.quantile(speed, 0.95), ".2f", "m/s")
+    report.line("from the middle, 95 % below", np.quantile(off, 0.95), ".2f", "m")
     report.check("95 % land softer than 4 m/s", np.quantile(speed, 0.95) < 4.0)
     return many
 

@@ -53,8 +53,8 @@ def run(report: Report) -> None:
     title = f"A slew of {SECONDS:g} s in orbit"
     once = report.time_motion(title, SECONDS, slewing, start(), t_eval=times)
     left = off_goal(once.x.att)
-    report.line("off the goal", f"{left[-1]:.3f} deg", f"from {left[0]:.0f} deg")
-    report.line("wheels at the end", f"{np.abs(once.x.h[-1]).max():.3f} N m s")
+    report.line("off the goal", left[-1], ".3f", "deg", f"from {left[0]:.0f} deg")
+    report.line("wheels at the end", np.abs(once.x.h[-1]).max(), ".3f", "N m s")
     report.check("the goal is reached within 0.1 deg", left[-1] < 0.1)
     many = disperse(report)
     write(report, once, many)
@@ -71,7 +71,7 @@ def disperse(report: Report) -> arc.Trajectory:
     title = f"{count:,} slews from random attitudes as one batch"
     many = report.time_batch(title, slewing, x0, t_eval=times, in_axes=0)
     worst = off_goal(many.x.att)[:, -1].max()
-    report.line("farthest off the goal", f"{worst:.3f} deg", f"after {SECONDS:g} s")
+    report.line("farthest off the goal", worst, ".3f", "deg", f"after {SECONDS:g} s")
     report.check("all reach the goal within 1 deg", worst < 1.0)
     return many
 

@@ -7,7 +7,7 @@ import numpy as np
 import archimedes as arc
 from archimedes import tree
 from archimedes.demos import tumbling
-from archimedes.demos.reporting import Report, duration, time_call
+from archimedes.demos.reporting import Report, time_call
 from archimedes.spatial import RigidBody
 from archimedes.viewer import Camera, Mesh, cylinder, moved, view
 
@@ -39,9 +39,9 @@ def show_model(report: Report) -> None:
     difference = float(np.max(np.abs(flat(eager) - flat(native))))
     jacobian = arc.jac(tumbling.dynamics, argnums=1, flat=True)(0.0, x, u)
     report.section("The model: RigidBody.dynamics, plain NumPy on structs")
-    report.line("recorded as", f"{compiled.statistics(0.0, x, u).nodes}", "scalar operations")
-    report.line("NumPy against native code", f"{difference:.1e}", "largest difference")
-    report.line("Jacobian", f"{jacobian.shape[0]} x {jacobian.shape[1]}", "from the same recording")
+    report.line("recorded as", compiled.statistics(0.0, x, u).nodes, "d", "", "scalar operations")
+    report.line("NumPy against native code", difference, ".1e", "", "largest difference")
+    report.line("entries of the Jacobian", jacobian.size, "d", "", "from the same recording")
     report.check("native code is the model", difference < 1e-12)
 
 
@@ -50,11 +50,11 @@ def show_physics(report: Report, once: arc.Trajectory) -> None:
     report.section(f"One body, {tumbling.DURATION:g} s: it spins about its middle axis and flips")
     drifts = tumbling.drifts(once)
     for name, drift in drifts.items():
-        report.line(name, f"{drift:.1e}", "largest relative drift")
+        report.line(name, drift, ".1e", "", "largest relative drift")
     flips = once.events["t"]
     interval, exact = float(np.mean(np.diff(flips))), tumbling.flip_interval()
-    report.line("flips", f"{len(flips)}", f"the first at t = {flips[0]:.3f} s")
-    report.line("time between flips", f"{interval:.6f} s", f"closed form {exact:.6f} s")
+    report.line("flips", len(flips), "d", "", f"the first at t = {flips[0]:.3f} s")
+    report.line("time between flips", interval, ".6f", "s", f"closed form {exact:.6f} s")
     report.check("what is conserved stays", max(drifts.values()) < ALLOWED)
     report.check("flips come as the closed form says", abs(interval / exact - 1.0) < ALLOWED)
 
@@ -67,10 +67,10 @@ def show_speed(report: Report, once: arc.Trajectory) -> None:
     theirs, scipys = time_call(tumbling.scipy_solution, 2)
     errors = [float(np.max(np.abs(x - exact))) for x in (flat(own.x), theirs)]
     report.section(f"Speed, one simulation with {len(once)} outputs, measured now")
-    report.line("Archimedes", duration(ours), f"error {errors[0]:.0e}")
-    report.line("SciPy DOP853, same tolerances", duration(scipys), f"error {errors[1]:.0e}")
-    report.line("against SciPy", f"{scipys / ours:.0f} x", "faster")
-    report.line("against real time", f"{tumbling.DURATION / ours:,.0f} x", "faster")
+    report.line("Archimedes", ours, "", "s", f"error {errors[0]:.0e}")
+    report.line("SciPy DOP853, same tolerances", scipys, "", "s", f"error {errors[1]:.0e}")
+    report.line("against SciPy", scipys / ours, ".0f", "x", "faster")
+    report.line("against real time", tumbling.DURATION / ours, ",.0f", "x", "faster")
     report.check("SciPy agrees", errors[0] < ALLOWED)
 
 
@@ -81,11 +81,11 @@ def show_batch(report: Report) -> None:
     tumbling.simulate_batch(tree.map(lambda leaf: leaf[:64], x0))  # compiles the lane kernel
     many, seconds = time_call(lambda: tumbling.simulate_batch(x0))
     report.section(f"{runs:,} dispersed copies as one batch, each with its own steps, all cores")
-    report.line("time", duration(seconds), f"{1e6 * seconds / runs:.0f} us each")
+    report.line("time", seconds, "", "s", f"{1e6 * seconds / runs:.0f} us each")
     ratio = runs * tumbling.DURATION / seconds
-    report.line("against real time", f"{ratio:,.0f} x", "all of them together")
+    report.line("against real time", ratio, ",.0f", "x", "all of them together")
     worst = max(tumbling.drifts(many).values())
-    report.line("worst drift of any", f"{worst:.1e}", "energy, momenta, quaternion norm")
+    report.line("worst drift of any", worst, ".1e", "", "energy, momenta, quaternion norm")
     pick = runs // 2
     alone = tumbling.simulate_batch(tree.map(lambda leaf: leaf[pick : pick + 1], x0))
     same = flat(alone[0].x).tobytes() == flat(many[pick].x).tobytes()

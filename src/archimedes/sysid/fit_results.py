@@ -8,7 +8,7 @@ models", Biometrika 65, 1978.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -239,11 +239,11 @@ class Fit:
     @property
     def residuals(self) -> Any:
         """Measured less predicted outputs (p, N); a list of them for several experiments."""
-        left = [one.ys - predicted for one, predicted in self._experiments]
+        left = [one.ys - predicted for one, predicted in self.experiments]
         return left[0] if isinstance(self.data, Timeseries) else left
 
     @property
-    def _experiments(self) -> list[tuple[Timeseries, np.ndarray]]:
+    def experiments(self) -> list[tuple[Timeseries, np.ndarray]]:
         """Data and predictions of each experiment."""
         if isinstance(self.data, Timeseries):
             return [(self.data, self.predicted)]
@@ -280,7 +280,7 @@ class Fit:
     @property
     def fit(self) -> np.ndarray:
         """How much of each output is explained, in percent (p,): ``100 (1 - |e| / |y - mean|)``."""
-        return percent(self._experiments)
+        return percent(self.experiments)
 
     def predict(self, data: Timeseries, x0: Any = None) -> np.ndarray:
         """Return outputs (p, N) for other data, with these parameters.
@@ -321,7 +321,7 @@ class Fit:
         check_whole(lags, "lags", 1)
         free = int(np.count_nonzero(np.diagonal(self.covariance)))
         # Between experiments as much is missing as correlations reach.
-        pairs = [(one.ys - predicted, one.us) for one, predicted in self._experiments]
+        pairs = [(one.ys - predicted, one.us) for one, predicted in self.experiments]
         e, u = (
             np.concatenate(
                 [np.pad(part, ((0, 0), (0, lags)), constant_values=np.nan) for part in p], 1
@@ -341,10 +341,10 @@ class Fit:
             for j, b in enumerate(self.names[:i])
         ]
         lines = [self._describe(), "correlations:", *(near or ["  none: one parameter"])]
-        count = min(len(one) for one, _ in self._experiments)
+        count = min(len(one) for one, _ in self.experiments)
         if count > 4:
             lines.append(repr(self.tests(min(20, count // 2 - 1))))
-        return "\n".join([*lines, f"{self.iterations} iterations, cost {number(self.cost)}"])
+        return "\n".join([*lines, f"cost {number(self.cost)}"])
 
     def _describe(self, most: int | None = None) -> str:
         """Return how the search ended, `most` parameters at most, and what is explained."""
@@ -355,58 +355,11 @@ class Fit:
             rows.append([f"  {name}", number(value), f"+- {number(sigma, 3)}", note])
         rest = [] if most is None or len(rows) <= most else [f"  ... {len(rows) - most} more"]
         shares = ", ".join(
-            f"{n} {v:.1f} %" for n, v in zip(self._experiments[0][0].outputs, self.fit)
+            f"{n} {v:.1f} %" for n, v in zip(self.experiments[0][0].outputs, self.fit)
         )
         explained = textwrap.wrap(f"  explained: {shares}", COLUMNS)
         shown = explained if most is None else explained[:2]
         return "\n".join([self.message, text_table(rows[:most]), *rest, *shown])
-
-    def plot(
-        self, data: Timeseries | None = None, *, title: str | None = None, file: Any = None
-    ) -> Any:
-        """Draw outputs and predictions, residuals and their correlations; returns the figure.
-
-        Parameters
-        ----------
-        data : Timeseries, optional
-            Other data to show. By default those of the fit, experiment by experiment.
-        title : str, optional
-            Title.
-        file : path, optional
-            File to save the figure to. Its ending determines the format.
-        """
-        import matplotlib.pyplot as plt
-
-        shown = self._experiments if data is None else [(data, self.predict(data))]
-        count = sum(len(one.ys) for one, _ in shown)
-        figure, axes = plt.subplots(count, 3, squeeze=False, figsize=(12, 3 * count))
-        rows = iter(axes)
-        for one, predicted in shown:
-            _plot_experiment(one, predicted, rows)
-        if title is not None:
-            figure.suptitle(title)
-        figure.tight_layout()
-        if file is not None:
-            figure.savefig(file)
-        return figure
-
-
-def _plot_experiment(data: Timeseries, predicted: np.ndarray, rows: Iterator[Any]) -> None:
-    """Draw one row of axes for each output."""
-    tests = residual_tests(data.ys - predicted, data.us, min(20, len(data) // 2 - 1))
-    explained = percent([(data, predicted)])
-    for k, (name, row) in enumerate(zip(data.outputs, rows)):
-        row[0].plot(data.ts, data.ys[k], ".", label=name)
-        row[0].plot(data.ts, predicted[k], label="model")
-        row[0].set_title(f"{explained[k]:.1f} % explained")
-        row[0].legend(fontsize="small")
-        row[1].plot(data.ts, data.ys[k] - predicted[k], ".")
-        row[1].set_title("residuals")
-        row[2].stem(np.arange(1, tests.auto.shape[1] + 1), tests.auto[k])
-        row[2].axhspan(-tests.bound, tests.bound, alpha=0.2)
-        row[2].set_title(f"autocorrelation, p = {tests.whiteness[k]:.2g}")
-        for axes, label in zip(row, ("time (s)", "time (s)", "lag")):
-            axes.set_xlabel(label)
 
 
 def percent(experiments: list[tuple[Timeseries, np.ndarray]]) -> np.ndarray:

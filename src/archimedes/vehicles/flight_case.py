@@ -177,9 +177,13 @@ class FlightRecord(NamedTuple):
     flight: FlightState
     trajectory: Trajectory
 
+    def as_trajectory(self) -> Trajectory:
+        """Return the flight states as a trajectory, which `arc.plot` draws."""
+        return Trajectory(self.t, self.flight)
+
     def __repr__(self) -> str:
-        flown = Trajectory(self.t, self.flight)
-        return f"FlightRecord: {self.trajectory.message}\n{text_table(value_rows(flown))}"
+        table = text_table(value_rows(self.as_trajectory()))
+        return f"FlightRecord: {self.trajectory.message}\n{table}"
 
     def report(self) -> str:
         """Return everything as text, the states of all parts of the vehicle included."""

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.display import Readable
 from archimedes.environment import ecef_to_geodetic, ned
 from archimedes.simulate import Trajectory
 from archimedes.spatial import Quaternion
@@ -88,8 +89,8 @@ def placing_of(world: object, pos: ArrayLike) -> Placing:
     return Placing(R_UP_NED @ R_NE, below, ground=Ground(0.0))
 
 
-@dataclass(eq=False)
-class Flight:
+@dataclass(eq=False, repr=False)
+class Flight(Readable):
     """A trajectory that is being added to a scene.
 
     Parameters

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.display import axis_label
 from archimedes.simulate.trajectory.exports import require
 from archimedes.spatial.attitudes.quaternions import quaternion_multiply
 from archimedes.typing import Array
@@ -256,7 +257,7 @@ class LiveChart:
         )
         self.handle = server.gui.add_uplot(
             self._data(self.t[0]),
-            ({"label": "t (s)"}, *lines, *dots),
+            ({"label": "time (s)"}, *lines, *dots),
             title=self._title(self.t[0]),
             # Ranges are given: where time is not there are no dots, nan, of which none follows.
             scales={"x": {"time": False}, "y": {"range": self._range()}},
@@ -285,4 +286,4 @@ class LiveChart:
         now = at_time(self.chart.t, self.chart.values.T, t)
         names = [f"{label} " if label else "" for label in self.chart.labels]
         told = ", ".join(f"{name}{value:.4g}" for name, value in zip(names, now))
-        return f"{self.chart.title}: {told} {self.chart.units}".rstrip()
+        return f"{axis_label(self.chart.title, self.chart.units)}: {told}"

@@ -415,8 +415,8 @@ class Earth(Readable):
     angle: float = 0.0
 
 
-@dataclass
-class Camera:
+@dataclass(repr=False)
+class Camera(Readable):
     """How the scene is looked at first.
 
     Parameters

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.display import for_reading
 from archimedes.multibody import Model, State
 from archimedes.simulate import Trajectory
 from archimedes.spatial import RigidBody
@@ -325,4 +326,5 @@ def chart_of(trajectory: Trajectory, name: str) -> Chart:
     flat = values.reshape(len(trajectory.t), -1)
     labels = component_names("", values.shape[1:]) if values.ndim > 1 else [""]
     unit = trajectory.units.get(name, units.get(name, ""))
-    return Chart(name, trajectory.t, flat.T, labels, unit)
+    shown, unit = for_reading(flat, unit)
+    return Chart(name, trajectory.t, shown.T, labels, unit)

@@ -1,5 +1,7 @@
 from archimedes.viz.campaigns import plot_campaign as plot_campaign
 from archimedes.viz.campaigns import sensitivities as sensitivities
+from archimedes.viz.identification import plot_fit as plot_fit
+from archimedes.viz.identification import plot_timeseries as plot_timeseries
 from archimedes.viz.linear_systems import plot_bode as plot_bode
 from archimedes.viz.linear_systems import plot_locus_of_gain as plot_locus_of_gain
 from archimedes.viz.linear_systems import plot_nichols as plot_nichols
@@ -12,6 +14,7 @@ from archimedes.viz.modes import plot_modes as plot_modes
 from archimedes.viz.modes import plot_root_locus as plot_root_locus
 from archimedes.viz.optimal_control import plot_solution as plot_solution
 from archimedes.viz.plotting import plot as plot
+from archimedes.viz.robots import plot_robot as plot_robot
 from archimedes.viz.structures import plot_graph as plot_graph
 from archimedes.viz.structures import plot_sparsity as plot_sparsity
 from archimedes.viz.themes import THEMES as THEMES

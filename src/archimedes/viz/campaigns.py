@@ -11,8 +11,8 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.checks import check_choice
-from archimedes.display import axis_label, for_reading
-from archimedes.simulate.campaigns.campaign import Campaign
+from archimedes.display import axis_label, digits_for, for_reading, number
+from archimedes.simulate.campaigns.campaign import Campaign, relative_spread
 from archimedes.simulate.trajectory.columns import tree_columns
 from archimedes.typing import Tree
 from archimedes.viz.themes import Figure, File, sheet
@@ -22,6 +22,8 @@ __all__ = ["plot_campaign", "sensitivities"]
 #: Results and parameters in one figure.
 MOST = 8
 CELL = 2.4
+#: Histograms narrower than this part of the mean are drawn relative to it.
+NARROW = 0.01
 #: What opens a sheet of a size.
 Page = Callable[..., AbstractContextManager[Any]]
 #: Numbers over runs and their units, by name.
@@ -139,8 +141,8 @@ def plot_campaign(
     names : str or sequence of str, optional
         Results to show, at most eight columns. By default all that are single numbers.
     kind : {"histograms", "scatter", "sensitivities"}, optional
-        Histograms with the median and the range of 90 %, results over parameters, or rank
-        correlations, strongest first.
+        Histograms with the mean, the range of 90 % and the standard deviation, also in percent of
+        the mean; results over parameters; or rank correlations, strongest first.
     title : str, optional
         Title.
     file : path, optional
@@ -183,12 +185,20 @@ def draw_histograms(campaign: Campaign, results: Columns, remark: str, page: Pag
         grid = panels.ravel()
         for axes, (name, (values, units)) in zip(grid, results.items()):
             good = values[np.isfinite(values)]
-            axes.hist(good, bins="auto" if np.ptp(good) > 0 else 10, color="C0", alpha=0.75)
-            low, middle, high = np.quantile(good, [0.05, 0.5, 0.95])
+            mean, std = float(np.mean(good)), float(np.std(good, ddof=1)) if len(good) > 1 else 0.0
+            # What varies by little is drawn relative to the mean: ticks would differ by digits.
+            narrow = 0.0 < np.ptp(good) < NARROW * abs(mean)
+            centre = mean if narrow else 0.0
+            bins = "auto" if np.ptp(good) > 0 else 10
+            axes.hist(good - centre, bins=bins, color="C0", alpha=0.75)
+            low, high = np.quantile(good - centre, [0.05, 0.95])
             axes.axvspan(low, high, color="C1", alpha=0.12, zorder=0)
-            axes.axvline(middle, color="C1")
-            axes.set_xlabel(axis_label(name, units))
-            axes.set_title(f"{middle:.4g}  [{low:.4g}, {high:.4g}]", fontsize="small", loc="left")
+            axes.axvline(mean - centre, color="C1")
+            axes.set_xlabel(axis_label(f"{name} - mean" if narrow else name, units))
+            part = relative_spread(mean, std)
+            middle = number(mean, digits_for(good, std, least=3))
+            text = f"{middle} ± {std:.2g}" + (f" ({part})" if part else "")
+            axes.set_title(text, fontsize="small", loc="left")
             axes.grid(axis="x", visible=False)
         for axes in grid[len(results) :]:
             axes.remove()

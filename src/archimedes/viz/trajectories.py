@@ -28,6 +28,8 @@ BAND = (0.05, 0.95)
 #: How a batch may be drawn, and the bands of a fan: all, 90 %, 50 %.
 SPREADS = ("auto", "lines", "band", "fan")
 FAN = ((0.0, 1.0, 0.12), (0.05, 0.95, 0.16), (0.25, 0.75, 0.24))
+#: What the three components of a vector are called, by the end of its name.
+AXES = {"rpy": ("roll", "pitch", "yaw"), "_NED": ("north", "east", "down")}
 #: Lines in one panel; a larger leaf must be asked for by component.
 MANY = 12
 WIDTH, PANEL_HEIGHT, MARGIN = 8.0, 1.75, 0.9
@@ -52,11 +54,13 @@ def plot_trajectory(
     file: File = None,
     spread: str = "auto",
     angles: bool = True,
+    relative: bool = False,
 ) -> Figure:
     """Plot a trajectory over time, with a panel for each leaf.
 
-    Axes carry the names and units of the fields of structs. Between samples the interpolants are
-    drawn, if the solver kept them. Of a batch, the first panel says how many instances failed.
+    Axes carry the names and units of the fields of structs, angles in deg. Between samples the
+    interpolants are drawn, if the solver kept them. Of a batch, the first panel says how many
+    instances failed.
 
     Parameters
     ----------
@@ -77,6 +81,9 @@ def plot_trajectory(
     angles : bool, optional
         Draw attitudes as roll, pitch and yaw in deg without jumps. With False, or by the names of
         components (``"att[0]"``), the components are drawn.
+    relative : bool, optional
+        Draw a batch relative to its mean at each time, which shows how far it disperses. False by
+        default.
 
     Returns
     -------
@@ -100,6 +107,15 @@ def plot_trajectory(
     wanted = [names] if isinstance(names, str) else names
     panels = choose(all_panels(traj, angles), all_panels(traj, angles=False), wanted)
     panels = [relabel(panel, label_map(traj, labels)) for panel in panels]
+    if relative:
+        panels = [deviations(panel) for panel in panels]
+    return draw_panels(traj, panels, title, file, spread)
+
+
+def draw_panels(
+    traj: Trajectory, panels: list[Panel], title: str | None, file: File, spread: str = "auto"
+) -> Figure:
+    """Draw panels one below the other over time, with the events of the trajectory."""
     size, count = (WIDTH, PANEL_HEIGHT * len(panels) + MARGIN), len(panels)
     with sheet(size, title, file, count, sharex=True, squeeze=False) as (figure, grid):
         rows = grid[:, 0]
@@ -179,6 +195,22 @@ def between(t: Array, x: Tree, dense: Callable[[Array], Tree], each: int) -> tup
     return fine, tree.map(fill, x, finer)
 
 
+def deviations(panel: Panel) -> Panel:
+    """Return a panel of a batch relative to the mean over the batch at each time."""
+    rows = panel.t.reshape(-1, panel.t.shape[-1])
+    if len(rows) < 2 or shared_times(rows) is None:
+        raise ValueError(
+            "plot: relative=True needs several trajectories at the same times: solve a batch with "
+            "t_eval, or leave it out"
+        )
+    values = panel.values.reshape(len(rows), rows.shape[1], -1)
+    known = ~np.isnan(values)
+    count = np.maximum(known.sum(axis=0), 1)
+    mean = np.where(known, values, 0.0).sum(axis=0) / count
+    title = f"{panel.title} - mean"
+    return panel._replace(title=title, t=rows, values=values - mean)
+
+
 def label_map(traj: Trajectory, labels: Mapping[str, str] | Sequence[str] | None) -> dict[str, str]:
     """Return the names that a user gave, by the trajectory's own."""
     if labels is None:
@@ -194,6 +226,9 @@ def label_map(traj: Trajectory, labels: Mapping[str, str] | Sequence[str] | None
 def relabel(panel: Panel, table: dict[str, str]) -> Panel:
     labels = [table.get(label, label) for label in panel.labels]
     single = labels[0] if len(labels) == 1 and panel.labels[0] in table else panel.title
+    for ending, names in AXES.items():
+        if panel.title.endswith(ending) and len(labels) == 3 and labels == panel.labels:
+            labels = list(names)
     return panel._replace(title=table.get(panel.title, single), labels=labels)
 
 

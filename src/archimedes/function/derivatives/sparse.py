@@ -79,7 +79,7 @@ def _unpack(data: bytes) -> Entries:
     return Entries(graph, where[0], where[1], *rest)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SparsePattern:
     """Positions of the entries of a sparse matrix.
 
@@ -105,6 +105,10 @@ class SparsePattern:
     rows: np.ndarray
     columns: np.ndarray
     shape: tuple[int, int]
+
+    def __repr__(self) -> str:
+        rows, columns = self.shape
+        return f"SparsePattern({rows} x {columns}, {self.nnz} entries)"
 
     @property
     def nnz(self) -> int:

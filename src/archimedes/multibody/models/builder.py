@@ -56,8 +56,8 @@ class Builder:
     """
 
     def __repr__(self) -> str:
-        counts = {"bodies": self.bodies, "joints": self.joints, "frames": self.frames}
-        return f"Builder({self.name!r}: {', '.join(f'{len(v)} {k}' for k, v in counts.items())})"
+        counts = f"{len(self.bodies)} bodies, {len(self.joints)} joints, {len(self.frames)} frames"
+        return f"Builder({self.name!r}: {counts})"
 
     def __init__(self, name: str = "robot") -> None:
         self.name = name

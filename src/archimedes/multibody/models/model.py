@@ -351,7 +351,7 @@ def coordinate_labels(model: Model, which: str = "q") -> list[tuple[str, str]]:
     links = [link for link in model.links if not link.mimic]
     shared = Counter(link.joint for link in links)
     seen: Counter[str] = Counter()
-    labels = []
+    labels: list[tuple[str, str]] = []
     for link in links:
         count = getattr(link.kind, size)
         units = getattr(link.kind, f"{which}_units")

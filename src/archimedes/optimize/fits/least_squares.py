@@ -99,7 +99,7 @@ class LMResult(Ended):
 
     def __repr__(self) -> str:
         effort = f"cost = {self.cost:.10g} after {self.nit} iterations, {self.nfev} evaluations"
-        return self._describe(effort, self.x)
+        return self._outcome(effort, self.x)
 
     def covariance(self) -> np.ndarray:
         """Return the covariance (n, n) of x: s^2 (J^T J)^-1, s^2 = sum of squares / (m - n).

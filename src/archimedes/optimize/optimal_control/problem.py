@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.display import Readable
 from archimedes.errors import TraceError
 from archimedes.function.recording_store import find_or_make, form_of
 from archimedes.function.region_bodies import must_record
@@ -22,8 +23,8 @@ from archimedes.typing import Tree
 __all__ = ["OptimalControl"]
 
 
-@dataclass(eq=False)
-class OptimalControl:
+@dataclass(eq=False, repr=False)
+class OptimalControl(Readable):
     """An optimal control problem: find the best controls u(t) and, if there are any, parameters p.
 
     States, controls and parameters are trees (structs, arrays, numbers). ``rest`` below stands for

@@ -99,14 +99,14 @@ class Ended(Readable):
         """What happened, and what to do about it."""
         return str(self.status.message)
 
-    def _describe(self, effort: str, x: Any) -> str:
+    def _outcome(self, effort: str, x: Any) -> str:
         """Return how it ended, what it took, and the solution."""
         outcome = f"{'success' if self.success else 'FAILED'}: {self.message}"
         return "\n".join([*textwrap.wrap(outcome, COLUMNS), effort, f"x = {brief(x, COLUMNS - 4)}"])
 
 
-@dataclass(frozen=True)
-class Multipliers:
+@dataclass(frozen=True, repr=False)
+class Multipliers(Readable):
     """Lagrange multipliers, in the signs of IPOPT, CasADi and SciPy.
 
     At the solution ``grad f + A^T constr + bounds = 0``, with the Jacobian A of the constraints.
@@ -132,8 +132,8 @@ class Multipliers:
     bounds: Any
 
 
-@dataclass(frozen=True)
-class Iteration:
+@dataclass(frozen=True, repr=False)
+class Iteration(Readable):
     """What a callback is told after each iteration.
 
     Parameters
@@ -240,4 +240,4 @@ class OptimizeResult(Ended):
             f"fun = {self.fun:.10g} after {self.iterations} iterations, "
             f"{self.times.get('solve', 0.0):.3g} s; violation {self.violation:.3g}"
         )
-        return self._describe(effort, self.x)
+        return self._outcome(effort, self.x)

@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.display import COLUMNS, axis_label, for_reading, number, text_table
+from archimedes.display import (
+    COLUMNS,
+    axis_label,
+    digits_for,
+    for_reading,
+    number,
+    text_table,
+    without_noise,
+)
 from archimedes.simulate.campaigns.chunk_store import RAISED, CampaignError
 from archimedes.simulate.statuses import SimulationError, Status
 from archimedes.simulate.trajectory.columns import tree_columns
@@ -126,11 +134,13 @@ class Statistics:
             if np.size(leaves[0][column.leaf]) > largest:
                 continue
             values = np.array([each[column.leaf][column.place] for each in leaves])
-            (mean, std, *others), units = for_reading(values, column.units)
+            shown, units = for_reading(values, column.units)
+            mean, std, *others = without_noise(shown)
+            digits = digits_for(shown, std)
             count = counts[column.leaf][column.place]
             runs = str(count) if count == self.total else f"{count} of {self.total}"
-            cells = [runs, number(mean, 5), number(std, 3)]
-            cells += [relative_spread(mean, std), *(number(value, 5) for value in others)]
+            cells = [runs, number(mean, digits), number(std, 3)]
+            cells += [relative_spread(mean, std), *(number(value, digits) for value in others)]
             rows.append([axis_label(column.name, units), *cells])
         return rows
 
@@ -142,7 +152,7 @@ def relative_spread(mean: float, std: float) -> str:
     ('5 %', '')
     """
     tells = np.isfinite(mean) and np.isfinite(std) and std <= 10.0 * abs(mean) and mean != 0.0
-    return f"{100.0 * std / abs(mean):.3g} %" if tells else ""
+    return f"{100.0 * std / abs(mean):.2g} %" if tells else ""
 
 
 def summarize(results: Tree, quantiles: float | Sequence[float] = (0.05, 0.5, 0.95)) -> Statistics:

@@ -14,7 +14,7 @@ import hashlib
 import math
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from archimedes.random import fold_in, key
 from archimedes.random.continuous import normal_quantile
 from archimedes.random.keys import DRAW, shift_right, threefry
 from archimedes.simulate.trajectory.columns import label_leaves
+from archimedes.tree.struct_methods import struct_repr
 
 if TYPE_CHECKING:
     from archimedes.typing import Array, ArrayLike, Tree
@@ -94,6 +95,9 @@ class Distribution:
 
     shape: tuple[int, ...] = ()
 
+    def __repr__(self) -> str:
+        return struct_repr(self) if is_dataclass(self) else f"{type(self).__name__}()"
+
     @property
     def uniforms(self) -> int:
         """How many uniform numbers one value takes."""
@@ -159,7 +163,7 @@ def check(owner: object, good: Array | bool, words: str) -> None:
         raise ValueError(f"{type(owner).__name__}: {words}, got {owner!r}")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Normal(Distribution):
     """Independent normal numbers.
 
@@ -208,7 +212,7 @@ class Normal(Distribution):
             return ndtr(np.divide(np.subtract(x, self.mean), self.std))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Uniform(Distribution):
     """Independent numbers, uniform over an interval.
 
@@ -254,7 +258,7 @@ class Uniform(Distribution):
         return np.clip((x - self.low) / (self.high - self.low), 0.0, 1.0)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LogNormal(Distribution):
     """Numbers whose logarithm is normally distributed, as in NumPy.
 
@@ -303,7 +307,7 @@ class LogNormal(Distribution):
             return Normal(self.mean, self.sigma).cdf(np.log(np.maximum(x, 0.0)))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Truncated(Distribution):
     """A distribution of independent numbers, restricted to an interval.
 
@@ -348,7 +352,7 @@ class Truncated(Distribution):
         return np.minimum(np.maximum(value, self.low), self.high)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Integers(Distribution):
     """Whole numbers, all equally likely.
 
@@ -385,7 +389,7 @@ class Integers(Distribution):
         return self.low + np.minimum(steps, self.high - self.low - 1.0).astype(np.int64)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Choice(Distribution):
     """One value out of a list.
 
@@ -433,7 +437,7 @@ def _square_root(cov: Array) -> Any:
     return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MultivariateNormal(Distribution):
     """Correlated normal numbers.
 
@@ -477,7 +481,7 @@ class MultivariateNormal(Distribution):
         return self.mean + self.root @ normal_quantile(p)  # type: ignore[attr-defined]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RandomAttitude(Distribution):
     """Random attitudes: uniform over all rotations, or close to a given attitude.
 

@@ -22,6 +22,7 @@ from archimedes.function import jvp
 from archimedes.function.dependencies.states import fingerprint
 from archimedes.simulate.problem.state_layout import Args, DerivativeError, Layout, check_time_first
 from archimedes.tree import struct
+from archimedes.tree.struct_methods import struct_repr
 
 if TYPE_CHECKING:
     from archimedes.typing import Array, Scalar, Tree
@@ -34,7 +35,7 @@ EventLike: TypeAlias = "Event | Callable[..., Any]"
 TINY = 1e-300
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Event:
     """Something that happens when a function of the state crosses zero.
 
@@ -70,6 +71,8 @@ class Event:
     direction: int = 0
     terminal: bool = False
     reset: Callable[..., Any] | None = None
+
+    __repr__ = struct_repr
 
     def __post_init__(self) -> None:
         check_callable(self.fn, "Event: fn", "fn(t, x, *args)")

@@ -24,6 +24,7 @@ from archimedes.function.region_bodies import must_record
 from archimedes.random.arguments import check_key
 from archimedes.random.keys import fold_in
 from archimedes.simulate.problem.state_layout import Args, Layout, rounding
+from archimedes.tree.struct_methods import struct_repr
 
 if TYPE_CHECKING:
     from archimedes.typing import Array, Scalar, Tree
@@ -113,7 +114,7 @@ SAME = 1e-9
 COARSE = 0.25
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sampled:
     """A part of a model that acts at sampling times, such as a digital controller.
 
@@ -153,6 +154,8 @@ class Sampled:
     offset: float = 0.0
     times: Any = None
     key: Any = None
+
+    __repr__ = struct_repr
 
     def __post_init__(self) -> None:
         checks.check_callable(self.update, "Sampled: update", "update(t, x, u, *args) -> u")

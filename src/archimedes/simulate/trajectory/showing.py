@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.display import axis_label, for_reading, named_lines, number, short_name, text_table
+from archimedes.display import (
+    axis_label,
+    for_reading,
+    named_lines,
+    number,
+    short_name,
+    text_table,
+    without_noise,
+)
 from archimedes.simulate.trajectory.columns import PARTS, label_leaves, tree_columns
 
 if TYPE_CHECKING:
@@ -115,16 +123,19 @@ def value_rows(traj: Any) -> list[list[str]]:
     Angles are in degrees. Of a batch there are no first and last values.
     """
     rows = [["name", "first", "last", "min", "max"]]
-    known = ~np.isnan(traj.t)
+    sampled = ~np.isnan(traj.t)
     for part in PARTS:
         leaves = tree.leaves(getattr(traj, part))
         for column in tree_columns(getattr(traj, part), traj.t.ndim, part, part != "x"):
-            values = np.asarray(leaves[column.leaf])[(..., *column.place)][known]
+            values = np.asarray(leaves[column.leaf])[(..., *column.place)][sampled]
             values, units = for_reading(values, column.units)
             cells: list[Any] = [""] * 4
             if values.size:
                 ends = [values[0], values[-1]] if traj.t.ndim == 1 else ["", ""]
-                cells = [*ends, values.min(), values.max()]
+                known = values[~np.isnan(values)]
+                cells = [*ends, *((known.min(), known.max()) if known.size else ("nan", "nan"))]
+                largest = np.max(np.abs(values), initial=0.0, where=np.isfinite(values))
+                cells = [c if isinstance(c, str) else without_noise(c, largest)[()] for c in cells]
             rows.append([axis_label(column.name, units), *map(number, cells)])
     return rows
 

@@ -17,7 +17,7 @@ function makeCharts() {
     box.className = "chart";
     const head = element("h2", box);
     element("span", head, data.title);
-    if (data.units) element("small", head, data.units);
+    if (data.units) element("small", head, `(${data.units})`);
     const values = data.rows.map((_, k) => {
       const each = element("span", head);
       const name = data.labels[k];
@@ -79,7 +79,13 @@ function drawLines(chart) {
   }
   g.textAlign = "center"; g.textBaseline = "alphabetic";
   const [times, places] = ticks(chart.from, chart.to, Math.max(2, Math.floor(w / 70)));
-  for (const t of times) g.fillText(t.toFixed(places) + (t === times[times.length - 1] ? " s" : ""), clamp(X(t), chart.left + 6, w - 2 - g.measureText(t.toFixed(places) + " s").width / 2), h - 4);
+  // The name of the axis stands at its end, in place of the ticks there.
+  const axis = "time (s)", end = w - 2 - g.measureText(axis).width;
+  g.fillText(axis, (end + w - 2) / 2, h - 4);
+  for (const t of times) {
+    const half = g.measureText(t.toFixed(places)).width / 2, x = Math.max(X(t), chart.left + 6);
+    if (x + half + 6 < end) g.fillText(t.toFixed(places), x, h - 4);
+  }
   data.rows.forEach((row, k) => {
     const color = CYCLES[theme][k % 6];
     if (data.lows) {
