@@ -138,6 +138,15 @@ def identification(v: SimpleNamespace, left: Any, right: Any) -> None:
     right.set(xlabel="torque in N m", ylabel="predicted in N m")
 
 
+@picture("17_pendulum_identified")
+def pendulum_identified(v: SimpleNamespace, left: Any, right: Any) -> None:
+    """Measured and identified angle, true and estimated rate."""
+    left.plot(v.data.ts, v.data.ys[0], ".", v.data.ts, v.fit.predicted[0])
+    left.set(xlabel="time (s)", ylabel="angle (rad)", title="measured, and the identified model")
+    right.plot(v.data.ts, v.truth.x.rate, v.data.ts, v.found.x.rate, "--")
+    right.set(xlabel="time (s)", ylabel="rate (rad/s)", title="truth, and the Kalman filter")
+
+
 @picture("11_quadruped_pushed")
 def quadruped(v: SimpleNamespace, left: Any, right: Any) -> None:
     """Height of the trunk, and how far it is pushed aside."""

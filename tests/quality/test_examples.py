@@ -5,6 +5,7 @@ from __future__ import annotations
 import runpy
 from pathlib import Path
 
+import matplotlib
 import pytest
 
 from .test_pages import has_run
@@ -22,6 +23,7 @@ def test_there_are_examples():
 def test_example(path, tmp_path, monkeypatch, capsys):
     if has_run(path):
         return
+    matplotlib.use("agg")  # examples may show windows
     monkeypatch.chdir(tmp_path)
     runpy.run_path(str(path), run_name="__main__")
     assert capsys.readouterr().out.strip(), "an example says what it found"

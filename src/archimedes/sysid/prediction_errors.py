@@ -13,6 +13,7 @@ second derivatives there (Ljung, 7.4 and 9.3).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -190,7 +191,7 @@ def pem(
     if likelihood:
         solved = most_likely(innovations, problem, method or "ipm", options)
         return make_fit(unknowns, problem, solved, data, predict)
-    spreads = compile(lambda z: innovations(z)[1])
+    spreads, iterations = compile(lambda z: innovations(z)[1]), 0
     for _ in range(passes):
         # Roots of the inverse covariances of innovations, as they are believed now.
         S = np.asarray(spreads(problem.start))
@@ -204,6 +205,8 @@ def pem(
             solved = solve(problem, roots, options)
         else:
             solved = minimize_squares(problem, roots, method, options)
+        iterations += solved.iterations
+    solved = replace(solved, iterations=iterations)
     return make_fit(unknowns, problem, solved, data, predict)
 
 
