@@ -194,7 +194,7 @@ class ExtendedKalmanFilter(LinearizingFilter):
     """
 
     dyn: Callable[..., Any] | None = field(static=True, default=None)
-    obs: Callable[..., Any] = field(static=True, default=None)  # type: ignore[assignment]
+    obs: Callable[..., Any] = field(static=True, default=None)
     Q: Any = None
     R: Any = None
     missing: float | None = field(static=True, default=np.nan)
@@ -249,7 +249,7 @@ class UnscentedKalmanFilter(Filter):
     """
 
     dyn: Callable[..., Any] | None = field(static=True, default=None)
-    obs: Callable[..., Any] = field(static=True, default=None)  # type: ignore[assignment]
+    obs: Callable[..., Any] = field(static=True, default=None)
     Q: Any = None
     R: Any = None
     kappa: float = field(static=True, default=0.0)
