@@ -87,3 +87,22 @@ def test_feedback_in_a_batch_of_flights():
         for gain in gains
     ]
     assert [float(r.flight.alt[0]) for r in record] == [HALF, FULL]
+
+
+def test_the_trajectory_has_inputs_and_vehicle():
+    """So that plots and views show what was steered."""
+    times = np.linspace(0.0, 2.0, 5)
+    held, timed, fed = (
+        fly(FlightCase(ROCKET, START, 2.0, controls), times, **options).trajectory
+        for controls, options in (
+            (Rocket.Input(0.5), {}),
+            (lambda t: Rocket.Input(0.25 * t), {}),
+            (lambda t, x, k: Rocket.Input(k * x.propellant[0] / 22500.0), {"args": (0.5,)}),
+        )
+    )
+    np.testing.assert_array_equal(held.u.throttle, np.full(5, 0.5))
+    assert held.u.gimbal.shape == (5, 2)
+    np.testing.assert_array_equal(timed.u.throttle, 0.25 * times)
+    np.testing.assert_allclose(fed.u.throttle, 0.5 * fed.x.propellant[:, 0] / 22500.0)
+    assert repr(arc.view(fed)) == "View('': Rocket, 0 to 2 s)"
+    assert fly(FlightCase(ROCKET, START, 2.0, lambda t: Rocket.Input(0.5))).trajectory.u is not None

@@ -13,6 +13,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.display import Readable, text_table
+from archimedes.function import vmap
 from archimedes.function.reproducible import call
 from archimedes.simulate import Event, Trajectory, solve_ode
 from archimedes.simulate.trajectory.showing import value_rows
@@ -193,7 +194,8 @@ class FlightRecord(NamedTuple):
 def fly(case: FlightCase, t_eval: ArrayLike | None = None, **options: Any) -> FlightRecord:
     """Fly a case.
 
-    A flight that reaches the ground ends there, and ``trajectory.message`` says so.
+    A flight that reaches the ground ends there, and ``trajectory.message`` says so. The trajectory
+    also has the inputs, and knows its vehicle: ``arc.view(record.trajectory)`` shows both.
 
     Parameters
     ----------
@@ -227,8 +229,20 @@ def fly(case: FlightCase, t_eval: ArrayLike | None = None, **options: Any) -> Fl
 
     options["t_eval"] = t_eval
     trajectory = simulate_flight(vehicle, dynamics, case.duration, x0, case.ground, **options)
+    trajectory.model = vehicle
+    if trajectory.u is None and controls is not None and trajectory.t.ndim == 1:
+        trajectory.u = inputs_along(controls, trajectory, options.get("args") or ())
     motion = getattr(trajectory.x, "motion", trajectory.x)
     return FlightRecord(trajectory.t, vehicle.world.flight(trajectory.t, motion), trajectory)
+
+
+def inputs_along(controls: Any, trajectory: Trajectory, args: Any) -> Any:
+    """Return the inputs of the vehicle at the times of a trajectory."""
+    if callable(controls):
+        rest = args if isinstance(args, tuple) else (args,)
+        return vmap(lambda t, x: steer(controls, t, x, *rest))(trajectory.t, trajectory.x)
+    repeat = lambda leaf: np.repeat(np.asarray(leaf)[None], len(trajectory.t), axis=0)  # noqa: E731
+    return tree.map(repeat, controls)
 
 
 def steer(controls: Callable[..., Any], t: Scalar, x: Tree, *args: Any) -> Any:
