@@ -204,3 +204,26 @@ def test_what_failed_says_so():
     )
     found = problem.solve({"x": np.zeros(2), "u": 0.0}, intervals=5)
     assert viz.plot_solution(found).axes[0].get_title(loc="right").startswith("FAILED")
+
+
+@arc.struct
+class Turning:
+    att: arc.spatial.Quaternion
+
+
+def test_angles_go_on_from_phase_to_phase():
+    """A drone that has turned by more than half a turn at a gate: yaw does not jump there."""
+    level = arc.spatial.Quaternion([1.0, 0.0, 0.0, 0.0])
+
+    def turn(t, x, u):
+        return Turning(x.att.kinematics(u * np.array([0.0, 0.0, 1.0])))
+
+    fixed = {"control_bounds": (4.0, 4.0), "running_cost": lambda t, x, u: u**2}
+    first = OptimalControl(turn, initial=Turning(level), tf=1.0, **fixed)
+    second = OptimalControl(turn, t0=1.0, tf=2.0, **fixed)
+    guess = {"x": Turning(level), "u": 4.0}
+    found = Phases(first, second).solve([guess] * 2, intervals=10)
+    axes = viz.plot(found, "att", mesh=False).axes[0]
+    yaw = [line.get_ydata() for line in axes.get_lines() if len(line.get_ydata()) > 50][2::3]
+    assert yaw[1][0] == pytest.approx(yaw[0][-1], abs=0.1)
+    assert yaw[1][-1] == pytest.approx(np.rad2deg(8.0), abs=0.5)

@@ -100,6 +100,7 @@ def plot_solution(
     curves: dict[str, list[Curve]] = {}
     for curve in find_curves(phases, wanted, labels):
         curves.setdefault(curve.panel.title, []).append(curve)
+    curves = {name: join_turns(parts) for name, parts in curves.items()}
     count, nodes = len(curves) + mesh, sum(len(phase.t) for phase in phases)
     size = (WIDTH, PANEL_HEIGHT * count + MARGIN)
     with sheet(size, title, file, count, sharex=True, squeeze=False) as (figure, grid):
@@ -146,6 +147,18 @@ def find_curves(
         if name not in known:
             raise KeyError(f"plot: no {name!r} in this solution; there are {list(known)}")
     yield from drawn
+
+
+def join_turns(curves: list[Curve]) -> list[Curve]:
+    """Return curves whose roll, pitch and yaw go on from phase to phase without whole turns."""
+    if curves[0].panel.labels != ["roll", "pitch", "yaw"]:
+        return curves
+    joined = curves[:1]
+    for panel, nodes in curves[1:]:
+        gap = joined[-1].panel.values[-3] - panel.values[0]
+        turned = panel.values + 360.0 * np.round(gap / 360.0)
+        joined.append(Curve(panel._replace(values=turned), nodes))
+    return joined
 
 
 def add_limits(traj: Trajectory, limits: Mapping[str, tuple[Tree, Tree]]) -> Trajectory:
