@@ -128,7 +128,10 @@ def robot(path: Path, options: argparse.Namespace) -> Any:
     from archimedes.viewer import view
     from archimedes.viewer.robots import start
 
-    model = mb.load(path, packages=options.packages, physical=False)  # to look at, not to move
+    builder = mb.read(path, options.packages)
+    moves = any(joint.kind.nv for joint in builder.joints.values())
+    # It is to be looked at: an inertia that no body has does no harm.
+    model = builder.build(None if moves else "floating", physical=False)
     t = np.linspace(0.0, 6.0, 181)
     q = np.tile(start(model), (len(t), 1))
     for name in model.joint_names:

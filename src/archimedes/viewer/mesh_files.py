@@ -23,6 +23,8 @@ from archimedes.typing import Array, ArrayLike
 #: Triangles of a robot beyond which its largest meshes are made coarser: a page holds them all.
 MOST_TRIANGLES = 160_000
 MOST_BYTES = 200_000_000
+#: How names of files start that are in a package.
+SCHEMES = ("package://", "model://")
 STL_HEADER, STL_RECORD = 84, 50
 #: Textures are made so small, in pixels, before their colours are read.
 TEXTURE = 256
@@ -55,7 +57,7 @@ def read_parts(path: str | PathLike[str]) -> list[Part]:
     """
     name, path = str(path), Path(path)
     if not is_file(path):
-        hint = "; name the folder of its package (packages=)" if "://" in name else ""
+        hint = "; name the folder of its package (packages=)" if name.startswith(SCHEMES) else ""
         raise MeshFileError(f"{name}: no such file{hint}")
     try:
         size = path.stat().st_size
@@ -171,8 +173,8 @@ def read_obj(path: Path) -> list[Part]:
                 name = rest
     points, uv = floats(vertices, path), floats(places, path, 2)
     parts = []
-    for name, corners in faces.items():
-        indices = np.array(corners, dtype=int).reshape(-1, 3, 2)
+    for name, triples in faces.items():
+        indices = np.array(triples, dtype=int).reshape(-1, 3, 2)
         triangles, at = indices[..., 0], indices[..., 1]
         known = uv[at[(at >= 0) & (at < len(uv))]]
         color = color_of(materials[name], known) if name in materials else None

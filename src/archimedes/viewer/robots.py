@@ -5,6 +5,7 @@ A link has the shapes of the robot's file, or rods from joint to joint where the
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,7 +17,7 @@ from archimedes.multibody.algorithms.configurations import neutral
 from archimedes.multibody.algorithms.kinematics import world_poses
 from archimedes.multibody.algorithms.links import links_at
 from archimedes.multibody.models.model import Model
-from archimedes.multibody.parts.geometry import Shape
+from archimedes.multibody.parts.geometry import Shape, Surface
 from archimedes.multibody.systems.dynamics import State
 from archimedes.simulate import Trajectory
 from archimedes.spatial import Quaternion
@@ -92,11 +93,11 @@ def _(model: Model, scene: Scene, flight: Flight) -> None:
 
 
 def place_ground_and_camera(model: Model, scene: Scene, bodies: list[Body]) -> None:
-    """Put the ground below what is fixed to the world, and the camera where all of it is seen."""
+    """Put the ground where nothing starts below it, and the camera where all of it is seen."""
     floats = _floats(model)
     low, high = box_around(bodies, 1 if floats else 9)
     size = float(np.linalg.norm(high - low))
-    below = float(low[2]) if not floats and low[2] < -0.02 * size else 0.0
+    below = float(low[2]) if low[2] < -0.02 * size else 0.0
     scene.ground = scene.ground or Ground(below)
     look: dict[str, Any] = {"azimuth": -55.0, "elevation": 16.0, "distance": 1.35 * size}
     if floats:
@@ -226,6 +227,7 @@ def shape_meshes(model: Model, left_out: list[str]) -> dict[int, list[Mesh]]:
     triangles, the largest meshes are made coarser.
     """
     numbers = {frame.name: k for k, frame in enumerate(model.frames)}
+    parts_of = functools.cache(read_shape)
     parts: list[tuple[Part, Shape]] = []
     meshes: dict[int, list[Mesh]] = {}
 
@@ -242,23 +244,26 @@ def shape_meshes(model: Model, left_out: list[str]) -> dict[int, list[Mesh]]:
             add(replace(SOLIDS[shape.kind](shape.size), **look_of(shape.color)), shape)
         elif shape.kind == "mesh":
             try:
-                parts += [(part, shape) for part in parts_of(shape)]
+                known = parts_of(shape.file, shape.surface, shape.size)
+                parts += [(part, shape) for part in known]
             except MeshFileError as error:
                 left_out.append(str(error))
     most = largest_part([len(part.triangles) for part, _ in parts], MOST_TRIANGLES)
+    coarse: dict[int, tuple[Any, Any]] = {}  # legs may share their meshes
     for part, shape in parts:
-        surface = simplify(part.vertices, part.triangles, most)
-        add(Mesh(*surface, **look_of(part.color or shape.color)), shape)
+        if id(part) not in coarse:
+            coarse[id(part)] = simplify(part.vertices, part.triangles, most)
+        add(Mesh(*coarse[id(part)], **look_of(part.color or shape.color)), shape)
     return meshes
 
 
-def parts_of(shape: Shape) -> list[Part]:
+def read_shape(file: str | None, surface: Surface | None, scale: tuple[float, ...]) -> list[Part]:
     """Return the triangles of a mesh about its own origin."""
-    if shape.surface is not None:
-        parts = [Part(shape.surface.vertices, shape.surface.triangles)]
+    if surface is not None:
+        parts = [Part(surface.vertices, surface.triangles)]
     else:
-        parts = read_parts(shape.file or "")
-    return [scale_part(part, shape.size) for part in parts]
+        parts = read_parts(file or "")
+    return [scale_part(part, scale) for part in parts]
 
 
 def _ellipsoid(size: Sequence[float]) -> Mesh:
