@@ -349,14 +349,24 @@ def test_charts_of_many_joints_have_those_that_move_most(tmp_path):
     t = np.linspace(0.0, 1.0, 5)
     q = np.outer(t, [0.1, 0.9, 0.2, 0.8, 0.7, 0.3, 0.6, 0.5, 0.4])
     scene = view(model, Trajectory(t, mb.State(q, 0 * q))).scene
-    assert scene.charts[0].title == "joint angles (6 of 9)"
-    assert list(scene.charts[0].labels) == ["j1", "j3", "j4", "j6", "j7", "j8"]
+    assert scene.charts[0].title == "joint angles (7 of 9)"
+    assert list(scene.charts[0].labels) == ["j1", "j3", "j4", "j5", "j6", "j7", "j8"]
+
+
+def test_what_has_no_joints_is_shown(tmp_path, monkeypatch):
+    """A drone or a crate: its file has one link."""
+    monkeypatch.chdir(tmp_path)
+    urdf(tmp_path, LINK.format("crate", visual('<box size="1 1 1"/>')), name="crate.urdf")
+    assert main(["view", "crate.urdf"]) == 0
+    scene = view(mb.load("crate.urdf", base="floating")).scene
+    assert scene.ground.height == pytest.approx(-0.5)  # nothing starts below the ground
 
 
 def test_a_robot_alone_stands_on_the_ground_and_is_seen_in_full(tmp_path):
     model = chain(tmp_path, "revolute")
     scene = view(model).scene
     assert scene.bodies[0].name.startswith("robot: ")  # by its own name
+    assert repr(view(model)) == "View('': robot, 0 to 0 s)"
     assert scene.ground.height == pytest.approx(-1.0)  # its base reaches below the origin
     assert scene.camera.mode == "free" and scene.camera.target == pytest.approx([0, 0, 0.5])
     assert not scene.charts and scene.span == (0.0, 0.0)

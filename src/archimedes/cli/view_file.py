@@ -141,8 +141,9 @@ def robot(path: Path, options: argparse.Namespace) -> Any:
             low, high = (float(np.clip(v[k], -1.0, 1.0)) for v in (model.lower, model.upper))
             middle, half = 0.5 * (low + high), 0.4 * (high - low)
             q[:, k] = middle + half * np.sin(2.0 * np.pi * t / 6.0 + 0.6 * k)
+    note = "its joints sway" if moves else ""
     v = np.gradient(q, t, axis=0) if model.nq == model.nv else np.zeros((len(t), model.nv))
-    return view({model.name: (model, Trajectory(t, mb.State(q, v)))}, note="its joints sway")
+    return view({model.name: (model, Trajectory(t, mb.State(q, v)))}, note=note)
 
 
 READERS = {

@@ -129,7 +129,7 @@ ROTATION = ("joint angles", "deg", 180.0 / np.pi)
 TRANSLATION = ("joint positions", "m", 1.0)
 SPEED = {"deg": ("angles", "rates"), "m": ("positions", "speeds")}
 #: Joints in one chart: those that move most, by name.
-MOST_LINES = 6
+MOST_LINES = 7
 
 
 def add_joint_charts(model: Model, scene: Scene, flight: Flight, x: Any) -> None:

@@ -140,7 +140,9 @@ class View:
 
     def __repr__(self) -> str:
         first, last = self.scene.span
-        names = [b.name for b in self.scene.bodies if b.parent is None]
+        # The links of a robot are "robot: link".
+        bodies = [b.name.partition(": ")[0] for b in self.scene.bodies if b.parent is None]
+        names = dict.fromkeys(bodies)
         return f"View({self.scene.title!r}: {', '.join(names)}, {first:g} to {last:g} s)"
 
 

@@ -1,8 +1,8 @@
 // Strip charts: lines are drawn once; the cursor and its dots are elements that move over them.
 const charts = [];
 const CYCLES = {
-  light: ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8c6d00", "#56b4e9"],
-  dark: ["#62b6f0", "#ff9a4d", "#4fd6a8", "#f0a3cc", "#f0d04d", "#b7b7ff"],
+  light: ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8c6d00", "#56b4e9", "#7a52cc"],
+  dark: ["#62b6f0", "#ff9a4d", "#4fd6a8", "#f0a3cc", "#f0d04d", "#b7b7ff", "#e0e0e0"],
 };
 const element = (tag, parent, text) => {
   const made = document.createElement(tag);
@@ -44,7 +44,9 @@ function rangeOf(data) {
     for (const v of row) { if (v < low) low = v; if (v > high) high = v; }
   }
   if (!(low <= high)) return [0, 1];
-  const rest = Math.max((high - low) * 0.08, Math.abs(high) * 1e-6, 1e-9);
+  // What does not change lies in the middle, whatever rounding has left of it.
+  const still = high - low < 1e-9 + 1e-6 * Math.abs(high);
+  const rest = still ? 0.1 * Math.abs(high) || 1 : (high - low) * 0.08;
   return [low - rest, high + rest];
 }
 // Round numbers in a range, about `count` of them.
@@ -87,7 +89,7 @@ function drawLines(chart) {
     if (x + half + 6 < end) g.fillText(t.toFixed(places), x, h - 4);
   }
   data.rows.forEach((row, k) => {
-    const color = CYCLES[theme][k % 6];
+    const color = CYCLES[theme][k % CYCLES[theme].length];
     if (data.lows) {
       g.globalAlpha = 0.2; g.fillStyle = color; g.beginPath();
       for (let i = 0; i < data.bandTimes.length; i++) g.lineTo(X(data.bandTimes[i]), Y(data.highs[k][i]));

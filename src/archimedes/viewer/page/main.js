@@ -74,7 +74,7 @@ function start() {
 }
 // What scripts and tests may ask for.
 window.viewer = {
-  go: (t) => { playing = false; go(t); quality = 1; update(); },
+  go: (t) => { setPlaying(false); go(t); quality = 1; update(); },
   play: (on) => setPlaying(on),
   setCamera: (values) => { if (values.mode) { setMode(values.mode); $("camera").value = values.mode; } Object.assign(camera, values); update(); },
   show: (name, on) => { show[name] = on; const tick = $("show-" + name); if (tick) tick.checked = on; $("charts").hidden = !show.charts; update(); },
