@@ -165,6 +165,7 @@ def codegen(
     state: str | Sequence[str] | Mapping[str, str] | None = None,
     template: str | Path | None = None,
     optimize: str = "speed",
+    debug: bool = False,
 ) -> CProject:
     """Generate a small C project from a function, with the same bits as in Python.
 
@@ -210,6 +211,9 @@ def codegen(
         ``loops_from`` for other numbers). ``"size"``: from 12 elements on, and loops that differ
         only in their arrays share a function. ``"smallest"``: double arithmetic also goes through
         tables of operations, for processors without a floating-point unit.
+    debug : bool, optional
+        Print what was generated: the number of statements, the structs, values that became part of
+        the code, and the files. False by default.
 
     Returns
     -------
@@ -260,6 +264,8 @@ def codegen(
         project = dataclasses.replace(project, verification=project.verify(settings.samples))
     if output_dir is not None:
         project = dataclasses.replace(project, paths=project.write(output_dir))
+    if debug:
+        print(project)
     return project
 
 

@@ -3,8 +3,15 @@ from archimedes.spatial.attitudes.attitude_base import AttitudeBase as AttitudeB
 from archimedes.spatial.attitudes.attitude_classes import EulerAngles as EulerAngles
 from archimedes.spatial.attitudes.attitude_classes import ModifiedRodrigues as ModifiedRodrigues
 from archimedes.spatial.attitudes.attitude_classes import Quaternion as Quaternion
+from archimedes.spatial.attitudes.attitude_classes import Rotation as Rotation
 from archimedes.spatial.attitudes.attitude_classes import RotationMatrix as RotationMatrix
 from archimedes.spatial.attitudes.attitude_classes import RotationVector as RotationVector
+from archimedes.spatial.attitudes.davenport import (
+    davenport_to_quaternion as davenport_to_quaternion,
+)
+from archimedes.spatial.attitudes.davenport import (
+    quaternion_to_davenport as quaternion_to_davenport,
+)
 from archimedes.spatial.attitudes.euler import dcm_to_euler as dcm_to_euler
 from archimedes.spatial.attitudes.euler import euler_kinematics as euler_kinematics
 from archimedes.spatial.attitudes.euler import euler_to_dcm as euler_to_dcm

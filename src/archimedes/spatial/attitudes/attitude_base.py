@@ -14,9 +14,10 @@ from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from archimedes.checks import as_array, as_scalar, check_vector
-from archimedes.spatial.attitudes import euler, quaternions, rotvec
-from archimedes.spatial.components import components, matvec, scaled_norm, select, transpose
+from archimedes.checks import as_array, as_scalar, check_finite, check_vector
+from archimedes.spatial.attitudes import davenport, euler, quaternions, rotvec
+from archimedes.spatial.attitudes.means import quaternion_mean
+from archimedes.spatial.components import components, expand, matvec, scaled_norm, select, transpose
 from archimedes.typing import Array, ArrayLike, Matrix, Quat
 
 __all__ = ["Attitude", "AttitudeBase"]
@@ -272,6 +273,7 @@ class AttitudeBase:
         degrees : bool, optional
             Use degrees instead of radians. False by default.
         """
+        euler.check_order(angles, seq)
         if isinstance(angles, AttitudeBase):
             own = angles.static()
             if seq not in (None, own.get("seq")) or (degrees and not own.get("degrees")):
@@ -323,6 +325,43 @@ class AttitudeBase:
             The same, by name.
         """
         return cls.of_quaternion(rotvec.mrp_to_quaternion(array_of(mrp)), *target, **named)
+
+    @classmethod
+    def from_davenport(
+        cls,
+        axes: ArrayLike,
+        order: str,
+        angles: ArrayLike,
+        degrees: bool = False,
+        *target: Any,
+        **named: Any,
+    ) -> Self:
+        """Convert from angles about one to three axes, each orthogonal to the next, as in SciPy.
+
+        Parameters
+        ----------
+        axes : array (n, 3) or (3,)
+            Axes of any length.
+        order : {"extrinsic", "e", "intrinsic", "i"}
+            Whether the axes are fixed in space or turn with the body.
+        angles : array (..., n)
+            Angles, in rad unless `degrees`; a number for one axis.
+        degrees : bool, optional
+            Use degrees instead of radians. False by default.
+        *target : any
+            Sequence of the angles for `EulerAngles`; the other classes take none.
+        **named : any
+            The same as `target`, by name.
+
+        Examples
+        --------
+        >>> from archimedes.spatial import Quaternion
+        >>> Quaternion.from_davenport([0.0, 3.0, 4.0], "e", 90.0, degrees=True)
+        Quaternion([0.70710678 0.         0.42426407 0.56568542])
+        """
+        radians = np.deg2rad(as_array(angles, "angles")) if degrees else angles
+        q = davenport.davenport_to_quaternion(radians, axes, order)
+        return cls.of_quaternion(q, *target, **named)
 
     @classmethod
     def exp(cls, rotvec: ArrayLike, *target: Any, **named: Any) -> Self:
@@ -414,6 +453,28 @@ class AttitudeBase:
         """
         return self.to("rotvec", degrees)
 
+    def as_davenport(self, axes: ArrayLike, order: str, degrees: bool = False) -> Any:
+        """Return the angles (..., 3), an array, about three axes, each orthogonal to the next.
+
+        Parameters
+        ----------
+        axes : array (3, 3)
+            Axes of any length.
+        order : {"extrinsic", "e", "intrinsic", "i"}
+            Whether the axes are fixed in space or turn with the body.
+        degrees : bool, optional
+            Return degrees instead of radians. False by default.
+
+        Examples
+        --------
+        >>> from archimedes.spatial import Quaternion
+        >>> q = Quaternion.from_euler([0.1, 0.2, 0.3], "XZX")
+        >>> q.as_davenport([[1.0, 0, 0], [0, 0, 1.0], [1.0, 0, 0]], "intrinsic")
+        array([0.1, 0.2, 0.3])
+        """
+        angles = davenport.quaternion_to_davenport(self.quaternion(), axes, order)
+        return np.rad2deg(angles) if degrees else angles
+
     def as_mrp(self) -> Any:
         """Return the `ModifiedRodrigues` parameters of length at most one."""
         return self.to("mrp")
@@ -503,6 +564,36 @@ class AttitudeBase:
             Largest angle between them, in rad.
         """
         return self.angle_to(other) <= atol
+
+    def mean(self, weights: ArrayLike | None = None, axis: int | Sequence[int] | None = 0) -> Any:
+        """Return the mean of a batch, a `Quaternion`, over axes of it: `archimedes.spatial.mean`.
+
+        Parameters
+        ----------
+        weights : array, optional
+            Weights, equal by default: one per attitude along `axis`, or of the shape of the batch.
+        axis : int, tuple of int or None, optional
+            Axes of the batch to average over. The first by default; None for all.
+
+        Examples
+        --------
+        >>> from archimedes.spatial import RotationVector
+        >>> turns = RotationVector([[0.1, 0.0, 0.0], [0.3, 0.0, 0.0]])
+        >>> turns.mean(weights=[3.0, 1.0]).log().round(3)
+        array([0.15, 0.  , 0.  ])
+        """
+        return _CLASSES["quat"].of_quaternion(quaternion_mean(self.quaternion(), weights, axis))
+
+    def __pow__(self, exponent: Any) -> Any:
+        """Return the turn by a multiple of the angle, in this class, along the shortest way.
+
+        ``a ** 2`` is the turn made twice, ``a ** -1`` the inverse, and ``a ** 0.5`` half way from
+        no turn to this one. The exponent may be an array, and broadcasts against the batch.
+        """
+        t = as_scalar(exponent, "exponent")
+        check_finite(t, "exponent")
+        q = quaternions.quaternion_exp(expand(t) * self.log())
+        return self.of_quaternion(q, **self.static())
 
     def left_jacobian(self, inverse: bool = False) -> Any:
         """Return the left Jacobian of exp (..., 3, 3) at `log()`, or its inverse.

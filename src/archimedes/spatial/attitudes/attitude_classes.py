@@ -10,14 +10,21 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from archimedes.checks import as_array, check_matrix, check_vector
+from archimedes.checks import as_array, as_scalar, check_finite, check_matrix, check_vector
 from archimedes.spatial.attitudes import euler, quaternions, rotvec
 from archimedes.spatial.attitudes.attitude_base import AttitudeBase, array_of, quaternion_of
-from archimedes.spatial.components import transpose
+from archimedes.spatial.components import expand, transpose
 from archimedes.tree import field, struct
 from archimedes.typing import ArrayLike, Quat, Scalar
 
-__all__ = ["EulerAngles", "ModifiedRodrigues", "Quaternion", "RotationMatrix", "RotationVector"]
+__all__ = [
+    "EulerAngles",
+    "ModifiedRodrigues",
+    "Quaternion",
+    "Rotation",
+    "RotationMatrix",
+    "RotationVector",
+]
 
 
 @struct
@@ -119,6 +126,10 @@ class Quaternion(AttitudeBase, name="quat"):
         return self.make(quaternions.quaternion_normalize(self.array))
 
 
+#: The name of earlier programs for a `Quaternion`.
+Rotation = Quaternion
+
+
 @struct
 class EulerAngles(AttitudeBase, name="euler"):
     """The attitude of frame B in frame E as angles about a sequence of axes, or a batch.
@@ -190,6 +201,7 @@ class EulerAngles(AttitudeBase, name="euler"):
         degrees : bool, optional
             Use degrees instead of radians. False by default.
         """
+        euler.check_order(angles, seq)
         seq = "xyz" if seq is None else seq
         if isinstance(angles, AttitudeBase):
             return cls.of_quaternion(angles.quaternion(), seq, degrees)
@@ -217,6 +229,15 @@ class EulerAngles(AttitudeBase, name="euler"):
         """
         euler.parse_sequence(self.seq, True)
         return super().mul(other)
+
+    def __pow__(self, exponent: Any) -> EulerAngles:
+        """Return the turn by a multiple of the angle, in this sequence, along the shortest way."""
+        if len(self.seq) == 1:
+            t = as_scalar(exponent, "exponent")
+            check_finite(t, "exponent")
+            return self.like(expand(t) * self.normalize().array)
+        euler.parse_sequence(self.seq, True)
+        return super().__pow__(exponent)
 
     def rate_matrix(self, inverse: bool = False) -> Any:
         """Return M (..., 3, 3), the rates of the angles in rad/s for w_B, or its inverse.

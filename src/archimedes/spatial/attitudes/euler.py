@@ -102,6 +102,15 @@ def parse_sequence(seq: str, full: bool = False) -> Sequence:
 LOCK = 1e-13
 
 
+def check_order(angles: object, seq: object) -> None:
+    """Raise where the sequence is given first, as SciPy has it."""
+    if isinstance(angles, str):
+        raise TypeError(
+            f"from_euler takes the angles first and then the sequence, unlike SciPy: write "
+            f"from_euler(angles, {angles!r}), got {angles!r} for angles and {seq!r} for seq"
+        )
+
+
 def check_angles(angles: ArrayLike, seq: str, name: str = "angles") -> Any:
     """Return the angles as an array (..., n) for a sequence of n letters; n = 1 allows a scalar."""
     count = len(parse_sequence(seq).axes)

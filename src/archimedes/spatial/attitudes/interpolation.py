@@ -5,27 +5,26 @@ are smooth functions, so that values and derivatives are right for coincident en
 Source: Shoemake, Animating rotation with quaternion curves, SIGGRAPH 1985; Quaternion calculus
 and fast animation, SIGGRAPH course notes 1987 (squad).
 
-Mean and alignment are the eigenvector of the largest eigenvalue of a symmetric 4x4 matrix. It is
-found by squaring the matrix repeatedly, which uses products only: it works in traces, on batches,
-and its derivative exists where the eigenvector is unique, also where the other eigenvalues
-coincide.
-Sources: Markley, Cheng, Crassidis and Oshman, Averaging quaternions, J. Guidance 30, 2007;
-Davenport's q-method and the covariance in Markley and Crassidis, Fundamentals of Spacecraft
-Attitude Determination and Control, 2014, sections 5.3 and 5.5.
+Mean and alignment are the eigenvector of the largest eigenvalue of a symmetric 4x4 matrix
+(`means.py`). A vector of infinite weight is aligned first, and the angle about it follows from the
+others. Source: Davenport's q-method and the covariance in Markley and Crassidis, Fundamentals of
+Spacecraft Attitude Determination and Control, 2014, sections 5.3 and 5.5.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from archimedes.checks import as_array, as_scalar, check_shape, check_that, check_vector
+from archimedes.checks import as_scalar, check_that, check_vector, concrete
 from archimedes.spatial.attitudes import quaternions
 from archimedes.spatial.attitudes.attitude_base import AttitudeBase, quaternion_of
 from archimedes.spatial.attitudes.attitude_classes import Quaternion
-from archimedes.spatial.components import choose, components, expand, join, transpose
-from archimedes.typing import ArrayLike, Matrix, Quat, Scalar
+from archimedes.spatial.attitudes.means import check_weights, dominant_quaternion, quaternion_mean
+from archimedes.spatial.components import cross, expand, join, scaled_norm, transpose
+from archimedes.typing import Array, ArrayLike, Quat, Scalar, Vec3
 
 __all__ = ["Alignment", "align_vectors", "mean", "slerp", "squad", "squad_controls"]
 
@@ -125,49 +124,21 @@ def squad_controls(quats: Any) -> Any:
 # ---- means, and the attitude that aligns two sets of vectors ------------------------------------
 
 
-#: The matrix is raised to the power 2^24, enough for eigenvalues that differ by 1e-6.
-SQUARINGS = 24
-
-
-def dominant_quaternion(K: Matrix) -> Any:
-    """Return the unit eigenvector (..., 4) of the largest eigenvalue of K (..., 4, 4) >= 0."""
-    for _ in range(SQUARINGS):
-        K = np.matmul(K, K)
-        K = K / np.trace(K, axis1=-2, axis2=-1)[..., None, None]
-    # Every column is a multiple of the eigenvector: take the longest.
-    best, size = components(K[..., 0], 4), K[..., 0, 0]
-    for k in range(1, 4):
-        longer = K[..., k, k] > size
-        longer = bool(longer) if type(longer) is np.bool_ else longer
-        best = choose(longer, components(K[..., k], 4), best)
-        size = np.where(longer, K[..., k, k], size)
-    return quaternions.quaternion_normalize(join(best))
-
-
-def check_weights(weights: ArrayLike | None, count: int) -> Any:
-    """Return `count` weights, not negative and with a positive sum where known."""
-    if weights is None:
-        return np.ones(count)
-    array = as_array(weights, "weights")
-    check_shape(array, "weights", (count,))
-    check_that(
-        lambda w: np.all(w >= 0.0) and w.sum() > 0.0, array, "weights",
-        "must not be negative, nor all zero",
-    )  # fmt: skip
-    return array
-
-
-def mean(attitudes: Any, weights: ArrayLike | None = None) -> Quaternion:
-    """Return the mean attitude of a batch, over its first axis.
+def mean(
+    attitudes: Any, weights: ArrayLike | None = None, axis: int | Sequence[int] | None = 0
+) -> Quaternion:
+    """Return the mean attitude of a batch.
 
     It minimizes the weighted sum of squared chordal distances ``|R - R_i|^2``.
 
     Parameters
     ----------
     attitudes : batch of attitudes
-        Attitudes along the first axis: a batch, an array (n, ..., 4) of quaternions, or a list.
-    weights : array (n,), optional
-        Weights, equal by default.
+        A batch, an array (..., 4) of quaternions, or a list of attitudes.
+    weights : array, optional
+        Weights, equal by default: one per attitude along `axis`, or of the shape of the batch.
+    axis : int, tuple of int or None, optional
+        Axes of the batch to average over. The first by default; None for all.
 
     Examples
     --------
@@ -179,12 +150,7 @@ def mean(attitudes: Any, weights: ArrayLike | None = None) -> Quaternion:
         q = np.stack([quaternion_of(a) for a in attitudes])
     else:
         q = quaternion_of(attitudes) if hasattr(attitudes, "as_matrix") else attitudes
-    q = quaternions.quaternion_normalize(q)
-    if q.ndim < 2 or len(q) == 0:
-        raise ValueError(f"mean needs a batch of attitudes, got shape {tuple(q.shape)}")
-    w = np.reshape(check_weights(weights, len(q)), (len(q), *(1,) * q.ndim))
-    K = np.sum(w * q[..., :, None] * q[..., None, :], axis=0)
-    return Quaternion.make(dominant_quaternion(K))
+    return Quaternion.make(quaternion_mean(q, weights, axis))
 
 
 class Alignment(NamedTuple):
@@ -199,6 +165,7 @@ class Alignment(NamedTuple):
     covariance : array (..., 3, 3)
         Covariance in rad^2 of the small rotation vector in B, for measurements whose variances are
         the inverse of the weights. It is infinite where the vectors do not determine the attitude.
+        Under an infinite weight only the angle about that vector varies.
 
     Examples
     --------
@@ -226,7 +193,9 @@ def align_vectors(v_B: ArrayLike, v_E: ArrayLike, weights: ArrayLike | None = No
     v_E : array (..., n, 3)
         The same directions or vectors in E.
     weights : array (n,), optional
-        Weights, the inverse variances of the measurements. Equal to one by default.
+        Weights, the inverse variances of the measurements. Equal to one by default. One of them
+        may be infinite, a number that is known: that vector is aligned exactly, and the others
+        determine the angle about it. It has no part in the residual.
 
     Returns
     -------
@@ -244,7 +213,16 @@ def align_vectors(v_B: ArrayLike, v_E: ArrayLike, weights: ArrayLike | None = No
     if a.ndim < 2 or a.shape[-2:] != b.shape[-2:] or a.shape[-2] == 0:
         actual = f"got {tuple(a.shape)} and {tuple(b.shape)}"
         raise ValueError(f"v_B and v_E must both have shape (n, 3) or (..., n, 3), {actual}")
-    w = check_weights(weights, a.shape[-2])
+    w = check_weights(weights, a.shape[-2], infinite=True)
+    known = concrete(w)
+    exact = [] if known is None else np.flatnonzero(np.isinf(known)).tolist()
+    if len(exact) > 1:
+        raise ValueError(
+            f"weights must not be infinite more than once, got {w.tolist()}: two directions that "
+            "are both exact disagree in general; give one of them a large finite weight"
+        )
+    if exact or a.shape[-2] == 1:
+        return _align_exactly(a, b, w, exact[0] if exact else 0)
     B = np.matmul(transpose(w[:, None] * a), b)  # sum of w a b^T
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = [[B[..., i, k] for k in range(3)] for i in range(3)]
     K = join(
@@ -267,6 +245,43 @@ def align_vectors(v_B: ArrayLike, v_E: ArrayLike, weights: ArrayLike | None = No
     fixed = zeta > 0.0
     inverse = kappa[..., None, None] * np.eye(3) + np.matmul(B, transpose(B))
     covariance = np.where(fixed, inverse / np.where(fixed, zeta, 1.0), np.inf)
+    return Alignment(Quaternion.make(q), rssd, covariance)
+
+
+def _align_exactly(a: Vec3, b: Vec3, weights: Array, first: int) -> Alignment:
+    """Return the attitude that takes the first pair exactly, and the others as well as it can."""
+    u, v = a[..., first, :], b[..., first, :]
+    sizes = [np.sum(x * x, axis=-1, keepdims=True) for x in (u, v)]
+    for x, name in zip(sizes, ("v_B", "v_E")):
+        check_that(lambda x: x > 0.0, x, f"{name} of infinite weight", "must not be zero, squared")
+    u, v = u / np.sqrt(sizes[0]), v / np.sqrt(sizes[1])
+    # The shortest turn from v to u; where they point apart, half a turn across v comes first.
+    apart = np.sum(u * v, axis=-1, keepdims=True) < 0.0
+    least = np.argmin(np.abs(v), axis=-1)
+    across = cross(v, np.take(np.eye(3), least, axis=0))
+    across = across / np.sqrt(np.sum(across * across, axis=-1, keepdims=True))
+    half = np.concatenate([np.zeros_like(v[..., :1]), across], axis=-1)
+    still = np.concatenate([np.ones_like(v[..., :1]), np.zeros_like(v)], axis=-1)
+    start = np.where(apart, -v, v)
+    arc = np.concatenate([1.0 + np.sum(start * u, axis=-1, keepdims=True), cross(start, u)], -1)
+    turn = quaternions.quaternion_multiply(arc, np.where(apart, half, still))
+    q = quaternions.quaternion_normalize(quaternions.quaternion_conjugate(turn))
+    # What is left is an angle about u, by which the other vectors c of E come nearest to a.
+    w = np.where(np.arange(len(weights)) == first, 0.0, weights)
+    c = np.matmul(b, transpose(quaternions.quaternion_to_dcm(q)))
+    along = u[..., None, :]
+    in_plane = np.sum(a * c, axis=-1) - np.sum(a * along, axis=-1) * np.sum(c * along, axis=-1)
+    cosine = np.sum(w * in_plane, axis=-1)
+    sine = np.sum(w * np.sum(along * cross(c, a), axis=-1), axis=-1)
+    free = (cosine == 0.0) & (sine == 0.0)
+    angle = np.where(free, 0.0, np.arctan2(sine, np.where(free, 1.0, cosine)))[..., None]
+    about = quaternions.quaternion_exp(-angle * u)
+    q = quaternions.quaternion_multiply(q, about)
+    misses = a - np.matmul(b, transpose(quaternions.quaternion_to_dcm(q)))
+    finite = np.where(np.isinf(weights), 0.0, weights)
+    rssd = root(np.sum(finite * np.sum(misses * misses, axis=-1), axis=-1))
+    gain = np.where(free, 1.0, scaled_norm([cosine, sine, 0.0 * sine]))[..., None, None]
+    covariance = np.where(free[..., None, None], np.inf, u[..., :, None] * u[..., None, :] / gain)
     return Alignment(Quaternion.make(q), rssd, covariance)
 
 
