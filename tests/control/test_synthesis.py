@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from archimedes import control as ac
+from tests.control import published_plants
 
 s = ac.tf("s")
 #: S. Skogestad, I. Postlethwaite, "Multivariable feedback control": the disturbance process.
@@ -115,6 +116,11 @@ def test_random_plants(seed, dt):
     for _ in range(5):
         off = K.replace(C=K.C * (1.0 + 0.01 * rng.normal(size=K.C.shape)))
         assert least <= ac.h2_norm(ac.lft(plant, off)) * (1.0 + 1e-9)
+
+
+def test_published_plants():
+    for name, published, found, _ in published_plants.results():
+        assert found == pytest.approx(published, rel=4e-3, abs=1e-6), name
 
 
 def test_messages():
