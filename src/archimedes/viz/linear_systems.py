@@ -181,8 +181,15 @@ def each_channel(groups: dict[str, list[Any]]) -> list[tuple[str, list[Any], int
             for j in range(len(first.inputs)):
                 channel = "" if name and single else channel_name(first, i, j)
                 label = ", ".join(part for part in (name, channel) if part)
-                curves.append((label, group, i, j, f"C{len(curves) % 7}"))
+                curves.append((label, group, i, j, color_of(len(curves))))
     return curves
+
+
+def color_of(k: int) -> str:
+    """Return a colour of the theme, whichever one is in force when the figure is shown."""
+    from matplotlib.colors import to_hex
+
+    return to_hex(f"C{k % 7}")
 
 
 def add_legend(axes: Axes) -> None:
@@ -269,13 +276,13 @@ def mark_margins(above: Axes, below: Axes, loop: System, omega: np.ndarray) -> N
     notes = []
     if omega[0] < found.gain_frequency < omega[-1]:
         depth = -20.0 * np.log10(found.gain)
-        above.plot([found.gain_frequency] * 2, [0.0, depth], color="C1", linewidth=2.0)
+        above.plot([found.gain_frequency] * 2, [0.0, depth], color=color_of(1), linewidth=2.0)
         notes.append(f"gain margin {-depth:.3g} dB at {found.gain_frequency:.3g} rad/s")
     if omega[0] < found.phase_frequency < omega[-1]:
         value = frequency_response(loop, omega).values[0, 0]
         phase = np.rad2deg(np.interp(found.phase_frequency, omega, unwrap_phase(value)))
         near = -180.0 + 360.0 * np.round((phase + 180.0) / 360.0)
-        below.plot([found.phase_frequency] * 2, [near, phase], color="C1", linewidth=2.0)
+        below.plot([found.phase_frequency] * 2, [near, phase], color=color_of(1), linewidth=2.0)
         notes.append(
             f"phase margin {np.rad2deg(found.phase):.3g} deg at {found.phase_frequency:.3g} rad/s"
         )
@@ -318,7 +325,7 @@ def plot_singular_values(
             for which in range(values.shape[-1]):
                 with np.errstate(divide="ignore"):
                     decibels = 20.0 * np.log10(values[..., which])
-                draw_band(axes, w, decibels, name if not which else "", f"C{k % 7}")
+                draw_band(axes, w, decibels, name if not which else "", color_of(k))
         axes.set_xscale("log")
         axes.set_xlabel("frequency (rad/s)")
         axes.set_ylabel("singular values (dB)")
@@ -396,7 +403,7 @@ def plot_nyquist(
         angle = np.linspace(0.0, 2.0 * np.pi, 200)
         axes.plot(-1.0 + 0.5 * np.cos(angle), 0.5 * np.sin(angle), color="0.6", linewidth=0.8)
         axes.plot(np.cos(angle), np.sin(angle), color="0.75", linewidth=0.7, linestyle=(0, (1, 2)))
-        axes.plot([-1.0], [0.0], "+", color="C1", markersize=10, markeredgewidth=2)
+        axes.plot([-1.0], [0.0], "+", color=color_of(1), markersize=10, markeredgewidth=2)
         # All of the curves, or what is near -1 where they go far away.
         every = np.concatenate([*curves, *(c.conj() for c in curves), [-1.6, 1.0, 1.1j, -1.1j]])
         every = every[np.isfinite(every)]
@@ -469,7 +476,7 @@ def plot_nichols(
                     color="0.55",
                     annotation_clip=True,
                 )
-            axes.plot([center + 180.0], [0.0], "+", color="C1", markersize=10, mew=2)
+            axes.plot([center + 180.0], [0.0], "+", color=color_of(1), markersize=10, mew=2)
         axes.set_xlim(max(left, phases.min() - 30.0), phases.max() + 30.0)
         axes.set_xlabel("phase (deg)")
         axes.set_ylabel("magnitude (dB)")
@@ -511,7 +518,7 @@ def plot_poles_and_zeros(
                     values.real,
                     values.imag,
                     marker,
-                    color=f"C{k % 7}",
+                    color=color_of(k),
                     markersize=size,
                     markeredgewidth=1.8,
                     markerfacecolor="none",
@@ -574,7 +581,7 @@ def plot_locus_of_gain(
             points, paths = root_locus(loop, gains)
             paths = follow_eigenvalues(list(paths))
             for branch in range(paths.shape[1]):
-                color = f"C{(branch if len(loops) == 1 else k) % 7}"
+                color = color_of(branch if len(loops) == 1 else k)
                 label = name if name and not branch else None
                 axes.plot(paths[:, branch].real, paths[:, branch].imag, color=color, label=label)
                 mark_instability(axes, points, paths[:, branch], loop.dt)
@@ -688,7 +695,7 @@ def _draw_responses(groups: dict[str, list[Response]], title: str | None, file: 
                     style: dict[str, Any] = {}
                     if first.discrete:
                         style["drawstyle"] = "steps-post"
-                    draw_band(axes, group[0].t, values, name, f"C{k % 7}", **style)
+                    draw_band(axes, group[0].t, values, name, color_of(k), **style)
                 label = signal_name(first, "output", i) and first.outputs[i]
                 axes.set_ylabel(axis_label(label or "output", shown))
                 cause = signal_name(first, "input", j)
