@@ -69,9 +69,11 @@ found = arc.monte_carlo(fly, spread, n=200, seed=1)
 away = found.results["distance (m)"]
 print(f"200 flights: {away.mean():.2f} m from the goal, 95 % below {np.quantile(away, 0.95):.2f} m")
 figure = arc.plot(found, kind="scatter", title="200 flights: mass, wind and noise vary")
+# The picture shows that the mass decides: the drone hangs where thrust and weight balance.
+sag = 9.81 / law.position * (found.params.mass / drone.mass - 1.0)
+assert found.success.all() and np.abs(found.results["sag (m)"] - sag).max() < 0.04
 
 # 5. The same controller as C: a header, a source and an example, compared with Python bit by bit.
 project = arc.codegen(controller, (start, GOAL), name="quadrotor", verify=True)
 print(project)
-assert found.success.all() and np.quantile(away, 0.95) < 0.3
 arc.show()

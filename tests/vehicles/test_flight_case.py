@@ -106,3 +106,38 @@ def test_the_trajectory_has_inputs_and_vehicle():
     np.testing.assert_allclose(fed.u.throttle, 0.5 * fed.x.propellant[:, 0] / 22500.0)
     assert repr(arc.view(fed)) == "View('': Rocket, 0 to 2 s)"
     assert fly(FlightCase(ROCKET, START, 2.0, lambda t: Rocket.Input(0.5))).trajectory.u is not None
+
+
+@pytest.mark.parametrize(
+    ("controls", "got"),
+    [(None, "None"), (0.5, r"0\.5"), (lambda t, x: 0.5, r"0\.5"), (lambda t: None, "None")],
+    ids=["none", "number", "returns a number", "returns nothing"],
+)
+def test_controls_that_are_no_inputs(controls, got):
+    expected = rf"controls must be Rocket\.Input\(throttle, gimbal\), or a function .*; got {got}"
+    with pytest.raises(ValueError, match=expected):
+        flown(controls)
+
+
+def test_tables_of_mass_as_parameters():
+    """Derivatives with respect to the numbers of a table, and three stages."""
+    from archimedes.vehicles.parts import MassTable
+
+    com, inertia = np.zeros((2, 3)), np.stack([np.eye(3), 2.0 * np.eye(3)])
+
+    def mass(full):
+        table = MassTable(np.array([0.0, 10.0]), np.stack([1.0 + 0.0 * full, full]), com, inertia)
+        return table.contents(4.0).mass
+
+    assert arc.grad(mass)(11.0) == pytest.approx(0.4)
+    tables = tuple(
+        MassTable([0.0, 10.0], [m, m + 10.0], com.tolist(), inertia) for m in (3.0, 2.0, 1.0)
+    )
+    stage = ROCKET.stages[0].replace(tank=tables[0])
+    rocket = ROCKET.replace(stages=(stage,) * 3, mass_tables=tables)
+    x = rocket.state(START)
+    masses = []
+    for k in range(3):
+        masses.append(float(rocket.mass_properties(x).mass))
+        x = rocket.separate(x, k)
+    assert masses == [13.0, 12.0, 11.0]

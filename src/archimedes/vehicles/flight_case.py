@@ -6,6 +6,7 @@ A flight ends at the altitude of the ground under the vehicle.
 from __future__ import annotations
 
 import inspect
+import reprlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.display import Readable, text_table
+from archimedes.errors import StructError
 from archimedes.function import vmap
 from archimedes.function.reproducible import call
 from archimedes.simulate import Event, Trajectory, solve_ode
@@ -225,6 +227,7 @@ def fly(case: FlightCase, t_eval: ArrayLike | None = None, **options: Any) -> Fl
 
     def dynamics(t: Scalar, x: Tree, *args: Any) -> Any:
         u = steer(controls, t, x, *args) if callable(controls) else controls
+        check_inputs(vehicle, u)
         return vehicle.dynamics(t, x, u)
 
     options["t_eval"] = t_eval
@@ -234,6 +237,18 @@ def fly(case: FlightCase, t_eval: ArrayLike | None = None, **options: Any) -> Fl
         trajectory.u = inputs_along(controls, trajectory, options.get("args") or ())
     motion = getattr(trajectory.x, "motion", trajectory.x)
     return FlightRecord(trajectory.t, vehicle.world.flight(trajectory.t, motion), trajectory)
+
+
+def check_inputs(vehicle: Any, u: object) -> None:
+    """Raise where inputs lack what a vehicle with a class of inputs reads from them."""
+    kind = getattr(type(vehicle), "Input", None)
+    names = list(getattr(kind, "__dataclass_fields__", ()))
+    if not all(hasattr(u, name) for name in names):
+        vehicle_name = type(vehicle).__name__
+        raise StructError(
+            f"FlightCase.controls must be {vehicle_name}.Input({', '.join(names)}), or a function "
+            f"that returns it; got {reprlib.repr(u)}"
+        )
 
 
 def inputs_along(controls: Any, trajectory: Trajectory, args: Any) -> Any:
