@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.display import for_reading
 from archimedes.function import vmap
 from archimedes.multibody.algorithms.configurations import neutral
 from archimedes.multibody.algorithms.kinematics import world_poses
@@ -124,39 +125,43 @@ def _floats(model: Model) -> bool:
     return model.links[0].kind.nv == 6
 
 
-#: What a joint of one coordinate is drawn as: title, units, and what one unit of q counts.
-ROTATION = ("joint angles", "deg", 180.0 / np.pi)
-TRANSLATION = ("joint positions", "m", 1.0)
-SPEED = {"deg": ("angles", "rates"), "m": ("positions", "speeds")}
+#: What coordinates and velocities of joints are called, by their units in the model.
+TITLES = {
+    "rad": "joint angles", "m": "joint positions", "rad/s": "joint rates", "m/s": "joint speeds"
+}  # fmt: skip
 #: Joints in one chart: those that move most, by name.
 MOST_LINES = 7
 
 
 def add_joint_charts(model: Model, scene: Scene, flight: Flight, x: Any) -> None:
-    """Add charts of the joints by name, angles in deg and distances in m, and of their speeds."""
+    """Add charts of the base's height, of the joints, and of their speeds."""
     if _floats(model):
         base = scene.body(f"{flight.name}: {model.links[0].body}")
-        height = base.position[:, 2]
-        scene.charts.append(Chart("height of the base", flight.t, height, units="m"))
-    kinds = {link.joint: link.kind for link in model.links}
-    single = [name for name in model.joint_names if kinds[name].nq == 1 and kinds[name].nv == 1]
-    q, v = np.asarray(x.q), np.asarray(x.v)
-    speeds = []
-    for title, units, factor in (ROTATION, TRANSLATION):
-        slides = units == "m"
-        names = [name for name in single if (kinds[name].name == "prismatic") == slides]
-        travel = {name: np.ptp(q[:, model.q_slice(name).start]) for name in names}
-        shown = sorted(names, key=lambda name: -travel[name])[:MOST_LINES]
-        shown = [name for name in names if name in shown]
-        if not shown:
+        scene.charts.append(Chart("height of the base", flight.t, base.position[:, 2], units="m"))
+    for which in ("q", "v"):
+        scene.charts += joint_charts(model, flight.t, getattr(x, which), which)
+
+
+def joint_charts(model: Model, t: np.ndarray, values: Any, which: str) -> list[Chart]:
+    """Return charts of coordinates ("q") or velocities ("v"), by joint: in deg and in m."""
+    columns: dict[str, dict[str, int]] = {}
+    for link in model.links:
+        if link.mimic or link.kind.nv == 6:
             continue
-        if len(shown) < len(names):
-            title = f"{title} ({len(shown)} of {len(names)})"
-        values = factor * np.stack([q[:, model.q_slice(name).start] for name in shown])
-        rates = factor * np.stack([v[:, model.v_slice(name).start] for name in shown])
-        scene.charts.append(Chart(title, flight.t, values, shown, units))
-        speeds.append(Chart(title.replace(*SPEED[units]), flight.t, rates, shown, f"{units}/s"))
-    scene.charts += speeds
+        names = getattr(link.kind, f"{which}_names") or ("",)
+        units = getattr(link.kind, f"{which}_units")
+        for k, (name, unit) in enumerate(zip(names, units)):
+            label = f"{link.joint}.{name}" if name else link.joint
+            columns.setdefault(unit, {})[label] = getattr(link, which) + k
+    charts = []
+    for unit in [unit for unit in TITLES if unit in columns]:
+        rows = {name: np.asarray(values)[:, k] for name, k in columns[unit].items()}
+        most = sorted(rows, key=lambda name: -np.ptp(rows[name]))[:MOST_LINES]
+        shown = [name for name in rows if name in most]
+        few = f" ({len(shown)} of {len(rows)})" if len(shown) < len(rows) else ""
+        read, unit_read = for_reading(np.stack([rows[name] for name in shown]), unit)
+        charts.append(Chart(TITLES[unit] + few, t, read, shown, unit_read))
+    return charts
 
 
 def link_meshes(model: Model, left_out: list[str]) -> tuple[list[Mesh], list[list[Mesh]]]:

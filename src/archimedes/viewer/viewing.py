@@ -250,7 +250,7 @@ def _add(
 ) -> None:
     """Add one model along its trajectory."""
     from archimedes.viewer.actors import Flight, add_actor
-    from archimedes.viewer.robots import still  # registers robots
+    from archimedes.viewer.robots import joint_charts, still  # registers robots
 
     if isinstance(model, Model) and (trajectory is None or isinstance(trajectory, State)):
         trajectory = still(model, trajectory)
@@ -278,7 +278,11 @@ def _add(
     scene.marks += marks_of(trajectory, name if earlier else "")
     if charts is not None:
         del scene.charts[first:]
-        scene.charts += [chart_of(trajectory, one) for one in charts]
+        for one in charts:
+            if isinstance(model, Model) and one in ("q", "v"):
+                scene.charts += joint_charts(model, trajectory.t, trajectory[one], one)
+            else:
+                scene.charts.append(chart_of(trajectory, one))
 
 
 def inputs_of(model: Any, trajectory: Trajectory, inputs: Any) -> Any:
