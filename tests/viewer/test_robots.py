@@ -343,7 +343,11 @@ def test_charts_name_joints_in_deg_and_m(tmp_path):
         assert seen[title][:2] == (names, units)
         assert seen[title][2] == pytest.approx(values)
     (chosen, _) = view(model, Trajectory(t, mb.State(q, 0 * q)), charts=["q"]).scene.charts
-    assert (chosen.title, list(chosen.labels), chosen.units) == ("joint angles", ["j0", "j2"], "deg")
+    assert (chosen.title, list(chosen.labels), chosen.units) == (
+        "joint angles",
+        ["j0", "j2"],
+        "deg",
+    )
 
 
 def test_charts_of_many_joints_have_those_that_move_most(tmp_path):

@@ -141,7 +141,7 @@ def test_charts_by_name():
     shown = view(RigidBody(), tumbling(), charts=["pos", "w_B[2]"]).scene
     assert [(c.title, c.units, len(c.values)) for c in shown.charts] == [
         ("pos", "m", 3),
-        ("w_B[2]", "rad/s", 1),
+        ("w_B[2]", "deg/s", 1),
     ]
 
 
