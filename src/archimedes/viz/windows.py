@@ -22,7 +22,11 @@ __all__ = ["show"]
 #: Figures that nobody has seen yet.
 _unseen: WeakSet[Figure] = WeakSet()
 
-HOW = 'call arc.show() at the end of the script, or save it: arc.plot(..., file="plot.png")'
+#: Tools that run other people's code.
+TOOLS = frozenset({"pytest", "IPython"})
+#: Backends of matplotlib that only write files.
+NO_WINDOWS = ("agg", "cairo", "pdf", "pgf", "ps", "svg", "template")
+SAVE = 'save it with arc.plot(..., file="plot.png")'
 
 
 def watch(figure: Figure) -> None:
@@ -39,7 +43,8 @@ def watch(figure: Figure) -> None:
             require("matplotlib.pyplot", None, "plot").close(figure)
 
     figure.canvas.mpl_connect("draw_event", seen)
-    if not _unseen:
+    # Python forgets the file of a script before it comes to its end.
+    if hasattr(sys.modules.get("__main__"), "__file__") and not sys.flags.interactive:
         atexit.unregister(say_unseen)
         atexit.register(say_unseen)
     _unseen.add(figure)
@@ -53,13 +58,19 @@ def open_unseen() -> int:
 
 def say_unseen() -> None:
     """At the end of a script, say how to see the plots that it made and did not show."""
-    script = hasattr(sys.modules.get("__main__"), "__file__") and not sys.flags.interactive
     # Somebody who chose a backend, or a tool that runs the script, knows what becomes of plots.
-    chosen = "MPLBACKEND" in os.environ or {"pytest", "IPython"} & sys.modules.keys()
+    chosen = "MPLBACKEND" in os.environ or TOOLS & sys.modules.keys()
     count = open_unseen()
-    if script and not chosen and count:
-        plots = "1 plot was" if count == 1 else f"{count} plots were"
-        print(f"archimedes: {plots} made but not shown: {HOW}", file=sys.stderr)
+    if count and not chosen:
+        plots = "a plot was" if count == 1 else f"{count} plots were"
+        how = SAVE if without_windows() else f"call arc.show() at the end of the script, or {SAVE}"
+        print(f"archimedes: {plots} made but not shown: {how}", file=sys.stderr)
+
+
+def without_windows() -> str:
+    """Return the name of matplotlib's backend if it has no windows, else nothing."""
+    backend = str(require("matplotlib", None, "show").get_backend())
+    return backend if backend.lower() in NO_WINDOWS else ""
 
 
 def show(block: bool = True) -> None:
@@ -80,21 +91,12 @@ def show(block: bool = True) -> None:
     >>> figure = arc.plot(arc.Trajectory(np.arange(3.0), {"height": np.zeros(3)}))
     >>> arc.show()  # doctest: +SKIP
     """
-    matplotlib = require("matplotlib", None, "show")
     pyplot = require("matplotlib.pyplot", None, "show")
-    backend = str(matplotlib.get_backend())
     if not pyplot.get_fignums():
-        print("archimedes: there is no open plot to show", file=sys.stderr)
-    elif backend.lower() in NO_WINDOWS:
+        print("archimedes: no plot is open (those saved by file= are closed)", file=sys.stderr)
+    elif backend := without_windows():
         _unseen.clear()
-        print(
-            f"archimedes: no window can be opened here (matplotlib uses {backend!r}); save plots "
-            'by arc.plot(..., file="plot.png")',
-            file=sys.stderr,
-        )
+        remark = f"no window can be opened here, since matplotlib uses {backend!r}: {SAVE}"
+        print(f"archimedes: {remark}", file=sys.stderr)
     else:
         pyplot.show(block=block)
-
-
-#: Backends of matplotlib that only write files.
-NO_WINDOWS = ("agg", "cairo", "pdf", "pgf", "ps", "svg", "template")
