@@ -39,10 +39,10 @@ def picture(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
 def trim_and_fly(v: SimpleNamespace, left: Any, right: Any) -> None:
     """Altitude in a minute with fixed controls; poles of the small motions."""
     left.plot(v.record.t, v.record.flight.alt - 3000.0, ".-")
-    left.set(xlabel="time in s", ylabel="altitude - 3000 m, in m")
+    left.set(xlabel="time (s)", ylabel="altitude above 3000 m (m)")
     poles = np.linalg.eigvals(v.small.A)
     right.plot(poles.real, poles.imag, "x")
-    right.set(xlabel="real part in 1/s", ylabel="imaginary part in rad/s", title="modes")
+    right.set(xlabel="real part (1/s)", ylabel="imaginary part (rad/s)", title="modes")
 
 
 @picture("02_multirotor_figure_eight")
@@ -51,28 +51,28 @@ def figure_eight(v: SimpleNamespace, left: Any, right: Any) -> None:
     wanted = v.path(v.times)[0]
     left.plot(wanted[1], wanted[0], "k--", linewidth=0.8, label="wanted")
     left.plot(v.run.x.motion.pos[:, 1], v.run.x.motion.pos[:, 0], label="flown")
-    left.set(xlabel="east in m", ylabel="north in m", aspect="equal")
+    left.set(xlabel="east (m)", ylabel="north (m)", aspect="equal")
     left.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
     right.plot(v.times, v.error)
-    right.set(xlabel="time in s", ylabel="distance from the path in m")
+    right.set(xlabel="time (s)", ylabel="distance from the path (m)")
 
 
 @picture("03_satellite_detumble_and_slew")
 def detumble_and_slew(v: SimpleNamespace, left: Any, right: Any) -> None:
     """Turning dies out; wheels take up momentum in the slew."""
     left.semilogy(v.first.t / 60.0, v.rates)
-    left.set(xlabel="time in min", ylabel="turning in deg/s", title="coils")
+    left.set(xlabel="time (min)", ylabel="turning (deg/s)", title="coils")
     right.plot(v.second.t - v.second.t[0], 1e3 * v.second.x.h)
-    right.set(xlabel="time in s", ylabel="wheels in mN m s", title="slew")
+    right.set(xlabel="time (s)", ylabel="wheels (mN m s)", title="slew")
 
 
 @picture("04_two_stages_to_orbit")
 def two_stages(v: SimpleNamespace, left: Any, right: Any) -> None:
     """Altitude and propellant of the stages."""
     left.plot(v.run.t, (np.linalg.norm(v.run.x.motion.pos, axis=1) - v.WGS84.a) / 1e3)
-    left.set(xlabel="time in s", ylabel="altitude in km")
+    left.set(xlabel="time (s)", ylabel="altitude (km)")
     right.plot(v.run.t, v.run.x.propellant / 1e3)
-    right.set(xlabel="time in s", ylabel="propellant of the stages in t")
+    right.set(xlabel="time (s)", ylabel="propellant of the stages (t)")
 
 
 @picture("05_car_lane_change")
@@ -80,9 +80,9 @@ def lane_change(v: SimpleNamespace, left: Any, right: Any) -> None:
     """The way of the car, and how it leans."""
     left.plot(v.run.x.pos[:, 0], v.side)
     left.axhline(v.LANE, color="k", linestyle="--", linewidth=0.8)
-    left.set(xlabel="ahead in m", ylabel="to the right in m")
+    left.set(xlabel="ahead (m)", ylabel="to the right (m)")
     right.plot(v.times, v.roll)
-    right.set(xlabel="time in s", ylabel="roll in deg")
+    right.set(xlabel="time (s)", ylabel="roll (deg)")
 
 
 @picture("06_nasa_check_case")
@@ -90,10 +90,10 @@ def check_case(v: SimpleNamespace, left: Any, right: Any) -> None:
     """Altitude with the published rows, and the difference."""
     left.plot(v.record.t, v.alt, label="here")
     left.plot(v.PUBLISHED[:, 0], v.PUBLISHED[:, 1], "o", fillstyle="none", label="NASA")
-    left.set(xlabel="time in s", ylabel="altitude in ft")
+    left.set(xlabel="time (s)", ylabel="altitude (ft)")
     left.legend()
     right.plot(v.record.t, 1e6 * (v.alt - v.PUBLISHED[:, 1]), ".-")
-    right.set(xlabel="time in s", ylabel="difference in millionths of a foot")
+    right.set(xlabel="time (s)", ylabel="difference (1e-6 ft)")
 
 
 @picture("07_sensors_with_noise")
@@ -101,9 +101,9 @@ def sensors(v: SimpleNamespace, left: Any, right: Any) -> None:
     """Where 200 observers believe to be, and how far off they are."""
     left.plot(v.off[:, 1], v.off[:, 0], ".", markersize=3)
     left.plot(v.expected[1], v.expected[0], "r+", markersize=12)
-    left.set(xlabel="error to the east in m", ylabel="error to the north in m", aspect="equal")
+    left.set(xlabel="error to the east (m)", ylabel="error to the north (m)", aspect="equal")
     right.hist(np.linalg.norm(v.off, axis=1), 30)
-    right.set(xlabel="distance from the truth in m", ylabel="runs")
+    right.set(xlabel="distance from the truth (m)", ylabel="runs")
 
 
 @picture("08_f16_around_the_pole")
@@ -112,9 +112,9 @@ def around_the_pole(v: SimpleNamespace, left: Any, right: Any) -> None:
     pos = v.record.trajectory.x.motion.pos
     left.plot(pos[:, 0] / 1e3, pos[:, 1] / 1e3)
     left.plot(0.0, 0.0, "k+")
-    left.set(xlabel="x in km", ylabel="y in km", aspect="equal", title="around the pole")
+    left.set(xlabel="x (km)", ylabel="y (km)", aspect="equal", title="around the pole")
     right.plot(v.record.t, v.record.flight.alt - v.ALT)
-    right.set(xlabel="time in s", ylabel="altitude - 3000 m, in m")
+    right.set(xlabel="time (s)", ylabel="altitude above 3000 m (m)")
 
 
 @picture("09_computed_torque_arm")
@@ -122,9 +122,9 @@ def computed_torque(v: SimpleNamespace, left: Any, right: Any) -> None:
     """The circle of the hand, and the joint angles along it."""
     circle = np.stack([v.wanted(t) for t in v.times])
     left.plot(circle[:, 1], circle[:, 2])
-    left.set(xlabel="y in m", ylabel="z in m", aspect="equal", title="wanted circle")
+    left.set(xlabel="y (m)", ylabel="z (m)", aspect="equal", title="wanted circle")
     right.plot(v.times, np.rad2deg(v.found.q))
-    right.set(xlabel="time in s", ylabel="joint angles in deg")
+    right.set(xlabel="time (s)", ylabel="joint angles (deg)")
 
 
 @picture("10_arm_identification")
@@ -135,26 +135,28 @@ def identification(v: SimpleNamespace, left: Any, right: Any) -> None:
     left.axhline(0.0, color="k", linewidth=0.8)
     left.set(xlabel="base parameter", ylabel="error, 1e-3 SI units", title="with two deviations")
     right.plot(v.truth, v.fresh[:, v.base.columns] @ v.found, ".", markersize=2)
-    right.set(xlabel="torque in N m", ylabel="predicted in N m")
+    right.set(xlabel="torque (N m)", ylabel="predicted (N m)")
 
 
 @picture("17_pendulum_identified")
 def pendulum_identified(v: SimpleNamespace, left: Any, right: Any) -> None:
     """Measured and identified angle, true and estimated rate."""
-    left.plot(v.data.ts, v.data.ys[0], ".", v.data.ts, v.fit.predicted[0])
-    left.set(xlabel="time (s)", ylabel="angle (rad)", title="measured, and the identified model")
-    right.plot(v.data.ts, v.truth.x.rate, v.data.ts, v.found.x.rate, "--")
-    right.set(xlabel="time (s)", ylabel="rate (rad/s)", title="truth, and the Kalman filter")
+    measured, model = (np.rad2deg(y[0]) for y in (v.data.ys, v.fit.predicted))
+    left.plot(v.data.ts, measured, ".", v.data.ts, model)
+    left.set(xlabel="time (s)", ylabel="angle (deg)", title="measured, and the identified model")
+    truth, found = (np.rad2deg(x.rate) for x in (v.truth.x, v.found.x))
+    right.plot(v.data.ts, truth, v.data.ts, found, "--")
+    right.set(xlabel="time (s)", ylabel="rate (deg/s)", title="truth, and the Kalman filter")
 
 
 @picture("11_quadruped_pushed")
 def quadruped(v: SimpleNamespace, left: Any, right: Any) -> None:
     """Height of the trunk, and how far it is pushed aside."""
     left.plot(v.times, v.height)
-    left.set(xlabel="time in s", ylabel="height in m")
+    left.set(xlabel="time (s)", ylabel="height (m)")
     right.plot(v.times, 1e3 * v.aside)
     right.axvspan(0.3, 0.4, alpha=0.2)
-    right.set(xlabel="time in s", ylabel="aside in mm", title="pushed in the shaded time")
+    right.set(xlabel="time (s)", ylabel="aside (mm)", title="pushed in the shaded time")
 
 
 @picture("13_rl_rollout")
@@ -163,9 +165,9 @@ def rollout(v: SimpleNamespace, left: Any, right: Any) -> None:
     left.plot(v.worth)
     left.set(xlabel="round", ylabel="mean reward", ylim=(0.0, 1.0))
     place, angle = np.meshgrid(np.linspace(-2.0, 2.0, 41), np.linspace(-1.0, 1.0, 41))
-    shown = right.contourf(place, angle, np.exp(-4.0 * angle**2 - 0.5 * place**2), 10)
+    shown = right.contourf(place, np.rad2deg(angle), np.exp(-4.0 * angle**2 - 0.5 * place**2), 10)
     right.figure.colorbar(shown, ax=right)
-    right.set(xlabel="position in m", ylabel="angle in rad", title="reward")
+    right.set(xlabel="position (m)", ylabel="angle (deg)", title="reward")
 
 
 @picture("12_drone_with_arm")
@@ -173,10 +175,10 @@ def drone_with_arm(v: SimpleNamespace, left: Any, right: Any) -> None:
     """Ways of hull and load, and the angle of the swing."""
     left.plot(v.q[:, 1], -v.q[:, 2], label="hull")
     left.plot(v.load[:, 1], -v.load[:, 2], label="load")
-    left.set(xlabel="to the side in m", ylabel="up in m", aspect="equal")
+    left.set(xlabel="to the side (m)", ylabel="up (m)", aspect="equal")
     left.legend()
     right.plot(v.times, v.angle)
-    right.set(xlabel="time in s", ylabel="swing in deg")
+    right.set(xlabel="time (s)", ylabel="swing (deg)")
 
 
 @picture("14_quadrotor_monte_carlo_and_c")

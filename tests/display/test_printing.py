@@ -13,25 +13,17 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes import control, multibody, observers, optimize, sysid, tree, vehicles, viewer
+from archimedes import control, observers, optimize, sysid, tree, vehicles, viewer
 from archimedes.display import COLUMNS, LINES, Readable
 from archimedes.simulate import Normal, RunKey, Trajectory, Uniform, monte_carlo
 from archimedes.spatial import Quaternion, RigidBody
 from archimedes.tree.struct_methods import ONE_LINE, struct_repr
 from archimedes.vehicles import dave_ml
-
-T = np.linspace(0.0, 10.0, 400)
+from tests.display.samples import T, first_order_fit, flight_record, snake, tumbling
 
 
 def oscillation(t, x):
     return np.stack([x[1], -x[0] - 0.1 * x[1]])
-
-
-def tumbling(lead=(400,)):
-    rng = np.random.default_rng(0)
-    draw = lambda n: rng.normal(size=(*lead, n)) / 3.0
-    x = RigidBody.State(draw(3), Quaternion(draw(4)), draw(3), draw(3))
-    return Trajectory(np.broadcast_to(T[: lead[-1]], lead), x, u=draw(40), y={"a": draw(30)})
 
 
 def throw(p):
@@ -46,40 +38,10 @@ def campaign():
     return monte_carlo(throw, draws, n=40)
 
 
-def first_order_fit():
-    rng = np.random.default_rng(0)
-    data = sysid.Timeseries(T, np.ones(400), 1.0 - np.exp(-3.0 * T))
-    names, values = tuple(f"gain{k}" for k in range(60)), rng.normal(size=60)
-    predicted = data.ys + 0.01 * rng.normal(size=(1, 400))
-    return sysid.Fit(
-        *(dict(zip(names, values)), np.zeros(1), names, 1e-4 * np.eye(60), np.asarray, values, 340),
-        *(predicted, data, ("gain0",), 1.0, 5, True, "converged", len),
-    )
-
-
-def builder(count=40):
-    b = multibody.Builder("snake")
-    for k in range(count):
-        b.add_body(f"link{k}", mass=1.0, com=[0, 0, -0.5], inertia=[0.1, 0.1, 0.01])
-        kind = "prismatic" if k % 5 == 4 else "revolute"
-        parent = "world" if k == 0 else f"link{k - 1}"
-        b.attach(
-            f"link{k}", parent, joint=f"j{k}", kind=kind, axis=[0, 1, 0], lower=-1.0, upper=1.0
-        )
-    b.report.ignored += [f"snake.urdf: <plugin {k}> is not read" for k in range(50)]
-    return b
-
-
 def flight():
     ball = vehicles.Projectile(mass=1.0, inertia=np.eye(3), area=0.01, drag=0.5)
     start = vehicles.FlightState(0.6, -1.3, 1000.0, np.zeros(3), np.zeros(3), np.zeros(3))
     return vehicles.FlightCase(ball, start, 5.0)
-
-
-def record():
-    zero = np.zeros((400, 3))
-    state = vehicles.FlightState(0.1 * T, 0.0 * T, 1e3 + T, zero, zero, zero)
-    return vehicles.FlightRecord(T, state, tumbling())
 
 
 def table_model(folder):
@@ -107,11 +69,11 @@ PRINTED = {
     "OptimizeResult": lambda: arc.minimize(lambda x: np.sum((x - 1.0 / 3.0) ** 2), np.zeros(200)),
     "LMResult": lambda: optimize.lm_solve(lambda x: x - 1.0 / 3.0, np.zeros(40)),
     "QPSolution": lambda: optimize.QPSolution(T, T, T, 1.0 / 3.0, 0, 7, 1e-9),
-    "Model": lambda: builder().build(),
-    "Builder": builder,
-    "Report": lambda: builder().report,
+    "Model": lambda: snake().build(),
+    "Builder": snake,
+    "Report": lambda: snake().report,
     "FlightCase": flight,
-    "FlightRecord": record,
+    "FlightRecord": flight_record,
     "CheckReport": checks,
     "ModeTable": lambda: control.modes([[0.0, 1.0], [-4.0, -0.4]]),
     "Compiled": lambda: arc.compile(oscillation),
@@ -144,7 +106,7 @@ def test_printing_is_short(results):
 def test_details_on_request(results):
     """One rule: report() of a result is text, and has what print leaves out."""
     without = [name for name, value in results.items() if not hasattr(value, "report")]
-    assert {*without} <= {"ModeTable", "F16", "KalmanFilter", "View"}
+    assert {*without} <= {"F16", "KalmanFilter", "View"}
     longer = ["Timeseries", "Campaign", "Statistics", "Trajectory", "OptimizeResult", "Model",
               "CheckReport", "FlightRecord", "QPSolution"]  # fmt: skip
     for name in longer:
@@ -236,9 +198,9 @@ def test_angles_are_degrees_where_a_person_reads_them():
     traj = Trajectory(T, Turn(np.full(400, np.pi / 6), T))
     assert re.search(r"^bank \(deg\) +30 +30 ", traj.report(), re.M)
     assert "bank (deg)" in traj._repr_html_() and ">30<" in traj._repr_html_()
-    arm = builder(2).build()
+    arm = snake(2).build()
     assert "j0 (revolute, -57.3 to 57.3 deg)" in str(arm)
-    slides = str(builder(5).build())
+    slides = str(snake(5).build())
     assert "j4 (prismatic, -1 to 1 m)" in slides
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 
 import matplotlib
 import numpy as np
@@ -16,8 +17,11 @@ from matplotlib import pyplot
 import archimedes as arc
 from archimedes import viz
 from archimedes.control import StateSpace, frequency_response
+from archimedes.multibody import State
 from archimedes.optimize import OptimalControl
 from archimedes.simulate import Normal, Trajectory, monte_carlo
+from archimedes.sysid import Timeseries
+from tests.display.samples import first_order_fit, flight_record, snake
 
 
 def plot_functions():
@@ -73,9 +77,25 @@ CALLS = {
     "root locus": lambda **o: viz.plot_root_locus(
         lambda k: np.array([[0.0, 1.0], [-k, -1.0]]), [0.0, 1.0, 2.0], **o
     ),
+    "robot": lambda **o: arc.plot(
+        snake(1).build(), Trajectory(T, State(T[:, None], T[:, None])), **o
+    ),
+    "fit": lambda **o: arc.plot(first_order_fit(), **o),
+    "time series": lambda **o: arc.plot(Timeseries(T, T, T), **o),
+    "flight": lambda **o: arc.plot(flight_record(), **o),
     "sparsity": lambda **o: viz.plot_sparsity(np.eye(3), **o),
     "graph": lambda **o: arc.plot(arc.compile(lambda x: np.sin(x) * 2.0), 1.0, **o),
 }
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_axes_say_name_and_unit(name):
+    """Issue 29: one style on axes, "time (s)"."""
+    figure = CALLS[name]()
+    labels = [text for a in figure.axes for text in (a.get_xlabel(), a.get_ylabel())]
+    for label in labels:
+        assert not re.search(r"\[(?!\d)| in [a-z/]+$|\(rad\)|^t\b", label), label
+    pyplot.close("all")
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -17,6 +17,7 @@ import numpy as np
 from archimedes.checks import check_finite, is_traced
 from archimedes.control.linear.state_space import StateSpace
 from archimedes.control.matrix_checks import matrix
+from archimedes.display import LINES, brief, text_table
 from archimedes.typing import ArrayLike
 
 __all__ = ["Mode", "ModeTable", "modes"]
@@ -106,17 +107,22 @@ class ModeTable:
         return self.modes[k]
 
     def __str__(self) -> str:
-        lines = [f"{'pole [1/s]':>24} {'rad/s':>9} {'damping':>8} {'tau [s]':>9}  states"]
+        lines = self.report().splitlines()
+        rest = [f"... {len(lines) - LINES + 1} more: report()"] if len(lines) > LINES else []
+        return "\n".join([*lines[: LINES - 1 if rest else None], *rest])
+
+    __repr__ = __str__
+
+    def report(self) -> str:
+        """Return a line of text for each mode, with the states in which it is seen."""
+        rows = [["pole (1/s)", "frequency (rad/s)", "damping", "time constant (s)", "  states"]]
         for m in self.modes:
             sign = f" +-{m.pole.imag:.4g}j" if m.pole.imag else ""
             names = ", ".join(f"{k} {m.participation[k]:.0%}" for k in m.main_states)
-            lines.append(
-                f"{f'{m.pole.real:.4g}{sign}':>24} {m.frequency:>9.4g} {m.damping:>8.3f} "
-                f"{m.time_constant:>9.3g}  {names}"
-            )
-        return "\n".join(lines)
-
-    __repr__ = __str__
+            numbers = [f"{m.frequency:.4g}", f"{m.damping:.3f}", f"{m.time_constant:.3g}"]
+            rows.append([f"{m.pole.real:.4g}{sign}", *numbers, f"  {brief(names, 36)}"])
+        width = max(len(row[-1]) for row in rows)
+        return text_table([*row[:-1], row[-1].ljust(width)] for row in rows)
 
 
 def modes(system: StateSpace | ArrayLike, dt: float | None = None) -> ModeTable:
@@ -138,8 +144,8 @@ def modes(system: StateSpace | ArrayLike, dt: float | None = None) -> ModeTable:
     >>> pendulum = StateSpace([[0.0, 1.0], [-4.0, -0.4]], np.eye(2, 1), np.eye(2), np.zeros((2, 1)),
     ...                       states=("angle", "rate"))
     >>> print(modes(pendulum))
-                  pole [1/s]     rad/s  damping   tau [s]  states
-                -0.2 +-1.99j         2    0.100         5  angle 50%, rate 50%
+    pole (1/s)    frequency (rad/s)  damping  time constant (s)    states
+    -0.2 +-1.99j                  2    0.100                  5    angle 50%, rate 50%
     """
     if not isinstance(system, StateSpace):
         A = matrix(system, "system")
