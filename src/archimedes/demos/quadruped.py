@@ -71,7 +71,7 @@ def run(report: Report) -> None:
     states, first = time_call(lambda: walk(pushes))
     _, again = time_call(lambda: walk(pushes))
     report.section(f"{robot!r}, pushed by 60 N and 80 N")
-    report.speed(first, again, SECONDS)
+    report.speed(first, again, SECONDS, "motion")
     aside = 1e3 * np.abs(states.q[:, 1]).max()
     each = f"{1e6 * again / len(times):.0f} us each"
     report.line("steps of 2 ms with contact", len(times), "d", "", each)

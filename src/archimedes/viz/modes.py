@@ -26,9 +26,9 @@ def plot_modes(
 ) -> Figure:
     """Plot the poles of a linear system.
 
-    Rays are lines of equal damping, circles of equal natural frequency. Modes are named by the
-    states in which they are seen most. Discrete systems are shown by their equivalent in continuous
-    time.
+    Rays are lines of equal damping, circles of equal natural frequency. Modes of aircraft have
+    their names (see `modes`), others those of the states in which they are seen most. Discrete
+    systems are shown by their equivalent in continuous time.
 
     Parameters
     ----------
@@ -69,16 +69,17 @@ def plot_modes(
 
 
 def label_modes(axes: Axes, table: ModeTable) -> None:
-    """Write beside each mode where it is seen most; those at one place share a label."""
+    """Write its name, or where it is seen most, beside each mode; those at one place share."""
     size = max(m.frequency for m in table) or 1.0
     spots: dict[tuple[int, int], tuple[complex, list[str]]] = {}
     for mode in table:
         at = (round(mode.pole.real / (0.06 * size)), round(mode.pole.imag / (0.06 * size)))
         names = spots.setdefault(at, (mode.pole, []))[1]
-        names += [name for name in mode.main_states[:2] if name not in names]
+        of_mode = (mode.name,) if mode.name else mode.main_states[:2]
+        names += [name for name in of_mode if name not in names]
     style: dict[str, Any] = {"xytext": (6, 7), "textcoords": "offset points"}
     for pole, names in spots.values():
-        text = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
+        text = ", ".join(names[:4]) + (" …" if len(names) > 4 else "")
         axes.annotate(text, (pole.real, pole.imag), fontsize="small", **style)
 
 

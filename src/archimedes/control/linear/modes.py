@@ -3,24 +3,28 @@
 Participation of state k in mode i is the size of v[k, i] w[i, k], right and left eigenvectors,
 with the shares of a mode summing to one; unlike the eigenvector alone it does not depend on the
 units of the states (I. Perez-Arriaga, G. Verghese, F. Schweppe, "Selective modal analysis ...",
-IEEE Trans. Power App. Syst. 101, 1982).
+IEEE Trans. Power App. Syst. 101, 1982). The modes of aircraft are named by it (flight_modes.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 import numpy as np
 
-from archimedes.checks import check_finite, is_traced
+from archimedes.checks import check_choice, check_finite, is_traced
+from archimedes.control.linear.flight_modes import flight_mode_names
 from archimedes.control.linear.state_space import StateSpace
 from archimedes.control.matrix_checks import matrix
 from archimedes.display import LINES, brief, text_table
 from archimedes.typing import ArrayLike
 
 __all__ = ["Mode", "ModeTable", "modes"]
+
+#: Poles are printed as zero if they are smaller than this, relative to the fastest.
+ROUNDING = 1e-11
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,9 @@ class Mode:
         with a positive imaginary part.
     participation : dict
         Participation of each state, largest first. The sum is one.
+    name : str, optional
+        Name of the mode of an aircraft: "short period", "phugoid", "Dutch roll", "roll", "spiral".
+        Empty for others.
 
     Examples
     --------
@@ -49,6 +56,7 @@ class Mode:
 
     pole: complex
     participation: dict[str, float]
+    name: str = ""
 
     @property
     def frequency(self) -> float:
@@ -80,7 +88,7 @@ class Mode:
 
 @dataclass(frozen=True)
 class ModeTable:
-    """Modes, slowest first: iterate, index, or print them.
+    """Modes, slowest first: iterate, index by number or by name, or print them.
 
     Parameters
     ----------
@@ -103,8 +111,12 @@ class ModeTable:
     def __len__(self) -> int:
         return len(self.modes)
 
-    def __getitem__(self, k: int) -> Mode:
-        return self.modes[k]
+    def __getitem__(self, k: int | str) -> Mode:
+        if not isinstance(k, str):
+            return self.modes[k]
+        named = {mode.name: mode for mode in reversed(self.modes) if mode.name}
+        check_choice(k, "mode", named, error=KeyError)
+        return named[k]
 
     def __str__(self) -> str:
         lines = self.report().splitlines()
@@ -114,22 +126,29 @@ class ModeTable:
     __repr__ = __str__
 
     def report(self) -> str:
-        """Return a line of text for each mode, with the states in which it is seen."""
+        """Return a line of text for each mode, with its name and the states in which it is seen."""
         rows = [["pole (1/s)", "frequency (rad/s)", "damping", "time constant (s)", "  states"]]
+        fastest = max((m.frequency for m in self.modes), default=0.0)
         for m in self.modes:
+            if m.frequency < ROUNDING * fastest:
+                m = replace(m, pole=0j)
             sign = f" +-{m.pole.imag:.4g}j" if m.pole.imag else ""
             names = ", ".join(f"{k} {m.participation[k]:.0%}" for k in m.main_states)
             numbers = [f"{m.frequency:.4g}", f"{m.damping:.3f}", f"{m.time_constant:.3g}"]
             rows.append([f"{m.pole.real:.4g}{sign}", *numbers, f"  {brief(names, 36)}"])
         width = max(len(row[-1]) for row in rows)
+        if any(m.name for m in self.modes):
+            rows = [[name, *row] for name, row in zip(("mode", *(m.name for m in self.modes)), rows)]
         return text_table([*row[:-1], row[-1].ljust(width)] for row in rows)
 
 
 def modes(system: StateSpace | ArrayLike, dt: float | None = None) -> ModeTable:
     """Return the modes of a system.
 
-    A conjugate pair is one mode. This runs on numbers, since eigenvectors cannot be recorded; poles
-    can: ``system.poles()``.
+    A conjugate pair is one mode. Those of an aircraft have names, found by the states that take
+    part in them: longitudinal (alt, V, alpha, pitch, q, ...) or lateral (beta, roll, yaw, p, r),
+    fast or slow. The guide to vehicles has the rules. This runs on numbers, since eigenvectors
+    cannot be recorded; poles can: ``system.poles()``.
 
     Parameters
     ----------
@@ -167,4 +186,5 @@ def modes(system: StateSpace | ArrayLike, dt: float | None = None) -> ModeTable:
             order = np.argsort(-shares[k], kind="stable")
             named = {system.states[i]: float(shares[k, i]) for i in order}
             table.append(Mode(complex(poles[k]), named))
-    return ModeTable(tuple(table))
+    names = flight_mode_names(table)
+    return ModeTable(tuple(replace(mode, name=name) for mode, name in zip(table, names)))

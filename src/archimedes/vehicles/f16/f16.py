@@ -115,7 +115,9 @@ class F16Aerodynamics:
         speed = np.maximum(around.airspeed, 1e-3)
         p, q, r = (around.w_air_B[..., k] / (2.0 * speed) for k in range(3))
         p, q, r = self.span * p, self.chord * q, self.span * r
-        side, size = np.where(beta < 0.0, -1.0, 1.0), np.abs(beta)
+        # Not np.abs: what is odd in beta has a derivative at zero too.
+        side = np.where(beta < 0.0, -1.0, 1.0)
+        size = side * beta
 
         cx = CX(de, alpha) + q * CX_Q(alpha)
         cy = -0.02 * beta + 0.021 * da + 0.086 * dr + r * CY_R(alpha) + p * CY_P(alpha)
