@@ -38,8 +38,19 @@ def lazy_names(
     home.update(dict.fromkeys(unlisted.split(), package))
 
     def get(name: str) -> Any:
+        try:
+            return find(name)
+        except BaseException as error:
+            if not name.startswith("__"):  # those are asked for by Python itself
+                from archimedes.tracebacks import hide_frames
+
+                hide_frames(error)
+            raise
+
+    def find(name: str) -> Any:
         if name not in home:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            text = f"module {package!r} has no attribute {name!r}"
+            raise AttributeError(text, name=name, obj=sys.modules[package])
         if home[name] == package:  # a package or module inside it
             return import_module(f"{package}.{name}")
         value = getattr(import_module(home[name]), name)

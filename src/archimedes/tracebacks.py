@@ -128,7 +128,7 @@ def hide_frames(error: BaseException) -> None:
     ----------
     error : BaseException
         The error. It gets a note that names the line of this package where it was raised if that
-        was not done on purpose, by a ``raise``.
+        was not done on purpose, by a ``raise``, and one that suggests the name of an argument.
     """
     where = error.__traceback__
     if os.environ.get("ARCHIMEDES_TRACEBACK") == "full" or where is None:
@@ -210,12 +210,29 @@ def _note_accident(error: BaseException) -> None:
     if not own or not isinstance(error, Exception):
         return
     last, code = own[-1], own[-1].tb_frame.f_code
-    if last is run[-1] and code.co_code[last.tb_lasti] in _RAISES:
+    if last is run[-1] and code is _CALL:  # the function was not even called
+        _note_arguments(error, last.tb_frame.f_locals.get("function"))
+        return
+    if isinstance(error, OSError) or (last is run[-1] and code.co_code[last.tb_lasti] in _RAISES):
         return
     module = last.tb_frame.f_globals.get("__name__", code.co_filename)
     error.add_note(
         f"Raised in {module}, line {last.tb_lineno}. To see all frames: ARCHIMEDES_TRACEBACK=full"
     )
+
+
+def _note_arguments(error: Exception, function: Any) -> None:
+    """Say which arguments a function has, if it was given one that it has not."""
+    import difflib  # for errors only
+    import inspect
+
+    wrong = str(error).partition("unexpected keyword argument '")[2].rstrip("'")
+    if wrong:
+        known = [name for name in inspect.signature(function).parameters if name != "self"]
+        near = difflib.get_close_matches(wrong, known, 3, 0.5)
+        near += [name for name in known if wrong in name and name not in near]
+        hint = "Did you mean " + " or ".join(near) if near else "Its arguments: " + ", ".join(known)
+        error.add_note(hint + ("?" if near else ""))
 
 
 _CALL = _wrap(None, None).__code__

@@ -76,7 +76,10 @@ class Signature:
         try:
             bound = self.parameters.bind(*args, **kwargs)
         except TypeError as error:
-            raise TypeError(f"{self.name}(): {error}") from None
+            raise TypeError(
+                f"{self.name}(): {error}; its arguments are {self.parameters}. Solvers pass those "
+                "after time and state as args=(...)"
+            ) from None
         passed = set(bound.arguments)
         bound.apply_defaults()
         flat = Bound(defaulted=[n for n in bound.arguments if n not in passed and n in self.known])

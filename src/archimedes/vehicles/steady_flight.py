@@ -136,6 +136,10 @@ def trim(
     """
     if not np.any(check_vector(flight.v_NED, 3, "flight.v_NED")):
         raise ValueError("trim: flight.v_NED is zero: steady flight needs a velocity to hold")
+    if hasattr(vehicle, "Input") and not tree.is_struct(u):
+        kind = vehicle.Input.__qualname__
+        names = ", ".join(f"{f.name}=..." for f in tree.fields(vehicle.Input))
+        raise TypeError(f"trim: u must be of {kind}, got {type(u).__name__}: write {kind}({names})")
     # As everybody writes it.
     steady = None if steady is None else [name.replace(" ", "_") for name in steady]
     start = vehicle.state(flight) if hasattr(vehicle, "state") else None

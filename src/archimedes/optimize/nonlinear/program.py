@@ -236,6 +236,11 @@ class Program:
         for term, like in zip(self.current.functions[: self.terms], self._shapes):
             leaves = tree.leaves(like)
             wanted = len(term.index) if isinstance(term, ElementFunction) else 1
+            if not leaves:
+                raise ValueError(
+                    "obj must return one number, it returned nothing: is a `return` missing?"
+                    + refer_to("objective")
+                )
             if len(leaves) != 1 or np.size(leaves[0]) != wanted:
                 raise ValueError(
                     f"obj must return one number, it returns {len(leaves)} of shape "

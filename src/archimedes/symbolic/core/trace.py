@@ -241,6 +241,13 @@ def _explain(error: BaseException, where: TracebackType | None, refused: TraceEr
     _explain_memory(error, where)
     if isinstance(error, AttributeError) and hasattr(type(error.obj), "holds_traced_values"):
         raise _attribute_error(error, where).with_traceback(where) from None
+    if "does not support ufuncs" in str(error):
+        raise trace_error(
+            f"{str(error).split(' does')[0].removeprefix('operand ')} is no array, as NumPy's "
+            "functions need it",
+            "Pass the numbers in it: np.sin(q.array), np.linalg.norm(q.array).",
+            where,
+        ).with_traceback(where) from None
     if any(words in str(error) for words in _NOT_TAKEN):
         raise trace_error(
             f"a traced value was given to code that cannot take it "
