@@ -317,10 +317,9 @@ def linearize(
     >>> small.A.shape, small.inputs
     ((11, 11), ('throttle', 'elevator', 'aileron', 'rudder'))
     """
+    start = None
     if isinstance(flight, Trim):
-        flight, u, start = flight.flight, flight.input, flight.state
-    else:
-        start = None
+        u, start, flight = flight.input, flight.state, flight.flight
     if u is None:
         raise TypeError("linearize: u is missing: pass the inputs, or what trim returned")
     rest = _inner_states("linearize", vehicle, rest, start)
