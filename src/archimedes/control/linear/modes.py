@@ -133,12 +133,16 @@ class ModeTable:
             if m.frequency < ROUNDING * fastest:
                 m = replace(m, pole=0j)
             sign = f" +-{m.pole.imag:.4g}j" if m.pole.imag else ""
-            names = ", ".join(f"{k} {m.participation[k]:.0%}" for k in m.main_states)
+            states = ", ".join(f"{k} {m.participation[k]:.0%}" for k in m.main_states)
             numbers = [f"{m.frequency:.4g}", f"{m.damping:.3f}", f"{m.time_constant:.3g}"]
-            rows.append([f"{m.pole.real:.4g}{sign}", *numbers, f"  {brief(names, 36)}"])
+            rows.append(
+                [f"{m.pole.real:.4g}{sign}", *numbers, f"  {brief(states, 26 if m.name else 36)}"]
+            )
         width = max(len(row[-1]) for row in rows)
         if any(m.name for m in self.modes):
-            rows = [[name, *row] for name, row in zip(("mode", *(m.name for m in self.modes)), rows)]
+            rows = [
+                [name, *row] for name, row in zip(("mode", *(m.name for m in self.modes)), rows)
+            ]
         return text_table([*row[:-1], row[-1].ljust(width)] for row in rows)
 
 
