@@ -15,6 +15,7 @@ from archimedes.observers import (
     rts_smoother,
 )
 from archimedes.spatial import Quaternion
+from archimedes.sysid import Timeseries
 
 from .systems import P0, X0, A, C, Q, R
 
@@ -116,7 +117,7 @@ def test_stumble_filters_hold_the_inputs_that_simulations_hold(kind):
             lambda t, x, u: Ad @ x + Bd @ u, lambda t, x, u: x[0], *noise
         )
     given = (TS, traj.x[:, 0], start, 1e-6 * np.eye(2))
-    for us in (US, US[0], series):
+    for us in (US, US[0], series, Timeseries(TS, US, TS)):
         found = filter_series(observer, *given, us=us, predict_first=False)
         np.testing.assert_allclose(found.innovation, 0.0, atol=1e-7)
         np.testing.assert_allclose(found.x, traj.x.T, atol=1e-7)

@@ -81,10 +81,8 @@ def test_first_states_of_each_experiment_are_fitted():
 
 def test_output_errors_of_several_experiments():
     """Steps of several sizes: SciPy's curve_fit of the closed form over all of them."""
-    rng, rate = (
-        np.random.default_rng(5),
-        lambda t, u, gain, rate: gain * u * (1 - np.exp(-rate * t)),
-    )
+    rng = np.random.default_rng(5)
+    rate = lambda t, u, gain, rate: gain * u * (1 - np.exp(-rate * t))
     grids = [np.linspace(0.0, 2.0, 41), np.linspace(0.0, 1.0, 31)]
     sizes = [1.0, -3.0]
     data = [
@@ -94,16 +92,13 @@ def test_output_errors_of_several_experiments():
     model = lambda t, x, u, p: p["rate"] * (p["gain"] * u - x)
     given = (model, lambda t, x, u, p: x, data, {"gain": 1.0, "rate": 1.0})
     fit = output_error(*given, np.zeros(1), substeps=8)
-    t, u, y = (
-        np.concatenate(p)
-        for p in ([d.ts for d in data], [d.us[0] for d in data], [d.ys[0] for d in data])
-    )
+    t, u, y = (np.concatenate(p) for p in zip(*((d.ts, d.us[0], d.ys[0]) for d in data)))
     wanted, covariance = curve_fit(lambda t, *p: rate(t, u, *p), t, y, [1.0, 1.0], xtol=1e-14)
     np.testing.assert_allclose(fit.values, wanted, rtol=1e-5)
     np.testing.assert_allclose(fit.covariance, covariance, rtol=1e-3)
     parts = multiple_shooting(*given, [np.zeros(1), np.zeros(1)], substeps=8, segments=3)
     np.testing.assert_allclose(parts.values, wanted, rtol=1e-5)
-    assert fit.plot() is not None
+    assert len(arc.plot(fit).axes) == 6  # a row for each experiment
 
 
 def test_a_second_identification_with_known_parameters():

@@ -100,6 +100,15 @@ EKF = ExtendedKalmanFilter(
     lambda t, x, u, p: p["k"] * x, lambda t, x, u, p: x, 0.01 * np.eye(2), 0.01 * np.eye(2)
 )
 GUESS = {"k": 1.0, "c": 1.0}
+
+
+def sampled_between(shift):
+    """A simulation whose output times are not those at which its input jumps."""
+    series = arc.InputSeries(TS, US)
+    given = {"inputs": series, "t_eval": np.arange(0.0, 3.9, 0.1) + shift}
+    return arc.solve_ode(lambda t, x, u: u - x, (0.0, 4.0), 0.0, **given)
+
+
 OPEN = Timeseries([0.0, 1.0], [1.0, 2.0], [0.0, 0.0])
 BY_FUNCTION = arc.solve_ode(lambda t, x, u: u - x, (0.0, 1.0), 0.0, inputs=np.sin)
 MESSAGES = [
@@ -119,6 +128,7 @@ MESSAGES = [
     (lambda: OPEN.replace(hold="zero"), "Timeseries: hold='zero' is not one of 'zoh', 'foh'"),
     (lambda: arc.Trajectory([0.0], np.zeros(1), hold="zero"), "Trajectory: hold='zero' is not one"),
     (lambda: Timeseries.from_trajectory(BY_FUNCTION), 'hold must be given.*"foh" is the nearer'),
+    (lambda: Timeseries.from_trajectory(sampled_between(0.05)), "t_eval leaves out times"),
     (
         lambda: Timeseries.from_trajectory(OPEN.to_trajectory(), hold="foh"),
         "hold='foh' differs from the 'zoh' that the trajectory was simulated with: leave it out",
@@ -163,3 +173,25 @@ def test_resampled_inputs_follow_their_hold():
     # 3 * 0.1 lies just above the sample at 0.3, and below it without the care taken.
     fine = Timeseries([0.0, 0.3, 0.6], [1.0, 2.0, 3.0], np.zeros(3)).resample(0.1)
     np.testing.assert_array_equal(fine.us[0], [1, 1, 1, 2, 2, 2, 3])
+
+
+@pytest.mark.parametrize("times", [np.linspace(0.0, 4.0, 41), TS, np.arange(0.0, 4.05, 0.1)])
+def test_rounding_of_output_times_moves_no_jump(times):
+    """Times that are a digit off those of the samples: the inputs are those of the samples."""
+    series = arc.InputSeries(TS, US)
+    traj = arc.solve_ode(lambda t, x, u: u - x, (0.0, 4.01), 0.0, inputs=series, t_eval=times)
+    data = Timeseries.from_trajectory(traj)
+    assert data.hold == "zoh"
+    np.testing.assert_array_equal(data.us[0], US)
+    held = np.exp(-0.1)
+    steps = traj.x[1:] - (held * traj.x[:-1] + (1.0 - held) * US[:-1])
+    np.testing.assert_allclose(steps, 0.0, atol=1e-8)
+
+
+def test_controllers_are_held_where_their_samples_are_seen():
+    control = arc.Sampled(lambda t, x, u: -x, 0.0, dt=0.1)
+    given = (lambda t, x, u: u - x, (0.0, 1.0), 1.0)
+    assert arc.solve_ode(*given, sampled=control).hold == "zoh"
+    assert arc.solve_ode(*given, sampled=control, t_eval=[0.0, 0.5, 1.0]).hold is None
+    many = arc.solve_ode(*given[:2], np.ones(3), sampled=control, in_axes=(0,))
+    assert many.hold == "zoh" and many[1].hold == "zoh"

@@ -187,6 +187,7 @@ class ExtendedKalmanFilter(LinearizingFilter):
 
     Examples
     --------
+    >>> import numpy as np
     >>> ekf = ExtendedKalmanFilter(lambda t, x: np.sin(x), lambda t, x: x**2, [[0.1]], [[0.1]])
     >>> x, P, innovation = ekf.step(0.0, [1.0], [0.5], [[0.2]])
     >>> x.round(3), P.round(3), innovation.round(3)
@@ -242,6 +243,7 @@ class UnscentedKalmanFilter(Filter):
 
     Examples
     --------
+    >>> import numpy as np
     >>> ukf = UnscentedKalmanFilter(lambda t, x: np.sin(x), lambda t, x: x**2, [[0.1]], [[0.1]])
     >>> x, P, innovation = ukf.step(0.0, [1.0], [0.5], [[0.2]])
     >>> x.round(3), P.round(3), innovation.round(3)
@@ -351,6 +353,7 @@ class AttitudeFilter(LinearizingFilter):
 
     Examples
     --------
+    >>> import numpy as np
     >>> down = AttitudeFilter([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]], dt=0.1, sight=0.01)
     >>> x = AttitudeFilter.State(Quaternion.identity(), np.zeros(3))
     >>> y = np.array([0.0, 0.05, 1.0, 1.0, 0.0, 0.0])  # rolled by about 0.05 rad

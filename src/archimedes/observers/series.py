@@ -83,6 +83,8 @@ def along(
 
 def _held(us: Any, times: Array) -> Any:
     """Return the samples of a series; raise where a filter would hold what is not held."""
+    if hasattr(us, "input_series"):  # a Timeseries
+        us = us.input_series()
     if not isinstance(us, InputSeries):
         return us
     if us.hold != "zoh":
@@ -120,7 +122,7 @@ def filter_series(
         Its covariance.
     args : tuple, optional
         Further arguments of the functions of the model.
-    us : array (k, N), (N,) or InputSeries, optional
+    us : array (k, N), (N,), InputSeries or Timeseries, optional
         Inputs, which the functions of the model get before `args`. They are held ("zoh"): ``dyn``
         gets time and input of the sample at which its step begins, ``obs`` those of its own
         sample. None by default.
@@ -136,6 +138,7 @@ def filter_series(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from archimedes.observers import KalmanFilter
     >>> kf = KalmanFilter(A=[[1.0]], C=[[1.0]], Q=[[0.0]], R=[[1.0]])
     >>> filter_series(kf, [0.0, 1.0, 2.0], [[1.0, np.nan, 4.0]], [0.0], [[1.0]]).x.round(3)
@@ -178,7 +181,7 @@ def rts_smoother(
         Its covariance.
     args : tuple, optional
         Further arguments of the functions of the model.
-    us : array (k, N), (N,) or InputSeries, optional
+    us : array (k, N), (N,), InputSeries or Timeseries, optional
         Inputs, which the functions of the model get before `args`. They are held ("zoh"): ``dyn``
         gets time and input of the sample at which its step begins, ``obs`` those of its own
         sample. None by default.
@@ -194,6 +197,7 @@ def rts_smoother(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from archimedes.observers import KalmanFilter
     >>> kf = KalmanFilter(A=[[1.0]], C=[[1.0]], Q=[[0.0]], R=[[1.0]])
     >>> x, P = rts_smoother(kf, [0.0, 1.0, 2.0], [[1.0, np.nan, 4.0]], [0.0], [[1.0]])
@@ -240,6 +244,7 @@ def nees(x_true: Tree, x: Tree, P: Array) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> nees([1.0, 2.0], [0.0, 0.0], np.diag([1.0, 4.0]))
     np.float64(2.0)
     """

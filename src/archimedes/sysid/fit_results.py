@@ -110,6 +110,7 @@ def residual_tests(
 
     Examples
     --------
+    >>> import numpy as np
     >>> noise = np.random.default_rng(0).normal(size=(1, 500))
     >>> print(residual_tests(noise))
     residuals are white (p-values 0.617), do not depend on the inputs

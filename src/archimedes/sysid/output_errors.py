@@ -147,7 +147,7 @@ def _check_hold(data: Timeseries, hold: str | None, discrete: bool) -> str:
     """Return the hold of the data; raise where the model would use another one."""
     if hold is not None:
         check_hold(hold)
-        if hold != data.hold:
+        if hold != data.hold and len(data.us):
             raise ValueError(
                 f"hold={hold!r}, but the inputs of data go on with data.hold={data.hold!r} between "
                 f"the samples: leave hold out or, if the data were described wrongly, write "

@@ -142,6 +142,7 @@ def pem(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from archimedes.observers import ExtendedKalmanFilter
     >>> ts = 0.1 * np.arange(60)
     >>> us = np.sin(ts)[None]

@@ -47,6 +47,7 @@ class Timeseries:
 
     Examples
     --------
+    >>> import numpy as np
     >>> data = Timeseries([0.0, 0.1, 0.2], [1.0, 1.0, 0.0], [[0.0, 0.1, np.nan]])
     >>> len(data), data.us.shape, round(data.dt, 6), data.hold
     (3, (1, 3), 0.1, 'zoh')
@@ -174,6 +175,7 @@ class Timeseries:
 
         Examples
         --------
+        >>> import numpy as np
         >>> data = Timeseries([0.0, 1.0, 2.0], [1.0, 3.0, 5.0], np.zeros(3), hold="foh")
         >>> data.input_series()(0.5)
         array([2.])
@@ -234,7 +236,8 @@ class Timeseries:
         >>> data.outputs, data.hold, data.us.shape == (1, len(traj))
         (('level',), 'zoh', True)
         """
-        check_type(trajectory, "trajectory", Trajectory, "what solve_ode returns")
+        remedy = "give what solve_ode returns; of arrays (n, times) write Timeseries(ts, us, ys)"
+        check_type(trajectory, "trajectory", Trajectory, remedy)
         if trajectory.batch_shape:
             raise ValueError(
                 f"trajectory is a batch {trajectory.batch_shape}: take one of it, trajectory[k], "
@@ -245,9 +248,9 @@ class Timeseries:
         u_names, us = _columns(trajectory, inputs, "u")
         if us is not None and hold is None and (hold := trajectory.hold) is None:
             raise ValueError(
-                "hold must be given: the input of this trajectory is not known to be held or "
-                'linear between its samples; "foh" is the nearer one for a smooth function of '
-                'time, "zoh" for one that jumps at the samples'
+                "hold must be given: the input of this trajectory is neither held nor linear "
+                "between its samples, because it is a function of time, or because t_eval leaves "
+                'out times at which it changes; "foh" is the nearer one for a smooth function'
             )
         if us is not None and trajectory.hold not in (None, hold):
             raise ValueError(

@@ -191,6 +191,21 @@ class Sampled:
         k = Axis(grid, "times", data=True).interval(t)
         return look_up(padded, k + 1)
 
+    def times_between(self, start: float, end: float) -> np.ndarray:
+        """Return the sampling times from one time to another.
+
+        Parameters
+        ----------
+        start, end : float
+            The limits, which count.
+        """
+        if self.dt is not None:
+            low, high = (np.array([start, end]) - self.offset) / self.dt
+            count = np.arange(max(np.ceil(low), 0.0), np.floor(high) + 1.0)
+            return self.offset + count * self.dt
+        times = np.asarray(self.times, dtype=np.float64)
+        return times[(times >= start) & (times <= end)]
+
     def _slack(self, t: Array) -> Any:
         """Return by how much, in periods, a sample time may be off."""
         return SAME + rounding(t, self.offset) / self.dt

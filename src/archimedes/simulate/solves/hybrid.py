@@ -18,7 +18,13 @@ from archimedes.errors import TraceError, refer_to
 from archimedes.function import vmap
 from archimedes.simulate.events.event import Event, EventLike, check_events
 from archimedes.simulate.problem.inputs import Clock, InputSeries, Sampled, check_sampled
-from archimedes.simulate.problem.state_layout import Args, as_state, check_time_first, layout_of
+from archimedes.simulate.problem.state_layout import (
+    Args,
+    as_state,
+    check_time_first,
+    layout_of,
+    rounding,
+)
 from archimedes.simulate.trajectory.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -76,15 +82,29 @@ class Hybrid:
             stats=trajectory.stats,
             dense=None if dense is None else _OwnDense(dense),
             events=events,
-            hold=self._hold(),
+            hold=self._hold(trajectory.t),
         )
 
-    def _hold(self) -> str | None:
-        """Return how the recorded inputs go on between samples; None where that has no name."""
-        if self.inputs is None:
-            return "zoh"
-        hold = getattr(self.inputs, "hold", None)
-        return hold if not self.clock.visible or hold == "zoh" else None
+    def _hold(self, t: np.ndarray) -> str | None:
+        """Return how the recorded inputs go on between the samples; None where that has no name.
+
+        They have none if they change at times that are not among the samples.
+        """
+        hold = "zoh" if self.inputs is None else getattr(self.inputs, "hold", None)
+        mixed = self.clock.visible and hold != "zoh"
+        if hold is None or mixed or not isinstance(t, np.ndarray):
+            return None
+        samples = t.reshape(-1, t.shape[-1])[:1]
+        samples = samples[~np.isnan(samples)]
+        for k, part in enumerate(self.clock.parts if len(samples) else ()):
+            slack = rounding(samples[0], samples[-1])
+            times = part.times_between(samples[0] + slack, samples[-1])
+            # Values of a series count from just before its samples on, see `_inputs`.
+            early = slack if k == self.clock.visible else 0.0
+            first = samples[np.searchsorted(samples, times - early)]
+            if np.any(first - times > slack):
+                return None
+        return hold
 
     def _inputs(self, t: np.ndarray, memories: Tree) -> Any:
         """Return what the dynamics were given at the times: one thing, or a pair."""
@@ -92,6 +112,9 @@ class Hybrid:
             return self.clock.visible_memories(memories)
         if len(memories) > self.clock.visible and tree.leaves(memories[-1]):
             values = memories[-1]
+            if isinstance(t, np.ndarray):
+                # A time that rounding puts just before a jump is after it.
+                values = self.inputs(np.nan_to_num(t + rounding(t)))
         else:
             rows = [self.inputs(time) for time in np.nan_to_num(t).ravel()]
             values = tree.map(lambda *v: np.reshape(v, (*t.shape, *np.shape(v[0]))), *rows)
