@@ -194,10 +194,12 @@ def quadrotor_campaign(v: SimpleNamespace, left: Any, right: Any) -> None:
 @picture("15_drone_through_gates")
 def gates(v: SimpleNamespace, left: Any, right: Any) -> None:
     """The path from above with the gates, and the speed."""
-    left.plot(v.x.pos[:, 1], v.x.pos[:, 0])
+    times = np.linspace(0.0, v.found.tf, 201)
+    x, _ = v.found.at(times)
+    left.plot(x.pos[:, 1], x.pos[:, 0])
     left.plot(v.GATES[:, 1], v.GATES[:, 0], "o", fillstyle="none", color="C1", markersize=9)
     left.set(xlabel="east (m)", ylabel="north (m)", aspect="equal")
-    right.plot(v.times, np.linalg.norm(v.x.vel, axis=1))
+    right.plot(times, np.linalg.norm(x.vel, axis=1))
     for phase in v.found.phases[:-1]:
         right.axvline(phase.tf, color="C1", linestyle="--", linewidth=0.8)
     right.set(xlabel="time (s)", ylabel="speed (m/s)", title="gates are dashed")

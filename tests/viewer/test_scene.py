@@ -5,12 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import archimedes as arc
 from archimedes import multibody as mb
 from archimedes.demos.t_handle import handle_meshes
 from archimedes.environment import WGS84, geodetic_to_ecef, ned
+from archimedes.optimize import OptimalControl
 from archimedes.simulate import Trajectory
 from archimedes.spatial import Quaternion, RigidBody
-from archimedes.vehicles import FlatEarth, Projectile, RotatingEarth
+from archimedes.vehicles import (
+    FlatEarth,
+    FlightCase,
+    FlightState,
+    Projectile,
+    RotatingEarth,
+    fly,
+    load,
+)
 from archimedes.vehicles.car.car_scene import car_meshes
 from archimedes.vehicles.f16.f16_scene import fighter, fighter_surfaces
 from archimedes.vehicles.multirotor.multirotor_scene import multirotor_meshes
@@ -218,3 +228,39 @@ def test_robots_without_shapes_are_rods():
     states = mb.State(np.zeros((3, 1)), np.zeros((3, 1)))
     (body,) = view(b.build(), Trajectory(t, states)).scene.bodies
     assert min(m.vertices[:, 2].min() for m in body.meshes) < -0.95
+
+
+@arc.struct
+class Pose:
+    pos: np.ndarray
+    att: Quaternion
+
+
+@pytest.fixture(scope="module")
+def turning():
+    """A solution of optimal control whose states have a position and an attitude, no rates."""
+    level = Quaternion([1.0, 0.0, 0.0, 0.0])
+    problem = OptimalControl(
+        lambda t, x, u: Pose(u, x.att.kinematics(np.zeros(3))),
+        running_cost=lambda t, x, u: np.sum(u**2),
+        initial=Pose(np.zeros(3), level),
+        final=Pose(np.array([1.0, 2.0, -3.0]), None),
+    )
+    return problem.solve({"x": Pose(np.zeros(3), level), "u": np.zeros(3)}, intervals=3)
+
+
+def test_solutions_of_optimal_control_are_shown(turning):
+    """By themselves as a block, and with the shape of the vehicle that they are a model of."""
+    alone = view(turning).scene
+    assert [chart.title for chart in alone.charts] == ["altitude", "attitude"]
+    drone = view(load("multirotor"), turning).scene
+    assert [chart.title for chart in drone.charts] == ["altitude", "attitude"]
+    assert drone.arrows == []
+    np.testing.assert_allclose(drone.bodies[0].position[-1], [2.0, 1.0, 3.0], atol=1e-6)
+
+
+def test_records_of_flights_are_shown():
+    drone = load("multirotor", world=FlatEarth())
+    start = FlightState(0.0, 0.0, 10.0, np.zeros(3), np.zeros(3), np.zeros(3))
+    record = fly(FlightCase(drone, start, 0.5, drone.Input(drone.hover_speeds())))
+    assert len(view(record).scene.arrows) == len(view(drone, record).scene.arrows) == 4

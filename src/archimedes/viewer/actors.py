@@ -285,11 +285,14 @@ def add_actor(vehicle: Any, scene: Scene, flight: Flight) -> None:
     body = flight.body(meshes, least_pixels=30.0)
     scene.bodies.append(body)
     scene.ghosts += flight.ghosts(2.0 * body.radius)
-    v = getattr(flight.motion, "v_B", None)
-    if placing.ground is not None and v is not None:
+    v, w = (getattr(flight.motion, name, None) for name in ("v_B", "w_B"))
+    if placing.ground is not None:
         scene.charts.append(Chart("altitude", flight.t, body.position[:, 2], units="m"))
+    if placing.ground is not None and v is not None:
         scene.charts.append(Chart("speed", flight.t, np.linalg.norm(v, axis=1), units="m/s"))
-    scene.charts += [attitude_chart(flight), rate_chart(flight)]
+    scene.charts.append(attitude_chart(flight))
+    if w is not None:
+        scene.charts.append(rate_chart(flight))
 
 
 def plain_body(inertia: ArrayLike | None, mass: float | None) -> list[Mesh]:

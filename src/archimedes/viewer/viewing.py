@@ -168,8 +168,9 @@ def view(
         them; or a `Scene`. A trajectory alone will do where it knows what moved: where a method
         of a vehicle was solved, or where its states have ``pos`` and ``att``.
     trajectory : Trajectory, optional
-        The trajectory. Of a batch, the first flight is shown, and the others as ghosts. A robot may
-        have one `State` instead, in which it stands still; by default that of its file.
+        The trajectory, or what has one: the record of `fly`, a solution of optimal control. Of a
+        batch, the first flight is shown, and the others as ghosts. A robot may have one `State`
+        instead, in which it stands still; by default that of its file.
     inputs : tree, optional
         Inputs of the vehicle over time. By default those in the trajectory. With them, surfaces
         move and forces are drawn.
@@ -206,8 +207,8 @@ def view(
         scene = model
         scene.title = title or scene.title
         return View(scene, theme)
-    if isinstance(model, Trajectory):
-        model, trajectory = _model_of(model, trajectory), model
+    if isinstance(alone := trajectory_of(model), Trajectory):
+        model, trajectory = _model_of(alone, trajectory), alone
     scene = Scene(title=title, note=note)
     if isinstance(model, Mapping):
         several = dict(model)
@@ -254,6 +255,7 @@ def _add(
 
     if isinstance(model, Model) and (trajectory is None or isinstance(trajectory, State)):
         trajectory = still(model, trajectory)
+    trajectory = trajectory_of(trajectory)
     if not isinstance(trajectory, Trajectory):
         raise TypeError(
             f"view: {name!r} needs a Trajectory of solve_ode, got {type(trajectory).__name__}: "
@@ -283,6 +285,12 @@ def _add(
                 scene.charts += joint_charts(model, trajectory.t, trajectory[one], one)
             else:
                 scene.charts.append(chart_of(trajectory, one))
+
+
+def trajectory_of(result: Any) -> Any:
+    """Return the trajectory of a flight or of a solution of optimal control; others as they are."""
+    inside = getattr(result, "trajectory", None)
+    return inside if isinstance(inside, Trajectory) else result
 
 
 def inputs_of(model: Any, trajectory: Trajectory, inputs: Any) -> Any:

@@ -24,21 +24,25 @@ def add_to_scene(drone: Multirotor, scene: Scene, flight: Flight) -> None:
     options: dict[str, Any] = {"curtain": False, "least_pixels": 40.0}
     body = add_vehicle(scene, flight, multirotor_meshes(positions), camera, **options)
     scene.ghosts += flight.ghosts(1.6 * body.radius)
+    altitude = Chart("altitude", flight.t, body.position[:, 2], units="m")
+    scene.charts += [altitude, attitude_chart(flight)]
+    # A simpler model, of the motion alone, can be shown too.
+    if hasattr(flight.trajectory.x, "speeds"):
+        add_rotors(drone, scene, flight, body.radius)
+
+
+def add_rotors(drone: Multirotor, scene: Scene, flight: Flight, radius: float) -> None:
+    """Add an arrow for the thrust of each rotor, and a chart of the speeds."""
     speeds = np.asarray(flight.trajectory.x.speeds)
     thrusts = np.asarray(drone.rotors.thrust) * speeds**2
-    share = float(drone.mass) * STANDARD_GRAVITY / speeds.shape[1]
-    for k, position in enumerate(positions):
+    scale = 5e-4 * radius * speeds.shape[1] / (float(drone.mass) * STANDARD_GRAVITY)
+    for k, position in enumerate(np.asarray(drone.rotors.positions)):
         up = -thrusts[:, k, None] * np.array([0.0, 0.0, 1.0])
-        scale = 5e-4 * body.radius / share
         thrust = flight.arrow(f"rotor {k + 1}", 1e3 * up, ORANGE, scale, "N")
         thrust.origin = position
         scene.arrows.append(thrust)
     labels = [str(k + 1) for k in range(speeds.shape[1])]
-    scene.charts += [
-        Chart("altitude", flight.t, body.position[:, 2], units="m"),
-        attitude_chart(flight),
-        Chart("rotor speeds", flight.t, speeds.T, labels, "rad/s"),
-    ]
+    scene.charts.append(Chart("rotor speeds", flight.t, speeds.T, labels, "rad/s"))
 
 
 def multirotor_meshes(positions: ArrayLike) -> list[Mesh]:
