@@ -114,6 +114,15 @@ def test_themes():
     assert themes._current == "light"
 
 
+def test_colours_stay_those_of_the_theme():
+    """A figure that is drawn later, by show() or savefig, has the colours that it was made with."""
+    set_theme("dark")
+    (axes,) = plot(tumbling(), "pos").axes
+    set_theme("light")
+    drawn = [matplotlib.colors.to_hex(line.get_color()) for line in axes.get_lines()]
+    assert drawn == list(themes.DARK_CYCLE[:3])
+
+
 def test_what_cannot_be_plotted():
     with pytest.raises(TypeError, match="expected a Trajectory, got ndarray"):
         plot(np.zeros(3))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -67,7 +68,7 @@ def plot_robot(
     >>> [axes.get_ylabel() for axes in figure.axes]
     ['hinge (deg)', 'hinge (deg/s)']
     """
-    x = getattr(traj.x, "robot", traj.x)
+    x: Any = getattr(traj.x, "robot", traj.x)
     if not (hasattr(x, "q") and hasattr(x, "v")):
         raise ValueError(
             "plot_robot: the states have no q and v: solve with mb.State, or plot the trajectory "

@@ -82,6 +82,13 @@ def set_theme(theme: str = "light") -> None:
     _current = theme
 
 
+def keep_colors(figure: Figure) -> None:
+    """Give lines the colours of the current theme: "C0" would be looked up when they are drawn."""
+    colors = require("matplotlib.colors", None, "plot")
+    for line in figure.findobj(require("matplotlib.lines", None, "plot").Line2D):
+        line.set_color(colors.to_rgba(line.get_color()))
+
+
 @contextmanager
 def sheet(
     size: tuple[float, float],
@@ -104,6 +111,7 @@ def sheet(
         figure = pyplot.figure(figsize=size, layout="constrained")
         watch(figure)
         yield figure, figure.subplots(rows, columns, **panels)
+        keep_colors(figure)
         if title is not None:
             figure.suptitle(title)
         if file is not None:

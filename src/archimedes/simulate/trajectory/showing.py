@@ -127,8 +127,8 @@ def value_rows(traj: Any) -> list[list[str]]:
     for part in PARTS:
         leaves = tree.leaves(getattr(traj, part))
         for column in tree_columns(getattr(traj, part), traj.t.ndim, part, part != "x"):
-            values = np.asarray(leaves[column.leaf])[(..., *column.place)][sampled]
-            values, units = for_reading(values, column.units)
+            leaf: Any = np.asarray(leaves[column.leaf])
+            values, units = for_reading(leaf[(..., *column.place)][sampled], column.units)
             cells: list[Any] = [""] * 4
             if values.size:
                 ends = [values[0], values[-1]] if traj.t.ndim == 1 else ["", ""]
