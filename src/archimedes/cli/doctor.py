@@ -82,11 +82,12 @@ OPTIONAL = (
     ("IPOPT", ("casadi", "ipyopt"), "optimize"),
     ("SUNDIALS", ("sksundae",), "sundials"),
     ("robots from MJCF", ("mujoco",), "robots"),
+    ("robots' meshes: COLLADA", ("collada",), "robots"),
     ("campaigns on a cluster", ("dask",), "distributed"),
     ("GPU", ("cupy",), "cuda"),
 )
 #: Distributions by module, where the names differ.
-DISTRIBUTIONS = {"sksundae": "scikit-sundae"}
+DISTRIBUTIONS = {"collada": "pycollada", "sksundae": "scikit-sundae"}
 #: Programs by purpose.
 PROGRAMS = {
     "Compilers (for C code; native code in Python needs none)": (

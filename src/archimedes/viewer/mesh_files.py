@@ -261,7 +261,7 @@ def by_trimesh(path: Path) -> list[Part]:
     import trimesh
 
     try:
-        scene: Any = trimesh.load_scene(str(path))
+        scene: Any = trimesh.load_scene(str(path), process=False)
         parts = []
         for node in scene.graph.nodes_geometry:
             T, name = scene.graph[node]
@@ -354,7 +354,7 @@ def simplify(vertices: Array, triangles: Array, most: int) -> tuple[Array, Array
         faces = number[triangles]
         a, b, c = faces.T
         faces = faces[(a != b) & (b != c) & (c != a)]
-        cells *= 0.8
+        cells *= min(0.9, (most / max(len(faces), 1)) ** 0.5)  # triangles go with its square
     if faces is triangles:
         return vertices, triangles
     return merge_vertices(vertices, triangles, number), np.unique(faces, axis=0)

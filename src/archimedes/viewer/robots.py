@@ -100,7 +100,7 @@ def place_ground_and_camera(model: Model, scene: Scene, bodies: list[Body]) -> N
     size = float(np.linalg.norm(high - low))
     below = float(low[2]) if low[2] < -0.02 * size else 0.0
     scene.ground = scene.ground or Ground(below)
-    look: dict[str, Any] = {"azimuth": -55.0, "elevation": 16.0, "distance": 1.35 * size}
+    look: dict[str, Any] = {"azimuth": -55.0, "elevation": 16.0, "distance": 1.45 * size}
     if floats:
         scene.camera = Camera("follow", bodies[0].name, **look)
     else:
