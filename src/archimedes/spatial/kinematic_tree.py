@@ -258,8 +258,8 @@ class KinematicTree:
             Transformation that takes parent coordinates to coordinates of the frame, or a function
             of ``t``, or of ``t, state``, that returns one. Give either `transform` or `pose`.
         pose : Transformation or callable, optional
-            The inverse: position and attitude of the frame, as a transformation to the parent. A
-            spline is such a function.
+            The inverse: position and attitude of the frame, as a transformation to the parent, such
+            as ``multibody.pose(position, attitude)``. A spline is such a function.
         twist : Motion or callable, optional
             Velocity relative to the parent, in the coordinates of the frame, or a function like
             `transform`. By default the derivative of the transformation.
