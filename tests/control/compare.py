@@ -153,7 +153,7 @@ def rows(ct: Any, case: Case) -> Iterator[Row]:
         yield (
             "margins",
             lambda: nearest(ac.margins(G)),
-            lambda: nearest_of(ct.stability_margins(g, returnall=True)),
+            lambda: nearest_of(ct.stability_margins(g, returnall=True), G),
             lambda: margins_on_a_grid(G),
         )
     yield "ctrb", lambda: ac.ctrb(G.A, G.B), lambda: ct.ctrb(G.A, G.B), None
@@ -297,8 +297,14 @@ def nearest(found: Any) -> np.ndarray:
     return np.array([abs(np.log(found.gain)), found.phase])
 
 
-def nearest_of(found: Any) -> np.ndarray:
-    gains, phases = np.asarray(found[0]), np.asarray(found[1])
+def nearest_of(found: Any, system: Any) -> np.ndarray:
+    """The same of python-control, which leaves the ends of the axis out: they are added."""
+    at_zero = system.dcgain()[0, 0]
+    at_end = system.D[0, 0]
+    if system.dt is not None:
+        at_end = ac.frequency_response(system, [np.pi / system.dt]).real[0, 0, 0]
+    ends = [-1.0 / v for v in (at_zero, at_end) if v < 0.0]
+    gains, phases = np.append(found[0], ends), np.asarray(found[1])
     gains = gains[(gains > 0.0) & np.isfinite(gains)]
     gain = np.min(np.abs(np.log(gains))) if len(gains) else np.inf
     phases = np.abs((phases + 180.0) % 360.0 - 180.0)

@@ -49,6 +49,25 @@ def test_transfer_functions_print_without_noise():
     assert str(turned).split() == ["1", "-----------------", "s^2", "+", "0.4", "s", "+", "4"]
 
 
+def test_results_print_short():
+    s = ac.tf("s")
+    plant = 1 / (s + 1)
+    for result in (
+        ac.mixsyn(plant, 0.5, 0.1),
+        ac.loop_functions(plant, 2.0 / s),
+        ac.balanced_truncation(ac.ss(plant * plant), 1),
+        ac.margins(10.0 * plant * plant * plant),
+        ac.disk_margins(plant),
+        ac.step_response(plant),
+        ac.frequency_response(plant, np.logspace(-1, 1, 500)),
+        ac.feedback(plant, ac.delay(0.1)),
+        ac.pidtune(plant, "pi"),
+        ac.modes(ac.ss(plant)),
+    ):
+        lines = repr(result).splitlines()
+        assert len(lines) <= 24 and max(map(len, lines)) <= 200, lines
+
+
 def test_unpacking():
     A, B, C, D = ac.tf2ss([2.0], [1.0, 3.0])
     assert (A[0, 0], (C @ B)[0, 0], D[0, 0]) == (-3.0, 2.0, 0.0)

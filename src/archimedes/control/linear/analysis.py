@@ -296,10 +296,13 @@ def peak_gain(system: System, tol: float = 1e-9) -> tuple[float, float]:
         if best == 0.0:
             break
         crossings = gains.crossings(best * (1.0 + 2.0 * tol))
-        if len(crossings) < 2:
+        if not len(crossings):
             break
-        middles = 0.5 * (crossings[:-1] + crossings[1:])
-        higher, at = max((gains.at(w), w) for w in middles)
+        # The gain may also be higher below the first crossing and above the last.
+        middles = 0.5 * (np.append(0.0, crossings[:-1]) + crossings)
+        higher, at = max(
+            (gains.at(w), w) for w in [*middles, 2.0 * crossings[-1], 10.0 * crossings[-1]]
+        )
         if higher <= best * (1.0 + tol):
             break
         best, where = higher, at
@@ -394,6 +397,10 @@ class LoopFunctions(NamedTuple):
     Li: StateSpace
     Si: StateSpace
     Ti: StateSpace
+
+    def __repr__(self) -> str:
+        peaks = [f"{name} {hinf_norm(G):.4g}" for name, G in zip(self._fields, self)]
+        return f"LoopFunctions, largest gains: {', '.join(peaks)}"
 
 
 def loop_functions(plant: System, controller: System) -> LoopFunctions:

@@ -77,6 +77,10 @@ class Reduced(NamedTuple):
     left: Array
     right: Array
 
+    def __repr__(self) -> str:
+        kept, n = np.shape(self.left)[-2:]
+        return f"Reduced: {kept} of {n} states, error of the response at most {self.error_bound}"
+
 
 def balanced_truncation(system: StateSpace, order: int) -> Reduced:
     """Return a reduced system with the states that are most controllable and observable.

@@ -282,6 +282,20 @@ class Margins:
     phase_frequency: float
     stable: bool = True
 
+    def __repr__(self) -> str:
+        parts = ["no gain margin", "no phase margin"]
+        if np.isfinite(self.gain):
+            decibels = 20.0 * np.log10(self.gain)
+            parts[0] = (
+                f"gain {self.gain:.4g} ({decibels:.3g} dB) at {self.gain_frequency:.4g} rad/s"
+            )
+        if np.isfinite(self.phase):
+            degrees = np.rad2deg(self.phase)
+            parts[1] = f"phase {degrees:.4g} deg at {self.phase_frequency:.4g} rad/s"
+        if np.isfinite(self.delay):
+            parts.append(f"delay {self.delay:.4g} s")
+        return f"Margins: {', '.join(parts)}; {'stable' if self.stable else 'unstable'}"
+
 
 def _check_single(loop: Any) -> None:
     if (loop.noutputs, loop.ninputs) != (1, 1):

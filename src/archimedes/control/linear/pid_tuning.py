@@ -64,6 +64,11 @@ class PIDTuning(NamedTuple):
     crossover: float
     margins: Margins
 
+    def __repr__(self) -> str:
+        names = ("kp", "ki", "kd", "filter_time")
+        gains = ", ".join(f"{name} {getattr(self, name):.5g}" for name in names)
+        return f"PIDTuning: {gains}, crossover {self.crossover:.4g} rad/s\n{self.margins}"
+
     def controller(self) -> TransferFunction:
         """Return the controller kp + ki / s + kd s / (filter_time s + 1)."""
         s = tf("s")

@@ -51,6 +51,14 @@ class Synthesis(NamedTuple):
     norm: float
     info: dict[str, float]
 
+    def __repr__(self) -> str:
+        n = self.controller.nstates
+        return (
+            f"Synthesis: norm {self.norm:.6g}, at least {self.info['lower_bound']:.6g}; controller "
+            f"with {n} state{'s' * (n != 1)} from {', '.join(self.controller.inputs)} to "
+            f"{', '.join(self.controller.outputs)}"
+        )
+
 
 class _Plant:
     """The blocks of a generalized plant."""
