@@ -76,11 +76,15 @@ def brief(value: Any, width: int = 76) -> str:
     "{'a': array([ 0., 1., ..., 998., 999.]), 'b': 0.333333}"
     >>> brief(np.zeros((40, 3)))
     'array (40, 3), 0 to 0'
+    >>> brief(np.array([1.0, 4e-17]))
+    '[1. 0.]'
     """
     if callable(value) and not isinstance(value, np.ndarray) and not field_names(value):
         return f"function {getattr(value, '__qualname__', type(value).__name__)}"
     if isinstance(value, (float, np.floating)):
         return number(value)
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        value = without_noise(value)
     # "1.25": numbers of NumPy without their type.
     plain: Any = {"legacy": "1.25", "linewidth": 10_000}
     with np.printoptions(precision=5, threshold=12, edgeitems=2, **plain):
@@ -170,6 +174,24 @@ def text_table(rows: Iterable[Sequence[str]], left: int = 1) -> str:
     )
 
 
+def html_table(caption: str, rows: Sequence[Sequence[str]], remark: str = "") -> str:
+    """Return a table for notebooks, its first row the heading.
+
+    >>> html_table("a < b", [["name"], ["x"]])
+    '<table><caption>a &lt; b</caption><tr><th>name</th></tr><tr><td>x</td></tr></table>'
+    """
+    import html  # slow to import, and needed in notebooks only
+
+    def line(tag: str, cells: Sequence[str]) -> str:
+        inner = "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
+        return f"<tr>{inner}</tr>"
+
+    lines = [line("th", rows[0]), *(line("td", row) for row in rows[1:])]
+    if remark:
+        lines.append(f'<tr><td colspan="{len(rows[0])}">{html.escape(remark)}</td></tr>')
+    return f"<table><caption>{html.escape(caption)}</caption>{''.join(lines)}</table>"
+
+
 def named_lines(entries: Iterable[tuple[str, str]]) -> str:
     """Return a line ``name: text`` for each entry, aligned at the colon as SciPy's results are.
 
@@ -219,11 +241,14 @@ def in_full(value: Any) -> str:
     """Return a value with all its numbers, in few digits."""
     if field_names(value):
         return full_text(value)
-    if callable(value):
+    if callable(value) or isinstance(value, (float, np.floating)):
         return brief(value)
     plain: Any = {"legacy": "1.25", "linewidth": COLUMNS - 20}
     with np.printoptions(precision=DIGITS, threshold=100_000, **plain):
-        return str(value)
+        text = str(value)
+    if isinstance(value, (np.ndarray, str)):
+        return text
+    return LONG_NUMBER.sub(lambda found: shorten_number(found[0]), text)
 
 
 class Readable:

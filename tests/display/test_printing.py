@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes import control, observers, optimize, sysid, tree, vehicles, viewer
+from archimedes import control, multibody, observers, optimize, sysid, tree, vehicles, viewer
 from archimedes.display import COLUMNS, LINES, Readable
 from archimedes.simulate import Normal, RunKey, Trajectory, Uniform, monte_carlo
 from archimedes.spatial import Quaternion, RigidBody
@@ -44,6 +44,12 @@ def flight():
     return vehicles.FlightCase(ball, start, 5.0)
 
 
+def trimmed():
+    level = vehicles.FlightState(0.6, -1.3, 3000.0, np.ones(3), np.full(3, 0.1), np.zeros(3))
+    u = vehicles.F16.Input(1.0 / 3.0, -0.05)
+    return vehicles.Trim({}, u, level, np.full(11, 1e-13), True, "trimmed")
+
+
 def table_model(folder):
     rows = "".join(
         f'<variableDef varID="v{k}" name="n{k}" units="m" initialValue="3"/>' for k in range(60)
@@ -69,6 +75,11 @@ PRINTED = {
     "OptimizeResult": lambda: arc.minimize(lambda x: np.sum((x - 1.0 / 3.0) ** 2), np.zeros(200)),
     "LMResult": lambda: optimize.lm_solve(lambda x: x - 1.0 / 3.0, np.zeros(40)),
     "QPSolution": lambda: optimize.QPSolution(T, T, T, 1.0 / 3.0, 0, 7, 1e-9),
+    "InputSeries": lambda: arc.InputSeries(T, np.ones((400, 30))),
+    "Trim": trimmed,
+    "Estimate": lambda: observers.Estimate(T, np.eye(400), T, np.eye(400), 1.0 / 3.0),
+    "KinematicsResult": lambda: multibody.KinematicsResult(T / 3.0, T, True, 7),
+    "OperatingPoint": lambda: control.OperatingPoint(T, T, T, T, {"x": 1 / 3}, {}, True, "", len),
     "Model": lambda: snake().build(),
     "Builder": snake,
     "Report": lambda: snake().report,
@@ -106,7 +117,7 @@ def test_printing_is_short(results):
 def test_details_on_request(results):
     """One rule: report() of a result is text, and has what print leaves out."""
     without = [name for name, value in results.items() if not hasattr(value, "report")]
-    assert {*without} <= {"F16", "KalmanFilter", "View"}
+    assert {*without} <= {"InputSeries", "F16", "KalmanFilter", "View"}
     longer = ["Timeseries", "Campaign", "Statistics", "Trajectory", "OptimizeResult", "Model",
               "CheckReport", "FlightRecord", "QPSolution"]  # fmt: skip
     for name in longer:
@@ -202,6 +213,18 @@ def test_angles_are_degrees_where_a_person_reads_them():
     assert "j0 (revolute, -57.3 to 57.3 deg)" in str(arm)
     slides = str(snake(5).build())
     assert "j4 (prismatic, -1 to 1 m)" in slides
+
+
+def test_trim_tells_the_controls():
+    text = repr(trimmed())
+    assert text.startswith("Trim: trimmed (largest rate left 1e-13)")
+    assert re.search(r"^  throttle +0\.333333$", text, re.M)
+    assert re.search(r"^  elevator \(deg\) +-2\.86479$", text, re.M)
+
+
+def test_campaigns_are_tables_in_notebooks():
+    text = campaign()._repr_html_()
+    assert text.startswith("<table><caption>Campaign: 40 of 40 runs") and "<td>range</td>" in text
 
 
 def test_speeds_of_rotors_stay_in_rad_per_s():

@@ -7,6 +7,7 @@ where the states of a world are not (positions change, quaternions turn).
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import MISSING
 from typing import Any
@@ -14,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.checks import check_choice, check_vector
+from archimedes.checks import check_choice, check_vector, is_traced
 from archimedes.control import OperatingPoint, StateSpace
 from archimedes.control import linearize as control_linearize
 from archimedes.control import trim as control_trim
-from archimedes.display import Readable
+from archimedes.display import Readable, text_table
 from archimedes.function import jvp
 from archimedes.function.reproducible import call
+from archimedes.simulate.trajectory.showing import number_rows
 from archimedes.spatial.components import cross
 from archimedes.tree import field, struct
 from archimedes.typing import Scalar, Tree, Vector
@@ -68,6 +70,13 @@ class Trim(Readable):
     residual: Any = field()
     success: bool = field(static=True)
     message: str = field(static=True)
+
+    def __repr__(self) -> str:
+        if is_traced(self.residual, self.input, self.flight):
+            return "Trim(...)"  # while a function is being recorded there are no numbers
+        left = f"largest rate left {np.max(np.abs(self.residual), initial=0.0):.2g}"
+        rows = number_rows(self.input)[:8] + number_rows(self.flight)
+        return f"Trim: {self.message} ({left})\n{textwrap.indent(text_table(rows), '  ')}"
 
 
 def flight_rates(vehicle: Any, t: Scalar, flight: FlightState, rest: Tree, u: Tree) -> Any:

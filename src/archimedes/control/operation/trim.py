@@ -7,7 +7,7 @@ output that is prescribed. Where they cannot all be met, what is left has names.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,7 +74,7 @@ class OperatingPoint(Readable):
     at_bounds: dict[str, float]
     success: bool
     message: str
-    system: Callable[[], StateSpace]
+    system: Callable[[], StateSpace] = field(repr=False)
 
     def linearize(self) -> StateSpace:
         """Return the linear system about this point, from the inputs to the outputs."""

@@ -21,6 +21,7 @@ from archimedes.display import (
     axis_label,
     digits_for,
     for_reading,
+    html_table,
     number,
     text_table,
     without_noise,
@@ -41,6 +42,8 @@ NUMERICAL = (ArithmeticError, np.linalg.LinAlgError, SimulationError)
 LISTED, NAMED = 10, 3
 #: Results in the table that is printed, and numbers in one of them, such as one over time.
 ROWS, LARGE = 12, 9
+#: The same in a notebook.
+HTML_ROWS = 40
 
 
 def statuses_of(results: Tree, count: int) -> np.ndarray:
@@ -330,6 +333,14 @@ class Campaign:
 
     def __repr__(self) -> str:
         return self._describe(repr)
+
+    def _repr_html_(self) -> str:
+        head = self._describe(lambda statistics: "").strip()
+        if self.results is None or not len(self):
+            return html_table(head, [[""]])
+        rows = self.statistics()._rows()
+        remark = f"... {len(rows) - HTML_ROWS - 1} more: .report()" if len(rows) > HTML_ROWS else ""
+        return html_table(head, rows[:HTML_ROWS], remark)
 
     def report(self) -> str:
         """Return everything as text: what failed, and statistics of results and parameters."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from archimedes import checks, tree
 from archimedes.checks import is_traced
+from archimedes.display import number
 from archimedes.errors import TraceError
 from archimedes.function import cond
 from archimedes.function.dependencies.states import fingerprint
@@ -66,6 +67,10 @@ class InputSeries:
         leaves, self._treedef = tree.flatten(self.u)
         paths = self._treedef.paths("u")
         self._tables = [_table(leaf, path, len(self.t)) for leaf, path in zip(leaves, paths)]
+
+    def __repr__(self) -> str:
+        ends = f"{number(self.t[0])} to {number(self.t[-1])}"
+        return f"InputSeries({len(self.t)} samples, {ends} s, {self.hold})"
 
     def __call__(self, t: Any) -> Any:
         """Return the value at the time t; of an array of times, their values along its axes."""

@@ -11,6 +11,7 @@ from archimedes import tree
 from archimedes.display import (
     axis_label,
     for_reading,
+    html_table,
     named_lines,
     number,
     short_name,
@@ -142,14 +143,19 @@ def value_rows(traj: Any) -> list[list[str]]:
 
 def trajectory_html(traj: Any) -> str:
     """Return an HTML table of the values: first, last, least and greatest of each number."""
-    import html  # needed in notebooks only
-
     success, _ = outcome(traj.status)
     caption = f"{short_name(type(traj))}: {span(traj.t)}; success {success}. {traj.message}"
-    head, *values = value_rows(traj)
-    rows = ["<tr>" + "".join(f"<th>{cell}</th>" for cell in head) + "</tr>"]
-    for cells in values[:ROWS]:
-        rows.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
-    if len(values) > ROWS:
-        rows.append(f'<tr><td colspan="5">... {len(values) - ROWS} more: .report()</td></tr>')
-    return f"<table><caption>{html.escape(caption)}</caption>{''.join(rows)}</table>"
+    rows = value_rows(traj)
+    remark = f"... {len(rows) - ROWS - 1} more: .report()" if len(rows) > ROWS + 1 else ""
+    return html_table(caption, rows[: ROWS + 1], remark)
+
+
+def number_rows(value: Any) -> list[list[str]]:
+    """Return a row with name and value for each number of a tree, angles in degrees."""
+    leaves = tree.leaves(value)
+    rows = []
+    for column in tree_columns(value, 0, "x", prefix=False):
+        numbers: Any = np.asarray(leaves[column.leaf])
+        shown, units = for_reading(numbers[column.place], column.units)
+        rows.append([axis_label(column.name, units), number(shown)])
+    return rows
