@@ -13,6 +13,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.display import for_reading
+from archimedes.errors import refer_to
 from archimedes.multibody import Model, State
 from archimedes.simulate import Trajectory
 from archimedes.spatial import RigidBody
@@ -236,7 +237,7 @@ def _model_of(trajectory: Trajectory, given: Any) -> Any:
     raise TypeError(
         "view: this trajectory does not know what moved; pass that first: "
         "arc.view(model, trajectory). A trajectory knows it if the solver was given a method of a "
-        "vehicle: arc.solve_ode(plane.dynamics, ...)."
+        "vehicle: arc.solve_ode(plane.dynamics, ...)." + refer_to("view")
     )
 
 

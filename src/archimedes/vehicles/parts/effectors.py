@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.checks import as_array, check_struct, check_vector
+from archimedes.errors import refer_to
 from archimedes.portable_numpy import matmul
 from archimedes.spatial.components import cross
 from archimedes.tree import field, struct
@@ -112,7 +113,7 @@ class Rotors:
             if np.shape(value) not in ((), (n,)):
                 raise ValueError(
                     f"Rotors: {name} must have shape ({n},), one speed in rad/s for each of the "
-                    f"{n} rotors, got {np.shape(value)}"
+                    f"{n} rotors, got {np.shape(value)}" + refer_to("rotors")
                 )
         goal = np.clip(commands, 0.0, as_array(self.max_speed))
         return (goal - speeds) / self.time_constant
