@@ -168,7 +168,7 @@ def test_bad_means():
             mean(q, axis=axis)
     with pytest.raises(ValueError, match=r"weights must have shape \(2,\) or \(2, 3\), got \(3,\)"):
         mean(q, np.ones(3))
-    with pytest.raises(ValueError, match="weights must be finite and not negative, nor all zero"):
+    with pytest.raises(ValueError, match="weights must be finite, got"):
         mean(q, [1.0, np.inf])
     with pytest.raises(ValueError, match="nor all zero"):
         mean(q, [[1.0, 1, 0], [1, 1, 0]])

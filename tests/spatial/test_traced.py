@@ -29,6 +29,7 @@ R = ONE.as_matrix()
 V = ONE.log()
 S = ONE.as_mrp().array
 ANGLES = ONE.as_euler("xyz").array
+AXES = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.8, 0.6, 0.0]])
 
 
 def as_class(attitude, name):
@@ -58,6 +59,8 @@ UNARY = {
     "right_jacobian": lambda a: a.right_jacobian(inverse=True),
     "arithmetic": lambda a: (2.0 * a + a / 3.0 - a) * 0.5,
     "slerp": lambda a: spatial.slerp(a, a.inv(), 0.3),
+    "power": lambda a: a**0.3,
+    "as_davenport": lambda a: a.as_davenport(AXES, "intrinsic"),
 }
 
 
@@ -74,6 +77,8 @@ def test_attitudes(name, operation, batch):
 
 
 ARRAYS = {
+    "davenport_to_quaternion": (ANGLES, AXES),
+    "quaternion_to_davenport": (ONE.array, AXES),
     "quaternion_normalize": (ONE.array,),
     "quaternion_conjugate": (ONE.array,),
     "quaternion_inverse": (ONE.array,),

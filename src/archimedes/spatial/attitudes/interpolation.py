@@ -213,7 +213,7 @@ def align_vectors(v_B: ArrayLike, v_E: ArrayLike, weights: ArrayLike | None = No
     if a.ndim < 2 or a.shape[-2:] != b.shape[-2:] or a.shape[-2] == 0:
         actual = f"got {tuple(a.shape)} and {tuple(b.shape)}"
         raise ValueError(f"v_B and v_E must both have shape (n, 3) or (..., n, 3), {actual}")
-    w = check_weights(weights, a.shape[-2], infinite=True)
+    w = check_weights(weights, a.shape[-2])
     known = concrete(w)
     exact = [] if known is None else np.flatnonzero(np.isinf(known)).tolist()
     if len(exact) > 1:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_that
+from archimedes.checks import as_array, as_finite, check_shape, check_that
 from archimedes.spatial.attitudes import quaternions
 from archimedes.spatial.components import choose, components, join
 from archimedes.typing import ArrayLike, Matrix
@@ -37,22 +37,20 @@ def dominant_quaternion(K: Matrix) -> Any:
     return quaternions.quaternion_normalize(join(best))
 
 
-def check_weights(weights: ArrayLike | None, count: int, infinite: bool = False) -> Any:
+def check_weights(weights: ArrayLike | None, count: int) -> Any:
     """Return `count` weights, not negative and with a positive sum where known."""
     if weights is None:
         return np.ones(count)
     array = as_array(weights, "weights")
-    if tuple(array.shape) != (count,):
-        raise ValueError(f"weights must have shape ({count},), got {tuple(array.shape)}")
-    _check_signs(array, -1, infinite)
+    check_shape(array, "weights", (count,))
+    _check_signs(array, (0,))
     return array
 
 
-def _check_signs(weights: Any, axes: int | tuple[int, ...], infinite: bool = False) -> None:
+def _check_signs(weights: Any, axes: tuple[int, ...]) -> None:
     check_that(
-        lambda w: np.all((w >= 0.0) & (infinite | (w < np.inf))) and np.all(w.sum(axis=axes) > 0.0),
-        weights, "weights", "must be finite and not negative, nor all zero"
-        if not infinite else "must not be negative, nor all zero",
+        lambda w: np.all(w >= 0.0) and np.all(w.sum(axis=axes) > 0.0), weights, "weights",
+        "must not be negative, nor all zero",
     )  # fmt: skip
 
 
@@ -72,7 +70,7 @@ def quaternion_mean(
     if 0 in over:
         raise ValueError(f"mean needs a batch of attitudes, got shape {tuple(q.shape)}")
     q = quaternions.quaternion_normalize(q)
-    w = np.ones(over) if weights is None else as_array(weights, "weights")
+    w = np.ones(over) if weights is None else as_finite(weights, "weights")
     if tuple(w.shape) == over:  # the same for the rest of the batch
         _check_signs(w, tuple(range(len(over))))
         w = np.reshape(w, [n if k in axes else 1 for k, n in enumerate(batch)])
