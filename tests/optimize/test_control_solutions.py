@@ -148,6 +148,14 @@ def _as_file(text):
     return io.StringIO(text)
 
 
+@pytest.mark.parametrize(
+    ("scheme", "hold"),
+    [("multiple-shooting", "zoh"), ("trapezoidal", "foh"), ("hermite-simpson", None)],
+)
+def test_the_trajectory_says_how_its_inputs_go_on(scheme, hold):
+    assert FASTEST.solve(GUESS, intervals=6, scheme=scheme).trajectory.hold == hold
+
+
 def test_outputs_of_the_trajectory_are_path_constraints():
     problem = OptimalControl(
         lambda t, x, u, p, k: moved(t, x, u),

@@ -150,6 +150,17 @@ def test_arrays_have_a_panel_for_each_number():
     assert arc.plot(found, "x[1]").axes[0].get_ylabel() == "x[1]"
 
 
+def test_large_arrays_have_panels_of_some_numbers_each():
+    n = 14
+    problem = OptimalControl(
+        lambda t, x, u: u * np.ones(n), running_cost=lambda t, x, u: u**2, initial=np.zeros(n)
+    )
+    found = problem.solve({"x": np.zeros(n), "u": 0.0}, intervals=2)
+    labels = ["x[0] to x[5]", "x[6] to x[11]", "x[12] to x[13]", "u", "mesh error"]
+    assert [axes.get_ylabel() for axes in arc.plot(found).axes] == labels
+    assert arc.plot(found, "x[7]", mesh=False).axes[0].get_ylabel() == "x[7]"
+
+
 def test_phases_are_drawn_one_after_the_other():
     rate = lambda t, x, u: np.array([x[1], u])
     first = OptimalControl(rate, initial=[0.0, 0.0], final=[1.0, 0.0], tf=(0.1, 9.0), **FAST)

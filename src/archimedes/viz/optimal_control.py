@@ -15,6 +15,7 @@ from archimedes.spatial.attitudes.attitude_base import AttitudeBase
 from archimedes.typing import Tree
 from archimedes.viz.themes import Axes, Figure, File, sheet
 from archimedes.viz.trajectories import (
+    MANY,
     MARGIN,
     PANEL_HEIGHT,
     POINTS,
@@ -192,13 +193,21 @@ def call_path(panel: Panel) -> Panel:
 
 
 def split(panel: Panel) -> list[Panel]:
-    """Return a panel for each number where all states, or all controls, are one array."""
-    if panel.title not in ("x", "u", "path") or not 1 < len(panel.labels) <= SEPARATE:
+    """Return a panel for each number where all states, or all controls, are one array.
+
+    Larger arrays have a panel for some numbers at a time.
+    """
+    labels, each = panel.labels, SEPARATE
+    if len(labels) <= SEPARATE and panel.title in ("x", "u", "path"):
+        each = 1
+    elif len(labels) <= MANY:
         return [panel]
-    return [
-        Panel(label, panel.units, [label], panel.t, panel.values[..., k : k + 1])
-        for k, label in enumerate(panel.labels)
-    ]
+    parts = []
+    for k in range(0, len(labels), each):
+        some = labels[k : k + each]
+        title = some[0] if len(some) == 1 else f"{some[0]} to {some[-1]}"
+        parts.append(Panel(title, panel.units, some, panel.t, panel.values[..., k : k + each]))
+    return parts
 
 
 def draw_curves(axes: Axes, curves: Sequence[Curve], mark: bool) -> None:
@@ -215,7 +224,7 @@ def draw_curves(axes: Axes, curves: Sequence[Curve], mark: bool) -> None:
                 points = t[curve.nodes], values[curve.nodes, k]
                 axes.plot(*points, ".", color=f"C{k}", markersize=4, label="_nodes")
             for limit in curve.panel.values[-2:, k]:
-                limits.append((limit, "0.35" if single else f"C{k}", t[[0, -1]]))
+                limits.append((limit, "0.5" if single else f"C{k}", t[[0, -1]]))
     every = np.concatenate([curve.panel.values[:-2].ravel() for curve in curves])
     lowest, highest = np.nanmin(every), np.nanmax(every)
     reach = NEAR * (highest - lowest) or np.inf
@@ -232,13 +241,13 @@ def draw_errors(axes: Axes, solution: ControlSolution | PhasesSolution) -> None:
         errors = np.maximum(np.nan_to_num(phase.errors, nan=np.inf), LEAST_ERROR)
         errors = np.minimum(errors, 1e16)
         axes.stairs(errors, phase.t, baseline=None, color="C0")
-        ticks: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "color": "0.35"}
+        ticks: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "color": "0.5"}
         axes.plot(phase.t, np.full(len(phase.t), 0.03), "|", markersize=5, label="_nodes", **ticks)
     axes.set_yscale("log")
     axes.margins(x=0.01, y=0.15)
     axes.set_ylabel("mesh error")
     if solution.mesh_tol is not None:
-        axes.axhline(solution.mesh_tol, color="0.35", **LIMIT)
+        axes.axhline(solution.mesh_tol, color="0.5", **LIMIT)
         axes.text(1.005, solution.mesh_tol, "mesh_tol", transform=axes.get_yaxis_transform(),
                   fontsize="small", va="center")  # fmt: skip
     schemes = dict.fromkeys(phase.transcription.scheme.name for phase in solution.parts)

@@ -374,6 +374,7 @@ class PhasesSolution(MeshSolution):
             stats={"iterations": self.iterations, "intervals": len(self.errors)},
             dense=self._find_states,
             events=events,
+            hold=parts[0].hold if len({part.hold for part in parts}) == 1 else None,
         )
 
     def at(self, t: ArrayLike) -> tuple[Tree, Tree]:

@@ -68,7 +68,7 @@ def write_report(solution: MeshSolution) -> str:
             *(f"{name}: {text}" for name, text in _write_values(part)),
             f"{len(part.errors)} intervals by {part.transcription.scheme.name}, mesh error "
             + _write_error(part, solution.mesh_tol),
-            f"active limits: {_write_active(part)}",
+            "active limits: " + _write_active(part).replace("\n", "\n" + " " * 15),
         ]
         lines.append((f"phase {k}", "\n".join(own)))
     return named_lines(lines)

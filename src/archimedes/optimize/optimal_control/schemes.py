@@ -59,6 +59,11 @@ class Scheme:
         """Whether neighbouring intervals have the control at their common node."""
         return self.control_points[0] == 0.0 and self.control_points[-1] == 1.0
 
+    @property
+    def hold(self) -> str | None:
+        """What controls do between nodes: "zoh", "foh", or None if neither says it."""
+        return {(0.0,): "zoh", (0.0, 1.0): "foh"}.get(self.control_points)
+
     def defects(self, interval: Interval) -> Array:
         """Return what vanishes on a solution, (number, nx)."""
         raise NotImplementedError

@@ -299,6 +299,7 @@ class ControlSolution(MeshSolution):
             message=self.message,
             stats={"iterations": self.iterations, "intervals": self._layout.count},
             dense=dense,
+            hold=self.transcription.scheme.hold,
         )
 
     @property
