@@ -53,6 +53,7 @@ SPEED_LIMIT = OptimalControl(
     state_bounds=(None, Cart(None, 0.8)),
     control_bounds=(-1.0, 1.0),
 )
+LIMITLESS = ("terminal_cost", "initial", "final", "tf", "control_bounds")
 GUESS = {"x": REST, "u": Push(0.0), "tf": 1.5}
 PUSHED = {
     "dynamics": lambda t, x, u: np.array([x[1], u]),
@@ -225,6 +226,23 @@ def test_bang_bang_to_a_mesh_tolerance(scheme, intervals):
     counts = [mesh["intervals"] for mesh in found.meshes]
     assert counts[0] == intervals and counts[-1] == len(found.errors)
     assert found.meshes[-1]["error"] == found.mesh_error
+
+
+@pytest.mark.parametrize("scheme", ["hermite-simpson", "multiple-shooting"])
+def test_limits_of_states_hold_within_intervals_too(scheme):
+    """With limits at the nodes only, the speed is higher in between, and 2.05 s are undercut."""
+    found = SPEED_LIMIT.solve(GUESS, intervals=13, scheme=scheme)
+    middle = 0.5 * (found.t[1:] + found.t[:-1])
+    assert found.success and found.at(middle)[0].speed.max() <= 0.8 + 1e-6
+    refined = SPEED_LIMIT.solve(GUESS, intervals=13, scheme=scheme, mesh_tol=1e-5)
+    assert refined.success, refined.message
+    assert refined.tf == pytest.approx(2.05, abs=1e-5)
+
+
+def test_problems_with_other_limits_share_no_equations():
+    free = OptimalControl(moved, **{k: getattr(FASTEST, k) for k in LIMITLESS})
+    for problem, tf in ((SPEED_LIMIT, 2.05), (free, 2.0), (SPEED_LIMIT, 2.05)):
+        assert problem.solve(GUESS, intervals=40).tf == pytest.approx(tf, abs=2e-3)
 
 
 @pytest.mark.parametrize("scheme", ["hermite-simpson", "radau3"])

@@ -5,7 +5,7 @@ Nothing here changes after it was made, so that what was recorded stays valid on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
@@ -105,13 +105,20 @@ class Equations:
     """Defects, costs and constraints of intervals and ends, for trees like those of a guess.
 
     ``current`` are the functions alone, as ``OptimalControl.functions`` has them: what else the
-    problem holds may change.
+    problem holds may change. ``limited`` are the numbers of the states that have limits. These also
+    hold at points between the nodes that a scheme finds itself, where the states are no unknowns.
     """
 
     def __init__(
-        self, current: Current, scheme: Scheme, guess: Guess, integrals_like: Tree = None
+        self,
+        current: Current,
+        scheme: Scheme,
+        guess: Guess,
+        integrals_like: Tree = None,
+        limited: Sequence[int] = (),
     ) -> None:
         self.current = current
+        self.limited = np.array(limited if len(scheme.state_points) == 2 else (), dtype=int)
         if self.integrals is not None and integrals_like is None:
             raise ValueError(
                 "the problem has integrals, which only OptimalControl.solve takes: make states of "
@@ -191,11 +198,13 @@ class Equations:
         return Interval((tf - t0) * (end - begin), X, U, rate), call
 
     def interval(self, z: Array, scale: Array, begin: Scalar, end: Scalar, *args: Any) -> Array:
-        """Return [running cost, defects, path constraints] of one interval."""
+        """Return [running cost, defects, limited states, path constraints] of one interval."""
         interval, call = self._unpack(z, scale, begin, end, args)
         sizes = scale[self.head : self.head + self.nx]
         parts = [np.ravel(self.scheme.defects(interval) / sizes)]
         visits = self.scheme.visit(interval)
+        if self.limited.size:
+            parts += [(x / sizes)[self.limited] for _, x, _, _ in visits[1:-1]]
         cost, path = self.running_cost, self.path
         total: Any = z[:1] * 0.0
         if cost is not None:
@@ -268,10 +277,10 @@ class Equations:
         shown = np.stack([self.scheme.interpolate(at, interval)[0], X[-1]])
         return integrate(FLOWN), integrate(FLOWN // 2), shown
 
-    def count_visits(self) -> int:
-        """Return how many points of an interval have path constraints."""
-        if self.path is None:
-            return 0
+    def count_visits(self) -> tuple[int, int]:
+        """Return at how many points of an interval limits of states and path constraints hold."""
         points = len(self.scheme.state_points), len(self.scheme.control_points)
         X, U = (np.zeros((a, n)) for a, n in zip(points, (self.nx, self.nu)))
-        return len(self.scheme.visit(Interval(1.0, X, U, lambda s, x, u: x))) - self.path_at_last
+        count = len(self.scheme.visit(Interval(1.0, X, U, lambda s, x, u: x)))
+        inner = count - 2 if self.limited.size else 0
+        return inner, 0 if self.path is None else count - self.path_at_last

@@ -17,6 +17,7 @@ from archimedes.optimize.optimal_control.equations import Guess
 from archimedes.optimize.optimal_control.schemes import find_scheme
 from archimedes.optimize.optimal_control.solution import ControlSolution, make_mesh, refine_until
 from archimedes.optimize.optimal_control.transcription import Call, Recordings, Transcription
+from archimedes.optimize.problems.unknowns import read_limits
 from archimedes.optimize.solvers.solver_table import solve_task
 from archimedes.typing import Tree
 
@@ -189,11 +190,13 @@ class OptimalControl(Readable):
             Further arguments of the functions.
         """
         rule = find_scheme(scheme)
+        low, high = read_limits(self.state_bounds, guess.x_like, "state_bounds")
+        limited = tuple(np.flatnonzero(np.isfinite(low) | np.isfinite(high)).tolist())
         recordings = find_or_make(
             "transcription",
             self.functions,
-            (scheme, form_of((guess.x_like, guess.u_like, guess.p)), form_of(args)),
-            lambda current: Recordings(current, rule, guess, args),
+            (scheme, limited, form_of((guess.x_like, guess.u_like, guess.p)), form_of(args)),
+            lambda current: Recordings(current, rule, guess, args, limited),
         )
         return Transcription(self, rule, recordings)
 

@@ -127,7 +127,12 @@ def _name_rows(part: ControlSolution) -> tuple[list[Row], list[Row]]:
         _as_rows(like, name)
         for like, name in ((recordings.path_like, "path"), (recordings.boundary_like, "boundary"))
     )
-    each = defects * transcription.scheme.equations + path * equations.count_visits()
+    limited = [
+        Row(f"a limit of {states[k].name} within an interval", states[k].units, sizes[k])
+        for k in equations.limited
+    ]
+    inner, visits = equations.count_visits()
+    each = defects * transcription.scheme.equations + limited * inner + path * visits
     rows = each * layout.count + (path if equations.path_at_last else []) + edges
     if transcription.may_reverse:
         rows.append(Row("tf - t0", "s", float(program.scale[0])))

@@ -1,9 +1,10 @@
 """From a problem and a scheme to blocks of equations: nodes are a map, not an unrolled list.
 
 The unknowns are [t0, tf, p, states in order of time, controls in order of time], each divided by
-its size (``scale``). Blocks: one for all intervals (running cost, defects, path constraints), one
-for the ends (terminal cost, the last node's path constraints, boundary), and one for tf >= t0
-where free times would let time run backwards. Another mesh changes index tables and data, not code.
+its size (``scale``). Blocks: one for all intervals (running cost, defects, limits of states at
+points that are no unknowns, path constraints), one for the ends (terminal cost, the last node's
+path constraints, boundary), and one for tf >= t0 where free times would let time run backwards.
+Another mesh changes index tables and data, not code.
 """
 
 from __future__ import annotations
@@ -113,7 +114,12 @@ class Recordings:
     """
 
     def __init__(
-        self, current: Current, scheme: Scheme, guess: Guess, args: tuple[Any, ...]
+        self,
+        current: Current,
+        scheme: Scheme,
+        guess: Guess,
+        args: tuple[Any, ...],
+        limited: Sequence[int] = (),
     ) -> None:
         rest = args if guess.p is None else (guess.p, *args)
         along, ends = (guess.x_like, guess.u_like), (guess.x_like, 0.0, guess.x_like)
@@ -126,7 +132,8 @@ class Recordings:
             recorded = compile_frozen(call, (current,), name)
             return find_result_shapes(recorded, 0.0, (*more, *rest), name, some=True)
 
-        self.equations = Equations(current, scheme, guess, find_shapes(5, "integrals", along))
+        integrals = find_shapes(5, "integrals", along)
+        self.equations = Equations(current, scheme, guess, integrals, limited)
         #: What path and boundary constraints look like.
         self.path_like = find_shapes(3, "path", along)
         self.boundary_like = find_shapes(4, "boundary", ends)
@@ -185,10 +192,12 @@ class Transcription:
         recordings, equations = self.recordings, self.equations
         path = self._limits("path_bounds", recordings.path_like, (0.0, 0.0))
         edges = self._limits("boundary_bounds", recordings.boundary_like, (0.0, 0.0))
-        visits = equations.count_visits()
+        inner, visits = equations.count_visits()
         # Multipliers are found again by this order: see ``ControlSolution.costates``.
         defects = np.zeros(equations.nx * self.scheme.equations)
-        each = defects.size + visits * path[0].size
+        limited = self._limits("state_bounds", equations.x_like)
+        limited = [(edge / scale[X[0, 0, : equations.own]])[equations.limited] for edge in limited]
+        each = defects.size + inner * limited[0].size + visits * path[0].size
         rows = np.arange(n)[:, None] * each + np.arange(each)
         rows = np.concatenate([np.full((n, 1), -1), rows], axis=1)
         index = np.concatenate([np.tile(head, (n, 1)), X.reshape(n, -1), U.reshape(n, -1)], axis=1)
@@ -208,7 +217,10 @@ class Transcription:
             forward = np.zeros(1), np.full(1, np.inf)
             kernels = recordings.kernels["duration"]
             blocks.append(Block(_find_duration, index, rows, (), "duration", kernels, *rest))
-        along = [np.tile(np.append(defects, np.tile(edge, visits)), n) for edge in path]
+        along = [
+            np.tile(np.concatenate([defects, np.tile(edge, inner), np.tile(at, visits)]), n)
+            for edge, at in zip(limited, path)
+        ]
         low, high = (np.concatenate(parts) for parts in zip(along, last, edges, forward))
         return blocks, low, high
 
