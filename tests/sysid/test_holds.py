@@ -10,6 +10,7 @@ from scipy.signal import cont2discrete, dlsim, lsim
 import archimedes as arc
 from archimedes import control
 from archimedes.observers import ExtendedKalmanFilter
+from archimedes.optimize import OptimalControl
 from archimedes.sysid import Timeseries, multiple_shooting, output_error, pem
 
 A = np.array([[0.0, 1.0], [-4.0, -0.6]])
@@ -195,3 +196,33 @@ def test_controllers_are_held_where_their_samples_are_seen():
     assert arc.solve_ode(*given, sampled=control, t_eval=[0.0, 0.5, 1.0]).hold is None
     many = arc.solve_ode(*given[:2], np.ones(3), sampled=control, in_axes=(0,))
     assert many.hold == "zoh" and many[1].hold == "zoh"
+
+
+@pytest.mark.parametrize(("scheme", "hold"), [("multiple-shooting", "zoh"), ("trapezoidal", "foh")])
+def test_controls_of_an_optimum_are_flown_with_their_own_hold(scheme, hold):
+    problem = OptimalControl(
+        lambda t, x, u: np.stack([x[1], u]),
+        running_cost=lambda t, x, u: u**2,
+        initial=np.zeros(2),
+        final=np.array([1.0, 0.0]),
+        tf=1.0,
+    )
+    found = problem.solve({"x": np.zeros(2), "u": 0.0}, intervals=20, scheme=scheme)
+    assert found.success and found.trajectory.hold == hold
+    inputs = arc.InputSeries.from_trajectory(found.trajectory)
+    assert inputs.hold == hold
+    end = arc.odeint(lambda t, x, u: np.stack([x[1], u]), (0.0, 1.0), np.zeros(2), inputs=inputs)
+    # Exact for a held control; the trapezoidal rule itself is second order.
+    np.testing.assert_allclose(end, [1.0, 0.0], atol=1e-9 if hold == "zoh" else 1.0 / 20**2)
+
+
+def test_inputs_of_a_simulation_drive_another_one():
+    series = arc.InputSeries(TS, US, "foh")
+    given = (lambda t, x, u: u - x, (0.0, 4.0), 0.0)
+    first = arc.solve_ode(*given, inputs=series, t_eval=TS)
+    again = arc.solve_ode(*given, inputs=arc.InputSeries.from_trajectory(first), t_eval=TS)
+    np.testing.assert_array_equal(first.x, again.x)
+    with pytest.raises(ValueError, match="hold must be given"):
+        arc.InputSeries.from_trajectory(BY_FUNCTION)
+    with pytest.raises(ValueError, match="the trajectory has no inputs: its u is None"):
+        arc.InputSeries.from_trajectory(arc.Trajectory(TS, TS))

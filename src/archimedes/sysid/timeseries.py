@@ -14,6 +14,7 @@ from archimedes.checks import check_hold, check_increasing, check_positive, chec
 from archimedes.control.matrix_checks import real_numbers, signal_rows
 from archimedes.display import number, text_table
 from archimedes.simulate import InputSeries, Trajectory
+from archimedes.simulate.problem.inputs import find_hold
 from archimedes.simulate.trajectory.columns import tree_columns
 from archimedes.tree import field, struct
 
@@ -246,18 +247,8 @@ class Timeseries:
         y_part = "x" if trajectory.y is None else "y"
         names, ys = _columns(trajectory, outputs, y_part)
         u_names, us = _columns(trajectory, inputs, "u")
-        if us is not None and hold is None and (hold := trajectory.hold) is None:
-            raise ValueError(
-                "hold must be given: the input of this trajectory is neither held nor linear "
-                "between its samples, because it is a function of time, or because t_eval leaves "
-                'out times at which it changes; "foh" is the nearer one for a smooth function'
-            )
-        if us is not None and trajectory.hold not in (None, hold):
-            raise ValueError(
-                f"hold={hold!r} differs from the {trajectory.hold!r} that the trajectory was "
-                "simulated with: leave it out"
-            )
-        return cls(trajectory.t, us, ys, inputs=u_names, outputs=names, hold=hold or "zoh")
+        hold = "zoh" if us is None else find_hold(trajectory, hold)
+        return cls(trajectory.t, us, ys, inputs=u_names, outputs=names, hold=hold)
 
     @classmethod
     def from_pandas(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from archimedes.simulate.problem.state_layout import Args, Layout, rounding
 from archimedes.tree.struct_methods import struct_repr
 
 if TYPE_CHECKING:
+    from archimedes.simulate.trajectory.trajectory import Trajectory
     from archimedes.typing import Array, Scalar, Tree
 
 __all__ = ["InputSeries", "Sampled"]
@@ -72,6 +73,30 @@ class InputSeries:
         ends = f"{number(self.t[0])} to {number(self.t[-1])}"
         return f"InputSeries({len(self.t)} samples, {ends} s, {self.hold})"
 
+    @classmethod
+    def from_trajectory(cls, trajectory: Trajectory, hold: str | None = None) -> Self:
+        """Return the inputs of a simulation or of an optimal control, for another simulation.
+
+        Parameters
+        ----------
+        trajectory : Trajectory
+            One trajectory with inputs ``u``.
+        hold : {"zoh", "foh"}, optional
+            How they go on between the samples. By default as ``trajectory.hold`` says. Give it if
+            the input was a function of time, which no hold reproduces exactly.
+
+        Examples
+        --------
+        >>> import archimedes as arc
+        >>> import numpy as np
+        >>> traj = arc.Trajectory([0.0, 1.0], np.zeros(2), u=np.array([1.0, 3.0]), hold="foh")
+        >>> float(arc.InputSeries.from_trajectory(traj)(0.5))
+        2.0
+        """
+        if trajectory.u is None:
+            raise ValueError("InputSeries: the trajectory has no inputs: its u is None")
+        return cls(trajectory.t, trajectory.u, find_hold(trajectory, hold))
+
     def __call__(self, t: Any) -> Any:
         """Return the value at the time t; of an array of times, their values along its axes."""
         t = t if is_traced(t) else np.asarray(t, dtype=np.float64)[()]
@@ -87,6 +112,22 @@ class InputSeries:
             return np.where(part >= 1.0, high, low + part * (high - low))
 
         return self._treedef.unflatten([between(table) for table in self._tables])
+
+
+def find_hold(trajectory: Trajectory, hold: str | None) -> str:
+    """Return the hold of the inputs of a trajectory; raise where it is unknown, or another one."""
+    if trajectory.hold not in (None, hold or trajectory.hold):
+        raise ValueError(
+            f"hold={hold!r} differs from the {trajectory.hold!r} that the trajectory was "
+            "simulated with: leave it out"
+        )
+    if (found := hold or trajectory.hold) is None:
+        raise ValueError(
+            "hold must be given: the input of this trajectory is neither held nor linear "
+            "between its samples, because it is a function of time, or because t_eval leaves "
+            'out times at which it changes; "foh" is the nearer one for a smooth function'
+        )
+    return found
 
 
 def _table(leaf: Any, path: str, count: int) -> np.ndarray:
