@@ -60,7 +60,7 @@ def boundary(function: F) -> F:
     return functools.update_wrapper(wrapper, function)  # type: ignore[return-value]
 
 
-def _wrap(function: Any, hide: Any) -> FunctionType:
+def _wrap(function: Any, hide: Any) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)

@@ -1,6 +1,5 @@
 from archimedes.control.blocks.allocation import Allocator as Allocator
 from archimedes.control.blocks.allocation import Mixer as Mixer
-from archimedes.control.blocks.anti_windup import AntiWindup as AntiWindup
 from archimedes.control.blocks.compensators import PID as PID
 from archimedes.control.blocks.compensators import IIRFilter as IIRFilter
 from archimedes.control.blocks.compensators import LeadLag as LeadLag
@@ -24,6 +23,7 @@ from archimedes.control.linear.analysis import rlocus as rlocus
 from archimedes.control.linear.analysis import root_locus as root_locus
 from archimedes.control.linear.analysis import sensitivity as sensitivity
 from archimedes.control.linear.analysis import zeros as zeros
+from archimedes.control.linear.anti_windup import AntiWindup as AntiWindup
 from archimedes.control.linear.balancing import Reduced as Reduced
 from archimedes.control.linear.balancing import balanced_truncation as balanced_truncation
 from archimedes.control.linear.balancing import gramians as gramians

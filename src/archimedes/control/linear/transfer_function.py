@@ -783,7 +783,7 @@ def _keep_reached(
     A: np.ndarray, B: np.ndarray, C: np.ndarray, tol: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the part that the inputs reach, by a staircase of orthogonal transformations."""
-    limit = tol * max(np.linalg.norm(A), np.linalg.norm(B), 1e-300)
+    limit = tol * max(float(np.linalg.norm(A)), float(np.linalg.norm(B)), 1e-300)
     n, done, block = len(A), 0, B
     while done < n and block.size:
         U, sizes, _ = np.linalg.svd(block[done:] if done else block)

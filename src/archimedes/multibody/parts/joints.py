@@ -316,8 +316,10 @@ class Spherical(JointKind):
 
     nq, nv = 4, 3
     straight = False
-    q_names, q_units = ("qw", "qx", "qy", "qz"), ("",) * 4
-    v_names, v_units = ("wx", "wy", "wz"), ("rad/s",) * 3
+    q_names: ClassVar[tuple[str, ...]] = ("qw", "qx", "qy", "qz")
+    q_units: ClassVar[tuple[str, ...]] = ("",) * 4
+    v_names: ClassVar[tuple[str, ...]] = ("wx", "wy", "wz")
+    v_units: ClassVar[tuple[str, ...]] = ("rad/s",) * 3
     anchored = holds_point = True
     neutral: tuple[float, ...] = (1.0, 0.0, 0.0, 0.0)
 

@@ -260,9 +260,10 @@ def _explain(error: BaseException, where: TracebackType | None, refused: TraceEr
 
 def _attribute_error(error: AttributeError, where: TracebackType | None) -> TraceError:
     """Explain that an array or a number was given where the function wants a struct."""
-    shape = np.shape(error.obj)
+    subject: Any = error.obj
+    shape = np.shape(subject)
     what = f"an array of shape {shape}" if shape else "a number"
-    if hasattr(np.ndarray, error.name):
+    if hasattr(np.ndarray, str(error.name)):
         remedy = "Use a function of NumPy instead."
     else:
         remedy = (
