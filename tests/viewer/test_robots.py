@@ -166,7 +166,7 @@ def test_colours_of_urdf_files(tmp_path):
     assert "'green' is no colour" in mb.read(file).report.ignored[0]
     # What is fixed to the world is shown too, and stands still.
     base = scene.bodies[-1]
-    assert base.name == "robot: base" and len(base.t) == 1
+    assert base.name == "robot: world" and len(base.t) == 1
 
 
 def test_colours_of_sdf_files(tmp_path):
@@ -245,6 +245,18 @@ def test_mjcf_meshes_are_where_mujoco_has_them(mjcf):
     R = arc.spatial.Quaternion(body.attitude[0]).as_matrix().T
     seen = body.meshes[-1].vertices @ R.T + body.position[0]
     np.testing.assert_allclose(seen, wanted, atol=1e-6)
+
+
+def test_mjcf_shapes_of_the_world_are_shown(mjcf):
+    table = '<geom type="box" size="1 1 .5" pos="3 0 .5" rgba="0 1 0 1"/>'
+    table += '<geom type="plane" size="1 1 1"/>'
+    mjcf.write_text(MJCF.replace("<worldbody>", f"<worldbody>{table}"))
+    model = mb.load(mjcf)
+    world = view(model).scene.bodies[-1]
+    assert world.name == "m: world" and [mesh.color for mesh in world.meshes] == ["#00ff00"]
+    assert world.meshes[0].vertices.min(axis=0) == pytest.approx([2, -1, 0])
+    assert not [s for s in model.geometry if s.body == "world" and s.role == "collision"]
+    assert any("a shape of the world" in line for line in mb.read(mjcf).report.ignored)
 
 
 def test_mjcf_files_without_their_meshes_go_on(mjcf):

@@ -85,7 +85,7 @@ def _(model: Model, scene: Scene, flight: Flight) -> None:
         bodies.append(Body(name, meshes, flight.t, *pose, **look))
     if fixed:
         upright = placing.attitudes([1.0, 0.0, 0.0, 0.0])
-        bodies.append(Body(f"{flight.name}: base", fixed, 0.0, [0, 0, 0], upright, reach=reach))
+        bodies.append(Body(f"{flight.name}: world", fixed, 0.0, [0, 0, 0], upright, reach=reach))
     scene.bodies += bodies
     scene.left_out += dict.fromkeys(left_out)
     place_ground_and_camera(model, scene, bodies)
@@ -136,7 +136,7 @@ MOST_LINES = 7
 def add_joint_charts(model: Model, scene: Scene, flight: Flight, x: Any) -> None:
     """Add charts of the base's height, of the joints, and of their speeds."""
     if _floats(model):
-        base = scene.body(f"{flight.name}: {model.links[0].body}")
+        base = scene.body(f"{flight.name}: {model.links[0].body or model.links[0].joint}")
         scene.charts.append(Chart("height of the base", flight.t, base.position[:, 2], units="m"))
     for which in ("q", "v"):
         scene.charts += joint_charts(model, flight.t, getattr(x, which), which)
@@ -237,13 +237,16 @@ def shape_meshes(model: Model, left_out: list[str]) -> dict[int, list[Mesh]]:
     meshes: dict[int, list[Mesh]] = {}
 
     def add(solid: Mesh, shape: Shape) -> None:
+        if shape.body not in numbers:
+            meshes.setdefault(-1, []).append(moved(solid, shape.position, shape.rotation))
+            return
         k = numbers[shape.body]
         R, p = np.asarray(model.frame_rotations)[k], np.asarray(model.frame_positions)[k]
         on_body = moved(solid, shape.position, shape.rotation)
         meshes.setdefault(model.frames[k].link, []).append(moved(on_body, p, R))
 
     for shape in model.geometry:
-        if shape.role != "visual" or shape.body not in numbers:
+        if shape.role != "visual" or shape.body not in (*numbers, "world"):
             continue
         if shape.kind in SOLIDS:
             add(replace(SOLIDS[shape.kind](shape.size), **look_of(shape.color)), shape)

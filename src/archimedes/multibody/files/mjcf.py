@@ -35,9 +35,10 @@ from archimedes.multibody.models.builder import Builder
 from archimedes.multibody.models.builder_edits import free_name
 from archimedes.multibody.parts.actuators import Drive, Lagged
 from archimedes.multibody.parts.closures import Closure, Coupling
-from archimedes.multibody.parts.geometry import Surface
+from archimedes.multibody.parts.geometry import Surface, make_shape
 from archimedes.multibody.parts.joints import KINDS, Free
 from archimedes.spatial.attitudes.quaternions import quaternion_to_dcm
+from archimedes.spatial.spatial_algebra import IDENTITY, Pose
 from archimedes.tree import replace
 from archimedes.typing import ArrayLike, Matrix, Vector
 from archimedes.xml_elements import read_elements
@@ -57,7 +58,7 @@ SHAPES: dict[int, tuple[str, Any]] = {
     5: ("cylinder", lambda s: (s[0], 2 * s[1])),
     6: ("box", lambda s: tuple(2 * s)),
 }
-MESH = 7
+PLANE, MESH = 0, 7
 #: The colour of a geom that has none of its own: that of its material counts.
 UNSET = [0.5, 0.5, 0.5, 1.0]
 TEXTURE_2D = 0
@@ -321,27 +322,35 @@ class MjcfReader:
                 self.ignore(f"{where}: the shape of a height field or a function")
                 continue
             if m.geom_bodyid[k] == 0:
-                self.ignore(f"{where}, a shape of the world")
-                continue
-            surface, body = None, self.bodies[m.geom_bodyid[k]]
+                self.ignore(f"{where}, a shape of the world: it is shown, and touches nothing")
+                if kind == PLANE:
+                    continue
+            surface, body = None, self.owner(m.geom_bodyid[k])
             if k in self.lost:
                 self.ignore(f"{where}: its mesh {self.lost[k]!r} was not found")
-                self.builder.add_shape(body, "mesh", (1.0, 1.0, 1.0), file=self.lost[k])
+                self.add_shape(body, "mesh", (1.0, 1.0, 1.0), "visual", file=self.lost[k])
                 continue
             if kind == MESH:
                 surface = self.surface_of(int(m.geom_dataid[k]), surfaces)
             name, size = SHAPES.get(kind, ("mesh", lambda s: (1.0, 1.0, 1.0)))
             collides = bool(m.geom_contype[k] or m.geom_conaffinity[k])
             seen = m.geom_group[k] < HIDDEN or not collides
-            at: dict[str, Any] = {
-                "rotation": rotation_of(m.geom_quat[k]),
-                "position": np.array(m.geom_pos[k]),
+            values: dict[str, Any] = {
+                "at": Pose(rotation_of(m.geom_quat[k]), np.array(m.geom_pos[k])),
+                "surface": surface,
+                "color": self.color_of(k),
             }
-            look: dict[str, Any] = {"surface": surface, "color": self.color_of(k)}
+            collides = collides and bool(m.geom_bodyid[k] > 0)
             for role in ["collision"] * collides + ["visual"] * bool(seen):
-                sizes = size(np.array(m.geom_size[k]))
-                self.builder.add_shape(body, name, sizes, role, **at, **look)
-            self.report.use("geom")
+                self.add_shape(body, name, size(np.array(m.geom_size[k])), role, **values)
+            if m.geom_bodyid[k] > 0:
+                self.report.use("geom")
+
+    def add_shape(
+        self, body: str, kind: str, size: Any, role: str, at: Pose = IDENTITY, **look: Any
+    ) -> None:
+        """Add a shape of a body, or of the world."""
+        self.builder.geometry += (make_shape(body, role, kind, size, at, **look),)
 
     def color_of(self, k: int) -> Vector:
         """Return red, green, blue and opacity of a geom: its own, or those of its material.

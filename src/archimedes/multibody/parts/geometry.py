@@ -91,7 +91,7 @@ class Shape(NamedTuple):
     Parameters
     ----------
     body : str
-        Name of the body.
+        Name of the body; ``"world"`` for what stands around a robot in an MJCF file.
     role : {"visual", "collision"}
         What the shape is for.
     kind : str
