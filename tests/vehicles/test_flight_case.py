@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.vehicles import FlatEarth, FlightCase, FlightState, Rocket, fly, two_stage_rocket
+from archimedes.vehicles import (
+    FlatEarth,
+    FlightCase,
+    FlightState,
+    Rocket,
+    fly,
+    load,
+    trim,
+    two_stage_rocket,
+)
 
 ROCKET = two_stage_rocket(world=FlatEarth())
 REST = np.zeros(3)
@@ -141,3 +150,35 @@ def test_tables_of_mass_as_parameters():
         masses.append(float(rocket.mass_properties(x).mass))
         x = rocket.separate(x, k)
     assert masses == [13.0, 12.0, 11.0]
+
+
+def test_a_flight_from_a_state_of_the_vehicle():
+    """A trim holds its power, which a FlightState alone does not say."""
+    plane = load("f16")
+    level = FlightState(
+        0.6, -1.3, 3000.0, np.array([170.0, 0.0, 0.0]), np.array([0, 0.05, 0]), REST
+    )
+    steady = trim(plane, level, plane.Input(0.15, -0.03), {"power": 10.0})
+    ends = [
+        fly(FlightCase(plane, start, 2.0, steady.input, inner), END).flight.alt[0]
+        for start, inner in (
+            (steady.state, {}),
+            (steady.flight, {"power": steady.state.power}),
+        )
+    ]
+    assert ends[0] == pytest.approx(3000.0, abs=1e-5)
+    assert ends[0] == pytest.approx(ends[1], abs=1e-9)
+    twice = FlightCase(plane, steady.state, 2.0, steady.input, {"power": 3.0})
+    with pytest.raises(
+        ValueError, match=r"inner gives power, which FlightCase.start, a state of the"
+    ):
+        fly(twice)
+
+
+def test_starts_that_are_none():
+    with pytest.raises(
+        ValueError, match="inner has 'pwoer', which is no field of its state: a F16"
+    ):
+        fly(FlightCase(load("f16"), START, 1.0, None, {"pwoer": 3.0}))
+    with pytest.raises((TypeError, ValueError), match=r"FlightCase\.start must be .*FlightState"):
+        fly(FlightCase(ROCKET, START.v_NED, 1.0, Rocket.Input(1.0)))

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archimedes import tree
+from archimedes.checks import check_type
 from archimedes.display import Readable, text_table
 from archimedes.errors import StructError
 from archimedes.function import vmap
@@ -116,8 +117,9 @@ class FlightCase(Readable):
     ----------
     vehicle : vehicle
         Vehicle with ``world``, ``state(flight, ...)`` and ``dynamics(t, x, u)``.
-    start : FlightState
-        Where the flight begins.
+    start : FlightState or State
+        Where the flight begins, in the terms of flight, or as a state of the vehicle, such as
+        ``trim(...).state``.
     duration : float
         Duration in s.
     controls : Input or callable, optional
@@ -125,7 +127,7 @@ class FlightCase(Readable):
         ``controls(t, x)`` of time and state of the vehicle (feedback). Sampled parts and `args` of
         `fly` add their memory and the arguments: ``controls(t, x, memory)``.
     inner : dict, optional
-        Other fields of the state, by name.
+        Other fields of the state, by name, if `start` is a `FlightState`.
     ground : float or None, optional
         Altitude in m at which the flight ends. None flies on below it. 0 by default.
 
@@ -150,7 +152,7 @@ class FlightCase(Readable):
     """
 
     vehicle: Any = field()
-    start: FlightState = field()
+    start: Any = field()
     duration: float = field(units="s")
     controls: Any = None
     inner: Any = field(default_factory=dict)
@@ -223,7 +225,7 @@ def fly(case: FlightCase, t_eval: ArrayLike | None = None, **options: Any) -> Fl
     'the flight ended at the ground after 14.302 s, at 139.8 m/s'
     """
     vehicle, controls = case.vehicle, case.controls
-    x0 = call(lambda start, inner: vehicle.state(start, **inner), case.start, case.inner)
+    x0 = first_state(case)
 
     def dynamics(t: Scalar, x: Tree, *args: Any) -> Any:
         u = steer(controls, t, x, *args) if callable(controls) else controls
@@ -237,6 +239,28 @@ def fly(case: FlightCase, t_eval: ArrayLike | None = None, **options: Any) -> Fl
         trajectory.u = inputs_along(controls, trajectory, options.get("args") or ())
     motion = getattr(trajectory.x, "motion", trajectory.x)
     return FlightRecord(trajectory.t, vehicle.world.flight(trajectory.t, motion), trajectory)
+
+
+def first_state(case: FlightCase) -> Any:
+    """Return the state of the vehicle in which a flight begins."""
+    vehicle, start, inner = case.vehicle, case.start, case.inner
+    kind = getattr(type(vehicle), "State", None)
+    if kind is not None and isinstance(start, kind):
+        if inner:
+            raise StructError(
+                f"FlightCase.inner gives {', '.join(inner)}, which FlightCase.start, a state of "
+                "the vehicle, already has: leave out inner, or start from a FlightState"
+            )
+        return start
+    check_type(start, "FlightCase.start", FlightState, "or give a state of the vehicle")
+    known = [*inspect.signature(vehicle.state).parameters][1:]
+    for name in inner:
+        if name not in known:
+            what = f"a {type(vehicle).__name__} has {', '.join(known) or 'no others'}"
+            raise StructError(
+                f"FlightCase.inner has {name!r}, which is no field of its state: {what}"
+            )
+    return call(lambda start, inner: vehicle.state(start, **inner), start, inner)
 
 
 def check_inputs(vehicle: Any, u: object) -> None:
