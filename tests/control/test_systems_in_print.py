@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import archimedes as arc
 from archimedes import control as ac
@@ -75,6 +76,33 @@ def test_unpacking():
         A, B, C, D = ac.tf2ss(gain)
         assert A.shape == (0, 0) and D[0, 0] == 2.5
     assert ac.tf2ss(5.0, 2.0).D[0, 0] == 2.5
+
+
+def test_forms_that_users_of_python_control_type():
+    s = ac.tf("s")
+    lag, two = ac.ss(1 / (s + 1)), ac.ss(-np.eye(2), np.eye(2), np.eye(2), np.zeros((2, 2)))
+    assert lag(1j) == 1.0 / (1j + 1.0) and two(0.0).shape == (2, 2)
+    one = ac.ss(-1, 2, 3, 0)
+    assert one.dcgain()[0, 0] == 6.0
+    # Entries of several lengths: zero, and a lag.
+    assert ac.ss2tf(two).num[0][1].tolist() == [0.0]
+    assert ac.ss2tf(*lag).den[0][0].tolist() == [1.0, 1.0]
+    assert ac.step_response(lag, 5.0).t[-1] == 5.0
+    assert ac.step_response(ac.c2d(lag, 0.1), 0.55).t[-1] == pytest.approx(0.6)
+    assert ac.frequency_response(lag, 1.0).values.shape == (1, 1, 1)
+    K, X = ac.lqr(lag, 3.0, 1.0)
+    assert K[0, 0] == pytest.approx(1.0) and X.shape == (1, 1)
+    with pytest.raises(ValueError, match="use dlqr"):
+        ac.lqr(ac.c2d(lag, 0.1), 3.0, 1.0)
+    with pytest.raises(TypeError, match="R, the weights of the inputs, is missing"):
+        ac.lqr(lag.A, lag.B, 3.0)
+    for result in (ac.modes(1 / (s + 1)), ac.gramians(1 / (s + 1)), ac.pidtune(1 / (s + 1), "PI")):
+        assert result
+    assert [p.tolist() for p in ac.pade(0.0, 3)] == [[1.0], [1.0]]
+    with pytest.raises(ValueError, match="delay must not be negative"):
+        ac.pade(-1.0, 2)
+    t, y = ac.lsim(lag, np.ones(11), np.linspace(0.0, 1.0, 11))
+    np.testing.assert_allclose(y[:, 0], 1.0 - np.exp(-t), atol=1e-12)
 
 
 def test_transfer_functions_combine_with_everything():

@@ -51,8 +51,9 @@ def matrix(
     *,
     finite: bool = False,
 ) -> Array:
-    """Return numbers as an array (rows, columns); None is any number."""
+    """Return numbers as an array (rows, columns); None is any number. A number is (1, 1)."""
     numbers = real_numbers(value, name)
+    numbers = np.reshape(numbers, (1, 1)) if np.ndim(numbers) == 0 else numbers
     shape = np.shape(numbers)
     if len(shape) != 2 or any(w not in (None, s) for w, s in zip((rows, columns), shape)):
         wanted = ", ".join("n" if w is None else str(w) for w in (rows, columns))

@@ -41,6 +41,7 @@ def gramians(system: StateSpace) -> tuple[Array, Array]:
     >>> gramians(lag)[0].round(12)
     array([[2.]])
     """
+    system = as_state_space(system, "system")
     solve = solve_lyap if system.dt is None else solve_dlyap
     return solve(system.A, system.B @ system.B.T), solve(system.A.T, system.C.T @ system.C)
 

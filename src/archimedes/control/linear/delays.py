@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from archimedes.checks import check_not_negative, is_traced
 from archimedes.optimize.collocation import differentiation_matrix, lagrange, radau
 from archimedes.typing import Array, Scalar
 
@@ -41,9 +42,12 @@ def pade(delay: Scalar, order: int = 1, numdeg: int | None = None) -> tuple[Arra
     >>> num, den
     (array([-1.,  1.]), array([1., 1.]))
     """
+    check_not_negative(delay, "delay", "s")
     m = order if numdeg is None else numdeg
     if order < 0 or m < 0:
         raise ValueError(f"pade: degrees must not be negative, got {order} and {m}")
+    if not is_traced(delay) and delay == 0.0:
+        return np.ones(1), np.ones(1)
     # Golub, Van Loan, Matrix computations, 3rd ed., sect. 11.3.1.
     num, den = [1.0], [1.0]
     for k in range(1, m + 1):

@@ -134,7 +134,7 @@ def frequency_response(system: Any, omega: ArrayLike) -> FrequencyResponse:
     ----------
     system : StateSpace, TransferFunction or DelaySystem
         The linear system. Transfer functions need not be proper.
-    omega : array (N,)
+    omega : array (N,) or float
         Frequencies in rad/s.
 
     Examples
@@ -144,7 +144,7 @@ def frequency_response(system: Any, omega: ArrayLike) -> FrequencyResponse:
     >>> response.magnitude.round(4), np.rad2deg(response.phase).round(2)
     (array([[[1.    , 0.7071]]]), array([[[  0., -45.]]]))
     """
-    omega = vector(omega, "omega")
+    omega = vector(np.reshape(omega, (1,)) if np.ndim(omega) == 0 else omega, "omega")
     if omega.shape[0] == 0:
         raise ShapeDtypeError("omega must hold at least one frequency")
     check_finite(omega, "omega")

@@ -477,6 +477,8 @@ def parallel(*systems: Gain) -> Any:
 
 def _as_operands(systems: Sequence[Gain]) -> list[Any]:
     """Return what operators take: gains are systems unless there are transfer functions."""
+    if not systems:
+        raise TypeError("give at least one system")
     if any(hasattr(s, "to_ss") for s in systems):
         return list(systems)
     return [as_system(s, "systems") for s in systems]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,6 @@ from archimedes.control.linear.flight_modes import flight_mode_names
 from archimedes.control.linear.state_space import StateSpace
 from archimedes.control.matrix_checks import matrix
 from archimedes.display import LINES, brief, text_table
-from archimedes.typing import ArrayLike
 
 __all__ = ["Mode", "ModeTable", "modes"]
 
@@ -146,7 +146,7 @@ class ModeTable:
         return text_table([*row[:-1], row[-1].ljust(width)] for row in rows)
 
 
-def modes(system: StateSpace | ArrayLike, dt: float | None = None) -> ModeTable:
+def modes(system: Any, dt: float | None = None) -> ModeTable:
     """Return the modes of a system.
 
     A conjugate pair is one mode. Those of an aircraft have names, found by the states that take
@@ -156,7 +156,7 @@ def modes(system: StateSpace | ArrayLike, dt: float | None = None) -> ModeTable:
 
     Parameters
     ----------
-    system : StateSpace or array (n, n)
+    system : StateSpace, TransferFunction or array (n, n)
         The system, or its state matrix A.
     dt : float, optional
         Length of a step in s, for a matrix A of a discrete system. None, the default, for
@@ -170,6 +170,8 @@ def modes(system: StateSpace | ArrayLike, dt: float | None = None) -> ModeTable:
     pole (1/s)    frequency (rad/s)  damping  time constant (s)    states
     -0.2 +-1.99j                  2    0.100                  5    angle 50%, rate 50%
     """
+    if hasattr(system, "to_ss"):
+        system = system.to_ss()
     if not isinstance(system, StateSpace):
         A = matrix(system, "system")
         n = A.shape[0]

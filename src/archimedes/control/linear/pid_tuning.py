@@ -119,6 +119,7 @@ def pidtune(
     >>> round(tuned.margins.phase_frequency, 3), round(float(np.rad2deg(tuned.margins.phase)), 1)
     (2.0, 60.0)
     """
+    kind = kind.lower()
     if kind not in PHASES:
         raise ValueError(f"pidtune: kind={kind!r} is not one of {', '.join(map(repr, PHASES))}")
     G = ss(system)

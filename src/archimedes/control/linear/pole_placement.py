@@ -8,6 +8,7 @@ import numpy as np
 
 from archimedes.checks import is_traced
 from archimedes.control.linear.analysis import ctrb
+from archimedes.control.linear.interconnection import as_state_space
 from archimedes.control.linear.invariant_zeros import state_units
 from archimedes.control.linear.regulators import dlqe, dlqr, lqe, lqr
 from archimedes.control.linear.state_space import StateSpace
@@ -152,6 +153,7 @@ def lqi(
     >>> K.round(4)
     array([[ 1., -1.]])
     """
+    system = as_state_space(system, "system")
     n, p = system.nstates, system.noutputs
     dt = 1.0 if system.dt is None else system.dt
     hold = np.zeros((p, p)) if system.dt is None else np.eye(p)
@@ -197,7 +199,8 @@ def lqg(system: StateSpace, Q: ArrayLike, R: ArrayLike, W: ArrayLike, V: ArrayLi
     >>> feedback(plant, controller, sign=1).poles().round(6)
     array([-1., -1.])
     """
-    A, B, C, D = system.A, system.B, system.C, system.D
+    system = as_state_space(system, "system")
+    A, B, C, D = system
     regulate, estimate = (lqr, lqe) if system.dt is None else (dlqr, dlqe)
     K = regulate(A, B, Q, R)[0]
     L: Any = estimate(A, C, W, V)[0]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from archimedes.checks import is_traced
 from archimedes.control.linear.matrix_equations import solve_definite, solve_riccati
+from archimedes.control.linear.state_space import StateSpace
 from archimedes.control.linear.unstabilizable_modes import ESTIMATOR
 from archimedes.control.matrix_checks import matrix, symmetric_matrix
 from archimedes.typing import Array, ArrayLike
@@ -14,7 +17,7 @@ __all__ = ["dlqe", "dlqr", "lqe", "lqr"]
 
 
 def lqr(
-    A: ArrayLike, B: ArrayLike, Q: ArrayLike, R: ArrayLike, N: ArrayLike | None = None
+    A: Any, B: ArrayLike, Q: ArrayLike, R: Any = None, N: ArrayLike | None = None
 ) -> tuple[Array, Array]:
     """Return the gain of the linear-quadratic regulator.
 
@@ -25,7 +28,7 @@ def lqr(
     Parameters
     ----------
     A : array (n, n)
-        State matrix.
+        State matrix. A `StateSpace` stands for A and B: ``lqr(system, Q, R)``.
     B : array (n, m)
         Input matrix.
     Q : array (n, n)
@@ -46,6 +49,7 @@ def lqr(
     >>> K.round(4)
     array([[1.    , 1.7321]])
     """
+    A, B, Q, R, N = _read_system(A, B, Q, R, N, discrete=False)
     _check_cost(Q, R, N)
     X = solve_riccati(A, B, Q, R, N, discrete=False)
     BX = matrix(B, "B").T @ X
@@ -53,7 +57,7 @@ def lqr(
 
 
 def dlqr(
-    A: ArrayLike, B: ArrayLike, Q: ArrayLike, R: ArrayLike, N: ArrayLike | None = None
+    A: Any, B: ArrayLike, Q: ArrayLike, R: Any = None, N: ArrayLike | None = None
 ) -> tuple[Array, Array]:
     """Return the gain of the linear-quadratic regulator in discrete time.
 
@@ -63,7 +67,7 @@ def dlqr(
     Parameters
     ----------
     A : array (n, n)
-        State matrix.
+        State matrix. A `StateSpace` stands for A and B: ``lqr(system, Q, R)``.
     B : array (n, m)
         Input matrix.
     Q : array (n, n)
@@ -84,6 +88,7 @@ def dlqr(
     >>> K.round(4)
     array([[0.618]])
     """
+    A, B, Q, R, N = _read_system(A, B, Q, R, N, discrete=True)
     _check_cost(Q, R, N)
     X = solve_riccati(A, B, Q, R, N, discrete=True)
     B = matrix(B, "B")
@@ -156,6 +161,18 @@ def dlqe(A: ArrayLike, C: ArrayLike, Q: ArrayLike, R: ArrayLike) -> tuple[Array,
     A, C, Q, R = _dual_system(A, C, Q, R)
     P = solve_riccati(A, C, Q, R, None, discrete=True, words=ESTIMATOR)
     return solve_definite(R + C.T @ P @ C, C.T @ P).T, P
+
+
+def _read_system(A: Any, B: Any, Q: Any, R: Any, N: Any, discrete: bool) -> tuple[Any, ...]:
+    """Return A, B, Q, R, N of what may be (system, Q, R, N)."""
+    if isinstance(A, StateSpace):
+        if (A.dt is not None) != discrete:
+            right = "lqr" if discrete else "dlqr"
+            raise ValueError(f"this system has dt = {A.dt}: use {right}")
+        A, B, Q, R, N = A.A, A.B, B, Q, R if N is None else N
+    if R is None:
+        raise TypeError("R, the weights of the inputs, is missing")
+    return A, B, Q, R, N
 
 
 def _check_cost(Q: ArrayLike, R: ArrayLike, N: ArrayLike | None) -> None:

@@ -186,6 +186,12 @@ class StateSpace:
         """Give A, B, C and D: ``A, B, C, D = system``."""
         return iter((self.A, self.B, self.C, self.D))
 
+    def __call__(self, s: complex) -> Any:
+        """Return C (s I - A)^-1 B + D at a complex number s (or z): a number, or (p, m)."""
+        A, B, C, D = (np.asarray(M) for M in self)
+        value = C @ np.linalg.solve(s * np.eye(len(A)) - A, B) + D
+        return value[0, 0] if value.shape == (1, 1) else value
+
     # ---- combining -------------------------------------------------------------------------
 
     #: NumPy's numbers and arrays leave operators to this class.

@@ -18,7 +18,7 @@ import numpy as np
 from archimedes.control.linear.analysis import hinf_norm, is_stable
 from archimedes.control.linear.interconnection import append, feedback, lft
 from archimedes.control.linear.matrix_equations import solve_care, solve_dare
-from archimedes.control.linear.state_space import StateSpace
+from archimedes.control.linear.state_space import StateSpace, swap_signals
 from archimedes.control.linear.transfer_function import minreal, ss
 
 __all__ = ["Synthesis", "augw", "h2syn", "hinfsyn", "mixsyn", "ncfsyn"]
@@ -400,7 +400,9 @@ def augw(G: Any, W1: Any = None, W2: Any = None, W3: Any = None) -> StateSpace:
     signals = [s for s, W in ((eye_w - output, W1), (ss(eye_u), W2), (output, W3)) if W is not None]
     every = _stack([w * s for w, s in zip(parts, signals)] + [eye_w - output])
     names = tuple(f"w[{k}]" for k in range(p)) + G.inputs
-    return minreal(every).rename(inputs=names, outputs=())
+    errors = tuple(f"z[{k}]" for k in range(every.noutputs - p))
+    measured = tuple(f"e[{k}]" for k in range(p))
+    return minreal(every).rename(inputs=names, outputs=errors + measured)
 
 
 def _stack(systems: list[StateSpace]) -> StateSpace:
@@ -476,7 +478,7 @@ def ncfsyn(G: Any, factor: float = 1.0 + 1e-6) -> Synthesis:
     F = -np.linalg.solve(S, D.T @ C + B.T @ X)
     W = (1.0 - g) * np.eye(len(A)) + X @ Z
     Bk = g * np.linalg.solve(W.T, Z @ C.T)
-    controller = StateSpace(A + B @ F + Bk @ (C + D @ F), Bk, B.T @ X, -D.T)
+    controller = StateSpace(*(A + B @ F + Bk @ (C + D @ F), Bk, B.T @ X, -D.T), **swap_signals(G))
     p, m = G.noutputs, G.ninputs
     # w = (output disturbance, input disturbance); z = (u, y).
     plant = StateSpace(

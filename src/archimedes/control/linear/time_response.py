@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import check_hold, is_traced, transpose_hint
+from archimedes.checks import check_hold, check_positive, is_traced, transpose_hint
 from archimedes.control.linear.delays import respond
 from archimedes.control.linear.discretization import hold_matrices
 from archimedes.control.linear.interconnection import DelaySystem
@@ -130,10 +130,14 @@ def _states(F: Array, inflow: Array, x0: Array) -> Array:
     return run(F, inflow, x0) if len(inflow) else x0[None]
 
 
-def _times(system: StateSpace, t: ArrayLike | None) -> tuple[Array, Scalar]:
+def _times(system: StateSpace, t: Any) -> tuple[Array, Scalar]:
     """Return times and the distance between them, which must be the same everywhere."""
     if t is None:
         return default_times(system)
+    if np.ndim(t) == 0 and not is_traced(t):  # the end
+        check_positive(t, "t", "s")
+        count = 1000 if system.dt is None else max(int(np.round(t / system.dt)), 1)
+        t = np.linspace(0.0, t if system.dt is None else count * system.dt, count + 1)
     times = vector(t, "t")
     if times.shape[0] < 2:
         raise ShapeDtypeError(f"t must hold at least two times, got {times.shape[0]}")
@@ -187,9 +191,9 @@ def step_response(system: System, t: ArrayLike | None = None) -> Response:
     ----------
     system : StateSpace, TransferFunction or DelaySystem
         The linear system.
-    t : array (N,), optional
-        Times in s, in equal steps; in discrete time steps of ``dt``. Chosen from the poles by
-        default.
+    t : array (N,) or float, optional
+        Times in s, in equal steps; in discrete time steps of ``dt``. A number is the last time.
+        Chosen from the poles by default.
 
     Examples
     --------

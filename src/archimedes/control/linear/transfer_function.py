@@ -531,7 +531,7 @@ def tf(num: Any, den: Any = None, dt: Scalar | None = None, **names: Any) -> Tra
 
 def _as_rows(value: Any, name: str) -> Polynomials:
     """Return coefficients as rows of polynomials: one for a flat list."""
-    if np.ndim(value) == 0 and not isinstance(value, (list, tuple)):
+    if not isinstance(value, (list, tuple)) and np.ndim(value) == 0:
         value = [value]
     depth, item = 0, value
     while isinstance(item, (list, tuple)) or np.ndim(item):
@@ -716,13 +716,13 @@ def _zeros_poles_gain(channel: StateSpace) -> tuple[np.ndarray, np.ndarray, floa
     return zeros, poles, float(gain.real * size ** (len(poles) - len(zeros)))
 
 
-def ss2tf(system: StateSpace) -> TransferFunction:
+def ss2tf(*system: Any) -> TransferFunction:
     """Return the transfer function of a system, entry by entry without common factors.
 
     Parameters
     ----------
-    system : StateSpace
-        The system, of numbers.
+    *system
+        A `StateSpace`, of numbers; or the matrices A, B, C, D and, for discrete time, dt.
 
     Examples
     --------
@@ -731,13 +731,14 @@ def ss2tf(system: StateSpace) -> TransferFunction:
     -----------------
      s^2 + 0.4 s + 4
     """
-    if is_traced(system.A, system.B, system.C, system.D):
+    G = ss(*system)
+    if is_traced(G.A, G.B, G.C, G.D):
         raise TypeError("ss2tf runs on numbers: call it outside recorded functions")
-    rows = ss2zpk(system)
+    rows = ss2zpk(G)
     num = [[_clean(gain * np.atleast_1d(np.poly(z))) for z, _, gain in row] for row in rows]
     den = [[_clean(np.atleast_1d(np.poly(p))) for _, p, _ in row] for row in rows]
     names = ("inputs", "outputs", "input_units", "output_units")
-    return tf(num, den, system.dt).rename(**{k: getattr(system, k) for k in names})
+    return tf(num, den, G.dt).rename(**{k: getattr(G, k) for k in names})
 
 
 def _clean(p: np.ndarray) -> np.ndarray:
