@@ -50,8 +50,14 @@ def a_measurement_of_another_size(run):
 
 @entry("filters", error=ValueError, eager_error=ValueError, says=["obs(t, x"], line=False)
 def a_measurement_function_that_returns_a_number(run):
+    ekf = ExtendedKalmanFilter(swing, lambda t, x: x[0], Q, np.eye(2))
+    return run(lambda x, y: ekf.step(0.0, x, y, P).x)(X, np.array([0.4, 0.1]))
+
+
+@entry("filters")
+def one_measurement_as_a_number(run):
     ekf = ExtendedKalmanFilter(swing, lambda t, x: x[0], Q, R)
-    return run(lambda x, y: ekf.step(0.0, x, y, P).x)(X, np.array([0.4]))
+    return run(lambda x, y: ekf.step(0.0, x, y, P).x)(X, 0.4)
 
 
 @entry("filters", error=ValueError, eager_error=ValueError, says=["P must be positive"], line=False)
