@@ -34,7 +34,7 @@ LEAST_ERROR = 1e-16
 #: Nodes are marked on the lines if there are no more than this.
 MARKED = 120
 #: A limit is in the picture if it is no farther from the values than this part of their range.
-NEAR = 1.0
+NEAR = 0.5
 #: An array of all states or controls has a panel for each number if there are no more than this.
 SEPARATE = 6
 LIMIT: dict[str, Any] = {"linestyle": (0, (5, 3)), "linewidth": 1.0, "zorder": 1.5}
@@ -223,8 +223,9 @@ def draw_curves(axes: Axes, curves: Sequence[Curve], mark: bool) -> None:
             if mark:
                 points = t[curve.nodes], values[curve.nodes, k]
                 axes.plot(*points, ".", color=f"C{k}", markersize=4, label="_nodes")
-            for limit in curve.panel.values[-2:, k]:
-                limits.append((limit, "0.5" if single else f"C{k}", t[[0, -1]]))
+            for side, limit in enumerate(curve.panel.values[-2:, k]):
+                shared = np.all(curve.panel.values[side - 2] == limit)
+                limits.append((limit, "0.5" if shared else f"C{k}", t[[0, -1]]))
     every = np.concatenate([curve.panel.values[:-2].ravel() for curve in curves])
     lowest, highest = np.nanmin(every), np.nanmax(every)
     reach = NEAR * (highest - lowest) or np.inf

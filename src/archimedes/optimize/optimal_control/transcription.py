@@ -195,8 +195,9 @@ class Transcription:
         inner, visits = equations.count_visits()
         # Multipliers are found again by this order: see ``ControlSolution.costates``.
         defects = np.zeros(equations.nx * self.scheme.equations)
-        limited = self._limits("state_bounds", equations.x_like)
-        limited = [(edge / scale[X[0, 0, : equations.own]])[equations.limited] for edge in limited]
+        sizes, numbers = scale[X[0, 0, : equations.own]], equations.limited
+        bounds = self._limits("state_bounds", equations.x_like)
+        limited = [(edge / sizes)[numbers] for edge in bounds]
         each = defects.size + inner * limited[0].size + visits * path[0].size
         rows = np.arange(n)[:, None] * each + np.arange(each)
         rows = np.concatenate([np.full((n, 1), -1), rows], axis=1)
