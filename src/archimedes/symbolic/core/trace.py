@@ -225,6 +225,11 @@ _NOT_TAKEN = (
 )
 
 
+_USE_NUMPY = "Use NumPy's functions, or call the code through arc.callback." + refer_to(
+    "foreign code"
+)
+
+
 def _explain(error: BaseException, where: TracebackType | None, refused: TraceError | None) -> None:
     """Turn an error that other code raised about a traced value into the error of tracing."""
     if isinstance(error, TraceError) or not isinstance(error, Exception):
@@ -252,19 +257,17 @@ def _explain(error: BaseException, where: TracebackType | None, refused: TraceEr
         raise trace_error(
             f"a traced value was given to code that cannot take it "
             f"({type(error).__name__}: {error})",
-            "Use NumPy's functions, or call the code through arc.callback."
-            + refer_to("foreign code"),
+            _USE_NUMPY,
             where,
         ).with_traceback(where) from None
 
 
 def _attribute_error(error: AttributeError, where: TracebackType | None) -> TraceError:
     """Explain that an array or a number was given where the function wants a struct."""
-    subject: Any = error.obj
-    shape = np.shape(subject)
-    what = f"an array of shape {shape}" if shape else "a number"
+    value: Any = error.obj
+    what = f"an array of shape {value.shape}" if value.shape else "a number"
     if hasattr(np.ndarray, str(error.name)):
-        remedy = "Use a function of NumPy instead."
+        remedy = _USE_NUMPY
     else:
         remedy = (
             f"If a struct with a field {error.name!r} is meant, pass one: a solver gives the model "
