@@ -163,7 +163,8 @@ def _callers(frame: FrameType) -> Iterator[FrameType]:
 
 
 def _is_boundary(frame: FrameType) -> bool:
-    return frame.f_code is _CALL or frame.f_code.co_filename == GENERATED
+    is_call = frame.f_code is _CALL or frame.f_code.co_filename == GENERATED
+    return is_call or frame.f_globals.get("__name__") == "archimedes.lazy_names"
 
 
 def _entries(where: TracebackType | None) -> Iterator[TracebackType]:
