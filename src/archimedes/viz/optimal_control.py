@@ -34,7 +34,7 @@ LEAST_ERROR = 1e-16
 #: Nodes are marked on the lines if there are no more than this.
 MARKED = 120
 #: A limit is in the picture if it is no farther from the values than this part of their range.
-NEAR = 0.5
+NEAR = 1.0
 #: An array of all states or controls has a panel for each number if there are no more than this.
 SEPARATE = 6
 LIMIT: dict[str, Any] = {"linestyle": (0, (5, 3)), "linewidth": 1.0, "zorder": 1.5}
