@@ -226,3 +226,11 @@ def test_inputs_of_a_simulation_drive_another_one():
         arc.InputSeries.from_trajectory(BY_FUNCTION)
     with pytest.raises(ValueError, match="the trajectory has no inputs: its u is None"):
         arc.InputSeries.from_trajectory(arc.Trajectory(TS, TS))
+
+
+def test_held_inputs_are_drawn_as_steps():
+    data = Timeseries([0.0, 1.0, 2.0], [1.0, 3.0, 5.0], [0.0, 1.0, 0.0])
+    for hold, points in (("zoh", [1.0, 1.0, 3.0, 3.0, 5.0]), ("foh", [1.0, 3.0, 5.0])):
+        above, below = arc.plot(data.replace(hold=hold)).axes
+        assert above.lines[0].get_ydata().tolist() == points
+        assert below.lines[0].get_ydata().tolist() == [0.0, 1.0, 0.0]

@@ -21,7 +21,7 @@ LAGS = 20
 
 
 def plot_timeseries(data: Timeseries, *, title: str | None = None, file: File = None) -> Figure:
-    """Plot measured inputs and outputs over time, a panel for each.
+    """Plot measured inputs and outputs over time, a panel for each; held inputs as steps.
 
     Parameters
     ----------
@@ -47,9 +47,12 @@ def plot_timeseries(data: Timeseries, *, title: str | None = None, file: File = 
     >>> [axes.get_ylabel() for axes in figure.axes]
     ['throttle', 'speed']
     """
-    names = (*data.inputs, *data.outputs)
-    rows = (*np.asarray(data.us), *np.asarray(data.ys))
-    panels = [Panel(n, "", [n], data.ts, row[:, None]) for n, row in zip(names, rows)]
+    ts, us, ys = (np.asarray(part) for part in (data.ts, data.us, data.ys))
+    signals = [(name, ts, row) for name, row in zip(data.inputs, us)]
+    if data.hold == "zoh":  # two points at each jump
+        signals = [(name, np.repeat(t, 2)[1:], np.repeat(row, 2)[:-1]) for name, t, row in signals]
+    signals += [(name, ts, row) for name, row in zip(data.outputs, ys)]
+    panels = [Panel(name, "", [name], t, row[:, None]) for name, t, row in signals]
     return draw_panels(Trajectory(data.ts, np.zeros(len(data.ts))), panels, title, file)
 
 
