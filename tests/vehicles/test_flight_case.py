@@ -62,6 +62,7 @@ def test_arguments_and_memory():
     half = Rocket.Input(0.5)
     assert flown(lambda t, u: u, args=(half,)) == HALF
     assert flown(lambda t, x, u: u, args=(half,)) == HALF
+    assert flown(lambda t, k: Rocket.Input(k[0]), args=(np.array([0.5, 7.0]),)) == HALF
     part = arc.Sampled(lambda t, x, memory: memory, init=half, dt=0.5)
     assert flown(lambda t, memory: memory, sampled=part) == pytest.approx(HALF)
     both = flown(

@@ -236,7 +236,7 @@ def fly(case: FlightCase, t_eval: ArrayLike | None = None, **options: Any) -> Fl
     trajectory = simulate_flight(vehicle, dynamics, case.duration, x0, case.ground, **options)
     trajectory.model = vehicle
     if trajectory.u is None and controls is not None and trajectory.t.ndim == 1:
-        trajectory.u = inputs_along(controls, trajectory, options.get("args") or ())
+        trajectory.u = inputs_along(controls, trajectory, options.get("args", ()))
     motion = getattr(trajectory.x, "motion", trajectory.x)
     return FlightRecord(trajectory.t, vehicle.world.flight(trajectory.t, motion), trajectory)
 
