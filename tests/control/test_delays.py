@@ -50,6 +50,15 @@ def test_two_delays_that_no_step_divides():
     np.testing.assert_allclose(late, wanted, atol=1e-12)
 
 
+def test_inputs_that_are_held():
+    u = np.sin(3.0 * T)
+    for time in (0.3, 0.25):
+        late = ac.delay(time) * (1 / (s + 1))
+        steps = late.discretize(0.05)
+        held = ac.forced_response(steps, u=np.repeat(u, 2)[:-1]).y[::2]
+        np.testing.assert_allclose(ac.forced_response(late, T, u, hold="zoh").y, held, atol=1e-12)
+
+
 def test_delayed_feedthrough_repeats_impulses():
     # dx/dt = -x + r, r = u - r(t - 1) / 2: each second an impulse of half the size.
     comb = ac.feedback(1.0, 0.5 * ac.delay(1.0)) * (1 / (s + 1))

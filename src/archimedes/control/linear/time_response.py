@@ -312,16 +312,19 @@ def forced_response(
     """
     check_hold(hold, "forced_response: hold")
     if isinstance(system, DelaySystem):
-        if hold == "zoh":
-            raise ValueError(
-                "hold='zoh' is not available for systems with delays: use system.discretize(dt), "
-                "which is exact for inputs that are held"
-            )
 
         def follow(times: np.ndarray) -> Any:
             samples = np.asarray(_as_inputs(u, len(times), system.ninputs), dtype=float)
             table = [np.stack([times, s]) for s in samples.T]
-            return lambda at: np.stack([np.interp(at, *row) for row in table], axis=1)[..., None]
+
+            def held(at: np.ndarray) -> np.ndarray:
+                which = np.searchsorted(times, 0.5 * (at[0] + at[-1])) - 1  # no sample is between
+                return np.stack([samples[which]] * len(at))[..., None]
+
+            def linear(at: np.ndarray) -> np.ndarray:
+                return np.stack([np.interp(at, *row) for row in table], axis=1)[..., None]
+
+            return held if hold == "zoh" else linear
 
         if x0 is not None:
             x0 = vector(x0, "x0", system.nstates)
