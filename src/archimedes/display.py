@@ -222,10 +222,16 @@ def field_lines(value: Any, write: Callable[[Any], str], most: int | None = None
     for name in field_names(value):
         units = fields[name].metadata.get("units", "") if name in fields else ""
         part, units = readable(getattr(value, name), units)
-        entries.append((name, f"{write(part)} {units}".rstrip()))
+        text = wrap(part, COLUMNS - 20) if isinstance(part, str) else write(part)
+        entries.append((name, f"{text} {units}".rstrip()))
     if most is not None and len(entries) > most - 1:
         entries = [*entries[: most - 2], ("...", f"{len(entries) - most + 2} more")]
     return f"{short_name(type(value))}\n{textwrap.indent(named_lines(entries), '  ')}"
+
+
+def wrap(text: str, width: int = COLUMNS, most: int = 5) -> str:
+    """Return a message in lines of a width; what a person is to do is not cut off."""
+    return textwrap.fill(text, width, max_lines=most, placeholder=" ...")
 
 
 def readable(value: Any, units: str) -> tuple[Any, str]:

@@ -265,6 +265,21 @@ def test_structs_while_recording_can_be_printed():
     arc.compile(shown)(sysid.Timeseries(np.arange(3.0), None, np.arange(3.0)))
 
 
+def test_messages_are_wrapped_not_cut():
+    """What to do about a failure stands at the end of the message."""
+    long = "no steady flight found: " + "the rate of climb is left, " * 6 + "or start nearer"
+    told = (
+        trimmed().replace(message=long),
+        flight_record()._replace(trajectory=Trajectory(T, T, message=long)),
+        Trajectory(T, T, message=long),
+        control.OperatingPoint(T, T, T, T, {}, {}, False, long, len),
+    )
+    for result in told:
+        text = repr(result)
+        assert not too_large(text), text
+        assert "or start nearer" in " ".join(text.split()), text
+
+
 def test_odd_values():
     """nan, inf, nothing, and text."""
     nothing = Trajectory(np.zeros(0), np.zeros((0, 2)))

@@ -209,7 +209,7 @@ def test_text_is_aligned_as_scipy_results_are():
 
 def test_html_names_units_and_escapes():
     html = tumbling()._repr_html_()
-    assert "<td>pos[2]</td><td>m</td><td>0</td><td>15</td><td>0</td><td>15</td>" in html
+    assert "<td>pos[2] (m)</td><td>0</td><td>15</td><td>0</td><td>15</td>" in html
     odd = Trajectory([0.0], {"a<b": np.ones(1)}, message="<script>")._repr_html_()
     assert "<script>" not in odd and "a&lt;b" in odd
     assert "<table>" in batch()._repr_html_()

@@ -16,7 +16,7 @@ import numpy as np
 
 from archimedes.checks import check_whole
 from archimedes.control.matrix_checks import matrix, signal_rows
-from archimedes.display import COLUMNS, LINES, Readable, brief, number, text_table
+from archimedes.display import COLUMNS, LINES, Readable, brief, number, text_table, wrap
 from archimedes.sysid.timeseries import Timeseries
 
 if TYPE_CHECKING:
@@ -360,7 +360,7 @@ class Fit:
         )
         explained = textwrap.wrap(f"  explained: {shares}", COLUMNS)
         shown = explained if most is None else explained[:2]
-        return "\n".join([self.message, text_table(rows[:most]), *rest, *shown])
+        return "\n".join([wrap(self.message), text_table(rows[:most]), *rest, *shown])
 
 
 def percent(experiments: list[tuple[Timeseries, np.ndarray]]) -> np.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.checks import check_type
-from archimedes.display import Readable, text_table
+from archimedes.display import Readable, text_table, wrap
 from archimedes.errors import StructError
 from archimedes.function import vmap
 from archimedes.function.reproducible import call
@@ -188,7 +188,7 @@ class FlightRecord(NamedTuple):
 
     def __repr__(self) -> str:
         table = text_table(value_rows(self.as_trajectory()))
-        return f"FlightRecord: {self.trajectory.message}\n{table}"
+        return f"{wrap(f'FlightRecord: {self.trajectory.message}')}\n{table}"
 
     def report(self) -> str:
         """Return everything as text, the states of all parts of the vehicle included."""

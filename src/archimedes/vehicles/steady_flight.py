@@ -19,9 +19,10 @@ from archimedes.checks import check_choice, check_vector, is_traced
 from archimedes.control import OperatingPoint, StateSpace
 from archimedes.control import linearize as control_linearize
 from archimedes.control import trim as control_trim
-from archimedes.display import Readable, text_table
+from archimedes.display import Readable, for_reading, text_table, wrap
 from archimedes.function import jvp
 from archimedes.function.reproducible import call
+from archimedes.simulate.trajectory.columns import tree_columns
 from archimedes.simulate.trajectory.showing import number_rows
 from archimedes.spatial.components import cross
 from archimedes.tree import field, struct
@@ -76,7 +77,8 @@ class Trim(Readable):
             return "Trim(...)"  # while a function is being recorded there are no numbers
         left = f"largest rate left {np.max(np.abs(self.residual), initial=0.0):.2g}"
         rows = number_rows(self.input)[:8] + number_rows(self.flight)
-        return f"Trim: {self.message} ({left})\n{textwrap.indent(text_table(rows), '  ')}"
+        head = wrap(f"Trim: {self.message} ({left})")
+        return f"{head}\n{textwrap.indent(text_table(rows), '  ')}"
 
 
 def flight_rates(vehicle: Any, t: Scalar, flight: FlightState, rest: Tree, u: Tree) -> Any:
@@ -218,8 +220,16 @@ def _beyond(point: OperatingPoint, limits: dict[str, tuple[float, float]]) -> di
     for (name, (low, high)), value in zip(limits.items(), values):
         if not low <= value <= high:
             stop = high if value > high else low
-            texts[name.removeprefix("u.")] = f"{value:.4g}, beyond its stop {stop:.4g}"
+            shown = [_with_units(point, name, v) for v in (value, stop)]
+            texts[name.removeprefix("u.")] = f"{shown[0]}, beyond its stop {shown[1]}"
     return texts
+
+
+def _with_units(point: OperatingPoint, name: str, value: float) -> str:
+    """Return the value of a control as a person reads it, angles in deg."""
+    units = {column.name: column.units for column in tree_columns(point.u, 0, "u")}
+    shown, unit = for_reading(value, units.get(name, ""))
+    return f"{shown:.4g} {unit}".rstrip()
 
 
 def _join_names(beyond: dict[str, str]) -> str:
@@ -231,7 +241,9 @@ def _message(point: OperatingPoint, beyond: dict[str, str]) -> str:
     left = point.residuals
     worst = max(left, key=lambda name: np.nan_to_num(abs(left[name]), nan=np.inf))
     text = f"no steady flight found: the rate of {worst} is left at {left[worst]:.3g}"
-    stops = {name.removeprefix("u."): f"{v:.4g}" for name, v in point.at_bounds.items()}
+    stops = {
+        name.removeprefix("u."): _with_units(point, name, v) for name, v in point.at_bounds.items()
+    }
     if beyond:
         text += f"; it would take {_join_names(beyond)}"
     elif stops:

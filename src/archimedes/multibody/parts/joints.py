@@ -373,10 +373,10 @@ class Free(Spherical):
     """Any motion."""
 
     nq, nv = 7, 6
-    q_names = ("x", "y", "z", "qw", "qx", "qy", "qz")
-    q_units = (*("m",) * 3, *("",) * 4)
-    v_names = ("vx", "vy", "vz", "wx", "wy", "wz")
-    v_units = (*("m/s",) * 3, *("rad/s",) * 3)
+    q_names = ("x", "y", "z", *Spherical.q_names)
+    q_units = (*("m",) * 3, *Spherical.q_units)
+    v_names = ("vx", "vy", "vz", *Spherical.v_names)
+    v_units = (*("m/s",) * 3, *Spherical.v_units)
     anchored = holds_point = closes = False
     neutral = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
 

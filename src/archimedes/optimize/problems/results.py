@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import enum
-import textwrap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
-from archimedes.display import COLUMNS, Readable, brief
+from archimedes.display import COLUMNS, Readable, brief, wrap
 
 __all__ = ["Iteration", "Multipliers", "OptimizeResult", "Status"]
 
@@ -102,7 +101,7 @@ class Ended(Readable):
     def _outcome(self, effort: str, x: Any) -> str:
         """Return how it ended, what it took, and the solution."""
         outcome = f"{'success' if self.success else 'FAILED'}: {self.message}"
-        return "\n".join([*textwrap.wrap(outcome, COLUMNS), effort, f"x = {brief(x, COLUMNS - 4)}"])
+        return "\n".join([wrap(outcome), effort, f"x = {brief(x, COLUMNS - 4)}"])
 
 
 @dataclass(frozen=True, repr=False)

@@ -9,6 +9,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.display import (
+    COLUMNS,
     axis_label,
     for_reading,
     html_table,
@@ -17,6 +18,7 @@ from archimedes.display import (
     short_name,
     text_table,
     without_noise,
+    wrap,
 )
 from archimedes.simulate.trajectory.columns import PARTS, label_leaves, tree_columns
 
@@ -97,7 +99,7 @@ def trajectory_text(traj: Any) -> str:
     """Return the text of a trajectory: one aligned line per field, as SciPy's results have."""
     success, status = outcome(traj.status)
     fields: list[tuple[str, list[str]]] = [
-        ("message", [traj.message]),
+        ("message", wrap(traj.message, COLUMNS - 12).splitlines() or [""]),
         ("success", [success]),
         ("status", [status]),
         ("t", [span(traj.t)]),
