@@ -244,7 +244,7 @@ def _explain(error: BaseException, where: TracebackType | None, refused: TraceEr
         remedy = "Shorten the recorded program there."
         raise trace_error(text, remedy, where).with_traceback(where) from None
     _explain_memory(error, where)
-    if isinstance(error, AttributeError) and hasattr(type(error.obj), "holds_traced_values"):
+    if isinstance(error, AttributeError) and "Symbolic" in str(error) and error.obj is not None:
         raise _attribute_error(error, where).with_traceback(where) from None
     if "does not support ufuncs" in str(error):
         raise trace_error(
@@ -265,7 +265,8 @@ def _explain(error: BaseException, where: TracebackType | None, refused: TraceEr
 def _attribute_error(error: AttributeError, where: TracebackType | None) -> TraceError:
     """Explain that an array or a number was given where the function wants a struct."""
     value: Any = error.obj
-    what = f"an array of shape {value.shape}" if value.shape else "a number"
+    shape = np.shape(value)
+    what = f"an array of shape {shape}" if shape else "a number"
     if hasattr(np.ndarray, str(error.name)):
         remedy = _USE_NUMPY
     else:
