@@ -10,6 +10,7 @@ import archimedes as arc
 from archimedes.environment import (
     WGS84,
     ConstantWind,
+    ExponentialAtmosphere,
     MagneticDipole,
     MagneticField,
     air_path_angles,
@@ -193,3 +194,39 @@ def test_air_path_angles():
     assert np.all(np.isfinite(arc.jac(air_path_angles)(np.zeros(3))))
     assert air_path_angles(np.zeros(3)) == (0.0, 0.0)
     assert ecef_to_geodetic(np.array([WGS84.a, 0, 0]))[2] == 0.0
+
+
+def test_shadow_on_and_inside_the_sphere():
+    """On the surface and below it nothing but the horizon counts; derivatives are finite."""
+    sun = np.array([ASTRONOMICAL_UNIT, 0.0, 0.0])
+    H = arc.jac(arc.jac(sunlit_fraction))
+    R = WGS84.a
+    for p in ([R, 0, 0], [0, R, 0], [-R, 0, 0], [1e3, 0, 0], [0, 2 * R, 0], [-2 * R, 0, 1.0]):
+        p = np.array(p, float)
+        assert np.isfinite(sunlit_fraction(p, sun)) and np.isfinite(H(p, sun)).all()
+    assert sunlit_fraction(np.array([R, 0, 0]), sun) == 1.0
+    assert sunlit_fraction(np.array([-R, 0, 0]), sun) == 0.0
+    with pytest.raises(ValueError, match="p is the centre of the planet"):
+        sunlit_fraction(np.zeros(3), sun)
+    with pytest.raises(ValueError, match="radius must be positive and finite, in m"):
+        sunlit_fraction(np.array([R, 0, 0]), sun, 0.0)
+
+
+def test_bad_times_and_vectors_of_the_sky():
+    for f in (sun_position, earth_rotation_angle):
+        with pytest.raises(ValueError, match="day must be finite"):
+            f(np.nan)
+        with pytest.raises(ValueError, match="fraction must be finite"):
+            f(2451545.0, np.inf)
+    with pytest.raises(ValueError, match="angle must be finite"):
+        ecef_to_eci([7e6, 0.0, 0.0], angle=np.nan)
+    with pytest.raises(ValueError, match=r"v_B must have shape \(3,\) or \(..., 3\), got \(2,\)"):
+        air_path_angles([1.0, 2.0])
+    assert [float(x) for x in air_path_angles([1.0, 0.0, 0.0])] == [0.0, 0.0]
+
+
+def test_exponential_air_far_out():
+    """Above 6,000 km density and pressure are zero; the speed of sound is that of the gas."""
+    air = ExponentialAtmosphere()(np.array([0.0, 1e7, 1e9]))
+    np.testing.assert_allclose(air.speed_of_sound, air.speed_of_sound[0])
+    assert air.density[2] == air.pressure[2] == 0.0

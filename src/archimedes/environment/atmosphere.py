@@ -110,7 +110,10 @@ class ExponentialAtmosphere:
         z = as_finite(alt, "alt")
         rho = self.density * np.exp(-z / self.scale_height)
         T = self.temperature + np.zeros_like(rho)
-        return Air.of(T, rho * GAS_CONSTANT * T, rho)
+        # The speed of sound is that of the gas, also where no density is left.
+        some = np.where(rho == 0.0, 1.0, rho)
+        air: Any = Air.of(T, some * GAS_CONSTANT * T, some)
+        return air.replace(pressure=rho * GAS_CONSTANT * T, density=rho)
 
 
 EARTH_RADIUS = 6356766.0

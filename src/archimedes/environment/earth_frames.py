@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_vector
+from archimedes.checks import as_array, as_finite, check_last, check_vector
 from archimedes.environment.geodesy import WGS84, Ellipsoid, ecef_to_geodetic, ned
 from archimedes.spatial import EulerAngles, KinematicTree, Transformation
 from archimedes.typing import ArrayLike, Scalar, Vec3
@@ -50,7 +50,8 @@ def earth_rotation_angle(day: ArrayLike, fraction: Scalar = 0.0) -> Any:
     >>> round(float(earth_rotation_angle(2451545.0)), 6)
     4.894961
     """
-    since = (as_array(day, "day") - 2451545.0) + fraction
+    day, fraction = as_finite(day, "day"), as_finite(fraction, "fraction")
+    since = (day - 2451545.0) + fraction
     # Whole turns of the date itself drop out before they cost digits.
     turns = (np.mod(day, 1.0) + np.mod(fraction, 1.0)) % 1.0
     turns = (turns + _TURNS_AT_J2000 + _EXTRA_TURNS_PER_DAY * since) % 1.0
@@ -105,6 +106,7 @@ def eci_to_ecef(
     array([0., 0., 0.])
     """
     p_I = check_vector(p_I, 3, "p_I")
+    angle = as_finite(angle, "angle")
     c, s = np.cos(angle), np.sin(angle)
     p_E = _turn(p_I, c, s)
     if v_I is None:
@@ -143,6 +145,7 @@ def ecef_to_eci(
     array([  0.   , 510.448,   0.   ])
     """
     p_E = check_vector(p_E, 3, "p_E")
+    angle = as_finite(angle, "angle")
     c, s = np.cos(angle), -np.sin(angle)
     p_I = _turn(p_E, c, s)
     if v_E is None:
@@ -182,6 +185,8 @@ def air_path_angles(v_B: Vec3) -> tuple[Any, Any]:
     >>> [float(a) for a in air_path_angles(np.array([100.0, 0.0, 0.0]))]
     [0.0, 0.0]
     """
+    v_B = as_array(v_B, "v_B")
+    check_last(v_B, 3, "v_B")
     u, v, w = v_B[..., 0], v_B[..., 1], v_B[..., 2]
     across = np.hypot(u, w)
     still = (across == 0.0) & (v == 0.0)

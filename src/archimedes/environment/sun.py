@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import as_array, check_vector
+from archimedes.checks import as_finite, check_positive, check_vector
 from archimedes.environment.geodesy import WGS84
+from archimedes.environment.gravity import check_away_from_centre
 from archimedes.environment.tables import read_tables
 from archimedes.spatial.components import scaled_norm
 from archimedes.typing import Array, ArrayLike, Scalar, Vec3
@@ -58,7 +59,7 @@ def sun_position(day: ArrayLike, fraction: Scalar = 0.0) -> Any:
     >>> (p / 149597870700.0).round(3)
     array([ 0.177, -0.887, -0.385])
     """
-    T = ((as_array(day, "day") - 2451545.0) + fraction) / 365250.0
+    T = ((as_finite(day, "day") - 2451545.0) + as_finite(fraction, "fraction")) / 365250.0
     mean = 175347046.0 - ABERRATION + 628331966747.0 * T + 52919.0 * T * T
     seen_from_sun = 1e-8 * (mean + _sum(TERMS.LONGITUDE, T) + T * _sum(TERMS.LONGITUDE_CHANGE, T))
     lon = np.pi + seen_from_sun
@@ -75,6 +76,13 @@ def _sum(terms: np.ndarray, T: Array) -> Any:
     return np.sum(a * np.cos(b + c * T[..., None]), axis=-1)
 
 
+def _angular_radius(radius: Scalar, distance: Scalar) -> Any:
+    """Return the angle under which half of a sphere is seen; a right angle on it and inside."""
+    outside = distance > radius
+    ratio = np.where(outside, radius, 0.0) / np.where(outside, distance, 1.0)
+    return np.where(outside, np.arcsin(ratio), 0.5 * np.pi)
+
+
 def sunlit_fraction(p: Vec3, sun: Vec3, radius: Scalar = WGS84.a) -> Any:
     """Return the fraction of the solar disc, 0 to 1, that is visible from a position.
 
@@ -83,7 +91,7 @@ def sunlit_fraction(p: Vec3, sun: Vec3, radius: Scalar = WGS84.a) -> Any:
     Parameters
     ----------
     p : array (..., 3)
-        Position in m from the centre of the planet.
+        Position in m from the centre of the planet, not the centre itself.
     sun : array (..., 3)
         Position of the Sun in m from the centre of the planet, in the same axes.
     radius : float, optional
@@ -99,11 +107,11 @@ def sunlit_fraction(p: Vec3, sun: Vec3, radius: Scalar = WGS84.a) -> Any:
     >>> float(sunlit_fraction(np.array([-7e6, 0.0, 0.0]), sun))
     0.0
     """
-    p, sun = check_vector(p, 3, "p"), check_vector(sun, 3, "sun")
+    p, sun = check_away_from_centre(p, "p"), check_vector(sun, 3, "sun")
+    check_positive(radius, "radius", "m")
     to_sun = sun - p
     r, d = np.sqrt(np.sum(p * p, axis=-1)), np.sqrt(np.sum(to_sun * to_sun, axis=-1))
-    a = np.arcsin(np.minimum(SUN_RADIUS / d, 1.0))
-    b = np.arcsin(np.minimum(radius / r, 1.0))
+    a, b = _angular_radius(SUN_RADIUS, d), _angular_radius(radius, r)
     sides = np.cross(p, to_sun)
     across = scaled_norm([sides[..., k] for k in range(3)])  # has a derivative on the axis too
     c = np.arctan2(across, -np.sum(p * to_sun, axis=-1))
