@@ -196,6 +196,12 @@ def test_propagation_is_a_group_and_conserves(e):
         assert energy == pytest.approx(float(elements(e).energy), abs=1e-13 * max(1.0, e * e))
 
 
+def test_one_orbit_prints_as_numbers():
+    orbit = KeplerElements.from_cartesian([7e6, 0, 0], [0.0, 8e3, 0.0])
+    for shown in (repr(orbit), repr(KeplerElements.from_classical(7e6, 0.01))):
+        assert "array" not in shown and "KeplerElements" in shown
+
+
 def test_special_planes():
     """Equatorial, retrograde and round orbits have a state for their elements, and one way back."""
     for i in (0.0, np.pi, 1e-17, np.pi / 2):

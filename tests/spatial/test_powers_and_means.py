@@ -108,6 +108,8 @@ def test_bad_powers():
         Quaternion([0.0, 0.0, 0.0, 0.0]) ** 2.0
     with pytest.raises(TypeError, match="unsupported operand"):
         2.0**q
+    with pytest.raises(TypeError, match="the exponent must be a number, got Quaternion; to comp"):
+        q**q
 
 
 # ---- means ---------------------------------------------------------------------------------------
@@ -138,6 +140,14 @@ def test_mean_over_axes():
     all_alike = np.broadcast_to(w[:, None], (4, 3, 5))
     np.testing.assert_allclose(q.mean(w, 1).array, q.mean(all_alike, 1).array, atol=1e-14)
     assert mean(q, [1.0, 0, 0, 0]).approx_equal(q[0], 1e-7).all()
+
+
+def test_means_with_the_weights_of_a_particle_filter():
+    """Likelihoods may all be tiny: their ratios alone count."""
+    q, w = Quaternion.random(0, (5,)), np.array([1.0, 3.0, 0.2, 0.0, 0.5])
+    for scale in (1e-300, 1e300):
+        assert mean(q, scale * w).angle_to(mean(q, w)) < 1e-14
+    assert q.mean(axis=np.int64(0)).shape == ()
 
 
 @pytest.mark.parametrize("cls", CLASSES)

@@ -457,7 +457,7 @@ class KeplerElements:
             )
         if M is not None:
             nu = mean_to_true(M, e)
-        return cls(p, e, i, raan, argp, 0.0 if nu is None else nu, mu)
+        return cls(*map(_number, (p, e, i, raan, argp, 0.0 if nu is None else nu, mu)))
 
     @classmethod
     def from_cartesian(cls, p_I: Vec3, v_I: Vec3, mu: Scalar = WGS84.mu) -> Self:
@@ -521,7 +521,7 @@ class KeplerElements:
         apart = latitude - nu
         argp = np.where(apart < 0.0, apart + TURN, apart)
         i = np.arctan2(across, h_z)
-        return cls(p, e, i, raan, argp, nu, mu)
+        return cls(*map(_number, (p, e, i, raan, argp, nu, mu)))
 
     def as_cartesian(self) -> tuple[Any, Any]:
         """Return position (..., 3) in m and velocity (..., 3) in m/s, in axes that do not rotate.
@@ -652,6 +652,12 @@ class KeplerElements:
         """Return the quotient, infinite and of derivative zero where the divisor is zero."""
         zero = below == 0.0
         return np.where(zero, np.inf, above / np.where(zero, 1.0, below))
+
+
+def _number(x: Any) -> Any:
+    """Return a known number as a float, for printing, and anything else as it is."""
+    values = concrete(x)
+    return x if values is None or values.ndim else float(values)
 
 
 def _angle(y: Scalar, x: Scalar) -> Any:

@@ -590,10 +590,24 @@ class AttitudeBase:
         ``a ** 2`` is the turn made twice, ``a ** -1`` the inverse, and ``a ** 0.5`` half way from
         no turn to this one. The exponent may be an array, and broadcasts against the batch.
         """
+        q = quaternions.quaternion_exp(expand(self.check_exponent(exponent)) * self.log())
+        return self.of_quaternion(q, **self.static())
+
+    @staticmethod
+    def check_exponent(exponent: Any) -> Any:
+        """Return an exponent as a number or an array of finite numbers.
+
+        Parameters
+        ----------
+        exponent : array_like
+            The exponent.
+        """
+        if hasattr(exponent, "as_matrix"):
+            kind = type(exponent).__name__
+            raise TypeError(f"the exponent must be a number, got {kind}; to compose turns use *")
         t = as_scalar(exponent, "exponent")
         check_finite(t, "exponent")
-        q = quaternions.quaternion_exp(expand(t) * self.log())
-        return self.of_quaternion(q, **self.static())
+        return t
 
     def left_jacobian(self, inverse: bool = False) -> Any:
         """Return the left Jacobian of exp (..., 3, 3) at `log()`, or its inverse.

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from archimedes.checks import as_array, as_scalar, check_finite, check_matrix, check_vector
+from archimedes.checks import as_array, check_matrix, check_vector
 from archimedes.spatial.attitudes import euler, quaternions, rotvec
 from archimedes.spatial.attitudes.attitude_base import AttitudeBase, array_of, quaternion_of
 from archimedes.spatial.components import expand, transpose
@@ -233,9 +233,8 @@ class EulerAngles(AttitudeBase, name="euler"):
     def __pow__(self, exponent: Any) -> EulerAngles:
         """Return the turn by a multiple of the angle, in this sequence, along the shortest way."""
         if len(self.seq) == 1:
-            t = as_scalar(exponent, "exponent")
-            check_finite(t, "exponent")
-            return self.like(expand(t) * self.normalize().array)
+            t = expand(self.check_exponent(exponent))
+            return self.like(t * self.normalize().array)
         euler.parse_sequence(self.seq, True)
         return super().__pow__(exponent)
 

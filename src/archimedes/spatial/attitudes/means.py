@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.checks import as_array, as_finite, check_shape, check_that
+from archimedes.function import stop_gradient
 from archimedes.spatial.attitudes import quaternions
 from archimedes.spatial.components import choose, components, join
 from archimedes.typing import ArrayLike, Matrix
@@ -62,9 +63,9 @@ def quaternion_mean(
     if q.ndim < 2:
         raise ValueError(f"mean needs a batch of attitudes, got shape {tuple(q.shape)}")
     batch = tuple(q.shape[:-1])
-    given = range(len(batch)) if axis is None else (axis,) if isinstance(axis, int) else axis
+    given = range(len(batch)) if axis is None else np.atleast_1d(np.asarray(axis, int)).tolist()
     axes = tuple(sorted({k + len(batch) if k < 0 else k for k in given}))
-    if not axes or len(axes) != len(tuple(given)) or not 0 <= axes[0] <= axes[-1] < len(batch):
+    if not axes or len(axes) != len(given) or not 0 <= axes[0] <= axes[-1] < len(batch):
         raise ValueError(f"axis={axis!r} does not name axes of a batch of shape {batch}")
     over = tuple(batch[k] for k in axes)
     if 0 in over:
@@ -79,4 +80,6 @@ def quaternion_mean(
     else:
         wanted = " or ".join(dict.fromkeys(map(str, (over, batch))))
         raise ValueError(f"weights must have shape {wanted}, got {tuple(w.shape)}")
+    # Weights may be tiny, as likelihoods are: only their ratios count.
+    w = w / stop_gradient(np.max(w, axis=axes, keepdims=True))
     return dominant_quaternion(np.sum(w[..., None, None] * q[..., :, None] * q[..., None, :], axes))
