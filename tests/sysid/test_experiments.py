@@ -64,6 +64,7 @@ def test_one_experiment_in_a_list_is_that_experiment():
         assert np.ravel(pem(EKF, SERIES[:2], GUESS, x0).x0).tolist() == [0.0, 0.0]
 
 
+@pytest.mark.long
 def test_bounds_and_other_methods():
     tight = {
         m: pem(EKF, SERIES, GUESS, FIRST, bounds=(0.0, {"a": 0.8, "b": 2.0}), method=m)
@@ -91,12 +92,12 @@ def test_output_errors_of_several_experiments():
     ]
     model = lambda t, x, u, p: p["rate"] * (p["gain"] * u - x)
     given = (model, lambda t, x, u, p: x, data, {"gain": 1.0, "rate": 1.0})
-    fit = output_error(*given, np.zeros(1), substeps=8)
+    fit = output_error(*given, np.zeros(1), substeps=3)
     t, u, y = (np.concatenate(p) for p in zip(*((d.ts, d.us[0], d.ys[0]) for d in data)))
     wanted, covariance = curve_fit(lambda t, *p: rate(t, u, *p), t, y, [1.0, 1.0], xtol=1e-14)
     np.testing.assert_allclose(fit.values, wanted, rtol=1e-5)
     np.testing.assert_allclose(fit.covariance, covariance, rtol=1e-3)
-    parts = multiple_shooting(*given, [np.zeros(1), np.zeros(1)], substeps=8, segments=3)
+    parts = multiple_shooting(*given, [np.zeros(1), np.zeros(1)], substeps=3, segments=3)
     np.testing.assert_allclose(parts.values, wanted, rtol=1e-5)
     assert len(arc.plot(fit).axes) == 6  # a row for each experiment
 
