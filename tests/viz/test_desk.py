@@ -122,6 +122,10 @@ def test_dispersions_relative_to_the_mean():
     assert axes.get_ylabel() == "pos - mean"
     middle = axes.get_lines()[0].get_ydata()
     np.testing.assert_allclose(middle, np.median(values - values.mean(axis=0), axis=0), atol=1e-12)
+    states = tumbling((40, 20))
+    assert labels(arc.plot(states, "w_B", relative=True)) == [
+        f"w_B[{k}] - mean (deg/s)" for k in range(3)
+    ]
     with pytest.raises(ValueError, match="relative=True needs several trajectories"):
         arc.plot(batch[0], relative=True)
 

@@ -82,8 +82,8 @@ def plot_trajectory(
         Draw attitudes as roll, pitch and yaw in deg without jumps. With False, or by the names of
         components (``"att[0]"``), the components are drawn.
     relative : bool, optional
-        Draw a batch relative to its mean at each time, which shows how far it disperses. False by
-        default.
+        Draw a batch relative to its mean at each time, a panel for each component, which shows how
+        far it disperses. False by default.
 
     Returns
     -------
@@ -108,7 +108,7 @@ def plot_trajectory(
     panels = choose(all_panels(traj, angles), all_panels(traj, angles=False), wanted)
     panels = [relabel(panel, label_map(traj, labels)) for panel in panels]
     if relative:
-        panels = [deviations(panel) for panel in panels]
+        panels = [one for panel in panels for one in deviations(panel)]
     return draw_panels(traj, panels, title, file, spread)
 
 
@@ -195,8 +195,11 @@ def between(t: Array, x: Tree, dense: Callable[[Array], Tree], each: int) -> tup
     return fine, tree.map(fill, x, finer)
 
 
-def deviations(panel: Panel) -> Panel:
-    """Return a panel of a batch relative to the mean over the batch at each time."""
+def deviations(panel: Panel) -> list[Panel]:
+    """Return a panel for each component of a batch, relative to the batch's mean at each time.
+
+    All are about zero: in one panel their bands would lie on each other.
+    """
     rows = panel.t.reshape(-1, panel.t.shape[-1])
     if len(rows) < 2 or shared_times(rows) is None:
         raise ValueError(
@@ -207,8 +210,17 @@ def deviations(panel: Panel) -> Panel:
     known = ~np.isnan(values)
     count = np.maximum(known.sum(axis=0), 1)
     mean = np.where(known, values, 0.0).sum(axis=0) / count
-    title = f"{panel.title} - mean"
-    return panel._replace(title=title, t=rows, values=values - mean)
+    away = values - mean
+    single = len(panel.labels) == 1
+    return [
+        panel._replace(
+            title=f"{panel.title if single else label} - mean",
+            labels=[label],
+            t=rows,
+            values=away[..., k : k + 1],
+        )
+        for k, label in enumerate(panel.labels)
+    ]
 
 
 def label_map(traj: Trajectory, labels: Mapping[str, str] | Sequence[str] | None) -> dict[str, str]:
