@@ -154,6 +154,10 @@ def test_a_trajectory_knows_its_hold(tmp_path):
         lambda t, x, u: u - x, (0.0, 1.0), 1.0, sampled=arc.Sampled(lambda t, x, u: -x, 0.0, dt=0.1)
     )
     assert controlled.hold == "zoh" and controlled[2:5].hold == "zoh"
+    none = arc.solve_ode(
+        lambda t, x, u: u - x, (0.0, 4.0), 0.0, inputs=arc.InputSeries(TS, US), t_eval=[]
+    )
+    assert none.hold is None and len(none) == 0
     assert BY_FUNCTION.hold is None and Timeseries.from_trajectory(BY_FUNCTION, hold="foh")
     ramp = arc.InputSeries([0.0, 1.0], [0.0, 1.0], "foh")
     hold = arc.Sampled(lambda t, x, u: -x, 0.0, dt=0.1)

@@ -92,7 +92,7 @@ class Hybrid:
         """
         hold = "zoh" if self.inputs is None else getattr(self.inputs, "hold", None)
         mixed = self.clock.visible and hold != "zoh"
-        if hold is None or mixed or not isinstance(t, np.ndarray):
+        if hold is None or mixed or not isinstance(t, np.ndarray) or not t.size:
             return None
         samples = t.reshape(-1, t.shape[-1])[:1]
         samples = samples[~np.isnan(samples)]
