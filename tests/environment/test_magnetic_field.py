@@ -87,6 +87,13 @@ def test_backends_and_batches_of_years(igrf):
     assert arc.grad(field)(igrf).dg.shape == igrf.dg.shape
 
 
+def test_a_field_of_one_year_flies_with_a_satellite(igrf):
+    p = np.array([4e6, -5e6, 2e6])
+    np.testing.assert_allclose(igrf.at(1987.3)(p), igrf(p, 1987.3), rtol=1e-15)
+    satellite = arc.vehicles.Satellite(magnetic_field=igrf.at(2026.5))
+    check_everywhere(satellite.magnetic_field, p)
+
+
 def test_years_that_the_file_does_not_cover(igrf):
     p = np.array([7e6, 0.0, 0.0])
     for year in (1899.9, 2031.0):

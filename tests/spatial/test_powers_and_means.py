@@ -12,6 +12,7 @@ import archimedes as arc
 from archimedes.spatial import (
     EulerAngles,
     Quaternion,
+    QuaternionSpline,
     RotationMatrix,
     RotationVector,
     align_vectors,
@@ -393,3 +394,9 @@ def test_the_old_name_rotation():
 def test_scipys_order_of_arguments(cls):
     with pytest.raises(TypeError, match=r"angles first.*write from_euler\(angles, 'xyz'\)"):
         cls.from_euler("xyz", [0.1, 0.2, 0.3])
+
+
+def test_a_spline_at_no_time():
+    spline = QuaternionSpline([0.0, 1.0], Quaternion.random(0, (2,)))
+    with pytest.raises(ValueError, match="t must be finite, got nan"):
+        spline(np.nan)

@@ -348,6 +348,26 @@ class MagneticField:
             values[k] = values[k] + change
         return values[0], values[1]
 
+    def at(self, year: Scalar) -> MagneticField:
+        """Return the field of one time, which needs no year: for a vehicle's flight, say.
+
+        Parameters
+        ----------
+        year : float
+            Decimal year.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from archimedes.environment import MagneticField
+        >>> g = np.array([[0.0, 0.0], [-30000.0, -2000.0]])
+        >>> field = MagneticField(g, 0 * g, 0.001 * g, 0 * g, epoch=2020.0).at(2021.0)
+        >>> (1e9 * field(np.array([0.0, 0.0, 6371200.0]))).round(1)
+        array([  2002.,      0., -60060.])
+        """
+        g, h = self.coefficients(year)
+        return MagneticField(g, h, epoch=year, radius=self.radius)
+
     def __call__(self, p_E: Vec3, year: Scalar | None = None) -> Any:
         """Return the field B_E (..., 3) in T at positions (..., 3), in the decimal `year`."""
         p_E = check_away_from_centre(p_E)

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from archimedes.checks import as_array, check_increasing, check_shape, check_vector
+from archimedes.checks import as_finite, check_increasing, check_shape, check_vector
 from archimedes.spatial.attitudes import quaternions
 from archimedes.spatial.attitudes.attitude_classes import Quaternion
 from archimedes.spatial.attitudes.interpolation import quaternion_array
@@ -116,7 +116,7 @@ def pick(table: Array, index: Array) -> Any:
 
 def at_time(coefficients: Array, times: Vector, t: ArrayLike) -> tuple[Any, Any, Any, Any]:
     """Return the interval of `t`, and the cubic in it with two derivatives, each (..., 3)."""
-    t = as_array(t, "t")
+    t = as_finite(t, "t")
     index = np.clip(np.searchsorted(times, t, side="right") - 1, 0, len(times) - 2)
     tau = (t - pick(times, index))[..., None]
     chosen = pick(coefficients, index)
