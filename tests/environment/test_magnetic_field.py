@@ -90,7 +90,7 @@ def test_backends_and_batches_of_years(igrf):
 def test_a_field_of_one_year_flies_with_a_satellite(igrf):
     p = np.array([4e6, -5e6, 2e6])
     np.testing.assert_allclose(igrf.at(1987.3)(p), igrf(p, 1987.3), rtol=1e-15)
-    satellite = arc.vehicles.Satellite(magnetic_field=igrf.at(2026.5))
+    satellite = arc.vehicles.Satellite(20.0, np.eye(3), magnetic_field=igrf.at(2026.5))
     check_everywhere(satellite.magnetic_field, p)
 
 
