@@ -147,7 +147,8 @@ def test_answers(seeds):
 
 def find_zeros(ct, case):
     """Zeros by python-control; in bad units, where it loses digits, by numbers of 50 digits."""
-    if case.badly_scaled:
+    regular = np.any(case.G.D) or case.n >= case.G.ninputs  # its determinant is not always zero
+    if case.badly_scaled and regular:
         mpmath = import_or_skip("mpmath")
         from tests.control.compare import exact_zeros
 
