@@ -363,7 +363,7 @@ class MagneticField:
         >>> g = np.array([[0.0, 0.0], [-30000.0, -2000.0]])
         >>> field = MagneticField(g, 0 * g, 0.001 * g, 0 * g, epoch=2020.0).at(2021.0)
         >>> (1e9 * field(np.array([0.0, 0.0, 6371200.0]))).round(1) + 0.0
-        array([  2002.,     -0., -60060.])
+        array([  2002.,      0., -60060.])
         """
         g, h = self.coefficients(year)
         return MagneticField(g, h, epoch=year, radius=self.radius)
