@@ -442,6 +442,14 @@ def test_long_times():
         (lambda: kepler_propagate([0.0] * 3, [1.0, 0, 0], 1.0), "p_I is the centre"),
         (lambda: kepler_propagate([1.0, 0, 0], [1.0, 0, 0], np.nan), "dt must be finite"),
         (lambda: kepler_propagate([1.0, 0, 0], [1.0, 0, 0], 1.0, 0.0), "mu must be positive"),
+        (
+            lambda: kepler_propagate(np.ones((2, 3)), np.ones((4, 3)), 1.0),
+            r"p_I and v_I must be one state or batches of the same shape, got shapes \(2, 3\) and",
+        ),
+        (
+            lambda: KeplerElements.from_cartesian([1e-3, 0, 0], [0.0, 1e-3, 0]),
+            "the orbit is radial to rounding",
+        ),
         (lambda: kepler_propagate([1.0, 0], [1.0, 0, 0], 1.0), r"p_I must have shape \(3,\)"),
     ],
 )

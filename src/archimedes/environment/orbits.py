@@ -295,6 +295,19 @@ def mean_to_true(M: Scalar, e: Scalar) -> Any:
     return eccentric_to_true(mean_to_eccentric(M, e), e)
 
 
+def _check_state(p_I: Vec3, v_I: Vec3) -> tuple[Any, Any]:
+    """Return position and velocity (..., 3) that broadcast against each other."""
+    p, v = check_away_from_centre(p_I, "p_I"), check_vector(v_I, 3, "v_I")
+    try:
+        np.broadcast_shapes(tuple(p.shape), tuple(v.shape))
+    except ValueError:
+        raise ValueError(
+            "p_I and v_I must be one state or batches of the same shape, got shapes "
+            f"{tuple(p.shape)} and {tuple(v.shape)}"
+        ) from None
+    return p, v
+
+
 # ---- motion --------------------------------------------------------------------------------------
 
 
@@ -331,7 +344,7 @@ def kepler_propagate(p_I: Vec3, v_I: Vec3, dt: Scalar, mu: Scalar = WGS84.mu) ->
     >>> (1e-3 * p_I).round(3)
     array([-4219.753,  4363.029, -3958.767])
     """
-    p_I, v_I = check_away_from_centre(p_I, "p_I"), check_vector(v_I, 3, "v_I")
+    p_I, v_I = _check_state(p_I, v_I)
     dt, mu = as_finite(dt, "dt"), as_finite(mu, "mu")
     check_that(lambda x: x > 0.0, mu, "mu", "must be positive, in m^3/s^2")
     r, v = components(p_I, 3), components(v_I, 3)
@@ -490,7 +503,7 @@ class KeplerElements:
         >>> round(float(orbit.e), 4), float(np.rad2deg(orbit.nu).round(2))
         (0.8329, 92.34)
         """
-        p_I, v_I = check_away_from_centre(p_I, "p_I"), check_vector(v_I, 3, "v_I")
+        p_I, v_I = _check_state(p_I, v_I)
         mu = as_finite(mu, "mu")
         check_that(lambda x: x > 0.0, mu, "mu", "must be positive, in m^3/s^2")
         x, y, z = (as_array(c) for c in components(p_I, 3))
@@ -518,6 +531,13 @@ class KeplerElements:
             is_round, latitude,
             np.arctan2(np.where(is_round, 0.0, sine), np.where(is_round, 1.0, cosine)),
         )  # fmt: skip
+        lost = concrete((e >= 1.0) & (np.abs(nu) >= np.pi))
+        if lost is not None and np.any(lost):
+            raise ValueError(
+                "KeplerElements.from_cartesian: the orbit is radial to rounding (1 - e is below "
+                f"1e-16 for p_I = {p_I} and v_I = {v_I}), so its elements are lost; "
+                "kepler_propagate follows it. Are both in m and m/s?"
+            )
         apart = latitude - nu
         argp = np.where(apart < 0.0, apart + TURN, apart)
         i = np.arctan2(across, h_z)
