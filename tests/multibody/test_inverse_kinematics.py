@@ -225,6 +225,8 @@ def test_all_kinds_of_attitudes_give_one_pose(panda):
     )
     many = mb.pose(np.stack([position, 2 * position]), Quaternion(np.stack([attitude.array] * 2)))
     np.testing.assert_allclose(many.as_matrix()[0], pose, atol=1e-14)
+    many = mb.pose(np.stack([position, 2 * position]), attitude)
+    np.testing.assert_allclose(many.as_matrix()[0], pose, atol=1e-14)
 
 
 def test_from_pose_is_the_mirror_image_and_is_refused(panda):

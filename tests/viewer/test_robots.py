@@ -409,6 +409,8 @@ def test_the_live_view_listens_on_this_machine_alone(monkeypatch):
         with pytest.raises(Asked) as asked:
             view(falling()).live(**options)
         assert asked.value.args[0]["host"] == host
+    with pytest.raises(TypeError, match=r"View\.live: host must be a str, got int"):
+        view(falling()).live(host=5)
 
 
 # ---- robots as they are -------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import check_type
 from archimedes.display import axis_label
 from archimedes.simulate.trajectory.exports import require
 from archimedes.spatial.attitudes.quaternions import quaternion_multiply
@@ -29,6 +30,7 @@ class Live:
 
     def __init__(self, scene: Scene, port: int, host: str) -> None:
         viser = require("viser", "viewer", "View.live")
+        check_type(host, "View.live: host", str, 'such as "127.0.0.1"')
         scene.check()
         self.scene = scene
         self.server = viser.ViserServer(host=host, port=port, verbose=False)

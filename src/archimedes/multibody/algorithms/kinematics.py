@@ -133,7 +133,9 @@ def pose(position: ArrayLike, attitude: Any) -> Transformation:
                 f"or a matrix (3, 3) from the body to the world; got {given}"
             )
         R = check_rotation(matrix, "attitude")
-    return Transformation(p, RotationMatrix.make(R))
+    leading = np.broadcast_shapes(p.shape[:-1], R.shape[:-2])
+    p = links.broadcast_result(p, (*leading, 3))
+    return Transformation(p, RotationMatrix.make(links.broadcast_result(R, (*leading, 3, 3))))
 
 
 def frame_twist(model: Model, q: ArrayLike, v: ArrayLike, frame: str, axes: str = "body") -> Vector:
