@@ -104,6 +104,10 @@ def test_curtis_examples_of_time():
     parabola = KeplerElements(2 * q, 1.0, mu=398600e9).propagate(6 * 3600.0)
     assert np.linalg.norm(parabola.as_cartesian()[0]) / KM == pytest.approx(86899, rel=1.5e-3)
     assert np.rad2deg(parabola.nu) == pytest.approx(144.75, abs=0.02)
+    # Barker's equation has a closed form: tan(nu/2) = 2 sinh(arcsinh(3 M / 2) / 3).
+    M = 6 * 3600.0 * np.sqrt(398600e9 / (2 * q**3))
+    tangent = 2 * np.sinh(np.arcsinh(1.5 * M) / 3)
+    np.testing.assert_allclose(parabola.nu, 2 * np.arctan(tangent), rtol=1e-14)
     # Example 3.5: perigee at 300 km with 15 km/s, at 100 deg after 4141 s, 3 h later at 163,180 km.
     h = 6678e3 * 15000.0
     hyperbola = KeplerElements(h**2 / 398600e9, 2.7696, nu=np.deg2rad(100.0), mu=398600e9)
