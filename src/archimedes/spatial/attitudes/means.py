@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from archimedes.checks import as_array, as_finite, check_shape, check_that
-from archimedes.function import stop_gradient
 from archimedes.spatial.attitudes import quaternions
 from archimedes.spatial.components import choose, components, join
 from archimedes.typing import ArrayLike, Matrix
@@ -81,5 +80,7 @@ def quaternion_mean(
         wanted = " or ".join(dict.fromkeys(map(str, (over, batch))))
         raise ValueError(f"weights must have shape {wanted}, got {tuple(w.shape)}")
     # Weights may be tiny, as likelihoods are: only their ratios count.
-    w = w / stop_gradient(np.max(w, axis=axes, keepdims=True))
+    # By a power of two, which is exact and has no derivative.
+    largest = np.maximum(np.max(w, axis=axes, keepdims=True), 1e-300)
+    w = w * np.exp2(-np.floor(np.log2(largest)))
     return dominant_quaternion(np.sum(w[..., None, None] * q[..., :, None] * q[..., None, :], axes))
