@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import operator
 import pickle
 import warnings
 
@@ -823,3 +824,17 @@ def test_an_inner_function_writes_to_its_copies_of_an_outer_array() -> None:
 def test_an_array_is_made_of_the_elements_in_order() -> None:
     function = arc.compile(lambda x: np.array(x.flat))
     np.testing.assert_array_equal(function(ROW.reshape(1, 3)), ROW)
+
+
+@pytest.mark.parametrize("compare", [operator.eq, operator.ne])
+def test_equality_of_a_filled_array_and_a_traced_one(compare):
+    """NumPy itself asks for the values of what stands on the right of == and !=."""
+
+    def model(x, k):
+        rows = np.zeros((2, 2))
+        rows[1] = x
+        return compare(rows, k), compare(k, rows), compare(np.zeros(1), k)
+
+    args = np.array([0.5, 1.0]), np.array([1])
+    for found, expected in zip(arc.compile(model)(*args), model(*args), strict=True):
+        np.testing.assert_array_equal(found, expected)

@@ -458,7 +458,7 @@ _READING = (
     "searchsorted squeeze std sum swapaxes take tolist trace transpose var "
     "__bool__ __int__ __float__ __complex__ __index__ __contains__ __copy__ __deepcopy__ "
     "__add__ __radd__ __sub__ __rsub__ __mul__ __rmul__ __truediv__ __rtruediv__ __matmul__ "
-    "__rmatmul__"
+    "__rmatmul__ __eq__ __ne__"
 )
 _WRITING = "fill partition put sort"
 for _names, _writes in ((_READING, False), (_WRITING, True)):
