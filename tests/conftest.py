@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 
@@ -104,3 +105,12 @@ def recordings(monkeypatch):
 
     monkeypatch.setattr(RecordedFunction, "_record", counted)
     return names
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    """Close the figures that a test leaves open: matplotlib warns of more than twenty."""
+    yield
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None:
+        pyplot.close("all")
