@@ -185,9 +185,7 @@ MISTAKES = {
         ["3", "4", "lengths"],
     ),
     "branches of other shapes": (
-        lambda: arc.compile(lambda x: arc.cond(x > 0, lambda x: x, lambda x: np.stack([x, x]), x))(
-            1.0
-        ),
+        lambda: arc.compile(lambda x: arc.cond(x > 0, abs, lambda x: np.stack([x, x]), x))(1.0),
         ["(2,)", "()", "np.broadcast_to"],
     ),
     "an unknown backend": (lambda: arc.compile(decay, backend="gpu"), ["backend='gpu'", "'cuda'"]),
