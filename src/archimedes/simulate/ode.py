@@ -166,7 +166,7 @@ def solve_ode(
 def _with_model(trajectory: Trajectory, func: Any) -> Trajectory:
     """Note the vehicle whose method was solved, so that a view knows what to draw."""
     owner = getattr(func, "__self__", None)
-    if tree.is_struct(owner):
+    if owner is not None and tree.is_struct(owner):
         trajectory.model = owner
     return trajectory
 

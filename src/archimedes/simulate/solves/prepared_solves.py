@@ -45,6 +45,7 @@ from archimedes.simulate.stepping.trial_step import Run, Setup
 from archimedes.simulate.trajectory.trajectory import Trajectory, assemble_trajectory
 from archimedes.symbolic import is_tracing
 from archimedes.tree import is_struct
+from archimedes.tree.operations import flatten  # inside the boundary of tracebacks
 from archimedes.tree.treedef import LEAF
 
 if TYPE_CHECKING:
@@ -209,8 +210,8 @@ def request_of(
             return None
         leaves, structure = [np.array(x0)], LEAF
     else:
-        leaves, structure = tree.flatten(x0)
-    numbers, of_numbers = tree.flatten(own_args) if own_args else ((), None)
+        leaves, structure = flatten(x0)
+    numbers, of_numbers = flatten(own_args) if own_args else ((), None)
     forms = _forms_of([*leaves, *numbers])
     begin, end = t_span
     if forms is None or type(begin) not in _NUMBERS or type(end) not in _NUMBERS:
