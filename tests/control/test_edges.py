@@ -10,11 +10,13 @@ from archimedes.control import (
     PID,
     IIRFilter,
     StateSpace,
+    append,
     balanced_truncation,
     discretize_linear,
     frequency_response,
     margins,
     solve_lyap,
+    tf,
     tf2ss,
 )
 
@@ -85,3 +87,17 @@ MESSAGES = [
 def test_errors_name_the_argument(call, words):
     with pytest.raises((ValueError, np.linalg.LinAlgError), match=words):
         call()
+
+
+@pytest.mark.parametrize(
+    ("mistake", "says"),
+    [
+        (lambda: tf([], [1.0]), "num is empty: give at least one coefficient"),
+        (lambda: tf([1.0], []), "den is empty"),
+        (lambda: tf([np.nan], [1.0, 1.0]), "num must be finite, got"),
+        (lambda: append([tf([1.0], [1.0, 1.0])]), "one after the other, not as a list"),
+    ],
+)
+def test_systems_of_nothing_and_lists_of_systems(mistake, says):
+    with pytest.raises((TypeError, ValueError), match=says):
+        mistake()

@@ -143,6 +143,12 @@ def test_mean_over_axes():
     assert mean(q, [1.0, 0, 0, 0]).approx_equal(q[0], 1e-7).all()
 
 
+def test_weights_near_the_largest_number_count_by_their_ratio():
+    q = Quaternion(np.array([[1.0, 0.0, 0.0, 0.0], [0.9, 0.1, 0.0, 0.0]]))
+    huge = q.mean(weights=[1e308, 1.5e308]).array
+    np.testing.assert_allclose(huge, q.mean(weights=[2.0, 3.0]).array, rtol=1e-15, atol=0)
+
+
 def test_means_with_the_weights_of_a_particle_filter():
     """Likelihoods may all be tiny: their ratios alone count."""
     q, w = Quaternion.random(0, (5,)), np.array([1.0, 3.0, 0.2, 0.0, 0.5])

@@ -92,8 +92,8 @@ def test_flat_sides_stay_flat_where_a_mesh_is_made_coarser():
 @pytest.mark.parametrize(
     ("name", "data", "says"),
     [
-        ("a.stl", b"", "neither binary STL"),
-        ("a.stl", b"\0" * 80 + struct.pack("<I", 4_000_000_000), "neither binary STL"),
+        ("a.stl", b"", "is not STL: text begins"),
+        ("a.stl", b"\0" * 80 + struct.pack("<I", 4_000_000_000), "is not STL: text begins"),
         ("a.stl", b"solid x\nvertex 0 0 0\n", "not whole triangles"),
         ("a.stl", b"solid x\nvertex 0 0 spam\n" * 3, "not three numbers"),
         ("a.stl", b"solid x\nvertex nan 0 0\nvertex 1 0 0\nvertex 0 1 0\n", "nan or inf"),

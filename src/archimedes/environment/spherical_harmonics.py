@@ -405,7 +405,7 @@ def read_magnetic_coefficients(path: str | os.PathLike[str]) -> MagneticField:
     >>> round(float(g[1, 0]), 3)
     -29376.7
     """
-    lines = Path(path).read_text().splitlines()
+    lines = Path(path).read_text("utf-8", errors="replace").splitlines()
     lines = [line for line in lines if line.strip(" 9\t") and not line.lstrip().startswith("#")]
     header = lines[0].split() if lines else []
     is_shc = len(header) >= 5 and all(word.lstrip("+-").isdigit() for word in header[:5])
@@ -464,8 +464,11 @@ def _read_shc(path: str | os.PathLike[str], header: list[str], lines: list[str])
     if order < 1 or step < 0:
         raise ValueError(f"{path}: order {order} and step {step} of the spline are not valid")
     n, m = _check_degrees(path, rows[:, 0], np.abs(rows[:, 1]))
-    if n.max() > highest:
-        raise ValueError(f"{path}: degree {n.max()} is above the {highest} of the first line")
+    if n.max() != highest:
+        raise ValueError(
+            f"{path}: the coefficients end at degree {n.max()}, but the first line says {highest}: "
+            "is the file complete?"
+        )
     tables = np.zeros((2, count, n.max() + 1, n.max() + 1))
     tables[(rows[:, 1] < 0).astype(int), :, n, m] = rows[:, 2:]
     if count == 1:

@@ -122,7 +122,10 @@ def read_stl(path: Path) -> list[Part]:
         if len(corners) % 3:
             raise MeshFileError(f"{path}: {len(corners)} corners are not whole triangles")
     else:
-        raise MeshFileError(f"{path}: is neither binary STL of {count:,} triangles nor text")
+        raise MeshFileError(
+            f"{path}: is not STL: text begins with 'solid', and a binary file holds as many "
+            "triangles as its header says"
+        )
     unique, number = np.unique(corners, axis=0, return_inverse=True)
     return [Part(unique.astype(float), np.asarray(number).reshape(-1, 3))]
 
@@ -234,7 +237,7 @@ def color_of(material: Material, uv: Array) -> list[float]:
     try:
         with Image.open(material.texture) as image:
             small = image.convert("RGBA").resize((TEXTURE, TEXTURE), Image.Resampling.BOX)
-    except Exception:  # whatever the reader of some format raises: the colour is for the eye
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):  # not an image
         return material.color
     pixels = np.asarray(small, dtype=float) / 255.0
     if len(uv):

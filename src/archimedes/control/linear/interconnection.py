@@ -56,7 +56,11 @@ def as_system(value: Gain, name: str, outputs: int = 1, inputs: int = 1) -> Any:
         return value
     if hasattr(value, "to_ss"):  # a transfer function
         return value.to_ss()
-    if not (is_gain(value) or isinstance(value, (list, tuple))):
+    is_list = isinstance(value, (list, tuple))
+    kinds = (StateSpace, DelaySystem)
+    if is_list and any(isinstance(s, kinds) or hasattr(s, "to_ss") for s in value):
+        raise TypeError(f"{name} are given one after the other, not as a list: write *{name}")
+    if not (is_gain(value) or is_list):
         raise TypeError(
             f"{name} must be a StateSpace, a TransferFunction, a matrix or a number, got "
             f"{type(value).__name__}"

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import check_positive, is_traced
+from archimedes.checks import check_finite, check_positive, is_traced
 from archimedes.control.linear.discretization import continue_linear
 from archimedes.control.linear.interconnection import as_state_space, feedback
 from archimedes.control.linear.invariant_zeros import balance_system
@@ -521,6 +521,8 @@ def tf(num: Any, den: Any = None, dt: Scalar | None = None, **names: Any) -> Tra
             f"num has rows of {[len(r) for r in n]} entries and den of {[len(r) for r in d]}: "
             "give both for each pair of output and input"
         )
+    for p in (p for row in n for p in row):
+        check_finite(p, "num")
     for p in (p for row in d for p in row):
         if not is_traced(p) and not (np.all(np.isfinite(p)) and np.any(p)):
             raise ValueError(f"den must hold finite numbers that are not all zero, got {p}")
@@ -535,6 +537,8 @@ def _as_rows(value: Any, name: str) -> Polynomials:
         value = [value]
     depth, item = 0, value
     while isinstance(item, (list, tuple)) or np.ndim(item):
+        if not len(item):
+            raise ValueError(f"{name} is empty: give at least one coefficient, got {value}")
         depth, item = depth + 1, item[0]
     if depth == 1:
         return ((vector(value, name),),)

@@ -49,7 +49,7 @@ def check_weights(weights: ArrayLike | None, count: int) -> Any:
 
 def _check_signs(weights: Any, axes: tuple[int, ...]) -> None:
     check_that(
-        lambda w: np.all(w >= 0.0) and np.all(w.sum(axis=axes) > 0.0), weights, "weights",
+        lambda w: np.all(w >= 0.0) and np.all(w.max(axis=axes) > 0.0), weights, "weights",
         "must not be negative, nor all zero",
     )  # fmt: skip
 
@@ -79,8 +79,8 @@ def quaternion_mean(
     else:
         wanted = " or ".join(dict.fromkeys(map(str, (over, batch))))
         raise ValueError(f"weights must have shape {wanted}, got {tuple(w.shape)}")
-    # Weights may be tiny, as likelihoods are: only their ratios count.
-    # By a power of two, which is exact and has no derivative.
+    # Weights may be tiny, as likelihoods are: only their ratios count. They are scaled by a power
+    # of two, which is exact and has no derivative.
     largest = np.maximum(np.max(w, axis=axes, keepdims=True), 1e-300)
     w = w * np.exp2(-np.floor(np.log2(largest)))
     return dominant_quaternion(np.sum(w[..., None, None] * q[..., :, None] * q[..., None, :], axes))
