@@ -1,1 +1,1 @@
-"""Requirements on trajectories in signal temporal logic, and the search for runs that violate them."""
+"""Requirements on trajectories in temporal logic, and the search for runs that violate them."""
