@@ -11,6 +11,7 @@ __all__ = [
     "ShapeDtypeError",
     "StructError",
     "TraceError",
+    "UnitError",
     "refer_to",
 ]
 
@@ -83,6 +84,19 @@ class StructError(ArchimedesError, TypeError, ValueError):
     ... except arc.StructError as error:
     ...     print(str(error).split(",")[0])
     map: tree number 2 has another structure than the first
+    """
+
+
+class UnitError(ArchimedesError, ValueError):
+    """A text is no unit of measurement, or a quantity has the unit of something else.
+
+    >>> import archimedes as arc
+    >>> from archimedes.physical_units import parse_unit
+    >>> try:
+    ...     parse_unit("m/ss")
+    ... except arc.errors.UnitError as error:
+    ...     print(str(error).split(";")[0])
+    'm/ss': unknown unit 'ss'
     """
 
 
