@@ -215,7 +215,7 @@ class StateSpace:
         return -self + other if is_gain(other) else NotImplemented
 
     def __mul__(self, other: Gain) -> StateSpace:
-        """Return ``self`` behind ``other``, a system, a matrix or a number."""
+        """Return ``other`` (system, matrix or number) and ``self`` in series, in this order."""
         if isinstance(other, StateSpace):
             return _cascade(other, self)
         if not is_gain(other):
@@ -232,7 +232,7 @@ class StateSpace:
         return _cascade(self, gain_system(matrix(other, "gain")))
 
     def __truediv__(self, other: Gain) -> StateSpace:
-        """Return ``self`` behind the inverse of ``other``."""
+        """Return the series connection of the inverse of ``other`` and ``self``."""
         if isinstance(other, StateSpace):
             return self * other.inverse()
         return self * (1.0 / np.asarray(other)) if is_number(other) else NotImplemented

@@ -453,7 +453,7 @@ def _product(left: TransferFunction, right: TransferFunction) -> TransferFunctio
 
 
 def _shared_step(a: TransferFunction, b: TransferFunction) -> Scalar | None:
-    """Return the dt of two systems; a gain takes that of the other."""
+    """Return the dt that two systems share; a plain gain goes with any dt."""
 
     def is_gain(system: TransferFunction) -> bool:
         return all(p.shape == (1,) for rows in (system.num, system.den) for r in rows for p in r)

@@ -259,7 +259,7 @@ def factorize(model: Model, M: Entries) -> Factors:
 
 
 def solve_rows(factors: Factors, rows: list[Any]) -> list[Any]:
-    """Return M^-1 times a matrix, a list of rows that are numbers or arrays."""
+    """Solve M X = B for the rows of X; ``rows`` of B are numbers or arrays."""
     N, branch = factors.N, factors.branch
     y = list(rows)
     for k in range(len(rows)):
