@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archimedes import tree
-from archimedes.errors import ArchimedesError
+from archimedes.errors import ArchimedesError, StructError
 from archimedes.function import vmap
 from archimedes.simulate import SimulationError, Trajectory
 from archimedes.tree import StructConfig, field, structure
+from archimedes.tree.config import in_file, in_unit
 from archimedes.tree.config_files import read_data
 from archimedes.typing import Scalar, Tree
 from archimedes.vehicles import FlightState, OrbitGuidance, Rocket, load, trim
@@ -30,12 +31,12 @@ SAMPLES, LONGEST = 100_000, 1e7
 class StartConfig(StructConfig):
     """Where it begins: latitude, longitude and angles in deg, altitude in m, velocities in m/s."""
 
-    alt: float
-    v_NED: Vector
-    lat: float = 0.0
-    lon: float = 0.0
-    rpy: Vector = (0.0, 0.0, 0.0)
-    w_B: Vector = (0.0, 0.0, 0.0)
+    alt: float = field(units="m")
+    v_NED: Vector = field(units="m/s")
+    lat: float = field(units="deg", default=0.0)
+    lon: float = field(units="deg", default=0.0)
+    rpy: Vector = field(units="deg", default=(0.0, 0.0, 0.0))
+    w_B: Vector = field(units="rad/s", default=(0.0, 0.0, 0.0))
 
     def build(self) -> FlightState:
         """Return the flight state, in rad."""
@@ -55,11 +56,11 @@ class FlightConfig(StructConfig):
 
     vehicle: str
     start: StartConfig
-    duration: float
+    duration: float = field(units="s")
     controls: dict[str, Any] = field(default_factory=dict)
     inner: dict[str, Any] = field(default_factory=dict)
-    guidance: dict[str, float] | None = None
-    ground: float | None = 0.0
+    guidance: dict[str, Any] | None = None
+    ground: float | None = field(units="m", default=0.0)
     trim: bool = False
     samples: int = 601
     rtol: float = 1e-8
@@ -80,9 +81,18 @@ class Flown(NamedTuple):
         return self.trajectory.status == 0
 
 
+def read_flight(path: Path) -> FlightConfig:
+    """Read the description of a flight."""
+    data = read_data(path)
+    try:
+        return FlightConfig.from_dict(data)
+    except StructError as error:
+        raise in_file(error, path) from error
+
+
 def fly_file(path: Path) -> Flown:
     """Read a file and fly it; every mistake in the file is an ArchimedesError or a ValueError."""
-    config = FlightConfig.from_dict(read_data(path))
+    config = read_flight(path)
     if not (0.0 < config.duration <= LONGEST and 2 <= config.samples <= SAMPLES):
         raise ValueError(
             f"duration must be between 0 and {LONGEST:g} s, samples between 2 and {SAMPLES}"
@@ -169,7 +179,11 @@ def numbers(kind: Any, values: dict[str, Any], what: str) -> Any:
     known = list(kind.__dataclass_fields__)
     if unknown := [name for name in values if name not in known]:
         raise ValueError(f"{what} has no {unknown[0]!r}; there are {known}")
-    fields = {name: as_numbers(v, f"{what}.{name}") for name, v in values.items()}
+    units = {f.name: f.metadata.get("units") for f in tree.fields(kind)}
+    fields = {}
+    for name, value in values.items():
+        where = f"{what}.{name}"
+        fields[name] = as_numbers(in_unit(value, units[name], where), where)
     try:
         value = kind(**fields)
         structure(value)

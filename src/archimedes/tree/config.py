@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Union, get_args,
 
 import numpy as np
 
-from archimedes.errors import StructError
-from archimedes.tree.config_files import read_data, write_data
+from archimedes import physical_units
+from archimedes.errors import StructError, UnitError
+from archimedes.tree.config_files import find_line, read_data, write_data
 from archimedes.tree.struct_methods import nearest
 from archimedes.tree.structs import field, struct
 
@@ -35,12 +36,21 @@ class StructConfig:
     :class:`UnionConfig`; ``extra="ignore"`` drops keys that are not fields instead of raising.
     Errors give the full path: ``engine.thrust: expected a number, got 'x'``.
 
+    Where a field has a unit, ``field(units="kg")``, a file may give another one: ``5 lbm`` or
+    ``{value: 5, unit: lbm}``. The value is converted to the unit of the field. A bare number is in
+    the unit of the field, SI throughout this package.
+
     >>> from archimedes.tree import StructConfig
     >>> class EngineConfig(StructConfig, type="turbofan"):
     ...     thrust: float
     ...     stages: int = 2
     >>> EngineConfig.from_dict({"type": "turbofan", "thrust": 120e3})
     EngineConfig(thrust=120000.0, stages=2)
+    >>> from archimedes.tree import field
+    >>> class TankConfig(StructConfig):
+    ...     mass: float = field(units="kg")
+    >>> TankConfig.from_dict({"mass": "2 t"})
+    TankConfig(mass=2000.0)
     """
 
     config_type: ClassVar[str | None] = None
@@ -114,7 +124,7 @@ class StructConfig:
         try:
             return cls.from_dict(data)
         except StructError as error:
-            raise StructError(f"{os.fspath(path)}: {error}") from error
+            raise in_file(error, path) from error
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write this configuration to a file.
@@ -225,10 +235,25 @@ SHORT = reprlib.Repr()
 SHORT.maxlevel, SHORT.maxstring, SHORT.maxother = 3, 60, 60
 
 
+class FieldError(StructError):
+    """A value of a configuration that does not fit: `path` is its field, `line` is in the file."""
+
+    def __init__(self, path: str, text: str, line: int | None = None) -> None:
+        super().__init__(f"{path}: {text}" if path else text)
+        self.path = path
+        self.line = line
+
+
+def in_file(error: StructError, file: str | os.PathLike[str]) -> FieldError:
+    """Return an error of a configuration with the file, and the line where it is known."""
+    line = find_line(file, error.path) if isinstance(error, FieldError) else None
+    hint = "" if line is None else f" (line {line})"
+    return FieldError("", f"{os.fspath(file)}: {error}{hint}", line)
+
+
 def fail(path: str, expected: str, value: object) -> typing.NoReturn:
     """Raise an error that says what was expected where."""
-    where = path or "the configuration"
-    raise StructError(f"{where}: expected {expected}, got {SHORT.repr(value)}")
+    raise FieldError(path or "the configuration", f"expected {expected}, got {SHORT.repr(value)}")
 
 
 def join(path: str, name: str) -> str:
@@ -297,7 +322,7 @@ def check_rows(value: object, kind: str, path: str) -> tuple[int, ...]:
         return ()
     shapes = [check_rows(item, kind, f"{path}[{i}]") for i, item in enumerate(value)]
     if len(set(shapes)) > 1:
-        raise StructError(f"{path}: the rows of an array must have equal lengths")
+        raise FieldError(path, "the rows of an array must have equal lengths")
     return (len(value), *(shapes[0] if shapes else ()))
 
 
@@ -408,6 +433,73 @@ def read(value: object, hint: Any, path: str) -> Any:
     return READERS.get(get_origin(hint) or hint, read_instance)(value, hint, path)
 
 
+# ---- quantities --------------------------------------------------------------------------------
+
+
+def is_numeric(hint: Any) -> bool:
+    """Return whether a field holds numbers and never text: ``5 kg`` can only be a quantity."""
+    hint = expand(hint)
+    base, arguments = get_origin(hint) or hint, get_args(hint)
+    if base in (Union, types.UnionType):
+        return any(map(is_numeric, arguments)) and not {str, Any, object} & {*arguments}
+    if base in (list, tuple, collections.abc.Sequence):
+        return bool(arguments) and all(is_numeric(a) for a in arguments if a is not Ellipsis)
+    return base in (float, np.ndarray)
+
+
+def in_unit(value: Any, units: str | None, path: str) -> Any:
+    """Return a value with its quantities (``5 lbm``, ``{value: 5, unit: lbm}``) as numbers.
+
+    Numbers, and what is neither a number nor a quantity, are returned as they are.
+
+    Parameters
+    ----------
+    value : number, str, list or mapping
+        From a file.
+    units : str or None
+        Unit of the field that it is for. The result is in this unit.
+    path : str
+        The field, for messages.
+    """
+    if isinstance(value, (list, tuple)):
+        return type(value)(in_unit(v, units, f"{path}[{i}]") for i, v in enumerate(value))
+    try:
+        if isinstance(value, Mapping) and {*value} in ({"value", "unit"}, {"value", "units"}):
+            text = value.get("unit", value.get("units"))
+            return convert(value["value"], physical_units.parse_unit(text), units, path)
+        if isinstance(value, str):
+            number, unit = physical_units.parse_quantity(value)
+            return convert(number, unit, units, path) if unit.text else value
+    except UnitError as error:
+        if units is None or (isinstance(value, str) and not value.strip()[:1].isdigit()):
+            return value  # which is read as what it is: the error says what is expected
+        raise FieldError(path, f"{error}; expected {units or 'a plain number'}") from error
+    return value
+
+
+def convert(value: Any, given: physical_units.Unit, units: str | None, path: str) -> Any:
+    """Return numbers in the unit of their field, or raise an error that names both units."""
+    if isinstance(value, (list, tuple)):
+        return [convert(v, given, units, f"{path}[{i}]") for i, v in enumerate(value)]
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        fail(path, "a number before the unit", value)
+    if units is None:
+        raise FieldError(
+            path,
+            f"expected a number, got {value:g} {given}: the field has no unit; give a bare number, "
+            f'or declare field(units="{given}")',
+        )
+    expected = physical_units.parse_unit(units)
+    if given.same(expected):
+        return float(value)
+    if not given.same_dimension(expected):
+        base = str(physical_units.Unit(given.dimension))
+        is_base = "" if base == given.text else f" ({base} in SI)"
+        wanted = f"a quantity in {units}" if units else "a plain number"
+        raise FieldError(path, f"expected {wanted}, got {value:g} {given}{is_base}")
+    return float(physical_units.from_si(physical_units.to_si(value, given), expected))
+
+
 def check_fields(cls: type, values: Mapping[str, Any], path: str) -> dict[str, Any]:
     """Return checked constructor arguments of a dataclass from a mapping, defaults included."""
     hints = field_hints(cls)
@@ -415,7 +507,7 @@ def check_fields(cls: type, values: Mapping[str, Any], path: str) -> dict[str, A
     for name in values if getattr(cls, "config_extra", "forbid") == "forbid" else ():
         if name not in known:
             hint = nearest(name, known)
-            raise StructError(f"{join(path, str(name))}: unknown key of {cls.__qualname__}; {hint}")
+            raise FieldError(join(path, str(name)), f"unknown key of {cls.__qualname__}; {hint}")
     result = {}
     for name, f in known.items():
         if name in values:
@@ -425,9 +517,11 @@ def check_fields(cls: type, values: Mapping[str, Any], path: str) -> dict[str, A
         elif f.default_factory is not dataclasses.MISSING:
             value = f.default_factory()
         else:
-            raise StructError(
-                f"{join(path, name)}: missing; {cls.__qualname__} needs {describe(hints[name])}"
+            raise FieldError(
+                join(path, name), f"missing; {cls.__qualname__} needs {describe(hints[name])}"
             )
+        if type(value) is not float and is_numeric(hints[name]):
+            value = in_unit(value, f.metadata.get("units"), join(path, name))
         result[name] = read(value, hints[name], join(path, name))
     return result
 
@@ -444,7 +538,7 @@ def from_mapping(cls: type, value: object, path: str) -> Any:
     try:
         return cls(**arguments)
     except (TypeError, ValueError) as error:  # from a __post_init__ that checks further
-        raise StructError(f"{path or cls.__qualname__}: {error}") from error
+        raise FieldError(path or cls.__qualname__, str(error)) from error
 
 
 def plain_dataclass(value: Any) -> dict:

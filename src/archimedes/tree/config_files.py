@@ -210,6 +210,40 @@ def read_data(path: str | os.PathLike[str]) -> Any:
         raise StructError(f"{path}: {error}") from error
 
 
+#: One step of a path such as ``rotors.arms[2]['left']``.
+_STEP = re.compile(r"\[(\d+)\]|\['((?:[^'])*)'\]|\.?([^.\[\]]+)")
+
+
+def find_line(path: str | os.PathLike[str], field: str) -> int | None:
+    """Return the line of a field in a file, of the nearest key above it, or None.
+
+    Parameters
+    ----------
+    path : path
+        A YAML or JSON file; JSON is YAML in this respect.
+    field : str
+        Such as ``rotors.arm`` or ``stages[1].thrust``.
+    """
+    import yaml
+
+    try:
+        node = yaml.compose(_text(Path(path)), Loader=yaml_loader())
+    except (yaml.YAMLError, StructError, OSError, UnicodeDecodeError):
+        return None
+    line = None
+    for index, quoted, name in _STEP.findall(field):
+        if isinstance(node, yaml.SequenceNode) and index and int(index) < len(node.value):
+            node = node.value[int(index)]
+            line = node.start_mark.line + 1
+            continue
+        pairs = node.value if isinstance(node, yaml.MappingNode) else []
+        key = quoted or name
+        if (pair := next((p for p in pairs if p[0].value == key), None)) is None:
+            break
+        line, node = pair[0].start_mark.line + 1, pair[1]
+    return line
+
+
 def write_data(data: Any, path: str | os.PathLike[str]) -> None:
     """Write plain data to a YAML or JSON file, by the suffix of its name."""
     path = Path(path)

@@ -13,7 +13,7 @@ from typing import Any
 from archimedes.errors import StructError, refer_to
 from archimedes.tracebacks import publish
 from archimedes.tree import UnionConfig
-from archimedes.tree.config import read
+from archimedes.tree.config import in_file, read
 from archimedes.tree.config_files import read_data
 from archimedes.tree.struct_methods import nearest, replace
 from archimedes.vehicles.vehicle_folders import VehicleConfig
@@ -81,6 +81,6 @@ def load(source: str | os.PathLike[str], **parts: Any) -> Any:
     try:
         vehicle = read(data, UnionConfig[tuple(types[name] for name in sorted(types))], "").build()
     except StructError as error:
-        raise StructError(f"{path}: {error}") from error
+        raise in_file(error, path) from error
     publish(type(vehicle), __package__)  # which may not have been asked for by its name
     return replace(vehicle, **parts) if parts else vehicle

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from archimedes.tree import StructConfig
+from archimedes.tree import StructConfig, field
 from archimedes.vehicles.worlds import FlatEarth, RotatingEarth
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ class PartConfig(StructConfig):
 
     Numbers, truth values and arrays among the fields of the part need not be declared again. What
     is annotated otherwise there, a part of the part or Any, is a key only if it is declared here.
+    Units are those of the part's fields, or declared here.
 
     It makes the part when it is read, so that an error appears under the part's own key.
     """
@@ -63,6 +64,9 @@ class PartConfig(StructConfig):
         hints = {name: HINTS.get(hint) for name, hint in inspect.get_annotations(part).items()}
         numbers = {name: hint for name, hint in hints.items() if hint is not None}
         cls.__annotations__ = {**numbers, **inspect.get_annotations(cls)}
+        for name, declared in getattr(part, "__dataclass_fields__", {}).items():
+            if name in cls.__annotations__ and name not in cls.__dict__:
+                setattr(cls, name, field(units=declared.metadata.get("units")))
         super().__init_subclass__(**options)
 
     def __post_init__(self) -> None:
@@ -72,7 +76,7 @@ class PartConfig(StructConfig):
 
     def build(self) -> Any:
         """Return the part."""
-        names = [field.name for field in dataclasses.fields(self)]
+        names = [f.name for f in dataclasses.fields(self)]
         return type(self).makes(**{name: _argument(getattr(self, name)) for name in names})
 
 

@@ -339,14 +339,15 @@ class RotorsConfig(PartConfig):
     """Rotors around a circle."""
 
     makes = staticmethod(ring)
-    thrust: float
-    torque: float
-    inertia: float
-    time_constant: float
-    max_speed: float
-    inflow: float
-    drag: float
-    density: float
+    arm: float = field(units="m")
+    thrust: float = field(units="N s^2")
+    torque: float = field(units="N m s^2")
+    inertia: float = field(units="kg m^2")
+    time_constant: float = field(units="s")
+    max_speed: float = field(units="rad/s")
+    inflow: float = field(units="N s^2/m")
+    drag: float = field(units="N s^2/m")
+    density: float = field(units="kg/m^3")
 
 
 class MultirotorConfig(VehicleConfig, type="multirotor"):

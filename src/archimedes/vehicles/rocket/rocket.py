@@ -580,10 +580,15 @@ class StageConfig(PartConfig):
     """A cylindrical stage with its tank and engine."""
 
     makes = staticmethod(cylindrical_stage)
-    thrust: float
-    specific_impulse: float
-    exit_area: float
-    max_gimbal: float
+    bottom: float = field(units="m")
+    length: float = field(units="m")
+    radius: float = field(units="m")
+    dry_mass: float = field(units="kg")
+    propellant: float = field(units="kg")
+    thrust: float = field(units="N")
+    specific_impulse: float = field(units="s")
+    exit_area: float = field(units="m^2")
+    max_gimbal: float = field(units="rad")
 
 
 class PayloadConfig(PartConfig):
