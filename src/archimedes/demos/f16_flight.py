@@ -240,7 +240,7 @@ class Shown:
     airspeed: Array = arc.field(units="m/s")
     bank: Array = arc.field(units="deg")
     heading: Array = arc.field(units="deg")
-    load_factor: Array = arc.field(units="g")
+    load_factor: Array = arc.field(units="")
     surfaces: Array = arc.field(units="deg")
 
 

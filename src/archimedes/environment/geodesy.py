@@ -62,10 +62,10 @@ class Ellipsoid:
     """
 
     a: float = field(units="m")
-    f: float = 0.0
+    f: float = field(units="", default=0.0)
     mu: float = field(units="m^3/s^2", default=0.0)
     omega: float = field(units="rad/s", default=0.0)
-    J2: float = 0.0
+    J2: float = field(units="", default=0.0)
 
     def __post_init__(self) -> None:
         """Check the values where they are known."""

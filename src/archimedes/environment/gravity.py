@@ -133,7 +133,7 @@ class J2Gravity:
 
     mu: float = field(units="m^3/s^2", default=WGS84.mu)
     radius: float = field(units="m", default=WGS84.a)
-    J2: float = WGS84.J2
+    J2: float = field(units="", default=WGS84.J2)
 
     def __post_init__(self) -> None:
         """Check the parameters where they are known."""

@@ -178,8 +178,8 @@ class SphericalHarmonicGravity:
 
     mu: float = field(units="m^3/s^2", default=WGS84.mu)
     radius: float = field(units="m", default=WGS84.a)
-    C: Any = field(default_factory=lambda: np.ones((1, 1)))
-    S: Any = field(default_factory=lambda: np.zeros((1, 1)))
+    C: Any = field(units="", default_factory=lambda: np.ones((1, 1)))
+    S: Any = field(units="", default_factory=lambda: np.zeros((1, 1)))
 
     def __post_init__(self) -> None:
         """Check the parameters where they are known."""

@@ -146,14 +146,17 @@ class Turbulence:
 
     @struct
     class State:
-        """States of the filters; zero is calm air, from which gusts build up."""
+        """States of the filters; zero is calm air, from which gusts build up.
 
-        u: Any = field()
-        v: Any = field()
-        w: Any = field()
-        p: Any = field()
-        q: Any = field()
-        r: Any = field()
+        Of u, v, w and p they are relative to the intensity, of q and r smoothed gusts.
+        """
+
+        u: Any = field(units="")
+        v: Any = field(units="")
+        w: Any = field(units="")
+        p: Any = field(units="")
+        q: Any = field(units="m/s")
+        r: Any = field(units="m/s")
 
     def __post_init__(self) -> None:
         """Check the parameters where they are known."""

@@ -126,7 +126,7 @@ class RigidBody:
     """
 
     rpy_attitude: bool = field(static=True, default=False)
-    baumgarte: float = 1.0
+    baumgarte: float = field(units="1/s", default=1.0)
 
     @struct
     class State:
@@ -293,7 +293,7 @@ class EarthReferencedBody:
     """
 
     rot_earth: float = field(units="rad/s", default=7.292e-5)
-    baumgarte: float = 1.0
+    baumgarte: float = field(units="1/s", default=1.0)
 
     @struct
     class State:

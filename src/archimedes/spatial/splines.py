@@ -162,7 +162,7 @@ class QuaternionSpline:
     """
 
     times: Any = field(units="s")
-    attitudes: Any = field()
+    attitudes: Any = field(units="")
     start_rate: Any = field(units="rad/s", default=None)
     end_rate: Any = field(units="rad/s", default=None)
     coefficients: Any = field(default=None)
@@ -248,7 +248,7 @@ class PoseSpline:
 
     times: Any = field(units="s")
     positions: Any = field(units="m")
-    attitudes: Any = field()
+    attitudes: Any = field(units="")
     coefficients: Any = field(default=None)
 
     def __post_init__(self) -> None:

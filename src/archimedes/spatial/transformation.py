@@ -51,7 +51,7 @@ class Transformation:
     """
 
     t: Any = field(units="m")
-    r: Any = field()
+    r: Any = field(units="")
 
     def __post_init__(self) -> None:
         """Check the translation, and that `r` is an attitude."""

@@ -52,9 +52,9 @@ class Projectile:
     mass: Any = field(units="kg")
     inertia: Any = field(units="kg m^2")
     area: Any = field(units="m^2", default=0.0)
-    drag: Any = 0.0
+    drag: Any = field(units="", default=0.0)
     lengths: Any = field(units="m", default_factory=lambda: np.ones(3))
-    damping: Any = field(default_factory=lambda: np.zeros((3, 3)))
+    damping: Any = field(units="", default_factory=lambda: np.zeros((3, 3)))
     world: Any = field(default_factory=RotatingEarth)
 
     @struct
@@ -74,7 +74,7 @@ class Projectile:
         """
 
         airspeed: Any = field(units="m/s")
-        mach: Any = field()
+        mach: Any = field(units="")
         dynamic_pressure: Any = field(units="Pa")
         alt: Any = field(units="m")
 

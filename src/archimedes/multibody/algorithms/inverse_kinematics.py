@@ -72,8 +72,8 @@ class KinematicsResult(Readable):
 
     q: Any = field()
     error: Any = field()
-    success: Any = field()
-    iterations: Any = field()
+    success: Any = field(units="")
+    iterations: Any = field(units="")
 
 
 def inverse_kinematics(

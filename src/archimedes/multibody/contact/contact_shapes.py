@@ -68,9 +68,9 @@ class Ground:
     array([0., 0., 1.])
     """
 
-    normal: Any = field(default=np.array([0.0, 0.0, 1.0]))
+    normal: Any = field(units="", default=np.array([0.0, 0.0, 1.0]))
     point: Any = field(units="m", default=np.zeros(3))
-    friction: Any = 0.7
+    friction: Any = field(units="", default=0.7)
     stiffness: Any = field(units="N/m^1.5", default=1e6)
     dissipation: Any = field(units="s/m", default=0.5)
     slip_speed: Any = field(units="m/s", default=1e-3)
@@ -141,7 +141,7 @@ class Contacts:
     centers: Any = field(units="m")
     radius: Any = field(units="m", default=0.0)
     kind: str = field(static=True, default="points")
-    rotation: Any = field(default=np.eye(3))
+    rotation: Any = field(units="", default=np.eye(3))
     position: Any = field(units="m", default=np.zeros(3))
     size: Any = field(units="m", default=np.zeros(3))
 
@@ -183,7 +183,7 @@ class Pair:
 
     first: Contacts = field()
     second: Contacts = field()
-    friction: Any = 0.7
+    friction: Any = field(units="", default=0.7)
     stiffness: Any = field(units="N/m^1.5", default=1e6)
     dissipation: Any = field(units="s/m", default=0.5)
     slip_speed: Any = field(units="m/s", default=1e-3)

@@ -148,12 +148,12 @@ class Model:
     name: str = field(static=True)
     links: tuple[Link, ...] = field(static=True)
     frames: tuple[Frame, ...] = field(static=True)
-    rotations: Any = field()
+    rotations: Any = field(units="")
     positions: Any = field(units="m")
     masses: Any = field(units="kg")
     centers: Any = field(units="m")
     inertias: Any = field(units="kg m^2")
-    frame_rotations: Any = field()
+    frame_rotations: Any = field(units="")
     frame_positions: Any = field(units="m")
     armature: Any = field(units="kg m^2")
     damping: Any = field(units="N m s")
@@ -323,6 +323,24 @@ class Model:
     def report(self) -> str:
         """Return a line of text for each link: joint, limits, body, mass and frames."""
         return tree_text(self)
+
+    def field_units(self) -> dict[str, list[str]]:
+        """Return the unit of each element of the fields that mix joints that turn and slide."""
+        angles = [units != "m" for _, units in coordinate_labels(self, "q")]
+        turns = [units == "rad/s" for _, units in coordinate_labels(self, "v")]
+        q = ["" if angle else "m" for angle in angles]
+
+        def per_velocity(turning: str, sliding: str) -> list[str]:
+            return [turning if turn else sliding for turn in turns]
+
+        return {
+            **dict.fromkeys(("rest", "lower", "upper"), q),
+            "speed_limits": per_velocity("rad/s", "m/s"),
+            "armature": per_velocity("kg m^2", "kg"),
+            "damping": per_velocity("N m s", "N s/m"),
+            "stiffness": per_velocity("N m", "N/m"),
+            **dict.fromkeys(("friction", "effort_limits"), per_velocity("N m", "N")),
+        }
 
     def __content__(self) -> tuple[Any, ...]:
         # Arrays that nobody can write to as bytes, which cannot change: of a robot that is all but

@@ -629,6 +629,10 @@ class AttitudeBase:
         """
         return rotvec.so3_right_jacobian(self.log(), inverse)
 
+    def field_units(self) -> dict[str, str]:
+        """Return the unit of the numbers."""
+        return {"array": ""}
+
     def like(self, array: Array) -> Self:
         """Return an object of this class and settings that holds another array.
 

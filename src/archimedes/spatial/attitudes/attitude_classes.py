@@ -211,6 +211,10 @@ class EulerAngles(AttitudeBase, name="euler"):
         """Return the sequence and the unit."""
         return {"seq": self.seq, "degrees": self.degrees}
 
+    def field_units(self) -> dict[str, str]:
+        """Return the unit of the angles."""
+        return {"array": "deg" if self.degrees else "rad"}
+
     def as_matrix(self) -> Any:
         """Return the passive rotation matrix R_BE (..., 3, 3)."""
         return euler.euler_to_dcm(self.radians(), self.seq)
@@ -389,6 +393,10 @@ class RotationVector(AttitudeBase, name="rotvec"):
     def static(self) -> dict[str, Any]:
         """Return the unit."""
         return {"degrees": self.degrees}
+
+    def field_units(self) -> dict[str, str]:
+        """Return the unit of the rotation vector."""
+        return {"array": "deg" if self.degrees else "rad"}
 
     def inv(self) -> RotationVector:
         """Return the attitude of E in B: the opposite vector."""

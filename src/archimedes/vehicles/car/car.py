@@ -47,9 +47,9 @@ class Tyre:
     1.0
     """
 
-    friction: Scalar = 1.0
-    stiffness: Scalar = 10.0
-    shape: Scalar = 1.4
+    friction: Scalar = field(units="", default=1.0)
+    stiffness: Scalar = field(units="", default=10.0)
+    shape: Scalar = field(units="", default=1.4)
 
     def __post_init__(self) -> None:
         """Check the coefficients where they are known."""
@@ -118,7 +118,7 @@ class Car(FolderScene):
     spring: Scalar = field(units="N/m", default=3e4)
     damper: Scalar = field(units="N s/m", default=3e3)
     tyre: Any = field(default_factory=Tyre)
-    front_drive: Scalar = 0.0
+    front_drive: Scalar = field(units="", default=0.0)
     drag: Scalar = field(units="N s^2/m^2", default=0.4)
     world: Any = field(default_factory=FlatEarth)
 

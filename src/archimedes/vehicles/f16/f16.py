@@ -83,7 +83,7 @@ class F16Aerodynamics:
     area: float = field(units="m^2", default=27.870912)
     span: float = field(units="m", default=9.144)
     chord: float = field(units="m", default=3.450336)
-    reference: float = 0.35
+    reference: float = field(units="", default=0.35)
 
     def __post_init__(self) -> None:
         """Check the sizes where they are known."""
@@ -278,7 +278,7 @@ class F16(FolderScene):
 
     mass: Scalar = field(units="kg", default=637.1595 * SLUG)
     inertia: Matrix = field(units="kg m^2", default_factory=_inertia)
-    xcg: Scalar = 0.25
+    xcg: Scalar = field(units="", default=0.25)
     aero: Any = field(default_factory=F16Aerodynamics)
     engine: Any = field(default_factory=F16Engine)
     world: Any = field(default_factory=RotatingEarth)
@@ -314,7 +314,7 @@ class F16(FolderScene):
             Rudder angle in rad.
         """
 
-        throttle: Any = field()
+        throttle: Any = field(units="")
         elevator: Any = field(units="rad", default=0.0)
         aileron: Any = field(units="rad", default=0.0)
         rudder: Any = field(units="rad", default=0.0)
@@ -343,10 +343,10 @@ class F16(FolderScene):
 
         flight: FlightState = field()
         airspeed: Any = field(units="m/s")
-        mach: Any = field()
+        mach: Any = field(units="")
         alpha: Any = field(units="rad")
         beta: Any = field(units="rad")
-        load_factor: Any = field()
+        load_factor: Any = field(units="")
         thrust: Any = field(units="N")
 
     def __post_init__(self) -> None:

@@ -261,7 +261,7 @@ class GeometricController:
     attitude: Any = field(units="1/s^2", default=120.0)
     rate: Any = field(units="1/s", default=18.0)
     gravity: Any = field(units="m/s^2", default=9.80665)
-    least_thrust: Any = 0.2
+    least_thrust: Any = field(units="", default=0.2)
 
     def wrench(
         self, vehicle: Multirotor, x: Tree, p: Vec3, v: Vec3, a: Vec3, yaw: Scalar

@@ -158,7 +158,7 @@ class SecondOrderActuator:
     """
 
     frequency: Any = field(units="rad/s")
-    damping: Any = 0.7
+    damping: Any = field(units="", default=0.7)
     rate_limit: Any = np.inf
     lower: Any = -np.inf
     upper: Any = np.inf

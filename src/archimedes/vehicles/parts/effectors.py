@@ -72,8 +72,8 @@ class Rotors:
     """
 
     positions: Any = field(units="m")
-    spins: Any = field()
-    directions: Any = None
+    spins: Any = field(units="")
+    directions: Any = field(units="", default=None)
     thrust: Any = field(units="N s^2", default=1.0e-5)
     torque: Any = field(units="N m s^2", default=1.5e-7)
     inertia: Any = field(units="kg m^2", default=0.0)
@@ -210,7 +210,7 @@ class Thrusters:
     """
 
     positions: Matrix = field(units="m")
-    directions: Matrix = field()
+    directions: Matrix = field(units="")
     thrust: Scalar = field(units="N")
     specific_impulse: Scalar = field(units="s", default=220.0)
 
@@ -264,7 +264,7 @@ class Magnetorquers:
     0.2
     """
 
-    axes: Matrix = field(default_factory=lambda: np.eye(3))
+    axes: Matrix = field(units="", default_factory=lambda: np.eye(3))
     max_dipole: Scalar = field(units="A m^2", default=np.inf)
 
     def __post_init__(self) -> None:
@@ -309,7 +309,7 @@ class ReactionWheels:
     array([ 0.05, -0.1 ,  0.  ])
     """
 
-    axes: Matrix = field(default_factory=lambda: np.eye(3))
+    axes: Matrix = field(units="", default_factory=lambda: np.eye(3))
     inertia: Scalar = field(units="kg m^2", default=0.0)
     max_torque: Scalar = field(units="N m", default=np.inf)
     max_momentum: Scalar = field(units="N m s", default=np.inf)
@@ -399,7 +399,7 @@ class GroundContact:
     points: Any = field(units="m")
     stiffness: Any = field(units="N/m", default=1e4)
     damping: Any = field(units="N s/m", default=1e3)
-    friction: Any = 0.7
+    friction: Any = field(units="", default=0.7)
     slip: Any = field(units="m/s", default=0.01)
 
     def __post_init__(self) -> None:

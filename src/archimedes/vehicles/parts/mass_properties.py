@@ -142,7 +142,7 @@ class Tank:
     bottom: Any = field(units="m")
     length: Any = field(units="m")
     radius: Any = field(units="m")
-    axis: Any = field(default_factory=lambda: np.array([1.0, 0.0, 0.0]))
+    axis: Any = field(units="", default_factory=lambda: np.array([1.0, 0.0, 0.0]))
 
     def __post_init__(self) -> None:
         """Check sizes where they are known."""

@@ -122,8 +122,8 @@ class RocketAerodynamics:
     """
 
     area: Scalar = field(units="m^2", default=2.0)
-    axial: Scalar = 0.3
-    normal: Scalar = 3.0
+    axial: Scalar = field(units="", default=0.3)
+    normal: Scalar = field(units="", default=3.0)
     pressure_point: Scalar = field(units="m", default=15.0)
 
     def __post_init__(self) -> None:
@@ -203,7 +203,7 @@ class Rocket(FolderScene):
 
         motion: Any = field()
         propellant: Any = field(units="kg")
-        attached: Any = field()
+        attached: Any = field(units="")
 
     @struct
     class Input:
@@ -217,7 +217,7 @@ class Rocket(FolderScene):
             Angles of the engine in rad: nose up, and to the right.
         """
 
-        throttle: Any = field()
+        throttle: Any = field(units="")
         gimbal: Any = field(units="rad", default_factory=lambda: np.zeros(2))
 
     @struct
@@ -503,7 +503,7 @@ class OrbitGuidance:
     kick: Any = field(units="rad", default=0.08)
     kick_start: Any = field(units="s", default=8.0)
     kick_end: Any = field(units="s", default=20.0)
-    tangent: Any = 0.55
+    tangent: Any = field(units="", default=0.55)
     tangent_rate: Any = field(units="1/s", default=0.0014)
     radius: Any = field(units="m", default=6.378137e6 + 400e3)
     stiffness: Any = field(units="1/s^2", default=4.0)

@@ -80,7 +80,7 @@ class Satellite(FolderScene):
     magnetic_field: Any = field(default_factory=env.MagneticDipole)
     atmosphere: Any = None
     area: Scalar = field(units="m^2", default=0.0)
-    drag: Scalar = 2.2
+    drag: Scalar = field(units="", default=2.2)
     angle: Scalar = field(units="rad", default=0.0)
     omega: Scalar = field(units="rad/s", default=env.WGS84.omega)
     baumgarte: Any = field(units="1/s", default=0.0)
@@ -125,7 +125,7 @@ class Satellite(FolderScene):
 
         torque: Any = field(units="N m")
         dipole: Any = field(units="A m^2", default_factory=lambda: np.zeros(3))
-        throttle: Any = None
+        throttle: Any = field(units="", default=None)
 
     @struct
     class Output:

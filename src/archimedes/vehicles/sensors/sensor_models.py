@@ -59,8 +59,8 @@ class TriadErrors:
     """
 
     bias: Any = field(default_factory=lambda: np.zeros(3))
-    scale: Any = field(default_factory=lambda: np.zeros(3))
-    misalignment: Any = field(default_factory=lambda: np.zeros((3, 3)))
+    scale: Any = field(units="", default_factory=lambda: np.zeros(3))
+    misalignment: Any = field(units="rad", default_factory=lambda: np.zeros((3, 3)))
     noise: Any = 0.0
     walk: Any = 0.0
     limit: Any = np.inf
