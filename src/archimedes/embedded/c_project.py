@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import DTypeLike
 
 from archimedes.embedded import c_files
@@ -17,6 +18,9 @@ from archimedes.embedded.c_structs import fixed_values, scalars
 from archimedes.embedded.preparation import Options, Prepared, as_compiled, prepare
 from archimedes.embedded.verification import HostLibrary, Verification, verify_model
 from archimedes.errors import CodegenError
+
+if TYPE_CHECKING:
+    from archimedes.embedded.wasm_project import WasmModule
 
 __all__ = ["CProject", "codegen"]
 
@@ -166,7 +170,7 @@ def codegen(
     template: str | Path | None = None,
     optimize: str = "speed",
     debug: bool = False,
-) -> CProject:
+) -> CProject | WasmModule:
     """Generate a small C project from a function, with the same bits as in Python.
 
     ``<name>_step(in, out, work)`` computes; ``<name>_init`` sets the default inputs.
@@ -235,6 +239,35 @@ def codegen(
                        &out->y);
     <BLANKLINE>
     """
+    if target == "wasm":
+        from archimedes.embedded.wasm_project import generate  # which C projects do without
+
+        others = {
+            "int_type": np.dtype(int_type) != np.int64,
+            "input_descriptions": input_descriptions,
+            "output_descriptions": output_descriptions,
+            "verify": verify,
+            "parameters": parameters,
+            "state": state,
+            "template": template,
+        }
+        module = generate(
+            func,
+            args,
+            options,
+            others,
+            name=name,
+            static=(static_argnums, static_argnames),
+            kwargs=kwargs,
+            float_type=float_type,
+            return_names=return_names,
+            optimize=optimize,
+        )
+        if output_dir is not None:
+            module = dataclasses.replace(module, paths=module.write(output_dir))
+        if debug:
+            print(module)
+        return module
     settings = Options.of(options)
     types = scalars(float_type, int_type)
     kind = c_files.target_named(target)
@@ -266,6 +299,14 @@ def codegen(
         project = dataclasses.replace(project, paths=project.write(output_dir))
     if debug:
         print(project)
+    return project
+
+
+def make_c_project(func: Callable[..., Any], args: Sequence[Any], **options: Any) -> CProject:
+    """Return the C project of a function, for what runs on boards."""
+    project = codegen(func, args, **options)
+    if not isinstance(project, CProject):
+        raise CodegenError("target='wasm' is for browsers and Node: boards run C projects")
     return project
 
 

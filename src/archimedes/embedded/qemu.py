@@ -14,7 +14,7 @@ from archimedes import tree
 from archimedes.embedded.boards import Harness, Slot, board_named, build, execute
 from archimedes.embedded.c_files import source_files
 from archimedes.embedded.c_model import Model
-from archimedes.embedded.c_project import CProject, codegen
+from archimedes.embedded.c_project import CProject, make_c_project
 from archimedes.embedded.c_structs import Root
 from archimedes.errors import CodegenError
 from archimedes.graph.dtypes import I64
@@ -132,7 +132,7 @@ def run_in_qemu(
     """
     machine = board_named(board)
     calls = _check_calls(inputs)
-    project = code if isinstance(code, CProject) else codegen(code, calls[0], **options)
+    project = code if isinstance(code, CProject) else make_c_project(code, calls[0], **options)
     if project is code and options:
         raise CodegenError(
             f"run_in_qemu: give {', '.join(options)} to codegen: this project is generated already"

@@ -15,7 +15,7 @@ from typing import Any
 from archimedes.embedded.boards import FLAGS, FOLDER, ToolError, board_named, run_tool
 from archimedes.embedded.c_files import write_sources
 from archimedes.embedded.c_model import Model
-from archimedes.embedded.c_project import CProject, codegen
+from archimedes.embedded.c_project import CProject, make_c_project
 from archimedes.embedded.qemu import EmulatedRun, run_in_qemu
 from archimedes.embedded.traceability import LineNotes, TracedLines
 from archimedes.errors import CodegenError
@@ -224,7 +224,7 @@ def report(
         chosen = {"traceability": True, **dict(options.pop("options", None) or {})}
         if optimize in FLAGS_FOR:
             options["optimize"] = optimize
-        project = codegen(code, args, options=chosen, **options)
+        project = make_c_project(code, args, options=chosen, **options)
     optimize = FLAGS_FOR.get(optimize, optimize)
     with tempfile.TemporaryDirectory(prefix="archimedes-") as folder:
         sizes = measure_sizes(project.model, board, optimize, Path(folder))

@@ -27,6 +27,7 @@ PACKAGES = {
     "qemu-system-riscv64": ("qemu-system-misc", "qemu", _QEMU),
     "chromium": ("chromium", "--cask google-chrome", "Google.Chrome"),
     "ffmpeg": ("ffmpeg", "ffmpeg", "Gyan.FFmpeg"),
+    "node": ("nodejs", "node", "OpenJS.NodeJS"),
 }
 
 
