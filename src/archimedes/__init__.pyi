@@ -13,6 +13,8 @@ from archimedes import tree as tree
 from archimedes import vehicles as vehicles
 from archimedes import viewer as viewer
 from archimedes import viz as viz
+from archimedes.analysis.frames.check import FrameReport as FrameReport
+from archimedes.analysis.frames.check import check_frames as check_frames
 from archimedes.embedded import codegen as codegen
 from archimedes.errors import ArchimedesError as ArchimedesError
 from archimedes.errors import CodegenError as CodegenError

@@ -1,0 +1,190 @@
+"""Which letters are frames in a file, and what a name means there.
+
+B, E, N and I, and words such as NED, are frames everywhere. Any other letter is one where a
+rotation, a transformation or a ``p_AB_C`` of the same function or class (or of the module's own
+statements) names it: in ``v_A - v_B`` alone, A and B are two bodies.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+
+from archimedes.analysis.frames.names import (
+    FORCES,
+    FRAME_WORDS,
+    MonogramName,
+    are_compatible,
+    parse_name,
+)
+from archimedes.analysis.frames.values import SCALAR, Map, Value, Vector
+
+__all__ = ["Evidence", "Scope", "names_in"]
+
+USUAL = {"B", "E", "N", "I", *FRAME_WORDS}
+SCALAR_TYPES = {"float", "int", "bool", "str", "Scalar", "complex"}
+ATTITUDE_METHODS = {"rotate", "as_matrix", "as_quat", "kinematics", "apply_vec"}
+VECTOR_CALLS = {"cross", "dot", "norm", "rotate", "apply", "matvec", "solve"}
+
+
+def names_in(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    """Yield every identifier below a node, with the node that holds it."""
+    for n in ast.walk(node):
+        if isinstance(n, ast.Name):
+            yield n.id, n
+        elif isinstance(n, ast.Attribute):
+            yield n.attr, n
+        elif isinstance(n, ast.arg) or (isinstance(n, ast.keyword) and n.arg):
+            yield str(n.arg), n
+        elif isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield n.name, n
+        elif isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Constant):
+            yield str(n.slice.value), n
+
+
+class Evidence:
+    """What the names below a node say: frames that maps name, letters beside each head."""
+
+    def __init__(self, node: ast.AST) -> None:
+        self.frames: set[str] = set()
+        self.letters: defaultdict[str, set[str]] = defaultdict(set)
+        self.vectors: set[str] = set()
+        self.jacobians: set[str] = set()
+        self.scalars: set[str] = set()
+        self.spatial = False
+        for name, _ in names_in(node):
+            self.take_name(name)
+        for n in ast.walk(node):
+            self.take_use(n)
+
+    def take_name(self, name: str) -> None:
+        """Note the frames of a name."""
+        p = parse_name(name)
+        if p is None:
+            return
+        if p.kind == "map" and p.style in ("R", "X"):
+            self.frames |= {p.to, p.frm}
+        elif p.points and p.to and p.kind == "vector":
+            self.frames.add(p.to)
+        if p.kind == "vector" and p.to:
+            self.letters[p.head].add(p.to)
+        self.spatial = self.spatial or p.to in FRAME_WORDS or p.frm in FRAME_WORDS
+
+    def take_use(self, n: ast.AST) -> None:
+        """Note what is used as a vector, a Jacobian or a number, and what shows 3-D physics."""
+        if isinstance(n, (ast.Import, ast.ImportFrom)):
+            text = ast.unparse(n)
+            self.spatial = self.spatial or "archimedes" in text or "spatial" in text
+        elif isinstance(n, ast.BinOp) and isinstance(n.op, ast.MatMult):
+            for side in (n.left, n.right):
+                self.vectors.add(last_name(side))
+                self.spatial = self.spatial or is_map(side)
+        elif isinstance(n, ast.Subscript):
+            self.vectors.add(last_name(n.value))
+        elif isinstance(n, ast.Call):
+            called = last_name(n.func)
+            self.spatial = self.spatial or called in ATTITUDE_METHODS or called == "cross"
+            if called in VECTOR_CALLS:
+                self.vectors.update(last_name(a) for a in n.args)
+            if called in ("pinv", "lstsq"):
+                self.jacobians.update(last_name(a) for a in n.args)
+        elif isinstance(n, ast.Attribute) and n.attr in ("T", "mT"):
+            self.jacobians.add(last_name(n.value))
+            self.spatial = self.spatial or is_map(n.value)
+        elif isinstance(n, ast.Assign) and isinstance(n.value, ast.Call):
+            if "jac" in last_name(n.value.func).lower():
+                self.jacobians.update(last_name(t) for t in n.targets)
+        elif isinstance(n, ast.AnnAssign) and last_name(n.annotation) in SCALAR_TYPES:
+            self.scalars.add(last_name(n.target))
+        elif isinstance(n, ast.arg) and last_name(n.annotation) in SCALAR_TYPES:
+            self.scalars.add(n.arg)
+
+
+def last_name(node: ast.AST | None) -> str:
+    """Return the last identifier of a name or attribute, "" for other expressions."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    return ""
+
+
+def is_map(node: ast.AST) -> bool:
+    """Return whether a node is named as a rotation is."""
+    p = parse_name(last_name(node))
+    return p is not None and p.kind == "map" and p.style != "J"
+
+
+class Scope:
+    """What names mean in one function or class of a module.
+
+    Parameters
+    ----------
+    own, module : Evidence
+        What the function or class, and the statements of the module, say.
+    spatial : bool
+        Whether the file has rotations, cross products or the like.
+    same : callable
+        Whether two frames are one.
+    """
+
+    def __init__(
+        self,
+        own: Evidence,
+        module: Evidence,
+        spatial: bool,
+        same: Callable[[str, str], bool] = are_compatible,
+    ) -> None:
+        self.own, self.module, self.spatial, self.same = own, module, spatial, same
+        self.frames = own.frames | module.frames
+        self.kept: dict[str, Value] = {}
+
+    def declared(self, name: str) -> Value:
+        """Return what a name says of its value, None for a name without frames."""
+        if name not in self.kept:
+            p = parse_name(name)
+            self.kept[name] = None if p is None else self.meaning(p, name)
+        return self.kept[name]
+
+    def meaning(self, p: MonogramName, name: str) -> Value:
+        """Return the value that a name stands for."""
+        if name in self.own.scalars or name in self.module.scalars:
+            return SCALAR
+        if p.kind == "map":
+            if p.style == "J":
+                weak = not p.strong and not self.spatial
+                if weak or not self.is_frame(p.to):
+                    return None
+                return Map(p.to, None if name in self.own.jacobians else p.to, "J")
+            if p.style == "C" and not (self.is_frame(p.to) and self.is_frame(p.frm)):
+                return None
+            return Map(p.to, p.frm, p.style)
+        points = Counter({p.points[1]: 1, p.points[0]: -1}) if p.points else None
+        if p.to and (not self.is_frame(p.to) or self.is_label(p, name)):
+            return None
+        return Vector(p.to or None, points, p.many)
+
+    def is_frame(self, letter: str) -> bool:
+        """Return whether a letter is a frame here."""
+        return letter in USUAL or letter in self.frames
+
+    def is_label(self, p: MonogramName, name: str) -> bool:
+        """Return whether the letter of a vector is the name of a body or of a component."""
+        if p.to in FRAME_WORDS:
+            return False
+        if not p.strong and not self.spatial:
+            return True
+        if p.head in FORCES and p.to == "N" and not self.spatial:
+            return True
+        letters = self.own.letters[p.head] | self.module.letters[p.head]
+        if p.to not in self.frames and any(
+            x not in USUAL for x in letters & {"A", "C"} - self.frames
+        ):
+            return p.to == "B"
+        if p.to in "NED" and {"N", "E"} <= letters:  # north, east, down
+            used = {f"{p.head}_N", f"{p.head}_E"} & (self.own.vectors | self.module.vectors)
+            return "D" in letters or "U" in letters or not (used or {"N", "E"} <= self.frames)
+        return False
