@@ -1,3 +1,4 @@
+from archimedes import analysis as analysis
 from archimedes import control as control
 from archimedes import embedded as embedded
 from archimedes import environment as environment
@@ -15,6 +16,10 @@ from archimedes import viewer as viewer
 from archimedes import viz as viz
 from archimedes.analysis.frames.check import FrameReport as FrameReport
 from archimedes.analysis.frames.check import check_frames as check_frames
+from archimedes.analysis import UnitsError as UnitsError
+from archimedes.analysis import UnitsReport as UnitsReport
+from archimedes.analysis import check_units as check_units
+from archimedes.analysis import quantity as quantity
 from archimedes.embedded import codegen as codegen
 from archimedes.errors import ArchimedesError as ArchimedesError
 from archimedes.errors import CodegenError as CodegenError

@@ -39,9 +39,14 @@ if TYPE_CHECKING:
 
 
 class _Origins(threading.local):
-    """How this thread finds the user's line that a node comes from; None if nobody asks."""
+    """What this thread wants to know of where nodes come from; None if nobody asks.
+
+    ``find`` finds the user's line that a node comes from; ``kind`` is a class of graphs that keep
+    more, for checks of the program (``analysis/units/recording.py``).
+    """
 
     find: Callable[[], Any] | None = None
+    kind: type[Graph] | None = None
 
 
 origins = _Origins()
@@ -93,6 +98,9 @@ class Graph:
     >>> g.outputs == [x]
     True
     """
+
+    def __new__(cls) -> Graph:
+        return super().__new__(origins.kind or cls)
 
     def __init__(self) -> None:
         self.op: list[int] = []
@@ -304,6 +312,10 @@ class Graph:
             self._index[key] = i
             self.value[i] = value
         return i
+
+    def literal(self, value: float, dtype: int = F64) -> int:
+        """Return the node of a number that the recorded function writes; ``const`` is for ours."""
+        return self.const(value, dtype)
 
     def constants(self, array: np.ndarray) -> np.ndarray:
         """Return ids, in the array's shape, of the constants in a float, int or bool array."""

@@ -305,7 +305,7 @@ def operand_ids(trace: Trace, x: Traced | float, code: int) -> np.ndarray:
         return ids if x.code == code else cast_ids(trace.graph, ids, x.code, code)
     if code == I64 and not -INT64_LIMIT <= x < INT64_LIMIT:
         raise range_error(int(x))
-    return _array(trace.graph.const(x, code), dtype=_ID)
+    return _array(trace.graph.literal(x, code), dtype=_ID)
 
 
 @cache

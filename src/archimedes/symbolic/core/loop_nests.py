@@ -158,7 +158,7 @@ class LoopBuilder:
             table = g.constant_table(block)
             is_one_number = table is not None and (table == table[0]).all()
             if table is not None and is_one_number and not np.signbit(table).any():
-                return self.body.const(table[0].item(), dtype)
+                return self.body.literal(table[0].item(), dtype)
         strides = [0] * len(self.shape)
         for axis, n, stride in zip(axes, ids.shape, read.strides):
             if n > 1:

@@ -22,7 +22,7 @@ _MACHINERY = tuple(
     os.path.join(_HERE, *name.split("/"))
     for name in (
         *("tree/", "graph/", "symbolic/", "function/", "backends/", "tracebacks.py"),
-        *("random/", "special/", "embedded/", "simulate/", "system/"),
+        *("random/", "special/", "analysis/", "embedded/", "simulate/", "system/"),
     )
 )
 

@@ -1,0 +1,402 @@
+"""``check_units``: record a function, propagate units through it, report what does not fit."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from types import MethodType
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.analysis.findings import Finding, Report
+from archimedes.analysis.units.declarations import LeafUnit, declared_units, leaf_units
+from archimedes.analysis.units.messages import Narrator, Text
+from archimedes.analysis.units.propagation import Block, Known, Mismatch, Propagation
+from archimedes.analysis.units.recording import Origin, known_unit, pin, recording_units
+from archimedes.analysis.units.unification import Expr
+from archimedes.analysis.units.unit import Unit, UnitsError, parse_unit
+from archimedes.checks import check_callable
+from archimedes.function.compiled import Compiled
+from archimedes.function.leaf_specs import argument_paths, describe_leaves
+from archimedes.function.recording import Recording, record
+from archimedes.function.signatures import Signature
+from archimedes.graph.dtypes import B8
+from archimedes.symbolic import current_trace, wrap
+from archimedes.tree.treedef import TreeDef
+
+__all__ = ["UnitsReport", "check_units"]
+
+RESULT = "return"
+_SECOND = parse_unit("s")
+
+
+class UnitsReport(Report):
+    """Findings about units, and the units that were found.
+
+    ``units`` has the unit of each argument and result by its path (``"x.pos"``, ``"return.v"``), as
+    texts: what is declared, what follows from the uses of values that are not, ``"?"`` where
+    nothing follows.
+
+    Examples
+    --------
+    >>> import archimedes as arc
+    >>> report = arc.check_units(lambda v, t: v * t, {"v": "m/s", "t": "s"})(2.0, 3.0)
+    >>> report.ok, report.units["return"]
+    (True, 'm')
+    """
+
+    def __init__(
+        self, findings: Sequence[Finding] = (), about: str = "", units: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(findings, about)
+        self.units = dict(units or {})
+
+    def raise_if_any(self) -> None:
+        """Raise :class:`UnitsError` with the findings, if there are any."""
+        if not self.ok:
+            count = "one finding" if len(self) == 1 else f"{len(self)} findings"
+            raise UnitsError(f"the units of {self.about} do not fit, {count}:\n{self}", self)
+
+
+def check_units(
+    func: Callable[..., Any],
+    units: Mapping[str, Any] | None = None,
+    *,
+    static_argnames: str | Sequence[str] | None = None,
+    derivative: bool | None = None,
+) -> Callable[..., UnitsReport]:
+    """Return the function that checks the units of a function, for given arguments.
+
+    The function is recorded as by :func:`compile`, and units are propagated through the program:
+    products multiply, sums must agree, functions such as the sine take plain numbers, roots halve.
+    Units come from ``field(units=...)`` of structs, from :func:`quantity`, and from `units`. Those
+    of numbers in the code and of arguments that are not declared follow from their use.
+
+    Parameters
+    ----------
+    func : callable
+        The function, plain NumPy. A method of a struct is checked with the units of its fields.
+    units : mapping, optional
+        Units of arguments by name or path, and of the result: ``{"t": "s", "x.pos": "m", "return":
+        "m/s"}``. One for all elements of an array, or a sequence of one for each. They count more
+        than those of fields.
+    static_argnames : str or sequence of str, optional
+        Names of arguments that are part of the recorded program.
+    derivative : bool, optional
+        Whether the result is the time derivative of the state, the argument of the same structure:
+        its units are then those of the state per second. By default whatever fits better.
+
+    Returns
+    -------
+    callable
+        Function of the same arguments that returns a :class:`UnitsReport`.
+
+    Raises
+    ------
+    UnitsError
+        A unit is not known, or `units` names what is not there.
+
+    Examples
+    --------
+    >>> import archimedes as arc
+    >>> def height(h, v, t):
+    ...     return h + v
+    >>> report = arc.check_units(height, {"h": "m", "v": "m/s", "t": "s"})(1.0, 2.0, 3.0)
+    >>> print(report[0].message)
+    adds m and m/s (`h` is m, `v` is m/s): multiply by `t`?
+    """
+    check_callable(func, "check_units: func", remedy="write arc.check_units(f)(x), not f(x)")
+    if units is not None and not isinstance(units, Mapping):
+        raise UnitsError(
+            f"check_units: units is a mapping such as {{'t': 's', 'return': 'm/s'}}, got {units!r}"
+        )
+    static: Any = static_argnames
+    if isinstance(func, Compiled):
+        static = static_argnames or tuple(func.signature.static)
+        func = func.function
+    signature = Signature(func, None, static)
+
+    @functools.wraps(func, updated=())
+    def run(*args: Any, **kwargs: Any) -> UnitsReport:
+        return _Check(func, signature, dict(units or {}), derivative).run(args, kwargs)
+
+    del run.__wrapped__
+    return run
+
+
+class _Check:
+    """One check of a function with given arguments."""
+
+    def __init__(
+        self,
+        func: Callable[..., Any],
+        signature: Signature,
+        units: dict[str, Any],
+        derivative: bool | None,
+    ) -> None:
+        self.func, self.signature, self.units, self.derivative = func, signature, units, derivative
+        self.propagation = Propagation()
+        self.reach: dict[str, Unit] = {}
+        self.spellings: dict[Unit, str] = {}
+
+    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> UnitsReport:
+        values = self.signature.bind(args, kwargs)
+        static = self.signature.fixed(values)
+        dynamic = {k: v for k, v in values.items() if k not in static}
+        self._check_names(values)
+        leaves, treedef = tree.flatten(tuple(dynamic.values()))
+        specs = describe_leaves(leaves, treedef, list(dynamic))
+        names = argument_paths(treedef, dynamic)
+        treedefs = dict(zip(dynamic, treedef.children))
+
+        def build(symbols: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+            new = dict(zip(dynamic, treedef.unflatten(symbols)))
+            return self.signature.rebind(values, new)
+
+        with recording_units():
+            recording = record(self._call, specs, build, names)
+        given = {k: v for k, v in self.units.items() if not _is_result(k)}
+        known = declared_units(treedefs, [spec.shape for spec in specs], given)
+        inputs = self._inputs(recording, known)
+        outputs = self.propagation.run(recording.blocks, inputs)
+        results = self._results(recording, treedefs, dict(zip(names, known)), outputs)
+        return self._report(dict(zip(names, self._by_leaf(recording, inputs))) | results)
+
+    def _check_names(self, values: Mapping[str, Any]) -> None:
+        for key in self.units:
+            name = key.split(".")[0].split("[")[0]
+            if name != RESULT and name not in values:
+                raise UnitsError(
+                    f"check_units: units names {key!r}, but the arguments are "
+                    f"{', '.join(map(repr, values))} (and {RESULT!r} is the result)"
+                )
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function, with a struct whose method it is as numbers of known units."""
+        func = self.func
+        if isinstance(func, MethodType):
+            func = MethodType(func.__func__, self._pin(func.__self__, "self"))
+        return func(*args, **kwargs)
+
+    def _pin(self, value: Any, name: str) -> Any:
+        """Return a tree whose numbers have the units of its fields, as far as these are declared."""
+        leaves, treedef = tree.flatten(value)
+        graph, pinned = current_trace().graph, []
+        for leaf, unit, path in zip(leaves, leaf_units(treedef), treedef.paths(name)):
+            if isinstance(unit, Unit) and isinstance(leaf, (float, np.ndarray, np.floating)):
+                self._note(path, unit)
+                leaf = pin(leaf, unit, wrap, graph)
+            pinned.append(leaf)
+        return treedef.unflatten(pinned)
+
+    def _note(self, path: str, unit: LeafUnit) -> None:
+        if isinstance(unit, Unit) and not unit.is_plain:
+            self.reach[path] = unit
+
+    # ---- units of arguments and results --------------------------------------------------
+
+    def _inputs(self, recording: Recording, known: Sequence[LeafUnit]) -> list[Known]:
+        inputs: list[Known] = []
+        for spec, form, unit, path in zip(
+            recording.leaves, recording.forms(), known, recording.names
+        ):
+            if not spec.traced or not spec.size:
+                continue
+            self._note(path, unit)
+            if spec.code == B8:
+                inputs += [None] * form.width
+                continue
+            if isinstance(unit, tuple):
+                elements = [Expr(u) for u in unit]
+            else:
+                elements = [Expr(unit) if unit is not None else self.propagation.new()] * spec.size
+                if unit is None and not form.block:
+                    elements = [self.propagation.new() for _ in range(spec.size)]
+            inputs += [Block.of(elements)] if form.block else elements
+        return inputs
+
+    def _by_leaf(self, recording: Recording, inputs: Sequence[Known]) -> list[str]:
+        texts, at = [], 0
+        for spec, form in zip(recording.leaves, recording.forms()):
+            width = form.width if spec.traced and spec.size else 0
+            texts.append(self._text(inputs[at : at + width]))
+            at += width
+        return texts
+
+    def _text(self, values: Sequence[Known]) -> str:
+        units = [
+            unit
+            for value in values
+            if value is not None
+            for unit in (value.units if isinstance(value, Block) else [value])
+        ]
+        texts = []
+        for unit in units:
+            found = self.propagation.unknowns.resolve(unit)
+            texts.append("?" if found.unknowns else self._spell(found.unit))
+        distinct = list(dict.fromkeys(texts))
+        return distinct[0] if len(distinct) == 1 else ", ".join(texts)
+
+    def _spell(self, unit: Unit) -> str:
+        return "1" if unit.is_plain else self.spellings.get(unit) or str(unit)
+
+    def _results(
+        self,
+        recording: Recording,
+        treedefs: Mapping[str, TreeDef],
+        arguments: Mapping[str, LeafUnit],
+        outputs: list[Known],
+    ) -> dict[str, str]:
+        """Compare the units of the results with what is declared for them."""
+        out = recording.out_tree
+        shapes = [tuple(leaf.shape) for leaf in recording.outs]
+        given = {k: v for k, v in self.units.items() if _is_result(k)}
+        wanted = declared_units({RESULT: out}, shapes, given)
+        paths, texts = out.paths(RESULT), {}
+        state = None if given else self._state(treedefs, out)
+        if state is not None:
+            own = [arguments[path] for path in treedefs[state].paths(state)]
+            wanted = [mine if mine is not None else unit for mine, unit in zip(own, wanted)]
+        elements: list[tuple[int, list[Known], Any]] = []
+        at = 0
+        for k, (leaf, form) in enumerate(zip(recording.outs, recording.out_forms())):
+            if not leaf.spec.traced:
+                unit = known_unit(leaf.spec.value)
+                elements.append((k, [Expr(unit)] if unit is not None else [], None))
+                continue
+            ids = recording.blocks.outputs[at : at + form.width]
+            elements.append((k, outputs[at : at + form.width], ids))
+            at += form.width
+        per_second = self._is_derivative(elements, wanted) if state is not None else False
+        for k, values, ids in elements:
+            path = paths[k]
+            texts[path] = self._text(values)
+            label = "the result" + path[len(RESULT) :]
+            if per_second and state is not None:
+                label = f"the derivative of {state}{path[len(RESULT) :]}"
+            self._compare(values, wanted[k], per_second, label, recording, ids, path)
+        return texts
+
+    def _state(self, treedefs: Mapping[str, TreeDef], out: TreeDef) -> str | None:
+        """Return the argument that the result may be the derivative of."""
+        if self.derivative is False:
+            return None
+        cls, names = out.kind.cls, list(treedefs)
+        if self.derivative:
+            alike = [n for n in names if treedefs[n].num_leaves == out.num_leaves]
+            second = names[1] if len(names) > 1 and names[1] in alike else None
+            return second or (alike[0] if alike else None)
+        for name, treedef in treedefs.items():
+            if treedef.children and treedef.kind.cls is cls:
+                if treedef.paths() == out.paths():
+                    return name
+        return None
+
+    def _wanted(self, unit: LeafUnit, count: int, per_second: bool) -> list[Expr] | None:
+        if unit is None:
+            return None
+        units = unit if isinstance(unit, tuple) else (unit,) * count
+        return [Expr(u / _SECOND if per_second else u) for u in units]
+
+    def _is_derivative(self, elements: Sequence[Any], wanted: Sequence[LeafUnit]) -> bool:
+        """Return whether results fit the units of the state per second better than those."""
+        if self.derivative is not None:
+            return self.derivative
+        unknowns, wrong = self.propagation.unknowns, {}
+        for per_second in (True, False):
+            before = unknowns.snapshot()
+            wrong[per_second] = sum(
+                not unknowns.equate(a, b)
+                for k, values, _ in elements
+                for a, b in self._pairs(values, wanted[k], per_second)
+            )
+            unknowns.restore(before)
+        return wrong[True] <= wrong[False]
+
+    def _pairs(
+        self, values: Sequence[Known], unit: LeafUnit, per_second: bool
+    ) -> list[tuple[Expr, Expr]]:
+        found: list[Expr] = []
+        for value in values:
+            if isinstance(value, Block):
+                size = len(value.index) if value.index is not None else 1
+                found += value.elements(size)
+            elif value is not None:
+                found.append(value)
+        target = self._wanted(unit, len(found), per_second)
+        return [] if target is None else list(zip(found, target))
+
+    def _compare(
+        self,
+        values: Sequence[Known],
+        unit: LeafUnit,
+        per_second: bool,
+        label: str,
+        recording: Recording,
+        ids: Sequence[int] | None,
+        path: str,
+    ) -> None:
+        every, g = self.propagation, recording.blocks
+        for n, (a, b) in enumerate(self._pairs(values, unit, per_second)):
+            if every.unknowns.equate(a, b):
+                continue
+            origin: Origin | None = None
+            if ids is not None and len(ids) > n and g.lines is not None:
+                node = ids[n]
+                line = g.lines[node]
+                if isinstance(line, Origin) and line.places and node not in g.inputs:
+                    origin = line._replace(inside="", swapped=False)
+            every.mismatches.append(Mismatch("return", (a, b), origin, f"{label}|{path}"))
+            return
+
+    # ---- the report --------------------------------------------------------------------
+
+    def _report(self, units: Mapping[str, str]) -> UnitsReport:
+        every = self.propagation
+        narrator = Narrator(every.unknowns, self.reach, self.spellings)
+        findings = []
+        for found in every.mismatches:
+            label, _, path = found.detail.partition("|")
+            default = _find_return(self.func, path.rpartition(".")[2] if path else "")
+            found = Mismatch(found.what, found.units, found.origin, label)
+            findings.append(narrator.tell(found, default))
+        told = {(f.file, f.line) for f in findings}
+        for factor in every.factors:
+            finding = narrator.tell_factor(factor)
+            if finding is not None and (finding.file, finding.line) not in told:
+                findings.append(finding)
+        name = getattr(self.func, "__qualname__", type(self.func).__name__)
+        return UnitsReport(findings, f"{name}()", units)
+
+
+def _is_result(key: str) -> bool:
+    return key == RESULT or key.startswith((f"{RESULT}.", f"{RESULT}["))
+
+
+def _find_return(func: Callable[..., Any], name: str) -> Text:
+    """Return where a function returns a value: the keyword of that name, or the return."""
+    inner: Any = inspect.unwrap(func)
+    inner = getattr(inner, "__func__", inner)
+    inner = getattr(inner, "func", inner)
+    code = getattr(inner, "__code__", None) or getattr(type(inner).__call__, "__code__", None)
+    if code is None:
+        return Text("<unknown>", 0, "")
+    try:
+        lines, first = inspect.getsourcelines(code)
+        node = ast.parse(textwrap.dedent("".join(lines)))
+    except (OSError, SyntaxError, TypeError):
+        return Text(code.co_filename, code.co_firstlineno, "")
+    keywords = [k for k in ast.walk(node) if isinstance(k, ast.keyword) and k.arg == name]
+    if keywords:
+        at = keywords[-1]
+        return Text(code.co_filename, first + at.lineno - 1, ast.unparse(at))
+    returns = [r for r in ast.walk(node) if isinstance(r, ast.Return)]
+    if returns:
+        line = returns[-1].lineno
+        return Text(code.co_filename, first + line - 1, ast.unparse(returns[-1]))
+    return Text(code.co_filename, first, lines[0].strip())

@@ -1,0 +1,142 @@
+"""Units that are declared: by fields of structs, and for arguments by name."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from archimedes.analysis.units.unit import PLAIN, Unit, UnitsError, parse_unit
+from archimedes.errors import StructError
+from archimedes.tree.treedef import TreeDef
+
+__all__ = ["declared_units", "leaf_units"]
+
+#: The unit of all elements of a leaf, or of each; None where nothing is declared.
+LeafUnit = Unit | tuple[Unit, ...] | None
+
+
+def read_units(declared: Any, where: str) -> LeafUnit:
+    """Return a declared unit: a text, texts for each element with commas, or a sequence of texts.
+
+    >>> read_units("m, m/s", "x")
+    (Unit('m'), Unit('m/s'))
+    """
+    try:
+        if isinstance(declared, str) and "," in declared:
+            declared = declared.split(",")
+        if isinstance(declared, str):
+            return parse_unit(declared)
+        if isinstance(declared, (list, tuple)):
+            return tuple(parse_unit(text) for text in declared)
+    except UnitsError as error:
+        raise UnitsError(f"{where}: {error}") from None
+    raise UnitsError(f"{where}: a unit is a text such as 'm/s', or one for each element")
+
+
+def _fields(cls: type) -> dict[str, Any]:
+    if not dataclasses.is_dataclass(cls):
+        return {}
+    return {f.name: f.metadata["units"] for f in dataclasses.fields(cls) if "units" in f.metadata}
+
+
+#: Attitudes hold plain numbers, unless they say that they hold degrees.
+_ATTITUDE = ("as_matrix", "rotate", "kinematics")
+
+
+def _of_attitude(treedef: TreeDef) -> Unit | None:
+    cls = treedef.kind.cls
+    if not all(hasattr(cls, name) for name in _ATTITUDE):
+        return None
+    static = [f.name for f in dataclasses.fields(cls) if f.metadata.get("static")] if (
+        dataclasses.is_dataclass(cls)
+    ) else []
+    settings = dict(zip(static, treedef.aux or ()))
+    return parse_unit("deg") if settings.get("degrees") else PLAIN
+
+
+def leaf_units(treedef: TreeDef, outer: LeafUnit = None) -> Iterator[LeafUnit]:
+    """Yield the unit that the fields of structs declare for each leaf of a tree."""
+    if not treedef.children:
+        if treedef.num_leaves:
+            yield outer
+        return
+    fields = _fields(treedef.kind.cls)
+    attitude = _of_attitude(treedef)
+    outer = attitude if attitude is not None else outer
+    labels = treedef.kind.labels(treedef.aux, len(treedef.children))
+    for label, child in zip(labels, treedef.children):
+        name = label.lstrip(".")
+        unit = outer
+        if name in fields:
+            unit = read_units(fields[name], f"{treedef.kind.cls.__qualname__}.{name}")
+        yield from leaf_units(child, unit)
+
+
+def declared_units(
+    treedefs: Mapping[str, TreeDef], shapes: Sequence[tuple[int, ...]], units: Mapping[str, Any]
+) -> list[LeafUnit]:
+    """Return the unit of each leaf of named trees; those in ``units`` count more than fields.
+
+    Keys of ``units`` are names of trees or paths in them, ``"x"`` or ``"x.pos"``.
+    """
+    result: list[LeafUnit] = []
+    for name, treedef in treedefs.items():
+        paths = treedef.paths(name)
+        own = list(leaf_units(treedef))
+        given = [key for key in units if key == name or key.startswith((f"{name}.", f"{name}["))]
+        for key in sorted(given, key=len):
+            at = [k for k, path in enumerate(paths) if _is_below(path, key)]
+            if not at:
+                raise UnitsError(
+                    f"check_units: units has {key!r}, which is no value; there are "
+                    + ", ".join(map(repr, paths[:20]))
+                )
+            for k, unit in zip(at, _spread(units[key], len(at), key)):
+                own[k] = unit
+        for k, (path, unit) in enumerate(zip(paths, own)):
+            own[k] = _fit(unit, shapes[len(result) + k], path)
+        result += own
+    return result
+
+
+def _is_below(path: str, key: str) -> bool:
+    return path == key or path.startswith((f"{key}.", f"{key}["))
+
+
+def _spread(declared: Any, count: int, key: str) -> list[LeafUnit]:
+    """Return a unit for each of several leaves."""
+    where = f"check_units: units[{key!r}]"
+    if isinstance(declared, Mapping):
+        raise UnitsError(f"{where}: write the paths as keys, such as '{key}.pos'")
+    if declared is None:
+        return [None] * count
+    if isinstance(declared, Unit):
+        return [declared] * count
+    unit = read_units(declared, where)
+    if count > 1 and isinstance(unit, tuple):
+        if len(unit) != count:
+            raise UnitsError(f"{where} has {len(unit)} units for {count} values")
+        return list(unit)
+    return [unit] * count
+
+
+def _fit(unit: LeafUnit, shape: tuple[int, ...], path: str) -> LeafUnit:
+    """Return the units of the elements of a leaf, checked against its shape."""
+    if not isinstance(unit, tuple):
+        return unit
+    size = math.prod(shape)
+    if len(unit) == size:
+        return unit
+    if shape and len(unit) == shape[-1]:
+        return unit * (size // len(unit))
+    raise UnitsError(f"{path} has {len(unit)} units for {size} elements of shape {shape}")
+
+
+def check_struct(cls: type) -> None:
+    """Raise for a unit of a struct's field that cannot be read."""
+    if not dataclasses.is_dataclass(cls):
+        raise StructError(f"{cls!r} is not a struct")
+    for name, declared in _fields(cls).items():
+        read_units(declared, f"{cls.__qualname__}.{name}")

@@ -1,0 +1,351 @@
+"""Units through a graph: one rule for each operation.
+
+A value has a unit expression (:class:`Expr`), a block one for all elements or one for each
+(:class:`Block`), a bool none. Each use of a constant is an unknown of its own, unless its unit is
+known. A rule that cannot be kept is reported once for each place in the source, and leaves the
+unit of its result open, so that one mistake is one finding.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from archimedes.analysis.units.recording import Literal, Origin, UnitsGraph
+from archimedes.analysis.units.unification import Expr, Unknowns, plain
+from archimedes.analysis.units.unit import Unit
+from archimedes.graph.dtypes import B8, I64, item_type, length_of
+from archimedes.graph.elementary.table import PROGRAMS
+from archimedes.graph.ops import ARITY, BLOCK, CONST, ELEMENT, INPUT, LOOKUP, OUT, REGION, TABLE
+from archimedes.graph.program import Graph
+from archimedes.records import record
+
+
+class Block:
+    """Units of the elements of a block: the distinct ones, and which of them each element has.
+
+    >>> Block.of([plain, plain]).index is None
+    True
+    """
+
+    __slots__ = ("index", "units")
+
+    def __init__(self, units: list[Expr], index: np.ndarray | None = None) -> None:
+        self.units, self.index = units, index
+
+    @classmethod
+    def of(cls, elements: Sequence[Expr]) -> Block:
+        """Return the units of a block from those of all its elements."""
+        numbers: dict[Expr, int] = {}
+        index = [numbers.setdefault(x, len(numbers)) for x in elements]
+        return cls(list(numbers), np.array(index) if len(numbers) > 1 else None)
+
+    def at(self, positions: np.ndarray) -> np.ndarray:
+        """Return which of the units the elements at some positions have."""
+        if self.index is None:
+            return np.zeros(np.shape(positions), dtype=np.int64)
+        return self.index[positions]
+
+    def elements(self, length: int) -> list[Expr]:
+        """Return the unit of each element."""
+        if self.index is None:
+            return self.units * length
+        return [self.units[k] for k in self.index.tolist()]
+
+
+#: What is known of a value: the unit of a number, those of a block, None for bools.
+Known = Any
+
+
+@record
+class Mismatch:
+    """A rule that is not kept: which operation, the two units, and where it is.
+
+    ``what`` is the name of the op, or of the rule; ``units`` are those of its operands in the order
+    of the source, or of a value and what it must have.
+    """
+
+    what: str
+    units: tuple[Expr, Expr]
+    origin: Origin | None
+    detail: str = ""
+
+
+@record
+class ScaleFactor:
+    """A constant in a product whose unit, when all is known, may turn out to be a mere scale."""
+
+    value: float
+    unit: Expr
+    partner: Expr
+    origin: Origin | None
+
+
+#: Ops whose operands must have one unit, which is that of the result.
+_ALIKE = {"add", "sub", "min", "max", "fmod", "hypot", "modulo"}
+_SAME = {"neg", "abs", "floor", "ceil", "trunc", "rint", "stop", "f32", "i64", "truncate"}
+_COMPARE = {"lt", "le", "eq", "ne"}
+_ROOTS = {"sqrt": Fraction(1, 2), "cbrt": Fraction(1, 3)}
+_OWN = {"arctan2", "pow", "hypot", "fmod", "cbrt"}
+_PLAIN = {name for name in PROGRAMS if name not in _OWN}
+#: Algorithms in which values of unlike units may meet: pivoting, norms of all unknowns together.
+LENIENT = (
+    *("symbolic/linalg/", "function/", "simulate/", "optimize/", "random/", "special/", "graph/"),
+    *("backends/", "embedded/", "symbolic/numpy_functions/fourier", "system/"),
+)
+
+
+class Propagation:
+    """Propagates units through a graph and the bodies in it, and collects what does not fit."""
+
+    def __init__(self) -> None:
+        self.unknowns = Unknowns()
+        self.mismatches: list[Mismatch] = []
+        self.factors: list[ScaleFactor] = []
+        self._reported: set[Any] = set()
+        self._tables: dict[Any, Expr] = {}
+        #: Kept while the propagation lives, so that their ids stay theirs.
+        self._graphs: list[Graph] = []
+        #: Where the region is whose body is looked at, for bodies that know no lines.
+        self.outer: Origin | None = None
+
+    # ---- what rules use ----------------------------------------------------------------
+
+    def new(self) -> Expr:
+        """Return an unknown unit."""
+        return self.unknowns.new()
+
+    def fresh(self, dtype: int) -> Known:
+        """Return an unknown for a value of a type."""
+        if item_type(dtype) == B8:
+            return None
+        return Block([self.new()]) if length_of(dtype) else self.new()
+
+    def equate(
+        self, what: str, a: Expr, b: Expr, origin: Origin | None, detail: str = ""
+    ) -> Expr:
+        """Require that two units are equal; return that unit, or an unknown one if they are not."""
+        if self.unknowns.equate(a, b):
+            return self.unknowns.resolve(a)
+        self.report(what, a, b, origin, detail)
+        return self.new()
+
+    def report(self, what: str, a: Expr, b: Expr, origin: Origin | None, detail: str = "") -> None:
+        """Take note of a rule that is not kept, once for each place in the source."""
+        if origin is not None and origin.inside.startswith(LENIENT):
+            if what != "solve" or not origin.inside.startswith("symbolic/linalg/"):
+                return
+        key = (origin and origin.places, detail if origin is None or not origin.places else "")
+        if key not in self._reported:
+            self._reported.add(key)
+            units = (b, a) if origin is not None and origin.swapped else (a, b)
+            self.mismatches.append(Mismatch(what, units, origin, detail))
+
+    def join(self, what: str, values: Sequence[Known], origin: Origin | None) -> Known:
+        """Require that several values have the same unit, element by element for blocks."""
+        first, *others = values
+        for other in others:
+            if first is None or other is None:
+                return None
+            if not isinstance(first, Block):
+                first = self.equate(what, first, other, origin)
+            elif first.index is None and other.index is None:
+                first = Block([self.equate(what, first.units[0], other.units[0], origin)])
+            else:
+                first = self._join_elements(what, first, other, origin)
+        return first
+
+    def _join_elements(self, what: str, a: Block, b: Block, origin: Origin | None) -> Block:
+        length = len(a.index if a.index is not None else b.index)  # type: ignore[arg-type]
+        where = np.arange(length)
+        pairs, index = np.unique(
+            np.stack([a.at(where), b.at(where)], axis=1), axis=0, return_inverse=True
+        )
+        units = [self.equate(what, a.units[i], b.units[j], origin) for i, j in pairs.tolist()]
+        return Block(units, index.ravel())
+
+    def one_unit(self, block: Block, what: str, origin: Origin | None) -> Expr:
+        """Require that all elements of a block have one unit."""
+        unit = block.units[0]
+        for other in block.units[1:]:
+            unit = self.equate(what, unit, other, origin)
+        return unit
+
+    def origin(self, g: Graph, i: int) -> Origin | None:
+        """Return where a node comes from; for bodies that know no lines, where the region is."""
+        line = g.lines[i] if g.lines is not None else None
+        return line if isinstance(line, Origin) and line.places else self.outer
+
+    def table_unit(self, g: Graph, number: int, origin: Origin | None) -> Expr:
+        """Return the unit of a constant table, one for each table and line that reads it."""
+        key = (id(g.tables[number]), origin and origin.places)
+        if key not in self._tables:
+            self._tables[key] = self.new()
+        return self._tables[key]
+
+    # ---- a graph -----------------------------------------------------------------------
+
+    def run(self, g: Graph, inputs: Sequence[Known]) -> list[Known]:
+        """Propagate the units of the inputs through a graph; return those of its outputs."""
+        self._graphs.append(g)
+        return _Run(self, g, inputs).outputs()
+
+    def inside(self, origin: Origin | None, g: Graph, inputs: Sequence[Known]) -> list[Known]:
+        """Propagate through a body of a region that comes from ``origin``."""
+        before, self.outer = self.outer, origin
+        try:
+            return self.run(g, inputs)
+        finally:
+            self.outer = before
+
+
+class _Run:
+    """One propagation through one graph."""
+
+    def __init__(self, all: Propagation, g: Graph, inputs: Sequence[Known]) -> None:
+        self.all, self.g, self.inputs = all, g, inputs
+        self.units: list[Known] = [None] * len(g.op)
+        for i in g.live():
+            self.units[i] = self._node(i)
+
+    def outputs(self) -> list[Known]:
+        return [self.use(i, product=False) for i in self.g.outputs]
+
+    def use(self, i: int, product: bool) -> Known:
+        """Return the unit of a value where it is used; that of a constant is new for each use.
+
+        Numbers of our own formulas are plain in products. In sums and comparisons they are zeros,
+        thresholds and the like, which fit anything.
+        """
+        g = self.g
+        if g.op[i] == BLOCK:
+            return Block([self.all.new()])
+        if g.op[i] != CONST or g.dtype[i] == B8:
+            return self.units[i]
+        value = g.value[i]
+        unit: Unit | None = getattr(value, "unit", None)
+        if unit is not None:
+            return Expr(unit)
+        ours = isinstance(g, UnitsGraph) and type(value) is not Literal and g.dtype[i] != I64
+        if product and ours and value != 0 and math.isfinite(value):
+            return plain
+        return self.all.new()
+
+    def _node(self, i: int) -> Known:
+        g = self.g
+        code = g.op[i]
+        if code == INPUT:
+            return self.inputs[g.a[i]]
+        if code == CONST or code == BLOCK:
+            return None
+        if code == OUT:
+            return self.units[g.a[i]][g.b[i]]
+        origin = self.all.origin(g, i)
+        if code == REGION:
+            from archimedes.analysis.units.region_rules import region_units
+
+            region = g.regions[i]
+            values = [self.use(j, product=False) for j in region.inputs.tolist()]
+            return region_units(self.all, g, region, values, origin)
+        if code == LOOKUP:
+            return self.all.table_unit(g, g.b[i], origin) if g.dtype[i] != B8 else None
+        if code == ELEMENT:
+            return self._element(i, origin)
+        return self._operation(i, TABLE[code].name, origin)
+
+    def _element(self, i: int, origin: Origin | None) -> Known:
+        g = self.g
+        block = g.a[i]
+        if g.dtype[i] == B8:
+            return None
+        if g.op[block] == BLOCK:
+            return self.all.table_unit(g, g.b[block], origin)
+        units = self.units[block]
+        at = g.value.get(g.b[i])
+        if at is not None:
+            return units.units[int(units.at(np.array(int(at))))]
+        return self.all.one_unit(units, "element", origin)
+
+    def _operation(self, i: int, name: str, origin: Origin | None) -> Known:
+        g, every = self.g, self.all
+        ids = (g.a[i], g.b[i], g.c[i])[: ARITY[g.op[i]]]
+        if name in ("mul", "div", "quotient", "fma"):
+            return self._product(i, name, ids, origin)
+        if name == "select":
+            return self._select(ids[1:], g.dtype[i], origin)
+        units = [self.use(j, product=False) for j in ids]
+        if name in _COMPARE:
+            # Inside our own algorithms values are compared to choose a pivot, a branch, an order.
+            if None not in units and origin is not None and not origin.inside:
+                every.equate(name, units[0], units[1], origin)
+            return None
+        if g.dtype[i] == B8:
+            return None
+        if name == "f64":
+            return plain if g.dtype[ids[0]] == B8 else units[0]
+        if name in _SAME:
+            return units[0] if units[0] is not None else plain
+        if name in _ROOTS:
+            return units[0] ** _ROOTS[name]
+        if name in _ALIKE:
+            return every.equate(name, units[0], units[1], origin)
+        if name == "copysign":
+            return units[0]
+        if name == "arctan2":
+            every.equate(name, units[0], units[1], origin)
+            return plain
+        if name == "pow":
+            return self._power(ids, units, origin)
+        if name in _PLAIN:
+            for unit in units:
+                if not every.unknowns.equate(unit, plain):
+                    every.report(name, unit, plain, origin)
+            return plain
+        return every.new()  # bits of numbers
+
+    def _product(self, i: int, name: str, ids: tuple[int, ...], origin: Origin | None) -> Expr:
+        g, every = self.g, self.all
+        a, b = (self.use(j, product=True) for j in ids[:2])
+        inverse = name in ("div", "quotient")
+        b = b**-1 if inverse else b
+        for j, mine, other, turned in ((ids[0], a, b, False), (ids[1], b, a, inverse)):
+            value = g.value.get(j)
+            if g.op[j] == CONST and type(value) is Literal and value.unit is None and value > 0:
+                factor = 1.0 / value if turned else float(value)
+                every.factors.append(ScaleFactor(factor, mine, other, origin))
+        if name == "fma":
+            c = self.use(ids[2], product=False)
+            return every.equate("add", a * b, c, origin)
+        return a * b
+
+    def _select(self, ids: tuple[int, ...], dtype: int, origin: Origin | None) -> Known:
+        if dtype == B8:
+            return None
+        g = self.g
+        for j in ids:
+            value = g.value.get(j)
+            # A number of ours, such as the 1 of np.sign, is a plain one.
+            if value is not None and type(value) is float and value != 0 and math.isfinite(value):
+                if isinstance(g, UnitsGraph) and g.op[j] == CONST:
+                    return plain
+        a, b = (self.use(j, product=False) for j in ids)
+        return self.all.join("select", [a, b], origin)
+
+    def _power(
+        self, ids: tuple[int, ...], units: Sequence[Expr], origin: Origin | None
+    ) -> Expr:
+        every = self.all
+        if not every.unknowns.equate(units[1], plain):
+            every.report("exponent", units[1], plain, origin)
+        value = self.g.value.get(ids[1])
+        if value is not None and math.isfinite(value):
+            if ids[0] in self.g.value and self.g.op[ids[0]] == CONST:
+                return every.new()
+            return units[0] ** Fraction(float(value)).limit_denominator(1000)
+        if not every.unknowns.equate(units[0], plain):
+            every.report("pow", units[0], plain, origin)
+        return plain
