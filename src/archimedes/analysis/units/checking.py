@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
@@ -15,9 +14,11 @@ import numpy as np
 from archimedes import tree
 from archimedes.analysis.findings import Finding, Report
 from archimedes.analysis.units.declarations import LeafUnit, declared_units, leaf_units
-from archimedes.analysis.units.messages import Narrator, Text
+from archimedes.analysis.units.messages import Narrator
 from archimedes.analysis.units.propagation import Block, Known, Mismatch, Propagation
 from archimedes.analysis.units.recording import Origin, known_unit, pin, recording_units
+from archimedes.analysis.units.region_rules import region_units
+from archimedes.analysis.units.source import Text
 from archimedes.analysis.units.unification import Expr
 from archimedes.analysis.units.unit import Unit, UnitsError, parse_unit
 from archimedes.checks import check_callable
@@ -51,7 +52,10 @@ class UnitsReport(Report):
     """
 
     def __init__(
-        self, findings: Sequence[Finding] = (), about: str = "", units: Mapping[str, str] | None = None
+        self,
+        findings: Sequence[Finding] = (),
+        about: str = "",
+        units: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(findings, about)
         self.units = dict(units or {})
@@ -68,8 +72,8 @@ def check_units(
     units: Mapping[str, Any] | None = None,
     *,
     static_argnames: str | Sequence[str] | None = None,
-    derivative: bool | None = None,
-) -> Callable[..., UnitsReport]:
+    rates_of: str | None = None,
+) -> UnitsCheck:
     """Return the function that checks the units of a function, for given arguments.
 
     The function is recorded as by :func:`compile`, and units are propagated through the program:
@@ -87,13 +91,14 @@ def check_units(
         than those of fields.
     static_argnames : str or sequence of str, optional
         Names of arguments that are part of the recorded program.
-    derivative : bool, optional
-        Whether the result is the time derivative of the state, the argument of the same structure:
-        its units are then those of the state per second. By default whatever fits better.
+    rates_of : str, optional
+        Name of the argument that the result is the time derivative of, so that its units are those
+        of the argument per second. By default a result of the structure of an argument may be
+        either: what fits better counts.
 
     Returns
     -------
-    callable
+    UnitsCheck
         Function of the same arguments that returns a :class:`UnitsReport`.
 
     Raises
@@ -108,45 +113,63 @@ def check_units(
     ...     return h + v
     >>> report = arc.check_units(height, {"h": "m", "v": "m/s", "t": "s"})(1.0, 2.0, 3.0)
     >>> print(report[0].message)
-    adds m and m/s (`h` is m, `v` is m/s): multiply by `t`?
+    adds m and m/s (`h` is m, `v` is m/s): multiply `v` by `t`?
     """
-    check_callable(func, "check_units: func", remedy="write arc.check_units(f)(x), not f(x)")
+    return UnitsCheck(func, units, static_argnames, rates_of)
+
+
+class UnitsCheck:
+    """A function that checks the units of another, for given arguments; see :func:`check_units`.
+
+    ``function`` is the checked function, ``units`` what is declared for it.
+    """
+
+    def __init__(
+        self,
+        func: Callable[..., Any],
+        units: Mapping[str, Any] | None = None,
+        static_argnames: str | Sequence[str] | None = None,
+        rates_of: str | None = None,
+    ) -> None:
+        check_callable(func, "check_units: func", remedy="write arc.check_units(f)(x), not f(x)")
+        _check_mapping(units)
+        static: Any = static_argnames
+        if isinstance(func, Compiled):
+            static = static_argnames or tuple(func.signature.static)
+            func = func.function
+        self.function, self.units, self.rates_of = func, dict(units or {}), rates_of
+        self.signature = Signature(func, None, static)
+        if rates_of is not None and rates_of not in self.signature.names:
+            raise UnitsError(
+                f"check_units: rates_of is {rates_of!r}, but the arguments are "
+                + ", ".join(map(repr, self.signature.positional))
+            )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> UnitsReport:
+        """Record the function for these arguments, and return what does not fit."""
+        return _Check(self).run(args, kwargs)
+
+
+def _check_mapping(units: Any) -> None:
     if units is not None and not isinstance(units, Mapping):
         raise UnitsError(
             f"check_units: units is a mapping such as {{'t': 's', 'return': 'm/s'}}, got {units!r}"
         )
-    static: Any = static_argnames
-    if isinstance(func, Compiled):
-        static = static_argnames or tuple(func.signature.static)
-        func = func.function
-    signature = Signature(func, None, static)
-
-    @functools.wraps(func, updated=())
-    def run(*args: Any, **kwargs: Any) -> UnitsReport:
-        return _Check(func, signature, dict(units or {}), derivative).run(args, kwargs)
-
-    del run.__wrapped__
-    return run
 
 
 class _Check:
     """One check of a function with given arguments."""
 
-    def __init__(
-        self,
-        func: Callable[..., Any],
-        signature: Signature,
-        units: dict[str, Any],
-        derivative: bool | None,
-    ) -> None:
-        self.func, self.signature, self.units, self.derivative = func, signature, units, derivative
-        self.propagation = Propagation()
+    def __init__(self, check: UnitsCheck) -> None:
+        self.func, self.signature = check.function, check.signature
+        self.units, self.rates_of = check.units, check.rates_of
+        self.propagation = Propagation(region_units)
         self.reach: dict[str, Unit] = {}
         self.spellings: dict[Unit, str] = {}
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> UnitsReport:
         values = self.signature.bind(args, kwargs)
-        static = self.signature.fixed(values)
+        static = self.signature.fixed(values) | self._fixed_numbers(values)
         dynamic = {k: v for k, v in values.items() if k not in static}
         self._check_names(values)
         leaves, treedef = tree.flatten(tuple(dynamic.values()))
@@ -161,11 +184,15 @@ class _Check:
         with recording_units():
             recording = record(self._call, specs, build, names)
         given = {k: v for k, v in self.units.items() if not _is_result(k)}
-        known = declared_units(treedefs, [spec.shape for spec in specs], given)
+        known = declared_units(treedefs, [spec.shape for spec in specs], given, leaves)
         inputs = self._inputs(recording, known)
         outputs = self.propagation.run(recording.blocks, inputs)
         results = self._results(recording, treedefs, dict(zip(names, known)), outputs)
         return self._report(dict(zip(names, self._by_leaf(recording, inputs))) | results)
+
+    def _fixed_numbers(self, values: Mapping[str, Any]) -> set[str]:
+        """Return the arguments that are ints without a unit: counts, which may decide on shapes."""
+        return {k for k, v in values.items() if type(v) is int and k not in self.units}
 
     def _check_names(self, values: Mapping[str, Any]) -> None:
         for key in self.units:
@@ -184,10 +211,10 @@ class _Check:
         return func(*args, **kwargs)
 
     def _pin(self, value: Any, name: str) -> Any:
-        """Return a tree whose numbers have the units of its fields, as far as these are declared."""
+        """Return a tree whose numbers have the units that its fields declare."""
         leaves, treedef = tree.flatten(value)
         graph, pinned = current_trace().graph, []
-        for leaf, unit, path in zip(leaves, leaf_units(treedef), treedef.paths(name)):
+        for leaf, unit, path in zip(leaves, leaf_units(treedef, leaves), treedef.paths(name)):
             if isinstance(unit, Unit) and isinstance(leaf, (float, np.ndarray, np.floating)):
                 self._note(path, unit)
                 leaf = pin(leaf, unit, wrap, graph)
@@ -212,7 +239,7 @@ class _Check:
                 inputs += [None] * form.width
                 continue
             if isinstance(unit, tuple):
-                elements = [Expr(u) for u in unit]
+                elements = [self.propagation.new() if u is None else Expr(u) for u in unit]
             else:
                 elements = [Expr(unit) if unit is not None else self.propagation.new()] * spec.size
                 if unit is None and not form.block:
@@ -261,6 +288,11 @@ class _Check:
         state = None if given else self._state(treedefs, out)
         if state is not None:
             own = [arguments[path] for path in treedefs[state].paths(state)]
+            if len(own) != len(wanted):
+                raise UnitsError(
+                    f"check_units: the result has {len(wanted)} leaves, {state!r} has {len(own)}: "
+                    "it is no derivative of it"
+                )
             wanted = [mine if mine is not None else unit for mine, unit in zip(own, wanted)]
         elements: list[tuple[int, list[Known], Any]] = []
         at = 0
@@ -284,29 +316,24 @@ class _Check:
 
     def _state(self, treedefs: Mapping[str, TreeDef], out: TreeDef) -> str | None:
         """Return the argument that the result may be the derivative of."""
-        if self.derivative is False:
-            return None
-        cls, names = out.kind.cls, list(treedefs)
-        if self.derivative:
-            alike = [n for n in names if treedefs[n].num_leaves == out.num_leaves]
-            second = names[1] if len(names) > 1 and names[1] in alike else None
-            return second or (alike[0] if alike else None)
+        if self.rates_of is not None:
+            return self.rates_of if self.rates_of in treedefs else None
         for name, treedef in treedefs.items():
-            if treedef.children and treedef.kind.cls is cls:
-                if treedef.paths() == out.paths():
-                    return name
+            same_class = bool(treedef.children) and treedef.kind.cls is out.kind.cls
+            if same_class and treedef.paths() == out.paths():
+                return name
         return None
 
-    def _wanted(self, unit: LeafUnit, count: int, per_second: bool) -> list[Expr] | None:
+    def _wanted(self, unit: LeafUnit, count: int, per_second: bool) -> list[Expr | None] | None:
         if unit is None:
             return None
         units = unit if isinstance(unit, tuple) else (unit,) * count
-        return [Expr(u / _SECOND if per_second else u) for u in units]
+        return [None if u is None else Expr(u / _SECOND if per_second else u) for u in units]
 
     def _is_derivative(self, elements: Sequence[Any], wanted: Sequence[LeafUnit]) -> bool:
         """Return whether results fit the units of the state per second better than those."""
-        if self.derivative is not None:
-            return self.derivative
+        if self.rates_of is not None:
+            return True
         unknowns, wrong = self.propagation.unknowns, {}
         for per_second in (True, False):
             before = unknowns.snapshot()
@@ -329,7 +356,7 @@ class _Check:
             elif value is not None:
                 found.append(value)
         target = self._wanted(unit, len(found), per_second)
-        return [] if target is None else list(zip(found, target))
+        return [(a, b) for a, b in zip(found, target or ()) if b is not None]
 
     def _compare(
         self,

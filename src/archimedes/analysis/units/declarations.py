@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from archimedes.analysis.units.unit import PLAIN, Unit, UnitsError, parse_unit
-from archimedes.errors import StructError
+import numpy as np
+
+from archimedes.analysis.units.unit import Unit, UnitsError, parse_unit
 from archimedes.tree.treedef import TreeDef
 
 __all__ = ["declared_units", "leaf_units"]
 
 #: The unit of all elements of a leaf, or of each; None where nothing is declared.
-LeafUnit = Unit | tuple[Unit, ...] | None
+LeafUnit = Unit | tuple[Unit | None, ...] | None
 
 
 def read_units(declared: Any, where: str) -> LeafUnit:
@@ -27,55 +28,57 @@ def read_units(declared: Any, where: str) -> LeafUnit:
         if isinstance(declared, str) and "," in declared:
             declared = declared.split(",")
         if isinstance(declared, str):
-            return parse_unit(declared)
-        if isinstance(declared, (list, tuple)):
-            return tuple(parse_unit(text) for text in declared)
+            return _read(declared)
+        if isinstance(declared, (list, tuple, np.ndarray)):
+            return tuple(map(_read, np.ravel(declared).tolist()))
     except UnitsError as error:
         raise UnitsError(f"{where}: {error}") from None
     raise UnitsError(f"{where}: a unit is a text such as 'm/s', or one for each element")
 
 
-def _fields(cls: type) -> dict[str, Any]:
+def _read(text: str) -> Unit | None:
+    return None if isinstance(text, str) and text.strip() == "?" else parse_unit(text)
+
+
+def _fields(treedef: TreeDef, leaves: Sequence[Any]) -> dict[str, Any]:
+    """Return what a struct declares of its fields: by metadata, and by a method ``field_units``.
+
+    Such a method is for units that differ from instance to instance; ``"?"`` is an unknown one.
+    """
+    cls = treedef.kind.cls
     if not dataclasses.is_dataclass(cls):
         return {}
-    return {f.name: f.metadata["units"] for f in dataclasses.fields(cls) if "units" in f.metadata}
+    units = {f.name: f.metadata["units"] for f in dataclasses.fields(cls) if "units" in f.metadata}
+    if hasattr(cls, "field_units"):
+        units.update(treedef.unflatten(leaves).field_units())
+    return units
 
 
-#: Attitudes hold plain numbers, unless they say that they hold degrees.
-_ATTITUDE = ("as_matrix", "rotate", "kinematics")
-
-
-def _of_attitude(treedef: TreeDef) -> Unit | None:
-    cls = treedef.kind.cls
-    if not all(hasattr(cls, name) for name in _ATTITUDE):
-        return None
-    static = [f.name for f in dataclasses.fields(cls) if f.metadata.get("static")] if (
-        dataclasses.is_dataclass(cls)
-    ) else []
-    settings = dict(zip(static, treedef.aux or ()))
-    return parse_unit("deg") if settings.get("degrees") else PLAIN
-
-
-def leaf_units(treedef: TreeDef, outer: LeafUnit = None) -> Iterator[LeafUnit]:
-    """Yield the unit that the fields of structs declare for each leaf of a tree."""
+def leaf_units(
+    treedef: TreeDef, leaves: Sequence[Any] | None = None, outer: LeafUnit = None
+) -> list[LeafUnit]:
+    """Return the unit that the fields of structs declare for each leaf of a tree."""
+    leaves = [0.0] * treedef.num_leaves if leaves is None else leaves
     if not treedef.children:
-        if treedef.num_leaves:
-            yield outer
-        return
-    fields = _fields(treedef.kind.cls)
-    attitude = _of_attitude(treedef)
-    outer = attitude if attitude is not None else outer
+        return [outer] * treedef.num_leaves
+    fields = _fields(treedef, leaves)
+    result: list[LeafUnit] = []
     labels = treedef.kind.labels(treedef.aux, len(treedef.children))
     for label, child in zip(labels, treedef.children):
         name = label.lstrip(".")
         unit = outer
         if name in fields:
             unit = read_units(fields[name], f"{treedef.kind.cls.__qualname__}.{name}")
-        yield from leaf_units(child, unit)
+        mine = leaves[len(result) : len(result) + child.num_leaves]
+        result += leaf_units(child, mine, unit)
+    return result
 
 
 def declared_units(
-    treedefs: Mapping[str, TreeDef], shapes: Sequence[tuple[int, ...]], units: Mapping[str, Any]
+    treedefs: Mapping[str, TreeDef],
+    shapes: Sequence[tuple[int, ...]],
+    units: Mapping[str, Any],
+    leaves: Sequence[Any] | None = None,
 ) -> list[LeafUnit]:
     """Return the unit of each leaf of named trees; those in ``units`` count more than fields.
 
@@ -84,7 +87,8 @@ def declared_units(
     result: list[LeafUnit] = []
     for name, treedef in treedefs.items():
         paths = treedef.paths(name)
-        own = list(leaf_units(treedef))
+        mine = None if leaves is None else leaves[len(result) : len(result) + len(paths)]
+        own = leaf_units(treedef, mine)
         given = [key for key in units if key == name or key.startswith((f"{name}.", f"{name}["))]
         for key in sorted(given, key=len):
             at = [k for k, path in enumerate(paths) if _is_below(path, key)]
@@ -132,11 +136,3 @@ def _fit(unit: LeafUnit, shape: tuple[int, ...], path: str) -> LeafUnit:
     if shape and len(unit) == shape[-1]:
         return unit * (size // len(unit))
     raise UnitsError(f"{path} has {len(unit)} units for {size} elements of shape {shape}")
-
-
-def check_struct(cls: type) -> None:
-    """Raise for a unit of a struct's field that cannot be read."""
-    if not dataclasses.is_dataclass(cls):
-        raise StructError(f"{cls!r} is not a struct")
-    for name, declared in _fields(cls).items():
-        read_units(declared, f"{cls.__qualname__}.{name}")

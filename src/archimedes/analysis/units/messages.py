@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import ast
-import functools
-import linecache
 import os
-import re
-from collections.abc import Mapping, Sequence
-from types import CodeType
-from typing import NamedTuple
+from collections.abc import Mapping
 
 from archimedes.analysis.findings import Finding
 from archimedes.analysis.units.propagation import Mismatch, ScaleFactor
-from archimedes.analysis.units.recording import _HERE, Origin, Place
+from archimedes.analysis.units.recording import Origin
+from archimedes.analysis.units.source import HERE, Place, Text, locate, sides_of
 from archimedes.analysis.units.unification import Expr, Unknowns
 from archimedes.analysis.units.unit import Unit, parse_unit
 
@@ -37,41 +32,15 @@ _WORDS = {
     "pow": "raises {0} to a power that is not constant, which only a plain number can be",
 }
 _COMPARED = {"lt", "le", "eq", "ne"}
-
-
-class Text(NamedTuple):
-    """An expression in a source file."""
-
-    file: str
-    line: int
-    expression: str
-
-
-@functools.lru_cache(maxsize=1024)
-def _positions(code: CodeType) -> list[tuple[int | None, int | None, int | None, int | None]]:
-    return list(code.co_positions())
-
-
-def locate(place: Place) -> Text:
-    """Return file, line and text of the expression that an instruction evaluates."""
-    code, at = place
-    first, last, start, end = _positions(code)[at // 2]
-    line = first or code.co_firstlineno
-    lines = [linecache.getline(code.co_filename, n) for n in range(line, (last or line) + 1)]
-    if start is None or end is None or not any(lines):
-        return Text(code.co_filename, line, "".join(lines).strip())
-    encoded = [text.encode() for text in lines]
-    encoded[-1] = encoded[-1][:end]
-    encoded[0] = encoded[0][start:]
-    expression = re.sub(r"\s+", " ", b"".join(encoded).decode(errors="replace")).strip()
-    return Text(code.co_filename, line, expression)
+#: Rules between two operands, of which either may be the wrong one.
+_BETWEEN = {"add", "sub", "min", "max", "select", "hypot", "arctan2", "fmod", *_COMPARED}
 
 
 def _home(place: Place) -> str:
     """Return the package of ours that a place is in, "" for the user's code."""
     if not place.is_ours:
         return ""
-    return place.code.co_filename[len(_HERE) :].split(os.sep)[0]
+    return place.code.co_filename[len(HERE) :].split(os.sep)[0]
 
 
 def choose(origin: Origin) -> Place:
@@ -116,13 +85,14 @@ class Narrator:
             innermost = found.origin.places[0]
             if place != innermost:
                 deep = locate(innermost)
-                file = deep.file[len(_HERE) :] if deep.file.startswith(_HERE) else deep.file
+                file = deep.file[len(HERE) :] if deep.file.startswith(HERE) else deep.file
                 inner = f" (in {file}:{deep.line}, {deep.expression})"
-        message = self._message(found, text.expression if not inner else "")
-        hint = self._hint(found.what, a, b)
+        sides = sides_of(place) if place is not None and not inner else None
+        message = self._message(found, sides)
+        hint = self._hint(found.what, a, b, sides or ("", ""))
         return Finding(text.file, text.line, f"{message}{hint}{inner}", text.expression, KIND)
 
-    def _message(self, found: Mismatch, expression: str) -> str:
+    def _message(self, found: Mismatch, sides: tuple[str, str] | None) -> str:
         a, b = found.units
         if found.what == "return":
             return f"{found.detail} is {self.name(a)}, it must be {self.name(b)}"
@@ -133,18 +103,19 @@ class Narrator:
                 found.what, f"np.{found.what} takes a plain number, but its argument is {{0}}"
             )
         message = words.format(self.name(a), self.name(b))
-        sides = _sides(expression)
         if sides is not None and found.what in ("add", "sub", *_COMPARED):
             message += f" (`{sides[0]}` is {self.name(a)}, `{sides[1]}` is {self.name(b)})"
         return message
 
     # ---- what would be right -----------------------------------------------------------
 
-    def _hint(self, what: str, a: Expr, b: Expr) -> str:
+    def _hint(self, what: str, a: Expr, b: Expr, sides: tuple[str, str]) -> str:
         left, right = self.unknowns.resolve(a), self.unknowns.resolve(b)
         if left.unknowns or right.unknowns:
             return ""
-        return suggest(left.unit, right.unit, self.reach, both=what not in ("return",))
+        if what not in _BETWEEN:
+            return suggest(left.unit, right.unit, self.reach)
+        return suggest(left.unit, right.unit, self.reach, sides)
 
     def tell_factor(self, factor: ScaleFactor) -> Finding | None:
         """Return the finding about a constant that would have to be another scale factor."""
@@ -177,36 +148,37 @@ def _is_multiple(ratio: float) -> bool:
     return False
 
 
-def suggest(got: Unit, wanted: Unit, reach: Mapping[str, Unit], both: bool = False) -> str:
+def suggest(
+    got: Unit, wanted: Unit, reach: Mapping[str, Unit], sides: tuple[str, str] | None = None
+) -> str:
     """Return what may be meant where a value has one unit and should have another.
 
-    ``both``: it may as well be the other way round, as in a sum.
+    With ``sides``, two operands as they are written, it may as well be the other way round.
     """
     quotient = wanted / got
     if quotient.is_ratio:
         return _suggest_scale(got, wanted)
-    for names in (_near(reach, quotient, "multiply"), _near(reach, quotient**-1, "divide")):
-        if names:
-            return f": {names}"
-    if wanted == got**2:
-        return ": square it?"
+    ways = [(quotient, "multiply", 0), (quotient**-1, "divide", 0)]
+    if sides is not None:
+        ways = [ways[0], (quotient**-1, "multiply", 1), ways[1], (quotient, "divide", 1)]
+    written = [f" `{side}`" if side else "" for side in sides or ("", "")]
+    for unit, how, side in ways:
+        for name, known in reach.items():
+            if known == unit:
+                return f": {how}{written[side]} by `{name}`?"
+    if wanted == got**2 or (sides is not None and got == wanted**2):
+        return f": square{written[int(wanted != got**2)] or ' it'}?"
     if got == wanted**2:
         return ": take the square root?"
-    for text, word in _KINDS.items():
-        if quotient == parse_unit(text):
-            return f": multiply by {word}?"
-        if quotient**-1 == parse_unit(text):
-            return f": divide by {word}?"
+    for unit, how, side in ways:
+        for text, word in _KINDS.items():
+            if unit == parse_unit(text):
+                return f": {how}{written[side]} by {word}?"
     return ""
 
 
 _KINDS = {"s": "a time", "kg": "a mass", "m": "a length", "m/s": "a speed", "m^2": "an area"}
 _KINDS |= {"kg/m^3": "a density", "m/s^2": "an acceleration", "K": "a temperature"}
-
-
-def _near(reach: Mapping[str, Unit], unit: Unit, how: str) -> str:
-    names = [name for name, mine in reach.items() if mine == unit]
-    return f"{how} by `{names[0]}`?" if names else ""
 
 
 def _suggest_scale(got: Unit, wanted: Unit) -> str:
@@ -216,22 +188,6 @@ def _suggest_scale(got: Unit, wanted: Unit) -> str:
     if wanted / got == degree:
         return ": this is radians, np.rad2deg makes degrees of it"
     ratio = got.scale / wanted.scale
-    return f": 1 {got} is {ratio:.6g} {wanted}" if not wanted.is_plain else (
-        f": it is {got.scale:.6g} times a plain number"
-    )
-
-
-def _sides(expression: str) -> tuple[str, str] | None:
-    """Return the two sides of a sum, a difference or a comparison, as they are written."""
-    try:
-        node = ast.parse(f"({expression})", mode="eval").body
-    except (SyntaxError, ValueError):
-        return None
-    if isinstance(node, ast.BinOp):
-        parts: Sequence[ast.expr] = (node.left, node.right)
-    elif isinstance(node, ast.Compare) and len(node.comparators) == 1:
-        parts = (node.left, node.comparators[0])
-    else:
-        return None
-    left, right = (ast.unparse(part) for part in parts)
-    return (left, right) if len(left) + len(right) < 120 else None
+    if wanted.is_plain:
+        return f": 1 {got} is {got.scale:.6g}"
+    return f": 1 {got} is {ratio:.6g} {wanted}"

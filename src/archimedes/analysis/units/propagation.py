@@ -9,7 +9,7 @@ unit of its result open, so that one mistake is one finding.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -100,9 +100,13 @@ LENIENT = (
 
 
 class Propagation:
-    """Propagates units through a graph and the bodies in it, and collects what does not fit."""
+    """Propagates units through a graph and the bodies in it, and collects what does not fit.
 
-    def __init__(self) -> None:
+    ``region_units`` gives the units of the outputs of a region (``region_rules.py``).
+    """
+
+    def __init__(self, region_units: Callable[..., list[Known]]) -> None:
+        self.region_units = region_units
         self.unknowns = Unknowns()
         self.mismatches: list[Mismatch] = []
         self.factors: list[ScaleFactor] = []
@@ -125,9 +129,7 @@ class Propagation:
             return None
         return Block([self.new()]) if length_of(dtype) else self.new()
 
-    def equate(
-        self, what: str, a: Expr, b: Expr, origin: Origin | None, detail: str = ""
-    ) -> Expr:
+    def equate(self, what: str, a: Expr, b: Expr, origin: Origin | None, detail: str = "") -> Expr:
         """Require that two units are equal; return that unit, or an unknown one if they are not."""
         if self.unknowns.equate(a, b):
             return self.unknowns.resolve(a)
@@ -136,9 +138,10 @@ class Propagation:
 
     def report(self, what: str, a: Expr, b: Expr, origin: Origin | None, detail: str = "") -> None:
         """Take note of a rule that is not kept, once for each place in the source."""
-        if origin is not None and origin.inside.startswith(LENIENT):
-            if what != "solve" or not origin.inside.startswith("symbolic/linalg/"):
-                return
+        inside = "" if origin is None else origin.inside
+        is_system = what == "solve" and inside.startswith("symbolic/linalg/")
+        if inside.startswith(LENIENT) and not is_system:
+            return
         key = (origin and origin.places, detail if origin is None or not origin.places else "")
         if key not in self._reported:
             self._reported.add(key)
@@ -230,7 +233,7 @@ class _Run:
         unit: Unit | None = getattr(value, "unit", None)
         if unit is not None:
             return Expr(unit)
-        ours = isinstance(g, UnitsGraph) and type(value) is not Literal and g.dtype[i] != I64
+        ours = isinstance(g, UnitsGraph) and getattr(value, "plain", True) and g.dtype[i] != I64
         if product and ours and value != 0 and math.isfinite(value):
             return plain
         return self.all.new()
@@ -240,17 +243,15 @@ class _Run:
         code = g.op[i]
         if code == INPUT:
             return self.inputs[g.a[i]]
-        if code == CONST or code == BLOCK:
+        if code in (CONST, BLOCK):
             return None
         if code == OUT:
             return self.units[g.a[i]][g.b[i]]
         origin = self.all.origin(g, i)
         if code == REGION:
-            from archimedes.analysis.units.region_rules import region_units
-
             region = g.regions[i]
             values = [self.use(j, product=False) for j in region.inputs.tolist()]
-            return region_units(self.all, g, region, values, origin)
+            return self.all.region_units(self.all, region, values, origin)
         if code == LOOKUP:
             return self.all.table_unit(g, g.b[i], origin) if g.dtype[i] != B8 else None
         if code == ELEMENT:
@@ -313,8 +314,9 @@ class _Run:
         inverse = name in ("div", "quotient")
         b = b**-1 if inverse else b
         for j, mine, other, turned in ((ids[0], a, b, False), (ids[1], b, a, inverse)):
-            value = g.value.get(j)
-            if g.op[j] == CONST and type(value) is Literal and value.unit is None and value > 0:
+            value: Any = g.value.get(j)
+            free = g.op[j] == CONST and type(value) is Literal and not (value.unit or value.plain)
+            if free and value > 0:
                 factor = 1.0 / value if turned else float(value)
                 every.factors.append(ScaleFactor(factor, mine, other, origin))
         if name == "fma":
@@ -329,15 +331,13 @@ class _Run:
         for j in ids:
             value = g.value.get(j)
             # A number of ours, such as the 1 of np.sign, is a plain one.
-            if value is not None and type(value) is float and value != 0 and math.isfinite(value):
-                if isinstance(g, UnitsGraph) and g.op[j] == CONST:
-                    return plain
+            ours = isinstance(g, UnitsGraph) and g.op[j] == CONST and type(value) is float
+            if ours and value and math.isfinite(value):
+                return plain
         a, b = (self.use(j, product=False) for j in ids)
         return self.all.join("select", [a, b], origin)
 
-    def _power(
-        self, ids: tuple[int, ...], units: Sequence[Expr], origin: Origin | None
-    ) -> Expr:
+    def _power(self, ids: tuple[int, ...], units: Sequence[Expr], origin: Origin | None) -> Expr:
         every = self.all
         if not every.unknowns.equate(units[1], plain):
             every.report("exponent", units[1], plain, origin)

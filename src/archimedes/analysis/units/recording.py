@@ -13,11 +13,12 @@ import os
 import sys
 import weakref
 from collections.abc import Callable
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from archimedes.analysis.units.source import HERE, Place, stands_in_product
 from archimedes.analysis.units.unit import Unit, parse_unit
 from archimedes.graph.digests import constant_key
 from archimedes.graph.dtypes import B8, F32, F64
@@ -25,24 +26,11 @@ from archimedes.graph.ops import ARITY, CODES, CONST, TABLE
 from archimedes.graph.program import FIRST_REFERENCE, Graph, origins
 from archimedes.symbolic.core.user_frames import is_user_code
 
-_HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _MUL, _DIV = CODES["mul"], CODES["div"]
 _COMMUTES = tuple(op.commutative for op in TABLE)
 
 
 # ---- where nodes come from ---------------------------------------------------------------------
-
-
-class Place(NamedTuple):
-    """An instruction of a running function."""
-
-    code: CodeType
-    instruction: int
-
-    @property
-    def is_ours(self) -> bool:
-        """Whether it belongs to this package."""
-        return self.code.co_filename.startswith(_HERE)
 
 
 class Origin(NamedTuple):
@@ -60,16 +48,19 @@ class Origin(NamedTuple):
 #: Files of generated code: methods of dataclasses and structs.
 _GENERATED = ("<string>", "<build of", "<flatten of")
 #: Folders of the machinery that hand operators and ufuncs on, and decide nothing by themselves.
-_PLUMBING = ("symbolic/core/", "symbolic/recorded/", "tree/", "tracebacks.py", "analysis/")
+_PLUMBING = (
+    *("symbolic/core/", "symbolic/recorded/", "tree/", "tracebacks.py", "analysis/"),
+    *("graph/program.py", "graph/formulas.py"),
+)
 
 
 @functools.lru_cache(maxsize=4096)
 def _machinery(filename: str) -> str:
     """Return the file of our machinery, relative to the package, that is no plumbing, or ""."""
-    if not filename.startswith(_HERE):
+    if not filename.startswith(HERE):
         return ""
-    name = filename[len(_HERE) :].replace(os.sep, "/")
-    return "" if name.startswith(_PLUMBING) or name == "graph/program.py" else name
+    name = filename[len(HERE) :].replace(os.sep, "/")
+    return "" if name.startswith(_PLUMBING) else name
 
 
 class recording_units:
@@ -118,14 +109,19 @@ def is_checking() -> bool:
 
 
 class Literal(float):
-    """A number that the recorded function writes; ``unit`` is None where its use decides."""
+    """A number that the recorded function writes; ``unit`` is None where its use decides.
 
-    __slots__ = ("unit",)
+    ``plain``: in products it is a plain number.
+    """
+
+    __slots__ = ("plain", "unit")
     unit: Unit | None
+    plain: bool
 
-    def __new__(cls, value: float, unit: Unit | None = None) -> Literal:
+    def __new__(cls, value: float, unit: Unit | None = None, plain: bool = False) -> Literal:
+        """Make a number with a unit."""
         self = super().__new__(cls, value)
-        self.unit = unit
+        self.unit, self.plain = unit, plain
         return self
 
 
@@ -187,9 +183,9 @@ class UnitsGraph(Graph):
             return super().const(float(value), dtype)
         if dtype == F32:
             with np.errstate(over="ignore"):
-                value = Literal(float(np.float32(value)), value.unit)
+                value = Literal(float(np.float32(value)), value.unit, value.plain)
         unit = None if value.unit is None else (value.unit.dims, value.unit.log_scale)
-        key = (*constant_key(float(value), dtype), "literal", unit)
+        key = (*constant_key(float(value), dtype), "literal", unit, value.plain)
         i = self._index.get(key)
         if i is None:
             i = self._index[key] = self._append(CONST, -1, -1, -1, dtype)
@@ -200,10 +196,13 @@ class UnitsGraph(Graph):
         """Return the node of a number that the function writes, or of one in our own code."""
         if dtype not in (F64, F32) or type(value) is Literal:
             return self.const(value, dtype)
-        unit = known_unit(value)
-        if unit is None and origins.find is not None and origins.find().inside:
-            return self.const(value, dtype)
-        return self.const(Literal(value, unit), dtype)
+        unit, plain = known_unit(value), False
+        if unit is None and origins.find is not None:
+            origin = origins.find()
+            plain = bool(origin.inside)
+            if not plain and origin.places:
+                plain = stands_in_product(origin.places[0], value)
+        return self.const(Literal(value, unit, plain), dtype)
 
     def constants(self, array: np.ndarray) -> np.ndarray:
         """Return ids of the numbers in an array: data, whose units are what their uses need."""
@@ -245,13 +244,14 @@ class UnitsGraph(Graph):
                 if known is None or type(self.value.get(i)) is not float:
                     return i
                 if any(type(value) is Literal for value in values):
-                    return self.const(Literal(self.value[i]), self.dtype[i])
+                    plain = all(type(v) is not Literal or v.plain for v in values)
+                    return self.const(Literal(self.value[i], None, plain), self.dtype[i])
                 return i
             i = self.emit_simplified(op, *operands)
             self.value[i] = Literal(self.value[known])
             return i
         one = op in (_MUL, _DIV) and any(
-            type(value) is Literal and abs(value) == 1 for value in values
+            type(value) is Literal and abs(value) == 1 and not value.plain for value in values
         )
         keep = self.emit_simplified if named or one else super().emit
         return keep(op, *operands)

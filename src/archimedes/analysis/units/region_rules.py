@@ -12,7 +12,6 @@ from archimedes.analysis.units.propagation import Block, Known, Propagation
 from archimedes.analysis.units.recording import Origin
 from archimedes.analysis.units.unification import Expr
 from archimedes.graph.dtypes import B8, item_type, length_of
-from archimedes.graph.program import Graph
 from archimedes.graph.regions import (
     Accumulate,
     Call,
@@ -32,7 +31,7 @@ _MANY = 4096
 
 
 def region_units(
-    every: Propagation, g: Graph, region: Region, units: list[Known], origin: Origin | None
+    every: Propagation, region: Region, units: list[Known], origin: Origin | None
 ) -> list[Known]:
     """Return the units of the outputs of a region from those of its inputs."""
     rule = _RULES.get(type(region))
@@ -159,7 +158,7 @@ def _nest(every: Propagation, region: Nest, units: list[Known], origin: Any) -> 
 
 def _kept(region: Nest, unit: Known) -> Known:
     if unit is None or (region.combine == "mul" and region.reduced > 1):
-        unit = None if unit is None else unit ** region.reduced
+        unit = None if unit is None else unit**region.reduced
     return Block([unit]) if region.kept and unit is not None else unit
 
 

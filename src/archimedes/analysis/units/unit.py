@@ -139,9 +139,25 @@ _NAMED: dict[str, Unit] = {
     "ppm": _number(1e-6),
 }
 _PREFIXES = {
-    **{"Y": 1e24, "Z": 1e21, "E": 1e18, "P": 1e15, "T": 1e12, "G": 1e9, "M": 1e6, "k": 1e3},
-    **{"h": 1e2, "da": 1e1, "d": 1e-1, "c": 1e-2, "m": 1e-3, "u": 1e-6, "µ": 1e-6, "μ": 1e-6},
-    **{"n": 1e-9, "p": 1e-12, "f": 1e-15},
+    "Y": 1e24,
+    "Z": 1e21,
+    "E": 1e18,
+    "P": 1e15,
+    "T": 1e12,
+    "G": 1e9,
+    "M": 1e6,
+    "k": 1e3,
+    "h": 1e2,
+    "da": 1e1,
+    "d": 1e-1,
+    "c": 1e-2,
+    "m": 1e-3,
+    "u": 1e-6,
+    "µ": 1e-6,
+    "μ": 1e-6,
+    "n": 1e-9,
+    "p": 1e-12,
+    "f": 1e-15,
 }
 #: Definition of each further unit: names, factor, and the unit it is a multiple of. The factors are
 #: those of NIST SP 811 (2008), appendix B, and exact where a definition is.
@@ -244,12 +260,31 @@ def _find(name: str, text: str) -> Unit:
 
 #: Words that are not read, and what to write instead.
 _WORDS = {
-    **{"m": "meter meters metre metres", "ft": "foot feet", "s": "sec second seconds"},
-    **{"kg": "kilogram kilograms", "N": "newton newtons", "deg": "degree degrees"},
-    **{"rad": "radian radians", "N m": "nm", "lbf": "pound pounds", "min": "minute minutes"},
-    **{"h": "hour hours", "K": "kelvin", "Pa": "pascal", "W": "watt watts", "J": "joule joules"},
-    **{"mi": "mile miles", "in": "inches", "Hz": "hertz", "V": "volt volts", "A": "amp amps"},
-    **{"km/h": "kmph", "T": "tesla", "yr": "year years", "%": "percent", "g0": "gee gees"},
+    "m": "meter meters metre metres",
+    "ft": "foot feet",
+    "s": "sec second seconds",
+    "kg": "kilogram kilograms",
+    "N": "newton newtons",
+    "deg": "degree degrees",
+    "rad": "radian radians",
+    "N m": "nm",
+    "lbf": "pound pounds",
+    "min": "minute minutes",
+    "h": "hour hours",
+    "K": "kelvin",
+    "Pa": "pascal",
+    "W": "watt watts",
+    "J": "joule joules",
+    "mi": "mile miles",
+    "in": "inches",
+    "Hz": "hertz",
+    "V": "volt volts",
+    "A": "amp amps",
+    "km/h": "kmph",
+    "T": "tesla",
+    "yr": "year years",
+    "%": "percent",
+    "g0": "gee gees",
 }
 
 

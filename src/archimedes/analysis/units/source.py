@@ -1,0 +1,180 @@
+"""Expressions of the user's source: which one an instruction evaluates, and what it is part of."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+import os
+import re
+from collections.abc import Iterator
+from types import CodeType
+from typing import NamedTuple
+
+__all__ = ["HERE", "Place", "Text", "locate", "sides_of", "stands_in_product"]
+
+#: The folder of this package.
+HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
+
+
+class Place(NamedTuple):
+    """An instruction of a running function."""
+
+    code: CodeType
+    instruction: int
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it belongs to this package."""
+        return self.code.co_filename.startswith(HERE)
+
+
+class Text(NamedTuple):
+    """An expression in a source file."""
+
+    file: str
+    line: int
+    expression: str
+
+
+Span = tuple[int, int, int, int]
+
+
+@functools.lru_cache(maxsize=1024)
+def _spans(code: CodeType) -> list[tuple[int | None, int | None, int | None, int | None]]:
+    return list(code.co_positions())
+
+
+def _span(place: Place) -> Span | None:
+    """Return first and last line, first and last column of what an instruction evaluates."""
+    first, last, start, end = _spans(place.code)[place.instruction // 2]
+    if first is None or last is None or start is None or end is None:
+        return None
+    return first, last, start, end
+
+
+def locate(place: Place) -> Text:
+    """Return file, line and text of the expression that an instruction evaluates."""
+    file, span = place.code.co_filename, _span(place)
+    if span is None:
+        line = _spans(place.code)[place.instruction // 2][0] or place.code.co_firstlineno
+        return Text(file, line, linecache.getline(file, line).strip())
+    first, last, start, end = span
+    lines = [linecache.getline(file, n).encode() for n in range(first, last + 1)]
+    lines[-1] = lines[-1][:end]
+    lines[0] = lines[0][start:]
+    expression = re.sub(r"\s+", " ", b"".join(lines).decode(errors="replace")).strip()
+    return Text(file, first, expression)
+
+
+# ---- syntax trees ------------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=64)
+def _parse(file: str, size: int) -> dict[Span, tuple[ast.expr, ...]]:
+    """Return the binary operations and comparisons of a file by their span, with those around."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError):
+        return {}
+    found: dict[Span, tuple[ast.expr, ...]] = {}
+    stack: list[tuple[ast.AST, tuple[ast.expr, ...]]] = [(tree, ())]
+    while stack:
+        node, around = stack.pop()
+        if isinstance(node, ast.expr):
+            around = (node, *around)
+            if isinstance(node, (ast.BinOp, ast.Compare)):
+                end = node.end_lineno or node.lineno
+                span = (node.lineno, end, node.col_offset, node.end_col_offset or 0)
+                found[span] = around
+        else:
+            around = ()
+        stack += [(child, around) for child in ast.iter_child_nodes(node)]
+    return found
+
+
+def _operations(place: Place) -> tuple[ast.expr, ...]:
+    """Return the operation that an instruction evaluates and the expressions it is part of."""
+    file, span = place.code.co_filename, _span(place)
+    if span is None:
+        return ()
+    return _parse(file, len(linecache.getlines(file))).get(span, ())
+
+
+def sides_of(place: Place) -> tuple[str, str] | None:
+    """Return the two sides of a sum, a difference or a comparison, as they are written.
+
+    Those of ``a > b`` come in the order in which they are compared, ``b < a``.
+    """
+    node = next(iter(_operations(place)), None)
+    if isinstance(node, ast.BinOp):
+        sides = (node.left, node.right)
+    elif isinstance(node, ast.Compare) and len(node.comparators) == 1:
+        sides = (node.left, node.comparators[0])
+        if isinstance(node.ops[0], (ast.Gt, ast.GtE)):
+            sides = sides[::-1]
+    else:
+        return None
+    left, right = (ast.unparse(side) for side in sides)
+    return (left, right) if len(left) + len(right) < 120 else None
+
+
+def _is_number(node: ast.expr) -> bool:
+    """Return whether an expression consists of numbers alone, and pi."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, (int, float))
+    if isinstance(node, ast.Attribute):
+        return node.attr == "pi"
+    if isinstance(node, ast.UnaryOp):
+        return _is_number(node.operand)
+    return isinstance(node, ast.BinOp) and _is_number(node.left) and _is_number(node.right)
+
+
+def _factors(node: ast.expr) -> Iterator[ast.expr]:
+    """Yield the factors of a product that are no numbers; a power counts twice."""
+    if isinstance(node, ast.UnaryOp):
+        yield from _factors(node.operand)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.Div, ast.MatMult)):
+        yield from _factors(node.left)
+        yield from _factors(node.right)
+    elif not _is_number(node):
+        yield node
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+            yield node
+
+
+#: Denominators of numbers that belong to a formula: 1/2, 4/3, 1/12.
+_BELOW = (1, 2, 3, 4, 6, 8, 12, 24)
+_PI = 3.141592653589793
+
+
+def _is_simple(value: float) -> bool:
+    """Return whether a number is one that formulas have: a small fraction, maybe with pi."""
+    for power in (0, 1, -1, 2, -2):
+        for below in _BELOW:
+            above = abs(value) * _PI**power * below
+            if 0.5 < above < 9.5 and abs(above - round(above)) < 1e-12:
+                return True
+    return False
+
+
+def stands_in_product(place: Place, value: float) -> bool:
+    """Return whether a number is part of a formula, such as the half of ``0.5 * rho * v**2``.
+
+    That is a simple number, written where it is used, in a product of several other factors. In
+    one with a single other factor, ``2.0 * x``, it may be a gain that has a unit.
+    """
+    if not _is_simple(value):
+        return False
+    node, *around = _operations(place) or (None,)
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, (ast.Mult, ast.Div)):
+        return False
+    if not (_is_number(node.left) or _is_number(node.right)):
+        return False
+    for outer in around:
+        if isinstance(outer, ast.UnaryOp):
+            continue
+        if not isinstance(outer, ast.BinOp) or not isinstance(outer.op, (ast.Mult, ast.Div)):
+            break
+        node = outer
+    return len(list(_factors(node))) > 1
