@@ -14,12 +14,12 @@ from archimedes import tree as tree
 from archimedes import vehicles as vehicles
 from archimedes import viewer as viewer
 from archimedes import viz as viz
-from archimedes.analysis.frames.check import FrameReport as FrameReport
-from archimedes.analysis.frames.check import check_frames as check_frames
 from archimedes.analysis import UnitsError as UnitsError
 from archimedes.analysis import UnitsReport as UnitsReport
 from archimedes.analysis import check_units as check_units
 from archimedes.analysis import quantity as quantity
+from archimedes.analysis.frames.check import FrameReport as FrameReport
+from archimedes.analysis.frames.check import check_frames as check_frames
 from archimedes.embedded import codegen as codegen
 from archimedes.errors import ArchimedesError as ArchimedesError
 from archimedes.errors import CodegenError as CodegenError
