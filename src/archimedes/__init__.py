@@ -7,6 +7,7 @@ array([[1.   , 0.   ],
        [0.841, 0.   ]])
 """
 
+from archimedes.late_binding import provide as _provide
 from archimedes.lazy_names import lazy_names as _lazy_names
 from archimedes.version import __version__ as __version__
 
@@ -14,3 +15,5 @@ from archimedes.version import __version__ as __version__
 __getattr__, __dir__, __all__ = _lazy_names(
     __name__, "graph symbolic backends function error theme typing"
 )
+# Methods of compiled functions that stand above them.
+_provide(bounds="archimedes.analysis.ranges.bounds")

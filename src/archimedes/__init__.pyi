@@ -14,8 +14,10 @@ from archimedes import tree as tree
 from archimedes import vehicles as vehicles
 from archimedes import viewer as viewer
 from archimedes import viz as viz
+from archimedes.analysis import Interval as Interval
 from archimedes.analysis import UnitsError as UnitsError
 from archimedes.analysis import UnitsReport as UnitsReport
+from archimedes.analysis import bounds as bounds
 from archimedes.analysis import check_units as check_units
 from archimedes.analysis import quantity as quantity
 from archimedes.analysis.frames.check import FrameReport as FrameReport

@@ -78,14 +78,15 @@ def test_unknown_names_are_errors():
 def test_importing_the_package_imports_nothing_else():
     code = "import sys; before = {*sys.modules}; import archimedes; print(*{*sys.modules} - before)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    own = {"archimedes", "archimedes.lazy_names", "archimedes.version"}
+    modules = ("late_binding", "lazy_names", "version")
+    own = {"archimedes", *(f"archimedes.{name}" for name in modules)}
     assert own <= {*run.stdout.split()} and "numpy" not in run.stdout
     assert {m for m in run.stdout.split() if m.startswith("archimedes")} == own
 
 
 def test_names_are_found_in_an_archive(tmp_path):
     with zipfile.ZipFile(tmp_path / "packed.zip", "w") as archive:
-        modules = ("lazy_names.py", "tracebacks.py", "version.py", "errors.py")
+        modules = ("late_binding.py", "lazy_names.py", "tracebacks.py", "version.py", "errors.py")
         for name in ("__init__.py", "__init__.pyi", *modules):
             archive.write(SOURCE / name, f"archimedes/{name}")
     code = (

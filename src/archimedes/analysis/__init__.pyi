@@ -1,5 +1,8 @@
 from archimedes.analysis.findings import Finding as Finding
 from archimedes.analysis.findings import Report as Report
+from archimedes.analysis.ranges.arguments import Interval as Interval
+from archimedes.analysis.ranges.bounds import Bounds as Bounds
+from archimedes.analysis.ranges.bounds import bounds as bounds
 from archimedes.analysis.units.checking import UnitsCheck as UnitsCheck
 from archimedes.analysis.units.checking import UnitsReport as UnitsReport
 from archimedes.analysis.units.checking import check_units as check_units

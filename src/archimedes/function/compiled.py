@@ -22,8 +22,10 @@ from archimedes.function.recording import (
 )
 from archimedes.function.signatures import warn_of_former_options
 from archimedes.graph import Graph, Statistics, statistics
+from archimedes.late_binding import provided
 
 if TYPE_CHECKING:
+    from archimedes.analysis.ranges.bounds import Bounds
     from archimedes.function.inspection import Check, Report
 
 __all__ = ["Compiled", "compile"]
@@ -60,6 +62,10 @@ class CompiledMethod(functools.partial, Generic[P, R]):
     def check(self, *args: Any, **kwargs: Any) -> Check:
         """Run the method as plain Python on these numbers, with its checks of values."""
         return self._compiled.check(*self.args, *args, **kwargs)
+
+    def bounds(self, ranges: Any, *args: Any, **kwargs: Any) -> Bounds:
+        """Return certified ranges of the method's results: see ``Compiled.bounds``."""
+        return provided("bounds")(self, ranges, args, kwargs)
 
     def explain(self) -> str:
         """Say what was recorded and why, for all instances."""
@@ -277,6 +283,44 @@ class Compiled(RecordedFunction[P, R]):
         from archimedes.function.inspection import check
 
         return check(self.name, self.function, self, args, kwargs)
+
+    def bounds(self, ranges: Any, *args: Any, boxes: int = 256, **kwargs: Any) -> Bounds:
+        """Return certified ranges of the results for arguments in given ranges.
+
+        Whatever the function computes for such arguments, to the last bit, lies between ``lower``
+        and ``upper``. The result also lists what is proven, such as that nothing is divided by
+        zero, and the lines for which it is not.
+
+        Parameters
+        ----------
+        ranges : dict, or tree
+            A range for each argument by its name, ``{"x": (-1.0, 1.0), "u": (0.0, 2.0)}``, or in
+            order. A range is a pair ``(lower, upper)`` of numbers or arrays, or an
+            :class:`Interval`; it stands for an argument or for leaves of it. A number is known
+            exactly. Infinite ends are allowed.
+        *args, **kwargs
+            Values of the arguments, if `ranges` names parts of them such as ``"x.v_B"`` or
+            ``"u[2]"``; what it does not name keeps its value.
+        boxes : int, optional
+            How many boxes the ranges may be divided into: more give tighter results and take
+            longer. 256 by default, unless the function has a parameter of this name.
+
+        Returns
+        -------
+        Bounds
+            ``lower`` and ``upper`` in the structure of the result, ``findings`` and ``proofs``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> f = compile(lambda x: np.sqrt(1.0 - x**2))
+        >>> result = f.bounds({"x": (-0.6, 0.6)})
+        >>> bool(0.7 < result.lower <= 0.8), float(result.upper), result.ok
+        (True, 1.0, True)
+        >>> f.bounds({"x": (-0.6, 1.1)}).findings[0].kind
+        'domain'
+        """
+        return provided("bounds")(self, ranges, args, kwargs, boxes=boxes)
 
     def __content__(self) -> tuple[Any, ...]:
         # A frozen function is known by identity: it is the same while it exists.
