@@ -6,6 +6,7 @@ from archimedes import multibody as multibody
 from archimedes import observers as observers
 from archimedes import optimize as optimize
 from archimedes import random as random
+from archimedes import requirements as requirements
 from archimedes import simulate as simulate
 from archimedes import spatial as spatial
 from archimedes import special as special
@@ -67,6 +68,7 @@ from archimedes.function import zeros_like as zeros_like
 from archimedes.optimize import minimize as minimize
 from archimedes.optimize import nlp_solver as nlp_solver
 from archimedes.optimize import qpsol as qpsol
+from archimedes.requirements import falsify as falsify
 from archimedes.simulate import Event as Event
 from archimedes.simulate import InconsistentStart as InconsistentStart
 from archimedes.simulate import InputSeries as InputSeries

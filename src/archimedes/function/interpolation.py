@@ -34,12 +34,12 @@ def read_at(table: np.ndarray, index: Any) -> Any:
 
 
 def look_up(table: np.ndarray, index: Any) -> Any:
-    """Return ``table[index]`` along the first axis of a table of floats, also for traced indices.
+    """Return ``table[index]`` along the first axis of a table of floats, also where it is traced.
 
     >>> look_up(np.array([[1.0, 2.0], [3.0, 4.0]]), 1)
     array([3., 4.])
     """
-    if not is_traced(index):
+    if not is_traced(index) or is_traced(table):
         return table[index]
     width = int(np.prod(table.shape[1:], dtype=int))
     flat = np.ascontiguousarray(table, dtype=np.float64).reshape(-1)

@@ -1,9 +1,12 @@
+from archimedes.requirements.falsification import Falsification as Falsification
+from archimedes.requirements.falsification import falsify as falsify
 from archimedes.requirements.formulas import Requirement as Requirement
 from archimedes.requirements.formulas import always as always
 from archimedes.requirements.formulas import eventually as eventually
 from archimedes.requirements.formulas import implies as implies
 from archimedes.requirements.formulas import near as near
 from archimedes.requirements.formulas import until as until
+from archimedes.requirements.search_space import PiecewiseInput as PiecewiseInput
 from archimedes.requirements.signals import Signal as Signal
 from archimedes.requirements.signals import signal as signal
 from archimedes.requirements.verdicts import CheckReport as CheckReport

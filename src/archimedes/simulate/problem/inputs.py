@@ -45,7 +45,8 @@ class InputSeries:
     t : array_like (m,)
         Times of the samples, increasing.
     u : array or tree
-        Values, with m samples along the first axis of every leaf.
+        Values, with m samples along the first axis of every leaf. Inside a compiled function they
+        may be computed.
     hold : {"zoh", "foh"}, optional
         How the input goes on between samples. ``"zoh"`` (zero-order hold), the default: each value
         until the next sample, as a digital controller gives it out. ``"foh"`` (first-order hold):
@@ -143,6 +144,8 @@ def _table(leaf: Any, path: str, count: int) -> np.ndarray:
 
 def _numbers(value: Tree, name: str) -> np.ndarray:
     """Return a copy as float64; anything but finite real numbers is refused."""
+    if is_traced(value):
+        return checks.as_array(value, f"InputSeries: {name}")
     array = np.asarray(value)
     if array.dtype.kind not in "biuf":
         raise ValueError(
