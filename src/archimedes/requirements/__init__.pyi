@@ -1,14 +1,14 @@
+from archimedes.requirements.checking import CheckReport as CheckReport
+from archimedes.requirements.checking import check as check
 from archimedes.requirements.falsification import Falsification as Falsification
 from archimedes.requirements.falsification import falsify as falsify
 from archimedes.requirements.formulas import Requirement as Requirement
 from archimedes.requirements.formulas import always as always
 from archimedes.requirements.formulas import eventually as eventually
 from archimedes.requirements.formulas import implies as implies
-from archimedes.requirements.formulas import near as near
 from archimedes.requirements.formulas import until as until
 from archimedes.requirements.search_space import PiecewiseInput as PiecewiseInput
 from archimedes.requirements.signals import Signal as Signal
+from archimedes.requirements.signals import near as near
 from archimedes.requirements.signals import signal as signal
-from archimedes.requirements.verdicts import CheckReport as CheckReport
 from archimedes.requirements.verdicts import Verdict as Verdict
-from archimedes.requirements.verdicts import check as check

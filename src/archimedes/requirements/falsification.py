@@ -27,10 +27,11 @@ from archimedes.function import compile as compile_function
 from archimedes.function import grad, vmap
 from archimedes.function.recording_store import find_or_make
 from archimedes.records import record
-from archimedes.requirements.formulas import Comparison, Requirement, decide
+from archimedes.requirements.checking import name_requirements
+from archimedes.requirements.formulas import Comparison, Requirement
 from archimedes.requirements.runs import Run, as_trajectory, runs_of
 from archimedes.requirements.search_space import PiecewiseInput, SearchSpace
-from archimedes.requirements.verdicts import Verdict, name_requirements
+from archimedes.requirements.verdicts import Verdict, decide
 from archimedes.simulate.ode import odeint, solve_ode
 from archimedes.simulate.problem.inputs import InputSeries, Sampled
 from archimedes.simulate.trajectory.trajectory import Trajectory
@@ -200,7 +201,8 @@ def falsify(
     >>> ranges = {"x0": np.zeros(2), "inputs": req.PiecewiseInput(-0.5, 0.5, pieces=6),
     ...           "args": (Uniform(0.8, 1.2),)}
     >>> steady = req.always(abs(req.signal("x[0]")) < 0.15, between=(0, 6))
-    >>> result = req.falsify(swing, steady, ranges, t_span=(0.0, 6.0), max_simulations=400)
+    >>> options = {"method": "rk4", "dt": 0.05, "max_simulations": 100}
+    >>> result = req.falsify(swing, steady, ranges, t_span=(0.0, 6.0), **options)
     >>> result.status, bool((result.simulate().x == result.trajectory.x).all())
     ('violated', True)
     """
@@ -210,13 +212,14 @@ def falsify(
     most = check_whole(max_simulations, "falsify: max_simulations", 1)
     size = min(check_whole(batch, "falsify: batch", 1), most)
     whole = _as_one(requirement)
-    if refused := [name for name in ("args", "inputs", "x0") if name in options]:
-        raise TypeError(f"falsify: {refused[0]} belongs into ranges, as ranges[{refused[0]!r}]")
-    if refused := [name for name in ("sampled", "events", "in_axes", "dense") if name in options]:
-        raise TypeError(
-            f"falsify: {refused[0]} is not an option of the search: write model(params), which "
-            "simulates by itself and returns a run, and leave t_span out"
-        )
+    for name in options:
+        if name in ("args", "inputs", "x0"):
+            raise TypeError(f"falsify: {name} belongs into ranges, as ranges[{name!r}]")
+        if name in ("sampled", "events", "in_axes", "dense"):
+            raise TypeError(
+                f"falsify: {name} is not an option of the search: write model(params), which "
+                "simulates by itself and returns a run, and leave t_span out"
+            )
     if t_span is None and (options or t_eval is not None):
         extra = ", ".join([*options, *(["t_eval"] if t_eval is not None else [])])
         raise TypeError(
@@ -321,7 +324,7 @@ class Equation:
         x0, series, args = self.parts(z)
         times = self.t_eval
         if times is None:
-            times = np.linspace(*map(float, self.t_span), SAMPLES + 1)
+            times = np.linspace(float(self.t_span[0]), float(self.t_span[1]), SAMPLES + 1)
         times = np.asarray(times, dtype=float)
         if series is None:
             x = odeint(self.func, self.t_span, x0, t_eval=times, args=args, **self.options)
@@ -420,6 +423,8 @@ class Search:
         self.best_point, self.best_margin, self.best_value = np.empty(d), np.inf, np.inf
         self.followed: set[bytes] = set()
         self.note = ""
+        self.measure_all: Callable[..., Any]
+        self.slopes: Callable[..., Any] | None
         if problem.vectorize:
             self.measure_all, slopes = find_or_make(
                 *("falsify", (measures.measure, measures.smooth_margin), ()),

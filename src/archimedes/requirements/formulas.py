@@ -22,13 +22,13 @@ from archimedes.checks import check_not_negative
 from archimedes.display import number
 from archimedes.function import scan
 from archimedes.requirements.runs import Bounds, Run, Windows, runs_of
-from archimedes.requirements.signals import Signal, as_signal, join_units
+from archimedes.requirements.verdicts import Verdict, decide, judge
 
 if TYPE_CHECKING:
-    from archimedes.requirements.verdicts import Verdict
+    from archimedes.requirements.signals import Signal
     from archimedes.typing import Array
 
-__all__ = ["Requirement", "always", "eventually", "implies", "near", "until"]
+__all__ = ["Requirement", "always", "eventually", "implies", "until"]
 
 
 class Requirement:
@@ -130,8 +130,6 @@ class Requirement:
         >>> req.always(req.signal("alt") > 1, between=(0, 9)).verdict(table)
         undetermined: the run ends at t = 3, the requirement looks until t = 9
         """
-        from archimedes.requirements.verdicts import judge
-
         return judge(self, source, t, refine)
 
     def start_bounds(self, run: Run) -> Bounds:
@@ -550,36 +548,14 @@ def implies(part: Requirement, other: Requirement) -> Requirement:
     return check_requirement(part, "implies") >> check_requirement(other, "implies")
 
 
-def near(part: Signal, value: Any, within: float = 0.5) -> Requirement:
-    """Return the requirement that a signal is near a value: ``abs(part - value) < within``.
-
-    Parameters
-    ----------
-    part : Signal
-        The signal, for example a number of a gear.
-    value : float or Signal
-        The value.
-    within : float, optional
-        Largest distance, 0.5 by default: what rounds to a whole number.
-
-    Examples
-    --------
-    >>> from archimedes import requirements as req
-    >>> near(req.signal("gear"), 2)
-    abs(gear - 2) < 0.5
-    """
-    return np.abs(as_signal(part) - as_signal(value)) < within
-
-
 # ---- pieces --------------------------------------------------------------------------------
 
 
-def decide(lower: Any, upper: Any) -> Any:
-    """Return the robustness that two bounds leave; nan where they leave the sign open."""
-    if lower is upper:
-        return upper
-    open_ = np.where(lower >= 0.0, lower, np.nan)
-    return np.where(lower == upper, upper, np.where(upper < 0.0, upper, open_))[()]
+def join_units(first: str, second: str, where: str) -> str:
+    """Return the unit of two signals; raise where they have different ones."""
+    if first and second and first != second:
+        raise ValueError(f"{where}: the units {first} and {second} do not agree")
+    return first or second
 
 
 def negate(bounds: Bounds) -> Bounds:
@@ -611,7 +587,7 @@ def check_requirement(value: object, who: str) -> Requirement:
     """Return a requirement as it is; raise for everything else."""
     if isinstance(value, Requirement):
         return value
-    if isinstance(value, Signal):
+    if hasattr(value, "units_in"):
         raise TypeError(f"{who}: {value} is a signal, not a condition: compare it, {value} > 0")
     hint = ""
     if isinstance(value, (bool, np.bool_)):

@@ -17,20 +17,21 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from archimedes.checks import as_array, check_callable
 from archimedes.display import number
 from archimedes.function import vmap
+from archimedes.requirements.formulas import Comparison, Requirement, join_units
 
 if TYPE_CHECKING:
     from archimedes.simulate.trajectory.trajectory import Trajectory
 
-__all__ = ["Signal", "signal"]
+__all__ = ["Signal", "near", "signal"]
 
 #: Comparisons, and their signs in print.
-COMPARISONS = {
+COMPARISONS: dict[np.ufunc, str] = {
     np.less: "<",
     np.less_equal: "<=",
     np.greater: ">",
     np.greater_equal: ">=",
 }
-SIGNS = {
+SIGNS: dict[np.ufunc, str] = {
     np.add: "+",
     np.subtract: "-",
     np.multiply: "*",
@@ -38,7 +39,7 @@ SIGNS = {
     np.power: "**",
     np.remainder: "%",
 }
-LOGIC = {
+LOGIC: dict[np.ufunc, str] = {
     np.bitwise_and: "&",
     np.bitwise_or: "|",
     np.bitwise_xor: "^",
@@ -106,8 +107,6 @@ class Signal(NDArrayOperatorsMixin):
             )
         parts = tuple(map(as_signal, inputs))
         if ufunc in COMPARISONS:
-            from archimedes.requirements.formulas import Comparison
-
             left, right = parts
             join_units(left.units, right.units, f"{left} {COMPARISONS[ufunc]} {right}")
             return Comparison(left, right, COMPARISONS[ufunc])
@@ -244,7 +243,7 @@ class Operation(Signal):
         if self.ufunc in KEEPS_UNITS:
             return units[0]
         if self.ufunc in SAME_UNITS:
-            return join_units(*units, str(self))
+            return join_units(units[0], units[1], str(self))
         plain = [isinstance(part, Constant) for part in self.parts]
         if self.ufunc is np.multiply and any(plain):
             return units[plain.index(True) - 1]
@@ -299,6 +298,27 @@ def signal(source: str | Callable[..., Any], *, name: str | None = None, units: 
     return Computed(source, name or ("function" if plain == "<lambda>" else plain), units)
 
 
+def near(part: Signal, value: Any, within: float = 0.5) -> Requirement:
+    """Return the requirement that a signal is near a value: ``abs(part - value) < within``.
+
+    Parameters
+    ----------
+    part : Signal
+        The signal, for example a number of a gear.
+    value : float or Signal
+        The value.
+    within : float, optional
+        Largest distance, 0.5 by default: what rounds to a whole number.
+
+    Examples
+    --------
+    >>> from archimedes import requirements as req
+    >>> near(req.signal("gear"), 2)
+    abs(gear - 2) < 0.5
+    """
+    return np.abs(as_signal(part) - as_signal(value)) < within
+
+
 def as_signal(value: Any) -> Signal:
     """Return a signal as it is, and a number as a constant one."""
     if isinstance(value, Signal):
@@ -318,13 +338,6 @@ def check_scalar(values: Any, frame: Trajectory, name: str) -> Any:
             f'number: name a component, as in "{name}[0]", or write a function of (t, x)'
         )
     return values
-
-
-def join_units(first: str, second: str, where: str) -> str:
-    """Return the unit of two signals; raise where they have different ones."""
-    if first and second and first != second:
-        raise ValueError(f"{where}: the units {first} and {second} do not agree")
-    return first or second
 
 
 def _column_units(frame: Trajectory) -> dict[str, str]:
