@@ -3,8 +3,8 @@
 ``--executor native`` compares kernels of many programs with the interpreter, bit for bit, in the
 numerics that ``--numerics`` says. It goes on until as many programs have been compiled (most of
 the long ones are only interpreted). ``--executor wide`` does the same for arrays of up to thousands
-of elements; with ``--native-every 4`` a quarter of those is compiled. ``--loops-from 2`` records
-arrays of so many elements as loops.
+of elements; with ``--native-every 4`` a quarter of those is compiled. ``--executor wasm`` runs the
+programs as WebAssembly in Node. ``--loops-from 2`` records arrays of so many elements as loops.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from archimedes.symbolic.core.loop_nests import ALWAYS_FACTOR, LOOP_SIZE, loops_
 
 from .bundles import BUNDLE, check_bundle
 from .runner import EXECUTORS, check
+from .webassembly import PROGRAMS, check_in_wasm
 from .wide import check_wide_in_bundles
 
 CHUNK = 2 * BUNDLE
@@ -41,6 +42,11 @@ def _run_chunk(
         bundles = (seeds[k : k + BUNDLE] for k in range(0, count, BUNDLE))
         results = [check_bundle(bundle, numerics) for bundle in bundles]
         return sum(n for n, _ in results), [text for _, texts in results for text in texts]
+    if executor == "wasm":
+        seeds = range(first, first + count)
+        groups = (seeds[k : k + PROGRAMS] for k in range(0, count, PROGRAMS))
+        results = [check_in_wasm(group) for group in groups]
+        return sum(n for n, _ in results), [text for _, texts in results for text in texts]
     if executor == "wide":
         return count, check_wide_in_bundles(range(first, first + count), every)
     reports = (check(seed, executor) for seed in range(first, first + count))
@@ -53,7 +59,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="seed of the first program")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument(
-        "--executor", choices=sorted([*EXECUTORS, "native", "wide"]), default="compiled"
+        "--executor", choices=sorted([*EXECUTORS, "native", "wasm", "wide"]), default="compiled"
     )
     parser.add_argument("--numerics", choices=NUMERICS, default="strict", help="of native only")
     parser.add_argument("--loops-from", type=int, default=LOOP_SIZE, help="elements")

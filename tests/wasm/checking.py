@@ -53,7 +53,7 @@ def differences(
         before = wasm_module.PART
         wasm_module.PART = part or before
         try:
-            data, _, exports = write_module({"call": program}, simd=simd)
+            data, _, exports = write_module({"call": program}, batch="simd" if simd else "scalar")
         finally:
             wasm_module.PART = before
         (folder / f"{k}.wasm").write_bytes(data)
@@ -64,8 +64,8 @@ def differences(
         ]
         names = {"wasm": f"{k}.wasm", "name": export.name, "batch": export.batch}
         jobs.append({**names, "count": case.count, "inputs": sides[0], "outputs": sides[1]})
-        rows = packed(case.columns, leaves[0]) if case.columns else []
-        inputs += [x[i].tobytes() for i in range(case.count) for x in rows]
+        if case.columns:
+            inputs.append(_rows(packed(case.columns, leaves[0])).tobytes())
         expected = case.expected
         if expected is None:
             expected = reference(case.graph, case.columns, case.count)
@@ -77,14 +77,25 @@ def differences(
     found: dict[str, str] = {}
     at = 0
     for case, want in zip(cases, wanted):
+        shape = _rows(want).shape
         for how in ("alone", "in a batch"):
-            for i in range(case.count):
-                for k, x in enumerate(want):
-                    size = x[i].nbytes
-                    value = np.frombuffer(got, x.dtype, x[i].size, at)
-                    at += size
-                    if not bits_equal(value, x[i]).all():
-                        text = f"{case.name} {how}, instance {i}, leaf {k}: {value} for {x[i]}"
-                        found.setdefault(case.name, text)
+            rows = np.frombuffer(got, np.uint8, shape[0] * shape[1], at).reshape(shape)
+            at += rows.size
+            start = 0
+            for k, x in enumerate(want):
+                size = x[0].nbytes
+                value = np.ascontiguousarray(rows[:, start : start + size]).view(x.dtype)
+                start += size
+                wrong = ~bits_equal(value, x).all(axis=1)
+                if wrong.any():
+                    i = int(np.argmax(wrong))
+                    text = f"{case.name} {how}, instance {i}, leaf {k}: {value[i]} for {x[i]}"
+                    found.setdefault(case.name, text)
     assert at == len(got)
     return found
+
+
+def _rows(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the bytes of each instance, array after array."""
+    bytes_of = [x.view(np.uint8).reshape(len(x), -1) for x in arrays]
+    return np.concatenate(bytes_of, axis=1)

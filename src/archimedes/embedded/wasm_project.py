@@ -162,7 +162,7 @@ def wasm_module(
     for key, (function, args) in functions.items():
         compiled = as_compiled(function, None, None)
         made[key] = prepare(compiled, args, None, key, _options({}), "speed")
-    return make_wasm(made, name, simd=simd)
+    return make_wasm(made, name, batch="simd" if simd else "scalar")
 
 
 def _options(options: Mapping[str, Any]) -> Options:
@@ -171,7 +171,7 @@ def _options(options: Mapping[str, Any]) -> Options:
 
 
 #: The options of codegen that a module has; others belong to C projects.
-_OPTIONS = ("simd", "adaptive", "max_iterations")
+_OPTIONS = ("batch", "simd", "adaptive", "max_iterations")
 
 
 def generate(
@@ -201,14 +201,14 @@ def generate(
                 f"codegen: options has {key!r}, which target='wasm' does not know: it knows "
                 f"{', '.join(_OPTIONS)}"
             )
-    simd = bool(given.pop("simd", False))
+    batch = given.pop("batch", True) and ("simd" if given.pop("simd", False) else "scalar")
     compiled = as_compiled(func, *static)
     prepared = prepare(compiled, args, kwargs, name, _options(given), optimize)
     if prepared.name == "<lambda>":
         raise CodegenError("codegen: a lambda has no name for files: give name='...'")
     names = prepared.return_names if return_names is None else tuple(return_names)
     return make_wasm(
-        {"call": prepared}, prepared.name, simd=simd, float_type=float_type, return_names=names
+        {"call": prepared}, prepared.name, batch=batch, float_type=float_type, return_names=names
     )
 
 
@@ -216,7 +216,7 @@ def make_wasm(
     functions: Mapping[str, Prepared],
     name: str,
     *,
-    simd: bool = False,
+    batch: str | bool = "scalar",
     float_type: Any = float,
     return_names: Sequence[str] | None = None,
 ) -> WasmModule:
@@ -229,7 +229,7 @@ def make_wasm(
     descriptions = {key: _Description(x, return_names, single) for key, x in functions.items()}
     programs = {key: x.program for key, x in descriptions.items()}
     values = {key: x.arguments.values for key, x in descriptions.items()}
-    wasm, module, exports = write_module(programs, values, simd)
+    wasm, module, exports = write_module(programs, values, batch)
     layout = {
         "version": 1,
         "generator": f"archimedes {__version__}",

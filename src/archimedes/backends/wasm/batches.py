@@ -1,82 +1,164 @@
-"""Batches: a loop over instances around an exported function, which copies their arrays."""
+"""Batches: a loop over instances, or pairs of them, around an exported function.
+
+The arrays of an instance are copied to where the function has its own. In SIMD lanes, the last
+instance of an odd number is computed twice.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
+from archimedes.backends.protocol import ArrayType
 from archimedes.backends.wasm.binary import MEMORY_COPY
-from archimedes.backends.wasm.functions import Frame, Function
-from archimedes.graph.dtypes import B8, F32
+from archimedes.backends.wasm.functions import Frame, Function, Segment
+from archimedes.graph.dtypes import B8, F32, F64, I64
 
 if TYPE_CHECKING:
-    from archimedes.backends.wasm.module import Leaf, Module
+    from archimedes.backends.wasm.module import Module
 
 #: Bytes of a row of the table: three numbers.
 ROW = 12
+_BYTES = {F64: 8, F32: 4, I64: 8, B8: 1}
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """An array of an exported function, and where it lies."""
+
+    array: ArrayType
+    segment: Segment
+
+    @property
+    def address(self) -> int:
+        """Bytes from the start of the memory."""
+        return self.segment.address
+
+
+class Lanes(NamedTuple):
+    """A function of two instances, and its arrays."""
+
+    function: Function
+    inputs: Sequence[Leaf]
+    outputs: Sequence[Leaf]
 
 
 def write_batch(
-    module: Module, f: Function, inputs: Sequence[Leaf], outputs: Sequence[Leaf]
+    module: Module,
+    f: Function,
+    inputs: Sequence[Leaf],
+    outputs: Sequence[Leaf],
+    lanes: Lanes | None,
 ) -> Function:
     """Write the function of a number of instances and the address of the table of their arrays."""
     b = Function(module, Frame())
     count, table = b.parameter("i32"), b.parameter("i32")
-    leaves = [leaf for leaf in (*inputs, *outputs) if leaf.array.size]
-    kept = [(leaf, b.frame.reserve(leaf.segment.size)) for leaf in leaves]
-
-    def move(pairs: Sequence[tuple]) -> None:
-        for (a, to), size in pairs:
-            b.act(MEMORY_COPY, b.address(to, 0), b.address(a, 0), b.constant("i32", size))
-
-    # What the arrays of single calls hold is kept.
-    move([((leaf.segment, own), own.size) for leaf, own in kept])
-    with b.count(b.constant("i32", 0), count) as i:
-        for k, leaf in enumerate(inputs):
-            _copy_leaf(module, b, table, k, i, leaf, outward=False)
-        b.call(f, [])
-        for k, leaf in enumerate(outputs, len(inputs)):
-            _copy_leaf(module, b, table, k, i, leaf, outward=True)
-    move([((own, leaf.segment), own.size) for leaf, own in kept])
+    zero, one = b.constant("i32", 0), b.constant("i32", 1)
+    if lanes is not None:
+        b.frame.segments += [x.segment for x in (*lanes.inputs, *lanes.outputs)]
+        with b.count(zero, count, 2) as i:
+            following = b.op("i32.add", i, one)
+            last = b.op("i32.eq", following, count)
+            both = [i, b.select(last, i, following)]
+            _copy_all(b, table, i, both, lanes.inputs, 0)
+            b.call(lanes.function, [])
+            _copy_all(b, table, i, both, lanes.outputs, len(inputs), outward=True)
+    else:
+        # What the arrays of single calls hold is kept.
+        leaves = [leaf for leaf in (*inputs, *outputs) if leaf.array.size]
+        kept = [(leaf.segment, b.frame.reserve(leaf.segment.size)) for leaf in leaves]
+        _move(b, kept)
+        with b.count(zero, count) as i:
+            _copy_all(b, table, i, [i], inputs, 0)
+            b.call(f, [])
+            _copy_all(b, table, i, [i], outputs, len(inputs), outward=True)
+        _move(b, [(own, segment) for segment, own in kept])
     module.finish(b)
     return b
 
 
-def _copy_leaf(
-    module: Module, b: Function, table: str, k: int, i: str, leaf: Leaf, outward: bool
+def _move(b: Function, pairs: Sequence[tuple[Segment, Segment]]) -> None:
+    for source, to in pairs:
+        size = b.constant("i32", to.size)
+        b.act(MEMORY_COPY, b.address(to, 0), b.address(source, 0), size)
+
+
+def _copy_all(
+    b: Function,
+    table: str,
+    i: str,
+    instances: Sequence[str],
+    leaves: Sequence[Leaf],
+    first: int,
+    outward: bool = False,
 ) -> None:
-    """Copy the array of an instance; one that all share, for the first instance only."""
-    if not leaf.array.size:
-        return
+    """Copy the arrays of instances; one that all share, for the first instance only."""
+    for k, leaf in enumerate(leaves, first):
+        if not leaf.array.size:
+            continue
+        start, stride, step = (
+            b.load("i32.load", "i32", (None, ROW * k + 4 * number, table), True)
+            for number in range(3)
+        )
+        if outward:
+            _copy(b, leaf, instances, (start, stride, step), outward)
+            continue
+        own = b.op("i32.or", b.op("i32.eqz", i), stride)
+        with b.when(own):
+            _copy(b, leaf, instances, (start, stride, step), outward)
 
-    def entry(number: int) -> str:
-        return b.load("i32.load", "i32", (None, ROW * k + 4 * number, table), False)
 
-    size = {F32: 4, B8: 1}.get(leaf.array.code, 8)
-    name, kind = {8: ("i64", "i64"), 4: ("i32", "i32"), 1: ("i32", "i32")}[size]
-    load, store = (f"{name}.load", f"{name}.store")
-    if size == 1:
-        load, store = "i32.load8_u", "i32.store8"
+def _copy(
+    b: Function,
+    leaf: Leaf,
+    instances: Sequence[str],
+    row: tuple[str, str, str],
+    outward: bool,
+) -> None:
+    code = leaf.array.code
+    start, stride, step = row
+    pairs = len(instances) == 2
+    size = 8 if pairs and code == B8 else _BYTES[code]
+    number = b.constant("i32", leaf.array.size)
+    for lane, i in enumerate(instances):
+        there = b.op("i32.add", start, b.op("i32.mul", i, stride))
+        here = b.address(leaf.segment, lane * size)
+        apart = b.constant("i32", 16 if pairs else size)
+        sides = [(here, apart), (there, step)]
+        (source, a), (to, c) = sides if outward else sides[::-1]
+        copier = b.module.helper(f"copy {code} {pairs} {outward}", _Copier(code, pairs, outward))
+        b.call(copier, [to, c, source, a, number])
 
-    def copy() -> None:
-        there = b.op("i32.add", entry(0), b.op("i32.mul", i, entry(1)))
-        step = entry(2)
-        at = b.variable("i32")
-        b.assign([at], [there])
-        end = b.constant("i32", leaf.array.size * size)
-        with b.count(b.constant("i32", 0), end, size) as c:
-            if outward:
-                value = b.load(load, kind, (leaf.segment, 0, c), False)
-                b.store(store, (None, 0, at), value)
+
+class _Copier(NamedTuple):
+    """Writes a function that copies elements: where to, how far apart, from where, and how many.
+
+    ``mask``: bools of SIMD lanes are int64 of all ones.
+    """
+
+    code: int
+    pairs: bool
+    outward: bool
+
+    def __call__(self, f: Function) -> None:
+        """Write the function."""
+        to, apart, source, step, count = (f.parameter("i32") for _ in range(5))
+        narrow = {F32: ("i32.load", "i32.store", "i32"), B8: ("i32.load8_u", "i32.store8", "i32")}
+        wide = ("i64.load", "i64.store", "i64")
+        load, store, kind = narrow.get(self.code, wide)
+        mask = self.pairs and self.code == B8
+        a, b = f.variable("i32"), f.variable("i32")
+        f.assign([a, b], [to, source])
+        with f.count(f.constant("i32", 0), count):
+            if mask and self.outward:
+                value = f.op("i32.wrap_i64", f.load("i64.load", "i64", (None, 0, b), False))
+                value = f.op("i32.and", value, f.constant("i32", 1))
+                f.store("i32.store8", (None, 0, a), value)
+            elif mask:
+                value = f.op("i64.extend_i32_u", f.load(load, kind, (None, 0, b), False))
+                value = f.op("i64.sub", f.constant("i64", 0), value)
+                f.store("i64.store", (None, 0, a), value)
             else:
-                value = b.load(load, kind, (None, 0, at), False)
-                b.store(store, (leaf.segment, 0, c), value)
-            b.assign([at], [b.op("i32.add", at, step)])
-
-    if outward:
-        copy()
-        return
-    first = b.op("i32.eqz", i)
-    own = b.op("i32.ne", entry(1), b.constant("i32", 0))
-    with b.when(b.op("i32.or", first, own)):
-        copy()
+                f.store(store, (None, 0, a), f.load(load, kind, (None, 0, b), False))
+            f.assign([a, b], [f.op("i32.add", a, apart), f.op("i32.add", b, step)])

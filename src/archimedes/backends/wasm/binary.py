@@ -120,7 +120,7 @@ _SIMD = """
 7a f64x2 trunc
 94 f64x2 nearest
 c0 i64x2 abs neg
-c7 i64x2 extend_low_i32x4_s
+c7 i64x2 extend_low_i32x4_s extend_high_i32x4_s extend_low_i32x4_u
 cb i64x2 shl shr_s shr_u add
 d1 i64x2 sub
 d5 i64x2 mul eq ne lt_s gt_s le_s ge_s

@@ -9,7 +9,7 @@ to the next element.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from typing import Any
@@ -21,8 +21,8 @@ from archimedes.backends.lowering.graph_lowering import Lowering
 from archimedes.backends.lowering.scope import Binding, Location, Store
 from archimedes.backends.protocol import ArrayType, Program
 from archimedes.backends.wasm import binary
-from archimedes.backends.wasm.batches import write_batch
-from archimedes.backends.wasm.binary import CONST, END, TYPES, signed, unsigned, vector
+from archimedes.backends.wasm.batches import Lanes, Leaf, write_batch
+from archimedes.backends.wasm.binary import CONST, END, OPERATIONS, TYPES, signed, unsigned, vector
 from archimedes.backends.wasm.functions import (
     PURE,
     READS,
@@ -34,13 +34,16 @@ from archimedes.backends.wasm.functions import (
     Instruction,
     Segment,
 )
+from archimedes.backends.wasm.lane_dialect import WIDTH, WasmLanes
+from archimedes.backends.wasm.lane_operations import SHAPES
 from archimedes.backends.wasm.linear_solve import write_solver
+from archimedes.backends.wasm.operations import KINDS
 from archimedes.backends.wasm.programs import with_calls
 from archimedes.backends.wasm.stack_code import function_body
 from archimedes.backends.wasm.wasm_dialect import BYTES, Array, Wasm
 from archimedes.errors import CodegenError
 from archimedes.graph.dead_code import remove_dead_code
-from archimedes.graph.dtypes import DTYPES
+from archimedes.graph.dtypes import B8, DTYPES
 from archimedes.graph.program import Graph
 
 #: Operations per function, more or less.
@@ -52,19 +55,6 @@ MOST = 2**31 - binary.PAGE
 
 
 @dataclass(frozen=True)
-class Leaf:
-    """An array of an exported function, and its address."""
-
-    array: ArrayType
-    segment: Segment
-
-    @property
-    def address(self) -> int:
-        """Bytes from the start of the memory."""
-        return self.segment.address
-
-
-@dataclass(frozen=True)
 class Export:
     """An exported function: its name, its inputs and its outputs; ``batch`` names that of many."""
 
@@ -72,6 +62,11 @@ class Export:
     batch: str
     inputs: tuple[Leaf, ...]
     outputs: tuple[Leaf, ...]
+
+
+def _in_lanes(leaves: Sequence[Leaf]) -> tuple[Leaf, ...]:
+    """Return arrays for both SIMD lanes of what the leaves hold."""
+    return tuple(Leaf(x.array, Segment(WIDTH * x.array.size, 16)) for x in leaves)
 
 
 class Module:
@@ -89,6 +84,7 @@ class Module:
         self._tables: dict[bytes, Segment] = {}
         self._interface: list[Segment] = []
         self._solvers: dict[int, Function] = {}
+        self._helpers: dict[str, Function] = {}
 
     # ---- what functions share --------------------------------------------------------------
 
@@ -107,6 +103,21 @@ class Module:
             self.numbers[name] = value
         return name
 
+    def lanes_constant(self, value: Any, dtype: int) -> str:
+        """Return a constant that is the same in both SIMD lanes."""
+        one = (
+            self.constant("i64", -int(value)) if dtype == B8 else self.constant(KINDS[dtype], value)
+        )
+        name = self._constants.get(("v128", one.encode()))
+        if name is None:
+            name = self._constants["v128", one.encode()] = f"v{len(self.kinds)}"
+            self.kinds[name] = "v128"
+            code = self.constants[one]
+            assert isinstance(code, bytes)
+            self.constants[name] = code + OPERATIONS[f"{SHAPES[dtype]}.splat"][0]
+            self.numbers[name] = value
+        return name
+
     def table(self, values: Sequence[Any] | np.ndarray, dtype: int) -> Segment:
         """Return a constant array, shared with an equal one."""
         data = np.ascontiguousarray(values, DTYPES[dtype].newbyteorder("<")).tobytes()
@@ -122,6 +133,14 @@ class Module:
             self._solvers[dtype] = write_solver(self, dtype)
         return self._solvers[dtype]
 
+    def helper(self, name: str, write: Callable[[Function], None]) -> Function:
+        """Return a small function that is written once."""
+        if name not in self._helpers:
+            f = self._helpers[name] = Function(self, Frame())
+            write(f)
+            self.finish(f)
+        return self._helpers[name]
+
     def finish(self, f: Function) -> set[str]:
         """Add a function that is written; return what it reads."""
         effect, used = _survey(f.body)
@@ -132,22 +151,31 @@ class Module:
     # ---- exported functions ------------------------------------------------------------------
 
     def add(
-        self, name: str, program: Program, values: Sequence[Any] = (), simd: bool = False
+        self,
+        name: str,
+        program: Program,
+        values: Sequence[Any] = (),
+        batch: str | bool = "scalar",
     ) -> Export:
         """Add a program as the functions ``name`` and ``name_batch``.
 
-        ``values`` are what its inputs are at first (nothing: zeros). ``simd``: instances of a batch
-        are computed in pairs.
+        ``values`` are what its inputs are at first (nothing: zeros). ``batch``: "scalar", or "simd"
+        to compute instances in pairs, or False for none.
         """
         graph = remove_dead_code(with_calls(program.graph)).graph
         inputs = self._leaves(program.inputs, values)
         outputs = self._leaves(program.outputs, ())
-        d = Wasm(self)
-        f = Function(self, Frame())
-        self._write(d, f, graph, inputs, outputs)
+        f = self._write(Wasm(self), graph, inputs, outputs)
         self.exports.append((name, f))
-        export = Export(name, f"{name}_batch", inputs, outputs)
-        self.exports.append((export.batch, write_batch(self, f, inputs, outputs)))
+        export = Export(name, f"{name}_batch" if batch else "", inputs, outputs)
+        if batch:
+            lanes = None
+            if batch == "simd":
+                given, made = (_in_lanes(side) for side in (inputs, outputs))
+                wide = self._write(WasmLanes(self), graph, given, made)
+                lanes = Lanes(wide, given, made)
+            many = write_batch(self, f, inputs, outputs, lanes)
+            self.exports.append((export.batch, many))
         return export
 
     def _leaves(self, arrays: Sequence[ArrayType], values: Sequence[Any]) -> tuple[Leaf, ...]:
@@ -163,22 +191,25 @@ class Module:
         return tuple(leaves)
 
     def _write(
-        self, d: Wasm, f: Function, graph: Graph, inputs: Sequence[Leaf], outputs: Sequence[Leaf]
-    ) -> None:
+        self, d: Wasm, graph: Graph, inputs: Sequence[Leaf], outputs: Sequence[Leaf]
+    ) -> Function:
         """Write a graph as a function of arrays at fixed addresses."""
-        low = Lowering(d, [graph], PART)
+        low, f = Lowering(d, [graph], PART), Function(self, Frame())
+        uniform = d.lanes == 1
         bindings: list[Binding] = []
         counts = leaf_values(graph.input_dtypes, [leaf.array.size for leaf in inputs])
         for leaf, count in zip(inputs, counts):
-            start = Location(Array(leaf.segment, fixed=True), 0, leaf.array.code)
+            array = Array(leaf.segment, fixed=True, uniform=uniform)
+            start = Location(array, 0, leaf.array.code)
             bindings += [Binding(location=start.at(k)) for k in range(count)]
         stores: list[Store] = []
         counts = leaf_values(graph.output_dtypes, [leaf.array.size for leaf in outputs])
         for leaf, count in zip(outputs, counts):
-            start = Location(Array(leaf.segment), 0, leaf.array.code)
+            start = Location(Array(leaf.segment, uniform=uniform), 0, leaf.array.code)
             stores += [(len(stores) + k, start.at(k)) for k in range(count)]
         low.lower(f, graph, bindings, stores=stores)
         self.finish(f)
+        return f
 
     # ---- the binary --------------------------------------------------------------------------
 
@@ -271,12 +302,12 @@ def _survey(body: list[Any]) -> tuple[int, set[str]]:
 def write_module(
     functions: Mapping[str, Program],
     values: Mapping[str, Sequence[Any]] | None = None,
-    simd: bool = False,
+    batch: str | bool = "scalar",
 ) -> tuple[bytes, Module, dict[str, Export]]:
     """Write programs as one module: its bytes, and what it exports by name."""
     module = Module()
     exports = {
-        name: module.add(name, program, (values or {}).get(name, ()), simd)
+        name: module.add(name, program, (values or {}).get(name, ()), batch)
         for name, program in functions.items()
     }
     return module.encode(), module, exports

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 #: Bytes of an element in memory, by dtype.
 BYTES = {F64: 8, F32: 4, I64: 8, B8: 1}
-_LOADS = {F64: "f64.load", F32: "f32.load", I64: "i64.load", B8: "i32.load8_u"}
-_STORES = {F64: "f64.store", F32: "f32.store", I64: "i64.store", B8: "i32.store8"}
+LOADS = {F64: "f64.load", F32: "f32.load", I64: "i64.load", B8: "i32.load8_u"}
+STORES = {F64: "f64.store", F32: "f32.store", I64: "i64.store", B8: "i32.store8"}
 #: Scalars that a function takes as parameters, and returns on the stack; more go through memory.
 BY_VALUE = 32
 #: Longer runs are copied by one instruction.
@@ -171,11 +171,11 @@ class Wasm(Dialect):
     def load(self, f: Function, location: Location) -> str:
         """Load a value."""
         dtype = location.dtype
-        return f.load(_LOADS[dtype], KINDS[dtype], self.place(location), location.array.fixed)
+        return f.load(LOADS[dtype], KINDS[dtype], self.place(location), location.array.fixed)
 
     def store(self, f: Function, location: Location, operand: str) -> None:
         """Store a value."""
-        f.store(_STORES[location.dtype], self.place(location), operand)
+        f.store(STORES[location.dtype], self.place(location), operand)
 
     def address(self, f: Function, location: Location) -> str:
         """Return the address of an element."""
@@ -278,7 +278,7 @@ class Wasm(Dialect):
         with f.repeat() as (block, whole):
             if steps:
                 f.append(Jump(whole, f.op("i64.eqz", steps)))
-            loop = _While("", names, whole=whole)
+            loop = WhileLoop("", names, whole=whole)
             yield loop
             f.assign(names, loop.next)
             if steps:
@@ -287,7 +287,7 @@ class Wasm(Dialect):
 
     def exit_unless(self, f: Function, loop: Loop, test: str) -> None:
         """Leave the loop unless a test holds."""
-        assert isinstance(loop, _While) and loop.whole is not None
+        assert isinstance(loop, WhileLoop) and loop.whole is not None
         f.append(Jump(loop.whole, f.op("i32.eqz", test)))
 
     def swap_by_parity(
@@ -425,7 +425,7 @@ class Wasm(Dialect):
 
 
 @dataclass(eq=False, repr=False)
-class _While(Loop):
+class WhileLoop(Loop):
     """A loop that is left by a jump to the end of ``whole``."""
 
     whole: Block | None = None
