@@ -49,6 +49,8 @@ def for_reading(values: Any, units: str) -> tuple[Any, str]:
     shown = DEGREES.get(units)
     if shown is None:
         return values, units
+    if getattr(values, "holds_traced_values", False):
+        return np.rad2deg(values), shown
     numbers = np.asarray(values, dtype=float)
     finite = np.abs(numbers[np.isfinite(numbers)])
     if units != "rad" and finite.size and finite.max() > SHAFT_SPEED:

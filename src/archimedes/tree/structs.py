@@ -130,6 +130,7 @@ def field(
     static: bool = False,
     *,
     units: str | None = None,
+    limits: tuple[float, float] | None = None,
     metadata: Mapping[str, Any] | None = None,
     **kwargs: Any,
 ) -> Any:
@@ -142,6 +143,9 @@ def field(
         content, decides which program is recorded, and is never differentiated.
     units : str, optional
         Unit, such as ``"m/s"``, for people and displays.
+    limits : tuple of two floats, optional
+        Least and largest value that make sense, in that unit. They are the ends of sliders in
+        interactive pages; nothing is clipped to them.
     metadata : mapping, optional
         Further information that is kept with the field.
     **kwargs
@@ -164,7 +168,12 @@ def field(
             f"field: static must be True or False, got {static!r}; "
             "for a default value write field(default=...)"
         )
-    tags = {"static": static} | ({} if units is None else {"units": units})
+    tags: dict[str, Any] = {"static": static} | ({} if units is None else {"units": units})
+    if limits is not None:
+        low, high = limits
+        if not low < high:
+            raise StructError(f"field: limits must be (lower, upper), got {limits!r}")
+        tags["limits"] = (float(low), float(high))
     return dataclasses.field(metadata={**(metadata or {}), **tags}, **kwargs)
 
 

@@ -1,5 +1,6 @@
 from archimedes.viewer.actors import Flight as Flight
 from archimedes.viewer.actors import add_actor as add_actor
+from archimedes.viewer.controls import Control as Control
 from archimedes.viewer.meshes import arrow as arrow
 from archimedes.viewer.meshes import box as box
 from archimedes.viewer.meshes import capsule as capsule
@@ -9,6 +10,7 @@ from archimedes.viewer.meshes import moved as moved
 from archimedes.viewer.meshes import panel as panel
 from archimedes.viewer.meshes import revolve as revolve
 from archimedes.viewer.meshes import sphere as sphere
+from archimedes.viewer.pulls import Pull as Pull
 from archimedes.viewer.scene import Arrow as Arrow
 from archimedes.viewer.scene import Body as Body
 from archimedes.viewer.scene import Camera as Camera
@@ -20,5 +22,6 @@ from archimedes.viewer.scene import Mark as Mark
 from archimedes.viewer.scene import Mesh as Mesh
 from archimedes.viewer.scene import Path as Path
 from archimedes.viewer.scene import Scene as Scene
+from archimedes.viewer.simulator import Simulator as Simulator
 from archimedes.viewer.viewing import View as View
 from archimedes.viewer.viewing import view as view

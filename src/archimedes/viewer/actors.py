@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import as_array
 from archimedes.display import Readable
 from archimedes.environment import ecef_to_geodetic, ned
 from archimedes.simulate import Trajectory
@@ -35,6 +36,7 @@ from archimedes.viewer.scene import (
     Ground,
     Mesh,
     Scene,
+    as_quaternions,
 )
 
 __all__ = ["Flight", "add_actor"]
@@ -59,15 +61,15 @@ class Placing:
 
     def points(self, p: ArrayLike) -> Array:
         """Return positions (..., 3) in the scene."""
-        return (np.asarray(p, dtype=float) - self.origin) @ self.R.T
+        return (as_array(p) - self.origin) @ self.R.T
 
     def vectors(self, v: ArrayLike) -> Array:
         """Return vectors (..., 3) in the axes of the scene."""
-        return np.asarray(v, dtype=float) @ self.R.T
+        return as_array(v) @ self.R.T
 
     def attitudes(self, q: Any) -> Array:
         """Return the attitudes of bodies (..., 4) in the axes of the scene."""
-        q = np.asarray(getattr(q, "array", q), dtype=float)
+        q = as_array(as_quaternions(q))
         # A quaternion's matrix takes the scene's axes to the world's here: the other way round.
         own = np.asarray(Quaternion.from_matrix(self.R.T).array)
         return np.asarray(quaternion_multiply(np.broadcast_to(own, q.shape), q))
@@ -232,7 +234,8 @@ def quaternions(att: Any) -> Array:
 
 def degrees(angles: ArrayLike) -> Array:
     """Return angles (m, k) in rad as rows (k, m) in deg, unwrapped."""
-    rows = np.rad2deg(np.unwrap(np.asarray(angles), axis=0)).T
+    angles = np.asarray(angles)
+    rows = np.rad2deg(np.unwrap(angles, axis=0) if len(angles) > 1 else angles).T
     # Unwrapped from the start, a whole number of turns is left over at most.
     return rows - 360.0 * np.round(rows[:, :1] / 360.0)
 

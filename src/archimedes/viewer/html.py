@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from importlib import resources
 from string import Template
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,11 +27,16 @@ from archimedes.typing import Array, ArrayLike
 from archimedes.viewer.meshes import arrow, dart
 from archimedes.viewer.scene import COLORS, Arrow, Body, Chart, Ghosts, Mesh, Path, Scene
 
+if TYPE_CHECKING:
+    from archimedes.viewer.interactive import Interactive
+
 #: Files of the script, in order: one scope, no modules, so that it works from a file.
 SCRIPTS = (
     *("numbers", "data", "shaders", "drawing", "camera"),
     *("frame", "charts", "controls", "main"),
 )
+#: What pages whose models run in them need more: before the last of the scripts.
+LIVE = "live"
 THEMES = ("auto", "light", "dark")
 #: Ghosts whose whole path is drawn; of the others only where they are.
 PATHS_OF_GHOSTS = 150
@@ -41,13 +46,24 @@ MOST_PAIRS = 2_000_000
 ABSENT = -32768
 
 
-@functools.cache
-def _texts() -> tuple[str, str, str]:
-    """Return template, style and script as they are in the package."""
+def _read(name: str) -> str:
     folder = resources.files("archimedes.viewer") / "page"
-    read = lambda name: (folder / name).read_text(encoding="utf-8")  # noqa: E731
-    script = "\n".join(read(f"{name}.js") for name in SCRIPTS)
-    return read("page.html"), read("style.css"), f'"use strict";\n(() => {{\n{script}}})();\n'
+    return (folder / name).read_text(encoding="utf-8")
+
+
+@functools.cache
+def _texts(live: bool) -> tuple[str, str, str]:
+    """Return template, style and script as they are in the package."""
+    names = (*SCRIPTS[:-1], LIVE, SCRIPTS[-1]) if live else SCRIPTS
+    script = "\n".join(_read(f"{name}.js") for name in names)
+    return _read("page.html"), _read("style.css"), f'"use strict";\n(() => {{\n{script}}})();\n'
+
+
+def _runtime() -> str:
+    """Return the script that runs models, in the page and in a worker."""
+    from archimedes.embedded.wasm_project import wasm_runtime
+
+    return f'"use strict";\n{wasm_runtime()}\n{_read("runtime.js")}'
 
 
 def _digest(text: str) -> str:
@@ -60,8 +76,13 @@ def _json(data: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def page(scene: Scene, theme: str = "auto") -> str:
+def page(
+    scene: Scene, theme: str = "auto", live: Interactive | None = None
+) -> str:
     """Return the page of a scene; `theme` is "light", "dark" or "auto" (as the reader's system).
+
+    The models of `live` run in the page: their programs are part of it, and its policy
+    allows WebAssembly and a worker of the page's own script.
 
     >>> from archimedes.viewer import Body, box
     >>> still = Body("box", [box([1, 1, 1])], t=0.0, position=[0, 0, 0], attitude=[1, 0, 0, 0])
@@ -70,9 +91,13 @@ def page(scene: Scene, theme: str = "auto") -> str:
     (False, 3)
     """
     check_choice(theme, "view: theme", THEMES)
-    template, style, script = _texts()
-    description, data = pack(scene)
+    template, style, script = _texts(live is not None)
+    description, data = pack(scene, live)
+    runtime = _runtime() if live else ""
+    more = f" '{_digest(runtime)}' 'wasm-unsafe-eval'; worker-src blob:" if live else ""
     return Template(template).substitute(
+        MORE_SCRIPTS=more,
+        RUNTIME=f'<script id="runtime">{runtime}</script>\n' if live else "",
         TITLE=html.escape(scene.title or "Archimedes"),
         STYLE=style,
         SCRIPT=script,
@@ -110,9 +135,10 @@ class Block:
         return base64.b64encode(b"".join(self.parts)).decode("ascii")
 
 
-def pack(scene: Scene) -> tuple[dict[str, Any], str]:
+def pack(scene: Scene, live: Interactive | None = None) -> tuple[dict[str, Any], str]:
     """Return the description of a scene, plain data for JSON, and its numbers in base64."""
-    scene.check()
+    if scene.bodies or live is None:
+        scene.check()
     block = Block()
     numbers = {body.name: k for k, body in enumerate(scene.bodies)}
     centre, extent = bounds(scene)
@@ -120,7 +146,7 @@ def pack(scene: Scene) -> tuple[dict[str, Any], str]:
     description: dict[str, Any] = {
         "title": scene.title,
         "note": " ".join([scene.note, *left_out(scene)]).strip(),
-        "span": list(scene.span),
+        "span": list(scene.span) if live is None else [0.0, 0.0],
         "centre": centre.tolist(),
         "extent": extent,
         "origin": [0.0, 0.0, scene.ground.height if scene.ground else 0.0],
@@ -140,6 +166,8 @@ def pack(scene: Scene) -> tuple[dict[str, Any], str]:
         "arrow": _mesh(block, [arrow(1.0, 0.05, color="#ffffff")]),
         "dart": _mesh(block, [dart()]),
     }
+    if live is not None:
+        description |= live.describe(block)
     return description, block.text()
 
 
@@ -171,6 +199,8 @@ def round_number(x: float) -> float:
 def bounds(scene: Scene) -> tuple[Array, float]:
     """Return the centre of all positions and the radius in m of a sphere that holds them."""
     free = [b for b in scene.bodies if b.parent is None]
+    if not free:
+        return np.zeros(3), 1.0
     points = [b.position for b in free] + [path.points for path in scene.paths]
     low = np.min([p.min(axis=0) for p in points], axis=0)
     high = np.max([p.max(axis=0) for p in points], axis=0)

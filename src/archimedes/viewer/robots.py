@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import as_array, concrete
 from archimedes.display import for_reading
 from archimedes.function import vmap
 from archimedes.multibody.algorithms.configurations import neutral
@@ -46,7 +47,7 @@ def link_poses(model: Model, q: Any) -> tuple[np.ndarray, np.ndarray]:
         poses = world_poses(model, links_at(model, q).X)
         return np.stack([X.R for X in poses]), np.stack([X.p for X in poses])
 
-    R, p = vmap(one)(np.asarray(q, dtype=float))
+    R, p = vmap(one)(as_array(q))
     return np.asarray(R), np.asarray(p)
 
 
@@ -74,7 +75,8 @@ def _(model: Model, scene: Scene, flight: Flight) -> None:
     down = float(np.asarray(model.gravity)[2]) > 0.0
     placing = flight.placing = Placing(R_UP_NED if down else np.eye(3), np.zeros(3), Ground(0.0))
     q = np.asarray(Quaternion.from_matrix(np.swapaxes(R, -1, -2)).array)
-    reach = float(np.linalg.norm(p - p[:, :1], axis=2).max()) + 0.2
+    known = concrete(p)  # None while a page's model is recorded, which looks at places alone
+    reach = 1.0 if known is None else float(np.linalg.norm(known - known[:, :1], axis=2).max()) + 0.2
     left_out: list[str] = []
     fixed, links = link_meshes(model, left_out)
     bodies = []
@@ -88,8 +90,9 @@ def _(model: Model, scene: Scene, flight: Flight) -> None:
         bodies.append(Body(f"{flight.name}: world", fixed, 0.0, [0, 0, 0], upright, reach=reach))
     scene.bodies += bodies
     scene.left_out += dict.fromkeys(left_out)
-    place_ground_and_camera(model, scene, bodies)
-    if flight.t[-1] > flight.t[0]:
+    if known is not None:
+        place_ground_and_camera(model, scene, bodies)
+    if len(flight.t) == 1 or flight.t[-1] > flight.t[0]:
         add_joint_charts(model, scene, flight, x)
 
 
@@ -156,7 +159,10 @@ def joint_charts(model: Model, t: np.ndarray, values: Any, which: str) -> list[C
     charts = []
     for unit in [unit for unit in TITLES if unit in columns]:
         rows = {name: np.asarray(values)[:, k] for name, k in columns[unit].items()}
-        most = sorted(rows, key=lambda name: -np.ptp(rows[name]))[:MOST_LINES]
+        most = list(rows)
+        if len(t) > 1:
+            most.sort(key=lambda name: -np.ptp(rows[name]))
+        del most[MOST_LINES:]
         shown = [name for name in rows if name in most]
         few = f" ({len(shown)} of {len(rows)})" if len(shown) < len(rows) else ""
         read, unit_read = for_reading(np.stack([rows[name] for name in shown]), unit)

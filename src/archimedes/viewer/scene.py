@@ -8,12 +8,13 @@ Everything that moves brings its own times; between them a viewer interpolates.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from archimedes.checks import check_choice, concrete
+from archimedes.checks import as_array, check_choice, concrete, is_traced
 from archimedes.display import Readable
 from archimedes.errors import TraceError
 from archimedes.typing import Array, ArrayLike
@@ -146,8 +147,7 @@ class Body(Readable):
         what = f"Body {self.name!r}"
         self.t = times(self.t, what)
         self.position = rows(self.position, self.t, 3, f"{what}: position")
-        attitude = getattr(self.attitude, "array", self.attitude)
-        self.attitude = rows(attitude, self.t, 4, f"{what}: attitude")
+        self.attitude = rows(as_quaternions(self.attitude), self.t, 4, f"{what}: attitude")
         if self.color is not None:
             check_color(self.color, f"{what}: color")
 
@@ -282,7 +282,7 @@ class Ghosts(Readable):
         m = len(self.t)
         self.position = numbers(self.position, f"{what}: position", (None, m, 3), nan=True)
         if self.attitude is not None:
-            raw = getattr(self.attitude, "array", self.attitude)
+            raw = as_quaternions(self.attitude)
             wanted = (len(self.position), m, 4)
             self.attitude = numbers(raw, f"{what}: attitude", wanted, nan=True)
         check_color(self.color, f"{what}: color")
@@ -550,43 +550,54 @@ class Scene(Readable):
 # ---- checks of what users give to a scene, by name ----------------------------------------------
 
 
+#: Whether numbers may be traced: while the model of an interactive page is being recorded.
+RECORDING: ContextVar[bool] = ContextVar("recording", default=False)
+
+
 def numbers(values: ArrayLike, what: str, shape: Sequence[int | None], nan: bool = False) -> Array:
     """Return an array of a shape (None: any length), finite unless `nan` is allowed."""
-    array = np.asarray(known_numbers(values, what), dtype=np.float64)
+    array = known_numbers(values, what)
     fits = array.ndim == len(shape) and all(n is None or n == k for n, k in zip(shape, array.shape))
     if not fits:
         wanted = str(tuple("any" if n is None else n for n in shape)).replace("'", "")
         raise ValueError(f"{what} must have shape {wanted}, got {array.shape}")
-    if not nan and not np.all(np.isfinite(array)):
+    if not nan and not is_traced(array) and not np.all(np.isfinite(array)):
         raise ValueError(f"{what} holds nan or inf: leave these samples out")
     return array
 
 
 def known_numbers(values: ArrayLike, what: str) -> Array:
     """Return values as an array; raise for those of a function that is being recorded."""
+    if RECORDING.get() and is_traced(values):
+        return as_array(values, what)
     array = np.asarray(values)
     if concrete(array) is None and array.dtype != object:
         raise TraceError(
             f"{what} has no numbers yet: the function around it is being recorded. Return it from "
             "that function, and draw what the call gives"
         )
-    return array
+    return np.asarray(array, dtype=np.float64)
 
 
 def times(t: ArrayLike, what: str) -> Array:
     """Return times (m,), which must not decrease."""
-    array = numbers(np.atleast_1d(np.asarray(t, dtype=np.float64)), f"{what}: t", (None,))
-    if not len(array) or np.any(np.diff(array) < 0.0):
+    array = numbers(np.atleast_1d(known_numbers(t, f"{what}: t")), f"{what}: t", (None,))
+    if not len(array) or (len(array) > 1 and np.any(np.diff(array) < 0.0)):
         raise ValueError(f"{what}: t must have at least one time, and times must not decrease")
     return array
 
 
 def rows(values: ArrayLike, t: Array, width: int, what: str) -> Array:
     """Return a row for each time; a single row holds for all."""
-    array = np.asarray(known_numbers(values, what), dtype=np.float64)
+    array = known_numbers(values, what)
     if array.shape == (width,):
         array = np.broadcast_to(array, (len(t), width))
     return numbers(array, what, (len(t), width))
+
+
+def as_quaternions(attitude: Any) -> Any:
+    """Return the array of an attitude; an array as it is."""
+    return attitude.array if hasattr(attitude, "as_matrix") else attitude
 
 
 def check_color(text: str, what: str) -> None:

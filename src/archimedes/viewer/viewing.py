@@ -48,6 +48,8 @@ class View:
         Colours. ``"auto"`` follows the setting of the browser.
     height : int, optional
         Height in pixels in a notebook.
+    simulators : mapping of str to Simulator, optional
+        Models that run in the page, by name. They are added to the scene.
 
     Examples
     --------
@@ -58,12 +60,23 @@ class View:
     ('<!doctype html>', True)
     """
 
-    def __init__(self, scene: Scene, theme: str = "auto", height: int = 560) -> None:
+    def __init__(
+        self,
+        scene: Scene,
+        theme: str = "auto",
+        height: int = 560,
+        simulators: Mapping[str, Any] | None = None,
+    ) -> None:
         self.scene, self.theme, self.height = scene, theme, height
+        self.interactive = None
+        if simulators:
+            from archimedes.viewer.interactive import Interactive
+
+            self.interactive = Interactive(scene, simulators)
 
     def html(self) -> str:
         """Return the page as text."""
-        return page(self.scene, self.theme)
+        return page(self.scene, self.theme, self.interactive)
 
     def save(self, path: FilePath) -> Path:
         """Write the page to a file, and return its path.
@@ -137,14 +150,18 @@ class View:
         text = html.escape(self.html(), quote=True)
         style = f"width:100%;height:{int(self.height)}px;border:0;border-radius:8px"
         # The frame has no rights but to run the page's own script.
-        return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{text}"></iframe>'
+        rights = "allow-scripts allow-downloads" if self.interactive else "allow-scripts"
+        return f'<iframe sandbox="{rights}" style="{style}" srcdoc="{text}"></iframe>'
 
     def __repr__(self) -> str:
+        if self.interactive:
+            names = ", ".join(self.interactive.simulators)
+            return f"View({self.scene.title!r}: {names}, interactive)"
         first, last = self.scene.span
         # The links of a robot are "robot: link".
         bodies = [b.name.partition(": ")[0] for b in self.scene.bodies if b.parent is None]
-        names = dict.fromkeys(bodies)
-        return f"View({self.scene.title!r}: {', '.join(names)}, {first:g} to {last:g} s)"
+        seen = ", ".join(dict.fromkeys(bodies))
+        return f"View({self.scene.title!r}: {seen}, {first:g} to {last:g} s)"
 
 
 def view(
@@ -158,8 +175,15 @@ def view(
     charts: Sequence[str] | None = None,
     camera: Camera | None = None,
     theme: str = "auto",
+    interactive: bool = False,
+    parameters: Any = None,
+    controls: Mapping[str, Any] | None = None,
+    **options: Any,
 ) -> View:
-    """Return a view of a model along its trajectory in three dimensions.
+    """Return a view of a model along its trajectory in three dimensions, or of a model that runs.
+
+    With ``interactive=True`` the model itself is in the page, compiled to WebAssembly: the reader
+    moves its inputs and parameters while it runs.
 
     Parameters
     ----------
@@ -187,6 +211,16 @@ def view(
         How the scene is looked at first.
     theme : {"light", "dark", "auto"}, optional
         Colours. ``"auto"`` follows the setting of the browser.
+    interactive : bool, optional
+        Run the model in the page. False by default. `model` is then a vehicle, a robot, a function
+        ``f(t, x, u, p)``, a `Simulator`, or a dict of them by name; `trajectory` is the state to
+        start in, `inputs` are the inputs there.
+    parameters : tree, optional
+        Parameters of an interactive model. Of a vehicle: its fields by name, and ``"wind"``.
+    controls : mapping, optional
+        What moves in an interactive page, as in `Simulator`.
+    **options
+        Further arguments of `Simulator` for an interactive page.
 
     Returns
     -------
@@ -204,6 +238,17 @@ def view(
     >>> view(RigidBody(), Trajectory(t, x), title="at rest")
     View('at rest': RigidBody, 0 to 1 s)
     """
+    if interactive:
+        from archimedes.viewer.simulators import make_simulators
+
+        given = {"inputs": inputs, "parameters": parameters, "controls": controls, **options}
+        simulators = make_simulators(model, trajectory, charts=charts, **given)
+        shown = View(Scene(title=title, note=note), theme, simulators=simulators)
+        shown.scene.camera = camera or shown.scene.camera
+        return shown
+    for name, value in {"parameters": parameters, "controls": controls, **options}.items():
+        if value is not None:
+            raise TypeError(f"view: {name} is for a page that runs its model: add interactive=True")
     if isinstance(model, Scene):
         scene = model
         scene.title = title or scene.title

@@ -12,7 +12,7 @@ import dataclasses
 import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,41 +29,46 @@ KEY = re.compile(r"\['([A-Za-z_]\w*)'\]")
 
 
 class LeafLabel(NamedTuple):
-    """The name of a leaf and the unit of its numbers ("" where none is known)."""
+    """The name of a leaf, unit and limits of its numbers ("" and None where none are known)."""
 
     name: str
     units: str
+    limits: tuple[float, float] | None = None
 
 
 class Column(NamedTuple):
-    """One number of a tree over time: its name and unit, its leaf and its place in that leaf."""
+    """One number of a tree over time: name, unit, its leaf, its place in that leaf, its limits."""
 
     name: str
     units: str
     leaf: int
     place: tuple[int, ...]
+    limits: tuple[float, float] | None = None
 
 
 @functools.cache
-def field_units(cls: type) -> dict[str, str]:
-    """Return the units of the fields of a struct class, by name."""
+def field_tags(cls: type, tag: str) -> dict[str, Any]:
+    """Return what the fields of a struct class declare (units, limits), by name."""
     if not dataclasses.is_dataclass(cls):
         return {}
-    return {f.name: f.metadata["units"] for f in dataclasses.fields(cls) if "units" in f.metadata}
+    return {f.name: f.metadata[tag] for f in dataclasses.fields(cls) if tag in f.metadata}
 
 
-def walk(node: TreeDef, path: str, units: str) -> Iterator[LeafLabel]:
+def walk(
+    node: TreeDef, path: str, units: str, limits: tuple[float, float] | None = None
+) -> Iterator[LeafLabel]:
     """Yield the label of each leaf below `node`, in the order of the leaves."""
     if node is LEAF:
-        yield LeafLabel(path, units)
+        yield LeafLabel(path, units, limits)
         return
     labels = node.kind.labels(node.aux, len(node.children))
-    own = field_units(node.kind.cls)
+    own, ranges = field_tags(node.kind.cls, "units"), field_tags(node.kind.cls, "limits")
     wrapper = list(labels) == [".array"]  # an attitude is called by its own name
     for label, child in zip(labels, node.children, strict=True):
         name = KEY.fullmatch(label)
         below = path if wrapper else path + (f".{name[1]}" if name else label)
-        yield from walk(child, below, own.get(label[1:], units))
+        field = label[1:]
+        yield from walk(child, below, own.get(field, units), ranges.get(field, limits))
 
 
 def label_leaves(treedef: TreeDef, root: str = "x", prefix: bool = True) -> list[LeafLabel]:
@@ -77,9 +82,9 @@ def label_leaves(treedef: TreeDef, root: str = "x", prefix: bool = True) -> list
     ['a', 'b[0]', 'b[1]']
     """
     labels = []
-    for path, units in walk(treedef, "", ""):
+    for path, units, limits in walk(treedef, "", ""):
         bare = path[1:] if path.startswith(".") and not prefix else root + path
-        labels.append(LeafLabel(bare, units))
+        labels.append(LeafLabel(bare, units, limits))
     return labels
 
 
@@ -101,7 +106,7 @@ def tree_columns(value: Tree, lead: int, root: str = "x", prefix: bool = True) -
     for k, (leaf, label) in enumerate(zip(leaves, label_leaves(treedef, root, prefix))):
         shape = tuple(np.shape(leaf)[lead:])
         for name, index in zip(component_names(label.name, shape), np.ndindex(*shape)):
-            columns.append(Column(name, label.units, k, index))
+            columns.append(Column(name, label.units, k, index, label.limits))
     return columns
 
 

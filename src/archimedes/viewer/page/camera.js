@@ -26,7 +26,7 @@ function setMode(mode) {
   if (mode === "chase" && camera.mode !== "chase") { camera.azimuth = Math.PI; camera.elevation = 0.22; }
   camera.mode = mode;
 }
-if (!camera.distance) camera.distance = startDistance(camera.mode);
+if (!camera.distance && scene.bodies.length) camera.distance = startDistance(camera.mode);
 if (camera.mode === "chase" && !scene.camera.given) { camera.azimuth = Math.PI * 0.9; camera.elevation = 0.22; }
 
 // Where the camera is, and which way it looks.

@@ -30,6 +30,7 @@ function makeCharts() {
     const dots = data.rows.map(() => element("b", paper));
     const chart = { data, sheet, values, cursor, dots, range: rangeOf(data) };
     const seek = (event) => {
+      if (scene.live) return;
       const at = sheet.getBoundingClientRect();
       go(chart.from + ((event.clientX - at.left - chart.left) / chart.width) * (chart.to - chart.from));
     };
@@ -70,7 +71,7 @@ function drawLines(chart) {
   const spell = (v) => (Math.abs(v) >= 1e5 ? v.toExponential(1) : v.toFixed(digits));
   chart.left = Math.max(26, ...levels.map((v) => g.measureText(spell(v)).width + 6));
   chart.width = w - chart.left - 6; chart.top = 4; chart.height = h - 20;
-  [chart.from, chart.to] = scene.span;
+  [chart.from, chart.to] = scene.live ? hooks.window() : scene.span;
   const X = (t) => chart.left + ((t - chart.from) / (chart.to - chart.from || 1)) * chart.width;
   const Y = (v) => chart.top + (1 - (v - low) / (high - low)) * chart.height;
   g.strokeStyle = style.getPropertyValue("--line"); g.fillStyle = style.getPropertyValue("--soft"); g.lineWidth = 1;
@@ -114,7 +115,9 @@ function drawCharts(t, words = true) {
   for (const chart of charts) {
     const { sheet, data } = chart;
     if (!sheet.clientWidth) continue;
-    if (!chart.X || chart.theme !== theme || chart.w !== sheet.clientWidth || chart.h !== sheet.clientHeight) {
+    const aged = scene.live && performance.now() - (chart.drawn || 0) > (quality < 1 ? 200 : 90);
+    if (aged) { chart.range = rangeOf(data); chart.drawn = performance.now(); }
+    if (aged || !chart.X || chart.theme !== theme || chart.w !== sheet.clientWidth || chart.h !== sheet.clientHeight) {
       chart.theme = theme; chart.w = sheet.clientWidth; chart.h = sheet.clientHeight;
       drawLines(chart);
     }
@@ -122,7 +125,7 @@ function drawCharts(t, words = true) {
     const x = chart.X(clamp(t, chart.from, chart.to)), at = place(data.times, t);
     chart.cursor.style.transform = `translate(${x.toFixed(1)}px, ${chart.top}px)`;
     data.rows.forEach((row, k) => {
-      const v = between(row, 1, at)[0];
+      const v = scene.live ? row[row.length - 1] : between(row, 1, at)[0];
       // What is left of zero by rounding is zero beside what the chart shows.
       const least = 1e-6 * (chart.range[1] - chart.range[0]);
       if (words) chart.values[k].textContent = short(Math.abs(v) < least ? 0 : v);

@@ -8,8 +8,8 @@ const ICONS = { play: "M3 1.5v13l11-6.5z", pause: "M3 1.5h3.6v13H3zM9.4 1.5H13v1
 
 function go(t) { now = clamp(t, START, END); stale = true; }
 function setPlaying(on) {
-  if (on && now >= END) now = START;
-  playing = on && END > START;
+  if (on && now >= END && !scene.live) now = START;
+  playing = on && (END > START || Boolean(scene.live));
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg"), path = document.createElementNS("http://www.w3.org/2000/svg", "path");
   svg.setAttribute("viewBox", "0 0 16 16");
   path.setAttribute("d", ICONS[playing ? "pause" : "play"]);
@@ -26,7 +26,7 @@ function setTheme(name) {
 function makeControls() {
   $("title").textContent = scene.title;
   $("note").textContent = scene.note;
-  if (END <= START) for (const id of ["play", "clock", "track", "pace"]) $(id).hidden = true;
+  if (END <= START && !scene.live) for (const id of ["play", "clock", "track", "pace"]) $(id).hidden = true;
   if (scene.earth) $("stage").dataset.sky = "dark";
   const range = $("time");
   range.min = START; range.max = END;
@@ -38,7 +38,7 @@ function makeControls() {
     tick.style.left = (100 * (mark.t - START)) / (END - START || 1) + "%";
     tick.title = `${mark.name}, ${short(mark.t)} s`;
   }
-  const wanted = (END - START) / 40;
+  const wanted = scene.live ? 1 : (END - START) / 40;
   const own = SPEEDS.find((s) => s >= wanted && s >= 1) || SPEEDS[SPEEDS.length - 1];
   for (const s of SPEEDS.filter((s) => s <= Math.max(10, own * 5) && s >= own / 50)) {
     const option = element("option", $("speed"), s + " ×");
@@ -65,6 +65,11 @@ function makeControls() {
     }
   }
 }
+// The sliders of a model stand beside its charts, and stay.
+function showCharts() {
+  if (!scene.live) $("charts").hidden = !show.charts;
+  else for (const chart of document.querySelectorAll(".chart")) chart.hidden = !show.charts;
+}
 function makeOptions() {
   const box = $("options");
   const NAMES = { trail: "trail", ghosts: "ghosts", arrows: "vectors", frames: "frames", labels: "names", charts: "charts", shadow: "shadow" };
@@ -76,7 +81,7 @@ function makeOptions() {
     label.append(NAMES[name]);
     tick.addEventListener("change", () => {
       show[name] = tick.checked;
-      $("charts").hidden = !show.charts;
+      showCharts();
       $("legend").hidden = !(show.arrows || show.ghosts);
       stale = true;
     });
@@ -97,13 +102,15 @@ function makePointer() {
   canvas.addEventListener("contextmenu", (event) => event.preventDefault());
   canvas.addEventListener("pointerdown", (event) => {
     canvas.setPointerCapture(event.pointerId);
+    if (hooks.grab && !fingers.size && hooks.grab(event)) return;
     fingers.set(event.pointerId, [event.clientX, event.clientY]);
     gap = 0;
   });
-  const lift = (event) => { fingers.delete(event.pointerId); gap = 0; };
+  const lift = (event) => { if (hooks.release) hooks.release(event); fingers.delete(event.pointerId); gap = 0; };
   canvas.addEventListener("pointerup", lift);
   canvas.addEventListener("pointercancel", lift);
   canvas.addEventListener("pointermove", (event) => {
+    if (hooks.drag && hooks.drag(event)) return;
     const old = fingers.get(event.pointerId);
     if (!old) return;
     const dx = event.clientX - old[0], dy = event.clientY - old[1];
@@ -124,10 +131,17 @@ function makePointer() {
     event.preventDefault();
     zoom(Math.exp(clamp(event.deltaY, -200, 200) * 0.0014));
   }, { passive: false });
+  makeKeys();
+}
+function makeKeys() {
+  window.addEventListener("keyup", (event) => { if (hooks.key) hooks.key(event, false); });
   window.addEventListener("keydown", (event) => {
-    if (event.target.matches && event.target.matches("select, input[type=checkbox]")) return;
+    if (event.target.matches && event.target.matches("select")) return;
+    if (hooks.key && hooks.key(event, true)) { event.preventDefault(); return; }
+    if (event.target.matches && event.target.matches("input[type=checkbox]")) return;
     const step = (END - START) / 200, moves = { ArrowLeft: -step, ArrowRight: step };
     if (event.key === " " && event.target.tagName !== "BUTTON") setPlaying(!playing);
+    else if (scene.live) return;
     else if (event.key in moves && event.target.id !== "time") go(now + moves[event.key]);
     else if (event.key === "Home") go(START);
     else if (event.key === "End") go(END);

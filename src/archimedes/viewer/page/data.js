@@ -10,6 +10,9 @@ const bytes = (() => {
 const KINDS = { f4: Float32Array, f8: Float64Array, i2: Int16Array, i1: Int8Array, u1: Uint8Array };
 const array = (place) => new KINDS[place[0]](bytes, place[1], place[2]);
 
+// What a page whose model runs in it does differently: filled in by live.js.
+const hooks = {};
+
 for (const body of scene.bodies) {
   body.times = array(body.t);
   body.places = array(body.position);
@@ -21,6 +24,7 @@ for (const arrow of scene.arrows) {
   arrow.rows = array(arrow.values);
 }
 for (const chart of scene.charts) {
+  if (chart.lines) continue; // of a model that runs in the page
   chart.times = array(chart.t);
   chart.rows = chart.values.map(array);
   if (chart.low) {
@@ -30,6 +34,7 @@ for (const chart of scene.charts) {
   }
 }
 for (const ghosts of scene.ghosts) {
+  if (!ghosts.t) continue; // of copies that run along
   ghosts.times = array(ghosts.t);
   ghosts.places = array(ghosts.position);
   ghosts.turns = ghosts.attitude && array(ghosts.attitude);

@@ -81,7 +81,7 @@ function prepare() {
     backdrop: attributes(programs[backdropName], { aPlace: [new Float32Array([-1, -1, 3, -1, -1, 3]), 2] }),
     arrow: solid(scene.arrow),
     bodies: scene.bodies.map((body) => body.mesh && solid(body.mesh)),
-    trails: scene.bodies.map((body) => (body.trail ? trailOf(body) : null)),
+    trails: scene.bodies.map((body) => (body.trail && !scene.live ? trailOf(body) : null)),
     paths: scene.paths.map((path) => strip(path.rows, Float32Array.from({ length: path.rows.length / 3 }, (_, k) => k))),
     ghosts: scene.ghosts.map(ghostsOf),
   };
@@ -132,7 +132,7 @@ function trailOf(body) {
   return made;
 }
 function ghostsOf(ghosts) {
-  const mesh = scene.dart, n = ghosts.count, m = ghosts.times.length;
+  const mesh = scene.dart, n = ghosts.count, m = ghosts.times ? ghosts.times.length : 0;
   const rows = new Float32Array(7 * n);
   const each = gl.createBuffer();
   gl.bindBuffer(gl.ARRAY_BUFFER, each);
@@ -142,6 +142,7 @@ function ghostsOf(ghosts) {
     iPlace: [rows, 3, { buffer: each, stride: 28, each: true }],
     iTurn: [rows, 4, { buffer: each, stride: 28, offset: 12, each: true }],
   };
+  if (!ghosts.times) return { rows, each, vao: attributes(programs.ghost, layout), vertices: array(mesh.places).length / 3 };
   const lines = Math.min(ghosts.lines, bySoftware ? 40 : 1e9), P = new Float32Array(lines * (m - 1) * 6), T = new Float32Array(lines * (m - 1) * 2);
   for (let i = 0, at = 0; i < lines; i++) {
     const g = Math.floor((i * n) / lines);

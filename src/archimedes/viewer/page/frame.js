@@ -78,6 +78,7 @@ function draw(t, quality = 1) {
   gl.depthMask(true);
   if (show.arrows) arrows(t, all, scales, common, view);
   if (show.frames) frames(all, scales, common, view);
+  if (hooks.draw) hooks.draw(all, common, view);
   gl.depthMask(false);
   for (const { made, move, k } of solids) {
     if (made.count === made.opaque) continue;
@@ -110,11 +111,11 @@ function ghosts(t, common, view, quality) {
     const scale = each.size * clamp(9 / Math.max(px, 1e-9), 1, 1e9);
     // Those close to the eye would hide what it looks at.
     const clear = camera.mode === "overview" ? 0 : typical;
-    const count = moveGhosts(each, made, t, quality < 1 ? Math.ceil(each.count / 150) : 1, move, 1.6 * clear);
+    const count = each.times ? moveGhosts(each, made, t, quality < 1 ? Math.ceil(each.count / 150) : 1, move, 1.6 * clear) : hooks.ghosts(each, made);
     use(programs.ghost, { ...common, uMove: move, uScale: scale, uClear: clear, uTint: [...tint, 0.62] });
     gl.bindVertexArray(made.vao);
     gl.drawArraysInstanced(gl.TRIANGLES, 0, made.vertices, count);
-    if (quality < 1) return;
+    if (quality < 1 || !each.times) return;
     gl.depthMask(false);
     use(programs.thin, { ...common, uMove: move, uNow: t, uAhead: 0.35, uTint: [...tint, theme === "dark" ? 0.16 : 0.24] });
     gl.bindVertexArray(made.thin);
@@ -126,7 +127,7 @@ function trails(t, common, view) {
   scene.bodies.forEach((body, k) => {
     const made = things.trails[k];
     if (!made) return;
-    const move = sub(body.origin, view.eye), tint = rgb(body.color);
+    const move = sub(hooks.origin ? hooks.origin(body) : body.origin, view.eye), tint = rgb(body.color);
     if (made.curtain) {
       use(programs.thin, { ...common, uMove: move, uNow: t, uAhead: 0.0, uTint: [...tint, theme === "dark" ? 0.22 : 0.20] });
       gl.bindVertexArray(made.curtain);

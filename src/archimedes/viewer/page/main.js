@@ -13,7 +13,8 @@ function showLabels() {
 const digits = END - START < 20 ? 2 : END - START < 2000 ? 1 : 0;
 let told = 0;
 function update() {
-  draw(now, quality);
+  if (hooks.follow) hooks.follow();
+  if (seen) draw(now, quality);
   // Words need not change with every picture: painting them takes longer than the picture does.
   // Nor the cursors of the charts, where pictures come slowly.
   const stamp = performance.now(), words = !playing || stamp - told > (quality < 1 ? 250 : 100);
@@ -22,10 +23,13 @@ function update() {
   pictures++;
   if (!words) return;
   told = stamp;
-  $("time").value = now;
-  $("time").setAttribute("aria-valuetext", now.toFixed(digits) + " s");
-  $("clock").replaceChildren(now.toFixed(digits) + " s ");
-  element("small", $("clock"), "of " + END.toFixed(digits) + " s");
+  if (scene.live) $("clock").textContent = hooks.clock();
+  else {
+    $("time").value = now;
+    $("time").setAttribute("aria-valuetext", now.toFixed(digits) + " s");
+    $("clock").replaceChildren(now.toFixed(digits) + " s ");
+    element("small", $("clock"), "of " + END.toFixed(digits) + " s");
+  }
   for (const arrow of scene.arrows) {
     arrow.readout.textContent = short(size(between(arrow.rows, 3, place(arrow.times, now)))) + " " + arrow.units;
   }
@@ -33,8 +37,11 @@ function update() {
 function tick(stamp) {
   const passed = Math.min((stamp - before) / 1000, 0.25);
   if (playing) {
-    now += passed * speed;
-    if (now >= END) { now = END; setPlaying(false); }
+    if (scene.live) { hooks.advance(passed, speed); hooks.sample(); }
+    else {
+      now += passed * speed;
+      if (now >= END) { now = END; setPlaying(false); }
+    }
     stale = true;
     adapt(stamp - before);
   } else if (quality < 1) {
@@ -49,35 +56,42 @@ function adapt(ms) {
   slow = 0.9 * slow + 0.1 * clamp(ms, 0, 200);
   if (slow > 36 && quality > 0.5) { quality = quality === 1 ? 0.75 : Math.max(0.5, quality - 0.125); slow = 25; }
 }
+// Whether there is anything to see beside the charts.
+const seen = Boolean(gl && scene.bodies.length);
 function start() {
   if (!gl) {
     $("trouble").hidden = false;
     $("trouble").textContent = "This page needs WebGL 2, which this browser does not offer. The charts work without it.";
+  }
+  if (!scene.bodies.length) $("app").dataset.flat = "";
+  if (!gl && !scene.live) {
     makeCharts(); makeControls();
     setTheme("light");
     drawCharts(now);
     return;
   }
-  prepare();
+  if (seen) prepare();
   makeCharts();
   makeControls();
-  makePointer();
+  if (seen) makePointer(); else makeKeys();
   const wanted = scene.theme === "auto" ? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light") : scene.theme;
   setTheme(wanted);
   // A page plays at once, unless its reader has asked for less motion.
-  setPlaying(!matchMedia("(prefers-reduced-motion: reduce)").matches);
+  if (scene.live) hooks.start();
+  else setPlaying(!matchMedia("(prefers-reduced-motion: reduce)").matches);
   new ResizeObserver(() => { stale = true; }).observe($("app"));
   new ResizeObserver(() => { stale = true; }).observe(canvas);
   canvas.addEventListener("webglcontextlost", (event) => { event.preventDefault(); playing = false; });
-  canvas.addEventListener("webglcontextrestored", () => { prepare(); stale = true; });
+  canvas.addEventListener("webglcontextrestored", () => { prepare(); if (hooks.prepared) hooks.prepared(); stale = true; });
   requestAnimationFrame((stamp) => { before = stamp; tick(stamp); });
 }
 // What scripts and tests may ask for.
 window.viewer = {
+  live: hooks.api,
   go: (t) => { setPlaying(false); go(t); quality = 1; update(); },
   play: (on) => setPlaying(on),
   setCamera: (values) => { if (values.mode) { setMode(values.mode); $("camera").value = values.mode; } Object.assign(camera, values); update(); },
-  show: (name, on) => { show[name] = on; const tick = $("show-" + name); if (tick) tick.checked = on; $("charts").hidden = !show.charts; update(); },
+  show: (name, on) => { show[name] = on; const tick = $("show-" + name); if (tick) tick.checked = on; showCharts(); update(); },
   theme: (name) => { setTheme(name); update(); },
   state: () => ({ now, playing, speed, quality, pictures, mode: camera.mode, span: scene.span, size: [canvas.width, canvas.height] }),
   pixels: () => {

@@ -1,0 +1,173 @@
+"""Controls of an interactive page: which number of a model a slider, switch or key moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from archimedes.checks import check_choice, check_type
+from archimedes.display import Readable, for_reading
+from archimedes.simulate.trajectory.columns import Column
+
+__all__ = ["Control"]
+
+#: Sliders that a page gets by itself.
+MOST_SLIDERS = 12
+KINDS = ("slider", "switch", "pulse")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Control(Readable):
+    """How a reader moves one number of a model: an input, a parameter or a gain.
+
+    Parameters
+    ----------
+    low : float, optional
+        Value at the left end of the slider, or of a switch that is off. In the unit of the model.
+    high : float, optional
+        Value at the right end of the slider, or of a switch that is on.
+    kind : {"slider", "switch", "pulse"}, optional
+        A slider, a switch between `low` and `high`, or a button that plays `pulse`.
+    label : str, optional
+        What stands beside it. By default the name of what it moves.
+    units : str, optional
+        Unit of the number. By default that of the field of its struct. Angles in ``"rad"`` are
+        shown in degrees.
+    keys : str or sequence of str, optional
+        Keys, as browsers name them (``"w"``, ``"ArrowUp"``): of a slider the one that lowers it and
+        the one that raises it, of a switch or a pulse one. The space bar always pauses.
+    axis : int, optional
+        Axis of a gamepad that moves the slider; ``~axis`` for the opposite direction.
+    button : int, optional
+        Button of a gamepad for a switch or a pulse.
+    returns : bool, optional
+        Return to the first value when the key or the stick is let go. False by default.
+    rate : float, optional
+        Time in s in which a key moves the slider from end to end.
+    pulse : sequence of (float, float), optional
+        What a pulse plays: pairs of a duration in s of the model's time and the value during it.
+        Then the first value comes back.
+
+    Examples
+    --------
+    >>> from archimedes.viewer import Control
+    >>> Control(-0.4, 0.4, units="rad", keys=("s", "w"), axis=1, returns=True).high
+    0.4
+    >>> Control(kind="pulse", keys="1", pulse=[(0.5, 0.1), (0.5, -0.1)]).keys
+    ('1',)
+    """
+
+    low: float = 0.0
+    high: float = 1.0
+    kind: str = "slider"
+    label: str = ""
+    units: str | None = None
+    keys: Any = ()
+    axis: int | None = None
+    button: int | None = None
+    returns: bool = False
+    rate: float = 1.5
+    pulse: Sequence[tuple[float, float]] = ()
+
+    def __post_init__(self) -> None:
+        """Check the ends and the keys."""
+        check_choice(self.kind, "Control: kind", KINDS)
+        if not (np.isfinite(self.low) and np.isfinite(self.high) and self.low < self.high):
+            raise ValueError(f"Control: low must be below high, got {self.low!r} and {self.high!r}")
+        keys = (self.keys,) if isinstance(self.keys, str) else tuple(self.keys)
+        wanted = 2 if self.kind == "slider" else 1
+        if keys and (len(keys) != wanted or " " in keys or len(set(keys)) < len(keys)):
+            raise ValueError(
+                f"Control: a {self.kind} has {wanted} key{'s' if wanted > 1 else ''}, not the "
+                f"space bar, got {self.keys!r}"
+            )
+        if (self.kind == "pulse") != bool(self.pulse):
+            raise ValueError('Control: give kind="pulse" and pulse=[(seconds, value), ...] together')
+        if not (np.isfinite(self.rate) and self.rate > 0.0):
+            raise ValueError(f"Control: rate must be positive, in s, got {self.rate!r}")
+        object.__setattr__(self, "keys", keys)
+
+    def describe(self, name: str, value: float, targets: list[list[int]]) -> dict[str, Any]:
+        """Return what the page needs; `targets` are pairs of a model and a place in its controls."""
+        ends = np.array([self.low, self.high, value])
+        _, units = for_reading(ends, self.units or "")
+        return {
+            "name": name,
+            "label": self.label or name,
+            "units": units,
+            "per": float(np.rad2deg(1.0)) if units != (self.units or "") else 1.0,
+            "kind": self.kind,
+            "low": float(self.low),
+            "high": float(self.high),
+            "value": value,
+            "keys": list(self.keys),
+            "axis": self.axis,
+            "button": self.button,
+            "returns": self.returns,
+            "rate": float(self.rate),
+            "pulse": [[float(seconds), float(level)] for seconds, level in self.pulse],
+            "targets": targets,
+        }
+
+
+def as_control(given: Any, name: str) -> Control:
+    """Return what stands for a control: a Control, a pair (low, high), or a bool for a switch."""
+    if isinstance(given, Control):
+        return given
+    if isinstance(given, bool):
+        return Control(kind="switch")
+    if isinstance(given, (tuple, list)) and len(given) == 2:
+        return Control(float(given[0]), float(given[1]))
+    raise TypeError(
+        f"controls[{name!r}] must be (low, high), True for a switch, or a Control, got {given!r}"
+    )
+
+
+def choose_controls(
+    controls: Mapping[str, Any] | None,
+    columns: Mapping[str, tuple[int, Column]],
+    values: np.ndarray,
+    skip: Iterable[str] = (),
+) -> dict[str, tuple[int, Control]]:
+    """Return controls by name with the place in the row that each moves.
+
+    `columns` are the numbers that can be moved, by name; without `controls`, the first few of them
+    have sliders over their limits, or over a range about their value.
+    """
+    if controls is None:
+        skipped = set(skip)
+        names = [name for name in columns if name not in skipped][:MOST_SLIDERS]
+        controls = {name: None for name in names}
+    check_type(controls, "controls", Mapping, "write controls={'throttle': (0.0, 1.0)}")
+    chosen = {}
+    for name, given in controls.items():
+        column = name if name in columns else _by_ending(str(name), columns)
+        k, about = columns[column]
+        control = _over_range(about, float(values[k])) if given is None else as_control(given, name)
+        if control.units is None:
+            control = replace(control, units=about.units)
+        chosen[str(name)] = (k, control)
+    return chosen
+
+
+def _by_ending(name: str, columns: Mapping[str, Any]) -> str:
+    """Return the one column whose path ends in a name."""
+    ends = [column for column in columns if column.endswith(f".{name}")]
+    if len(ends) != 1:
+        what = "is ambiguous" if ends else "moves nothing"
+        raise ValueError(
+            f"controls: {name!r} {what}; inputs and parameters are {', '.join(ends or columns)}"
+        )
+    return ends[0]
+
+
+def _over_range(column: Column, value: float) -> Control:
+    """Return the slider of a number that has no range of its own."""
+    if column.limits is not None:
+        return Control(*column.limits)
+    reach = 2.0 * value if value else 1.0
+    low, high = sorted((0.0 if value else -1.0, reach))
+    return Control(low, high)
