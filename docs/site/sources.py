@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from docs.site.demo_pictures import write_live_pages
 from docs.site.examples import example_pages
 from docs.site.kept_outputs import PICTURE_FOLDER
 from docs.site.notebooks import notebook
@@ -54,6 +55,7 @@ def write_sources(folder: Path, outputs: dict[Path, list[dict[str, Any]]]) -> No
     texts.update({f"{name}.rst": text for name, text in reference_pages()})
     texts["index.md"] = _with_other_pages(texts)
     _write(folder, texts)
+    write_live_pages(PICTURE_FOLDER / "live")
     for source in (DOCS / "_static", PICTURE_FOLDER):
         shutil.copytree(source, folder / source.name, dirs_exist_ok=True)
     for picture in results.parent.glob("*.png"):

@@ -245,8 +245,8 @@ def first_run(tmp_path_factory):
 
 def test_the_first_run_leaves_what_it_says(first_run):
     names = {f.name for f in first_run.folder.iterdir()}
-    assert names == {"f16.html", "flight.png", "modes.png", "dispersion.png", "flight.csv",
-                     "summary.json"}  # fmt: skip
+    assert names == {"f16.html", "f16_live.html", "flight.png", "modes.png", "dispersion.png",
+                     "flight.csv", "summary.json"}  # fmt: skip
     told = first_run.data()["figures"]
     words = " ".join(name for lines in told.values() for name in lines)
     for name in ("throttle", "mode", "against real time", "against SciPy", "spread at the end"):

@@ -15,6 +15,8 @@ OTHERS = [name for name in DEMOS if name not in ("f16", "t-handle")]
 @pytest.mark.parametrize("name", long_but(["arm"], OTHERS))
 def test_demonstration(name, tmp_path):
     report = run_demo(name, tmp_path, 20, quiet=True)
+    if DEMOS[name].live:
+        assert 100_000 < (tmp_path / f"{name}_live.html").stat().st_size < 2_000_000
     assert report.good, report.checks
     assert (tmp_path / f"{name}.html").stat().st_size < 3_000_000
     assert any(f.suffix == ".png" for f in report.files)

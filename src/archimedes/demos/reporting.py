@@ -174,7 +174,8 @@ class Report:
         self.section(f"Written to {self.folder.absolute()}")
         for file in self.files:
             size = f"{file.stat().st_size / 1e3:>10,.0f} kB"
-            self.say(f"  {file.name:<24}{size}   {KINDS[file.suffix]}")
+            kind = LIVE_PAGE if file.stem.endswith("_live") else KINDS[file.suffix]
+            self.say(f"  {file.name:<24}{size}   {kind}")
         failed = [name for name, passed in self.checks.items() if not passed]
         verdict = f"FAILED: {', '.join(failed)}" if failed else "All checks passed"
         self.say(f"\n{verdict} ({duration(seconds)}).")
@@ -191,6 +192,7 @@ class Report:
         }
 
 
+LIVE_PAGE = "open it in a browser: the model runs in it, move it"
 KINDS = {
     ".html": "open it in a browser: the flight in 3-D, offline",
     ".png": "plot",

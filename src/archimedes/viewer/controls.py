@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -85,32 +85,37 @@ class Control(Readable):
                 f"space bar, got {self.keys!r}"
             )
         if (self.kind == "pulse") != bool(self.pulse):
-            raise ValueError('Control: give kind="pulse" and pulse=[(seconds, value), ...] together')
+            raise ValueError(
+                'Control: give kind="pulse" and pulse=[(seconds, value), ...] together'
+            )
         if not (np.isfinite(self.rate) and self.rate > 0.0):
             raise ValueError(f"Control: rate must be positive, in s, got {self.rate!r}")
         object.__setattr__(self, "keys", keys)
 
-    def describe(self, name: str, value: float, targets: list[list[int]]) -> dict[str, Any]:
-        """Return what the page needs; `targets` are pairs of a model and a place in its controls."""
-        ends = np.array([self.low, self.high, value])
-        _, units = for_reading(ends, self.units or "")
-        return {
-            "name": name,
-            "label": self.label or name,
-            "units": units,
-            "per": float(np.rad2deg(1.0)) if units != (self.units or "") else 1.0,
-            "kind": self.kind,
-            "low": float(self.low),
-            "high": float(self.high),
-            "value": value,
-            "keys": list(self.keys),
-            "axis": self.axis,
-            "button": self.button,
-            "returns": self.returns,
-            "rate": float(self.rate),
-            "pulse": [[float(seconds), float(level)] for seconds, level in self.pulse],
-            "targets": targets,
-        }
+
+def describe_control(
+    control: Control, name: str, value: float, targets: list[list[int]]
+) -> dict[str, Any]:
+    """Return what the page needs; `targets` are pairs of a model and a place in its row."""
+    own = control.units or ""
+    _, units = for_reading(np.array([control.low, control.high, value]), own)
+    return {
+        "name": name,
+        "label": control.label or name,
+        "units": units,
+        "per": 1.0 if units == own else float(np.rad2deg(1.0)),
+        "kind": control.kind,
+        "low": float(control.low),
+        "high": float(control.high),
+        "value": value,
+        "keys": list(control.keys),
+        "axis": control.axis,
+        "button": control.button,
+        "returns": control.returns,
+        "rate": float(control.rate),
+        "pulse": [[float(seconds), float(level)] for seconds, level in control.pulse],
+        "targets": targets,
+    }
 
 
 def as_control(given: Any, name: str) -> Control:
@@ -130,23 +135,25 @@ def choose_controls(
     controls: Mapping[str, Any] | None,
     columns: Mapping[str, tuple[int, Column]],
     values: np.ndarray,
-    skip: Iterable[str] = (),
+    switches: Collection[int] = (),
 ) -> dict[str, tuple[int, Control]]:
     """Return controls by name with the place in the row that each moves.
 
     `columns` are the numbers that can be moved, by name; without `controls`, the first few of them
-    have sliders over their limits, or over a range about their value.
+    have sliders over their limits, or over a range about their value; `switches` are places of
+    bools.
     """
     if controls is None:
-        skipped = set(skip)
-        names = [name for name in columns if name not in skipped][:MOST_SLIDERS]
-        controls = {name: None for name in names}
+        controls = dict.fromkeys(list(columns)[:MOST_SLIDERS])
     check_type(controls, "controls", Mapping, "write controls={'throttle': (0.0, 1.0)}")
     chosen = {}
     for name, given in controls.items():
         column = name if name in columns else _by_ending(str(name), columns)
         k, about = columns[column]
-        control = _over_range(about, float(values[k])) if given is None else as_control(given, name)
+        if given is None:
+            control = Control(kind="switch") if k in switches else _over_range(about, values[k])
+        else:
+            control = as_control(given, name)
         if control.units is None:
             control = replace(control, units=about.units)
         chosen[str(name)] = (k, control)
@@ -165,9 +172,9 @@ def _by_ending(name: str, columns: Mapping[str, Any]) -> str:
 
 
 def _over_range(column: Column, value: float) -> Control:
-    """Return the slider of a number that has no range of its own."""
+    """Return the slider of a number: over its limits, or from zero to twice its value."""
     if column.limits is not None:
         return Control(*column.limits)
-    reach = 2.0 * value if value else 1.0
+    reach = 2.0 * float(value) if value else 1.0
     low, high = sorted((0.0 if value else -1.0, reach))
     return Control(low, high)

@@ -76,9 +76,7 @@ def _json(data: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def page(
-    scene: Scene, theme: str = "auto", live: Interactive | None = None
-) -> str:
+def page(scene: Scene, theme: str = "auto", live: Interactive | None = None) -> str:
     """Return the page of a scene; `theme` is "light", "dark" or "auto" (as the reader's system).
 
     The models of `live` run in the page: their programs are part of it, and its policy

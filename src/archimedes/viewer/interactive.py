@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from archimedes.embedded.wasm_project import wasm_module
 from archimedes.viewer.actors import Placing
+from archimedes.viewer.controls import describe_control
 from archimedes.viewer.scene import Chart, Scene
 from archimedes.viewer.simulator import Simulator
 
@@ -45,7 +46,8 @@ class Interactive:
     def describe(self, block: Any) -> dict[str, Any]:
         """Return what the page needs to know, and add programs and numbers to the block."""
         names = {body.name: k for k, body in enumerate(self.scene.bodies)}
-        models, ghosts = [], []
+        models: list[dict[str, Any]] = []
+        ghosts: list[dict[str, Any]] = []
         for part, (name, simulator) in zip(self.parts, self.simulators.items(), strict=True):
             models.append({**part, **_model(simulator, name, names, block)})
             if simulator.copies is not None:
@@ -114,7 +116,10 @@ def _add_lines(merged: dict[Any, Any], chart: Chart, which: int, at: int, name: 
 def compiled(simulator: Simulator) -> Any:
     """Return the WebAssembly module of a model."""
     s, c = simulator.rows()
-    functions = {"step": (simulator.step, (0.0, s, c)), "show": (simulator.show, (0.0, s, c))}
+    functions: dict[str, Any] = {
+        "step": (simulator.step, (0.0, s, c)),
+        "show": (simulator.show, (0.0, s, c)),
+    }
     if not simulator.discrete:
         functions["advance"] = (simulator.advance, (0.0, simulator.dt, s, c))
     return wasm_module(functions, name="model")
@@ -124,7 +129,7 @@ def stride(simulator: Simulator) -> int:
     """Return how many steps "run to the end" takes at once: no sampled part acts between."""
     whole = [round(part.dt / simulator.dt) for part in simulator.sampled if part.dt is not None]
     own = max(1, round(OUTPUT_INTERVAL / simulator.dt))
-    return functools.reduce(np.gcd, whole, 0).item() if whole else own
+    return math.gcd(*whole) if whole else own
 
 
 def _controls(simulators: Mapping[str, Simulator]) -> list[dict[str, Any]]:
@@ -134,18 +139,20 @@ def _controls(simulators: Mapping[str, Simulator]) -> list[dict[str, Any]]:
         row = simulator.rows()[1]
         for name, (k, control) in simulator.controls.items():
             found.setdefault(name, (control, float(row[k]), []))[2].append([which, k])
-    return [control.describe(name, value, at) for name, (control, value, at) in found.items()]
+    return [
+        describe_control(control, name, value, at) for name, (control, value, at) in found.items()
+    ]
 
 
 def _pull(simulator: Simulator, name: str, bodies: Mapping[str, int]) -> dict[str, Any] | None:
     """Return where the page finds the numbers of a pull, and the bodies that can be dragged."""
     if simulator.pull is None:
         return None
-    path, pull = simulator.pull
+    pull = simulator.pull[1]
     full = [f"{name}: {body}" if body else name for body in pull.bodies]
     if missing := [body for body in full if body not in bodies]:
         raise ValueError(f"Pull: there is no body {missing[0]!r}; there are {list(bodies)}")
-    at = {key: simulator.columns[f"{path}{key}[0]"][0] for key in ("on", "point", "target")}
+    at = {key: simulator.pull_columns[f"{key}[0]"] for key in ("on", "point", "target")}
     placing = simulator.placing or Placing(np.eye(3), np.zeros(3))
     place: dict[str, Any] = {"R": placing.R.tolist(), "origin": placing.origin.tolist()}
     place["offset"] = simulator.offset.tolist()

@@ -76,7 +76,9 @@ def _(model: Model, scene: Scene, flight: Flight) -> None:
     placing = flight.placing = Placing(R_UP_NED if down else np.eye(3), np.zeros(3), Ground(0.0))
     q = np.asarray(Quaternion.from_matrix(np.swapaxes(R, -1, -2)).array)
     known = concrete(p)  # None while a page's model is recorded, which looks at places alone
-    reach = 1.0 if known is None else float(np.linalg.norm(known - known[:, :1], axis=2).max()) + 0.2
+    reach = (
+        1.0 if known is None else float(np.linalg.norm(known - known[:, :1], axis=2).max()) + 0.2
+    )
     left_out: list[str] = []
     fixed, links = link_meshes(model, left_out)
     bodies = []

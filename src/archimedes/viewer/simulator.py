@@ -15,8 +15,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.checks import as_array, check_callable, check_positive, check_type, check_whole
-from archimedes.display import Readable
-from archimedes.errors import ArchimedesError
+from archimedes.display import Readable, for_reading
 from archimedes.function import compile, cond
 from archimedes.simulate import Event, Sampled, Trajectory, discretize, odeint
 from archimedes.simulate.problem.inputs import check_sampled
@@ -47,12 +46,15 @@ class Row:
                 raise TypeError(f"{root}{label} must hold real numbers, got {array.dtype}")
         sizes = [a.size * (2 if a.dtype.kind in "iu" else 1) for a in self.arrays]
         self.starts = [0, *np.cumsum(sizes).tolist()]
+        self.bools: set[int] = set()
         self.columns: dict[str, tuple[int, Column]] = {}
         for column in tree_columns(value, 0, root, prefix):
             array = self.arrays[column.leaf]
             if array.dtype.kind in "fb":
                 place = int(np.ravel_multi_index(column.place, array.shape)) if array.shape else 0
                 self.columns[column.name] = (self.starts[column.leaf] + place, column)
+                if array.dtype.kind == "b":
+                    self.bools.add(self.starts[column.leaf] + place)
 
     @property
     def size(self) -> int:
@@ -129,8 +131,8 @@ class Simulator(Readable):
     charts : sequence of str, optional
         Titles of the charts to show. By default all.
     actor : vehicle, robot or False, optional
-        What is drawn, False for nothing. By default what `func` is a method of; for a state with ``pos`` and ``att`` a
-        block; otherwise there are charts alone.
+        What is drawn, False for nothing. By default what `func` is a method of; for a state with
+        ``pos`` and ``att`` a block; otherwise there are charts alone.
     applied : callable, optional
         ``applied(t, x, *args)``: the inputs of the actor that its surfaces and arrows show. By
         default `inputs`, if they are of its kind.
@@ -201,12 +203,11 @@ class Simulator(Readable):
         self.state = Row((x0, self.memory), "x")
         self.state_names = self._state_names()
         self.control_row = Row(self.args, "args")
-        self.columns = self._control_columns()
-        values = np.asarray(self.control_row.pack(self.args))
         self.pull = self._find_pull()
-        skip = [] if self.pull is None else [n for n in self.columns if n.startswith(self.pull[0])]
+        self.columns, self.pull_columns = self._control_columns()
+        values = np.asarray(self.control_row.pack(self.args))
         self.controls: dict[str, tuple[int, Control]] = choose_controls(
-            controls, self.columns, values, skip
+            controls, self.columns, values, self.control_row.bools
         )
         self.copies = self._pack_copies(dict(copies or {}))
         self.placing: Placing | None = None
@@ -294,7 +295,7 @@ class Simulator(Readable):
             act = lambda t, x, seen, args, k=k, part=part: part.act(k, t, x, seen, args)  # noqa: E731
             keep = lambda t, x, seen, args, k=k: seen[k] if self.several else seen  # noqa: E731
             memory = tree.map(lambda leaf: leaf, memory)
-            new = cond(part.due(t), act, keep, t, x, seen, args)
+            new = cond(part.due(as_array(t)), act, keep, t, x, seen, args)
             memory = (*memory[:k], new, *memory[k + 1 :])
         return x, memory, (*self._held(memory), *args)
 
@@ -336,9 +337,10 @@ class Simulator(Readable):
             scene.charts += charts_of(self.outputs(t, x, *given), times, "y")
         if self.charts is not None:
             known = {chart.title: chart for chart in scene.charts[first:]}
-            if missing := [title for title in self.charts if title not in known]:
+            wanted = [title.replace("_", " ") for title in self.charts]
+            if missing := [title for title in wanted if title not in known]:
                 raise ValueError(f"charts: there is no {missing[0]!r}; there are {list(known)}")
-            scene.charts[first:] = [known[title] for title in self.charts]
+            scene.charts[first:] = [known[title] for title in wanted]
 
     def add_to_scene(self, scene: Scene, name: str) -> None:
         """Add what is drawn of the state at the start.
@@ -396,9 +398,13 @@ class Simulator(Readable):
         rename = {f"[{k}]": f"x[{k}]" for k in range(self.state.size)}
         return [rename.get(name, name) for name in names]
 
-    def _control_columns(self) -> dict[str, tuple[int, Column]]:
-        """Return inputs and parameters by their own names."""
+    def _control_columns(self) -> tuple[dict[str, tuple[int, Column]], dict[str, int]]:
+        """Return what can be moved by name, and the places of the numbers of a pull.
+
+        A parameter called as an input is ``parameters.name``.
+        """
         found: dict[str, tuple[int, Column]] = {}
+        held: dict[str, int] = {}
         start = 0
         named = (("inputs", "u", self.inputs), ("parameters", "p", self.parameters))
         for what, root, value in named:
@@ -406,9 +412,12 @@ class Simulator(Readable):
                 continue
             row = Row(value, root)
             for name, (k, column) in row.columns.items():
-                found[f"{what}.{name}" if name in found else name] = (start + k, column)
+                if what == "inputs" and self.pull and name.startswith(self.pull[0]):
+                    held[name.removeprefix(self.pull[0])] = start + k
+                else:
+                    found[f"{what}.{name}" if name in found else name] = (start + k, column)
             start += row.size
-        return found
+        return found, held
 
     def _find_pull(self) -> tuple[str, Pull] | None:
         """Return the pull among the inputs with its path."""
@@ -462,16 +471,10 @@ def charts_of(value: Tree, times: Array, root: str) -> list[Chart]:
         leaves.setdefault(column.leaf, []).append(column)
     charts = []
     for k, leaf in enumerate(tree.leaves(value)):
-        columns = leaves[k][:MOST_LINES]
-        shape = np.shape(leaf)
-        title = columns[0].name.removesuffix(component_names("", shape)[0]) if shape else columns[0].name
+        columns, shape = leaves[k][:MOST_LINES], np.shape(leaf)
+        labels = component_names("", shape)[: len(columns)]
+        title = columns[0].name.removesuffix(labels[0]) if shape else columns[0].name
         flat = np.reshape(as_array(leaf), (-1, 1))[: len(columns)]
-        labels = [column.name.removeprefix(title) for column in columns]
-        factor = np.rad2deg(1.0) if columns[0].units in ("rad", "rad/s") else 1.0
-        units = columns[0].units.replace("rad", "deg") if factor != 1.0 else columns[0].units
-        charts.append(Chart(title, times, factor * flat, labels if shape else [""], units))
+        shown, units = for_reading(flat, columns[0].units)
+        charts.append(Chart(title.replace("_", " "), times, shown, labels, units))
     return charts
-
-
-class SimulatorError(ArchimedesError):
-    """A model cannot run in a page."""

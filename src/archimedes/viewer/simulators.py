@@ -108,7 +108,7 @@ def of_vehicle(
 
 
 #: Keys and axes of inputs that vehicles share: those that lower and raise them.
-STICK = {
+STICK: dict[str, dict[str, Any]] = {
     "throttle": {"keys": ("-", "+"), "axis": None},
     "elevator": {"keys": ("ArrowUp", "ArrowDown"), "axis": ~1, "returns": True},
     "aileron": {"keys": ("ArrowRight", "ArrowLeft"), "axis": ~0, "returns": True},
@@ -122,11 +122,14 @@ WIND = {"wind[0]": "wind from the south", "wind[1]": "wind from the west"}
 def vehicle_controls(vehicle: Any, inputs: Tree, parameters: Tree) -> dict[str, Any]:
     """Return sliders for all inputs over their stops, with keys, and for wind and parameters."""
     probe = Simulator(lambda t, x, u, p: x, 0.0, inputs=inputs, parameters=parameters, actor=False)
-    low, high = getattr(vehicle, "stops", (None, None))
-    ends = {}
-    if low is not None:
-        rows = [Simulator(lambda t, x, u: x, 0.0, inputs=v, actor=False) for v in (low, high)]
-        ends = {name: [float(row.rows()[1][k]) for row in rows] for name, (k, _) in rows[0].columns.items()}
+    stops = getattr(vehicle, "stops", None)
+    ends: dict[str, list[float]] = {}
+    if stops is not None:
+        rows = [Simulator(lambda t, x, u: x, 0.0, inputs=v, actor=False) for v in stops]
+        ends = {
+            name: [float(row.rows()[1][k]) for row in rows]
+            for name, (k, _) in rows[0].columns.items()
+        }
     controls: dict[str, Any] = {}
     for name, (_, control) in probe.controls.items():
         if name == "wind[2]":
@@ -134,8 +137,8 @@ def vehicle_controls(vehicle: Any, inputs: Tree, parameters: Tree) -> dict[str, 
         if name in WIND:
             controls[name] = Control(-20.0, 20.0, label=WIND[name], units="m/s")
             continue
-        reach = ends.get(name, [control.low, control.high])
-        controls[name] = Control(*reach, units=control.units, **STICK.get(name, {}))
+        low, high = ends.get(name, [control.low, control.high])
+        controls[name] = Control(low, high, units=control.units, **STICK.get(name, {}))
     return controls
 
 

@@ -246,9 +246,9 @@ def view(
         shown = View(Scene(title=title, note=note), theme, simulators=simulators)
         shown.scene.camera = camera or shown.scene.camera
         return shown
-    for name, value in {"parameters": parameters, "controls": controls, **options}.items():
+    for option, value in {"parameters": parameters, "controls": controls, **options}.items():
         if value is not None:
-            raise TypeError(f"view: {name} is for a page that runs its model: add interactive=True")
+            raise TypeError(f"view: {option} is for a page that runs its model: interactive=True")
     if isinstance(model, Scene):
         scene = model
         scene.title = title or scene.title

@@ -15,8 +15,23 @@ from archimedes.checks import as_array
 from archimedes.control import lqr
 from archimedes.demos.reporting import Report
 from archimedes.typing import Scalar, Tree
-from archimedes.viewer import Body, Camera, Control, Flight, Ground, Path, Pull, Scene, Simulator
-from archimedes.viewer import View, box, cylinder, moved, sphere, view
+from archimedes.viewer import (
+    Body,
+    Camera,
+    Control,
+    Flight,
+    Ground,
+    Path,
+    Pull,
+    Scene,
+    Simulator,
+    View,
+    box,
+    cylinder,
+    moved,
+    sphere,
+    view,
+)
 
 DT, RATE = 0.005, 0.02
 CART, POLE, LENGTH, GRAVITY = 1.0, 0.2, 0.6, 9.80665
@@ -69,7 +84,7 @@ class CartPole:
             moved(sphere(0.08, 18, color=self.color), [0.0, 0.0, 2.0 * LENGTH]),
             sphere(0.05, 14, color="#2f353d"),
         ]
-        look = {"parent": name, "reach": 1.0}
+        look: dict[str, Any] = {"parent": name, "reach": 1.0}
         scene.bodies.append(Body(f"{flight.name}: pole", pole, t, [0.0, 0.0, 0.1], q, **look))
         scene.ground = scene.ground or Ground(0.0, cell=0.5)
         target = np.array([0.6, 0.0, 1.1])
@@ -116,7 +131,9 @@ def gains() -> np.ndarray:
 def by_hand(t: Scalar, x: Any, u: Hand) -> Any:
     """Return the rates of the cart that a person moves."""
     at, v = np.stack([0.0 * x.position, x.position, 0.0 * x.position]), np.zeros(3)
-    push = u.pull.force(at + u.pull.point * np.array([0.0, 1.0, 0.0]), v + [0.0, 1.0, 0.0] * x.speed)
+    push = u.pull.force(
+        at + u.pull.point * np.array([0.0, 1.0, 0.0]), v + [0.0, 1.0, 0.0] * x.speed
+    )
     return model.dynamics(t, x, u.force + push[1], u.kick)
 
 
@@ -138,7 +155,9 @@ def page() -> View:
 
     kick = Control(kind="pulse", label="kick both poles", keys="k", pulse=[(0.1, 1.5)])
     arrows = ("ArrowLeft", "ArrowRight")
-    push = Control(-REACH, REACH, label="push your cart", keys=arrows, axis=0, returns=True, rate=0.5)
+    push = Control(
+        -REACH, REACH, label="push your cart", keys=arrows, axis=0, returns=True, rate=0.5
+    )
     options: dict[str, Any] = {"dt": DT, "t_end": 20.0, "events": FALLEN}
     hand = Simulator(
         by_hand, tipped, inputs=Hand(), actor=CartPole("#e8743b"), offset=(1.2, 0.0, 0.0),
@@ -151,7 +170,9 @@ def page() -> View:
         controls={"kick": kick, "gain": Control(0.1, 3.0, label="gain of the regulator")},
         outputs=lambda t, x, force, u, p: Shown(x.position, x.angle, force),
     )  # fmt: skip
-    note = "Drag the orange cart with the mouse or use the arrow keys; the blue one has LQR at 50 Hz"
+    note = (
+        "Drag the orange cart with the mouse or use the arrow keys; the blue one has LQR at 50 Hz"
+    )
     models = {"you": hand, "LQR": regulator}
     shown = view(models, title="Balance the pole", note=note, interactive=True)
     for x in (0.0, 1.2):

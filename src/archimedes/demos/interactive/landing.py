@@ -76,7 +76,7 @@ def applied(t: Scalar, x: Rocket.State, u: Pilot, p: Tree) -> Rocket.Input:
 def falling(t: Scalar, x: Rocket.State, u: Pilot, p: Tree) -> Any:
     """Return the rates of the rocket."""
     world = FlatEarth(wind=ConstantWind(p["wind"]))
-    return landing.rocket.replace(world=world).dynamics(t, x, applied(t, x, u, p))
+    return tree.replace(landing.rocket, world=world).dynamics(t, x, applied(t, x, u, p))
 
 
 def outputs(t: Scalar, x: Rocket.State, u: Pilot, p: Tree) -> Landing:
@@ -111,14 +111,16 @@ def page() -> View:
         events={"touchdown": touchdown(True), "crash: too fast": touchdown(False)},
         copies={"x0": x0.replace(motion=motion)},
     )  # fmt: skip
-    note = f"G hands over to you: W and S throttle, arrows tilt the engine; below {SOFT:g} m/s it stands"
+    note = f"G hands over: W and S throttle, arrows tilt the engine; below {SOFT:g} m/s it stands"
     shown = view({"rocket": simulator}, title="Land the rocket", note=note, interactive=True)
     scene = shown.scene
     stage = scene.body("rocket: stage 1")
     stage.meshes = [*stage.meshes, *landing_legs(landing.RADIUS, 3.6)]
     angle = np.linspace(0.0, 2.0 * np.pi, 73)
     for radius in (8.0, 20.0):
-        ring = np.stack([radius * np.cos(angle), radius * np.sin(angle), 0.0 * angle + 0.05], axis=1)
+        ring = np.stack(
+            [radius * np.cos(angle), radius * np.sin(angle), 0.0 * angle + 0.05], axis=1
+        )
         scene.paths.append(Path(f"pad {radius:g} m", ring, "#e8743b"))
     scene.ground = Ground(0.0, cell=20.0)
     scene.camera.distance, scene.camera.elevation = 60.0, 12.0

@@ -75,11 +75,15 @@ def add_shapes(b: mb.Builder) -> None:
     flat = rotation(TURN)
     b.add_shape("link1", "cylinder", (0.075, 0.30), position=[0, 0, -0.18], color=WHITE)
     b.add_shape("link1", "cylinder", (0.07, 0.16), rotation=flat, color=WHITE)
-    b.add_shape("link2", "capsule", (0.06, 0.24), rotation=flat, position=[0, -0.14, 0], color=WHITE)
+    b.add_shape(
+        "link2", "capsule", (0.06, 0.24), rotation=flat, position=[0, -0.14, 0], color=WHITE
+    )
     b.add_shape("link3", "cylinder", (0.065, 0.12), position=[0, 0, -0.06], color=WHITE)
     b.add_shape("link3", "sphere", (0.075,), position=[0.07, 0.0, 0.0], color=WHITE)
     b.add_shape("link4", "cylinder", (0.06, 0.15), color=DARK)
-    b.add_shape("link4", "capsule", (0.055, 0.10), rotation=flat, position=[-0.08, 0.08, 0], color=WHITE)
+    b.add_shape(
+        "link4", "capsule", (0.055, 0.10), rotation=flat, position=[-0.08, 0.08, 0], color=WHITE
+    )
     b.add_shape("link5", "capsule", (0.055, 0.22), position=[0.0, 0.02, -0.19], color=WHITE)
     b.add_shape("link6", "cylinder", (0.055, 0.14), color=DARK)
     b.add_shape("link6", "sphere", (0.06,), position=[0.06, 0.0, 0.0], color=WHITE)
@@ -134,7 +138,9 @@ def page() -> View:
         t_end=20.0, actor=panda, outputs=outputs,
         charts=["hand", "pull", "joint angles", "torque"],
     )  # fmt: skip
-    note = "Drag the hand, or any link, with the mouse; H lets go: it carries its weight and follows"
+    note = (
+        "Drag the hand, or any link, with the mouse; H lets go: it carries its weight and follows"
+    )
     return view({"panda": simulator}, title="Drag the Panda's hand", note=note, interactive=True)
 
 

@@ -1,4 +1,4 @@
-"""Push the quadruped: drag any of its parts, or push its trunk; contact with friction at its feet."""
+"""Push the quadruped: drag its trunk or its legs; there is contact with friction at its feet."""
 
 from __future__ import annotations
 

@@ -29,9 +29,7 @@ class Operator:
     coils: Any = 0.0
     damping: Any = arc.field(units="N m s", default=0.08)
     dipole_gain: Any = arc.field(units="A m^2 s/T", default=2e5)
-    pull: Any = arc.field(
-        default_factory=lambda: Pull(("",), 2.0, 0.0, limit=1.0, relative=True)
-    )
+    pull: Any = arc.field(default_factory=lambda: Pull(("",), 2.0, 0.0, limit=1.0, relative=True))
 
 
 @arc.struct
@@ -61,7 +59,7 @@ def tumbling(t: Scalar, x: Satellite.State, u: Operator) -> Any:
     rates = satellite.dynamics(t, x, applied(t, x, u))
     R_IB = x.att.as_matrix().T
     moment = u.throw + u.pull.wrench(np.zeros(3), np.zeros(3), R_IB, x.w_B)[3:]
-    return rates.replace(w_B=rates.w_B + np.linalg.solve(satellite.inertia, moment))
+    return arc.tree.replace(rates, w_B=rates.w_B + np.linalg.solve(satellite.inertia, moment))
 
 
 def outputs(t: Scalar, x: Satellite.State, u: Operator) -> Shown:
@@ -71,7 +69,7 @@ def outputs(t: Scalar, x: Satellite.State, u: Operator) -> Shown:
 
 def page() -> View:
     """Return the page."""
-    start = slew.start().replace(w_B=np.array([0.02, -0.01, 0.015]))
+    start = arc.tree.replace(slew.start(), w_B=np.array([0.02, -0.01, 0.015]))
     throw = [(2.0, 0.06), (0.5, 0.0)]
     controls = {
         "throw[0]": Control(kind="pulse", label="throw about x", keys="1", pulse=throw, button=0),
@@ -87,7 +85,9 @@ def page() -> View:
         actor=satellite, outputs=outputs,
         charts=["rate", "angular velocity", "attitude", "wheel_momentum", "dipole"],
     )  # fmt: skip
-    note = "Throw it (1, 2, 3) or drag a wing; W damps with wheels, C with coils: choose 50 x for those"
-    shown = view({"satellite": simulator}, title="Detumble the satellite", note=note, interactive=True)
+    note = "Throw it (1, 2, 3) or drag a wing; W damps with wheels, C with coils (try speed 50 x)"
+    shown = view(
+        {"satellite": simulator}, title="Detumble the satellite", note=note, interactive=True
+    )
     shown.scene.camera.distance *= 1.2
     return shown

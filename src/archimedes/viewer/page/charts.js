@@ -47,7 +47,7 @@ function rangeOf(data) {
   if (!(low <= high)) return [0, 1];
   // What does not change lies in the middle, whatever rounding has left of it.
   const still = high - low < 1e-9 + 1e-6 * Math.abs(high);
-  const rest = still ? 0.1 * Math.abs(high) || 1 : (high - low) * 0.08;
+  const rest = still ? (Math.abs(high) > 1e-9 ? 0.1 * Math.abs(high) : 1) : (high - low) * 0.08;
   return [low - rest, high + rest];
 }
 // Round numbers in a range, about `count` of them.

@@ -181,7 +181,7 @@ function labels(all, scales, view, lensing) {
   };
   scene.bodies.forEach((body, k) => {
     if (!body.label || !show.labels) return;
-    out.push([body.name, project(add(all[k].p, mul(view.up, 1.15 * body.reach * scales[k])))]);
+    out.push([scene.live ? body.name.split(": ")[0] : body.name, project(add(all[k].p, mul(view.up, 1.15 * body.reach * scales[k])))]);
   });
   return out;
 }

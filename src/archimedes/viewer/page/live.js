@@ -33,8 +33,10 @@ function makeKnobs() {
   const box = element("section");
   box.id = "knobs";
   document.getElementById("charts").prepend(box);
+  const buttons = element("div", box);
+  buttons.className = "pulses";
   for (const knob of knobs) {
-    const row = element(knob.kind === "pulse" ? "button" : "label", box);
+    const row = element(knob.kind === "pulse" ? "button" : "label", knob.kind === "pulse" ? buttons : box);
     row.className = "knob " + knob.kind;
     if (knob.kind !== "slider") {
       if (knob.kind === "switch") {
@@ -52,9 +54,10 @@ function makeKnobs() {
     }
     const head = element("span", row);
     element("span", head, knob.label);
+    head.title = knob.label;
     if (knob.keys.length) element("kbd", head, knob.keys.map(keyName).join(" "));
-    knob.said = element("output", row);
     knob.input = element("input", row);
+    knob.said = element("output", row);
     Object.assign(knob.input, { type: "range", min: knob.low, max: knob.high, step: "any", value: knob.now });
     knob.input.setAttribute("aria-label", knob.label);
     knob.input.addEventListener("input", () => { setKnob(knob, parseFloat(knob.input.value)); keepLink(); });
@@ -66,6 +69,7 @@ function makeKnobs() {
   if (knobs.some((knob) => knob.kind !== "pulse")) {
     const back = element("button", box, "first values");
     back.type = "button";
+    buttons.append(back);
     back.id = "defaults";
     back.addEventListener("click", () => { for (const knob of knobs) setKnob(knob, knob.first); keepLink(); });
   }
@@ -157,14 +161,17 @@ function readLink() {
 }
 
 // ---- time ---------------------------------------------------------------------------------------
-hooks.time = () => (models.length ? Math.min(...models.map((model) => model.simulation.t)) : 0);
+hooks.time = () => {
+  const running = models.filter((model) => !model.simulation.stopped);
+  return running.length ? Math.min(...running.map((model) => model.simulation.t)) : Math.max(0, ...models.map((model) => model.simulation.t));
+};
 // Whole steps up to a time; where they take longer than there is time, the clock runs slower.
 hooks.advance = (seconds, pace) => {
   if (!loaded) return;
   moveKnobs(seconds);
   if (ending) { runOn(); return; }
   const start = performance.now();
-  const wanted = now + seconds * pace;
+  const wanted = now + seconds * pace; // of real time
   let late = false;
   for (const model of models) {
     const last = Math.floor(wanted / model.about.dt + 1e-9);
@@ -204,10 +211,11 @@ function runOn() {
       open = true;
       simulation.advance(Math.min(left, about.stride - (simulation.k % about.stride)));
       if (recording) record(model);
-      sample(model);
+      look_at(model);
     }
+    now = hooks.time();
+    hooks.sample();
   }
-  now = hooks.time();
   after();
   if (!open) { ending = false; setPlaying(false); }
 }
@@ -235,7 +243,7 @@ function say(text) {
 function restart() {
   for (const model of models) {
     model.simulation.reset();
-    Object.assign(model, { lines: [], times: [], over: { told: false }, changes: [] });
+    Object.assign(model, { over: { told: false }, changes: [] });
     model.about.copies && (model.round = (model.round || 0) + 1);
     for (const index of model.simulation.controls.keys()) model.changes.push([0, index, model.simulation.controls[index]]);
     model.changes = model.changes.filter(([, index]) => model.movable.has(index));
@@ -246,7 +254,8 @@ function restart() {
   for (const trail of trailsLive) trail.clear();
   now = 0; ending = false; recording = recording && [];
   say("");
-  for (const model of models) { look_at(model); sample(model); }
+  for (const model of models) look_at(model);
+  hooks.sample();
   if (!playing) setPlaying(true);
   stale = true;
 }
@@ -265,22 +274,16 @@ function look_at(model) {
   const base = 7 * about.bodies.length;
   about.arrows.forEach((k, j) => { for (let i = 0; i < 3; i++) scene.arrows[k].rows[i] = seen[base + 3 * j + i]; });
 }
-hooks.sample = () => { for (const model of models) sample(model); };
-function sample(model) {
-  const t = model.simulation.t;
-  for (const chart of charts) {
-    const times = chart.data.times;
-    let mine = false;
-    chart.data.lines.forEach(([which, index], row) => {
-      if (models[which] !== model) return;
-      mine = mine || which === chart.data.lines[0][0];
-      chart.data.rows[row].push(model.seen[index]);
-    });
-    if (mine) times.push(t);
-    if (times.length > POINTS) { times.splice(0, 200); for (const row of chart.data.rows) row.splice(0, Math.max(0, row.length - times.length)); }
+// A point of every line, and of every trail, at the present time.
+hooks.sample = () => {
+  for (const { data } of charts) {
+    if (data.times.length && data.times[data.times.length - 1] === now) continue;
+    data.times.push(now);
+    data.lines.forEach(([which, index], row) => data.rows[row].push(models.length > which ? models[which].seen[index] : NaN));
+    if (data.times.length > POINTS) for (const row of [data.times, ...data.rows]) row.splice(0, 200);
   }
-  for (const trail of trailsLive) if (trail.model === model) trail.add();
-}
+  for (const trail of trailsLive) trail.add();
+};
 hooks.window = () => {
   const first = charts.length && charts[0].data.times.length ? charts[0].data.times[0] : 0;
   return now - first > WINDOW && playing && !ending ? [now - WINDOW, now] : [Math.min(first, now), Math.max(now, first + 2)];
@@ -556,7 +559,7 @@ hooks.start = async () => {
   try {
     for (const about of live.models) {
       const simulation = await Simulation.load(about, moduleBytes(about));
-      models.push({ about, simulation, seen: new Float64Array(about.lines), times: [], lines: [], over: { told: false }, changes: [], movable: new Set() });
+      models.push({ about, simulation, seen: new Float64Array(about.lines), over: { told: false }, changes: [], movable: new Set() });
     }
   } catch (error) {
     say("The model of this page could not be started: " + error.message);
@@ -573,9 +576,9 @@ hooks.start = async () => {
   if (gl && scene.bodies.length) hooks.prepared();
   models.forEach((model, k) => {
     look_at(model);
-    sample(model);
     if (model.about.copies) startCopies(model, k);
   });
+  hooks.sample();
   stale = true;
   setPlaying(!matchMedia("(prefers-reduced-motion: reduce)").matches);
 };

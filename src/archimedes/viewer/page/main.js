@@ -63,7 +63,8 @@ function start() {
     $("trouble").hidden = false;
     $("trouble").textContent = "This page needs WebGL 2, which this browser does not offer. The charts work without it.";
   }
-  if (!scene.bodies.length) $("app").dataset.flat = "";
+  if (!seen) $("app").dataset.flat = "";
+  if (scene.live) $("app").dataset.live = "";
   if (!gl && !scene.live) {
     makeCharts(); makeControls();
     setTheme("light");
@@ -73,7 +74,7 @@ function start() {
   if (seen) prepare();
   makeCharts();
   makeControls();
-  if (seen) makePointer(); else makeKeys();
+  if (seen) makePointer(); else { makeKeys(); $("camera").parentElement.hidden = true; }
   const wanted = scene.theme === "auto" ? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light") : scene.theme;
   setTheme(wanted);
   // A page plays at once, unless its reader has asked for less motion.
