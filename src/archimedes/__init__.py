@@ -16,4 +16,7 @@ __getattr__, __dir__, __all__ = _lazy_names(
     __name__, "graph symbolic backends function error theme typing"
 )
 # Methods of compiled functions that stand above them.
-_provide(bounds="archimedes.analysis.ranges.bounds")
+_provide(
+    bounds="archimedes.analysis.ranges.bounds",
+    precision="archimedes.analysis.precision.analysis",
+)

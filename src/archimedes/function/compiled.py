@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import functools
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+
+import numpy as np
+from numpy.typing import DTypeLike
 
 from archimedes.backends.registry import check_backend
 from archimedes.checks import check_choice
@@ -25,6 +28,7 @@ from archimedes.graph import Graph, Statistics, statistics
 from archimedes.late_binding import provided
 
 if TYPE_CHECKING:
+    from archimedes.analysis.precision.report import PrecisionReport
     from archimedes.analysis.ranges.bounds import Bounds
     from archimedes.function.inspection import Check, Report
 
@@ -66,6 +70,10 @@ class CompiledMethod(functools.partial, Generic[P, R]):
     def bounds(self, ranges: Any, *args: Any, **kwargs: Any) -> Bounds:
         """Return certified ranges of the method's results: see ``Compiled.bounds``."""
         return provided("bounds")(self, ranges, args, kwargs)
+
+    def precision(self, *args: Any, **kwargs: Any) -> PrecisionReport:
+        """Say where the method loses digits for these arguments: see ``Compiled.precision``."""
+        return self._compiled.precision(*self.args, *args, **kwargs)
 
     def explain(self) -> str:
         """Say what was recorded and why, for all instances."""
@@ -321,6 +329,59 @@ class Compiled(RecordedFunction[P, R]):
         'domain'
         """
         return provided("bounds")(self, ranges, args, kwargs, boxes=boxes)
+
+    def precision(
+        self,
+        *args: Any,
+        dtype: DTypeLike = np.float32,
+        ranges: Mapping[str, Any] | None = None,
+        rtol: float | None = None,
+        atol: float = 0.0,
+        digits: float | None = None,
+        **kwargs: Any,
+    ) -> PrecisionReport:
+        """Run the function in float32 beside float64 and say where digits are lost, by line.
+
+        float32 is what ``codegen(float_type=np.float32)`` computes. The report lists the error of
+        each result, what each line of the function did to the digits, and findings: cancellation,
+        addends that a sum swallows, drift in loops, overflow, branches that go another way, each
+        with a suggestion; and a small set of lines that need double.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            Arguments as the function itself takes them. Their values matter.
+        dtype : {np.float32, np.float64}, optional
+            The arithmetic to examine. float32 is compared with float64, float64 with double-double
+            (32 digits).
+        ranges : mapping, optional
+            Ranges of arguments by their names, ``{"x": (-1.0, 1.0), "u.throttle": (0.0, 1.0)}``:
+            pairs of numbers, or of arrays of the argument's shape. The function is examined at
+            corners, special and random points of them. Arguments that are not named keep the value
+            given.
+        rtol : float, optional
+            Relative error that results may have: 1e-4 for float32 and 1e-10 for float64 by default.
+        atol : float, optional
+            Absolute errors up to this do not count. 0 by default.
+        digits : float, optional
+            The same as ``rtol=10**-digits``.
+
+        Returns
+        -------
+        PrecisionReport
+            A list of findings, with ``ok``, ``results``, ``lines`` and ``double``. Printing it
+            shows all of them.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> f = compile(lambda x: 1.0 - np.cos(x))
+        >>> report = f.precision(1e-3)
+        >>> report.ok, report.digits < 2.0
+        (False, True)
+        """
+        options = {"dtype": dtype, "ranges": ranges, "rtol": rtol, "atol": atol, "digits": digits}
+        return provided("precision")(self, args, kwargs, **options)
 
     def __content__(self) -> tuple[Any, ...]:
         # A frozen function is known by identity: it is the same while it exists.

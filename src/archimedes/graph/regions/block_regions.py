@@ -215,7 +215,7 @@ class Nest(OneBody):
         while half:
             totals = combine(totals[:, :half], totals[:, half : 2 * half])
             half //= 2
-        return np.asarray(totals[:, 0])
+        return totals[:, 0]
 
     @property
     def runs(self) -> int:

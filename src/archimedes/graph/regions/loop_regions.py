@@ -234,7 +234,7 @@ class Scan(CountedLoop):
         n = self.carry
         if self._is_one_batch:
             outs = run(self.body, values)
-            return [np.array(np.broadcast_to(out, (self.length,))) for out in outs]
+            return [np.broadcast_to(out, (self.length,)).copy() for out in outs]
         carry, shared = values[:n], values[n + self.rows * self.slices :]
         rows: list[list[Any]] = [[]] * self.length
         for step in self.steps:

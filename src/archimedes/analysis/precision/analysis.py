@@ -1,0 +1,274 @@
+"""``precision``: run a compiled function in two arithmetics and say where digits are lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from archimedes.analysis.precision.arithmetics import DOUBLE, SINGLE, Arithmetic
+from archimedes.analysis.precision.diagnosis import diagnose, line_errors
+from archimedes.analysis.precision.execution import Execution
+from archimedes.analysis.precision.mixed import MixedPrograms, Programs, find_double
+from archimedes.analysis.precision.report import PrecisionReport
+from archimedes.analysis.precision.results import Comparison, describe_results, relative_errors
+from archimedes.analysis.precision.sampling import read_ranges, sample
+from archimedes.analysis.precision.sources import Sources
+from archimedes.analysis.precision.statistics import Statistics, split
+from archimedes.backends.protocol import estimate_work
+from archimedes.errors import TraceError
+from archimedes.function.recorded_function import RecordedFunction
+from archimedes.function.recording import Recording
+from archimedes.graph.blocks.interfaces import Form
+from archimedes.graph.dtypes import DTYPES
+from archimedes.graph.program import Graph
+from archimedes.graph.regions.base import has_blocks
+from archimedes.symbolic import is_tracing
+from archimedes.symbolic.core.user_frames import recording_lines
+
+#: Relative errors that results may have unless the caller says otherwise, by the dtype.
+RTOL = {"float32": 1e-4, "float64": 1e-10}
+#: Samples of arguments out of ranges, and operations that they may take together.
+SAMPLES = 256
+_MUCH_WORK = 4_000_000
+#: Sources that are examined one by one; those with smaller errors are examined together.
+_SOURCES = 24
+
+
+def precision(
+    function: RecordedFunction[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    dtype: DTypeLike = np.float32,
+    ranges: Mapping[str, Any] | None = None,
+    rtol: float | None = None,
+    atol: float = 0.0,
+    digits: float | None = None,
+) -> PrecisionReport:
+    """Return where a compiled function loses digits: see ``Compiled.precision``."""
+    if is_tracing():
+        raise TraceError(
+            f"{function.name}.precision: call it outside of functions that are being recorded, "
+            "with plain numbers"
+        )
+    with recording_lines():
+        leaves, recording, _ = function.lookup(args, kwargs)
+    code = getattr(function.function, "__code__", None)
+    definition = (code.co_filename, code.co_firstlineno) if code is not None else ("", 0)
+    return examine(
+        function.name,
+        recording,
+        leaves,
+        definition=definition,
+        return_names=function.return_names,
+        dtype=dtype,
+        ranges=ranges,
+        rtol=rtol,
+        atol=atol,
+        digits=digits,
+    )
+
+
+def examine(
+    name: str,
+    recording: Recording,
+    leaves: Sequence[Any],
+    *,
+    definition: tuple[str, int] = ("", 0),
+    return_names: Sequence[str] | None = None,
+    dtype: DTypeLike = np.float32,
+    ranges: Mapping[str, Any] | None = None,
+    rtol: float | None = None,
+    atol: float = 0.0,
+    digits: float | None = None,
+) -> PrecisionReport:
+    """Examine a recording, made with the lines of its nodes, on the leaves of its arguments."""
+    low, high = _arithmetics(dtype)
+    rtol = _tolerance(low, rtol, digits)
+    traced = [k for k, spec in enumerate(recording.leaves) if spec.traced]
+    names, specs = [recording.names[k] for k in traced], [recording.leaves[k] for k in traced]
+    values = [leaves[k] for k in traced]
+    graph = recording.blocks
+    most = int(np.clip(_MUCH_WORK // max(1, estimate_work(graph)), 9, SAMPLES))
+    bounds = read_ranges(names, specs, values, ranges or {})
+    samples, count = sample(bounds, specs, most if ranges else 1)
+    forms = [form for form, spec in zip(recording.forms(), recording.leaves) if spec.traced]
+    sources = Sources(graph, [n for n, form in zip(names, forms) for _ in range(form.width)])
+    short, long = (Execution(a, compiled=high is DOUBLE) for a in (low, high))
+    outs = [_run(e, graph, forms, samples, count) for e in (short, long)]
+    compared = _compare(recording, outs, count, atol)
+    statistics = Statistics(short, long, sources)
+    failing = compared.worst > rtol
+    effects: dict[int, float] | None = None
+    double: list[int] = []
+    double_error = 0.0
+    if failing and low is SINGLE:
+        programs = Programs(recording, samples, count)
+        mixed = MixedPrograms(programs, sources, lambda x: _worst(x, compared.high, atol))
+        effects, double, double_error = _search(mixed, _groups(statistics), rtol)
+    diagnosis = diagnose(statistics, effects, rtol, failing, definition)
+    shown = [
+        path
+        for path, out in zip(_result_paths(recording, return_names), recording.outs)
+        if out.spec.traced
+    ]
+    about = name if ranges is None else f"{name} at {count} samples of its ranges"
+    return PrecisionReport(
+        diagnosis.findings,
+        about,
+        dtype=low.name,
+        against=high.name,
+        results=describe_results(shown, compared, np.dtype(low.name), low.digits),
+        lines=line_errors(statistics, effects),
+        rtol=rtol,
+        double=[_describe_source(sources, n) for n in double],
+        double_error=double_error,
+        notes=diagnosis.notes,
+    )
+
+
+def _worst(results: list[np.ndarray], accurate: list[np.ndarray], atol: float) -> float:
+    """Return the largest relative error of results."""
+    with np.errstate(all="ignore"):
+        errors = [a.astype(float) - b.astype(float) for a, b in zip(results, accurate)]
+    found = relative_errors(results, accurate, errors, atol)
+    return max(float(x.max(initial=0.0)) for x in found)
+
+
+def _search(
+    mixed: MixedPrograms, groups: list[frozenset[int]], rtol: float
+) -> tuple[dict[int, float], list[int], float]:
+    """Return the effect of each source, those that need double, and the error then."""
+    listed = [mixed.error(group) for group in groups]
+    effects = {n: e for group, e in zip(groups, listed) if len(group) == 1 for n in group}
+    double = find_double(groups, listed, mixed, rtol)
+    single = frozenset[int]().union(*groups).difference(*double)
+    return effects, [n for group in double for n in sorted(group)], mixed.error(single)
+
+
+def _arithmetics(dtype: DTypeLike) -> tuple[Arithmetic, Arithmetic]:
+    kind = np.dtype(dtype)
+    if kind == np.float32:
+        return SINGLE, DOUBLE
+    if kind == np.float64:
+        from archimedes.analysis.precision.double_double import DOUBLE_DOUBLE
+
+        return DOUBLE, DOUBLE_DOUBLE
+    raise ValueError(f"precision: dtype={dtype!r}: choose np.float32 or np.float64")
+
+
+def _tolerance(low: Arithmetic, rtol: float | None, digits: float | None) -> float:
+    if rtol is not None and digits is not None:
+        raise ValueError("precision: give rtol or digits, not both")
+    if digits is not None:
+        rtol = 10.0 ** -float(digits)
+    if rtol is None:
+        return RTOL[low.name]
+    if not 0.0 < rtol < np.inf:
+        raise ValueError(f"precision: rtol={rtol!r} must be positive, such as 1e-4 for four digits")
+    if rtol < low.eps:
+        raise ValueError(
+            f"precision: {low.name} has {low.digits:.1f} digits: rtol={rtol:.1e} cannot be reached"
+        )
+    return float(rtol)
+
+
+def _run(
+    execution: Execution,
+    graph: Graph,
+    forms: Sequence[Form],
+    samples: Sequence[np.ndarray],
+    count: int,
+) -> list[list[Any]]:
+    """Return the outputs of all samples: all at once, or one by one."""
+    apart = count == 1 or has_blocks(graph) or estimate_work(graph) > 10_000
+    rows = []
+    for number in range(count if apart else 1):
+        k: Any = number if apart else slice(None)
+        inputs: list[Any] = []
+        for form, leaf in zip(forms, samples):
+            value = leaf[k]
+            if form.block:
+                inputs.append(value.ravel())
+            elif apart:
+                inputs.extend(value.ravel())
+            else:
+                inputs.extend(value.reshape(count, -1).T)
+        rows.append(execution.run(graph, inputs, number))
+    return rows
+
+
+def _compare(
+    recording: Recording, outs: Sequence[list[list[Any]]], count: int, atol: float
+) -> Comparison:
+    """Put the outputs of both executions together to results, (samples, *shape), and compare."""
+    low, high, errors = [], [], []
+    at = 0
+    forms = recording.out_forms()
+    for out, form in zip(recording.outs, forms):
+        if not out.spec.traced:
+            continue
+        arrays = []
+        for rows in outs:
+            parts = []
+            for row in rows:
+                many = count if len(rows) < count else 1
+                parts.append(_gather(row[at : at + form.width], form, many, out.spec.shape))
+            arrays.append(parts)
+        at += form.width
+        dtype = DTYPES[out.spec.code]
+        a = np.concatenate([x for x, _ in arrays[0]]).astype(dtype)
+        b = np.concatenate([x for x, _ in arrays[1]]).astype(dtype)
+        rest = np.concatenate([np.broadcast_to(r, x.shape) for x, r in arrays[1]])
+        with np.errstate(all="ignore"):
+            errors.append((a.astype(float) - b.astype(float)) - rest)
+        low.append(a)
+        high.append(b)
+    return Comparison(low, high, errors, relative_errors(low, high, errors, atol))
+
+
+def _gather(
+    numbers: list[Any], form: Form, count: int, shape: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers of a result as an array (count, *shape), and what is left of them."""
+    parts = []
+    for k in range(2):
+        columns = [np.asarray(split(x)[k]) for x in numbers]
+        if form.block:
+            parts.append(np.broadcast_to(columns[0], (form.size,)).reshape(1, *shape))
+            continue
+        rows = [np.broadcast_to(x, (count,)) for x in columns]
+        array = np.stack(rows, axis=-1) if rows else np.zeros((count, 0))
+        parts.append(array.reshape(count, *shape))
+    return parts[0], parts[1]
+
+
+def _groups(statistics: Statistics) -> list[frozenset[int]]:
+    """Return the sources that are examined one by one, and the others together."""
+    sources = statistics.sources
+    worst: dict[int, float] = {n: np.inf for n, s in enumerate(sources.listed) if s.argument}
+    for node in statistics.nodes:
+        if node.source >= 0:
+            worst[node.source] = max(node.error, worst.get(node.source, 0.0))
+    order = sorted(worst, key=lambda n: -worst[n])
+    groups = [frozenset({n}) for n in order[:_SOURCES]]
+    rest = frozenset(order[_SOURCES:])
+    return [*groups, rest] if rest else groups
+
+
+def _result_paths(recording: Recording, names: Sequence[str] | None) -> Sequence[str]:
+    """Return the results as messages name them."""
+    tree = recording.out_tree
+    if names is None:
+        return tree.paths("result")
+    if len(names) == 1:
+        return tree.paths(names[0])
+    return [path for name, child in zip(names, tree.children) for path in child.paths(name)]
+
+
+def _describe_source(sources: Sources, number: int) -> str:
+    source = sources.listed[number]
+    return f"{source.where} ({source.target})" if source.target else source.where

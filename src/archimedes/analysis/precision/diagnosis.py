@@ -1,0 +1,272 @@
+"""From errors of operations to findings: which line lost the digits, how, and what helps."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePath
+
+import numpy as np
+
+from archimedes.analysis.findings import Finding
+from archimedes.analysis.precision.advice import (
+    advise,
+    advise_absorbed,
+    advise_overflow,
+    is_accumulator,
+)
+from archimedes.analysis.precision.report import LineError
+from archimedes.analysis.precision.sources import Source, inner_line
+from archimedes.analysis.precision.statistics import Growth, NodeError, Statistics
+from archimedes.records import record
+
+#: An operation that multiplies errors by less is not to blame.
+_AMPLIFIES = 30.0
+#: A line counts if it brings this part of the error that is allowed.
+_PART = 0.1
+_WHOLE = ("floor", "ceil", "trunc", "rint")
+_COMPARISONS = ("lt", "le", "eq", "ne")
+_OPEN = ("sqrt", "log", "log2", "log10", "log1p", "arccos", "arcsin", "arccosh", "arctanh", "pow")
+
+
+@record
+class Diagnosis:
+    """Findings, and what to say where there is nothing to find."""
+
+    findings: list[Finding]
+    notes: list[str]
+
+
+def diagnose(
+    statistics: Statistics,
+    effects: Mapping[int, float] | None,
+    rtol: float,
+    failing: bool,
+    definition: tuple[str, int],
+) -> Diagnosis:
+    """Return findings if results are ``failing``; otherwise remarks only.
+
+    ``effects``: error of the results by source, where it alone is in the shorter type.
+    ``definition``: file and line of the function, for findings about its arguments.
+    """
+    by_source: dict[int, list[NodeError]] = defaultdict(list)
+    for node in statistics.nodes:
+        by_source[node.source].append(node)
+    growth = {g.source: g for g in sorted(statistics.growth, key=_last_error)}
+    listed, findings, notes = statistics.sources.listed, [], []
+    judge = _Judge(statistics, effects, rtol)
+    for number, source in enumerate(listed):
+        if source.argument:
+            text = judge.argument(number, source)
+            if text and failing:
+                file, line = definition
+                findings.append(Finding(file, line, text, source.argument, "digits"))
+            continue
+        texts = list(judge.line(number, by_source.get(number, ()), growth.get(number)))
+        if failing:
+            file, line = (source.file, source.number) if source.file else definition
+            findings += [Finding(file, line, text, source.text, "digits") for text in texts]
+        else:
+            events = judge.events(by_source.get(number, ()))
+            notes += [f"{source.where}: {text}, without effect on the results" for text in events]
+    for number, accurate, computed in statistics.rounds:
+        notes.append(
+            f"{listed[number].where}: the loop runs {accurate} times in {statistics.high.name} and "
+            f"{computed} times in {statistics.low.name}"
+        )
+    return Diagnosis(findings, notes)
+
+
+class _Judge:
+    """Says what is wrong with a line or an argument."""
+
+    def __init__(
+        self, statistics: Statistics, effects: Mapping[int, float] | None, rtol: float
+    ) -> None:
+        self.low, self.high = statistics.low, statistics.high
+        self.effects, self.rtol = effects, rtol
+        self.threshold = max(_PART * rtol, _AMPLIFIES * self.low.eps)
+
+    def matters(self, source: int) -> bool:
+        """Return whether a source brings a part of the error that counts, as far as is known."""
+        return self.effects is None or self.effects.get(source, np.inf) > _PART * self.rtol
+
+    def argument(self, number: int, source: Source) -> str:
+        effect = 0.0 if self.effects is None else self.effects.get(number, 0.0)
+        if effect <= _PART * self.rtol:
+            return ""
+        return (
+            f"rounding the argument {source.argument} to {self.low.name} alone costs the results a "
+            f"relative error of {effect:.1e}: subtract a reference before converting, choose a "
+            "unit in which it is exact, or pass it in double"
+        )
+
+    def line(self, number: int, nodes: Sequence[NodeError], growth: Growth | None) -> Iterator[str]:
+        """Yield what is wrong with one line, most important first."""
+        texts = list(self.events(nodes))
+        yield from texts
+        sums = [n for n in nodes if n.in_loop and n.often > self.rtol and is_accumulator(n)]
+        sums = [n for n in sums if n.error > self.threshold and self.matters(number)]
+        ill = [n for n in nodes if n.amplification > _AMPLIFIES and n.jump > self.threshold]
+        worst = max(sums, key=lambda n: n.error, default=None)
+        steep = max(ill, key=lambda n: n.jump, default=None)
+        if worst is not None and (steep is None or worst.absorbed > 0.5 or worst.lost > steep.jump):
+            yield self.absorbed(worst) + self.drift(growth)
+        elif steep is not None:
+            yield self.amplified(steep) + self.drift(growth)
+        elif not texts and growth is not None and self.matters(number):
+            drift = self.drift(growth)
+            if drift and _last_error(growth) > self.threshold:
+                yield (
+                    f"the loop keeps the rounding of each step{drift}: add with compensation "
+                    "(Kahan), or keep what this line carries from step to step in double"
+                )
+
+    # ---- single events -------------------------------------------------------------------
+
+    def events(self, nodes: Sequence[NodeError]) -> Iterator[str]:
+        """Yield overflows, invalid operations and decisions that differ."""
+        low, high = self.low.name, self.high.name
+        flips = [n for n in nodes if n.flips and n.op in _COMPARISONS]
+        if flips:
+            n = max(flips, key=lambda n: n.flips)
+            taken = ("not taken", "taken")
+            accurate, computed = (taken[bool(x)] for x in n.values[0])
+            times = f" (in {n.flips} of {n.count} executions)" if n.count > 1 else ""
+            yield (
+                f"the branch is {accurate} in {high} and {computed} in {low}{times}: what is "
+                "compared is within its error of equal; compare with a margin, or in double"
+            )
+        whole = [n for n in nodes if n.flips and n.op == "truncate"]
+        whole += [n for n in nodes if n.op in _WHOLE and 0.0 < n.error < np.inf]
+        if whole:
+            right, wrong = (int(x) for x in whole[0].values[-1])
+            yield (
+                f"the integer is {right} in {high} and {wrong} in {low}: round to the "
+                "nearest (np.rint) before converting, or compute it in integers"
+            )
+        over = [n for n in nodes if n.overflows]
+        if over:
+            n = over[0]
+            yield (
+                f"{n.op} overflows in {low}, where {high} has {n.values[-1][0]:.3g}: "
+                f"{advise_overflow(n)}"
+            )
+        invalid = [n for n in nodes if n.invalid]
+        if invalid and not over:
+            n = invalid[0]
+            remedy = (
+                "clip its argument (np.clip, np.maximum)" if n.op in _OPEN else advise(n, False)
+            )
+            operands = " and ".join(f"{computed:.9g}" for _, computed in n.values[:-1])
+            yield f"{n.op} of {operands} is nan in {low} and not in {high}: {remedy}"
+        under = [n for n in nodes if n.underflows and n.error > self.threshold]
+        if under:
+            value = under[0].values[-1][0]
+            yield f"{under[0].op} underflows in {low}: {value:.3g}; scale the unit"
+
+    # ---- gradual losses ------------------------------------------------------------------
+
+    def absorbed(self, node: NodeError) -> str:
+        low, remedy = self.low.name, advise_absorbed(node, node.steady)
+        pairs = [abs(computed) for _, computed in node.values[:-1]]
+        sizes = f"{min(pairs):.3g} to {max(pairs):.3g}"
+        if node.absorbed > 0.5:
+            what = (
+                f"{low} swallows the addend in {node.absorbed:.0%} of {node.count:,} executions "
+                f"(it adds {sizes}), so that the sum stands still"
+            )
+        else:
+            what = (
+                f"adds {sizes}, of which {low} loses {100 * node.lost:.2g} % on average in "
+                f"{node.count:,} executions"
+            )
+        return f"{what}: {remedy}"
+
+    def amplified(self, node: NodeError) -> str:
+        where = inner_line(node.graph, node.node)
+        inside = "" if where is None else f" (in {PurePath(where.file).name}:{where.number})"
+        loss = min(np.log10(node.amplification), self.low.digits)
+        remedy = advise(node, not node.key)
+        values = [f"{accurate:.9g}" for accurate, _ in node.values]
+        if node.op in ("add", "sub"):
+            if (node.op == "add") == (node.values[0][0] * node.values[1][0] > 0):
+                what = f"{node.op} of {values[0]} and {values[1]}{inside}"
+            else:
+                what = f"{values[0]} and {values[1]} cancel to {values[2]}{inside}"
+        elif node.op in ("sum", "solve"):
+            what = {"sum": "the terms of a sum cancel", "solve": "a linear system"}[node.op]
+            what += inside
+        else:
+            what = f"{node.op}({', '.join(values[:-1])}) is ill-conditioned{inside}"
+        return (
+            f"{what}: errors before it grow {node.amplification:.1e} times ({loss:.1f} digits), to "
+            f"{node.jump:.1e}: {remedy}"
+        )
+
+    def drift(self, growth: Growth | None) -> str:
+        """Describe how the error of what a loop carries grows, if it does."""
+        if growth is None or len(growth.steps) < 8:
+            return ""
+        rate, kind = growth_rate(growth)
+        if not kind or _last_error(growth) < self.threshold:
+            return ""
+        last = int(growth.steps[-1]) + 1
+        end = f"to {growth.error[-1]:.2g} after {last:,} steps"
+        return f"; the error grows {kind}, by {rate:.1e} a step, {end}"
+
+
+def _last_error(growth: Growth) -> float:
+    return float(growth.relative[-1]) if len(growth.relative) else 0.0
+
+
+def growth_rate(growth: Growth) -> tuple[float, str]:
+    """Return the error that a loop adds in a step, and how it grows ("" if it does not)."""
+    steps, error = growth.steps, growth.error
+    last = int(steps[-1]) + 1
+    rate = float(error[-1]) / last
+
+    def around(part: float) -> float:
+        """The error near a part of the way: the largest of the steps around it."""
+        near = np.abs(steps - part * last) <= max(1.0, 0.05 * last)
+        return float(np.max(error[near], initial=0.0))
+
+    half, end = around(0.5), around(1.0)
+    if not np.isfinite(end) or end == 0.0:
+        return rate, ""
+    ratio = end / half if half else np.inf
+    kinds = [(1.2, ""), (1.6, "like the root of time"), (3.0, "in proportion to time")]
+    kinds += [(9.0, "like a power of time"), (np.inf, "exponentially")]
+    return rate, next(kind for limit, kind in kinds if ratio <= limit)
+
+
+def line_errors(statistics: Statistics, effects: Mapping[int, float] | None) -> list[LineError]:
+    """Return what each line did, the largest errors first."""
+    by_source: dict[int, list[NodeError]] = defaultdict(list)
+    for node in statistics.nodes:
+        if node.op not in _COMPARISONS:
+            by_source[node.source].append(node)
+    rates: dict[int, float] = {}
+    for growth in statistics.growth:
+        rate, kind = growth_rate(growth)
+        if kind:
+            rates[growth.source] = max(rate, rates.get(growth.source, 0.0))
+    found = []
+    for number, nodes in by_source.items():
+        source = statistics.sources.listed[number]
+        effect = float("nan") if effects is None else effects.get(number, float("nan"))
+        found.append(
+            LineError(
+                source.file,
+                source.number,
+                source.text,
+                max(n.local for n in nodes),
+                max(n.amplification for n in nodes),
+                max(n.error for n in nodes),
+                effect,
+                max(n.absorbed for n in nodes),
+                rates.get(number, 0.0),
+            )
+        )
+    key = {True: lambda x: -x.error, False: lambda x: (-np.nan_to_num(x.effect), -x.error)}
+    return sorted(found, key=key[effects is None])

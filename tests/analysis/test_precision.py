@@ -1,0 +1,312 @@
+"""``f.precision``: models that lose digits are diagnosed to their line and mended by the advice."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import archimedes as arc
+from archimedes.analysis.precision.report import PrecisionReport
+
+from . import precision_models as models
+
+
+@pytest.mark.parametrize("name", models.CASES)
+def test_the_line_is_found_and_the_advice_mends_it(name):
+    model, line, advice, mended, args = models.CASES[name]
+    report = arc.compile(model).precision(*args)
+    assert isinstance(report, PrecisionReport) and not report.ok
+    found = [f for f in report if line in f.expression]
+    assert found and found[0].file == models.__file__ and found[0].kind == "digits"
+    assert any(advice in finding.message for finding in found), str(report)
+    assert report.digits < 4 and report.results[0].relative > report.rtol
+    after = arc.compile(mended).precision(*args)
+    assert after.ok and not list(after) and after.digits > 4.5, str(after)
+    assert "results within" in str(after)
+
+
+@pytest.mark.parametrize("name", models.CASES)
+def test_lines_in_double_bring_the_results_within_the_tolerance(name):
+    model, _, _, _, args = models.CASES[name]
+    report = arc.compile(model).precision(*args)
+    assert report.double and report.double_error <= report.rtol
+    assert "in double" in str(report)
+
+
+def test_float32_results_are_those_of_numpy():
+    """Written out in float32 by hand."""
+    f = np.float32
+    a, b, c = f(1.0), f(300.0), f(1.0)
+    d = b * b - f(4.0) * a * c
+    root = (-b + np.sqrt(d)) / (f(2.0) * a)
+    exact = (-300.0 + np.sqrt(90000.0 - 4.0)) / 2.0
+    (result,) = arc.compile(models.larger_root).precision(1.0, 300.0, 1.0).results
+    assert result.computed == float(root) and result.value == exact
+    np.testing.assert_allclose(result.absolute, abs(float(root) - exact), rtol=1e-12)
+    np.testing.assert_allclose(result.relative, abs(float(root) - exact) / abs(exact), rtol=1e-12)
+    np.testing.assert_allclose(
+        result.ulps, result.absolute / float(np.spacing(f(-exact))), rtol=1e-12
+    )
+    np.testing.assert_allclose(result.digits, -np.log10(result.relative), rtol=1e-12)
+
+
+def test_a_mixed_program_is_what_numpy_computes_with_casts():
+    """d in double, the rest in float32: the error that the report gives for it."""
+    report = arc.compile(models.covariance).precision(1e8, 1e-9, 1e-2)
+    P, q, r = np.float64(np.float32(1e8)), np.float32(1e-9), np.float32(1e-2)
+    lines = {word for text in report.double for word in text.split() if ".py:" in word}
+    assert len(lines) == 2  # K and the update; the prediction stays in float32
+    for _ in range(1000):
+        P = np.float64(np.float32(P) + q)
+        K = P / (P + np.float64(r))
+        P = P - K * P
+    exact = report.results[0].value
+    np.testing.assert_allclose(report.double_error, abs(P - exact) / exact, rtol=1e-9)
+
+
+def test_drift_is_reported_per_step():
+    report = arc.compile(models.clock).precision(0.01)
+    t = np.float32(0.0)
+    for _ in range(360_000):
+        t = t + np.float32(0.01)
+    (line,) = report.lines
+    np.testing.assert_allclose(line.drift, (float(t) - 3600.0) / 360_000, rtol=1e-6)
+    assert "in proportion to time" in report[0].message and "360,000 steps" in report[0].message
+
+
+def test_an_integrator_that_stands_still_says_so():
+    def integrate(x, rate):
+        return arc.fori_loop(0, 1000, lambda k, x: x + rate, x)
+
+    report = arc.compile(integrate).precision(1e4, 1e-4, rtol=1e-6)
+    assert "stands still" in report[0].message and report.lines[0].absorbed == 1.0
+
+
+def test_effects_are_those_of_single_lines():
+    def model(x):
+        y = x - 0.125
+        z = y * 3.0
+        w = z - 2.5
+        return w
+
+    report = arc.compile(model).precision(np.nextafter(23 / 24, 1) + 1e-6, rtol=1e-6)
+    effects = {line.text: line.effect for line in report.lines}
+    assert effects["z = y * 3.0"] > effects["w = z - 2.5"] >= 0
+
+
+# ---- float64 against double-double -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "args"),
+    [
+        (models.larger_root, (1.0, 1e8, 1.0)),
+        (models.variance, (1e7 + np.linspace(0.0, 1.0, 40),)),
+        (models.variance, (1e7 + np.linspace(0.0, 1.0, 400),)),
+        (models.angle_between, (np.array([1.0, 0.0, 0.0]), np.array([1.0, 1e-7, 0.0]))),
+        (models.covariance, (1e14, 1e-9, 1e-4)),
+    ],
+)
+def test_float64_is_compared_with_double_double(model, args):
+    report = arc.compile(model).precision(*args, dtype=np.float64)
+    assert report.against == "double-double" and not report.ok and report.digits < 4
+    assert not report.double
+    healthy = arc.compile(lambda x: np.exp(np.sin(x)) + x).precision(0.3, dtype=float)
+    assert healthy.ok and healthy.digits > 15
+
+
+def test_the_reference_of_float64_is_right():
+    """The root of Goldberg's quadratic by mpmath."""
+    mpmath = pytest.importorskip("mpmath")
+    report = arc.compile(models.larger_root).precision(1.0, 1e8, 1.0, dtype=np.float64)
+    with mpmath.workdps(60):
+        exact = (-(mpmath.mpf(10) ** 8) + mpmath.sqrt(mpmath.mpf(10) ** 16 - 4)) / 2
+        error = abs(mpmath.mpf(report.results[0].computed) - exact)
+        np.testing.assert_allclose(report.results[0].absolute, float(error), rtol=1e-12)
+
+
+# ---- decisions, and values that are no numbers ---------------------------------------------------
+
+
+def test_a_branch_that_goes_another_way_is_reported():
+    def model(x):
+        return np.where(x * 3.0 > 0.3, 1.0, 2.0)
+
+    report = arc.compile(model).precision(0.1)
+    assert "the branch is taken in float64 and not taken in float32" in report[0].message
+    assert report[0].expression == "return np.where(x * 3.0 > 0.3, 1.0, 2.0)"
+
+
+def test_an_integer_that_differs_is_reported():
+    def model(t):
+        return (t * 100.0).astype(int)
+
+    for function in (model, lambda t: np.floor(100.0 * t)):
+        report = arc.compile(function).precision(np.float64(0.29))
+        assert "the integer is 28 in float64 and 29 in float32" in report[0].message
+
+
+def test_a_loop_that_runs_longer_is_noted():
+    def root(a):
+        return arc.while_loop(
+            lambda s: np.abs(s * s - a) > 1e-12 * a, lambda s: 0.5 * (s + a / s), a, max_steps=60
+        )
+
+    report = arc.compile(root).precision(2.0)
+    assert report.ok
+    assert any("runs 5 times in float64 and 60 times in float32" in note for note in report.notes)
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "ok"),
+    [
+        (lambda x: np.log(x), (-1.0,), True),  # nan in both
+        (lambda x: 1.0 / x, (0.0,), True),  # infinite in both
+        (lambda x: x * 0.0, (3.0,), True),  # zero in both
+        (lambda x: x * 1e-30 * 1e-20, (1.0,), False),  # underflow
+        (lambda x: x * 1e-30 * 1e-13, (1.0,), False),  # subnormal: two digits
+        (lambda x: x[:0], (np.ones(3),), True),
+        (lambda x: (x, 3.0), (2,), True),
+        (lambda x: x > 1, (2.0,), True),
+        (lambda k: k * 3, (7,), True),
+        (lambda x: np.sqrt(1.0 - x), (0.9999999999,), False),
+        (lambda x: np.sqrt(x - 1.0), (1.0 + 1e-9,), False),
+    ],
+)
+def test_special_values(function, args, ok):
+    with np.errstate(all="ignore"):
+        assert arc.compile(function).precision(*args).ok is ok
+
+
+def test_nan_in_float32_only_is_explained():
+    def model(v):
+        u = v / np.sqrt(v @ v)
+        return np.arccos(u @ u)
+
+    report = arc.compile(model).precision(np.array([0.75, 2.38, 1.65]))
+    assert "is nan in float32 and not in float64" in "".join(f.message for f in report)
+    assert "clip" in "".join(f.message for f in report)
+
+
+def test_a_zero_result_is_judged_by_its_absolute_error():
+    sine = arc.compile(lambda x: np.sin(x))
+    assert not sine.precision(np.pi).ok
+    assert sine.precision(np.pi, atol=1e-6).ok
+
+
+def test_small_elements_count_as_a_thousandth_of_the_largest():
+    rotation = arc.compile(lambda a: np.array([[np.cos(a), -np.sin(a)], [np.sin(a), np.cos(a)]]))
+    assert rotation.precision(np.pi / 2).ok
+
+
+def test_overflow_without_effect_is_a_remark():
+    report = arc.compile(lambda x: 1.0 / (1.0 + np.exp(x))).precision(100.0, atol=1e-30)
+    assert report.ok and "overflows" in report.notes[0]
+
+
+# ---- all regions ---------------------------------------------------------------------------------
+
+
+def test_bodies_of_loops_branches_maps_and_systems_are_examined():
+    def model(x, A):
+        y = arc.vmap(lambda v: v * v - 1.0)(x)
+        z = arc.cond(x[0] > 0.0, lambda v: v - 1.0, lambda v: v + 1.0, x[1])
+        w, ws = arc.scan(lambda c, v: (c * 0.5 + v, c), x[0], x)
+        return y, z, w, ws, np.linalg.solve(A, x)
+
+    hilbert = 1.0 / (1.0 + np.add.outer(np.arange(5.0), np.arange(5.0)))
+    x = np.array([1.0 + 1e-6, 3.0, 2.0, 1.0, 0.5])
+    report = arc.compile(model).precision(x, hilbert)
+    lines = {line.text.split("=")[0].strip(): line for line in report.lines}
+    np.testing.assert_allclose(lines["y"].amplification, 5e5, rtol=1e-3)
+    assert {"y", "z", "w, ws"} <= set(lines)
+    assert any("linear system" in finding.message for finding in report)
+
+
+def test_methods_and_named_results_are_examined():
+    @arc.struct
+    class Gain:
+        k: float = 2.0
+
+        @arc.compile(return_names=("difference", "double"))
+        def step(self, x):
+            return x - 1.0, self.k * x
+
+    report = Gain().step.precision(1.0 + 1e-7)
+    assert [result.name for result in report.results] == ["difference", "double"]
+
+
+def test_lines_inside_the_package_are_named_with_the_line_that_calls_them():
+    def model(x):
+        return arc.spatial.quaternion_log(x)[0] - 1.0
+
+    assert arc.compile(model).precision(np.array([1.0, 0.1, 0.0, 0.0])).lines[0].file == __file__
+
+
+# ---- ranges --------------------------------------------------------------------------------------
+
+
+def test_ranges_are_sampled_at_corners_and_inside():
+    f = arc.compile(models.larger_root)
+    inside = f.precision(1.0, 3.0, 1.0, ranges={"b": (2.5, 3.5)})
+    assert inside.ok and "samples" in inside.about
+    report = f.precision(1.0, 3.0, 1.0, ranges={"a": (1.0, 2.0), "b": (3.0, 1e4)})
+    assert not report.ok and "conjugate" in report[0].message
+    assert report.results[0].relative > 0.1
+
+
+def test_ranges_of_leaves_and_of_whole_arguments():
+    @arc.struct
+    class State:
+        pos: np.ndarray
+        on: bool = True
+
+    def model(x, k):
+        return x.pos * 2.0 + k
+
+    f = arc.compile(model)
+    x = State(np.ones(3))
+    for ranges in ({"x.pos": (-np.ones(3), np.ones(3))}, {"x": (-1, 1), "k": (-2, 2)}):
+        assert f.precision(x, 3, ranges=ranges).ok
+    with pytest.raises(ValueError, match=r"ranges names 'y', which is no argument: there are"):
+        f.precision(x, 3, ranges={"y": (0, 1)})
+    with pytest.raises(ValueError, match="lower limit above upper limit"):
+        f.precision(x, 3, ranges={"k": (1, 0)})
+    with pytest.raises(ValueError, match=r"a pair of numbers, or of arrays of shape \(3,\)"):
+        f.precision(x, 3, ranges={"x.pos": (np.zeros(2), np.ones(2))})
+    with pytest.raises(ValueError, match="must be finite"):
+        f.precision(x, 3, ranges={"x.pos": (0.0, np.inf)})
+    with pytest.raises(TypeError, match="ranges is a list: give a dict"):
+        f.precision(x, 3, ranges=[(0, 1)])
+
+
+# ---- options and report --------------------------------------------------------------------------
+
+
+def test_options_are_checked():
+    f = arc.compile(lambda x: 2.0 * x)
+    with pytest.raises(ValueError, match=r"dtype=.*choose np.float32 or np.float64"):
+        f.precision(1.0, dtype=np.int64)
+    with pytest.raises(ValueError, match="give rtol or digits, not both"):
+        f.precision(1.0, rtol=1e-3, digits=3)
+    with pytest.raises(ValueError, match="must be positive"):
+        f.precision(1.0, rtol=0.0)
+    with pytest.raises(ValueError, match=r"float32 has 7\.2 digits"):
+        f.precision(1.0, digits=9)
+    assert f.precision(0.1, digits=6).rtol == pytest.approx(1e-6)
+
+
+def test_a_report_is_text_and_plain_values():
+    report = arc.compile(models.larger_root).precision(1.0, 1e4, 1.0)
+    text = str(report)
+    assert "float32 against float64, results not within 1e-04" in text
+    assert "precision_models.py:" in text and "amplifies" in text
+    figures = report.figures()
+    assert figures["results"][0]["name"] == "result" and figures["dtype"] == "float32"
+    assert report.as_json()[0]["kind"] == "digits"
+
+
+def test_it_is_refused_while_recording():
+    inner = arc.compile(lambda x: 2.0 * x)
+    with pytest.raises(Exception, match="outside of functions that are being recorded"):
+        arc.compile(lambda x: inner.precision(x).digits)(1.0)
