@@ -4,7 +4,8 @@
 numerics that ``--numerics`` says. It goes on until as many programs have been compiled (most of
 the long ones are only interpreted). ``--executor wide`` does the same for arrays of up to thousands
 of elements; with ``--native-every 4`` a quarter of those is compiled. ``--executor wasm`` runs the
-programs as WebAssembly in Node. ``--loops-from 2`` records arrays of so many elements as loops.
+programs as WebAssembly in Node, ``chromium`` and ``firefox`` in these browsers. ``--loops-from 2``
+records arrays of so many elements as loops.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from functools import partial
 
 from archimedes.function.execution.tiers import NUMERICS
 from archimedes.symbolic.core.loop_nests import ALWAYS_FACTOR, LOOP_SIZE, loops_from
+from tests.wasm.browsers import run_in_chromium, run_in_firefox
+from tests.wasm.checking import run_jobs_in_node
 
 from .bundles import BUNDLE, check_bundle
 from .runner import EXECUTORS, check
@@ -24,6 +27,8 @@ from .webassembly import PROGRAMS, check_in_wasm
 from .wide import check_wide_in_bundles
 
 CHUNK = 2 * BUNDLE
+#: What runs programs as WebAssembly.
+WASM_RUNNERS = {"wasm": run_jobs_in_node, "chromium": run_in_chromium, "firefox": run_in_firefox}
 
 
 def run_chunk(
@@ -42,10 +47,10 @@ def _run_chunk(
         bundles = (seeds[k : k + BUNDLE] for k in range(0, count, BUNDLE))
         results = [check_bundle(bundle, numerics) for bundle in bundles]
         return sum(n for n, _ in results), [text for _, texts in results for text in texts]
-    if executor == "wasm":
+    if executor in WASM_RUNNERS:
         seeds = range(first, first + count)
         groups = (seeds[k : k + PROGRAMS] for k in range(0, count, PROGRAMS))
-        results = [check_in_wasm(group) for group in groups]
+        results = [check_in_wasm(group, WASM_RUNNERS[executor]) for group in groups]
         return sum(n for n, _ in results), [text for _, texts in results for text in texts]
     if executor == "wide":
         return count, check_wide_in_bundles(range(first, first + count), every)
@@ -59,7 +64,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="seed of the first program")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument(
-        "--executor", choices=sorted([*EXECUTORS, "native", "wasm", "wide"]), default="compiled"
+        "--executor",
+        choices=sorted([*EXECUTORS, *WASM_RUNNERS, "native", "wide"]),
+        default="compiled",
     )
     parser.add_argument("--numerics", choices=NUMERICS, default="strict", help="of native only")
     parser.add_argument("--loops-from", type=int, default=LOOP_SIZE, help="elements")
