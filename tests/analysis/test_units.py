@@ -74,15 +74,14 @@ def test_a_sum_names_line_expression_and_both_units():
 def test_a_missing_mass_is_named():
     found = only(arc.check_units(Oscillator().without_mass, rates_of="x")(0.0, X))
     assert found.line == line("mass")
-    assert found.message == (
-        "the derivative of x.vel is N, it must be m/s^2: divide by `self.mass`?"
-    )
+    assert found.message == "State.vel is given N, it must be m/s^2: divide by `self.mass`?"
 
 
 def test_a_wrong_rate_points_to_its_keyword():
     found = only(arc.check_units(Oscillator().wrong_rate, rates_of="x")(0.0, X))
     assert found.line == line("rate")
-    assert found.message.startswith("the derivative of x.pos is m, it must be m/s")
+    assert found.message.startswith("State.pos is given m, it must be m/s")
+    assert found.expression == "x.pos"
 
 
 @pytest.mark.parametrize(

@@ -6,17 +6,16 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from types import MethodType
 from typing import Any
-
-import numpy as np
 
 from archimedes import tree
 from archimedes.analysis.findings import Finding, Report
-from archimedes.analysis.units.declarations import LeafUnit, declared_units, leaf_units
+from archimedes.analysis.units.closures import with_units
+from archimedes.analysis.units.constructors import declaring_units
+from archimedes.analysis.units.declarations import LeafUnit, declared_units
 from archimedes.analysis.units.messages import Narrator
 from archimedes.analysis.units.propagation import Block, Known, Mismatch, Propagation
-from archimedes.analysis.units.recording import Origin, known_unit, pin, recording_units
+from archimedes.analysis.units.recording import Origin, known_unit, recording_units
 from archimedes.analysis.units.region_rules import region_units
 from archimedes.analysis.units.source import Text
 from archimedes.analysis.units.unification import Expr
@@ -27,7 +26,7 @@ from archimedes.function.leaf_specs import argument_paths, describe_leaves
 from archimedes.function.recording import Recording, record
 from archimedes.function.signatures import Signature
 from archimedes.graph.dtypes import B8
-from archimedes.symbolic import current_trace, wrap
+from archimedes.symbolic.core.trace import attempt
 from archimedes.tree.treedef import TreeDef
 
 __all__ = ["UnitsReport", "check_units"]
@@ -164,6 +163,8 @@ class _Check:
         self.func, self.signature = check.function, check.signature
         self.units, self.rates_of = check.units, check.rates_of
         self.propagation = Propagation(region_units)
+        first = self.signature.positional[:1]
+        self.propagation.prefers_rates = self.rates_of is not None or first == ["t"]
         self.reach: dict[str, Unit] = {}
         self.spellings: dict[Unit, str] = {}
 
@@ -182,11 +183,18 @@ class _Check:
             return self.signature.rebind(values, new)
 
         with recording_units():
-            recording = record(self._call, specs, build, names)
+            try:
+                with attempt(), declaring_units(_classes(treedef)):
+                    recording = record(self._call, specs, build, names)
+            except Exception:
+                # Structs around the function may be needed as plain numbers.
+                self.reach.clear()
+                recording = record(self.func, specs, build, names)
         given = {k: v for k, v in self.units.items() if not _is_result(k)}
         known = declared_units(treedefs, [spec.shape for spec in specs], given, leaves)
         inputs = self._inputs(recording, known)
         outputs = self.propagation.run(recording.blocks, inputs)
+        self.propagation.require_fields()
         results = self._results(recording, treedefs, dict(zip(names, known)), outputs)
         return self._report(dict(zip(names, self._by_leaf(recording, inputs))) | results)
 
@@ -204,22 +212,8 @@ class _Check:
                 )
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function, with a struct whose method it is as numbers of known units."""
-        func = self.func
-        if isinstance(func, MethodType):
-            func = MethodType(func.__func__, self._pin(func.__self__, "self"))
-        return func(*args, **kwargs)
-
-    def _pin(self, value: Any, name: str) -> Any:
-        """Return a tree whose numbers have the units that its fields declare."""
-        leaves, treedef = tree.flatten(value)
-        graph, pinned = current_trace().graph, []
-        for leaf, unit, path in zip(leaves, leaf_units(treedef, leaves), treedef.paths(name)):
-            if isinstance(unit, Unit) and isinstance(leaf, (float, np.ndarray, np.floating)):
-                self._note(path, unit)
-                leaf = pin(leaf, unit, wrap, graph)
-            pinned.append(leaf)
-        return treedef.unflatten(pinned)
+        """Call the function, with the structs that it reads as numbers of known units."""
+        return with_units(self.func, self._note)(*args, **kwargs)
 
     def _note(self, path: str, unit: LeafUnit) -> None:
         if isinstance(unit, Unit) and not unit.is_plain:
@@ -304,7 +298,7 @@ class _Check:
             ids = recording.blocks.outputs[at : at + form.width]
             elements.append((k, outputs[at : at + form.width], ids))
             at += form.width
-        per_second = self._is_derivative(elements, wanted) if state is not None else False
+        per_second = not given and self._is_derivative(elements, wanted, state)
         for k, values, ids in elements:
             path = paths[k]
             texts[path] = self._text(values)
@@ -330,7 +324,9 @@ class _Check:
         units = unit if isinstance(unit, tuple) else (unit,) * count
         return [None if u is None else Expr(u / _SECOND if per_second else u) for u in units]
 
-    def _is_derivative(self, elements: Sequence[Any], wanted: Sequence[LeafUnit]) -> bool:
+    def _is_derivative(
+        self, elements: Sequence[Any], wanted: Sequence[LeafUnit], state: str | None
+    ) -> bool:
         """Return whether results fit the units of the state per second better than those."""
         if self.rates_of is not None:
             return True
@@ -343,6 +339,8 @@ class _Check:
                 for a, b in self._pairs(values, wanted[k], per_second)
             )
             unknowns.restore(before)
+        if state is None:  # another struct: only where nothing speaks against it
+            return wrong[True] == 0 < wrong[False]
         return wrong[True] <= wrong[False]
 
     def _pairs(
@@ -378,8 +376,16 @@ class _Check:
                 line = g.lines[node]
                 if isinstance(line, Origin) and line.places and node not in g.inputs:
                     origin = line._replace(inside="", swapped=False)
-            every.mismatches.append(Mismatch("return", (a, b), origin, f"{label}|{path}"))
+            if not self._is_told(recording.out_tree, path):
+                every.mismatches.append(Mismatch("return", (a, b), origin, f"{label}|{path}"))
             return
+
+    def _is_told(self, out: TreeDef, path: str) -> bool:
+        """Return whether there is a finding about a field of the result where it was made."""
+        name = path.rpartition(".")[2]
+        fields = [f.detail[0] for f in self.propagation.mismatches if f.what == "field"]
+        classes = {cls.__qualname__.rpartition("<locals>.")[2] for cls in _classes(out)}
+        return any(d.field == name and d.struct in classes for d in fields)
 
     # ---- the report --------------------------------------------------------------------
 
@@ -388,9 +394,11 @@ class _Check:
         narrator = Narrator(every.unknowns, self.reach, self.spellings)
         findings = []
         for found in every.mismatches:
-            label, _, path = found.detail.partition("|")
-            default = _find_return(self.func, path.rpartition(".")[2] if path else "")
-            found = Mismatch(found.what, found.units, found.origin, label)
+            default = Text("<unknown>", 0, "")
+            if found.what == "return":
+                label, _, path = found.detail.partition("|")
+                default = _find_return(self.func, path.rpartition(".")[2] if path else "")
+                found = Mismatch(found.what, found.units, found.origin, label)
             findings.append(narrator.tell(found, default))
         told = {(f.file, f.line) for f in findings}
         for factor in every.factors:
@@ -399,6 +407,11 @@ class _Check:
                 findings.append(finding)
         name = getattr(self.func, "__qualname__", type(self.func).__name__)
         return UnitsReport(findings, f"{name}()", units)
+
+
+def _classes(treedef: TreeDef) -> set[type]:
+    """Return the classes of all nodes of a tree."""
+    return {treedef.kind.cls}.union(*map(_classes, treedef.children))
 
 
 def _is_result(key: str) -> bool:

@@ -40,18 +40,15 @@ def _read(text: str) -> Unit | None:
     return None if isinstance(text, str) and text.strip() == "?" else parse_unit(text)
 
 
-def _fields(treedef: TreeDef, leaves: Sequence[Any]) -> dict[str, Any]:
+def field_units(value: Any) -> dict[str, Any]:
     """Return what a struct declares of its fields: by metadata, and by a method ``field_units``.
 
     Such a method is for units that differ from instance to instance; ``"?"`` is an unknown one.
     """
-    cls = treedef.kind.cls
-    if not dataclasses.is_dataclass(cls):
-        return {}
-    units = {f.name: f.metadata["units"] for f in dataclasses.fields(cls) if "units" in f.metadata}
-    if hasattr(cls, "field_units"):
-        units.update(treedef.unflatten(leaves).field_units())
-    return units
+    fields = dataclasses.fields(value)
+    units = {f.name: f.metadata["units"] for f in fields if "units" in f.metadata}
+    own = getattr(value, "field_units", None)
+    return units if own is None else {**units, **own()}
 
 
 def leaf_units(
@@ -61,7 +58,8 @@ def leaf_units(
     leaves = [0.0] * treedef.num_leaves if leaves is None else leaves
     if not treedef.children:
         return [outer] * treedef.num_leaves
-    fields = _fields(treedef, leaves)
+    is_dataclass = dataclasses.is_dataclass(treedef.kind.cls)
+    fields = field_units(treedef.unflatten(leaves)) if is_dataclass else {}
     result: list[LeafUnit] = []
     labels = treedef.kind.labels(treedef.aux, len(treedef.children))
     for label, child in zip(labels, treedef.children):

@@ -8,7 +8,15 @@ from collections.abc import Mapping
 from archimedes.analysis.findings import Finding
 from archimedes.analysis.units.propagation import Mismatch, ScaleFactor
 from archimedes.analysis.units.recording import Origin
-from archimedes.analysis.units.source import HERE, Place, Text, locate, sides_of
+from archimedes.analysis.units.source import (
+    HERE,
+    Place,
+    Text,
+    argument_of,
+    locate,
+    named_argument,
+    sides_of,
+)
 from archimedes.analysis.units.unification import Expr, Unknowns
 from archimedes.analysis.units.unit import Unit, parse_unit
 
@@ -90,10 +98,30 @@ class Narrator:
         sides = sides_of(place) if place is not None and not inner else None
         message = self._message(found, sides)
         hint = self._hint(found.what, a, b, sides or ("", ""))
+        if found.what == "field" and place is not None:
+            text = self._field_text(found, place, bool(inner)) or text
         return Finding(text.file, text.line, f"{message}{hint}{inner}", text.expression, KIND)
+
+    def _field_text(self, found: Mismatch, place: Place, inner: bool) -> Text | None:
+        """Return the expression that a field of a struct is given.
+
+        For a variable that is where its value was computed.
+        """
+        declared, source = found.detail
+        if inner:
+            given = named_argument(place, declared.field)
+        else:
+            given = argument_of(place, declared.field, declared.fields)
+        if given is not None or source is None or not source.places:
+            return given
+        return locate(choose(source)) if _home(choose(source)) == _home(place) else None
 
     def _message(self, found: Mismatch, sides: tuple[str, str] | None) -> str:
         a, b = found.units
+        if found.what == "field":
+            declared = found.detail[0]
+            name = f"{declared.struct}.{declared.field}"
+            return f"{name} is given {self.name(a)}, it must be {self.name(b)}"
         if found.what == "return":
             return f"{found.detail} is {self.name(a)}, it must be {self.name(b)}"
         if found.what in _COMPARED:

@@ -15,12 +15,23 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.analysis.units.recording import Literal, Origin, UnitsGraph
+from archimedes.analysis.units.recording import Declared, Literal, Origin, UnitsGraph
 from archimedes.analysis.units.unification import Expr, Unknowns, plain
-from archimedes.analysis.units.unit import Unit
+from archimedes.analysis.units.unit import Unit, parse_unit
 from archimedes.graph.dtypes import B8, I64, item_type, length_of
 from archimedes.graph.elementary.table import PROGRAMS
-from archimedes.graph.ops import ARITY, BLOCK, CONST, ELEMENT, INPUT, LOOKUP, OUT, REGION, TABLE
+from archimedes.graph.ops import (
+    ARITY,
+    BLOCK,
+    CODES,
+    CONST,
+    ELEMENT,
+    INPUT,
+    LOOKUP,
+    OUT,
+    REGION,
+    TABLE,
+)
 from archimedes.graph.program import Graph
 from archimedes.records import record
 
@@ -72,7 +83,7 @@ class Mismatch:
     what: str
     units: tuple[Expr, Expr]
     origin: Origin | None
-    detail: str = ""
+    detail: Any = ""
 
 
 @record
@@ -85,10 +96,25 @@ class ScaleFactor:
     origin: Origin | None
 
 
+SECOND = parse_unit("s")
+
+
+@record
+class DeclaredField:
+    """A field of a struct that the function makes: its unit and that which it declares."""
+
+    found: Expr
+    unit: Unit
+    declared: Declared
+    origin: Origin | None
+    source: Origin | None
+
+
 #: Ops whose operands must have one unit, which is that of the result.
 _ALIKE = {"add", "sub", "min", "max", "fmod", "hypot", "modulo"}
 _SAME = {"neg", "abs", "floor", "ceil", "trunc", "rint", "stop", "f32", "i64", "truncate"}
 _COMPARE = {"lt", "le", "eq", "ne"}
+_NE = CODES["ne"]
 _ROOTS = {"sqrt": Fraction(1, 2), "cbrt": Fraction(1, 3)}
 _OWN = {"arctan2", "pow", "hypot", "fmod", "cbrt"}
 _PLAIN = {name for name in PROGRAMS if name not in _OWN}
@@ -107,10 +133,14 @@ class Propagation:
 
     def __init__(self, region_units: Callable[..., list[Known]]) -> None:
         self.region_units = region_units
+        #: Whether structs that may as well hold values as rates hold rates.
+        self.prefers_rates = False
         self.unknowns = Unknowns()
         self.mismatches: list[Mismatch] = []
         self.factors: list[ScaleFactor] = []
         self._reported: set[Any] = set()
+        #: Fields of structs that may hold rates, by the number of the struct.
+        self.fields: dict[int, list[DeclaredField]] = {}
         self._tables: dict[Any, Expr] = {}
         #: Kept while the propagation lives, so that their ids stay theirs.
         self._graphs: list[Graph] = []
@@ -136,16 +166,17 @@ class Propagation:
         self.report(what, a, b, origin, detail)
         return self.new()
 
-    def report(self, what: str, a: Expr, b: Expr, origin: Origin | None, detail: str = "") -> None:
+    def report(self, what: str, a: Expr, b: Expr, origin: Origin | None, detail: Any = "") -> None:
         """Take note of a rule that is not kept, once for each place in the source."""
         inside = "" if origin is None else origin.inside
         is_system = what == "solve" and inside.startswith("symbolic/linalg/")
         if inside.startswith(LENIENT) and not is_system:
             return
-        key = (origin and origin.places, detail if origin is None or not origin.places else "")
+        key = (origin and origin.places, detail)
         if key not in self._reported:
             self._reported.add(key)
-            units = (b, a) if origin is not None and origin.swapped else (a, b)
+            swapped = origin is not None and origin.swapped and what != "field"
+            units = (b, a) if swapped else (a, b)
             self.mismatches.append(Mismatch(what, units, origin, detail))
 
     def join(self, what: str, values: Sequence[Known], origin: Origin | None) -> Known:
@@ -177,6 +208,41 @@ class Propagation:
         for other in block.units[1:]:
             unit = self.equate(what, unit, other, origin)
         return unit
+
+    def declare(
+        self,
+        found: Expr,
+        unit: Unit,
+        declared: Declared,
+        origin: Origin | None,
+        source: Origin | None,
+    ) -> Expr:
+        """Require that a field of a new struct has its unit, or that all have those of rates.
+
+        ``source`` is where the value of the field was computed.
+        """
+        field = DeclaredField(found, unit, declared, origin, source)
+        if declared.may_be_rate:
+            self.fields.setdefault(declared.number, []).append(field)
+            return found
+        self._require(field, unit)
+        return Expr(unit)
+
+    def _require(self, field: DeclaredField, unit: Unit) -> None:
+        if not self.unknowns.equate(field.found, Expr(unit)):
+            pair = (field.declared, field.source)
+            self.report("field", field.found, Expr(unit), field.origin, pair)
+
+    def require_fields(self) -> None:
+        """Decide for structs that may hold rates whether they do, and require their units."""
+        for fields in self.fields.values():
+            known = [(self.unknowns.resolve(f.found), f.unit) for f in fields]
+            values = sum(not x.unknowns and x.unit == unit for x, unit in known)
+            rates = sum(not x.unknowns and x.unit * SECOND == unit for x, unit in known)
+            for field in fields if values or rates else ():
+                is_rate = rates > values or (self.prefers_rates and rates == values)
+                self._require(field, field.unit / SECOND if is_rate else field.unit)
+        self.fields.clear()
 
     def origin(self, g: Graph, i: int) -> Origin | None:
         """Return where a node comes from; for bodies that know no lines, where the region is."""
@@ -277,7 +343,7 @@ class _Run:
         if name in ("mul", "div", "quotient", "fma"):
             return self._product(i, name, ids, origin)
         if name == "select":
-            return self._select(ids[1:], g.dtype[i], origin)
+            return self._select(ids, g.dtype[i], origin)
         units = [self.use(j, product=False) for j in ids]
         if name in _COMPARE:
             # Inside our own algorithms values are compared to choose a pivot, a branch, an order.
@@ -292,6 +358,12 @@ class _Run:
             return units[0] if units[0] is not None else plain
         if name in _ROOTS:
             return units[0] ** _ROOTS[name]
+        if name == "add":
+            for j, other, mine in ((*ids, units[1]), (*reversed(ids), units[0])):
+                declared = getattr(g.value.get(j), "declared", None)
+                if declared is not None:
+                    source = every.origin(g, other) if g.op[other] != INPUT else None
+                    return every.declare(mine, g.value[j].unit, declared, origin, source)
         if name in _ALIKE:
             return every.equate(name, units[0], units[1], origin)
         if name == "copysign":
@@ -328,6 +400,10 @@ class _Run:
         if dtype == B8:
             return None
         g = self.g
+        test, ids = ids[0], ids[1:]
+        if g.op[test] == _NE and g.a[test] == g.b[test] and g.a[test] in ids:
+            # np.where(np.isnan(x), x, y): nan fits anything.
+            return self.use(ids[1 - ids.index(g.a[test])], product=False)
         for j in ids:
             value = g.value.get(j)
             # A number of ours, such as the 1 of np.sign, is a plain one.
@@ -343,8 +419,6 @@ class _Run:
             every.report("exponent", units[1], plain, origin)
         value = self.g.value.get(ids[1])
         if value is not None and math.isfinite(value):
-            if ids[0] in self.g.value and self.g.op[ids[0]] == CONST:
-                return every.new()
             return units[0] ** Fraction(float(value)).limit_denominator(1000)
         if not every.unknowns.equate(units[0], plain):
             every.report("pow", units[0], plain, origin)

@@ -50,7 +50,7 @@ _GENERATED = ("<string>", "<build of", "<flatten of")
 #: Folders of the machinery that hand operators and ufuncs on, and decide nothing by themselves.
 _PLUMBING = (
     *("symbolic/core/", "symbolic/recorded/", "tree/", "tracebacks.py", "analysis/"),
-    *("graph/program.py", "graph/formulas.py"),
+    *("graph/program.py", "graph/formulas.py", "graph/simplify.py"),
 )
 
 
@@ -108,20 +108,41 @@ def is_checking() -> bool:
 # ---- numbers with units ------------------------------------------------------------------------
 
 
+class Declared(NamedTuple):
+    """A field of a struct that says its unit: names, the number of the struct, what it may hold.
+
+    ``may_be_rate``: all fields of the struct may be rates, with their units per second.
+    """
+
+    struct: str
+    field: str
+    number: int
+    may_be_rate: bool
+    fields: tuple[str, ...]
+
+
 class Literal(float):
     """A number that the recorded function writes; ``unit`` is None where its use decides.
 
-    ``plain``: in products it is a plain number.
+    ``plain``: in products it is a plain number. ``declared``: what is added to it is a field of a
+    struct, and must have the unit.
     """
 
-    __slots__ = ("plain", "unit")
+    __slots__ = ("declared", "plain", "unit")
     unit: Unit | None
     plain: bool
+    declared: Declared | None
 
-    def __new__(cls, value: float, unit: Unit | None = None, plain: bool = False) -> Literal:
+    def __new__(
+        cls,
+        value: float,
+        unit: Unit | None = None,
+        plain: bool = False,
+        declared: Declared | None = None,
+    ) -> Literal:
         """Make a number with a unit."""
         self = super().__new__(cls, value)
-        self.unit, self.plain = unit, plain
+        self.unit, self.plain, self.declared = unit, plain, declared
         return self
 
 
@@ -162,6 +183,18 @@ def known_unit(value: Any) -> Unit | None:
 _DEGREES = {np.pi / 180: parse_unit("1/deg"), 180 / np.pi: parse_unit("deg")}
 
 
+def _selects(array: np.ndarray) -> bool:
+    """Return whether an array consists of unit vectors: axes, identities, permutations."""
+    if not array.ndim or array.size > _LARGE:
+        return False
+    rows = array.reshape(-1, array.shape[-1])
+    return bool(np.all((rows == 0) | (np.abs(rows) == 1)) and np.all(np.sum(rows != 0, axis=1) < 2))
+
+
+#: Larger arrays are data.
+_LARGE = 256
+
+
 class UnitsGraph(Graph):
     """A graph that keeps what a check of units needs."""
 
@@ -183,9 +216,10 @@ class UnitsGraph(Graph):
             return super().const(float(value), dtype)
         if dtype == F32:
             with np.errstate(over="ignore"):
-                value = Literal(float(np.float32(value)), value.unit, value.plain)
+                single = float(np.float32(value))
+                value = Literal(single, value.unit, value.plain, value.declared)
         unit = None if value.unit is None else (value.unit.dims, value.unit.log_scale)
-        key = (*constant_key(float(value), dtype), "literal", unit, value.plain)
+        key = (*constant_key(float(value), dtype), "literal", unit, value.plain, value.declared)
         i = self._index.get(key)
         if i is None:
             i = self._index[key] = self._append(CONST, -1, -1, -1, dtype)
@@ -210,7 +244,8 @@ class UnitsGraph(Graph):
         if array.dtype.kind != "f":
             return super().constants(array)
         unit, dtype = known_unit(array), F32 if array.dtype.itemsize == 4 else F64
-        flat = [self.const(Literal(value, unit), dtype) for value in array.ravel().tolist()]
+        plain = _selects(array)
+        flat = [self.const(Literal(value, unit, plain), dtype) for value in array.ravel().tolist()]
         return np.array(flat, dtype=np.int64).reshape(array.shape)
 
     def has_unit(self, i: int) -> bool:
@@ -263,9 +298,20 @@ class UnitsGraph(Graph):
         return i
 
 
-def pin(value: Any, unit: Unit, wrap: Callable[..., Any], graph: Graph) -> Any:
-    """Return a number or an array as a traced one whose value and unit are known."""
+def pin(
+    value: Any,
+    unit: Unit | tuple[Unit | None, ...],
+    wrap: Callable[..., Any],
+    graph: Graph,
+    declared: Declared | None = None,
+) -> Any:
+    """Return a number or an array as a traced one whose value and unit are known.
+
+    ``unit`` is one for all elements, or a tuple of one for each.
+    """
     array = np.asarray(value, dtype=float)
-    flat = [graph.const(Literal(number, unit)) for number in array.ravel().tolist()]
+    units = unit if isinstance(unit, tuple) else (unit,) * array.size
+    numbers = zip(array.ravel().tolist(), units)
+    flat = [graph.const(Literal(number, u, declared=declared)) for number, u in numbers]
     ids = np.array(flat, dtype=np.int64).reshape(array.shape)
     return wrap(ids, F64, weak=not array.ndim)

@@ -7,7 +7,7 @@ import functools
 import linecache
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import CodeType
 from typing import NamedTuple
 
@@ -72,7 +72,7 @@ def locate(place: Place) -> Text:
 
 @functools.lru_cache(maxsize=64)
 def _parse(file: str, size: int) -> dict[Span, tuple[ast.expr, ...]]:
-    """Return the binary operations and comparisons of a file by their span, with those around."""
+    """Return the operations, comparisons and calls of a file by their span, with those around."""
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
     except (SyntaxError, ValueError):
@@ -83,7 +83,7 @@ def _parse(file: str, size: int) -> dict[Span, tuple[ast.expr, ...]]:
         node, around = stack.pop()
         if isinstance(node, ast.expr):
             around = (node, *around)
-            if isinstance(node, (ast.BinOp, ast.Compare)):
+            if isinstance(node, (ast.BinOp, ast.Compare, ast.Call)):
                 end = node.end_lineno or node.lineno
                 span = (node.lineno, end, node.col_offset, node.end_col_offset or 0)
                 found[span] = around
@@ -119,6 +119,77 @@ def sides_of(place: Place) -> tuple[str, str] | None:
     return (left, right) if len(left) + len(right) < 120 else None
 
 
+def argument_of(place: Place, name: str, fields: Sequence[str]) -> Text | None:
+    """Return the argument of a call for a field of the struct that it makes.
+
+    ``fields`` are the fields of the struct, in the order of positional arguments.
+    """
+    node = next(iter(_operations(place)), None)
+    if not isinstance(node, ast.Call):
+        return None
+    found = next((k.value for k in node.keywords if k.arg == name), None)
+    plain = not any(isinstance(arg, ast.Starred) for arg in node.args)
+    if found is None and plain and name in fields and fields.index(name) < len(node.args):
+        found = node.args[fields.index(name)]
+    return None if found is None else _explain(place, found)
+
+
+def named_argument(place: Place, name: str) -> Text | None:
+    """Return the argument of a call that is a variable, or a keyword, of a name."""
+    node = next(iter(_operations(place)), None)
+    if not isinstance(node, ast.Call):
+        return None
+    for keyword in node.keywords:
+        if keyword.arg == name:
+            return _explain(place, keyword.value)
+    names = [arg for arg in node.args if isinstance(arg, ast.Name) and arg.id == name]
+    return _explain(place, names[0]) if names else None
+
+
+def _explain(place: Place, node: ast.expr) -> Text | None:
+    """Return an expression, or where it was read from; None for a variable that was computed."""
+    file = place.code.co_filename
+    if isinstance(node, ast.Name):
+        above = [
+            a
+            for a in _assignments(file, len(linecache.getlines(file)))
+            if place.code.co_firstlineno <= a.lineno < node.lineno and _assigns(a, node.id)
+        ]
+        last = max(above, key=lambda a: a.lineno, default=None)
+        value = None if last is None else _assigned(last, node.id)
+        if not isinstance(value, (ast.Subscript, ast.Attribute, ast.Name)):
+            return None
+        return Text(file, value.lineno, ast.unparse(value))
+    return Text(file, node.lineno, ast.unparse(node))
+
+
+Assignment = ast.Assign | ast.AugAssign | ast.AnnAssign
+
+
+@functools.lru_cache(maxsize=64)
+def _assignments(file: str, size: int) -> list[Assignment]:
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError):
+        return []
+    return [node for node in ast.walk(tree) if isinstance(node, Assignment)]
+
+
+def _assigned(statement: Assignment, name: str) -> ast.expr | None:
+    """Return what an assignment assigns to a name."""
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+    if isinstance(target, ast.Tuple) and isinstance(statement.value, ast.Tuple):
+        pairs = zip(target.elts, statement.value.elts)
+        return next((v for t, v in pairs if isinstance(t, ast.Name) and t.id == name), None)
+    return statement.value if isinstance(target, ast.Name) else None
+
+
+def _assigns(statement: Assignment, name: str) -> bool:
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    names = [n for target in targets for n in ast.walk(target)]
+    return any(isinstance(n, ast.Name) and n.id == name for n in names)
+
+
 def _is_number(node: ast.expr) -> bool:
     """Return whether an expression consists of numbers alone, and pi."""
     if isinstance(node, ast.Constant):
@@ -148,9 +219,9 @@ _BELOW = (1, 2, 3, 4, 6, 8, 12, 24)
 _PI = 3.141592653589793
 
 
-def _is_simple(value: float) -> bool:
+def _is_simple(value: float, powers: Sequence[int] = (0, 1, -1, 2, -2)) -> bool:
     """Return whether a number is one that formulas have: a small fraction, maybe with pi."""
-    for power in (0, 1, -1, 2, -2):
+    for power in powers:
         for below in _BELOW:
             above = abs(value) * _PI**power * below
             if 0.5 < above < 9.5 and abs(above - round(above)) < 1e-12:
@@ -162,15 +233,26 @@ def stands_in_product(place: Place, value: float) -> bool:
     """Return whether a number is part of a formula, such as the half of ``0.5 * rho * v**2``.
 
     That is a simple number, written where it is used, in a product of several other factors. In
-    one with a single other factor, ``2.0 * x``, it may be a gain that has a unit.
+    one with a single other factor, ``2.0 * x``, it may be a gain that has a unit; in our own code
+    it is not, nor is a multiple of pi, or the half of a sum.
     """
     if not _is_simple(value):
         return False
     node, *around = _operations(place) or (None,)
-    if not isinstance(node, ast.BinOp) or not isinstance(node.op, (ast.Mult, ast.Div)):
-        return False
+    if not isinstance(node, ast.BinOp):
+        return abs(value) == 1.0  # the ones of a matrix
     if not (_is_number(node.left) or _is_number(node.right)):
         return False
+    if not isinstance(node.op, (ast.Mult, ast.Div)):
+        return place.is_ours or abs(value) == 1.0  # 1.0 + 0.0 * x is one
+    if place.is_ours or _is_simple(value, (1, -1, 2, -2)):
+        return True
+    other = node.right if _is_number(node.left) else node.left
+    if isinstance(other, ast.BinOp) and isinstance(other.op, (ast.Add, ast.Sub)):
+        if value in (0.5, 2.0) and isinstance(other.op, ast.Add):
+            return True
+        if any(len(list(_factors(side))) > 1 for side in (other.left, other.right)):
+            return True
     for outer in around:
         if isinstance(outer, ast.UnaryOp):
             continue

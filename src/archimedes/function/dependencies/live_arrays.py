@@ -11,7 +11,7 @@ Any other array is compared by content. See docs/decisions/068-live-arrays.md.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import CellType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +54,7 @@ def may_be_live(value: np.ndarray) -> bool:
 # ---- who holds what ----------------------------------------------------------------------------
 
 
-def _cells(f: FunctionType) -> Iterator[tuple[int, Any]]:
+def cells_of(f: FunctionType) -> Iterator[tuple[int, Any]]:
     """Yield position and content of the closure variables that have a value."""
     for k, cell in enumerate(f.__closure__ or ()):
         try:
@@ -63,7 +63,7 @@ def _cells(f: FunctionType) -> Iterator[tuple[int, Any]]:
             continue
 
 
-def _read_globals(f: FunctionType) -> Iterator[tuple[str, Any]]:
+def globals_of(f: FunctionType) -> Iterator[tuple[str, Any]]:
     """Yield the globals that a function, or one written in it, reads."""
     for name in names_of(f.__code__).globals:
         if name in f.__globals__:
@@ -103,8 +103,8 @@ Way = tuple[Any, Any, tuple[int, Any]]
 def _names_in(functions: Sequence[FunctionType]) -> Iterator[Way]:
     """Yield closure variables and globals, which functions share, with what they lead to."""
     for f in functions:
-        yield from ((f, value, (id(f), k)) for k, value in _cells(f))
-        yield from ((f, value, (id(f.__globals__), name)) for name, value in _read_globals(f))
+        yield from ((f, value, (id(f), k)) for k, value in cells_of(f))
+        yield from ((f, value, (id(f.__globals__), name)) for name, value in globals_of(f))
 
 
 def _fields(spaces: Sequence[Namespace]) -> Iterator[Way]:
@@ -167,11 +167,14 @@ class _Globals(dict[str, Any]):
         return self[name] if name in self.original else default
 
 
-class _Copies:
-    """Copies of functions and structs that lead to traced arrays, and to each other."""
+class Copies:
+    """Copies of functions and structs that lead to other objects, and to each other.
 
-    def __init__(self, arrays: Sequence[Any], holders: Sequence[Any], tables: Any) -> None:
-        self.others = {id(a): _trace_in_place(a, tables) for a in arrays}
+    ``others`` has what takes the place of an object, by its id.
+    """
+
+    def __init__(self, others: Mapping[int, Any], holders: Sequence[Any]) -> None:
+        self.others = dict(others)
         self.leading = {*self.others, *map(id, holders)}
         self.spaces: list[_Globals] = []
         self.cells: list[tuple[CellType, Any]] = []
@@ -192,11 +195,11 @@ class _Copies:
 
     def _function(self, f: FunctionType) -> FunctionType:
         space = f.__globals__
-        if any(id(value) in self.leading for _, value in _read_globals(f)):
+        if any(id(value) in self.leading for _, value in globals_of(f)):
             space = _Globals(space)
             self.spaces.append(space)
         closure = list(f.__closure__ or ())
-        for k, value in _cells(f):
+        for k, value in cells_of(f):
             if id(value) in self.leading:
                 closure[k] = CellType()
                 self.cells.append((closure[k], value))
@@ -230,7 +233,7 @@ def with_live_arrays(
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        copies = _Copies(arrays, holders, tables)
+        copies = Copies({id(a): _trace_in_place(a, tables) for a in arrays}, holders)
         result = copies.of(root)(*args, **kwargs)
         if not copies.are_intact():
             raise TraceError("the function assigns to a name of an array while it is recorded")
